@@ -10,7 +10,7 @@
 
 namespace hdps {
 
-// Each is what one kind of model can express, and simpler kinds cannot.
+// Each family needs one kind of model: simpler kinds cannot express it.
 enum class TeacherFamily : uint8_t {
   kLinear,    // A weight for each category and each number.
   kPairwise,  // Linear, and dot products of all pairs of latent vectors (FM).
