@@ -44,9 +44,9 @@ struct Stream {
   Graph* capture = nullptr;  // Graph that takes the work instead.
 };
 
-// ---- graphs.cc. A call that a capture forbids makes it invalid.
+// ---- graphs.cc. A call that is forbidden in a capture invalidates the capture.
 //
-// cudaSuccess where this thread captures nothing.
+// Returns cudaSuccess if this thread has no capture.
 cudaError_t ForbiddenInCapture();
 cudaError_t Invalidate(Stream* stream, cudaError_t error);
 void AddNode(Stream* stream, Node node);
@@ -98,7 +98,7 @@ class Engine {
 
 int CurrentDevice();
 
-// ---- device_memory.cc: the devices' memory, which the host can only touch while they work.
+// ---- device_memory.cc: memory of devices. The host can touch it only while they work.
 bool OnDevice(const void* data);
 bool Pinned(const void* data);
 class DeviceAtWork {  // Makes device memory accessible while it lives. Requires: the engine's lock.

@@ -31,8 +31,9 @@ struct KeptRows {
   // Bytes in each direction for one worker: one bit for each slot tells which rows it has, then the
   // rows that any worker has are summed.
   double SumBytes(double workers) const;
-  // One worker's work, in seconds of one core, the socket's included. The floats of other rows are
-  // not used where they came, nor their gradients made where they are sent from: both are copied.
+  // Seconds of one core for one worker, with the work for the socket. `other_floats` are those of
+  // rows that are not kept: because of the kept rows, they and their gradients are copied once more
+  // each.
   double CoreSeconds(const MachineConstants& constants, double workers, double other_floats) const;
 };
 

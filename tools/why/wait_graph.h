@@ -42,7 +42,7 @@ class WaitGraph {
  private:
   using Edges = std::vector<std::set<size_t>>;
   static std::set<size_t> Reached(const Edges& edges,
-                                  const std::set<size_t>& from);  // With `from`.
+                                  const std::set<size_t>& from);  // Includes `from`.
 
   Edges edges_, overdue_;  // All edges, and those whose wait is longer than LateMs().
   std::vector<bool> silent_, full_group_;
