@@ -1,6 +1,6 @@
-// Runs the target whose name this program has, "fuzz_NAME", under libFuzzer; with --seeds=FOLDER it
-// writes the inputs that the target begins with there instead; with --unsealed no checksum is made
-// to fit.
+// Runs the target that this program is named after, "fuzz_NAME", under libFuzzer. With
+// --seeds=FOLDER it writes the target's seed inputs there instead; with --unsealed no checksum is
+// made valid.
 #include <glog/logging.h>
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Each operation of DenseOps against its plain loop, on views with gaps between the rows.
+// Tests each operation of DenseOps against its plain loop, on views with gaps between the rows.
 #include "tests/kernels/dense_ops_suite.h"
 
 #include <cmath>

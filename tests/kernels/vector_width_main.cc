@@ -1,5 +1,5 @@
-// Runs the tests of a program at the width of vectors that HDPS_MAX_VECTOR_WIDTH names, or says
-// that this machine has none that wide.
+// Runs the tests of a program at the vector width in HDPS_MAX_VECTOR_WIDTH, or skips them if the
+// machine lacks it.
 #include <gtest/gtest.h>
 
 #include <iostream>

@@ -1,4 +1,5 @@
-// Runs the simulations; --sim_seed=N runs only that seed, --sim_seeds_factor=N N times as many.
+// Runs the simulations; --sim_seed=N runs only that seed, --sim_seeds_factor=N runs N times as
+// many.
 #include <gflags/gflags.h>
 #include <glog/logging.h>
 #include <gtest/gtest.h>

@@ -31,8 +31,8 @@ std::string_view NextWord(std::string_view* rest, std::string_view between) {
   return word;
 }
 
-// Splits a line like the parser of these formats: also by commas if the label ends at one, otherwise
-// by blanks alone.
+// Splits a line like the parser of these formats: also by commas if the label ends at one,
+// otherwise by blanks alone.
 Words WordsOf(std::string_view line) {
   Words words;
   std::string_view rest = line;
