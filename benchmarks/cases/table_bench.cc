@@ -119,8 +119,8 @@ std::vector<Request> AllRequests(uint64_t rows) {
 // many as a core of this machine can have in flight.
 enum class Ahead { kUsual, kFar };
 
-// Reads a word of each line of the gradient, and writes one of each line of the row without changing
-// it: `nothing` is 0, which the compiler does not know.
+// Reads a word of each line of the gradient, and writes one of each line of the row without
+// changing it: `nothing` is 0, which the compiler does not know.
 inline void Touch(uint32_t* __restrict row, const uint32_t* __restrict gradient, size_t dim,
                   size_t row_words, uint32_t nothing) {
   constexpr size_t kLineWords = kLineBytes / sizeof(uint32_t);

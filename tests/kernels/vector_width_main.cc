@@ -7,7 +7,7 @@
 #include "kernels/vector_width.h"
 
 int main(int argc, char** argv) {
-  constexpr int kSkipped = 77;  // As scripts/dev/layer.cmake tells ctest.
+  constexpr int kSkipped = 77;  // As configured in scripts/dev/layer.cmake for ctest.
   testing::InitGoogleTest(&argc, argv);
   const hdps::VectorWidth widest = hdps::WidestVectors();
   const hdps::VectorWidth asked = hdps::VectorWidthLimit().value_or(widest);
