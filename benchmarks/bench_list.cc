@@ -1,4 +1,4 @@
-// The benchmarks: name, function (in <name>_bench.cc), and the question it answers.
+// Lists the benchmarks: name, function (in <name>_bench.cc), and the question it answers.
 #include "benchmarks/bench.h"
 
 #define HDPS_BENCHES(BENCH)                                                                        \

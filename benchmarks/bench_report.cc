@@ -1,4 +1,4 @@
-// Medians, a table for people and JSON for programs.
+// Computes medians, and formats results as a table and as JSON.
 #include <time.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace hdps {
 namespace {
 
-// 21550 as "21,550", 0.1234 as "0.1234": four digits or all before the point.
+// Shows 21550 as "21,550" and 0.1234 as "0.1234": four digits, or all before the point.
 std::string Number(double value) {
   return value < 1000 ? ShowNumber("%.4g", value) : ShowWhole(value);
 }

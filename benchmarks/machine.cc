@@ -1,4 +1,4 @@
-// Reads /proc: the CPU's name, and the time that it worked for others.
+// Reads /proc: the CPU's name, and the CPU time of other processes.
 #include "benchmarks/machine.h"
 
 #include <unistd.h>
@@ -18,7 +18,7 @@ std::string Text(FileSystem& files, const std::string& path) {
   return text.ok() ? *std::move(text) : "";
 }
 
-// What follows "name" and the colon, to the end of its line; empty when there is none.
+// Returns the text from the colon behind `name` to the end of its line; empty if there is none.
 std::string Field(const std::string& text, const std::string& name) {
   const size_t field = text.find(name);
   const size_t begin = field == std::string::npos ? field : text.find(": ", field);
@@ -28,10 +28,10 @@ std::string Field(const std::string& text, const std::string& name) {
 
 struct ProcessTimes {
   int64_t parent = 0;
-  double ticks = 0;  // User and system, its waited-for children included.
+  double ticks = 0;  // User and system time, including children that were waited for.
 };
 
-// From /proc/NUMBER/stat; the name in parentheses may hold anything.
+// Parses /proc/NUMBER/stat. The name in parentheses may contain anything.
 ProcessTimes TimesOf(const std::string& stat) {
   ProcessTimes times;
   const size_t end = stat.rfind(')');
@@ -61,7 +61,7 @@ double OwnTicks(FileSystem& files) {
   return ticks;
 }
 
-// All the time that the machine's CPUs were not idle: user, nice, system, irq, softirq, steal.
+// Returns the time that the CPUs were busy: user, nice, system, irq, softirq, steal.
 double BusyTicks(FileSystem& files) {
   std::istringstream line(Text(files, "/proc/stat"));
   std::string cpu;

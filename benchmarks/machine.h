@@ -1,4 +1,4 @@
-// The machine a figure was measured on, and how busy others kept it meanwhile.
+// Describes the machine a figure was measured on, and how busy other processes kept it.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,21 @@
 namespace hdps {
 
 struct Machine {
-  std::string cpu;  // As the kernel names it.
+  std::string cpu;  // Name from the kernel.
   int cores = 0;    // Online.
   uint64_t memory_bytes = 0;
-  std::string vector_width;  // "avx512", "avx2" or "plain": the widest that this CPU has.
+  // Widest vectors of the CPU: "avx512", "avx2" or "plain".
+  std::string vector_width;
 };
 Machine ThisMachine(FileSystem& files);
 
-// CPU used by others than this process and the processes it started, from /proc.
+// Measures the CPU use of processes other than this one and its children, from /proc.
 class LoadMeter {
  public:
   explicit LoadMeter(FileSystem& files);
-  // In cores, since the last call that gave a number, or since the start; time stolen by other
-  // guests counts. -1 when less than half a second went by, as the kernel counts in hundredths, or
-  // when the kernel does not tell.
+  // Returns their use in cores since the last call that returned a number, or since the start; time
+  // stolen by other guests counts. Returns -1 if less than half a second passed, because the kernel
+  // counts hundredths, or if the kernel gives no figures.
   double ForeignCores();
 
  private:

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Configures and builds one preset:
 #   scripts/build.sh [release|debug|asan|tsan|fuzz] [-DNAME=VALUE ...] [TARGET...]
-# What it was not told with -D is as the preset has it: scripts/quickstart.sh may have built in the same
-# folder without device code, and then this brings it.
+# Settings that are not given with -D have the preset's values, also if the folder was configured
+# otherwise: scripts/quickstart.sh may have built there without device code.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 
@@ -19,7 +19,7 @@ while [[ "${1:-}" == -D*=* ]]; do
   shift
 done
 
-# What the folder was configured with, and is to be from now on, where these differ.
+# Compares the configuration of the folder with the wanted one.
 differences() {
   local option name value had
   for option in "${wanted[@]}" "${told[@]}"; do
@@ -33,7 +33,7 @@ differences() {
 
 mkdir -p "$folder"
 log=$folder/configure.log
-# Once configured, ninja itself notices what asks for configuring again.
+# In a configured folder, ninja notices when to configure again.
 changed=$(differences)
 if [[ ! -f "$folder/build.ninja" || -n "$changed" ]]; then
   [[ ! -f "$folder/build.ninja" ]] || echo "build.sh: $folder/ is configured anew: ${changed//$'\n'/; }"

@@ -1,7 +1,7 @@
 """Runs a job on several machines over ssh; scripts/cluster.sh starts it, --help says how.
 
-Each machine has one connection, and on it one local_cluster.sh that is told every second that somebody
-watches. When that ends, by whatever cause, the machine's part ends too: nothing is left running.
+Each machine has one connection with one local_cluster.sh, which gets a sign of life every second. When
+these stop for any reason, the machine's part ends too, so nothing is left running.
 """
 import argparse
 import concurrent.futures
@@ -24,16 +24,16 @@ ROOT = pathlib.Path(__file__).resolve().parent
 CONNECT_SECONDS = 15
 CHECK_SECONDS = 60
 COPY_SECONDS = 900
-# A machine that hears nothing for so long ends its part; one that answers nothing is given up.
+# A machine without signs of life for so long ends its part; a silent machine is given up.
 SILENCE_SECONDS = 60
-# How long parts may take to end once the scheduler has: a member that is stuck is killed after ten.
+# Seconds that parts may take to end after the scheduler; a stuck member is killed after ten.
 END_SECONDS = 20
 SSH = ["-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_SECONDS}", "-o", "ServerAliveInterval=5", "-o",
        f"ServerAliveCountMax={SILENCE_SECONDS // 5}"]
-# What ssh says where a person has to mend something, not the network.
+# Messages of ssh about problems that a person has to solve, not the network.
 MISTAKES = ("Host key verification failed", "Permission denied", "Could not resolve", "HOST IDENTIFICATION",
             "Bad configuration option", "No such file or directory")
-# A folder of this user alone, on each machine's own disk.
+# Makes a folder that only this user may read, on each machine's own disk.
 LOCAL = """old=$(umask); umask 077
 local={local}; local=${{local:-/var/tmp/hdps-$(id -u)}}
 mkdir -p "$local" && [ -O "$local" ] && [ ! -L "$local" ] || {{ echo "$local belongs to somebody else" >&2; exit 2; }}
@@ -46,7 +46,7 @@ FILES = ["summary.json", "job_as_run.json", "metrics.jsonl", "log"]
 
 
 class Failed(Exception):
-    """Ends the run: what is said, and the exit status."""
+    """Ends the run with a message and an exit status."""
 
     def __init__(self, text, status=3):
         super().__init__(text)
@@ -54,7 +54,7 @@ class Failed(Exception):
 
 
 def shown(text):
-    """The text with what could steer a terminal as Python writes it."""
+    """The text with control characters escaped as in Python."""
     return "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in text)
 
 
@@ -94,12 +94,12 @@ class Machine:
         return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True, **streams)
 
     def start(self, script, **streams):
-        """A shell script on the machine; whoever starts it sees to its end."""
+        """Starts a shell script on the machine; the caller has to end it."""
         return self._start([*self.ssh, *SSH, "-o", f"ControlPath={self.socket}", "-o", "ControlMaster=no", self.name,
                             f"exec bash -c {shlex.quote(script)}"], **streams)
 
     def run(self, what, script, feed=None, seconds=CHECK_SECONDS):
-        """What a script prints; raises Failed that names the machine when it fails or takes too long."""
+        """Returns the output of a script; raises Failed with the machine's name if it fails or takes too long."""
         process = self.start(script, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         try:
             told, said = process.communicate(feed, timeout=seconds)
@@ -130,7 +130,7 @@ class Run:
         self.stops, self.lost, self.shared_here = 0, set(), True
 
     def everywhere(self, action, machines=None):
-        """Does something on all machines at once; raises the first failure, by their order."""
+        """Calls a function for all machines at once; raises the failure of the first machine that failed."""
         machines = machines or self.machines
         with concurrent.futures.ThreadPoolExecutor(len(machines)) as pool:
             tasks = [pool.submit(action, machine) for machine in machines]
@@ -164,7 +164,7 @@ class Run:
             raise Failed(f"{machine.name}: --job: '{self.job}' is another file there than here", 2)
 
     def check_out(self):
-        """Servers write their parts of checkpoints below the leader's --out: all must see it."""
+        """Checks that all machines see the leader's --out, where servers write checkpoints."""
         out, token = shlex.quote(self.out), shlex.quote(f"{self.out}/shared_{self.token}")
         self.machines[0].run("--out", f"mkdir -p {out} && echo {self.token} >{token}")
 
@@ -184,7 +184,7 @@ class Run:
         folder = f'"$local/bundle-{self.digest}"'
         if machine.run("programs", self.local() + f"[ -f {folder}/complete ] && echo there || true") == "there":
             return
-        # Another launcher may copy the same meanwhile: the folder is renamed into its place.
+        # Renames the folder into place, because another launcher may copy the same at this time.
         machine.run("copying the programs", self.local() + f"""new=$(mktemp -d "$local/new.XXXXXX")
 trap 'rm -rf "$new"' EXIT
 cat >"$new/bundle" && tar -C "$new" -xf "$new/bundle" && rm "$new/bundle" && [ -x "$new/hdps/local_cluster.sh" ] ||
@@ -193,7 +193,7 @@ touch "$new/complete"
 mv -T "$new" {folder} 2>/dev/null || [ -f {folder}/complete ]""", self.bundle.read_bytes(), COPY_SECONDS)
 
     def keys_of(self, machine):
-        """The keys of the machine's roles and the list of those that are allowed, packed."""
+        """Packs the keys of the machine's roles and the list of allowed keys."""
         names = ["allowed", *[f"{role}.key" for role in machine.host.roles()]] if self.options.keys else []
         return subprocess.run(["tar", "-C", self.options.keys or "/", "-c", *(names or ["-T", "/dev/null"])],
                               stdout=subprocess.PIPE, check=True).stdout
@@ -201,7 +201,7 @@ mv -T "$new" {folder} 2>/dev/null || [ -f {folder}/complete ]""", self.bundle.re
     # While it runs.
 
     def start_part(self, machine):
-        """Keys come before all else that the part is told, and go with it, as do spilled rows."""
+        """Starts the part. Its keys are sent first; they and spilled rows are removed when it ends."""
         o, host, lead = self.options, machine.host, self.machines[0].host
         address = f"tcp://{lead.address}:{o.port}"
         flags = [f"--job={self.job}", f"--out={self.out}", f"--node-rank={host.rank}", f"--host={host.address}",
@@ -223,13 +223,13 @@ umask "$old"
 
     @staticmethod
     def pass_on(machine):
-        """What a machine beyond the first says, with its name in front."""
+        """Prints the output of a machine other than the first, with its name in front."""
         for line in machine.part.stdout:
             sys.stderr.write(shown(f"{machine.name}: {line.decode(errors='backslashreplace')}"))
             sys.stderr.flush()
 
     def tell(self, machine, line):
-        """A line for the machine's part; one that has ended hears nothing."""
+        """Sends a line to the machine's part, unless it has ended."""
         try:
             machine.part.stdin.write(line)
             machine.part.stdin.flush()
@@ -261,12 +261,12 @@ umask "$old"
                         f"{SILENCE_SECONDS} s, and the job does as for members that are lost")
                 elif code and code != 255 and failed is None:
                     failed = time.monotonic()
-            # The scheduler has time to say what it misses, and then the job is stopped.
+            # Gives the scheduler time to report what it misses, and then stops the job.
             if failed is not None and time.monotonic() - failed > 5 and not self.stops:
                 self.stops = 1
             time.sleep(0.05)
         code = lead.part.returncode if lead.part.returncode >= 0 else 255
-        # Members of a part that gave up drain the job as they are ended: its status is that part's.
+        # When a part gives up, its members drain the job as they end, so the status is that part's.
         self.await_others(5)
         for machine in self.machines[1:]:
             if code in (0, 130) and machine.part.poll() in (2, 3):
@@ -278,13 +278,13 @@ umask "$old"
         return code
 
     def await_others(self, seconds):
-        """Parts beyond the leader's end by themselves once the scheduler has said so."""
+        """Waits for the other parts, which end by themselves once the scheduler has told them."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and any(m.part.poll() is None for m in self.machines[1:]) and self.stops < 2:
             time.sleep(0.05)
 
     def end(self):
-        """Ends what still runs, names who does not end in time, and collects what they leave."""
+        """Ends the parts that still run, names those that do not end in time, and collects their files."""
         parts = [m for m in self.machines if m.part]
         for machine in parts:
             if machine.part.poll() is None:
@@ -300,7 +300,7 @@ umask "$old"
             self.collect()
 
     def collect(self):
-        """Logs and figures of the run, where this machine does not see --out."""
+        """Copies logs and figures of the run, if this machine does not see --out."""
         os.makedirs(self.out, exist_ok=True)
         there = " ".join(FILES)
         packer = self.machines[0].start(f"cd {shlex.quote(self.out)} && tar -cz $(ls -d {there} 2>/dev/null)",
@@ -352,7 +352,7 @@ Passed on to local_cluster.sh: {" ".join((*PASSED, *PASSED_FLAGS))}
 
 
 def check(options):
-    """What can be known here before any machine is asked; returns the machines."""
+    """Checks what is known before any machine is contacted; returns the machines."""
     if not os.path.isfile(options.job):
         raise Failed(f"--job: there is no file '{options.job}'", 2)
     bundle = options.bundle or str(ROOT.parent / "build" / "hdps-bundle.tar.xz")

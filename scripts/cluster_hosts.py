@@ -16,11 +16,11 @@ import socket
 
 
 class Mistake(Exception):
-    """Where in the file, the value, and what would be right; begins with ':LINE: ' or ': '."""
+    """A mistake with its place in the file, its value and the remedy; begins with ':LINE: ' or ': '."""
 
 
 class Host:
-    """One machine: its line, and from `place` on its rank and what it runs."""
+    """One machine: its line and, after `place`, its rank and its members."""
 
     def __init__(self, line, name):
         self.line, self.name = line, name
@@ -29,12 +29,12 @@ class Host:
         self.rank = self.first_server = self.first_worker = 0
 
     def roles(self):
-        """Those of its programs, by which it gets keys."""
+        """Roles of its programs; it gets the keys of these."""
         counts = {"scheduler": self.rank == 0, "server": self.servers, "worker": self.workers}
         return [role for role, count in counts.items() if count]
 
     def find_address(self, alone):
-        """Asks for the address of HOST where none is given."""
+        """Resolves the address of HOST if none is given."""
         if self.address:
             return
         name = self.name.rpartition("@")[2]
@@ -90,7 +90,7 @@ def parse(text):
 
 
 def _deal(hosts, what, wanted, room):
-    """Deals `wanted` of them round the machines without a count of their own, as far as each has room."""
+    """Distributes `wanted` members round the machines without a count of their own, within their slots."""
     fixed = sum(getattr(host, what) or 0 for host in hosts)
     free = [host for host in hosts if getattr(host, what) is None]
     if wanted is None:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that hdps is built from; quick when nothing is missing, asks nothing.
+# Installs the Debian packages that hdps needs, without questions; quick if nothing is missing.
 set -euo pipefail
 
 packages=(
@@ -9,14 +9,14 @@ packages=(
   libflatbuffers-dev flatbuffers-compiler           # their schema
   libtbb-dev                                        # parallel loops
   libdnnl-dev                                       # matrix products
-  librocksdb-dev                                    # rows that memory has no room for
+  librocksdb-dev                                    # rows that do not fit into memory
   libgloo-dev                                       # allreduce between CPUs
   libgflags-dev libgoogle-glog-dev                  # command line, logs
   nlohmann-json3-dev libfast-float-dev libxxhash-dev zlib1g-dev libzstd-dev
   libgtest-dev libgmock-dev libbenchmark-dev        # tests, benchmarks
 )
-# For tests that start an sshd, machines made of namespaces, what a unit of systemd allows, or that
-# draw what a page draws.
+# For tests with an sshd, with machines made of namespaces, with the limits of a systemd unit, or with a
+# page's drawing.
 test_packages=(openssh-client openssh-server iproute2 util-linux systemd libseccomp2 graphviz)
 # For the gates of .ci/run and for scripts/dev/bundle.sh only.
 developer_packages=("${test_packages[@]}" clang-14 libclang-rt-14-dev llvm-14 clang-format-14 shellcheck patchelf)

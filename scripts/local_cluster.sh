@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs a job as daemons on this machine: one scheduler, M servers, N workers. What dies is started
-# again, within limits. Its exit status is the job's, and nothing is left running, whatever happens.
+# Runs a job as daemons on this machine: one scheduler, M servers, N workers. Restarts processes that
+# die, within limits. Exits with the job's status, and never leaves a process running.
 set -euo pipefail
 
 usage() {
@@ -97,7 +97,7 @@ total_servers=${total_servers:-$servers} total_workers=${total_workers:-$workers
 mkdir -p "$out/log" "$out/pid" || fail "cannot write into --out=$out"
 out=$(readlink -f "$out")
 spill=${spill:-$out/spill}
-# What a launcher that was killed has left there goes: nobody holds its lock any more.
+# Removes what a killed launcher has left: its lock is free.
 for left in "${TMPDIR:-/tmp}"/hdps_cluster.*; do
   [[ -O "$left/lock" && ! -L "$left" ]] || continue
   flock --nonblock "$left/lock" rm -rf "$left" || true
@@ -107,18 +107,18 @@ runtime=$(mktemp -d -t hdps_cluster.XXXXXXXXXX 2>/dev/null) ||
 exec {lock}>"$runtime/new"
 flock "$lock" # Its daemons hold it too.
 mv "$runtime/new" "$runtime/lock"
-# By process: whose it is. By name: when it was started, when it has died, how long its last restart
-# was put off, and when the next one is due.
+# By process id: the name. By name: the times of start and death, the delay of the last restart, and the
+# time of the next one.
 declare -A name_of=() started=() deaths=() backoff_ms=() due_ms=()
 scheduler_pid='' status=0 first_cause='' first_status=0 ended_well=0
-# Since when the job drains, and which process of the scheduler was told so.
+# When the drain began, and the scheduler process that was told.
 draining='' told_pid=''
 
 mkfifo "$runtime/never"
 exec {never}<>"$runtime/never"
-# Nothing is ever to be read there: a wait that costs no process.
+# A pipe that is never written: reading from it waits without a process.
 pause() { read -r -t "$1" -u "$never" || true; } # SECONDS
-# The same for a moment, and what whoever watches this says meanwhile.
+# Waits a moment, or reads a line from the watching launcher.
 heard=$SECONDS said=''
 pause_or_hear() {
   [[ -n "$watched" ]] || { pause 0.1; return; }
@@ -137,7 +137,7 @@ pause_or_hear() {
 }
 now_ms() { echo $((${EPOCHREALTIME//[!0-9]/} / 1000)); }
 
-# Ends whatever still runs: first politely, after ten seconds by force.
+# Ends all processes that still run: by SIGTERM first, by SIGKILL after ten seconds.
 # shellcheck disable=SC2317  # Called by the trap.
 clean_up() {
   trap - EXIT
@@ -154,8 +154,8 @@ clean_up() {
   rm -rf "$runtime" || true # The exit status stays what it is.
 }
 trap clean_up EXIT
-# Told to stop, the scheduler drains the job, checkpoints it and ends all members. Until then what
-# is killed is started again. Who asks once more does not want to wait.
+# Tells the scheduler to stop: it drains the job, saves a checkpoint and ends all members. Until then
+# killed processes are restarted. A second signal ends all at once.
 # shellcheck disable=SC2317
 stop() {
   if [[ -n "$draining" ]]; then
@@ -168,7 +168,7 @@ stop() {
   tell_to_stop
 }
 trap stop INT TERM HUP
-# A scheduler that was started within the drain hears of it once it listens to signals.
+# Tells a scheduler that was started in the drain, once it handles signals.
 tell_to_stop() {
   [[ -n "$draining" && -n "$scheduler_pid" && "$told_pid" != "$scheduler_pid" ]] || return 0
   [[ -f "$out/pid/scheduler.pid" && "$(<"$out/pid/scheduler.pid")" == "$scheduler_pid" ]] || return 0
@@ -176,8 +176,7 @@ tell_to_stop() {
   told_pid=$scheduler_pid
 }
 
-# Starts `scheduler`, `server_3` or `worker_0`, the first time or again. When this script dies, so
-# do they.
+# Starts `scheduler`, `server_3` or `worker_0`, the first time or again. They die with this script.
 start() { # NAME
   local name=$1 role=${1%_*} number=${1#*_} flags=() rank=()
   flags=(--job="$job" --pid_file="$out/pid/$name.pid" --log_file="$out/log/$name.log"
@@ -212,7 +211,7 @@ ended_within() { # SECONDS PID
   return 1
 }
 
-# Where nobody reads it any more, as on a closed terminal, the job goes on all the same.
+# The job continues even if nobody reads the output, as with a closed terminal.
 say() { echo "local_cluster.sh: $1" >&2 || true; }
 trap '' PIPE
 
@@ -224,7 +223,7 @@ how_it_ended() { # NAME STATUS
   fi
 }
 
-# Says what happened, and the first time also the process' last words.
+# Reports the end of a process; the first time also the end of its log.
 tell_end() { # NAME STATUS
   local cause
   cause=$(how_it_ended "$1" "$2")
@@ -239,8 +238,8 @@ tell_end() { # NAME STATUS
   first_status=$(($2 > 128 ? 3 : $2))
 }
 
-# What died is started again, later and later: after 0.2 s the first time, at most after 10 s, from
-# the beginning once it has lived for a minute. False when it has died 5 times in a minute.
+# Schedules the restart of a process after a growing delay: 0.2 s the first time, at most 10 s, and 0.2 s
+# again once it has lived for a minute. Returns false if it has died 5 times in a minute.
 start_again_later() { # NAME STATUS
   local name=$1 at recent=()
   for at in ${deaths[$name]:-}; do
@@ -254,7 +253,7 @@ start_again_later() { # NAME STATUS
   fi
   local wait_ms=$((2 * ${backoff_ms[$name]:-100}))
   ((SECONDS - started[$name] >= 60)) && wait_ms=200
-  # With status 3 a member often ends as all do; then the scheduler ends a moment later.
+  # Status 3 often means that all members end; then the scheduler ends a moment later.
   (($2 == 3 && wait_ms < 1000)) && wait_ms=1000
   ((wait_ms > 10000)) && wait_ms=10000
   backoff_ms[$name]=$wait_ms
@@ -279,7 +278,7 @@ if ((node_rank == 0)); then
     pause 0.02
   done
   scheduler=$(<"$runtime/address")
-  # Started again, it has to be where its members look for it, and to go on, also with a stop.
+  # A new scheduler must use the same address, and continue the job or its stop.
   scheduler_flags+=(--same_run)
   [[ "$listen" == *:0 || "$listen" == *:'*' ]] && listen=$scheduler
   [[ "${scheduler_flags[*]}" == *--resume=changed* ]] || scheduler_flags+=(--resume=auto)
@@ -287,7 +286,7 @@ fi
 for ((s = 0; s < servers; s++)); do start "server_$((s + ${first_server:-0}))"; done
 for ((w = 0; w < workers; w++)); do start "worker_$((w + ${first_worker:-0}))"; done
 
-# Members end by themselves once the scheduler has said so; clean_up sees to those that do not.
+# Members end by themselves once the scheduler has told them; clean_up ends the others.
 end_with() { # STATUS
   if [[ -z "$scheduler_pid" ]]; then
     for pid in "${!name_of[@]}"; do
@@ -297,23 +296,23 @@ end_with() { # STATUS
   exit "$1"
 }
 
-# The scheduler's status is the job's. Without one, and where it waits in vain for a member that
-# does not come back, it is that of what failed first; a scheduler that misses somebody who was
-# killed has time to say so.
+# Returns the job's status: that of the scheduler. If there is none, or it waits in vain for a member
+# that does not come back, it is that of the first process that failed. If a member was killed, the
+# scheduler has time to report it.
 see_to() { # NAME STATUS
   local name=$1 code=$2 patience=3
   if [[ "$name" == scheduler ]]; then
     scheduler_pid=''
     ((code == 0 || code == 2 || code == 3)) && end_with "$code"
-    # All others were told that the job is done, and have ended well: it died behind its last word.
+    # All others were told that the job is done and ended well, so it died after the end of the job.
     ((node_rank == 0 && ended_well == servers + workers)) && [[ -f "$out/summary.json" ]] && end_with 0
   fi
   ((code == 0)) && ended_well=$((ended_well + 1)) && return
   tell_end "$name" "$code"
-  # Of a job that another machine leads, this one cannot know whether status 3 was its end; who
-  # watches does, and stops it then.
-  # A member that was in the job and is not wanted any more; whether the job goes on is the scheduler's
-  # to say, also where another machine has it or it is about to be started again.
+  # If another machine leads, this one cannot know whether status 3 was the end of the job; the
+  # watching launcher knows, and stops this part then.
+  # A member that was in the job and is not wanted any more. The scheduler decides whether the job
+  # continues, also if it is on another machine or about to be restarted.
   if ((code == 2)) && [[ "$name" != scheduler && -n "${deaths[$name]:-}" ]]; then
     [[ -n "$watched" ]] || status=2 # Where nobody else is left, and no scheduler that knows better.
     return

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# All that takes too long for each change: every test in full, many more seeds, every test under both
-# sanitizers, every benchmark once. Writes its result into docs/night.md. How much of each is up to
-# the variables below; with words it runs the steps alone whose names hold one of them.
+# Runs what takes too long for each change: every test in full, many more seeds, every test under both
+# sanitizers, every benchmark once. Writes its result into docs/night.md. The variables below set the
+# amounts; with arguments it runs only steps whose names contain one of them.
 set -uo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.." || exit 3
 # shellcheck source=scripts/dev/gates.sh

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# From a fresh machine to a trained recommender: installs what is missing, builds, and trains
-# Wide&Deep on the census data, first in one process, then as a cluster of daemons.
+# Trains a first recommender on a fresh machine: installs what is missing, builds, and trains Wide&Deep
+# on the census data, first in one process, then as a cluster of daemons.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 
-# Of the build from nothing, as scripts/dev/build_cost.py measures it: docs/results.md.
+# Cost of a build from nothing, measured by scripts/dev/build_cost.py: docs/results.md.
 processor_minutes=10
 usage="usage: scripts/quickstart.sh [--cuda=auto|on|off] [FOLDER]
   --cuda  device code for this machine's GPU; auto (default): where there is one
@@ -21,7 +21,7 @@ for argument in "$@"; do
   esac
 done
 
-# Only what an earlier run left is removed.
+# Removes only what an earlier run left.
 if [[ -e "$out" || -L "$out" ]]; then
   [[ -d "$out" ]] || fail "'$out' is there and no folder; name another"
   others=$(find "$out/" -mindepth 1 -maxdepth 1 ! -name embedded ! -name cluster)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, and runs what a change needs: every test, of long ones a share.
+# Installs what is missing, builds, and runs the tests for a change: every test, of long ones a share.
 #   scripts/test.sh [--full] [ARGUMENT OF CTEST...]
-#   --full   all of every test, which takes hours; docs/night.md says what that adds
-# At its end it says what was left out, and why. With arguments, as in -R name, it runs those alone.
+#   --full   all of every test, which takes hours; docs/night.md lists what that adds
+# Prints at the end what was left out, and why. With arguments, as -R name, it runs only those tests.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 
@@ -11,7 +11,7 @@ if [[ ${1:-} == --full ]]; then
   export HDPS_TESTS=all
   shift
 fi
-# Seconds of one core, in the mean of a build from nothing and as test_summary.py adds up the tests.
+# Core seconds: the mean of a step in a build from nothing, and the sum of tests by test_summary.py.
 step_seconds=2 share_seconds=1000
 cores=$(nproc)
 
@@ -25,7 +25,7 @@ if (($# == 0)); then
 fi
 scripts/build.sh release
 echo "test.sh: running the tests"
-# Some tests start whole clusters: no more of them at once than there are cores.
+# Runs at most one test per core, because some start whole clusters.
 results=build/test_results.xml
 keep=()
 (($#)) || keep=(--output-junit "$PWD/$results" --test-output-size-passed 100000)

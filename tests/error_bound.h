@@ -1,5 +1,5 @@
-// How far floating point may carry a sum from its exact value, for tests that compare two orders of
-// the same sum. What a test allows then follows from its terms, on a machine of any vector width.
+// Bounds the rounding error of sums, for tests that compare two orders of the same sum. The
+// tolerance then follows from the terms and holds for any vector width.
 #pragma once
 
 #include <cmath>
@@ -9,18 +9,18 @@ namespace hdps {
 
 inline constexpr double kFloatRoundoff = 0x1p-24;  // Half a unit in the last place of 1.0f.
 
-// Higham's gamma_n (Accuracy and Stability of Numerical Algorithms, lemma 3.1): what n roundings in
-// a row can make of 1, beyond 1.
+// Returns Higham's gamma_n (Accuracy and Stability of Numerical Algorithms, lemma 3.1): the largest
+// relative error of n roundings in a row.
 inline double Gamma(size_t roundings) {
   const double nu = static_cast<double>(roundings) * kFloatRoundoff;
   return nu / (1 - nu);
 }
 
-// A sum of `terms` products in floats, in any order, fused with its products or not, lies within
-// this of the exact one; `magnitude` is the sum of the products' absolute values.
+// Bounds the error of a float sum of `terms` products, in any order, with or without fused
+// multiply-add; `magnitude` is the sum of the products' absolute values.
 inline double SumErrorBound(size_t terms, double magnitude) { return Gamma(terms) * magnitude; }
 
-// Two such sums lie within this of each other.
+// Bounds the difference of two such sums.
 inline double SumsErrorBound(size_t terms, double magnitude) {
   return 2 * SumErrorBound(terms, magnitude);
 }

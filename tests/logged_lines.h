@@ -1,4 +1,4 @@
-// What is logged while it is there.
+// Records what is logged while it exists.
 #pragma once
 
 #include <glog/logging.h>

@@ -1,4 +1,4 @@
-// Loads every shard of a checkpoint and answers for its rows.
+// Loads every shard of a checkpoint and reads its rows.
 #include "tools/checkpoint_model.h"
 
 #include <cinttypes>
@@ -43,7 +43,8 @@ Result<std::vector<TableSlice>> ReadShard(FileSystem& files, const FoundCheckpoi
 
 namespace {
 
-// Settings that may change from step to step, such as the learning rate, score nothing.
+// Ignores settings that a job may change between steps, such as the learning rate: they do not
+// affect scores.
 Status CheckIsOf(const Job& job, const FoundCheckpoint& found) {
   const Manifest& manifest = found.manifest;
   if (TablesFit(job, manifest.job_json, manifest.tables_digest)) return {};

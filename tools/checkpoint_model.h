@@ -1,4 +1,4 @@
-// A checkpoint and its model in one process, without servers: for evaluate and predict.
+// Loads a checkpoint and its model into one process, without servers, for evaluate and predict.
 #pragma once
 
 #include <memory>
@@ -19,36 +19,39 @@ struct Job;
 struct Manifest;
 enum class WhichCheckpoint : uint8_t;
 
-// Of a shard of a checkpoint of the job: its tables, [Job::tables], without rows.
+// Returns the tables of one shard of a checkpoint, [Job::tables], without rows.
 std::vector<TableSlice> EmptySlices(const Job& job, const Manifest& manifest, ShardId shard);
-// One shard of a checkpoint of the job, [Job::tables]..
+// Reads one shard of a checkpoint of the job and returns its tables, [Job::tables].
 Result<std::vector<TableSlice>> ReadShard(FileSystem& files, const FoundCheckpoint& checkpoint,
                                           const Job& job, ShardId shard);
 
-// On stderr, where `found` is not the newest: that it is the best, and how to take the other.
+// Tells on stderr, if `found` is not the newest checkpoint, that it is the best one and how to take
+// the newest.
 void TellWhich(const FoundCheckpoint& found);
 
-// Invariant: the rows are those of the checkpoint and never change; keys it does not hold read as
-// their initial values, as they would in training.
+// The model and all rows of one checkpoint.
+//
+// Invariant: the rows are those of the checkpoint and never change; a key that the checkpoint lacks
+// reads as its initial value, as in training.
 class CheckpointModel {
  public:
-  // `path` and `which` as OpenCheckpoint takes them. kInvalidArgument when the checkpoint is of a
-  // job with other tables than `job`.
+  // Takes `path` and `which` as OpenCheckpoint does. Returns kInvalidArgument if the checkpoint
+  // belongs to a job with other tables than `job`.
   static Result<std::unique_ptr<CheckpointModel>> Load(FileSystem& files, const Job& job,
                                                        const std::string& path,
                                                        WhichCheckpoint which, Executor& executor);
 
   Model& model() { return *model_; }
   const FoundCheckpoint& checkpoint() const { return checkpoint_; }
-  // For ScoreSteps: the rows of the step's keys.
+  // Fetches the rows of the step's keys; ScoreSteps calls it.
   Status Fetch(const PreparedStep& step, std::vector<std::vector<float>>* rows);
 
-  // rows[keys * dim]: weights. `field_shards`: of each key, of a table that is cut by field; else
-  // empty.
+  // Copies the weights of `keys` into `rows`, [keys, dim]. `field_shards` has the shard of each key
+  // if the table is cut by field, and is empty otherwise.
   void Read(TableId table, std::span<const Key> keys, std::span<const uint32_t> field_shards,
             std::span<float> rows);
-  std::vector<uint64_t> RowsOfTables() const;  // [tables]
-  // The model's flat array.
+  std::vector<uint64_t> RowsOfTables() const;  // Number of rows of each table, [tables].
+  // Returns the dense weights as the model's flat array.
   std::vector<float> DenseWeights();
 
  private:

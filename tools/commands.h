@@ -1,4 +1,4 @@
-// The subcommands of hdps: the words of each, its flags, and what it does.
+// Lists the subcommands of hdps: name, flags and function of each.
 #pragma once
 
 #include <string>
@@ -11,11 +11,12 @@ namespace hdps {
 
 struct Subcommand {
   std::string name;
-  std::string help;   // In a line.
-  std::string usage;  // "hdps NAME --flag=VALUE [flags]", and what else is worth saying.
+  std::string help;  // One line.
+  // "hdps NAME --flag=VALUE [flags]", and more lines of usage if needed.
+  std::string usage;
   std::vector<std::string_view> flags;
-  Status (*run)();  // Once the flags are read; its status is that of the program.
-  // In place of `run`, of one that takes more than flags.
+  Status (*run)();  // Runs after the flags are read; its status becomes the program's.
+  // Takes the place of `run` in a command that has arguments besides flags.
   Status (*run_on)(const std::vector<std::string>& arguments) = nullptr;
 };
 

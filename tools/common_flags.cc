@@ -1,4 +1,4 @@
-// Definitions of the flags that subcommands share; gflags has one name for all of them.
+// Defines the flags that subcommands share, because gflags knows each name only once.
 #include "tools/common_flags.h"
 
 #include <gflags/gflags.h>

@@ -1,4 +1,4 @@
-// Flags that more than one subcommand of hdps has.
+// Reads the flags that several subcommands of hdps share.
 #pragma once
 
 #include <initializer_list>
@@ -14,30 +14,33 @@ namespace hdps {
 
 struct CommonFlags {
   std::string job;
-  std::vector<std::string> overrides;  // Of the job.
+  std::vector<std::string> overrides;  // Settings of the job, from --set.
   std::string out;
   std::string checkpoint;
   WhichCheckpoint which = WhichCheckpoint::kBest;
-  std::string data;      // As SplitFileList takes it.
-  std::string eval_set;  // Name of the job's set to score; empty: its first.
+  std::string data;      // List of files, for SplitFileList.
+  std::string eval_set;  // Name of the job's evaluation set to score; empty: the first.
   std::string log;
   int threads = 0;
-  uint32_t workers = 1;           // evaluate, predict: that share the model.
-  bool dry_run = false;           // Likewise: only says who would hold what.
-  bool nan_for_bad_rows = false;  // predict: in their lines; else they are refused.
+  uint32_t workers = 1;  // Workers that share the model (evaluate, predict).
+  // Only print which worker would hold what (evaluate, predict).
+  bool dry_run = false;
+  // Write nan in the line of a bad row instead of failing (predict).
+  bool nan_for_bad_rows = false;
 };
 
-// A number and one of these units behind it, as 4.6G: in units of 1; nothing where it is none.
+// A unit behind a number, as the G in 4.6G, and its factor. ParseWithUnit returns the number in
+// units of 1, or nothing if the text is not a number from 0 on with one of the units.
 struct NumberUnit {
   std::string_view name;
   double factor;
 };
 std::optional<double> ParseWithUnit(std::string_view text, std::initializer_list<NumberUnit> units);
 
-// --rows, as 500M or 4.6G; `usual` where it is not given.
+// Reads --rows, for example 500M or 4.6G; returns `usual` if the flag is not given.
 Result<double> ReadRowsFlag(double usual);
 
-// As ParseCommandLine left them. kInvalidArgument when one is out of its range.
+// Reads the flags after ParseCommandLine. Returns kInvalidArgument if one is out of its range.
 Result<CommonFlags> ReadCommonFlags();
 
 }  // namespace hdps

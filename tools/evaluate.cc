@@ -1,4 +1,4 @@
-// hdps evaluate: how good a checkpoint's scores are.
+// Implements hdps evaluate: measures the scores of a checkpoint.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -15,14 +15,14 @@
 namespace hdps {
 namespace {
 
-// Where scores go that do not fit in memory; made when it is needed.
+// Returns the folder for scores that do not fit into memory; it is created when needed.
 std::string ScratchFolder() {
   return (std::filesystem::temp_directory_path() /
           ("hdps_evaluate_" + std::to_string(NewPeerId().value)))
       .string();
 }
 
-// `hint`: what else is to be said where there is no such figure.
+// `hint` is printed if there is no such figure.
 void PrintFigure(std::ostream& to, const Figure& figure, const std::string& hint) {
   const bool told = std::isfinite(figure.value);
   char line[128];
@@ -43,7 +43,7 @@ Status RunEvaluate(const CommonFlags& flags, FileSystem& files, Executor& execut
     return Status();
   }
   std::vector<TaskMetrics> metrics = data->Metrics();
-  // Beside its loss a model of classes has always been told by this.
+  // Compatibility: with softmax, the accuracy has always been printed beside the loss.
   if (data->softmax() && metrics[0].words == std::vector<std::string>{"logloss"}) {
     metrics[0].words.emplace_back("accuracy");
   }
@@ -62,7 +62,7 @@ Status RunEvaluate(const CommonFlags& flags, FileSystem& files, Executor& execut
   to << "examples   " << sums.examples << "\n";
   if (sums.bad_rows > 0) to << "bad rows   " << sums.bad_rows << "\n";
   HDPS_ASSIGN_OR_RETURN(ScoreBook::Told told, book.Finish(sums.loss_sum / sums.weight_sum));
-  // The logloss has always stood first.
+  // Compatibility: the logloss has always come first.
   std::ranges::stable_partition(told.figures,
                                 [](const Figure& figure) { return figure.word == "logloss"; });
   for (const Figure& figure : told.figures) {

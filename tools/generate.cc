@@ -1,5 +1,5 @@
-// hdps generate: a synthetic click log, or pictures of ten classes, with the best that can be
-// reached.
+// Implements hdps generate: makes a synthetic click log or pictures of ten classes, and tells the
+// best possible figures.
 #include <gflags/gflags.h>
 
 #include <charconv>
@@ -42,8 +42,8 @@ namespace {
 
 Status Mistaken(const std::string& message) { return {Code::kInvalidArgument, message}; }
 
-// A job beside the data, and the command that trains it. One that is there already may have been
-// changed by its owner, and stays.
+// Writes a job beside the data and prints the command that trains it. An existing job is kept,
+// because its owner may have changed it.
 Status WriteJob(FileSystem& files, const std::string& out, const std::string& job) {
   const std::string path = JoinPath(out, "job.json");
   constexpr uint64_t kJobBytesMax = 1u << 20;
@@ -58,8 +58,7 @@ Status WriteJob(FileSystem& files, const std::string& out, const std::string& jo
   return {};
 }
 
-// How many columns a flag says, which means names of columns to prepare; empty: as many as there
-// are.
+// Reads a number of columns from a flag (prepare takes names in the same flag); empty: all columns.
 Status ReadColumns(const std::string& flag, const std::string& text, uint32_t* columns) {
   if (text.empty()) return {};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *columns);

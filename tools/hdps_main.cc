@@ -1,4 +1,4 @@
-// hdps: one command, and its subcommands.
+// Runs hdps: one command with subcommands.
 #include <string>
 #include <vector>
 

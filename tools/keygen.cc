@@ -1,4 +1,4 @@
-// hdps keygen: makes the keys of a job, and lets them come and go.
+// Implements hdps keygen: creates, rotates and revokes the keys of a job.
 #include <gflags/gflags.h>
 
 #include <algorithm>
@@ -21,10 +21,10 @@ namespace {
 
 Status Mistaken(const std::string& what) { return {Code::kInvalidArgument, what}; }
 
-// The list of a folder while it is changed.
+// Changes the list of keys in a folder.
 //
-// Invariant: a key stands in the list on disk before its secret lies in the folder, so that who
-// reads both in between goes on with the old secret.
+// Invariant: a key is in the list on disk before its secret is in the folder, so that a process
+// that reads both in between continues with the old secret.
 class KeyList {
  public:
   KeyList(FileSystem& files, std::string folder) : files_(files), folder_(std::move(folder)) {}
@@ -37,7 +37,7 @@ class KeyList {
     const auto found = std::ranges::find(keys_, name, &AllowedKey::name);
     return found == keys_.end() ? nullptr : &*found;
   }
-  // One of that name, or why there is none.
+  // Returns the key with this name, or the reason why there is none.
   Result<AllowedKey*> Named(const char* flag, const std::string& name) {
     if (AllowedKey* key = Find(name); key != nullptr) return key;
     std::string names;
@@ -51,7 +51,8 @@ class KeyList {
     made_.emplace_back(name, std::move(made));
     return {};
   }
-  // NAME.1 is the key before, NAME.2 the one before the last rotation but one, and so on.
+  // Returns a free name for the old key: NAME.1 is the key before the first rotation, NAME.2 the
+  // one before the second, and so on.
   std::string FreeNameBehind(const std::string& name) {
     for (int number = 1;; ++number) {
       const std::string free = name + "." + std::to_string(number);
@@ -64,7 +65,8 @@ class KeyList {
     for (const auto& [name, keys] : made_) {
       HDPS_RETURN_IF_ERROR(
           WriteFileAtomically(files_, SecretKeyPath(folder_, name), keys.secret_key + "\n"));
-      // As the daemons will: on a disk that knows no permissions, this is where it is said.
+      // Reads the secret as the daemons will; on a disk without permissions this reports the
+      // problem.
       HDPS_RETURN_IF_ERROR(ReadSecretKey(files_, folder_, name).status());
     }
     return ReadAllowedKeys(files_, folder_).status();

@@ -1,4 +1,4 @@
-// Threads, in-process transports, and the first failure among them.
+// Runs the members as threads with in-process transports, and reports the first failure.
 #include "tools/local_cluster.h"
 
 #include <glog/logging.h>
@@ -24,7 +24,7 @@ namespace {
 
 constexpr const char* kSchedulerAddress = "inproc://scheduler";
 
-// What went wrong first among the members; they run on threads of their own.
+// Keeps the first failure of the members, which run on their own threads.
 class FirstFailure {
  public:
   void Note(const std::string& who, int status, const std::string& reason) HDPS_EXCLUDES(mutex_) {
@@ -41,7 +41,7 @@ class FirstFailure {
   ProcessEnd exit_ HDPS_GUARDED_BY(mutex_);
 };
 
-// Everything the members share; outlives their threads.
+// State that all members share; it outlives their threads.
 struct Cluster {
   Cluster(const LocalClusterOptions& o, FileSystem& f, MonotonicClock& c)
       : options(o), files(f), clock(c) {}
@@ -133,7 +133,7 @@ Result<ProcessEnd> RunLocalCluster(const LocalClusterOptions& options, FileSyste
   loop.stop = options.stop;
   loop.stop_reason = "this process was told to stop";
   loop.on_turn = [&] {
-    // A member that ends before it has joined cannot tell the scheduler.
+    // A member that ends before it has joined cannot report to the scheduler.
     const ProcessEnd failure = cluster.failure.Get();
     if (failure.status != 0) node->Fail(failure.status, failure.reason);
   };

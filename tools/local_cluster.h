@@ -1,4 +1,4 @@
-// A whole cluster in one process: the daemons' nodes, each on a thread of its own.
+// Runs a whole cluster in one process: the nodes of the daemons, one thread each.
 #pragma once
 
 #include <atomic>
@@ -22,22 +22,22 @@ struct Job;
 
 struct LocalClusterOptions {
   std::shared_ptr<const Job> job;
-  std::string given_job = {};  // As of SchedulerOptions.
+  std::string given_job = {};  // As in SchedulerOptions.
   std::string out;
   uint32_t num_servers = 1, num_workers = 1;
-  int threads = 0;  // Of each server and each worker; 0 = one a core.
+  int threads = 0;  // Threads of each server and each worker; 0: one per core.
   Resume resume = Resume::kAuto;
   ProgressListener voice;
-  const std::atomic<bool>* stop = nullptr;  // Becoming true drains the job; may be null.
-  // Called after each step of each worker, on that worker's thread; may be empty.
+  const std::atomic<bool>* stop = nullptr;  // Drains the job when it becomes true; may be null.
+  // Runs after each step of each worker, on that worker's thread; may be empty.
   std::function<void(WorkerId, const StepReport&)> after_step;
-  // Is told of each worker's first trace_steps steps; null: nobody is.
+  // Records the first `trace_steps` steps of each worker; null: no trace.
   TraceEvents* trace = nullptr;
   uint64_t trace_steps = 0;
 };
 
-// Runs the job to its end. The same state machines as the daemons, connected in memory; the calling
-// thread becomes the scheduler's. kInvalidArgument as SchedulerNode::Make.
+// Runs the job to its end with the same state machines as the daemons, connected in memory. The
+// calling thread becomes the scheduler's. Returns kInvalidArgument as SchedulerNode::Make does.
 Result<ProcessEnd> RunLocalCluster(const LocalClusterOptions& options, FileSystem& files,
                                    MonotonicClock& clock);
 

@@ -1,4 +1,4 @@
-// hdps plan: how fast a job would train on a cluster, and what would bound it, before there is one.
+// Implements hdps plan: predicts how fast a job would train on a cluster, and what would bound it.
 #include <gflags/gflags.h>
 
 #include <filesystem>
@@ -57,7 +57,7 @@ DECLARE_double(zipf);
 namespace hdps {
 namespace {
 
-// Bytes a second; 0 for one machine.
+// Reads bytes per second; 0 for one machine.
 Result<double> ReadNetwork() {
   if (FLAGS_network == "local") return 0.0;
   const std::optional<double> speed = ParseWithUnit(
@@ -142,10 +142,10 @@ Result<PlanQuestion> ReadQuestion(const Job& job) {
   return question;
 }
 
-// Of one server under cluster.memory_limit, as it would foresee it. Returns why the limit cannot be
-// kept; empty: it can.
+// Sets the row memory of one server under cluster.memory_limit, as the server would predict it.
+// Returns why the limit cannot be kept; empty: it can.
 std::string LimitRows(const Job& job, PlanQuestion* question) {
-  constexpr uint64_t kProcessBytes = 24 << 20;  // A server without rows, about.
+  constexpr uint64_t kProcessBytes = 24 << 20;  // Approximate memory of a server without rows.
   if (job.cluster.memory_limit == 0) return "";
   MemoryLimitOptions options;
   options.own_shards = (job.cluster.shards + question->servers - 1) / question->servers;
@@ -156,7 +156,7 @@ std::string LimitRows(const Job& job, PlanQuestion* question) {
   return WhyLimitIsTooSmall(job, options, kProcessBytes);
 }
 
-// As --strategy asks: the job's own, or that of a file; nothing is started.
+// Shows the strategy that --strategy names: the job's own, or that of a file. Starts nothing.
 Status ShowStrategy(FileSystem& files, Job job) {
   std::vector<InputFile> inputs = InputsOf(FLAGS_job, job);
   inputs.push_back({"the file of --strategy_file", FLAGS_strategy_file});

@@ -1,4 +1,4 @@
-// hdps predict: a line of scores a row.
+// Implements hdps predict: a line of scores per row.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -14,7 +14,7 @@
 namespace hdps {
 namespace {
 
-// Makes lines of batches of scores, and counts those of rows that have none.
+// Formats batches of scores as lines, and counts rows without a score.
 class Lines {
  public:
   Lines(const Job& job, bool nan_for_bad_rows) : nan_(nan_for_bad_rows) {
@@ -23,13 +23,13 @@ class Lines {
     }
   }
 
-  // kInvalidArgument for a score that is not a number, unless such lines were asked for.
+  // Returns kInvalidArgument for a score that is not a number, unless such lines were requested.
   Result<std::string> Of(const Batch& batch, std::span<const float> scores) {
     std::string text;
     const size_t per_row = batch.num_examples == 0 ? 0 : scores.size() / batch.num_examples;
     for (uint32_t row = 0; row < batch.num_examples; ++row) {
       const std::span<const float> of_row = scores.subspan(row * per_row, per_row);
-      bool none = nan_ && batch.weights[row] == 0;  // BadRows::kKept.
+      bool none = nan_ && batch.weights[row] == 0;  // A bad row, under BadRows::kKept.
       if (!none && std::ranges::any_of(of_row, [](float score) { return std::isnan(score); })) {
         none = true;
         if (!nan_) return NotANumber(batch.first_row + row + 1);
@@ -45,7 +45,7 @@ class Lines {
   uint64_t rows_without() const { return rows_without_; }
 
  private:
-  // %.9g tells every float apart.
+  // %.9g distinguishes all floats.
   static std::string Number(float score, bool logit) {
     const auto value = static_cast<double>(score);
     char number[32];
@@ -62,11 +62,11 @@ class Lines {
   }
 
   const bool nan_;
-  std::vector<bool> logits_;  // [tasks]: scores are logits of probabilities.
+  std::vector<bool> logits_;  // [tasks]: the scores are logits of probabilities.
   uint64_t rows_without_ = 0;
 };
 
-// A pipe of a shell may lead to one of the files, as `>> data.csv`.
+// A redirection of the shell, as `>> data.csv`, may lead to one of the inputs.
 Status RefuseInputs(const ScoredData& data, const std::string& out, FileSystem& files) {
   HDPS_ASSIGN_OR_RETURN(const std::vector<InputFile> inputs, data.Inputs());
   if (out.empty()) return RefuseInput(files, "where the lines go", "/dev/stdout", inputs);

@@ -1,4 +1,4 @@
-// hdps prepare: from files to a job that trains on them, and a report of what they hold.
+// Implements hdps prepare: makes a job that trains on given files, and reports what they contain.
 #include <gflags/gflags.h>
 #include <unistd.h>
 
@@ -52,7 +52,8 @@ DECLARE_string(model);
 namespace hdps {
 namespace {
 
-constexpr double kValidationShares[] = {0.1, 0.2, 0.3};  // The first that will do.
+// Takes the first share that is large enough.
+constexpr double kValidationShares[] = {0.1, 0.2, 0.3};
 
 Status Mistaken(const std::string& message) { return {Code::kInvalidArgument, message}; }
 
@@ -69,7 +70,7 @@ Result<std::vector<std::string>> AllFiles(FileSystem& files, const std::vector<s
   return found;
 }
 
-// "a,b" and "\"a, b\",c": names of columns or files, in quotes where they have commas.
+// Splits names of columns or files: "a,b" and "\"a, b\",c", quoted if they contain commas.
 std::vector<std::string> NamesOf(const std::string& text) {
   std::vector<std::string> names = CellsOf(text, ',', "\"");
   std::erase(names, "");
@@ -98,7 +99,7 @@ Result<DataWish> ReadDataWish() {
                   DidYouMean(FLAGS_task, known));
 }
 
-// What the command line says.
+// The values of the command line.
 struct Request {
   std::string out;
   JobWish wish;
@@ -143,8 +144,8 @@ Result<Request> ReadRequest(FileSystem& files, const std::vector<std::string>& a
   return request;
 }
 
-// Files to evaluate on without the header that those to train on have, in the same order: the job
-// reads all by place, and passes the header over as a comment.
+// Reads an evaluation file without the header of the training files, whose columns are in the same
+// order: the job then reads all columns by position, and skips the header as a comment.
 Status ReadByPlace(FileSystem& files, const std::string& path, size_t cells, const JobWish& wish,
                    DataProfile* train) {
   DataLayout& layout = train->layout;
@@ -160,7 +161,8 @@ Status ReadByPlace(FileSystem& files, const std::string& path, size_t cells, con
   return {};
 }
 
-// The label of the files to evaluate on, which have to be like those to train on.
+// Profiles the label in the evaluation files. Requires that they have the layout of the training
+// files.
 Result<DataProfile> ProfileEval(FileSystem& files, const JobWish& wish, const DataWish& data,
                                 DataProfile* train, std::vector<std::string>* notes) {
   for (const std::string& path : wish.eval) {
@@ -181,14 +183,14 @@ Result<DataProfile> ProfileEval(FileSystem& files, const JobWish& wish, const Da
   return ProfileData(files, train->layout, wish.eval, options);
 }
 
-// A path as the job has it: from the folder that the job lies in where both lie in one tree, so
-// that the tree can be moved; else as it is.
+// Returns a path for the job file: relative to its folder if both are in one tree, so that the tree
+// can be moved; otherwise unchanged.
 std::string FromFolder(const std::string& folder, const std::string& path) {
   constexpr std::string_view kUp = "..";
   constexpr std::ptrdiff_t kUpMax = 2;
   const std::filesystem::path from =
       std::filesystem::weakly_canonical(std::filesystem::absolute(folder));
-  const std::filesystem::path file(path);  // It may be a link, and stays one.
+  const std::filesystem::path file(path);  // A link is kept as a link.
   const std::filesystem::path relative =
       (std::filesystem::weakly_canonical(file.parent_path()) / file.filename())
           .lexically_relative(from);
@@ -203,8 +205,8 @@ JobWish FromFolder(const std::string& folder, JobWish wish) {
   return wish;
 }
 
-// Rows are kept apart for evaluation, a tenth or more where that is too few, unless figures of them
-// would mislead. Returns why none are, empty where some are.
+// Chooses the share of rows to hold out for evaluation: a tenth, or more if that is too few, unless
+// their figures would mislead. Returns the reason if none are held out.
 Result<std::string> ChooseShare(FileSystem& files, const DataProfile& profile, const DataPlan& plan,
                                 JobWish* wish) {
   std::string why;
@@ -250,8 +252,8 @@ Status Write(FileSystem& files, const Request& request, const DataProfile& profi
   return {};
 }
 
-// What the files hold. Where quotes do not pair in rows beyond the first ones, they are letters, if
-// more rows are whole so.
+// Profiles the training files. If quotes do not pair in rows beyond the first ones, tries to read
+// them as letters, and does so if more rows are valid then.
 Result<DataProfile> ProfileTrain(FileSystem& files, const JobWish& wish) {
   for (const std::string& path : wish.train) HDPS_RETURN_IF_ERROR(CheckIsText(files, path));
   HDPS_ASSIGN_OR_RETURN(DataLayout layout, TellLayout(files, wish.train[0]));
@@ -265,7 +267,7 @@ Result<DataProfile> ProfileTrain(FileSystem& files, const JobWish& wish) {
   return bare;
 }
 
-// Asks which of the tasks is meant where somebody is there to answer; else the first one is.
+// Asks the user which task is meant if there is a terminal; otherwise the first task is used.
 void AskForTask(const DataProfile& train, const DataPlan& plan, DataWish* wish) {
   if (plan.choices.size() < 2 || isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0) return;
   PrintOut("label '%s' has several numbers: is it",

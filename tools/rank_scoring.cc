@@ -1,4 +1,4 @@
-// A thread a worker; what they exchange goes through the memory they share.
+// Runs a thread per worker, with exchanges through shared memory.
 #include "tools/rank_scoring.h"
 
 #include <algorithm>

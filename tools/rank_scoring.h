@@ -1,4 +1,4 @@
-// A checkpoint scored by several workers of one process, its model cut by a strategy.
+// Scores a checkpoint by several workers in one process, with the model cut by a strategy.
 #pragma once
 
 #include <cstdint>
@@ -19,19 +19,20 @@
 
 namespace hdps {
 
-// Invariant: worker r scores the r-th part of a batch's rows, and computes its part of the layers
-// for the rows that the strategy gives it.
+// Scores batches by one thread per worker.
+//
+// Invariant: worker r scores the r-th part of a batch's rows, and computes the part of the layers
+// that the strategy gives it.
 class RankScoring {
  public:
-  // `loaded`, `executor` and `clock` outlive it.
+  // Requires: `loaded`, `executor` and `clock` outlive the result.
   static Result<std::unique_ptr<RankScoring>> New(const Job& job, const Strategy& strategy,
                                                   CheckpointModel& loaded, Executor& executor,
                                                   MonotonicClock& clock);
 
-  // As Model::Predict, in the order of the batch's rows.
+  // Scores like Model::Predict, in the order of the batch's rows.
   Result<double> Score(const Batch& batch, std::vector<float>* scores);
-  // Who holds what: a line a worker, with the bytes of its dense tensors, and one for each tensor
-  // that is cut.
+  // Lists each worker with the bytes of its dense tensors, and each tensor that is cut.
   std::string Describe() const;
 
  private:
@@ -53,7 +54,7 @@ class RankScoring {
   CheckpointModel& loaded_;
   std::vector<DenseTensor> whole_;
   std::vector<Rank> ranks_;
-  Mutex mutex_;  // One rank reads rows at a time.
+  Mutex mutex_;  // Lets one rank read rows at a time.
 };
 
 }  // namespace hdps

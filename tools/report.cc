@@ -1,4 +1,4 @@
-// hdps report: one HTML file that shows a run, or two of them.
+// Implements hdps report: an HTML file that shows one run, or two.
 #include <gflags/gflags.h>
 
 #include <memory>

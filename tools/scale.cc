@@ -1,4 +1,4 @@
-// hdps scale: asks a running job to go on with other numbers of servers or workers.
+// Implements hdps scale: asks a running job to continue with other numbers of servers or workers.
 #include <gflags/gflags.h>
 
 #include <charconv>

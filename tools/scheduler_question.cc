@@ -1,4 +1,4 @@
-// The flags that name a running scheduler, and the line that follows from them.
+// Reads the flags that name a running scheduler, and connects to it.
 #include "tools/scheduler_question.h"
 
 #include <gflags/gflags.h>

@@ -1,4 +1,4 @@
-// Asks a running scheduler something, for commands that are no members of its job.
+// Asks a running scheduler something, for commands that are not members of its job.
 #pragma once
 
 #include <algorithm>
@@ -16,15 +16,15 @@
 
 namespace hdps {
 
-// A line to the scheduler of --scheduler.
+// A connection to the scheduler of --scheduler.
 class SchedulerLine {
  public:
-  // With the key, of --keys, that the first of `roles` has there. kInvalidArgument when a flag is
-  // missing or wrong.
+  // Connects with the first key of `roles` that the folder --keys has. Returns kInvalidArgument if
+  // a flag is missing or wrong.
   static Result<std::unique_ptr<SchedulerLine>> Open(std::vector<KeyRole> roles);
 
-  // The question may be lost: it is asked again until there is an answer, or kUnavailable after
-  // `patience_ms`. Whoever answers it twice must mean the same.
+  // Sends the request again until a reply arrives, because both may be lost; returns kUnavailable
+  // after `patience_ms`. Requires: the request may be answered twice.
   template <typename Reply, typename Request>
   Result<Reply> Ask(const Request& request, int64_t patience_ms) {
     constexpr int64_t kAskEveryMs = 500;
@@ -45,7 +45,7 @@ class SchedulerLine {
                                          : "? If its job has keys, it hears nobody without one: "
                                            "give --keys=DIR, the folder of hdps keygen"));
   }
-  // Lets so much time pass; what comes meanwhile answers nothing.
+  // Waits, and drops messages that arrive in this time.
   void Pause(int64_t ms) {
     const int64_t until = clock_->NowMs() + ms;
     PeerId from;

@@ -1,4 +1,4 @@
-// Opens job, checkpoint and data, in this order, and says what does not fit.
+// Opens job, checkpoint and data, in this order, and reports what does not fit.
 #include "tools/scored_data.h"
 
 #include <filesystem>
@@ -23,7 +23,7 @@
 namespace hdps {
 namespace {
 
-// A job and where it was read from, as messages name it.
+// A job and its source as messages name it.
 struct ReadJob {
   Job job;
   std::string origin;
@@ -33,7 +33,7 @@ Result<ReadJob> JobOf(const CommonFlags& flags, FileSystem& files) {
   ReadJob read;
   if (!flags.job.empty()) {
     read.origin = flags.job;
-    // The files to score alone have to be there.
+    // Only the files to score have to exist.
     HDPS_ASSIGN_OR_RETURN(read.job,
                           LoadJob(files, flags.job, flags.overrides, DataFiles::kNotNeeded));
     return read;
@@ -45,7 +45,7 @@ Result<ReadJob> JobOf(const CommonFlags& flags, FileSystem& files) {
   return read;
 }
 
-// Where in the job file the files of a set stand.
+// Returns where the job file names the files of a set.
 std::string PlaceOf(const EvalSet& set, const DataSpec& data) {
   if (set.held_out) return "data.train.";
   for (size_t s = 0; s < data.eval_sets.size(); ++s) {
@@ -56,7 +56,7 @@ std::string PlaceOf(const EvalSet& set, const DataSpec& data) {
   return "data.eval.";
 }
 
-// The set that the flags name, or the first of the job.
+// Returns the set that the flags name, or the first of the job.
 Result<EvalSet> SetOf(const CommonFlags& flags, const Job& job) {
   const std::vector<EvalSet> sets = EvalSetsOf(job.data);
   if (flags.eval_set.empty() && !sets.empty()) return sets.front();
@@ -75,7 +75,7 @@ Result<EvalSet> SetOf(const CommonFlags& flags, const Job& job) {
                                             DidYouMean(flags.eval_set, names));
 }
 
-// The files of the command line, or else those of a set of the job; all are there.
+// Returns the files of the command line, or of a set of the job. All of them exist.
 Result<EvalSet> FindData(const CommonFlags& flags, const ReadJob& read, FileSystem& files) {
   const std::vector<std::string> named = SplitFileList(files, flags.data);
   const bool given = !named.empty();

@@ -1,4 +1,4 @@
-// What evaluate and predict share: files through a checkpoint's model, batch by batch.
+// Scores files by a checkpoint's model, batch by batch, for evaluate and predict.
 #pragma once
 
 #include <memory>
@@ -25,32 +25,32 @@ namespace hdps {
 struct LabelTally;
 
 struct RowsWanted {
-  bool labels = true;  // Without them rows need none, and the sums of losses mean nothing.
+  bool labels = true;  // If false, rows need no labels, and the sums of losses mean nothing.
   BadRows bad_rows = BadRows::kCounted;
 };
 
-// Data and a model that fit each other.
+// The data to score and the model of a checkpoint that fits it.
 class ScoredData {
  public:
-  // `files` and `executor` must outlive it.
+  // Requires: `files` and `executor` outlive the result.
   static Result<std::unique_ptr<ScoredData>> Open(const CommonFlags& flags, FileSystem& files,
                                                   Executor& executor);
 
   bool softmax() const { return job_.model.loss == LossKind::kSoftmax; }
   const Job& job() const { return job_; }
   std::vector<TaskMetrics> Metrics() const { return MetricsOf(job_); }
-  // Who would hold what of the model, and of the checkpoint's tables.
+  // Describes how the model and the checkpoint's tables would be split among the workers.
   std::string WhoHoldsWhat() const;
   const std::string& checkpoint() const { return loaded_->checkpoint().folder; }
-  // What the scores are where they are no probabilities and no predicted numbers; else empty.
+  // Explains the scores if they are neither probabilities nor predicted numbers; else empty.
   std::string WhatScoresAre() const;
-  // Rows that the training held out: their lines are those of no file.
+  // Is true if the rows are those that the training held out: their lines are not lines of a file.
   bool held_out() const { return set_.held_out; }
-  // All that it reads.
+  // Lists all files that it reads.
   Result<std::vector<InputFile>> Inputs() const;
-  // Where no label was one of the job's positive texts: a clause that names them; else empty.
+  // Returns a clause with the job's positive texts if no label was one of them; else empty.
   std::string TextsHint(const LabelTally& labels) const;
-  // Every row in order; once.
+  // Scores every row in order. Requires: it is called once.
   Result<ScoreSums> Score(const RowsWanted& rows, const TakeScores& take);
 
  private:
@@ -58,11 +58,11 @@ class ScoredData {
 
   FileSystem& files_;
   const std::unique_ptr<MonotonicClock> clock_;
-  std::string job_file_;  // Empty: the job is the checkpoint's.
+  std::string job_file_;  // Empty: the job comes from the checkpoint.
   Job job_;
-  EvalSet set_;  // What is scored; without a name: files of the command line.
+  EvalSet set_;  // The set to score; without a name, the files of the command line.
   std::unique_ptr<CheckpointModel> loaded_;
-  std::unique_ptr<RankScoring> ranks_;  // Null: one worker.
+  std::unique_ptr<RankScoring> ranks_;  // Null with one worker.
 };
 
 }  // namespace hdps

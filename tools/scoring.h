@@ -1,4 +1,4 @@
-// hdps evaluate and hdps predict: a checkpoint's scores for files.
+// Implements hdps evaluate and hdps predict: the scores of a checkpoint for files.
 #pragma once
 
 #include <ostream>
@@ -10,19 +10,19 @@
 
 namespace hdps {
 
-// Both score the files of `flags.data` or, where it names none, those of the job for evaluation;
-// without a job, that of the checkpoint.
+// Both score the files of `flags.data`. Without it they score the evaluation data of the job, and
+// without a job those of the checkpoint's job.
 
-// Prints the examples and the figures of train.metrics (under softmax, accuracy too) to `to`.
+// Prints the number of examples and the figures of train.metrics to `to`; with softmax, also the
+// accuracy.
 Status RunEvaluate(const CommonFlags& flags, FileSystem& files, Executor& executor,
                    std::ostream& to);
 
-// A line a row, in their order: its probability, under softmax one a class and of several tasks one
-// a task, between blanks; under other losses the score. Files have the columns that the job was
-// trained with; labels, weights and groups are not looked at, and a file may lack them. The first
-// row that cannot be scored is kInvalidArgument, by its place, or has nan with
-// `flags.nan_for_bad_rows`. The lines go into the file `flags.out`, which a failure leaves as it
-// was, or to `to` where none is named.
+// Writes one line per row, in order: its probability, with softmax one per class and with several
+// tasks one per task, separated by blanks; with other losses the score. The files need the columns
+// of the training, but no labels, weights or groups. The first row that cannot be scored is
+// kInvalidArgument with its place, or gets nan with `flags.nan_for_bad_rows`. The lines go to the
+// file `flags.out`, which a failure leaves unchanged, or to `to` if there is none.
 Status RunPredict(const CommonFlags& flags, FileSystem& files, Executor& executor,
                   std::ostream& to);
 

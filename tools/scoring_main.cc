@@ -1,4 +1,4 @@
-// hdps evaluate and hdps predict: their flags.
+// Defines the flags of hdps evaluate and hdps predict.
 #include <gflags/gflags.h>
 
 #include <memory>

@@ -1,4 +1,4 @@
-// hdps status: asks a running scheduler how its job is.
+// Implements hdps status: asks a running scheduler for the state of its job.
 #include <gflags/gflags.h>
 
 #include <nlohmann/json.hpp>
@@ -40,7 +40,7 @@ void PrintJson(const StatusReply& status) {
                                        {"view", status.view.value},
                                        {"step", status.clock},
                                        {"members", members}};
-  // Names come from members: bytes that are no text are replaced, not fatal.
+  // Names come from members; bytes that are not text are replaced instead of failing.
   PrintOutText(ShowJson(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace)) + "\n");
 }
 

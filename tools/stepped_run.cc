@@ -1,4 +1,4 @@
-// Hands each step's report to the caller, and the caller's leave to go on to the workers.
+// Passes each step's report to the caller, and the caller's permission to go on to the workers.
 #include "tools/stepped_run.h"
 
 #include <glog/logging.h>

@@ -1,4 +1,4 @@
-// A job in this process whose steps the caller drives, one at a time.
+// Runs a job in this process whose steps the caller drives one at a time.
 #pragma once
 
 #include <atomic>
@@ -12,27 +12,27 @@
 
 namespace hdps {
 
-// For a training loop of one's own: what happens between two steps is the caller's. The job is that
-// of RunLocalCluster, so it evaluates, saves checkpoints and ends with the same parameters, bit for
-// bit, as a run that nobody interrupts.
+// A job for a training loop of one's own: the caller acts between two steps. The job runs as in
+// RunLocalCluster, so it evaluates, saves checkpoints and ends with the same parameters, bit for
+// bit, as an uninterrupted run.
 //
-// Invariant: between two calls no worker computes. Used by one thread.
+// Invariant: no worker computes between two calls. Used by one thread.
 class SteppedRun {
  public:
-  // Starts the job. `options.after_step` and `options.stop` are the run's own and have to be empty.
-  // `files` and `clock` must outlive it.
+  // Starts the job. Requires: `options.after_step` and `options.stop` are empty, because the run
+  // sets them; `files` and `clock` outlive it.
   SteppedRun(LocalClusterOptions options, FileSystem& files, MonotonicClock& clock);
-  // Stops the job if it has not ended: it is drained and saved, as after a stop signal.
+  // Stops the job if it has not ended: it drains and saves, as after a stop signal.
   ~SteppedRun();
 
-  // Trains the next step on every worker: a report of each, in the order of their ids. Nothing when
-  // the job has no more steps, or has failed: Finish() says which.
+  // Trains the next step on every worker and returns their reports in the order of worker ids.
+  // Returns nothing if the job has no more steps or has failed; Finish() tells which.
   std::optional<std::vector<StepReport>> Step();
-  // Trains all that is left without stopping, and says how the job ended.
+  // Trains all remaining steps without stopping and returns how the job ended.
   Result<ProcessEnd> Finish();
 
  private:
-  void LetGo();  // Nobody waits for the caller from now on.
+  void LetGo();  // Lets the workers run without waiting for the caller from now on.
 
   struct Done {
     WorkerId worker;
@@ -41,11 +41,13 @@ class SteppedRun {
 
   const uint32_t num_workers_;
   std::atomic<bool> stop_ = false;
-  bool begun_ = false;                                      // The first step needs no leave.
-  std::vector<std::unique_ptr<BoundedQueue<bool>>> leave_;  // To go on, a queue a worker.
+  // Is false until the first step, which the workers begin without permission.
+  bool begun_ = false;
+  // Permissions to go on, one queue per worker.
+  std::vector<std::unique_ptr<BoundedQueue<bool>>> leave_;
   BoundedQueue<Done> done_;
   std::optional<Result<ProcessEnd>> end_;
-  std::unique_ptr<Thread> thread_;  // Last: it uses all of the above.
+  std::unique_ptr<Thread> thread_;  // Last: it uses all members above.
 };
 
 }  // namespace hdps

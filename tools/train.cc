@@ -1,4 +1,4 @@
-// hdps train: the flags of a run in one process.
+// Implements hdps train: a run in one process.
 #include <gflags/gflags.h>
 #include <glog/logging.h>
 
@@ -50,10 +50,10 @@ void ShowPreview(const DataPreview& preview) {
   PrintWarnings(preview.warnings);
 }
 
-// Of all members together, as they are in one process.
+// Checks the memory of all members together, because they share the process.
 Status CheckSharedMemory(FileSystem& files, const Job& job) {
   std::vector<MemoryPart> parts = MemoryOfServers(job, job.cluster.shards);
-  // Where rows are kept is known when there is a model.
+  // Where rows are kept is known only once there is a model.
   for (MemoryPart& part : MemoryOfWorker(job, /*kept_here=*/job.model.device == "cpu")) {
     part.bytes *= FLAGS_workers;
     parts.push_back(std::move(part));
@@ -118,7 +118,7 @@ Status Train() {
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
   TraceEvents trace;
   if (!FLAGS_trace.empty()) {
-    HDPS_RETURN_IF_ERROR(WriteTrace(*files, trace));  // Found wrong before the run.
+    HDPS_RETURN_IF_ERROR(WriteTrace(*files, trace));  // The job was found wrong before the run.
     options.trace = &trace;
     options.trace_steps = FLAGS_trace_steps;
   }

@@ -1,4 +1,4 @@
-// Warnings for people at a terminal.
+// Prints warnings to a terminal.
 #pragma once
 
 #include <string>
@@ -9,7 +9,8 @@
 
 namespace hdps {
 
-// Each on a line of stderr, "warning: ...": results go elsewhere, so that they can be piped.
+// Prints each warning on a line of stderr, "warning: ...". Results go to stdout, so they can be
+// piped.
 inline void PrintWarnings(const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) {
     PrintError("warning: %s\n", ShowOutside(warning, std::string::npos).c_str());

@@ -1,4 +1,4 @@
-// What it gives to keep the hot rows at the worker: the same job with and without, in turns.
+// Measures the gain of hot rows cached at the worker: the same job with and without, in turns.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -17,23 +17,24 @@ namespace hdps {
 namespace {
 
 constexpr char kBench[] = "cache";
-// The hot rows are chosen after 4 and 16 steps; what follows counts.
+// The hot rows are chosen after 4 and 16 steps; later steps count.
 constexpr int64_t kSteadyFrom = 20, kSteps = 60;
 
 struct Case {
   const char* name;
   uint32_t batch;
   uint32_t categorical;  // Fields.
-  uint64_t vocabulary;   // Of each.
+  uint64_t vocabulary;   // Values per field.
   double zipf;
-  bool buckets;                 // The 13 numbers as fields too.
-  uint64_t kept_rows;           // With the tier.
-  const char* model;            // JSON, without vocab_cache_size.
-  double link_ns_per_byte = 0;  // Of pulled rows and pushed gradients; 0: as fast as loopback is.
+  bool buckets;        // Makes fields of the 13 numbers too.
+  uint64_t kept_rows;  // Rows cached at the worker.
+  const char* model;   // JSON, without vocab_cache_size.
+  // Delay of pulled rows and pushed gradients; 0: the speed of loopback.
+  double link_ns_per_byte = 0;
 };
 
-// 39 fields and 200,000 rows of dim 80 with lazy Adam and of dim 1 with FTRL, of which 160,000 are
-// kept; a batch of 8,000 instead of 16,000, and a small MLP.
+// REF-L: 39 fields and 200,000 rows of dim 80 with lazy Adam and of dim 1 with FTRL, of which
+// 160,000 are cached. Its batch is 8,000 instead of 16,000, and its MLP is small.
 constexpr Case kRefL = {"ref_l_small_mlp",
                         8000,
                         26,
@@ -43,7 +44,7 @@ constexpr Case kRefL = {"ref_l_small_mlp",
                         160000,
                         R"({"type": "wide_deep", "embedding_dim": 80, "numeric": false,
                             "hidden": [64, 32]})"};
-// The same rows, and as little else as there can be: their sum, and one product with a vector.
+// The same rows with the least possible computation: their sum, and one product with a vector.
 constexpr char kSumOfRows[] = R"({"type": "graph",
     "tables": [{"name": "wide", "dim": 1, "optimizer": {"kind": "ftrl", "learning_rate": 0.05}},
                {"name": "deep", "dim": 80}],
@@ -52,9 +53,9 @@ constexpr char kSumOfRows[] = R"({"type": "graph",
                {"name": "tower", "inputs": ["deep"], "units": 1},
                {"name": "logit", "kind": "sum", "inputs": ["wide", "tower"]}]})";
 constexpr Case kSum = {"ref_l_sum_of_rows", 8000, 26, 7685, 1.05, true, 160000, kSumOfRows};
-// Keys all alike, few examples a step: nearly every lookup is a row of its own.
+// Uniform keys and few examples per step: nearly every lookup is a different row.
 constexpr Case kUniform = {"uniform_sum_of_rows", 1000, 26, 7685, 0, true, 160000, kSumOfRows};
-// A tenth of the rows for skewed keys.
+// Caches a tenth of the rows of skewed keys.
 constexpr Case kTenth = {"zipf_1.1_a_tenth",
                          4096,
                          1,
@@ -64,8 +65,7 @@ constexpr Case kTenth = {"zipf_1.1_a_tenth",
                          20000,
                          R"({"type": "wide_deep", "embedding_dim": 16, "numeric": false,
                              "hidden": [16]})"};
-// The server on another machine, behind a link of 1 Gbit/s: the case of rows that are kept where
-// there is no GPU.
+// Puts the server behind a link of 1 Gbit/s: the case for cached rows without a GPU.
 constexpr Case ThinLink(Case c) {
   c.name = "thin_link_ref_l_small_mlp";
   c.link_ns_per_byte = 8;
@@ -87,7 +87,7 @@ std::string JobText(const Case& c, const std::string& folder, uint32_t batch) {
          R"(}, "parallel": {"gradients_mean": true}, "model": )" + c.model + "}";
 }
 
-// What the runs of one setting gave.
+// Samples of all runs of one setting.
 struct Samples {
   std::vector<double> steady, whole, megabytes_a_step, hit_rate, swaps;
 

@@ -1,4 +1,5 @@
-// How fast the rows of a server are saved and loaded, beside a plain file of the same bytes.
+// Measures how fast the rows of a server are saved and loaded, beside a plain file of the same
+// bytes.
 #include <atomic>
 #include <memory>
 #include <vector>

@@ -1,4 +1,4 @@
-// Measures what `hdps plan` must know of a machine.
+// Measures the constants of a machine that `hdps plan` needs.
 #pragma once
 
 #include <functional>
@@ -14,30 +14,31 @@ namespace hdps {
 
 struct DataSpec;
 
-// One sample a repeat of each constant, by "CASE.FIGURE".
+// Samples of each constant by "CASE.FIGURE", one per repeat.
 using ConstantSamples = std::map<std::string, std::vector<double>>;
 
-// What is measured with a model: Wide&Deep on the log in `folder`.
+// Returns the job that is measured with a model: Wide&Deep on the log in `folder`.
 inline constexpr uint32_t kConstantsBatch = 4096;
 std::string ConstantsJob(uint32_t dim, const std::string& hidden, const std::string& folder,
                          const std::string& first_layer);
-// Different batches, so that what a step finds is not at hand.
+// Number of different batches, so that a step does not find its data in the caches.
 inline constexpr size_t kConstantsBatches = 6;
 Result<std::vector<Batch>> FirstBatches(FileSystem& files, const DataSpec& data, size_t count);
 
-// Layers beside their products.
+// Measures the layers beside their products.
 Status MeasureLayers(const BenchSetting& setting, FileSystem& files, ConstantSamples* samples);
-// Rows of micro-batches cut out of those of the step, and their gradients added up.
+// Measures how the rows of micro-batches are cut out of those of the step, and their gradients
+// summed.
 Status MeasureParts(const BenchSetting& setting, FileSystem& files, ConstantSamples* samples);
-// What threads cost each other that share the cores.
+// Measures how threads on shared cores slow each other down.
 Status MeasureSharing(const BenchSetting& setting, FileSystem& files, ConstantSamples* samples);
-// Exchanges between a worker and a server, and the server's share of them.
+// Measures exchanges between a worker and a server, and the server's part in them.
 Status MeasureRows(const BenchSetting& setting, FileSystem& files, ConstantSamples* samples);
-// What it costs that a row comes back from disk.
+// Measures how long a row takes to come back from disk.
 Status MeasureTier(const BenchSetting& setting, ConstantSamples* samples);
-// All of them, in less than a minute or two.
+// Measures all constants, in one or two minutes.
 Result<ConstantSamples> MeasureConstants(const BenchSetting& setting, FileSystem& files);
-// Their medians.
+// Returns the constants as medians of the samples.
 Result<MachineConstants> ConstantsOf(const ConstantSamples& samples);
 
 }  // namespace hdps

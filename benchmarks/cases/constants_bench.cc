@@ -1,5 +1,5 @@
-// What `hdps plan` must know of this machine: products, reader, disk, and, from files of their own,
-// layers, exchanges and rows.
+// Measures the constants of this machine for `hdps plan`: products, reader and disk here; layers,
+// exchanges and rows in files of their own.
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -50,7 +50,7 @@ constexpr char kBench[] = "constants";
 constexpr uint32_t kBatch = kConstantsBatch;
 constexpr size_t kBatches = kConstantsBatches;
 constexpr double kNano = 1e9;
-constexpr uint64_t kLogRows = 131'072;  // Twice what a reader mixes.
+constexpr uint64_t kLogRows = 131'072;  // Twice the rows that a reader shuffles.
 
 double Above0(double value) { return std::max(value, 0.0); }
 
@@ -78,7 +78,7 @@ Status MeasureProducts(const BenchSetting& setting, ConstantSamples* samples) {
 
 // ---- The reader.
 
-// Of the first epoch and the one behind it.
+// Times of the first epoch and the next.
 struct ParseSeconds {
   double first = 0, later = 0;
 };
@@ -236,11 +236,12 @@ Result<MachineConstants> ConstantsOf(const ConstantSamples& samples) {
 
 Status RunConstantsBench(const BenchSetting& setting, FileSystem& files, BenchReport& report) {
   HDPS_ASSIGN_OR_RETURN(const ConstantSamples samples, MeasureConstants(setting, files));
-  HDPS_ASSIGN_OR_RETURN(MachineConstants constants, ConstantsOf(samples));  // None is missing.
+  // Fails if a constant is missing.
+  HDPS_ASSIGN_OR_RETURN(MachineConstants constants, ConstantsOf(samples));
   const std::vector<NamedConstant> named = NamedConstants(&constants);
   for (const auto& [name, of_name] : samples) {
     const size_t point = name.find('.');
-    std::string unit = "GFLOP/s";  // Of products.
+    std::string unit = "GFLOP/s";  // The unit of products.
     for (const NamedConstant& constant : named) {
       if (name == constant.name) unit = constant.unit;
     }

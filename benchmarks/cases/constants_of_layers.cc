@@ -1,5 +1,5 @@
-// Times of a model's layers beside its products, taken apart into what an example, a float and a
-// distinct row of it cost.
+// Measures a model's layers beside its products, and splits the time into costs of an example, a
+// float and a distinct row.
 #include <algorithm>
 #include <barrier>
 #include <memory>
@@ -25,8 +25,8 @@ constexpr size_t kBatches = kConstantsBatches;
 
 double Above0(double value) { return std::max(value, 0.0); }
 
-// One model that computes steps, without servers. As in a run, each has another batch, and its rows
-// have just been written by whichever threads a server uses.
+// A model that computes steps without servers. As in a run, each step has another batch, whose rows
+// were just written by the threads that a server would use.
 class LoneModel {
  public:
   static Result<std::unique_ptr<LoneModel>> Make(const BenchSetting& setting, FileSystem& files,
@@ -41,7 +41,8 @@ class LoneModel {
     HDPS_ASSIGN_OR_RETURN(lone->shape_, ShapeOf(lone->job_));
     std::vector<Product> products = lone->shape_.products;
     if (std::string(first_layer) == "unique_rows") {
-      for (Product& product : products) {  // What is left of it.
+      // Products without the embedding inputs that the first layer multiplies on rows.
+      for (Product& product : products) {
         product.inputs -= product.row_features * product.row_dim;
       }
     }
@@ -62,7 +63,7 @@ class LoneModel {
     for (const std::vector<KeySet>& sets : sets_) sum += double(sets[0].unique.size());
     return sum / kBatches;
   }
-  // Seconds of a step on one of kBatches batches.
+  // Returns the seconds of a step on one of kBatches batches.
   double Step(size_t b) {
     rows_.resize(job_.tables.size());
     std::vector<TableInput> inputs(job_.tables.size());
@@ -80,7 +81,8 @@ class LoneModel {
     }
     return SecondsOf([&] { model_->Step(batches_[b], inputs, &result_, gradients_); });
   }
-  // Nanoseconds of an example beside the products, which are measured in turns with it.
+  // Returns the nanoseconds of an example without the products, which are measured in turns with
+  // it.
   double LayersNs(size_t steps) {
     Step(0);
     double all = 0;
@@ -105,7 +107,7 @@ class LoneModel {
   std::vector<float> gradients_;
 };
 
-// Reads, and finds the distinct keys of, so many batches.
+// Reads `count` batches and finds their distinct keys.
 Status ReadBatches(FileSystem& files, const Job& job, size_t count) {
   HDPS_ASSIGN_OR_RETURN(const auto reader,
                         NewBatchReader(files, job.data, job.data.train,
@@ -121,14 +123,14 @@ Status ReadBatches(FileSystem& files, const Job& job, size_t count) {
   return {};
 }
 
-// Nanoseconds of an example in a first layer on `unique` distinct rows an example.
+// Nanoseconds of an example in a first layer with `unique` distinct rows per example.
 struct FirstLayerNs {
   double narrow, wide;      // Rows of 16 and 80 floats, 768 units.
   double wide_few, unique;  // Rows of 80 floats, 64 units.
 };
 void AddFirstLayer(const FirstLayerNs& t, ConstantSamples* samples) {
   constexpr double kFields = 26, kNarrow = 16, kWide = 80, kMany = 768, kFew = 64;
-  // Of a float of a distinct row: units * product + place.
+  // Cost of a float of a distinct row: units * product + place.
   const double with_many = Above0(t.wide - t.narrow) / ((kWide - kNarrow) * t.unique);
   const double gather = Above0(t.wide - kWide * t.unique * with_many) / (kFields * kMany);
   const double with_few = Above0(t.wide_few - kFields * kFew * gather) / (kWide * t.unique);
@@ -139,7 +141,7 @@ void AddFirstLayer(const FirstLayerNs& t, ConstantSamples* samples) {
   (*samples)["model.gather_float"].push_back(gather);
 }
 
-// Processor and wall seconds of a step, by workers that compute and readers beside them.
+// CPU and wall seconds of a step, with computing workers and readers beside them.
 struct SharedStep {
   double cpu = 0, wall = 0;
 };
@@ -150,7 +152,7 @@ struct LoneWorker {
   Status read;
 };
 
-// Workers compute a step each and, in lockstep, wait for each other as they do for a server;
+// Lets each worker compute a step. In lockstep they wait for each other, as they do for a server;
 // readers do not.
 SharedStep TimeSteps(FileSystem& files, const Job& job, std::span<LoneWorker> workers,
                      std::span<LoneWorker> readers, bool lockstep = false) {
@@ -180,8 +182,8 @@ SharedStep TimeSteps(FileSystem& files, const Job& job, std::span<LoneWorker> wo
 
 }  // namespace
 
-// What threads cost each other that want the same cores: caches, turns, and work in pieces for all
-// cores of which one is late.
+// Measures what threads on the same cores cost each other: caches, switches, and parallel loops in
+// which one core is late.
 Status MeasureSharing(const BenchSetting& setting, FileSystem& files, ConstantSamples* samples) {
   SayProgress("constants", "threads that share the cores");
   HDPS_ASSIGN_OR_RETURN(const Job job, ParseJob(ConstantsJob(16, "64, 32", setting.scratch, "auto"),
@@ -200,7 +202,7 @@ Status MeasureSharing(const BenchSetting& setting, FileSystem& files, ConstantSa
     for (const LoneWorker& worker : two) HDPS_RETURN_IF_ERROR(worker.read);
     (*samples)["sharing.beside"].push_back(Above0(beside.cpu - model.cpu - reader.cpu) /
                                            reader.cpu);
-    // Two that do not wait keep all cores busy.
+    // Two workers that do not wait keep all cores busy.
     (*samples)["sharing.lockstep"].push_back(std::min(apart.wall / lockstep.wall, 1.0));
   }
   return {};
@@ -249,7 +251,8 @@ Status MeasureLayers(const BenchSetting& setting, FileSystem& files, ConstantSam
   return Status();
 }
 
-// Rows of micro-batches cut out of those of the step, and their gradients added up.
+// Measures how the rows of micro-batches are cut out of those of the step, and their gradients
+// summed.
 Status MeasureParts(const BenchSetting& setting, FileSystem& files, ConstantSamples* samples) {
   constexpr uint32_t kParts = 4, kNarrow = 16, kWide = 80;
   HDPS_ASSIGN_OR_RETURN(const Job job, ParseJob(ConstantsJob(16, "64, 32", setting.scratch, "auto"),

@@ -1,4 +1,4 @@
-// Times of pulls and pushes, taken apart into what a request, a row and a float of it cost.
+// Measures pulls and pushes, and splits the time into costs of a request, a row and a float.
 #include <time.h>
 
 #include <algorithm>
@@ -19,13 +19,13 @@ namespace {
 constexpr double kNano = 1e9, kMicro = 1e6;
 constexpr uint64_t kRows = 1'000'000;
 constexpr uint32_t kNarrow = 16, kWide = 80, kDense = 1024;
-constexpr char kRule[] = "lazy_adam";  // What rows are changed by unless a job says otherwise.
-constexpr double kRuleStates = 2;      // Floats of state beside each weight.
+constexpr char kRule[] = "lazy_adam";  // The default optimizer of rows.
+constexpr double kRuleStates = 2;      // Floats of state per weight.
 constexpr size_t kFewKeys = 4'000, kManyKeys = 40'000, kDenseKeys = 2'000;
 
 double Above0(double value) { return std::max(value, 0.0); }
 
-// Lists of exactly so many keys; so many lists that their rows do not stay in the caches.
+// Makes lists of exactly `keys` keys, so many that their rows do not stay in the caches.
 KeyBatches ListsOf(size_t keys, uint64_t rows) {
   constexpr size_t kLists = 12;
   KeyBatches lists = ZipfLists(rows, 1.05, 12 * keys, kLists, keys);
@@ -33,8 +33,8 @@ KeyBatches ListsOf(size_t keys, uint64_t rows) {
   return lists;
 }
 
-// What a worker does between two exchanges, as far as the caches are concerned: it walks over as
-// many bytes as the layers of a step.
+// Emulates the effect of a step's layers on the caches between two exchanges: it walks over as many
+// bytes.
 class OtherWork {
  public:
   explicit OtherWork(int threads)
@@ -52,11 +52,11 @@ class OtherWork {
   std::vector<float> floats_;
 };
 
-// Median seconds of one list, and the cores that were busy meanwhile.
+// Median seconds of one list, and the cores that were busy.
 struct ExchangeTimes {
   double pull = 0, push = 0;
-  double repair = 0;          // Where nothing has changed,
-  double repair_changed = 0;  // and where every row has.
+  double repair = 0;          // If no row has changed.
+  double repair_changed = 0;  // If every row has changed.
   double busy_cores = 0;
 };
 
@@ -91,14 +91,14 @@ Result<ExchangeTimes> TimeExchanges(RowWorker& worker, const KeyBatches& lists, 
                        cpu / wall};
 }
 
-// One table of one dim, served.
+// A server with one table of one dim.
 struct Served {
   std::unique_ptr<RowCluster> cluster;
   std::unique_ptr<RowWorker> worker;
 };
 
-// Through memory, over sockets of one machine with large sections in shared memory, and over
-// sockets alone, as between machines.
+// A path: memory, sockets with large sections in shared memory, or sockets alone as between
+// machines.
 struct Path {
   const char* name;
   const char* transport;
@@ -113,7 +113,7 @@ Result<Served> Serve(const BenchSetting& setting, FileSystem& files, const Path&
   options.job = RowsJob(dim, kRule, "sync");
   options.transport = path.transport;
   options.shared = path.shared;
-  options.processes = false;  // So that its CPU is this process'.
+  options.processes = false;  // The server's CPU time then counts as this process's.
   Served served;
   HDPS_ASSIGN_OR_RETURN(served.cluster, RowCluster::Start(setting, files, options));
   HDPS_ASSIGN_OR_RETURN(served.worker, RowWorker::Make(*served.cluster, 0));
@@ -133,7 +133,7 @@ double SplitSeconds(const Served& served, const StepKeys& list) {
          kTimes;
 }
 
-// What of a request is its own, and what each row and each float of it adds.
+// Cost of a request: a base, and the cost of each row and float.
 struct Fit {
   double base, row, a_float;  // Seconds.
 };
@@ -149,7 +149,8 @@ Status MeasureExchange(const BenchSetting& setting, FileSystem& files, const Pat
                        ConstantSamples* samples) {
   const KeyBatches dense(8, AllKeys(kDenseKeys)[0]);
   HDPS_ASSIGN_OR_RETURN(const Served narrow, Serve(setting, files, path, kNarrow, kRows));
-  const uint32_t shards = narrow.cluster->job().cluster.shards;  // As steps know their keys.
+  // Splits the keys by shard, as in a step.
+  const uint32_t shards = narrow.cluster->job().cluster.shards;
   const KeyBatches few = ByShard(ListsOf(kFewKeys, kRows), shards);
   const KeyBatches many = ByShard(ListsOf(kManyKeys, kRows), shards);
   HDPS_ASSIGN_OR_RETURN(const Served wide, Serve(setting, files, path, kWide, kRows));
@@ -159,7 +160,7 @@ Status MeasureExchange(const BenchSetting& setting, FileSystem& files, const Pat
     (*samples)[path.name + name].push_back(value);
   };
   for (int repeat = 0; repeat < setting.repeats; ++repeat) {
-    // Splitting keys by server is the reader's work in a run, so it is taken off.
+    // Splitting keys by server is the reader's work in a run, so it is subtracted.
     const double split = SplitSeconds(narrow, many[0]) / static_cast<double>(kManyKeys);
     HDPS_ASSIGN_OR_RETURN(const ExchangeTimes f, TimeExchanges(*narrow.worker, few, other));
     HDPS_ASSIGN_OR_RETURN(const ExchangeTimes m, TimeExchanges(*narrow.worker, many, other));
@@ -190,7 +191,7 @@ Status MeasureExchange(const BenchSetting& setting, FileSystem& files, const Pat
   return Status();
 }
 
-// Core seconds of each request, by a server that has one.
+// Core seconds of each request at a server with one core.
 struct CoreSeconds {
   double pull = 0, push = 0;
 };
@@ -218,7 +219,7 @@ Status MeasureServer(const BenchSetting& setting, ConstantSamples* samples) {
   const KeyBatches many = ListsOf(kManyKeys, kRows);
   const auto narrow_requests = narrow.RequestsFor(many), wide_requests = wide.RequestsFor(many);
   const auto dense_requests = dense.RequestsFor(KeyBatches(6, AllKeys(kDenseKeys)[0]));
-  TimeServer(dense, dense_requests);  // Makes the rows.
+  TimeServer(dense, dense_requests);  // Creates the rows.
   for (int repeat = 0; repeat < setting.repeats; ++repeat) {
     const CoreSeconds n = TimeServer(narrow, narrow_requests), w = TimeServer(wide, wide_requests),
                       d = TimeServer(dense, dense_requests);
@@ -232,7 +233,7 @@ Status MeasureServer(const BenchSetting& setting, ConstantSamples* samples) {
     };
     add("pull", n.pull, w.pull, d.pull);
     add("push", n.push, w.push, d.push);
-    // What a row costs more that is not there yet.
+    // Extra cost of a row that does not exist yet.
     const double more_narrow = Above0(made_narrow - n.push / double(kManyKeys));
     const double more_wide = Above0(made_wide - w.push / double(kManyKeys));
     const double more_float = Above0((more_wide - more_narrow) / double(kWide - kNarrow));
@@ -243,7 +244,7 @@ Status MeasureServer(const BenchSetting& setting, ConstantSamples* samples) {
 }
 
 Status MeasureMessages(const BenchSetting& setting, FileSystem& files, ConstantSamples* samples) {
-  // Many at once: who waits for the next one does not count as work.
+  // Sends many at once, because waiting for the next one is not work.
   constexpr int kMessages = 4000, kAtOnce = 100;
   HDPS_ASSIGN_OR_RETURN(const Served served, Serve(setting, files, kPaths[1], kNarrow, 1000));
   HDPS_ASSIGN_OR_RETURN(const auto wire, WireAlone::Make("tcp", setting.scratch, false));

@@ -1,5 +1,5 @@
-// What it costs that a row comes back from disk: steps on rows that do not fit into memory beside
-// the same steps on rows that do.
+// Measures how long a row takes to come back from disk: the same steps on rows that do not fit into
+// memory, and on rows that do.
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -40,7 +40,7 @@ class Shards {
     Make();
   }
 
-  // As one step does: each key is read, then changed.
+  // Reads and then changes each key, like a step.
   void Step(const std::vector<Key>& all) {
     std::vector<std::vector<Key>> keys(kShards);
     for (const Key key : all) keys[ShardOf(key, ShardBy::kKey, kShards).value].push_back(key);
@@ -103,7 +103,7 @@ Status MeasureTier(const BenchSetting& setting, ConstantSamples* samples) {
     for (const StepKeys& list : lists) shards.Step(list.keys);
     return ProcessCpuSeconds() - before;
   };
-  seconds(part);  // Until memory holds what the law asks for.
+  seconds(part);  // Warms up until memory holds the rows that the law predicts.
   for (int repeat = 0; repeat < setting.repeats; ++repeat) {
     const double all = seconds(whole), before = part.fetched(), some = seconds(part);
     const double fetched = std::max(part.fetched() - before, 1.0);

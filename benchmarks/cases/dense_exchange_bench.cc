@@ -1,5 +1,5 @@
-// Dense gradients between two workers on this machine: many small tensors together and one by one,
-// sums beside the gradients that are still computed, the update whole and split.
+// Measures dense gradients between two workers on this machine: many small tensors fused or one by
+// one, sums overlapped with the backward pass, and the update whole or split.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -23,7 +23,7 @@ namespace {
 constexpr char kBench[] = "dense_exchange";
 constexpr uint32_t kRanks = 2;
 
-// An MLP of dense layers `units` wide, each with a matrix and a bias.
+// Returns an MLP of dense layers with `units` units, each with a matrix and a bias.
 Result<Job> MlpOf(uint32_t layers, uint32_t units, const std::vector<std::string>& overrides) {
   std::string text = R"({"data": {"format": "criteo", "train": ["unread"]},
       "parallel": {"dense_exchange": "allreduce"},
@@ -39,14 +39,14 @@ Result<Job> MlpOf(uint32_t layers, uint32_t units, const std::vector<std::string
   return ParseJob(text + "]}}", kBench, overrides);
 }
 
-// What one rank has, and its part of a step.
+// State of one rank, and its part of a step.
 struct Rank {
   std::unique_ptr<Collective> group;
   std::unique_ptr<CollectiveQueue> queue;
   std::unique_ptr<DenseReduction> reduction;
 };
 
-// A group whose sums take so much longer, as over a thin link.
+// A group whose sums take longer, as over a slow link.
 class SlowLink : public Collective {
  public:
   SlowLink(std::unique_ptr<Collective> group, int64_t delay_ms)
@@ -83,7 +83,7 @@ class SlowLink : public Collective {
   Pause pause_;
 };
 
-// Two ranks as threads, over Gloo on loopback.
+// Two ranks as threads, with Gloo on loopback.
 class Pair {
  public:
   explicit Pair(const Job& job) : job_(job) {}
@@ -96,7 +96,7 @@ class Pair {
     return Status();
   }
 
-  // A step of both; computing the gradient of a tensor takes so long.
+  // Runs a step of both ranks; the gradient of a tensor takes `compute_ms`.
   Status Step(int64_t compute_ms) {
     std::vector<Status> status(kRanks);
     OnRanks([&](uint32_t r) { status[r] = StepOf(ranks_[r], compute_ms); });
@@ -144,7 +144,7 @@ class Pair {
   Rank ranks_[kRanks];
 };
 
-// 200 tensors of 4 KiB, filled up.
+// Measures 200 tensors of 4 KiB, with padding.
 Status RunFusion(const BenchSetting& setting, BenchReport& report) {
   const std::string name = "200_tensors_4KiB";
   if (!setting.Wants(name)) return Status();
@@ -171,7 +171,8 @@ Status RunFusion(const BenchSetting& setting, BenchReport& report) {
   return Status();
 }
 
-// Eight tensors of four layers in a bucket a layer; a sum takes as long as a layer's gradients.
+// Measures eight tensors of four layers, with a bucket per layer; a sum takes as long as a layer's
+// gradients.
 Status RunHiding(const BenchSetting& setting, BenchReport& report) {
   const std::string name = "hidden_under_backward";
   if (!setting.Wants(name)) return Status();
@@ -201,7 +202,7 @@ Status RunHiding(const BenchSetting& setting, BenchReport& report) {
   return Status();
 }
 
-// Adam over 16 MiB of parameters: all of them, and one worker's part of four.
+// Measures Adam over 16 MiB of parameters: all of them, and the part of one of four workers.
 Status RunUpdate(const BenchSetting& setting, BenchReport& report) {
   const std::string name = "update_split_by_4";
   if (!setting.Wants(name)) return Status();

@@ -1,5 +1,5 @@
-// What one GPU does of a model's step, beside the products alone by cuBLASLt, the step's bytes
-// alone over the bus, and a plain copy within the GPU's memory.
+// Measures one GPU's part of a model's step beside the products alone by cuBLASLt, the step's bytes
+// alone over the bus, and a plain copy in the GPU's memory.
 #include "benchmarks/cases/device_bench.h"
 
 #include <functional>
@@ -30,7 +30,7 @@ constexpr ModelCase kRefL = {"ref_l",
 constexpr DeviceSizes kSizes = {kRefL, size_t{1} << 30, size_t{256} << 20, 10};
 
 // The dense layers of a model alone, by the calls that its layers make: products with bias and
-// ReLU, and their backward down to the gradient of the embeddings.
+// ReLU, and the backward pass down to the gradient of the embeddings.
 class DenseLayers {
  public:
   DenseLayers(DenseOps& ops, const std::vector<Product>& products, size_t batch)
@@ -80,7 +80,7 @@ class DenseLayers {
   void Fill(DeviceArray& array, size_t floats, float value) {
     ops_.Upload(std::vector<float>(floats, value), array.Reserve(floats));
   }
-  // What layer l multiplies, and its gradient.
+  // Returns the input of layer l, and its gradient.
   Matrix In(size_t l) {
     return (l == 0 ? in_ : layers_[l - 1]->out).ReserveRows(batch_, layers_[l]->product.inputs);
   }
@@ -97,7 +97,7 @@ class DenseLayers {
           {.bias = layer.bias.data(), .relu = relu, .relu_mask = relu ? &layer.mask : nullptr},
           In(l), layer.Weights(layer.weights), layer.out.ReserveRows(batch_, layer.product.units));
     }
-    bool masked = true;  // Nothing bends the logits.
+    bool masked = true;  // There is no activation after the logits.
     for (size_t l = layers_.size(); l-- > 0;) {
       Layer& layer = *layers_[l];
       DenseBackward backward;
@@ -125,7 +125,7 @@ class DenseLayers {
 };
 
 // The rows of a model's widest table, gathered for each key of the batch, and the gradients of all
-// keys added up by row.
+// keys summed by row.
 class PooledRows {
  public:
   PooledRows(ModelAtWork& model, size_t table)
@@ -146,10 +146,10 @@ class PooledRows {
     ops_.FillZero(row_gradients_.Reserve(num_rows_ * dim_), num_rows_ * dim_);
     ops_.LoadBags(bags_, static_cast<uint32_t>(num_rows_), &index_);
     Forward();
-    Backward();  // Memory is there from now on.
+    Backward();  // Warms up: allocates memory.
   }
 
-  // Of the device's memory: a row read and a place written for each key, or both the other way.
+  // Counts for each key a row read and a value written in device memory, or the reverse.
   double ForwardGbs(int times) {
     return Gbs(times, [this] { Forward(); });
   }
@@ -188,7 +188,7 @@ class PooledRows {
 
 double Gigabytes(double bytes) { return bytes * 1e-9; }
 
-// The bus and the device's memory, alone.
+// Measures the bus and the device's memory alone.
 void RunCopies(const DeviceSizes& sizes, const BenchSetting& setting, DeviceYardsticks& yardsticks,
                BenchReport& report) {
   const double bus = Gigabytes(static_cast<double>(sizes.bus_bytes) * sizes.copies);
@@ -210,7 +210,7 @@ void RunCopies(const DeviceSizes& sizes, const BenchSetting& setting, DeviceYard
   report.Add(kBench, "memory", "read once by a kernel", "GB/s", samples[4]);
 }
 
-// Of the tables with keys the one with the widest rows.
+// Returns the table with keys that has the widest rows.
 size_t WidestTable(const ModelAtWork& model) {
   size_t widest = 0;
   uint32_t dim = 0;
@@ -222,7 +222,7 @@ size_t WidestTable(const ModelAtWork& model) {
   return widest;
 }
 
-// Its rows, between the device's memory and itself.
+// Measures the pooling of its rows in device memory.
 void RunPooling(const DeviceSizes& sizes, const BenchSetting& setting, ModelAtWork& model,
                 DeviceYardsticks& yardsticks, BenchReport& report) {
   PooledRows rows(model, WidestTable(model));
@@ -295,7 +295,7 @@ Status RunDeviceCases(const DeviceSizes& sizes, const BenchSetting& asked, Bench
   if (setting.Wants("bus") || setting.Wants("memory")) {
     RunCopies(sizes, setting, **yardsticks, report);
   }
-  // One that fails takes no other along.
+  // A case that fails does not stop the others.
   Status failed;
   for (const Precision precision : {Precision::kFp32, Precision::kTf32, Precision::kBf16}) {
     const Status status = RunModel(sizes, setting, precision, **yardsticks, report);

@@ -1,5 +1,4 @@
-// The sizes of `device`, so that a test can run all of it with small ones on what stands in for
-// CUDA.
+// Defines the sizes of `device`, so that a test can run it with small ones on the CUDA emulation.
 #pragma once
 
 #include "benchmarks/bench.h"
@@ -8,13 +7,13 @@
 namespace hdps {
 
 struct DeviceSizes {
-  ModelCase model;      // Of each precision.
-  size_t memory_bytes;  // What is copied and read within the device's memory.
-  size_t bus_bytes;     // What is copied over the bus for GB/s.
-  int copies;           // Of each, a sample.
+  ModelCase model;      // Model, trained in each precision.
+  size_t memory_bytes;  // Bytes to copy and to read within the device's memory.
+  size_t bus_bytes;     // Bytes to copy over the bus for GB/s.
+  int copies;           // Copies per sample.
 };
 
-// Leaves out, on stderr, what has no GPU.
+// Runs the cases. Cases that need a GPU are skipped with a line on stderr if there is none.
 Status RunDeviceCases(const DeviceSizes& sizes, const BenchSetting& setting, BenchReport& report);
 
 }  // namespace hdps

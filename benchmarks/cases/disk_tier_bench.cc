@@ -1,4 +1,4 @@
-// What it costs when rows do not fit into memory, and what a table takes that forgets.
+// Measures the cost of rows that do not fit into memory, and the size of a table with expiry.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr char kBench[] = "disk_tier";
 
-// One model on one log; the table is as many times as large as the limit.
+// A model on a log; the table is `times` as large as the limit.
 struct Case {
   const char* name;
   const char* hidden;
@@ -34,12 +34,12 @@ constexpr Case kCases[] = {
     {"small_mlp_4_times", "[64, 32]", 4},
 };
 constexpr uint64_t kBatch = 4096;
-// So many make a table of more than a gigabyte: beside that, what a server takes of its limit for
-// itself is little.
+// So many steps make a table of more than a gigabyte; what a server needs for itself is small
+// beside it.
 constexpr uint64_t kSteps = 250;
 constexpr uint64_t kVocabulary = 1'000'000;
 
-// 13 numbers + 26 keys of a million values each, Zipf 1.05.
+// Writes a log of 13 numbers and 26 keys of a million values each, Zipf 1.05.
 Status WriteLog(const BenchSetting& setting, FileSystem& files, const std::string& folder) {
   if (files.Exists(JoinPath(folder, "train.tsv"))) return Status();
   SyntheticLogSpec log;
@@ -59,7 +59,7 @@ std::string JobText(const Case& c, const std::string& folder) {
          R"(}, "parallel": {"gradients_mean": true}})";
 }
 
-// Without and with the limit in turns, each server a process of its own.
+// Runs without and with the limit in turns, each server in a process of its own.
 Status RunCase(const BenchSetting& setting, FileSystem& files, const Case& c, BenchReport& report) {
   HDPS_RETURN_IF_ERROR(WriteLog(setting, files, setting.scratch));
   JobRunOptions whole;
@@ -101,7 +101,8 @@ Status RunCase(const BenchSetting& setting, FileSystem& files, const Case& c, Be
   return Status();
 }
 
-// Keys pass once, but for one of a hundred, which come again twice within the next two million.
+// Keys occur once, except for one of a hundred, which occurs twice more within the next two
+// million.
 constexpr uint64_t kPassing = 50'000'000, kStepKeys = 100'000, kComeBack = 100;
 constexpr uint64_t kWithin = 2'000'000;
 constexpr uint32_t kShards = 32;
@@ -122,7 +123,7 @@ class PassingKeys {
     const uint64_t begin = static_cast<uint64_t>(step - 1) * kStepKeys;
     for (uint64_t n = begin; n < begin + kStepKeys; ++n) {
       see(n);
-      // Those that come again, at two distances of their own.
+      // The repeated keys, at two distances.
       for (const uint64_t distance : {kWithin / 4, kWithin}) {
         if (n >= distance && (n - distance) % kComeBack == 0) see(n - distance);
       }

@@ -1,4 +1,4 @@
-// How fast whole jobs train, and where a step's time goes, by model, mode and placement.
+// Measures how fast whole jobs train, and where a step's time goes, by model, mode and placement.
 #include <ctime>
 #include <iterator>
 #include <memory>
@@ -20,22 +20,23 @@ namespace {
 
 constexpr char kBench[] = "end_to_end";
 
-// One model on one log.
+// A model on a log.
 struct Work {
   const char* name;
   uint32_t batch;
-  uint64_t steps;      // An epoch.
-  uint32_t numeric;    // Columns of the log that are not empty.
-  uint64_t eval_rows;  // 0: nothing is evaluated.
+  uint64_t steps;      // Per epoch.
+  uint32_t numeric;    // Numeric columns of the log that are not empty.
+  uint64_t eval_rows;  // 0: no evaluation.
   const char* model;   // JSON.
-  bool buckets;        // The 13 numbers as keys too: 39 fields.
+  // Uses the 13 numbers as keys too: 39 fields.
+  bool buckets;
   uint64_t vocabulary = 100'000;
 };
 
-// Steps of the last epoch that are not counted: a pipeline begins to flow.
+// First steps of the last epoch, in which the pipeline fills; not counted.
 constexpr int64_t kFirstSteps = 2;
 
-// 13 numbers + 26 keys of 100,000 values each, dim 16, MLP 1024-512-256-128.
+// Criteo's shape: 13 numbers and 26 keys of 100,000 values each, dim 16, MLP 1024-512-256-128.
 constexpr Work kCriteo = {
     "wide_deep_criteo_shape",
     4096,
@@ -57,8 +58,8 @@ constexpr Work kSmall = {
     "small_mlp", 4096, 150,
     13,          0,    R"({"type": "wide_deep", "embedding_dim": 16, "hidden": [64, 32]})",
     false};
-// What PyTorch and a parameter server were measured on: 26 ids, no numbers, Adagrad, one epoch of
-// 100,000 rows, AUC on 20,000 others.
+// The set that PyTorch and another parameter server were measured on: 26 ids, no numbers, Adagrad,
+// one epoch of 100,000 rows, AUC on 20,000 others.
 constexpr Work kPeers = {"peers_set", 1024, 98, 0, 20'000, R"({"type": "graph",
     "tables": [{"name": "ids", "dim": 16, "optimizer": {"kind": "adagrad", "learning_rate": 0.05,
       "initial_accumulator": 1e-8}}],
@@ -80,7 +81,7 @@ constexpr Work kRefL = {"ref_l",
                             "hidden": [1024, 512, 256, 128]})",
                         true,
                         7685};
-// Of whose rows 160,000 are kept at the worker, on its GPU.
+// REF-L with 160,000 rows cached at the worker, on its GPU.
 constexpr Work kRefLHot = {"ref_l_hot_rows",
                            16'000,
                            30,
@@ -109,7 +110,7 @@ const Case kCases[] = {
     {kSmall, "sync", "processes", 2, 1},
 };
 
-// These take a CPU minutes.
+// Cases that take minutes on a CPU.
 const Case kGpuCases[] = {
     {kRefL, "sync", "inproc", 1, 1},
     {kRefL, "sync", "inproc", 1, 1, "tf32"},
@@ -119,7 +120,7 @@ const Case kGpuCases[] = {
     {kRefLHot, "sync", "inproc", 1, 1, "bf16"},
 };
 
-// The first case of a work, over tcp, one worker and one server, goes by the work's name alone.
+// Names the first case of a work, over tcp with one worker and one server, by the work alone.
 std::string NameOf(const Case& c, const std::string& device) {
   std::string name = std::string(c.work.name) + "_" + device;
   if (std::string(c.precision) != "fp32") name += std::string("_") + c.precision;
@@ -130,7 +131,7 @@ std::string NameOf(const Case& c, const std::string& device) {
          std::to_string(c.workers) + "w";
 }
 
-// Buckets of the 13 numbers, which are counts, as further features.
+// Returns features of buckets of the 13 numbers, which are counts.
 std::string Buckets() {
   std::string features;
   for (int i = 1; i <= 13; ++i) {
@@ -141,7 +142,8 @@ std::string Buckets() {
   return features;
 }
 
-// Rows are made in the first epoch and measured in the second, but where one epoch is the task.
+// Rows are created in the first epoch and measured in the second, except where the task is one
+// epoch.
 int Epochs(const Work& work) { return work.eval_rows > 0 ? 1 : 2; }
 
 uint64_t StepsOf(const BenchSetting& setting, const Work& work) {
@@ -170,8 +172,9 @@ Status WriteLog(const BenchSetting& setting, FileSystem& files, const Work& work
   return WriteSyntheticLog(files, folder, log).status();
 }
 
-// Milliseconds of each part of a step, in the order in which they are printed. All but the last two
-// add up to the first; those belong to the reader's thread, which overlaps the step.
+// Returns the milliseconds of each part of a step, in the order of printing. The first is the step;
+// all others but the last two add up to it. Those two belong to the reader's thread, which overlaps
+// the step.
 std::vector<std::pair<std::string, double>> PartsOf(const StepTimes& times) {
   const auto ms = [&](int64_t ns) {
     return static_cast<double>(ns) * 1e-6 / static_cast<double>(times.steps);
@@ -210,7 +213,8 @@ Status RunCase(const BenchSetting& setting, FileSystem& files, const Case& c, Be
                           Bf16Products::kNone, job.model.precision));
   std::vector<double> speeds, whole_speeds, alone_speeds, aucs, cpu_ms, alone_cpu_ms;
   std::vector<std::pair<std::string, std::vector<double>>> parts;
-  for (int repeat = 0; repeat < setting.repeats; ++repeat) {  // In turns: noise hits both alike.
+  // Runs in turns, so that noise hits both alike.
+  for (int repeat = 0; repeat < setting.repeats; ++repeat) {
     SayProgress(kBench, name + ", run " + std::to_string(repeat + 1));
     options.out = JoinPath(folder, "out_" + name + "_" + std::to_string(repeat));
     constexpr int kProductSteps = 4;

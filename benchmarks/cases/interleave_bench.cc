@@ -1,5 +1,5 @@
-// What copies of the model that take turns hide of exchanges within a step, where a round trip
-// takes as long as what is computed between two of them.
+// Measures how much of the exchanges within a step is hidden by copies of the model that take
+// turns, if a round trip takes as long as the work between two of them.
 #include <algorithm>
 #include <iterator>
 #include <memory>
@@ -26,7 +26,7 @@ constexpr uint32_t kExchanges = 3;  // Forward, and as many backward.
 constexpr uint32_t kNumbers = 32, kUnits = 256;
 constexpr uint32_t kCopies[] = {1, 2, 4};  // The first is the yardstick of the others.
 
-// Gives what it gets, once every worker has given.
+// Returns its input once every worker has given its own.
 class EchoLayer : public MeetingLayer {
  public:
   explicit EchoLayer(uint32_t place) : place_(place) {}
@@ -107,7 +107,7 @@ Batch BatchOf(uint32_t examples) {
   return batch;
 }
 
-// The model over one batch.
+// Copies of a model on one batch.
 class CopiesAtWork {
  public:
   CopiesAtWork(Job job, Executor& executor, MonotonicClock& clock)
@@ -119,7 +119,7 @@ class CopiesAtWork {
     }
   }
 
-  // Milliseconds of a step, the mean over `steps`; `far`: with the round trips.
+  // Returns the milliseconds of a step, the mean over `steps`; `far`: with the round trips.
   Result<double> StepMs(uint32_t examples, uint32_t copies, bool far, int steps) {
     StepParts parts;
     parts.Assign(BatchOf(examples), PartCount{1, copies}, finder_);
@@ -134,7 +134,7 @@ class CopiesAtWork {
     }
     LaneExchange exchange(groups, clock_);
     int64_t begin = 0;
-    for (int step = -1; step < steps; ++step) {  // In the first one memory is made.
+    for (int step = -1; step < steps; ++step) {  // The first step allocates memory.
       if (step == 0) begin = clock_.NowNs();
       exchange.BeginStep(std::vector<uint32_t>(copies, 0));
       HDPS_RETURN_IF_ERROR(exchange.EndStep(model_->Step(lanes, &exchange, nullptr, nullptr)));
@@ -159,7 +159,7 @@ Status RunInterleaveBench(const BenchSetting& setting, FileSystem&, BenchReport&
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
   CopiesAtWork work(std::move(job), *executor, *clock);
   const int steps = setting.quick ? 5 : 20;
-  // As many examples as take the time of all round trips to compute.
+  // Examples whose computation takes as long as all round trips.
   uint32_t examples = 512;
   for (int round = 0; round < 3; ++round) {
     HDPS_ASSIGN_OR_RETURN(const double ms, work.StepMs(examples, 1, false, steps));

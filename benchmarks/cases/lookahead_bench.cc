@@ -1,5 +1,5 @@
-// What it brings to ask for the rows of the next step while this one is computed, and that the
-// answer stays the same to the bit.
+// Measures the gain of requesting the rows of the next steps while this one is computed, and checks
+// that the result stays the same to the bit.
 #include <iterator>
 #include <memory>
 #include <string>
@@ -16,12 +16,13 @@ namespace {
 
 constexpr char kBench[] = "lookahead";
 constexpr uint32_t kBatch = 2048;
-constexpr int64_t kFirstSteps = 4;  // Not counted: nothing could be asked for ahead of them.
-// Steps asked for ahead; the first is the yardstick of the others.
+constexpr int64_t kFirstSteps = 4;  // Not counted: no lookahead was possible before them.
+// ^Steps of lookahead; the first is the yardstick of the others.
 constexpr uint32_t kDepths[] = {0, 1, 2, 3};
 
-// 26 keys an example of 20,000 values each, all alike: of the rows of a step about one in twenty is
-// in the one before. The dense layers are the worker's own (allreduce): what travels is rows.
+// Returns a job with 26 keys per example, each uniform over 20,000 values: about one in twenty rows
+// of a step is also in the previous one. The dense layers are the worker's own (allreduce), so only
+// rows go over the link.
 JobRunOptions JobOf(const std::string& train, uint32_t lookahead, const std::string& out) {
   JobRunOptions run;
   run.job = R"({"name": "lookahead",
@@ -40,11 +41,11 @@ struct Case {
   const char* name;
   bool pushes_too;
 };
-// slow_rows: only reading takes long, as when rows come from a disk or from a server that many ask.
-// thin_link: the link takes as long for the gradients, which must arrive before the next step.
+// slow_rows: only pulls are slow, as with rows on a disk or a busy server. thin_link: the link is
+// as slow for gradients, which must arrive before the next step.
 constexpr Case kCases[] = {{"slow_rows", false}, {"thin_link", true}};
 
-// One case's samples at one depth, [repeats].
+// Samples of a case at one depth, [repeats].
 struct Samples {
   std::vector<double> step_ms, pull_ms, push_ms, compute_ms;
 
@@ -99,7 +100,7 @@ Status RunLookaheadBench(const BenchSetting& setting, FileSystem& files, BenchRe
                                   JoinPath(setting.scratch, std::to_string(runs++)));
     options.server_link = &link;
     options.steady_from = kFirstSteps;
-    options.steady_to = steps - kFirstSteps;  // Behind the last one nothing is asked for.
+    options.steady_to = steps - kFirstSteps;  // No lookahead is possible behind the last step.
     return RunJob(setting, files, options);
   };
   std::vector<std::vector<Samples>> samples(cases.size());  // [cases][depths]
@@ -118,7 +119,8 @@ Status RunLookaheadBench(const BenchSetting& setting, FileSystem& files, BenchRe
     for (size_t c = 0; c < cases.size(); ++c) {
       for (size_t d = 0; d < std::size(kDepths); ++d) {
         SlowLink link;
-        link.ns_per_byte = compute_ns / bytes;  // A pull takes as long as computing a step.
+        // A pull takes as long as the computation of a step.
+        link.ns_per_byte = compute_ns / bytes;
         link.pushes_too = cases[c].pushes_too;
         HDPS_ASSIGN_OR_RETURN(const JobRun slow, run(kDepths[d], link));
         if (slow.digest != plain.digest) {

@@ -1,4 +1,4 @@
-// Rows are drawn once; every step uploads them again where the model is on a device.
+// Draws the rows once; every step uploads them again if the model is on a device.
 #include "benchmarks/cases/model_at_work.h"
 
 #include <utility>
@@ -80,7 +80,7 @@ Result<std::unique_ptr<ModelAtWork>> ModelAtWork::Make(const ModelCase& c,
   }
   made->FindKeys();
   made->TakeRows();
-  made->Step();  // Memory is there from now on.
+  made->Step();  // Warms up: allocates memory.
   return made;
 }
 

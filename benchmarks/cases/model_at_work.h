@@ -1,4 +1,4 @@
-// A model that computes steps of one batch, whose rows it is given, without servers.
+// Computes steps of a model on one batch and given rows, without servers.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@
 
 namespace hdps {
 
-// Criteo's shape: 13 numbers and 26 keys of as many values each by Zipf's law, with exponent 1.05;
-// or another, where `data` says so.
+// A model and its data. The default data has Criteo's shape: 13 numbers and 26 keys per example,
+// each key from `vocabulary` values by Zipf's law with exponent 1.05. `data` may replace it.
 struct ModelCase {
   const char* name;
   uint32_t batch;
-  int steps;          // A sample.
-  const char* data;   // JSON: members of data.
-  const char* model;  // JSON: members of model.
-  // As many values as each field of Criteo's Kaggle logs has, in place of `vocabulary`.
+  int steps;          // Steps per sample.
+  const char* data;   // JSON: members of the job's data.
+  const char* model;  // JSON: members of the job's model.
+  // Gives each field as many values as in Criteo's Kaggle logs, in place of `vocabulary`.
   bool criteo_vocabularies = false;
   uint64_t vocabulary = 100'000;
 };
@@ -36,12 +36,12 @@ class ModelAtWork {
 
   void FindKeys() { finder_.Find(batch_, &sets_); }
   void Step() { model_->Step(batch_, inputs_, &result_, gradients_); }
-  // Of so many steps one behind the other, until the device of the model is idle.
+  // Runs so many steps and waits until the device is idle.
   double ExamplesPerSecond(int steps);
   const Job& job() const { return job_; }
   const Batch& batch() const { return batch_; }
   DenseOps& ops() { return model_->ops(); }
-  // A table of dense weights has none.
+  // Is false for a table of dense weights.
   bool has_keys(size_t table) const { return finder_.table_keys()[table] >= 0; }
   const KeySet& keys_of_table(size_t table) const {
     return sets_[static_cast<size_t>(finder_.table_keys()[table])];
@@ -62,7 +62,7 @@ class ModelAtWork {
   std::vector<TableInput> inputs_;
   std::vector<float> host_gradients_;
   std::optional<DeviceArray> device_gradients_;
-  DenseGradients gradients_;  // In one of both: where the model computes.
+  DenseGradients gradients_;  // Refers to one of the two arrays above: that of the model's device.
   StepResult result_;
 };
 

@@ -1,6 +1,6 @@
-// How fast the dense side of a worker computes, without servers: a model's step beside the matrix
-// products in it, with the first layer plain and on unique rows, the search for distinct keys, and
-// what batch normalization and dropout cost.
+// Measures the dense side of a worker without servers: a model's step beside its matrix products,
+// with the first layer plain and on unique rows, the search for distinct keys, and the cost of
+// batch normalization and dropout.
 #include <iterator>
 #include <memory>
 #include <string>
@@ -61,7 +61,7 @@ Status RunCase(const ModelCase& c, const BenchSetting& setting, BenchReport& rep
   return Status();
 }
 
-// The same in bf16, where this machine multiplies so.
+// Runs the case in bf16, if this machine has bf16 products.
 Status RunInBf16(const ModelCase& c, const BenchSetting& setting, BenchReport& report) {
   const Bf16Products bf16 = Bf16ProductsOfThisMachine();
   if (bf16 == Bf16Products::kNone || setting.device == "cuda") return Status();
@@ -88,8 +88,8 @@ Status RunInBf16(const ModelCase& c, const BenchSetting& setting, BenchReport& r
   return Status();
 }
 
-// The large MLP with batch normalization and dropout of every hidden layer, each beside the same
-// step without them.
+// The large MLP with batch normalization and dropout of every hidden layer, each beside the step
+// without them.
 constexpr char kRegularised[] = "regularised_mlp";
 Status RunRegularised(const BenchSetting& setting, BenchReport& report) {
   const char* const more[] = {"", R"(, "dropout": 0.2)", R"(, "batch_norm": true)",

@@ -1,5 +1,5 @@
-// Whether `hdps plan` tells the truth: constants measured here, then nine small clusters predicted
-// and run.
+// Checks `hdps plan` against reality: measures constants here, then predicts and runs nine small
+// clusters.
 #include <map>
 #include <memory>
 #include <set>
@@ -29,7 +29,7 @@ struct Case {
   const char* name;
   uint32_t dim;
   const char* hidden;
-  uint32_t batch, epoch_steps;  // Two epochs; the second is measured, when all rows are there.
+  uint32_t batch, epoch_steps;  // Two epochs; the second is measured, when all rows exist.
   const char* mode;
   uint32_t servers, workers, micro_batches;
   const char* placement;
@@ -41,7 +41,7 @@ constexpr Case kCases[] = {
     {"dim80_small_2s_1w_sync", 80, "64, 32", 4096, 16, "sync", 2, 1, 1, "tcp"},
     {"dim16_small_1s_2w_sync", 16, "64, 32", 8192, 16, "sync", 1, 2, 1, "inproc"},
     {"dim16_large_1s_1w_4_parts", 16, "512, 256", 4096, 10, "sync", 1, 1, 4, "inproc"},
-    // Nothing in the plan was chosen by these.
+    // No constant of the plan was fitted to these.
     {"dim64_small_2s_2w_sync", 64, "64, 32", 8192, 16, "sync", 2, 2, 1, "tcp"},
     {"dim16_small_1s_2w_async", 16, "64, 32", 8192, 16, "async", 1, 2, 1, "tcp"},
     {"dim16_small_1s_1w_1024", 16, "256, 128", 1024, 64, "sync", 1, 1, 1, "tcp"},
@@ -58,10 +58,10 @@ std::string JobText(const Case& c, const std::string& folder) {
          R"(, "epochs": 2, "micro_batches": )" + std::to_string(c.micro_batches) + "}}";
 }
 
-// Of the keys of one worker's step, as the log has them, and of all workers' step before it.
+// Shares of the keys of one worker's step, counted in the log, and of all workers' previous step.
 struct KeyShares {
-  double unique = 0;   // Distinct among them.
-  double changed = 0;  // Of these, those that the step before has too.
+  double unique = 0;   // Distinct keys among them.
+  double changed = 0;  // Distinct keys that the previous step has too.
 };
 Result<KeyShares> SharesOf(FileSystem& files, const Job& job, uint32_t workers) {
   const auto keys_of_step = [&](uint64_t step, uint32_t parts) -> Result<KeySet> {
@@ -106,7 +106,7 @@ Result<PlanQuestion> QuestionOf(FileSystem& files, const Case& c, const Job& job
   return question;
 }
 
-// A case and what was measured of it, a sample a turn.
+// A case and its measurements, a sample per turn.
 struct Measured {
   const Case* of = nullptr;
   PlanQuestion question;
@@ -173,7 +173,7 @@ void Report(const Measured& measured, const MachineConstants& constants, BenchRe
 
 }  // namespace
 
-// Constants and runs in turns: what the machine does otherwise hits both alike.
+// Measures constants and runs in turns, so that other load on the machine hits both alike.
 Status RunPlanBench(const BenchSetting& setting, FileSystem& files, BenchReport& report) {
   std::vector<Measured> cases;
   for (const Case& c : kCases) {

@@ -1,4 +1,4 @@
-// Rows from the socket to the table and back: real servers, as processes of their own, and the
+// Measures rows from the socket to the table and back: real servers in their own processes, and the
 // worker's half of the exchange.
 #include <algorithm>
 #include <atomic>
@@ -22,17 +22,19 @@ namespace {
 
 constexpr char kBench[] = "pullpush";
 constexpr double kZipf = 1.05;
-// Requests on their way: one that the server works on, one that is being made or used. More of
-// several MB each only push each other out of the caches.
+// Requests in flight: one at the server, and one that is made or used. With several MB each, more
+// would only push each other out of the caches.
 constexpr size_t kWindow = 2;
-// So often is every list asked for in a sample: a few milliseconds would measure how threads wake.
+// Times that each list is requested in a sample; a few milliseconds would only measure how threads
+// wake.
 constexpr size_t kPasses = 4;
 
 struct Case {
   const char* transport;
   uint32_t servers, workers, dim, batch;
   bool shared =
-      true;  // Large sections through shared memory, as on one machine; or as between two.
+      // Large sections use shared memory, as on one machine; else sockets, as between two.
+      true;
 };
 std::string NameOf(const Case& c) {
   return std::string(c.transport) + (c.shared ? "_" : "_unshared_") + std::to_string(c.servers) +
@@ -48,8 +50,8 @@ constexpr Case kCases[] = {
     {"tcp", 1, 1, 16, 4096, false}, {"tcp", 1, 1, 64, 4096, false}, {"ipc", 1, 1, 64, 4096, false},
 };
 
-// Calls `work` for each worker on a thread of its own; rows/s of all together, 0 when one failed.
-// And how many rows a second of one core was worth.
+// Calls `work` for each worker on its own thread. Returns the rows/s of all together, or 0 if one
+// failed; appends the rows per second of CPU to `a_core_second`.
 double RowsPerSecond(const RowCluster& cluster, std::vector<std::unique_ptr<RowWorker>>& workers,
                      size_t rows_each, std::vector<double>* a_core_second,
                      const std::function<Status(RowWorker&)>& work) {
@@ -74,8 +76,8 @@ Status Check(const std::vector<double>& samples, const std::string& name) {
   return {Code::kUnavailable, "pullpush " + name + ": a request was not answered"};
 }
 
-// `samples`: rows/s of the servers, of the rows alone and of the wire alone; `a_core_second` of the
-// first two.
+// Reports rows/s beside the yardsticks. `samples`: rows/s of the servers, of the rows alone and of
+// the wire alone; `a_core_second`: of the first two.
 void ReportBeside(const std::string& name, const std::string& what,
                   std::span<const std::vector<double>> samples,
                   std::span<const std::vector<double>> a_core_second, BenchReport& report) {
@@ -95,7 +97,7 @@ void ReportBeside(const std::string& name, const std::string& what,
   report.Add(kBench, name, what + ", wire alone", "rows/s", wire);
 }
 
-// What a case measures: of the servers, of the rows alone, of the wire alone.
+// Figures of a case: the servers, the rows alone, the wire alone.
 enum Figure {
   kPull,
   kPullRows,
@@ -108,7 +110,7 @@ enum Figure {
   kFigures
 };
 
-// samples [kFigures]: rows/s.
+// Reports a case; `samples` are rows/s, [kFigures].
 void ReportCase(const std::string& name, const std::vector<std::vector<double>>& samples,
                 const std::vector<double> (&a_core_second)[kFigures], BenchReport& report) {
   for (const Figure first : {kPull, kPush}) {
@@ -133,12 +135,12 @@ RowClusterOptions OptionsOf(const Case& c) {
   return options;
 }
 
-// Socket to row and back, beside the rows alone and the wire alone.
+// Measures socket to row and back, beside the rows alone and the wire alone.
 Status RunCase(const BenchSetting& setting, FileSystem& files, const Case& c, BenchReport& report) {
   const std::string name = NameOf(c);
   SayProgress(kBench, name);
   const uint64_t rows = setting.quick ? 2'000'000 : 4'000'000;
-  const size_t lists_count = setting.quick ? 12 : 24;  // Their rows fit no cache.
+  const size_t lists_count = setting.quick ? 12 : 24;  // The rows do not fit into a cache.
   HDPS_ASSIGN_OR_RETURN(const auto cluster, RowCluster::Start(setting, files, OptionsOf(c)));
   std::vector<std::unique_ptr<RowWorker>> workers;
   for (uint32_t w = 0; w < c.workers; ++w) {
@@ -147,7 +149,7 @@ Status RunCase(const BenchSetting& setting, FileSystem& files, const Case& c, Be
   const KeyBatches all = AllKeys(rows);
   const KeyBatches unordered = ZipfLists(rows, kZipf, size_t{26} * c.batch, lists_count, 1);
   const KeyBatches lists = ByShard(unordered, cluster->job().cluster.shards);
-  HDPS_RETURN_IF_ERROR(workers[0]->PushAll(all, kWindow));  // Makes the rows.
+  HDPS_RETURN_IF_ERROR(workers[0]->PushAll(all, kWindow));  // Creates the rows.
   RowsAlone alone(cluster->job(), setting.threads);
   for (const StepKeys& list : all) alone.PushAll(alone.RequestsFor({list}));
   const std::vector<PushRequest> requests = alone.RequestsFor(lists);
@@ -235,12 +237,12 @@ Status RunRoundTrip(const BenchSetting& setting, FileSystem& files, const std::s
 // ---- The load of ps-lite.
 
 struct Grown {
-  double pull_rows = 0, push_rows = 0;              // A second.
+  double pull_rows = 0, push_rows = 0;              // Per second.
   double pull_p50 = 0, pull_p99 = 0, push_p99 = 0;  // ms
-  double core_rows = 0;                             // Pulled and pushed in a second of one core.
+  double core_rows = 0;                             // Rows pulled and pushed per second of CPU.
 };
 
-// One step after the other into a table that grows from nothing.
+// Runs one step after the other on a table that grows from nothing.
 Result<Grown> GrowOnce(const BenchSetting& setting, FileSystem& files, uint32_t servers,
                        const KeyBatches& lists) {
   RowClusterOptions options;
@@ -248,7 +250,7 @@ Result<Grown> GrowOnce(const BenchSetting& setting, FileSystem& files, uint32_t 
   options.servers = servers;
   HDPS_ASSIGN_OR_RETURN(const auto cluster, RowCluster::Start(setting, files, options));
   HDPS_ASSIGN_OR_RETURN(const auto worker, RowWorker::Make(*cluster, 0));
-  // Else a reply of one server would stay unread where it lies, and those of two would not.
+  // Otherwise the reply of one server would not be read at all, while those of two would.
   worker->ReadRows();
   std::vector<double> pulls, pushes;  // Seconds.
   const double cpu_before = cluster->CpuSeconds();

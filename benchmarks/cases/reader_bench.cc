@@ -1,5 +1,5 @@
-// How fast rows come out of text, beside what `cat`, `wc -l` and a plain search for line ends take
-// for the same file.
+// Measures how fast rows are read from text, beside `cat`, `wc -l` and a plain search for line ends
+// in the same file.
 #include <glog/logging.h>
 
 #include <cstring>
@@ -20,7 +20,7 @@ namespace {
 constexpr char kBench[] = "reader";
 constexpr char kNowhere[] = "/dev/null";
 
-// The same bytes at their simplest: read into a buffer, find every line end.
+// Reads the file into a buffer and finds every line end: the simplest work on the same bytes.
 size_t CountLines(FileSystem& files, const std::string& path) {
   auto file = files.OpenSequential(path);
   CHECK(file.ok()) << file.status().message();
@@ -45,7 +45,7 @@ struct Read {
   double seconds = 0, cpu_seconds = 0;
 };
 
-// One epoch; `later`: behind one that is not counted.
+// Reads one epoch; `later`: after one that is not counted.
 Read ReadAll(FileSystem& files, const DataSpec& data, const ReaderOptions& options, bool later) {
   auto reader = NewBatchReader(files, data, data.train, options);
   CHECK(reader.ok()) << reader.status().message();
@@ -81,12 +81,13 @@ Status RunCase(const BenchSetting& setting, FileSystem& files, const std::string
   DataSpec data;
   data.format = DataFormat::kCriteo;
   data.train = {path};
-  data.max_bad_rows = 1000;  // Logs as they are.
+  data.max_bad_rows = 1000;  // Real logs have some bad rows.
   HDPS_ASSIGN_OR_RETURN(const uint64_t bytes, files.FileSize(path));
   const double megabytes = static_cast<double>(bytes) * 1e-6;
-  CountLines(files, path);  // From here on the file is in memory.
+  CountLines(files, path);  // Brings the file into the page cache.
   std::vector<double> text, text_by_cpu, rows, plain, wc, cat;
-  for (int repeat = 0; repeat < setting.repeats; ++repeat) {  // In turns: noise hits both alike.
+  // Runs in turns, so that noise hits both alike.
+  for (int repeat = 0; repeat < setting.repeats; ++repeat) {
     const Read read = ReadAll(files, data,
                               {.batch_size = c.num_parts > 4 ? 65'536u : 4096u,
                                .num_parts = c.num_parts,

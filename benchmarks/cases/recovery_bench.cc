@@ -1,5 +1,5 @@
-// A server is killed: how long until it is noticed, how long from the start of the next run to its
-// first step, and how many steps are trained again.
+// Measures the loss of a server: the time until it is noticed, the time from the start of the next
+// run to its first step, and the steps that are trained again.
 #include <algorithm>
 #include <string>
 #include <vector>

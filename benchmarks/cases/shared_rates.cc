@@ -1,4 +1,4 @@
-// Threads that do the same at once, as many as workers; the time of all is the time of each.
+// Runs the same work on as many threads as workers; the time of all is the time of each.
 #include "benchmarks/cases/shared_rates.h"
 
 #include <functional>
@@ -20,7 +20,7 @@ namespace {
 
 using OfRank = std::function<Status(uint32_t)>;
 
-// Seconds until all ranks are done, or what went wrong with the first of those that failed.
+// Returns the seconds until all ranks are done, or the error of the first rank that failed.
 Result<double> SecondsOfRanks(uint32_t ranks, const OfRank& body) {
   std::vector<Status> status(ranks);
   const double seconds = SecondsOf([&] {
@@ -53,7 +53,7 @@ Result<double> FlopsPerSecond(const BenchSetting& setting, const Job& job, uint3
   return kPasses * flops * double(rows) * steps / seconds;
 }
 
-// Arrays as long as the values of a wide layer, copied from one to the next.
+// Copies arrays as long as the values of a wide layer.
 Result<double> MemoryBytesPerSecond(const BenchSetting& setting, uint32_t workers) {
   constexpr size_t kFloats = 1 << 17, kArrays = 8;
   std::vector<std::vector<std::vector<float>>> arrays(
@@ -91,7 +91,7 @@ Result<double> UpdateFloatSeconds(const BenchSetting& setting, const Job& job, u
   return seconds / (double(updates) * double(floats));
 }
 
-// A group of all ranks in which each sends as much to every other.
+// A group of all ranks in which each sends the same amount to every other.
 class Ring {
  public:
   Status Open(uint32_t ranks, const std::string& name) {
@@ -106,7 +106,7 @@ class Ring {
         .status();
   }
 
-  // Of one of so many exchanges, `bytes` to each of the others.
+  // Returns the seconds of one of `exchanges` exchanges with `bytes` to each other rank.
   Result<double> Seconds(size_t bytes, int exchanges) {
     const auto ranks = static_cast<uint32_t>(groups_.size());
     const auto body = [&](uint32_t r) -> Status {

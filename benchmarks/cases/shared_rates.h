@@ -1,4 +1,4 @@
-// What each of some workers does in how much time while the others share the machine with it.
+// Measures how fast each worker is while others share its machine.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@ namespace hdps {
 
 struct Job;
 
-// Each rate on as many threads at once as there are workers, as the workers of one machine are:
-// products of the job's own layers on a worker's part of the examples, copies, updates of its dense
-// parameters, and exchanges of a Gloo group on loopback. Rows stay as StepRates has them; so
-// does the link, and stderr says it, where a long exchange took no longer than a short one. `group`
-// names the group; no two in a process may share it.
+// Measures each rate on `workers` threads at once, like workers on one machine: products of the
+// job's own layers on a worker's part of the examples, copies, updates of its dense parameters, and
+// exchanges in a Gloo group on loopback. The rates of rows stay those of StepRates. The link's rate
+// stays too if a long exchange was no slower than a short one; stderr says so. `group` names the
+// group and must be unique in the process.
 Result<StepRates> MeasureSharedRates(const BenchSetting& setting, const Job& job, uint32_t workers,
                                      const std::string& group);
 

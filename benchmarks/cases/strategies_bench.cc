@@ -1,5 +1,5 @@
-// Whether the costs by which strategies are chosen are true: the same job in a dozen strategies,
-// predicted and run.
+// Checks the costs by which strategies are chosen: predicts and runs the same job with a dozen
+// strategies.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -22,9 +22,10 @@ constexpr char kBench[] = "strategies";
 constexpr uint32_t kWorkers = 4;
 constexpr uint32_t kFields = 8;
 constexpr double kMilli = 1e3;
-constexpr int64_t kFirstSteps = 4;  // Of the second epoch, not counted: a pipeline begins to flow.
+// First steps of the second epoch, in which the pipeline fills; not counted.
+constexpr int64_t kFirstSteps = 4;
 
-// Each layer's `shard`; empty: data parallel.
+// `shard` of each layer; empty: data parallel.
 struct Case {
   const char* name;
   const char *rows, *h1, *h2, *h3;
@@ -76,7 +77,7 @@ struct Measured {
   JobFacts facts;
   Strategy strategy;
   JobRunOptions options;
-  std::vector<double> step_ms;  // One a turn.
+  std::vector<double> step_ms;  // One per turn.
 };
 
 Result<Measured> Prepare(const BenchSetting& setting, const Case& c, const std::string& log) {
@@ -96,7 +97,7 @@ Result<Measured> Prepare(const BenchSetting& setting, const Case& c, const std::
   return made;
 }
 
-// Workers of one strategy read other numbers of examples than those of another, so steps count.
+// Measures steps, because the workers' numbers of examples differ between strategies.
 Status RunOnce(const BenchSetting& setting, FileSystem& files, Measured* measured) {
   HDPS_ASSIGN_OR_RETURN(const JobRun run, RunJob(setting, files, measured->options));
   HDPS_RETURN_IF_ERROR(files.RemoveAll(measured->options.out));
@@ -155,7 +156,7 @@ void Report(const std::vector<Measured>& cases, const StepRates& rates, BenchRep
 
 }  // namespace
 
-// Rates and runs in turns: what the machine does otherwise hits all strategies alike.
+// Measures rates and runs in turns, so that other load on the machine hits all strategies alike.
 Status RunStrategiesBench(const BenchSetting& setting, FileSystem& files, BenchReport& report) {
   SyntheticLogSpec log;
   log.rows = uint64_t(BatchOf(setting)) * uint64_t(StepsOf(setting));

@@ -1,5 +1,5 @@
-// Rows read, updated and made in memory, beside walks over the same lines that know where they
-// are: with the lines of the index that a look-up must read, and over the rows alone.
+// Measures rows read, updated and created in memory, beside walks over the same cache lines with
+// known addresses: with the lines of the index that a lookup must read, and over the rows alone.
 #include <glog/logging.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ namespace {
 constexpr char kBench[] = "table";
 constexpr uint32_t kShards = 32;
 constexpr double kZipf = 1.05;
-constexpr size_t kDraws = size_t{26} * 4096;  // Of one request: a batch of 4096 examples.
+constexpr size_t kDraws = size_t{26} * 4096;  // Keys of one request: a batch of 4096 examples.
 constexpr size_t kRequests = 16;
 constexpr size_t kLineBytes = 64;
 constexpr float kGradient = 0x1p-10f;
@@ -38,7 +38,7 @@ struct Case {
   uint64_t rows;
   WeightFormat weights = WeightFormat::kFp32;
 };
-// Rule and dim so that the largest takes 8 GiB.
+// The largest takes 8 GiB with its rule and dim.
 constexpr Case kCases[] = {
     {OptimizerKind::kRowwiseAdagrad, 16, 20'000'000},
     {OptimizerKind::kRowwiseAdagrad, 64, 20'000'000},
@@ -52,7 +52,7 @@ constexpr Case kCases[] = {
     {OptimizerKind::kRowwiseAdagrad, 16, 20'000'000, WeightFormat::kBf16},
 };
 
-// As they are after an epoch of a small job.
+// Sizes after an epoch of a small job.
 constexpr Case kNewCases[] = {
     {OptimizerKind::kAdagrad, 80, 1'000'000},
     {OptimizerKind::kAdagrad, 16, 2'000'000},
@@ -76,7 +76,7 @@ std::string NameOf(const Case& c) {
          std::to_string(c.rows / 1'000'000) + "M";
 }
 
-// The keys of one request, shard after shard, and where their rows lie.
+// The keys of one request by shard, and the addresses of their rows.
 struct Request {
   std::vector<Key> keys;
   std::vector<std::byte*> rows;       // [keys]
@@ -100,7 +100,7 @@ Request CutByShard(const std::vector<Key>& keys) {
   return request;
 }
 
-// All keys once, in an order that has nothing to do with how often they are asked for.
+// Returns all keys once, in an order unrelated to their frequency.
 std::vector<Request> AllRequests(uint64_t rows) {
   const uint64_t span = std::bit_ceil(rows);
   std::vector<Request> requests;
@@ -115,12 +115,12 @@ std::vector<Request> AllRequests(uint64_t rows) {
   return requests;
 }
 
-// How many keys ahead a walk asks for lines: as the prototype did that these goals come from, or as
-// many as a core of this machine can have on their way.
+// How many keys ahead a walk prefetches lines: like the prototype that the goals come from, or as
+// many as a core of this machine can have in flight.
 enum class Ahead { kUsual, kFar };
 
-// A word of each line, changed by nothing with `nothing` == 0, which the compiler does not know,
-// and by as much of each line of the gradient.
+// Reads a word of each line of the gradient, and writes one of each line of the row without
+// changing it: `nothing` is 0, which the compiler does not know.
 inline void Touch(uint32_t* __restrict row, const uint32_t* __restrict gradient, size_t dim,
                   size_t row_words, uint32_t nothing) {
   constexpr size_t kLineWords = kLineBytes / sizeof(uint32_t);
@@ -129,7 +129,7 @@ inline void Touch(uint32_t* __restrict row, const uint32_t* __restrict gradient,
   for (size_t i = 0; i < row_words; i += kLineWords) row[i] |= seen & nothing;
 }
 
-// A table in slices, worked on as a server does it, and the walk over its lines.
+// A table in slices, with the work of a server and a walk over its lines.
 class Rows {
  public:
   explicit Rows(const Case& c)
@@ -147,8 +147,8 @@ class Rows {
     for (const TableSlice& slice : slices_) bytes += slice.bytes();
     return bytes;
   }
-  // Pushes `requests` until no slot will move any more; before it, a place is known for no longer
-  // than until the next push.
+  // Pushes `requests` until no slot moves any more; before that, an address is valid only until the
+  // next push.
   void Settle(Executor& executor, const std::vector<Request>& requests) {
     const auto growing = [](const TableSlice& slice) { return slice.memory().growing(); };
     while (std::any_of(slices_.begin(), slices_.end(), growing)) {
@@ -180,7 +180,7 @@ class Rows {
       slices_[s].Apply({&part, 1}, 1, step_);
     });
   }
-  // The lines of the weights, read and copied out; kIndex: behind those of the index.
+  // Reads and copies the lines of the weights; kIndex: after those of the index.
   template <bool kIndex, Ahead kPrefetch = Ahead::kUsual>
   void WalkPull(Executor& executor, const Request& request) {
     executor.ParallelFor(kShards, [&](size_t s) {
@@ -191,8 +191,8 @@ class Rows {
       });
     });
   }
-  // All lines of the rows, changed by nothing, and the gradients; kMark: the index's lines are
-  // changed too, as an update writes its number there.
+  // Writes all lines of the rows without changing them, and reads the gradients; kMark: also writes
+  // the lines of the index, as an update stores its number there.
   template <bool kIndex, bool kMark = false, Ahead kPrefetch = Ahead::kUsual>
   void WalkPush(Executor& executor, const Request& request) {
     const size_t row_bytes = slices_[0].memory().row_bytes();
@@ -236,7 +236,7 @@ class Rows {
       for (size_t at = 0; at < bytes; at += kLineBytes) __builtin_prefetch(ahead + at);
       use(rows[k]);
     }
-    if (seen == ~0u) nothing_ = 0;  // No step has that number: a reader all the same.
+    if (seen == ~0u) nothing_ = 0;  // Never true, but it uses what was read.
   }
 
   const Case case_;
@@ -247,7 +247,7 @@ class Rows {
   volatile uint32_t nothing_ = 0;
 };
 
-// Rows a second of `work` over all requests.
+// Returns the rows per second of `work` over all requests.
 template <typename Work>
 double RowsPerSecond(const std::vector<Request>& requests, const Work& work) {
   size_t keys = 0;
@@ -313,7 +313,7 @@ void RunCase(const BenchSetting& setting, Case c, BenchReport& report) {
   MeasureLoad(setting, c, "uniform", 0, rows, report);
 }
 
-// Touches as much memory as rows took, fresh from the system, as a store asks for it; seconds.
+// Returns the seconds to touch as much fresh memory as rows took, allocated like a store does.
 double SecondsToTouch(Executor& executor, uint64_t bytes) {
   constexpr size_t kPageBytes = 4096;
   std::vector<PageMemory> pieces(kShards);
@@ -326,8 +326,8 @@ double SecondsToTouch(Executor& executor, uint64_t bytes) {
   });
 }
 
-// What the first epoch asks of a server: rows read before they are there, then made, again and
-// again from an empty table. Its memory is new to the process each time.
+// Measures a server's work in the first epoch: rows are read before they exist, then created, again
+// and again from an empty table. Its memory is new to the process each time.
 void RunInsert(const BenchSetting& setting, Case c, BenchReport& report) {
   const std::string name = std::string("new_rows_") + NameOf(c);
   if (setting.quick) c.rows /= 4;

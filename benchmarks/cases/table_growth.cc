@@ -1,4 +1,4 @@
-// Grows slices that all fill alike, as the shards of a table do, and keeps the longest push.
+// Grows slices that fill at the same rate, like the shards of a table, and keeps the longest push.
 #include "benchmarks/cases/table_growth.h"
 
 #include <memory>
@@ -20,13 +20,13 @@ constexpr float kGradient = 0x1p-10f;
 struct Growth {
   const char* name;
   uint32_t slices;
-  size_t keys;  // Of a slice, in a call.
+  size_t keys;  // Per slice and call.
   uint64_t rows;
 };
 constexpr Growth kGrowths[] = {{"growth_dim16_1slice", 1, 1000, 20'000'000},
                                {"growth_dim16_64slices", 64, 1000, 20'000'000}};
 
-// The longest of the calls that make slices grow from nothing, all as one push does.
+// Measures the longest call while slices grow from nothing, all filled by each push.
 void RunGrowth(const BenchSetting& setting, const Growth& growth, BenchReport& report) {
   constexpr uint32_t kDim = 16;
   if (!setting.Wants(growth.name)) return;

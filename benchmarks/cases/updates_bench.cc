@@ -1,5 +1,5 @@
-// The host's work of one step of a large Wide&Deep model: distinct keys, FTRL, lazy Adam; and a
-// table of more than 2^31 numbers.
+// Measures the host's work in a step of a large Wide&Deep model: distinct keys, FTRL, lazy Adam;
+// and a table of more than 2^31 numbers.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -37,11 +37,12 @@ TableSpec SpecOf(uint32_t dim, OptimizerKind rule) {
   return spec;
 }
 
-// Whose the ids of the vocabulary are: any field may have any of them, so that each is met by all
-// fields, or each belongs to one field, as where a dictionary numbers the values of every field.
+// Which fields may have an id: any field, so that all fields meet each id; or one field, as with a
+// dictionary that numbers the values of every field.
 enum class Ids { kOfAllFields, kOfOneField };
 
-// 16,000 examples of 39 fields over a vocabulary of 200,000; tables of dim 1 and dim 80.
+// A step of 16,000 examples with 39 fields over a vocabulary of 200,000; tables of dim 1 and dim
+// 80.
 class LargeStep {
  public:
   explicit LargeStep(Ids ids) {
@@ -61,7 +62,7 @@ class LargeStep {
     }
   }
 
-  // The worker's part: distinct keys by shard, and the request's keys.
+  // Does the worker's part: finds the distinct keys by shard, and the request's keys.
   void FindDistinct(KeyFinder& finder) {
     finder.Find(batch_, &sets_);
     KeysOfTable table;
@@ -75,7 +76,7 @@ class LargeStep {
   void UpdateDeep(Executor& executor) { Update(executor, kDeepDim, &deep_); }
   void CountStep() { ++step_; }
   double NumDistinct() const { return static_cast<double>(sets_[0].unique.size()); }
-  // Where the deep rows lie; once they are all there.
+  // Finds the addresses of the deep rows. Requires: all rows exist.
   void LocateDeep() {
     const std::span<const Key> keys = split_.at({0}).keys.As<Key>();
     deep_rows_.clear();
@@ -84,8 +85,8 @@ class LargeStep {
       deep_rows_.push_back(reinterpret_cast<uint32_t*>(memory.Row(memory.Find(key)->row())));
     }
   }
-  // The lines that UpdateDeep changes and those of the gradients it reads, in its order: a word of
-  // each, changed by nothing, and found without an index.
+  // Writes a word of each line that UpdateDeep changes, without changing it, and reads the lines of
+  // the gradients, in the same order but without the index.
   void TouchDeep(Executor& executor) {
     constexpr size_t kPrefetch = 8, kLineWords = 16, kRowWords = 3 * kDeepDim;
     const uint32_t nothing = nothing_;
@@ -134,7 +135,7 @@ class LargeStep {
   std::vector<KeySet> sets_;
   std::vector<float> gradients_;
   std::vector<uint32_t*> deep_rows_;
-  volatile uint32_t nothing_ = 0;  // The compiler does not know.
+  volatile uint32_t nothing_ = 0;  // Zero, which the compiler does not know.
   std::vector<TableSlice> wide_, deep_;
   ShardMap shards_{std::vector<ServerId>(kShards, ServerId{0})};
   KeySplit split_;
@@ -167,7 +168,7 @@ Status RunLargeStep(const BenchSetting& setting, Ids ids, BenchReport& report) {
   LargeStep step(ids);
   const auto one = NewTbbExecutor(1), two = NewTbbExecutor(2);
   KeyFinder finder_of_one(job, one.get()), finder_of_two(job, two.get());
-  TimeStep(step, finder_of_two, *two);  // Makes the rows.
+  TimeStep(step, finder_of_two, *two);  // Creates the rows.
   step.LocateDeep();
   std::vector<double> all[2], distinct[2], wide[2], deep[2], touch[2], scaling;
   constexpr int kStepsASample = 5;
@@ -208,10 +209,10 @@ Status RunLargeStep(const BenchSetting& setting, Ids ids, BenchReport& report) {
   return Status();
 }
 
-// Every row of more than 2^31 numbers in all is changed twice and read back.
+// Changes every row of a table of more than 2^31 numbers twice, and reads it back.
 Status RunHuge(const BenchSetting& setting, BenchReport& report) {
   const std::string name = "huge_2e31";
-  // It takes 9 GiB: only when asked for by name.
+  // Takes 9 GiB, so it runs only if named.
   if (setting.only.empty() || !setting.Wants(name)) return Status();
   SayProgress(kBench, name);
   constexpr uint32_t kDim = 4096;

@@ -1,5 +1,5 @@
-// Bytes over each transport beside a bare socket with the same parts, both ways at once; the round
-// trip between two node loops; what checksums and buffers cost.
+// Measures bytes over each transport beside a bare socket with the same parts, in both directions
+// at once; the round trip between two node loops; and the cost of checksums and buffers.
 #include <openssl/evp.h>
 #include <sodium.h>
 
@@ -62,8 +62,8 @@ WireLoad LoadOf(const BenchSetting& setting, const Case& c) {
   return load;
 }
 
-// The case, the bare socket of its kind, and what is shared, over CURVE or sealed beside the same
-// without.
+// Measures the case beside a bare socket of its kind, and with CURVE or authenticated frames beside
+// the same without.
 Status RunCase(const BenchSetting& setting, const Case& c, BenchReport& report) {
   SayProgress(kBench, c.name);
   const WireLoad load = LoadOf(setting, c);
@@ -72,7 +72,7 @@ Status RunCase(const BenchSetting& setting, const Case& c, BenchReport& report) 
   HDPS_ASSIGN_OR_RETURN(const auto plain, TransportEnds::Make("tcp", setting, 0));
   WireLoad warm = load;
   warm.parts = 64;
-  ends->Exchange(warm);  // Connected, and agreed on what to share.
+  ends->Exchange(warm);  // Warms up: connects, and agrees on shared memory.
   plain->Exchange(warm);
   const uint64_t shared_before = ends->bytes_shared();
   bool socket_failed = false;
@@ -122,7 +122,7 @@ Status RunRoundTrip(const BenchSetting& setting, const std::string& kind, bool b
   if (!setting.Wants(name)) return Status();
   SayProgress(kBench, name);
   const size_t count = setting.quick ? 500 : 3000;
-  // Busy: one thread computes all the while.
+  // The busy case has one thread that computes all the time.
   std::atomic<bool> stop{false};
   std::unique_ptr<Thread> burner;
   if (busy) {
@@ -174,7 +174,7 @@ void RunChecksum(const BenchSetting& setting, BenchReport& report) {
   report.AddBeside(kBench, "checksum_1MiB", "hashed", "GB/s", samples[0], "copied", samples[1]);
 }
 
-// One mebibyte through an AEAD of libcrypto, again and again under one key.
+// Encrypts one mebibyte with an AEAD of libcrypto, repeatedly with one key.
 class AeadRounds {
  public:
   AeadRounds(const EVP_CIPHER* cipher, bool seal) : context_(EVP_CIPHER_CTX_new()) {
@@ -190,7 +190,7 @@ class AeadRounds {
     int made = 0;
     EVP_CipherInit_ex(context_, nullptr, nullptr, nullptr, nonce, -1);
     EVP_CipherUpdate(context_, to, &made, from, static_cast<int>(kMiB));
-    EVP_CipherFinal_ex(context_, none, &made);  // When opening it is no tag that fits.
+    EVP_CipherFinal_ex(context_, none, &made);  // Fails when decrypting, because no tag was given.
   }
 
  private:
@@ -198,8 +198,8 @@ class AeadRounds {
   uint64_t counter_ = 0;
 };
 
-// What sealing and opening take beside what CURVE of libzmq does with a message, and beside a tag
-// that leaves the bytes readable, on one core.
+// Measures authentication of frames on one core, beside CURVE of libzmq on a message, and beside a
+// tag that leaves the bytes readable.
 void RunSeal(const BenchSetting& setting, BenchReport& report) {
   if (!setting.Wants("seal_alone_1MiB")) return;
   constexpr int kRounds = 200;
@@ -212,7 +212,7 @@ void RunSeal(const BenchSetting& setting, BenchReport& report) {
     for (int i = 0; i < kRounds; ++i) work();
     return kGiga * kRounds * kMiB / (ThreadCpuSeconds() - before);
   };
-  if (sodium_init() < 0) return;  // It picks the instructions of this machine.
+  if (sodium_init() < 0) return;  // Selects the instructions for this machine.
   AeadRounds aes_seals(EVP_aes_256_gcm(), true), aes_opens(EVP_aes_256_gcm(), false),
       chacha_seals(EVP_chacha20_poly1305(), true);
   struct Work {
@@ -236,7 +236,7 @@ void RunSeal(const BenchSetting& setting, BenchReport& report) {
   }
 }
 
-// A buffer made and filled by one thread, let go by another.
+// Measures buffers that one thread allocates and fills, and another frees.
 void RunBuffers(const BenchSetting& setting, size_t bytes, BenchReport& report) {
   const std::string name = "buffer_" + std::to_string(bytes / kKiB) + "KiB";
   if (!setting.Wants(name)) return;

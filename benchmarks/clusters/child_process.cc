@@ -1,4 +1,4 @@
-// fork, exec, wait.
+// Implements child processes by fork, exec and wait.
 #include "benchmarks/clusters/child_process.h"
 
 #include <fcntl.h>

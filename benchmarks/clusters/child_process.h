@@ -1,4 +1,4 @@
-// Programs that a benchmark starts beside itself.
+// Starts and collects child processes.
 #pragma once
 
 #include <string>
@@ -6,26 +6,26 @@
 
 namespace hdps {
 
-// A started program; it ends with this process at the latest.
+// A child process. It ends with this process at the latest.
 //
 // Invariant: exactly one of Wait() and the destructor collects it.
 class ChildProcess {
  public:
-  // Runs `arguments[0]`, looked for in PATH when it names no folder; its words go into `log`.
+  // Runs `arguments[0]`, found by PATH if it names no folder; its output goes into `log`.
   ChildProcess(const std::vector<std::string>& arguments, const std::string& log);
-  ~ChildProcess();  // Kills it when it still runs.
+  ~ChildProcess();  // Kills the process if it still runs.
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
-  int Wait();  // Its exit status, 128 and more when a signal ended it.
+  int Wait();  // Returns the exit status; 128 and more if a signal ended it.
   void Signal(int signal);
-  double CpuSeconds() const;  // Of all its threads so far; 0 when it has ended.
+  double CpuSeconds() const;  // All its threads so far; 0 when it has ended.
 
  private:
-  int number_ = -1;  // -1: collected.
+  int number_ = -1;  // Process id; -1: collected.
 };
 
-// The program of this name beside `program`, which is this executable.
+// Returns the path of a program in the folder of `program`, which is this executable.
 std::string Beside(const std::string& program, const std::string& name);
 
 }  // namespace hdps

@@ -1,5 +1,5 @@
-// A group of two whose other rank is far away and gives what this one gives: every call takes a
-// round trip, and nothing is computed elsewhere meanwhile. For tests of what a wait hides.
+// Emulates a group of two with a distant second rank that contributes the same values: every call
+// takes a round trip, and no other work is done meanwhile. For tests of overlap.
 #pragma once
 
 #include <cstdint>

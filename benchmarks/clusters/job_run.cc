@@ -1,4 +1,4 @@
-// Members on threads or as processes; the scheduler is always here.
+// Runs members on threads or as processes, and the scheduler always on this process.
 #include "benchmarks/clusters/job_run.h"
 
 #include <signal.h>
@@ -28,14 +28,14 @@
 namespace hdps {
 namespace {
 
-// What the members of one run share.
+// State that the members of one run share.
 struct Setting {
   const BenchSetting& bench;
   FileSystem& files;
   const JobRunOptions& run;
   std::shared_ptr<const Job> job;
-  std::shared_ptr<InprocHub> hub;  // Null: sockets.
-  std::string hall;                // Where the scheduler listens.
+  std::shared_ptr<InprocHub> hub;  // Null with sockets.
+  std::string hall;                // Address of the scheduler.
 
   std::unique_ptr<Transport> NewTransport(const PeerName& self) const {
     return hub ? NewInprocTransport(hub, {.self = self}) : NewZmqTransport({.self = self});
@@ -62,13 +62,13 @@ void RunServer(const Setting& setting, uint32_t rank) {
   }
   Result<std::string> address =
       transport->Listen(setting.AddressFor("server_" + std::to_string(rank)));
-  if (!address.ok()) return;  // The scheduler will miss it, and say so.
+  if (!address.ok()) return;  // The scheduler will miss the server and report it.
   options.node.identity.own_address = *address;
   const std::unique_ptr<Executor> executor = NewTbbExecutor(setting.bench.threads);
   RunServerProcess(options, *transport, *clock, setting.files, *executor);
 }
 
-// What a worker on a thread leaves behind.
+// Results of a worker on a thread.
 struct WorkerRun {
   StepTimes times;
   StepTimes steady_times;
@@ -85,7 +85,7 @@ void RunWorker(const Setting& setting, uint32_t rank, const AfterStep& after_ste
   options.node.identity.rank = static_cast<int32_t>(rank);
   const std::unique_ptr<Transport> transport = setting.NewTransport(name);
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
-  StepTimes before;  // The steady steps.
+  StepTimes before;  // Times before the steady steps.
   int64_t before_ns = 0;
   std::clock_t before_cpu = 0;
   options.after_step = [&](const StepReport& step) {
@@ -106,7 +106,7 @@ void RunWorker(const Setting& setting, uint32_t rank, const AfterStep& after_ste
   run->traffic = transport->counters();
 }
 
-// The members as threads or processes; joined when destroyed.
+// Runs the members as threads or processes; its destructor joins them.
 class Members {
  public:
   explicit Members(const Setting& setting) : setting_(setting), runs_(setting.run.workers) {}
@@ -161,7 +161,7 @@ class Members {
   std::vector<std::unique_ptr<ChildProcess>> processes_;
 };
 
-// What the workers' steps tell. Workers may be a step apart; the first to begin and the last to end
+// Measures the workers' steps. Workers may be a step apart; the first to begin and the last to end
 // count. Called on their threads.
 class RunWatch {
  public:
@@ -187,7 +187,7 @@ class RunWatch {
 
   bool killed() const { return killed_ns_ != 0; }
 
-  // Once the workers have ended.
+  // Fills in the results. Requires: the workers have ended.
   void FillIn(int64_t begin_ns, int64_t ended_ns, JobRun* run) const {
     const auto seconds = [](int64_t from, int64_t to) { return double(to - from) * 1e-9; };
     run->first_clock = first_clock_;
@@ -209,7 +209,7 @@ class RunWatch {
   std::atomic<uint64_t> steady_examples_{0};
 };
 
-// The speed between the first and the last line of the scheduler's metrics whose step is steady.
+// Reads the speed between the first and the last steady step in the scheduler's metrics.
 Status ReadSteady(FileSystem& files, const JobRunOptions& options, JobRun* run) {
   constexpr uint64_t kBytesMax = 16 << 20;
   HDPS_ASSIGN_OR_RETURN(const std::string text,

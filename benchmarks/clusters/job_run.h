@@ -1,4 +1,4 @@
-// A whole job, from the first join to the last word, with the times of its workers.
+// Runs a whole job, from the first join to its end, and times its workers.
 #pragma once
 
 #include <cstdint>
@@ -12,49 +12,55 @@
 
 namespace hdps {
 
-// inproc: all members are threads, frames in memory, as in `hdps train`. tcp, ipc: threads with
-// sockets between them. processes: hdps-server and hdps-worker beside this program, over tcp;
-// servers: hdps-server beside it, workers threads.
+// Placement of the members. inproc: threads with frames in memory, as in `hdps train`. tcp, ipc:
+// threads with sockets. processes: hdps-server and hdps-worker from this program's folder, over
+// tcp. servers: hdps-server processes, workers as threads.
 struct JobRunOptions {
-  std::string job;                     // Its JSON.
-  std::vector<std::string> overrides;  // As ParseJob takes them.
+  std::string job;                     // JSON of the job.
+  std::vector<std::string> overrides;  // For ParseJob.
   std::string placement = "tcp";
   uint32_t servers = 1, workers = 1;
-  std::string out;         // Of the run; made.
-  bool keep_last = false;  // Continue from a checkpoint found there.
-  // Steps of a worker after which, and up to which, it counts for steady_examples_per_second. Rows
-  // are made in the first steps; later ones find them. 0: not wanted. With `processes` as the
-  // scheduler hears of them, so the job's heartbeats should be frequent.
+  std::string out;         // Folder of the run; it is created.
+  bool keep_last = false;  // Continue from a checkpoint in `out`.
+  // A worker's steps after `steady_from`, up to `steady_to`, count for steady_examples_per_second:
+  // the first steps create rows, later ones find them. 0: not measured. With `processes` the steps
+  // are those that the scheduler hears of, so the job's heartbeats should be frequent.
   int64_t steady_from = 0, steady_to = 0;
-  int64_t kill_server_at = 0;  // With `servers`: server 0 is killed behind this step. 0: never.
-  SlowLink* server_link = nullptr;  // Before every server that is a thread; null: nothing.
+  // With `servers`: server 0 is killed after this step. 0: never.
+  int64_t kill_server_at = 0;
+  // Link in front of every server thread; null: none.
+  SlowLink* server_link = nullptr;
 };
 
 struct JobRun {
-  StepTimes times;         // Of all workers together; empty with `processes`.
-  StepTimes steady_times;  // Of worker 0's steady steps; likewise.
-  // Processor time of this process, all threads, in a steady step of worker 0: it stays the same
-  // where others are at work on the machine too.
+  StepTimes times;         // All workers together; empty with `processes`.
+  StepTimes steady_times;  // Steady steps of worker 0; empty with `processes`.
+  // CPU time of this process, all threads, per steady step of worker 0. Other load on the machine
+  // hardly changes it.
   double steady_cpu_seconds = 0;
   double examples_per_second = 0;         // While training, all workers.
   double steady_examples_per_second = 0;  // All workers.
-  double first_step_seconds = 0;  // From the start of the members to the end of the first step.
+  // From the start of the members to the end of the first step.
+  double first_step_seconds = 0;
   double wall_seconds = 0;
-  double eval_auc = 0;      // Of summary.json; 0: none.
-  int64_t steps = 0;        // Of the job, also those before it was resumed.
-  int64_t first_clock = 0;  // Behind the first step of this run.
-  std::string digest;       // Of all parameters at the end.
-  // Of the workers' sockets over the whole run, all that a job says; 0 where they are processes.
+  double eval_auc = 0;      // From summary.json; 0: none.
+  int64_t steps = 0;        // Steps of the job, with those before it was resumed.
+  int64_t first_clock = 0;  // Clock after the first step of this run.
+  std::string digest;       // Digest of all parameters at the end.
+  // Bytes on the workers' sockets over the whole run, with all messages of the job; 0 if workers
+  // are processes.
   uint64_t bytes_sent = 0, bytes_received = 0;
-  double cache_hit_rate = 0, cache_swaps = 0;  // Of rows kept at the workers.
-  double noticed_seconds = 0;  // From the kill to the end of the job that could not go on.
+  double cache_hit_rate = 0, cache_swaps = 0;  // Rows cached at the workers.
+  // From the kill until the job ended, because it could not go on.
+  double noticed_seconds = 0;
   double rows = 0, rows_on_disk = 0, rows_fetched = 0;
-  double row_bytes = 0;         // Of memory, of all servers: rows there and their index.
-  double server_bytes_max = 0;  // With `processes`: the most memory that one server took.
+  double row_bytes = 0;  // Memory for rows and their index, all servers.
+  // With `processes`: the largest memory of a server.
+  double server_bytes_max = 0;
 };
 
-// With a kill the job must fail, and the files it leaves are the result. Else kUnavailable with the
-// member's words when the job does not end well.
+// Runs the job. With a kill the job must fail, and its files are the result. Otherwise returns
+// kUnavailable with the member's message if the job fails.
 Result<JobRun> RunJob(const BenchSetting& setting, FileSystem& files, const JobRunOptions& options);
 
 }  // namespace hdps

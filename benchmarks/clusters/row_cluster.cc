@@ -1,4 +1,4 @@
-// Starts servers, plays the scheduler to them, and stops them.
+// Starts servers, acts as their scheduler, and stops them.
 #include "benchmarks/clusters/row_cluster.h"
 
 #include <algorithm>
@@ -54,7 +54,8 @@ Result<std::unique_ptr<RowCluster>> RowCluster::Start(const BenchSetting& settin
 std::unique_ptr<Transport> RowCluster::NewTransport(const PeerName& self) const {
   TransportOptions options;
   options.self = self;
-  if (!shared_) options.shared_bytes_per_peer = 0;  // Nor is what servers offer taken.
+  // Also refuses shared memory that servers offer.
+  if (!shared_) options.shared_bytes_per_peer = 0;
   return hub_ ? NewInprocTransport(hub_, options) : NewZmqTransport(options);
 }
 
@@ -90,7 +91,7 @@ void RowCluster::RunServer(const std::string& address, FileSystem& files, int th
   server.node.identity.scheduler_address = hall_address_;
   const std::unique_ptr<Transport> transport = NewTransport(name);
   const Result<std::string> listening = transport->Listen(address);
-  if (!listening.ok()) return;  // It will be missed.
+  if (!listening.ok()) return;  // The cluster will miss it.
   server.node.identity.own_address = *listening;
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
   const std::unique_ptr<Executor> executor = NewTbbExecutor(threads);
@@ -123,7 +124,7 @@ Status RowCluster::Form(const RowClusterOptions& options) {
     view.workers.push_back({worker_names_.emplace_back(NewPeerName()).peer, w, ""});
   }
   const uint32_t shards = job_->cluster.shards;
-  for (uint32_t s = 0; s < shards; ++s) {  // As the scheduler deals them.
+  for (uint32_t s = 0; s < shards; ++s) {  // As the scheduler assigns them.
     view.shards.owner.push_back({s * options.servers / shards});
   }
   view_ = std::make_shared<const View>(std::move(view));
@@ -188,7 +189,7 @@ Result<std::unique_ptr<RowClient>> RowClient::Make(RowCluster& cluster, uint32_t
 }
 
 Ticket RowClient::Start(std::vector<ServerRequest> requests) {
-  client_.OnTick(clock_->NowMs());  // Requests are given up by the time of their start.
+  client_.OnTick(clock_->NowMs());  // Expires requests by their start time.
   const Ticket ticket{next_ticket_++};
   client_.Start(ticket, std::move(requests));
   SendAll();

@@ -1,4 +1,4 @@
-// Servers of rows for a benchmark: real ones, told by a stand-in for the scheduler who is there.
+// Runs real row servers for a benchmark, with a substitute for the scheduler.
 #pragma once
 
 #include <atomic>
@@ -20,17 +20,20 @@ struct Job;
 struct View;
 
 struct RowClusterOptions {
-  std::string job;  // Its JSON.
+  std::string job;  // JSON of the job.
   uint32_t servers = 1;
   uint32_t workers = 1;
   std::string transport = "tcp";  // tcp, ipc or inproc.
-  bool shared = true;     // Large sections may go through shared memory, as they do for users.
-  bool processes = true;  // Servers are hdps-server beside this program; else, and always with
-                          // inproc, threads of this one.
+  // Large sections may use shared memory, as for users.
+  bool shared = true;
+  // Servers are hdps-server processes from this program's folder; otherwise, and always with
+  // inproc, threads.
+  bool processes = true;
 };
 
-// Invariant: from Start() to the destructor all servers are of one view, whose workers are this
-// process'.
+// A cluster of servers whose workers are in this process.
+//
+// Invariant: from Start() to the destructor all servers are in one view.
 class RowCluster {
  public:
   static Result<std::unique_ptr<RowCluster>> Start(const BenchSetting& setting, FileSystem& files,
@@ -39,16 +42,16 @@ class RowCluster {
 
   const Job& job() const { return *job_; }
   const std::shared_ptr<const View>& view() const { return view_; }
-  // What the processors did so far for this process and the servers, in seconds of one core.
+  // Returns the CPU seconds of this process and the servers so far.
   double CpuSeconds() const;
-  // A transport that knows all servers; it belongs to the thread that uses it.
+  // Returns a transport that knows all servers; it belongs to the thread that uses it.
   Result<std::unique_ptr<Transport>> NewWorkerTransport(uint32_t worker);
 
  private:
   RowCluster() = default;
   Status StartServers(const BenchSetting& setting, FileSystem& files,
                       const RowClusterOptions& options);
-  // Takes joins until all servers are there, tells them the view.
+  // Accepts joins until all servers are there, then sends them the view.
   Status Form(const RowClusterOptions& options);
   void AnswerHeartbeats();
   std::unique_ptr<Transport> NewTransport(const PeerName& self) const;
@@ -58,26 +61,26 @@ class RowCluster {
   std::shared_ptr<const View> view_;
   void RunServer(const std::string& address, FileSystem& files, int threads) const;
 
-  std::vector<PeerName> worker_names_;  // By rank.
-  std::shared_ptr<InprocHub> hub_;      // Null: over ZeroMQ.
+  std::vector<PeerName> worker_names_;  // In order of ranks.
+  std::shared_ptr<InprocHub> hub_;      // Null with ZeroMQ.
   std::unique_ptr<Transport> hall_;
   std::string hall_address_;
   std::atomic<bool> stop_{false};
   std::vector<std::unique_ptr<ChildProcess>> processes_;
-  std::vector<std::unique_ptr<Thread>> threads_;  // Of servers that are threads.
+  std::vector<std::unique_ptr<Thread>> threads_;  // Server threads.
   std::unique_ptr<Thread> scheduler_;
 };
 
-// One worker's requests, waited for one by one or several at a time.
+// Sends the requests of one worker and waits for their replies, one at a time or several.
 class RowClient {
  public:
-  // `cluster` must outlive the client.
+  // Requires: `cluster` outlives the client.
   static Result<std::unique_ptr<RowClient>> Make(RowCluster& cluster, uint32_t worker);
 
   Ticket Start(std::vector<ServerRequest> requests);
   SectionAllocator* sections() { return transport_->sections(); }
   const Transport& transport() const { return *transport_; }
-  // The replies to the ticket, once all are there.
+  // Waits for all replies to the ticket.
   Result<std::vector<Frame>> Wait(Ticket ticket);
   Result<std::vector<Frame>> Call(std::vector<ServerRequest> requests) {
     return Wait(Start(std::move(requests)));

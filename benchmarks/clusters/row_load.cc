@@ -1,4 +1,4 @@
-// Draws keys, and drives the worker's side of the exchange.
+// Draws keys, and runs the worker's side of the exchange.
 #include "benchmarks/clusters/row_load.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 namespace hdps {
 namespace {
 
-// In no order that a table could profit from.
+// Shuffles the keys, so that a table cannot profit from their order.
 void MakeDistinct(std::vector<Key>* keys) {
   for (Key& key : *keys) key = MixBits(key);
   std::sort(keys->begin(), keys->end());
@@ -180,7 +180,8 @@ void RowWorker::StartPush(const StepKeys& list, Flight* flight) {
   const Clock clock = sync_ ? static_cast<Clock>(next_sequence_) : 0;  // Each step is one push.
   const PushTerms terms = {
       .sequence = {next_sequence_++}, .clock = clock, .num_examples = kExamples};
-  if (flight->split.InPieces(0)) {  // Made where they are sent from, as a worker's model does.
+  // The gradients are written where they are sent from, as by a worker's model.
+  if (flight->split.InPieces(0)) {
     plan.Open();
     const RowSpans<float> place = plan.place(0);
     for (size_t p = 0; p < place.count(); ++p) FillLines(place.piece(p), kGradient);

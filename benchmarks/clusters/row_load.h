@@ -1,5 +1,5 @@
-// What workers ask of servers in a benchmark: lists of distinct keys, and a worker that pulls and
-// pushes them.
+// Generates the requests of workers in a benchmark: lists of distinct keys, and a worker that pulls
+// and pushes them.
 #pragma once
 
 #include <cstdint>
@@ -17,63 +17,65 @@ namespace hdps {
 
 struct Job;
 
-// The distinct keys of a step; and, once they go by shard, where those of each shard begin, as
-// whoever finds the keys of a step knows it (KeySet).
+// The distinct keys of a step. If they are in the order of shards, also where each shard's keys
+// begin, as in KeySet.
 struct StepKeys {
   std::vector<Key> keys;
-  std::vector<uint32_t> shard_begin;  // [shards + 1], or empty.
+  std::vector<uint32_t> shard_begin;  // [shards + 1]; empty: not ordered by shard.
 
   KeysOfTable OfTable(TableId table, uint32_t row_floats) const;
 };
 using KeyBatches = std::vector<StepKeys>;
 
-// Each list the distinct ones of `draws` keys out of `rows`, Zipf with `exponent`.
+// Makes lists of the distinct keys among `draws` keys out of `rows`, by Zipf's law with `exponent`.
 KeyBatches ZipfLists(uint64_t rows, double exponent, size_t draws, size_t lists, uint64_t seed);
-// Each list the distinct ones of `batch` examples of 26 ids, each log-uniform over a million of its
-// field: the load that ps-lite was measured with.
+// Makes lists of the distinct keys of `batch` examples of 26 ids, each log-uniform over a million
+// per field: the load that ps-lite was measured with.
 KeyBatches LogUniformLists(size_t batch, size_t lists, uint64_t seed);
-// All of 0..rows-1, cut into lists.
+// Cuts the keys 0 to rows-1 into lists.
 KeyBatches AllKeys(uint64_t rows);
 size_t CountKeys(const KeyBatches& lists);
-// The same lists in the order in which a worker knows the keys of a step: by shard.
+// Returns the lists ordered by shard, as a worker has the keys of a step.
 KeyBatches ByShard(KeyBatches lists, uint32_t num_shards);
 
-// Sets every one of `values`, as fast as lines can be written.
+// Sets all of `values`, at the speed of memory.
 void FillLines(std::span<float> values, float value);
 
-// A job whose table kRowsTable has rows of `dim` floats changed by `rule`.
+// Returns a job whose table kRowsTable has rows of `dim` floats with optimizer `rule`.
 std::string RowsJob(uint32_t dim, const std::string& rule, const std::string& mode = "async");
 TableId RowsTable(const Job& job);
 
-// Pulls and pushes lists as a worker does: split by server, asked for, put in place. Rows of a list
-// in the order of its shards stay where they came.
+// Pulls and pushes lists like a worker: splits them by server, sends requests and places the rows.
+// The rows of a list ordered by shard stay in the buffers they arrived in.
 class RowWorker {
  public:
   static Result<std::unique_ptr<RowWorker>> Make(RowCluster& cluster, uint32_t worker);
 
-  // From now on a byte of each line of the rows that came is read, as whoever uses them does.
+  // From now on reads a byte of each cache line of the pulled rows, as a user of rows would.
   void ReadRows() { reads_rows_ = true; }
-  // Each list once, and all of them again in every other pass, up to `window` on their way.
+  // Processes each list once per pass, with up to `window` in flight.
   Status PullAll(const KeyBatches& lists, size_t window, size_t passes = 1);
   Status PushAll(const KeyBatches& lists, size_t window, size_t passes = 1);
-  // What a step asks ahead of its turn, until the rows are here.
+  // Prefetches the rows of a step and waits for them.
   Status PullAhead(const StepKeys& list);
-  // The same step at its turn: rows are put in place, and what has changed is asked for: all that
-  // pushes since have changed, or nothing. Requires: a PullAhead before it.
+  // Processes the prefetched step at its turn: places the rows and requests those that changed.
+  // kAll: every row that was pushed since has changed; kNone: none has. Requires: a PullAhead
+  // before.
   enum class Changes : uint8_t { kAll, kNone };
   Status Repair(Changes changes);
-  // So many requests without keys at once, and their answers.
+  // Sends `count` requests without keys at once and waits for the replies.
   Status PullNothing(size_t count = 1);
   uint32_t seen() const { return seen_; }
   TransportCounters counters() const { return client_->transport().counters(); }
 
  private:
-  // One list on its way.
+  // One list in flight.
   struct Flight {
     KeySplit split;
     PullPlan pull;
-    std::vector<float> rows;   // [keys, dim], unless they stay where they came.
-    std::vector<Buffer> held;  // There.
+    // [keys, dim]; empty if the rows stay in `held`.
+    std::vector<float> rows;
+    std::vector<Buffer> held;  // Buffers the rows arrived in.
     Ticket ticket;
   };
   RowWorker(RowCluster& cluster, std::unique_ptr<RowClient> client);
@@ -90,10 +92,10 @@ class RowWorker {
   const uint32_t dim_;
   const bool sync_;
   bool reads_rows_ = false;
-  uint32_t seen_ = 0;  // What was read: a reader that a compiler cannot leave out.
+  uint32_t seen_ = 0;  // Sum of what was read, so that the compiler keeps the reads.
   std::vector<Flight> flights_;
   Flight ahead_;
-  std::vector<PullReply> ahead_replies_;  // [servers asked]
+  std::vector<PullReply> ahead_replies_;  // One per server asked.
   std::vector<float> gradients_;
   uint64_t next_sequence_ = 0, next_list_ = 1;
 };

@@ -1,4 +1,4 @@
-// Two lanes of frames, each with the moment at which its last byte is through.
+// Queues frames in two lanes, each with the time at which its last byte has passed.
 #include "benchmarks/clusters/slow_link.h"
 
 #include <algorithm>
@@ -55,7 +55,7 @@ class SlowTransport : public Transport {
         if (!push || !link_.pushes_too) return true;
         Queue(&in_, *from, std::exchange(*frame, Frame()));
       } else if (clock_.NowNs() >= until || (wait_ms > 0 && clock_.NowNs() < next - kMs)) {
-        return false;  // Late, or woken.
+        return false;  // Timed out, or woken.
       }
     }
   }
@@ -68,7 +68,7 @@ class SlowTransport : public Transport {
     Frame frame;
   };
   struct Lane {
-    int64_t free_ns = 0;  // When the last frame is through.
+    int64_t free_ns = 0;  // When the last frame has passed.
     std::deque<Moving> frames;
   };
 

@@ -1,4 +1,4 @@
-// A transport whose frames of one kind take their time, as over a thin link or from a slow disk.
+// Delays one kind of frames of a transport, like a slow link or disk.
 #pragma once
 
 #include <atomic>
@@ -10,15 +10,16 @@
 
 namespace hdps {
 
-// Shared by the transports of a run and whoever reads it afterwards.
+// Settings and counter of a link, shared by the transports of a run and the reader of the counter.
 struct SlowLink {
-  double ns_per_byte = 0;   // 0: as fast as the transport below.
-  bool pushes_too = false;  // Also what workers push; otherwise only the rows they pull.
-  std::atomic<uint64_t> bytes_pulled{0};  // Rows that have left.
+  double ns_per_byte = 0;   // 0: no delay.
+  bool pushes_too = false;  // Also delays the workers' pushes; otherwise only pull replies.
+  std::atomic<uint64_t> bytes_pulled{0};  // Bytes of rows that were sent.
 };
 
-// Between a server and `below`: pull replies leave, and pushes arrive, one after the other at the
-// link's rate; all other frames pass at once. Both outlive it but `below`, which it owns.
+// Returns a transport between a server and `below`: pull replies leave and pushes arrive one after
+// the other at the link's rate, all other frames without delay. It owns `below`; `link` and `clock`
+// must outlive it.
 std::unique_ptr<Transport> NewSlowTransport(std::unique_ptr<Transport> below, SlowLink& link,
                                             MonotonicClock& clock);
 

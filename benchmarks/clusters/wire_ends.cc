@@ -1,5 +1,5 @@
-// Real sockets between two ends: of transports in two processes, of bare sockets and node loops on
-// two threads.
+// Connects two ends by real sockets: transports in two processes, and bare sockets and node loops
+// on two threads.
 #include "benchmarks/clusters/wire_ends.h"
 
 #include <poll.h>
@@ -24,7 +24,7 @@
 namespace hdps {
 namespace {
 
-// The same in both processes.
+// Returns the same name in both processes.
 PeerName NameFrom(uint8_t number) {
   return PeerNameOf(std::array<std::byte, 32>{static_cast<std::byte>(number)});
 }
@@ -32,7 +32,7 @@ const PeerName kFirstName = NameFrom(1), kSecondName = NameFrom(2);
 const PeerId kFirst = kFirstName.peer, kSecond = kSecondName.peer;
 constexpr int64_t kWaitMs = 20000;
 
-// So that no reading is left out by the compiler.
+// Keeps the compiler from dropping the reads.
 std::atomic<uint64_t> seen_sum{0};
 
 void Look(std::span<const uint64_t> words) {
@@ -48,8 +48,8 @@ Buffer FilledPart(size_t bytes) {
   return part;
 }
 
-// One end: parts out while the window allows, parts in. A frame's view is the number of parts its
-// sender has received.
+// Runs one end: sends parts while the window allows, and receives parts. The view of a frame is the
+// number of parts its sender has received.
 bool RunEnd(Transport& transport, PeerId peer, const WireLoad& load, size_t sending,
             size_t receiving) {
   const Buffer part = FilledPart(load.part_bytes);
@@ -77,7 +77,7 @@ bool RunEnd(Transport& transport, PeerId peer, const WireLoad& load, size_t send
   return true;
 }
 
-// Bytes a second of `bytes` that both works move, side by side.
+// Returns the bytes per second if both functions together move `bytes` at the same time.
 double BytesPerSecond(size_t bytes, const std::function<bool()>& first,
                       const std::function<bool()>& second) {
   bool done[2] = {false, false};
@@ -94,7 +94,7 @@ size_t BytesOf(const WireLoad& load) {
   return load.part_bytes * load.parts * (load.one_way ? 1 : 2);
 }
 
-// One end of a socket: all of `sending` out and of `receiving` in, in whatever order it allows.
+// Runs one end of a socket: sends and receives all parts in any order the socket allows.
 bool PumpSocket(int end, const WireLoad& load, size_t sending, size_t receiving) {
   const Buffer part = FilledPart(load.part_bytes);
   std::vector<uint64_t> in(load.part_bytes / sizeof(uint64_t));
@@ -104,7 +104,7 @@ bool PumpSocket(int end, const WireLoad& load, size_t sending, size_t receiving)
     if (poll(&ready, 1, static_cast<int>(kWaitMs)) <= 0) return false;
     if ((ready.revents & POLLOUT) != 0) {
       const size_t at = out_left % load.part_bytes;
-      const size_t bytes = at == 0 ? load.part_bytes : at;  // The rest of the part begun.
+      const size_t bytes = at == 0 ? load.part_bytes : at;  // Remaining bytes of the current part.
       const ssize_t n =
           send(end, part.data() + (load.part_bytes - bytes), bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
       if (n > 0) out_left -= static_cast<size_t>(n);
@@ -131,7 +131,7 @@ Status OpenEnds(const std::string& kind, const std::string& scratch,
   const std::shared_ptr<InprocHub> hub = NewInprocHub();
   const PeerName selves[2] = {kFirstName, kSecondName};
   for (int i = 0; i < 2; ++i) {
-    // Without memory in common not even peers of one machine leave TCP.
+    // Without shared memory, peers of one machine use TCP too.
     const TransportOptions options = {.self = selves[i], .shared_bytes_per_peer = 0};
     ends[i] = kind == "inproc" ? NewInprocTransport(hub, options) : NewZmqTransport(options);
   }
@@ -147,7 +147,7 @@ Status OpenEnds(const std::string& kind, const std::string& scratch,
 
 namespace {
 
-// What the near end says to the far one between exchanges: a load as its bytes, or the end.
+// Messages of the near end to the far one between exchanges: a load as its bytes, or the end.
 constexpr uint16_t kLoadKind = 1, kEndKind = 2;
 
 Result<TransportOptions> OptionsOf(const PeerName& self, size_t shared_bytes,
@@ -161,7 +161,7 @@ Result<TransportOptions> OptionsOf(const PeerName& self, size_t shared_bytes,
   return options;
 }
 
-// A folder with new keys; both ends take that of a server.
+// Makes a folder with new keys; both ends use that of a server.
 Result<std::string> MakeKeys(const BenchSetting& setting) {
   const std::string folder = JoinPath(setting.scratch, "keys_" + std::to_string(NewPeerId().value));
   ChildProcess keygen({Beside(setting.program, "hdps"), "keygen", "--out=" + folder},
@@ -259,8 +259,8 @@ Result<double> ExchangeOverSocket(const std::string& kind, const WireLoad& load)
 
 namespace {
 
-// Sends a small frame, again when it is answered, `left` times, and notes how long each took; with
-// `left` 0 it answers instead, until `stop`.
+// Sends a small frame and again after each reply, `left` times, and notes the time of each. With
+// `left` 0 it replies instead, until `stop`.
 class PingNode : public Node {
  public:
   PingNode(PeerId peer, size_t left, MonotonicClock& clock, const std::atomic<bool>* stop)
@@ -278,7 +278,7 @@ class PingNode : public Node {
     if (asks_ && micros.empty() && asked_ns_ == 0) Ask();
   }
   Output TakeOutput() override { return std::exchange(output_, Output()); }
-  void RequestStop(const std::string&) override {}  // Nobody asks for it here.
+  void RequestStop(const std::string&) override {}  // Not used here.
   bool done() const override { return asks_ ? left_ == 0 : stop_->load(); }
   int exit_status() const override { return 0; }
   const std::string& exit_reason() const override { return reason_; }

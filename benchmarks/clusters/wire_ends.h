@@ -1,4 +1,4 @@
-// Two ends that send each other parts at the same time: over a transport, and over a bare socket.
+// Exchanges parts between two ends in both directions at once, over a transport or a bare socket.
 #pragma once
 
 #include <cstddef>
@@ -13,32 +13,35 @@
 
 namespace hdps {
 
-// What both ways carry, each.
+// The load of each direction.
 struct WireLoad {
   size_t part_bytes = size_t{1} << 20;
   size_t parts = 1000;
-  size_t window = 8;     // Parts on their way each way, at most (not for a bare socket).
-  bool look = false;     // The receiver adds up every word of a part.
+  // Parts in flight in each direction, at most (not for a bare socket).
+  size_t window = 8;
+  bool look = false;     // The receiver sums every word of a part.
   bool one_way = false;  // Only from the first end to the second.
-  uint64_t round = 0;    // Numbers the exchanges of two ends.
+  uint64_t round = 0;    // Number of the exchange between two ends.
 };
 
-// Without keys; over CURVE, as schedulers are dialed; or sealed, as servers are.
+// Without keys; with CURVE, as connections to schedulers; or with authenticated frames, as
+// connections to servers.
 enum class WireKeys { kNone, kCurve, kSealed };
 
-// Two transports in two processes: the far one is this program again, as FarEnd().
+// Two transports in two processes. The far process is this program again and runs FarEnd().
 class TransportEnds {
  public:
-  // `kind`: tcp or ipc. `shared_bytes`: TransportOptions::shared_bytes_per_peer.
+  // `kind`: tcp or ipc. `shared_bytes`: see TransportOptions::shared_bytes_per_peer.
   static Result<std::unique_ptr<TransportEnds>> Make(const std::string& kind,
                                                      const BenchSetting& setting,
                                                      size_t shared_bytes,
                                                      WireKeys keys = WireKeys::kNone);
   ~TransportEnds();
-  // Bytes a second of both ways together; 0 when something stayed out.
+  // Returns the bytes per second of both directions together; 0 if a part did not arrive.
   double Exchange(WireLoad load);
   uint64_t bytes_shared() const { return near_->counters().bytes_shared; }  // Sent by the near end.
-  double CpuSeconds() const { return ProcessCpuSeconds() + far_->CpuSeconds(); }  // Of both so far.
+  // Both ends, so far.
+  double CpuSeconds() const { return ProcessCpuSeconds() + far_->CpuSeconds(); }
 
  private:
   std::unique_ptr<Transport> near_;
@@ -46,16 +49,16 @@ class TransportEnds {
   uint64_t rounds_ = 0;
 };
 
-// The far end of a TransportEnds that listens at `address`, until that ends it. `keys`: the folder
-// with its key; empty: none.
+// Runs the far end of a TransportEnds, listening at `address`, until that one ends it. `keys`: the
+// folder with its key; empty: none.
 Status FarEnd(const std::string& address, size_t shared_bytes, const std::string& keys);
 
-// The same over a connected pair of stream sockets, tcp or unix ("ipc"), one thread an end that
-// reads and writes whenever the socket allows it.
+// Does the same over a connected pair of stream sockets, tcp or unix ("ipc"), with one thread per
+// end that reads and writes whenever the socket allows it.
 Result<double> ExchangeOverSocket(const std::string& kind, const WireLoad& load);
 
-// Microseconds of a round trip of a small frame between two node loops: the median of `count` and
-// the 99th in a hundred.
+// Microseconds of a round trip of a small frame between two node loops: median and 99th percentile
+// of `count`.
 struct RoundTrip {
   double median = 0, p99 = 0;
 };

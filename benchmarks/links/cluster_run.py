@@ -1,4 +1,4 @@
-"""One job on machines made of namespaces: started, watched at the ends of its epochs, counted."""
+"""Runs one job on machines made of namespaces, and counts time and bytes at the end of each epoch."""
 import json
 import os
 import pathlib
@@ -15,11 +15,11 @@ MOVED = re.compile(r"sent (\d+) bytes in \d+ frames, of these bytes (\d+) throug
 
 
 class Failed(Exception):
-    """The job did not end well; says what its launcher said."""
+    """The job failed; has the message of its launcher."""
 
 
 def _cpu_seconds(machines):
-    """Processor time of all that runs on the machines by now."""
+    """Returns the processor time of all processes on the machines so far."""
     ticks = 0
     for machine in range(machines.count):
         for pid in machines.processes(machine):
@@ -32,7 +32,7 @@ def _cpu_seconds(machines):
 
 
 def _epoch_ends(out):
-    """Seconds of training at the end of each epoch that is over."""
+    """Returns the seconds of training at the end of each finished epoch."""
     path, ends = out / "metrics.jsonl", []
     if not path.exists():
         return ends
@@ -45,8 +45,8 @@ def _epoch_ends(out):
 
 
 class ClusterRun:
-    """`servers` and `workers` are counts by machine; machine 0 also runs the scheduler. Among `flags` has to
-    be what may leave a machine: --insecure or --keys."""
+    """`servers` and `workers` are counts by machine; machine 0 also runs the scheduler. `flags` must have
+    --insecure or --keys, so that members may connect over the network."""
 
     def __init__(self, machines, binaries, job, out, servers=(1, 1), workers=(1, 1), flags=("--insecure",)):
         self.machines, self.out, self.flags = machines, pathlib.Path(out), list(flags)
@@ -73,12 +73,12 @@ class ClusterRun:
                 env=dict(os.environ, HDPS_BIN=self.binaries)))
 
     def _look(self):
-        """Counts again when an epoch has ended since the last look."""
+        """Counts again if an epoch has ended since the last call."""
         ends = _epoch_ends(self.folder(0))
         if len(ends) > len(self.ends):
             self.ends = ends
             counters = [self.machines.counters(m) for m in range(self.machines.count)]
-            # An epoch that ended between two looks is not told from the next.
+            # An epoch that ended between two calls is counted with the next.
             self.counted += [counters] * (len(ends) - len(self.counted))
             self.cpu_seconds += [_cpu_seconds(self.machines)] * (len(ends) - len(self.cpu_seconds))
 
@@ -97,7 +97,7 @@ class ClusterRun:
         finally:
             for launcher in self.launchers:
                 if launcher.poll() is None:
-                    launcher.send_signal(signal.SIGKILL)  # All that it started ends with it.
+                    launcher.send_signal(signal.SIGKILL)  # Its processes die with it.
                 launcher.wait()
         for machine, launcher in enumerate(self.launchers):
             if launcher.returncode != 0:
@@ -107,12 +107,12 @@ class ClusterRun:
         return json.loads((self.folder(0) / "summary.json").read_text(encoding="ascii"))
 
     def counted_by_devices(self):
-        """Bytes that left each machine, or went from process to process in it, in the whole run."""
+        """Returns the bytes of the run that left each machine, or stayed in it between processes."""
         return [sum(device["out"] for device in self.machines.counters(m).values())
                 for m in range(self.machines.count)]
 
     def told_by_members(self):
-        """Bytes that the members of each machine say they have sent through sockets."""
+        """Returns the bytes that the members of each machine report as sent through sockets."""
         told = []
         for machine in range(self.machines.count):
             told.append(0)
@@ -124,8 +124,8 @@ class ClusterRun:
         return told
 
     def steady(self, rows):
-        """From the end of the first epoch, which finds no rows, to the end of the last: examples a
-        second, processor seconds, and bytes in each direction of each machine's link."""
+        """Returns examples per second, processor seconds, and bytes in each direction of each machine's link.
+        Counts from the end of the first epoch, which creates the rows, to the end of the last."""
         if len(self.ends) < 2:
             raise Failed("%s: %d epochs of training were seen, 2 are needed"
                          % (self.job, len(self.ends)))

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 """Trains the cases of benchmarks/peers on two machines joined by links of 1 and 10 Gbit/s, in
-several settings, and prints speed, bytes of a step, and how near `hdps plan` came to it.
+several settings, and prints speed, bytes per step, and the error of `hdps plan`.
 
   benchmarks/links/links.py --bin=build/bin [--rate=1,10] [--case=small] [--repeats=3] [--json=FILE]
 
-Machines are namespaces of this one, with half of its cores each. Where these cannot be made, or
-without numpy, it says so and ends with status 0.
+Machines are namespaces of this one, with half of its cores each. If these cannot be made, or without
+numpy, it prints the reason and ends with status 0.
 """
 import argparse
 import json
@@ -26,14 +26,14 @@ sys.path.insert(0, str(HERE.parent / "peers"))
 import cases  # noqa: E402  (it lies in another folder)
 
 MACHINES = 2
-BUSY = 0.85  # Of the time: what is busy for longer bounds the job.
-# Of the values of each column, the share whose rows stay at the workers.
+BUSY = 0.85  # A resource that is busy for a larger share of the time bounds the job.
+# Share of each column's values whose rows stay at the workers.
 KEPT = 0.01
 SETTINGS = ["plain", "keys", "16 bits", "rows kept", "ahead", "16 bits, ahead"]
 
 
 def job_of(case, setting, epochs, folder):
-    """The job of benchmarks/peers in one setting, without evaluations; its path."""
+    """Writes the job of benchmarks/peers in one setting, without evaluations, and returns its path."""
     path = pathlib.Path(cases.write_job(case, str(folder)))
     job = json.loads(path.read_text(encoding="ascii"))
     job["data"]["eval"] = []
@@ -53,7 +53,7 @@ def job_of(case, setting, epochs, folder):
 
 
 def predicted(flags, case, job, gbit, cores):
-    """What `hdps plan` answers for such a cluster."""
+    """Returns the answer of `hdps plan` for such a cluster."""
     row_bytes = os.path.getsize(job.parent / "train.tsv") / case.rows
     command = [os.path.join(flags.bin, "hdps"), "plan", "--job=%s" % job, "--servers=%d" % MACHINES,
                "--workers=%d" % MACHINES, "--machines=%d" % MACHINES, "--threads=%d" % cores,
@@ -63,7 +63,7 @@ def predicted(flags, case, job, gbit, cores):
 
 
 def measure(flags, case, job, gbit, scratch, setting):
-    """One run: what ClusterRun.steady() says, and the bytes that hdps counts for those of devices."""
+    """Runs once; returns ClusterRun.steady(), and hdps' own counts of bytes for comparison."""
     out = pathlib.Path(tempfile.mkdtemp(dir=scratch))
     connections = ["--insecure"]
     if "keys" in setting:
@@ -88,7 +88,7 @@ def bound_by(link, cores):
 
 
 def figure_of(case, gbit, setting, epochs, samples, plan):
-    """The row of the table: medians of the samples of one setting."""
+    """Makes a row of the table: medians of the samples of one setting."""
     steps = (epochs - 1) * case.steps
     speeds = [s["examples_per_second"] for s in samples]
     speed = statistics.median(speeds)
@@ -124,7 +124,7 @@ def line_of(f):
 
 
 def measure_constants(flags, scratch):
-    """What `hdps plan` must know of this machine, where no file of it was given."""
+    """Measures the constants of this machine for `hdps plan`, if no file was given."""
     if flags.constants:
         return
     flags.constants = os.path.join(scratch, "constants.json")
@@ -135,7 +135,7 @@ def measure_constants(flags, scratch):
 
 
 def about(flags):
-    """Machine and commit, as hdps-bench says them, and what a bare socket makes of the links."""
+    """Returns machine and commit from hdps-bench, and the speed of a bare socket over the links."""
     told = json.loads(pathlib.Path(flags.constants).read_text(encoding="utf-8"))
     sockets = {}
     for gbit in flags.rates:
@@ -147,13 +147,13 @@ def about(flags):
 
 
 def measure_all(flags, scratch):
-    """Every case, rate and setting in turns, so that noise hits all alike."""
+    """Runs every case, rate and setting in turns, so that noise hits all alike."""
     chosen = [case for case in cases.CASES if flags.case in case.name and not case.on_gpu]
     samples, jobs, epochs = {}, {}, {}
     for case in chosen:
         folder = pathlib.Path(scratch) / case.name
         cases.make_data(case, str(folder))
-        # Epochs of few steps are over before a counter has been looked at.
+        # Epochs of few steps would end before a counter is read.
         epochs[case] = 1 + max(flags.epochs, -(-flags.steps // case.steps))
         for setting in flags.settings:
             jobs[case, setting] = job_of(case, setting, epochs[case], folder)

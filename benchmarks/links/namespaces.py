@@ -1,4 +1,4 @@
-"""Machines made of namespaces of this one: a network with a switch and links of a set rate."""
+"""Emulates machines by namespaces on this one, with a switch and links of a given rate."""
 import atexit
 import json
 import os
@@ -8,9 +8,9 @@ import subprocess
 import tempfile
 
 PREFIX = "hdps_links_"
-# tbf lets so much through at once: a segment as large as the kernel makes them, or a millisecond.
+# Burst of tbf: the largest segment of the kernel, or a millisecond.
 BURST_BYTES_MIN = 128 << 10
-# What a port of the switch holds before it drops: the bytes of so many milliseconds.
+# Queue of a switch port before it drops, in milliseconds of bytes.
 QUEUE_MS = 20
 PORT = "uplink"  # Each machine's only way to the others.
 
@@ -30,7 +30,7 @@ def _alive(pid):
 
 
 def _end_of(name):
-    """Ends what runs in the namespace, and removes it with its links."""
+    """Ends the processes in the namespace, and removes it with its links."""
     for pid in _run("ip", "netns", "pids", name).split():
         try:
             os.kill(int(pid), signal.SIGKILL)
@@ -40,14 +40,14 @@ def _end_of(name):
 
 
 def remove_those_of_the_dead():
-    """What a process left behind that was killed before it could clean up."""
+    """Removes the namespaces of a process that was killed before it could clean up."""
     for name in _names():
         if not _alive(int(name[len(PREFIX):].split("_")[0])):
             _end_of(name)
 
 
 def why_not():
-    """Why namespaces cannot be made here; None: they can."""
+    """Returns why namespaces cannot be made here; None: they can."""
     for program in ("ip", "tc", "unshare", "taskset"):
         if shutil.which(program) is None:
             return "there is no program '%s' (Debian: iproute2, util-linux)" % program
@@ -125,7 +125,7 @@ class Machines:
                 _end_of(name)
 
     def command(self, machine, command):
-        """The command line that runs `command` on a machine; all it starts ends with it."""
+        """Returns the command line that runs `command` on a machine; its children end with it."""
         cores = ",".join(map(str, self.cores[machine]))
         return ["ip", "netns", "exec", self.namespace(machine), "taskset", "-c", cores, "unshare",
                 "--pid", "--fork", "--kill-child", "--mount-proc", *command]
@@ -137,14 +137,14 @@ class Machines:
         return _run("ip", "netns", "pids", self.namespace(machine)).split()
 
     def counters(self, machine):
-        """Bytes that the machine's devices moved so far: {"uplink": {"in", "out"}, "lo": ...}."""
+        """Returns the bytes that the machine's devices moved so far: {"uplink": {"in", "out"}, "lo": ...}."""
         links = json.loads(_run("ip", "-n", self.namespace(machine), "-s", "-j", "link"))
         return {link["ifname"]: {"in": link["stats64"]["rx"]["bytes"],
                                  "out": link["stats64"]["tx"]["bytes"]} for link in links}
 
 
 def end_on_signals():
-    """Ctrl-C, SIGTERM and SIGHUP end this program by an exception, so that it cleans up."""
+    """Turns Ctrl-C, SIGTERM and SIGHUP into an exception, so that this program cleans up."""
     def stop(number, _):
         raise SystemExit(128 + number)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -168,7 +168,7 @@ print(total / (time.monotonic() - began))
 
 
 def bare_socket_rate(machines, seconds=1.0):
-    """Bytes a second that one TCP connection carries from machine 1 to machine 0: the yardstick."""
+    """Measures the yardstick: bytes per second of one TCP connection from machine 1 to machine 0."""
     address = machines.address(0)
     with tempfile.TemporaryFile("w+") as said:
         receiver = subprocess.Popen(machines.command(0, ["python3", "-c", RECEIVER, address]),

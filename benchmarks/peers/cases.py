@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The cases that hdps and a peer both train: shapes, data from a fixed seed, job files.
+"""Defines the cases that hdps and a peer both train: shapes, data from a fixed seed, job files.
 
   benchmarks/peers/cases.py NAME FOLDER     makes the data of a case; needs numpy
 """
@@ -44,7 +44,7 @@ CASES = [
     Case("large_dim16", 13, 26, 16, (1024, 512, 256, 128), 4096, 20, goal=1.2),
     Case("large_dim80", 0, 39, 80, (1024, 512, 256, 128), 4096, 8, goal=1.5),
     Case("small", 13, 26, 16, (64, 32), 4096, 60, goal=1.6),
-    # 100,000 rows in steps of 1024, and AUC on 20,000 others behind one epoch.
+    # 100,000 rows in steps of 1024, and AUC on 20,000 others after one epoch.
     # 39 fields and 200,000 rows.
     Case("ref_l", 0, 39, 80, (1024, 512, 256, 128), 16_000, 24, vocabulary=5128, on_gpu=True),
     Case("peers", 0, 26, 16, (256, 128, 64), 1024, 98, wide=False, eval_rows=20_000, goal=1.5),
@@ -84,7 +84,7 @@ def make_data(case, folder):
 
 
 def write_job(case, folder, device="cpu"):
-    """The job file for hdps; its path."""
+    """Writes the job file for hdps, and returns its path."""
     columns = [{"name": "label", "type": "label"}]
     if case.numbers:
         columns.append({"name": "I", "type": "numeric", "transform": "log1p",

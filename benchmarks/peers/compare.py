@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Trains the same cases with hdps and with PyTorch in turns, and prints the speed of each beside the
-best PyTorch: for a first epoch from empty tables, and for a second one over the same data, which finds
-its rows there.
+best PyTorch: for a first epoch from empty tables, and for a second one over the same data, whose rows
+exist.
 
   benchmarks/peers/compare.py --bin=build/bin [--case=small] [--repeats=5] [--json=FILE]
 
-Without a PyTorch (benchmarks/peers/setup.sh brings one) it says so and ends with status 0: a peer that
-is not installed is no mistake.
+Without PyTorch (benchmarks/peers/setup.sh installs it) it prints a note and ends with status 0, because
+a missing peer is not an error.
 """
 import argparse
 import json
@@ -33,7 +33,7 @@ def fail(message):
 
 
 def output_of(command, **kwargs):
-    """What a command prints; what it says on stderr is shown only when it fails."""
+    """Returns the output of a command; shows its stderr only if it fails."""
     done = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True, **kwargs)
     if done.returncode != 0:
@@ -45,7 +45,7 @@ def output_of(command, **kwargs):
 
 
 def has_pytorch(python):
-    """True of an interpreter with numpy and a PyTorch that can compile (2.0 and later)."""
+    """Is true for an interpreter with numpy and a PyTorch that can compile (2.0 and later)."""
     asked = [python, "-c", "import numpy, torch; torch.compile"]
     return shutil.which(python) is not None and subprocess.run(
         asked, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
@@ -60,8 +60,8 @@ def run_pytorch(flags, case, folder, system):
 
 
 def epochs_of_metrics(path, case):
-    """Speed of each of both epochs, and the AUC behind the first, from a run's metrics.jsonl: a line
-    stands at the end of each epoch, and one at the end of each evaluation."""
+    """Returns the speed of both epochs, and the AUC after the first, from a run's metrics.jsonl, which has
+    a line at the end of each epoch and of each evaluation."""
     epoch_ends, begins, auc = [], [0.0], None
     with open(path, encoding="ascii") as text:
         for line in map(json.loads, text):
@@ -76,7 +76,7 @@ def epochs_of_metrics(path, case):
 
 
 def run_hdps(flags, case, folder, system):
-    """In one process, or as daemons over tcp: a server and a worker."""
+    """Runs hdps in one process, or as daemons over tcp: a server and a worker."""
     job = cases.write_job(case, folder, flags.device)
     out = tempfile.mkdtemp(dir=folder)
     if system.form == comparison.GOAL_FORM:
@@ -103,7 +103,7 @@ def save(flags, figures):
 
 
 def compare(flags, case, folder, systems, about, before):
-    """The figures of one case. With those of the cases before it they are written as they come."""
+    """Returns the figures of one case, and writes them with those of earlier cases."""
     output_of([flags.python, os.path.join(HERE, "cases.py"), case.name, folder])
     runs = {system: [] for system in systems}
     for _ in range(flags.repeats):  # In turns: noise hits all alike.

@@ -1,4 +1,4 @@
-"""From what the systems of one case did to figures: medians, ranges, the best peer, ratios, goals.
+"""Computes figures from the runs of one case: medians, ranges, the best peer, ratios, goals.
 
 Nothing here runs anything, so that it can be tested where no peer is installed.
 """
@@ -7,22 +7,22 @@ import statistics
 
 import cases
 
-# What a run tells of itself, and the words for it.
+# Fields of a run, and their names in the figures.
 PHASES = {"first_epoch": "from an empty table", "second_epoch": "rows there"}
-# The phase, and the form of hdps, that the goals are set for.
+# Phase and form of hdps for which the goals are set.
 GOAL_PHASE, GOAL_FORM = "second_epoch", "hdps, 1 server + 1 worker"
-# Rows that are seen most stay at the worker, on its GPU.
+# The most frequent rows stay at the worker, on its GPU.
 HOT_FORM, HOT_ROWS = "hdps, hot rows kept", 160_000
 
 
 @dataclasses.dataclass(frozen=True)
 class System:
-    form: str  # What is run: "pytorch tuned", "hdps, one process".
+    form: str  # "pytorch tuned", "hdps, one process".
     precision: str  # Of its products.
 
     @property
     def name(self):
-        """With the precision where there is more than one of a form."""
+        """Includes the precision if a form has more than one."""
         if self.form == "pytorch tuned":
             return "%s %s" % (self.form, self.precision)
         return self.form if self.precision == "fp32" else self.form.replace("hdps", "hdps " + self.precision)
@@ -33,7 +33,7 @@ class System:
 
 
 def systems(peer_bf16, our_bf16, fbgemm=False):
-    """In the order in which they take turns."""
+    """Returns the systems in the order of their turns."""
     peers = [System("pytorch plain", "fp32"), System("pytorch tuned", "fp32")]
     ours = [System("hdps, one process", "fp32"), System(GOAL_FORM, "fp32")]
     if fbgemm:
@@ -46,7 +46,7 @@ def systems(peer_bf16, our_bf16, fbgemm=False):
 
 
 def systems_on_gpu():
-    """The same with a GPU: plain PyTorch as most run it, hdps with its hot rows on the GPU too."""
+    """Returns the systems with a GPU: plain PyTorch as most run it, hdps also with its hot rows on the GPU."""
     peers = [System("pytorch plain", "tf32")]
     ours = []
     for precision in ("fp32", "tf32", "bf16"):
@@ -56,7 +56,7 @@ def systems_on_gpu():
 
 
 def best_peer(runs, phase, precision):
-    """The system whose median is the highest of the peers with that precision; None without any."""
+    """Returns the peer of that precision with the highest median, or None."""
     peers = [system for system in runs if system.is_peer and system.precision == precision]
     return max(peers, default=None,
                key=lambda system: statistics.median(run[phase] for run in runs[system]))
@@ -69,8 +69,8 @@ def goal_of(case, system, phase):
 
 
 def figures_of(case, runs, about):
-    """One record for each phase and system. `runs`: each system's runs in order; `about`: what stands
-    beside every figure, such as the processor."""
+    """Returns a record for each phase and system. `runs`: each system's runs in order; `about`: fields of
+    every figure, such as the processor."""
     figures = []
     for phase, words in PHASES.items():
         for system, own in runs.items():
@@ -92,7 +92,7 @@ def figures_of(case, runs, about):
 
 
 def line_of(figure):
-    """A figure as it stands on the terminal."""
+    """Formats a figure for the terminal."""
     words = "%-12s %-20s %-31s %9.0f (%.0f .. %.0f) examples/s" % (
         figure["case"], figure["phase"], figure["system"], figure["examples_per_second"],
         figure["low"], figure["high"])
@@ -106,7 +106,7 @@ def line_of(figure):
 
 
 def lines_of(figures):
-    """All figures of a case, and the AUCs of its systems beside each other."""
+    """Prints all figures of a case, and the AUCs of its systems side by side."""
     lines = [line_of(figure) for figure in figures]
     first = [figure for figure in figures if figure["phase"] == PHASES["first_epoch"]]
     aucs = ["%s %.4f" % (figure["system"], figure["auc"])

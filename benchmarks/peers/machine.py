@@ -1,6 +1,6 @@
-"""The processor that figures were measured on: its name, and what it computes products with."""
+"""Describes the processor of the figures: its name, and its vector extensions for products."""
 
-# From the narrowest to the widest; of the words of /proc/cpuinfo those that products depend on.
+# Flags of /proc/cpuinfo that affect products, from the narrowest to the widest.
 EXTENSIONS = ["avx2", "avx512f", "avx512_bf16", "amx_bf16"]
 BF16_PRODUCTS = {"avx512_bf16", "amx_bf16"}
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Trains one case with the dense half of the tuned PyTorch and FBGEMM's fused tables, which are updated
 within the backward pass, and prints a line of JSON. Needs fbgemm-gpu-cpu (setup.sh --all)."""
-import pytorch_tuned  # The first, as it asks for huge pages.
+import pytorch_tuned  # First, because it requests huge pages.
 import pytorch_runs
 
 import torch
@@ -43,7 +43,7 @@ class FusedRows:
         return found, self.wide(keys.flatten(), ends)[:, :1]
 
     def update(self, *_):
-        """The backward pass has done it."""
+        """The backward pass has updated the rows."""
 
 
 def make_trainer(case, precision):

@@ -1,4 +1,4 @@
-"""What the scripts of PyTorch share: flags, data, the clock over two epochs, AUC, a line of JSON.
+"""Shared code of the PyTorch scripts: flags, data, timing of two epochs, AUC, a line of JSON.
 
 Rows are in memory before the clock starts: reading and hashing are not counted, as they are for hdps.
 """
@@ -13,14 +13,14 @@ import torch
 import cases
 import machine
 
-# Of the first epoch these are not counted: memory, threads and compiled code are there from then on.
+# First steps, not counted: they allocate memory, start threads and compile code.
 WARM_STEPS = 2
 # Precisions of products on a GPU.
 ON_GPU = ["fp32", "tf32", "bf16"]
 
 
 def device():
-    """Where PyTorch makes tensors: "cpu" or "cuda"."""
+    """Returns PyTorch's default device: "cpu" or "cuda"."""
     return torch.zeros(()).device.type
 
 
@@ -29,7 +29,7 @@ def autocast(precision):
 
 
 def compiles():
-    """A GPU's code is made by Triton, which is not everywhere."""
+    """Is true if compilation works: on a GPU it needs Triton, which may be missing."""
     if device() == "cpu":
         return True
     try:
@@ -40,7 +40,7 @@ def compiles():
 
 
 def compiled(**how):
-    """Makes a function one that is compiled at its first call, where that is possible."""
+    """Returns a version of a function that is compiled at its first call, if possible."""
     def make(function):
         made = []
 
@@ -58,7 +58,7 @@ def finish():
 
 
 def load(folder, name, vocabulary):
-    """Keys as rows of one table for all columns, numbers, labels."""
+    """Returns keys (as rows of one table for all columns), numbers and labels."""
     arrays = numpy.load(os.path.join(folder, name + ".npz"))
     first_row = numpy.arange(arrays["ids"].shape[1]) * vocabulary
     return (torch.from_numpy(arrays["ids"] + first_row), torch.from_numpy(arrays["numbers"]),
@@ -90,7 +90,7 @@ def auc_of_trainer(case, trainer, folder):
 
 
 def two_epochs(case, folder, trainer):
-    """examples/s of the first and of the second epoch and, where the case has it, AUC behind the first."""
+    """Returns examples/s of both epochs and, if the case has evaluation, AUC after the first."""
     columns = load(folder, "train", case.vocabulary)
     if device() == "cuda":
         columns = [column.pin_memory() for column in columns]

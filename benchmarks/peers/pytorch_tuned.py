@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
-"""Trains one case with PyTorch as somebody would who wants all the speed of the CPU or the GPU, and
-prints a line of JSON.
+"""Trains one case with PyTorch tuned for the full speed of the CPU or the GPU, and prints a line of JSON.
 
-What it has before the plain script: compiled code for the dense layers, their loss and the update of
-rows; gradients of equal keys added behind the backward pass, from sorted keys, in place of a sparse
-tensor, and those of wide weights from one number an example; a first layer that takes embeddings and
-numbers as they lie, with no copy that has both; huge pages; a fused Adagrad for the dense layers. With
---precision=bf16 products are taken of bf16 numbers (autocast). On a GPU without Triton nothing is compiled.
+Its advantages over the plain script: compiled code for the dense layers, their loss and the update of
+rows; gradients of equal keys are summed after the backward pass from sorted keys, without a sparse
+tensor, and those of wide weights from one number per example; the first layer reads embeddings and
+numbers without a copy that joins them; huge pages; a fused Adagrad for the dense layers. With
+--precision=bf16 products use bf16 (autocast). On a GPU without Triton nothing is compiled.
 """
 import os
 
-# PyTorch looks for this when it first takes memory, which is when it is imported.
+# PyTorch reads this when it first allocates memory, on import.
 os.environ["THP_MEM_ALLOC_ENABLE"] = "1"
 
 import torch  # noqa: E402
@@ -34,7 +33,7 @@ class Dense(torch.nn.Module):
 
     def forward(self, deep, wide, numbers):
         deep, first = deep.flatten(1), self.mlp[0]
-        # The halves of the layer's matrix: gradients of rows then come as they are added, row by row.
+        # The layer's matrix in two parts, so that gradients of rows come in the layout of their update.
         of_deep, of_numbers = first.weight.split([deep.shape[1], numbers.shape[1]], dim=1)
         hidden = functional.linear(deep, of_deep, first.bias)
         if numbers.shape[1]:
@@ -49,14 +48,14 @@ class Dense(torch.nn.Module):
 
 @pytorch_runs.compiled(dynamic=True)
 def apply_adagrad(table, squares, keys, gradient):
-    """Changes the rows of `keys`, each of which stands there once."""
+    """Updates the rows of `keys`, which are distinct."""
     sums = squares[keys] + gradient * gradient
     squares[keys] = sums
     table[keys] = table[keys] - cases.TABLE_RATE * gradient / (sums.sqrt() + EPSILON)
 
 
 class Rows:
-    """One row a key: `deep` for the MLP and, where the case has it, one `wide` weight."""
+    """One row per key: `deep` for the MLP and, if the case has it, one `wide` weight."""
 
     def __init__(self, case):
         self.keys_of_example, rows = case.keys, case.keys * case.vocabulary
@@ -68,7 +67,7 @@ class Rows:
             self.wide_squares = torch.full_like(self.wide, cases.ACCUMULATOR)
 
     def of(self, keys):
-        """Every example's deep rows, and the sum of its wide weights or None."""
+        """Returns every example's deep rows, and the sum of its wide weights or None."""
         deep = functional.embedding(keys, self.deep)
         if self.wide is None:
             return deep, None
@@ -76,7 +75,7 @@ class Rows:
 
     @torch.no_grad()
     def update(self, keys, deep, wide):
-        """`deep` and `wide` are what `of` gave, with their gradients; those of one row are added."""
+        """Updates the rows. `deep` and `wide` are results of `of`, with gradients; those of one row are summed."""
         keys, order = torch.sort(keys.flatten())
         keys, counts = torch.unique_consecutive(keys, return_counts=True)
         starts = torch.cumsum(counts, 0) - counts
@@ -91,7 +90,7 @@ class Rows:
 
 
 class TunedTrainer:
-    """`rows_of`: what holds the rows of a case; `Rows` or something that acts like it."""
+    """`rows_of`: class that holds the rows of a case: `Rows` or one with the same methods."""
 
     def __init__(self, case, precision, rows_of=Rows):
         torch.set_flush_denormal(True)

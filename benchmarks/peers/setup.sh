@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Makes the virtual environment with the PyTorch that benchmarks/peers/compare.py compares with; quick
-# when it is there.
+# Makes the virtual environment with PyTorch for benchmarks/peers/compare.py; quick if it exists.
 set -euo pipefail
 
 root=$(readlink -f "$(dirname "$(readlink -f "$0")")/../..")
@@ -25,13 +24,13 @@ for argument in "$@"; do
   esac
 done
 
-# Says which PyTorch is there; fails where a module is missing, or it is of another version.
+# Prints the version of PyTorch; fails if a module is missing or has another version.
 there() { # FOLDER TORCH MODULES
   "$1/bin/python" -c "import $3; print('PyTorch', torch.__version__)" 2>/dev/null |
     grep -E "^PyTorch $2([.+]|$)"
 }
 
-# Nothing to do where it is there.
+# Nothing to do if it exists.
 make_venv() { # FOLDER TORCH MODULES PACKAGE...
   local folder=$1 torch=$2 modules=$3 version began=$SECONDS
   if version=$(there "$folder" "$torch" "$modules"); then

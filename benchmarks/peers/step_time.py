@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Where a step's time goes: processor time of each phase and of each thread, waiting, switches and
-page faults of a steady step, for the cases that peers are compared on.
+"""Measures where a step's time goes: processor time of each phase and thread, waits, context switches
+and page faults of a steady step, for the cases of the comparison with peers.
 
   benchmarks/peers/step_time.py --bin=build/bin [--case=small] [--form=process|daemons]
   benchmarks/peers/step_time.py --bin=build/bin --beside=/tmp/before/bin --repeats=5   # in turns
 
-Threads and switches come from /proc, phases from `perf` (Debian: linux-perf) where it is there: the
-share of a phase is that of its functions in the samples. A steady step is one behind the first
-epoch, so all rows are there.
+Threads and switches come from /proc, phases from `perf` (Debian: linux-perf) if it is installed: the
+share of a phase is that of its functions in the samples. A steady step is one after the first epoch,
+when all rows exist.
 """
 import argparse
 import collections
@@ -28,9 +28,9 @@ import cases
 HERE = os.path.dirname(os.path.abspath(__file__))
 TICK = os.sysconf("SC_CLK_TCK")
 FORMS = {"process": "one process", "daemons": "1 server + 1 worker as daemons"}
-# The first whose pattern is found in "thread function library" has the sample. Helpers of oneTBB
-# bear the name of the thread that needed them first, so a thread's name counts only where its
-# function says nothing; threads that have ended, a reader an epoch, are numbers to perf.
+# A sample goes to the first phase whose pattern is in "thread function library". Helper threads of
+# oneTBB have the name of the thread that needed them first, so a thread's name counts only if its
+# function tells nothing. perf shows ended threads, as each epoch's reader, as numbers.
 PHASES = [
     ("reader: find distinct keys", r"UniqueKeys|OrderByShard|KeyFinder|KeySplit|KeyTable|KeyOrder"),
     ("rows: update", r"UpdateRows|GradientSums|InitRows|TableSlice"),
@@ -53,10 +53,10 @@ PHASES = [
 
 
 def thread_times(pids):
-    """Processor seconds by thread, and switches and faults, of the processes."""
+    """Returns processor seconds by thread, and context switches and page faults, of the processes."""
     times, counts = collections.Counter(), collections.Counter()
     for role, pid in pids.items():
-        # Also of threads that have ended: a reader lives for an epoch.
+        # Includes threads that have ended: a reader lives for an epoch.
         ended = "%s: reader" % role
         with open("/proc/%d/stat" % pid, encoding="ascii") as text:
             stat = text.read().rsplit(")", 1)[1].split()
@@ -100,7 +100,7 @@ def steps_done(out):
 
 
 def wait_for_line(out, first, launcher):
-    """Waits for a new line of metrics that tells of `first` steps or more; the steps it tells of."""
+    """Waits for a new line of metrics with at least `first` steps; returns its steps."""
     done = before = steps_done(out)
     while done < first or done == before:
         if launcher.poll() is not None:
@@ -112,7 +112,7 @@ def wait_for_line(out, first, launcher):
 
 
 def shares_of_phases(samples):
-    """Of what perf has written: share of each phase in all samples."""
+    """Returns the share of each phase in all samples of perf."""
     text = subprocess.run(["perf", "script", "-i", samples, "-F", "comm,ip,sym,dso"], check=True,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout.decode()
     found, names = collections.Counter(), collections.Counter()

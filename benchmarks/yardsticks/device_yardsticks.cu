@@ -1,4 +1,4 @@
-// Products by cuBLASLt, copies by the runtime, and one kernel that reads.
+// Measures products by cuBLASLt, copies by the runtime, and a kernel that only reads.
 #include "benchmarks/yardsticks/device_yardsticks.h"
 
 #include <cublasLt.h>
@@ -24,10 +24,10 @@ namespace hdps {
 namespace {
 
 constexpr size_t kWorkspaceBytes = size_t{64} << 20;
-constexpr int kAlgorithms = 8;  // Of those offered for a product, so many are tried.
+constexpr int kAlgorithms = 8;  // Algorithms to try for a product.
 constexpr size_t kReadBlocks = 4096;
 
-// Every thread adds up what it reads, so that none of it can be left out.
+// Sums what each thread reads, so that the compiler keeps all reads.
 __global__ void ReadOnce(const uint4* from, size_t count, unsigned* sums) {
   const size_t first = size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   const size_t threads = size_t{gridDim.x} * blockDim.x;
@@ -39,7 +39,7 @@ __global__ void ReadOnce(const uint4* from, size_t count, unsigned* sums) {
   sums[first] = sum;
 }
 
-// How numbers lie in memory, and what they are multiplied in.
+// Format of numbers in memory, and precision of their products.
 struct Arithmetic {
   cudaDataType_t type;
   size_t bytes;
@@ -57,7 +57,8 @@ Arithmetic ArithmeticOf(Precision precision) {
   return {CUDA_R_32F, 4, CUBLAS_COMPUTE_32F};
 }
 
-// A matrix by rows, which are whole lines of 16 bytes apart. Zeros: they take as long as others.
+// A row-major matrix whose rows are a multiple of 16 bytes apart. Its values are zeros, which take
+// as long as others.
 struct Operand {
   size_t rows = 0, cols = 0, stride = 0;
   cudaDataType_t type = CUDA_R_32F;
@@ -74,7 +75,7 @@ struct Operand {
   }
 };
 
-// Descriptors are let go with what holds them.
+// Destroys a descriptor with its owner.
 template <typename T, auto kDestroy>
 class Owned {
  public:
@@ -92,7 +93,8 @@ class Owned {
 };
 using Layout = Owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
 
-// c = op(a) op(b), all by rows; cuBLASLt counts by columns, so it sees c^T = op(b)^T op(a)^T.
+// Computes c = op(a) op(b), all row-major. cuBLASLt is column-major, so it computes c^T = op(b)^T
+// op(a)^T.
 class LtProduct {
  public:
   LtProduct(const Operand& a, bool transpose_a, const Operand& b, bool transpose_b, Operand& c,
@@ -108,7 +110,7 @@ class LtProduct {
             std::to_string(transpose_a ? a.rows : a.cols);
   }
 
-  // The fastest of those offered.
+  // Chooses the fastest of the offered algorithms.
   Status Choose(cublasLtHandle_t blas, cudaStream_t stream, void* workspace,
                 const std::function<double(const std::function<void()>&)>& seconds_of) {
     Owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy> preference;
@@ -116,7 +118,7 @@ class LtProduct {
     HDPS_CUBLAS_LT_CHECK(
         cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                              &kWorkspaceBytes, sizeof(kWorkspaceBytes)));
-    // As hdps leaves them out: sums in place depend on who comes first.
+    // Excludes in-place sums, as hdps does, because they depend on the order of threads.
     const uint32_t reductions =
         CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
     HDPS_CUBLAS_LT_CHECK(cublasLtMatmulPreferenceSetAttribute(
@@ -131,7 +133,7 @@ class LtProduct {
     for (int i = 0; i < count; ++i) {
       if (offers[i].state != CUBLAS_STATUS_SUCCESS) continue;
       const auto run = [&] { return RunBy(offers[i].algo, blas, stream, workspace); };
-      if (run() != CUBLAS_STATUS_SUCCESS) continue;  // Its code is there from now on.
+      if (run() != CUBLAS_STATUS_SUCCESS) continue;  // Loads the code before timing.
       const double seconds = seconds_of([&] { run(), run(); });
       if (seconds >= least) continue;
       least = seconds;
@@ -211,7 +213,7 @@ Result<double> CudaYardsticks::Products(std::span<const Product> products, size_
     make(layer.in, batch, product.inputs);
     make(layer.weights, product.inputs, product.units);
     make(layer.out, batch, product.units);
-    // Gradients of weights are kept as floats.
+    // Gradients of weights stay floats.
     layer.weight_gradient.Make(product.inputs, product.units, CUDA_R_32F, 4, stream_);
     const auto add = [&](const Operand& a, bool transpose_a, const Operand& b, bool transpose_b,
                          Operand& c) {

@@ -1,4 +1,5 @@
-// What a GPU does at its simplest: products by cuBLASLt alone, copies over the bus, its own memory.
+// Measures the simplest operations of a GPU: products by cuBLASLt alone, copies over the bus,
+// memory.
 #pragma once
 
 #include <cstddef>
@@ -12,26 +13,26 @@ namespace hdps {
 
 enum class Precision : uint8_t;
 
-// Calls come from one thread. Each gives seconds of the host's clock from an idle device to an idle
-// device, of `times` repetitions one behind the other, without those that made memory and code
-// ready.
+// Each call returns the seconds on the host's clock, from an idle device to an idle device, of
+// `times` repetitions one after the other. A run before that allocates memory and loads code is not
+// counted. Used by one thread.
 class DeviceYardsticks {
  public:
-  // kNotFound when the build or the machine has no CUDA; the message says which.
+  // Returns kNotFound if the build or the machine has no CUDA; the message says which.
   static Result<std::unique_ptr<DeviceYardsticks>> Make();
   virtual ~DeviceYardsticks() = default;
 
-  // Of each product the output, the weights' gradient and the input's gradient, of `batch`
-  // examples. kBf16: of numbers that lie in memory in bf16, and so do outputs and the inputs'
-  // gradients; else all are floats. Of the algorithms that cuBLASLt offers for a product the
-  // fastest counts. kUnavailable: it has none, for a product that the message names.
+  // Computes for each product the output, the weights' gradient and the input's gradient, for
+  // `batch` examples. With kBf16, inputs, outputs and the inputs' gradients are bf16 in memory;
+  // otherwise all are floats. Uses the fastest of the algorithms that cuBLASLt offers. Returns
+  // kUnavailable if it offers none for a product, which the message names.
   virtual Result<double> Products(std::span<const Product> products, size_t batch,
                                   Precision precision, int times) = 0;
-  // Both at once, from and to pinned memory; 0 bytes: not that way.
+  // Copies both ways at once, from and to pinned memory; 0 bytes: not that way.
   virtual double BusCopies(size_t up_bytes, size_t down_bytes, int times) = 0;
-  // Within the device's memory: so many bytes are read, and as many written.
+  // Copies within the device's memory: reads `bytes` and writes as many.
   virtual double MemoryCopies(size_t bytes, int times) = 0;
-  // By a kernel that reads each of the bytes once.
+  // Runs a kernel that reads each byte once.
   virtual double MemoryReads(size_t bytes, int times) = 0;
 };
 

@@ -1,11 +1,11 @@
-// Products over arrays of their own.
+// Computes products on arrays of its own.
 #include "benchmarks/yardsticks/model_products.h"
 
 #include <string>
 
 namespace hdps {
 
-// Of one product, on the device.
+// Arrays of one product, on the device.
 struct ModelProducts::Arrays {
   Arrays(DenseOps& ops, const Product& product, size_t batch)
       : in(&ops), in_gradient(&ops), out(&ops), weights(&ops), weight_gradient(&ops) {
@@ -52,7 +52,8 @@ void ModelProducts::Step() {
   ops_->Download(arrays_[0]->weight_gradient.Reserve(1), {&last, 1});
 }
 
-// Activations, their gradients and weights as a model has them: in bf16, in a half of the arrays.
+// Computes with activations, their gradients and weights as in a model: in bf16, in half of each
+// array.
 void ModelProducts::StepInBf16() {
   Bf16Ops& bf16 = *ops_->bf16();
   const auto view = [](DeviceArray& array, size_t rows, size_t cols) {
@@ -80,7 +81,8 @@ void ModelProducts::StepInFp32() {
   const auto view = [](DeviceArray& array, size_t rows, size_t cols, size_t stride) {
     return Matrix{array.Reserve(rows * stride), rows, cols, stride};
   };
-  // As a model has them: activations with rows as far apart as suits the caches, weights dense.
+  // Lays out arrays as a model does: activations with a row stride that suits the caches, weights
+  // dense.
   const auto activations = [&](DeviceArray& array, size_t cols) {
     return view(array, batch_, cols, RowStride(cols));
   };

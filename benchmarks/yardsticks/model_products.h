@@ -1,4 +1,4 @@
-// The matrix products of a model, alone: what its steps are compared with.
+// Computes the matrix products of a model alone, as the yardstick of its steps.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@
 
 namespace hdps {
 
-// Of each product the output, the weights' gradient and the input's gradient.
+// Computes for each product the output, the weights' gradient and the input's gradient.
 class ModelProducts {
  public:
-  // On the CPU in bf16, or in fp32 for kNone; on a GPU as `on_gpu` says.
+  // `bf16` is the kind of products on a CPU (kNone: fp32), `on_gpu` the precision on a GPU.
   static Result<std::unique_ptr<ModelProducts>> Make(const std::string& device, int threads,
                                                      const std::vector<Product>& products,
                                                      size_t batch,
                                                      Bf16Products bf16 = Bf16Products::kNone,
                                                      Precision on_gpu = Precision::kFp32);
   void Step();
-  // Of so many steps one after the other.
+  // Runs so many steps one after the other.
   double ExamplesPerSecond(int steps);
 
  private:

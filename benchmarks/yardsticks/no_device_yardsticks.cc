@@ -1,4 +1,4 @@
-// Stands in for device_yardsticks.cu in a build without nvcc.
+// Replaces device_yardsticks.cu in a build without nvcc.
 #include "benchmarks/yardsticks/device_yardsticks.h"
 
 namespace hdps {

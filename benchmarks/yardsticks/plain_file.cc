@@ -1,4 +1,4 @@
-// write, fsync, read, and posix_fadvise between them.
+// Uses write, fsync and read, with posix_fadvise between them.
 #include "benchmarks/yardsticks/plain_file.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// Bytes onto the disk and back at their simplest.
+// Writes and reads a file in the simplest way.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace hdps {
 
-// Seconds to write `bytes` that cannot be compressed into a new file and to have them on the disk.
+// Returns the seconds to write `bytes` of incompressible data to a new file and sync it.
 Result<double> SecondsToWrite(FileSystem& files, const std::string& path, uint64_t bytes);
-// Seconds to read the file from its beginning to its end.
+// Returns the seconds to read the whole file.
 Result<double> SecondsToRead(FileSystem& files, const std::string& path);
-// Lets the system forget what it holds of the file in memory, so that the next read is the disk's.
+// Drops the file from the page cache, so that the next read comes from the disk.
 void ForgetFile(const std::string& path);
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// Shards asked directly, frames sent back unread, and 64 bytes there and back.
+// Calls shards directly, sends frames back unread, and sends 64 bytes there and back.
 #include "benchmarks/yardsticks/row_yardsticks.h"
 
 #include <arpa/inet.h>

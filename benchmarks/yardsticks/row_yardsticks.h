@@ -1,5 +1,5 @@
-// What pulls and pushes are compared with: the rows without the wire, the wire without the rows,
-// and a bare socket.
+// Measures the yardsticks of pulls and pushes: rows without a wire, the wire without rows, and a
+// bare socket.
 #pragma once
 
 #include <algorithm>
@@ -20,18 +20,18 @@ namespace hdps {
 
 struct Job;
 
-// The rows of one server in this process, asked without a message.
+// The rows of one server in this process, called without messages.
 class RowsAlone {
  public:
   RowsAlone(const Job& job, int threads);
 
-  // What a worker sends for each list.
+  // Returns the requests that a worker would send for the lists.
   std::vector<PushRequest> RequestsFor(const KeyBatches& lists) const;
-  // Each request once, in order.
+  // Executes each request once, in order.
   void PullAll(const std::vector<PushRequest>& requests);
   void PushAll(const std::vector<PushRequest>& requests);
-  // The same with what two ends must do besides: the gradients are written, and looked at for
-  // numbers that are not finite.
+  // Does the same with the work of both ends of a connection: writes the gradients and checks that
+  // they are finite.
   void PushAllWritten(const std::vector<PushRequest>& requests);
   size_t bytes() const { return rows_.bytes(); }
   Result<std::vector<SavedFile>> Save(FileSystem& files, const std::string& folder, Clock clock) {
@@ -47,7 +47,8 @@ class RowsAlone {
   const std::unique_ptr<Executor> executor_;
   ShardMap shards_;
   ShardSet rows_;
-  // Sections that are all in the same place, with room for the longest: what is read is not sent.
+  // Places all sections in the same buffer, which has room for the longest, because replies are not
+  // sent.
   class OnePlace : public SectionAllocator {
    public:
     Buffer Make(PeerId, size_t size, std::span<std::byte>* bytes) override {
@@ -60,20 +61,20 @@ class RowsAlone {
     std::vector<std::byte> place_;
   };
   OnePlace read_;
-  std::vector<float> written_;  // Gradients of a request; room for the longest.
+  std::vector<float> written_;  // Gradients of a request, with room for the longest.
   int64_t step_ = 0;
 };
 
-// Two ends of a transport that carry the bytes of pulls and pushes and look at none of them. The
-// far end has a thread of its own.
+// A transport with two ends that carry the bytes of pulls and pushes without reading them. The far
+// end has its own thread.
 class WireAlone {
  public:
   static Result<std::unique_ptr<WireAlone>> Make(const std::string& transport,
                                                  const std::string& scratch, bool shared = true);
   ~WireAlone();
 
-  // Sends requests of `request_bytes` and awaits replies of `reply_bytes`, `count` of them,
-  // `window` on their way. False when an answer stays out.
+  // Sends `count` requests of `request_bytes` and waits for replies of `reply_bytes`, with `window`
+  // in flight. Returns false if a reply does not arrive.
   bool Exchange(size_t request_bytes, size_t reply_bytes, size_t count, size_t window);
 
  private:
@@ -85,11 +86,11 @@ class WireAlone {
   std::unique_ptr<Thread> thread_;
 };
 
-// Two connected stream sockets, "tcp" over loopback or unix; the caller closes them.
+// Returns two connected stream sockets, "tcp" over loopback or unix; the caller closes them.
 Result<std::array<int, 2>> SocketPair(const std::string& transport);
 
-// Seconds of one of `count` round trips of 64 bytes over a bare socket, tcp or unix, that blocks:
-// the median.
+// Returns the median seconds of `count` round trips of 64 bytes over a blocking bare socket, tcp or
+// unix.
 Result<double> SocketRoundTrip(const std::string& transport, size_t count);
 
 }  // namespace hdps

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""What a build from nothing costs in processor time, in all and by its costliest objects.
+"""Measures the processor time of a build from nothing, in total and of its most expensive objects.
 
 usage: scripts/dev/build_cost.py [--each=N] [--define=NAME=VALUE ...] [TARGET...]
 
 Configures the preset release in a folder of its own, builds without a compiler cache and prints the
-seconds of processor time, user and system, of the compiler and the linker. TARGET: as ninja has it, none:
-everything; 'quickstart' is what scripts/quickstart.sh builds where there is no GPU. Seconds of processor
-time grow, too, when other programs keep the machine busy: compare two builds in turns.
---each=N compiles every N-th object alone, in the order of their names, and links nothing: how two
-commits compare, in an N-th of the time.
+seconds of processor time, user and system, of the compiler and the linker. TARGET is a target of ninja;
+none: everything; 'quickstart' is what scripts/quickstart.sh builds without a GPU. Other programs on the
+machine also increase these seconds: compare two builds in turns.
+--each=N compiles only every N-th object, in the order of their names, and links nothing. It compares two
+commits in an N-th of the time.
 """
 import argparse
 import fcntl
@@ -26,7 +26,7 @@ RECORD = "HDPS_BUILD_COST"  # Names the file that a compiler's seconds are writt
 
 
 def run_one(command):
-    """As the launcher of a compiler: runs it and adds its seconds and its product to the record."""
+    """Acts as the launcher of a compiler: runs it and records its seconds and its output file."""
     status = subprocess.run(command, check=False).returncode
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     product = command[command.index("-o") + 1] if "-o" in command else command[-1]

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes a relocatable tarball of the programs, the tests and their shared libraries. It runs on an
-# x86-64 Linux machine with nothing but a C library of Debian 12's age or newer; with CUDA 13 and a
-# driver it also computes on the GPU.
+# Makes a relocatable tarball of the programs, the tests and their shared libraries. It runs on any
+# x86-64 Linux machine whose C library is that of Debian 12 or newer; with CUDA 13 and a driver it
+# also computes on the GPU.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/../.."
 
@@ -42,7 +42,7 @@ for library in "$root"/lib/*; do
 done
 
 mkdir -p "$(dirname "$out")"
-# A dictionary that reaches from one test to the next, which have the same libraries in them, halves it.
+# A dictionary larger than one test halves the size, because tests contain the same libraries.
 XZ_OPT='-T0 -9' tar -C "$stage" -cJf "$out" hdps
 bytes=$(stat -c %s "$out")
 echo "bundle: $out, $((bytes / 1048576)) MiB (limit $limit_mib MiB)"

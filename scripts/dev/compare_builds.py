@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Holds two builds of hdps beside each other: the same results, and no slower.
+"""Compares two builds of hdps: the results must be the same, and the new build no slower.
 
 usage: scripts/dev/compare_builds.py --before=DIR [--after=build/bin] [--turns=5]
            [--bench=NAME[:CASE],...] [--floor=0.97] [--results-only]
 
-DIR is the `bin` folder of the build of before. Results: the digests of the census job (which must go on
-from a checkpoint that the build of before has written, too) and of REF-S, a dump of that checkpoint, and
-the predictions from it. Speed: each benchmark by both builds in turns; for each figure whose more is
-better, the median over the turns of after / before, by the figure's ratio to its yardstick where it has
-one. Exit status 1: a result differs, or a median is below the floor.
+DIR is the `bin` folder of the old build. Results: the digests of REF-S and of the census job, which must
+also continue from a checkpoint of the old build; a dump of that checkpoint, and the predictions from it.
+Speed: both builds run each benchmark in turns, and for each figure the median of after / before over the
+turns counts (before / after if less is better). A figure with a yardstick is divided by it. Exit status
+1: a result differs, or a median is below the floor.
 """
 import argparse
 import collections
@@ -45,14 +45,14 @@ def train(programs, job, out, *flags):
 
 
 def results(programs, old_programs, folder):
-    """Name of a result -> a text that must be the same for both builds."""
+    """Maps the name of a result to a text that must be the same for both builds."""
     census, mine = harness.CENSUS, folder / "new"
     mine.mkdir()
     found = {"census, 2 servers, 2 workers": train(programs, census, mine / "census", "--servers=2",
                                                    "--workers=2")}
     found["REF-S, 2 servers, 2 workers"] = train(programs, folder / "job.json", mine / "ref_s", "--servers=2",
                                                  "--workers=2")
-    # A checkpoint in the middle of a run, written by the build of before.
+    # The old build writes a checkpoint in the middle of a run.
     train(old_programs, census, mine / "half", "--set=train.epochs=1")
     checkpoint = mine / "half" / "checkpoint"
     for what, command in {

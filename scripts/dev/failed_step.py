@@ -1,24 +1,24 @@
 #!/usr/bin/env python3
-"""What failed inside a step of .ci/run: the tests by name with the ends of their output, from its log.
+"""Prints what failed in a step of .ci/run, from its log: failed tests with the end of their output.
 
 usage: scripts/dev/failed_step.py [--names] STEP.log
---names: a line each of the tests and nothing else.
+--names: only a line per failed test.
 """
 import re
 import sys
 
 TESTS_MAX, LINES_MAX, NAMES_MAX, COLUMNS_MAX = 10, 40, 40, 160
-# As ctest prints them: " 3/12 Test  #7: end_to_end.keys .........***Failed    1.20 sec", and behind
-# that what the test printed.
+# A line of ctest: " 3/12 Test  #7: end_to_end.keys .........***Failed    1.20 sec"; the output of the
+# test follows.
 RESULT = re.compile(r"^ *\d+/\d+ Test +#\d+: (.+?) \.{3,}( *\*\*\*(.*?) *[\d.]+ sec)?")
 OTHER = re.compile(r"^ +Start +\d+: |^\d+% tests passed")
 NO_FAILURE = ("Skipped", "Not Run (Disabled)")
-# The line that says what is wrong, of unittest and of GoogleTest.
+# The line with the reason, from unittest or GoogleTest.
 REASON = re.compile(r"^(\w*(Error|Exception)\b.*|.*: Failure)$")
 
 
 def failed_tests(lines):
-    """[(name, verdict, its output)] in the order in which they ended."""
+    """Returns [(name, verdict, output)] in the order in which the tests ended."""
     found, output = [], []
     for line in lines:
         result = RESULT.match(line)

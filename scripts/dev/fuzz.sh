@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Fuzzes what reads bytes from outside, two targets at once: fuzz.sh [SECONDS] [TARGET...]
-#   fuzz.sh             as many runs of each as tests/fuzz/runs.txt says, about 20 s, always the same:
+# Fuzzes the code that reads untrusted bytes, two targets at once: fuzz.sh [SECONDS] [TARGET...]
+#   fuzz.sh             the runs of each target in tests/fuzz/runs.txt, about 20 s, always the same:
 #                       from the corpus and one seed
-#   fuzz.sh 3600 job    an hour of one from a random seed; what it has tried before is where it begins
+#   fuzz.sh 3600 job    an hour of one target from a random seed; begins with its earlier inputs
 #   fuzz.sh --unsealed 60 frame manifest snapshot delta
-#                       how far one comes from the seeds alone, where checksums are made to fit and
-#                       where none is
-#   fuzz.sh --merge     writes tests/fuzz/corpus anew: the fewest inputs, of the seeds, of what is
-#                       there, and of what was tried, that go everywhere those go
+#                       measures the coverage from the seeds alone, with checksums that are made
+#                       valid and without
+#   fuzz.sh --merge     writes tests/fuzz/corpus again: the fewest inputs, from the seeds, the corpus
+#                       and earlier runs, that reach the same coverage
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/../.."
 
@@ -15,9 +15,9 @@ bin=build/fuzz/bin work=build/fuzz/work corpus=tests/fuzz/corpus known=tests/fuz
 seed=1
 limits=(-rss_limit_mb=1024 -malloc_limit_mb=128 -timeout=20)
 told_bytes_max=4096
-merged_bytes_max=4096 # Longer ones go where shorter ones go.
+merged_bytes_max=4096 # Longer inputs reach nothing more.
 symbolizer=$(command -v llvm-symbolizer-14 || true)
-# Where memory was allocated is told when an input is repeated; to keep it for each costs a fifth of the runs.
+# Stacks of allocations would cost a fifth of the runs; repeat an input to see them.
 export ASAN_OPTIONS=handle_abort=1:malloc_context_size=1 UBSAN_OPTIONS=print_stacktrace=1
 [[ -n $symbolizer ]] && export ASAN_SYMBOLIZER_PATH=$symbolizer
 
@@ -25,7 +25,7 @@ runs_of() { sed -n "s/^$1 *\([0-9]*\)$/\1/p" tests/fuzz/runs.txt; } # NAME
 edges_of() { sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$1" | tail -n 1; }
 stat_of() { sed -n "s/^stat::$1: *//p" "$2"; }
 
-# What ended a target, and the input itself where it is short, for the machine may be gone when somebody asks.
+# Prints the failure of a target and a short input itself, because the machine may be gone later.
 tell_found() { # NAME LOG
   local name=$1 log=$2 input
   grep -a -m 12 -E 'ERROR|SUMMARY|Check failed|runtime error|#[0-9]+ .* in hdps' "$log" || tail -n 20 "$log"
@@ -37,7 +37,7 @@ tell_found() { # NAME LOG
   done
 }
 
-# What a target begins with, each input a file: seeds from its writers, its corpus, what was found.
+# Writes the first inputs of a target as files: its seeds, its corpus, earlier findings.
 unpack() { # NAME
   local name=$1 begin=$work/$1.begin
   rm -rf "$begin"
@@ -46,12 +46,12 @@ unpack() { # NAME
   [[ ! -d $known/$name ]] || cp "$known/$name"/* "$begin/"
 }
 
-# One target, and its line.
+# Runs one target and prints its line.
 fuzz() { # NAME SECONDS|fixed
   local name=$1 seconds=$2 log=$work/$1.log status=0 how
   unpack "$name" 2>"$log" || { cat "$log"; return 1; }
   if [[ $seconds == fixed ]]; then
-    # In an order of their own: that of a folder differs from one disk to the next.
+    # Sorted, because the order of a folder differs between disks.
     find "$work/$name.begin" -type f | LC_ALL=C sort | paste -sd, | tr -d '\n' >"$work/$name.inputs"
     how=("-seed=$seed" "-runs=$(runs_of "$name")" "-seed_inputs=@$work/$name.inputs")
   else
@@ -71,7 +71,7 @@ fuzz() { # NAME SECONDS|fixed
   touch "$work/$name.quiet"
 }
 
-# From the seeds alone, with checksums that are made to fit and without.
+# Runs from the seeds alone, with checksums that are made valid and without.
 compare() { # NAME SECONDS
   local name=$1 seconds=$2 log tried flag edges=()
   rm -rf "$work/$name.seeds"
@@ -135,7 +135,7 @@ rm -f "$work"/*.quiet
 status=0
 printf '%s\n' "${targets[@]}" | xargs -P 2 -I{} "$0" "$what" {} "$seconds" || status=$?
 [[ $what == --one-merge ]] && exit "$status"
-# Whoever has not come to its end has a finding, whatever became of it.
+# A target that did not finish counts as a finding, whatever the cause.
 found=()
 for name in "${targets[@]}"; do [[ -e $work/$name.quiet ]] || found+=("$name"); done
 echo "figure: fuzz: ${#targets[@]} targets, ${#found[@]} of them with a finding${found[*]:+: ${found[*]}}"

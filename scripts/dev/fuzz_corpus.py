@@ -5,8 +5,8 @@ usage: scripts/dev/fuzz_corpus.py unpack FILE FOLDER   writes each line of FILE 
        scripts/dev/fuzz_corpus.py pack FILE FOLDER...  writes FILE anew from all files of the folders
        scripts/dev/fuzz_corpus.py add FILE INPUT...    adds files to FILE
 
-A line is an input. Letters, digits, signs and blanks of ASCII stand for themselves but for the
-backslash; each other byte is \\xNN. Lines are sorted and differ, so a change shows as its lines.
+A line is an input. Printable ASCII characters except the backslash stand for themselves; every other
+byte is \\xNN. Lines are sorted and unique, so a diff shows the changed inputs.
 """
 import hashlib
 import pathlib

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# What .ci/run and scripts/night.sh share: steps with a name and a time, and what failed at the end,
-# where whoever reads no more than the end of a log finds it. Sourced, not run.
+# Functions for .ci/run and scripts/night.sh: they run named steps, time them, and repeat the failures
+# at the end of the log, where they are easy to find. Sourced, not run.
 failed=()
 said=()
 step_logs=${STEP_LOGS:-build/steps}

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Shows everything that needs a GPU, in order of value, in at most 8 minutes; one JSON has all figures.
+"""Runs everything that needs a GPU, the most valuable first, in at most 8 minutes; writes one JSON.
 
 usage: gpu_check.sh [OUT.json] [--dry_run] [--only=NAME,...]
 
 OUT.json (default gpu_check.json) has each step's status, seconds and figures, and the goals.
-scripts/dev/results_page.py makes rows of the results of it. Exit status: 0 all that ran is well; 1 a step
-failed; 3 there is no GPU, so nothing ran.
+scripts/dev/results_page.py turns it into rows of the results. Exit status: 0 all steps that ran are ok;
+1 a step failed; 3 there is no GPU, so nothing ran.
 """
 import argparse
 import dataclasses
@@ -22,8 +22,8 @@ import time
 import gpu_goals
 import hidden_copies
 
-SECONDS = 480  # Of all steps together.
-SAID_LINES = 15  # Of a step that failed.
+SECONDS = 480  # All steps together.
+SAID_LINES = 15  # Lines shown of a failed step.
 SANITIZED = "kernels_cuda_test"
 AUC_APART_MAX = 0.001
 MISSING_LIBRARY = ("the programs find no {}: install CUDA 13's runtime libraries, or name their folder in "
@@ -33,24 +33,24 @@ MISSING_LIBRARY = ("the programs find no {}: install CUDA 13's runtime libraries
 @dataclasses.dataclass
 class Step:
     name: str
-    budget: int  # Seconds; what steps before it left over is added.
+    budget: int  # Seconds; unused time of earlier steps is added.
     command: list
     shows: str
     needs: str = ""  # Why it cannot run on this machine; empty: it can.
     expect: int = 0  # Exit status.
-    said: str = ""  # Must stand in what it prints.
+    said: str = ""  # Text that its output must contain.
     env: dict = dataclasses.field(default_factory=dict)
 
 
 class Plan:
-    """What is run, by the tools that this machine has."""
+    """The steps, according to the tools of this machine."""
 
     def __init__(self, flags, work):
         self.flags, self.work = flags, work
         self.hdps, self.bench = flags.bin / "hdps", flags.bin / "hdps-bench"
 
     def tool(self, name):
-        """The path of a tool of CUDA, and why there is none."""
+        """Returns the path of a CUDA tool, and the reason if there is none."""
         path = shutil.which(name) or shutil.which(name, path="/usr/local/cuda/bin")
         return path or name, "" if path else f"no {name} on PATH or in /usr/local/cuda/bin"
 
@@ -150,7 +150,7 @@ def why_no_pytorch(flags):
 
 
 def gpu_of_machine():
-    """What nvidia-smi says of the first GPU; empty and why where there is none."""
+    """Returns the first GPU from nvidia-smi; empty with the reason if there is none."""
     asked = ["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"]
     try:
         done = subprocess.run(asked, check=False, capture_output=True, text=True, timeout=30)
@@ -178,7 +178,7 @@ def library_folders():
 
 
 def run(step, seconds, said_file):
-    """Runs one step; its status, in words."""
+    """Runs one step and returns its status as text."""
     with open(said_file, "w", encoding="utf-8") as said:
         child = subprocess.Popen([str(word) for word in step.command], stdin=subprocess.DEVNULL, stdout=said,
                                  stderr=subprocess.STDOUT, start_new_session=True,
@@ -196,7 +196,7 @@ def run(step, seconds, said_file):
 
 
 def run_all(steps, work):
-    """Each within its budget and what those before it left over."""
+    """Runs each step within its budget and the unused time of earlier steps."""
     results, began, budget = {}, time.monotonic(), 0
     for step in steps:
         budget += step.budget
@@ -218,7 +218,7 @@ def run_all(steps, work):
 
 
 def read(path):
-    """JSON of a file, or None where a step has left none, or half of one."""
+    """Returns the JSON of a file, or None if a step left no file or an incomplete one."""
     try:
         return json.loads(pathlib.Path(path).read_text())
     except (OSError, ValueError):
@@ -239,7 +239,7 @@ def tests_of(work):
 
 
 def collect(results, work, trace):
-    """All figures of the steps; what is wrong in them makes their steps fail."""
+    """Returns all figures of the steps; wrong figures make their step fail."""
     report = {"steps": results, "tests": tests_of(work)}
     for name, test in report["tests"].items():
         if "cuda" in name and test["skipped"] and results[name]["status"] == "ok":

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Shows everything that needs a GPU in one go of at most 8 minutes, and writes one JSON with all
-# figures: gpu_check.py has the plan. Works in an unpacked bundle and in a built checkout.
+# Runs everything that needs a GPU in at most 8 minutes, and writes one JSON with all figures; the
+# steps are in gpu_check.py. Works in an unpacked bundle and in a built checkout.
 set -euo pipefail
 
 here=$(cd "$(dirname "$(readlink -f "$0")")" && pwd)

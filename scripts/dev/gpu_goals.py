@@ -1,4 +1,4 @@
-"""What a GPU has to show, and what a run of gpu_check.py says of each: shared by that and results_page.py."""
+"""Defines the goals on a GPU and compares a run with them, for gpu_check.py and results_page.py."""
 import dataclasses
 
 PRECISIONS = ("fp32", "tf32", "bf16")
@@ -10,11 +10,11 @@ class Goal:
     unit: str  # "": a ratio.
     must: float
     aim: float  # 0: none beyond `must`.
-    pick: object  # From the JSON of gpu_check.py to a figure; None where it was not measured.
+    pick: object  # Finds the figure in the JSON of gpu_check.py; None if it was not measured.
 
 
 def figures(report):
-    """All that hdps-bench measured in the run, a dict each."""
+    """Yields all results of hdps-bench in the run, as dicts."""
     for file in report.get("bench", {}).values():
         yield from file.get("results", [])
 
@@ -50,7 +50,7 @@ GOALS = [
 
 
 def judged(report):
-    """A dict a goal: figure and ratio to what must be; verdict "met", "aim met", "MISSED" or "not measured"."""
+    """Returns a dict per goal: figure, ratio to `must`, and "met", "aim met", "MISSED" or "not measured"."""
     rows = []
     for goal in GOALS:
         figure = goal.pick(report)
@@ -67,7 +67,7 @@ def shown(value):
 
 
 def line_of(row):
-    """For people."""
+    """Formats the goals as text."""
     must = shown(row["must"]) + (f", aim {shown(row['aim'])}" if row["aim"] else "")
     if row["figure"] is None:
         return f"{row['goal']}: not measured (goal {must})"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reads in programs whether the protections of scripts/dev/hardening.cmake have arrived in them.
+"""Checks that programs have the protections of scripts/dev/hardening.cmake.
 
 usage: scripts/dev/hardened.py PROGRAM...    prints what is missing, exits 1 if anything is
        scripts/dev/hardened.py --self-test   compiles a program without each and sees it noticed
@@ -10,10 +10,10 @@ import subprocess
 import sys
 import tempfile
 
-# What a program that copies into arrays on the stack needs of the C library when it is protected.
+# Function of the C library that a protected program with arrays on the stack uses.
 GUARD = "__stack_chk_fail"
 CHECKED = re.compile(r"\b__\w+_chk(@|$)")
-# In such folders whoever writes to them decides what the program loads.
+# Safe folders: others let any user who can write there decide what the program loads.
 SAFE_RUN_PATHS = re.compile(r"^(\$ORIGIN/\.\./lib|/usr/local/cuda[\w./-]*|)$")
 
 
@@ -26,7 +26,7 @@ def read_elf(program):
 
 
 def problems(elf):
-    """Yields what a program lacks."""
+    """Yields the protections that a program lacks."""
     segments = {name: flags for name, flags in re.findall(
         r"^  (\w+) +0x\w+ 0x\w+ 0x\w+ 0x\w+ 0x\w+ ([R ][W ][E ]) ", elf, re.M)}
     loads = re.findall(r"^  LOAD +0x\w+ 0x\w+ 0x\w+ 0x\w+ 0x\w+ ([R ][W ][E ]) ", elf, re.M)

@@ -1,7 +1,7 @@
-# What makes a mistake in memory harder to use for an attack, and a build the same every time.
-# scripts/dev/hardened.py reads in the programs that the first has arrived, reproducible.sh the second.
+# Options that make memory errors harder to exploit, and builds reproducible. scripts/dev/hardened.py
+# checks the former in the programs, reproducible.sh the latter.
 
-# Programs lie at random addresses, and what the loader has filled in is read-only from then on.
+# Loads programs at random addresses, and makes the loader's tables read-only after loading.
 include(CheckPIESupported)
 check_pie_supported(LANGUAGES CXX)
 add_link_options(-Wl,-z,relro,-z,now,-z,noexecstack)
@@ -13,8 +13,8 @@ if(NOT HDPS_SANITIZE)
     "$<$<AND:$<COMPILE_LANGUAGE:C,CXX>,$<NOT:$<CONFIG:Debug>>>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>")
 endif()
 
-# Debugging information and __FILE__ name sources from the root of the project on. Names of unnamed
-# namespaces in device code still hold a number made of the source's path, as nvcc has it; without
-# -objtemp its symbols would name temporary files by process number.
+# Debugging information and __FILE__ use paths relative to the project. In device code, nvcc still
+# derives a number from the source's path for unnamed namespaces. Without -objtemp its symbols would
+# contain names of temporary files with process ids.
 add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-ffile-prefix-map=${CMAKE_SOURCE_DIR}=.>"
                     "$<$<COMPILE_LANGUAGE:CUDA>:-objtemp>")

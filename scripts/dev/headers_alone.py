@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Checks that each header compiles when nothing is included before it.
+"""Checks that each header compiles alone.
 
-A header that some .cc file includes first has been shown to by the build of that file; the others are
-compiled here.
+The build shows this for a header that some .cc file includes first; the others are compiled here.
 
 usage: scripts/dev/headers_alone.py [BUILD_FOLDER]   prints the compiler's errors, exits 1 if there are any
-       scripts/dev/headers_alone.py --self-test      a header that leans on another one is noticed
+       scripts/dev/headers_alone.py --self-test      a header that needs another one is noticed
 """
 import concurrent.futures
 import os
@@ -31,7 +30,7 @@ def shown_by_the_build(root):
 
 
 def errors_of(root, header, build):
-    """What the compiler says about a file that includes this header alone.
+    """Returns the compiler's errors for a file that includes only this header.
 
     A folder called include stands first on the path of its own headers, as it does where they are used:
     a stand-in for a library's header includes its own neighbours, not the library's.

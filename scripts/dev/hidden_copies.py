@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Says how much of the time of a device's copies is hidden under its computing.
+"""Measures how much of the time of a device's copies overlaps with its computation.
 
 usage: scripts/dev/hidden_copies.py TRACE.json [--skip_ms=0]
 
-TRACE is what `hdps train --trace` writes of a job on a GPU. Copies that begin in the first skip_ms of a
-worker's device are left out: memory grows there.
+TRACE is the file of `hdps train --trace` for a job on a GPU. Copies that begin in the first skip_ms of a
+worker's device do not count, because memory grows in this time.
 """
 import argparse
 import json
@@ -26,7 +26,7 @@ def union(spans):
 
 
 def overlap(a, b):
-    """The time that lies in both; each of disjoint spans in order."""
+    """Returns the time that is in both lists, each of disjoint spans in order."""
     total, i, j = 0.0, 0, 0
     while i < len(a) and j < len(b):
         total += max(0.0, min(a[i][1], b[j][1]) - max(a[i][0], b[j][0]))
@@ -38,7 +38,7 @@ def overlap(a, b):
 
 
 def hidden(events, skip_us=0.0):
-    """Microseconds of copies and of those under the same worker's compute; the share, None without copies."""
+    """Returns the microseconds of copies, of their overlap with the worker's compute, and the share or None."""
     spans = {}
     for event in events:
         if event.get("ph") == "X" and event["name"] in TRACKS:

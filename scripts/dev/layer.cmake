@@ -1,4 +1,4 @@
-# A layer is one folder, one static library, and one proof that it stands alone.
+# Functions for layers: a layer is one folder, one static library, and a link test that it stands alone.
 file(WRITE ${CMAKE_BINARY_DIR}/empty_main.cc "int main() { return 0; }\n")
 
 include(GNUInstallDirs)
@@ -15,7 +15,7 @@ function(hdps_install name)
   set_property(GLOBAL APPEND PROPERTY HDPS_LAYERS ${name})
 endfunction()
 
-# Gives a library its headers, of which the package installs those of the list: scripts/dev/public_headers.py.
+# Gives a library its headers; the package installs those in the list of scripts/dev/public_headers.py.
 set(list_of_headers ${CMAKE_SOURCE_DIR}/scripts/dev/public_headers.txt)
 file(STRINGS ${list_of_headers} HDPS_PUBLIC_HEADERS REGEX "^[^#]")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${list_of_headers})
@@ -31,7 +31,7 @@ function(hdps_headers name)
   target_sources(${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${CMAKE_SOURCE_DIR} FILES ${public})
 endfunction()
 
-# COLD: what runs once a job and not once a row or message. It is compiled a fifth faster.
+# COLD: code that runs once a job, not once a row or message. It compiles a fifth faster.
 function(add_layer name)
   cmake_parse_arguments(L "COLD" "" "SOURCES;HEADERS;DEPENDS;LIBRARIES" ${ARGN})
   add_library(${name} STATIC ${L_SOURCES})
@@ -46,7 +46,7 @@ function(add_layer name)
   target_link_libraries(${name}_link_test PRIVATE "$<LINK_LIBRARY:WHOLE_ARCHIVE,${name}>")
 endfunction()
 
-# One test program; each TEST in it is a test of its own for ctest.
+# Adds a test program; each TEST in it is a separate test of ctest.
 # KIND: unit (default), unit_concurrent (threads meet in it: also run under the thread sanitizer),
 # simulation, or process (starts daemons or reads their files; not run under sanitizers).
 # NUMERIC FILTER: results of these tests, as --gtest_filter names them, depend on the width of the
@@ -61,13 +61,13 @@ function(add_layer_test name)
     set(T_KIND unit)
   endif()
   add_executable(${name} ${T_SOURCES})
-  # What a test tests is in the libraries; its own code compiles a quarter faster this way.
+  # The tested code is in the libraries; the test's own code compiles a quarter faster this way.
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   target_link_libraries(${name} PRIVATE ${T_DEPENDS} GTest::gmock)
   if(HDPS_PRECOMPILED)
     target_precompile_headers(${name} REUSE_FROM hdps_test_headers)
   endif()
-  # One label that says all: a list would not reach the tests that are found in a program.
+  # A single label, because a list would not reach the tests discovered in a program.
   set(label ${T_KIND})
   foreach(sanitizer asan tsan)
     if(name IN_LIST HDPS_${sanitizer}_share)
@@ -85,7 +85,7 @@ function(add_layer_test name)
   if(T_NUMERIC AND NOT HDPS_SANITIZE)
     foreach(width plain avx2 avx512)
       add_test(NAME ${name}.${width} COMMAND ${name} --gtest_filter=${T_NUMERIC})
-      # What the program exits with: see vector_width_main.cc.
+      # Exit status of the program: see vector_width_main.cc.
       set_tests_properties(${name}.${width} PROPERTIES TIMEOUT 900 LABELS ${T_KIND}
                            SKIP_RETURN_CODE 77 ENVIRONMENT HDPS_MAX_VECTOR_WIDTH=${width})
     endforeach()
@@ -97,8 +97,8 @@ function(add_layer_test name)
     add_dependencies(tsan_tests ${name})
   endif()
 endfunction()
-add_custom_target(asan_tests)  # What scripts/night.sh builds for the address sanitizer.
-add_custom_target(tsan_tests)  # And for the thread sanitizer.
+add_custom_target(asan_tests)  # Built by scripts/night.sh for the address sanitizer.
+add_custom_target(tsan_tests)  # Likewise for the thread sanitizer.
 # And what .ci/run builds: bytes from outside, memory, and device code; threads
 # that meet. A program that is no
 # longer there fails the configuration.

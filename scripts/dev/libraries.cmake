@@ -1,10 +1,10 @@
-# The libraries that the layers stand on, for the build and for who finds the installed package.
+# Finds the libraries that the layers need, for the build and for users of the installed package.
 find_package(Threads REQUIRED)
 find_package(TBB REQUIRED)
 find_package(gflags REQUIRED)
 find_package(glog REQUIRED)
 find_package(PkgConfig REQUIRED)
-# Not by pkg-config: libzmq's lists what it was itself built with, differently each time it is asked.
+# Not by pkg-config: libzmq's file lists its own build dependencies, in an order that changes.
 find_path(ZMQ_INCLUDE_DIR zmq.hpp REQUIRED)
 find_library(ZMQ_LIBRARY zmq REQUIRED)
 add_library(zmq UNKNOWN IMPORTED)
@@ -13,7 +13,7 @@ set_target_properties(zmq PROPERTIES IMPORTED_LOCATION ${ZMQ_LIBRARY}
 # Not by its CMake package, which also asks for the headers of OpenCL. It computes with OpenMP.
 find_library(DNNL_LIBRARY dnnl REQUIRED)
 find_library(GOMP_LIBRARY NAMES libgomp.so.1 REQUIRED)
-# Nor by its CMake package, which looks for all it was itself built with.
+# Nor by its CMake package, which searches for all of its own build dependencies.
 find_path(ROCKSDB_INCLUDE_DIR rocksdb/db.h REQUIRED)
 find_library(ROCKSDB_LIBRARY rocksdb REQUIRED)
 add_library(rocksdb UNKNOWN IMPORTED)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Lines of C++, CUDA and Python by folder, of commits side by side: lines.sh [COMMIT...] (default: HEAD)
+# Counts lines of C++, CUDA and Python by folder and commit: lines.sh [COMMIT...] (default: HEAD)
 set -euo pipefail
 cd "$(git -C "$(dirname "$0")" rev-parse --show-toplevel)"
 [[ $# -gt 0 ]] || set -- HEAD

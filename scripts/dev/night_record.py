@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes the result of scripts/night.sh into the page that tells of it, in place of the one before.
+"""Writes the result of scripts/night.sh into its page, in place of the previous one.
 
 usage: scripts/dev/night_record.py PAGE HOW [RESULTS.xml] < STEPS
 
-A step a line: name|ok or FAILED|seconds. HOW says how much was asked for. Of ctest's report, if there is
-one, the figures of the tests of faults are recorded too.
+STEPS has a line per step: name|ok or FAILED|seconds. HOW describes the requested amounts. RESULTS.xml is
+ctest's report; the figures of its fault tests are recorded too.
 """
 import datetime
 import os
@@ -26,7 +26,7 @@ def machine():
 
 
 def measured(results):
-    """What the tests measured that kill, cut and starve, a line each."""
+    """Returns the figures of the fault tests, a line each."""
     if not results.exists():
         return []
     cases = [(case.get("name"), case.findtext("system-out") or "")

@@ -21,7 +21,7 @@ start() {
   pids+=($!)
   disown
 }
-# Until a command succeeds; a minute at most.
+# Waits until a command succeeds, at most a minute.
 until_done() {
   local deadline=$((SECONDS + 60))
   until "$@"; do

@@ -1,10 +1,10 @@
-# The installed package: headers, static libraries, and find_package(hdps) with the targets
-# hdps::common, hdps::kernels, ..., and hdps::hdps, which is all of them.
+# Defines the installed package: headers, static libraries, and find_package(hdps) with the targets
+# hdps::common, hdps::kernels, ..., and hdps::hdps for all of them.
 include(CMakePackageConfigHelpers)
 get_property(layers GLOBAL PROPERTY HDPS_LAYERS)
 add_library(hdps_all INTERFACE)
 target_link_libraries(hdps_all INTERFACE ${layers})
-# As for the library: an optimizer of the program's own has the same bits for every vector width.
+# As for the library, so that a program's own optimizer gives the same bits at every vector width.
 target_compile_options(hdps_all INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>")
 set_target_properties(hdps_all PROPERTIES EXPORT_NAME hdps)
 install(TARGETS hdps_all EXPORT hdpsTargets)

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Draws what hdps-bench measured: each figure as a bar beside its yardstick, as SVG.
+"""Draws the results of hdps-bench: each figure as a bar beside its yardstick, as SVG.
 
 usage: scripts/dev/plot_bench.py JSON... --out=FOLDER [--case=SUBSTRING]
 
-JSON is what `hdps-bench NAME --json=FILE` writes. FOLDER gets one NAME.svg for each benchmark in the
+JSON is a file of `hdps-bench NAME --json=FILE`. FOLDER gets one NAME.svg for each benchmark in the
 files. Whiskers are the quartiles of the repeats. Needs python3-matplotlib
 (scripts/install_deps.sh --plots).
 """
@@ -41,12 +41,12 @@ def quartile_error(samples):
 
 
 def note(axes, x, y, words, **style):
-    """Words a little to the right of x."""
+    """Writes text a little to the right of x."""
     axes.annotate(words, (x, y), xytext=(4, 0), textcoords="offset points", va="center", **style)
 
 
 def draw_group(axes, unit, results):
-    """One pair of axes for the figures of one unit: they share a scale."""
+    """Draws the figures of one unit on one pair of axes, with the same scale."""
     labels, y = [], 0.0
     for result in results:
         error = quartile_error(result["samples"])
@@ -68,7 +68,7 @@ def draw_group(axes, unit, results):
 
 
 def worth_drawing(results):
-    """Each figure once, beside its first yardstick; those without one only where nothing has one."""
+    """Selects each figure once, with its first yardstick; without a yardstick only if no figure has one."""
     beside = {}
     for result in results:
         if "yardstick" in result:

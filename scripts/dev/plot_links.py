@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Draws what links of 1 and 10 Gbit/s leave of the speed, setting by setting.
+"""Draws the speed over links of 1 and 10 Gbit/s for each setting.
 
 usage: scripts/dev/plot_links.py JSON --out=FILE.svg [--page=FILE.md]
 
-JSON is what `benchmarks/links/links.py --json=FILE` writes. A bar is the median of the repeats with
-their range, the diamond what `hdps plan` predicted, the line how fast the link alone would carry the
-bytes of these steps. In the page, what stands between its two marks becomes the table. Needs
+JSON is a file of `benchmarks/links/links.py --json=FILE`. A bar is the median of the repeats with their
+range; the diamond is the prediction of `hdps plan`; the line is the speed at which the link alone would
+carry the bytes of these steps. The table replaces the text between the two marks of the page. Needs
 python3-matplotlib (scripts/install_deps.sh --plots).
 """
 import argparse
@@ -22,7 +22,7 @@ COLOURS = [FIGURE, LIGHT]  # The first rate, the second.
 
 
 def draw_case(axes, case, results):
-    """The settings of one case side by side, a bar a rate."""
+    """Draws the settings of one case side by side, with a bar per rate."""
     settings = list(dict.fromkeys(r["setting"] for r in results))
     rates = sorted({r["gbit"] for r in results})
     top = 1.15 * max(max(r["samples"] + [r["planned"]]) for r in results)
@@ -57,7 +57,7 @@ def legend_of(axes, rates):
 
 
 def table_of(read, about):
-    """The results as a table, a line a rate and setting, and what they are of."""
+    """Formats the results as a table, a line per rate and setting, with their source."""
     lines = [about.replace("\n", "; ") + ".", "",
              "| case | Gbit/s | setting | examples/s (range) | MB a step, out / in | share of the link | "
              "of the cores | bound by | `hdps plan` | over measured |",

@@ -1,11 +1,10 @@
 #!/usr/bin/python3
-"""Draws the speed of hdps at a glance: beside the best PyTorch of each case, and beside what the machine
-allows.
+"""Draws an overview of the speed of hdps, beside the best PyTorch of each case and the machine's limits.
 
 usage: scripts/dev/plot_overview.py JSON... --out=FILE.svg
 
-JSON is what `hdps-bench NAME --json=FILE` and `benchmarks/peers/compare.py --json=FILE` write, in any
-order; what none of them holds is left out and named. Needs python3-matplotlib
+JSON are files of `hdps-bench NAME --json=FILE` and `benchmarks/peers/compare.py --json=FILE`, in any
+order; figures that none of them has are left out and listed. Needs python3-matplotlib
 (scripts/install_deps.sh --plots).
 """
 import argparse
@@ -24,7 +23,7 @@ PEERS = {
     "small": "Wide&Deep, MLP 64-32, dim 16",
     "peers": "26 keys, MLP 256-128-64, batch 1024",
 }
-# What is read of a figure of compare.py.
+# Fields read from a figure of compare.py.
 PEER_FIELDS = ["case", "system", "precision", "version", "examples_per_second", "ratio", "best_peer",
                "cpu", "vector_extensions", "threads"]
 COLOURS = {"hdps, one process": FIGURE, "hdps, 1 server + 1 worker": LIGHT}
@@ -75,7 +74,7 @@ def load(paths):
 
 
 def bars_of(case, peers):
-    """Of the best peer and of hdps in each precision that was measured: (words, examples/s, colour)."""
+    """Yields (words, examples/s, color) of the best peer and of hdps for each measured precision."""
     of_case = {r["system"]: r for r in peers if r["case"] == case}
     for precision in dict.fromkeys(r["precision"] for r in of_case.values()):
         alike = {name: r for name, r in of_case.items() if r["precision"] == precision}

@@ -1,7 +1,7 @@
-# Headers that nearly every file includes are compiled once: a third of the processor time of a build.
-# Of the standard library and of GoogleTest alone, which no change of this project touches. A file must
-# still include what it needs: the presets debug, asan and tsan build without, and so does
-# scripts/dev/headers_alone.py.
+# Precompiles headers that nearly every file includes, which saves a third of a build's processor time.
+# They are only those of the standard library and of GoogleTest, which no change here affects. A file
+# must still include what it needs: the presets debug, asan and tsan build without precompiled headers,
+# and so does scripts/dev/headers_alone.py.
 if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set(HDPS_PRECOMPILED OFF)
 endif()
@@ -13,26 +13,26 @@ set(HDPS_PRECOMPILED_HEADERS
 list(TRANSFORM HDPS_PRECOMPILED_HEADERS REPLACE "(.+)" "$<$<COMPILE_LANGUAGE:CXX>:<\\1$<ANGLE-R>>")
 
 if(HDPS_PRECOMPILED)
-  # The first as ccache asks for. The others: of code that was precompiled gcc 12 forgets that it is the
-  # library's, and warns of what it then only seems to do. The presets without keep these warnings.
+  # ccache needs the first option. The others silence false warnings: gcc 12 forgets that precompiled
+  # code is the library's. The presets without precompiled headers keep these warnings.
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess;-Wno-array-bounds;-Wno-restrict;-Wno-stringop-overflow;-Wno-stringop-overread;-Wno-error=maybe-uninitialized>")
   add_library(hdps_std_headers OBJECT ${CMAKE_BINARY_DIR}/empty_main.cc)
   target_precompile_headers(hdps_std_headers PRIVATE ${HDPS_PRECOMPILED_HEADERS})
-  # A program, as tests are: a library is compiled for other addresses.
+  # A program like the tests, because libraries have other options for addresses.
   add_executable(hdps_test_headers ${CMAKE_BINARY_DIR}/empty_main.cc)
   target_link_libraries(hdps_test_headers PRIVATE GTest::gmock)
   target_precompile_headers(hdps_test_headers PRIVATE ${HDPS_PRECOMPILED_HEADERS} <gmock/gmock.h>
                             <gtest/gtest.h>)
 endif()
 
-# A library whose files find these headers compiled.
+# Gives a library the precompiled headers.
 function(hdps_precompiled library)
   if(HDPS_PRECOMPILED)
     target_precompile_headers(${library} REUSE_FROM hdps_std_headers)
   endif()
 endfunction()
 
-# A library that runs once a job and not once a row or message.
+# Marks a library that runs once a job, not once a row or message.
 function(hdps_cold library)
   target_compile_options(${library} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O1>)
 endfunction()

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Holds the list of the headers that the package installs to what they include.
+"""Checks the list of installed headers against their #include lines.
 
 usage: scripts/dev/public_headers.py [ROOT]         prints what is wrong with the list, exits 1 if anything is
-       scripts/dev/public_headers.py --write        writes the second part of the list anew
+       scripts/dev/public_headers.py --write        writes the second part of the list again
        scripts/dev/public_headers.py --self-test    plants one mistake of each kind and sees it noticed
 """
 import pathlib
@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def parts(root):
-    """(headers a program may include, headers that these include), as the list has them."""
+    """Returns the two parts of the list: headers for programs, and headers that these include."""
     first, _, second = (root / LIST).read_text().partition(SECOND)
     return [[line for line in part.splitlines() if line and not line.startswith("#")] for part in (first, second)]
 
@@ -58,7 +58,7 @@ def write(root):
 
 
 def self_test():
-    """A header that is not in the list, one that is there for nothing, twice, or not at all."""
+    """Plants a header that is missing in the list, superfluous, listed twice, or nonexistent."""
     texts = {"a/one.h": '#include "a/two.h"\n', "a/two.h": "#include <vector>\n", "a/three.h": ""}
     planted = {"a/two.h: a public": "", "a/three.h: no public": "a/two.h\na/three.h\n",
                "a/two.h: it is": "a/two.h\na/two.h\n", "a/none.h: there is": "a/none.h\n"}

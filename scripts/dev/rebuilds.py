@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Prints how many translation units a change of each kind rebuilds, of all in the tree: the programs',
-tests' and benchmarks'. It follows the #include lines of the sources, so it needs no build; a kind is as
-dear as the dearest of its files.
+"""Prints how many translation units of the programs, tests and benchmarks a change of each kind rebuilds.
+It follows the #include lines of the sources, so it needs no build; a kind costs as much as the most
+expensive of its files.
 
 usage: scripts/dev/rebuilds.py [ROOT]          exits 1 if a kind rebuilds more than its limit
-       scripts/dev/rebuilds.py --to HEADER...  who brings a header to those who see it, dearest first
+       scripts/dev/rebuilds.py --to HEADER...  headers that include a header, most expensive first
        scripts/dev/rebuilds.py --self-test     a kind above its limit, and one without files, are noticed
 """
 import pathlib
@@ -16,10 +16,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ["common", "kernels", "embedding", "server", "scheduler", "worker", "tools", "benchmarks", "tests"]
 UNITS, SOURCES = (".cc", ".cu"), (".cc", ".cu", ".h", ".cuh", ".def", ".fbs")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)', re.M)
-# What a build makes, and from what.
+# Generated headers and their sources.
 MADE_FROM = {"messages_generated.h": "common/protocol/messages.fbs"}
 LIMIT = 15  # Percent.
-# What changes, the files that it is in, and where it has another limit, that one: it must not grow.
+# Kind of change, its files, and its own limit if it has one, which must not grow.
 KINDS = [
     ("an optimizer's rule", ["common/job/optimizers/*.h"], LIMIT,
      ["optimizer_record.h", "optimizer_settings.h"]),
@@ -39,20 +39,20 @@ KINDS = [
     ("another message", ["common/protocol/board_messages.h", "common/protocol/status_messages.h"]),
     ("the schema of messages", ["common/protocol/messages.fbs"]),
     ("job.h", ["common/job/job.h"]),
-    # Tables are what servers, workers and half of the tests are about.
+    # Servers, workers and half of the tests use tables.
     ("a setting: table", ["common/job/spec/table_spec.h"], 28, []),
-    # A field that no optimizer had before: every table has one of them all.
+    # A field that no optimizer had before; every table contains the fields of all optimizers.
     ("a field of optimizers", ["common/job/optimizers/optimizer_settings.h",
                                "common/job/optimizers/optimizer_record.h"], 34, []),
-    # Each message says which it is.
+    # Each message contains its kind.
     ("the list of messages", ["common/protocol/message_kind.h"], 25, []),
-    # Another section of a job, of which there are seven; what is in one is not seen from here.
+    # One more section of a job, beside the seven; settings inside a section are counted above.
     ("a section of a job", ["common/job/job_spec.h"], 35, []),
 ]
 
 
 class Tree:
-    """The sources below a root, and what each includes."""
+    """The sources below a root and their includes."""
 
     def __init__(self, root):
         self.root = root
@@ -94,7 +94,7 @@ class Tree:
 
 
 def report(tree, kinds):
-    """A table in lines, and what is wrong."""
+    """Returns the lines of a table, and the problems."""
     lines = [f"{'what changes':26}{'units':>6}{'share':>8}{'limit':>7}  its dearest file"]
     problems = []
     for name, patterns, *rest in kinds:
@@ -113,7 +113,7 @@ def report(tree, kinds):
 
 
 def bringers(tree, header):
-    """Who includes a header, by how many units see that one."""
+    """Yields the files that include a header, by the number of units that include each."""
     yield f"{header}: {tree.cost(header)} units"
     users = [path for path in tree.text if header in list(tree.included[path])]
     for path in sorted(users, key=tree.cost, reverse=True):

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds the commit at hand twice, in folders of different names and without a compiler cache, and
-# compares the bytes: `share` (default) some objects, `all` every program, and device code where nvcc
-# is. Device code is built twice in one folder: nvcc makes names out of the sources' path.
+# Builds the current commit twice, in folders with different names and without a compiler cache, and
+# compares the bytes: of some objects with `share` (default), of every program with `all`, and of device
+# code if there is nvcc. Device code is built twice in one folder, because nvcc uses the sources' path.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/../.."
 
@@ -16,10 +16,10 @@ trap 'rm -rf "$work"' EXIT
 folders=("$work/a" "$work/another_folder")
 share=common/CMakeFiles/hdps_base.dir/base
 
-# The checksums of the targets' files in a build, by their names in it.
+# Prints the checksums of the targets' files in a build.
 checksums() { (cd "$1/build" && sha256sum "${@:2}"); } # FOLDER TARGET...
 
-# Fails, and says which files differ, if they do.
+# Fails and names the files if any differ.
 compare() { # WHAT CHECKSUMS OTHER_CHECKSUMS
   if ! diff <(echo "$2") <(echo "$3") >"$work/differ"; then
     awk '/^[<>]/ {print $3}' "$work/differ" | sort -u >&2
@@ -44,7 +44,7 @@ for folder in "${folders[@]}"; do
 done
 compare "$what" "${made[@]}"
 
-# Does this notice anything? The time of the build in one file must be told from another time.
+# Checks the check itself: a file with the time of the build must be noticed.
 planted=$share/hash.cc.o seen=()
 for folder in "${folders[@]}"; do
   echo 'extern const char kBuilt[]; const char kBuilt[] = __TIME__;' >>"$folder/common/base/hash.cc"

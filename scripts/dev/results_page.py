@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Writes the page of each benchmark from what hdps-bench measured: docs/benchmarks/NAME.md.
+"""Writes the page of each benchmark, docs/benchmarks/NAME.md, from the results of hdps-bench.
 
 usage: scripts/dev/results_page.py JSON... [--out=docs/benchmarks] [--bench=build/bin/hdps-bench]
        scripts/dev/results_page.py --gpu=gpu_check.json [--results=docs/results.md]
 
-JSON is what `hdps-bench NAME --json=FILE` writes. A page names the question, the machine, the commit and
-the command, holds every figure (median and spread, yardstick of the same run, ratio), and shows the
-picture of scripts/dev/plot_bench.py. Nothing in it is written by hand. --gpu puts the rows of what
-scripts/dev/gpu_check.sh wrote into the GPU section of docs/results.md, in place of those before.
+JSON is a file of `hdps-bench NAME --json=FILE`. A page has the question, the machine, the commit, the
+command, every figure (median and spread, yardstick of the same run, ratio), and the picture of
+scripts/dev/plot_bench.py. No part of it is written by hand. --gpu writes rows from the file of
+scripts/dev/gpu_check.sh into the GPU section of docs/results.md, in place of the previous ones.
 """
 import argparse
 import json
@@ -17,7 +17,7 @@ import sys
 
 import gpu_goals
 
-LOAD_WORTH_SAYING = 0.1  # Cores that others kept busy.
+LOAD_WORTH_SAYING = 0.1  # Cores that other processes kept busy.
 
 
 def shown(value):
@@ -64,7 +64,7 @@ GPU_BEGIN, GPU_END = "<!-- gpu: begin -->", "<!-- gpu: end -->"
 
 
 def gpu_rows(report):
-    """The section: goals, each step that is not ok, and every figure beside its yardstick."""
+    """Formats the section: goals, steps that are not ok, and every figure with its yardstick."""
     lines = [f"Measured on {report['gpu']}.", "", "| goal | figure | must, aim | of what it must be | |",
              "|---|--:|--:|--:|---|"]
     for goal in report["goals"]:

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes which software is in the built programs, as a software bill of materials in SPDX 2.3 (JSON).
+"""Writes a software bill of materials of the built programs in SPDX 2.3 (JSON).
 
 usage: scripts/dev/sbom.py [--build=build] [--out=build/hdps.spdx.json]
 
-In it are the packages whose shared libraries the programs load, directly or through others, those
-whose static libraries were linked, and those whose headers were compiled: each with version, licence
-and, for a shared library, its file's checksums. What Debian's package database does not know is named
-after its library. The same build gives the same bytes.
+It lists the packages whose shared libraries the programs load, directly or indirectly, whose static
+libraries were linked, and whose headers were compiled: each with version, license and, for a shared
+library, the checksums of its file. Files that Debian's package database does not know are named after
+their library. The same build gives the same bytes.
 """
 import argparse
 import hashlib
@@ -19,20 +19,20 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = ["hdps", "hdps-scheduler", "hdps-server", "hdps-worker", "hdps-bench"]
-# Licences as Debian's copyright files name them, and as SPDX does.
+# Names of licenses in Debian's copyright files, and in SPDX.
 SPDX = {"apache": "Apache-2.0", "apache-2": "Apache-2.0", "apache-2.0": "Apache-2.0",
         "bsd-2-clause": "BSD-2-Clause", "bsd-3-clause": "BSD-3-Clause", "bsl-1.0": "BSL-1.0", "boost-1.0": "BSL-1.0", "expat": "MIT", "mit": "MIT", "isc": "ISC", "zlib": "Zlib",
         "gpl-2": "GPL-2.0-only", "gpl-2+": "GPL-2.0-or-later", "gpl-3+": "GPL-3.0-or-later",
         "lgpl-2.1": "LGPL-2.1-only", "lgpl-2.1+": "LGPL-2.1-or-later", "lgpl-3": "LGPL-3.0-only",
         "lgpl-3+": "LGPL-3.0-or-later", "lgpl-2+": "LGPL-2.0-or-later"}
-# Copyright files without that form, by a sentence of theirs.
+# Copyright files in free form, recognized by one of their sentences.
 SENTENCES = [("GCC Runtime Library Exception", "GPL-3.0-or-later WITH GCC-exception-3.1"),
              ("version 2.1 of the License, or (at your option) any later version", "LGPL-2.1-or-later")]
 NVIDIA = "LicenseRef-NVIDIA-CUDA-EULA"
 
 
 def told_by(*command):
-    """What a command prints; nothing where it is not there or fails."""
+    """Returns the output of a command; nothing if it does not exist or fails."""
     try:
         return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
                               check=False, cwd=ROOT).stdout
@@ -41,7 +41,7 @@ def told_by(*command):
 
 
 def loaded_libraries(programs):
-    """Name -> file of each shared library that the loader finds for the programs."""
+    """Maps the name of each shared library of the programs to the file that the loader finds."""
     found = {}
     for program in programs:
         for line in told_by("ldd", program).splitlines():
@@ -55,7 +55,7 @@ def loaded_libraries(programs):
 
 
 def linked_and_compiled(build, programs):
-    """Static libraries from outside of the build, and system headers, of the programs' objects."""
+    """Returns the external static libraries and the system headers of the programs' objects."""
     targets = ["bin/" + p.name for p in programs]
     inputs = told_by("ninja", "-C", build, "-t", "inputs", *targets).split()
     archives = set()
@@ -69,7 +69,7 @@ def linked_and_compiled(build, programs):
 
 
 def owners(paths):
-    """Path -> Debian package that it belongs to; those without one are left out."""
+    """Maps each path to its Debian package; paths without one are left out."""
     # Debian's database names files of /lib below / or /usr; both are the same folder.
     asked = {}
     for path in paths:
@@ -86,7 +86,7 @@ def owners(paths):
 
 
 def licence(package):
-    """(SPDX expression or NOASSERTION, the names of all licences in the package's copyright file)."""
+    """Returns (SPDX expression or NOASSERTION, names of all licenses in the copyright file)."""
     path = pathlib.Path("/usr/share/doc") / package.split(":")[0] / "copyright"
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
@@ -113,7 +113,7 @@ def spdx_id(text):
 
 
 def debian_package(name):
-    """The entry of an installed package."""
+    """Makes the entry of an installed package."""
     version, arch, home = (told_by("dpkg-query", "-W", "-f=${Version}\t${Architecture}\t${Homepage}",
                                    name).split("\t") + ["", "", ""])[:3]
     expression, names = licence(name)
@@ -131,7 +131,7 @@ def debian_package(name):
 
 
 def other_package(path):
-    """The entry of a library, or of a header's folder, that no Debian package brought."""
+    """Makes the entry of a library, or of a folder of headers, without a Debian package."""
     real = pathlib.Path(os.path.realpath(path))
     name = re.sub(r"^lib|\.(so|a)(\.[\d.]+)?$", "", real.name)
     nvidia = re.match(r"cu|nccl|nvidia|nv", name) is not None

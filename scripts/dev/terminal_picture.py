@@ -14,12 +14,12 @@ COLOURS = {"FAULT": "#ff7b72", "warning": "#e3b341", "good": "#7ee787", "next:":
 
 
 def escape(text):
-    """As XML, with spaces that no renderer runs together."""
+    """Escapes text for XML, with spaces that no renderer merges."""
     return saxutils.escape(text).replace(" ", "\u00a0")
 
 
 def folded(line, columns):
-    """The line in pieces of at most so many columns, cut at a space where there is one."""
+    """Splits the line into pieces of at most `columns` columns, at spaces where possible."""
     while len(line) > columns:
         at = line.rfind(" ", columns // 2, columns + 1)
         at = columns if at < 0 else at
@@ -48,7 +48,7 @@ def picture(lines, title, columns):
         spans = escape(text)
         if word in COLOURS and not is_command:
             spans = f'<tspan fill="{COLOURS[word]}">{escape(word)}</tspan>' + escape(text[len(word):])
-        # A stated length keeps columns in line whatever font there is.
+        # An explicit length aligns columns with any font.
         length = f' textLength="{len(text) * CELL_WIDTH:.1f}" lengthAdjust="spacingAndGlyphs"' if text else ""
         yield f'<text x="{MARGIN}" y="{y}" fill="{colour}"{length}>{spans}</text>'
     yield "</g>\n</svg>"

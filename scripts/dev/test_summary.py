@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the tests measured, and what of them did not run and why, from ctest's own report.
+"""Prints the tests' figures, and the tests that did not run with the reasons, from ctest's report.
 
 usage: scripts/dev/test_summary.py RESULTS.xml
 """
@@ -8,7 +8,7 @@ import sys
 import xml.etree.ElementTree as tree
 
 NEEDS_GPU = re.compile(r"no GPU|no CUDA|no NCCL", re.I)
-# As Python tells of a test of a program's; its second line, if it has one, is the test's first.
+# A skipped test in Python's output; a second line, if there is one, is the test's docstring.
 PART_SKIPPED = re.compile(r"^(test\w+) \(\S+\)\n?(?:[^\n]*?) \.\.\. skipped (['\"])(.*)\2$", re.M)
 OF_FULL_TESTS = "of the full tests"  # at_night() in tests/end_to_end/harness.py
 
@@ -18,7 +18,7 @@ def figures(output):
 
 
 def parts_left_out(output):
-    """What a test says that it leaves out of itself: (of what the full tests run, of what a machine lacks)."""
+    """Returns the parts that a test leaves out: (only in the full tests, impossible on this machine)."""
     full = re.findall(r"^left out: (.*)", output, re.M)
     lacking = {}
     for part, _, why in PART_SKIPPED.findall(output):
@@ -30,13 +30,13 @@ def parts_left_out(output):
 
 
 def longest(cases, count=10):
-    """The tests that took the most seconds, of [(name, seconds)], and what all of them took."""
+    """Describes the longest tests of [(name, seconds)], and the total."""
     named = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in sorted(cases, key=lambda case: -case[1])[:count])
     return f"{sum(seconds for _, seconds in cases):.0f} s of tests, one behind the other; the longest: {named}"
 
 
 def lines(cases):
-    """Yields what is to be said about [(name, skipped, output)]."""
+    """Yields the lines of the summary of [(name, skipped, output)]."""
     gpu, lacking, full = [], [], []
     for name, skipped, output in cases:
         for figure in figures(output):

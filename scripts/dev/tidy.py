@@ -13,7 +13,7 @@ import tempfile
 
 RANK = {"common": 0, "kernels": 1, "embedding": 2, "server": 3, "worker": 3, "scheduler": 3,
         "tools": 4, "benchmarks": 5, "tests": 6}
-# The rooms of a layer, from the lowest: a room includes itself and those before it. Every room is here.
+# The rooms of each layer, from the lowest: a room may include itself and those before it.
 ROOMS = {
     "common": ["base", "platform", "metrics", "net", "protocol", "parallel", "job", "planning",
                "process"],
@@ -24,11 +24,11 @@ ROOMS = {
     "scheduler": ["members", "plan", "report", "state", "phases"],
     "tools": ["inputs", "plan", "synthetic", "prepare", "report", "checkpoints", "doctor", "why"],
 }
-# Rooms of records, a file each: one more is what they are for, and no second idea.
+# Rooms with a file per record, which may grow beyond the limit of files.
 RECORDS = {"common/job/layers", "common/job/optimizers", "common/job/recipes"}
-# Folders that only the one they lie in may look into; tests may too.
+# Folders that only their parent folder and tests may include.
 PRIVATE = ["common/net/shared/", "common/net/zmq/", "common/job/text/", "worker/data/formats/"]
-# A call that reaches outside the process, and the only files that may make it.
+# Calls that reach outside the process, and the only files that may make them.
 DOORS = [
     (r"steady_clock|system_clock|sleep_for|sleep_until|clock_gettime",
      {"common/platform/monotonic_clock.cc"}),
@@ -58,7 +58,7 @@ DOORS = [
                        "kernels/products/product_library.cc"}),
     (r"[<\"]z(lib|std)\.h", {"worker/data/compressed_file.cc"}),
 ]
-# What may stand in no header: it would reach everyone who includes it.
+# Libraries that no header may include, because every file that includes it would depend on them.
 NOT_IN_HEADERS = r"[<\"](cuda|nlohmann|gflags)[/_.a-z]*"
 VAGUE_NAMES = re.compile(r"(^|_)(utils?|helpers?|manager|misc|stuff)(_|\.|$)")
 FILE_LINES_MAX, FUNCTION_LINES_MAX, COLUMNS_MAX, FOLDER_FILES_MAX = 400, 70, 100, 30
@@ -66,7 +66,7 @@ SOURCES = (".h", ".cc", ".cu", ".cuh")
 
 
 def check_include(path, to):
-    """Layers, rooms of one layer, and private folders."""
+    """Checks layers, rooms of one layer, and private folders."""
     folder, to_folder = path.split("/")[0], to.split("/")[0]
     if to_folder not in RANK:
         return
@@ -100,7 +100,7 @@ def check_line(path, folder, line):
 
 
 def check_functions(lines):
-    """A body opens at a '{' that ends a line indented by 0-2 and closes at the same indent."""
+    """Checks lengths: a body opens at a '{' at the end of a line indented by 0-2 and closes at that indent."""
     start = None
     for n, line in enumerate(lines, 1):
         if start is None and re.match(r"(?: {0,2})\S.*\)(?: \w+)* \{$", line):
@@ -150,7 +150,7 @@ def check_tree(root):
 
 
 def planted_tree(paths, count, text):
-    """A folder with so many files of each pattern."""
+    """Makes a folder with `count` files of each pattern."""
     root = pathlib.Path(tempfile.mkdtemp(prefix="hdps_tidy_"))
     atexit.register(shutil.rmtree, root)
     for pattern in paths:

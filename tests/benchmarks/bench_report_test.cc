@@ -1,4 +1,4 @@
-// What a benchmark's report makes of samples.
+// Tests the report of a benchmark: its figures from samples.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

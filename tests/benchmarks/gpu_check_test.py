@@ -1,4 +1,4 @@
-"""What gpu_check.py, results_page.py and hidden_copies.py make of runs on a GPU, over runs made up here."""
+"""Tests gpu_check.py, results_page.py and hidden_copies.py on made-up runs on a GPU."""
 import contextlib
 import io
 import json

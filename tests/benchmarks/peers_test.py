@@ -1,5 +1,5 @@
-"""What benchmarks/peers makes of runs: the best peer, ratios, goals, what is written and what is skipped.
-No PyTorch and no hdps is run: what they would print is made up here."""
+"""Tests the evaluation in benchmarks/peers: the best peer, ratios, goals, what is written and skipped.
+The output of PyTorch and hdps is made up; neither runs."""
 import contextlib
 import io
 import json

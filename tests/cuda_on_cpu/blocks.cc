@@ -1,5 +1,5 @@
-// Blocks and threads in an order drawn from the seed. Threads that wait for each other are fibers;
-// those that never do run one behind the other in one.
+// Runs blocks and threads in an order drawn from the seed. Threads that wait for each other get a
+// fiber each; threads that never wait run one after the other in a single fiber.
 #include <cuda_runtime.h>
 #include <ucontext.h>
 
@@ -37,26 +37,26 @@ struct Fiber {
   ucontext_t context;
   std::unique_ptr<char[]> stack = std::make_unique<char[]>(kStackBytes);
   void* fake = nullptr;
-  ThreadIds at;        // Where it waits.
-  bool waits = false;  // For the others of its block.
+  ThreadIds at;        // Thread indexes while it waits.
+  bool waits = false;  // Waits for the others of its block.
 };
 
-// The block at work on this thread of the host.
+// The block that this host thread runs.
 struct Block {
   const std::function<void()>* thread = nullptr;
   std::vector<unsigned> order;
-  size_t next = 0;  // Of the order.
+  size_t next = 0;  // Index into the order.
   ThreadIds first;
   ucontext_t main;
   void* main_fake = nullptr;
   const void* main_bottom = nullptr;
   size_t main_size = 0;
-  Fiber* fiber = nullptr;  // At work.
+  Fiber* fiber = nullptr;  // The running fiber.
 };
 thread_local Block* block = nullptr;
 thread_local std::vector<std::unique_ptr<Fiber>> spare;
 
-// What a fiber runs: threads that have not begun.
+// Runs threads that have not begun, on a fiber.
 void RunThreads() {
   EndSwitch(nullptr, &block->main_bottom, &block->main_size);
   while (block->next < block->order.size()) {
@@ -64,7 +64,7 @@ void RunThreads() {
     ids.thread = dim3(block->order[block->next++]);
     (*block->thread)();
   }
-  BeginSwitch(nullptr, block->main_bottom, block->main_size);  // Its stack is of no more use.
+  BeginSwitch(nullptr, block->main_bottom, block->main_size);  // Its stack is not used again.
   setcontext(&block->main);
 }
 
@@ -101,7 +101,7 @@ void RunBlock() {
     SwitchTo(fiber.get());
     keep(std::move(fiber));
   }
-  while (!waiting.empty()) {  // All of them are there.
+  while (!waiting.empty()) {  // All threads have arrived.
     std::vector<std::unique_ptr<Fiber>> ready = std::move(waiting);
     waiting.clear();
     std::shuffle(ready.begin(), ready.end(), Engine::Get().random());

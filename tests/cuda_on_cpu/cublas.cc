@@ -1,4 +1,4 @@
-// Products by plain loops, added up in order of depth, and the epilogues behind them.
+// Computes products by plain loops, summed in order of depth, and their epilogues.
 #include <cublasLt.h>
 
 #include <array>
@@ -33,9 +33,9 @@ struct MatmulPreference {
 
 namespace {
 
-constexpr size_t kWorkspaceBytes = 512;  // What products with sums beside them ask for.
+constexpr size_t kWorkspaceBytes = 512;  // Workspace of products with a sum in the epilogue.
 
-// To as many bits behind the point as are left, of two as near the even one.
+// Drops bits of the mantissa, rounding to nearest, ties to even.
 float Rounded(float value, int bits_dropped) {
   if (bits_dropped == 0 || !std::isfinite(value)) return value;
   const uint32_t bits = __float_as_uint(value), half = 1u << (bits_dropped - 1);
@@ -62,9 +62,9 @@ void Set(void* data, cudaDataType_t type, size_t at, float value) {
   }
 }
 
-// What an algorithm was chosen for; it serves nothing else.
+// The problem that an algorithm was chosen for; it serves no other.
 struct Chosen {
-  uint32_t epilogue, alignments;  // The second: four of them, a byte each.
+  uint32_t epilogue, alignments;  // The second has four alignments, a byte each.
   uint64_t transposes, m, n, k;
   uint64_t strides[2];  // Of the factors, and of the result.
 
@@ -80,7 +80,7 @@ struct Problem {
   bool Has(uint32_t bit) const { return (desc.epilogue & bit) != 0; }
   bool WantsBias() const { return Has(4) || Has(CUBLASLT_EPILOGUE_BGRADA); }
   bool WantsMask() const { return Has(128); }
-  // Sizes, strides and what the epilogue needs fit together.
+  // Is true if sizes, strides and the epilogue's arguments fit together.
   bool Fits() const {
     const bool ta = desc.transpose_a == CUBLAS_OP_T, tb = desc.transpose_b == CUBLAS_OP_T;
     bool fits = (ta ? a.cols : a.rows) == d.rows && (tb ? b.rows : b.cols) == d.cols;
@@ -113,7 +113,7 @@ struct Problem {
   size_t WorkspaceBytes() const { return Has(CUBLASLT_EPILOGUE_BGRADA) ? kWorkspaceBytes : 0; }
 };
 
-// op(a)[m, k] op(b)[k, n], by columns.
+// Computes op(a)[m, k] op(b)[k, n], all column-major.
 struct Product {
   bool transpose_a, transpose_b;
   uint32_t epilogue;
@@ -274,7 +274,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
     if (Engine::Get().refuse_epilogues && !plain) return CUBLAS_STATUS_NOT_SUPPORTED;
     ++Engine::Get().counters.heuristics;
   }
-  // Sums in place are added up by who comes first.
+  // Sums in place depend on the order of threads.
   if ((preference->reductions & 1) != 0) Fail("a product may choose sums in place");
   if (preference->workspace_bytes < problem.WorkspaceBytes()) return CUBLAS_STATUS_NOT_SUPPORTED;
   const Chosen chosen = problem.Choice(preference->alignments);
@@ -298,7 +298,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const
   std::array<uint32_t, 4> told;
   for (size_t i = 0; i < data.size(); ++i) {
     told[i] = chosen.alignments >> (8 * (3 - i)) & 255;
-    // 256 in a byte.
+    // 256 is stored in a byte.
     const uint32_t whole = told[i] == 255 ? 256 : told[i];
     if (reinterpret_cast<uintptr_t>(data[i]) % whole != 0) return CUBLAS_STATUS_INVALID_VALUE;
   }

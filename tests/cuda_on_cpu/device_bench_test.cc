@@ -1,5 +1,5 @@
-// Everything that `hdps-bench device` does, with small sizes: no line of it runs on a rented
-// machine first. Nothing is said of speed here.
+// Runs everything that `hdps-bench device` does with small sizes, so that no line of it runs first
+// on a rented machine. Checks no speed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

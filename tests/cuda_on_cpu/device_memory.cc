@@ -1,6 +1,6 @@
-// One range of addresses for the memory of all devices. Between two pieces of work it cannot be
-// touched, so the host notices when it reads a device's address; behind each allocation lie bytes
-// that nobody may write, nor read where the address sanitizer looks.
+// Keeps the memory of all devices in one range of addresses. It is protected between pieces of
+// work, so that the host faults when it reads a device's address. Behind each allocation are
+// redzones: a write there is detected, and a read if the address sanitizer is on.
 #include <cuda_runtime.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -25,7 +25,7 @@ namespace {
 
 constexpr size_t kReserved = size_t{1} << 38;
 constexpr size_t kAlignment = 256, kRedzone = 256;
-constexpr unsigned char kUntouched = 0xa5, kFresh = 0xff;  // Fresh floats are no numbers.
+constexpr unsigned char kUntouched = 0xa5, kFresh = 0xff;  // Fresh floats are NaN.
 
 size_t RoundedUp(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -36,8 +36,9 @@ struct Allocation {
 
 struct Memory {
   unsigned char* base = nullptr;
-  size_t used = 0;       // From the base on: has been allocated once.
-  size_t reachable = 0;  // Likewise: pages whose protection follows the work.
+  size_t used = 0;  // Bytes from the base that were allocated once.
+  // Bytes from the base whose page protection follows the work.
+  size_t reachable = 0;
   int at_work = 0;
   std::map<unsigned char*, Allocation> allocations;
   std::multimap<size_t, unsigned char*> spare;  // By size with redzone.
@@ -83,7 +84,7 @@ void Protect(Memory& memory, int protection) {
 
 const unsigned char* Bytes(const void* data) { return static_cast<const unsigned char*>(data); }
 
-// The allocation that holds the address, or null.
+// Returns the allocation that contains the address, or null.
 const std::pair<unsigned char* const, Allocation>* AllocationOf(const void* data) {
   Memory& memory = TheMemory();
   auto after = memory.allocations.upper_bound(const_cast<unsigned char*>(Bytes(data)));
@@ -126,7 +127,7 @@ DeviceAtWork::~DeviceAtWork() {
 }
 
 void CheckRedzones() {
-#if !defined(__SANITIZE_ADDRESS__)  // Else it has looked itself.
+#if !defined(__SANITIZE_ADDRESS__)  // The address sanitizer checks this itself.
   for (const auto& [data, allocation] : TheMemory().allocations) {
     const std::string wrong = Redzone(data, allocation);
     if (!wrong.empty()) Fail(wrong);
@@ -152,7 +153,7 @@ void CheckArgument(const void* argument, size_t bytes) {
       }
       continue;
     }
-    // Too low for heap, stack or program: two small numbers beside each other. Or too high.
+    // Too low for heap, stack or program, as two adjacent small numbers are; or too high.
     if (word < (uintptr_t{1} << 45) || word >= (uintptr_t{1} << 47)) continue;
     unsigned char there;
     void* const page = reinterpret_cast<void*>(word & ~uintptr_t{4095});
@@ -182,7 +183,7 @@ cudaError_t Allocate(void** data, size_t bytes) {
     memory.used += whole;
     if (memory.used > kReserved) Fail("the devices' addresses are used up");
   }
-  // The page behind the last is reached too: none is in two protections.
+  // Includes the rest of the last page, so that no page has two protections.
   memory.reachable = (memory.used + 4095) / 4096 * 4096;
   {
     const DeviceAtWork at_work;
@@ -218,7 +219,7 @@ cudaError_t cudaFree(void* data) {
   if (const cudaError_t error = ForbiddenInCapture(); error != cudaSuccess) return error;
   Engine& engine = Engine::Get();
   auto lock = engine.Lock();
-  engine.WorkOff(lock, false);  // It waits for the whole device.
+  engine.WorkOff(lock, false);  // cudaFree waits for the whole device.
   Memory& memory = TheMemory();
   const auto found = memory.allocations.find(static_cast<unsigned char*>(data));
   if (found == memory.allocations.end()) Fail("cudaFree of what cudaMalloc has not given");

@@ -1,4 +1,4 @@
-// One piece of work at a time; who waits works.
+// Runs one piece of work at a time, on the threads that wait for it.
 #include "tests/cuda_on_cpu/engine.h"
 
 #include <chrono>
@@ -20,7 +20,7 @@ void Fail(const std::string& what) {
 }
 
 Engine& Engine::Get() {
-  static Engine* const engine = new Engine();  // Outlives all that ends behind main().
+  static Engine* const engine = new Engine();  // Outlives all that is destroyed after main().
   return *engine;
 }
 
@@ -46,7 +46,8 @@ void Engine::Add(Stream* stream, Node node) {
 void Engine::Add(Stream* stream, Work work) {
   if (stream != nullptr && stream->capture != nullptr) Fail("what cannot be a node of a graph");
   auto lock = Lock();
-  if (stream == nullptr) {  // The legacy stream: behind all that waits for it, and at once.
+  // The legacy stream runs after all streams that wait for it, and at once.
+  if (stream == nullptr) {
     WorkOff(lock, true);
     const DeviceAtWork at_work;
     if (!work()) Fail("work on the legacy stream cannot wait here");
@@ -110,7 +111,7 @@ void Engine::WorkOff(std::unique_lock<std::mutex>& lock, bool blocking_only) {
   const std::vector<Stream*> all(streams_.begin(), streams_.end());
   for (Stream* const stream : all) {
     if (stream->device != device || (blocking_only && !stream->blocking)) continue;
-    if (!streams_.contains(stream)) continue;  // It has ended while another was worked off.
+    if (!streams_.contains(stream)) continue;  // It has ended while another stream was worked off.
     WorkUntil(lock, stream, [&] { return !streams_.contains(stream) || stream->work.empty(); });
   }
 }

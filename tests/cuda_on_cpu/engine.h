@@ -1,4 +1,4 @@
-// The streams of all devices of a process: what is on them, and who goes next.
+// Schedules the streams of all devices of a process.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -18,18 +18,18 @@
 
 namespace cuda_on_cpu {
 
-// Work on a stream; false: it cannot be done yet, since another stream comes first.
+// Work on a stream. It returns false if it cannot run yet, because another stream must run first.
 using Work = std::function<bool()>;
 
 struct Event {
-  uint64_t recorded = 0, done = 0;  // How often.
-  Stream* stream = nullptr;         // Of the last record.
+  uint64_t recorded = 0, done = 0;  // Number of records, and of records that are done.
+  Stream* stream = nullptr;         // Stream of the last record.
   bool timed = false;
   int64_t done_ns = 0;    // When it was last done, by the host's clock.
-  bool captured = false;  // That was into a graph.
+  bool captured = false;  // The last record was captured into a graph.
 };
 
-// One piece of work of a graph. `check` looks at its addresses.
+// One node of a graph. `check` verifies the addresses it uses.
 struct Node {
   cudaGraphNodeType type;
   Work work;
@@ -38,23 +38,26 @@ struct Node {
 
 struct Stream {
   int device = 0;
-  bool blocking = false;  // Waits for the legacy stream, and that for it.
+  // It waits for the legacy stream, and the legacy stream waits for it.
+  bool blocking = false;
   std::deque<Work> work;
-  Graph* capture = nullptr;  // Takes the work in its place.
+  Graph* capture = nullptr;  // Graph that takes the work instead.
 };
 
-// ---- graphs.cc. A call that a capture forbids makes it invalid.
+// ---- graphs.cc. A call that is forbidden in a capture invalidates the capture.
 //
-// cudaSuccess where this thread captures nothing.
+// Returns cudaSuccess if this thread has no capture.
 cudaError_t ForbiddenInCapture();
 cudaError_t Invalidate(Stream* stream, cudaError_t error);
 void AddNode(Stream* stream, Node node);
 
-// Says what was done wrong, and ends the program.
+// Prints the mistake and ends the program.
 [[noreturn]] void Fail(const std::string& what);
 
-// Invariant: work is done as late as it can be: when somebody waits for it, one piece at a time,
-// under one lock. Streams take turns that follow from the seed.
+// Executes the work of streams.
+//
+// Invariant: work is done as late as possible: when somebody waits for it, one piece at a time,
+// under one lock. The seed decides which stream is next.
 class Engine {
  public:
   static Engine& Get();
@@ -63,16 +66,18 @@ class Engine {
   Stream* NewStream(bool blocking);
   void EndStream(Stream* stream);
   void Add(Stream* stream, Work work);
-  // The same, or, where the stream is captured, a node of the graph.
+  // Adds the node to the graph if the stream is captured, else its work to the stream.
   void Add(Stream* stream, Node node);
-  // Works until `done` holds, on `stream` first.
+  // Works until `done` is true, with `stream` first.
   void WorkUntil(std::unique_lock<std::mutex>& lock, Stream* stream,
                  const std::function<bool()>& done);
-  // One piece of work, `stream` first; where there is none, waits a little for another thread's.
+  // Does one piece of work, of `stream` if it has any. If there is none, waits a little for another
+  // thread to add some.
   void WorkABit(std::unique_lock<std::mutex>& lock, Stream* stream);
-  // Works off all streams of the device at hand; only those that wait for the legacy stream.
+  // Does all work of the current device; with `blocking_only`, of the streams that wait for the
+  // legacy stream.
   void WorkOff(std::unique_lock<std::mutex>& lock, bool blocking_only);
-  // Somebody may go on.
+  // Wakes the threads that wait for work.
   void Notify() { changed_.notify_all(); }
   std::mt19937_64& random() { return random_; }
 
@@ -93,15 +98,15 @@ class Engine {
 
 int CurrentDevice();
 
-// ---- device_memory.cc: the devices' memory, which the host can only touch while they work.
+// ---- device_memory.cc: memory of devices. The host can touch it only while they work.
 bool OnDevice(const void* data);
 bool Pinned(const void* data);
-class DeviceAtWork {  // Under the engine's lock.
+class DeviceAtWork {  // Makes device memory accessible while it lives. Requires: the engine's lock.
  public:
   DeviceAtWork();
   ~DeviceAtWork();
 };
-// Finds who wrote behind the end of an allocation.
+// Fails if a kernel wrote behind the end of an allocation.
 void CheckRedzones();
 
 // ---- blocks.cc

@@ -1,5 +1,5 @@
-// Jobs of real size on the device: what products of rounded factors cost in AUC, and a net whose
-// layers stand on the device, on the host and on both.
+// Tests jobs of real size on the device: the cost in AUC of products of rounded factors, and a net
+// with layers on the device, on the host and on both.
 #include <glog/logging.h>
 #include <gtest/gtest.h>
 

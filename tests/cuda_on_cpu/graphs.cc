@@ -1,5 +1,5 @@
-// Captures of one stream at a time a thread, as chains of nodes: what is a node, what a capture
-// does not allow, which graph may take the place of another.
+// Captures one stream at a time per thread, as a chain of nodes. Defines the nodes, the calls that
+// a capture forbids, and which graph may replace another.
 #include <cuda_runtime.h>
 
 #include <utility>
@@ -20,7 +20,7 @@ struct Executable {
 
 namespace {
 
-thread_local Stream* captured = nullptr;  // By this thread.
+thread_local Stream* captured = nullptr;  // Of this thread.
 
 }  // namespace
 

@@ -1,4 +1,5 @@
-// What the stand-in notices of graphs, and CudaCapture, which the device's work goes through.
+// Tests the mistakes with graphs that the emulation detects, and CudaCapture, which captures the
+// device's work.
 #include <gtest/gtest.h>
 
 #include <vector>

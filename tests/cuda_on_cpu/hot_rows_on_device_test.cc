@@ -1,5 +1,5 @@
-// Steps of a model some of whose rows are kept on the device: what of those crosses the bus, what
-// is waited for, and that a row changes as it would on the host.
+// Tests steps of a model with some rows cached on the device: which of their bytes cross the bus,
+// what is waited for, and that rows change as on the host.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Whole jobs on the device: where dense weights are kept and updated, how many workers there are
-// and how their gradients meet changes no bit.
+// Tests whole jobs on the device: the place of dense weights and their updates, the number of
+// workers and the exchange of gradients change no bit.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// Ranks are threads of one process. What one sends lies with the engine until the other's stream
-// has come to its receive, and no stream goes on before all of its own group of calls is done.
+// Emulates ranks as threads of one process. Sent data stays with the engine until the other rank's
+// stream has reached its receive, and no stream continues before its whole group of calls is done.
 #include <nccl.h>
 
 #include <map>
@@ -28,12 +28,13 @@ struct Communicator {
   std::shared_ptr<Ring> ring;
   int rank = 0;
   std::shared_ptr<bool> aborted;
-  std::map<std::pair<int, int>, uint64_t> numbers;  // Of the next move from a rank to another.
+  // Number of the next move from one rank to another.
+  std::map<std::pair<int, int>, uint64_t> numbers;
 };
 
 namespace {
 
-// One send or receive.
+// A send or receive.
 struct Move {
   bool sends;
   int from, to;
@@ -55,7 +56,7 @@ std::map<std::string, std::shared_ptr<Ring>>& Rings() {
   return *rings;
 }
 
-// True when all moves are done: of a send, when it has been received.
+// Returns true when all moves are done; a send is done when it was received.
 bool Try(Ring& ring, std::vector<Move>& moves, bool first) {
   bool all = true, any = false;
   for (Move& move : moves) {
@@ -138,7 +139,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) {
   }
   *state = ncclSuccess;
   const int own = devices.at(comm->rank);
-  for (const auto& [other, device] : devices) {  // As NCCL does.
+  for (const auto& [other, device] : devices) {  // Refused, as by NCCL.
     if (other != comm->rank && device == own) *state = ncclInvalidUsage;
   }
   return ncclSuccess;

@@ -1,5 +1,5 @@
-// What is computed beside a product by cuBLASLt, and what takes its place where that has no such
-// kernel; how often an algorithm is chosen.
+// Tests epilogues of cuBLASLt products, their replacement where it has no such kernel, and how
+// often an algorithm is chosen.
 #include <gtest/gtest.h>
 
 #include <algorithm>

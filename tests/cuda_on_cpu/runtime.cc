@@ -1,4 +1,4 @@
-// The calls of the CUDA Runtime API, as work on streams.
+// Implements the CUDA Runtime API as work on streams.
 #include <cuda_runtime.h>
 
 #include <chrono>
@@ -13,9 +13,9 @@ namespace cuda_on_cpu {
 namespace {
 
 thread_local int current_device = 0;
-thread_local cudaError_t last_error = cudaSuccess;  // Of a kernel that was not started.
+thread_local cudaError_t last_error = cudaSuccess;  // Error of a kernel that was not started.
 
-// What a copy of device memory is, by the addresses.
+// The direction of a copy, from its addresses.
 enum class Way { kUp, kDown, kWithin };
 Way WayOf(const void* to, const void* from) {
   return !OnDevice(from) ? Way::kUp : !OnDevice(to) ? Way::kDown : Way::kWithin;
@@ -147,7 +147,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   if (event == nullptr) return cudaSuccess;
-  auto lock = Engine::Get().Lock();  // Work that names it may be left.
+  auto lock = Engine::Get().Lock();  // Work that uses the event may be left.
   Engine::Get().WorkUntil(lock, event->stream, [event] { return event->done == event->recorded; });
   delete event;
   return cudaSuccess;
@@ -209,7 +209,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
   if (!late || stream == nullptr) {
     if (const cudaError_t error = ForbiddenInCapture(); error != cudaSuccess) return error;
   }
-  // Memory that is not pinned is read at once, and has been written when the call returns.
+  // Pageable memory is read at once, and is written when the call returns.
   std::shared_ptr<std::vector<char>> read;
   if (way == Way::kUp && !late) {
     const auto* const first = static_cast<const char*>(from);

@@ -1,4 +1,4 @@
-// Runs tests on the stand-in with the seed that --gtest_random_seed gives.
+// Runs tests on the emulation with the seed from --gtest_random_seed.
 #include <gtest/gtest.h>
 
 #include "tests/cuda_on_cpu/stand_in.h"

@@ -1,4 +1,5 @@
-// What the stand-in notices: each is a mistake that a GPU would answer with wrong numbers at times.
+// Tests the mistakes that the emulation detects; a GPU would sometimes answer them with wrong
+// numbers.
 #include "tests/cuda_on_cpu/stand_in.h"
 
 #include <cuda_fp16.h>

@@ -1,5 +1,5 @@
-// One step of a model whose dense weights stay on the device: what crosses the bus, what the device
-// holds, and layers that the host computes in its midst.
+// Tests one step of a model whose dense weights stay on the device: bytes over the bus, memory of
+// the device, and layers in the middle that the host computes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// A full snapshot and the deltas on it are, at every point, the slices as they were then.
+// Tests that a full snapshot and its deltas equal the slices at every point.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

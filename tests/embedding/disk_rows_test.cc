@@ -1,4 +1,4 @@
-// Rows on disk come back as they were put, once; the log they lie in does not grow without end.
+// Tests that rows on disk come back unchanged, once, and that the log of these rows stays bounded.
 #include "embedding/disk/disk_rows.h"
 
 #include <gmock/gmock.h>

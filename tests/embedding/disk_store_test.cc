@@ -1,4 +1,4 @@
-// The disk tier keeps what it is given, in order, apart by space, and says when it cannot.
+// Tests that the disk tier keeps blocks in order and separated by space, and reports failures.
 #include "embedding/disk/disk_store.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What gradients of workers are multiplied with, worked out by hand.
+// Tests the factors of the workers' gradients against values computed by hand.
 #include "embedding/memory/gradient_scale.h"
 
 #include <gtest/gtest.h>

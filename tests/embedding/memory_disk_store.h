@@ -1,4 +1,4 @@
-// A disk tier without a disk.
+// A disk tier in memory.
 #pragma once
 
 #include <map>

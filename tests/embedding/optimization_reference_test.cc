@@ -1,4 +1,5 @@
-// Schedules, penalties and clipping against PyTorch: 50 steps of the same parameters and targets.
+// Tests schedules, penalties and clipping against PyTorch: 50 steps of the same parameters and
+// targets.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

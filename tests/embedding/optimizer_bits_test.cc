@@ -1,4 +1,4 @@
-// Rows hold to the last bit what they held in earlier versions: checkpoints and digests stay.
+// Tests that rows keep the bits of earlier versions, so that checkpoints and digests stay valid.
 #include <gtest/gtest.h>
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Every update rule against its paper's formula written once more, in double.
+// Tests every optimizer against its paper's formula, written again in double.
 #include "embedding/memory/optimizer.h"
 
 #include <cmath>

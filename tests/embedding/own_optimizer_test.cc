@@ -1,5 +1,5 @@
-// An optimizer that a program adds by itself: known to its job files, and with the bits that the
-// library has for the same rule.
+// Tests an optimizer that a program adds itself: job files know it, and it gives the bits of the
+// library's version of the same rule.
 #include "embedding/own_optimizer.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// First weights: from seed, table and key alone, in the distribution they name, for ever the same.
+// Tests initial weights: a fixed function of seed, table and key, in the distribution they name.
 #include "embedding/memory/row_init.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The optimizers that tests of rows go over: a new one is tested without being named.
+// Lists the optimizers for tests of rows, so that a new optimizer is tested automatically.
 #pragma once
 
 #include <vector>

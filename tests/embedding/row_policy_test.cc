@@ -1,4 +1,4 @@
-// Who gets a row and who loses it, as functions of a key's own history and of its shard's.
+// Tests admission and eviction as functions of a key's own history and its shard's.
 #include "embedding/memory/row_policy.h"
 
 #include <gtest/gtest.h>

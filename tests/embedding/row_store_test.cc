@@ -1,4 +1,4 @@
-// The store and its index against a plain map, through growth and erasure.
+// Tests the store and its index against a plain map, through growth and erasure.
 #include "embedding/memory/row_store.h"
 
 #include <cstring>

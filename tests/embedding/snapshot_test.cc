@@ -1,4 +1,4 @@
-// Snapshots come back bit for bit, and no damaged one comes back at all.
+// Tests that snapshots come back bit for bit, and damaged ones are refused.
 #include "embedding/snapshot/snapshot.h"
 
 #include <string>

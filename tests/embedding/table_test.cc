@@ -1,4 +1,5 @@
-// Slices against a plain map; rows by key alone; sums in the order of their parts.
+// Tests slices against a plain map; rows depend on the key alone; sums are in the order of their
+// parts.
 #include "embedding/table.h"
 
 #include <algorithm>

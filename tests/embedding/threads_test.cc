@@ -1,5 +1,5 @@
-// A step of a Wide&Deep model, distinct keys, FTRL and lazy Adam, gives the same bits on any number
-// of threads.
+// Tests that a step of a Wide&Deep model, with distinct keys, FTRL and lazy Adam, gives the same
+// bits on any number of threads.
 #include <atomic>
 #include <functional>
 #include <memory>

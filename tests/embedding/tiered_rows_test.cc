@@ -1,4 +1,4 @@
-// A slice whose rows do not fit into memory is, to whoever uses it, the slice whose rows do.
+// Tests that a slice larger than memory behaves like one that fits.
 #include "embedding/tiered_rows.h"
 
 #include <gmock/gmock.h>

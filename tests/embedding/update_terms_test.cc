@@ -1,4 +1,4 @@
-// Gradients finished on a device are those that the servers finish, to the bit.
+// Tests that gradients finished on a device have the bits of those that servers finish.
 #include "embedding/memory/update_terms.h"
 
 #include <gtest/gtest.h>

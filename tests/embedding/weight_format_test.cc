@@ -1,4 +1,5 @@
-// Weights in 16 bits against their definition; rows of them for every vector width, rule and path.
+// Tests weights in 16 bits against their definition, and their rows for every vector width, rule
+// and path.
 #include "embedding/memory/weight_format.h"
 
 #include <gtest/gtest.h>

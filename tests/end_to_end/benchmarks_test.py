@@ -1,4 +1,4 @@
-"""hdps-bench: every benchmark runs one of its cases to the end and gives figures that a person can use."""
+"""Runs one case of every benchmark of hdps-bench, and checks that its figures are usable."""
 import json
 import math
 

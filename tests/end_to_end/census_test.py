@@ -1,4 +1,4 @@
-"""The quickstart's job on real data: the same AUC from one process and from a cluster of daemons."""
+"""Trains the quickstart's job on real data: one process and a cluster of daemons must reach the same AUC."""
 import json
 import re
 

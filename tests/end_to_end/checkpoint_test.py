@@ -1,4 +1,4 @@
-"""Checkpoints: any number of servers, resuming, and damage."""
+"""Tests checkpoints: with any number of servers, resumed, and damaged."""
 import pathlib
 import random
 import shutil

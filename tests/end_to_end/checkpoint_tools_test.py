@@ -1,4 +1,4 @@
-"""What an operator asks of checkpoints: whether all are whole, how far two are apart, one row of them."""
+"""Tests the checkpoint commands of an operator: verify, diff and inspect."""
 import re
 import shutil
 

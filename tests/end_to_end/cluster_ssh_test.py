@@ -1,4 +1,4 @@
-"""scripts/cluster.sh on three machines made of namespaces, each with an sshd of this test's own."""
+"""Runs scripts/cluster.sh on three machines made of namespaces, each with an sshd of the test."""
 import os
 import pathlib
 import re

@@ -1,5 +1,5 @@
-"""Random combinations of settings keep the promise of one answer: over servers and threads, through a stop
-and a resume, and for N workers as for one process that splits its batch into N parts."""
+"""Tests with random combinations of settings that there is one answer: for any servers and threads, through
+a stop and a resume, and for N workers as for one process that splits its batch into N parts."""
 import collections
 import itertools
 import json

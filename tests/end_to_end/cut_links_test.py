@@ -1,4 +1,4 @@
-"""Links cut in one direction, or to some members alone: who is cut off is lost, by name."""
+"""Cuts links in one direction, or to some members only: the member that is cut off is lost, by name."""
 import re
 
 import harness

@@ -1,5 +1,5 @@
-"""What the data decides beside the features: rows held out, weights of 0, files that change, cells that
-are several things, and keys that come once an epoch."""
+"""Tests what the data decides besides features: held-out rows, weights of 0, files that change, cells with
+several meanings, and keys that occur once an epoch."""
 import json
 import random
 import signal

@@ -1,4 +1,4 @@
-"""What a user is told of the data: what was understood, and mistakes once and by their place."""
+"""Tests what a user learns about the data: how it was read, and each mistake once with its place."""
 import random
 
 import harness

@@ -1,4 +1,4 @@
-"""Checkpoints that hold only what changed: resumed from, damaged, shown."""
+"""Tests checkpoints that hold only changes: resumed, damaged, inspected."""
 import json
 import pathlib
 import random

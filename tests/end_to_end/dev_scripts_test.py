@@ -1,4 +1,4 @@
-"""The scripts that judge a run of the tests: what they say of it, and where they write it."""
+"""Tests the scripts that evaluate a run of the tests: their output, and the pages they write."""
 import json
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""Images in MNIST's format through 784-512-512-10 by SGD, 32 of them a worker: below a loss of 1 by step 100."""
+"""Trains 784-512-512-10 on images in MNIST's format by SGD, 32 per worker: the loss is below 1 by step 100."""
 import gzip
 import json
 

@@ -1,4 +1,4 @@
-"""hdps doctor on this machine: faults made on purpose are named, with what would mend them."""
+"""Plants faults on this machine: hdps doctor must report each with a remedy."""
 import resource
 import socket
 import subprocess

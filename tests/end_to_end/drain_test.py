@@ -1,4 +1,4 @@
-"""Jobs that are told to stop while processes die: what is saved, with which status, what goes on."""
+"""Stops jobs while processes die: tests what is saved, the status, and how the next run continues."""
 import fcntl
 import json
 import os

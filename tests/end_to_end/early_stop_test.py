@@ -1,4 +1,4 @@
-"""Evaluations that decide: early stopping, the checkpoint that is kept, and rows held out for them."""
+"""Tests decisions by evaluations: early stopping, the checkpoint to keep, and rows held out for them."""
 import gzip
 import json
 

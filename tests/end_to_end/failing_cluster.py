@@ -1,4 +1,4 @@
-"""Daemons of one job that are started again when they die, with faults given to each."""
+"""Runs the daemons of one job, restarts those that die, and gives faults to each."""
 import os
 import pathlib
 import signal

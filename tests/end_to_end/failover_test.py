@@ -1,5 +1,4 @@
-"""Kills processes of a running job, and changes how many there are: it ends with what an undisturbed run
-would have ended with."""
+"""Kills processes of a running job, and changes their number: it ends with the result of an undisturbed run."""
 import json
 import os
 import random

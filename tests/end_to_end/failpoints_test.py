@@ -1,4 +1,4 @@
-"""Dies at each failpoint once, wherever that is: the job ends with what it would have ended with."""
+"""Kills a process at each failpoint once: the job ends with the result of an undisturbed run."""
 import os
 import re
 import time

@@ -1,4 +1,4 @@
-"""Bad networks, cut links, processes that stand still, full and failing disks: the same result."""
+"""Tests bad networks, cut links, stopped processes, full and failing disks: the result is the same."""
 import json
 import pathlib
 import re

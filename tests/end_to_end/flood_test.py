@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Strangers, and holders of a reader's key, flood a running job with frames that are none, with requests
-without end, and with connections that say nothing.
+"""Floods a running job with invalid frames, endless requests and silent connections, from strangers and
+from holders of a reader's key.
 
-HDPS_FLOOD_SECONDS: for how long; a few seconds with every change, 60 at night.
-HDPS_FLOOD_PAIRS: how often each, in turns with undisturbed runs.
+HDPS_FLOOD_SECONDS: length of a flood; a few seconds with every change, 60 at night.
+HDPS_FLOOD_PAIRS: runs of each flood, in turns with undisturbed runs.
 """
 import multiprocessing
 import os

@@ -1,4 +1,4 @@
-"""Runs the built programs as a user would: jobs, clusters, and what they leave behind."""
+"""Runs the built programs like a user: jobs and clusters, and checks what they leave behind."""
 import json
 import os
 import pathlib

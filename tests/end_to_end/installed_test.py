@@ -1,4 +1,4 @@
-"""The installed package: its headers are all there, and a program outside of the project trains with it."""
+"""Tests the installed package: its headers are complete, and a program outside the project trains with it."""
 import pathlib
 import re
 

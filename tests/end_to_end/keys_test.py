@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Keys: who has none, the wrong one, or one of another role, and who stands in the middle."""
+"""Tests keys: peers without one, with a wrong one or one of another role, and a proxy in the middle."""
 import json
 import os
 import re

@@ -1,4 +1,4 @@
-"""Who owns a run: one at a time in an --out, children that end with their launcher, restarts."""
+"""Tests launchers: one run at a time in an --out, children that end with their launcher, restarts."""
 import os
 import re
 import signal

@@ -1,5 +1,5 @@
-"""Machines made of namespaces: a job over one slow link learns what it learns over loopback, and the
-link carries the bytes that its members say they have sent."""
+"""Runs a job on machines made of namespaces: over a slow link it learns the same as over loopback, and the
+link carries the bytes that its members report."""
 import re
 import sys
 import unittest

@@ -1,8 +1,8 @@
-"""Memory that cannot be had ends every program in words, with 2 or 3, and at once.
+"""Tests that a program without enough memory ends at once with a message and status 2 or 3.
 
-First each setting that scales memory: whatever is numeric in docs/job_file.md, which is made from the settings'
-records, stands here among those that do, with a job that asks for too much, or among those that do not. Then programs
-under limits that have nothing to do with a job.
+First, each setting that scales memory: every numeric setting in docs/job_file.md, which is made from the settings'
+records, is listed here either with a job that asks for too much, or among those that do not scale memory. Then
+programs under limits that are unrelated to a job.
 """
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""A worker's memory does not grow with the tables: rows live at the servers alone."""
+"""Tests that a worker's memory does not grow with the tables: rows are only on servers."""
 import os
 import pathlib
 import subprocess

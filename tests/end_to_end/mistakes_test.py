@@ -1,5 +1,5 @@
-"""Planted mistakes: each ends with status 2 within 5 seconds, and its message names the place, the
-value and the mend. Nothing that was saved before is touched."""
+"""Plants mistakes: each ends with status 2 within 5 seconds and a message with the place, the value and the
+remedy. Nothing that was saved before changes."""
 import hashlib
 import json
 import os

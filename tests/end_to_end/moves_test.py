@@ -1,5 +1,5 @@
-"""Half of the rows move to a server that is added while a job trains: how long it stands, beside how long
-a plain copy of as many bytes takes through the same files."""
+"""Moves half of the rows to a server that is added during training, and measures the pause, beside a plain
+copy of as many bytes through the same files."""
 import os
 import pathlib
 import re

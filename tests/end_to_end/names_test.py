@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Strangers, and holders of a reader's key, try to speak in the numbers of a job's members, from before its
-view forms and through restarts of scheduler and server: nobody is lost by it, and the model is the same.
+"""Sends frames under the peer ids of a job's members, from strangers and from holders of a reader's key,
+before its view forms and through restarts of scheduler and server: no member is lost, and the model is the same.
 
-They are told what they could only guess: the numbers, as the scheduler's state has them.
-HDPS_NAMES_SECONDS: for how long; a few seconds with every change, 60 at night.
+The test gives them the peer ids from the scheduler's state, which they could only guess.
+HDPS_NAMES_SECONDS: duration; a few seconds with every change, 60 at night.
 """
 import json
 import multiprocessing

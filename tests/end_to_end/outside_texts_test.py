@@ -1,5 +1,5 @@
-"""No text of a file, a frame or a name steers a terminal: all commands and daemons over files that are
-full of control bytes, of marks that turn the direction of writing, and of bytes that are no UTF-8."""
+"""Tests that no text of a file, frame or name controls a terminal: runs all commands and daemons on files
+full of control bytes, marks that turn the writing direction, and bytes that are not UTF-8."""
 import collections
 import json
 import os

@@ -1,4 +1,4 @@
-"""Each model learns a log planted with a model of its own family, to within 0.01 of the best AUC."""
+"""Trains each model on a log planted with a model of its own family, to within 0.01 of the best AUC."""
 import re
 
 import harness

@@ -1,5 +1,5 @@
-"""Attention, sequences and two towers on logs planted with a model of their own family: within 0.01 of
-the best AUC there is, and the same parameters from two workers as from one with two parts."""
+"""Trains attention, sequences and two towers on logs planted with a model of their own family: within 0.01 of
+the best possible AUC, and the same parameters from two workers as from one with two parts."""
 import math
 import random
 import re

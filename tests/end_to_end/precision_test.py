@@ -1,8 +1,8 @@
-"""Jobs that multiply in bf16: one answer for any number of servers, threads and workers and over each
-transport, models as good as in fp32, and a word where the CPU cannot.
+"""Tests jobs with bf16 products: one answer for any number of servers, threads and workers and over each
+transport, models as good as in fp32, and a message if the CPU lacks them.
 
-What is rounded is the same on every machine: where this one has no products in bf16, HDPS_WIDENED_BF16=1
-makes it multiply the rounded numbers in fp32."""
+The rounding is the same on every machine: without bf16 products on this one, HDPS_WIDENED_BF16=1 makes it
+multiply the rounded numbers in fp32."""
 import os
 
 import harness

@@ -1,4 +1,4 @@
-"""hdps predict and evaluate as a user runs them: lines that are the rows', files that stay, figures of logits."""
+"""Tests hdps predict and evaluate: lines in the order of rows, files that stay unchanged, figures of logits."""
 import json
 import math
 import os

@@ -1,4 +1,4 @@
-"""Files of other programs as a user prepares and trains on them: what is printed, and what is refused."""
+"""Tests hdps prepare and training on files of other programs: what is printed, and what is refused."""
 import json
 import math
 import os

@@ -1,4 +1,4 @@
-"""From files to a trained model without a line written by hand: prepare, generate, report."""
+"""Tests the path from files to a trained model without handwritten lines: prepare, generate, report."""
 import gzip
 import json
 import subprocess

@@ -1,6 +1,6 @@
-// Prints frames as a client of this protocol sends them, for tests that send them where they should
-// not: print_frames SENDER [HOST] prints a line for each, its name and then its parts in
-// hexadecimal. HOST is the name of the host whose member joins.
+// Prints frames of this protocol for tests that send them to the wrong place. `print_frames SENDER
+// [HOST]` prints a line for each: its name and its parts in hexadecimal. HOST is the host of a
+// member that joins.
 #include <cstdio>
 #include <cstdlib>
 #include <span>
@@ -34,8 +34,8 @@ void Print(const char* name, Frame frame, uint64_t sender) {
   std::putchar('\n');
 }
 
-// Of one key of the first table of a wide and deep job, which has a float a row, at a server that
-// holds the only shard.
+// Prints messages about one key of the first table of a wide and deep job, which has a float per
+// row, for a server that holds the only shard.
 void PrintAll(uint64_t sender, const std::string& host) {
   const Key keys[] = {5};
   const float gradients[] = {1e6f};

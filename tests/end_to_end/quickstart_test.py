@@ -1,4 +1,4 @@
-"""What the quickstart removes and builds, and what a build in its folder does later: no program is built here."""
+"""Tests what the quickstart removes and builds, and a later build in its folder. Builds no program."""
 import os
 import shutil
 import subprocess

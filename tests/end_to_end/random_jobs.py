@@ -1,4 +1,4 @@
-"""Jobs drawn at random from tables of choices, and the small files that they read."""
+"""Draws jobs at random from tables of choices, with the small files that they read."""
 import random
 
 import harness

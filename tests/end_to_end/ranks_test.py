@@ -1,4 +1,4 @@
-"""Members that are started again with ranks that others have by now: no job ends by it."""
+"""Restarts members with ranks that others have by now: no job may end."""
 import os
 import re
 import signal

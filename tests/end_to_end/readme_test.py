@@ -1,5 +1,5 @@
-"""Every command of README.md, docs/operations.md, docs/data.md, docs/parallel.md and docs/extending.md is run, every link leads somewhere, the job file of
-the README is a job, and the fields of a run's files are those that are described."""
+"""Every command of README.md, docs/operations.md, docs/data.md, docs/parallel.md and docs/extending.md runs, every link has a target, the job file of
+the README is valid, and the fields of a run's files are those that are documented."""
 import json
 import os
 import re

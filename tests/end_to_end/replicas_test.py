@@ -1,4 +1,4 @@
-"""Servers that die while others hold copies of their rows, as processes."""
+"""Kills servers while others hold copies of their rows, with real processes."""
 import json
 import os
 import signal

@@ -1,4 +1,4 @@
-"""The daemons: any order of start, ranks, refusals, deadlines, and nothing left behind."""
+"""Tests the daemons: any order of start, ranks, refusals, deadlines, and nothing left behind."""
 import json
 import re
 import signal

@@ -1,5 +1,5 @@
-"""Links in --out: folders may lie on another disk, and whatever else is a link is not followed. Devices
-and pipes in place of files of a checkpoint, and of data, are refused at once."""
+"""Tests links in --out: folders may be on another disk, and no other link is followed. Devices and pipes
+in place of files of a checkpoint or of data are refused at once."""
 import os
 import shutil
 

@@ -1,4 +1,4 @@
-"""Sync training gives one answer: for any number of servers and threads, and for N workers as for
+"""Tests that sync training gives one answer: for any number of servers and threads, and for N workers as for
 one process that splits its batch into N parts."""
 import itertools
 import math

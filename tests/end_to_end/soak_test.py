@@ -1,7 +1,7 @@
-"""Minutes of random faults, as users run a job: it ends with what an undisturbed run ends with, and who
-lives through them takes no more memory and no more descriptors than before.
+"""Runs a job through minutes of random faults: it ends with the result of an undisturbed run, and processes
+that survive use no more memory and descriptors than before.
 
-HDPS_SOAK_SECONDS, at least 40, is about how long a soak takes; HDPS_SOAK_SEED decides what happens in it.
+HDPS_SOAK_SECONDS, at least 40, is the approximate length of a soak; HDPS_SOAK_SEED decides its faults.
 """
 import os
 import random

@@ -1,4 +1,4 @@
-"""Looks at the processes of a running job from outside, and at what the job tells about itself."""
+"""Watches the processes of a running job from outside, and reads what the job reports about itself."""
 import collections
 import json
 import os

@@ -1,4 +1,4 @@
-"""The disk of spilled rows is full, or fails: the job waits, or goes on with another server."""
+"""Tests a full or failing disk for spilled rows: the job waits, or continues with another server."""
 import re
 
 import harness

@@ -1,4 +1,4 @@
-"""What floods a job: frames that are none, requests without end, connections that say nothing."""
+"""Floods a job with invalid frames, endless requests, and silent connections."""
 import os
 import random
 import resource

@@ -1,4 +1,4 @@
-"""What is in the programs and how they are protected: the bill of materials, hardening, systemd units."""
+"""Tests what the programs contain and how they are protected: bill of materials, hardening, systemd units."""
 import ctypes
 import ctypes.util
 import errno

@@ -1,4 +1,4 @@
-"""Tables cut over servers by hash, range, field and column: the same training, checkpoints and predictions."""
+"""Tests tables cut over servers by hash, range, field and column: the same training, checkpoints and predictions."""
 import json
 
 import harness

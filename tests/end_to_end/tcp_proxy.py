@@ -1,4 +1,4 @@
-"""A TCP proxy that records what passes, and may change it: what someone in the middle can do."""
+"""A TCP proxy that records bytes and may change them, like an attacker in the middle."""
 import ctypes
 import os
 import socket

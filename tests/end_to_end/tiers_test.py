@@ -1,4 +1,4 @@
-"""Tables larger than memory, and tables that forget: the same answer, within the limit."""
+"""Tests tables larger than memory, and tables with expiry: the same answer, within the limit."""
 import os
 import pathlib
 import re

@@ -1,5 +1,5 @@
-"""What a run tells people: warnings, labels that are not what was meant, figures without a value,
-where data was looked for, and on which CPU a checkpoint was made."""
+"""Tests what a run reports to people: warnings, suspicious labels, figures without a value, where data was
+searched, and the CPU that a checkpoint was made on."""
 import fcntl
 import json
 import os

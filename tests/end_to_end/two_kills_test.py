@@ -1,8 +1,8 @@
-"""kill -9 of any two members within half a second, under scripts/local_cluster.sh: with copies and without, while
-a server joins, in a drain, and after earlier deaths of the same member. The job ends with 0 and with what an
-undisturbed run ends with.
+"""Kills any two members within half a second by kill -9, under scripts/local_cluster.sh: with copies and without,
+while a server joins, in a drain, and after earlier deaths of the same member. The job ends with status 0 and the
+result of an undisturbed run.
 
-HDPS_TWO_KILLS is how often; HDPS_TWO_KILLS_SEED the seed of the first time, each next one has the next.
+HDPS_TWO_KILLS is the number of runs; HDPS_TWO_KILLS_SEED the seed of the first, which grows by one each.
 """
 import concurrent.futures
 import itertools

@@ -1,4 +1,4 @@
-"""hdps why on running jobs: hangs made on purpose, each explained by the name of who is at fault."""
+"""Hangs running jobs on purpose: hdps why must name the member at fault."""
 import json
 import re
 import signal

@@ -1,4 +1,4 @@
-"""A socket of ZeroMQ that says what it likes, with a key or without: libzmq itself, without a binding for it."""
+"""A ZeroMQ socket that sends anything, with a key or without, by libzmq itself without a Python binding."""
 import ctypes
 import ctypes.util
 import struct

@@ -1,4 +1,4 @@
-// Addresses, how connections name themselves, and text for people.
+// Fuzzes addresses, the routing ids of connections, and text for people.
 #include "common/net/address.h"
 
 #include <glog/logging.h>
@@ -44,7 +44,7 @@ std::vector<std::string> AddressSeeds() {
           "tcp://256.1.1.1:65536"};
 }
 
-// Connections one after the other; nobody takes another's name, and few are remembered.
+// Opens connections one after the other; none may take another's name, and few are remembered.
 Verdict RunCallers(std::string_view bytes) {
   constexpr size_t kCallers = 4;
   Input input(bytes);
@@ -84,7 +84,7 @@ std::vector<std::string> CallersSeeds() {
   return {all, "no id"};
 }
 
-// Aborts where the text has something that steers a terminal, or is no UTF-8.
+// Aborts if the text contains control sequences or is not UTF-8.
 void CheckSteersNothing(const std::string& text, bool of_lines) {
   for (size_t at = 0; at < text.size();) {
     const auto first = static_cast<unsigned char>(text[at]);

@@ -1,4 +1,4 @@
-// Records, and speaks with changes.
+// Records conversations, and replays them with changes.
 #include "tests/fuzz/conversation.h"
 
 #include <glog/logging.h>
@@ -15,8 +15,8 @@ namespace hdps::fuzz {
 namespace {
 
 constexpr PeerId kStranger = {600'000'000};
-constexpr TimeMs kTickMs = 100;  // One recorded tick in ten is enough.
-// All that is sent for one thing given: views to every member, requests that waited, copies.
+constexpr TimeMs kTickMs = 100;  // Records one tick in ten.
+// ^Bound on frames that answer one frame or tick: views to every member, held requests, copies.
 constexpr size_t kFramesMax = 200;
 constexpr size_t kBytesMax = size_t{1} << 20;
 
@@ -42,7 +42,9 @@ const std::vector<Frame>& Samples() {
   return *all;
 }
 
-// Invariant: at_ is the next of the conversation's parts; time never goes back.
+// Replays a conversation to a node.
+//
+// Invariant: at_ is the next part of the conversation; time never goes back.
 class Speaker {
  public:
   Speaker(const Conversation& conversation, Node* node, Input* input)
@@ -95,7 +97,7 @@ class Speaker {
         return;
     }
   }
-  // One of those that were given, or of the next few.
+  // Chooses one of the parts before at_, or of the next few.
   Given Chosen() const {
     const size_t among = std::min(at_ + 8, conversation_.given.size());
     return conversation_.given[input_.Take<uint16_t>() % among];

@@ -1,4 +1,5 @@
-// What a node of a simulated cluster is given in its whole life, and a fuzzer's version of it.
+// Records what a node of a simulated cluster receives in its whole life, and replays it with a
+// fuzzer's changes.
 #pragma once
 
 #include <optional>
@@ -11,7 +12,7 @@
 
 namespace hdps::fuzz {
 
-// A frame, or a tick where there is none.
+// A frame that a node receives, or a tick.
 struct Given {
   TimeMs now = 0;
   PeerId from;
@@ -20,19 +21,21 @@ struct Given {
 struct Conversation {
   PeerId self;
   std::vector<Given> given;
-  std::vector<PeerId> peers;  // Who has sent to it, and a stranger.
+  std::vector<PeerId> peers;  // All senders, and a stranger.
 };
 
-// The small cluster, with copies and checkpoints, that a mode's conversations are from.
+// Returns the small cluster, with copies and checkpoints, in which a mode's conversations are
+// recorded.
 sim::ClusterOptions ClusterOf(Mode mode);
 Conversation Record(Role role, Mode mode);
 
-// Gives `node` the conversation as `input` will have it: its next part, one left out, one again,
-// one changed, one from another peer, a sample of any message, or time alone; until the input ends
-// or the node does. A node that answers without bound ends the process.
+// Replays the conversation with the changes that `input` selects: the next part, one left out,
+// repeated or changed, one from another peer, a sample of any message, or a tick. Ends with the
+// input or the node. A node that sends without bound ends the process.
 Verdict Converse(const Conversation& conversation, Node* node, Input* input);
 
-// The whole conversation; with one part in some left out, repeated, or changed.
+// Returns inputs that replay the conversation as a whole, and some with one part left out,
+// repeated, or changed.
 std::vector<std::string> ConversationSeeds();
 
 }  // namespace hdps::fuzz

@@ -1,4 +1,4 @@
-// What fuzzing has found, and what it begins with, in every build: each input once, in each target.
+// Runs all findings and seeds of fuzzing in every build: each input once, in its target.
 #include <glog/logging.h>
 #include <gtest/gtest.h>
 

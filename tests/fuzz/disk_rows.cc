@@ -1,4 +1,4 @@
-// Rows that come back from the disk: a block that is not as it was written is damage, not data.
+// Fuzzes rows from disk: a changed block must be reported as damage, never used as data.
 #include "embedding/disk/disk_rows.h"
 
 #include <glog/logging.h>
@@ -15,7 +15,7 @@
 namespace hdps::fuzz {
 namespace {
 
-// Blocks in memory, some of which the disk gives back otherwise than it got them.
+// Keeps blocks in memory, and returns some of them changed.
 class DamagedStore : public DiskStore {
  public:
   explicit DamagedStore(Input* input) : input_(*input) {}
@@ -31,7 +31,7 @@ class DamagedStore : public DiskStore {
       const auto found = blocks_.find(numbers[k]);
       CHECK(found != blocks_.end());
       const std::string bytes = Changed(found->second);
-      // At its end, so that reading on is noticed.
+      // Puts the bytes at the end of an allocation, so that reading beyond them is detected.
       HDPS_RETURN_IF_ERROR(visit(k, std::as_bytes(std::span(bytes.data(), bytes.size()))));
     }
     return {};
@@ -65,7 +65,7 @@ class DamagedStore : public DiskStore {
   bool damaged_ = false;
 };
 
-// The key and the row's bytes follow from a number, so that what comes back can be checked.
+// Derives key and row from a number, so that the result can be checked.
 constexpr size_t kRowBytes = 12;
 std::string RowOf(Key key) {
   std::string row = BytesOf(key * 0x9e3779b97f4a7c15u) + BytesOf(static_cast<uint32_t>(key));

@@ -1,4 +1,4 @@
-// Frames in parts, as a transport gets them: what is changed on the way is refused.
+// Fuzzes frames in parts, as a transport receives them: a changed frame is refused.
 #include "common/net/frame.h"
 
 #include <glog/logging.h>
@@ -18,7 +18,7 @@ Buffer CopyOf(std::string_view bytes) {
   return Buffer::CopyOf(std::as_bytes(std::span(bytes.data(), bytes.size())));
 }
 
-// The header, how long each part is, and the parts.
+// Reads the header, the length of each part, and the parts.
 Frame TakeFrame(Input* input) {
   Frame frame;
   const std::string_view header = input->TakeBytes(sizeof(FrameHeader));
@@ -48,7 +48,8 @@ bool SameHeader(const FrameHeader& a, const FrameHeader& b) {
   return std::memcmp(&a, &b, sizeof(a)) == 0;
 }
 
-// One byte of a sealed frame is another one: nobody takes it, unless it lies in what is shared.
+// Changes one byte of a frame with a valid checksum: it must be refused, unless the byte is in a
+// shared section.
 void CheckChangeIsNoticed(Frame frame, size_t at, uint8_t mask) {
   if (mask == 0) return;
   const size_t whole = sizeof(FrameHeader) + frame.header.body_bytes;

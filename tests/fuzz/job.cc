@@ -1,5 +1,5 @@
-// Job files with --set overrides, strategy files, measured rates: what is read and printed is read
-// again as the same.
+// Fuzzes job files with --set overrides, strategy files and measured rates: printing and reading
+// again gives the same.
 
 #include <glog/logging.h>
 
@@ -17,7 +17,7 @@
 namespace hdps::fuzz {
 namespace {
 
-// The overrides stand behind the file, each behind a zero.
+// The overrides follow the file, each after a zero byte.
 Verdict RunJob(std::string_view bytes) {
   std::vector<std::string> overrides;
   const size_t json_bytes = std::min(bytes.find('\0'), bytes.size());
@@ -55,7 +55,7 @@ std::vector<std::string> JobSeeds() {
       {"name": "out", "inputs": ["e"], "units": 1}]},
       "train": {"mode": "ssp", "staleness_bound": 2}, "checkpoint": {"every_steps": 10},
       "cluster": {"shards": 16, "replicas": 1}})");
-  for (size_t i = seeds.size() - 3; i-- > 0;) {  // With every setting spelled out.
+  for (size_t i = seeds.size() - 3; i-- > 0;) {  // With every setting written out.
     const Result<Job> job = ParseJob(seeds[i], "seed.json", {});
     CHECK(job.ok()) << job.status().message();
     seeds.push_back(PrintJob(*job));

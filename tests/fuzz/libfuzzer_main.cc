@@ -1,6 +1,6 @@
-// Runs the target whose name this program has, "fuzz_NAME", under libFuzzer; with --seeds=FOLDER it
-// writes the inputs that the target begins with there instead; with --unsealed no checksum is made
-// to fit.
+// Runs the target that this program is named after, "fuzz_NAME", under libFuzzer. With
+// --seeds=FOLDER it writes the target's seed inputs there instead; with --unsealed no checksum is
+// made valid.
 #include <glog/logging.h>
 
 #include <cstdlib>
@@ -29,14 +29,13 @@ void WriteSeeds(const std::string& folder) {
 void Start(int argc, char** argv) {
   google::InitGoogleLogging(argv[0]);
   FLAGS_logtostderr = true;
-  FLAGS_minloglevel =
-      google::GLOG_FATAL;  // What an input makes a role say is said a million times.
+  FLAGS_minloglevel = google::GLOG_FATAL;  // Inputs would make roles log millions of lines.
   const std::string program = argv[0];
   for (const Target& target : Targets()) {
     if (program.ends_with("fuzz_" + target.name)) chosen = &target;
   }
   CHECK(chosen != nullptr) << program << " has no target of this name";
-  // The fuzzer passes over what begins with two dashes.
+  // libFuzzer ignores arguments that begin with two dashes.
   for (int i = 1; i < argc; ++i) {
     if (std::string_view(argv[i]) == "--unsealed") LeaveUnsealed();
   }

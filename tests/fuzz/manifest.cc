@@ -1,4 +1,4 @@
-// Manifests of checkpoints: one that is read can be written, and is read again as the same.
+// Fuzzes manifests of checkpoints: writing and reading again gives the same.
 
 #include <glog/logging.h>
 
@@ -19,7 +19,7 @@ namespace {
 using Json = nlohmann::json;
 constexpr const char* kFolder = "out/step_0000000120";
 
-// The file that holds `checkpoint`, with the checksum that belongs to it.
+// Returns the file with `checkpoint` and a valid checksum.
 std::string Sealed(std::string_view checkpoint) {
   const Json inner = Json::parse(checkpoint, nullptr, false);
   if (inner.is_discarded()) return std::string(checkpoint);
@@ -48,7 +48,7 @@ Verdict Run(std::string_view bytes) {
   const Result<Manifest> again = ReadManifest(*files, "again");
   CHECK(again.ok()) << again.status().message();
   CHECK_EQ(ManifestChecksum(*again), ManifestChecksum(*read));
-  for (const SavedFile& saved : read->files) {  // No name leads out of the folder.
+  for (const SavedFile& saved : read->files) {  // No name may lead out of the folder.
     CHECK(PlaceOf(kFolder, saved).starts_with(kFolder));
     CHECK(saved.name.find('/') == std::string::npos && saved.pack.find('/') == std::string::npos);
   }

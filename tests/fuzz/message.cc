@@ -1,4 +1,4 @@
-// Each message of the protocol: what is decoded is encoded again to the same message.
+// Fuzzes each message of the protocol: encoding what was decoded gives the same message.
 
 #include <glog/logging.h>
 
@@ -51,7 +51,8 @@ Buffer CopyOf(std::string_view bytes) {
   return Buffer::CopyOf(std::as_bytes(std::span(bytes.data(), bytes.size())));
 }
 
-// The kind, the number of sections, how long the envelope and each section are; then these.
+// The input has the kind, the number of sections, the lengths of envelope and sections, and then
+// these.
 Verdict Run(std::string_view bytes) {
   Input input(bytes);
   const Kind& kind = Kinds()[input.Take() % Kinds().size()];

@@ -1,4 +1,5 @@
-// gzip and zstd: what was packed comes back, and what is damaged gives an error and little memory.
+// Fuzzes gzip and zstd: compressed data comes back, damaged data gives an error and uses little
+// memory.
 #include <glog/logging.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -13,7 +14,7 @@
 namespace hdps::fuzz {
 namespace {
 
-// A few bytes may unpack to any number; nobody is asked to hold them at once.
+// ^A few bytes may expand to any size, so the test does not hold more at once.
 constexpr size_t kUnpackedMax = size_t{8} << 20;
 
 std::string Gzip(const std::string& text) {
@@ -48,8 +49,8 @@ Result<std::string> Unpack(FileSystem& files, const std::string& path) {
   return text;
 }
 
-// The first byte: whether the rest is a packed file, or text to be packed, twice one behind the
-// other, of which one byte may be changed.
+// The first byte tells whether the rest is a compressed file, or text to compress twice in
+// sequence, with one byte maybe changed.
 Verdict Run(std::string_view bytes, const char* path, std::string (*pack)(const std::string&)) {
   Input input(bytes);
   const uint8_t how = input.Take();

@@ -1,5 +1,5 @@
-// The scheduler and a server as state machines, each in the middle of a job; and what a scheduler
-// finds of the one before it.
+// Fuzzes the scheduler and a server as state machines in the middle of a job, and the state that a
+// scheduler finds on disk.
 #include <glog/logging.h>
 
 #include <map>
@@ -22,7 +22,7 @@ Mode ModeOf(uint8_t byte) {
   return modes[byte % kModes];
 }
 
-// Made once, of each mode.
+// Recorded once for each mode.
 const Conversation& Recorded(Role role, Mode mode) {
   static auto& all = *new std::map<std::pair<Role, Mode>, Conversation>;
   const auto found = all.find({role, mode});
@@ -66,8 +66,8 @@ Verdict RunServer(std::string_view bytes) {
   return Converse(conversation, &node, &input);
 }
 
-// A state that is read is written again as the same; and a scheduler begins with it, waits for its
-// members, and ends with words.
+// A state that is read is written again unchanged. A scheduler starts with it, waits for its
+// members, and ends with a message.
 Verdict RunState(std::string_view bytes) {
   const std::string path = SchedulerStatePath(sim::kOut);
   const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
@@ -93,7 +93,7 @@ Verdict RunState(std::string_view bytes) {
   return state.ok() ? Verdict::kAccepted : Refused(state.status(), Code::kCorruption);
 }
 
-// As the scheduler of a cluster has left it when it was first found in each phase.
+// Returns the state on disk when a cluster's scheduler was first seen in each phase.
 std::vector<std::string> StateSeeds() {
   std::map<JobPhase, std::string> seeds;
   for (TimeMs until = 10; until <= 500; until += 10) {

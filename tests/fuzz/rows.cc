@@ -1,5 +1,5 @@
-// Data files of each format: whatever the bytes, batches keep their invariants, every row is given
-// or counted as bad, and many readers together give what one gives.
+// Fuzzes data files of each format: with any bytes, batches keep their invariants, every row is
+// returned or counted as bad, and several readers together return what one does.
 #include <glog/logging.h>
 
 #include <cmath>
@@ -61,7 +61,7 @@ Read ReadAll(FileSystem& files, const DataSpec& data, const ReaderOptions& optio
   return read;
 }
 
-// Each reader has buffers that take longer than the few rows in them: not all are made each time.
+// Buffers of a reader cost more than the few rows, so an input does not run all kinds of readers.
 enum class Readers : uint8_t { kOne, kCount, kParts, kPreview };
 
 Verdict Check(FileSystem& files, const DataSpec& data, uint32_t num_classes, uint8_t flags) {
@@ -94,7 +94,7 @@ Verdict Check(FileSystem& files, const DataSpec& data, uint32_t num_classes, uin
   return whole.examples > 0 ? Verdict::kAccepted : Verdict::kRefused;
 }
 
-// The first byte has options of the format, the rest is the file.
+// The first byte has options of the format; the rest is the file.
 Verdict RunText(DataSpec data, std::string_view bytes) {
   Input input(bytes);
   const uint8_t flags = input.Take();

@@ -1,4 +1,4 @@
-// Messages at a port for data, and what sets up its sessions.
+// Fuzzes messages at a data port, and those that set up its sessions.
 #include <glog/logging.h>
 
 #include <algorithm>
@@ -19,8 +19,8 @@ zmq::message_t PartFrom(std::string_view bytes) {
   return zmq::message_t(bytes.data(), bytes.size());
 }
 
-// Parts that claim to be in a session: only those that its other end has sealed are taken, once. In
-// half of the inputs what the other end sealed is there, with one byte changed or none.
+// Parts that claim to be in a session are accepted only if the other end has authenticated them,
+// and once. In half of the inputs such parts exist, with one byte changed or none.
 Verdict RunSeal(std::string_view bytes) {
   Input input(bytes);
   DataSessions sessions(2);
@@ -35,7 +35,7 @@ Verdict RunSeal(std::string_view bytes) {
     parts.push_back(PartFrom(input.TakeBytes(input.Take<uint8_t>())));
   }
   if (parts.empty()) parts.push_back(PartFrom(""));
-  // Alone, a part that came from outside may be anything.
+  // Without a session, parts may be anything.
   Frame answer;
   answer.header.kind = SessionGrantFrame(grant).header.kind;
   answer.envelope = Buffer::CopyOf(std::as_bytes(std::span(bytes)));

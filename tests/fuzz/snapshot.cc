@@ -1,5 +1,6 @@
-// Snapshots and deltas of a shard: a damaged one stores no row, a sound one is written again byte
-// for byte. In half of the inputs the checksums are made to fit, so that what lies behind is met.
+// Fuzzes snapshots and deltas of a shard: a damaged one stores no row, a valid one is written again
+// byte for byte. In half of the inputs the checksums are made valid, so that the code behind them
+// is reached.
 #include "embedding/snapshot/snapshot.h"
 
 #include <glog/logging.h>
@@ -72,7 +73,7 @@ SnapshotHeader HeaderOf(Clock clock, Clock base) {
   return {kTablesDigest, kShard, kShards, clock, base};
 }
 
-// Goes through a snapshot as its reader does, and makes each checksum fit what it finds.
+// Walks through a snapshot like its reader, and makes each checksum valid.
 class Sealer {
  public:
   explicit Sealer(std::string* bytes) : bytes_(*bytes) {}
@@ -139,7 +140,7 @@ class Sealer {
   std::string name_before_;
 };
 
-// The file `name` of `folder`, as its manifest would describe it.
+// Writes the file `name` of `folder`, and returns its entry in a manifest.
 SavedFile Put(FileSystem& files, const std::string& folder, const std::string& name,
               std::string bytes, bool sealed) {
   std::string sealed_bytes = bytes;
@@ -177,7 +178,7 @@ Verdict RunWhole(std::string_view bytes) {
       Put(*files, kWhole, SnapshotName(kShard), std::string(input.TakeRest()), sealed);
   const SnapshotHeader header = HeaderOf(120, kNoClock);
   Slices slices;
-  if (!sealed) {  // As much as a manifest that somebody has forged with it would say.
+  if (!sealed) {  // Tests what can happen if the manifest was forged too.
     const auto summary = SummarizeSnapshot(*files, kWhole, saved, header, nullptr);
     if (!summary.ok()) static_cast<void>(summary.status());
   }
@@ -197,7 +198,7 @@ Verdict RunWhole(std::string_view bytes) {
   return Verdict::kAccepted;
 }
 
-// A checkpoint of clock 120 and the changes up to 130.
+// A checkpoint of clock 120, and the changes up to 130.
 struct Chain {
   Chain() {
     CHECK(files->MakeDirectories(kWhole).ok() && files->MakeDirectories(kDelta).ok());

@@ -1,4 +1,4 @@
-// The targets of a program, and what every refusal must be.
+// Registers the targets of a program, and checks every refusal.
 #include "tests/fuzz/target.h"
 
 #include <glog/logging.h>

@@ -1,4 +1,4 @@
-// What a fuzz target is: a name, what it does with bytes from outside, and inputs to begin with.
+// Defines a fuzz target: a name, a function of untrusted bytes, and seed inputs.
 #pragma once
 
 #include <cstddef>
@@ -14,31 +14,31 @@
 
 namespace hdps::fuzz {
 
-// Whether the bytes were taken for what they say they are. Either is right; what else comes of an
-// input ends the process, and that is the failure: a CHECK, a sanitizer, a limit.
+// Whether the input was accepted as valid. Both are right; a failure is anything that ends the
+// process: a CHECK, a sanitizer, a limit.
 enum class Verdict : uint8_t { kRefused, kAccepted };
 
 struct Target {
   std::string name;
   Verdict (*run)(std::string_view input);
-  // Sound inputs, made by the program's own writers, so that they follow its formats.
+  // Makes valid inputs with the program's own writers, so that they follow its formats.
   std::vector<std::string> (*seeds)();
 };
 
-// By name; those of this program alone.
+// Returns the targets of this program by name.
 const std::vector<Target>& Targets();
-// A target of its own at the beginning of the program.
+// Registers a target when the program starts.
 struct AddTarget {
   explicit AddTarget(Target target);
 };
 
-// Refused as bytes from outside are: with a code that says so, and with words.
+// Returns kRefused. Requires: the status has the expected code and a message.
 Verdict Refused(const Status& status, Code expected);
 
-// Makes the file, and its folder.
+// Writes the file and creates its folder.
 void PutFile(FileSystem& files, const std::string& path, std::string_view bytes);
 
-// Numbers and bytes out of an input, one behind the other. Behind its end all numbers are 0.
+// Reads numbers and bytes from an input in sequence. Numbers behind its end are 0.
 class Input {
  public:
   explicit Input(std::string_view bytes) : bytes_(bytes) {}
@@ -50,7 +50,7 @@ class Input {
     std::memcpy(&number, taken.data(), taken.size());
     return number;
   }
-  // At most so many.
+  // Returns at most `count` bytes.
   std::string_view TakeBytes(size_t count) {
     const std::string_view taken = bytes_.substr(0, count);
     bytes_.remove_prefix(taken.size());
@@ -63,13 +63,13 @@ class Input {
   std::string_view bytes_;
 };
 
-// Whether the checksums of an input are to be made to fit, so that what lies behind them is met:
-// its first byte says so, of every second one.
+// Reads from the input's first byte whether its checksums should be made valid, so that the code
+// behind the check is reached; every second value says yes.
 bool TakeSealed(Input& input);
-// From now on of none: how far does one come without?
+// Leaves all checksums as they are from now on, to measure how far inputs get without it.
 void LeaveUnsealed();
 
-// The bytes of a number, or of a struct without padding, as Input takes them.
+// Returns the bytes of a number, or of a struct without padding, as Input reads them.
 template <typename Value>
 std::string BytesOf(const Value& value) {
   static_assert(std::has_unique_object_representations_v<Value>);

@@ -1,5 +1,5 @@
-// A worker as a state machine: servers and a scheduler that answer it rightly, wrongly, late, or
-// under each other's names.
+// Fuzzes a worker as a state machine: servers and a scheduler answer it correctly, wrongly, late,
+// or as each other.
 #include <glog/logging.h>
 
 #include <deque>
@@ -23,7 +23,7 @@ namespace {
 constexpr PeerId kSelf = {1'000'200}, kStranger = {600'000'000};
 constexpr size_t kFramesMax = 200;
 
-// Trains as long as it is told to: pulls, pushes, and says that it has.
+// Trains as commanded: pulls, pushes, and reports.
 class Steps : public ComputeSide {
  public:
   void Connect(ComputeRequests* requests) { requests_ = requests; }
@@ -55,7 +55,7 @@ class Steps : public ComputeSide {
       if (status.ok())
         status = plan_.Scatter(i, reply, std::vector<std::span<float>>(rows, rows + 2));
     }
-    if (!status.ok()) return requests_->Report({});  // It would go back, or give up.
+    if (!status.ok()) return requests_->Report({});  // A real worker would go back or end.
     Push();
   }
   void OnKvValue(const KvValue&) override {}
@@ -92,9 +92,9 @@ class Steps : public ComputeSide {
   bool ended_ = false;
 };
 
-// The others, as the worker sees them.
+// The other nodes, as the worker sees them.
 //
-// Invariant: asked_ are the frames it has sent that nobody has answered or lost yet.
+// Invariant: asked_ has the worker's frames that were neither answered nor lost yet.
 class Others {
  public:
   Others(Node* node, Input* input) : node_(*node), input_(*input) {
@@ -158,7 +158,7 @@ class Others {
                             view_.workers[1].peer, kStranger};
     return peers[input_.Take() % std::size(peers)];
   }
-  // The right answer to the first that waits, changed or from somebody else where `how` says so.
+  // Answers the first waiting frame correctly, or changed or from another node if `how` says so.
   void AnswerNext(uint8_t how) {
     if (asked_.empty()) return;
     const Outgoing asked = std::move(asked_.front());

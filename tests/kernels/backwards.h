@@ -1,4 +1,4 @@
-// An executor that shows whether work depends on threads or on order.
+// An executor that reveals work that depends on threads or on order.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace hdps {
 
-// Says that it has many threads, on any machine, and does the last piece of work first.
+// Claims to have many threads on any machine, and runs the last piece of work first.
 class Backwards : public Executor {
  public:
   explicit Backwards(int threads) : threads_(threads) {}

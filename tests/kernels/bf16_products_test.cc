@@ -1,4 +1,4 @@
-// Products in bf16 beside sums in double of the same rounded numbers.
+// Tests products in bf16 against sums in double of the same rounded numbers.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The suite of dense operations on the CPU, and that threads do not change a bit.
+// Runs the suite of dense operations on the CPU, and tests that threads do not change a bit.
 #include <gtest/gtest.h>
 
 #include "tests/kernels/dense_ops_suite.h"

@@ -1,4 +1,4 @@
-// The suite of dense operations on a GPU; skipped by name where there is none.
+// Runs the suite of dense operations on a GPU; skips it where there is none.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Rows that lie in pieces, for tests that compare them with the same rows in one.
+// Cuts rows into separate pieces, for tests that compare them with the same rows in one piece.
 #pragma once
 
 #include <span>
@@ -8,8 +8,8 @@
 
 namespace hdps {
 
-// A copy of `whole` [rows, dim] cut in front of each of `borders` (rows, ascending), every piece in
-// memory of its own. A border that stands twice makes a piece without rows, which is left out.
+// Copies `whole` [rows, dim] into pieces of separate memory, cut before each of `borders` (rows,
+// ascending). Two equal borders make an empty piece, which is left out.
 class CutRows {
  public:
   CutRows(std::span<const float> whole, uint32_t dim, const std::vector<size_t>& borders) {

@@ -1,4 +1,4 @@
-// Each operation of DenseOps against its plain loop, on views with gaps between the rows.
+// Tests each operation of DenseOps against its plain loop, on views with gaps between the rows.
 #include "tests/kernels/dense_ops_suite.h"
 
 #include <cmath>
@@ -26,8 +26,8 @@ void ExpectNear(const std::vector<float>& actual, const std::vector<float>& expe
   }
 }
 
-// A sum of `terms` products for each element of a matrix, whose absolute values add up to `sizes`,
-// against the same sum in another order; what lies between the rows is as it was.
+// Expects a sum of `terms` products per element, with absolute values that add up to `sizes`, to
+// equal the same sum in another order. The gaps between rows must be unchanged.
 void ExpectSums(const TestMatrix& actual, Matrix expected, size_t terms, ConstMatrix sizes) {
   const std::vector<float> fetched = actual.Fetch();
   for (size_t r = 0; r < expected.rows; ++r) {
@@ -62,7 +62,7 @@ TEST_P(DenseOpsTest, GemmAgreesWithPlainLoop) {
       plain.bias = (flags & 16) != 0 ? bias_sizes.view().data : nullptr;
       PlainGemm(plain, a_sizes.view(), b_sizes.view(), c_sizes.view());
       SCOPED_TRACE(testing::Message() << m << "x" << n << "x" << k << " flags " << flags);
-      ExpectSums(c, c.host(), k + 2, c_sizes.view());  // The products, the bias, what was there.
+      ExpectSums(c, c.host(), k + 2, c_sizes.view());  // The products, the bias, and the old value.
     }
   }
 }
@@ -88,8 +88,8 @@ TEST_P(DenseOpsTest, ActivationBackwardMasksAndSums) {
   }
 }
 
-// The same sums by other calls: to the bit on the host, whose order is fixed; a library of products
-// may take another one where it computes something beside them.
+// Expects equal sums from other calls. On the host they are equal to the bit, because the order is
+// fixed; a library may use another order for a product with an epilogue.
 void ExpectSameSums(DenseOps& ops, const TestMatrix& found, const TestMatrix& wanted, size_t terms,
                     ConstMatrix sizes) {
   std::vector<float> values = wanted.Fetch();
@@ -101,8 +101,8 @@ void ExpectSameSums(DenseOps& ops, const TestMatrix& found, const TestMatrix& wa
   }
 }
 
-// Against the three calls that it stands for; a ReLU below is masked, or left to be. The product
-// below may have told what was positive.
+// Compares with the three calls that it replaces. A ReLU below is masked or left; its product may
+// have recorded which values were positive.
 TEST_P(DenseOpsTest, BackwardOfDenseIsItsParts) {
   for (const bool relu_below : {false, true}) {
     for (const Write write : {Write::kOver, Write::kAdd}) {
@@ -191,7 +191,7 @@ TEST_P(DenseOpsTest, ElementwiseIsExact) {
   EXPECT_EQ(y.Fetch(), std::vector<float>(y.values().size(), 0.0f));
 }
 
-// The definition, one key at a time, with no shared code.
+// Computes the definition one key at a time, without shared code.
 void PlainPool(const std::vector<TestBags>& features, const PoolSpec& spec, const float* rows,
                Matrix out) {
   for (size_t b = 0; b < out.rows; ++b) {
@@ -211,7 +211,8 @@ void PlainPool(const std::vector<TestBags>& features, const PoolSpec& spec, cons
   }
 }
 
-// The largest of each column, the first of equal ones; adds the gradient to that key's row.
+// Computes the maximum of each column, the first of equal ones; adds the gradient to that key's
+// row.
 void PlainMax(const std::vector<TestBags>& features, const PoolSpec& spec, const float* rows,
               Matrix out, ConstMatrix gradient, std::vector<float>* row_gradients) {
   for (size_t f = 0; f < features.size(); ++f) {
@@ -244,7 +245,7 @@ double InnerProduct(const std::vector<float>& x, const std::vector<float>& y) {
   return sum;
 }
 
-// Runs pooling of every kind forward and backward; the backward must be the transpose:
+// Runs pooling of every kind forward and backward. The backward pass must be the transpose:
 // <pool(rows), g> == <rows, pool'(g)>.
 TEST_P(DenseOpsTest, PoolAgreesAndBackwardIsItsTranspose) {
   constexpr size_t kBags = 333;
@@ -262,7 +263,7 @@ TEST_P(DenseOpsTest, PoolAgreesAndBackwardIsItsTranspose) {
       }
       for (const TestBags& feature : features) bags.push_back(feature.bags());
       const size_t width = spec.combine == Combine::kConcat ? 3 * dim : dim;
-      // Gaps of 4 leave rows of whole vectors where dim has them.
+      // A gap of 4 keeps rows in whole vectors if dim does.
       const size_t gap = keys_max > 1 ? 4 : 3;
       TestMatrix rows(*ops_, kRows, dim, 7, 0), out(*ops_, kBags, width, 8, gap);
       TestMatrix gradient(*ops_, kBags, width, 9, gap), row_gradients(*ops_, kRows, dim, 10, 0);
@@ -292,7 +293,7 @@ TEST_P(DenseOpsTest, PoolAgreesAndBackwardIsItsTranspose) {
   }
 }
 
-// To the bit: nothing is added up but features, and gradients in order of feature, then of bag.
+// Equal to the bit, because only features are summed, and gradients in order of feature and bag.
 TEST_P(DenseOpsTest, MaxPoolingGivesTheGradientToTheFirstLargestKey) {
   constexpr size_t kBags = 333;
   constexpr uint32_t kRows = 75;

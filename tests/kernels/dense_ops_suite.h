@@ -1,4 +1,4 @@
-// One suite for every implementation of DenseOps: each operation against its plain loop.
+// Tests every implementation of DenseOps with one suite: each operation against its plain loop.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 
 namespace hdps {
 
-// Makes the ops under test; null when the machine lacks the device, and then the tests are skipped
-// with `why`.
+// Makes the ops under test. Returns null if the machine lacks the device; the tests are then
+// skipped with `why`.
 struct OpsUnderTest {
   const char* name;
   std::unique_ptr<DenseOps> (*make)(std::string* why);

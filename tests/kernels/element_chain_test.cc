@@ -1,5 +1,5 @@
-// Batch normalization, activations and dropout in one pass, on each device: the plain elements bit
-// for bit, sums of columns against doubles.
+// Tests batch normalization, activations and dropout in one pass, on each device: elements bit for
+// bit, sums of columns against doubles.
 #include <cmath>
 #include <limits>
 #include <vector>

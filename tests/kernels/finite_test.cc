@@ -1,4 +1,4 @@
-// The first value that is no number is found wherever it stands, and nothing else is.
+// Tests that the first value that is not finite is found at any place, and no other.
 #include "kernels/host/finite.h"
 
 #include <limits>

@@ -1,4 +1,5 @@
-// Numbers of 16 bits against their definition, at every boundary between two, for every width.
+// Tests 16-bit numbers against their definition, at every boundary between two, for every vector
+// width.
 #include "kernels/host/half_floats.h"
 
 #include <bit>

@@ -1,4 +1,4 @@
-// Factorization machine, cross layer and losses on each device against their definitions.
+// Tests factorization machine, cross layer and losses on each device against their definitions.
 #include <cmath>
 #include <limits>
 #include <vector>

@@ -1,4 +1,4 @@
-// Shards of many keys against those of one.
+// Tests the shards of many keys against those of single keys.
 #include "kernels/keys/key_shards.h"
 
 #include <gtest/gtest.h>

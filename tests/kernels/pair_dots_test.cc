@@ -1,4 +1,4 @@
-// The plain loop of the pair dots against a definition that shares no code with it.
+// Tests the plain loop of the pair dots against a definition that shares no code with it.
 #include "kernels/host/pair_dots.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The specification of a product: one sum in order of k for each element.
+// Specifies a matrix product: one sum in order of k for each element.
 #pragma once
 
 #include "kernels/products/gemm.h"

@@ -1,4 +1,4 @@
-// Matrices of random numbers for the tests of dense operations.
+// Makes random matrices for tests of dense operations.
 #pragma once
 
 #include <cmath>
@@ -12,8 +12,8 @@
 
 namespace hdps {
 
-// A matrix on the device of `ops` with its bytes on the host beside it. The stride is wider than
-// the columns, so that an operation that forgets the stride is noticed.
+// A matrix on the device of `ops` and its copy on the host. Its stride is wider than its columns,
+// so that an operation that ignores the stride is noticed.
 class TestMatrix {
  public:
   TestMatrix(DenseOps& ops, size_t rows, size_t cols, uint64_t seed, size_t gap = 3)
@@ -24,9 +24,9 @@ class TestMatrix {
     ops.Upload(host_, device_.Reserve(host_.size()));
   }
   Matrix device() const { return {device_.data(), rows_, cols_, stride_}; }
-  // Of a matrix without gaps: its elements on the device.
+  // Returns the elements on the device. Requires: the matrix has no gaps.
   std::span<float> whole() const { return {device_.data(), rows_ * cols_}; }
-  // What the device would hold if nothing had been done to it; the oracle works on this.
+  // Returns the host's copy, as it was uploaded; the oracle computes on it.
   Matrix host() { return {host_.data(), rows_, cols_, stride_}; }
   std::vector<float>& values() { return host_; }
   std::vector<float> Fetch() const {
@@ -42,7 +42,7 @@ class TestMatrix {
   std::vector<float> host_;
 };
 
-// A matrix of the absolute values of another: products of these bound the rounding of its own.
+// The absolute values of another matrix: their products bound the rounding errors of its products.
 class Sizes {
  public:
   explicit Sizes(TestMatrix& of) : values_(of.values()), view_(of.host()) {
@@ -58,7 +58,7 @@ class Sizes {
   Matrix view_;
 };
 
-// Bags of random keys over `num_rows` rows: up to `keys_max` a bag, some empty.
+// Random bags of keys over `num_rows` rows: up to `keys_max` keys a bag, some empty.
 struct TestBags {
   std::vector<uint32_t> offsets, row_index;
   std::vector<float> weights;

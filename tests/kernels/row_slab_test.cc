@@ -1,4 +1,4 @@
-// Rows of a slab on every implementation of DenseOps, against the rules of rows at the servers.
+// Tests the rows of a slab on every implementation of DenseOps against the servers' update rules.
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// Rows in pieces are found where they are, and pooled to the same bits as in one.
+// Tests that rows in pieces are found at their places, and pooled to the same bits as in one piece.
 #include "kernels/row_spans.h"
 
 #include <gtest/gtest.h>

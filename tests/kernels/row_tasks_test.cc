@@ -1,4 +1,4 @@
-// Row tasks on each device against their formulas in double.
+// Tests row tasks on each device against their formulas in double.
 #include <cmath>
 #include <limits>
 

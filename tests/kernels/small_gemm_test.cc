@@ -1,4 +1,4 @@
-// Small products against the plain loop, over shapes and both orders of the first factor.
+// Tests small products against the plain loop, over shapes and both orders of the first factor.
 #include "kernels/products/small_gemm.h"
 
 #include <gtest/gtest.h>

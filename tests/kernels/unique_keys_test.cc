@@ -1,4 +1,4 @@
-// Distinct keys against std::map: order of first sight, and the inverse index.
+// Tests distinct keys against std::map: order of first occurrence, and the inverse index.
 #include "kernels/keys/unique_keys.h"
 
 #include <gtest/gtest.h>

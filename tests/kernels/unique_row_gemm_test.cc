@@ -1,4 +1,4 @@
-// Products of unique rows against the plain layer, over shapes, threads and kinds of bags.
+// Tests products of unique rows against the plain layer, over shapes, threads and kinds of bags.
 #include "kernels/products/unique_row_gemm.h"
 
 #include <gtest/gtest.h>

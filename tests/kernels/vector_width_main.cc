@@ -1,5 +1,5 @@
-// Runs the tests of a program at the width of vectors that HDPS_MAX_VECTOR_WIDTH names, or says
-// that this machine has none that wide.
+// Runs the tests of a program at the vector width in HDPS_MAX_VECTOR_WIDTH, or skips them if the
+// machine lacks it.
 #include <gtest/gtest.h>
 
 #include <iostream>
@@ -7,7 +7,7 @@
 #include "kernels/vector_width.h"
 
 int main(int argc, char** argv) {
-  constexpr int kSkipped = 77;  // As scripts/dev/layer.cmake tells ctest.
+  constexpr int kSkipped = 77;  // As configured in scripts/dev/layer.cmake for ctest.
   testing::InitGoogleTest(&argc, argv);
   const hdps::VectorWidth widest = hdps::WidestVectors();
   const hdps::VectorWidth asked = hdps::VectorWidthLimit().value_or(widest);

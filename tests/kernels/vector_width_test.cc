@@ -1,4 +1,4 @@
-// That a limit of the vector width reaches our loops and the library of matrix products.
+// Tests that a limit of the vector width affects our loops and the library of matrix products.
 #include "kernels/vector_width.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-"""Numbers that tests and PyTorch compute alike, so that a reference needs no data: see README.md."""
+"""Numbers that tests and PyTorch compute in the same way, so that a reference needs no data: see README.md."""
 
 MASK = (1 << 64) - 1
 

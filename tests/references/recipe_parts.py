@@ -1,4 +1,4 @@
-"""What recipes have in common, in PyTorch: the wide part, the embeddings, the numbers, an MLP."""
+"""Shared parts of recipes in PyTorch: the wide part, the embeddings, the numbers, an MLP."""
 
 import torch
 

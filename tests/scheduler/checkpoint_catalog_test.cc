@@ -1,5 +1,5 @@
-// Which checkpoints a job goes on from: its own, and under --resume=changed those of a job that had
-// other values of settings that may change.
+// Tests which checkpoints a job continues from: its own, and with --resume=changed also those of a
+// job whose changeable settings had other values.
 #include "scheduler/plan/checkpoint_catalog.h"
 #include "common/job/job_file.h"
 #include "common/job/job_spec.h"

@@ -1,5 +1,5 @@
-// What the scheduler makes of saves that hold only changes: which it asks for, which chain it goes
-// on from, which checkpoints stay.
+// Tests delta checkpoints at the scheduler: which saves it requests, which chain it continues from,
+// which checkpoints it keeps.
 #include <gmock/gmock.h>
 
 #include <string>

@@ -1,4 +1,5 @@
-// A whole scheduler whose evaluations decide: when to end, which checkpoint stays, which rates.
+// Tests a whole scheduler whose evaluations decide on the end, the checkpoint to keep and the
+// rates.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

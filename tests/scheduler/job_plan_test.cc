@@ -1,4 +1,4 @@
-// What a job does at each boundary, as one line of steps per run.
+// Tests what a job does at each boundary, as one line of steps per run.
 #include "scheduler/plan/job_plan.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/checkpoint_spec.h"

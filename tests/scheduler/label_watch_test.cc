@@ -1,4 +1,4 @@
-// Labels that are not what they were meant to be, in the order in which a run meets them.
+// Tests the findings about suspicious labels, in the order in which a run meets them.
 #include "scheduler/report/label_watch.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/data_spec.h"

@@ -1,4 +1,5 @@
-// Members that fail by themselves, are cut off though they beat, or wait for something.
+// Tests members that fail by themselves, are cut off though they send heartbeats, or wait for
+// something.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

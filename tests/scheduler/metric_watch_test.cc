@@ -1,4 +1,4 @@
-// Which evaluation was the best, when patience runs out, when rates fall.
+// Tests which evaluation is the best, when patience runs out, and when rates fall.
 #include "scheduler/plan/metric_watch.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/data_spec.h"

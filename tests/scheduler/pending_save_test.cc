@@ -1,4 +1,5 @@
-// Checkpoints whose rows the servers have taken, and that are written while training goes on.
+// Tests checkpoints whose rows the servers have copied, and that are written while training
+// continues.
 #include <gmock/gmock.h>
 
 #include <string>

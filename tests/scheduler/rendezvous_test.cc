@@ -1,4 +1,4 @@
-// Who is admitted, under which rank, and what the others are told.
+// Tests which processes are admitted, with which rank, and what the others are told.
 #include "scheduler/members/rendezvous.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Who holds copies of what, and who takes over from whom.
+// Tests which members hold which copies, and which takes over from which.
 #include "scheduler/members/replica_plan.h"
 
 #include <set>

@@ -1,4 +1,4 @@
-// What a run tells: the lines of metrics.jsonl, the progress line, the summary.
+// Tests the report of a run: the lines of metrics.jsonl, the progress line, the summary.
 #include "scheduler/report/run_report.h"
 
 #include <gmock/gmock.h>

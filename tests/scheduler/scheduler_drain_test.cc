@@ -1,4 +1,4 @@
-// Members that are lost while a job drains, and what the next start knows of a stop.
+// Tests members that are lost while a job drains, and what the next start knows of a stop.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

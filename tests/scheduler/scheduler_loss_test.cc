@@ -1,4 +1,4 @@
-// Members that are lost in the middle of a job, and a scheduler that is.
+// Tests the loss of members, and of the scheduler, in the middle of a job.
 #include "scheduler/scheduler_node.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What the tests of a whole scheduler share: a scripted cluster on files in memory.
+// Fixture for tests of a whole scheduler: a scripted cluster with files in memory.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// A whole scheduler: the commands of a run as transcripts, failures and the end.
+// Tests a whole scheduler: the commands of a run as transcripts, failures and the end.
 #include "scheduler/scheduler_node.h"
 
 #include <gmock/gmock.h>

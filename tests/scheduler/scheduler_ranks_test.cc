@@ -1,4 +1,4 @@
-// Members that ask for a rank that another has by now: the job goes on, and so do they.
+// Tests members that ask for a rank that is taken by now: the job continues, and so do they.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What a scheduler refuses: jobs, folders, members and frames that do not fit.
+// Tests what a scheduler refuses: jobs, folders, members and frames that do not fit.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What a scheduler leaves on disk is what another reads; what contradicts itself is read by none.
+// Tests that the state a scheduler leaves on disk is read by another, unless it contradicts itself.
 #include "scheduler/scheduler_state.h"
 
 #include <gmock/gmock.h>

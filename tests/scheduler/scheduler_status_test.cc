@@ -1,4 +1,4 @@
-// What a scheduler tells those who ask how its job is.
+// Tests a scheduler's answers about the state of its job.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

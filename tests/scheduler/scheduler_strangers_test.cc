@@ -1,5 +1,5 @@
-// Whoever can send to a scheduler, and belongs to no job: he learns nothing, writes no line of his
-// own, and fills no log.
+// Tests senders that belong to no job: they learn nothing, write no line of their own, and fill no
+// log.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// The members' script: workers count steps, servers write four bytes a shard.
+// Implements the members' script: workers count steps, servers write four bytes per shard.
 #include "tests/scheduler/scripted_cluster.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ void WriteFile(FileSystem& files, const std::string& path, const std::string& te
   ASSERT_TRUE(file->Close().ok());
 }
 
-// Two examples a worker; worker 1 ranks its own the wrong way round.
+// Two examples per worker; worker 1 ranks its own in the wrong order.
 void Score(uint32_t rank, CommandDone* done) {
   const std::vector<float> scores = {0.25f, rank == 1 ? 0.125f : 0.75f}, labels = {0, 1};
   done->scores = Buffer::CopyOf(std::span<const float>(scores));
@@ -46,7 +46,7 @@ Job ScriptedJob() {
   job.data.eval = {"eval.csv"};
   job.train.epochs = 2;
   job.train.batch_size = 16;
-  job.checkpoint.keep_best = false;  // Its saves are early_stop_test's.
+  job.checkpoint.keep_best = false;  // early_stop_test covers these saves.
   job.cluster.shards = 4;
   job.cluster.heartbeat_ms = 100;
   job.cluster.dead_after_ms = 1000;
@@ -237,7 +237,7 @@ void ScriptedCluster::CarryOut(ScriptedMember& member, const Command& command) {
       break;
     case CommandKind::kDigest:
       done.digest[0] = 5 + member.client.rank();
-      done.digest[1] = ~uint64_t{0};  // Sums wrap around.
+      done.digest[1] = ~uint64_t{0};  // Makes the sums wrap around.
       done.rows = 3;
       break;
     default:

@@ -1,4 +1,4 @@
-// A real SchedulerNode among members that follow a script, on a network that loses nothing.
+// Runs a real SchedulerNode among scripted members, on a network that loses nothing.
 #pragma once
 
 #include <functional>
@@ -16,18 +16,18 @@
 
 namespace hdps {
 
-// A server or worker: a real membership client, and answers that a test may replace.
+// A server or worker: a real membership client, with replies that a test may replace.
 struct ScriptedMember {
   ScriptedMember(const MembershipOptions& options, std::string name)
       : self(options.identity.self), role(options.role), called(std::move(name)), client(options) {}
 
   const PeerId self;
   const Role role;
-  const std::string called;  // In the transcript: "worker a".
+  const std::string called;  // Name in the transcript: "worker a".
   MembershipClient client;
-  bool cut_off = false;  // Neither hears nor is heard.
-  bool deaf = false;     // Is heard, and hears nothing.
-  bool mute = false;     // Beats, but answers no command.
+  bool cut_off = false;  // No messages pass in either direction.
+  bool deaf = false;     // Receives no messages, but sends.
+  bool mute = false;     // Sends heartbeats, but answers no command.
   Clock clock = 0;
   std::optional<Command> training;
   bool pause = false;
@@ -39,11 +39,13 @@ struct ScriptedOptions {
   Clock steps_per_epoch = 10;
   Resume resume = Resume::kAuto;
   bool members_return = true;
-  bool with_members = true;  // All that the job needs, told no rank, called "server a", ...
+  // Starts all members that the job needs, without ranks, called "server a", ...
+  bool with_members = true;
 };
 
-// Invariant: one turn is 20 ms of simulated time: every node ticks, then all frames arrive in
-// order.
+// A scheduler and its scripted members.
+//
+// Invariant: a turn is 20 ms of simulated time: every node ticks, then all frames arrive in order.
 class ScriptedCluster {
  public:
   ScriptedCluster(const ScriptedOptions& options, FileSystem& files);
@@ -52,25 +54,25 @@ class ScriptedCluster {
                       const std::function<void(MembershipOptions&)>& change = {});
   ScriptedMember& member(const std::string& name);
 
-  std::string boot = "one";  // Of the scheduler's machine.
-  // Another process of the scheduler takes the place of the one at hand, within the run or not.
+  std::string boot = "one";  // Boot id of the scheduler's machine.
+  // Replaces the scheduler's process by another, within the same run or not.
   void StartScheduler(bool same_run = true);
 
   void Turn();
-  // The scheduler does nothing for so long; what members say meanwhile it hears when it is back.
+  // Stops the scheduler for `ms`. It receives the messages of this time when it continues.
   void StandStill(TimeMs ms);
-  // Turns until `what` holds; false after `ms` of simulated time.
+  // Turns until `what` is true; returns false after `ms` of simulated time.
   bool RunUntil(const std::function<bool()>& what, TimeMs ms = 60'000);
   bool RunToTheEnd() {
     return RunUntil([this] { return node->done(); });
   }
 
-  // One line a command that a member was given, in order: "worker a: train to 10, epoch 0 from 0".
+  // Returns a line for each command to a member, in order: "worker a: train to 10, epoch 0 from 0".
   std::string transcript() const;
   bool Noticed(const std::string& part) const;
-  std::string summary() const;  // summary.json, or "".
+  std::string summary() const;  // Returns summary.json, or "" if there is none.
 
-  // Replaces the answer to a command; none means the usual one.
+  // Replaces the answer to a command; nothing means the usual answer.
   std::function<std::optional<CommandDone>(ScriptedMember&, const Command&)> answer;
 
   std::unique_ptr<SchedulerNode> node;
@@ -88,12 +90,14 @@ class ScriptedCluster {
   const ScriptedOptions options_;
   FileSystem& files_;
   bool standing_still_ = false;
-  std::vector<std::pair<PeerId, Frame>> unheard_;  // By the scheduler, while it stands still.
+  // Frames that arrived while the scheduler stands still.
+  std::vector<std::pair<PeerId, Frame>> unheard_;
   std::vector<std::unique_ptr<ScriptedMember>> members_;
   std::vector<std::string> lines_;
 };
 
-// Four shards, two epochs, an evaluation after each; the best is not kept.
+// Returns a job with four shards and two epochs, each with an evaluation; it does not keep the best
+// checkpoint.
 Job ScriptedJob();
 
 }  // namespace hdps

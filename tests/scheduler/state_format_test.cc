@@ -1,4 +1,4 @@
-// scheduler.state as versions before this one have written it: read, and written again to the byte.
+// Tests scheduler.state of earlier versions: read, and written again to the byte.
 #include <gtest/gtest.h>
 
 #include <memory>

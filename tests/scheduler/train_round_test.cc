@@ -1,4 +1,4 @@
-// Training rounds with workers that need each other: whatever the timing, all come to one clock.
+// Tests training rounds with workers that need each other: with any timing, all come to one clock.
 #include "scheduler/plan/train_round.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What a server says it is at: whom it holds others back for, and since when.
+// Tests the activity that a server reports: which workers it makes wait, and since when.
 #include <gtest/gtest.h>
 
 #include <vector>

@@ -1,5 +1,5 @@
-// A step under train.clip_norm at one server: measured when every push is here, applied when a
-// worker tells the norm of all servers, once.
+// Tests a step with train.clip_norm at one server: measured when every push has arrived, applied
+// once when a worker sends the norm of all servers.
 #include <cmath>
 
 #include "gtest/gtest.h"

@@ -1,4 +1,4 @@
-// What the scheduler asks of a server: save, load, digest, finish; and rows that are stored.
+// Tests the scheduler's commands to a server: save, load, digest, finish; and rows that are stored.
 #include <deque>
 #include <functional>
 #include <memory>

@@ -1,4 +1,4 @@
-// Clock, ledger, gate and combiner, each alone, under what a network may do to them.
+// Tests clock, ledger, gate and combiner, each alone, with what a network may do to them.
 #include <algorithm>
 #include <map>
 #include <set>

@@ -1,4 +1,4 @@
-// Saves that hold what changed since a checkpoint, where the server knows it.
+// Tests saves of what changed since a checkpoint, where the server knows it.
 #include <algorithm>
 #include <memory>
 #include <string>

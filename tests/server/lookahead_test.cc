@@ -1,4 +1,5 @@
-// Requests that name the keys of another, rows ahead of their turn, and what is said of them later.
+// Tests requests that refer to another's key list, prefetched rows, and what is reported of them
+// later.
 #include <set>
 #include <vector>
 

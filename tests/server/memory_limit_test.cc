@@ -1,4 +1,4 @@
-// What a server foresees to take, and the limit it keeps to.
+// Tests the memory that a server predicts, and the limit that it keeps.
 #include "server/server_memory_limit.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What a server answers: steps combined, repeats taken once, strangers and mistakes refused.
+// Tests a server's answers: steps combined, repeats applied once, strangers and mistakes refused.
 #include <cmath>
 #include <limits>
 #include <set>

@@ -1,5 +1,5 @@
-// Requests that are wrong, from strangers, of other views, or damaged: refused or dropped, never
-// applied, never fatal.
+// Tests requests that are wrong, from strangers, of other views, or damaged: refused or dropped,
+// never applied, never fatal.
 #include <cmath>
 #include <limits>
 #include <string>

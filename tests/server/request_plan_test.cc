@@ -1,4 +1,4 @@
-// What a request may ask for, and by which shards it was cut.
+// Tests what a request may ask for, and by which shards its sections are cut.
 #include "server/request_plan.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// A server among a scripted scheduler and scripted workers, frame by frame.
+// Harness for a server: scripted scheduler and workers, frame by frame.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,7 @@ namespace hdps {
 
 enum class Mode : uint8_t;
 
-// Keeps background work until it is told to do it.
+// Keeps background work until the test runs it.
 class LaterExecutor : public Executor {
  public:
   void ParallelFor(size_t count, const std::function<void(size_t)>& body) override {
@@ -57,7 +57,7 @@ class LaterExecutor : public Executor {
   std::deque<std::function<void()>> waiting_;
 };
 
-// The keys of one request in one table, with what goes with each of them.
+// The keys of one request in one table, and their values.
 struct TableRows {
   uint32_t table = 0;
   uint32_t row_floats = 1;
@@ -65,7 +65,7 @@ struct TableRows {
   std::vector<float> floats;  // [keys, row_floats]; empty for a pull.
 };
 
-// As a worker would cut them for a server that owns `shards`.
+// Sections of a request, cut as a worker would for a server that owns `shards`.
 struct RowSections {
   std::vector<TableKeys> tables;
   std::vector<Key> keys;
@@ -106,7 +106,8 @@ inline TableSpec TableOf(const std::string& name, uint32_t dim, OptimizerKind ki
   return table;
 }
 
-// Two tables, 8 shards, plain SGD from zero with rate 1: a row is minus the sum of its gradients.
+// Returns a job with two tables, 8 shards and plain SGD from zero with rate 1: a row is minus the
+// sum of its gradients.
 inline Job TestJob(Mode mode) {
   Job job;
   job.train.mode = mode;
@@ -122,7 +123,9 @@ struct ServerSetting {
   ServerSabotage sabotage = {};
 };
 
-// Invariant: replies_ holds what the node has sent and nobody has taken, in order.
+// A server and its frames.
+//
+// Invariant: replies_ has the frames that the node has sent and no call has taken, in order.
 class ServerHarness {
  public:
   explicit ServerHarness(const ServerSetting& setting, FileSystem* files = nullptr,
@@ -229,7 +232,7 @@ class ServerHarness {
 
   // ---- What came back.
 
-  // The answer to a request, once; none when there is none, a failure when there are two.
+  // Takes the reply to a request; returns nothing if there is none, and fails if there are two.
   template <typename Message>
   std::optional<Message> TakeReply(uint64_t request_id) {
     std::optional<Message> found;
@@ -247,20 +250,20 @@ class ServerHarness {
     }
     return found;
   }
-  // Code and text of the answer to a push.
+  // Takes the acknowledgment of a push.
   PushAck Ack(uint64_t request_id) {
     std::optional<PushAck> ack = TakeReply<PushAck>(request_id);
     EXPECT_TRUE(ack.has_value()) << "no answer to the push";
     return ack.value_or(PushAck());
   }
-  // The weights of `keys`, without making rows.
+  // Reads the weights of `keys` without creating rows.
   std::vector<float> Read(uint32_t table, const std::vector<Key>& keys) {
     const uint32_t dim = job_->tables[table].dim;
     const uint64_t id = Pull(0, 0, PullMode::kRead, {{table, dim, keys, {}}});
     std::optional<PullReply> reply = TakeReply<PullReply>(id);
     EXPECT_TRUE(reply.has_value() && reply->code == Code::kOk);
     if (!reply) return {};
-    // Back from the order of the shards to that of `keys`.
+    // The reply is in the order of the shards; the result is in that of `keys`.
     const std::vector<Key> order = CutForServer(*job_, shards_, {{table, dim, keys, {}}}).keys;
     const std::span<const float> rows = reply->rows.As<float>();
     std::vector<float> result;
@@ -271,7 +274,7 @@ class ServerHarness {
     }
     return result;
   }
-  // Sends a command, waits until it has been carried out, and takes its answer.
+  // Sends a command, waits until it is done, and takes its answer.
   CommandDone Run(CommandKind kind, const std::string& path = "", Clock until = 0,
                   Clock since = 0) {
     Command command;
@@ -280,7 +283,7 @@ class ServerHarness {
     command.until = until;
     command.since = since;
     const CommandId id = Send(command);
-    // The background works in order: when this has run, so has the command.
+    // Background work runs in order, so the command is done before this.
     BoundedQueue<bool> behind(1);
     executor_.Submit([&behind] { behind.Push(true); });
     behind.Pop();
@@ -296,7 +299,7 @@ class ServerHarness {
     FromPeer(kSchedulerPeer, command, 0);
     return command.id;
   }
-  // None when it has not been answered.
+  // Returns nothing if the command has no answer yet.
   std::optional<CommandDone> TakeAnswer(CommandId id) {
     for (auto at = replies_.begin(); at != replies_.end(); ++at) {
       CommandDone done;
@@ -312,7 +315,7 @@ class ServerHarness {
   }
   uint64_t Digest() { return Run(CommandKind::kDigest).digest[0]; }
 
-  // How often the node has told the scheduler that it is there, since it was last asked.
+  // Returns the number of heartbeats to the scheduler since the last call.
   size_t TakeHeartbeats() {
     return std::erase_if(replies_, [](const Outgoing& reply) {
       return reply.to == kSchedulerPeer &&
@@ -320,9 +323,9 @@ class ServerHarness {
     });
   }
 
-  // How often work beside the loop has woken it.
+  // Returns how often background work has woken the loop.
   int wakes() const { return wakes_; }
-  // The loop was woken: no tick, no frame.
+  // Wakes the node without a tick or frame.
   void Collect() {
     Output output = node_->TakeOutput();
     for (Outgoing& outgoing : output.frames) replies_.push_back(std::move(outgoing));
@@ -345,7 +348,7 @@ class ServerHarness {
   std::unique_ptr<ServerNode> node_;
   View view_;
   std::vector<ShardId> shards_;
-  std::optional<uint64_t> frame_view_;  // What workers' frames say instead of the view's number.
+  std::optional<uint64_t> frame_view_;  // View in the workers' frames, instead of the current one.
   std::vector<Outgoing> replies_;
   TimeMs now_ = 0;
   uint64_t request_id_ = 0, command_id_ = 0;

@@ -1,4 +1,4 @@
-// Saves that are copied, and written while requests go on with the rows.
+// Tests saves that are copied first, and written while requests continue on the rows.
 #include <algorithm>
 #include <memory>
 #include <string>

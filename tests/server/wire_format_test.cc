@@ -1,4 +1,4 @@
-// Rows and gradients that travel in 16 bits: rounded on the way, added up and kept in 32.
+// Tests rows and gradients that travel in 16 bits: rounded for the wire, summed and kept in 32.
 #include <cmath>
 #include <limits>
 #include <memory>

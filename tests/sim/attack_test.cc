@@ -1,5 +1,5 @@
-// Somebody on the network sends changed copies of what he sees: as a stranger he changes nothing of
-// what comes of a job, and under a member's number he ends no process.
+// Attacks a cluster with changed copies of its frames: as a stranger the attacker changes nothing
+// of the result, and under a member's peer id it ends no process.
 #include <cstdio>
 #include <memory>
 #include <string>

@@ -1,4 +1,4 @@
-// Changed copies of frames.
+// Makes changed copies of frames.
 #include "tests/sim/attacker.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace hdps::sim {
 namespace {
 
 constexpr size_t kSeenMax = 64;
-constexpr uint64_t kStrangers = 500'000'000;  // Their numbers begin here.
+constexpr uint64_t kStrangers = 500'000'000;  // First peer id of strangers.
 
 void ChangeBytes(Buffer* part, const Draw& draw) {
   if (part->empty()) return;
@@ -79,7 +79,7 @@ Attacker::Attacker(SimNetwork* network, uint64_t seed, AttackAs as)
 }
 
 void Attacker::See(PeerId to, PeerId from, const Frame& frame) {
-  if (from.value >= kStrangers) return;  // His own.
+  if (from.value >= kStrangers) return;  // The attacker's own frame.
   const Seen seen{from, to, frame};
   if (seen_.size() < kSeenMax) {
     seen_.push_back(seen);
@@ -101,7 +101,7 @@ void Attacker::Attack() {
     from = {kStrangers + draw(8)};
     JoinRequest join;
     ScaleRequest scale;
-    if (DecodeMessage(frame, &scale).ok()) return;  // As `hdps scale`, which anybody may be today.
+    if (DecodeMessage(frame, &scale).ok()) return;  // Anyone may send the request of `hdps scale`.
     if (DecodeMessage(frame, &join).ok()) {
       join.job_digest = draw(1000);
       frame = EncodeMessage(join);

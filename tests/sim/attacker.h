@@ -1,4 +1,4 @@
-// Somebody on the network of a simulated cluster who sends changed copies of what he sees.
+// Attacks a simulated cluster: sends changed copies of the frames on its network.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +11,24 @@
 
 namespace hdps::sim {
 
-// A number in [0, bound), bound > 0: by chance, or out of the bytes of a fuzzer.
+// Returns a number in [0, bound), bound > 0, from a random generator or from a fuzzer's bytes.
 using Draw = std::function<uint64_t(uint64_t bound)>;
 
-// Changes a part of the frame: view, request, group, kind, bytes of a part, or how long one is. It
-// is sealed again, so that it passes CheckFrame unless it says it shares what it has not.
+// Changes a part of the frame: view, request, group, kind, bytes of a part, or the length of a
+// part. Then computes its checksum again, so that it passes CheckFrame, unless it claims shared
+// sections that it does not have.
 void Harm(Frame* frame, const Draw& draw);
 
-// Whose number he uses.
+// The sender whose peer id the attacker uses.
 enum class AttackAs : uint8_t { kStranger, kMember };
 
-// Watches what nodes are given and, behind about every second frame, sends a changed copy of one
-// that he has seen, to its receiver or to another.
+// Watches the frames that nodes receive. After about every second one it sends a changed copy of a
+// frame it has seen, to that frame's receiver or another node.
 //
-// Invariant: as a stranger he uses numbers that no process has, and does not know the job's digest.
+// Invariant: as a stranger it uses peer ids of no process, and does not know the job's digest.
 class Attacker {
  public:
-  // `network` must outlive him.
+  // Requires: `network` outlives it.
   Attacker(SimNetwork* network, uint64_t seed, AttackAs as);
   uint64_t sent() const { return sent_; }
 
@@ -42,7 +43,7 @@ class Attacker {
   SimNetwork& network_;
   Random random_;
   const AttackAs as_;
-  std::vector<Seen> seen_;  // The last kSeenMax.
+  std::vector<Seen> seen_;  // The newest kSeenMax frames.
   uint64_t seen_in_all_ = 0, sent_ = 0;
 };
 

@@ -17,7 +17,7 @@
 namespace hdps::sim {
 namespace {
 
-// A primary without its knowledge, while a worker has not heard of it either.
+// Is true if a primary may be replaced before it or a worker has heard of it.
 bool MayBeReplaced(const ClusterOptions& options) {
   return options.cut_off_at >= 0 || (options.replicas > 0 && !options.faults.empty());
 }
@@ -35,7 +35,7 @@ std::shared_ptr<const Job> JobOf(const ClusterOptions& options) {
   job->tables = TallyTables(options.rows_leave);
   job->train.mode = options.mode;
   job->train.staleness_bound = options.staleness_bound;
-  job->train.batch_size = 64;  // Enough for all that may come.
+  job->train.batch_size = 64;  // Enough data for all steps.
   job->train.epochs = options.epochs;
   job->train.lookahead = options.lookahead;
   job->train.eval_each_epoch = options.judged;
@@ -45,7 +45,7 @@ std::shared_ptr<const Job> JobOf(const ClusterOptions& options) {
     job->train.plateau.patience = 1;
     job->train.plateau.factor = kJudgedFactor;
   }
-  job->parallel.gradients_mean = false;  // Whole numbers stay whole.
+  job->parallel.gradients_mean = false;  // Keeps the numbers whole.
   job->checkpoint.every_steps = options.checkpoint_every;
   job->checkpoint.delta_every_steps = options.delta_every;
   ClusterSpec& cluster = job->cluster;
@@ -75,7 +75,7 @@ ClusterOptions DrawCluster(uint64_t seed, Mode mode) {
   options.outages = random.Below(3) == 0 ? 1 + static_cast<uint32_t>(random.Below(2)) : 0;
   options.slow_worker = random.Below(3) == 0 ? 0 : -1;
   options.lookahead = static_cast<uint32_t>(random.Below(4));
-  // A tally counts less than 256, which every format holds exactly.
+  // A tally counts below 256, which every format holds exactly.
   options.wire = static_cast<DType>(seed % 3);
   return options;
 }
@@ -130,7 +130,7 @@ std::unique_ptr<ProcessFiles> Cluster::FilesOf(PeerId peer) {
         return {Code::kIoError, "No space left on device"};
       }
     }
-    // Its loop waits for the disk, which servers do beside theirs.
+    // The scheduler's loop waits for the disk; servers write in the background.
     if (peer == kSchedulerPeer) network_.HoldUp(peer, DiskTakes(place) / 8);
     return {};
   });
@@ -153,7 +153,8 @@ void Cluster::StartScheduler(bool same_run) {
   scheduler.num_servers = options_.num_servers;
   scheduler.num_workers = options_.num_workers;
   scheduler.command_retry_ms = 100;
-  scheduler.same_run = scheduler_starts_at_.has_value();  // Another one of this cluster was killed.
+  // A scheduler of this cluster was killed before.
+  scheduler.same_run = scheduler_starts_at_.has_value();
   ProgressListener voice;
   voice.notice = [this](const std::string& line) {
     unconfirmed_ += line.find("has not confirmed the end") != std::string::npos;
@@ -267,7 +268,8 @@ void Cluster::Spy(PeerId from, PeerId to, const Frame& frame) {
     if (command.command == CommandKind::kLoad && frame.header.view == newest_view_.view.value) {
       tally_.history().GoOn(command.until, static_cast<uint32_t>(newest_view_.workers.size()));
     }
-    // Whoever has told his is asked again in a later view, or the job was done with it.
+    // A member that has told its digest is asked again in a later view, unless the job was done
+    // with it.
     const bool load = command.command == CommandKind::kLoad;
     const bool digest = command.command == CommandKind::kDigest;
     if ((load || digest) && frame.header.view > digest_view_) {
@@ -283,7 +285,7 @@ void Cluster::Spy(PeerId from, PeerId to, const Frame& frame) {
   } else if (kind == MessageKind::kHeartbeatAck && from == kSchedulerPeer) {
     HeartbeatAck ack;
     CHECK(DecodeMessage(frame, &ack).ok());
-    // What is said in a view before the scheduler's is answered, and not believed.
+    // A heartbeat from an earlier view is acknowledged, but the scheduler ignores its clock.
     const auto& [view, clock] = clocks_sent_[to][ack.number];
     if (view == ack.view) clocks_told_[to] = clock;
   } else if (kind == MessageKind::kCommandDone) {
@@ -331,7 +333,7 @@ Outcome Cluster::Run(TimeMs until) {
 void Cluster::RequestStop(uint64_t seed) {
   stop_asked_ = true;
   Random random(MixBits(seed ^ 0x570bu));
-  // A member that has not seen the first view yet simply leaves, which is another story.
+  // A member without a view just leaves, which is another test.
   const bool all_in = std::all_of(workers_.begin(), workers_.end(),
                                   [](const Worker& worker) { return worker.compute->clock() > 0; });
   const uint64_t who = all_in ? random.Below(3) : 0;

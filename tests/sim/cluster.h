@@ -1,5 +1,5 @@
-// A scheduler, servers and workers, all real but for the workers' compute side, on one simulated
-// network.
+// Simulates a cluster: real scheduler, servers and workers, with scripted training, on one
+// simulated network.
 #pragma once
 
 #include <cstdint>
@@ -35,112 +35,121 @@ struct ClusterOptions {
   Clock steps_per_epoch = 6;
   uint32_t epochs = 2;
   uint64_t checkpoint_every = 0;
-  uint64_t delta_every = 0;  // Checkpoints that hold only what changed.
+  uint64_t delta_every = 0;  // Steps between checkpoints that hold only changes.
   Weather weather;
-  uint32_t outages = 0;      // Members, or all of them, cut off for a while.
-  int32_t slow_worker = -1;  // This one computes five times as long.
+  uint32_t outages = 0;      // Number of times that members are cut off for a while.
+  int32_t slow_worker = -1;  // Rank of a worker that computes five times as long.
   TimeMs compute_ms_min = 0, compute_ms_max = 40;
-  uint32_t pushes_at_once = 0;  // Above 0: workers only push, so many at once.
+  uint32_t pushes_at_once = 0;  // Above 0: workers only push, with so many pushes in flight.
   ServerSabotage server_sabotage;
   bool advance_early = false;
   uint32_t lookahead = 0;
   DType wire = DType::kFp32;
   bool since_late = false;
-  Clock mistaken_at = -1;    // Worker 0 gives up at this clock.
-  uint64_t incarnation = 0;  // Distinguishes the processes of a cluster that was started again.
-  // What was trained by a cluster whose files this one goes on with.
+  Clock mistaken_at = -1;  // Clock at which worker 0 reports a mistake of the operator and ends.
+  // Distinguishes the processes of a cluster that was started again.
+  uint64_t incarnation = 0;
+  // History of the cluster whose files this one continues.
   std::optional<StepHistory> history_before;
-  // Above 0: processes that were killed, or ended with status 3, are started again, the first time
-  // so long after.
+  // Above 0: processes that were killed or ended with status 3 are restarted, the first time after
+  // this delay.
   TimeMs restart_after_ms = 0;
   LauncherSabotage launcher_sabotage;
-  // With kDrain: the launcher tells each scheduler that it starts in the drain so, too.
+  // With kDrain: the launcher also tells each new scheduler to drain.
   bool told_again = true;
-  bool never_fewer = false;  // A view of fewer servers than there were at first is a fault.
+  // A view with fewer servers than at the start is a fault.
+  bool never_fewer = false;
   SchedulerSabotage scheduler_sabotage;
-  // So many processes are killed, one after the other: servers, workers, or the scheduler.
+  // Number of processes to kill one after the other: servers, workers, or the scheduler.
   uint32_t kills = 0;
   bool kill_servers_only = false;
-  TimeMs kill_gap_ms = 0;  // At least, from one to the next.
+  TimeMs kill_gap_ms = 0;  // Smallest time between two kills.
   uint32_t replicas = 0;
-  TimeMs cut_copies_ms = 0;  // Before a server is killed it reaches no other server for so long.
-  // Server 0 and the scheduler lose sight of each other at this time, for long; so do worker 0 and
-  // the scheduler, not so long that it is taken for lost, at the time when server 0 is.
+  // Time for which a server cannot reach other servers before it is killed.
+  TimeMs cut_copies_ms = 0;
+  // Time at which server 0 and the scheduler are cut off from each other for long. Worker 0 and the
+  // scheduler are cut off at the time when server 0 is lost, but not so long that the worker is
+  // lost.
   TimeMs cut_off_at = -1;
   TimeMs dead_after_ms = 20000;
   uint32_t replace_after_s = 60;
   OnWorkerLoss on_worker_loss = OnWorkerLoss::kWait;
-  bool judged = false;          // Evaluations let rates fall and end the job: see kJudgedAuc.
+  bool judged = false;          // Evaluations lower rates and end the job: see kJudgedAuc.
   bool rows_leave = false;      // As in TallyTables().
-  TimeMs starts_within_ms = 0;  // Servers and workers start some time within so long.
-  std::vector<Fault> faults;    // By time.
-  // Of the next cluster, which goes on where this one was told to stop, or ended with its launcher.
+  TimeMs starts_within_ms = 0;  // Servers and workers start at random times within this span.
+  std::vector<Fault> faults;    // In order of time.
+  // ^Faults of the next cluster, which continues where this one was stopped or ended with its
+  // launcher.
   std::vector<Fault> faults_of_next;
 };
 
-// What a seed draws for one run in the given mode.
+// Draws the options of one run in the given mode from a seed.
 ClusterOptions DrawCluster(uint64_t seed, Mode mode);
 
-// The job that such a cluster trains.
+// Returns the job that the cluster trains.
 std::shared_ptr<const Job> JobOf(const ClusterOptions& options);
 inline constexpr char kSchedulerAddress[] = "ipc:///sim/scheduler";
-inline constexpr char kOut[] = "/out";  // Of the scheduler.
+inline constexpr char kOut[] = "/out";  // Folder of the scheduler.
 
 struct Outcome {
-  bool finished = false;              // Every process ended, with status 0 (or was cut off then).
-  bool exact = false;                 // The final rows are what all pushes, once each, make.
-  bool stopped = false;               // As asked, and saved: the job has steps left.
-  bool ended_by_fault = false;        // With its launcher.
-  std::vector<std::string> problems;  // What was read against the rules, or failed.
+  // Every process ended with status 0, or was cut off at the end.
+  bool finished = false;
+  bool exact = false;  // The final rows are the result of all pushes, each applied once.
+  // The job was stopped as asked and saved; it has steps left.
+  bool stopped = false;
+  bool ended_by_fault = false;        // The job ended with its launcher.
+  std::vector<std::string> problems;  // Violated rules and failures.
   uint64_t trace = 0;
   TimeMs ended_at = 0;
   uint64_t frames = 0;
-  ServerCounters servers;        // Sums; staleness_max is the largest.
+  ServerCounters servers;        // Sums over servers; staleness_max is the largest.
   std::vector<TimeMs> train_ms;  // [workers]
-  bool loaded = false;           // The job went on from a checkpoint.
-  uint32_t restarted = 0;        // Processes.
-  uint32_t went_back = 0;        // How often the cluster was formed again.
-  uint32_t taken_over = 0;       // How often another scheduler went on.
-  uint32_t scaled = 0;           // How often members changed without a loss.
-  uint32_t promoted = 0;         // How often others went on with the rows of a lost server.
-  uint32_t power_lost = 0;       // How often a machine forgot what it had not synced.
-  uint32_t refused = 0;          // Processes that were told there is no place for them.
-  uint32_t stood_by = 0;         // Processes of which the cluster had no need until the end.
+  bool loaded = false;           // The job continued from a checkpoint.
+  uint32_t restarted = 0;        // Restarted processes.
+  uint32_t went_back = 0;        // Times that the cluster was formed again.
+  uint32_t taken_over = 0;       // Times that another scheduler took over.
+  uint32_t scaled = 0;           // Times that members changed without a loss.
+  uint32_t promoted = 0;         // Times that a backup became primary after a loss.
+  uint32_t power_lost = 0;       // Times that a machine lost its unsynced data.
+  uint32_t refused = 0;          // Processes that were refused a place.
+  uint32_t stood_by = 0;         // Processes that stood by until the end.
 
   bool good() const { return finished && exact && problems.empty(); }
   std::string Describe() const;
 };
 
-// Invariant: all that happens follows from the options; two clusters share nothing but `files`.
+// A simulated cluster.
+//
+// Invariant: everything that happens follows from the options; two clusters share only `files`.
 class Cluster {
  public:
   Cluster(const ClusterOptions& options, FileSystem* files);
   ~Cluster();
 
-  // Until the job is over, or `until`. May be called again to go on.
+  // Runs until the job is over or the clock is at `until`. A further call continues.
   Outcome Run(TimeMs until = 3'600'000);
-  // One of the processes is told to stop; chosen by `seed`. Before the first step it is the
+  // Asks one of the processes, chosen by `seed`, to stop; before the first step it is the
   // scheduler.
   void RequestStop(uint64_t seed);
   const StepHistory& history() const { return tally_.history(); }
-  // The process of this server or worker is gone without a word.
+  // Kills the process of this server or worker.
   void KillServer(uint32_t rank);
   void KillWorker(uint32_t rank);
   void KillScheduler();
-  // The job is to go on with one server more, which is started, or with one less.
+  // Ask for one server more, which is started, or for one less.
   void AddServer() { Scale({.kind = Fault::Kind::kScale, .servers = 1}); }
   void DismissServer() { Scale({.kind = Fault::Kind::kScale, .servers = -1}); }
   bool over() const { return scheduler_ != nullptr && scheduler_->done(); }
-  // And nobody starts it again.
+  // Kills the server, and no other is started for it.
   void LoseServer(uint32_t rank);
-  // The nodes that have not been killed, the scheduler first.
+  // Returns the nodes that were not killed, the scheduler first.
   std::vector<const Node*> nodes() const;
-  // The newest process of this server or worker.
+  // Returns the newest process of this server or worker.
   PeerId PeerOf(Role role, uint32_t rank) const { return peers_.at({role, rank}); }
   SimNetwork& network() { return network_; }
 
  private:
-  // A process of a server. What it was at on disk ends when it does.
+  // The process of a server. Its unfinished work on disk ends with it.
   struct Server {
     std::unique_ptr<ProcessFiles> files;
     std::unique_ptr<LateExecutor> executor;
@@ -159,7 +168,7 @@ class Cluster {
   void AddKills();
   void AddCuts();
   void AddFault(const Fault& fault);
-  // Does what a launcher does, and the faults that are due.
+  // Acts as the launcher, and starts the faults that are due.
   void Supervise();
   void StartWhoIsMissing();
   void TellToStop();
@@ -168,63 +177,66 @@ class Cluster {
   void Join(const Fault& fault);
   void Stop(const Fault& fault);
   void EndAll();
-  // Another process of the role, which asks for `rank`; returns where.
+  // Starts another process of the role, which asks for `rank`; returns its place.
   Place NewPlace(Role role, int32_t rank);
   int32_t RankAskedBy(Place who) const;
   void Kill(Role role, uint32_t rank);
   void Scale(const Fault& fault);
   const Node* NodeOf(Role role, uint32_t rank) const;
-  // The disk as this process sees it, with the faults of its place.
+  // Returns the disk as this process sees it, with the faults of its place.
   std::unique_ptr<ProcessFiles> FilesOf(PeerId peer);
-  // How much longer than usual something on disk takes just now.
+  // Returns how much longer a disk operation takes at the moment.
   TimeMs DiskTakes(uint64_t place);
   PeerId NewPeer(Role role, uint32_t rank);
-  // Reads the digest from what the servers tell the scheduler.
+  // Reads the digest from the servers' messages to the scheduler.
   void Spy(PeerId from, PeerId to, const Frame& frame);
   bool AllDone() const;
   Outcome Judge(bool all_done) const;
-  // What the digests must be, and what was asked of the job: all of its steps, or to stop.
+  // Checks the digests and the request to the job: all of its steps, or to stop.
   void JudgeEnd(Outcome* outcome) const;
-  // Of a cluster whose job had its end behind it, but for the members' farewell.
+  // Is true if the summary is that of a job with `steps` steps which ended, but for the members'
+  // goodbye.
   bool SummaryIsOf(Clock steps) const;
-  // Whether it is no wonder that this process ended so.
+  // Is true if the process had reason to end as it did.
   bool IsExcused(PeerId peer, const Node& node, uint32_t* excuses) const;
-  // Every copy of a group's rows is the primary's, bit for bit.
+  // Checks that every copy of a group's rows equals the primary's bit for bit.
   void JudgeCopies(Outcome* outcome) const;
 
   const ClusterOptions options_;
   const std::shared_ptr<const Job> job_;
   SimDisk disk_;
-  Random chance_;  // Of what the faults need beside their times.
+  Random chance_;  // Draws the details of faults.
   Tally tally_;
   SimNetwork network_;
-  // Members that the scheduler did not wait for at the end: cut off when the job was finished, they
-  // never hear of it and end with status 3 when they have missed the scheduler long enough.
+  // Members that the scheduler did not wait for at the end: they were cut off when the job was
+  // finished, never hear of it, and end with status 3 after missing the scheduler long enough.
   uint32_t unconfirmed_ = 0;
   std::unique_ptr<ProcessFiles> scheduler_files_;
   std::unique_ptr<SchedulerNode> scheduler_;
   std::vector<Server> servers_;
   std::vector<Worker> workers_;
-  std::vector<Fault> faults_;  // Not done yet, by time.
+  std::vector<Fault> faults_;  // Faults to come, in order of time.
   std::vector<Fault> disk_faults_;
-  uint64_t started_ = 0, asked_ = 0;  // Processes of servers and workers, and scale requests.
+  // Numbers of started server and worker processes, and of scale requests.
+  uint64_t started_ = 0, asked_ = 0;
   Launcher launcher_;
-  std::map<Place, int32_t> ranks_asked_;  // Of those that came later; -1: any.
+  std::map<Place, int32_t> ranks_asked_;  // Ranks that later processes ask for; -1: any.
   std::set<Place> of_other_job_;
-  std::map<Place, PeerId> peers_;  // Of the newest processes.
+  std::map<Place, PeerId> peers_;  // Newest process of each place.
   uint32_t restarted_ = 0, went_back_ = 0, taken_over_ = 0, scaled_ = 0, promoted_ = 0;
   uint32_t power_lost_ = 0;
-  std::optional<TimeMs> scheduler_starts_at_;  // It was killed.
+  // Time of the next scheduler, if this one was killed.
+  std::optional<TimeMs> scheduler_starts_at_;
   bool stop_asked_ = false, scheduler_told_ = false, ended_by_fault_ = false;
-  // By worker: its clock in each heartbeat, and in the last one that was acknowledged.
+  // For each worker, its clock in each heartbeat, and in the last one that was acknowledged.
   std::map<PeerId, std::map<uint64_t, std::pair<ViewId, Clock>>> clocks_sent_;
   std::map<PeerId, Clock> clocks_told_;
-  Clock reached_ = 0;  // What the scheduler knew of when it was told to stop.
+  Clock reached_ = 0;  // Clock that the scheduler knew when it was told to stop.
   bool loaded_ = false;
   uint32_t views_of_fewer_ = 0;
-  View newest_view_;                             // That anybody was sent.
-  uint64_t digest_view_ = 0;                     // In which the servers were asked last.
-  std::map<PeerId, CommandId> digest_commands_;  // The one to each server.
+  View newest_view_;          // Newest view that was sent to any member.
+  uint64_t digest_view_ = 0;  // View in which the servers were last asked for digests.
+  std::map<PeerId, CommandId> digest_commands_;  // Command to each server.
   std::map<PeerId, CommandDone> digests_;
 };
 

@@ -1,4 +1,4 @@
-// What happens to a cluster: faults, and what a launcher does about them.
+// Injects the faults of a cluster, and acts as its launcher.
 #include <glog/logging.h>
 
 #include <algorithm>
@@ -79,7 +79,7 @@ void Cluster::Supervise() {
     TellToStop();
   }
   const bool over = scheduler_ != nullptr && scheduler_->done();
-  // Copies are there once the cluster has formed.
+  // Copies exist once the cluster has formed.
   if (options_.kills > 0 && options_.replicas > 0 && newest_view_.view.value == 0 &&
       !faults_.empty()) {
     faults_.front().at = std::max(faults_.front().at, now + 1);
@@ -92,7 +92,7 @@ void Cluster::Supervise() {
   if (!over && !ended_by_fault_) StartWhoIsMissing();
 }
 
-// A scheduler that was started within the drain hears of it too.
+// Also tells a scheduler that was started in the drain.
 void Cluster::TellToStop() {
   if (!launcher_.draining() || scheduler_ == nullptr || std::exchange(scheduler_told_, true))
     return;
@@ -160,7 +160,7 @@ void Cluster::Kill(Role role, uint32_t rank) {
   network_.Detach(PeerOf(role, rank));
   if (role == Role::kWorker) return workers_[rank].node.reset();
   Server& server = servers_[rank];
-  // It may have been in the middle of a file.
+  // The process may have been in the middle of a file.
   server.files->DieAfter(chance_.Below(12));
   server.executor->Finish();
   server.node.reset();
@@ -186,8 +186,8 @@ void Cluster::DoLater(const Fault& fault) {
   faults_.insert(std::ranges::upper_bound(faults_, later.at, {}, &Fault::at), later);
 }
 
-// Before all are there it might have the rank of one that comes later, who would be the mistaken
-// one.
+// Waits until all members are there. Otherwise this one could take the rank of a later one, which
+// would then be refused.
 void Cluster::Join(const Fault& fault) {
   if (newest_view_.view.value == 0) return DoLater(fault);
   const Place who = NewPlace(fault.role, fault.asks);
@@ -195,7 +195,7 @@ void Cluster::Join(const Fault& fault) {
   launcher_.Want(who, network_.now(), /*ours=*/false, /*returns=*/false);
 }
 
-// A member that has no view yet simply leaves, which is another story.
+// A member without a view just leaves, which is another test.
 void Cluster::Stop(const Fault& fault) {
   const bool server = fault.role == Role::kServer;
   Node* const node = server ? static_cast<Node*>(servers_[fault.rank].node.get())

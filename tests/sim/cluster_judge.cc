@@ -1,4 +1,4 @@
-// Judges what came of a cluster: ends, rows, copies and promises.
+// Checks the outcome of a cluster: ends, rows, copies and promises.
 #include <glog/logging.h>
 
 #include <algorithm>
@@ -97,7 +97,7 @@ void Cluster::JudgeEnd(Outcome* outcome) const {
   if (!outcome->finished) return;
   Clock steps = options_.steps_per_epoch * (options_.judged ? kJudgedEnd : options_.epochs);
   if (stop_asked_) {
-    // Told so before the first step, there is nothing to save.
+    // Stopped before the first step, it has nothing to save.
     const auto saved = OpenCheckpoint(disk_.files(), kOut, WhichCheckpoint::kNewest);
     const Clock at = saved.ok() ? saved->manifest.clock : 0;
     outcome->stopped = at < steps;
@@ -145,8 +145,8 @@ bool Cluster::IsExcused(PeerId peer, const Node& node, uint32_t* excuses) const 
   };
   const std::string& why = node.exit_reason();
   if (!is_there(newest_view_.Holders()) && !is_there(newest_view_.workers)) {
-    // It was given up and had no time to come again, or came when it was not wanted any more.
-    // Only those that came later ask for no rank, or have another job.
+    // The member was declared lost and had no time to come again, or came when no member was
+    // wanted. Only later processes ask for no rank, or have another job.
     const uint64_t place = PlaceOf(peer);
     const bool later = place >= kWorkerPlaces ? place >= kWorkerPlaces + options_.num_workers
                                               : place >= kServerPlaces + options_.num_servers;

@@ -1,4 +1,4 @@
-// Keeps account of what is durable.
+// Tracks which bytes and names are durable.
 #include "tests/sim/disk.h"
 
 #include <glog/logging.h>

@@ -1,5 +1,5 @@
-// The disk that all processes share: what a process was writing ends when it dies, its writes may
-// be slow or find no space, and what was not synced is lost with the power of its machine.
+// Simulates the disk that all processes share: writes end when their process dies, may be slow or
+// find no space, and what was not synced is lost when the machine loses power.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,21 @@
 
 namespace hdps::sim {
 
-// Invariant: a byte is durable when its file was synced after it was written; a name, when its
-// folder was, by anybody. What is not durable belongs to the machine that wrote it.
+// A disk of files in memory.
+//
+// Invariant: a byte is durable if its file was synced after the write; a name is durable if its
+// folder was synced after, by any process. Other bytes and names belong to the machine that wrote
+// them.
 class SimDisk {
  public:
   explicit SimDisk(FileSystem* files) : files_(files) {}
 
   FileSystem& files() const { return *files_; }
-  // A machine loses its power: of every file that it has not synced a part is left. `disk_too`: so
-  // does the machine with the disk, which may forget names that were not synced.
+  // Ends the power of a machine: of each file that it has not synced, a part remains. `disk_too`:
+  // the machine with the disk loses power too, and may lose names that were not synced.
   void LosePower(uint64_t machine, bool disk_too, Random* random);
 
-  // What processes have done.
+  // Record what processes have done.
   void Written(uint64_t machine, const std::string& path, uint64_t durable_bytes);
   void Synced(const std::string& path) { unsynced_.erase(path); }
   void Renamed(const std::string& from, const std::string& to, bool synced);
@@ -48,15 +51,15 @@ class SimDisk {
   std::deque<Name> names_;
 };
 
-// The files of one process.
+// The files as one process sees them.
 class ProcessFiles : public FileSystem {
  public:
-  // `before_change` is called before every call that changes something; not ok: that is what comes
-  // of it.
+  // Calls `before_change` before every call that changes something; an error becomes the result of
+  // the call.
   ProcessFiles(SimDisk* disk, uint64_t machine, std::function<Status()> before_change)
       : disk_(*disk), machine_(machine), before_change_(std::move(before_change)) {}
 
-  // The process dies: so many more changes happen, then none.
+  // Lets the process die after `changes` more changes.
   void DieAfter(uint64_t changes) {
     dying_ = true;
     changes_left_ = changes;
@@ -97,8 +100,8 @@ class ProcessFiles : public FileSystem {
   uint64_t changes_left_ = 0;
 };
 
-// Work beside a loop that ends at a time of its own: `late` says how much later than it was begun.
-// All of it is done at that time, or when the process dies.
+// Background work that ends at its own time: `late` returns how much later than its start. All of
+// it is done at that time, or dropped when the process dies.
 class LateExecutor : public Executor {
  public:
   explicit LateExecutor(std::function<TimeMs()> late) : late_(std::move(late)) {}

@@ -1,4 +1,4 @@
-// Jobs that are told to stop while members die: what was reached is saved, and the next run ends
+// Tests jobs that are told to stop while members die: progress is saved, and the next run completes
 // it.
 #include <algorithm>
 #include <cstdio>

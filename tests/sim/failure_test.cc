@@ -1,5 +1,4 @@
-// Runs that cannot succeed: everyone must end, soon, with the right status and a reason that says
-// why.
+// Tests runs that cannot succeed: all processes must end soon, with the right status and a reason.
 #include <memory>
 #include <string>
 

@@ -1,4 +1,4 @@
-// What is done to a cluster on purpose, and when.
+// Defines the faults of a simulated cluster and their times.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,21 @@ namespace hdps::sim {
 
 struct Fault {
   enum class Kind : uint8_t {
-    kKill,       // The process is gone; the launcher starts another.
-    kPowerLoss,  // And what its machine has not synced is gone with it; `disk_too`: and the disk's.
-    kLoss,       // As kKill, and nobody starts another.
-    kStandstill,  // The process does nothing for a while, and then goes on.
-    kPartition,   // `places` and the others do not hear each other for a while, or one side.
-    kSlowDisk,    // What the process does on disk takes long.
-    kFullDisk,    // What the process writes fails. For servers.
-    kDrain,       // The launcher is told to stop: the job is saved and ends.
-    kScale,       // So many more servers and workers; newcomers start `lasts` later.
-    kJoin,        // One more process asks for `asks` (-1: any rank), of this job or of another.
-    kStop,        // The same of a server or worker.
-    kEnd,         // The launcher is killed, and every process with it.
+    kKill,  // The process dies; the launcher starts another.
+    // Like kKill, and the machine's unsynced data is lost; `disk_too`: also the disk's.
+    kPowerLoss,
+    kLoss,        // Like kKill, but no other is started.
+    kStandstill,  // The process pauses for a while.
+    // `places` and the others cannot reach each other for a while, or only one way.
+    kPartition,
+    kSlowDisk,  // The disk is slow for the process.
+    kFullDisk,  // The writes of the process fail. For servers.
+    kDrain,     // The launcher is told to stop: the job saves and ends.
+    kScale,     // Asks for so many more servers and workers; new processes start `lasts` later.
+    // One more process asks for rank `asks` (-1: any), of this job or another.
+    kJoin,
+    kStop,  // A server or worker is told to stop.
+    kEnd,   // The launcher is killed with all its processes.
   };
   TimeMs at = 0;
   Kind kind = Kind::kKill;

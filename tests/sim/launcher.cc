@@ -1,4 +1,4 @@
-// The rules of scripts/local_cluster.sh, in its order.
+// Applies the rules of scripts/local_cluster.sh, in its order.
 #include "tests/sim/launcher.h"
 
 #include <algorithm>
@@ -7,10 +7,10 @@ namespace hdps::sim {
 namespace {
 
 constexpr TimeMs kDelayMaxMs = 10'000;
-// With status 3 a member often ends as all do.
+// Status 3 of one member often means that all end.
 constexpr TimeMs kFailedDelayMs = 1000;
 constexpr uint32_t kFailuresMax = 5;
-// How long the scheduler has to say that it waits in vain.
+// Time for the scheduler to report that it waits in vain.
 constexpr TimeMs kPatienceMs = 3000, kPatienceAfterKillMs = 20'000;
 
 std::string NameOf(Place who) {

@@ -1,4 +1,4 @@
-// What scripts/local_cluster.sh does about the processes of a job that end.
+// Simulates how scripts/local_cluster.sh restarts the processes of a job.
 #pragma once
 
 #include <cstdint>
@@ -13,51 +13,52 @@
 
 namespace hdps::sim {
 
-// Where a process runs: a role, and which of those of the role that were ever started. Of the first
-// ones that is the rank they ask for; the scheduler is the 0th.
+// The place of a process: its role, and its number among the processes ever started in the role.
+// For the first ones this is the rank they ask for; the scheduler is number 0.
 using Place = std::pair<Role, uint32_t>;
 
-// Takes a rule out, so that a test can see its absence noticed.
+// Removes a rule, so that a test can see its absence noticed.
 struct LauncherSabotage {
-  bool refusal_ends_job = false;  // Status 2 of a member that had died is final for all.
-  bool none_in_drain = false;     // Once it was told to stop it starts nobody again.
+  bool refusal_ends_job = false;  // Status 2 of a restarted member ends the job.
+  bool none_in_drain = false;     // In a drain no process is started again.
 };
 
-// Whoever was killed or ended with status 3 is started again with its rank, later and later. Status
-// 2 is final: for all where it is the first that is heard of a member, or else for that one.
+// Restarts processes that were killed or ended with status 3 with the same rank, after growing
+// delays. Status 2 is final: for the whole job if it is the first news of a member, otherwise for
+// this member.
 //
-// Invariant: a place has a time at which a process is due there, or nobody waits for one.
+// Invariant: each place has a time at which a process is due, or is not waited for.
 class Launcher {
  public:
-  // `delay_ms`: until the first restart; 0: nobody is started again.
+  // `delay_ms`: time until the first restart; 0: no restarts.
   Launcher(TimeMs delay_ms, const LauncherSabotage& sabotage)
       : delay_ms_(delay_ms), sabotage_(sabotage) {}
 
-  // A process is to be there from `at` on. Not `ours`: somebody else sees to it, and what becomes
-  // of it is nothing to the job; `returns`: he starts it again.
+  // Makes a process due at `at`. Not `ours`: another launcher manages it, and its end does not
+  // affect the job; `returns`: that launcher restarts it.
   void Want(Place who, TimeMs at, bool ours = true, bool returns = true);
   void Forget(Place who) { processes_.erase(who); }
   std::vector<Place> wanted() const;
 
-  // No process runs there: none was started yet, it was killed (no status), or it ended. True when
-  // one is due now; then it is taken as started.
+  // Takes the news that no process runs there: none was started, it was killed (no status), or it
+  // ended. Returns true if one is due now, which then counts as started.
   bool StartsNow(Place who, std::optional<int> status, TimeMs now);
-  // When the next process of the scheduler starts, which was killed; none: the job is over.
+  // Returns the start of the next scheduler after this one was killed; nothing: the job is over.
   std::optional<TimeMs> SchedulerKilled(TimeMs now);
 
   void Stop() { draining_ = true; }
   bool draining() const { return draining_; }
-  // Why it has ended the job itself; empty while it has not.
+  // Returns why the launcher has ended the job; empty if it has not.
   std::string GaveUp(TimeMs now) const { return ends_at_ && now >= *ends_at_ ? why_ : ""; }
 
  private:
   struct Process {
     std::optional<TimeMs> due;
     bool ours = true, returns = true;
-    uint32_t deaths = 0, failures = 0;  // Failures are those that nobody has killed.
+    uint32_t deaths = 0, failures = 0;  // Failures are deaths that no fault caused.
     TimeMs delay_ms = 0;
   };
-  // Later and later.
+  // Returns the delay before the next restart, which grows.
   TimeMs DelayOf(Process* process, bool failed) const;
   void GiveUpAt(TimeMs at, const std::string& why);
 

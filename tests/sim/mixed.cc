@@ -1,4 +1,4 @@
-// Draws clusters and what happens to them.
+// Draws clusters and their faults.
 #include "tests/sim/mixed.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ TimeMs Between(Random* random, TimeMs least, TimeMs most) {
   return least + static_cast<TimeMs>(random->Below(static_cast<uint64_t>(most - least + 1)));
 }
 
-// Members that are there from the beginning, the scheduler among them.
+// Picks a member that is there from the start, or the scheduler.
 Fault AnyMember(const ClusterOptions& options, Random* random) {
   const uint64_t who = random->Below(1 + options.num_servers + options.num_workers);
   Fault fault;
@@ -29,7 +29,7 @@ Fault AnyMember(const ClusterOptions& options, Random* random) {
   return fault;
 }
 
-// Each of them with the same chance.
+// Picks each place with the same chance.
 std::set<uint64_t> AnyPlaces(const ClusterOptions& options, bool servers_only, Random* random) {
   std::set<uint64_t> places;
   const auto draw = [&](uint64_t place) {
@@ -42,7 +42,7 @@ std::set<uint64_t> AnyPlaces(const ClusterOptions& options, bool servers_only, R
   return places;
 }
 
-// Two of them at nearly one moment: while the loss of the one is dealt with, the other dies.
+// Adds two kills at nearly the same time: the second during the recovery from the first.
 void AddTwoKills(const ClusterOptions& options, Random* random, TimeMs at,
                  std::vector<Fault>* faults) {
   for (int i = 0; i < 2; ++i) {
@@ -52,7 +52,7 @@ void AddTwoKills(const ClusterOptions& options, Random* random, TimeMs at,
   }
 }
 
-// One member, or one that has died before, two of them, or all at one moment.
+// Adds a kill of one member, of one that has died before, of two, or of all at once.
 void AddKill(const ClusterOptions& options, Random* random, TimeMs at, std::vector<Fault>* faults) {
   if (random->Below(3) == 0) return AddTwoKills(options, random, at, faults);
   const auto died = std::ranges::find(*faults, Fault::Kind::kKill, &Fault::kind);
@@ -85,7 +85,7 @@ void AddFault(const ClusterOptions& options, Random* random, TimeMs at,
     fault.kind = Fault::Kind::kPartition;
     fault.places = AnyPlaces(options, false, random);
     fault.lasts = Between(random, 50, 6000);
-    const uint64_t ways = random->Below(4);  // Half of them both.
+    const uint64_t ways = random->Below(4);  // Both in half of the cases.
     fault.out = ways != 0;
     fault.in = ways != 1;
   } else if (kind < 72) {
@@ -113,10 +113,10 @@ void AddFault(const ClusterOptions& options, Random* random, TimeMs at,
   faults->push_back(std::move(fault));
 }
 
-// The job is told to stop, or its launcher is killed, while others die; or both.
+// Tells the job to stop, kills its launcher, or both, while others die.
 void AddEnd(const ClusterOptions& options, Random* random, TimeMs at, std::vector<Fault>* faults) {
   constexpr TimeMs kDrainMs = 1500;
-  const uint64_t how = random->Below(4);  // 0: it is only killed.
+  const uint64_t how = random->Below(4);  // 0: only the launcher is killed.
   if (how > 0) {
     Fault stop = AnyMember(options, random);
     const bool of_member = stop.role != Role::kScheduler && random->Below(4) == 0;
@@ -235,7 +235,7 @@ ClusterOptions DrawMixed(uint64_t seed) {
   if (std::ranges::any_of(options.faults, [](const Fault& fault) {
         return fault.kind == Fault::Kind::kDrain || fault.kind >= Fault::Kind::kStop;
       })) {
-    // Another run knows nothing of workers that came or left.
+    // Another run does not know workers that joined or left.
     std::erase_if(options.faults, [](const Fault& fault) { return fault.workers != 0; });
   }
   for (std::vector<Fault>* faults : {&options.faults, &options.faults_of_next}) {

@@ -1,4 +1,4 @@
-// Everything at once: a cluster of any shape in any weather, with several faults of any kind.
+// Runs clusters of any shape with several faults of any kind at once.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 namespace hdps::sim {
 
 ClusterOptions DrawMixed(uint64_t seed);
-// Runs the cluster, and where that was told to stop, or ended with its launcher, another one that
-// goes on with its files and has to make all of the steps. Counts are of both.
+// Runs the cluster, and if it was told to stop or ended with its launcher, another one that
+// continues with its files and must make all steps. Counts cover both.
 Outcome RunToItsEnd(const ClusterOptions& options, FileSystem* files, TimeMs until = 600'000);
-// For people: the cluster, and a line for each fault.
+// Describes the cluster in one line, and each fault in another.
 std::string DescribeDraw(const ClusterOptions& options);
 
 }  // namespace hdps::sim

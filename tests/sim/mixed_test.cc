@@ -1,5 +1,5 @@
-// Crashes, restarts, partitions, slow disks, joins and leaves, all together: the job ends, and with
-// what an undisturbed one would have made.
+// Tests crashes, restarts, partitions, slow disks, joins and leaves together: the job ends with the
+// result of an undisturbed one.
 #include <cstdio>
 #include <memory>
 #include <string>

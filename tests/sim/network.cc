@@ -20,7 +20,8 @@ void SimNetwork::Attach(PeerId peer, std::string address, Node* node,
   const size_t endpoint = endpoints_.size();
   endpoints_.push_back({peer, std::move(address), node, std::move(before_tick)});
   endpoint_of_[peer] = endpoint;
-  Post(now_ + static_cast<TimeMs>(random_.Below(kTickMs)), endpoint, kTick);  // Any start order.
+  // Nodes start in any order.
+  Post(now_ + static_cast<TimeMs>(random_.Below(kTickMs)), endpoint, kTick);
 }
 
 void SimNetwork::Detach(PeerId peer) {
@@ -40,7 +41,7 @@ void SimNetwork::HoldUp(PeerId peer, TimeMs ms) {
 bool SimNetwork::RunUntil(TimeMs until, const std::function<bool()>& done) {
   if (done()) return true;
   while (true) {
-    // Where everybody is gone, time goes on until somebody comes.
+    // If all nodes are gone, time continues until one comes.
     const TimeMs next = events_.empty() ? now_ + kTickMs : events_.top().at;
     if (next > until) return false;
     if (next > now_) {
@@ -91,7 +92,7 @@ void SimNetwork::Deliver(const Event& event) {
   if (to.node == nullptr || !to.listens || IsOut(to.peer) || IsCut(flight.from, to.peer)) return;
   const Status status = CheckFrame(flight.frame);
   CHECK_EQ(status.ok(), !flight.damaged) << status.message();
-  if (!status.ok()) return;  // The transport refuses it: as good as lost.
+  if (!status.ok()) return;  // Refused by the transport, so it counts as lost.
   to.reachable.insert(flight.from);
   const FrameHeader& header = flight.frame.header;
   for (const uint64_t part : {static_cast<uint64_t>(now_), flight.from.value, to.peer.value,
@@ -108,7 +109,7 @@ void SimNetwork::Flush(size_t endpoint) {
   Output output = endpoints_[endpoint].node->TakeOutput();
   Endpoint& from = endpoints_[endpoint];
   for (const Dial& dial : output.dials) {
-    const auto to = endpoint_of_.find(dial.peer);  // None: gone, or not started yet.
+    const auto to = endpoint_of_.find(dial.peer);  // Gone, or not started yet.
     if (to != endpoint_of_.end()) CHECK_EQ(endpoints_[to->second].address, dial.address);
     from.reachable.insert(dial.peer);
   }
@@ -119,7 +120,7 @@ void SimNetwork::Send(Endpoint& from, Outgoing out) {
   out.frame.header.sender = from.peer.value;
   for (const auto& spy : spies_) spy(from.peer, out.to, &out.frame);
   const auto to = endpoint_of_.find(out.to);
-  // Like the transport: whom we neither dialed nor heard of is out of reach.
+  // Like a transport, it reaches only peers that were dialed or have sent something.
   if (to == endpoint_of_.end() || from.reachable.count(out.to) == 0 || IsOut(from.peer) ||
       IsCut(from.peer, out.to) || Chance(weather_.loss_percent)) {
     return;

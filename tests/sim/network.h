@@ -1,4 +1,4 @@
-// A network, a clock and a loop in one thread: what happens is decided by one seed.
+// Simulates a network, clocks and loops in one thread, all driven by one seed.
 #pragma once
 
 #include <cstdint>
@@ -15,76 +15,80 @@
 
 namespace hdps::sim {
 
-// How bad the network is. Worse than the transport's promise: it also repeats and reorders.
+// The faults of the network. It is worse than transports promise: it also repeats and reorders
+// frames.
 struct Weather {
   uint32_t loss_percent = 15;
-  uint32_t repeat_percent = 15;  // Delivered twice.
-  TimeMs delay_ms_max = 20;      // Each copy takes 1..this.
-  uint32_t slow_percent = 2;     // Of the copies, a few take up to 20 times as long.
-  uint32_t damage_percent = 0;   // A byte of the copy is changed on the way.
+  uint32_t repeat_percent = 15;  // Frames that are delivered twice.
+  TimeMs delay_ms_max = 20;      // Each copy takes from 1 to this time.
+  uint32_t slow_percent = 2;     // Copies that take up to 20 times as long.
+  uint32_t damage_percent = 0;   // Copies with a changed byte.
 };
 
-// Between `from` and `until` nothing reaches or leaves the peer; kEveryone: any of them.
+// Cuts off the peer between `from` and `until`; kEveryone: all peers.
 inline constexpr PeerId kEveryone{0};
 struct Outage {
   PeerId peer;
   TimeMs from = 0, until = 0;
 };
 
-// Between `from` and `until` nothing gets from one of the two to the other.
+// Loses all frames between two peers, in both directions, between `from` and `until`.
 struct Cut {
   PeerId a, b;
   TimeMs from = 0, until = 0;
 };
 
-// Where a process runs: processes that follow each other in a role and rank have one place. Places
-// of servers and workers begin at these.
+// A place is a role and rank; successive processes share it. Places of servers and workers begin at
+// these numbers.
 inline constexpr uint64_t kServerPlaces = 100, kWorkerPlaces = 200;
 inline uint64_t PlaceOf(PeerId peer) { return peer.value % 1000; }
-// Between `from` and `until` nothing gets out of these places to the others, or nothing in to them.
+// Loses all frames from these places to others, or from others to them, between `from` and `until`.
 struct Partition {
   std::set<uint64_t> places;
   TimeMs from = 0, until = 0;
   bool out = true, in = true;
 };
 
-// Invariant: the order of events is a function of the seed and of what the nodes send; events of
-// one millisecond happen in the order in which they were made.
+// A network with its nodes.
+//
+// Invariant: the order of events follows from the seed and the nodes' frames; events of the same
+// millisecond happen in the order in which they were created.
 class SimNetwork {
  public:
   SimNetwork(uint64_t seed, const Weather& weather) : random_(seed), weather_(weather) {}
 
-  // `node` takes part under `peer` from now on. `before_tick` is called before each of its ticks.
+  // Attaches `node` as `peer`. `before_tick` is called before each of its ticks.
   void Attach(PeerId peer, std::string address, Node* node,
               std::function<void(TimeMs)> before_tick = nullptr);
-  // The process is gone: what is on its way to it is lost.
+  // Removes a process; frames on their way to it are lost.
   void Detach(PeerId peer);
   void AddOutage(const Outage& outage) { outages_.push_back(outage); }
   void AddCut(const Cut& cut) { cuts_.push_back(cut); }
   void AddPartition(Partition partition) { partitions_.push_back(std::move(partition)); }
-  // The process stands still for so long, or longer if it does already: what comes to it waits.
+  // Pauses the process for at least `ms`; frames to it wait.
   void HoldUp(PeerId peer, TimeMs ms);
-  // Sees, and may change, every frame as it is sent, before chance gets at it; behind those that
-  // were told of before.
+  // Adds a function that sees and may change every frame when it is sent, before losses, and after
+  // the functions added earlier.
   void OnSend(std::function<void(PeerId from, PeerId to, Frame* frame)> spy) {
     spies_.push_back(std::move(spy));
   }
 
-  // Sees what nodes are given, before they are: frames that came, and ticks (then `frame` is null).
+  // Sets a function that sees what nodes receive, before they do: frames and ticks (`frame` is
+  // null).
   void OnGiven(std::function<void(PeerId to, PeerId from, const Frame* frame)> watch) {
     watch_ = std::move(watch);
   }
-  // Somebody outside sends `frame` under the number `from`, on a good line. A transport hears any
-  // number that no peer has, and takes only what passes CheckFrame.
+  // Sends `frame` from outside under the peer id `from`, without losses. Like a transport, it
+  // accepts any peer id that no peer has, and only frames that pass CheckFrame.
   void Inject(PeerId from, PeerId to, Frame frame);
 
-  // Runs until `done` holds or the clock is at `until`; true when `done` held. `done` is asked
-  // whenever the clock moves.
+  // Runs until `done` is true or the clock is at `until`; returns whether it was true. Checks
+  // `done` when the clock moves.
   bool RunUntil(TimeMs until, const std::function<bool()>& done);
 
   TimeMs now() const { return now_; }
   Random& random() { return random_; }
-  // Of every frame delivered so far: when, from whom, to whom, what.
+  // Returns a hash of all delivered frames: time, sender, receiver, content.
   uint64_t trace() const { return trace_; }
   uint64_t frames_delivered() const { return frames_delivered_; }
 
@@ -92,17 +96,17 @@ class SimNetwork {
   struct Endpoint {
     PeerId peer;
     std::string address;
-    Node* node = nullptr;  // Null once detached.
+    Node* node = nullptr;  // Null after Detach().
     std::function<void(TimeMs)> before_tick;
-    std::set<PeerId> reachable = {};  // Dialed by us, or has sent to us.
+    std::set<PeerId> reachable = {};  // Peers that this one has dialed or received frames from.
     TimeMs stands_until = 0;
-    bool listens = false;  // From its first tick on, as a loop does.
+    bool listens = false;  // Is true from the first tick on, as with a loop.
   };
   struct Event {
     TimeMs at = 0;
     uint64_t order = 0;
     size_t endpoint = 0;
-    size_t frame = 0;  // Index into frames_; kTick: the node's tick.
+    size_t frame = 0;  // Index into frames_; kTick: a tick of the node.
     bool operator<(const Event& o) const { return std::tie(o.at, o.order) < std::tie(at, order); }
   };
   struct InFlight {
@@ -129,7 +133,7 @@ class SimNetwork {
   uint64_t trace_ = 0;
   uint64_t frames_delivered_ = 0;
   std::vector<Endpoint> endpoints_;
-  std::unordered_map<PeerId, size_t> endpoint_of_;  // Of those attached.
+  std::unordered_map<PeerId, size_t> endpoint_of_;  // Attached peers only.
   std::priority_queue<Event> events_;
   std::vector<InFlight> frames_;
   std::vector<size_t> free_frames_;

@@ -1,5 +1,5 @@
-// Servers that die while others hold copies of their rows: those go on at once, nobody goes back,
-// and the job ends with what an undisturbed one would have made.
+// Tests servers that die while others hold copies of their rows: those take over at once, the job
+// does not go back, and it ends with the result of an undisturbed one.
 #include <algorithm>
 #include <cstdio>
 #include <functional>

@@ -1,5 +1,5 @@
-// Servers and workers that die in the middle of a job: others take their places, the cluster goes
-// back to the newest checkpoint, and the job ends with what an undisturbed one would have made.
+// Tests servers and workers that die in the middle of a job: others replace them, the cluster goes
+// back to the newest checkpoint, and the job ends with the result of an undisturbed one.
 #include <cstdio>
 #include <memory>
 #include <string>

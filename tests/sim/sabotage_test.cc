@@ -1,5 +1,4 @@
-// A checker that has never failed proves nothing: each safety mechanism is taken out, and the
-// simulation must notice.
+// Tests the checkers: each safety mechanism is removed, and the simulation must notice.
 #include <cstdio>
 #include <functional>
 #include <memory>

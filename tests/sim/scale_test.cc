@@ -1,4 +1,4 @@
-// Servers that come and go while the job runs: their shards move, and no step is lost.
+// Tests servers that join and leave while the job runs: their shards move, and no step is lost.
 #include <algorithm>
 #include <cstdio>
 #include <memory>

@@ -1,4 +1,4 @@
-// Pull, check, push, advance: the shape of a training step without a model.
+// Implements pull, check, push and advance: the shape of a training step without a model.
 #include "tests/sim/scripted_worker.h"
 
 #include <glog/logging.h>
@@ -18,7 +18,7 @@ namespace {
 
 std::string BoardKey(uint32_t rank) { return "worker " + std::to_string(rank); }
 
-// One positive among four negatives, of which so large a part has a lower score.
+// Returns one positive and four negatives; the share `auc` of the negatives has a lower score.
 void Score(double auc, CommandDone* done) {
   std::vector<float> scores(5, 0.75f), labels(5, 0);
   scores[4] = 0.5f;
@@ -56,7 +56,7 @@ void ScriptedWorker::OnView(std::shared_ptr<const View> view, WorkerId rank) {
   for (uint32_t w = 0; w < view_->workers.size(); ++w) requests_->Get({BoardKey(w)});
 }
 
-// The job goes back to a checkpoint: nothing of what was asked for will be answered.
+// Drops all requests, because the job goes back to a checkpoint and will not answer them.
 void ScriptedWorker::DropWork() {
   training_.reset();
   pauses_.clear();
@@ -130,7 +130,7 @@ void ScriptedWorker::Continue() {
 }
 
 void ScriptedWorker::AnswerTraining(Clock end_of_epoch) {
-  // What was asked for ahead will be asked for again.
+  // Prefetched rows will be requested again.
   for (const auto& [clock, step] : std::exchange(steps_, {})) {
     for (const Step::Asked* asked : {&step.ahead, &step.last}) {
       if (!asked->ticket) continue;
@@ -180,7 +180,7 @@ ScriptedWorker::Step* ScriptedWorker::NewStep(Clock clock) {
 }
 
 void ScriptedWorker::Ask(Step::Asked* asked, Purpose purpose, std::vector<ServerRequest> requests) {
-  // Sent later: an answer may come at once.
+  // Sent later, because a reply may come at once.
   asked->ticket = Ticket{next_ticket_};
   Send(purpose, std::move(requests));
 }
@@ -206,7 +206,7 @@ void ScriptedWorker::StartStep() {
   pulling_ = true;
   const auto at = steps_.find(clock_);
   if (at != steps_.end()) {
-    // In sync it is known at least how old the rows are that are still on their way.
+    // In sync the least age of prefetched rows is known even before they arrive.
     if (!at->second.ahead.ticket || options_.repairs) Repair(&at->second);
   } else {
     Step* step = NewStep(clock_);
@@ -263,7 +263,7 @@ void ScriptedWorker::OnRows(Ticket ticket, const std::vector<Frame>& replies) {
   Step& step = at->second;
   if (step.last.ticket == ticket) {
     step.last_replies = replies;
-    if (step.ahead.ticket) return;  // Those come first into their places.
+    if (step.ahead.ticket) return;  // The prefetched rows are placed first.
   } else {
     if (!PlaceAhead(&step, replies)) return;
     step.ahead.ticket.reset();

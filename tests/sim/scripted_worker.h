@@ -1,4 +1,4 @@
-// A compute side that counts: it does what a trainer does, on rows whose right values are known.
+// Scripts the compute side of a worker: it acts like a trainer on rows whose values are known.
 #pragma once
 
 #include <cstdint>
@@ -21,40 +21,43 @@
 
 namespace hdps::sim {
 
-// What evaluations come to where a script is `judged`: the AUC behind each epoch, of which the
-// second is the best until the job ends behind epoch kJudgedEnd.
+// AUC after each epoch of a `judged` script. The second is the best until the job ends after epoch
+// kJudgedEnd.
 inline constexpr double kJudgedAuc[] = {0.5, 0.75, 0.5, 0.75, 0.25, 1, 1, 1};
 inline constexpr uint32_t kJudgedPatience = 3, kJudgedEnd = 5;
 inline constexpr double kJudgedFactor = 0.5;
-// The rate of epoch `epoch`: it falls behind the third, and behind each that follows.
+// Returns the rate of an epoch: it falls after the third, and after each that follows.
 inline double JudgedRate(uint32_t epoch) { return epoch < 3 ? 1 : epoch == 3 ? 0.5 : 0.25; }
 
 struct ScriptOptions {
   uint64_t seed = 0;
   Clock steps_per_epoch = 10;
   TimeMs compute_ms_min = 0;
-  TimeMs compute_ms_max = 40;   // A step takes min..this.
-  bool await_push = true;       // Before the next pull; otherwise that goes right behind it.
-  bool pull = true;             // False: pushes only, many at once.
-  uint32_t pushes_at_once = 1;  // Without pulls.
-  uint32_t lookahead = 0;       // Steps whose rows are asked for before their turn.
-  bool repairs = true;          // sync: rows that were read ahead are repaired.
+  TimeMs compute_ms_max = 40;  // A step takes from compute_ms_min to this.
+  // The next pull waits for the acknowledgment; otherwise it follows the push at once.
+  bool await_push = true;
+  bool pull = true;             // False: only pushes, many at once.
+  uint32_t pushes_at_once = 1;  // Pushes in flight without pulls.
+  uint32_t lookahead = 0;       // Steps whose rows are requested before their turn.
+  bool repairs = true;          // sync: prefetched rows are repaired.
   DType wire = DType::kFp32;
   bool judged = false;
-  bool rows_leave = false;     // As in TallyTables().
-  bool strange_lists = false;  // Pushes name lists that the servers have never heard of.
-  // Sabotage: what changed in the step after the rows were read ahead is not asked for.
+  bool rows_leave = false;  // As in TallyTables().
+  // Pushes refer to key lists that the servers do not have.
+  bool strange_lists = false;
+  // Sabotage: does not request what changed in the step after the prefetch.
   bool since_late = false;
-  // Sabotage: the clock is announced before the pushes are acknowledged.
+  // Sabotage: announces the clock before the pushes are acknowledged.
   bool advance_early = false;
-  Clock mistaken_at = -1;  // At this clock the worker finds the operator mistaken and gives up.
+  Clock mistaken_at = -1;  // Clock at which the worker reports a mistake of the operator and ends.
 };
 
-// Before it trains it meets the other ranks on the scheduler's board, as a collective does.
+// Trains by script. Before, it meets the other ranks on the scheduler's key-value store, like a
+// collective.
 //
-// Invariant: at most one step is being computed; its clock is announced only when every push of the
-// steps before it has been acknowledged by every server, unless that is sabotaged. Belongs to the
-// simulation's one thread.
+// Invariant: at most one step is computed at a time; its clock is announced only when all servers
+// have acknowledged every push of earlier steps, unless sabotaged. Belongs to the simulation's one
+// thread.
 class ScriptedWorker : public ComputeSide {
  public:
   ScriptedWorker(const ScriptOptions& options, Tally* tally);
@@ -70,9 +73,9 @@ class ScriptedWorker : public ComputeSide {
   Clock clock() const { return acknowledged_; }
   bool ended() const { return end_.has_value(); }
   const Status& end() const { return *end_; }
-  // How long the training took, from the first pull to the last answer.
+  // Returns the time from the first pull to the last reply.
   TimeMs train_ms() const { return trained_at_ - train_from_.value_or(0); }
-  // The first thing that went wrong; empty when nothing did.
+  // Returns the first failure, or an empty text.
   const std::string& trouble() const { return trouble_; }
 
  private:
@@ -80,22 +83,23 @@ class ScriptedWorker : public ComputeSide {
 
   Ticket Send(Purpose purpose, std::vector<ServerRequest> requests,
               std::vector<ServerRequest> then = {});
-  // A step whose rows are on their way or here.
+  // A step whose rows were requested or have arrived.
   struct Step {
     std::vector<Key> keys[2];
     std::vector<float> rows[2];
     KeySplit split;
     uint64_t list = 0;
-    std::vector<Clock> held;   // [workers]: pushes that the rows must at least hold.
-    std::vector<Clock> since;  // [servers]: steps that rows read ahead hold; kNotRead: none were.
-    Clock pushed = 0;          // Where they are read ahead: pushes sent before.
-    // Requests that are out.
+    std::vector<Clock> held;  // [workers]: pushes that the rows must contain at least.
+    // [servers]: steps that prefetched rows contain; kNotRead: none were prefetched.
+    std::vector<Clock> since;
+    Clock pushed = 0;  // Pushes sent before the prefetch.
+    // Requests without a reply.
     struct Asked {
       std::optional<Ticket> ticket;
       PullPlan plan;
     };
     Asked ahead, last;
-    std::vector<Frame> last_replies;  // That came before those of `ahead`.
+    std::vector<Frame> last_replies;  // Replies before those of `ahead`.
   };
 
   Step* NewStep(Clock clock);
@@ -110,7 +114,7 @@ class ScriptedWorker : public ComputeSide {
   void OnPushed(const std::vector<Frame>& replies);
   void FillPipeline();
   void FinishStep();
-  // Goes on with the running command, or answers it when it is done.
+  // Continues the running command, or answers it if it is done.
   void Continue();
   void AnswerTraining(Clock end_of_epoch);
   Clock Target() const;
@@ -128,15 +132,15 @@ class ScriptedWorker : public ComputeSide {
 
   std::shared_ptr<const View> view_;
   uint32_t rank_ = 0;
-  std::set<std::string> met_;  // Ranks found on the board; training waits for all of them.
+  std::set<std::string> met_;  // Ranks seen on the key-value store; training waits for all.
   std::optional<Command> training_;
-  std::vector<CommandId> pauses_;  // To be answered when the step at hand is over.
-  Clock clock_ = 0;                // Steps whose push has been sent.
+  std::vector<CommandId> pauses_;  // To be answered after the current step.
+  Clock clock_ = 0;                // Steps whose push was sent.
   Clock acknowledged_ = 0;         // Pushes acknowledged by all servers.
   uint64_t next_ticket_ = 1;
   uint64_t next_sequence_ = 0;
   std::optional<TimeMs> compute_until_;
-  bool pulling_ = false;  // The rows of step clock_ have been asked for, and it is not pushed yet.
+  bool pulling_ = false;  // The rows of step clock_ were requested, but it was not pushed yet.
   std::map<Ticket, Purpose> waiting_;
   std::set<Ticket> cancelled_;
   std::map<Clock, Step> steps_;

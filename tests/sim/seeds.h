@@ -1,4 +1,4 @@
-// Which seeds a simulation runs, and how to run one of them again.
+// Chooses the seeds of a simulation, and prints how to repeat one.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,14 @@
 
 namespace hdps::sim {
 
-// 0 .. count - 1, times --sim_seeds_factor; only the one of --sim_seed if that is given.
+// Returns 0 .. count - 1, with count times --sim_seeds_factor; only --sim_seed if that is given.
 std::vector<uint64_t> Seeds(uint64_t count);
 
-// Of so many seeds, or as many as the environment variable HDPS_SIM_SEEDS says, those of one of
-// `parts` tests that share them.
+// Returns the share of one of `parts` tests in `count` seeds, or in as many as the environment
+// variable HDPS_SIM_SEEDS gives.
 std::vector<uint64_t> SeedsOfPart(uint64_t count, uint64_t part, uint64_t parts);
 
-// The command that repeats one seed of the test that is running.
+// Returns the command that repeats one seed of the running test.
 std::string RepeatCommand(uint64_t seed);
 
 }  // namespace hdps::sim

@@ -1,4 +1,5 @@
-// Runs the simulations; --sim_seed=N runs only that seed, --sim_seeds_factor=N N times as many.
+// Runs the simulations; --sim_seed=N runs only that seed, --sim_seeds_factor=N runs N times as
+// many.
 #include <gflags/gflags.h>
 #include <glog/logging.h>
 #include <gtest/gtest.h>
@@ -39,6 +40,7 @@ int main(int argc, char** argv) {
   gflags::ParseCommandLineFlags(&argc, &argv, true);
   google::InitGoogleLogging(argv[0]);
   FLAGS_logtostderr = true;
-  if (FLAGS_sim_seed < 0) FLAGS_minloglevel = google::GLOG_ERROR;  // A thousand clusters talk much.
+  // A thousand clusters log too much.
+  if (FLAGS_sim_seed < 0) FLAGS_minloglevel = google::GLOG_ERROR;
   return RUN_ALL_TESTS();
 }

@@ -1,5 +1,5 @@
-// A whole cluster in one thread: whatever the network does, every push counts exactly once, no read
-// is staler than the bound, and the job ends.
+// Simulates a whole cluster in one thread: whatever the network does, every push counts exactly
+// once, no read is staler than the bound, and the job ends.
 #include <algorithm>
 #include <cstdio>
 #include <memory>

@@ -1,4 +1,4 @@
-// What each mode allows a reader to see.
+// Defines what each mode allows a reader to see.
 #include "tests/sim/tally.h"
 
 #include <glog/logging.h>
@@ -15,7 +15,7 @@
 namespace hdps::sim {
 namespace {
 
-// One push of one worker to one row, as a step of a single process.
+// Applies one worker's push to one row, as a step of a single process.
 void Count(TableSlice* table, Key key, Clock clock) {
   std::vector<float> gradient;
   for (uint32_t j = 0; j < table->dim(); ++j) gradient.push_back(-static_cast<float>(j + 1));
@@ -83,7 +83,7 @@ Tally::Tally(const TallyOptions& options)
 Tally::Range Tally::Allowed(uint32_t reader, uint32_t of, Clock clock,
                             Clock acknowledged_before) const {
   if (options_.mode == Mode::kSync) return {clock, clock};
-  // Those that it sent before it asked are there, though nobody may have said so yet.
+  // Its own pushes before the request are contained, though they may not be acknowledged yet.
   if (reader == of) return {acknowledged_before, clock};
   Range range{options_.owner_may_be_replaced ? 0 : acknowledged_before, started_[of]};
   if (options_.mode == Mode::kSsp) {
@@ -102,7 +102,7 @@ void Tally::CheckRead(uint32_t worker, Clock clock, const std::vector<Clock>& ac
     const Range clocks = Allowed(worker, w, clock, acknowledged_before[w]);
     shared.low += history_.StepsOf(w, clocks.low);
     shared.high += history_.StepsOf(w, clocks.high);
-    if (w >= workers_now) continue;  // It has left.
+    if (w >= workers_now) continue;  // The worker has left.
     CheckRow(reader + "the row of worker " + std::to_string(w),
              own_rows.subspan(w * kDims[1], kDims[1]),
              {history_.StepsOf(w, clocks.low, options_.rows_leave),

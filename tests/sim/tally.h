@@ -1,4 +1,4 @@
-// Rows as tallies: what a cluster may answer and must hold, known without looking into it.
+// Gives rows known values, so that what a cluster answers and stores can be checked from outside.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace hdps::sim {
 //     leave, the fresh key of a step comes again a few steps after it has left.
 inline constexpr uint32_t kSharedKeys = 6;
 inline constexpr uint32_t kDims[2] = {1, 3};
-// `rows_leave`: those of table 1 without an update for kLeaveAfterSteps.
+// `rows_leave`: rows of table 1 are evicted after kLeaveAfterSteps without an update.
 std::vector<TableSpec> TallyTables(bool rows_leave);
 inline constexpr uint64_t kLeaveAfterSteps = 3;
 inline constexpr Clock kFreshAgainSteps = 6;
@@ -31,13 +31,13 @@ std::vector<Key> SharedKeys();
 Key OwnKey(uint32_t worker);
 Key FreshKey(uint32_t worker, Clock clock, bool rows_leave);
 
-// How many workers made each step of what counts in the end.
+// Records how many workers made each step that counts in the end.
 //
 // Invariant: a step was made by the workers of ranks 0 .. n-1.
 class StepHistory {
  public:
   explicit StepHistory(uint32_t workers) { workers_from_[0] = workers; }
-  // All stand at `clock`, and go on from there as so many.
+  // Continues from `clock` with so many workers.
   void GoOn(Clock clock, uint32_t workers) {
     workers_from_.erase(workers_from_.lower_bound(clock), workers_from_.end());
     workers_from_[clock] = workers;
@@ -45,8 +45,8 @@ class StepHistory {
   uint32_t WorkersAt(Clock clock) const {
     return std::prev(workers_from_.upper_bound(clock))->second;
   }
-  // How many of the steps before `clock` the worker of this rank has made; `rows_leave`: since its
-  // own row has left, where it was away for so long.
+  // Returns how many steps before `clock` the worker of this rank has made; with `rows_leave`, only
+  // those after the last eviction of its own row.
   Clock StepsOf(uint32_t worker, Clock clock, bool rows_leave = false) const;
   uint32_t workers_max() const;
 
@@ -57,39 +57,39 @@ class StepHistory {
 struct TallyOptions {
   Mode mode = Mode::kSync;
   Clock staleness_bound = 0;
-  uint32_t num_workers = 1;  // At the beginning.
+  uint32_t num_workers = 1;  // At the start.
   bool rows_leave = false;   // As in TallyTables().
-  // Of other workers a read need not hold more than the mode promises: whoever has not heard that
-  // a primary was replaced may be answered by it.
+  // A read need not contain more of other workers than the mode promises, because a server may
+  // answer that has not heard of its replacement as primary.
   bool owner_may_be_replaced = false;
 };
 
 inline constexpr uint32_t kTalliedWorkersMax = 8;
 
-// Watches from outside what each worker has pushed and read.
+// Records what each worker has pushed and read.
 //
 // Invariant: started(w) >= acknowledged(w); both only grow.
 class Tally {
  public:
   explicit Tally(const TallyOptions& options);
 
-  // The job has gone back so often, and what is done as if it had not counts no more: neither here
-  // nor, in the end, in the rows.
+  // Counts that the job went back to a checkpoint so often. What was pushed in earlier lives no
+  // longer counts, neither here nor in the final rows.
   void WentBack(uint32_t restarts) { restarts_ = std::max(restarts_, restarts); }
   bool Counts(uint32_t restarts) const { return restarts == restarts_; }
 
   void PushStarted(uint32_t worker) { ++started_[worker]; }
   void PushAcknowledged(uint32_t worker) { ++acknowledged_[worker]; }
-  // `worker` stands at `clock`: a checkpoint was loaded.
+  // Sets the worker's clock after a checkpoint was loaded.
   void StartAt(uint32_t worker, Clock clock) { started_[worker] = acknowledged_[worker] = clock; }
   StepHistory& history() { return history_; }
   const StepHistory& history() const { return history_; }
 
-  // What a pull that is sent now must at least see of each worker.
+  // Returns what a pull that is sent now must contain at least, for each worker.
   std::vector<Clock> Acknowledged() const { return acknowledged_; }
-  // `worker`, at `clock`, has read the rows of its shared keys, of the own keys of all workers
-  // there are, and of its fresh key, which had to hold at least `acknowledged_before` of each
-  // worker; of itself, what it had pushed when it asked. Notes every value that the mode does not
+  // Checks the rows that `worker` has read at `clock`: its shared keys, the own keys of all current
+  // workers, and its fresh key. They must contain at least `acknowledged_before` of each worker,
+  // and all pushes of the worker itself before the read. Notes every value that the mode does not
   // allow.
   void CheckRead(uint32_t worker, Clock clock, const std::vector<Clock>& acknowledged_before,
                  std::span<const float> shared_rows, std::span<const float> own_rows);
@@ -110,7 +110,7 @@ class Tally {
   std::vector<std::string> violations_;
 };
 
-// The digest of all rows after `steps` steps of that history, by a table of its own.
+// Returns the digest of all rows after `steps` steps of this history, computed by a separate table.
 RowsDigest ExpectedDigest(uint64_t seed, const StepHistory& history, Clock steps, bool rows_leave);
 
 }  // namespace hdps::sim

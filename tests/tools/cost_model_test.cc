@@ -1,4 +1,4 @@
-// The plan of a cluster: what follows from the numbers it is given, and what it refuses.
+// Tests the plan of a cluster: what follows from its inputs, and what is refused.
 #include "tools/plan/cost_model.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Where the defaults of every recipe lead on small data: never behind a constant, and near the best
+// Tests the defaults of every recipe on small data: never worse than a constant, and near the best
 // where a linear model is the truth.
 #include <glog/logging.h>
 #include <gtest/gtest.h>

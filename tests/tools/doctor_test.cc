@@ -1,4 +1,4 @@
-// Faults planted in what a machine has: each is named with its subject, its value and the mend, and
+// Plants faults in the facts of a machine: each is reported with its subject, value and remedy, and
 // nothing else is.
 #include <gtest/gtest.h>
 

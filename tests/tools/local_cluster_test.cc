@@ -1,4 +1,4 @@
-// A whole cluster on threads and files in memory: one digest, stopping, resuming, failing.
+// Tests a whole cluster on threads with files in memory: one digest, stopping, resuming, failing.
 #include "tools/local_cluster.h"
 
 #include <gmock/gmock.h>

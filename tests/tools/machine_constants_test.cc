@@ -1,4 +1,4 @@
-// Constants as the benchmark writes them, and files that are not what they should be.
+// Tests constants from the benchmark's file, and files that are invalid.
 #include "tools/plan/machine_constants.h"
 
 #include <gmock/gmock.h>

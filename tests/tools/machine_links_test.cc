@@ -1,4 +1,4 @@
-// The plan of members that share machines and links, and of rows that every worker keeps.
+// Tests the plan of members that share machines and links, and of rows that every worker keeps.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

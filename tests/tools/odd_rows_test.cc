@@ -1,4 +1,4 @@
-// hdps predict over files with odd rows: as many lines as rows, in their order, or a refusal.
+// Tests hdps predict on files with odd rows: as many lines as rows, in their order, or a refusal.
 #include <cmath>
 #include <cstdio>
 #include <utility>

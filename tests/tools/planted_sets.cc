@@ -1,4 +1,4 @@
-// The sets, how their rows are drawn, and the figures of the function that drew them.
+// Draws the rows of the sets, and computes the figures of the function that labels them.
 #include "tests/tools/planted_sets.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace hdps {
 namespace {
 
-// The effect of a category: a fixed number of about +-1.
+// Returns the effect of a category: a fixed number of about +-1.
 double EffectOf(uint64_t value, uint64_t salt) {
   return 2.5 * (UnitDouble(RandomAt(salt, value)) - 0.5);
 }
@@ -47,7 +47,7 @@ PlantedRow Mixed(Random& random) {
   return row;
 }
 
-// About three in a hundred have label 1.
+// About three rows in a hundred have label 1.
 PlantedRow Skewed(Random& random) {
   PlantedRow row = Mixed(random);
   row.logit -= 4;

@@ -1,4 +1,4 @@
-// Small planted sets of every kind, to see where the defaults of a recipe lead.
+// Makes small data sets with planted labels, to check the defaults of recipes.
 #pragma once
 
 #include <cstdint>
@@ -10,30 +10,30 @@
 
 namespace hdps {
 
-// What of a row decides on its label, and its columns.
+// The columns of a row, and the logit of its label.
 struct PlantedRow {
-  double logit = 0;  // Of label 1.
+  double logit = 0;  // Logit of label 1.
   std::vector<double> numbers;
   uint64_t a = 0, b = 0;    // Categories.
-  std::vector<uint64_t> m;  // Some of the values that `a` has.
+  std::vector<uint64_t> m;  // Some of the values of `a`.
 };
 
-// Rows that a known function of their columns made. Every set has the columns y (label), z (one
-// more, 1 only where y is), n1, n2, ... (numbers), a, b (categories) and m (several of a's values).
+// A data set whose labels come from a known function of the columns: y (label), z (a second label,
+// 1 only where y is), n1, n2, ... (numbers), a, b (categories) and m (several of a's values).
 struct PlantedSet {
   std::string name;
   uint64_t rows = 0;
-  bool linear = false;  // The logit is a sum of a term a column.
+  bool linear = false;  // The logit is a sum of one term per column.
   PlantedRow (*draw)(Random&) = nullptr;
-  bool numbers_alone = false;      // Decide: categories tell nothing.
-  const char* transform = "none";  // Of the numbers, as their data asks for it.
-  uint64_t different = 0;          // So many different rows, which repeat; 0: each is drawn anew.
+  bool numbers_alone = false;      // The label depends on numbers only.
+  const char* transform = "none";  // Transform of the numbers that fits their data.
+  uint64_t different = 0;  // Number of different rows, which repeat; 0: each row is drawn anew.
 };
 
 const std::vector<PlantedSet>& PlantedSets();
 
-// Rows of a set as csv, and what is known of their labels: the best AUC and logloss that a model
-// can be expected to reach on them, and the logloss of a constant, the mean label of `base`.
+// Rows of a set as csv with reference figures: the best AUC and logloss to expect from a model, and
+// the logloss of a constant prediction, the mean label of `base`.
 struct PlantedRows {
   std::string csv;
   double mean_label = 0;
@@ -42,7 +42,7 @@ struct PlantedRows {
 };
 PlantedRows DrawRows(const PlantedSet& set, uint64_t count, uint64_t seed);
 
-// data.columns of the set's csv; `tasks`: z is a label too, else it is passed over.
+// Returns data.columns for the set's csv; `tasks`: z is a label too, otherwise it is skipped.
 nlohmann::json ColumnsOf(const PlantedSet& set, bool tasks);
 
 }  // namespace hdps

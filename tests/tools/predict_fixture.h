@@ -1,4 +1,4 @@
-// A small job that was trained in memory, and what hdps predict says of files there.
+// Fixture that trains a small job in memory and runs hdps predict on files there.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ inline std::vector<std::string> LinesOf(const std::string& text) {
 
 class PredictTest : public ::testing::Test {
  protected:
-  // Trains `data` of a job's section for two epochs; the run is the folder `out`.
+  // Trains a job with the data section `data` for two epochs; its run is in the folder `out`.
   void Train(const std::string& out, const std::string& data, const std::string& model) {
     const Result<Job> job =
         ParseJob(R"({"name": "small", "seed": 3, "data": {)" + data + R"(}, "model": {)" + model +
@@ -51,7 +51,8 @@ class PredictTest : public ::testing::Test {
     flags.nan_for_bad_rows = nan;
     return flags;
   }
-  // What stands in the file of --out behind a run over `text`; a refusal leaves what was there.
+  // Runs predict on `text` and returns the file of --out; checks that a refusal leaves an old file
+  // unchanged.
   Result<std::string> Predict(const std::string& run, const std::string& text, bool nan = false) {
     WriteText(*files_, "q", text);
     WriteText(*files_, "scores", "yesterday\n");

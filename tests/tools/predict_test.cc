@@ -1,4 +1,5 @@
-// hdps predict over files in memory: what a row is, which cells a file may lack, what is written.
+// Tests hdps predict on files in memory: what a row is, which cells a file may lack, what is
+// written.
 #include <cstdio>
 #include <utility>
 

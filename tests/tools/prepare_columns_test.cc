@@ -1,4 +1,4 @@
-// Small files of many kinds: column by column, what a person would say of them.
+// Tests small files of many kinds, column by column, against a person's judgment.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

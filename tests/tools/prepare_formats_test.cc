@@ -1,5 +1,5 @@
-// Entries, labels, encodings and packings as other programs write them: each is read, or named with
-// the mend.
+// Tests entries, labels, encodings and archives of other programs: each is read, or refused with a
+// remedy.
 #include "common/base/hash.h"
 #include "tests/tools/prepare_kinds.h"
 #include "tools/prepare/layout/shell_word.h"

@@ -1,4 +1,4 @@
-// What prepare makes of small texts, for tests of many kinds of them.
+// Runs prepare on small texts and compares what it plans, for tests of many kinds of data.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@
 
 namespace hdps {
 
-// `rows` times what `row` gives for 0, 1, ....
+// Joins row(0), row(1), ... for `rows` rows.
 inline std::string Repeated(const std::function<std::string(uint64_t)>& row, uint64_t rows = 60) {
   std::string text;
   for (uint64_t i = 0; i < rows; ++i) text += row(i) + "\n";
@@ -32,7 +32,7 @@ inline std::string Tenths(uint64_t i) {
 
 struct Outcome {
   std::string read;     // "csv: n numeric, c categorical, y label"; empty: refused.
-  std::string refused;  // The message.
+  std::string refused;  // Message of the refusal.
   std::string notes;
   std::string job;
 };
@@ -52,7 +52,7 @@ inline std::string Described(const DataProfile& profile, const DataPlan& plan) {
   return text;
 }
 
-// What prepare makes of a file, and for labels of two values that the job reads every row of it.
+// Runs prepare on a file; for labels of two values it also checks that the job reads every row.
 inline Outcome OutcomeOf(const std::string& text, const DataWish& wish = {}) {
   const auto files = NewMemoryFileSystem();
   WriteText(*files, "f", text);

@@ -1,4 +1,4 @@
-// Tables as other programs and countries write them: each is read, or named with the mend.
+// Tests tables of other programs and countries: each is read, or refused with a remedy.
 #include "tests/tools/prepare_kinds.h"
 
 namespace hdps {

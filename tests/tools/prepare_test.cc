@@ -1,4 +1,4 @@
-// What hdps prepare finds in files, and the job that it makes of them.
+// Tests what hdps prepare finds in files, and the job that it makes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// The job that prepare writes: what it has by task, size and sparseness, for every recipe.
+// Tests the job that prepare writes: its settings by task, size and sparseness, for every recipe.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// The page of a run: what is on it, what is said of damaged files, and that no text becomes markup.
+// Tests the page of a run: its content, its notes on damaged files, and that no text becomes
+// markup.
 #include "tools/report/report_page.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Which rows stay in memory, beside draws and a list of the rows used last.
+// Tests which rows stay in memory, against random draws and an LRU list.
 #include "tools/plan/row_tiers.h"
 
 #include <gtest/gtest.h>

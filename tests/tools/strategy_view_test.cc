@@ -1,4 +1,4 @@
-// The table of a strategy and its graph: all is said.
+// Tests that a strategy's table and graph are complete.
 #include "tools/plan/strategy_view.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
-// The generator keeps its word: same seed same bytes, the skew asked for, labels as probable as
-// said.
+// Tests the generator: same bytes for the same seed, the requested skew, labels as probable as
+// stated.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

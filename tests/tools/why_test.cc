@@ -1,4 +1,4 @@
-// Hangs as a scheduler tells of them: each is explained by the name of who is at fault.
+// Tests hangs as a scheduler reports them: each is explained with the name of the member at fault.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// hdps diff: how far two checkpoints are apart.
+// Implements hdps diff: compares two checkpoints.
 #include <algorithm>
 #include <cinttypes>
 #include <cmath>
@@ -20,13 +20,14 @@
 namespace hdps {
 namespace {
 
-// Of one table, or a shard of it.
+// Differences in one table, or in one of its shards.
 struct Difference {
-  uint64_t rows = 0;      // That either holds.
-  uint64_t only[2] = {};  // That one of them holds alone.
-  uint64_t differ = 0;    // Whose weights or state differ.
-  float largest = 0;      // Of a weight; a row that one does not hold counts as it would begin.
-  Key key = 0;            // Where that is.
+  uint64_t rows = 0;      // Rows that either checkpoint has.
+  uint64_t only[2] = {};  // Rows that only the first or only the second has.
+  uint64_t differ = 0;    // Rows whose weights or state differ.
+  // Largest difference of a weight; a missing row counts as its initial value.
+  float largest = 0;
+  Key key = 0;  // Key of the row with the largest difference.
 
   void Add(const Difference& other) {
     rows += other.rows;

@@ -1,4 +1,4 @@
-// hdps inspect: what a checkpoint holds, or one row of it.
+// Implements hdps inspect: shows the contents of a checkpoint, or one row of it.
 #include <gflags/gflags.h>
 
 #include <cinttypes>
@@ -30,7 +30,7 @@ DEFINE_string(row, "", "TABLE:KEY, the key's number or FEATURE=VALUE: that row a
 namespace hdps {
 namespace {
 
-// The name that the dense layers' table has, and no other.
+// Name that only the dense layers' table has.
 constexpr const char* kDenseTableName = "dense";
 
 std::string Joined(const std::vector<std::string>& names) {
@@ -50,11 +50,11 @@ void PrintClock(const Manifest& manifest) {
   }
 }
 
-// Parameters of the dense layers, none of them counted twice; 0 when the job is not understood.
+// Counts the parameters of the dense layers, each once; returns 0 if the job cannot be read.
 uint64_t DenseParameters(const Manifest& manifest) {
   Result<Job> job = ParseJob(manifest.job_json, kManifestName, {});
   if (!job.ok()) return 0;
-  job->model.device = "cpu";  // It computes nothing here.
+  job->model.device = "cpu";  // No layer is computed here.
   const std::unique_ptr<Executor> executor = NewTbbExecutor(1);
   const Result<std::unique_ptr<Model>> model = NewModel(*job, *executor);
   uint64_t parameters = 0;
@@ -69,7 +69,7 @@ uint64_t FileBytes(const Manifest& manifest) {
   return bytes;
 }
 
-// What a delta builds on, and itself; nothing of a full checkpoint.
+// Prints a delta checkpoint and those it builds on; nothing for a full checkpoint.
 void PrintChain(const std::vector<CheckpointPart>& chain) {
   if (chain.size() == 1) return;
   for (const CheckpointPart& part : chain) {

@@ -1,4 +1,4 @@
-// From the words of an operator to a key, its shard and its row.
+// Finds key, shard and row from an operator's text.
 #include "tools/checkpoints/inspect_row.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 
 Status Wrong(const std::string& what) { return {Code::kInvalidArgument, "--row: " + what}; }
 
-// A feature has the keys of its column, or of the vocabulary that several columns share.
+// A feature uses the keys of its column, or of a vocabulary that several columns share.
 Result<Key> KeyOf(const Job& job, const std::string& text) {
   Key key = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), key);

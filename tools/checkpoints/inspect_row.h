@@ -1,4 +1,4 @@
-// One row of a checkpoint, in words.
+// Prints one row of a checkpoint in words.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@ namespace hdps {
 
 enum class WhichCheckpoint : uint8_t;
 
-// `which_row`: TABLE:KEY; a key is its number, or FEATURE=VALUE as the data have it.
-// kInvalidArgument names what is not there, and what is.
+// Prints the row that `which_row` names as TABLE:KEY. The key is a number, or FEATURE=VALUE as it
+// stands in the data. A kInvalidArgument names what is missing and what there is instead.
 Status PrintRow(FileSystem& files, const std::string& path, WhichCheckpoint which,
                 const std::string& which_row);
 

@@ -1,4 +1,4 @@
-// Manifest, job and files, held against each other.
+// Checks manifest, job and files of a checkpoint against each other.
 #include "tools/checkpoints/opened_checkpoint.h"
 
 #include <string>
@@ -14,7 +14,7 @@
 namespace hdps {
 namespace {
 
-// One shard of a checkpoint, of a full one without keeping its rows.
+// Summarizes one shard of a checkpoint; keeps no rows if the checkpoint is full.
 Result<SnapshotSummary> SummarizeShard(FileSystem& files, const OpenedCheckpoint& from,
                                        const SavedFile& saved, uint32_t shard) {
   const Manifest& manifest = from.found.manifest;

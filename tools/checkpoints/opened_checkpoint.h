@@ -1,4 +1,4 @@
-// A checkpoint with the job that wrote it, for the commands that look into one.
+// Opens a checkpoint together with the job that wrote it, for the commands that look into one.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +12,26 @@
 
 namespace hdps {
 
-// Can be read shard by shard.
+// A verified checkpoint and its job. Its shards are read one by one.
 struct OpenedCheckpoint {
   FoundCheckpoint found;
   Job job;
-  bool job_known = true;  // Not of one whose layers or optimizers only another program has.
+  // Is false if only another program has some of the job's layers or optimizers.
+  bool job_known = true;
 };
 
-// As OpenCheckpoint, which has verified every file. kCorruption when its job has other tables than
-// its files, kInvalidArgument when this program does not know the job's layers or optimizers.
+// Opens a checkpoint as OpenCheckpoint does, which verifies every file. Returns kCorruption if its
+// job has other tables than its files, and kInvalidArgument if this program lacks some of the job's
+// layers or optimizers.
 Result<OpenedCheckpoint> OpenWithJob(FileSystem& files, const std::string& path,
                                      WhichCheckpoint which);
-// The same, but a full checkpoint tells its tables also without the job: a warning says so.
+// Does the same, but shows the tables of a full checkpoint even if the job cannot be read, and then
+// prints a warning.
 Result<OpenedCheckpoint> OpenToInspect(FileSystem& files, const std::string& path,
                                        WhichCheckpoint which);
 
-// Tables in the order of the job, each the sum over all shards. Everything that the files say is
-// checked against the manifest and the job.
+// Sums each table over all shards, in the order of the job's tables. Checks everything that the
+// files say against the manifest and the job.
 Result<std::vector<SnapshotSummary::Table>> SumOverShards(FileSystem& files,
                                                           const OpenedCheckpoint& from);
 

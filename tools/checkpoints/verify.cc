@@ -1,4 +1,4 @@
-// hdps verify: whether every checkpoint of a run is whole, and how fast that was found out.
+// Implements hdps verify: checks that every checkpoint of a run is intact, and tells how fast.
 #include <algorithm>
 #include <cinttypes>
 #include <memory>
@@ -19,7 +19,8 @@
 namespace hdps {
 namespace {
 
-// The folders of all checkpoints of a run, complete or not, oldest first; of one, itself.
+// Returns the folders of all checkpoints of a run, complete or not, oldest first; for a single
+// checkpoint, its own.
 Result<std::vector<std::string>> FoldersOf(FileSystem& files, const std::string& path) {
   if (files.Exists(JoinPath(path, kManifestName))) return std::vector<std::string>{path};
   const std::string inner = JoinPath(path, "checkpoint");
@@ -33,7 +34,7 @@ Result<std::vector<std::string>> FoldersOf(FileSystem& files, const std::string&
   return folders;
 }
 
-// Bytes of its own files, which were all read twice: for their checksums, and row by row.
+// Bytes of a checkpoint's own files. All were read twice: for the checksums, and row by row.
 struct Verified {
   uint64_t bytes = 0, rows = 0;
   bool job_known = true;

@@ -1,4 +1,4 @@
-// The rules, one a subject.
+// Applies one rule per subject.
 #include "tools/doctor/diagnosis.h"
 
 #include <algorithm>
@@ -47,7 +47,7 @@ class Doctor {
     found_.push_back({Finding::kFault, subject, std::move(text)});
   }
 
-  // As many full checkpoints as are kept, and the one being written.
+  // Needs room for all checkpoints that are kept and the one being written, all full.
   void LookAtOut() {
     if (!facts_.out_trouble.empty()) return Fault("out", facts_.out_trouble);
     const std::string free = Bytes(double(facts_.out.free)) + " free";
@@ -124,7 +124,7 @@ class Doctor {
 
   void LookAtLimits() {
     const uint64_t members = uint64_t{here_.servers} + here_.workers + 1;
-    // Connections of each member to the others, and files it writes.
+    // Each member needs descriptors for its connections to the others and for files it writes.
     const uint64_t needed = 64 + 4 * members + (job_.cluster.memory_limit > 0 ? 512 : 0);
     if (facts_.open_files_max < needed) {
       Fault("open files", "a process may have " + std::to_string(facts_.open_files_max) +

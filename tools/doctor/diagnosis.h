@@ -1,4 +1,4 @@
-// What of a machine does not fit a job: each with its place, what was found, and the mend.
+// Compares a machine with the needs of a job: each finding has a subject, a text and a remedy.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,17 @@ enum class Finding : uint8_t { kGood, kWarning, kFault };
 struct Diagnosis {
   Finding finding = Finding::kGood;
   std::string subject;  // "memory"
-  std::string text;     // What was found, and where it is not good, the mend.
+  std::string text;     // What was found; if it is not good, also the remedy.
 };
 
-// Members of the job that this machine will run.
+// The members of the job that this machine will run.
 struct MembersHere {
   uint32_t servers = 1, workers = 1;
-  bool all = true;  // The job has no others, elsewhere.
+  bool all = true;  // The job has no other members elsewhere.
 };
 
-// `answer` foresees a server and a worker; null: nobody has said how many rows there are.
+// Compares the facts with the job. `answer` predicts the memory of a server and a worker; it is
+// null if the number of rows is not known.
 std::vector<Diagnosis> Diagnose(const Job& job, const MembersHere& here, const MachineFacts& facts,
                                 const PlanAnswer* answer);
 

@@ -1,4 +1,4 @@
-// hdps doctor: whether this machine is fit for a job, before it is started.
+// Implements hdps doctor: checks whether this machine is fit for a job before it starts.
 #include <gflags/gflags.h>
 
 #include <memory>
@@ -56,7 +56,7 @@ Result<std::optional<PlanAnswer>> Foresee(const Job& job) {
   return std::optional<PlanAnswer>(Plan(question, MachineConstants()));
 }
 
-// Its beginnings, as the workers will read it.
+// Reads the beginning of the data, as the workers will.
 Diagnosis LookAtData(FileSystem& files, const Job& job) {
   const Result<DataPreview> preview = PreviewJobData(files, job);
   if (!preview.ok()) return {Finding::kFault, "data", preview.status().message()};

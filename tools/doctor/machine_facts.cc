@@ -1,4 +1,4 @@
-// Files of the kernel, a few system calls, and trying things.
+// Gathers facts from kernel files, system calls and attempts.
 #include "tools/doctor/machine_facts.h"
 
 #include <netdb.h>
@@ -34,7 +34,7 @@ std::string TextOf(FileSystem& files, const std::string& path) {
   return text.ok() ? *text : "";
 }
 
-// A number that stands alone in a file; "max" and no file are no limit.
+// Reads a file with a single number; "max" or a missing file means no limit.
 uint64_t LimitIn(FileSystem& files, const std::string& path) {
   std::istringstream text(TextOf(files, path));
   uint64_t value = 0;
@@ -74,7 +74,7 @@ Room DiskOf(const std::string& path) {
   return {uint64_t{disk.f_bavail} * disk.f_frsize, uint64_t{disk.f_blocks} * disk.f_frsize};
 }
 
-// Makes the folder, and a file in it that goes again.
+// Creates the folder and a temporary file in it.
 std::string WhyNotWritable(FileSystem& files, const std::string& folder) {
   const std::string probe = JoinPath(folder, "doctor." + std::to_string(getpid()));
   Status status = files.MakeDirectories(folder);
@@ -137,7 +137,7 @@ uint64_t LimitOf(__rlimit_resource resource) {
   return limit.rlim_cur;
 }
 
-// "always madvise [never]" names the one in brackets.
+// Finds the word in brackets of "always madvise [never]".
 std::string HugePages(FileSystem& files) {
   const std::string text = TextOf(files, "/sys/kernel/mm/transparent_hugepage/enabled");
   const size_t begin = text.find('['), end = text.find(']');

@@ -1,4 +1,4 @@
-// What a machine has for a job, as its kernel says.
+// Gathers what a machine offers a job, as its kernel reports it.
 #pragma once
 
 #include <cstdint>
@@ -9,39 +9,42 @@
 
 namespace hdps {
 
-// Bytes of one kind there are for use, and of how many.
+// Bytes of one kind of memory or disk: those free, and all.
 struct Room {
   uint64_t free = std::numeric_limits<uint64_t>::max();
   uint64_t total = std::numeric_limits<uint64_t>::max();
 };
 
 struct MachineFacts {
-  Room memory;             // The control group's limit, where it is less than the machine's memory.
-  Room shared_memory;      // /dev/shm; 0 of 0: it is not there.
-  Room out, spill;         // Of the disks of --out and of rows beyond the memory limit.
-  double cores = 1;        // Of the control group, where it may use less than there are.
-  double cores_there = 1;  // Of the machine.
+  // The control group's limit, if it is below the machine's memory.
+  Room memory;
+  Room shared_memory;  // /dev/shm; 0 of 0 if it does not exist.
+  Room out, spill;   // The disks of --out and of the spill folder for rows beyond the memory limit.
+  double cores = 1;  // Limit of the control group, or all cores of the machine.
+  double cores_there = 1;  // Cores of the machine.
   uint64_t open_files_max = std::numeric_limits<uint64_t>::max();
   uint64_t file_bytes_max = std::numeric_limits<uint64_t>::max();
-  std::string huge_pages = "always";  // Of transparent ones: always, madvise or never.
-  bool clock_is_set = true;           // The wall clock is kept by a time server.
-  int64_t year = 2026;                // That it shows.
-  bool wide_vectors = true;           // At least AVX2.
+  // Setting of transparent huge pages: always, madvise or never.
+  std::string huge_pages = "always";
+  bool clock_is_set = true;  // A time server keeps the wall clock.
+  int64_t year = 2026;       // Year of the wall clock.
+  bool wide_vectors = true;  // The CPU has at least AVX2.
   bool products_in_bf16 = true;
-  std::string listen, scheduler;  // The addresses that were tried; empty: none.
-  // Why not, empty where it can: write into --out, or become the only run there; write into the
-  // spill folder; listen at --listen; reach --scheduler; compute on a GPU.
+  std::string listen, scheduler;  // Addresses that were tried; empty: none.
+  // The reasons why the machine cannot: write into --out or be the only run there; write into the
+  // spill folder; listen at --listen; reach --scheduler; compute on a GPU. Empty where it can.
   std::string out_trouble, spill_trouble, listen_trouble, scheduler_trouble, gpu_trouble;
 };
 
-// What is asked about; empty: not at all.
+// Folders and addresses to check; an empty one is not checked.
 struct FactsWanted {
   std::string out, spill, listen, scheduler;
   bool may_leave = false;
 };
-// Why nobody can be reached at `address` within `patience_ms`; empty: somebody takes connections.
+// Tries for `patience_ms` to reach `address`. Returns the reason why that failed, or nothing if a
+// process accepts connections there.
 std::string WhyNotReached(const std::string& address, bool may_leave, int patience_ms);
-// Leaves nothing behind but the folder --out, if that was not there.
+// Gathers the facts. Leaves nothing on disk but the folder --out, if it did not exist.
 MachineFacts GatherFacts(FileSystem& files, const FactsWanted& wanted);
 
 }  // namespace hdps

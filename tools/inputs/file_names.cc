@@ -1,4 +1,4 @@
-// Lists of files between commas; the files that a job stands for.
+// Splits lists of files, and lists the files of a job.
 #include "tools/inputs/file_names.h"
 
 #include <algorithm>

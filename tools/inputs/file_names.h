@@ -1,4 +1,4 @@
-// Files as command lines name them, and those that must not be written over.
+// Parses files as command lines name them, and protects the inputs from being overwritten.
 #pragma once
 
 #include <string>
@@ -12,16 +12,16 @@ namespace hdps {
 
 struct Job;
 
-// What a flag that takes FILE,... names: `text` itself where there is a file of this name, else
-// what stands between its commas. A part that begins with a quote holds commas up to the next
-// quote: "a,b.csv",c.csv.
+// Splits the value of a flag that takes FILE,...: returns `text` itself if a file has this name,
+// otherwise the parts between its commas. A part in double quotes may contain commas:
+// "a,b.csv",c.csv.
 std::vector<std::string> SplitFileList(FileSystem& files, const std::string& text);
 
-// The files that every command reads that is given a job: its file, where it was named, the files
-// of its data and a strategy that it loads.
+// Returns the files that every command with a job reads: the job file, if it was named, the data
+// files and a strategy that the job loads.
 std::vector<InputFile> InputsOf(const std::string& job_file, const Job& job);
-// kInvalidArgument where parallel.strategy_ckpt_save_file is one of these; the file that the
-// strategy is loaded from may be saved to.
+// Returns kInvalidArgument if parallel.strategy_ckpt_save_file is one of these files. It may be the
+// file that the strategy is loaded from.
 Status RefuseSavedStrategy(FileSystem& files, const std::string& job_file, const Job& job);
 
 }  // namespace hdps

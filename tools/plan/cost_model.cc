@@ -1,5 +1,5 @@
-// A step as a sum of measured costs: the worker's chain of push, rows and compute, beside what each
-// server, link and reader can do.
+// Adds up the measured costs of a step: the worker's chain of push, rows and compute, compared with
+// the capacity of each server, link and reader.
 #include "tools/plan/cost_model.h"
 
 #include <algorithm>
@@ -16,17 +16,17 @@ namespace {
 constexpr double kNano = 1e-9, kMicro = 1e-6;
 constexpr double kFloatBytes = sizeof(float), kKeyBytes = 8;
 
-// What one worker asks for in one step.
+// Rows and floats that one worker requests in one step.
 struct Asked {
-  double rows = 0;    // Over all tables.
-  double floats = 0;  // Of those rows.
-  // What a push writes, in floats of a row with as much state a weight as was measured.
+  double rows = 0;    // Of all tables.
+  double floats = 0;  // Floats of these rows.
+  // Floats that a push updates, converted to the measured rule by OfMeasuredRule().
   double pushed_floats = 0;
-  double dense = 0, pushed_dense = 0;           // Floats through the servers, likewise.
-  double changed_rows = 0, changed_floats = 0;  // Come once more at their turn.
+  double dense = 0, pushed_dense = 0;  // Through the servers; the second converted likewise.
+  double changed_rows = 0, changed_floats = 0;  // Requested again at the step's turn.
 };
 
-// Everything Plan() works out on the way.
+// Computes the answer of Plan().
 class Planner {
  public:
   Planner(const PlanQuestion& question, const MachineConstants& constants)
@@ -51,7 +51,7 @@ class Planner {
   bool changes() const { return ahead() && q_.sync; }
   bool spread() const { return q_.machines > 0 && !q_.one_machine; }
   double workers_here() const { return spread() ? workers() / q_.machines : 1; }
-  // Of what a worker exchanges with servers, the share that leaves its machine.
+  // Returns the share of a worker's exchanges with servers that leaves its machine.
   double away() const {
     if (q_.one_machine) return 0;
     return spread() ? 1 - 1.0 / q_.machines : 1;
@@ -61,12 +61,12 @@ class Planner {
     return q_.inproc ? c_.inproc : c_.local;
   }
 
-  // What a sum over the workers takes at least: parts there, and the whole back.
+  // Returns the least time of a sum over the workers: parts go out, and the whole comes back.
   double SumRounds() const {
     return 2 * kMicro * std::max(q_.network_round_trip_us, path().pull.base_us);
   }
 
-  // Distinct keys of one feature among those of so many examples.
+  // Returns the distinct keys of one feature among those of `examples` examples.
   double DistinctOfFeature(double examples) const {
     const double values = std::max(q_.rows / std::max(q_.shape.keys, 1u), 1.0);
     return ExpectedDistinct(values, q_.zipf, examples);
@@ -77,12 +77,12 @@ class Planner {
     answer_.unique_share = q_.unique_share > 0 ? q_.unique_share : of_feature / examples_;
     answer_.changed_share = q_.changed_share;
     if (q_.changed_share < 0) {
-      // Of one worker's keys, those among the keys of all workers in the step before.
+      // Counts the worker's keys that are also among the keys of all workers in the previous step.
       const double all = DistinctOfFeature(examples_ * workers());
       const double with_one_more = DistinctOfFeature(examples_ * (workers() + 1));
       answer_.changed_share = std::clamp((of_feature + all - with_one_more) / of_feature, 0.0, 1.0);
     }
-    // A part of a step repeats fewer of its keys than the whole.
+    // A micro-batch repeats fewer of its keys than the whole batch.
     const double part = examples_ / q_.micro_batches;
     part_share_ = std::min(
         1.0, answer_.unique_share * DistinctOfFeature(part) / part * examples_ / of_feature);
@@ -104,7 +104,7 @@ class Planner {
     asked_.pushed_dense = OfMeasuredRule(asked_.dense, double(q_.shape.dense_state_floats));
   }
 
-  // Rows of a step that have left memory since they were last used.
+  // Predicts the rows of a step that were evicted to disk since their last use.
   void FetchRows() {
     if (q_.row_memory_bytes < 0) return;
     const TierQuestion question = {.shape = q_.shape,
@@ -119,8 +119,8 @@ class Planner {
     answer_.rows_back_seconds = kMicro * c_.tier_row_back_us * answer_.rows_back;
   }
 
-  // The products of a layer for the worker's examples, on as many cores as were measured; takes
-  // the floats that a layer on distinct rows does not gather off `*embedding_floats`.
+  // Returns the seconds of a layer's products on as many cores as were measured. Subtracts the
+  // floats that a layer on distinct rows does not gather from `*embedding_floats`.
   double ProductSeconds(const Product& product, double* embedding_floats) {
     constexpr double kPasses = 3;  // Forward, the weights' gradient, the input's gradient.
     const double part = examples_ / q_.micro_batches;
@@ -144,7 +144,7 @@ class Planner {
     return q_.micro_batches * (on_rows + gathered) + plain(product.inputs - embedding);
   }
 
-  // Products and layers of one worker, on all cores of its machine.
+  // Computes products and layers of one worker, on all cores of its machine.
   void Compute() {
     double products = 0;
     auto embedding_floats = double(q_.shape.embedding_floats);
@@ -154,7 +154,7 @@ class Planner {
     const double layers = kNano * examples_ *
                           (c_.model_example_ns + c_.model_embedding_float_ns * embedding_floats +
                            c_.model_activation_float_ns * double(q_.shape.activation_floats));
-    // The rows of each part are cut out, their gradients and the dense ones added up.
+    // Cuts out the rows of each micro-batch, and sums their gradients and the dense ones.
     double merging = 0;
     if (q_.micro_batches > 1) {
       const double dense = q_.micro_batches * static_cast<double>(q_.shape.dense_floats);
@@ -166,7 +166,7 @@ class Planner {
     answer_.compute_seconds = (products + layers) * faster + merging;
   }
 
-  // One thread of the worker.
+  // Computes the time of the reader, one thread of the worker.
   void Read() {
     const double own = examples_ * q_.text_row_bytes, all = own * workers();
     double read = own * c_.read_byte_ns + (all - own) * c_.scan_byte_ns;
@@ -181,7 +181,7 @@ class Planner {
                                 (q_.micro_batches > 1 ? c_.cut_key_ns : 0)));
   }
 
-  // A part of the exchange may stay on the worker's machine.
+  // Returns the time of one exchange; part of it may stay on the worker's machine.
   double ChainOf(ExchangeCost PathCosts::*which, double floats, double dense) const {
     const auto over = [&](const PathCosts& way) {
       const ExchangeCost& cost = way.*which;
@@ -233,11 +233,11 @@ class Planner {
     answer_.new_rows_seconds =
         share / q_.cores * kNano *
         (asked_.rows * c_.server_new_row_ns + asked_.floats * c_.server_new_float_ns);
-    // Others leave memory for them.
+    // Other rows leave memory for the new ones.
     if (answer_.share_in_memory < 1) {
       answer_.new_rows_seconds += share / q_.cores * kMicro * c_.tier_row_back_us * asked_.rows;
     }
-    // Keys travel once a step.
+    // Keys are sent once a step.
     const double each = q_.wire_float_bytes;
     keys_bytes_ = kKeyBytes * asked_.rows;
     push_bytes_ = each * (asked_.floats + asked_.dense);
@@ -250,7 +250,7 @@ class Planner {
     AddAllreduce();
     kept_bytes_ = kept_.SumBytes(workers());
     answer_.kept_rows_seconds = kept_.CoreSeconds(c_, workers(), asked_.floats) / q_.cores;
-    if (kept_bytes_ > 0) answer_.kept_rows_seconds += 2 * SumRounds();  // Whose, then their values.
+    if (kept_bytes_ > 0) answer_.kept_rows_seconds += 2 * SumRounds();  // Which rows, then values.
     answer_.worker_bytes_in += kept_bytes_;
     answer_.worker_bytes_out += kept_bytes_;
   }
@@ -268,11 +268,11 @@ class Planner {
     answer_.worker_bytes_out += bytes;
   }
 
-  // Threads that want the same cores cost each other more than their time.
+  // Adds what threads on shared cores cost each other.
   double Beside(double core_seconds) const { return (1 + c_.sharing_beside) * core_seconds; }
 
-  // Members share the cores. What goes on beside a worker's chain takes its share of them from it,
-  // and they are never busier than all of the time.
+  // All members share the cores. Work beside a worker's chain takes its share of their time, and
+  // the cores cannot be busier than all of it.
   double StepOnOneMachine() {
     const double busy = std::min<double>(c_.exchange_busy_cores, q_.cores);
     const double chain = answer_.exchange_seconds;
@@ -281,13 +281,13 @@ class Planner {
     const double all_cores = answer_.compute_seconds + answer_.kept_rows_seconds;
     answer_.core_seconds = workers() * (all_cores * q_.cores + chain * busy + beside);
     const double alone = chain + all_cores + beside / q_.cores;
-    // In lockstep each part of a step lasts as long as the slowest worker takes for it.
+    // In lockstep each part of a step lasts as long as it does on the slowest worker.
     const double used = q_.sync && q_.workers > 1 ? c_.sharing_lockstep : 1;
     return std::max(alone, answer_.core_seconds / (q_.cores * used)) + allreduce_;
   }
 
-  // The measured chain went over a socket of one machine; here the network takes its place where it
-  // is slower.
+  // The chain was measured over a socket on one machine; the network replaces the socket if it is
+  // slower.
   double OverNetwork(double chain, double bytes, double server, double server_bytes) const {
     const double link = bytes / q_.network_bytes_per_second;
     const double socket = kNano * c_.wire_byte_ns * bytes;
@@ -295,12 +295,12 @@ class Planner {
     return std::max({alone, server, server_bytes / q_.network_bytes_per_second});
   }
 
-  // Members share cores and a link: a worker's pushes leave while those of others arrive.
+  // Members share cores and a link: a worker's pushes are sent while those of others arrive.
   double StepOfMachines() {
     const double here = workers_here(), rate = q_.network_bytes_per_second;
     const double busy = std::max(1.0, here * c_.exchange_busy_cores / q_.cores);
     const auto link = [&](double bytes) { return here * bytes / rate; };
-    // What the cores do for the socket goes on while the link is busy.
+    // The cores work for the socket while the link is busy.
     const auto phase = [&](double core_seconds, double bytes) {
       const double waits = std::max(0.0, link(bytes) - kNano * c_.wire_byte_ns * bytes);
       return core_seconds + (bytes > 0 ? waits + kMicro * q_.network_round_trip_us : 0);
@@ -353,7 +353,7 @@ class Planner {
 
   void Step() {
     const double members = q_.one_machine ? workers() : workers_here();
-    const double chain = answer_.exchange_seconds;  // Of the worker's own side.
+    const double chain = answer_.exchange_seconds;  // The worker's side.
     double step = q_.one_machine ? StepOnOneMachine()
                   : spread()     ? StepOfMachines()
                                  : StepOverNetwork();
@@ -379,15 +379,15 @@ class Planner {
 
   const PlanQuestion& q_;
   const MachineConstants& c_;
-  const double examples_;  // Of one worker's step.
+  const double examples_;  // Of one worker in a step.
   Asked asked_;
   KeptRows kept_;
   PlanAnswer answer_;
-  double part_share_ = 1;                     // Distinct among the keys of a micro-batch.
-  double parts_rows_ = 0, parts_floats_ = 0;  // Of all micro-batches of a step.
+  double part_share_ = 1;                     // Distinct keys per key of a micro-batch.
+  double parts_rows_ = 0, parts_floats_ = 0;  // All micro-batches of a step together.
   double allreduce_ = 0, allreduce_bytes_ = 0, kept_bytes_ = 0;
   double worker_link_ = 0, server_link_ = 0, machine_link_ = 0;
-  double server_pull_ = 0, server_push_ = 0, server_repair_ = 0;  // Seconds of one server a step.
+  double server_pull_ = 0, server_push_ = 0, server_repair_ = 0;  // Seconds of one server per step.
   double keys_bytes_ = 0, pull_bytes_ = 0, push_bytes_ = 0, repair_bytes_ = 0;  // Of one worker.
 };
 

@@ -1,4 +1,4 @@
-// Measures the job's graph of layers, and counts.
+// Counts products, floats and rows from the job's graph of layers.
 #include "tools/plan/job_shape.h"
 
 #include <algorithm>
@@ -20,13 +20,13 @@ namespace hdps {
 
 namespace {
 
-// How many features an embedding has.
+// Returns the number of features of an embedding.
 uint32_t FeaturesIn(const Job& job, const LayerSpec& embedding) {
   return static_cast<uint32_t>(embedding.features.empty() ? FeaturesOf(job.data).sparse.size()
                                                           : embedding.features.size());
 }
 
-// The products of one layer: its matrices, each multiplied with every example.
+// Adds the products of one layer: its matrices, each multiplied with every example.
 void AddProducts(const Job& job, const Graph& graph, uint32_t layer, JobShape* shape) {
   const int below =
       job.model.first_layer == FirstLayer::kPlain ? -1 : EmbeddingBelow(job, graph.places, layer);

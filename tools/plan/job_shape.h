@@ -1,4 +1,4 @@
-// What a job asks of machines, in numbers: products, floats and rows an example.
+// Counts what one example of a job costs: products, floats and rows.
 #pragma once
 
 #include <cstddef>
@@ -12,34 +12,38 @@ namespace hdps {
 
 struct Job;
 
-// x [batch, inputs] times W [inputs, units].
+// The product of x [batch, inputs] and W [inputs, units] in a layer.
 struct Product {
   uint32_t inputs = 0, units = 0;
-  // Of the inputs, those that are embeddings which the layer may multiply once a distinct row: so
-  // many keys an example, of rows of `row_dim`. 0: none.
+  // If the layer may multiply each distinct embedding row once: the number of such keys in an
+  // example and the dim of their rows. 0: it may not.
   uint32_t row_features = 0, row_dim = 0;
-  double flops() const { return 2.0 * inputs * units; }  // Of one example, forward.
+  double flops() const { return 2.0 * inputs * units; }  // Forward, one example.
 };
 
 struct JobShape {
   struct Table {
     std::string name;
     uint32_t dim = 0, state_floats = 0;
-    size_t row_bytes = 0;   // Weights in their format and state, in memory.
-    uint32_t features = 0;  // Keys that an example has in it, one a feature.
-    double kept_rows = 0;   // Those seen most, with their state at every worker.
+    size_t row_bytes = 0;  // Weights in their memory format, and optimizer state.
+    // Features that read the table; an example has one key for each.
+    uint32_t features = 0;
+    // Most frequent rows that every worker keeps with their state.
+    double kept_rows = 0;
   };
-  std::vector<Table> tables;       // Those with keys; the dense one is below.
-  std::vector<Product> products;   // The weights of the layers, in their order.
-  size_t dense_floats = 0;         // Of all dense tensors, chunks filled up.
-  size_t dense_state_floats = 0;   // Of their optimizer.
-  uint64_t embedding_floats = 0;   // Pooled rows of an example, over all layers.
-  uint64_t activation_floats = 0;  // Outputs of the products of an example.
-  uint32_t keys = 0;               // Of an example.
-  bool always_on_rows = false;     // Such layers multiply distinct rows, not where it pays.
+  std::vector<Table> tables;      // Tables with keys; the dense table is not here.
+  std::vector<Product> products;  // The weights of the layers, in layer order.
+  size_t dense_floats = 0;        // All dense tensors, with padding to whole chunks.
+  size_t dense_state_floats = 0;  // Optimizer state of the dense tensors.
+  // Pooled embeddings of an example, summed over all layers.
+  uint64_t embedding_floats = 0;
+  uint64_t activation_floats = 0;  // Outputs of all products for an example.
+  uint32_t keys = 0;               // Keys of an example.
+  // Layers with `row_features` always multiply distinct rows, also where it does not pay.
+  bool always_on_rows = false;
 };
 
-// kInvalidArgument when the layers do not fit together.
+// Returns kInvalidArgument if the layers do not fit together.
 Result<JobShape> ShapeOf(const Job& job);
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// The most frequent values of each feature are the ones that are kept.
+// Assumes that the most frequent values of each feature are kept.
 #include "tools/plan/kept_rows.h"
 
 #include <algorithm>
@@ -47,7 +47,7 @@ double KeptRows::CoreSeconds(const MachineConstants& constants, double workers,
   const double read = rows * constants.server_pull_row_ns + floats * constants.server_pull_float_ns;
   const double updated =
       all_rows * constants.server_push_row_ns + pushed_floats * constants.server_push_float_ns;
-  // Its own gradients are put in their places, and those of another are added.
+  // The worker's own gradients are copied into place, and those of another are added.
   const double added = floats + (workers > 1 ? all_floats : 0);
   const double copied = 2 * other_floats;
   return kNano * (read + updated + (added + copied) * constants.model_merge_float_ns +

@@ -1,4 +1,4 @@
-// Rows that every worker keeps with their state: how many a step meets, and what they cost.
+// Predicts how many of the rows that every worker keeps a step meets, and what they cost.
 #pragma once
 
 #include <cstdint>
@@ -9,29 +9,31 @@
 
 namespace hdps {
 
-// What was measured had rows of a rule with two floats of state a weight: so many floats of such
-// rows take as long to update as `weights` floats with `states` floats of state.
+// Converts floats to those of the measured rule, which has two floats of state per weight: returns
+// how many of these take as long to update as `weights` floats with `states` floats of state.
 double OfMeasuredRule(double weights, double states);
 
-// No server is asked for those of a step.
+// The kept rows that a step meets. The servers are not asked for them.
 struct KeptRows {
-  double rows = 0, floats = 0;          // Which one worker's step has.
-  double all_rows = 0, all_floats = 0;  // Which any worker's has: they are added up.
-  double pushed_floats = 0;             // Of all, by OfMeasuredRule().
-  double slots = 0;                     // Keys of them, in any step.
-  // Tables of as many features that keep as many rows share one set of keys.
+  double rows = 0, floats = 0;  // Met by one worker in a step.
+  // Met by any worker in a step; their gradients are summed.
+  double all_rows = 0, all_floats = 0;
+  double pushed_floats = 0;  // all_floats as floats of the measured rule.
+  double slots = 0;          // Kept rows of all key sets.
+  // Tables share one set of keys if they have as many features and keep as many rows.
   std::set<std::pair<uint32_t, double>> key_sets;
 
-  // Takes the table's kept rows in, and returns how many of its distinct rows of one worker's step
-  // they are. `of_feature` distinct values are expected of one feature in `examples`, and
-  // `distinct` are there of all.
+  // Adds the table's kept rows and returns how many of the `distinct` rows of one worker's step
+  // they are. `of_feature` is the expected number of distinct values of one feature in the worker's
+  // examples.
   double Add(const JobShape::Table& table, const PlanQuestion& question, double of_feature,
              double distinct);
-  // Bytes in each direction for one worker: first which rows it has, a bit each; then those that
-  // any has are added up.
+  // Bytes in each direction for one worker: one bit for each slot tells which rows it has, then the
+  // rows that any worker has are summed.
   double SumBytes(double workers) const;
-  // One worker's work, in seconds of one core, the socket's included. The floats of other rows are
-  // not used where they came, nor their gradients made where they are sent from: both are copied.
+  // Seconds of one core for one worker, with the work for the socket. `other_floats` are those of
+  // rows that are not kept: because of the kept rows, they and their gradients are copied once more
+  // each.
   double CoreSeconds(const MachineConstants& constants, double workers, double other_floats) const;
 };
 

@@ -1,4 +1,4 @@
-// Names of constants, and the benchmark's JSON into them.
+// Names the constants, and reads them from the benchmark's JSON.
 #include "tools/plan/machine_constants.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace hdps {
 namespace {
 
-// A field of an object that is a text; empty for anything else.
+// Returns a text field of an object, or "" for anything else.
 std::string TextOf(const nlohmann::json& object, const char* field) {
   if (!object.is_object() || !object.contains(field) || !object[field].is_string()) return "";
   return object[field].get<std::string>();
@@ -106,7 +106,8 @@ double MachineConstants::GflopsFor(double inputs, double units, double batch) co
     const double far = std::pow(std::log2(rate.inputs / inputs), 2) +
                        std::pow(std::log2(rate.units / units), 2) +
                        std::pow(std::log2(rate.batch / batch), 2);
-    constexpr double kNear = 0.01;  // The same shape counts a hundred times one twice as wide.
+    // An equal shape weighs about a hundred times as much as one twice as wide.
+    constexpr double kNear = 0.01;
     const double weight = 1 / std::pow(kNear + far, 2);
     weights += weight;
     sum += weight * std::log(rate.gflops);

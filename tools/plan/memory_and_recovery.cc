@@ -1,4 +1,4 @@
-// Bytes follow from rows; times of checkpoints from bytes, a disk and cores.
+// Computes bytes from rows, and times of checkpoints from bytes, disk and cores.
 #include "tools/plan/memory_and_recovery.h"
 
 #include <algorithm>
@@ -11,8 +11,8 @@ namespace {
 constexpr double kNano = 1e-9;
 constexpr double kFloatBytes = sizeof(float), kKeyBytes = 8;
 
-// What a worker holds on a GPU, if it has one: at most, as copies of everything that goes up and
-// comes down stand beside it.
+// Adds the memory of a worker's GPU, if it has one. This is an upper bound, because all transfers
+// are counted with a copy.
 void AddDeviceMemory(const PlanQuestion& question, PlanAnswer* answer) {
   const JobShape& shape = question.shape;
   const double step = double(question.batch) / question.workers;
@@ -22,19 +22,20 @@ void AddDeviceMemory(const PlanQuestion& question, PlanAnswer* answer) {
   double floats = 0;
   for (const JobShape::Table& table : shape.tables) {
     const double rows =
-        table.features * std::min(examples, step * answer->unique_share);  // Of a part.
-    // They and their gradients; on the way up twice, down once.
+        table.features * std::min(examples, step * answer->unique_share);  // Of one micro-batch.
+    // Rows and gradients; twice for the upload, once for the download.
     floats += 5 * rows * table.dim;
-    // Kept rows have state, and come and go whole.
+    // Kept rows have state and are copied as a whole.
     floats += 6 * table.kept_rows * (table.dim + table.state_floats);
   }
-  // Of each key its example and its row, twice on the way up and once there, and both sorted by
+  // For each key its example and row, twice for the upload and once in place, and both sorted by
   // row.
   floats += 20 * examples * shape.keys;
-  // Each output and its gradient: of embeddings pooled, put beside the numbers, and of layers.
+  // Each output and its gradient: pooled embeddings, embeddings joined with the numbers, and
+  // layers.
   floats += 2 * examples * double(2 * shape.embedding_floats + 2 * shape.activation_floats);
-  // Weights as products want them and their gradients; under allreduce their rows with state, too,
-  // all of which goes up and comes down at checkpoints, else weights up and gradients down.
+  // Weights in the layout of products, and their gradients. With allreduce also their rows with
+  // state, all copied up and down at checkpoints; otherwise weights up and gradients down.
   floats += 2 * dense + (question.allreduce ? 3 * (dense + state) : 3 * dense);
   answer->device_bytes = kFloatBytes * floats + double(kProductWorkspaceBytes);
 }
@@ -56,7 +57,7 @@ void AddMemory(const PlanQuestion& question, const MachineConstants& constants, 
   answer->server_rows = question.rows / servers;
   answer->server_row_bytes = answer->server_rows * row_bytes + dense;
   answer->server_index_bytes = answer->server_rows * tables * constants.index_row_bytes;
-  // A worker's pull and its push at a time, and its key lists.
+  // Each worker has a pull and a push at a time, and its key lists.
   const double rows_bytes = kFloatBytes * floats;
   const double each = (2 * rows_bytes + 2 * kKeyBytes * rows) / servers;
   answer->server_buffer_bytes = question.workers * each;
@@ -68,14 +69,14 @@ void AddMemory(const PlanQuestion& question, const MachineConstants& constants, 
   answer->worker_bytes = (2 + question.lookahead) * rows_bytes + kBatchesReady * batch_bytes +
                          activations + kDenseCopies * kFloatBytes * double(shape.dense_floats);
   AddDeviceMemory(question, answer);
-  // Files hold every weight as a float, whatever its format in memory.
+  // Files store every weight as a float, whatever its format in memory.
   answer->checkpoint_bytes =
       question.rows * (kFloatBytes * row_floats + tables * kKeyBytes) + dense * servers;
 }
 
 void AddRecovery(const PlanQuestion& question, const MachineConstants& constants,
                  PlanAnswer* answer) {
-  // Servers of one machine share its disk and its cores.
+  // Servers of one machine share its disk and cores.
   const double sharing = question.one_machine    ? question.servers
                          : question.machines > 0 ? double(question.servers) / question.machines
                                                  : 1;
@@ -86,7 +87,7 @@ void AddRecovery(const PlanQuestion& question, const MachineConstants& constants
   answer->checkpoint_seconds = seconds(constants.disk_write_byte_ns, constants.save_byte_ns);
   answer->detect_seconds = question.dead_after_seconds;
   answer->load_seconds = seconds(constants.disk_read_byte_ns, constants.load_byte_ns);
-  // On average half of what lies between two checkpoints.
+  // On average half of the steps between two checkpoints.
   answer->redo_seconds = 0.5 * double(question.checkpoint_every_steps) * answer->step_seconds;
   answer->recovery_seconds = answer->detect_seconds + constants.start_seconds +
                              answer->load_seconds + answer->redo_seconds;

@@ -1,15 +1,16 @@
-// What a planned cluster holds in memory and in a checkpoint, and what a lost server costs it.
+// Predicts the memory and checkpoints of a cluster, and what the loss of a server costs.
 #pragma once
 
 #include "tools/plan/cost_model.h"
 
 namespace hdps {
 
-// Requires: the unique share is known. Where one worker asks for `rows` rows in a step, which are
-// `floats` floats with the dense ones.
+// Adds the memory of each member. One worker asks for `rows` rows in a step; `floats` counts their
+// floats and the dense ones. Requires: the unique share is known.
 void AddMemory(const PlanQuestion& question, const MachineConstants& constants, double rows,
                double floats, PlanAnswer* answer);
-// Requires: memory and the time of a step are known.
+// Adds the time of a checkpoint and of a recovery. Requires: memory and the time of a step are
+// known.
 void AddRecovery(const PlanQuestion& question, const MachineConstants& constants,
                  PlanAnswer* answer);
 

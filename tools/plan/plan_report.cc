@@ -1,4 +1,4 @@
-// Lines and JSON of a plan.
+// Formats a plan as text and as JSON.
 #include "tools/plan/plan_report.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 std::string Bytes(double bytes) { return ShowByteCount(static_cast<uint64_t>(bytes)); }
 
-// Milliseconds below a second.
+// Shows milliseconds below a second.
 std::string Time(double seconds) {
   if (seconds < 1) return ShowNumber("%.3g ms", seconds * 1e3);
   if (seconds < 600) return ShowNumber("%.3g s", seconds);

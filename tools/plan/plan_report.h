@@ -1,4 +1,4 @@
-// A plan's answer for people and for programs.
+// Prints a plan's answer for people and for programs.
 #pragma once
 
 #include <string>
@@ -7,13 +7,14 @@
 
 namespace hdps {
 
-// What the answer is about, as it was asked.
+// Names what was asked.
 struct PlanSubject {
   std::string job_name, model, mode;
   std::string network;    // "25Gbit", or "local".
-  std::string constants;  // The file; empty: those that hdps brings along.
-  std::string too_small;  // Why cluster.memory_limit cannot be kept; empty: it can.
-  bool bf16 = false;      // The job multiplies in bf16, which the model of costs does not know.
+  std::string constants;  // The file; empty: the defaults.
+  // Why cluster.memory_limit cannot be kept; empty: it can.
+  std::string too_small;
+  bool bf16 = false;  // The job multiplies in bf16, which the cost model does not cover.
 };
 
 std::string PlanText(const PlanSubject& subject, const PlanQuestion& question,

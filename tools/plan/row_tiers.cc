@@ -1,4 +1,4 @@
-// Those stay that were used last, as if there was one list of all rows of a table.
+// Assumes that the rows used last stay, as if each table had one list of all its rows (LRU).
 #include "tools/plan/row_tiers.h"
 
 #include <algorithm>
@@ -11,13 +11,13 @@
 namespace hdps {
 namespace {
 
-// Bytes of all rows of one table: in memory, and of what finds them on disk.
+// Bytes for all rows of one table: if they are in memory, and for the index if they are on disk.
 struct TableNeed {
   double rows, found;
 };
 
-// What the rows of one table may take, so that all tables take `bytes`: the one that takes most
-// gives way, so all are left alike but those that need less.
+// Returns the bytes that the rows of one table may take so that all tables take `bytes`. The
+// largest tables give way first, so all get the same limit, and small tables need less.
 double LevelFor(const std::vector<TableNeed>& needs, double bytes) {
   double low = 0, high = 0;
   for (const TableNeed& need : needs) high = std::max(high, need.rows);
@@ -45,7 +45,7 @@ double ExpectedDistinct(double count, double exponent, double draws) {
 }
 
 double ExpectedDistinctOfFirst(double first, double count, double exponent, double draws) {
-  // Values are summed one by one while they are few, then in ranges that grow by a hundredth.
+  // Sums values one by one while they are few, then in ranges that grow by one percent.
   constexpr double kGrowth = 1.01;
   double mass = 0;
   for (double begin = 1; begin <= count; begin = std::max(begin + 1, std::floor(begin * kGrowth))) {
@@ -90,8 +90,8 @@ RowTiers PlanTiers(const TierQuestion& question, double rows) {
     const double stay = std::min(1.0, level / needs[t].rows);
     share += stay / static_cast<double>(needs.size());
     if (stay == 1) continue;
-    // Whose last use is fewer draws ago than it takes to see as many other rows as there is room
-    // for; the rows of a step are then those it sees beyond that.
+    // A row is in memory if, since its last use, fewer draws passed than it takes to see as many
+    // other rows as memory holds. The rows that come back are those that a step adds beyond that.
     const double held = stay * question.values;
     const double draws = DrawsUntil(question.values, question.zipf, held);
     if (std::isinf(draws)) continue;

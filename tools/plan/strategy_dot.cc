@@ -1,4 +1,4 @@
-// Boxes and edges of a model, coloured by what is cut, in the language of graphviz.
+// Writes boxes and edges of a model, colored by what is cut, in the language of graphviz.
 #include <algorithm>
 #include <array>
 
@@ -28,7 +28,7 @@ const char* FillOf(const LayerSplit& split, uint32_t workers) {
 
 std::string Bytes(double bytes) { return ShowByteCount(static_cast<uint64_t>(bytes)); }
 
-// Lines of text as a string of DOT.
+// Quotes lines of text as a DOT string.
 std::string Quoted(const std::vector<std::string>& lines) {
   std::string text;
   for (const std::string& line : lines) {

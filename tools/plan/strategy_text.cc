@@ -1,4 +1,4 @@
-// The table of a strategy, and what each worker has of it.
+// Prints the table of a strategy, and each worker's parts.
 #include <algorithm>
 
 #include "common/base/byte_count.h"
@@ -15,12 +15,12 @@ std::string Milliseconds(double seconds) { return ShowNumber("%.3g ms", seconds 
 
 using Row = std::vector<std::string>;
 
-// Columns as wide as their longest cell.
+// Makes columns as wide as their longest cell.
 std::string Aligned(const std::vector<Row>& rows) {
   std::vector<size_t> widths;
   for (const Row& row : rows) {
     widths.resize(std::max(widths.size(), row.size()), 0);
-    if (row.size() == 1) continue;  // A line of its own.
+    if (row.size() == 1) continue;  // A single cell is a line of its own.
     for (size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
   }
   std::string text;
@@ -42,7 +42,8 @@ void AddConversion(const std::string& way, const ConversionCost& cost, std::vect
                    Milliseconds(cost.seconds)});
 }
 
-// "deep1[0:429, 256:512]": the part of its weight, or its columns, that a worker has.
+// Returns the part of a layer's weight, or of its columns, that a worker has: "deep1[0:429,
+// 256:512]".
 std::string PartOf(const LayerFacts& layer, const LayerSplit& split, uint32_t workers,
                    uint32_t rank, double* floats) {
   const LayerLayouts layouts = LayoutsOf(layer.cut, split, workers);

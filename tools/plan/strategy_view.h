@@ -1,4 +1,4 @@
-// A strategy for people: a table, who holds what, and a picture of the model.
+// Shows a strategy: as a table, by worker, and as a picture of the model.
 #pragma once
 
 #include <string>
@@ -13,15 +13,16 @@ struct StrategyView {
   const JobFacts& facts;
   const Strategy& strategy;
   const StepRates& rates;
-  std::string heading;  // StrategyLine().
+  std::string heading;  // From StrategyLine().
 };
 
-// A line a layer: its split, the layouts of what goes in and comes out, weights a worker, time of a
-// step; below it a line for each conversion. Then a line a worker: which parts it has, and bytes.
+// Returns one line for each layer: its split, the layouts of its inputs and output, weights per
+// worker and time per step. A line for each conversion follows its layer. At the end each worker
+// has a line with its parts and bytes.
 std::string StrategyText(const StrategyView& view);
 
-// The model as a graph that graphviz draws: a box a layer, coloured by what is cut; edges with
-// their conversions, forward and back, and the bytes that leave a worker.
+// Returns the model as a graph for graphviz: one box per layer, colored by what is cut; edges show
+// their conversions, forward and backward, and the bytes that leave a worker.
 std::string StrategyDot(const StrategyView& view);
 
 }  // namespace hdps

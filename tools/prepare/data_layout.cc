@@ -1,4 +1,4 @@
-// The formats are tried from the most to the least particular one.
+// Tries the formats from the most to the least specific.
 #include "tools/prepare/data_layout.h"
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Rules of thumb, each with the reason that the report gives.
+// Applies rules of thumb, each with a reason for the report.
 #include "tools/prepare/data_plan.h"
 
 #include <algorithm>
@@ -14,14 +14,14 @@
 namespace hdps {
 namespace {
 
-constexpr double kBucketValuesMin = 8;  // Of criteo: buckets are made of numbers with more.
+constexpr double kBucketValuesMin = 8;  // Criteo format: numbers with more values get buckets.
 constexpr double kManyKeys = 100000;
-constexpr double kBadShare = 0.01;  // Of the rows: more are not let pass without being asked.
-constexpr uint32_t kNegatives = 4;  // Of each positive row.
+constexpr double kBadShare = 0.01;  // Share of bad rows that may pass without a setting.
+constexpr uint32_t kNegatives = 4;  // Negatives per positive row.
 
 Status Mistaken(const std::string& message) { return {Code::kInvalidArgument, message}; }
 
-// The missing text that most cells have.
+// Returns the missing text that most cells have.
 std::string MissingText(const DataProfile& profile) {
   std::map<std::string, uint64_t> counts;
   for (const ColumnProfile& column : profile.columns) {
@@ -32,7 +32,7 @@ std::string MissingText(const DataProfile& profile) {
   return most == counts.end() ? "" : most->first;
 }
 
-// The columns that a person names, with what they are to be.
+// Columns that the user has named, with their types.
 class Wanted {
  public:
   static Result<Wanted> Make(const DataProfile& train, const DataWish& wish) {
@@ -136,7 +136,7 @@ void CountKeys(const DataProfile& train, DataPlan* plan) {
   plan->admit_twice = plan->keys >= kManyKeys && 2 * plan->keys_twice < plan->keys;
 }
 
-// A number that is a missing text of another kind than data.missing makes its row a bad one.
+// Notes numbers whose missing text differs from data.missing: it makes their rows bad.
 void NoteMissingTexts(const DataProfile& train, DataPlan* plan) {
   for (size_t c = 0; c < train.columns.size(); ++c) {
     if (plan->columns[c].spec.type != ColumnType::kCategorical || c == plan->label) continue;
@@ -172,7 +172,7 @@ void PlanLabelColumn(const DataProfile& train, const LabelPlan& label, DataPlan*
   }
 }
 
-// Of a ranking: negative examples are made of the items of other rows.
+// Plans a ranking, with negative examples from the items of other rows.
 Status PlanRanking(const DataProfile& train, const DataWish& wish, DataPlan* plan) {
   if (plan->task != TaskKind::kPositivesOnly) return {};
   if (plan->user == kNoColumn || plan->item == kNoColumn) {
@@ -182,7 +182,7 @@ Status PlanRanking(const DataProfile& train, const DataWish& wish, DataPlan* pla
   }
   plan->item_features = {train.columns[plan->item].name};
   plan->negatives = kNegatives;
-  // What a row was rated with is not known before.
+  // The rating of a row is not known before.
   for (size_t c = 0; c < plan->columns.size(); ++c) {
     const std::string& name = train.columns[c].name;
     const bool named = std::ranges::find(wish.numeric, name) != wish.numeric.end() ||
@@ -198,7 +198,7 @@ Status PlanRanking(const DataProfile& train, const DataWish& wish, DataPlan* pla
 
 std::string Share(double part, double all) { return ShowNumber("%.1f%%", 100 * part / all); }
 
-// Rows that the job could not read: some are let pass, and said; beyond that nothing is written.
+// Checks the rows that the job could not read: a few pass with a note, more are an error.
 Status CheckBadRows(const DataProfile& data, uint64_t no_label, const std::string& first_no_label,
                     const DataWish& wish) {
   const uint64_t bad = data.ragged_rows + no_label;

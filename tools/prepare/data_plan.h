@@ -1,4 +1,4 @@
-// What a job should make of columns: types, transforms, buckets, the label; and why.
+// Plans a job for data files: types, transforms, buckets and the label, with the reasons.
 #pragma once
 
 #include <cstdint>
@@ -18,32 +18,35 @@ struct DataPlan {
 
   std::vector<ColumnPlan> columns;  // [profile.columns]
   TaskKind task = TaskKind::kBinary;
-  size_t label = 0;          // Of these; kNoColumn: none, under kPositivesOnly.
-  uint32_t num_classes = 2;  // kClasses; their texts are in the label's spec, if they have any.
+  // Index into `columns`; kNoColumn: no label; only with kPositivesOnly.
+  size_t label = 0;
+  uint32_t num_classes = 2;  // kClasses; the label's spec has their texts, if they have any.
   double label_mean = 0;     // kRating.
   double label_deviation = 0;
-  // Columns that say whom and what a row is about, by name and values: of rankings, and of all data
-  // that has both; kNoColumn: none. Both are categorical, the user may be of type group instead.
+  // The columns that say by name and values which user and item a row is about; kNoColumn: none.
+  // They are set for rankings and for all data that has both. Both are categorical; the user may be
+  // of type group instead.
   size_t user = kNoColumn, item = kNoColumn;
-  // kPositivesOnly: what data.item_features and data.negatives.per_positive have to be.
+  // kPositivesOnly: values for data.item_features and data.negatives.per_positive.
   std::vector<std::string> item_features;
   uint32_t negatives = 0;
-  std::vector<TaskKind> choices;  // As LabelPlan has them.
-  double positive_share = 0;      // Of the rows with a label.
+  std::vector<TaskKind> choices;  // As in LabelPlan.
+  double positive_share = 0;      // Share of label 1 in the rows with a label.
   std::string missing;            // The text that stands for a missing cell.
-  uint64_t bad_rows = 0;          // That cannot be read as planned.
+  uint64_t bad_rows = 0;          // Rows that cannot be read as planned.
   uint64_t eval_bad_rows = 0;
-  double keys = 0;        // Distinct ones, of all sparse features.
-  double keys_twice = 0;  // Those that come more than once.
-  // Those that come once, twice, ...; the last one has those beyond, too.
+  double keys = 0;        // Distinct keys of all sparse features.
+  double keys_twice = 0;  // Distinct keys that occur more than once.
+  // Number of keys that occur once, twice, ...; the last element also counts all more frequent
+  // keys.
   std::vector<double> keys_by_times = std::vector<double>(kTimesMax);
-  bool admit_twice = false;        // Most keys come once: rows for those that come again.
-  std::vector<std::string> notes;  // What a person should look at.
+  bool admit_twice = false;        // Most keys occur once, so a key gets a row when it comes again.
+  std::vector<std::string> notes;  // Advice what to check.
 };
 
-// `eval` is the profile of the label in the files to evaluate on; null where there are none.
-// kInvalidArgument where there is no label that a model can learn, or where the wish does not fit
-// the data: the message says which columns could be one, and what would be right.
+// Plans the job. `eval` is the profile of the label in the evaluation files, or null if there are
+// none. Returns kInvalidArgument if no label can be learned or the wish does not fit the data; the
+// message names the columns that could be the label, and the right value.
 Result<DataPlan> PlanData(const DataProfile& train, const DataProfile* eval, const DataWish& wish);
 
 }  // namespace hdps

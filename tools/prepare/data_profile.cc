@@ -1,4 +1,4 @@
-// Every line is cut by the parser that will read it in training.
+// Splits every line with the parser that will read it in training.
 #include "tools/prepare/data_profile.h"
 
 #include <algorithm>
@@ -18,14 +18,14 @@
 namespace hdps {
 namespace {
 
-constexpr size_t kDistinctOfAllMax = size_t{1} << 22;  // Over all columns.
+constexpr size_t kDistinctOfAllMax = size_t{1} << 22;  // Distinct values kept, over all columns.
 constexpr size_t kDistinctMin = 1024;
 constexpr size_t kFieldsMax = 65536;
 constexpr double kFloatMax = std::numeric_limits<float>::max();
 
 DataSpec SpecOf(const DataLayout& layout) {
   DataSpec data;
-  // Lines of libfm are cut as those of libsvm are; fields are told here.
+  // Lines of libfm are split like those of libsvm; their fields are found here.
   data.format = layout.format == DataFormat::kLibfm || layout.format == DataFormat::kLibffm
                     ? DataFormat::kLibsvm
                     : layout.format;
@@ -65,7 +65,7 @@ void AddParts(std::string_view cell, char separator, size_t kept, ColumnProfile*
   }
 }
 
-// What cells of one file are cut by, and where the one at hand stands.
+// Rules by which the cells of one file are split, and the current position in it.
 struct CellPlace {
   const std::string& path;
   uint64_t line;
@@ -222,9 +222,9 @@ class Profiler {
   const std::unique_ptr<RowParser> parser_;
   const std::optional<std::string> only_;
   std::vector<std::string> names_;
-  bool by_cell_ = false;  // Else entries carry their own index.
+  bool by_cell_ = false;  // False: entries carry their own index.
   size_t kept_ = 0;
-  std::optional<CellOrder> order_;  // Of the file at hand.
+  std::optional<CellOrder> order_;  // Of the current file.
   DataProfile profile_;
 };
 

@@ -1,4 +1,4 @@
-// What one pass over files finds of their rows: counts, values and numbers of every column.
+// Profiles data files in one pass: counts, values and numbers of every column.
 #pragma once
 
 #include <cstdint>
@@ -16,45 +16,47 @@
 
 namespace hdps {
 
-// Texts that files write for what is not there, beside the empty one.
+// Texts that stand for a missing cell, besides the empty text.
 inline constexpr std::string_view kMissingTexts[] = {"?",    "NA",   "N/A", "NaN",  "nan",  "null",
                                                      "NULL", "None", "\\N", "#N/A", "<NA>", "NaT"};
-// What may stand between several values of a cell.
+// Characters that may separate several values in a cell.
 inline constexpr std::string_view kSeparators = "|;,/ ";
 
-// The parts of a column's cells between one of the separators.
+// Profile of a column's cells split at one separator.
 struct PartsProfile {
   explicit PartsProfile(size_t kept_max) : distinct(kept_max) {}
-  uint64_t cells = 0;    // With the separator.
-  uint64_t parts = 0;    // Of these cells.
-  uint64_t numbers = 0;  // Of these parts: whole ones.
+  uint64_t cells = 0;    // Cells with the separator.
+  uint64_t parts = 0;    // Parts of these cells.
+  uint64_t numbers = 0;  // Parts that are whole numbers.
   DistinctValues distinct;
 };
 
-// Cells of a kind that a job does not read as a person does.
+// Counts cells of a kind that a person and a job read differently.
 struct ForeignCells {
   uint64_t count = 0;
-  std::string first, place;  // Of the first: its text, "file:line".
+  std::string first, place;  // Text of the first such cell, and its place "file:line".
 };
 
-// One column; of formats of entries, one field.
+// Profile of one column, or of one field in formats of entries.
 struct ColumnProfile {
   ColumnProfile(std::string column, size_t kept) : name(std::move(column)), distinct(kept) {}
 
   std::string name;
-  uint64_t cells = 0;                       // Looked at; of a field of entries: entries.
-  uint64_t empty = 0;                       // Of these.
-  std::map<std::string, uint64_t> missing;  // Of these: texts of kMissingTexts.
-  std::string first_missing;                // "file:line" of the first of both.
-  bool whole = true;                        // All numbers are.
-  bool rising = true;                       // Each number is above the one before.
-  Moments numbers;                          // Of all cells that are numbers.
-  NumberSample sample;                      // Of them.
-  DistinctValues distinct;                  // Of the cells that are not empty.
-  FrequentValues frequent;                  // Likewise.
+  // Cells of the column; entries, for a field.
+  uint64_t cells = 0;
+  uint64_t empty = 0;                       // Empty cells.
+  std::map<std::string, uint64_t> missing;  // Counts of the cells with one of kMissingTexts.
+  std::string first_missing;                // "file:line" of the first empty or missing cell.
+  bool whole = true;                        // All numbers are whole.
+  bool rising = true;                       // Each number is larger than the one before.
+  Moments numbers;                          // All cells that are numbers.
+  NumberSample sample;                      // Sample of these numbers.
+  DistinctValues distinct;                  // Values of the cells that are not empty.
+  FrequentValues frequent;                  // Most frequent of these values.
   std::map<char, PartsProfile> parts;       // By separator.
-  uint64_t leading_zeros = 0;               // Of these numbers: 007.
-  uint64_t beyond_exact = 0;                // Of these numbers: whole, and no double tells apart.
+  uint64_t leading_zeros = 0;               // Numbers with leading zeros: 007.
+  // Whole numbers too large to be told apart as doubles.
+  uint64_t beyond_exact = 0;
   std::map<CellKind, ForeignCells> foreign;
 
   uint64_t filled() const { return cells - empty; }
@@ -64,17 +66,20 @@ struct DataProfile {
   DataLayout layout;
   std::vector<std::string> files;
   uint64_t rows = 0;
-  uint64_t ragged_rows = 0;    // csv: with another number of cells.
-  std::string first_ragged;    // "file:line: 13 cells where there should be 15"
-  uint64_t unpaired_rows = 0;  // Of these: a quote does not close, or text stands behind it.
-  uint64_t header_rows = 0;    // The header again, below; no rows.
-  std::vector<ColumnProfile> columns;  // Entries: label, then fields.
+  uint64_t ragged_rows = 0;  // csv: rows with another number of cells.
+  std::string first_ragged;  // "file:line: 13 cells where there should be 15"
+  // Ragged rows in which a quote does not close, or has text behind it.
+  uint64_t unpaired_rows = 0;
+  uint64_t header_rows = 0;  // Repetitions of the header, not counted as rows.
+  // Entries: the label, then the fields.
+  std::vector<ColumnProfile> columns;
 };
 
-// `distinct_kept` values a column are counted exactly, fewer where there are very many columns.
+// Options of a profile. Up to `distinct_kept` values per column are counted exactly, or fewer if
+// there are very many columns.
 struct ProfileOptions {
   size_t distinct_kept = 65536;
-  std::optional<std::string> only;  // The name of the one column that is looked at.
+  std::optional<std::string> only;  // Name of the only column to profile; not set: all.
 };
 Result<DataProfile> ProfileData(FileSystem& files, const DataLayout& layout,
                                 const std::vector<std::string>& paths,

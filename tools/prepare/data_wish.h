@@ -1,4 +1,4 @@
-// What a person may say of data files, where names and values do not tell it.
+// Names what a user can tell about data files that their names and values do not show.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,13 @@
 
 namespace hdps {
 
-// The task that a model can learn of the label.
+// The task that a model learns from the label.
 enum class TaskKind : uint8_t {
-  kBinary,         // 0 or 1.
-  kClasses,        // One of several classes: softmax.
-  kRating,         // A number: squared error.
-  kPositivesOnly,  // Every row is one of label 1: negative ones are made of the items of others.
+  kBinary,   // Label 0 or 1.
+  kClasses,  // One of several classes, with softmax.
+  kRating,   // A number, with squared error.
+  // All rows have label 1; negatives are made from the items of other rows.
+  kPositivesOnly,
 };
 constexpr auto WordsOf(TaskKind) {
   using enum TaskKind;
@@ -25,13 +26,15 @@ constexpr auto WordsOf(TaskKind) {
 
 inline constexpr size_t kNoColumn = SIZE_MAX;
 
-// What a person says of the data; what is empty is told from names and values.
+// The user's settings; what is empty is found from names and values.
 struct DataWish {
-  std::string label = {}, group = {}, weight = {};  // Columns' names.
-  std::vector<std::string> categorical = {}, numeric = {}, multi = {}, skip = {};  // Likewise.
-  std::string positive = {};  // ">=4", "=text", "text1|text2": which labels mean 1.
+  std::string label = {}, group = {}, weight = {};  // Names of columns.
+  // Names of columns, by type.
+  std::vector<std::string> categorical = {}, numeric = {}, multi = {}, skip = {};
+  // Labels that mean 1: ">=4", "=text", "text1|text2".
+  std::string positive = {};
   std::optional<TaskKind> task = {};
-  std::optional<uint64_t> max_bad_rows = {};  // To let pass; not given: one in a hundred.
+  std::optional<uint64_t> max_bad_rows = {};  // Bad rows to pass over; not set: one in a hundred.
 };
 
 }  // namespace hdps

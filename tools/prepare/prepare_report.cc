@@ -1,4 +1,4 @@
-// Tables of plain text.
+// Formats tables of plain text.
 #include "tools/prepare/prepare_report.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ constexpr size_t kColumnsShownMax = 200;
 
 bool ContinuesCharacter(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
 
-// Characters of UTF-8.
+// Counts characters of UTF-8.
 size_t WidthOf(const std::string& text) {
   return text.size() - static_cast<size_t>(std::ranges::count_if(text, ContinuesCharacter));
 }
@@ -66,7 +66,7 @@ std::string PlanOf(const ColumnPlan& column) {
 Line LineOf(const ColumnProfile& column, const ColumnPlan& plan, uint64_t rows) {
   uint64_t missing = column.empty;
   for (const auto& [text, count] : column.missing) missing += count;
-  // Of what names something a mean says nothing.
+  // A mean is shown only for amounts, not for identifiers.
   const bool amounts = plan.spec.type == ColumnType::kNumeric ||
                        plan.spec.type == ColumnType::kLabel ||
                        plan.spec.type == ColumnType::kWeight;
@@ -82,7 +82,7 @@ Line LineOf(const ColumnProfile& column, const ColumnPlan& plan, uint64_t rows) 
   return line;
 }
 
-// Columns as wide as their widest cell; numbers stand at the right.
+// Makes columns as wide as their widest cell; numbers are aligned right.
 std::string Table(const std::vector<Line>& lines) {
   std::vector<size_t> widths(lines[0].size());
   for (const Line& line : lines) {

@@ -1,4 +1,4 @@
-// What hdps prepare found, as a person reads it.
+// Prints what hdps prepare found.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace hdps {
 
-// A line a column, then the label, memory, and what should be looked at. No line has an end of its
-// own in a name or a value of the data.
+// Returns one line per column, then the label, the memory, and what to check. Line ends inside
+// names and values of the data are replaced.
 std::string PrepareReport(const DataProfile& profile, const DataPlan& plan, const JobWish& wish);
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// Settings that suit the size and the kind of the data; what is left out is a default that does.
+// Chooses settings for the size and kind of the data, and leaves out those whose default fits.
 #include "tools/prepare/prepared_job.h"
 
 #include <algorithm>
@@ -19,16 +19,18 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr uint32_t kDim = 8;
-constexpr double kKeyBytes = 24;  // Of a row: its key, its place in the index, what is spare there.
+constexpr double kKeyBytes = 24;   // Bytes of a row for its key and index, with spare places.
 constexpr double kFtrlFloats = 3;  // A weight with its state.
 constexpr double kAdamFloats = 3;
-constexpr uint64_t kNormRowsMin = 10000;  // Batches are large enough to be normalized by.
+// Rows that make batches large enough for normalization.
+constexpr uint64_t kNormRowsMin = 10000;
 
 const RecipeRecord& RecipeOf(const DataPlan& plan, const JobWish& wish) {
   return *std::ranges::find(Recipes(), ModelOf(plan, wish), &RecipeRecord::word);
 }
 
-// Of positive rows alone: a tower of items has all items of the batch to tell the own one from.
+// Is true for positive rows alone with an item tower, which learns to tell a row's item from all
+// items of the batch.
 bool MeetsItemsOfTheBatch(const DataPlan& plan, const JobWish& wish) {
   return plan.task == TaskKind::kPositivesOnly &&
          RecipeOf(plan, wish).Find("user_features") != nullptr;
@@ -79,18 +81,18 @@ Json DataJson(const DataProfile& profile, const DataPlan& plan, const JobWish& w
   if (!features.empty()) data["features"] = features;
   if (!plan.item_features.empty()) data["item_features"] = plan.item_features;
   if (plan.negatives > 0 && !MeetsItemsOfTheBatch(plan, wish)) {
-    // Of all items alike: drawn by their frequency, they would take what is popular for bad.
+    // Draws all items alike: drawing by frequency would make popular items count as bad.
     data["negatives"] = {{"per_positive", plan.negatives}, {"by", "uniform"}};
   }
   return data;
 }
 
-// Whether there are rows with both labels to look at while the job trains.
+// Is true if there are rows of both labels to evaluate while the job trains.
 bool IsWatched(const DataPlan& plan, const JobWish& wish) {
   return plan.task != TaskKind::kPositivesOnly && (!wish.eval.empty() || wish.validation_share > 0);
 }
 
-// By name.
+// Returns names.
 std::vector<std::string> ColumnsOfType(const DataPlan& plan, ColumnType type) {
   std::vector<std::string> names;
   for (const ColumnPlan& column : plan.columns) {
@@ -112,7 +114,7 @@ std::vector<std::string> SparseFeatures(const DataPlan& plan) {
 
 bool HasKeys(const DataPlan& plan) { return !SparseFeatures(plan).empty(); }
 
-// Rows of ids are many beside what is told of each: they are learned by heart.
+// Is true if ids are many compared with the rows about each, so that a model memorizes them.
 bool IsSparse(const DataProfile& profile, const DataPlan& plan) {
   return plan.keys > 0.1 * static_cast<double>(profile.rows);
 }
@@ -129,7 +131,7 @@ Json Ftrl() {
           {"initial_accumulator", 0.1}};
 }
 
-// Settings that the recipe cannot do without.
+// Adds settings that the recipe requires.
 void AddOwn(const DataPlan& plan, const RecipeRecord& recipe, Json* model) {
   const auto name = [&plan](size_t column) { return plan.columns[column].spec.name; };
   if (recipe.Find("history") != nullptr) {
@@ -163,7 +165,7 @@ Json ModelJson(const DataProfile& profile, const DataPlan& plan, const JobWish& 
   }
   if (recipe.fields.wide) model["wide_optimizer"] = Ftrl();
   if (recipe.fields.embedding) {
-    // Of users and items that come a few times each, rows have to move far in a few updates.
+    // Users and items with a few rows each have to move far in a few updates.
     const double rate = plan.task == TaskKind::kPositivesOnly ? 0.01 : 0.001;
     model["deep_optimizer"] = {{"kind", "lazy_adam"}, {"learning_rate", rate}};
     model["embedding_init"] = {{"kind", "normal"}, {"scale", 0.05}};
@@ -174,8 +176,8 @@ Json ModelJson(const DataProfile& profile, const DataPlan& plan, const JobWish& 
   return model;
 }
 
-// Some hundred steps at least. Where evaluations are watched, more passes than are needed; else no
-// more than small data can bear.
+// Plans some hundred steps at least. With evaluations it plans more epochs than needed, otherwise
+// no more than small data can bear.
 Json TrainJson(const DataProfile& profile, const DataPlan& plan, const JobWish& wish) {
   struct Size {
     uint64_t rows_below;
@@ -188,7 +190,7 @@ Json TrainJson(const DataProfile& profile, const DataPlan& plan, const JobWish& 
       kSizes, [&profile](const Size& s) { return profile.rows < s.rows_below; });
   Json train = {{"batch_size", size->batch_size}};
   if (!IsWatched(plan, wish)) {
-    // Negative examples are other ones each time.
+    // Negative examples differ in each epoch.
     train["epochs"] =
         plan.task == TaskKind::kPositivesOnly ? std::min(20u, 5 * size->epochs) : size->epochs;
     return train;
@@ -278,8 +280,8 @@ std::vector<std::pair<std::string, std::string>> JobReasons(const DataProfile& p
 
 namespace {
 
-// Keys that get a row: that come often enough among the rows which are trained on. Each row is one
-// of them with the same probability, whatever the others are.
+// Returns the keys that get a row: those frequent enough among the training rows, if each row is a
+// training row with the same probability, independently of the others.
 double KeysWithRow(const DataPlan& plan, double validation_share) {
   double keys = 0;
   for (size_t i = 0; i < plan.keys_by_times.size(); ++i) {

@@ -1,4 +1,4 @@
-// The job file that a profile and a plan make: it trains as it is.
+// Writes the job file for a profile and a plan; it trains without changes.
 #pragma once
 
 #include <string>
@@ -12,23 +12,24 @@ namespace hdps {
 struct JobWish {
   std::string name;
   std::string model;                     // A recipe; empty: the usual one for the task.
-  std::vector<std::string> train, eval;  // Paths, as the job is to have them.
-  double validation_share = 0;           // Of `train`, where there is no `eval`.
+  std::vector<std::string> train, eval;  // Paths as the job file should have them.
+  // Share of `train` to evaluate on if there is no `eval`.
+  double validation_share = 0;
 };
 
-// The recipe that the job has.
+// Returns the recipe of the job.
 std::string ModelOf(const DataPlan& plan, const JobWish& wish);
-// kInvalidArgument where the recipe cannot learn the task, or the data lacks what it needs.
+// Returns kInvalidArgument if the recipe cannot learn the task, or the data lacks what it needs.
 Status CheckModel(const DataPlan& plan, const JobWish& wish);
 
-// JSON. The wish has passed CheckModel.
+// Returns the job as JSON. Requires: the wish has passed CheckModel.
 std::string PreparedJob(const DataProfile& profile, const DataPlan& plan, const JobWish& wish);
-// The reasons of what the job does, for the report: a title and a text each.
+// Returns the reasons for the job's settings, for the report: a title and a text each.
 std::vector<std::pair<std::string, std::string>> JobReasons(const DataProfile& profile,
                                                             const DataPlan& plan,
                                                             const JobWish& wish);
 
-// What the tables of that job take with their optimizer state once every key has a row, in bytes.
+// Rows and bytes of the job's tables, with optimizer state, once every key has a row.
 struct TableEstimate {
   double rows = 0, bytes = 0;
 };

@@ -1,4 +1,4 @@
-// Sketches of columns.
+// Implements the sketches of columns.
 #include "tools/prepare/sketches.h"
 
 #include <algorithm>

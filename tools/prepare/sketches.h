@@ -1,5 +1,4 @@
-// What one pass in bounded memory remembers of a column: distinct values, frequent values, a
-// sample.
+// Summarizes a column in one pass and bounded memory: distinct values, frequent values, a sample.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +11,13 @@
 
 namespace hdps {
 
-// How many different values there are, and how often they come: exact up to `kept_max` of them.
-// Beyond, values are kept whose hash is below a bound that is halved whenever there are too many
-// (adaptive sampling: Wegman; Flajolet, "On adaptive sampling", Computing 43, 1990): a sample of
-// the values themselves, however often each comes, which HyperLogLog would not give. The relative
+// Counts different values and how often each comes, exactly up to `kept_max` of them. Beyond, it
+// keeps the values whose hash is below a bound, and halves the bound whenever they are too many
+// (adaptive sampling: Wegman; Flajolet, "On adaptive sampling", Computing 43, 1990). This is a
+// sample of the values regardless of their counts, which HyperLogLog does not give. The relative
 // standard error of the estimates is 1.2 / sqrt(kept_max).
 //
-// Invariant: kept_ has all values met whose hash has `level_` leading zeros, with exact counts.
+// Invariant: kept_ has all values seen whose hash has `level_` leading zeros, with exact counts.
 class DistinctValues {
  public:
   explicit DistinctValues(size_t kept_max) : kept_max_(kept_max) {}
@@ -26,9 +25,10 @@ class DistinctValues {
 
   double distinct() const { return Scaled(kept_.size()); }
   bool exact() const { return level_ == 0; }
-  // Values that come so many times or more often.
+  // Estimates the number of values that come at least `times` times.
   double AtLeast(uint32_t times) const;
-  // [times_max]: the values that come once, twice, ...; the last one has those beyond, too.
+  // Estimates how many values come once, twice, ..., [times_max]; the last element also counts all
+  // more frequent values.
   std::vector<double> ByTimes(size_t times_max) const;
 
  private:
@@ -36,11 +36,12 @@ class DistinctValues {
 
   size_t kept_max_;
   uint32_t level_ = 0;
-  std::unordered_map<uint64_t, uint32_t> kept_;  // Hash: how often, saturating.
+  std::unordered_map<uint64_t, uint32_t> kept_;  // Count by hash, saturating.
 };
 
-// The values that come most, counted by their hashes: exact as long as there are few; beyond, every
-// value in more than error() cells is there, and counts are too low by error() at most.
+// Finds the most frequent values by counting hashes. Counts are exact while the values are few.
+// Beyond, every value in more than error() cells is present, and its count is too low by at most
+// error().
 //
 // Invariant: texts_ has the texts of the hashes that are counted.
 class FrequentValues {
@@ -51,7 +52,7 @@ class FrequentValues {
   };
 
   void Add(uint64_t hash, std::string_view text);
-  // So many of the most frequent, in falling order; among equals by their text.
+  // Returns the `count` most frequent values in falling order, equals by their text.
   std::vector<Value> Top(size_t count) const;
   uint64_t error() const { return counts_.error(); }
 
@@ -59,11 +60,12 @@ class FrequentValues {
   static constexpr size_t kCounters = 1024;
   static constexpr size_t kTextBytesMax = 100;
 
-  FrequentKeys counts_{kCounters + 1};  // It thins when that many are there.
+  // FrequentKeys drops rare hashes when this many are counted.
+  FrequentKeys counts_{kCounters + 1};
   std::unordered_map<uint64_t, std::string> texts_;
 };
 
-// A uniform sample of numbers (Vitter's algorithm R, 1985), the same in every run.
+// Keeps a uniform sample of numbers (Vitter's algorithm R, 1985), the same in every run.
 class NumberSample {
  public:
   void Add(double number);
@@ -76,14 +78,14 @@ class NumberSample {
   uint64_t seen_ = 0;
 };
 
-// Mean, deviation and skewness as numbers come (Welford; Terriberry for the third moment).
+// Computes mean, deviation and skewness of a stream (Welford; Terriberry for the third moment).
 class Moments {
  public:
   void Add(double x);
   uint64_t count() const { return count_; }
   double mean() const { return mean_; }
-  double deviation() const;  // 0 of less than two.
-  double skewness() const;   // 0 where all are alike.
+  double deviation() const;  // 0 for fewer than two numbers.
+  double skewness() const;   // 0 if all numbers are equal.
   double min() const { return min_; }
   double max() const { return max_; }
 

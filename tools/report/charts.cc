@@ -1,4 +1,4 @@
-// Axes with round numbers, and what stands in them.
+// Draws axes with round numbers, and curves on them.
 #include "tools/report/charts.h"
 
 #include <algorithm>
@@ -32,12 +32,12 @@ std::string Compact(double value) {
   return ShowNumber("%.6g", value);
 }
 
-// A range of numbers on a length of pixels, with ticks at round numbers.
+// Maps a range of numbers to pixels, with ticks at round numbers.
 struct Axis {
   double low = 0, high = 1;
   double from = 0, to = 1;  // Pixels.
 
-  // Widens the range a little, and makes one of none.
+  // Widens the range a little; an empty range gets a width.
   void Settle(double margin) {
     if (!(high > low)) {
       const double half = low == 0 ? 1 : std::abs(low) * 0.05;
@@ -66,7 +66,7 @@ struct Axis {
   }
 };
 
-// A line at that step with its label above; the text stays inside of the picture.
+// Draws a line at the step with a label above that stays inside the picture.
 std::string Mark(const ChartMark& mark, const Axis& x, const Axis& y) {
   const double px = x.At(mark.step);
   const bool right = px > (x.from + x.to) / 2;
@@ -115,7 +115,7 @@ std::string Picture(const std::string& title, const std::string& picture,
          "</figure>\n";
 }
 
-// The greatest value that is shown: the first steps of a training may be far above all others.
+// Returns the largest value to show: the first steps of a training may be far above all others.
 double ShownMax(const std::vector<ChartLine>& lines, double low, double high) {
   std::vector<double> values;
   for (const ChartLine& line : lines) {

@@ -1,4 +1,4 @@
-// Pictures as SVG inside HTML, without a script: lines over steps, shares of a bar, calibration.
+// Draws pictures as SVG in HTML, without a script: lines over steps, stages of a step, calibration.
 #pragma once
 
 #include <string>
@@ -8,34 +8,35 @@
 
 namespace hdps {
 
-// The text as HTML shows it: no character of it is markup.
+// Escapes text for HTML: no character of it is markup.
 std::string Escaped(const std::string& text);
 
-// A curve and how it is drawn: colours and dashes are classes of the page, c0, c1, ...
+// A curve and its style. Colors and dashes are the page's classes c0, c1, ...
 struct ChartLine {
   std::string label;
   const Curve* curve = nullptr;
   int colour = 0;
-  bool dots = false;  // Each point has one: for few points.
+  bool dots = false;  // Marks each point, for short curves.
   bool dashed = false;
 };
 
-// A step that is pointed out, by a vertical line in the colour of that curve.
+// A step to mark by a vertical line in the color of a curve.
 struct ChartMark {
   std::string label;
   double step = 0;
   int colour = 0;
 };
 
-// Lines over steps. The axis of values is cut to the bulk of them where the first are far off,
-// which is said under the picture. Empty where no line has a point.
+// Draws lines over steps; returns an empty text if no line has a point. If the first values are far
+// from the rest, the axis covers only the rest, and a note below the picture says so.
 std::string LineChart(const std::string& title, const std::vector<ChartLine>& lines,
                       const std::vector<ChartMark>& marks = {});
 
-// A bar cut into the stages of a step, with a legend.
+// Draws a step as a bar of its stages, with a legend.
 std::string StageBar(const std::string& label, const std::vector<StageTime>& stages);
 
-// Observed over predicted; the better, the nearer the diagonal. Areas of dots are examples.
+// A curve of observed over predicted rates: a good model is near the diagonal. The area of a dot is
+// its number of examples.
 struct CalibrationLine {
   std::string label;
   const std::vector<CalibrationBin>* bins = nullptr;

@@ -1,4 +1,4 @@
-// Sections of the page, from what matters most to what is looked up.
+// Writes the sections of the page, the most important first.
 #include "tools/report/report_page.h"
 
 #include <algorithm>
@@ -66,7 +66,7 @@ summary { cursor: pointer; font-weight: 600; margin: 34px 0 12px; font-size: 17p
 )css";
 
 constexpr size_t kRowsMax = 300;
-constexpr int kColours = 6;  // Of lines; c6 is for what is left over.
+constexpr int kColours = 6;  // Colors of lines; c6 is for the rest.
 
 std::string Tag(const std::string& tag, const std::string& text) {
   return "<" + tag + ">" + Escaped(text) + "</" + tag + ">";
@@ -141,7 +141,8 @@ class Page {
     }
   }
 
-  // Figures of evaluations, at the best step and at the last one; then what the run took.
+  // Writes the figures of evaluations, at the best step and the last one, and then the costs of the
+  // run.
   void Results() {
     const std::vector<EvaluationColumn> columns = EvaluationColumns(runs_, names_);
     std::vector<std::vector<std::string>> rows = EvaluationRows(columns);
@@ -170,8 +171,8 @@ class Page {
     if (!rows.empty()) html_ += Table({"", ""}, rows);
   }
 
-  // Loss of training and evaluation in one picture where they are of one kind, a picture for every
-  // other figure, with all sets of every run.
+  // Draws the losses of training and evaluation in one picture if they are of one kind, and each
+  // other figure in its own, with all sets of every run.
   void Charts() {
     std::string charts = Chart("log loss", "train_loss", "logloss");
     std::vector<std::string> words;
@@ -193,7 +194,7 @@ class Page {
     html_ += "<div class='charts'>" + others + "</div>\n";
   }
 
-  // Whether there is more to see of the learning rates than the job says.
+  // Is true if the learning rates show more than the job file does.
   bool RatesChange() const {
     std::optional<double> rate;
     for (const RunFiles& run : runs_) {
@@ -208,7 +209,8 @@ class Page {
     return false;
   }
 
-  // The curve `training` of every run, dashed where those of the evaluation `word` are beside it.
+  // Draws the curve `training` of every run, dashed if those of the evaluation `word` are beside
+  // it.
   std::string Chart(const std::string& title, const std::string& training,
                     const std::string& word) const {
     std::vector<ChartLine> lines;

@@ -1,4 +1,4 @@
-// One HTML page of one run, or of two beside each other. It asks nothing of any network.
+// Makes an HTML page of one run, or of two side by side. It needs no network.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// metrics.jsonl, summary.json, the job and the logs.
+// Reads metrics.jsonl, summary.json, the job and the logs.
 #include "tools/report/run_files.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ std::string TextOf(const Json& value) {
                            : value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// "silent_seconds" as "silent seconds".
+// Converts "silent_seconds" to "silent seconds".
 std::string Words(std::string name) {
   std::ranges::replace(name, '_', ' ');
   return name;
@@ -38,8 +38,8 @@ double NumberOf(const Json& object, const char* name) {
   return found != object.end() && found->is_number() ? found->get<double>() : 0;
 }
 
-// Every line of a text file, until `take` is done or the file ends; a line that is too long, or a
-// file that cannot be read, ends it too.
+// Passes each line of a text file to `take` until it is done. Ends also with the file, at a line
+// that is too long, or if the file cannot be read.
 template <typename Take>
 void EachLine(FileSystem& files, const std::string& path, const Take& take) {
   LineReader lines(files, {path}, {});
@@ -53,12 +53,12 @@ void EachLine(FileSystem& files, const std::string& path, const Take& take) {
 
 // Adds points to curves by their names.
 //
-// Invariant: steps of a curve do not fall, and it has kPointsMax points at most.
+// Invariant: steps of a curve do not fall, and it has at most kPointsMax points.
 class Curves {
  public:
   explicit Curves(std::vector<Curve>* curves) : curves_(*curves) {}
 
-  // The curve of that name and set.
+  // Returns the curve of this name and set.
   Curve& Of(const std::string& name, const std::string& set = "") {
     const auto found = std::ranges::find_if(
         curves_, [&](const Curve& curve) { return curve.name == name && curve.set == set; });
@@ -70,7 +70,7 @@ class Curves {
     if (curve->points.size() > kPointsMax) Halve(&curve->points);
   }
 
-  // What was trained behind `step` was lost, and is trained again.
+  // Removes the points behind `step`, which were lost and are trained again.
   void GoBackTo(double step) {
     for (Curve& curve : curves_) {
       std::erase_if(curve.points, [step](const auto& point) { return point.step > step; });
@@ -78,7 +78,7 @@ class Curves {
   }
 
  private:
-  // The mean of every two.
+  // Replaces each pair of points by its mean.
   static void Halve(std::vector<Curve::Point>* points) {
     for (size_t i = 0; i + 1 < points->size(); i += 2) {
       const Curve::Point &a = (*points)[i], &b = (*points)[i + 1];
@@ -104,7 +104,7 @@ class RunReader {
                                                     : "no such folder") +
                         "; expected the --out of a run");
     }
-    ReadSummary(summary);  // It tells the best step.
+    ReadSummary(summary);  // The summary tells the best step, so it comes first.
     ReadMetrics(metrics);
     ReadJob();
     ReadLogs();
@@ -135,7 +135,7 @@ class RunReader {
   void TakeEntry(const Json& entry) {
     const double step = NumberOf(entry, "step");
     Curves training(&run_.training), evaluations(&run_.evaluations);
-    // Also where a run was resumed: its steps begin behind its checkpoint.
+    // Also after a resume: its steps begin behind its checkpoint.
     if (step < last_step_) {
       training.GoBackTo(step);
       evaluations.GoBackTo(step);
@@ -154,7 +154,7 @@ class RunReader {
     const auto set = entry.find("eval_set");
     const std::string of = set != entry.end() && set->is_string() ? set->get<std::string>() : "";
     const auto take = [&](const std::string& word, const Json& figure) {
-      Curve& curve = evaluations->Of(word, of);  // Also of an undefined one: it has its place.
+      Curve& curve = evaluations->Of(word, of);  // An undefined figure keeps its place too.
       if (!figure.is_number()) return;
       Curves::Add(step, figure.get<double>(), &curve);
       curve.undefined.clear();
@@ -166,7 +166,7 @@ class RunReader {
     const auto figures = entry.find("eval_metrics");
     if (figures != entry.end() && figures->is_object()) {
       for (const auto& [word, figure] : figures->items()) take(word, figure);
-    } else {  // Older runs tell these two alone.
+    } else {  // Older runs have only these two.
       for (const char* word : {"auc", "logloss"}) {
         const auto figure = entry.find("eval_" + std::string(word));
         if (figure != entry.end() && figure->is_number()) take(word, *figure);
@@ -246,7 +246,7 @@ class RunReader {
     AddSettings("", Json::parse(*given, nullptr, /*allow_exceptions=*/false), &run_.given);
   }
 
-  // Lists of plain values are one setting.
+  // A list of plain values is one setting.
   static void AddSettings(const std::string& path, const Json& value, RunFiles::Settings* to) {
     const bool plain_list = value.is_array() && std::ranges::all_of(value, [](const Json& item) {
                               return item.is_primitive();
@@ -256,7 +256,7 @@ class RunReader {
       return;
     }
     for (const auto& [name, item] : value.items()) {
-      // Items of a list go by their own names: "model.tables.deep.dim".
+      // Items of a list use their own names: "model.tables.deep.dim".
       const bool named = value.is_array() && item.is_object() && item.contains("name");
       const std::string key = named ? TextOf(item["name"]) : name;
       AddSettings(path.empty() ? key : path + "." + key, item, to);
@@ -276,7 +276,7 @@ class RunReader {
     for (StageTime& stage : run_.stages) stage.ms /= run_.steps_timed;
   }
 
-  // "TIME LEVEL PROGRAM TEXT"
+  // Parses a line "TIME LEVEL PROGRAM TEXT".
   void TakeLogLine(const std::string& line) {
     const size_t level = line.find(' ');
     if (level == line.npos || level + 3 >= line.size()) return;
@@ -294,7 +294,7 @@ class RunReader {
     }
   }
 
-  // What Describe(StepTimes) writes.
+  // Parses the output of Describe(StepTimes).
   void TakeStages(const std::string& text) {
     const size_t at = text.find("ms a step: ");
     if (at == text.npos || !text.starts_with("epoch ")) return;
@@ -311,7 +311,7 @@ class RunReader {
         6) {
       return;
     }
-    // Logs of older versions do not say what of reducing was hidden.
+    // Logs of older versions lack the hidden part of the reduction.
     const size_t rest = text.find(", kept rows ", at);
     if (rest == text.npos ||
         std::sscanf(text.c_str() + rest, ", kept rows %lf, push %lf", &kept, &push) != 2) {

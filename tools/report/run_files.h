@@ -1,4 +1,4 @@
-// What a run has left in its folder, as far as it is there and whole.
+// Reads what a run has left in its folder, as far as it exists and is intact.
 #pragma once
 
 #include <optional>
@@ -17,14 +17,15 @@ struct Curve {
   struct Point {
     double step = 0, value = 0;
   };
-  std::string name;                    // "train_loss", or the word of a metric, such as "auc".
-  std::string set = {};                // Of an evaluation: its set's name; empty: the first set.
-  std::vector<Point> points = {};      // By step.
-  std::optional<double> at_best = {};  // At RunFiles::best_step.
-  std::string undefined = {};          // Why the last evaluation gave it no value; empty: it did.
+  std::string name;                    // "train_loss", or the name of a metric, such as "auc".
+  std::string set = {};                // Evaluation set by name; empty: the first set.
+  std::vector<Point> points = {};      // In order of steps.
+  std::optional<double> at_best = {};  // Value at RunFiles::best_step.
+  // Reason why the last evaluation has no value; empty: it has one.
+  std::string undefined = {};
 };
 
-// Of all steps that the logs tell of; what a stage took of a step, in milliseconds.
+// Mean milliseconds of one stage over all steps in the logs.
 struct StageTime {
   std::string name;
   double ms = 0;
@@ -35,29 +36,33 @@ struct RunEvent {
   std::string what;
 };
 
-// Texts are as the files have them: whoever shows them makes them harmless.
+// All that the folder tells about a run. Texts are as the files have them; the code that shows them
+// must escape them.
 struct RunFiles {
   std::string folder;
-  std::string job;                                  // Its name; empty where no file tells it.
-  bool finished = false;                            // summary.json is there.
-  std::vector<std::string> notes;                   // What is not there, or damaged.
+  std::string job;                                  // Name of the job; empty if no file has it.
+  bool finished = false;                            // summary.json exists.
+  std::vector<std::string> notes;                   // Files that are missing or damaged.
   std::vector<Curve> training;                      // train_loss, learning_rate, ...
-  std::vector<Curve> evaluations;                   // auc, logloss, ... of each set.
+  std::vector<Curve> evaluations;                   // auc, logloss, ... by evaluation set.
   std::optional<double> best_step, last_evaluated;  // Steps.
-  std::vector<std::pair<std::string, std::string>> summary;           // In the order of the file.
+  // In the order of the file.
+  std::vector<std::pair<std::string, std::string>> summary;
   using Settings = std::vector<std::pair<std::string, std::string>>;  // "train.batch_size", "256"
-  Settings settings;                                                  // With all defaults.
-  Settings given;                                                     // Those that a person gave.
-  std::string job_text;  // The job with all defaults, or nothing.
+  Settings settings;  // All settings, with defaults.
+  Settings given;     // Settings that the user gave.
+  // The job with all defaults; empty if unknown.
+  std::string job_text;
   std::vector<CalibrationBin> calibration;
   std::vector<RunEvent> events;
-  std::vector<StageTime> stages;  // They add up to a step.
+  std::vector<StageTime> stages;  // Their times add up to a step.
   double steps_timed = 0;
-  std::vector<std::string> data_lines, warnings;  // Of the logs, each once.
+  // Lines of the logs, each once.
+  std::vector<std::string> data_lines, warnings;
 };
 
-// `folder` is the --out of a run that has ended, still goes on, or died. kInvalidArgument where it
-// is none.
+// Reads `folder`, the --out of a run that has ended, is running, or died. Returns kInvalidArgument
+// if it is not one.
 Result<RunFiles> ReadRunFiles(FileSystem& files, const std::string& folder);
 
 }  // namespace hdps

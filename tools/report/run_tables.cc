@@ -1,4 +1,4 @@
-// Names, numbers and differences of the tables of a report.
+// Defines names, numbers and differences in the tables of a report.
 #include "tools/report/run_tables.h"
 
 #include <algorithm>
@@ -16,8 +16,9 @@ namespace {
 
 enum class Kind : uint8_t { kPlain, kBytes, kSeconds, kElsewhere };
 
-// Fields of summary.json; one that is not here is shown by its own name. kElsewhere: figures have a
-// table of their own, the job's name is the title, and rows of dense layers are no one's concern.
+// Fields of summary.json; others are shown by their own names. kElsewhere: not in this table,
+// because figures have their own, the job's name is the title, and rows of dense layers do not
+// interest a reader.
 struct FieldName {
   const char* field;
   const char* name;
@@ -66,7 +67,7 @@ const FieldName* Known(const std::string& field) {
   return found == std::end(kFieldNames) ? nullptr : found;
 }
 
-// 123456.789 as 123,457, and 0.921389 as 0.9214.
+// Shows 123456.789 as 123,457, and 0.921389 as 0.9214.
 std::string Nice(const std::string& value, Kind kind) {
   constexpr double kManyDigits = 1000;
   if (value.empty() || value.find_first_not_of("0123456789.-+e") != value.npos) return value;
@@ -82,7 +83,7 @@ std::string Nice(const std::string& value, Kind kind) {
   return ShowNumber("%.4f", number);
 }
 
-// The curve of that figure and set, or null.
+// Returns the curve of the same figure and set, or null.
 const Curve* Evaluation(const RunFiles& run, const Curve& like) {
   const auto found = std::ranges::find_if(run.evaluations, [&](const Curve& curve) {
     return curve.name == like.name && curve.set == like.set;

@@ -1,4 +1,4 @@
-// A file that is written, or one that is compared with what would be.
+// Writes a new file, or compares an existing one with the data to be written.
 #include "tools/synthetic/fresh_file.h"
 
 #include <cstring>
@@ -10,7 +10,9 @@
 namespace hdps {
 namespace {
 
-// Invariant: what was appended is what the file begins with.
+// Compares an existing file with what is appended.
+//
+// Invariant: the file begins with what was appended.
 class SameFile : public WritableFile {
  public:
   SameFile(std::string path, std::unique_ptr<SequentialFile> there)

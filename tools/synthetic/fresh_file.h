@@ -1,4 +1,4 @@
-// Files of data that are made once.
+// Creates data files that are never overwritten.
 #pragma once
 
 #include <memory>
@@ -9,9 +9,8 @@
 
 namespace hdps {
 
-// The file `path`, which is there as a whole or not at all (CreateAtomically). One that is there
-// already stays: what is appended is compared with it, and the first other byte, or another length
-// at Close(), is kInvalidArgument.
+// Creates `path` atomically (CreateAtomically). If it exists, it is kept, and the appended bytes
+// are compared with it: the first difference, or another length at Close(), is kInvalidArgument.
 Result<std::unique_ptr<WritableFile>> CreateFresh(FileSystem& files, const std::string& path);
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// Prototypes of soft strokes, and pictures made from them.
+// Draws prototypes of soft strokes, and pictures from them.
 #include "tools/synthetic/synthetic_digits.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ constexpr size_t kWriteBytes = size_t{1} << 20;
 constexpr int kSide = static_cast<int>(kDigitSide);
 constexpr int kMoveMax = 2;
 
-// Adds a soft line from one random point to another.
+// Draws a soft line between two random points.
 void AddStroke(Random& random, std::array<double, kDigitPixels>* image) {
   constexpr int kDots = 12;
   constexpr double kWidth = 1.5;
@@ -37,7 +37,7 @@ void AddStroke(Random& random, std::array<double, kDigitPixels>* image) {
   }
 }
 
-// What files of pictures are written through: rows of text, or two files of bytes.
+// Writes pictures: rows of text, or two files of bytes.
 class PictureFiles {
  public:
   static Result<PictureFiles> Create(FileSystem& files, const std::string& dir,
@@ -72,7 +72,7 @@ class PictureFiles {
   }
 
  private:
-  // Of elements that are bytes.
+  // Returns the head of an IDX file of bytes.
   static std::string IdxHead(const std::vector<uint32_t>& lengths) {
     std::string head = {0, 0, 8, static_cast<char>(lengths.size())};
     for (const uint32_t length : lengths) {
@@ -89,7 +89,7 @@ class PictureFiles {
     return {};
   }
 
-  std::unique_ptr<WritableFile> pictures_, labels_;  // The second of IDX files alone.
+  std::unique_ptr<WritableFile> pictures_, labels_;  // The second only with IDX.
   std::string picture_text_, label_text_;            // Not written yet.
 };
 

@@ -20,8 +20,9 @@ struct SyntheticDigitsSpec {
   uint64_t rows = 10000;
   uint64_t eval_rows = 2000;
   uint64_t seed = 1;
-  double noise = 0.25;  // Deviation of a pixel, where the brightest of a prototype is 1.
-  bool idx = false;     // Files as those of MNIST, instead of csv.
+  // Standard deviation of a pixel, relative to the brightest pixel of a prototype.
+  double noise = 0.25;
+  bool idx = false;  // Writes IDX files like those of MNIST instead of csv.
 };
 
 struct DigitPicture {
@@ -29,13 +30,13 @@ struct DigitPicture {
   std::array<uint8_t, kDigitPixels> pixels = {};
 };
 
-// Each class has a prototype of a few soft strokes. A picture is its class's prototype, moved by up
-// to two pixels, brighter or darker, with noise.
+// Pictures of ten classes. Each class has a prototype of a few soft strokes. A picture is its
+// class's prototype, shifted by up to two pixels, brighter or darker, with noise.
 class SyntheticDigits {
  public:
   explicit SyntheticDigits(const SyntheticDigitsSpec& spec);
   void PictureAt(uint64_t index, DigitPicture* picture) const;
-  // The class whose prototype is nearest, unmoved: what a model has to beat.
+  // Returns the class whose prototype is nearest, without shifts: the baseline for a model.
   uint32_t NearestPrototype(const DigitPicture& picture) const;
 
  private:
@@ -44,12 +45,12 @@ class SyntheticDigits {
   std::vector<Prototype> prototypes_;  // [kDigitClasses]
 };
 
-// Names of the files with the pictures to train and to evaluate on: NAME.csv, or
-// NAME-images-idx3-ubyte, whose labels are in NAME-labels-idx1-ubyte.
+// Returns the file of the pictures to train or evaluate on: NAME.csv, or NAME-images-idx3-ubyte
+// with its labels in NAME-labels-idx1-ubyte.
 std::string DigitsFile(const SyntheticDigitsSpec& spec, const std::string& name);
 
-// Writes both files into DIR. A line of a csv file is the label, then kDigitPixels numbers from 0
-// to 255. Gives the accuracy of NearestPrototype on the evaluation rows.
+// Writes both files into DIR. A line of a csv file has the label and then kDigitPixels numbers from
+// 0 to 255. Returns the accuracy of NearestPrototype on the evaluation rows.
 Result<double> WriteSyntheticDigits(FileSystem& files, const std::string& dir,
                                     const SyntheticDigitsSpec& spec);
 

@@ -1,4 +1,4 @@
-// Job files as people would write them, with the settings that these data want.
+// Writes job files as a person would, with settings that fit these data.
 #include "tools/synthetic/synthetic_job.h"
 
 #include <nlohmann/json.hpp>
@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Learns made logs of some ten thousand rows and more in a few passes.
+// Learns generated logs of ten thousand rows or more in a few epochs.
 Json Rule() { return {{"kind", "lazy_adam"}, {"learning_rate", 0.006}}; }
 
 Json ModelOf(TeacherFamily family) {

@@ -1,4 +1,4 @@
-// The job file that stands beside made data: it trains as it is.
+// Writes the job file beside generated data; it trains without changes.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace hdps {
 
-// JSON. The model is of the family that decides the labels, and data paths are relative, so that
-// the folder may be moved.
+// Returns the job as JSON. Its model is of the family that decides the labels. Its data paths are
+// relative, so the folder can be moved.
 std::string JobOfLog(const SyntheticLogSpec& spec);
-// 784-512-512-10, relu and softmax, by sgd. Of IDX files it is the job that data parallel training
-// is usually shown with: 32 pictures for each of 8 workers, gradients by allreduce.
+// Returns a job for 784-512-512-10 with relu and softmax, trained by sgd. For IDX files it is the
+// usual example of data parallel training: 32 pictures for each of 8 workers, with allreduce.
 std::string JobOfDigits(const SyntheticDigitsSpec& spec);
 
 }  // namespace hdps

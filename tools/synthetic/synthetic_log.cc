@@ -1,4 +1,4 @@
-// Rows from (seed, index), labels from the teacher, lines of Criteo's layout.
+// Computes rows from (seed, index), labels from the teacher, and lines in Criteo's layout.
 #include "tools/synthetic/synthetic_log.h"
 
 #include <algorithm>
@@ -23,14 +23,14 @@ constexpr uint64_t kFirstEvalRow = uint64_t{1} << 60;
 constexpr uint64_t kFirstCalibrationRow = uint64_t{1} << 61;
 constexpr uint64_t kCalibrationRows = 8192;
 constexpr size_t kWriteBytes = size_t{1} << 20;
-constexpr double kLog1pMax = 12;  // Counts stay below 163,000, as in a log.
+constexpr double kLog1pMax = 12;  // Counts stay below 163,000, as in real logs.
 
-// Streams of the seed.
+// Independent streams of the seed.
 constexpr uint64_t kRowStream = 1, kTeacherStream = 2, kShapeStream = 3;
 
 double Sigmoid(double logit) { return 1 / (1 + std::exp(-logit)); }
 
-// A permutation of 32 bits: values of a field have different texts, in no order.
+// Permutes 32 bits, so that the values of a field have different texts in no order.
 uint32_t Scramble(uint32_t x) {
   x = (x ^ (x >> 16)) * 0x7feb352du;
   x = (x ^ (x >> 15)) * 0x846ca68bu;
@@ -79,7 +79,7 @@ Status CheckSpec(const SyntheticLogSpec& spec) {
   return {};
 }
 
-// sum over pairs of p_i (1 - p_j) [p_i > p_j], ties half, over sum of p_i (1 - p_j).
+// Returns sum over pairs of p_i (1 - p_j) [p_i > p_j], ties half, over sum of p_i (1 - p_j).
 double ExpectedAuc(std::vector<double> probabilities) {
   std::sort(probabilities.begin(), probabilities.end());
   double negatives = 0, positives = 0, won = 0;
@@ -132,7 +132,7 @@ double SyntheticLog::DrawFeatures(uint64_t index, SyntheticRow* row) const {
 SyntheticLog::Parts SyntheticLog::PartsOf(const SyntheticRow& row) const {
   std::array<double, kNumbersMax> numbers;
   for (uint32_t j = 0; j < spec_.numeric; ++j) {
-    // A missing number is what the reader makes of it: 0 behind log1p.
+    // A missing number counts as the reader reads it: 0 after log1p.
     const auto count = static_cast<double>(std::max<int64_t>(0, row.numbers[j]));
     numbers[j] = (std::log1p(count) - number_mean_[j]) / number_deviation_[j];
   }
@@ -145,7 +145,7 @@ double SyntheticLog::LogitOf(const SyntheticRow& row) const {
   return bias_ + linear_factor_ * parts.linear + interaction_factor_ * parts.interaction;
 }
 
-// Brings the parts to their share of the deviation asked for, and the mean probability to the CTR.
+// Scales the parts to the requested deviation, and the mean probability to the CTR.
 void SyntheticLog::Calibrate() {
   std::vector<double> linear, interaction, logits;
   SyntheticRow row;
@@ -207,7 +207,7 @@ void AppendCriteoLine(const SyntheticRow& row, uint64_t vocabulary, std::string*
 
 namespace {
 
-// Writes rows [first, first + count); sees each before it is written.
+// Writes rows [first, first + count); calls `see` with each row first.
 template <typename See>
 Status WriteRows(FileSystem& files, const std::string& path, const SyntheticLog& log,
                  uint64_t first, uint64_t count, See&& see) {

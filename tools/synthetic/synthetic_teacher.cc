@@ -1,4 +1,4 @@
-// The kinds of planted models.
+// Implements the kinds of planted models.
 #include "tools/synthetic/synthetic_teacher.h"
 
 #include <algorithm>
@@ -107,7 +107,7 @@ double Teacher::Interaction(const TeacherInput& input) const {
   return 0;
 }
 
-// sum over pairs i < j of <v_i, v_j> = (|sum of v|^2 - sum of |v|^2) / 2.
+// Uses sum over pairs i < j of <v_i, v_j> = (|sum of v|^2 - sum of |v|^2) / 2.
 double Teacher::Dots(const TeacherInput& input) const {
   double total = 0;
   for (size_t c = 0; c < kLatent; ++c) {
@@ -143,7 +143,7 @@ double Teacher::Crosses(const TeacherInput& input) const {
 }
 
 double Teacher::Network(const TeacherInput& input) const {
-  constexpr size_t kUsed = 2;  // Latent components a field shows to the network.
+  constexpr size_t kUsed = 2;  // Latent components that the network sees of each field.
   const auto width = static_cast<double>(kUsed * input.values.size() + input.numbers.size());
   std::array<double, kHidden> hidden = {};
   uint64_t in = 0;
@@ -204,7 +204,7 @@ double Teacher::FieldPairs(const TeacherInput& input) const {
   return total;
 }
 
-// The elementary symmetric polynomial of degree three of each component, field by field.
+// Computes the elementary symmetric polynomial of degree three of each component, field by field.
 double Teacher::Triples(const TeacherInput& input) const {
   double total = 0;
   for (size_t c = 0; c < kLatent; ++c) {

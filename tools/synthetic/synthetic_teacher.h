@@ -1,4 +1,4 @@
-// The model planted in a synthetic log: what decides the labels.
+// Defines the planted model that decides the labels of a synthetic log.
 #pragma once
 
 #include <cstdint>
@@ -10,39 +10,43 @@
 
 namespace hdps {
 
-// Each is what one kind of model can express, and simpler kinds cannot.
+// Each family needs one kind of model: simpler kinds cannot express it.
 enum class TeacherFamily : uint8_t {
   kLinear,    // A weight for each category and each number.
-  kPairwise,  // Linear, and the dot products of all pairs of latent vectors (FM).
-  kCrosses,   // Linear, and products of two categories, and of two and a number (DCN).
-  kDot,       // Dot products of all pairs of latent vectors and one made of the numbers (DLRM).
-  kWideDeep,  // Linear, and a small network over latent vectors and numbers.
-  kPooled,  // Linear, and a small network over the elementwise products of all pairs, added (NFM).
-  kFieldPairs,  // Linear, and the dot products of all pairs, each by a weight of its fields
-                // (FiBiNET).
-  kTriples,     // Linear, and the elementwise products of all triples, added (xDeepFM).
+  kPairwise,  // Linear, and dot products of all pairs of latent vectors (FM).
+  // Linear, and products of two categories, and of two categories and a number (DCN).
+  kCrosses,
+  // Dot products of all pairs of latent vectors and a vector of the numbers (DLRM).
+  kDot,
+  kWideDeep,  // Linear, and a small network on latent vectors and numbers.
+  // Linear, and a small network on the sum of the elementwise products of all pairs (NFM).
+  kPooled,
+  // Linear, and dot products of all pairs, each with a weight for its fields (FiBiNET).
+  kFieldPairs,
+  // Linear, and the sum of the elementwise products of all triples (xDeepFM).
+  kTriples,
 };
 
-// "linear", "pairwise", "crosses", ...: as in TeacherFamilies().
+// Maps names to families: "linear", "pairwise", "crosses", ..., as TeacherFamilies() lists them.
 std::optional<TeacherFamily> TeacherFamilyOf(std::string_view name);
 std::vector<std::string> TeacherFamilies();
 
-// What a row shows its teacher.
+// The features of a row.
 struct TeacherInput {
-  std::span<const uint64_t> values;  // [fields]: the value of each categorical field.
-  std::span<const double> numbers;   // [numbers]: about mean 0, variance 1.
+  std::span<const uint64_t> values;  // Value of each categorical field, [fields].
+  std::span<const double> numbers;   // [numbers], with mean about 0 and variance about 1.
 };
 
-// Weights are a function of (seed, what they belong to): nothing is stored, so a vocabulary may
-// have any size.
+// A planted model. Each weight is a function of the seed and of what it belongs to; none is stored,
+// so a vocabulary may have any size.
 class Teacher {
  public:
   Teacher(TeacherFamily family, uint64_t seed) : family_(family), seed_(seed) {}
 
-  // The two parts of the logit before they are brought to scale. A family without one gives 0.
+  // Return the two parts of the logit before scaling; 0 if the family does not have the part.
   double Linear(const TeacherInput& input) const;
   double Interaction(const TeacherInput& input) const;
-  // Of the logit's standard deviation, before both parts add up; squares sum to 1.
+  // Return the share of each part in the logit's standard deviation; their squares sum to 1.
   double linear_scale() const;
   double interaction_scale() const;
 
@@ -50,7 +54,7 @@ class Teacher {
   static constexpr size_t kLatent = 4;
   static constexpr size_t kHidden = 8;
 
-  // Normal numbers: component `c` of the vector of a value of a field, or of number j.
+  // Return a normal number: component `c` of the vector of a field's value, or of number j.
   double OfValue(size_t field, uint64_t value, size_t c) const;
   double OfNumber(size_t number, size_t c) const;
   double Dots(const TeacherInput& input) const;

@@ -1,4 +1,4 @@
-// Numbers whose frequency falls with a power of their rank, as the keys of logs do.
+// Draws numbers whose frequency falls with a power of their rank, like the keys of logs.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,8 @@
 namespace hdps {
 
 // Draws k from [0, count) with probability proportional to (k + 1)^-exponent, exponent >= 0, by
-// rejection-inversion (Hörmann and Derflinger, 1996): no table, about one draw of `random` each.
+// rejection-inversion (Hörmann and Derflinger, 1996). It has no table, and needs about one draw of
+// `random` per number.
 class Zipf {
  public:
   Zipf(uint64_t count, double exponent)
@@ -33,7 +34,7 @@ class Zipf {
   static double Log1pOver(double x) { return std::abs(x) > 1e-8 ? std::log1p(x) / x : 1 - x / 2; }
   static double Expm1Over(double x) { return std::abs(x) > 1e-8 ? std::expm1(x) / x : 1 + x / 2; }
   double Height(double x) const { return std::exp(-exponent_ * std::log(x)); }
-  // The integral of Height from 1 to x, and back.
+  // Area is the integral of Height from 1 to x; InverseArea is its inverse.
   double Area(double x) const {
     const double log_x = std::log(x);
     return Expm1Over((1 - exponent_) * log_x) * log_x;
@@ -45,7 +46,8 @@ class Zipf {
   double count_;
   double exponent_;
   double area_first_, area_all_;
-  double sure_;  // So close above its integer, a draw needs no second look.
+  // A draw this close to its integer is accepted without a second test.
+  double sure_;
 };
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// From the answers of a scheduler to one sentence: the ends of the chains of waits, the worst
+// Explains a scheduler's answers in one sentence, from the ends of the chains of waits, the worst
 // first.
 #include "tools/why/explanation.h"
 
@@ -14,12 +14,12 @@
 namespace hdps {
 namespace {
 
-// No sentence names more members.
+// Most members that a sentence names.
 constexpr size_t kNamedMax = 4;
 
 std::string PlaceOf(const std::string& name) { return name.substr(0, name.find(" (")); }
 
-// "a, b and c"; of many, the first and how many there are.
+// Lists "a, b and c"; if there are many, the first ones and the number of others.
 std::string Listed(const std::vector<std::string>& all) {
   std::string text;
   const size_t shown = all.size() > kNamedMax ? kNamedMax - 1 : all.size();
@@ -36,7 +36,7 @@ std::string StateOf(const Activity& activity) {
   return activity.subject.empty() ? stage : stage + " " + activity.subject;
 }
 
-// One question to the facts: why does this job stand?
+// Explains why the job of the facts stands.
 class Why {
  public:
   explicit Why(const WhyFacts& facts) : now_(facts.now), facts_(facts), graph_(facts.now) {}
@@ -67,7 +67,7 @@ class Why {
   void Remark();
   bool Moves();
   void Find();
-  // Of a member at the end of a chain.
+  // Returns the kind of a member at the end of a chain.
   WhyKind KindOf(size_t m) const;
   std::string Clause(WhyKind kind, size_t m) const;
   void Blame(WhyKind kind, const std::set<size_t>& causes);
@@ -169,7 +169,7 @@ WhyKind Why::KindOf(size_t m) const {
     case Hold::kDisk:
       return WhyKind::kDisk;
     case Hold::kOrders:
-      // It has nothing to do, also after what it should have heard long ago.
+      // It has nothing to do, although a message to it is long overdue.
       if (graph_.is_overdue(m)) return WhyKind::kLink;
       if (!member.told.empty() && member.told_ms - member.silent_ms > LateMs(now_)) {
         return WhyKind::kLink;
@@ -296,18 +296,18 @@ void Why::Find() {
     answer_.sentence = "the scheduler itself is at work between two commands: " + now_.state;
     return;
   }
-  // The worst kind first; within it, those that others wait for.
+  // The worst kind comes first, and within it the members that others wait for.
   std::map<std::pair<WhyKind, bool>, std::set<size_t>> ends;
   const std::set<size_t> at_end = graph_.EndsFrom(told);
   for (const size_t m : at_end) ends[{KindOf(m), !graph_.is_awaited(m)}].insert(m);
   const std::set<size_t> circle = graph_.CirclesFrom(told);
   const bool worse = !ends.empty() && ends.begin()->first.first <= WhyKind::kTrouble;
   if (!circle.empty() && !worse) return BlameCircle(circle);
-  if (ends.empty()) {  // Waits that are as short as that are work.
+  if (ends.empty()) {  // Waits this short are work.
     Blame(WhyKind::kWork, told);
     return;
   }
-  // Whoever only works, and is waited for by nobody, is no cause where another is.
+  // A member that only works and that no other waits for is a cause only if there is no other.
   for (const bool alone : {false, true}) {
     for (const auto& [of, members] : ends) {
       const bool bad = of.first <= WhyKind::kTrouble;

@@ -1,4 +1,4 @@
-// Who of a job waits for whom, and what is at the bottom of it.
+// Explains what a job waits for: which members wait, and the cause at the end of the chain.
 #pragma once
 
 #include <cstdint>
@@ -11,56 +11,56 @@
 
 namespace hdps {
 
-// What the scheduler has said, and what it had said `apart_ms` before; none: it said it once only.
+// The scheduler's status, and its status `apart_ms` earlier if it was asked twice.
 struct WhyFacts {
   StatusReply now;
   std::optional<StatusReply> before;
   int64_t apart_ms = 0;
 };
 
-// What is found, the worst first: those of one kind make one explanation.
+// Kinds of explanation, in falling order of severity. Findings of one kind become one explanation.
 enum class WhyKind : uint8_t {
-  kMissing,  // The job has not begun: not all members have come.
-  kLost,     // It stands until others take the places of lost ones.
-  kSilent,   // A member is not heard.
-  kDeaf,     // One hears nothing of the scheduler.
-  kTrouble,  // One says what holds it up: its disk.
-  kLink,     // Two members are well and do not hear each other.
+  kMissing,  // The job has not begun: some members have not joined.
+  kLost,     // The job stands until other processes replace lost ones.
+  kSilent,   // A member sends no heartbeats.
+  kDeaf,     // A member does not hear the scheduler.
+  kTrouble,  // A member reports what stops it: its disk.
+  kLink,     // Two members are well but do not receive each other's messages.
   kGroup,    // Members wait for each other in one call of a collective.
-  kCycle,    // They wait for each other in a circle.
-  kData,     // One waits for a data file.
-  kDisk,     // One reads or writes files of its own.
-  kWork,     // One works at its stage.
-  kBetween,  // The scheduler has told nobody anything.
-  kNothing,  // Steps are made.
+  kCycle,    // Members wait for each other in a circle.
+  kData,     // A member waits for a data file.
+  kDisk,     // A member reads or writes its own files.
+  kWork,     // A member works at its stage.
+  kBetween,  // The scheduler is between two commands.
+  kNothing,  // The job makes steps.
 };
 const char* WhyKindName(WhyKind kind);  // "missing", "lost", ...
 
 struct Explanation {
   WhyKind kind = WhyKind::kNothing;
-  std::string sentence;             // What is waited for and by whom, in one sentence.
-  std::string advice;               // What to look at; empty: nothing.
-  std::vector<std::string> causes;  // Members: "worker 1". None where it is none's.
-  std::vector<std::string> notes;   // What else is not as it should be.
-  int64_t steps = 0;                // Made by every worker between the two answers.
+  std::string sentence;             // The waiting members and the cause, in one sentence.
+  std::string advice;               // What to check; empty: nothing.
+  std::vector<std::string> causes;  // The members at fault: "worker 1"; may be empty.
+  std::vector<std::string> notes;   // Other things that are wrong.
+  int64_t steps = 0;                // Steps of every worker between the two statuses.
   struct Line {
     std::string member, place;  // "worker 1 (host-a 17)", "worker 1"
     Clock step = 0;
     std::string state;  // "read part-3.gz"
     int64_t for_ms = 0;
     std::vector<std::string> waits_for;
-    std::string told;  // By the scheduler, and not answered.
+    std::string told;  // Command of the scheduler without an answer yet.
     int64_t told_ms = 0;
-    int64_t heard_ms = 0;  // Ago.
+    int64_t heard_ms = 0;  // Time since its last message.
   };
-  std::vector<Line> lines;  // Of all members.
+  std::vector<Line> lines;  // One for each member.
 
   bool waits() const { return kind != WhyKind::kNothing; }
 };
 
 Explanation Explain(const WhyFacts& facts);
 
-// For people, the sentence first; and for scripts.
+// ToText is for people and begins with the sentence; ToJson is for scripts.
 std::string ToText(const StatusReply& status, const Explanation& explanation);
 std::string ToJson(const StatusReply& status, const Explanation& explanation);
 

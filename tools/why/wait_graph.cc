@@ -1,4 +1,4 @@
-// Edges from what members said, and walks along them.
+// Builds the edges from the members' reports, and walks along them.
 #include "tools/why/wait_graph.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace hdps {
 namespace {
 
-// So many heartbeats may be late, and so long may a busy machine take.
+// Heartbeats that may be late, and the delay of a busy machine.
 constexpr int64_t kHeartbeatsLate = 3, kBusyMs = 300;
 
 }  // namespace
@@ -42,7 +42,7 @@ WaitGraph::WaitGraph(const StatusReply& status)
       const auto at = places.find(awaited.peer.value);
       if (at == places.end() || at->second == m) continue;
       any = true;
-      // Who makes the same call is not the one that is missing.
+      // A member in the same call is not the one that is missing.
       if (in_group(m) && in_group(at->second)) continue;
       edges_[m].insert(at->second);
       if (awaited.for_ms > LateMs(status)) overdue_[m].insert(at->second);

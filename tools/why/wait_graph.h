@@ -1,4 +1,4 @@
-// The members of a job as a graph: an edge leads to whom one waits for.
+// Builds the graph of a job's members: an edge leads to the member that another waits for.
 #pragma once
 
 #include <cstddef>
@@ -10,39 +10,41 @@ namespace hdps {
 
 struct StatusReply;
 
-// What a member says is as old as its last heartbeat: a wait shorter than this may be over, and who
-// says nothing for so long is silent.
+// Returns the age at which a heartbeat is late. A wait shorter than this may be over already,
+// because a heartbeat reports it; a member silent for longer counts as silent.
 int64_t LateMs(const StatusReply& status);
 
-// Invariant: an edge (a, b) says that `a` was heard to wait for `b`, which is a member too and has
-// not come to the same point itself.
+// The waits among the members.
+//
+// Invariant: an edge (a, b) says that `a` reported to wait for `b`, and that `b` is a member and
+// has not reached the same point itself.
 class WaitGraph {
  public:
-  // Of a member that is silent nothing is known any more.
+  // Takes the edges from the status. A silent member has no edges, because its state is unknown.
   explicit WaitGraph(const StatusReply& status);
 
   size_t size() const { return edges_.size(); }
   const std::set<size_t>& of(size_t member) const { return edges_[member]; }
   bool is_silent(size_t member) const { return silent_[member]; }
-  // In a call of a collective for which all others that it names have come too.
+  // Is true for a member in a call of a collective that all members it names have reached.
   bool in_full_group(size_t member) const { return full_group_[member]; }
-  // Somebody waits for it.
+  // Is true if another member waits for it.
   bool is_awaited(size_t member) const;
-  // Those at the ends of the chains that begin with `from`: they wait for no member.
+  // Returns the members at the ends of the chains that begin at `from`; they wait for no member.
   std::set<size_t> EndsFrom(const std::set<size_t>& from) const;
-  // Somebody has waited for it for longer than LateMs().
+  // Is true if another member has waited for it for longer than LateMs().
   bool is_overdue(size_t member) const;
-  // Of those that `from` leads to, the ones in a circle of such waits: they wait for themselves.
+  // Returns the members reachable from `from` that are in a circle of waits longer than LateMs().
   std::set<size_t> CirclesFrom(const std::set<size_t>& from) const;
-  // Those that wait for one of `causes`, over however many others.
+  // Returns the members that wait for one of `causes`, directly or through others.
   std::set<size_t> WaitFor(const std::set<size_t>& causes) const;
 
  private:
   using Edges = std::vector<std::set<size_t>>;
   static std::set<size_t> Reached(const Edges& edges,
-                                  const std::set<size_t>& from);  // With `from`.
+                                  const std::set<size_t>& from);  // Includes `from`.
 
-  Edges edges_, overdue_;  // All; those that have lasted.
+  Edges edges_, overdue_;  // All edges, and those whose wait is longer than LateMs().
   std::vector<bool> silent_, full_group_;
 };
 

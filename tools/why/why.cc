@@ -1,4 +1,4 @@
-// hdps why: who of a running job waits for whom, and what is at the bottom of it.
+// Implements hdps why: tells which members of a running job wait for which, and the cause.
 #include <gflags/gflags.h>
 
 #include <algorithm>
@@ -17,8 +17,8 @@ DECLARE_bool(json);
 namespace hdps {
 namespace {
 
-// With a second in which a line that nobody takes is closed, and one for a busy machine, less than
-// the five seconds in which an answer is promised.
+// The sum leaves a second for the closing of an unanswered connection, and one for a busy machine,
+// within the promised five seconds.
 constexpr int64_t kFirstMs = 2000, kApartMs = 1000, kSecondMs = 500;
 constexpr int kProbeMs = 500;
 constexpr int64_t kClosingMs = 1000, kBusyMs = 1000, kPromisedMs = 5000;
@@ -48,7 +48,7 @@ Status Run() {
   const Result<StatusReply> first = line->Ask<StatusReply>(StatusRequest(), kFirstMs);
   if (!first.ok() && first.status().code() == Code::kUnavailable) return SchedulerSilent(*line);
   HDPS_RETURN_IF_ERROR(first.status());
-  // Whether anything moves takes two answers.
+  // Two answers show whether the job moves.
   WhyFacts facts{.now = *first, .before = {}, .apart_ms = 0};
   const int64_t begin = line->NowMs();
   line->Pause(kApartMs);

@@ -1,4 +1,4 @@
-// An explanation as a table, and as JSON.
+// Formats an explanation as a table, and as JSON.
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -19,7 +19,7 @@ std::string Joined(const std::vector<std::string>& all) {
   return text;
 }
 
-// Rows below each other, every column as wide as its widest cell, the last one as it is.
+// Aligns rows: every column but the last is as wide as its widest cell.
 std::string Aligned(const std::vector<Row>& rows) {
   std::vector<size_t> widths;
   for (const Row& row : rows) {
@@ -80,7 +80,7 @@ std::string ToJson(const StatusReply& status, const Explanation& explanation) {
                                        {"step", status.clock},
                                        {"steps_made", explanation.steps},
                                        {"members", members}};
-  // Names come from members: bytes that are no text are replaced, not fatal.
+  // Names come from members; bytes that are not text are replaced instead of failing.
   return ShowJson(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace)) + "\n";
 }
 

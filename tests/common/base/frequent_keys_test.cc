@@ -1,4 +1,4 @@
-// Counts in bounded memory, against counting everything.
+// Tests counts in bounded memory against exact counts.
 #include "common/base/frequent_keys.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What a stranger writes steers no terminal, forges no line and fills no disk.
+// Tests that outside text cannot control a terminal, forge a log line or fill a disk.
 #include "common/base/outside_text.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Sums of squares: the same in any order, and right.
+// Tests that sums of squares are correct and the same in any order.
 #include "common/base/square_sum.h"
 
 #include <gtest/gtest.h>

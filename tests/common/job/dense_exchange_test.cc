@@ -1,4 +1,4 @@
-// Job files: how dense gradients travel under allreduce.
+// Tests job files: how dense gradients travel with allreduce.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Where dense weights may be kept and updated.
+// Tests where dense weights may be kept and updated.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Settings that change nothing: each of the record has a condition, is warned of by a rule, or
+// Tests settings without effect: each has a condition in its record, a rule that warns of it, or
 // counts in every job.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Jobs on images: their columns, and how mistakes are answered.
+// Tests jobs on images: their columns, and messages for mistakes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

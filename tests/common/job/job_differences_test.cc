@@ -1,4 +1,4 @@
-// In which settings two jobs differ, and which of them a job may change on the way.
+// Tests in which settings two jobs differ, and which of these a job may change between runs.
 #include "common/job/job_differences.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,5 @@
-// Digests of jobs: values that checkpoints carry, so no version of the program may change them.
+// Tests digests of jobs against fixed values, because checkpoints contain them and no version may
+// change them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Where the files of a job's data are sought, and what stands for several.
+// Tests where the files of a job's data are searched, and patterns for several files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

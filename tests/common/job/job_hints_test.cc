@@ -1,4 +1,4 @@
-// What the message of a mistaken setting proposes.
+// Tests the proposals in messages about mistaken settings.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

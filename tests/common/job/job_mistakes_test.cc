@@ -1,4 +1,4 @@
-// Job files: how mistakes are answered.
+// Tests job files: messages for mistakes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// Every setting of the job file, by its descriptor: defaults, types, ranges, words, documentation.
+// Tests every setting of the job file by its descriptor: default, type, range, words,
+// documentation.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

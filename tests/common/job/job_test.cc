@@ -1,4 +1,4 @@
-// Job files: what they become.
+// Tests job files: the jobs they are parsed to.
 #include "common/base/byte_count.h"
 #include "common/base/show_number.h"
 

@@ -1,4 +1,4 @@
-// Labels of classes, rows without a label, and how cells are written: what a job may say of them.
+// Tests settings for class labels, rows without a label, and the format of cells.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

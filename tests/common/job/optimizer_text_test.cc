@@ -1,4 +1,4 @@
-// Optimizers in a job file: their settings, defaults and ranges are those of their records.
+// Tests optimizers in a job file: settings, defaults and ranges are those of their records.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Prints the tables of docs/job_file.md of one mark, "keys", "layers" or "recipes", for
+// Prints the tables of docs/job_file.md for one mark, "keys", "layers" or "recipes", for
 // scripts/dev/job_file_docs.sh.
 #include <cstdio>
 #include <string_view>

@@ -1,4 +1,4 @@
-// Schedules of learning rates against their formulas.
+// Tests schedules of learning rates against their formulas.
 #include "common/job/schedule.h"
 #include "common/job/optimizers/optimizer_record.h"
 #include "common/job/optimizers/optimizers.h"

@@ -1,5 +1,5 @@
-// Recipes and layers for sequences, attention, two towers and several tasks: what they are made of,
-// and how mistakes in them are answered.
+// Tests recipes and layers for sequences, attention, two towers and several tasks: the graphs they
+// are expanded to, and messages for mistakes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

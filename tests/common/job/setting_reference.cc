@@ -1,4 +1,4 @@
-// Tables of Markdown: a section each, settings for experts in one of their own.
+// Writes a Markdown table per section, with expert settings in a table of their own.
 #include "tests/common/job/setting_reference.h"
 
 #include <vector>
@@ -7,7 +7,7 @@ namespace hdps {
 
 namespace {
 
-// As it is written, a whole number without ".0".
+// Shows a default as it is written, a whole number without ".0".
 std::string DefaultText(const JsonValue& value) {
   return value.kind == JsonValue::Kind::kNumber ? NumberText(value.number) : PrintJsonLine(value);
 }
@@ -35,7 +35,7 @@ std::string Row(const Section& section, const Setting& setting, const std::strin
 constexpr const char* kHead =
     "| key | value | default | has an effect where | meaning |\n|---|---|---|---|---|\n";
 
-// The section and those below it, each once, as they are met.
+// Lists the section and those below it, each once, in order of occurrence.
 void ListSections(const Section& section, std::vector<const Section*>* list) {
   for (const Section* known : *list) {
     if (known->name == section.name) return;
@@ -46,7 +46,7 @@ void ListSections(const Section& section, std::vector<const Section*>* list) {
   }
 }
 
-// What a job may go on with otherwise, section by section.
+// Lists the settings that a job may change when it continues, by section.
 std::string ListMayChange(const std::vector<const Section*>& sections) {
   std::string text;
   for (const Section* section : sections) {

@@ -1,4 +1,4 @@
-// The descriptors of settings, layers and recipes as Markdown, for docs/job_file.md.
+// Prints the descriptors of settings, layers and recipes as Markdown, for docs/job_file.md.
 #pragma once
 
 #include <string>
@@ -9,13 +9,14 @@
 
 namespace hdps {
 
-// The section and all below it as tables, settings for experts in one of their own.
+// Prints the section and all sections below it as tables; expert settings have a table of their
+// own.
 std::string PrintSettingReference(const Section& whole);
 
-// The kinds of layers as a table.
+// Prints the kinds of layers as a table.
 std::string PrintLayerReference(const LayerRegistry& layers);
 
-// The recipes as a table.
+// Prints the recipes as a table.
 std::string PrintRecipeReference();
 
 }  // namespace hdps

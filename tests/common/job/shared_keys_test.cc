@@ -1,5 +1,5 @@
-// Columns that share keys, and features with vectors of a dim of their own: what a job is made of,
-// and how mistakes are answered.
+// Tests columns that share keys, and features with a dim of their own: the jobs they are parsed to,
+// and messages for mistakes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Tables cut over servers by row, field and column: where rows are, and what is refused.
+// Tests tables cut over servers by row, field and column: where rows are, and what is refused.
 #include "common/job/table_slices.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Figures of logits so large that floats of their probabilities are 0 and 1.
+// Tests figures of logits so large that their probabilities as floats are 0 and 1.
 #include <gtest/gtest.h>
 
 #include <cmath>

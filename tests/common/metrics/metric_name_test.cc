@@ -1,4 +1,4 @@
-// Words of metrics, and what people call them.
+// Tests the names of metrics, and their common aliases.
 #include "common/metrics/metric_name.h"
 
 #include <gtest/gtest.h>

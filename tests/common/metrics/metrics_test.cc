@@ -1,4 +1,4 @@
-// Every metric against its definition, example by example, on small random inputs with ties.
+// Tests every metric against its definition, example by example, on small random inputs with ties.
 #include <gtest/gtest.h>
 
 #include <algorithm>

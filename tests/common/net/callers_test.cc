@@ -1,4 +1,4 @@
-// Whose frames count as a peer's.
+// Tests which frames are accepted as a peer's.
 #include "common/net/callers.h"
 
 #include <gmock/gmock.h>

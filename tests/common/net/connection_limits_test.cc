@@ -1,4 +1,4 @@
-// The limits on whoever connects, over connections that the test makes up.
+// Tests the limits on connections, on connections that the test makes up.
 #include "common/net/zmq/connection_limits.h"
 
 #include <gtest/gtest.h>

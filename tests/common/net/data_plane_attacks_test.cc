@@ -1,4 +1,4 @@
-// The data plane of jobs with keys under attack: by someone in the middle, and by strangers.
+// Attacks the data plane of jobs with keys, from a proxy in the middle and from strangers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

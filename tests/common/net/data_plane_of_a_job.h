@@ -1,4 +1,5 @@
-// One job's keys, a listener with a port for data, and who may stand before it.
+// Fixture of the data plane: the keys of one job, a listener with a data port, and optionally a
+// proxy in front of it.
 #pragma once
 
 #include <atomic>
@@ -25,7 +26,7 @@ inline Buffer Filled(size_t bytes, int with) {
   return buffer;
 }
 
-// A frame that a worker may send, and a server back.
+// Returns a frame that a worker may send, and a server may send back.
 inline Frame Numbered(uint64_t number, const Frame& like = EncodeMessage(Probe())) {
   Frame frame = like;
   frame.header.request_id = number;
@@ -56,7 +57,7 @@ class DataPlaneOfAJob : public KeysOfAJob {
     options_.data_port = true;
     options_.shared_bytes_per_peer = 0;
   }
-  // A listener, and someone in the middle of its data port.
+  // Listens, with a proxy in front of the data port that may change messages.
   void ListenBehind(MessageProxy::Change change) {
     Listen();
     Result<Address> address = ParseAddress(address_);
@@ -70,7 +71,8 @@ class DataPlaneOfAJob : public KeysOfAJob {
     const Result<Address> address = ParseAddress(direct_.empty() ? address_ : direct_);
     return address.ok() ? address->data_port : 0;
   }
-  // Turns both loops, for a while, and returns the numbers of the frames that came out at `end`.
+  // Runs both transports for some turns and returns the request ids of the frames received at
+  // `end`.
   std::vector<uint64_t> Heard(Transport& end, Transport& other, int turns = 40) {
     std::vector<uint64_t> numbers;
     PeerId from;
@@ -84,7 +86,8 @@ class DataPlaneOfAJob : public KeysOfAJob {
     return numbers;
   }
 
-  // The listener's loop turns meanwhile: it is asked whom to let in.
+  // Waits for the stranger's greeting while the listener runs, because the listener decides whom to
+  // admit.
   void AwaitGreeting(const RawPeer& stranger, Transport& dialer) {
     std::atomic<bool> greeted = false;
     std::thread waits([&] {
@@ -95,7 +98,7 @@ class DataPlaneOfAJob : public KeysOfAJob {
     waits.join();
   }
 
-  std::string direct_;  // Its address without the one in the middle.
+  std::string direct_;  // Address of the listener without the proxy.
   std::unique_ptr<MessageProxy> middle_;
 };
 

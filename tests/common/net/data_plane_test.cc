@@ -1,4 +1,4 @@
-// The data plane of jobs with keys: frames, sessions, keys and ports.
+// Tests the data plane of jobs with keys: frames, sessions, keys and ports.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

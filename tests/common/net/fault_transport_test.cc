@@ -1,4 +1,4 @@
-// A network that fails on purpose, over mailboxes.
+// Tests the transport that injects faults, over mailboxes.
 #include "common/net/fault_transport.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,5 @@
-// The seal of frames: beside libsodium's own AEADs, what it notices, and when keys change.
+// Tests the authentication of frames: beside libsodium's own AEADs, what it detects, and key
+// changes.
 #include "common/net/zmq/frame_seal.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,4 @@
-// The share of a listener's time that guests get: on a clock of the test's own, and beside a
-// member.
+// Tests the share of a listener's time that guests get, with a settable clock, and beside a member.
 #include "common/net/guest_share.h"
 
 #include <gtest/gtest.h>

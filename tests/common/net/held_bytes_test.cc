@@ -1,4 +1,5 @@
-// What libzmq holds of a connection, as the kernel and the messages that were handed out tell it.
+// Tests how many bytes of a connection libzmq holds, from the kernel's figures and the messages
+// received.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// Memory of long sections that is used again.
+// Tests the reuse of memory for long sections.
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// A folder with keys of every role, and transports that use it.
+// Makes a folder with keys of every role, and options for transports that use it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 namespace hdps {
 
-// Keys of all roles, which all that listen and dial have.
+// Makes keys of all roles in one folder, for listeners and dialers alike.
 inline std::shared_ptr<FileSystem> FolderOfKeys() {
   std::shared_ptr<FileSystem> files = NewMemoryFileSystem();
   std::vector<AllowedKey> list;
@@ -29,7 +29,7 @@ inline std::shared_ptr<FileSystem> FolderOfKeys() {
   return files;
 }
 
-// Without shared memory; null `keys`: none.
+// Returns options without shared memory. Null `keys`: without keys.
 inline TransportOptions OptionsFor(PeerId self, const std::shared_ptr<FileSystem>& keys,
                                    KeyRole role) {
   TransportOptions options;

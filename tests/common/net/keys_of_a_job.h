@@ -1,4 +1,4 @@
-// One job's keys in memory, a listener with that of a server, and those who dial it.
+// Fixture with the keys of one job in memory, a listener with a server's key, and dialers.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ inline CurveKeys NewKeys() {
   return keys.ok() ? *keys : CurveKeys();
 }
 
-// Some machines' folders of one job's keys, in memory.
+// Keeps the folders of one job's keys on several machines, in memory.
 class KeysOfAJob : public testing::Test {
  protected:
   KeysOfAJob() {
@@ -53,7 +53,7 @@ class KeysOfAJob : public testing::Test {
     Named(name).revoked = true;
     Write();
   }
-  // As hdps keygen does it: first the list, then the secret.
+  // Rotates a key in the order of hdps keygen: first the list, then the secret.
   void Rotate(const std::string& name) {
     const KeyRole role = Named(name).role;
     Named(name).name = name + ".1";
@@ -85,7 +85,7 @@ class KeysOfAJob : public testing::Test {
     return dialer;
   }
 
-  // Turns both loops until `dialer` was heard and answered; false after `turns`.
+  // Runs both transports until `dialer` was heard and got an answer; returns false after `turns`.
   bool Talk(Transport& dialer, int turns = 400, const Frame& said = EncodeMessage(Probe())) {
     bool heard = false;
     for (int turn = 0; turn < turns; ++turn) {
@@ -100,7 +100,7 @@ class KeysOfAJob : public testing::Test {
     }
     return false;
   }
-  // A machine that has the key `name` alone, and hears of no changes.
+  // Returns the folder of a machine that has only the key `name` and sees no later changes.
   std::shared_ptr<KeyFolder> FolderElsewhere(const std::string& name) {
     auto elsewhere = NewMemoryFileSystem();
     const Result<std::string> secret = ReadWholeFile(*files_, SecretKeyPath("k", name), 100);
@@ -111,7 +111,7 @@ class KeysOfAJob : public testing::Test {
     EXPECT_TRUE(folder.ok()) << folder.status().message();
     return folder.ok() ? *folder : nullptr;
   }
-  // Turns both loops until `done`.
+  // Runs both transports until `done`.
   bool Await(Transport& dialer, const std::function<bool()>& done) {
     for (int turn = 0; turn < 400 && !done(); ++turn) {
       PeerId from;
@@ -122,7 +122,7 @@ class KeysOfAJob : public testing::Test {
     return done();
   }
 
-  TransportOptions options_;  // Of all of them.
+  TransportOptions options_;  // Options of all transports.
   std::shared_ptr<FileSystem> files_ = NewMemoryFileSystem();
   std::vector<AllowedKey> list_;
   std::unique_ptr<Transport> server_;

@@ -1,4 +1,5 @@
-// Keys at the transport: who is let in, who may say what, and keys that come and go meanwhile.
+// Tests keys at the transport: which peers are admitted, what they may send, and keys that change
+// meanwhile.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,5 +1,4 @@
-// Someone in the middle of connections of ZeroMQ without encryption, who sees messages and may
-// change them.
+// Proxies unencrypted ZeroMQ connections: it sees all messages and may change them.
 #pragma once
 
 #include <arpa/inet.h>
@@ -22,16 +21,16 @@
 
 namespace hdps {
 
-// Splits what one side says into greeting, READY and messages (rfc.zeromq.org/spec/23).
+// Splits the bytes of one side into greeting, READY and messages (rfc.zeromq.org/spec/23).
 class ZmtpStream {
  public:
   using Message = std::vector<std::string>;
 
-  // Calls pass(bytes) with what is no message, on(message) with each that is.
+  // Calls pass(bytes) for bytes that are not a message, and on(message) for each message.
   template <typename Pass, typename On>
   void Feed(const std::string& bytes, const Pass& pass, const On& on) {
     rest_ += bytes;
-    // Each side waits for the beginning of the other's greeting.
+    // The greeting is passed on in parts, because each side waits for the beginning of the other's.
     if (const size_t greeting = std::min(rest_.size(), greeting_left_); greeting > 0) {
       greeting_left_ -= greeting;
       pass(Take(greeting));
@@ -76,12 +75,12 @@ class ZmtpStream {
   Message message_;
 };
 
-// Listens on loopback and passes on to another port of it.
+// Listens on loopback and forwards to another port of it.
 class MessageProxy {
  public:
   using Message = ZmtpStream::Message;
-  // What becomes of a message to the listener, or from it; called from another thread, one message
-  // at a time.
+  // Returns what to send in place of a message to or from the listener. Called on another thread,
+  // one message at a time.
   using Change = std::function<std::vector<Message>(bool to_listener, Message message)>;
 
   MessageProxy(int to_port, Change change) : to_port_(to_port), change_(std::move(change)) {
@@ -104,12 +103,12 @@ class MessageProxy {
   MessageProxy& operator=(const MessageProxy&) = delete;
 
   int port() const { return port_; }
-  // All bytes that came from the dialing side of the first connection.
+  // Returns all bytes from the dialing side of the first connection.
   std::string recorded() const {
     const std::lock_guard lock(mutex_);
     return recorded_;
   }
-  // All bytes that came from either side.
+  // Returns all bytes from either side.
   std::string overheard() const {
     const std::lock_guard lock(mutex_);
     return overheard_;
@@ -118,7 +117,7 @@ class MessageProxy {
 
  private:
   struct Connection {
-    std::array<int, 2> ends;  // The dialing and the listening one.
+    std::array<int, 2> ends;  // The dialing end and the listening end.
     std::array<ZmtpStream, 2> streams;
     bool recorded = false;
     void Close() const {

@@ -1,4 +1,4 @@
-// Peers that a test numbers, and the names that prove their numbers.
+// Makes peers from numbers, with the names that prove their peer ids.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ inline std::map<PeerId, PeerName>& NamesForTests() {
   return names;
 }
 
-// The number of a name that follows from `n`.
+// Returns the peer id of a name derived from `n`.
 inline PeerId NamedPeer(uint64_t n) {
   std::array<std::byte, 32> seed{};
   std::memcpy(seed.data(), &n, sizeof(n));
@@ -23,7 +23,7 @@ inline PeerId NamedPeer(uint64_t n) {
   NamesForTests()[name.peer] = name;
   return name.peer;
 }
-// With the secret of one that NamedPeer() has returned; others have none.
+// Returns the name of a peer; it has its secret if NamedPeer() returned the peer, else none.
 inline PeerName NameOf(PeerId peer) {
   const auto name = NamesForTests().find(peer);
   return name == NamesForTests().end() ? PeerName(peer) : name->second;

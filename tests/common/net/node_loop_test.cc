@@ -1,4 +1,4 @@
-// The loop with a toy node, a transport of this process and a clock that the test moves.
+// Tests the loop with a toy node, an in-process transport and a settable clock.
 #include "common/net/node_loop.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Parts of a message counted from the bytes of its connection, however they are cut.
+// Tests the counting of message parts in the bytes of a connection, however these are cut.
 #include "common/net/zmq/part_counter.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// Strangers at the limits of a listener, over sockets of many addresses, and members beside them.
+// Tests strangers at the limits of a listener, over sockets of many addresses, and members beside
+// them.
 #include "common/net/peer_limits.h"
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
-// Arenas between two sides of one process: room, order, loss, lies, and many threads letting go.
+// Tests arenas between two sides in one process: space, order, loss, false claims, and release by
+// many threads.
 #include "common/net/shared/shared_arena.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-// Large sections between two transports of one machine: shared when both agree, with the frame when
-// not; room that runs out, peers that die, lie, or are on another machine.
+// Tests large sections between two transports on one machine: shared if both agree, otherwise sent
+// in the frame; also full arenas, and peers that die, send false claims, or are on another machine.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-// How long a connection to nobody is held, and by whom that is noticed.
+// Tests how long a connection to an absent peer is kept, and which side notices.
 #include "common/net/zmq/socket_settings.h"
 
 #include <gtest/gtest.h>

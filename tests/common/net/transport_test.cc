@@ -1,4 +1,4 @@
-// What a transport promises, asked of each of them.
+// Tests the promises of a transport on every implementation.
 #include "common/net/transport.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// A peer that speaks ZMTP 3.0 by hand over a plain socket, so that it can also lie.
+// Speaks ZMTP 3.0 by hand over a plain socket, so that a test can also send invalid bytes.
 #pragma once
 
 #include <arpa/inet.h>
@@ -18,8 +18,10 @@
 
 namespace hdps {
 
-// Invariant: connected to 127.0.0.1 at one port until destroyed, `from` another address of this
-// machine.
+// A raw connection to a listener.
+//
+// Invariant: it is connected to one port of 127.0.0.1 until destroyed, from the local address
+// `from`.
 class RawPeer {
  public:
   explicit RawPeer(const std::string& tcp_address, const char* from = "127.0.0.1")
@@ -41,11 +43,11 @@ class RawPeer {
   RawPeer& operator=(const RawPeer&) = delete;
 
   void Write(const std::string& bytes) const {
-    // The other side may have hung up already, which is its right.
+    // The other side may have closed the connection already.
     [[maybe_unused]] const ssize_t n = send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
   }
 
-  // Whether the other side has hung up; takes what it has said.
+  // Returns whether the other side has closed the connection; discards what it sent.
   bool Ended() const {
     char bytes[4096];
     ssize_t n = 1;
@@ -64,16 +66,16 @@ class RawPeer {
     ready += Property("Socket-Type", "DEALER") + Property("Identity", routing_id);
     Write(std::string("\x04") + static_cast<char>(ready.size()) + ready);
   }
-  // Waits for the other side's greeting and READY: messages may follow only then.
+  // Waits for the other side's greeting and READY; only then may messages follow.
   void AwaitGreeting() const {
     Read(64);
     Read(static_cast<uint8_t>(Read(2)[1]));
   }
 
-  // What stands before a part or a command of `size` bytes, which need not follow.
+  // Sends the header of a part or command of `size` bytes; the bytes need not follow.
   void Announce(uint64_t size, bool more, bool command = false) const {
     std::string part;
-    // 2: a length of eight bytes follows.
+    // 2: the length has eight bytes.
     part += static_cast<char>((more ? 1 : 0) | 2 | (command ? 4 : 0));
     for (int shift = 56; shift >= 0; shift -= 8) part += static_cast<char>(size >> shift);
     Write(part);
@@ -113,10 +115,10 @@ inline std::string TextOf(const CallerId& id) {
   const CallerIdBytes bytes = BytesOf(id);
   return std::string(bytes.data(), bytes.size());
 }
-// The routing id with which a peer would dial for the first time who does not know the listener's
-// number. Of peers that no test has named, nothing is proved.
+// Returns the routing id of a peer's first connection, if the peer does not know the listener's
+// peer id. A peer that no test has named proves nothing.
 inline std::string RoutingIdFor(PeerId peer) { return TextOf(CallerIdOf(NameOf(peer), {}, 1)); }
-// That of another who names `peer`, with a key and a proof of his own.
+// Returns the routing id of another process that claims to be `peer`, with its own key and proof.
 inline std::string RoutingIdOfAThief(PeerId peer, PeerId listener = {}, uint64_t dial = 1) {
   CallerId id = CallerIdOf(NewPeerName(), listener, dial);
   id.peer = peer;

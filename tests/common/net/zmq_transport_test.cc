@@ -1,4 +1,5 @@
-// Strangers, liars and old releases at the door of the ZeroMQ transport; addresses it may open.
+// Tests the ZeroMQ transport against strangers, invalid peers and old releases, and the addresses
+// it may open.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

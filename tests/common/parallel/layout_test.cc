@@ -1,4 +1,4 @@
-// Layouts, the ways between them, and what those move.
+// Tests layouts, the conversions between them, and the bytes these move.
 #include "common/parallel/layout.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Slices of tensors of any number of axes, and tuples of dataset_strategy.
+// Tests slices of tensors of any number of axes, and tuples of dataset_strategy.
 #include "common/parallel/slices.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What a job's settings ask for, against what a process may have.
+// Tests the memory that a job's settings need against the memory of a process.
 #include "common/planning/memory_check.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What layers, conversions and a whole strategy cost, with figures worked out by hand.
+// Tests costs of layers, conversions and a whole strategy against figures computed by hand.
 #include "common/planning/strategy_cost.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// From shards, blocks and files to a strategy, and how mistakes are answered.
+// Tests the strategy from shards, blocks and files, and messages for mistakes.
 #include "common/planning/strategy_of_job.h"
 
 #include <gmock/gmock.h>

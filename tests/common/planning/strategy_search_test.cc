@@ -1,4 +1,4 @@
-// The searches against all there is, on small graphs, random ones and those of recipes.
+// Tests the searches against exhaustive ones, on small graphs, random ones and those of recipes.
 #include "common/planning/strategy_search.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// The monotonic clock.
+// Tests the monotonic clock.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

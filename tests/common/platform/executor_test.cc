@@ -1,4 +1,4 @@
-// Parallel loops and submitted work, on one thread and on several.
+// Tests parallel loops and submitted work, on one thread and on several.
 #include "common/platform/executor.h"
 
 #include <gmock/gmock.h>

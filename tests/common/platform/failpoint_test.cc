@@ -1,4 +1,4 @@
-// Failpoints: nothing while they are off, what is planned while they are on.
+// Tests failpoints: without effect while off, as planned while on.
 #include "common/platform/failpoint.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// A disk that fails on purpose, over files in memory.
+// Tests the file system that injects faults, over files in memory.
 #include "common/platform/fault_file_system.h"
 
 #include <gmock/gmock.h>

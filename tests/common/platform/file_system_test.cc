@@ -1,4 +1,4 @@
-// Files: one suite for those on disk and those in memory.
+// Tests files on disk and in memory with one suite.
 #include "common/platform/file_system.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,5 @@
-// What others' links lead to is left as it is, and what may never end is not read.
+// Tests that targets of other users' links stay unchanged, and that files without an end are not
+// read.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-// The words for memory that cannot be had, and the end of a process for lack of it.
+// Tests the message for memory that cannot be had, and the end of a process without memory.
 #include "common/platform/memory_full.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Children that live, stand still, end, and leave their numbers behind.
+// Tests the watch on children that run, stop, end, and leave a process id to others.
 #include "common/platform/process_watch.h"
 
 #include <gmock/gmock.h>

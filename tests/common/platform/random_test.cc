@@ -1,4 +1,4 @@
-// Numbers drawn from a seed, and peer ids drawn from the system.
+// Tests numbers drawn from a seed, and peer ids drawn from the system.
 #include "common/platform/random.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// A clock that stands where a test puts it.
+// A clock whose time a test sets.
 #pragma once
 
 #include "common/platform/monotonic_clock.h"

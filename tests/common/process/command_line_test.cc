@@ -1,4 +1,4 @@
-// A program's outer skin: flags, environment, log lines, signals, its number, its exit status.
+// Tests the start of a program: flags, environment, log lines, signals, process id, exit status.
 #include "common/process/command_line.h"
 
 #include <gflags/gflags.h>

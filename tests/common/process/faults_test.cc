@@ -1,4 +1,4 @@
-// The text of --faults: every rule, and what is said about mistakes.
+// Tests the text of --faults: every rule, and messages for mistakes.
 #include "common/process/faults.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Checkpoints that build on others: found when all they consist of is whole, kept as long as
+// Tests checkpoints that build on others: found if all their parts are intact, and kept as long as
 // needed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

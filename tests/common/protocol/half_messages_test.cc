@@ -1,4 +1,4 @@
-// Messages whose numbers have 16 bits: sizes and formats from outside are judged, not trusted.
+// Tests messages with 16-bit numbers: sizes and formats from outside are checked.
 #include <string>
 
 #include "common/protocol/message_frames.h"

@@ -1,4 +1,5 @@
-// Manifests: written and read back, refused when damaged; the newest whole checkpoint is found.
+// Tests manifests: written and read back, refused if damaged; the newest intact checkpoint is
+// found.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

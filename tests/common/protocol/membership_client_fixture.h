@@ -1,4 +1,4 @@
-// A membership client that hears what a test says, and what it says itself.
+// Fixture of the membership client: a test sends it messages and reads what it sends.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -29,7 +29,7 @@ Message DecodedAs(const Frame& frame) {
   return message;
 }
 
-// One word or two for what a member says.
+// Describes a message of a member in one or two words.
 inline std::string Describe(const Frame& frame) {
   const auto kind = static_cast<MessageKind>(frame.header.kind);
   std::string text = MessageKindName(kind);
@@ -78,7 +78,7 @@ class MembershipClientTest : public testing::Test {
     return done;
   }
 
-  // What came out since the last call, in order; dials as "dial PEER".
+  // Returns the messages since the last call, in order, and dials as "dial PEER".
   std::vector<std::string> Said() {
     std::vector<std::string> said;
     Output output = client_.TakeOutput();
@@ -113,7 +113,7 @@ class MembershipClientTest : public testing::Test {
     return ids;
   }
 
-  uint64_t heard_view_ = 0;  // Of the frames that are heard.
+  uint64_t heard_view_ = 0;  // View of the frames that Hear() delivers.
   MembershipClient client_{Options()};
   TimeMs now_ = 0;
   Frame last_frame_;

@@ -1,4 +1,4 @@
-// Joining, views, silence and the end, from the member's side.
+// Tests joining, views, silence and the end, on the member's side.
 #include "tests/common/protocol/membership_client_fixture.h"
 
 namespace hdps {

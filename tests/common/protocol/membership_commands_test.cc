@@ -1,4 +1,4 @@
-// Commands and their answers, from the member's side.
+// Tests commands and their answers, on the member's side.
 #include "tests/common/protocol/membership_client_fixture.h"
 
 namespace hdps {

@@ -1,4 +1,5 @@
-// A frame is decoded once, as the message that it carries, and by nobody where it carries another.
+// Tests that a frame is decoded once, as the message it carries, and not by handlers of other
+// messages.
 #include "common/protocol/message_dispatch.h"
 #include "common/protocol/message_kind.h"
 

@@ -1,4 +1,4 @@
-// One message of each kind with every field set, and a list of every field of each kind.
+// Makes one message of each kind with every field set, and lists the fields of each kind.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,8 @@
 
 namespace hdps {
 
-// Comparison in the tests alone: structured bindings name every field, so a new field that is not
-// listed here does not compile.
+// These comparisons exist only in tests. Structured bindings name every field, so a new field that
+// is missing here does not compile.
 inline bool operator==(const Member& a, const Member& b) {
   return std::tie(a.peer, a.rank, a.address) == std::tie(b.peer, b.rank, b.address);
 }
@@ -86,7 +86,7 @@ inline auto Fields(const HeartbeatAck& m) {
   return std::tie(a, b);
 }
 inline auto Fields(const Command& m) {
-  // `view` does not travel.
+  // `view` is not encoded.
   const auto& [a, b, c, d, e, f, g, h, i, j, k, next, rate, eval_set, view] = m;
   return std::tie(a, b, c, d, e, f, g, h, i, j, k, next, rate, eval_set);
 }

@@ -1,4 +1,4 @@
-// The wire against itself and against every byte that could be wrong.
+// Tests the wire format against itself, and against changes of every byte.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

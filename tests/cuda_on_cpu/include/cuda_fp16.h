@@ -1,4 +1,4 @@
-// Stands in for CUDA's header of this name: see ../README.md.
+// Emulates CUDA's header of this name: see ../README.md.
 #pragma once
 
 #include <bit>
@@ -23,7 +23,7 @@ inline float __half2float(__half half) {
   }
   return std::bit_cast<float>(std::bit_cast<uint32_t>(value) | uint32_t{half.bits & 0x8000u} << 16);
 }
-// Finite, not negative; to the nearest, of two as near the even one.
+// Rounds to nearest, ties to even. Requires: x is finite and not negative.
 inline __half __float2half_rn(float x) {
   int exponent = 0;
   if (x != 0) std::frexp(x, &exponent);

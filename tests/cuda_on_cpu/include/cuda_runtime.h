@@ -1,5 +1,5 @@
-// Stands in for CUDA's header of this name where kernels are compiled as C++: see ../README.md.
-// What is declared here is what the project uses, with the meaning of the CUDA Runtime API.
+// Emulates CUDA's header of this name where kernels are compiled as C++: see ../README.md. It
+// declares what the project uses, with the meaning of the CUDA Runtime API.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 #define __global__
 #define __device__
 #define __host__
-// Threads of one block run in turns on one thread of the host.
+// The threads of a block run in turns on one host thread.
 #define __shared__ static thread_local
 #define HDPS_CUDA_ON_CPU 1
 
@@ -31,7 +31,7 @@ namespace cuda_on_cpu {
 struct ThreadIds {
   dim3 thread, block, block_size, grid;
 };
-extern thread_local ThreadIds ids;  // Of the kernel's thread at work.
+extern thread_local ThreadIds ids;  // Indexes of the running kernel thread.
 }  // namespace cuda_on_cpu
 #define threadIdx (::cuda_on_cpu::ids.thread)
 #define blockIdx (::cuda_on_cpu::ids.block)
@@ -89,14 +89,14 @@ cudaError_t cudaStreamCreate(cudaStream_t* stream);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
-// Works a bit where there is something left to do.
+// Does a piece of work if any is left.
 cudaError_t cudaStreamQuery(cudaStream_t stream);
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags = 0);
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
-// Of two that have been done and know their times.
+// Requires: both events are done and timed.
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t begin, cudaEvent_t end);
 cudaError_t cudaDeviceSynchronize();
 
@@ -158,11 +158,11 @@ cudaError_t cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width, s
 
 // ---- kernels.
 namespace cuda_on_cpu {
-// Refuses arguments in which an address of the host's memory lies.
+// Fails if an argument contains an address of host memory.
 void CheckArgument(const void* argument, size_t bytes);
 template <typename Argument>
 void CheckCopy(Argument argument) {
-  __builtin_clear_padding(&argument);  // Which holds what was on the stack.
+  __builtin_clear_padding(&argument);  // Padding may hold old stack contents.
   CheckArgument(&argument, sizeof(argument));
 }
 void Launch(cudaStream_t stream, dim3 grid, unsigned block, std::function<void()> thread,

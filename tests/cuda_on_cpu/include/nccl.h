@@ -1,4 +1,4 @@
-// Stands in for NCCL's header of this name: see ../README.md.
+// Emulates NCCL's header of this name: see ../README.md.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -27,12 +27,13 @@ using ncclComm_t = cuda_on_cpu::Communicator*;
 extern "C" {
 const char* ncclGetErrorString(ncclResult_t result);
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id);
-// Only with config->blocking = 0: ncclCommGetAsyncError says when all ranks of the id are there.
+// Requires config->blocking = 0. ncclCommGetAsyncError reports when all ranks of the id have
+// joined.
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank,
                                     ncclConfig_t* config);
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state);
 ncclResult_t ncclCommDestroy(ncclComm_t comm);
-// Ends what this rank has begun, and the communicator.
+// Ends the calls of this rank, and the communicator.
 ncclResult_t ncclCommAbort(ncclComm_t comm);
 ncclResult_t ncclGroupStart();
 ncclResult_t ncclGroupEnd();

@@ -1,4 +1,4 @@
-// Trains a job by the library, from a program that is not part of the project.
+// Trains a job with the installed library, from a program outside the project.
 #include <atomic>
 #include <iostream>
 #include <memory>

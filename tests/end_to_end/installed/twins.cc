@@ -1,5 +1,4 @@
-// Trains a job whose optimizers are the library's adagrad and sgd under names of this program's
-// own.
+// Trains a job with copies of the library's adagrad and sgd, under names of this program's own.
 #include <iostream>
 #include <memory>
 #include <string>

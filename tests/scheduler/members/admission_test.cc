@@ -1,4 +1,4 @@
-// Who gets a place, stands by, or is refused; and the wait for the first cluster.
+// Tests which processes get a place, stand by, or are refused; and the wait for the first cluster.
 #include "scheduler/members/admission.h"
 
 #include <gmock/gmock.h>

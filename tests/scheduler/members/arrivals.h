@@ -1,4 +1,4 @@
-// Processes that come to a cluster of tests.
+// Makes processes that join a test cluster.
 #pragma once
 
 #include <string>
@@ -28,7 +28,8 @@ inline JoinRequest RequestOf(Role role, const std::string& host, int32_t rank = 
   return request;
 }
 
-// Servers 10, 11, ... on hosts s0, s1, ..., and workers 20, 21, ... on w0, w1, ... take all places.
+// Fills all places with servers 10, 11, ... on hosts s0, s1, ..., and workers 20, 21, ... on w0,
+// w1, ...
 inline void FillPlaces(Rendezvous& rendezvous, TimeMs now) {
   for (const Role role : {Role::kServer, Role::kWorker}) {
     const uint64_t first = role == Role::kServer ? 10 : 20;

@@ -1,4 +1,4 @@
-// Which view comes next.
+// Tests which view comes next.
 #include "scheduler/members/forming.h"
 
 #include <gmock/gmock.h>

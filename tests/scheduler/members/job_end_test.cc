@@ -1,4 +1,4 @@
-// How a job ends, and who is told.
+// Tests how a job ends, and which members are told.
 #include "scheduler/members/job_end.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Who is lost, what the job does about it, and which view comes next.
+// Tests which members are lost, what the job does about it, and which view comes next.
 #include "scheduler/members/member_changes.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// When failures of members end a job.
+// Tests when failures of members end a job.
 #include "scheduler/members/member_failures.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What goes out to members: frames with the view at hand, and answers of the board.
+// Tests messages to members: frames with the current view, and answers of the key-value store.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-// What somebody is told who asks for other numbers of members.
+// Tests the answers to requests for other numbers of members.
 #include "scheduler/members/scaling.h"
 
 #include <gmock/gmock.h>

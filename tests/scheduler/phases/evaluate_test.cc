@@ -1,4 +1,4 @@
-// Each evaluation set in its turn, and what follows from the figures.
+// Tests evaluation sets in turn, and the decisions that follow from their figures.
 #include "scheduler/phases/evaluate.h"
 
 #include <span>

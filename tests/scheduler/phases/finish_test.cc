@@ -1,4 +1,4 @@
-// The end of a run: what servers hold, the summary, and who confirms.
+// Tests the end of a run: digests of the servers, the summary, and confirmations.
 #include "scheduler/phases/finish.h"
 
 #include "common/job/job_spec.h"

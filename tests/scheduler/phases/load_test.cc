@@ -1,4 +1,4 @@
-// The phases before training: everybody loads, or worker 0 gives first values.
+// Tests the phases before training: all members load, or worker 0 sends initial values.
 #include "scheduler/phases/load.h"
 
 #include "common/job/job_spec.h"

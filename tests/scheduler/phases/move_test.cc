@@ -1,4 +1,4 @@
-// Shards go to another server, and the job takes up where it stands; or all stays as it was.
+// Tests moves of shards to another server: the job continues at its step, or all stays as it was.
 #include "scheduler/phases/move.h"
 
 #include "common/job/job_spec.h"

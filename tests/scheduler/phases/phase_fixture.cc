@@ -1,4 +1,4 @@
-// What the tests of phases share.
+// Implements the fixture of phases.
 #include "tests/scheduler/phases/phase_fixture.h"
 
 #include <utility>

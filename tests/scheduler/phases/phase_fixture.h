@@ -1,4 +1,4 @@
-// One phase alone: a job at hand, members that say nothing by themselves, and what they are told.
+// Fixture for one phase: a job, members that send nothing by themselves, and the commands they get.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace hdps {
 
 struct Job;
 
-// Two servers, 11 and 12, with two of four shards each, and two workers, 21 and 22.
+// A cluster of two servers, 11 and 12, with two of four shards each, and two workers, 21 and 22.
 class PhaseTest : public ::testing::Test {
  protected:
   static constexpr PeerId kServers[2] = {{11}, {12}}, kWorkers[2] = {{21}, {22}};
@@ -29,15 +29,16 @@ class PhaseTest : public ::testing::Test {
   static Job JobOfPhases();  // ScriptedJob().
   static View ViewOf(std::vector<ServerId> owners);
 
-  // Each call gives what follows; what members are told is in told().
+  // Each call returns the next phase; told() has the commands to members.
   Next Begin(Phase& phase);
-  Next Done(Phase& phase, PeerId from, const CommandDone& done = {});  // Of the last it was told.
+  // Answers the last command of `from`.
+  Next Done(Phase& phase, PeerId from, const CommandDone& done = {});
   bool Refuses(Phase& phase, PeerId from, Code code, const std::string& message);
   Next AllAnswered(Phase& phase);
   Next Tick(Phase& phase, TimeMs at);
-  // "21: train until 10, 22: train until 10", since the last call.
+  // Returns the commands since the last call: "21: train until 10, 22: train until 10".
   std::string told();
-  // The plan of a job that has trained to the end of its first epoch, at step 10.
+  // Sets the plan of a job at step 10, the end of its first epoch.
   void PlanBehindAnEpoch();
 
   const std::unique_ptr<FileSystem> files_ = NewMemoryFileSystem();

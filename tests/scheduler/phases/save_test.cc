@@ -1,4 +1,4 @@
-// Servers save where all workers stand: at once, beside training, or again where a disk is full.
+// Tests saves at the workers' common clock: at once, during training, or again if a disk is full.
 #include "scheduler/phases/save.h"
 
 #include "common/job/job_spec.h"

@@ -1,4 +1,4 @@
-// Workers train from one common clock to the next, and worker 0 stores the dense layers.
+// Tests training from one common clock to the next, with worker 0 storing the dense layers.
 #include "scheduler/phases/train.h"
 
 #include "common/job/job_spec.h"

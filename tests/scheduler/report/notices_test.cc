@@ -1,4 +1,4 @@
-// What people hear, and how often.
+// Tests the notices for people, and how often they appear.
 #include "scheduler/report/notices.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// When progress is written and shown.
+// Tests when progress is written and shown.
 #include "scheduler/report/progress_report.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// When scheduler.state is written, taken over, and removed.
+// Tests when scheduler.state is written, taken over, and removed.
 #include "scheduler/state/kept_state.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// The chain of a group's holders, frame by frame: order, gaps, repeats, answers that wait, and
+// Tests the chain of a group's holders, frame by frame: order, gaps, repeats, held answers, and
 // views that change in the middle.
 #include "server/groups/replication.h"
 

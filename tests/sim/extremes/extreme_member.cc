@@ -7,7 +7,7 @@
 namespace hdps::sim {
 namespace {
 
-// What each worker sends again and again; a repeat is as it was meant.
+// Is true for messages that each worker sends repeatedly; the next one is normal again.
 bool IsItsOwn(MessageKind kind) {
   constexpr MessageKind kOwn[] = {MessageKind::kHeartbeat, MessageKind::kCommandDone,
                                   MessageKind::kPullRequest, MessageKind::kPushRequest,

@@ -1,4 +1,4 @@
-// A member of a simulated cluster that sends one message with a field at an extreme.
+// Makes a member of a simulated cluster send one message with a field at an extreme.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,15 @@
 
 namespace hdps::sim {
 
-// What a worker says of itself in every run is changed as it leaves it, once; all else it sends
-// beside its own messages, to `to`, as a copy of what it has seen of that kind.
+// Changes one message of a worker. Messages that workers send in every run are changed on their
+// way, once. Other messages are sent in addition, to `to`, as a changed copy of one seen on the
+// network.
 //
-// Invariant: after one message the worker is as any other.
+// Invariant: after this message the worker behaves like any other.
 class ExtremeMember {
  public:
-  // The `nth` of these messages from `worker`, or one beside its `nth` heartbeat. Network and
-  // messages must outlive it.
+  // Changes the `nth` message of this kind from `worker`, or sends one with its `nth` heartbeat.
+  // Requires: network and messages outlive it.
   ExtremeMember(SimNetwork* network, const ExtremeMessages& messages, const Extreme& extreme,
                 PeerId worker, std::vector<PeerId> to, uint32_t nth);
   bool sent() const { return sent_; }
@@ -33,7 +34,7 @@ class ExtremeMember {
   const std::vector<PeerId> to_;
   uint32_t left_;
   bool sent_ = false;
-  std::map<uint16_t, Frame> seen_;  // The newest of each kind, those of the worker before others.
+  std::map<uint16_t, Frame> seen_;  // Newest frame of each kind, preferably from the worker.
 };
 
 }  // namespace hdps::sim

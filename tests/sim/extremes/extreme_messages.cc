@@ -1,4 +1,4 @@
-// Walks the schema as the schema compiler's own library has read it; messages go through its JSON.
+// Walks the schema with the schema compiler's own library, and changes messages as JSON.
 #include "tests/sim/extremes/extreme_messages.h"
 
 #include <flatbuffers/idl.h>
@@ -175,7 +175,7 @@ std::string FieldText(const Table* table, const FieldDef& field, std::span<const
   return ScalarText(*table, field);
 }
 
-// As JSON, with `value` at the end of `path`; without a path as it is.
+// Returns the table as JSON, with `value` at the end of `path`, or unchanged without a path.
 std::string TableText(const Table* table, const StructDef& type, std::span<const std::string> path,
                       const std::string& value) {
   std::string text;

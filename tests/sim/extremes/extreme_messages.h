@@ -1,4 +1,4 @@
-// Messages with one field at an extreme, for every field of every message of the schema.
+// Makes messages with one field at an extreme, for every field of every message in the schema.
 #pragma once
 
 #include <cstdint>
@@ -15,26 +15,26 @@ class Parser;
 
 namespace hdps::sim {
 
-// Which field of a message has which value. In a list the field is that of its first element.
+// A field of a message and its extreme value. In a list it is the field of the first element.
 struct Extreme {
   MessageKind kind = MessageKind::kHeartbeat;
   std::string message;            // "Heartbeat"
   std::vector<std::string> path;  // "activity", "awaited", "for_ms"
-  std::string value;              // As JSON; empty: the field is left out.
+  std::string value;              // JSON; empty: the field is left out.
 
   std::string Describe() const;  // "Heartbeat.activity.awaited.for_ms = 0"
 };
 
-// Reads common/protocol/messages.fbs, so that a field that is added there is among the extremes.
+// Reads common/protocol/messages.fbs, so that new fields are covered automatically.
 class ExtremeMessages {
  public:
   ExtremeMessages();
   ~ExtremeMessages();
 
-  // 0, 1, the largest, one less, 2^63-2, the least, NaN, infinities, empty and long texts and
-  // lists.
+  // Returns all extremes: 0, 1, the largest, one less, 2^63-2, the least, NaN, infinities, empty
+  // and long texts and lists.
   const std::vector<Extreme>& all() const { return all_; }
-  // The envelope with that one field changed. An empty envelope is a message of zeros.
+  // Returns the envelope with this field changed. An empty envelope stands for a message of zeros.
   Buffer Apply(const Extreme& extreme, const Buffer& envelope) const;
 
  private:

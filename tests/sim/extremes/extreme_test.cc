@@ -1,5 +1,5 @@
-// A worker that says the impossible, each field of each message at its extremes, loses at most its
-// own place: nobody else is lost, and the job ends as one in which that worker died.
+// Tests a worker that sends each field of each message at its extremes: it loses at most its own
+// place, and the job ends like one in which that worker died.
 #include <algorithm>
 #include <cstdio>
 #include <initializer_list>

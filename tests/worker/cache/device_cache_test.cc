@@ -1,4 +1,4 @@
-// The rows that one worker keeps: which come, which go back, and when.
+// Tests the rows that one worker caches: which are loaded, which are written back, and when.
 #include "worker/cache/device_cache.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Which rows a worker keeps, and how their gradients add up over workers.
+// Tests which rows a worker caches, and how their gradients are summed over workers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

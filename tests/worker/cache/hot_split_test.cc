@@ -1,4 +1,5 @@
-// Which tables share their hot keys, which keys of a step are hot, and what two threads share.
+// Tests which tables share their hot keys, which keys of a step are hot, and what two threads
+// share.
 #include "worker/cache/hot_split.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Ranks of each way between them, and values whose sums tell the order of the ranks.
+// Makes groups of each collective backend, and values whose sums reveal the order of the ranks.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ inline Ranks NewRanks(const char* backend, uint32_t size, int64_t timeout_ms = 2
 inline Ranks NewGlooRanks(uint32_t size) { return NewRanks("gloo", size); }
 inline Ranks NewNcclRanks(uint32_t size) { return NewRanks("nccl", size); }
 
-// Values whose sum depends on the order in which they are added.
+// Returns values whose sum depends on the order of addition.
 inline std::vector<float> RankFloats(uint32_t rank, size_t count) {
   std::vector<float> values(count);
   for (size_t i = 0; i < count; ++i) {
@@ -85,6 +85,6 @@ struct Backend {
   Ranks (*make)(uint32_t size);
 };
 inline constexpr Backend kLocal = {"local", NewThreadCollectives}, kGloo = {"gloo", NewGlooRanks};
-inline constexpr Backend kNccl = {"nccl", NewNcclRanks};  // Each rank has a GPU of its own.
+inline constexpr Backend kNccl = {"nccl", NewNcclRanks};  // Each rank needs a GPU of its own.
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// Two ranks of each way between them: how a wait ends for which the other does not come.
+// Tests two ranks of each backend: how a wait ends if the other rank does not come.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Calls in a queue: their order, failures, ends, and what is counted; sums in 16 bits.
+// Tests queued calls: order, failures, ends, and counters; sums in 16 bits.
 #include "worker/collective/collective_queue.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// One suite for every way between ranks and every operation; ranks are threads.
+// Tests every backend and every operation with one suite; ranks are threads.
 #include "worker/collective/collective.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// The promises of the stream: every row once, the same for every worker, decided by the seed.
+// Tests the promises of the stream: every row once, the same for every worker, decided by the seed.
 #include "worker/data/batch_reader.h"
 
 #include <gmock/gmock.h>

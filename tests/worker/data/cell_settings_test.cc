@@ -1,4 +1,4 @@
-// How cells are cut and read by the settings of csv data; commas between entries.
+// Tests how the settings of csv data split and read cells; commas between entries.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

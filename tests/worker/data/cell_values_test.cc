@@ -1,4 +1,4 @@
-// What the text of one cell means: a number, or a label.
+// Tests the meaning of a cell's text: a number, or a label.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Packed files read as the bytes that went in; damaged ones are refused.
+// Tests that compressed files read as the original bytes, and damaged ones are refused.
 #include "worker/data/compressed_file.h"
 
 #include <gmock/gmock.h>

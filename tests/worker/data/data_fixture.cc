@@ -1,4 +1,4 @@
-// What the tests of the readers share.
+// Implements the fixture of the readers' tests.
 #include "tests/worker/data/data_fixture.h"
 
 #include <gtest/gtest.h>

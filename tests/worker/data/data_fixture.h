@@ -1,4 +1,4 @@
-// Files in memory and specs of data, as the tests of the readers need them.
+// Makes files in memory and data specs for the tests of readers.
 #pragma once
 
 #include <memory>
@@ -15,9 +15,10 @@ struct FeatureSpec;
 
 void WriteText(FileSystem& files, const std::string& path, const std::string& text);
 
-// label, id (numeric), color (categorical): the id tells the rows apart.
+// Columns label, id (numeric) and color (categorical); the id identifies the row.
 DataSpec NumberedRows();
-// "0,<id>,c<id>\n" for ids in [begin, end).
+// Returns the lines "0,<id>,c<id>
+// " for ids in [begin, end).
 std::string NumberedText(int begin, int end);
 
 FeatureSpec Bucketized(const std::string& name, const std::string& from,
@@ -25,9 +26,9 @@ FeatureSpec Bucketized(const std::string& name, const std::string& from,
 FeatureSpec Crossed(const std::string& name, std::vector<std::string> from,
                     uint64_t hash_buckets = 0);
 
-// Every batch of one epoch; fails the test on an error.
+// Reads every batch of one epoch; fails the test on an error.
 std::vector<Batch> ReadEpoch(BatchReader& reader, uint32_t epoch = 0, uint64_t skip_steps = 0);
-// The first numeric column of all of them.
+// Returns the first numeric column of all batches.
 std::vector<int> IdsOf(const std::vector<Batch>& batches);
 std::vector<int> IdsOf(const Batch& batch);
 

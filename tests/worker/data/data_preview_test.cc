@@ -1,4 +1,4 @@
-// What a job is told of its data before it trains, and which mistakes end it there.
+// Tests what a job learns of its data before it trains, and which mistakes end it there.
 #include "worker/data/data_preview.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Every example of docs/data.md is read as the page says.
+// Tests that every example in docs/data.md is read as the page says.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

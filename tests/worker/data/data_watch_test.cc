@@ -1,4 +1,4 @@
-// Files that do not stay what they were.
+// Tests files that change during a run.
 #include "worker/data/whole_files/data_watch.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Files with headers: columns in any order, each file in its own.
+// Tests files with headers: columns in any order, each file in its own.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

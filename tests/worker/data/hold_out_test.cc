@@ -1,4 +1,4 @@
-// Rows that are held out for validation: all of them, on one side each, however they are read.
+// Tests rows held out for validation: each row is on exactly one side, however the files are read.
 #include <gtest/gtest.h>
 #include <zlib.h>
 

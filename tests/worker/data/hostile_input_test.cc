@@ -1,4 +1,4 @@
-// Any bytes at all are rows or bad rows: nothing crashes, and every batch keeps its invariants.
+// Tests that any bytes are rows or bad rows: nothing crashes, and every batch keeps its invariants.
 #include <gtest/gtest.h>
 
 #include <algorithm>

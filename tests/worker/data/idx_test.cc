@@ -1,4 +1,5 @@
-// Images in the IDX format: what is read, what is refused, and that any bytes are one of both.
+// Tests images in the IDX format: what is read, what is refused, and that any bytes are one of the
+// two.
 #include "worker/data/idx_file.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Weights, groups and labels of tasks as columns; negative examples that the reader makes.
+// Tests weights, groups and labels of tasks as columns, and negative examples made by the reader.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

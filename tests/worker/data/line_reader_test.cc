@@ -1,4 +1,4 @@
-// Lines against a plain split of the same text, at every size of read.
+// Tests lines against a plain split of the same text, at every size of read.
 #include "worker/data/line_reader.h"
 
 #include <gmock/gmock.h>

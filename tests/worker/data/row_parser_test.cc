@@ -1,4 +1,4 @@
-// What the formats make of good rows and of bad ones.
+// Tests how the formats parse good and bad rows.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Columns that read the cell of another.
+// Tests columns that read the cell of another.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

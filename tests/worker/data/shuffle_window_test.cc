@@ -1,4 +1,4 @@
-// Every line comes out once, mixed evenly, in bounded memory.
+// Tests that every line comes out once, mixed evenly, in bounded memory.
 #include "worker/data/shuffle_window.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Which tensors travel together.
+// Tests which tensors are reduced together.
 #include "worker/dense/buckets.h"
 #include "common/job/spec/parallel_spec.h"
 

@@ -1,4 +1,4 @@
-// Buckets of dense gradients on their way: who waits for whom, and what is added.
+// Tests buckets of dense gradients in flight: the order of waits, and what is summed.
 #include "worker/dense/dense_reduction.h"
 
 #include <gmock/gmock.h>

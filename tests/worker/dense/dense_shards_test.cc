@@ -1,4 +1,4 @@
-// Chunks of dense tensors over ranks: every chunk once, evenly, whole groups as copies.
+// Tests chunks of dense tensors over ranks: every chunk once, evenly, with whole groups as copies.
 #include "worker/dense/dense_shards.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/model_spec.h"

@@ -1,4 +1,4 @@
-// The dense table of a worker against one slice that is updated whole, as a server would.
+// Tests a worker's dense table against one slice that is updated as a whole, like at a server.
 #include "worker/dense/dense_state.h"
 
 #include <gtest/gtest.h>

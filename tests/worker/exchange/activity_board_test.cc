@@ -1,4 +1,4 @@
-// What the compute side of a worker says it is at.
+// Tests the activity that a worker's compute side reports.
 #include "worker/exchange/activity_board.h"
 
 #include <gtest/gtest.h>

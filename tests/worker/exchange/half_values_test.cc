@@ -1,4 +1,4 @@
-// Values that travel in 16 bits, between the arrays of a worker and the sections of its requests.
+// Tests values in 16 bits between a worker's arrays and the sections of its requests.
 #include <algorithm>
 #include <vector>
 

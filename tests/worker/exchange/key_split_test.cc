@@ -1,4 +1,4 @@
-// KeySplit against a plain oracle, and back again.
+// Tests KeySplit, in both directions, against a plain oracle.
 #include "worker/exchange/key_split.h"
 
 #include <algorithm>

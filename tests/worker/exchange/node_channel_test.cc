@@ -1,4 +1,4 @@
-// The two sides of a worker's channel; the node is a script on another thread.
+// Tests both sides of a worker's channel; the node is a script on another thread.
 #include "worker/exchange/node_channel.h"
 
 #include <gtest/gtest.h>

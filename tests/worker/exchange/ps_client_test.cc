@@ -1,4 +1,4 @@
-// PsClient: repeats, duplicates, deadlines, views and the window of pushes.
+// Tests PsClient: repeats, duplicates, deadlines, views and the window of pushes.
 #include "worker/exchange/ps_client.h"
 
 #include <memory>

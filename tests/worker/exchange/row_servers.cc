@@ -1,4 +1,4 @@
-// Decodes what comes, looks rows up, and answers.
+// Decodes requests, looks rows up, and replies.
 #include "tests/worker/exchange/row_servers.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ std::shared_ptr<const View> ViewOf(uint32_t num_servers, uint32_t num_shards) {
   return std::make_shared<const View>(std::move(view));
 }
 
-// Calls use(table, key) for each key of a request, in their order.
+// Calls use(table, key) for each key of a request, in order.
 template <typename Request, typename Use>
 void ForEachRow(const Request& request, const Use& use) {
   const std::span<const Key> keys = request.keys.template As<Key>();
@@ -31,7 +31,7 @@ void ForEachRow(const Request& request, const Use& use) {
   }
 }
 
-// Rows of a section, one behind the other, into a map.
+// Returns the consecutive rows of a section as a map.
 template <typename Request>
 std::map<RowServers::RowKey, std::vector<float>> RowsOf(const Request& request,
                                                         const Buffer& section) {

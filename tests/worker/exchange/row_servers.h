@@ -1,4 +1,4 @@
-// Servers and a node in a few lines: rows in a map, answered at once in the trainer's thread.
+// Emulates row servers and a node: rows in a map, with replies at once on the trainer's thread.
 #pragma once
 
 #include <algorithm>
@@ -24,33 +24,36 @@ struct PullRequest;
 struct View;
 enum class PullMode : uint8_t;
 
-// Invariant: a row that nobody stored is all zeros. Pushes are written down and change nothing.
+// Row servers in memory.
 //
-// Belongs to the trainer's thread; what is held back may be answered by any.
+// Invariant: a row that was never stored is all zeros. Pushes are recorded and change nothing.
+//
+// Belongs to the trainer's thread; any thread may answer what is held back.
 class RowServers : public ComputeRequests {
  public:
   using RowKey = std::pair<uint32_t, Key>;  // Table, key.
 
-  // Each server owns neighbouring shards.
+  // Each server owns consecutive shards.
   RowServers(uint32_t num_servers, uint32_t num_shards, MonotonicClock& clock);
 
   NodeChannel& channel() { return channel_; }
   std::shared_ptr<const View> view() const { return view_; }
 
-  // From now on pushes wait for AnswerPushes(), which gives all that wait this answer.
+  // From now on holds pushes until AnswerPushes(), which gives all of them its answer.
   void HoldPushes() { hold_pushes_ = true; }
   void AnswerPushes(Code code = Code::kOk) HDPS_EXCLUDES(mutex_);
   size_t num_held() HDPS_EXCLUDES(mutex_);
-  size_t num_held_max() HDPS_EXCLUDES(mutex_);  // So many waited at once.
+  // Returns the largest number of requests held at once.
+  size_t num_held_max() HDPS_EXCLUDES(mutex_);
 
-  // What came, in order: "pull 3", "push 3", "store 3" with the clock, and behind the answers of a
-  // push "advance 4". The requests of one ticket are one entry.
+  // Returns the requests in order: "pull 3", "push 3", "store 3" with the clock, and "advance 4"
+  // after the answers of a push. The requests of one ticket are one entry.
   std::vector<std::string> log() HDPS_EXCLUDES(mutex_);
-  std::map<RowKey, std::vector<float>> rows;       // What is stored.
-  std::map<RowKey, std::vector<float>> gradients;  // Of the last push.
-  std::map<RowKey, PullMode> pulled;               // Of the last pull.
-  std::map<RowKey, std::vector<float>> stored;     // Of the last store.
-  // What the trainer has told the scheduler.
+  std::map<RowKey, std::vector<float>> rows;       // Stored rows.
+  std::map<RowKey, std::vector<float>> gradients;  // Gradients of the last push.
+  std::map<RowKey, PullMode> pulled;               // Modes of the last pull.
+  std::map<RowKey, std::vector<float>> stored;     // Rows of the last store.
+  // Answers of the trainer to the scheduler.
   std::vector<CommandDone> answers;
   std::vector<Heartbeat> reports;
   Status failure;

@@ -1,4 +1,4 @@
-// Rows used where they came, and gradients made where they are sent from.
+// Tests rows used in the buffers they arrived in, and gradients written where they are sent from.
 #include <algorithm>
 #include <vector>
 

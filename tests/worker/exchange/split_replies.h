@@ -1,4 +1,4 @@
-// What a server answers to the requests for a KeySplit.
+// Makes servers' replies to the requests of a KeySplit.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ std::vector<std::span<Float>> Spans(std::vector<std::vector<float>>& values) {
   return {values.begin(), values.end()};
 }
 
-// As `server` would answer with these rows.
+// Returns the reply of `server` with these rows.
 inline PullReply ReplyWith(const KeySplit& split, ServerId server, Buffer rows) {
   PullReply reply;
   reply.tables = split.at(server).tables;
@@ -29,14 +29,14 @@ inline PullReply ReplyWith(const KeySplit& split, ServerId server, Buffer rows) 
   return reply;
 }
 
-// A pull of everything that has been sent.
+// Returns a plan that pulls all keys of the split.
 inline PullPlan PullOf(const KeySplit& split) {
   PullPlan plan;
   plan.Pull(split, {});
   return plan;
 }
 
-// [servers]: the sections in which values of the caller travel.
+// Returns the sections that carry the caller's values, [servers].
 inline std::vector<Buffer> SectionsOf(const KeySplit& split,
                                       std::span<const std::span<const float>> values,
                                       DType format = DType::kFp32) {

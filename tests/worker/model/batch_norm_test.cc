@@ -1,4 +1,4 @@
-// Batch normalization inside a model: its statistics, what it leaves behind, and its evaluation.
+// Tests batch normalization in a model: its statistics, its state, and its evaluation.
 #include <gtest/gtest.h>
 
 #include <cmath>

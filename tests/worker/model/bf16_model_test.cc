@@ -1,5 +1,5 @@
-// A model whose dense layers multiply in bf16, beside the same in fp32. Where this machine has no
-// such products the tests are skipped; with HDPS_WIDENED_BF16=1 they run on every machine.
+// Tests a model with dense layers in bf16 against the same in fp32. Skipped where the machine has
+// no bf16 products; with HDPS_WIDENED_BF16=1 it runs on every machine.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// E2: what two ways to compute the same may differ by.
+// Defines E2, the tolerance between two ways to compute the same values.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 namespace hdps {
 
-// Within 1e-5 of the largest value of its kind, or of 1.
+// Expects values within 1e-5 of the largest value of their kind, or of 1 if that is larger.
 inline void ExpectE2(const std::vector<float>& found, const std::vector<float>& expected) {
   ASSERT_EQ(found.size(), expected.size());
   float largest = 1.0f;

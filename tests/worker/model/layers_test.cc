@@ -1,4 +1,4 @@
-// Activations, normalization and dropout inside a model: gradients, parts, evaluation.
+// Tests activations, normalization and dropout in a model: gradients, parts, evaluation.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Losses of pairs against their definitions, and weights, groups and tasks cut into parts.
+// Tests losses of pairs against their definitions, and weights, groups and tasks cut into parts.
 #include <gtest/gtest.h>
 
 #include <cmath>

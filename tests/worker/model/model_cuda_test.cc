@@ -1,4 +1,4 @@
-// Every model on the GPU against the CPU within E2; skipped by name where there is no GPU.
+// Tests every model on the GPU against the CPU within E2; skipped where there is no GPU.
 #include <gtest/gtest.h>
 
 #include <cmath>

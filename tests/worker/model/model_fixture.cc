@@ -1,4 +1,4 @@
-// How the model's tests make their inputs.
+// Makes the inputs of the model's tests.
 #include "tests/worker/model/model_fixture.h"
 
 #include <glog/logging.h>
@@ -192,7 +192,7 @@ ModelRun::ModelRun(const Job& job, Executor& executor) : job_(job) {
   CHECK(model.ok()) << model.status().message();
   model_ = *std::move(model);
   dense_ = model_->InitialDense(job.seed);
-  // Biases begin at zero, where a wrong gradient may hide.
+  // Moves biases away from zero, where a wrong gradient may be hidden.
   for (size_t i = 0; i < dense_.size(); ++i) dense_[i] += 0.1f * UnitFloat(RandomAt(99, i));
   rows_.resize(job.tables.size());
   row_shift_.resize(job.tables.size());
@@ -228,13 +228,13 @@ ModelRun::Gradients ModelRun::StepInPieces(const Batch& batch, size_t pieces) {
   places.reserve(inputs.size());
   for (size_t t = 0; t < inputs.size(); ++t) {
     const uint32_t dim = job_.tables[t].dim;
-    std::vector<size_t> borders;  // Never equal parts.
+    std::vector<size_t> borders;  // The pieces have different sizes.
     for (size_t p = 1; p < pieces; ++p) {
       borders.push_back(p * (inputs[t].rows.size() / dim) / (pieces + 1));
     }
     rows.emplace_back(rows_[t], dim, borders);
     inputs[t].rows = rows[t].pieces();
-    // Whatever was there is replaced.
+    // Every value must be replaced.
     places.emplace_back(std::vector<float>(inputs[t].rows.size(), 777.0f), dim, borders);
     inputs[t].gradients = places[t].pieces();
   }
@@ -275,7 +275,7 @@ ModelRun::Gradients ModelRun::StepRowsFirst(const Batch& batch, std::vector<floa
 
 ModelRun::Gradients ModelRun::Empty() const {
   Gradients gradients;
-  gradients.dense.assign(model_->dense_floats(), 777.0f);  // Whatever was there is replaced.
+  gradients.dense.assign(model_->dense_floats(), 777.0f);  // Every value must be replaced.
   gradients.sets = sets_;
   gradients.table_keys = table_keys_;
   return gradients;

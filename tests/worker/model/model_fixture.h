@@ -1,4 +1,4 @@
-// Jobs, batches and rows for the model's tests, made in memory from a seed.
+// Makes jobs, batches and rows for tests of the model, in memory from a seed.
 #pragma once
 
 #include <cstdint>
@@ -19,20 +19,20 @@ namespace hdps {
 
 struct DataSpec;
 
-// CSV data of numeric columns N0.. and categorical columns C0...
+// Returns a csv spec with numeric columns N0.. and categorical columns C0...
 DataSpec TestData(uint32_t num_numeric, uint32_t num_sparse);
 
-// A small model of a known type over TestData(5, 4), on the CPU. mlp has 3 classes; `own` are other
-// settings of the recipe.
+// Returns a small model of a known type over TestData(5, 4), on the CPU. mlp has 3 classes; `own`
+// has more settings of the recipe.
 Job TestJob(const std::string& type, const std::map<std::string, RecipeValue>& own = {});
-// A graph spelled out over TestData(5, 4): tables of dim 4 and 1 called "deep" and "wide".
+// Returns an explicit graph over TestData(5, 4): tables of dim 4 and 1 called "deep" and "wide".
 Job TestGraph(std::vector<LayerSpec> layers);
 
-// A dense layer with the activation, layer_norm, and dropout where `rate` is above 0, over all
-// inputs; beside a wide part.
+// Returns a graph over all inputs with a dense layer with the activation, layer_norm, and dropout
+// if `rate` is above 0, beside a wide part.
 Job NormalizedGraph(Activation activation, double rate);
 
-// The same with batch_norm and the activation behind it: dense, batch_norm, activation, dropout.
+// Returns the same with batch_norm: dense, batch_norm, activation, dropout.
 Job BatchNormGraph(Activation activation, double rate);
 
 struct LayerOptions {
@@ -45,7 +45,7 @@ struct LayerOptions {
 LayerSpec TestLayer(const std::string& name, const std::string& kind,
                     std::vector<std::string> inputs, const LayerOptions& options = {});
 
-// Up to `keys_max` keys a bag, some bags empty when it is more than one.
+// Up to `keys_max` keys per bag; some bags are empty if it is more than one.
 struct BatchOptions {
   uint32_t num_examples = 50;
   uint32_t keys_max = 1;
@@ -53,10 +53,10 @@ struct BatchOptions {
   uint64_t seed = 1;
 };
 Batch TestBatch(const Job& job, const BatchOptions& options);
-// Rows [first, first + count) of a batch.
+// Returns rows [first, first + count) of a batch.
 Batch PartOf(const Batch& batch, uint32_t first, uint32_t count);
 
-// A model with parameters, and rows for any key: a function of (table, key).
+// A model with parameters, and with rows for any key as a function of (table, key).
 class ModelRun {
  public:
   ModelRun(const Job& job, Executor& executor);
@@ -69,18 +69,17 @@ class ModelRun {
     std::vector<std::vector<float>> rows;  // [tables][unique * dim]
   };
   Gradients Step(const Batch& batch);
-  // The same, with the gradients of rows in memory that is given for them.
-  // With rows and gradients each in so many pieces.
+  // Runs a step with rows and gradients in separate memory, each in `pieces` pieces.
   Gradients StepInPieces(const Batch& batch, size_t pieces);
-  // The same as when rows are done: loss and rows are those of then, and `dense_then` gets what the
-  // dense gradients were.
+  // Runs a step and returns loss and row gradients as they are when the rows are done; `dense_then`
+  // gets the dense gradients of that time.
   Gradients StepRowsFirst(const Batch& batch, std::vector<float>* dense_then);
   double Predict(const Batch& batch, std::vector<float>* probabilities);
 
   Model& model() { return *model_; }
   const Job& job() const { return job_; }
   std::vector<float>& dense() { return dense_; }
-  // Rows of a table for the keys of a set, and what a test adds to them.
+  // Values that a test adds to the rows of each table.
   std::vector<std::vector<float>>& row_shift() { return row_shift_; }
 
  private:

@@ -1,4 +1,4 @@
-// Gradients of whole models: against finite differences, over parts, over threads, over time.
+// Tests gradients of whole models: against finite differences, over parts, over threads, over time.
 #include <gtest/gtest.h>
 
 #include <algorithm>

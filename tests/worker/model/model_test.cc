@@ -1,4 +1,4 @@
-// What a model promises beside its gradients: keys, first weights, refusals, description.
+// Tests what a model promises besides gradients: keys, initial weights, refusals, description.
 #include "worker/model/model.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// A layer that a program adds by itself: known to its job files, and trained.
+// Tests a layer that a program adds itself: job files know it, and it is trained.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Models against what PyTorch came to in 50 steps from the same weights and batches, as it was
-// recorded in tests/references.
+// Tests models against 50 steps of PyTorch from the same weights and batches, recorded in
+// tests/references.
 #include <gtest/gtest.h>
 
 #include <algorithm>

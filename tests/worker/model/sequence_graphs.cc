@@ -1,4 +1,4 @@
-// Each graph is small, and ends in one logit.
+// Makes small graphs that end in one logit.
 #include "tests/worker/model/sequence_graphs.h"
 
 #include <utility>
@@ -26,7 +26,7 @@ LayerSpec Units(const std::string& name, const std::string& kind, std::vector<st
   return layer;
 }
 
-// The one weight of the table "wide", which every test graph has to use.
+// Reads the one weight per row of the table "wide", which every test graph must use.
 LayerSpec Wide() {
   LayerSpec layer = TestLayer("w", "embedding", {});
   layer.table = "wide";
@@ -55,7 +55,7 @@ Job Din(const std::string& scores) {
                     Units("z", "dense", {"h"}, 1), Wide(), TestLayer("logit", "sum", {"z", "w"})});
 }
 
-// One above the other; the second one's rows have gaps behind them when they are wide.
+// Two layers in sequence; the rows of the second have gaps behind them if they are wide.
 Job Attention(uint32_t units) {
   LayerSpec first = Units("a", "attention", {"e"}, units),
             second = Units("b", "attention", {"a"}, 6);

@@ -1,4 +1,4 @@
-// Graphs over TestData(5, 4) of the layers for sequences, attention, experts and towers.
+// Makes graphs over TestData(5, 4) with the layers for sequences, attention, experts and towers.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace hdps {
 struct NamedJob {
   std::string name;
   Job job;
-  bool needs_bags = false;  // With one key a feature some gradient is 0, whatever is computed.
+  bool needs_bags = false;  // With one key per feature some gradients are always 0.
 };
 std::vector<NamedJob> SequenceGraphs();
 

@@ -1,4 +1,4 @@
-// One worker with N parts against N workers with one part each, bit by bit.
+// Tests one worker with N parts against N workers with one part each, bit by bit.
 #include "worker/model/step_parts.h"
 
 #include <gtest/gtest.h>

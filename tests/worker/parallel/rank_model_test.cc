@@ -1,4 +1,4 @@
-// Cut models: the ranks of any strategy compute together what the whole model does.
+// Tests cut models: the ranks of any strategy together compute what the whole model does.
 #include "worker/parallel/rank_model.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Matrices between layouts: every element arrives, whatever the layouts, and as few bytes move as
+// Tests conversions of matrices between layouts: every element arrives, and no more bytes move than
 // the collective needs.
 #include "worker/parallel/redistribution.h"
 

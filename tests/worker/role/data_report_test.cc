@@ -1,4 +1,4 @@
-// What is told of data files: each change once, and the files as an epoch has opened them.
+// Tests reports about data files: each change once, and the files as an epoch has opened them.
 #include "worker/role/data_report.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/data_spec.h"

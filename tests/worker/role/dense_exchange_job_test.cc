@@ -1,5 +1,5 @@
-// Whole jobs whose dense gradients travel by allreduce: fusion, 16 bits, the split optimizer,
-// layers of a worker's own.
+// Tests whole jobs with dense gradients by allreduce: fusion, 16 bits, the split optimizer, a
+// worker's own layers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Dense tensors that a worker keeps: read from the servers once, written back whole.
+// Tests a worker's dense tensors: read from the servers once, written back whole.
 #include "worker/role/dense_replica.h"
 
 #include <gmock/gmock.h>

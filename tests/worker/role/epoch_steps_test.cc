@@ -1,4 +1,4 @@
-// The steps of an epoch from any position on, and when they have to be opened anew.
+// Tests the steps of an epoch from any position, and when they have to be opened again.
 #include "worker/role/epoch_steps.h"
 
 #include <gmock/gmock.h>

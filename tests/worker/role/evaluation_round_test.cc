@@ -1,4 +1,4 @@
-// A worker's part of an evaluation in pieces: each example once, with the rows of the servers.
+// Tests a worker's part of an evaluation in pieces: each example once, with the servers' rows.
 #include "worker/role/evaluation_round.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Whole jobs with rows kept at the workers: nothing of the result may change.
+// Tests whole jobs with rows cached at the workers: the result must not change.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,4 +1,5 @@
-// Whole jobs whose steps have lanes: statistics over the whole batch, and copies that take turns.
+// Tests whole jobs whose steps have lanes: statistics over the whole batch, and copies that take
+// turns.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// The job, its data, and a run of it.
+// Makes the job and its data, and runs it.
 #include "tests/worker/role/small_job.h"
 
 #include <glog/logging.h>

@@ -1,4 +1,4 @@
-// A small Wide&Deep job, trained whole in one process over files in memory.
+// Fixture that trains a small Wide&Deep job in one process with files in memory.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -32,30 +32,31 @@ inline Overrides operator+(Overrides a, const Overrides& b) {
   return a;
 }
 
-// The ids of features a and b in one row of the data.
+// Draws the ids of features a and b for one row.
 using DrawIds = std::function<std::pair<uint64_t, uint64_t>(Random& random, uint64_t row)>;
-// `count` rows: the label, which a decides mostly, a number, a, and b with a second key beside it
-// in every other row.
+// Returns `count` rows: the label, which mostly depends on a, a number, a, and b, with a second key
+// of b in every other row.
 std::string SmallRows(uint64_t count, uint64_t seed, const DrawIds& draw);
 
-// The job is job.json, over train.csv and eval.csv; a test may write them anew.
+// Runs job.json on train.csv and eval.csv; a test may rewrite these files.
 class SmallJobTest : public testing::Test {
  protected:
-  // `always`: what every run overrides, before what it says itself.
+  // `always`: settings of every run, before its own.
   SmallJobTest(Overrides always, const std::string& train, const std::string& eval);
 
-  // Into out(), or a folder of its own.
+  // Run the job in a new folder, which becomes out(), or in the folder `out`.
   ProcessEnd RunJob(const ClusterSize& cluster, const Overrides& overrides);
   ProcessEnd RunJobInto(const std::string& out, const ClusterSize& cluster,
                         const Overrides& overrides);
-  // Why a job is refused, or ends as the operator's mistake; empty: it is not.
+  // Returns the message if the job is refused or ends as the operator's mistake; empty: it does
+  // not.
   std::string Refusal(const ClusterSize& cluster, const Overrides& overrides);
-  // The same for a job that has to end well; gives its summary.
+  // Runs a job that must succeed, and returns its summary.
   nlohmann::json Summary(const ClusterSize& cluster, const Overrides& overrides);
   nlohmann::json SummaryInto(const std::string& out, const ClusterSize& cluster,
                              const Overrides& overrides);
-  const std::string& out() const { return out_; }  // Of the last run.
-  // Is told of the first steps of each worker from the next run on; null: nobody is.
+  const std::string& out() const { return out_; }  // Returns the folder of the last run.
+  // Records the first steps of each worker from the next run on; null: no trace.
   void TraceInto(TraceEvents* trace) { trace_ = trace; }
 
   const std::unique_ptr<FileSystem> files_;

@@ -1,4 +1,4 @@
-// Jobs under every parallel mode: the same training, whatever lies where.
+// Tests jobs in every parallel mode: the same training with any placement.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What a worker trains of a model, and who hears that it changes.
+// Tests which part of a model a worker trains, and the notice that it changes.
 #include "worker/role/trained_part.h"
 
 #include <gmock/gmock.h>

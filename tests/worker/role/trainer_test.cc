@@ -1,4 +1,4 @@
-// A trainer by itself: commands in, answers out, against servers of a few lines.
+// Tests a trainer alone: commands in, answers out, with emulated servers.
 #include "worker/role/trainer.h"
 
 #include <gmock/gmock.h>

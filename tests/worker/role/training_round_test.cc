@@ -1,4 +1,4 @@
-// One command to train: where it ends, what it counts, and what is told on the way.
+// Tests one command to train: where it ends, what it counts, and what it reports.
 #include "worker/role/training_round.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Whole jobs in one process: what must not change the result, and what must.
+// Tests whole jobs in one process: what must not change the result, and what must.
 #include <gtest/gtest.h>
 
 #include <memory>

@@ -1,5 +1,5 @@
-// Whole jobs with schedules, penalties of the loss and clipping: who makes an update changes no bit
-// of it, and each of them has its effect.
+// Tests whole jobs with schedules, penalties of the loss and clipping: the place of an update
+// changes no bit, and each term has its effect.
 #include <gtest/gtest.h>
 
 #include <cmath>

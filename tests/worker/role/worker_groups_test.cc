@@ -1,5 +1,5 @@
-// Groups of the workers of a view: when they are formed anew, how waits in them end, what is
-// counted.
+// Tests groups of a view's workers: when they are formed again, how waits in them end, and
+// counters.
 #include "worker/role/worker_groups.h"
 
 #include <gtest/gtest.h>

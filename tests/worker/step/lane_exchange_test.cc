@@ -1,4 +1,5 @@
-// Sums over lanes and workers, and a model whose layers meet: its lanes against the whole batch.
+// Tests sums over lanes and workers, and a model whose layers meet: its lanes against the whole
+// batch.
 #include "worker/step/lane_exchange.h"
 
 #include <gtest/gtest.h>

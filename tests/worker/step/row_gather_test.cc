@@ -1,4 +1,5 @@
-// Rows read ahead and what is missing behind them, answered in any order by servers of any age.
+// Tests prefetched rows and requests for what is missing, answered in any order by servers of any
+// clock.
 #include "worker/step/row_gather.h"
 
 #include <gtest/gtest.h>

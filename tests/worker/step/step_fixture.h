@@ -1,4 +1,5 @@
-// The steps of a small file, read by a thread as in a job, and servers that answer at once.
+// Fixture with the steps of a small file, read by a thread as in a job, and servers that answer at
+// once.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +20,7 @@
 
 namespace hdps {
 
-// Steps of 10 rows, in the order of the file. Row i has label i % 2, number i, and key "k(i % 7)".
+// Steps of 10 rows in file order. Row i has label i % 2, number i, and key "k(i % 7)".
 class StepTest : public testing::Test {
  protected:
   static constexpr int kRowsOfStep = 10;
@@ -36,7 +37,7 @@ class StepTest : public testing::Test {
     dense_keys_ = DenseKeys(model_->tensors());
   }
 
-  // A window over the steps of a file of so many rows, and `more` behind them.
+  // Returns a window over the steps of a file with `rows` rows, followed by the lines `more`.
   StepWindow& Read(int rows, const std::string& more = "") {
     std::string text;
     for (int i = 0; i < rows; ++i) {

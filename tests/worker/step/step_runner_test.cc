@@ -1,4 +1,4 @@
-// One worker's steps: what is asked and sent in which order, and what may stop them.
+// Tests one worker's steps: the order of requests, and what may stop them.
 #include "worker/step/step_runner.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Steps in their order, the memory of those that have left, and the end of the epoch.
+// Tests steps in order, the memory of finished ones, and the end of the epoch.
 #include "worker/step/step_window.h"
 
 #include <gtest/gtest.h>

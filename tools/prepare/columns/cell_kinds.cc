@@ -1,4 +1,4 @@
-// Patterns of cells.
+// Defines the patterns of cells.
 #include "tools/prepare/columns/cell_kinds.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ std::string_view WithoutSign(std::string_view text) {
   return text;
 }
 
-// "1,234,567": groups of three digits between `separator`.
+// Matches "1,234,567": groups of three digits between `separator`.
 bool IsGrouped(std::string_view text, char separator) {
   const size_t first = text.find(separator);
   if (first == text.npos || first > 3 || !AllDigits(text.substr(0, first))) return false;
@@ -85,7 +85,8 @@ bool IsInfinity(std::string_view cell) {
   return text == "inf" || text == "infinity";
 }
 
-// Three groups of digits between one of - / . with a year of four, and maybe a time behind.
+// Matches three groups of digits between one of - / . with a four-digit year, and maybe a time
+// behind.
 bool IsDate(std::string_view cell) {
   const size_t end = cell.find_first_of(" T");
   if (end != cell.npos) {
@@ -124,7 +125,8 @@ std::optional<CellKind> CellKindOf(std::string_view cell, const std::string& dec
   const std::string_view plain = WithoutSign(cell);
   if (IsThousands(plain, decimal == "," ? ',' : '.')) return CellKind::kThousands;
   if (decimal == "." && IsDecimalComma(plain)) return CellKind::kDecimalComma;
-  if (decimal == "." && IsThousands(plain, ',')) return CellKind::kThousands;  // 1.234,5
+  // For example 1.234,5.
+  if (decimal == "." && IsThousands(plain, ',')) return CellKind::kThousands;
   if (IsDate(cell)) return CellKind::kDate;
   return std::nullopt;
 }

@@ -1,4 +1,4 @@
-// Cells that mean a number, a date or a list to a person, and a text to a job.
+// Recognizes cells that a person reads as a number, date or list, but a job reads as text.
 #pragma once
 
 #include <optional>
@@ -26,13 +26,14 @@ constexpr auto WordsOf(CellKind) {
                    "dates", kList, "lists in brackets");
 }
 
-// A number as the parser of a job with this data.decimal reads it.
+// Parses a number as a job with this data.decimal would.
 std::optional<double> NumberOf(std::string_view cell, const std::string& decimal);
 
-// None for a cell that is a plain number or text. `decimal` is as data.decimal.
+// Returns the kind of a cell, or nothing for a plain number or text. `decimal` is the setting
+// data.decimal.
 std::optional<CellKind> CellKindOf(std::string_view cell, const std::string& decimal);
 
-// The advice for a column of such cells: "write 1234 for 1,234".
+// Returns the advice for a column of such cells: "write 1234 for 1,234".
 std::string MendOf(CellKind kind);
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// Lists of words.
+// Lists the words.
 #include "tools/prepare/columns/column_names.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ constexpr std::string_view kItems[] = {
     "isbn", "article", "song", "track", "artist", "album",    "book",       "video", "ad",
     "news", "game",    "app",  "goods", "recipe", "business", "restaurant", "mid"};
 
-// Beside users and items: what is numbered, and of which numbers are no amounts.
+// Words besides users and items for things that are numbered, and for numbers that are not amounts.
 constexpr std::string_view kOthers[] = {
     "id",       "ids",    "uuid",        "guid",      "session", "device", "advertiser",
     "creative", "banner", "site",        "publisher", "query",   "doc",    "document",
@@ -72,7 +72,7 @@ std::string_view WithoutDigits(std::string_view word) {
   return last == word.npos ? word : word.substr(0, last + 1);
 }
 
-// "userid" and "movieids" name what "user" and "movie" do.
+// "userid" and "movieids" mean the same as "user" and "movie".
 std::string_view WithoutId(std::string_view word) {
   if (word.size() > 3 && word.ends_with("ids")) return word.substr(0, word.size() - 3);
   if (word.size() > 2 && word.ends_with("id")) return word.substr(0, word.size() - 2);

@@ -1,4 +1,4 @@
-// What the names of columns say of their values, to a person.
+// Guesses from the name of a column what its values mean.
 #pragma once
 
 #include <string>
@@ -10,21 +10,21 @@ namespace hdps {
 
 enum class NameHint : uint8_t {
   kNothing,
-  kIdentity,  // user, item_id, movie: whole numbers name something.
-  kCode,      // zip, occupation, hour: likewise, but some use the word for a count.
+  kIdentity,  // user, item_id, movie: whole numbers are names.
+  kCode,      // zip, occupation, hour: likewise, but the word may also name a count.
   kQuantity,  // age, price, num_visits: numbers.
   kMoment     // timestamp.
 };
 NameHint HintOf(const std::string& name);
 
-// "hoursPerWeek" and "hours-per-week" as hours, per, week.
+// Splits a name into words: "hoursPerWeek" and "hours-per-week" into hours, per, week.
 std::vector<std::string> WordsOfName(const std::string& name);
 
 bool NamesUser(const std::string& name);
 bool NamesItem(const std::string& name);
-// label, target, click, ...
+// Is true for label, target, click, ...
 bool NamesLabel(const std::string& name);
-// rating, stars, price: a label of which nearer is better.
+// Is true for rating, stars, price: labels whose error is a distance.
 bool NamesRating(const std::string& name);
 
 }  // namespace hdps

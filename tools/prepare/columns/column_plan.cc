@@ -1,4 +1,4 @@
-// Rules of thumb, each with the reason that the report gives.
+// Applies rules of thumb, each with a reason for the report.
 #include "tools/prepare/columns/column_plan.h"
 
 #include <algorithm>
@@ -14,21 +14,22 @@
 namespace hdps {
 namespace {
 
-constexpr double kOwnValueShare = 0.95;  // From here on nearly every row has its own value.
-constexpr double kFewValues = 12;        // Whole numbers with no more are categories.
-constexpr double kCodesMax = 64;         // Without a name that says more, so many may be codes.
-constexpr double kRecurs = 5;            // Rows of a value, in the mean, where values recur.
-constexpr double kOften = 30;            // Likewise: each value can be learned by itself.
-constexpr double kBucketValuesMin = 8;   // Buckets are made of numbers with more.
+constexpr double kOwnValueShare = 0.95;  // Above, nearly every row has its own value.
+constexpr double kFewValues = 12;  // Whole numbers with at most so many values are categories.
+// Up to so many values may be codes if the name tells nothing more.
+constexpr double kCodesMax = 64;
+constexpr double kRecurs = 5;  // Mean rows per value if values recur.
+constexpr double kOften = 30;  // Mean rows per value if each value can be learned by itself.
+constexpr double kBucketValuesMin = 8;  // Numbers with more values get buckets.
 constexpr double kSkewed = 2;
 constexpr double kLogBucketsMax =
-    1000;                              // Skewed counts that go so far have buckets of powers of 2.
-constexpr double kPartsCells = 0.02;   // Of the cells: so many have a separator.
-constexpr uint64_t kRowsMin = 100;     // For rules about shares of rows.
-constexpr double kForeignShare = 0.9;  // Of the cells: what they mean is no accident.
-constexpr double kStrayShare = 0.1;    // Of the cells: texts among numbers that may be a mistake.
+    1000;  // Skewed counts up to this or more get buckets of powers of 2.
+constexpr double kPartsCells = 0.02;   // Share of cells with a separator, at least.
+constexpr uint64_t kRowsMin = 100;     // Rows needed for rules about shares.
+constexpr double kForeignShare = 0.9;  // Share of cells of one kind that is no accident.
+constexpr double kStrayShare = 0.1;    // Share of texts among numbers that may be mistakes.
 
-// Six digits: what a fit from data means, and what a person reads.
+// Rounds to six digits: a fit does not mean more, and people do not read more.
 double Rounded(double value) { return std::strtod(ShowNumber("%.6g", value).c_str(), nullptr); }
 
 std::string Named(const std::string& name) { return "column '" + Printable(name) + "'"; }
@@ -62,7 +63,7 @@ class ColumnPlanner {
     return plan_;
   }
 
-  // What a person says is not judged, but it has to be possible.
+  // Checks only that the user's choice is possible.
   Result<ColumnPlan> PlanAs(ColumnType type) {
     plan_.why = "as you say";
     plan_.spec.type = type;
@@ -108,7 +109,7 @@ class ColumnPlanner {
                                               ": expected numbers from 0 on");
   }
 
-  // What nearly all cells are that are no plain numbers.
+  // Returns the kind of nearly all cells that are not plain numbers.
   const CellKind* ForeignKind() const {
     const CellKind* most = nullptr;
     uint64_t count = 0;
@@ -188,11 +189,11 @@ class ColumnPlanner {
            distinct_ > kCodesMax;
   }
 
-  // Whole numbers of which the name does not tell what they are.
+  // Plans whole numbers whose name does not tell what they are.
   ColumnPlan PlanByShape(NameHint hint) {
     const WholeShape shape = ShapeOfWhole(column_.sample.numbers());
     const bool skewed = column_.numbers.skewness() > kSkewed && column_.numbers.min() >= 0;
-    const bool from_start = column_.numbers.min() <= 1;  // As counts are.
+    const bool from_start = column_.numbers.min() <= 1;  // Counts begin at 0 or 1.
     const bool unknown = shape == WholeShape::kUnknown;
     const bool falling = shape == WholeShape::kFalling || (unknown && skewed && from_start);
     if (hint == NameHint::kCode && !falling) {
@@ -247,8 +248,8 @@ class ColumnPlanner {
                                          : QuantileBoundaries(column_.sample.numbers());
   }
 
-  // Several values a cell: their parts recur as whole cells do not. Between blanks only numbers
-  // are, for texts of several words are one value.
+  // Plans several values per cell, if the parts recur and whole cells do not. Blanks separate only
+  // numbers, because a text of several words is one value.
   bool PlanParts(bool asked) {
     const PartsProfile* best = nullptr;
     for (const auto& [separator, parts] : column_.parts) {
@@ -289,7 +290,7 @@ std::vector<double> QuantileBoundaries(std::vector<double> sample) {
   std::ranges::sort(sample);
   const double least = sample.front();
   std::vector<double> bounds;
-  // A value of half of the rows or more has a bucket of its own.
+  // A value of half of the rows or more gets a bucket of its own.
   const double middle = sample[sample.size() / 2];
   const auto [from, to] = std::ranges::equal_range(sample, middle);
   if (2 * static_cast<size_t>(to - from) >= sample.size()) {

@@ -1,4 +1,4 @@
-// The plan of one column of a job: its type, transform and buckets, and why.
+// Plans one column of a job: type, transform and buckets, with the reasons.
 #pragma once
 
 #include <optional>
@@ -15,22 +15,23 @@ enum class ColumnType : uint8_t;
 
 struct ColumnPlan {
   ColumnSpec spec;
-  std::vector<double> boundaries;  // Of a bucketized feature beside the number; empty: none.
-  bool log_buckets = false;        // Else they are quantiles.
-  std::string why;                 // In words, for the report.
-  std::string look_at;             // What a person should look at, in words; empty: nothing.
+  // Cuts of the bucketized feature that is made beside the number; empty: none.
+  std::vector<double> boundaries;
+  bool log_buckets = false;  // The boundaries are powers of two; else they are quantiles.
+  std::string why;           // Reason, for the report.
+  std::string look_at;       // Advice what to check; empty: none.
 };
 
-// `missing` is the text that stands for a missing cell; `wanted` what a person says the column is.
-// kInvalidArgument where its cells are not of the type wanted, or mean numbers that a job does not
-// read as they are written: the message has the first place and the mend.
+// Plans a column. `missing` is the text that stands for a missing cell, `wanted` the type that the
+// user gave. Returns kInvalidArgument if the cells are not of this type, or are numbers in a form
+// that a job cannot read; the message gives the first place and the remedy.
 Result<ColumnPlan> PlanColumn(const ColumnProfile& column, const std::string& missing,
                               std::optional<ColumnType> wanted);
 
-// Where numbers are cut: quantiles of the sample, with a value that most rows have kept apart.
-// Ascending, at most 24 of them.
+// Returns quantiles of the sample as boundaries, ascending, at most 24. A value that most rows have
+// gets a bucket of its own.
 std::vector<double> QuantileBoundaries(std::vector<double> sample);
-// 1, 2, 4, ... up to `max`.
+// Returns 1, 2, 4, ... up to `max`.
 std::vector<double> LogBoundaries(double max);
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// Names that labels have, values that they have, and where they stand.
+// Finds the label by its name, its values and its position.
 #include "tools/prepare/columns/label_column.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ bool IsSpokenFor(const DataWish& wish, const std::string& name) {
   return name == wish.group || name == wish.weight;
 }
 
-// "target" is the item that a history tells of, unless it has the two values of a label.
+// "target" is the item that a history leads to, unless it has two values like a label.
 bool IsTargetItem(const DataProfile& train, const ColumnProfile& column) {
   const std::vector<std::string> words = WordsOfName(column.name);
   const auto tells = [](const ColumnProfile& other) {
@@ -40,12 +40,12 @@ bool IsTargetItem(const DataProfile& train, const ColumnProfile& column) {
          std::ranges::any_of(train.columns, tells);
 }
 
-// Columns that may be the label, by what shows it.
+// Columns that may be the label, by the reason.
 struct Candidates {
-  std::vector<size_t> two;         // Of two values.
-  std::vector<size_t> named;       // Of these: with a label's name.
-  std::vector<size_t> named_more;  // With a label's name, and more values that can be learned.
-  std::vector<size_t> rated;       // With a rating's name, of more values, all numbers.
+  std::vector<size_t> two;         // Two values.
+  std::vector<size_t> named;       // Two values and a label's name.
+  std::vector<size_t> named_more;  // A label's name, and more values that can be learned.
+  std::vector<size_t> rated;       // A rating's name, and more values, all numbers.
 };
 
 Candidates FindCandidates(const DataProfile& train, const DataWish& wish) {
@@ -67,7 +67,7 @@ Candidates FindCandidates(const DataProfile& train, const DataWish& wish) {
   return found;
 }
 
-// The only one, the last one, or the first one of 0 and 1, as most tables have it.
+// Returns the only column, the last one, or the first one of 0 and 1: the positions in most tables.
 size_t OneOfTwoValues(const DataProfile& train, const Candidates& found) {
   if (found.two.size() == 1) return found.two[0];
   if (found.two.empty()) return kNoColumn;
@@ -118,7 +118,7 @@ UserAndItem FindUserAndItem(const DataProfile& train, const DataWish& wish) {
       others.push_back(c);
     }
   }
-  // Who asks for a ranking of columns without such names means the first ones.
+  // If a ranking is asked for and no column has such a name, the first columns are meant.
   if (wish.task == TaskKind::kPositivesOnly) {
     for (size_t* of : {&found.user, &found.item}) {
       if (*of != kNoColumn || others.empty()) continue;
@@ -163,13 +163,13 @@ Result<size_t> FindLabel(const DataProfile& train, const DataWish& wish) {
   }
   if (found.named.size() == 1) return found.named[0];
   if (!found.named.empty()) return InDoubt(train, found);
-  // A label's name is never passed over because of its values.
+  // A label's name counts even if its values are odd.
   if (found.named_more.size() == 1) return found.named_more[0];
   if (!found.named_more.empty()) return InDoubt(train, found);
   if (pairs && found.rated.size() == 1) return found.rated[0];
   const size_t two = OneOfTwoValues(train, found);
   if (two != kNoColumn) {
-    // Beside a user and an item a column of two words is a feature; 0 and 1 are what happened.
+    // Beside a user and an item, a column of two words is a feature, but 0 and 1 are outcomes.
     if (!pairs || LabelValues(train.columns[two], train.layout.decimal).binary_numbers) return two;
   }
   if (found.rated.size() == 1 && found.two.empty()) return found.rated[0];

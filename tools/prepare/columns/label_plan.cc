@@ -1,4 +1,4 @@
-// What the values of a label mean.
+// Interprets the values of a label.
 #include "tools/prepare/columns/label_plan.h"
 
 #include <algorithm>
@@ -34,14 +34,14 @@ bool IsOneOf(const List& list, const std::string& text) {
   return std::ranges::any_of(list, [&](const char* word) { return text == word; });
 }
 
-// ">50K." is ">50K", and "YES" is "yes".
+// Normalizes ">50K." to ">50K", and "YES" to "yes".
 std::string Plain(const std::string& text) {
   std::string plain = Lower(text);
   while (!plain.empty() && (plain.back() == '.' || plain.back() == ' ')) plain.pop_back();
   return plain;
 }
 
-// ">=4", "=text", "text1|text2".
+// A rule of the form ">=4", "=text" or "text1|text2".
 class PositiveRule {
  public:
   explicit PositiveRule(const std::string& text) {
@@ -73,7 +73,7 @@ class PositiveRule {
     if (compare_ == "<=") return *number <= *bound_;
     return compare_ == ">" ? *number > *bound_ : *number < *bound_;
   }
-  // A text that `values` do not have; empty: all are there.
+  // Returns a text of the rule that `values` lack; empty: they have all.
   std::string Unknown(const LabelValues& values) const {
     for (const std::string& text : texts_) {
       const bool there = std::ranges::any_of(
@@ -140,7 +140,7 @@ class LabelPlanner {
     return {};
   }
 
-  // What its values and its name say; what else they may mean is noted.
+  // Returns the task that values and name suggest, and notes the alternatives.
   TaskKind Usual() {
     if (values_.two()) return TaskKind::kBinary;
     if (!values_.numbers) return TaskKind::kClasses;
@@ -250,12 +250,12 @@ class LabelPlanner {
     return NumberOf(values_.texts[text].text, decimal_).value_or(0);
   }
 
-  // Which of two texts says yes; where neither does, the rarer one.
+  // Returns which of two texts is positive; if neither is known, the rarer one.
   size_t PositiveOf() {
     for (size_t v = 0; v < 2; ++v) {
       if (IsOneOf(kYes, Plain(values_.texts[v].text)) &&
           !IsOneOf(kYes, Plain(values_.texts[1 - v].text))) {
-        // 1 beside 2 is a code, of which nobody knows what it means.
+        // 1 and 2 are codes of unknown meaning.
         if (!values_.numbers) return v;
       }
     }
@@ -269,10 +269,10 @@ class LabelPlanner {
                             "' is taken for 1; --positive=\"=TEXT\" says otherwise");
       return first ? 0 : 1;
     }
-    return 1;  // The rarer one: values are in falling order.
+    return 1;  // Values are in falling order, so this is the rarer one.
   }
 
-  // Texts of the labels to evaluate on that are written in another way.
+  // Adds texts of the evaluation labels that are spelled differently.
   void AddEvalTexts(size_t positive) {
     for (const auto& value : LabelValues(*eval_, decimal_).texts) {
       if (value.text == values_.texts[0].text || value.text == values_.texts[1].text) continue;

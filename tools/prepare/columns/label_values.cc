@@ -1,4 +1,4 @@
-// Texts and numbers of labels.
+// Collects texts and numbers of labels.
 #include "tools/prepare/columns/label_values.h"
 
 #include <algorithm>

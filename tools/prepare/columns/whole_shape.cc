@@ -1,4 +1,4 @@
-// Neighbours' frequencies against each other, less what chance alone makes of a sample.
+// Compares the frequencies of neighbors, less the effect of chance in a sample.
 #include "tools/prepare/columns/whole_shape.h"
 
 #include <algorithm>
@@ -11,10 +11,10 @@
 namespace hdps {
 namespace {
 
-constexpr double kDense = 0.3;         // Of the numbers between least and most, so many are there.
-constexpr double kRepeats = 2;         // Rows of a number, in the mean.
+constexpr double kDense = 0.3;  // Share of the numbers from least to most that occur, at least.
+constexpr double kRepeats = 2;  // Mean rows per number, at least.
 constexpr double kFlatDispersion = 2;  // Variance over mean; 1 is chance alone.
-constexpr double kIndependent = 0.5;   // Of differences between neighbours; 1: they are strangers.
+constexpr double kIndependent = 0.5;   // Relative difference of neighbors; 1: they are unrelated.
 constexpr double kOneForMany = 0.3;
 constexpr double kWideRange = 1e6;
 constexpr double kUniform = 0.1;  // Largest distance from the uniform distribution, of many;
@@ -30,7 +30,7 @@ bool Falls(const std::vector<double>& counts, double rows) {
   return 10 * most <= counts.size() && first >= 0.55 * rows && last <= 0.12 * rows;
 }
 
-// Round numbers come more often than others, as people write what they measured or guessed.
+// Is true if round numbers are more frequent, as people round what they measure or guess.
 bool IsRounded(const std::vector<double>& counts, double least) {
   constexpr double kTimes = 3;
   constexpr size_t kRangeMin = 20;
@@ -62,7 +62,7 @@ WholeShape ShapeOfWhole(const std::vector<double>& sample) {
   std::map<double, double> counts;
   for (const double value : sample) ++counts[value];
   if (counts.size() < 8) return WholeShape::kUnknown;
-  // One that stands for many, as "none" or "not asked", says nothing of the others.
+  // A value that stands for many, as "none" or "not asked", does not count.
   const auto most = std::ranges::max_element(counts, {}, &std::pair<const double, double>::second);
   auto rows = static_cast<double>(sample.size());
   if (most->second > kOneForMany * rows) {
@@ -85,7 +85,7 @@ WholeShape ShapeOfWhole(const std::vector<double>& sample) {
     squares += (all[i] - mean) * (all[i] - mean);
     if (i > 0) differences += (all[i] - all[i - 1]) * (all[i] - all[i - 1]);
   }
-  // Of Poisson counts the variance is the mean, and that of a difference is twice as much.
+  // Poisson counts have a variance equal to their mean; that of a difference is twice as large.
   if (squares / rows < kFlatDispersion) return WholeShape::kFlat;
   const double independent = (differences - 2 * rows) / (2 * (squares - rows));
   if (independent > kIndependent && IsRounded(all, least)) return WholeShape::kSmooth;

@@ -1,4 +1,4 @@
-// How often each of some whole numbers comes, as a shape: ids and codes look otherwise than counts.
+// Classifies whole numbers by the shape of their histogram: ids and codes look unlike counts.
 #pragma once
 
 #include <vector>
@@ -6,15 +6,15 @@
 namespace hdps {
 
 enum class WholeShape {
-  kUnknown,  // Too few rows to tell, or a value here and there.
-  kFalling,  // The least come most, as of counts and amounts.
-  kSmooth,   // Neighbours come about as often, or round numbers most, as of ages.
-  kJagged,   // A number says nothing of how often its neighbour comes, as of codes and ids.
-  kFlat,     // All come about as often, as of ids that were given out in turn.
-  kSpread    // Anywhere in a wide range, as hashes do.
+  kUnknown,  // Too few rows to tell, or few values over a range.
+  kFalling,  // Small numbers are the most frequent, as in counts and amounts.
+  kSmooth,   // Neighbors have similar frequencies, or round numbers lead, as in ages.
+  kJagged,   // Frequencies of neighbors are unrelated, as in codes and ids.
+  kFlat,     // All have similar frequencies, as ids that were given out in turn.
+  kSpread    // Numbers are scattered over a wide range, as hashes.
 };
 
-// Of a sample of whole numbers that come again.
+// Returns the shape of a sample of whole numbers that repeat.
 WholeShape ShapeOfWhole(const std::vector<double>& sample);
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// Words of lines: a label, then entries with a colon or two.
+// Splits lines into words: a label, then entries with one or two colons.
 #include "tools/prepare/layout/entry_layout.h"
 
 #include <algorithm>
@@ -31,8 +31,8 @@ std::string_view NextWord(std::string_view* rest, std::string_view between) {
   return word;
 }
 
-// As the parser of these formats cuts a line: by commas where one stands behind the label, and
-// nothing else does.
+// Splits a line like the parser of these formats: also by commas if the label ends at one,
+// otherwise by blanks alone.
 Words WordsOf(std::string_view line) {
   Words words;
   std::string_view rest = line;
@@ -52,7 +52,8 @@ Words WordsOf(std::string_view line) {
   return words;
 }
 
-// How many colons the entries have, alike: 0, 1, 2. None where one is no entry.
+// Returns the number of colons in all entries: 0, 1 or 2; nothing if the entries differ or one is
+// invalid.
 std::optional<int> ColonsOf(const Words& words) {
   std::optional<int> colons;
   for (const std::string_view word : words.entries) {
@@ -64,8 +65,7 @@ std::optional<int> ColonsOf(const Words& words) {
   return colons.value_or(0);
 }
 
-// Whether a line without blanks has nothing but times of day behind its first cell: 08:30,
-// 23:59:01.
+// Is true if a line without blanks has only times of day behind its first cell: 08:30, 23:59:01.
 bool HasTimes(std::string_view line) {
   const Words words = WordsOf(line);
   return line.find(' ') == line.npos &&
@@ -76,7 +76,8 @@ bool HasTimes(std::string_view line) {
          });
 }
 
-// The numbers of entries, and of each place the indexes: libfm has the same fields everywhere.
+// Returns the number of entries if each place has its own indexes: libfm has the same fields
+// everywhere.
 std::optional<uint32_t> FieldsByPlace(const std::vector<FirstLine>& lines) {
   constexpr size_t kFieldsMax = 256;
   std::vector<std::set<std::string>> at_place;
@@ -90,7 +91,7 @@ std::optional<uint32_t> FieldsByPlace(const std::vector<FirstLine>& lines) {
       at_place[f].emplace(entry.substr(0, entry.find(':')));
     }
   }
-  // Each index is of one place, and some place has several: dense vectors have one each.
+  // Each index belongs to one place, and some place has several; dense vectors have one each.
   std::set<std::string> all;
   size_t sum = 0, several = 0;
   for (const std::set<std::string>& here : at_place) {
@@ -102,7 +103,7 @@ std::optional<uint32_t> FieldsByPlace(const std::vector<FirstLine>& lines) {
   return static_cast<uint32_t>(at_place.size());
 }
 
-// Vowpal Wabbit: bars in front of namespaces, numbers and a tag before the first.
+// Recognizes Vowpal Wabbit: bars before namespaces, and numbers and a tag before the first.
 bool IsVowpal(std::string_view line) {
   const size_t bar = line.find('|');
   if (bar == line.npos) return false;
@@ -113,7 +114,8 @@ bool IsVowpal(std::string_view line) {
   }
   for (size_t at = bar; at != line.npos; at = line.find('|', at + 1)) {
     if (at > 0 && line[at - 1] != ' ') return false;
-    if (at > bar && at + 1 < line.size() && line[at + 1] == ' ') return false;  // Cells: a | b | c.
+    // Cells of a table: a | b | c.
+    if (at > bar && at + 1 < line.size() && line[at + 1] == ' ') return false;
   }
   return TrimBlanks(line.substr(bar)).find(' ') != line.npos;
 }
@@ -125,7 +127,7 @@ bool IsQuery(std::string_view line) {
 
 bool HasColon(std::string_view word) { return word.find(':') != word.npos; }
 
-// "1,3 5:0.2": several labels of one row.
+// Recognizes several labels of one row: "1,3 5:0.2".
 bool HasSeveralLabels(std::string_view line) {
   const Words words = WordsOf(line);
   return words.label.find(',') != words.label.npos && !HasColon(words.label) &&
@@ -133,7 +135,7 @@ bool HasSeveralLabels(std::string_view line) {
          !words.entries.empty() && std::ranges::all_of(words.entries, HasColon);
 }
 
-// "0:7:1 1:9:1": no label in front.
+// Recognizes rows without a label: "0:7:1 1:9:1".
 bool HasNoLabel(std::string_view line) {
   const Words words = WordsOf(line);
   Words all = {"", words.entries};
@@ -141,7 +143,7 @@ bool HasNoLabel(std::string_view line) {
   return HasColon(words.label) && ColonsOf(all).value_or(0) > 0;
 }
 
-// "1 user:7:1" or "1 age:3": a label, and entries of which an index or field is a text.
+// Recognizes a label and entries with a text as index or field: "1 user:7:1" or "1 age:3".
 bool HasTextIndexes(std::string_view line) {
   const Words words = WordsOf(line);
   bool texts = false;
@@ -153,7 +155,7 @@ bool HasTextIndexes(std::string_view line) {
   return texts && ParseNumber(words.label) && line.find_first_of("\t;|\"") == line.npos;
 }
 
-// "user:7 item:3 label:1": names and numbers, without a label in front.
+// Recognizes names and numbers without a label in front: "user:7 item:3 label:1".
 bool AreNamedNumbers(std::string_view line) {
   const Words words = WordsOf(line);
   std::vector<std::string_view> all = words.entries;
@@ -187,7 +189,7 @@ constexpr Variant kVariants[] = {
     {AreNamedNumbers, "numbers with names", "write a csv with a column a name"},
 };
 
-// Refuses lines of which all, but for remarks, are of one variant.
+// Refuses lines that, except for comments, are all of one variant.
 Status CheckVariants(const std::string& path, const std::vector<FirstLine>& rows) {
   for (const Variant& variant : kVariants) {
     const bool all =
@@ -200,7 +202,7 @@ Status CheckVariants(const std::string& path, const std::vector<FirstLine>& rows
   return {};
 }
 
-// "1 3 11": indexes alone, of which rows have some more and some less.
+// Recognizes bare indexes, whose number differs between rows: "1 3 11".
 bool AreBareIndexes(const std::vector<FirstLine>& rows) {
   std::set<size_t> counts;
   for (const FirstLine& line : rows) {

@@ -1,4 +1,4 @@
-// libsvm, libffm and libfm, and lines that are nearly so.
+// Recognizes libsvm, libffm and libfm, and variants of these.
 #pragma once
 
 #include <optional>
@@ -10,9 +10,9 @@
 
 namespace hdps {
 
-// Of the first lines of a file. None: they are no entries. kInvalidArgument for variants that are
-// not read (queries, several labels, namespaces, no labels): the message has the place and the
-// mend.
+// Recognizes the layout from the first lines of a file; returns nothing if they are not entries.
+// Returns kInvalidArgument for variants that hdps does not read (queries, several labels,
+// namespaces, no labels), with the place and the remedy.
 Result<std::optional<DataLayout>> TellEntries(const std::string& path,
                                               const std::vector<FirstLine>& lines);
 

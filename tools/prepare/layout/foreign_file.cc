@@ -1,4 +1,4 @@
-// The first bytes of kinds of files, each with the mend.
+// Lists the first bytes of kinds of files, each with a remedy.
 #include "tools/prepare/layout/foreign_file.h"
 
 #include <algorithm>
@@ -18,8 +18,9 @@ using namespace std::string_view_literals;
 constexpr size_t kLooked = 4096;
 
 struct ForeignFile {
-  std::string_view bytes, what, mend;  // FILE in the mend is the path.
-  bool with_zeros = false;             // Its first bytes may begin a text, which has no zeros.
+  std::string_view bytes, what, mend;  // FILE in `mend` is replaced by the path.
+  // The bytes may also begin a text; only a text has no zero bytes.
+  bool with_zeros = false;
 };
 
 constexpr std::string_view kPandas =

@@ -1,4 +1,4 @@
-// Files that are no text of rows, told by their first bytes.
+// Recognizes files that are not rows of text by their first bytes.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace hdps {
 
-// kInvalidArgument for a file of another kind than hdps reads (archives, workbooks, columns of
-// bytes, other encodings): the message says what it is, and how it is made one that is read.
+// Returns kInvalidArgument for archives, workbooks, columnar files and other encodings; the message
+// says what the file is and how to convert it.
 Status CheckIsText(FileSystem& files, const std::string& path);
 
 }  // namespace hdps

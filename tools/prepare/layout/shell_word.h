@@ -1,11 +1,11 @@
-// Text as a shell takes it: what is printed can be pasted.
+// Quotes text for a shell, so that printed commands can be pasted.
 #pragma once
 
 #include <string>
 
 namespace hdps {
 
-// As it is where no character means something to a shell, else between single quotes.
+// Returns the text unchanged if no character is special to a shell, else in single quotes.
 inline std::string ShellWord(const std::string& text) {
   constexpr const char* kUnquoted =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";

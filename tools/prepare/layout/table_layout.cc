@@ -1,4 +1,4 @@
-// Most lines have the same number of cells by the right delimiter and quotes.
+// Chooses the delimiter and quotes by which most lines have the same number of cells.
 #include "tools/prepare/layout/table_layout.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 using Cells = std::vector<std::string>;
 constexpr std::string_view kCommentMarks = "#|%";
-constexpr size_t kLinesForTexts = 10;  // Of texts alone a header is told from so many lines.
+constexpr size_t kLinesForTexts = 10;  // Lines needed to recognize a header if all cells are texts.
 
 Status Refused(const std::string& path, const FirstLine& line, const std::string& why) {
   return {Code::kInvalidArgument,
@@ -38,7 +38,7 @@ size_t UsualSize(const std::vector<Cells>& rows) {
       ->first;
 }
 
-// How lines are cut, and how many of them have the usual number of cells then.
+// A way to split lines, and how many lines have the usual number of cells then.
 struct TableCut {
   char delimiter = ',';
   std::string quote = "\"";
@@ -53,7 +53,8 @@ TableCut CutBy(const std::vector<FirstLine>& lines, char delimiter, const std::s
   return cut;
 }
 
-// By the quotes with which most lines are alike: as usual, unless lines fall apart by them.
+// Chooses the quotes by which most lines are alike: the usual ones, unless lines fall apart by
+// them.
 TableCut CutBy(const std::vector<FirstLine>& lines, char delimiter) {
   TableCut best = CutBy(lines, delimiter, "\"");
   for (const char* quote : {"", "'"}) {
@@ -64,15 +65,15 @@ TableCut CutBy(const std::vector<FirstLine>& lines, char delimiter) {
   return best;
 }
 
-// Blanks stand in texts too: they are delimiters where nothing else is, in every line, but for a
-// header without a name for the first column.
+// Checks for blanks as delimiters. Texts contain blanks too, so they count only if every line is
+// split by nothing else, except a header without a name for the first column.
 bool AreCutByBlanks(const std::vector<FirstLine>& lines, const TableCut& cut) {
   const size_t first = CellsOf(lines[0].text, cut.delimiter, cut.quote).size();
   const bool short_header = first + 1 == cut.cells && cut.alike + 1 == lines.size();
   return lines.size() > 1 && (cut.alike == lines.size() || short_header);
 }
 
-// The delimiter with which most lines have the same number of cells, at least two.
+// Returns the delimiter by which most lines have the same number of cells, at least two.
 std::optional<TableCut> BestCut(const std::vector<FirstLine>& lines) {
   std::optional<TableCut> best;
   for (const char delimiter : {',', '\t', ';', '|', '\x01', ' '}) {
@@ -90,7 +91,7 @@ std::optional<TableCut> BestCut(const std::vector<FirstLine>& lines) {
   return best;
 }
 
-// Colons in pairs, as MovieLens has them: columns of the job that are empty stand between them.
+// Splits by pairs of colons, as MovieLens does; the job gets empty columns between them.
 std::optional<TableCut> CutByColons(const std::vector<FirstLine>& lines) {
   const bool all = std::ranges::all_of(
       lines, [](const FirstLine& line) { return line.text.find("::") != std::string::npos; });
@@ -100,7 +101,7 @@ std::optional<TableCut> CutByColons(const std::vector<FirstLine>& lines) {
   return cut;
 }
 
-// Whether nearly all cells of a column below the first line are numbers.
+// Is true if nearly all cells of a column below the first line are numbers.
 bool IsOverNumbers(const std::vector<Cells>& rows, size_t column) {
   size_t numbers = 0, filled = 0;
   for (size_t r = 1; r < rows.size(); ++r) {
@@ -115,7 +116,7 @@ bool IsOverNumbers(const std::vector<Cells>& rows, size_t column) {
   return filled > 0 && 10 * numbers >= 9 * filled;
 }
 
-// 0, 1, 2, ..., maybe behind an empty name: how pandas names columns that have no names.
+// Is true for 0, 1, 2, ..., maybe behind an empty name: pandas names unnamed columns so.
 bool CountsUp(const Cells& first) {
   const size_t begin = first[0].empty() ? 1 : 0;
   for (size_t c = begin; c < first.size(); ++c) {
@@ -124,8 +125,9 @@ bool CountsUp(const Cells& first) {
   return first.size() - begin >= 3;
 }
 
-// Why the first line is no header: texts over columns of numbers; or, where all are texts, names
-// that come nowhere below. Empty: it is one. `shift`: its cells stand over those so many behind.
+// Returns why the first line is not a header, or nothing if it is. A header has texts above columns
+// of numbers, or, if all cells are texts, names that occur nowhere below. `shift`: its cells belong
+// to the columns so many places to the right.
 std::string WhyNoHeader(const std::vector<Cells>& rows, size_t shift) {
   const Cells& first = rows[0];
   if (rows.size() < 2) return "there is no other line";
@@ -179,7 +181,7 @@ class TableTeller {
   }
 
  private:
-  // What stands before a header and is none.
+  // Checks lines in front of a header.
   Status CheckFront() const {
     if (lines_[0].text.starts_with("sep=")) {
       return Refused(path_, lines_[0],
@@ -234,7 +236,7 @@ class TableTeller {
     return {};
   }
 
-  // "# a,b,c", as NumPy writes it: the line is a comment, and its names are those of the columns.
+  // Finds a header in a comment, "# a,b,c", as NumPy writes it.
   Status FindMarkedHeader(std::vector<Cells> whole) {
     const std::string& line = lines_[0].text;
     const std::string text = line.substr(std::min(line.find_first_not_of("#|% \t"), line.size()));
@@ -248,7 +250,7 @@ class TableTeller {
     return {};
   }
 
-  // A header is the first line of a file, so one below comments cannot be read.
+  // Refuses a header below comments, because the job reads a header only from the first line.
   Status CheckLineBelowComments() {
     size_t first = 0;
     while (first < rows_.size() && lines_[first].text.starts_with(lines_[0].text[0])) ++first;
@@ -266,8 +268,8 @@ class TableTeller {
     return NameByNumber();
   }
 
-  // One name less than columns: R's write.table has none for the names of rows. The line is passed
-  // over as a comment.
+  // Finds a header with one name less than columns: R's write.table has no name for the row names.
+  // The job skips the line as a comment.
   Status FindShortHeader(const std::vector<Cells>& whole) {
     layout_.why_no_header = WhyNoHeader(whole, 1);
     if (!layout_.why_no_header.empty()) {
@@ -311,7 +313,7 @@ class TableTeller {
     return {};
   }
 
-  // A decimal comma, where a column has nothing but such numbers, and none has a point.
+  // Finds a decimal comma: a column has only such numbers, and no number has a point.
   void FindDecimal() {
     bool commas = false, points = false;
     for (size_t c = 0; c < cut_.cells; ++c) {

@@ -1,4 +1,4 @@
-// Tables of cells: delimiter, quotes, header, comments.
+// Recognizes tables of cells: delimiter, quotes, header, comments.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace hdps {
 
-// The cells of a line by these rules.
+// Splits a line into its cells.
 std::vector<std::string> CellsOf(const std::string& line, char delimiter, const std::string& quote);
 
-// Of the first lines of a file. kInvalidArgument for a file that is no table, and for one whose
-// header cannot be read: the message has the place and the mend.
+// Recognizes the layout from the first lines of a file. Returns kInvalidArgument if the file is not
+// a table or its header cannot be read, with the place and the remedy.
 Result<DataLayout> TellTable(const std::string& path, const std::vector<FirstLine>& lines);
 
 }  // namespace hdps
