@@ -97,7 +97,8 @@ std::string Narrow(const Cells& head, Cells* cells) {
     note +=
         " " + (i + 1 == cells->size() ? "" : "*" + head[i] + "*: ") + WithoutBackslashes(whole[i]);
   }
-  return note.empty() ? "" : Wrapped("- **" + whole[0] + "**" + note, "  ");
+  if (note.empty()) return "";
+  return Wrapped("- **" + whole[0] + "**" + note + (note.ends_with('.') ? "" : "."), "  ");
 }
 
 }  // namespace

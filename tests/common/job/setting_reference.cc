@@ -122,14 +122,14 @@ std::string PrintLayerReference(const LayerRegistry& layers) {
 }
 
 std::string PrintRecipeReference() {
-  std::string text = "\n| type | gives | paper | settings of its own |\n|---|---|---|---|\n";
+  std::string text = "\n| type | paper | settings of its own | gives |\n|---|---|---|---|\n";
   for (const RecipeRecord& recipe : Recipes()) {
     std::string own;
     for (const RecipeSetting& setting : recipe.settings) {
       own += (own.empty() ? "`" : ", `") + setting.name + "`";
     }
     text +=
-        "| `" + recipe.word + "` | " + recipe.gives + " | " + recipe.paper + " | " + own + " |\n";
+        "| `" + recipe.word + "` | " + recipe.paper + " | " + own + " | " + recipe.gives + " |\n";
   }
   return NarrowPage(text + "\n");
 }
