@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds, and runs the tests for a change: every test, of long ones a share.
 #   scripts/test.sh [--full] [ARGUMENT OF CTEST...]
-#   --full   all of every test, which takes hours; docs/night.md lists what that adds
+#   --full   all of every test, which takes hours; docs/records/night.md lists what that adds
 # Prints at the end what was left out, and why. With arguments, as -R name, it runs only those tests.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
