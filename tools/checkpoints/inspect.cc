@@ -151,7 +151,7 @@ Subcommand InspectCommand() {
           "show what a checkpoint holds: tables, rows, bytes, clock, digest",
           "hdps inspect --checkpoint=DIR [--digest] [--which=newest]\n"
           "hdps inspect --checkpoint=DIR --row=deep:education=Bachelors\n"
-          "             prints a row's weights and state, and its server",
+          "             prints a row's weights and state, and its shard",
           {"checkpoint", "which", "digest", "row"},
           Inspect};
 }
