@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # All that takes too long for each change: every test in full, many more seeds, every test under both
-# sanitizers, every benchmark once. Writes its result into docs/night.md. How much of each is up to
+# sanitizers, every benchmark once. Writes its result into docs/records/night.md. How much of each is up to
 # the variables below; with words it runs the steps alone whose names hold one of them.
 set -uo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.." || exit 3
@@ -48,5 +48,5 @@ run_step 'the same bytes twice' scripts/dev/reproducible.sh all
 run_step "fuzzing, $fuzz_seconds s each" scripts/dev/fuzz.sh "$fuzz_seconds"
 ((${#said[@]})) || { echo "night.sh: error: no step's name holds '$*'" >&2; exit 2; }
 how="$HDPS_KILLS kills of each kind, soaks of $HDPS_SOAK_SECONDS s"
-printf '%s\n' "${said[@]}" | scripts/dev/night_record.py docs/night.md "$how" build/test_results.xml
+printf '%s\n' "${said[@]}" | scripts/dev/night_record.py docs/records/night.md "$how" build/test_results.xml
 finish

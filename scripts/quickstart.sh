@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 
-# Of the build from nothing, as scripts/dev/build_cost.py measures it: docs/results.md.
+# Of the build from nothing, as scripts/dev/build_cost.py measures it: docs/records/results.md.
 processor_minutes=10
 usage="usage: scripts/quickstart.sh [--cuda=auto|on|off] [FOLDER]
   --cuda  device code for this machine's GPU; auto (default): where there is one
@@ -81,7 +81,7 @@ PY
 cat <<TXT
 
 Everything is in $out/cluster: summary.json, metrics.jsonl, log/, checkpoint/
-Next (more in README.md and docs/operations.md):
+Next (more in README.md and docs/README.md):
   build/bin/hdps predict --job=examples/census/census.json --checkpoint=$out/cluster/checkpoint \\
       --data=examples/census/adult.test.gz | head
   build/bin/hdps inspect --checkpoint=$out/cluster/checkpoint

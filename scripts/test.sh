@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds, and runs what a change needs: every test, of long ones a share.
 #   scripts/test.sh [--full] [ARGUMENT OF CTEST...]
-#   --full   all of every test, which takes hours; docs/night.md says what that adds
+#   --full   all of every test, which takes hours; docs/records/night.md says what that adds
 # At its end it says what was left out, and why. With arguments, as in -R name, it runs those alone.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."

@@ -11,7 +11,7 @@
 namespace hdps {
 
 // Defaults are far above what the members of a job need. How often somebody connects or sends, and
-// from where, is left to a firewall (docs/operations.md).
+// from where, is left to a firewall (docs/how_to/keys.md).
 struct PeerLimits {
   uint32_t connections_max = 4096;  // Of all listeners of a process.
   // Bytes that have arrived of one connection, or of all together, and wait to be handed out.

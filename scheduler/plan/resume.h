@@ -23,7 +23,7 @@ constexpr auto WordsOf(Resume) {
 
 inline constexpr const char* kResumeHelp =
     "auto: go on from the newest checkpoint in --out. never: begin anew, and refuse an --out that "
-    "holds one. changed: go on although settings differ, of those that may (docs/operations.md)";
+    "holds one. changed: go on although settings differ, of those that may (docs/how_to/resume.md)";
 
 // The value of --resume. kInvalidArgument names it and what would be right.
 inline Result<Resume> ReadResume(const std::string& word) {

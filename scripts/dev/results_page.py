@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Writes the page of each benchmark from what hdps-bench measured: docs/benchmarks/NAME.md.
+"""Writes the page of each benchmark from what hdps-bench measured: docs/records/benchmarks/NAME.md.
 
-usage: scripts/dev/results_page.py JSON... [--out=docs/benchmarks] [--bench=build/bin/hdps-bench]
-       scripts/dev/results_page.py --gpu=gpu_check.json [--results=docs/results.md]
+usage: scripts/dev/results_page.py JSON... [--out=docs/records/benchmarks] [--bench=build/bin/hdps-bench]
+       scripts/dev/results_page.py --gpu=gpu_check.json [--results=docs/records/results.md]
 
 JSON is what `hdps-bench NAME --json=FILE` writes. A page names the question, the machine, the commit and
 the command, holds every figure (median and spread, yardstick of the same run, ratio), and shows the
 picture of scripts/dev/plot_bench.py. Nothing in it is written by hand. --gpu puts the rows of what
-scripts/dev/gpu_check.sh wrote into the GPU section of docs/results.md, in place of those before.
+scripts/dev/gpu_check.sh wrote into the GPU section of docs/records/results.md, in place of those before.
 """
 import argparse
 import json
@@ -104,10 +104,10 @@ def questions(bench):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("json", nargs="*", help="what hdps-bench NAME --json=FILE wrote")
-    parser.add_argument("--out", default="docs/benchmarks", help="the folder for the pages")
+    parser.add_argument("--out", default="docs/records/benchmarks", help="the folder for the pages")
     parser.add_argument("--bench", default="build/bin/hdps-bench", help="the program that measured")
     parser.add_argument("--gpu", default="", help="what gpu_check.sh wrote")
-    parser.add_argument("--results", default="docs/results.md", help="the page with the GPU section")
+    parser.add_argument("--results", default="docs/records/results.md", help="the page with the GPU section")
     arguments = parser.parse_args()
     if arguments.gpu:
         return put_gpu_rows(arguments.gpu, arguments.results)

@@ -88,7 +88,7 @@ class Goals(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             file, page = pathlib.Path(folder, "gpu.json"), pathlib.Path(folder, "results.md")
             file.write_text(json.dumps(sample_report()))
-            page.write_text((ROOT / "docs" / "results.md").read_text())
+            page.write_text((ROOT / "docs" / "records" / "results.md").read_text())
             before = page.read_text()
             for _ in range(2):  # In place of those before.
                 with mock.patch.object(sys, "argv", ["x", f"--gpu={file}", f"--results={page}"]), \

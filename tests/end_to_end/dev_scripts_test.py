@@ -63,7 +63,7 @@ class DevScripts(harness.Case):
 
     def test_night_records_its_result_in_its_page(self):
         page, report = self.out("night.md"), self.out("results.xml")
-        page.write_text((harness.ROOT / "docs" / "night.md").read_text())
+        page.write_text((harness.ROOT / "docs" / "records" / "night.md").read_text())
         report.write_text(REPORT.replace("A.Runs", "end_to_end.failover"))
         for verdict in ("ok", "FAILED"):
             harness.run([sys.executable, DEV / "night_record.py", page, "7 kills", report],

@@ -15,7 +15,7 @@ BIN = pathlib.Path(os.environ.get("HDPS_BIN", ROOT / "build" / "bin"))
 CENSUS = ROOT / "examples" / "census" / "census.json"
 
 
-# Of long tests the share that each change is judged by, or all of them: docs/night.md.
+# Of long tests the share that each change is judged by, or all of them: docs/records/night.md.
 SHARE = os.environ.get("HDPS_TESTS", "share") != "all"
 
 

@@ -164,7 +164,7 @@ class SystemdUnits(harness.DaemonsCase):
                 self.assertNotIn(copy.name, checked.stderr)
                 rated = harness.run(["systemd-analyze", "security", "--offline=true", "--threshold=25", copy])
                 harness.figure(f"hdps-{role}@.service: {rated.stdout.strip().splitlines()[-1]}")
-        page = (harness.ROOT / "docs" / "operations.md").read_text()
+        page = (harness.ROOT / "docs" / "how_to" / "several_machines.md").read_text()
         common, scheduler, server = re.findall(r"```ini\n(.*?)```", page, re.S)
         for text, roles in ((common, ("server", "worker")), (scheduler, ("scheduler",)), (server, ("server",))):
             for variable in re.findall(r"^HDPS_(\w+)=", text, re.MULTILINE):

@@ -27,7 +27,7 @@ constexpr int kSeeds = 3;
 constexpr double kBehindConstantMax = 0.02;  // In logloss.
 constexpr double kBehindBestMax = 0.05;      // In AUC.
 
-// One of the seeds for each change, or all where all tests are asked for: docs/night.md.
+// One of the seeds for each change, or all where all tests are asked for: docs/records/night.md.
 int Seeds() {
   const char* const tests = std::getenv("HDPS_TESTS");
   if (tests != nullptr && std::string_view(tests) == "all") return kSeeds;
