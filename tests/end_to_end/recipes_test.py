@@ -8,7 +8,7 @@ import harness
 
 FOLDER = harness.ROOT / "examples" / "recipes"
 RECIPES = harness.ROOT / "common" / "job" / "recipes" / "recipe_list.def"
-STEPS = 60
+STEPS = 120
 # Each must be better than a constant by so much: 0.5 is the AUC of a constant, and the entropy of the
 # labels is its log loss.
 AUC_MARGIN, LOSS_MARGIN = 0.15, 0.02
