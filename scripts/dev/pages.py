@@ -193,16 +193,26 @@ class Truth:
 
 
 def code_of(text):
-    """(line, text) of each code span and each line of a code block."""
+    """(line, text, whether it stands in a block) of each code span and each line of a code block."""
+    for number, line, _ in lines_of(text, True):
+        yield number, line, True
+    plain = "\n".join(line for _, line, _ in lines_of(text, False))
+    for paragraph in re.finditer(r"(?:^(?![|\n]).+\n?)+|^\|.*$", plain, re.M):  # A span may go on in the next line.
+        for span in re.finditer(r"(`+)(.+?)\1(?!`)", paragraph[0], re.S):
+            number = plain.count("\n", 0, paragraph.start() + span.start()) + 1
+            yield number, " ".join(span[2].split()), False
+
+
+def lines_of(text, inside_blocks):
+    """(line, text, whether it is kept): the lines of code blocks, or all others with blocks made empty."""
     inside = False
     for number, line in enumerate(text.splitlines(), 1):
-        if line.lstrip().startswith("```"):
-            inside = not inside
-        elif inside:
+        fence = line.lstrip().startswith("```")
+        inside ^= fence
+        if inside_blocks and inside and not fence:
             yield number, line, True
-        else:
-            for span in re.findall(r"`` ?(.+?) ?``|`([^`]+)`", line):
-                yield number, (span[0] or span[1]), False
+        elif not inside_blocks:
+            yield number, "" if inside or fence else line, not inside
 
 
 def check_flags(truth, code):
@@ -398,7 +408,7 @@ def self_test(root):
         "bare file": "See `no_such_thing.md`.", "script": "```sh\nscripts/dev/no_such.sh\n```",
         "test": "`ctest --test-dir build -R no_such_test_at_all`", "end to end test": "`end_to_end.no_such`",
         "link": "[x](no_such.md)", "anchor": "[x](docs/job_file.md#no-such)",
-        "missing layer": "The layer `batch_norm` is not built.", "missing by words": "Batch normalization is not supported.",
+        "span over two lines": "Run `hdps\ntrian --x`.", "missing layer": "The layer `batch_norm` is not built.", "missing by words": "Batch normalization is not supported.",
         "missing in a row": "| a GPU | not yet |", "missing setting": "Clipping (`clip_norm`) is not implemented.",
         "line": "x" * 161, "cell": "| " + "word " * 41 + "|",
     }
