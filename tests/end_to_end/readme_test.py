@@ -14,7 +14,7 @@ RESULTS = pages.RECORDS / "results.md"
 
 class Readme(pages.Case):
     def test_commands(self):
-        self.run_commands(pages.README, 5)
+        self.run_commands(pages.README, 4)
 
     def test_commands_of_pages(self):
         """Each page has a folder of its own: a page needs what itself has made, and nothing else."""
@@ -68,7 +68,7 @@ class Readme(pages.Case):
         metrics = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
         written = {"summary.json": set(summary), "metrics.jsonl": set().union(*metrics)}
         for file, fields in written.items():
-            table = pages.RUN_FILES.read_text().split(f"\n`{file}`:\n")[1].lstrip().split("\n\n")[0]
+            table = pages.RUN_FILES.read_text().split(f"\n## {file}\n")[1].lstrip().split("\n\n")[0]
             described = set()
             for row in table.splitlines()[2:]:
                 described |= set(re.findall(r"`(\w+)`", row.split("|")[1]))

@@ -1,7 +1,10 @@
 // Tables of Markdown: a section each, settings for experts in one of their own.
 #include "tests/common/job/setting_reference.h"
 
+#include <algorithm>
 #include <vector>
+
+#include "tests/common/job/narrow_page.h"
 
 namespace hdps {
 
@@ -20,6 +23,24 @@ std::string Cell(std::string text) {
   return text;
 }
 
+// "kind is adam or adamw"; of most of the words of a choice those that are left: "type is not mlp
+// or graph".
+std::string WhereText(const Section& section, const Condition& condition) {
+  const Setting* choice = section.Find(condition.key);
+  if (choice == nullptr || condition.values.size() * 2 <= choice->words.size()) {
+    return ConditionText(condition);
+  }
+  std::vector<std::string> others;
+  for (const std::string& word : choice->words) {
+    const auto& values = condition.values;
+    if (std::find(values.begin(), values.end(), word) == values.end()) others.push_back(word);
+  }
+  if (others.empty()) return "";
+  std::string text = condition.key + " is not ";
+  for (size_t i = 0; i < others.size(); ++i) text += (i == 0 ? "" : " or ") + others[i];
+  return text;
+}
+
 std::string Row(const Section& section, const Setting& setting, const std::string& key) {
   std::string standard = setting.required ? "required" : "";
   if (setting.shows_default) {
@@ -27,7 +48,7 @@ std::string Row(const Section& section, const Setting& setting, const std::strin
     standard = "`" + Cell(DefaultText(value)) + "`";
   }
   const std::string where =
-      setting.only_where.has_value() ? ConditionText(*setting.only_where) : "";
+      setting.only_where.has_value() ? WhereText(section, *setting.only_where) : "";
   return "| `" + key + "` | " + Cell(WantedText(setting)) + " | " + standard + " | " + where +
          " | " + Cell(setting.doc) + " |\n";
 }
@@ -55,7 +76,7 @@ std::string ListMayChange(const std::vector<const Section*>& sections) {
       if (setting.on_resume != OnResume::kMayChange) continue;
       keys += (keys.empty() ? "`" : ", `") + setting.key + "`";
     }
-    if (!keys.empty()) text += "| " + section->title + " | " + keys + " |\n";
+    if (!keys.empty()) text += "- " + section->title + ": " + keys + "\n";
   }
   return text;
 }
@@ -77,13 +98,15 @@ std::string PrintSettingReference(const Section& whole) {
     }
     text += section->appendix;
   }
-  return text + "\n### Expert settings\n\nThe defaults are good for nearly every job.\n\n" + kHead +
-         expert +
-         "\n### Settings that may change\n\nOn the way from a checkpoint, under "
-         "`--resume=changed`, with all that stands below them. Beside these a resume asks for "
-         "nothing of how often is evaluated and saved, of the cluster's timings, and of epochs.\n\n"
-         "| of | settings |\n|---|---|\n" +
-         ListMayChange(sections);
+  text += std::string("\n### Expert settings\n\nThe defaults are good for nearly every job.\n\n") +
+          kHead + expert +
+          "\n### Settings that may change\n\nA job may go on from a checkpoint with other values "
+          "of these settings, and "
+          "of all that stands below them, under `--resume=changed`. How often is evaluated and "
+          "saved, the cluster's "
+          "timings and the number of epochs may change in any case.\n\n" +
+          ListMayChange(sections);
+  return NarrowPage(text);
 }
 
 std::string PrintLayerReference(const LayerRegistry& layers) {
@@ -95,20 +118,20 @@ std::string PrintLayerReference(const LayerRegistry& layers) {
     }
     text += "| `" + record.kind + "` | " + inputs + " | " + record.gives + " |\n";
   }
-  return text + "\n";
+  return NarrowPage(text + "\n");
 }
 
 std::string PrintRecipeReference() {
-  std::string text = "\n| type | gives | paper | settings of its own |\n|---|---|---|---|\n";
+  std::string text = "\n| type | paper | settings of its own | gives |\n|---|---|---|---|\n";
   for (const RecipeRecord& recipe : Recipes()) {
     std::string own;
     for (const RecipeSetting& setting : recipe.settings) {
       own += (own.empty() ? "`" : ", `") + setting.name + "`";
     }
     text +=
-        "| `" + recipe.word + "` | " + recipe.gives + " | " + recipe.paper + " | " + own + " |\n";
+        "| `" + recipe.word + "` | " + recipe.paper + " | " + own + " | " + recipe.gives + " |\n";
   }
-  return text + "\n";
+  return NarrowPage(text + "\n");
 }
 
 }  // namespace hdps
