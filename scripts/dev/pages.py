@@ -100,8 +100,12 @@ class Truth:
         self.tests = self.read_tests()
         everything = "\n".join(self.code.values())
         self.quoted = set(re.findall(r"[\"'/ `]([\w.\-]+\.\w+)", everything))
-        self.script_flags = set(re.findall(r"--([a-z][\w\-]*)", "\n".join(
-            text for file, text in self.code.items() if file.endswith((".py", ".sh")) or file == ".ci/run")))
+        # Flags that scripts take, not those that they hand on: add_argument("--x"), and --x) or == --x of a shell.
+        self.script_flags = set(re.findall(
+            r"""add_argument\(\s*["']--([a-z][\w\-]*)|(?<=[^\w\-])--([a-z][\w\-]*)(?==?[\w*]*\)|=\*? *\||\]| *\|)"""
+            r"""|== "?'?--([a-z][\w\-]*)|["']--([a-z][\w\-]*)["'] in sys""",
+            "\n".join(text for file, text in self.code.items() if file.endswith((".py", ".sh")) or file == ".ci/run")))
+        self.script_flags = {name for names in self.script_flags for name in names if name}
 
     def read_flags(self):
         for file, text in self.code.items():
@@ -212,7 +216,7 @@ def check_flags(truth, code):
             if key in truth.flags_of:
                 if flag not in truth.flags_of[key]:
                     yield f"{program[1]} has no flag --{flag}"
-            elif flag not in truth.flags and flag not in truth.script_flags:
+            elif not {flag, flag.removeprefix("no-")} & (set(truth.flags) | truth.script_flags):
                 yield f"no program or script has a flag --{flag}"
 
 
@@ -239,13 +243,30 @@ def check_files(truth, page, code, block):
     words = re.split(r"[\s,;|()\[\]\"'=:]+", code)
     for word in words if block or " " in code else [code]:
         word = word.strip("`").rstrip(".").split("#")[0]
-        if not word or word == "examples/s" or re.search(r"[*<>{}$%?\\+@]|[A-Z]{3,}(?!\.md)(?!.*\.md)", word) or RUN_FOLDERS.search(word):
+        if not word or word == "examples/s" or re.search(r"[*<>{}$%?\\+@]|(?<![A-Za-z])(?!README|SECURITY|CONTRIBUTING|LICENSE)[A-Z]{3,}(?![a-z])", word) or RUN_FOLDERS.search(word):
             continue
         looks_like_path = "/" in word and word.split("/")[0] in FOLDERS and re.match(r"^[\w.\-/]+$", word)
         if not looks_like_path and not FILE_NAME.match(word):
             continue
-        if not truth.has_file(word, page) and word.rsplit("/", 1)[-1] not in truth.quoted:
+        if not truth.has_file(word, page) and (looks_like_path or word not in truth.quoted):
             yield f"there is no file {word}"
+
+
+def check_tables_of_files(truth, page, text):
+    """The first column of a table of files: names without an ending, too."""
+    listing = False
+    for number, line, _ in lines_of(text, False):
+        cells = line.split("|")
+        if not line.startswith("|"):
+            listing = False
+        elif re.match(r"\| *files?\b", line):
+            listing = True
+        elif listing:
+            for name in re.findall(r"`([\w./\-]+)`", cells[1]):
+                if name.startswith(".") or name.isupper():  # An ending alone.
+                    continue
+                if not truth.has_file(name, page):
+                    yield number, f"there is no file {name}"
 
 
 def check_tests(truth, code):
@@ -340,6 +361,8 @@ def check_page(truth, page, raw):
                 yield number, problem
         for problem in check_tests(truth, code):
             yield number, problem
+    if page.endswith("/README.md") and not page.startswith("docs/"):
+        yield from check_tables_of_files(truth, page, text)
     yield from check_missing(truth, page, text)
     if page.endswith("/README.md") and not page.startswith("docs/") or page == "CONTRIBUTING.md":
         yield from check_shape(raw)
@@ -383,7 +406,8 @@ def self_test(root):
         "missing in a row": "| a GPU | not yet |", "missing setting": "Clipping (`clip_norm`) is not implemented.",
         "line": "x" * 161, "cell": "| " + "word " * 41 + "|",
     }
-    missed = [what for what, text in planted.items() if not list(check_page(truth, "CONTRIBUTING.md", text + "\n"))]
+    planted["table of files"] = "| file | idea |\n|---|---|\n| `row_gatherer` | x |"
+    missed = [what for what, text in planted.items() if not list(check_page(truth, "worker/step/README.md", text + "\n"))]
     good = ("Run `hdps train --job=J --set=train.mode=async`, see `common/job/job.h`, [it](docs/job_file.md#the-whole), "
             "`job_file.md`,\n`OUT/summary.json`, `hdps-server --listen=tcp://HOST:1`, `cmake --build build`; a name not yet taken.\n")
     wrong = [problem for _, problem in check_page(truth, "CONTRIBUTING.md", good)]
