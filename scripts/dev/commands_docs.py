@@ -18,7 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PAGE = ROOT / "docs" / "commands.md"
 BEGIN, END = "<!-- commands -->", "<!-- end of commands -->"
 DAEMONS = ["hdps-scheduler", "hdps-server", "hdps-worker"]
-COLUMNS, CELL_WORDS = 160, 40
+COLUMNS, CELL_WORDS, SENTENCE_WORDS_MIN = 160, 40, 4
 FLAG = re.compile(r"^--(\w+) \((.*)\) type: (\w+) default: (.*)$", re.S)
 TYPES = {"string": "TEXT", "bool": "", "int32": "N", "int64": "N", "uint32": "N", "uint64": "N", "double": "NUMBER"}
 
@@ -63,7 +63,7 @@ def table(flags):
                                    break_long_words=False, break_on_hyphens=False)
             short = re.split(r"(?<=[.:;]) ", meaning)[0].rstrip(".:;")
             line = row(name, short + " (more below)", kind, default)
-            if not fits(line):
+            if not fits(line) or len(short.split()) < SENTENCE_WORDS_MIN:
                 line = row(name, "see below", kind, default)
         lines.append(line)
     return "\n".join([*lines, *([""] + notes if notes else [])])

@@ -147,10 +147,13 @@ def numeric_settings():
     """Names of all settings whose value is a number, or has some, as docs/job_file.md has them."""
     text = (harness.ROOT / "docs" / "job_file.md").read_text()
     names, prefix = set(), ""
-    for line in text[text.index("<!-- keys -->"):text.index("<!-- end of keys -->")].splitlines():
+    keys = text[text.index("<!-- keys -->"):text.index("<!-- end of keys -->")]
+    # A value that is too long for its row stands below the table, as "*value*: ...".
+    for line in keys.replace("\n  ", " ").splitlines():
         if line.startswith("### "):
             prefix = SECTIONS.get(line[4:], line[4:] + ".")
-        row = re.match(r"\| `([\w.]+)` \| ([^|]*) \|", line)
+        row = (re.match(r"\| `([\w.]+)` \| ([^|]*) \|", line) or
+               re.match(r"- \*\*`([\w.]+)`\*\* .*\*value\*: (.*)", line))
         if row and re.match(r"(an? |one of|null|-1).*\bnumbers?\b", row[2]):
             names.add(prefix + row[1])
     return names
