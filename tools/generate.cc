@@ -23,7 +23,7 @@ DEFINE_string(format, "csv",
               "Format of digits: csv, or idx as MNIST has it (train-images-idx3-ubyte and so on)");
 DEFINE_string(
     model, "",
-    "generate: what decides the labels: linear (if not given), pairwise, crosses, dot, "
+    "generate: model that decides the labels: linear (if not given), pairwise, crosses, dot, "
     "wide_deep, pooled, field_pairs, triples; prepare: the job's model.type, wide_deep if "
     "not given");
 DEFINE_uint64(eval_rows, 20000, "Number of evaluation rows");
