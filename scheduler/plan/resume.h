@@ -23,10 +23,8 @@ constexpr auto WordsOf(Resume) {
 
 inline constexpr const char* kResumeHelp =
     "What a run does with checkpoints in --out: auto goes on from the newest one, never begins "
-    "anew "
-    "and refuses an --out that holds one, changed goes on also where settings that may change "
-    "differ "
-    "(docs/how_to/resume.md)";
+    "anew and refuses an --out that holds one, changed goes on also where settings that may change "
+    "differ (docs/how_to/resume.md)";
 
 // The value of --resume. kInvalidArgument names it and what would be right.
 inline Result<Resume> ReadResume(const std::string& word) {
