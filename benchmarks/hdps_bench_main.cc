@@ -24,18 +24,20 @@
 #include "common/process/command_line.h"
 
 DEFINE_bool(list, false, "Print the benchmarks with the question each answers, and end");
-DEFINE_string(json, "", "Also write the figures, each with its samples, into this file");
-DEFINE_string(case, "", "Only the cases with this in their name; empty: all");
-DEFINE_bool(quick, false, "Smaller sizes: about half the time, figures less steady");
-DEFINE_int32(repeats, 5, "Samples of each figure, 1 to 100; the median counts");
-DEFINE_int32(threads, 0, "Threads that compute; 0: one a core");
-DEFINE_string(scratch, "/tmp", "Where folders for generated data are made, and removed");
-DEFINE_string(device, "cpu", "Where end_to_end computes the dense layers: cpu or cuda");
+DEFINE_string(json, "", "File that gets the figures too, each with its samples; empty: none");
+DEFINE_string(case, "", "Part of the names of the cases to run; empty: all");
+DEFINE_bool(quick, false,
+            "Use smaller sizes, which take about half the time and give less steady figures");
+DEFINE_int32(repeats, 5, "Number of samples of each figure, 1 to 100, of which the median counts");
+DEFINE_int32(threads, 0, "Number of computing threads; 0: one per core");
+DEFINE_string(scratch, "/tmp", "Folder in which folders for generated data are made and removed");
+DEFINE_string(device, "cpu", "Device on which end_to_end computes the dense layers: cpu or cuda");
 DEFINE_string(set, "", "Fields of end_to_end's jobs to override: key.path=value,...");
-DEFINE_string(far_end, "", "Used by wire itself: be the other end of what listens here");
-DEFINE_uint64(far_end_shared_bytes, 0, "With --far_end: memory it may share");
-DEFINE_string(far_end_keys, "", "With --far_end: the folder with its key");
-DEFINE_string(data, "", "A Criteo TSV file that reader reads too");
+DEFINE_string(far_end, "",
+              "Used by wire itself: address of the listener whose other end this process is");
+DEFINE_uint64(far_end_shared_bytes, 0, "Bytes of memory that --far_end may share");
+DEFINE_string(far_end_keys, "", "Folder with the key of --far_end");
+DEFINE_string(data, "", "Criteo TSV file that reader reads too; empty: none");
 
 namespace hdps {
 namespace {
@@ -95,7 +97,7 @@ Status CheckFlags() {
   }
   if (FLAGS_threads < 0 || FLAGS_threads > 4096) {
     return {Code::kInvalidArgument, "--threads=" + std::to_string(FLAGS_threads) +
-                                        " is out of range; give 1 to 4096, or 0 for one a core"};
+                                        " is out of range; give 1 to 4096, or 0 for one per core"};
   }
   if (FLAGS_device != "cpu" && FLAGS_device != "cuda") {
     return {Code::kInvalidArgument, "--device=" + FLAGS_device + ": give cpu or cuda"};

@@ -25,17 +25,18 @@
 #include "scheduler/scheduler_node.h"
 
 DEFINE_string(out, "",
-              "Folder for summary.json, metrics.jsonl and checkpoint/; servers on other machines "
-              "must see it under the same path");
+              "Folder for summary.json, metrics.jsonl and checkpoint/, which servers on other "
+              "machines must see under the same path");
 DEFINE_string(listen, "tcp://127.0.0.1:8118",
-              "Where the scheduler listens: tcp://HOST:PORT (port 0 picks one) or ipc://PATH");
-DEFINE_uint32(servers, 1, "Servers of the job");
-DEFINE_uint32(workers, 1, "Workers of the job");
+              "Address of the scheduler: tcp://HOST:PORT, where port 0 picks one, or ipc://PATH");
+DEFINE_uint32(servers, 1, "Number of servers of the job");
+DEFINE_uint32(workers, 1, "Number of workers of the job");
 DEFINE_string(resume, "auto", hdps::kResumeHelp);
-DEFINE_string(address_file, "", "Gets the address once the scheduler listens, for scripts");
+DEFINE_string(address_file, "",
+              "File that gets the address once the scheduler listens, for scripts; empty: none");
 DEFINE_bool(same_run, false,
-            "Started again within a run, by what started it before: a stop that was asked of the "
-            "run still holds. Without it a new run begins, and forgets that");
+            "Continue a run that was started before, in which an earlier request to stop still "
+            "holds; without it a new run begins and forgets that request");
 DEFINE_bool(print_config, false, "Print the job with every default written out, and end");
 
 namespace hdps {

@@ -19,15 +19,14 @@
 #include "server/server_process.h"
 
 DEFINE_string(listen, "tcp://127.0.0.1:0",
-              "Where this server listens, as workers reach it; port 0 picks one. With --keys rows "
-              "travel by a second port: the one after it, or HOST:PORT+DATA_PORT names it");
+              "Address of this server, as workers reach it, where port 0 picks one; with --keys "
+              "rows travel by a second port, the next one or the one named as HOST:PORT+DATA_PORT");
 DEFINE_string(
     spill_path, "",
-    "Folder for rows beyond cluster.memory_limit where the job names none; empty: one below "
-    "/tmp");
+    "Folder for rows beyond cluster.memory_limit where the job names none; empty: one below /tmp");
 DEFINE_uint64(
     expected_rows, 0,
-    "Rows that each table will have in all, to foresee this server's memory; 0: not known");
+    "Number of rows that each table will have in all, to foresee this server's memory; 0: unknown");
 
 namespace hdps {
 namespace {

@@ -13,31 +13,33 @@
 DEFINE_string(job, "", "Job file");
 DEFINE_string(set, "", "Fields of the job file to override: key.path=value,...");
 DEFINE_string(out, "", "train: folder for results; predict: file for the probabilities");
-DEFINE_string(checkpoint, "", "A checkpoint's folder, or the --out of a run");
+DEFINE_string(checkpoint, "", "Folder of a checkpoint, or the --out of a run");
 DEFINE_string(data, "",
-              "Files to score, FILE,...; a name with a comma stands alone, or in double quotes; "
-              "empty: the job's data.eval");
-DEFINE_string(which, "best",
-              "Of a folder of checkpoints: best, the one whose evaluation was best, or newest");
-DEFINE_string(eval_set, "", "The job's evaluation set to score, by name; empty: its first");
-DEFINE_int64(max_bad_rows, -1,
-             "Bad rows of the data that are passed over before the job ends; -1: the job file's "
-             "data.max_bad_rows; prepare: one in a hundred");
-DEFINE_string(numeric, "",
-              "generate: numeric columns that are filled, 13 at most and if not given; prepare: "
-              "columns that are numbers, NAME,...");
+              "Files to score, FILE,..., where a name with a comma stands alone or in double "
+              "quotes; empty: the job's data.eval");
 DEFINE_string(
-    categorical, "",
-    "generate: categorical columns that are filled, 26 at most and if not given; prepare: "
-    "columns whose values name something, NAME,...");
-DEFINE_string(log, "info", "Least level that is logged: info, warning or error");
+    which, "best",
+    "Checkpoint that is taken from a folder of several: best, by its evaluation, or newest");
+DEFINE_string(eval_set, "", "Name of the job's evaluation set to score; empty: its first");
+DEFINE_int64(max_bad_rows, -1,
+             "Number of bad rows that are skipped before the command ends; -1: the job file's "
+             "data.max_bad_rows, and for prepare one in a hundred");
+DEFINE_string(numeric, "",
+              "generate: number of numeric columns that are filled, at most 13 and 13 if not "
+              "given; prepare: columns that are numbers, NAME,...");
+DEFINE_string(categorical, "",
+              "generate: number of categorical columns that are filled, at most 26 and 26 if not "
+              "given; prepare: columns whose values name something, NAME,...");
+DEFINE_string(log, "info", "Lowest level that is logged: info, warning or error");
 DEFINE_bool(json, false, "Print JSON");
 DEFINE_string(rows, "",
-              "generate: training rows, 100k if not given; plan: distinct keys of the data, 10M if "
-              "not given; as 20000, 500M or 4.6G");
-DEFINE_double(zipf, 1.05, "How unequal the keys are: exponent of their frequency by rank");
-DEFINE_int32(threads, 0,
-             "Threads that compute; 0: one a core. plan: cores of each machine; 0: as measured");
+              "generate: number of training rows, 100k if not given; plan: number of distinct keys "
+              "of the data, 10M if not given; written as 20000, 500M or 4.6G");
+DEFINE_double(zipf, 1.05,
+              "Exponent of the keys' frequency by rank, which says how unequal they are");
+DEFINE_int32(
+    threads, 0,
+    "Number of computing threads; 0: one per core. plan: cores of each machine; 0: as measured");
 
 namespace hdps {
 
@@ -67,7 +69,7 @@ Result<CommonFlags> ReadCommonFlags() {
   if (FLAGS_threads < 0 || FLAGS_threads > kThreadsMax) {
     return Status(Code::kInvalidArgument,
                   "--threads=" + std::to_string(FLAGS_threads) +
-                      " is out of range; give 1 to 4096, or 0 for one a core");
+                      " is out of range; give 1 to 4096, or 0 for one per core");
   }
   if (FLAGS_which != "best" && FLAGS_which != "newest") {
     return Status(Code::kInvalidArgument, "--which=" + FLAGS_which + ": expected best or newest" +

@@ -56,7 +56,8 @@ Status RunEvaluate(const CommonFlags& flags, FileSystem& files, Executor& execut
   };
   HDPS_ASSIGN_OR_RETURN(const ScoreSums sums, data->Score({}, take));
   if (sums.examples == 0) {
-    return Status(Code::kInvalidArgument, "--data: there is no row in these files");
+    return Status(Code::kInvalidArgument,
+                  "--data: there is no row in these files; give files with rows");
   }
   to << "checkpoint " << data->checkpoint() << "\n";
   to << "examples   " << sums.examples << "\n";

@@ -17,24 +17,26 @@
 #include "tools/synthetic/synthetic_log.h"
 
 DEFINE_string(kind, "log",
-              "log: train.tsv, eval.tsv of Criteo's layout; digits: train.csv, eval.csv");
-DEFINE_string(format, "csv", "digits: csv, or idx as MNIST: train-images-idx3-ubyte and so on");
+              "Kind of data: log gives train.tsv and eval.tsv in Criteo's layout, digits gives "
+              "train.csv and eval.csv");
+DEFINE_string(format, "csv",
+              "Format of digits: csv, or idx as MNIST has it (train-images-idx3-ubyte and so on)");
 DEFINE_string(
     model, "",
-    "generate: what decides the labels: linear (if not given), pairwise, crosses, dot, "
+    "generate: model that decides the labels: linear (if not given), pairwise, crosses, dot, "
     "wide_deep, pooled, field_pairs, triples; prepare: the job's model.type, wide_deep if "
     "not given");
-DEFINE_uint64(eval_rows, 20000, "Evaluation rows");
+DEFINE_uint64(eval_rows, 20000, "Number of evaluation rows");
 DECLARE_string(numeric);
 DECLARE_string(categorical);
-DEFINE_uint64(vocabulary, 1000, "Values of each categorical column");
-DEFINE_uint64(seed, 1, "Decides everything");
+DEFINE_uint64(vocabulary, 1000, "Number of values of each categorical column");
+DEFINE_uint64(seed, 1, "Seed of all random numbers: the same seed gives the same files");
 DEFINE_double(signal, 1.5, "Standard deviation of the planted logit");
 DEFINE_double(ctr, 0.25, "Mean probability of label 1");
 DEFINE_double(noise, -1,
-              "log: share of labels a coin decides, 0 if not given; digits: deviation of a pixel, "
-              "0.25 if not given");
-DEFINE_double(missing, 0.02, "Share of the cells that are empty");
+              "log: share of labels that a coin decides, 0 if not given; digits: standard "
+              "deviation of a pixel, 0.25 if not given");
+DEFINE_double(missing, 0.02, "Share of cells that are empty");
 DECLARE_double(zipf);
 
 namespace hdps {

@@ -12,9 +12,9 @@
 #include "tools/commands.h"
 
 DECLARE_string(out);
-DEFINE_string(add, "", "One more key, as ROLE:NAME");
-DEFINE_string(rotate, "", "NAME of a key that another one takes the place of");
-DEFINE_string(revoke, "", "NAME of a key that is allowed no longer");
+DEFINE_string(add, "", "Role and name of one more key, ROLE:NAME");
+DEFINE_string(rotate, "", "Name of a key that a new one replaces");
+DEFINE_string(revoke, "", "Name of a key that is no longer allowed");
 
 namespace hdps {
 namespace {
@@ -166,11 +166,10 @@ Status Run() {
 
 Subcommand KeygenCommand() {
   return {"keygen",
-          "makes the keys of a job, rotates and revokes them",
+          "make, rotate and revoke the keys of a job",
           "hdps keygen --out=DIR [--add=ROLE:NAME | --rotate=NAME | --revoke=NAME]\n"
-          "Makes one key for each role, scheduler, server, worker, reader and admin, and\n"
-          "the list of those allowed; or changes that list, which daemons look at once a\n"
-          "second.",
+          "Makes one key for each role (scheduler, server, worker, reader and admin) and\n"
+          "the list of allowed keys, or changes that list. Daemons read it once a second.",
           {"out", "add", "rotate", "revoke"},
           Run};
 }

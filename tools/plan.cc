@@ -32,22 +32,24 @@
 #include "tools/warnings.h"
 
 DEFINE_string(network, "25Gbit",
-              "Network of each machine, as 25Gbit or 3GB (a second); local: all on one machine");
-DEFINE_double(network_round_trip_us, 50, "Round trip between two machines");
+              "Network of each machine, 25Gbit (bits a second) or 3GB (bytes a second); local: all "
+              "on one machine");
+DEFINE_double(network_round_trip_us, 50, "Microseconds of a round trip between two machines");
 DEFINE_uint32(machines, 0,
-              "Machines that servers and workers are spread over evenly, whose cores and link they "
-              "share; 0: each has its own");
-DEFINE_uint32(row_bytes, 250, "Bytes of a row of the data, as it is read");
-DEFINE_double(unique, 0, "Distinct share of a worker's keys of a step; 0: from --rows and --zipf");
+              "Number of machines over which servers and workers are spread evenly and share cores "
+              "and links; 0: each has its own");
+DEFINE_uint32(row_bytes, 250, "Bytes of one row of the data, as it is read");
+DEFINE_double(
+    unique, 0,
+    "Share of distinct keys among a worker's keys of a step; 0: computed from --rows and --zipf");
 DEFINE_string(constants, "",
-              "What hdps-bench constants --json=FILE wrote on such a machine; empty: those of "
-              "the machine that hdps was developed on");
+              "File that hdps-bench constants --json=FILE wrote on such a machine; empty: the "
+              "figures of the machine that hdps was developed on");
 DEFINE_bool(strategy, false,
-            "Show how the layers lie over the workers, and what that costs, instead");
-DEFINE_string(strategy_file, "", "With --strategy: the strategy that this file keeps");
+            "Show how the layers lie over the workers and what that costs, in place of the plan");
+DEFINE_string(strategy_file, "", "File of a strategy that --strategy shows; empty: the job's own");
 DEFINE_string(dot, "",
-              "With --strategy: write the model to this file as a graph, which graphviz draws: "
-              "dot -Tsvg FILE");
+              "File to which --strategy writes the model as a graph for graphviz: dot -Tsvg FILE");
 DECLARE_string(job);
 DECLARE_bool(json);
 DECLARE_uint32(servers);
@@ -222,7 +224,7 @@ Status Run() {
 
 Subcommand PlanCommand() {
   return {"plan",
-          "how fast a job would train on a cluster, and what would bound it",
+          "estimate how fast a job would train on a cluster, and what limits it",
           "hdps plan --job=FILE --servers=M --workers=N --network=25Gbit [flags]",
           {"job", "set", "servers", "workers", "machines", "threads", "network",
            "network_round_trip_us", "rows", "row_bytes", "zipf", "unique", "constants", "json",

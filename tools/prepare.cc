@@ -30,20 +30,20 @@
 #include "worker/data/data_preview.h"
 #include "worker/data/held_out/share_look.h"
 
-DEFINE_string(label, "", "The label's column; not needed where names and values tell it");
+DEFINE_string(label, "", "Column of the label; not needed where names and values tell it");
 DEFINE_string(eval, "",
               "Files to evaluate on, FILE,...; not given: the last of several files, or a tenth of "
               "the rows of one");
-DEFINE_string(group, "", "The column that says whom a row belongs to, for rankings");
-DEFINE_string(weight, "", "The column that says how much a row counts");
+DEFINE_string(group, "", "Column that names the user or query of a row, for rankings");
+DEFINE_string(weight, "", "Column with the weight of a row");
 DEFINE_string(multi, "", "Columns with several values a cell, NAME,...");
 DEFINE_string(skip, "", "Columns that are left out, NAME,...");
-DEFINE_string(positive, "",
-              "Which labels mean 1: \">=4\", \"=text\" or \"text1|text2\"; not needed where values "
-              "tell it");
+DEFINE_string(
+    positive, "",
+    "Labels that mean 1: \">=4\", \"=text\" or \"text1|text2\"; not needed where values tell it");
 DEFINE_string(task, "",
-              "What is to be learned: binary, classes, rating, or ranking (rows are what happened, "
-              "of a user and an item); not needed where names and values tell it");
+              "What is learned: binary, classes, rating, or ranking (each row is an event of a "
+              "user and an item); not needed where names and values tell it");
 DECLARE_string(categorical);
 DECLARE_string(numeric);
 DECLARE_int64(max_bad_rows);
@@ -310,15 +310,15 @@ Status Prepare(const std::vector<std::string>& arguments) {
 
 Subcommand PrepareCommand() {
   return {"prepare",
-          "look at data files, and write a job that trains on them",
+          "read data files and write a job that trains on them",
           "hdps prepare FILE... --out=DIR [--label=NAME] [--eval=FILE,...]\n"
           "                    [--model=TYPE] [--task=rating] [--positive=\">=4\"]\n"
           "                    [--categorical=NAME,... --numeric=NAME,... --multi=NAME,...]\n"
           "                    [--skip=NAME,... --group=NAME --weight=NAME]\n"
-          "Reads csv, tsv, criteo, libsvm, libffm or libfm files, packed or not, once,\n"
-          "tells their columns, and writes DIR/job.json, which trains as it is, and\n"
-          "DIR/report.txt. What it tells wrong, the flags say right; a name with a comma\n"
-          "stands in double quotes: --skip='\"a, b\",c'.",
+          "Reads csv, tsv, criteo, libsvm, libffm or libfm files, compressed or not,\n"
+          "once, finds the type of each column, and writes DIR/job.json, which trains as\n"
+          "it is, and DIR/report.txt. Flags correct what it finds wrongly; a name with a\n"
+          "comma stands in double quotes: --skip='\"a, b\",c'.",
           {"out", "label", "eval", "model", "task", "positive", "categorical", "numeric", "multi",
            "skip", "group", "weight", "max_bad_rows"},
           nullptr,

@@ -11,7 +11,7 @@
 #include "tools/commands.h"
 #include "tools/report/report_page.h"
 
-DEFINE_string(html, "", "The file to write; not given: report.html in the first run's folder");
+DEFINE_string(html, "", "File to write; not given: report.html in the first run's folder");
 
 namespace hdps {
 namespace {
@@ -50,9 +50,9 @@ Status Report(const std::vector<std::string>& arguments) {
 
 Subcommand ReportCommand() {
   return {"report",
-          "one HTML page of a run, or of two beside each other",
+          "write one HTML page of a run, or of two beside each other",
           "hdps report OUT [OUT2] [--html=FILE]\n"
-          "OUT is the --out of a run, also of one that still goes on. The page has curves\n"
+          "OUT is the --out of a run, which may still go on. The page has curves\n"
           "of training and evaluation, where time goes, events, the data and the job; with\n"
           "two runs, both in each picture and the settings that differ.",
           {"html"},

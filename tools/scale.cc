@@ -10,8 +10,10 @@
 #include "tools/scheduler_question.h"
 
 // Of hdps train too, where they are plain counts.
-DEFINE_string(scale_servers, "", "Servers from now on: N, or +N or -N for so many more or fewer");
-DEFINE_string(scale_workers, "", "Workers from now on: N, or +N or -N for so many more or fewer");
+DEFINE_string(scale_servers, "",
+              "Number of servers from now on: N, or +N or -N for so many more or fewer");
+DEFINE_string(scale_workers, "",
+              "Number of workers from now on: N, or +N or -N for so many more or fewer");
 
 namespace hdps {
 namespace {
@@ -53,7 +55,7 @@ Status Run() {
 
 Subcommand ScaleCommand() {
   return {"scale",
-          "goes on with more or fewer servers or workers",
+          "change the number of servers or workers of a running job",
           "hdps scale --scheduler=ADDRESS [--keys=DIR] [--scale_servers=+1]\n"
           "                  [--scale_workers=-1]",
           {"scheduler", "keys", "insecure", "scale_servers", "scale_workers"},

@@ -3,7 +3,7 @@
 
 #include <gflags/gflags.h>
 
-DEFINE_string(scheduler, "", "Where the scheduler listens: tcp://HOST:PORT or ipc://PATH");
+DEFINE_string(scheduler, "", "Address of the scheduler: tcp://HOST:PORT or ipc://PATH");
 
 namespace hdps {
 

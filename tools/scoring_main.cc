@@ -13,10 +13,11 @@
 #include "tools/common_flags.h"
 #include "tools/scoring.h"
 
-DEFINE_bool(dry_run, false, "Say who would hold what of the model, and score nothing");
+DEFINE_bool(dry_run, false,
+            "Print which member would hold which part of the model, and score nothing");
 DEFINE_string(bad_rows, "refuse",
-              "What becomes of a row that cannot be scored: refuse, which ends the command by its "
-              "place, or nan in its line");
+              "What is done with a row that cannot be scored: refuse ends the command and names "
+              "the row, nan is printed in its line");
 DECLARE_uint32(workers);
 
 namespace hdps {
@@ -50,7 +51,7 @@ Status Score() {
 
 Subcommand EvaluateCommand() {
   return {"evaluate",
-          "AUC and logloss of a checkpoint over files",
+          "score a checkpoint on files: AUC, logloss and the job's other figures",
           "hdps evaluate --checkpoint=DIR [--job=FILE] [--data=FILE,...]",
           {"checkpoint", "which", "data", "eval_set", "job", "set", "max_bad_rows", "threads",
            "workers", "dry_run"},
@@ -59,13 +60,13 @@ Subcommand EvaluateCommand() {
 
 Subcommand PredictCommand() {
   return {"predict",
-          "a line for every row of files: its probability",
+          "print a prediction for each row of files",
           "hdps predict --checkpoint=DIR [--job=FILE] [--data=FILE,...] [--out=FILE]\n"
-          "Lines come in the order of the rows. Blank lines, comments and headers are no\n"
-          "rows. A line has a probability: one a class under softmax, one a task where\n"
-          "there are several; under squared_error the number; under bpr and\n"
-          "sampled_softmax a score that only orders rows. Labels, weights and groups are\n"
-          "not looked at; a file may lack their cells, in all rows or in none.",
+          "Lines come in the order of the rows; blank lines, comments and headers get none.\n"
+          "A line has a probability: one per class under softmax, one per task where\n"
+          "there are several. Under squared_error it has the predicted number, under bpr\n"
+          "and sampled_softmax a score that only orders rows. Labels, weights and groups\n"
+          "are not read; a file may lack their cells, in all rows or in none.",
           {"checkpoint", "which", "data", "eval_set", "job", "set", "bad_rows", "threads", "out",
            "workers", "dry_run"},
           Score<RunPredict>};

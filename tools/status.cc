@@ -56,7 +56,7 @@ Status Run() {
 
 Subcommand StatusCommand() {
   return {"status",
-          "how the job of a running scheduler is",
+          "show the state of a running job",
           "hdps status --scheduler=ADDRESS [--keys=DIR] [--json]",
           {"scheduler", "keys", "insecure", "json"},
           Run};

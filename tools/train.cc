@@ -32,13 +32,13 @@
 #include "tools/warnings.h"
 #include "worker/data/data_preview.h"
 
-DEFINE_uint32(servers, 1, "Servers of the job");
-DEFINE_uint32(workers, 1, "Workers of the job");
+DEFINE_uint32(servers, 1, "Number of servers of the job");
+DEFINE_uint32(workers, 1, "Number of workers of the job");
 DEFINE_string(resume, "auto", hdps::kResumeHelp);
 DEFINE_string(trace, "",
               "File for the first steps as events in time, which about://tracing and "
-              "ui.perfetto.dev show: who computes, exchanges and waits when");
-DEFINE_uint32(trace_steps, 20, "Steps of each worker in --trace");
+              "ui.perfetto.dev show; empty: none");
+DEFINE_uint32(trace_steps, 20, "Number of steps of each worker in --trace");
 DEFINE_bool(print_config, false, "Print the job with every default written out, and end");
 
 namespace hdps {

@@ -14,17 +14,19 @@
 #include "common/protocol/key_permissions.h"
 
 DEFINE_string(keys, "",
-              "Folder with the job's keys, which hdps keygen makes: every connection is then "
-              "authenticated and encrypted");
+              "Folder with the job's keys, made by hdps keygen, with which every connection is "
+              "authenticated and encrypted; empty: no keys");
 DEFINE_bool(insecure, false,
-            "Allow addresses beyond loopback without keys: whoever reaches them reads and changes "
-            "the model");
+            "Allow addresses beyond loopback without keys, where anyone who reaches them can read "
+            "and change the model");
 
-DEFINE_int32(connections_max, 4096, "Connections to this program; of more, silent ones are ended");
+DEFINE_int32(connections_max, 4096,
+             "Largest number of connections to this program, beyond which the oldest without a "
+             "valid frame is closed");
 DEFINE_int64(
     held_mib_max, 0,
-    "MiB that may have arrived of all connections together and wait to be looked at, of one "
-    "a quarter, at least 1024. 0: a quarter of the machine's memory, at least 4096");
+    "MiB of received bytes that may wait for processing over all connections, at least 1024, of "
+    "which one connection may have a quarter; 0: a quarter of the machine's memory, at least 4096");
 
 namespace hdps {
 namespace {

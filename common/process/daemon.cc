@@ -12,14 +12,15 @@
 #include "common/platform/output_file.h"
 #include "common/process/terminal.h"
 
-DEFINE_string(job, "", "Job file: the same for every member of the cluster");
+DEFINE_string(job, "", "Job file, the same for every member of the cluster");
 DEFINE_string(set, "", "Fields of the job file to override: key.path=value,...");
-DEFINE_string(log, "info", "Least level that is logged: info, warning or error");
-DEFINE_string(log_file, "", "Where the log goes; empty: stderr");
-DEFINE_string(pid_file, "", "Holds the number of this process while it runs");
+DEFINE_string(log, "info", "Lowest level that is logged: info, warning or error");
+DEFINE_string(log_file, "", "File for the log; empty: stderr");
+DEFINE_string(pid_file, "",
+              "File that holds the number of this process while it runs; empty: none");
 DEFINE_int32(die_with_parent, 0,
-             "Number of the process that starts this one, which ends with it as if told to stop; "
-             "0: it does not");
+             "Number of the process that starts this one: when it ends, this one stops as well; 0: "
+             "it does not");
 DEFINE_string(faults, "", hdps::kFaultsHelp);
 
 namespace hdps {

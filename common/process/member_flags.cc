@@ -5,11 +5,13 @@
 #include "common/platform/process_watch.h"
 #include "common/process/daemon.h"
 
-DEFINE_string(scheduler, "", "Where the scheduler listens: tcp://HOST:PORT or ipc://PATH");
-DEFINE_int32(rank, -1, "Rank of this member among its kind, from 0 on; -1: the scheduler picks");
-DEFINE_uint32(servers, 0, "Servers of the cluster, to be compared with the scheduler's; 0: any");
-DEFINE_uint32(workers, 0, "Workers of the cluster, to be compared with the scheduler's; 0: any");
-DEFINE_int32(threads, 0, "Threads that compute; 0: one a core");
+DEFINE_string(scheduler, "", "Address of the scheduler: tcp://HOST:PORT or ipc://PATH");
+DEFINE_int32(
+    rank, -1,
+    "Number of this member among the servers or workers, from 0; -1: the scheduler picks one");
+DEFINE_uint32(servers, 0, "Number of servers that the scheduler must expect too; 0: any number");
+DEFINE_uint32(workers, 0, "Number of workers that the scheduler must expect too; 0: any number");
+DEFINE_int32(threads, 0, "Number of computing threads; 0: one per core");
 
 namespace hdps {
 
@@ -23,7 +25,7 @@ Result<MemberFlags> ReadMemberFlags(const DaemonFlags& flags) {
   if (FLAGS_threads < 0 || FLAGS_threads > kThreadsMax) {
     return Status(Code::kInvalidArgument,
                   "--threads=" + std::to_string(FLAGS_threads) +
-                      " is out of range; give 1 to 4096, or 0 for one a core");
+                      " is out of range; give 1 to 4096, or 0 for one per core");
   }
   const Result<Address> scheduler = AddressToDial(FLAGS_scheduler, flags.connections.may_leave());
   if (!scheduler.ok()) {

@@ -92,7 +92,7 @@ Status ValidateMembers(const Job& job, uint32_t num_servers, uint32_t num_worker
     return {Code::kInvalidArgument,
             "--servers=" + std::to_string(num_servers) + " --workers=" + workers +
                 ": more members than one message can name; " + std::to_string(view_bytes) +
-                " bytes, at most " + std::to_string(kEnvelopeBytesMax)};
+                " bytes, at most " + std::to_string(kEnvelopeBytesMax) + "; start fewer"};
   }
   return {};
 }

@@ -22,8 +22,9 @@ constexpr auto WordsOf(Resume) {
 }
 
 inline constexpr const char* kResumeHelp =
-    "auto: go on from the newest checkpoint in --out. never: begin anew, and refuse an --out that "
-    "holds one. changed: go on although settings differ, of those that may (docs/how_to/resume.md)";
+    "What a run does with checkpoints in --out: auto goes on from the newest one, never begins "
+    "anew and refuses an --out that holds one, changed goes on also where settings that may change "
+    "differ (docs/how_to/resume.md)";
 
 // The value of --resume. kInvalidArgument names it and what would be right.
 inline Result<Resume> ReadResume(const std::string& word) {

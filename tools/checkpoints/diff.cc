@@ -155,11 +155,11 @@ Status Diff(const std::vector<std::string>& arguments) {
 
 Subcommand DiffCommand() {
   return {"diff",
-          "how far two checkpoints are apart",
+          "compare two checkpoints",
           "hdps diff CHECKPOINT CHECKPOINT [--which=newest]\n"
-          "Rows that only one of them holds, rows that differ (in weights or optimizer\n"
-          "state), and the largest difference of a weight and its key. Each is a\n"
-          "checkpoint's folder, or the --out of a run.",
+          "Prints the rows that only one of them holds, the rows that differ (in weights or\n"
+          "optimizer state), and the largest difference of a weight and its key. CHECKPOINT\n"
+          "is a checkpoint's folder, or the --out of a run.",
           {"which"},
           nullptr,
           Diff};

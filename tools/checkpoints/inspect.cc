@@ -25,7 +25,7 @@
 #include "worker/model/model.h"
 
 DEFINE_bool(digest, false, "Print the digest of all rows and nothing else");
-DEFINE_string(row, "", "TABLE:KEY, the key's number or FEATURE=VALUE: that row and nothing else");
+DEFINE_string(row, "", "Row to print alone, as TABLE:KEY with the key's number or FEATURE=VALUE");
 
 namespace hdps {
 namespace {
@@ -148,10 +148,10 @@ Status Inspect() {
 
 Subcommand InspectCommand() {
   return {"inspect",
-          "what a checkpoint holds: tables, rows, bytes, clock, digest",
+          "show what a checkpoint holds: tables, rows, bytes, clock, digest",
           "hdps inspect --checkpoint=DIR [--digest] [--which=newest]\n"
           "hdps inspect --checkpoint=DIR --row=deep:education=Bachelors\n"
-          "             a row's weights and state, and where it is",
+          "             prints a row's weights and state, and its shard",
           {"checkpoint", "which", "digest", "row"},
           Inspect};
 }

@@ -98,11 +98,11 @@ Status VerifyAll(const std::vector<std::string>& arguments) {
 
 Subcommand VerifyCommand() {
   return {"verify",
-          "whether every checkpoint of a run is whole",
+          "check that every checkpoint of a run is intact",
           "hdps verify CHECKPOINT_OR_OUT ...\n"
-          "Reads every file: lengths, checksums, that each row belongs to its shard and\n"
-          "table, that weights are finite, and that all of it is what the manifest and its\n"
-          "job say. Ends with status 3 when one is damaged.",
+          "Reads every file: lengths and checksums, that each row belongs to its shard and\n"
+          "table, that weights are finite, and that all of it agrees with the manifest and\n"
+          "its job. Ends with status 3 when a checkpoint is damaged.",
           {},
           nullptr,
           VerifyAll};

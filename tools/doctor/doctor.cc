@@ -18,7 +18,7 @@
 #include "tools/doctor/diagnosis.h"
 #include "worker/data/data_preview.h"
 
-DEFINE_string(listen, "", "doctor: where a daemon will listen here, tcp://HOST:PORT");
+DEFINE_string(listen, "", "Address where a daemon will listen on this machine, tcp://HOST:PORT");
 DECLARE_string(scheduler);
 DECLARE_string(rows);
 DECLARE_double(zipf);
@@ -97,18 +97,20 @@ Status Run() {
   }
   PrintOut("\n%zu fault(s), %zu warning(s)\n", faults, warnings);
   if (faults == 0) return {};
-  return {Code::kInvalidArgument, std::to_string(faults) + " fault(s): the job cannot run here so"};
+  return {Code::kInvalidArgument,
+          std::to_string(faults) +
+              " fault(s): the job cannot run on this machine; mend what is told above"};
 }
 
 }  // namespace
 
 Subcommand DoctorCommand() {
   return {"doctor",
-          "whether this machine is fit for a job, before it is started",
+          "check before the start that this machine is fit for a job",
           "hdps doctor --job=FILE --out=DIR [--servers=M --workers=N] [--rows=500M]\n"
           "            [--listen=ADDRESS] [--scheduler=ADDRESS] [--keys=DIR]\n"
-          "Looks at job, data, disk, memory, limits, addresses, GPU and clock, and says\n"
-          "what would mend each fault. --servers and --workers are those that run here.\n"
+          "Checks job, data, disk, memory, limits, addresses, GPU and clock, and says how\n"
+          "to mend each fault. --servers and --workers count the members that run here.\n"
           "Ends with status 2 when there is a fault.",
           {"job", "set", "out", "servers", "workers", "rows", "zipf", "listen", "scheduler", "keys",
            "insecure"},

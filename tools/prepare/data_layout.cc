@@ -25,7 +25,8 @@ Result<std::vector<FirstLine>> FirstLines(FileSystem& files, const std::string& 
     first.push_back({std::string(line.text), line.place.number});
   }
   if (first.empty()) {
-    return Status(Code::kInvalidArgument, path + ": there is no row in this file");
+    return Status(Code::kInvalidArgument,
+                  path + ": there is no row in this file; give a file with rows");
   }
   return first;
 }

@@ -258,7 +258,8 @@ Status PlanBadRows(const DataProfile& train, const DataProfile* eval, const Labe
 }  // namespace
 
 Result<DataPlan> PlanData(const DataProfile& train, const DataProfile* eval, const DataWish& wish) {
-  if (train.rows == 0) return Mistaken(train.files[0] + ": there is no row in this file");
+  if (train.rows == 0)
+    return Mistaken(train.files[0] + ": there is no row in this file; give a file with rows");
   DataPlan plan;
   HDPS_ASSIGN_OR_RETURN(const Wanted wanted, Wanted::Make(train, wish));
   HDPS_ASSIGN_OR_RETURN(const LabelPlan label, PlanLabel(train, eval, wish));

@@ -69,12 +69,12 @@ Status Run() {
 
 Subcommand WhyCommand() {
   return {"why",
-          "what a running job waits for, and who waits for whom",
+          "say what a running job waits for",
           "hdps why --scheduler=ADDRESS [--keys=DIR] [--json]\n"
-          "Says in a sentence who is waited for, since when and at what, or that steps\n"
-          "are made; below it each member's step, state, whom it waits for, what it was\n"
-          "told and when it was heard. Answers within five seconds. Ends with status 3\n"
-          "when the scheduler cannot be reached.",
+          "Says in a sentence which member the job waits for, since when and in what, or\n"
+          "that it makes steps. Below it are each member's step, state, the member it waits\n"
+          "for, its last order and its last sign of life. Answers within five seconds. Ends\n"
+          "with status 3 when the scheduler cannot be reached.",
           {"scheduler", "keys", "insecure", "json"},
           Run};
 }

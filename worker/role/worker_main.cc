@@ -17,16 +17,16 @@
 #include "worker/role/worker_process.h"
 
 DEFINE_string(collective_host, "127.0.0.1",
-              "This machine's address for the other workers, when dense gradients are summed by "
-              "allreduce");
+              "Address of this machine for the other workers, used when dense gradients are summed "
+              "by allreduce");
 DEFINE_bool(insecure_collective, false,
-            "Allow --collective_host beyond loopback although Gloo and NCCL know no keys");
+            "Allow --collective_host beyond loopback although Gloo and NCCL use no keys");
 DEFINE_int64(max_bad_rows, -1,
-             "Bad rows of the data that are passed over before the job ends; -1: the job file's "
+             "Number of bad rows that are skipped before the job ends; -1: the job file's "
              "data.max_bad_rows");
 
 DEFINE_uint32(gpu, 0,
-              "Number of this worker among those of its machine, which take the GPUs in turns");
+              "Number of this worker among the workers of its machine, which use its GPUs in turn");
 
 namespace hdps {
 namespace {
