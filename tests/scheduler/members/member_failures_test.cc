@@ -69,7 +69,7 @@ TEST(MemberFailures, BeforeTheFirstViewOnlyAllOfARoleAreBelieved) {
   MemberFailures failures;
   EXPECT_FALSE(failures.AddBeforeFirstView(FailureAt("worker 20", "x"), 1));
   EXPECT_FALSE(failures.AddBeforeFirstView(FailureAt("worker 20", "x", 2), 2));
-  EXPECT_FALSE(failures.mistake());  // Nobody is lost, and nobody waited for.
+  EXPECT_FALSE(failures.mistake());  // No member is lost or awaited.
   const auto end = failures.AddBeforeFirstView(FailureAt("worker 21", "y", 2), 2);
   ASSERT_TRUE(end);
   EXPECT_EQ(end->message, "worker 21: y");
