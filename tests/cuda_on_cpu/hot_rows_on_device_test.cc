@@ -138,7 +138,7 @@ class KeepingWorker {
     for (uint32_t s = 0; s < slots.size(); ++s) slots[s] = s;
     return slots;
   }
-  // Of all tables that cache rows.
+  // Returns the floats of `rows` rows in each table that caches rows.
   size_t Floats(size_t rows) const {
     size_t floats = 0;
     for (const TableId table : tables()) floats += rows * job_.tables[table.value].dim;

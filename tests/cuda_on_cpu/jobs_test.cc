@@ -182,7 +182,7 @@ TEST_F(JobOnDeviceTest, AStepIsHandedOverAsGraphs) {
     of.graphs_built = after.graphs_built - before.graphs_built;
     return of;
   };
-  const Counters few = run(8), many = run(14);  // Of 17 steps per epoch.
+  const Counters few = run(8), many = run(14);  // An epoch has 17 steps.
   const uint64_t kernels = many.kernels - few.kernels, in_graphs = many.in_graphs - few.in_graphs;
   std::printf(
       "a step: %.1f kernels and products, %.1f of them in %.1f graphs; %lu graphs built in 14 "

@@ -100,7 +100,7 @@ std::vector<Key> SomeKeys(Random& random, size_t count, uint64_t range) {
   return keys;
 }
 
-constexpr uint64_t kLimit = 3 << 19;  // Of about 13 MiB of rows.
+constexpr uint64_t kLimit = 3 << 19;  // The rows take about 13 MiB.
 constexpr uint64_t kKeys = 40000;
 
 TEST(TieredRows, AreTheSameRows) {

@@ -191,7 +191,7 @@ TEST_F(SchedulerNodeTest, ScoresComeInPieces) {
     return done;
   };
   ExpectDone();
-  // Of 6 times 6 pairs, 4 * 4 are won, and 4 * 2 + 2 * 4 are ties.
+  // There are 6 times 6 pairs: 4 * 4 are won, and 4 * 2 + 2 * 4 are ties.
   EXPECT_TRUE(cluster_->Noticed("epoch 1, step 10: AUC 0.666667, logloss"));
   EXPECT_TRUE(cluster_->Noticed("over 12 examples"));
 }

@@ -22,7 +22,7 @@ class SchedulerStrangersTest : public SchedulerNodeTest {
   static JoinRequest Request(const std::string& host) {
     JoinRequest request;
     request.host = host;
-    request.job_digest = 0xabc;  // Of another job.
+    request.job_digest = 0xabc;  // The digest of another job.
     return request;
   }
   // Decoded from the wire.

@@ -57,7 +57,7 @@ TEST(ServerMemoryLimit, RefusesWhatTheSettingsAskBeyondTheMachine) {
   // Lazy Adam has two floats of state per weight, and little else.
   const double weights = 4.0 * static_cast<double>(DenseFloats(job));
   EXPECT_NEAR(static_cast<double>(all[0].bytes), 3 * weights, 0.02 * weights);
-  EXPECT_EQ(all[1].bytes, uint64_t{200} << 40);  // Of both tables.
+  EXPECT_EQ(all[1].bytes, uint64_t{200} << 40);  // Both tables together.
   EXPECT_EQ(half[0].bytes, all[0].bytes / 2);
   EXPECT_EQ(half[1].bytes, all[1].bytes / 2);
   const auto made = ServerMemoryLimit::Make(job, OptionsOf(), *NewMemoryFileSystem());
@@ -104,7 +104,7 @@ TEST(ServerMemoryLimit, UnderALimitRowsGetTheRest) {
   const MemoryPlan plan = PlanMemory(job, OptionsOf(), 30 << 20);
   EXPECT_EQ(plan.total(), 1ull << 30);
   EXPECT_EQ(plan.disk, 64ull << 20);
-  EXPECT_EQ(plan.sketches, 16ull << 20);  // Of two tables.
+  EXPECT_EQ(plan.sketches, 16ull << 20);  // Two tables.
   EXPECT_GT(plan.rows, 800ull << 20);
   EXPECT_THAT(plan.Text(), HasSubstr("= 1.00 GiB"));
   // The cap is below what would fit.

@@ -283,7 +283,7 @@ TEST(ColumnsTest, PositiveRowsAloneAreARanking) {
   EXPECT_THAT(planned.plan.item_features, ElementsAre("item_id"));
   EXPECT_GT(planned.plan.negatives, 0u);
   EXPECT_THAT(planned.notes, HasSubstr("every row is taken for one that happened"));
-  // A target is an item if a history is beside it.
+  // A target is an item if there is a history.
   std::vector<Column> target = rows;
   target[1].name = "target";
   target[2] = {"history",

@@ -314,7 +314,7 @@ TEST_F(JobSettingsTest, InitsByFanAreTheUniformOrNormalThatTheyComeTo) {
   EXPECT_THAT(Good({R"(model.embedding_init={"kind": "he_normal", "scale": 2})"}).warnings,
               ElementsAre("model.embedding_init.scale is ignored: that of he_normal follows from "
                           "the dim"));
-  // Of dense layers: one layer of a graph, or all of a recipe.
+  // Applies to dense layers: one layer of a graph, or all of a recipe.
   const Job job = Good({"model.dense_init=he_normal"});
   EXPECT_THAT(PrintJob(job), HasSubstr("\"init\": \"he_normal\""));
   EXPECT_EQ(JobDigest(Good({}, PrintJob(job))), JobDigest(job));

@@ -73,7 +73,7 @@ TEST(TableSlicesTest, FeaturesOfOneVocabularyStayTogether) {
 TEST(TableSlicesTest, ColumnsOfARowAreApart) {
   const Job job = Good({"model.slice_mode=table_column_slice", "model.column_slices=4",
                         "model.deep_optimizer.kind=adagrad"});
-  EXPECT_EQ(job.tables[0].slice_mode, SliceMode::kBatch);  // Of dim 1.
+  EXPECT_EQ(job.tables[0].slice_mode, SliceMode::kBatch);  // The table of dim 1.
   const TableSpec& deep = job.tables[1];
   EXPECT_EQ(deep.slice_dim(), 4u);
   std::map<uint32_t, int> rows;  // Rows at each of two servers.

@@ -48,7 +48,7 @@ TEST(MemberFailures, ASecondProcessInOnePlaceIsBelievedWhenItBlamesTheOperator) 
 
 TEST(MemberFailures, AllOfARoleAreBelieved) {
   MemberFailures failures;
-  EXPECT_FALSE(Add(failures, FailureAt("server 0", "x", 2), 1));  // Of another role.
+  EXPECT_FALSE(Add(failures, FailureAt("server 0", "x", 2), 1));  // Another role counts separately.
   EXPECT_FALSE(Add(failures, FailureAt("worker 0", "x", 2), 1));
   EXPECT_FALSE(Add(failures, FailureAt("worker 1", "x", 2), 1));
   EXPECT_EQ(Add(failures, FailureAt("worker 2", "x", 2), 1)->exit_status, 2);

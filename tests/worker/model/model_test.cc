@@ -56,7 +56,7 @@ TEST_F(ModelTest, LogisticIsItsDefinition) {
   const size_t roundings = batch.num_examples + 2 + 5 + 4 * 3;  // Biases, numbers, keys.
   for (uint32_t i = 0; i < batch.num_examples; ++i) {
     double z = double{run.dense()[biases[0]]} + double{run.dense()[biases[1]]};
-    double size = 1 + std::fabs(z);  // Of all terms, and of the exponential.
+    double size = 1 + std::fabs(z);  // Size of all terms, and of the exponential.
     const auto add = [&](double term) {
       z += term;
       size += std::fabs(term);
@@ -111,7 +111,7 @@ TEST_F(ModelTest, KeysAreSharedBetweenTablesOfTheSameFeatures) {
       order, {}, [&](Key key) { return ShardOf(key, ShardBy::kKey, job.cluster.shards).value; });
   EXPECT_EQ(sets[0].unique, order) << "by shard, then in order of first sight, each once";
 
-  job.model.layers[0].features = {"C2", "C0"};  // Of the wide table.
+  job.model.layers[0].features = {"C2", "C0"};  // Features of the wide table.
   KeyFinder apart(job);
   apart.Find(batch, &sets);
   EXPECT_EQ(apart.table_keys(), (std::vector<int>{0, 1, -1}));
