@@ -388,8 +388,7 @@ class Planner {
   double allreduce_ = 0, allreduce_bytes_ = 0, kept_bytes_ = 0;
   double worker_link_ = 0, server_link_ = 0, machine_link_ = 0;
   double server_pull_ = 0, server_push_ = 0, server_repair_ = 0;  // Seconds of one server per step.
-  // Bytes of one worker.
-  double keys_bytes_ = 0, pull_bytes_ = 0, push_bytes_ = 0, repair_bytes_ = 0;
+  double keys_bytes_ = 0, pull_bytes_ = 0, push_bytes_ = 0, repair_bytes_ = 0;  // One worker's.
 };
 
 }  // namespace
