@@ -21,7 +21,7 @@ struct BenchResult {
   std::string unit;    // "MB/s"
   // One per repeat, in the order of measuring.
   std::vector<double> samples;
-  std::string yardstick;  // What `ratio` compares with; empty: nothing.
+  std::string yardstick;  // Name of the yardstick that `ratio` compares with; empty: none.
   // In the same unit, measured in turns with `samples`.
   std::vector<double> yardstick_samples;
   // CPU that other processes used meanwhile, in cores; the higher, the less reliable the figure.

@@ -9,7 +9,7 @@
 #include "tools/commands.h"
 #include "tools/scheduler_question.h"
 
-// Of hdps train too, where they are plain counts.
+// hdps train has these flags too, as plain counts.
 DEFINE_string(scale_servers, "",
               "Number of servers from now on: N, or +N or -N for so many more or fewer");
 DEFINE_string(scale_workers, "",

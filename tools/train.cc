@@ -53,7 +53,7 @@ void ShowPreview(const DataPreview& preview) {
 // Checks the memory of all members together, because they share the process.
 Status CheckSharedMemory(FileSystem& files, const Job& job) {
   std::vector<MemoryPart> parts = MemoryOfServers(job, job.cluster.shards);
-  // Where rows are kept is known only once there is a model.
+  // The place of rows is known only once there is a model.
   for (MemoryPart& part : MemoryOfWorker(job, /*kept_here=*/job.model.device == "cpu")) {
     part.bytes *= FLAGS_workers;
     parts.push_back(std::move(part));

@@ -37,8 +37,8 @@ TableSpec SpecOf(uint32_t dim, OptimizerKind rule) {
   return spec;
 }
 
-// Which fields may have an id: any field, so that all fields meet each id; or one field, as with a
-// dictionary that numbers the values of every field.
+// Fields that share an id: kOfAllFields, any field may have it; kOfOneField, a dictionary numbers
+// the values of each field separately.
 enum class Ids { kOfAllFields, kOfOneField };
 
 // A step of 16,000 examples with 39 fields over a vocabulary of 200,000; tables of dim 1 and dim

@@ -28,7 +28,7 @@ TEST(BenchReportTest, RanksAndTheirCorrelation) {
   EXPECT_EQ(RankCorrelation({1, 2, 3}, {7, 7, 7}), 0);
 }
 
-// Noise that hits a turn's figure and yardstick alike leaves the ratio.
+// Noise that affects a turn's figure and yardstick alike does not change the ratio.
 TEST(BenchReportTest, ARatioIsThatOfEachTurn) {
   BenchResult result;
   result.samples = {50, 10, 5};
@@ -36,7 +36,7 @@ TEST(BenchReportTest, ARatioIsThatOfEachTurn) {
   EXPECT_EQ(result.ratio(), 0.5);
   result.samples = {50, 10, 6};
   EXPECT_EQ(result.ratio(), 0.5);
-  result.yardstick_samples = {40};  // Not in turns.
+  result.yardstick_samples = {40};  // The yardstick was not measured in turns.
   EXPECT_EQ(result.ratio(), 10.0 / 40);
   result.yardstick_samples = {};
   EXPECT_EQ(result.ratio(), 0);

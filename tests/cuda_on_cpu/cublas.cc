@@ -18,7 +18,7 @@ struct MatmulDesc {
   uint32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   float* bias = nullptr;
   uint32_t* mask = nullptr;
-  int64_t mask_bits = 0;  // From one column to the next.
+  int64_t mask_bits = 0;  // Stride between columns.
 };
 struct MatrixLayout {
   cudaDataType_t type;
@@ -28,7 +28,7 @@ struct MatrixLayout {
 struct MatmulPreference {
   uint64_t workspace_bytes = 0;
   uint32_t reductions = 7;
-  std::array<uint32_t, 4> alignments = {256, 256, 256, 256};  // Of a, b, c, d.
+  std::array<uint32_t, 4> alignments = {256, 256, 256, 256};  // Alignments of a, b, c, d.
 };
 
 namespace {
@@ -66,7 +66,7 @@ void Set(void* data, cudaDataType_t type, size_t at, float value) {
 struct Chosen {
   uint32_t epilogue, alignments;  // The second has four alignments, a byte each.
   uint64_t transposes, m, n, k;
-  uint64_t strides[2];  // Of the factors, and of the result.
+  uint64_t strides[2];  // Strides of the factors, and of the result.
 
   bool operator==(const Chosen&) const = default;
 };

@@ -42,7 +42,7 @@ TEST(DeviceYardsticks, CopiesMoveTheBytesThatTheyAreAskedFor) {
   const Counters before = CountersNow();
   EXPECT_GT((*yardsticks)->BusCopies(1000, 300, 3), 0);
   const Counters after = CountersNow();
-  // One copy each way makes memory ready.
+  // One copy each way allocates memory.
   EXPECT_EQ(after.up_bytes - before.up_bytes, 4 * 1000u);
   EXPECT_EQ(after.down_bytes - before.down_bytes, 4 * 300u);
   EXPECT_GT((*yardsticks)->BusCopies(0, 300, 1), 0);

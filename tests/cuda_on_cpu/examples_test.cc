@@ -33,7 +33,7 @@ class ExamplesOnDeviceTest : public SmallJobTest {
   void Write(const std::string& path, const std::string& text) {
     ASSERT_TRUE(WriteFileAtomically(*files_, path, text).ok());
   }
-  // A file of the project.
+  // Copies a file of the project.
   void Bring(const std::string& path, const std::string& name) {
     const auto disk = NewPosixFileSystem();
     const auto text = ReadWholeFile(*disk, JoinPath(HDPS_SOURCE_DIR, path), 16 << 20);
@@ -51,7 +51,7 @@ class ExamplesOnDeviceTest : public SmallJobTest {
     return model.ok() ? (*model)->DenseWeights() : std::vector<float>();
   }
 
-  // The same job in fp32, tf32 and bf16.
+  // Trains the same job in fp32, tf32 and bf16.
   void ExpectPrecisionCostsNoAuc(const char* name, const Overrides& overrides) {
     const double whole = Summary({1, 1}, kDevice + overrides)["eval_auc"];
     EXPECT_GT(whole, 0.7) << "Nothing was learned that could be lost.";
@@ -82,8 +82,8 @@ TEST_F(ExamplesOnDeviceTest, PrecisionCostsAPlantedLogNoAuc) {
   ExpectPrecisionCostsNoAuc("planted log", {"train.epochs=1", "train.batch_size=256"});
 }
 
-// The net of MindSpore's data parallel tutorial, 784-512-512-10 by sgd with 32 pictures a step, and
-// its host/device tutorial's way to run it: products of all layers on the host.
+// The net of MindSpore's data parallel tutorial, 784-512-512-10 by sgd with 32 pictures per step,
+// also run like its host/device tutorial: with the products of all layers on the host.
 class PlacedLayersTest : public ExamplesOnDeviceTest {
  protected:
   PlacedLayersTest() {
@@ -105,7 +105,7 @@ class PlacedLayersTest : public ExamplesOnDeviceTest {
     job_ = job;
   }
 
-  // With layers named so computed by the host.
+  // Puts the named layers on the host.
   void Place(const std::vector<std::string>& on_host, const char* activation) {
     nlohmann::json job = job_;
     for (auto& layer : job["model"]["layers"]) {
@@ -127,8 +127,8 @@ float MostApart(const std::vector<float>& a, const std::vector<float>& b) {
   return apart;
 }
 
-// A sum within rounding of zero may have either sign, and relu passes all of a gradient or nothing
-// by it: 50 steps of 32 x 1,024 sums meet a few such. With tanh nothing hangs on one bit.
+// A sum near zero may have either sign after rounding, and relu then passes its gradient or not; 50
+// steps of 32 x 1,024 sums meet a few such. With tanh nothing depends on one bit.
 TEST_F(PlacedLayersTest, DeviceHostAndBothLearnTheSame) {
   struct Way {
     const char* name;
@@ -174,10 +174,10 @@ TEST_F(PlacedLayersTest, TheLogSaysWhereEachLayerIs) {
   }
 }
 
-// Where optimizers run: on the device, or on the host from gradients that come down.
+// Optimizers run on the device, or on the host from gradients that are copied down.
 TEST_F(PlacedLayersTest, OptimizersOfTheDeviceAndTheHostLearnTheSame) {
   Place({}, "relu");
-  for (const char* optimizer : {"sgd", "adam"}) {  // All others: JobOnDeviceTest.
+  for (const char* optimizer : {"sgd", "adam"}) {  // JobOnDeviceTest covers all others.
     SCOPED_TRACE(optimizer);
     const Overrides kind = {std::string("model.dense_optimizer.kind=") + optimizer,
                             "model.dense_optimizer.learning_rate=0.001"};

@@ -20,7 +20,7 @@ struct Executable {
 
 namespace {
 
-thread_local Stream* captured = nullptr;  // Of this thread.
+thread_local Stream* captured = nullptr;  // The stream that this thread captures.
 
 }  // namespace
 

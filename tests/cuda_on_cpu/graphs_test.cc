@@ -37,7 +37,7 @@ float First(cudaStream_t stream, const float* data) {
   return value;
 }
 
-// What `calls` put on a stream.
+// Returns the work that `calls` put on a stream.
 template <typename Calls>
 cudaGraph_t Captured(cudaStream_t stream, const Calls& calls) {
   HDPS_CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
@@ -47,7 +47,7 @@ cudaGraph_t Captured(cudaStream_t stream, const Calls& calls) {
   return graph;
 }
 
-// A call that a capture forbids: its error, and that of the capture's end.
+// Makes a call that a capture forbids; returns its error, and that of the capture's end.
 template <typename Call>
 void ExpectForbidden(const char* what, cudaError_t wanted, const Call& call) {
   SCOPED_TRACE(what);
@@ -146,7 +146,7 @@ TEST(GraphsOnCpuDeathTest, AStaleAddressInAGraphEndsTheProgram) {
 
 // ---- CudaCapture.
 
-// A step that zeroes and adds `times` times 1.
+// A step that zeroes and then adds 1 `times` times.
 void Step(CudaCapture* capture, cudaStream_t stream, CudaArray<float>* data, int times) {
   capture->BeginStep();
   capture->Begin();

@@ -39,7 +39,7 @@ Job KeepingJob() {
   return job;
 }
 
-// What a call costs, of staged copies as the ops count them.
+// The cost of a call, in staged copies as the ops count them.
 struct Cost {
   uint64_t up_bytes = 0, up_copies = 0, down_bytes = 0, down_copies = 0;
   friend bool operator==(const Cost&, const Cost&) = default;
@@ -57,7 +57,7 @@ Cost CostOf(const Call& call) {
           after.down_bytes - before.down_bytes, after.down_copies - before.down_copies};
 }
 
-// A worker with a batch, of whose distinct keys three of four have their rows on the device.
+// A worker with a batch; three of four of its distinct keys have their rows on the device.
 class KeepingWorker {
  public:
   KeepingWorker(const Job& job, uint32_t worker, bool keeps)
@@ -74,7 +74,7 @@ class KeepingWorker {
     EXPECT_EQ(rows_kept_->groups().size(), 1u);
     const std::vector<Key>& keys = sets_[0].unique;
     HotSplit& split = splits_.emplace_back();
-    // The same on all workers: keys are small numbers, hashed.
+    // The same keys on all workers: small numbers, hashed.
     std::vector<Key> hot;
     for (const Key key : keys) {
       if (keeps && key % 4 != 0) hot.push_back(key);
@@ -93,7 +93,8 @@ class KeepingWorker {
     HotRows::GroupRows first;
     for (const TableId table : tables()) {
       const size_t floats = rows_kept_->row_floats(table), dim = job.tables[table.value].dim;
-      std::vector<float>& of_table = first.emplace_back(hot.size() * floats);  // State: zeros.
+      // Zeros are the initial state.
+      std::vector<float>& of_table = first.emplace_back(hot.size() * floats);
       for (size_t i = 0; i < of_table.size(); ++i) of_table[i] = i % floats < dim ? 0.25f : 0.0f;
     }
     rows_kept_->Put(0, Slots(), first);
@@ -137,7 +138,7 @@ class KeepingWorker {
     for (uint32_t s = 0; s < slots.size(); ++s) slots[s] = s;
     return slots;
   }
-  // Of all tables that keep rows.
+  // Returns the floats of `rows` rows in each table that caches rows.
   size_t Floats(size_t rows) const {
     size_t floats = 0;
     for (const TableId table : tables()) floats += rows * job_.tables[table.value].dim;
@@ -162,7 +163,7 @@ class KeepingWorker {
   int64_t number_ = 0;
 };
 
-// The bytes of a step but for rows, of which it has none.
+// Returns the bytes of a step without rows.
 Cost WithoutRows(KeepingWorker& all_cold) {
   EXPECT_TRUE(all_cold.Step().ok());
   Cost cost = CostOf([&] { EXPECT_TRUE(all_cold.Step().ok()); });
@@ -187,11 +188,11 @@ TEST(HotRowsOnDevice, OfAStepSlotsGoUpAndAWordATableComesDown) {
     expected.up_bytes += AlignedUp(4 * dim * some.cold());
     expected.down_bytes += AlignedUp(4 * dim * some.cold());
   }
-  ASSERT_TRUE(some.Step().ok());  // Memory grows.
+  ASSERT_TRUE(some.Step().ok());  // Warms up: memory grows.
   for (int i = 0; i < 3; ++i) {
     const Cost cost = CostOf([&] { ASSERT_TRUE(some.Step().ok()); });
     EXPECT_EQ(cost, expected) << "as many copies and bytes as without, but for the rows";
-    // Slots, and whether a gradient was a number, are in both.
+    // Slots, and the flag for finite gradients, are in both.
     const size_t slots = AlignedUp(4 * some.keys()), words = AlignedUp(4 * job.tables.size());
     if (i > 0) continue;
     std::printf(
@@ -242,7 +243,7 @@ TEST(HotRowsOnDevice, RowsThatComeOrLeaveTravelInOneCopy) {
               slots.size(), worker.tables().size(), leave.down_bytes, come.up_bytes);
 }
 
-// Sums of several workers stay on the devices but for the way between them.
+// Sums of several workers stay on the devices, but for the way between them.
 TEST(HotRowsOnDevice, WorkersAddUpInTheDevicesMemory) {
   const Job job = KeepingJob();
   constexpr uint32_t kWorkers = 2;

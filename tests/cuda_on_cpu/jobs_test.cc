@@ -89,7 +89,7 @@ TEST_F(JobOnDeviceTest, WorkersAndTheWayBetweenThemChangeNoBit) {
 }
 
 TEST_F(JobOnDeviceTest, TwoWorkersOnOneGpuAreRefusedByNameUnderNccl) {
-  // There are four.
+  // There are four devices.
   const std::string message = Refusal({5, 1}, kAllReduce + Overrides{"parallel.collective=nccl"});
   EXPECT_NE(message.find("share the GPU"), std::string::npos) << message;
   EXPECT_NE(message.find("--gpu"), std::string::npos) << message;
@@ -127,8 +127,8 @@ TEST_F(JobOnDeviceTest, NorDoTheyWithWhatElseBecomesOfTheirGradients) {
   }
 }
 
-// --trace tells of the device beside the host, for as many steps as were asked for, or all there
-// are; what is computed stays the same.
+// --trace shows the device beside the host, for the requested number of steps or all; the
+// computation stays the same.
 TEST_F(JobOnDeviceTest, ATraceShowsCopiesAndComputing) {
   const std::string untraced = Digest({1, 1}, kKept);
   for (const Overrides& size : {Overrides{}, Overrides{"train.max_steps=2"}}) {
@@ -166,9 +166,9 @@ TEST_F(JobOnDeviceTest, ARunMayStopAndGoOnOnTheOtherSide) {
   EXPECT_EQ(resumed["digest"], straight);
 }
 
-// With all its dense weights there, a worker hands the device a step as two graphs: forward and
+// If all dense weights are on the device, a worker starts a step as two graphs: forward and
 // backward; and the gradients of the first layers, while those of rows travel. The update is
-// started by itself, and so is the rest of a step whose memory grows.
+// started separately, and so is the rest of a step whose memory grows.
 TEST_F(JobOnDeviceTest, AStepIsHandedOverAsGraphs) {
   const auto run = [&](int steps) {
     const Counters before = CountersNow();
@@ -182,7 +182,7 @@ TEST_F(JobOnDeviceTest, AStepIsHandedOverAsGraphs) {
     of.graphs_built = after.graphs_built - before.graphs_built;
     return of;
   };
-  const Counters few = run(8), many = run(14);  // Of 17 a pass.
+  const Counters few = run(8), many = run(14);  // An epoch has 17 steps.
   const uint64_t kernels = many.kernels - few.kernels, in_graphs = many.in_graphs - few.in_graphs;
   std::printf(
       "a step: %.1f kernels and products, %.1f of them in %.1f graphs; %lu graphs built in 14 "
@@ -194,13 +194,13 @@ TEST_F(JobOnDeviceTest, AStepIsHandedOverAsGraphs) {
   EXPECT_LE(many.graphs_built, 4u);
 }
 
-// The device holds what a step needs, however many keys the data have: ten times as many change its
-// memory by less than 1 %, and a table many times as large as all that it ever held is trained.
+// The device holds what a step needs, whatever the number of keys: ten times as many change its
+// memory by less than 1 %, and a table many times larger than all it ever held is trained.
 TEST_F(JobOnDeviceTest, TheDevicesMemoryDoesNotDependOnTheVocabulary) {
   const Overrides wide =
       kAllReduce + Overrides{"model.embedding_dim=64", "train.batch_size=200", "train.epochs=1"};
   const auto peak_of = [&](uint64_t keys) {
-    // Each row has keys of its own, until all have been seen.
+    // Each row has its own keys, until all have been seen.
     const auto draw = [keys](Random&, uint64_t row) {
       return std::pair(row % keys, 2 * (row % keys) + 1);
     };
@@ -222,8 +222,8 @@ TEST_F(JobOnDeviceTest, TheDevicesMemoryDoesNotDependOnTheVocabulary) {
       few, many, table);
 }
 
-// `hdps plan` says what a worker will hold on its GPU: not less than it does, and beside what the
-// library of products may take, of which the stand-in takes next to nothing, not twice as much.
+// `hdps plan` predicts a worker's memory on its GPU: not less than it uses, and, besides the memory
+// of the product library, of which the emulation uses almost none, not twice as much.
 TEST_F(JobOnDeviceTest, ThePlanKnowsTheDevicesMemory) {
   const auto draw = [](Random&, uint64_t row) { return std::pair(row % 2000, 2 * (row % 2000)); };
   ASSERT_TRUE(WriteFileAtomically(*files_, "train.csv", SmallRows(20000, 3, draw)).ok());
@@ -268,7 +268,7 @@ TEST_F(JobOnDeviceTest, WhatDoesNotFitEndsWithTheMend) {
     for (uint64_t sixteenths = 1; sixteenths < 15; sixteenths += 4) {
       cuda_on_cpu::SetMemory(before + needed * sixteenths / 16);
       const ProcessEnd end = RunJob({1, 1}, way);
-      if (end.status == kExitDone) continue;  // Others than the first way may need less.
+      if (end.status == kExitDone) continue;  // Conversions other than the first may need less.
       EXPECT_EQ(end.status, kExitFailed);
       EXPECT_NE(end.reason.find("the GPU's memory is full"), std::string::npos) << end.reason;
       EXPECT_NE(end.reason.find("train.batch_size"), std::string::npos) << end.reason;
@@ -283,7 +283,7 @@ TEST_F(JobOnDeviceTest, ShorterFactorsLearnTheSame) {
     const Overrides rounded = {std::string("model.precision=") + precision};
     const auto summary = Summary({1, 1}, kAllReduce + rounded);
     EXPECT_NE(summary["digest"], whole["digest"]) << precision;
-    // The same on every machine, so this allows for no rounding but the one asked for.
+    // The same on every machine, so this allows only the requested rounding.
     const double apart = double{summary["eval_logloss"]} - double{whole["eval_logloss"]};
     std::printf("%s: evaluation logloss differs by %.1e\n", precision, apart);
     EXPECT_LT(std::fabs(apart), 1e-3);
@@ -291,7 +291,7 @@ TEST_F(JobOnDeviceTest, ShorterFactorsLearnTheSame) {
   }
 }
 
-// Products are added up in another order than on the host.
+// Products are summed in another order than on the host.
 TEST_F(JobOnDeviceTest, TheHostLearnsTheSame) {
   const Overrides steps = {"train.max_steps=50", "train.epochs=4"};
   const auto host = Summary({1, 1}, kCpu + steps);

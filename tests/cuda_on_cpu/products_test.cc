@@ -22,7 +22,7 @@ std::unique_ptr<DenseOps> Ops() {
   return *std::move(ops);
 }
 
-// Two layers of ReLUs, forward and backward: all that the second gives.
+// Computes two layers of ReLUs, forward and backward; returns all results of the second.
 std::vector<float> TwoLayers(DenseOps& ops, size_t examples, ReluMask* mask) {
   TestMatrix x(ops, examples, 20, 1), w(ops, 20, 33, 2), b(ops, 1, 33, 3), h(ops, examples, 33, 4);
   TestMatrix w2(ops, 33, 12, 5), b2(ops, 1, 12, 6), y(ops, examples, 12, 7);
@@ -49,7 +49,7 @@ std::vector<float> TwoLayers(DenseOps& ops, size_t examples, ReluMask* mask) {
   return all;
 }
 
-// 50 examples are one block of the sums of columns, so that these have the same order.
+// 50 examples are one block of the column sums, so these have the same order.
 TEST(CudaProducts, WhereTheLibraryHasNoEpiloguesKernelsTakeTheirPlace) {
   std::vector<std::vector<float>> found;
   for (const bool refused : {false, true}) {

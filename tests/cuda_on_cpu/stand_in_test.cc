@@ -27,7 +27,7 @@ __global__ void CopyFloats(const float* from, float* to, size_t count) {
   if (i < count) to[i] = from[i];
 }
 
-// The sum of one block's values, with or without waiting for the other threads.
+// Sums one block's values, with or without waiting for the other threads.
 template <bool kWait>
 __global__ void SumBlock(const float* data, float* sum) {
   __shared__ float values[kThreadsABlock];
@@ -75,7 +75,7 @@ TEST(CudaOnCpu, AMissingSyncthreadsGivesAnotherSum) {
   EXPECT_EQ(wrong, 5);
 }
 
-// Two streams of which the second reads what the first writes.
+// Uses two streams, of which the second reads what the first writes.
 float ReadAcrossStreams(bool with_event) {
   const CudaStream writer, reader;
   const CudaEvent written;

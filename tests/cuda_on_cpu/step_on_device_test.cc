@@ -52,7 +52,7 @@ class StepOnDevice {
     const size_t floats = model_->dense_floats();
     model_->Step(batch_, inputs_, &result_, DenseGradients(gradients_->Reserve(floats), floats));
   }
-  // Of one step: rows, offsets and rows of keys of the layers, numbers, labels.
+  // Bytes of one step: rows, offsets and rows of keys of the layers, numbers, labels.
   size_t BytesUp() const {
     size_t bytes = 0;
     for (const LayerSpec& layer : job_.model.layers) {
@@ -91,12 +91,12 @@ Job OnGpu(Job job) {
   return job;
 }
 
-// The host makes four calls a step: a copy up, a graph, a copy down, a wait. No kernel and no
-// product is started by itself, and nothing of dense tensors crosses the bus.
+// The host makes four calls per step: a copy up, a graph, a copy down, a wait. It starts no kernel
+// or product alone, and no dense tensor crosses the bus.
 TEST(StepOnDevice, OneCopyUpOneGraphAndOneCopyDown) {
   for (const char* type : {"wide_deep", "deepfm", "dcn_v2", "dlrm"}) {
     StepOnDevice step(OnGpu(TestJob(type)), {.num_examples = 96});
-    step.Step();  // Memory grows.
+    step.Step();  // Warms up: memory grows.
     for (int i = 0; i < 3; ++i) {
       const Counters before = CountersNow();
       step.Step();
@@ -123,7 +123,7 @@ TEST(StepOnDevice, OneCopyUpOneGraphAndOneCopyDown) {
   }
 }
 
-// Copies and what is computed between them, in the host's clock; nothing when nobody watches.
+// Reports copies and the computation between them by the host's clock; nothing without an observer.
 TEST(StepOnDevice, TellsWhenItCopiesAndComputes) {
   using enum DeviceSpan::Kind;
   StepOnDevice step(OnGpu(TestJob("wide_deep")), {.num_examples = 96});
@@ -142,7 +142,7 @@ TEST(StepOnDevice, TellsWhenItCopiesAndComputes) {
   std::map<DeviceSpan::Kind, std::vector<DeviceSpan>> of_kind;
   for (const DeviceSpan& span : spans) {
     EXPECT_LE(span.begin_ns, span.end_ns);
-    // Times of a device are floats of milliseconds.
+    // A device's times are floats of milliseconds.
     EXPECT_GE(span.begin_ns, begin - 1000);
     EXPECT_LE(span.end_ns, end + 1000);
     of_kind[span.kind].push_back(span);
@@ -163,7 +163,7 @@ TEST(StepOnDevice, TellsWhenItCopiesAndComputes) {
   EXPECT_TRUE(step.ops().TakeSpans().empty());
 }
 
-// The products, or the look-ups, or every other layer on the host: rounding apart the same.
+// The host computes the products, the lookups, or every other layer: the same but for rounding.
 TEST(StepOnDevice, LayersMayBeComputedByTheHost) {
   const std::unique_ptr<Executor> executor = NewInlineExecutor();
   const Job plain = TestJob("wide_deep");

@@ -29,7 +29,7 @@ TableSpec SpecOf(const char* name, uint32_t dim, OptimizerKind rule, const Polic
   return spec;
 }
 
-// Every way in which rows come, change and go.
+// Returns tables in which rows come, change and go in every way.
 std::vector<TableSpec> Specs() {
   std::vector<TableSpec> specs = {
       SpecOf("plain", 1, OptimizerKind::kFtrl, {}),
@@ -43,7 +43,7 @@ std::vector<TableSpec> Specs() {
   return specs;
 }
 
-// The slices of a shard, with a disk behind them where there is a limit.
+// The slices of a shard, with a disk if there is a limit.
 struct Slices {
   explicit Slices(uint64_t limit = 0) : budget(limit, [](uint64_t) { return uint64_t{0}; }) {
     if (limit > 0) memory = std::make_unique<ShardMemory>(budget, *disk);
@@ -86,7 +86,7 @@ struct Slices {
       table.EndStep(step);
     }
   }
-  // Of rows and of what the policies have counted.
+  // Describes the rows and the counts of the policies.
   std::string Text() const {
     std::string text;
     for (const TableSlice& table : tables) {
@@ -109,7 +109,7 @@ struct Slices {
 
 class Delta : public testing::Test {
  protected:
-  // A checkpoint's part with the one shard in it.
+  // Saves a checkpoint with the one shard.
   CheckpointPart Save(const Slices& slices, Clock clock, Clock base) {
     CheckpointPart part{JoinPath("/ck", CheckpointName(clock)), {}};
     const SnapshotHeader header{77, {0}, 1, clock, base};
@@ -130,7 +130,7 @@ class Delta : public testing::Test {
     const Status status = Read(chain, slices);
     return status.ok() ? slices.Text() : status.message();
   }
-  // A full one at clock 10, deltas at 20 and 30.
+  // Saves a full one at clock 10 and deltas at 20 and 30.
   std::vector<CheckpointPart> ThreeParts(Slices& slices) {
     Random random(5);
     std::vector<CheckpointPart> chain;
@@ -149,7 +149,7 @@ class Delta : public testing::Test {
 TEST_F(Delta, EveryPointComesBack) {
   uint64_t erased = 0, fetched = 0, delta_rows = 0, all_rows = 0;
   for (uint64_t seed = 0; seed < 16; ++seed) {
-    const uint64_t limit = seed % 2 == 0 ? 0 : 128 << 10;  // Of about 400 KiB.
+    const uint64_t limit = seed % 2 == 0 ? 0 : 128 << 10;  // The data are about 400 KiB.
     Slices slices(limit);
     Random random(seed);
     std::vector<CheckpointPart> chain;
@@ -175,7 +175,7 @@ TEST_F(Delta, EveryPointComesBack) {
                                              chain.begin() + static_cast<long>(parts));
       ASSERT_EQ(TextOf(part), texts[parts - 1]) << "seed " << seed << ", parts " << parts;
     }
-    // Who was loaded goes on as the one who was saved.
+    // A loaded shard continues like the saved one.
     Slices loaded(limit);
     ASSERT_TRUE(Read(chain, loaded).ok());
     Random same = random;
@@ -190,7 +190,7 @@ TEST_F(Delta, EveryPointComesBack) {
     EXPECT_EQ(TextOf(chain), loaded.Text());
     for (const TableSlice& table : slices.tables) fetched += table.counters().fetched;
   }
-  // It would prove little otherwise.
+  // Otherwise the test would prove little.
   EXPECT_GT(erased, 1000u);
   EXPECT_GT(fetched, 1000u);
   EXPECT_LT(2 * delta_rows, all_rows);
@@ -204,7 +204,7 @@ TEST_F(Delta, AMarkWhoseStepsDoNotFollowIsLost) {
   slices.Mark(7);
   slices.Step(random, 8);
   EXPECT_EQ(slices.tables[0].marked_clock(), 7);
-  slices.Step(random, 7);  // Its rows would seem to be from before.
+  slices.Step(random, 7);  // Its rows would seem older.
   EXPECT_EQ(slices.tables[0].marked_clock(), kSinceEver);
 }
 
@@ -224,7 +224,7 @@ TEST_F(Delta, ManyErasedKeysEndTheMark) {
   EXPECT_TRUE(slice.ErasedKeys().empty());
 }
 
-// A delta that does not tell which rows went brings them back.
+// A delta without the erased rows brings them back.
 TEST_F(Delta, WithoutErasedRowsItIsAnotherTable) {
   Slices slices;
   std::vector<CheckpointPart> chain = ThreeParts(slices);
@@ -249,7 +249,7 @@ TEST_F(Delta, OrderCountsAndIsChecked) {
   EXPECT_THAT(TextOf({chain[0], chain[2]}), HasSubstr("at clock 30 on clock 20"));
   EXPECT_THAT(TextOf({chain[0], chain[1], chain[1]}), HasSubstr("on clock 10, expected"));
   EXPECT_THAT(TextOf({chain[1]}), HasSubstr("does not name shard_000.snapshot"));
-  // Who did not look would get other rows.
+  // Slices without this check would read other rows.
   Slices blind;
   for (const size_t p : {0, 2, 1}) {
     const Manifest& manifest = chain[p].manifest;
@@ -264,9 +264,9 @@ TEST_F(Delta, AFullFileInTheMiddleBeginsAnew) {
   Slices slices;
   std::vector<CheckpointPart> chain = ThreeParts(slices);
   CheckpointPart whole = Save(slices, 40, kNoClock);
-  whole.manifest.base_clock = 30;  // Others hold changes; of this shard it holds all.
+  whole.manifest.base_clock = 30;  // Other files hold changes; that of this shard holds all rows.
   chain.push_back(whole);
-  ASSERT_TRUE(files_->RemoveAll("/ck/step_0000000020").ok());  // Nothing of it is needed.
+  ASSERT_TRUE(files_->RemoveAll("/ck/step_0000000020").ok());  // The base is not needed.
   EXPECT_EQ(TextOf(chain), slices.Text());
 }
 
@@ -293,14 +293,14 @@ TEST_F(Delta, EveryTruncationAndEveryFlippedBitIsRefused) {
   ASSERT_EQ(TextOf({full, delta}), slices.Text());
   const auto expect_refused = [&](const std::string& damaged, const std::string& what) {
     ASSERT_TRUE(WriteFileAtomically(*files_, path, damaged).ok());
-    // The manifest does not help: the file's own checksums must find it.
+    // The manifest matches, so the file's own checksums must find it.
     delta.manifest.files[0].bytes = damaged.size();
     delta.manifest.files[0].checksum = HashString(damaged);
     Slices back;
     const Status status = Read({full, delta}, back);
     ASSERT_EQ(status.code(), Code::kCorruption) << what;
     EXPECT_THAT(status.message(), HasSubstr(path)) << what;
-    // Nothing of the full one either: all is checked before anything is stored.
+    // Nothing of the full one is stored either, because all is checked first.
     for (const TableSlice& table : back.tables) ASSERT_EQ(table.num_rows(), 0u) << what;
   };
   for (size_t length = 0; length < bytes.size(); ++length) {

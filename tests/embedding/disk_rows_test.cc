@@ -20,7 +20,7 @@ using testing::HasSubstr;
 
 constexpr DiskSpace kSpace{{3}, {1}};
 
-// What should be there, and the calls that bring it there.
+// The expected content, and the calls that produce it.
 class Model {
  public:
   Model(DiskStore& disk, size_t row_bytes) : rows_(&disk, kSpace, row_bytes), width_(row_bytes) {}
@@ -113,8 +113,8 @@ TEST(DiskRows, SmallKeysAndKeysAllAlike) {
   model.ExpectAll();
 }
 
-// Rows go and come for long: what is on disk stays within twice its rows, what finds them in memory
-// within six bytes a row.
+// Rows come and go for long: the disk stays within twice its rows, and the index within six bytes a
+// row.
 TEST(DiskRows, TakeBoundedSpace) {
   constexpr size_t kRowBytes = 100;
   constexpr uint64_t kRange = 30000;
@@ -135,7 +135,7 @@ TEST(DiskRows, TakeBoundedSpace) {
   EXPECT_LE(model.rows().bytes(), 6 * rows + 8192);
 }
 
-// Rows leave memory a few at a time: reading them in order must not take a block of each of those.
+// Rows leave memory a few at a time: reading them in order must not read a block for each.
 TEST(DiskRows, ManySmallPutsBecomeFewRuns) {
   constexpr uint64_t kRange = 60000;
   const std::unique_ptr<DiskStore> disk = NewMemoryDiskStore();
@@ -149,7 +149,7 @@ TEST(DiskRows, ManySmallPutsBecomeFewRuns) {
     if (put % 1000 == 999) model.ExpectAll();
   }
   EXPECT_LE(most, 769u);
-  EXPECT_GT(most, 500u);  // Or they were never many.
+  EXPECT_GT(most, 500u);  // There were many blocks in between.
 }
 
 TEST(DiskRows, LeaveNothing) {
@@ -162,8 +162,8 @@ TEST(DiskRows, LeaveNothing) {
   EXPECT_EQ(disk->disk_bytes(), 0u);
 }
 
-// Large rows, each a block of its own: the oldest stay for ever, those behind them come and go. The
-// numbers between them must not become more and more.
+// Large rows, each a block of its own: the oldest stay forever, later ones come and go. The numbers
+// between them must not pile up.
 TEST(DiskRows, OldRowsDoNotKeepNumbersOfThoseThatAreGone) {
   constexpr size_t kRowBytes = 5000;
   const std::unique_ptr<DiskStore> disk = NewMemoryDiskStore();
@@ -181,7 +181,7 @@ TEST(DiskRows, OldRowsDoNotKeepNumbersOfThoseThatAreGone) {
   EXPECT_LE(model.rows().bytes(), early);
 }
 
-// A block that is not as it was written is a failure, not a row.
+// A changed block is an error, not a row.
 TEST(DiskRows, SayWhenABlockIsDamaged) {
   const std::unique_ptr<DiskStore> disk = NewMemoryDiskStore();
   DiskRows rows(disk.get(), kSpace, 8);
@@ -205,7 +205,7 @@ TEST(DiskIndex, FindsPairsAndFewOthers) {
     index.WillHold(0, n / 20 + 1);
     index.Add(MixBits(n), n / 20);
     if (index.bytes() == bytes) continue;
-    // Never more than five bytes a pair, and no more at once than a part of what there is.
+    // At most five bytes per entry, and at most a part of the total at once.
     EXPECT_LE(index.bytes(), 5 * n + 16384);
     EXPECT_LE(index.bytes(), bytes + bytes / 8 + 8192);
     bytes = index.bytes();
@@ -223,20 +223,20 @@ TEST(DiskIndex, FindsPairsAndFewOthers) {
   }
   EXPECT_LT(wrong, kKeys / 100'000);
   EXPECT_LT(absent, kKeys / 100);
-  EXPECT_GT(absent, 0u);  // Else it has kept more than it says.
+  EXPECT_GT(absent, 0u);  // Otherwise it stores more than it claims.
   for (uint64_t n = 0; n < kKeys; n += 2) EXPECT_TRUE(index.Remove(MixBits(n), n / 20));
   for (uint64_t n = 1; n < kKeys; n += 2) ASSERT_TRUE(index.Has(MixBits(n), n / 20));
-  // What was freed is used again.
+  // Freed entries are used again.
   for (uint64_t n = 0; n < kKeys; n += 2) index.Add(MixBits(2 * kKeys + n), n / 20);
   EXPECT_LE(index.bytes(), bytes + bytes / 8);
 }
 
-// Numbers of blocks go up for ever, while few are in use at a time; sometimes many more are.
+// Block numbers grow forever, while few are in use; sometimes many more are.
 TEST(DiskIndex, KeepsPairsWhileNumbersMoveOnAndBecomeLonger) {
   DiskIndex index(3);
   std::map<uint64_t, std::vector<Key>> blocks;  // Those in use.
   Random random(4);
-  uint64_t end = (uint64_t{1} << 32) - 700, pairs = 0;  // Beyond 32 bits soon.
+  uint64_t end = (uint64_t{1} << 32) - 700, pairs = 0;  // Soon beyond 32 bits.
   for (int round = 0; round < 6000; ++round) {
     const uint64_t first = blocks.empty() ? end : blocks.begin()->first;
     index.WillHold(first, end + 1);
@@ -269,7 +269,7 @@ TEST(DiskIndex, KeepsPairsWhileNumbersMoveOnAndBecomeLonger) {
   EXPECT_GT(index.block_mask(), 1000u);
 }
 
-// Keys that all want one place, as somebody could send them on purpose, cost time alone.
+// Keys that all want one place, as an attacker could send them, cost only time.
 TEST(DiskIndex, TakesKeysThatAllWantOnePlace) {
   DiskIndex index(9);
   std::vector<Key> keys;

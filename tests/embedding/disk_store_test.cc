@@ -54,7 +54,7 @@ std::vector<std::byte> BlockOf(uint64_t seed, size_t bytes) {
   return block;
 }
 
-// What a space should hold, and the calls that bring it there.
+// The expected content of a space, and the calls that produce it.
 struct Model {
   DiskStore* store;
   DiskSpace space;
@@ -154,7 +154,7 @@ TEST(RocksDiskStore, BeginsEmptyAndLeavesNothing) {
     std::filesystem::copy(folder, folder + "_crashed", std::filesystem::copy_options::recursive);
   }
   EXPECT_FALSE(std::filesystem::exists(folder));
-  // What a process left that ended without closing.
+  // A folder left by a process that ended without closing.
   std::filesystem::rename(folder + "_crashed", folder);
   Result<std::unique_ptr<DiskStore>> store = NewRocksDiskStore({folder, 4 << 20});
   ASSERT_TRUE(store.ok()) << store.status().message();
@@ -180,7 +180,7 @@ TEST(RocksDiskStore, RefusesAFolderThatCannotBe) {
   EXPECT_THAT(store.status().message(), HasSubstr("/proc/spill"));
 }
 
-// The files vanish under it, as on a disk that fails: an error with the folder and the mend.
+// The files vanish, as on a failing disk: an error with the folder and the remedy.
 TEST(RocksDiskStore, SaysWhenTheDiskFails) {
   const std::string folder = NewFolder();
   Result<std::unique_ptr<DiskStore>> store = NewRocksDiskStore({folder, 4 << 20});
@@ -239,7 +239,7 @@ Status CheckMany(DiskStore& store, uint64_t count) {
   });
 }
 
-// More than is kept in memory, so that the disk is met.
+// More than the memory holds, so that the disk is used.
 constexpr uint64_t kManyBlocks = 8000;
 
 TEST(RocksDiskStore, AFullDiskIsWaitedForAndNothingIsLost) {
@@ -248,7 +248,7 @@ TEST(RocksDiskStore, AFullDiskIsWaitedForAndNothingIsLost) {
   DiskStoreOptions options{NewFolder(), 4 << 20};
   options.full_wait_ms = 120'000;
   options.files = disk.files();
-  // Space comes back when somebody has been told that there is none.
+  // Space becomes free after the report that there is none.
   options.on_full = [&](const std::string& why) {
     said.push_back(why);
     disk.Empty();
@@ -299,7 +299,7 @@ TEST(RocksDiskStore, AWaitForSpaceEndsWhenItIsToldTo) {
   EXPECT_EQ(PutMany(**store, kManyBlocks).code(), Code::kIoError);
 }
 
-// No space for what is made at the start is no mistake of the operator's.
+// A full disk at the start is not the operator's mistake.
 TEST(RocksDiskStore, AFullDiskAtTheStartIsNoMistake) {
   FillingDisk disk;
   DiskStoreOptions options{NewFolder(), 4 << 20};
@@ -311,7 +311,7 @@ TEST(RocksDiskStore, AFullDiskAtTheStartIsNoMistake) {
   EXPECT_THAT(store.status().message(), HasSubstr(options.folder));
 }
 
-// Blocks on their way to disk and what finds those that are there stay within what was given.
+// Blocks on their way to disk and the index stay within the given memory.
 TEST(RocksDiskStore, MemoryStaysBounded) {
   constexpr uint64_t kMemory = 8 << 20, kBlocks = 20000;
   Result<std::unique_ptr<DiskStore>> store = NewRocksDiskStore({NewFolder(), kMemory});
@@ -327,7 +327,7 @@ TEST(RocksDiskStore, MemoryStaysBounded) {
   EXPECT_GE((*store)->disk_bytes(), kBlocks * 4096 / 2);
 }
 
-// A process has room for fewer open files than the rows of a large table take.
+// A process may open fewer files than a large table's rows take.
 [[noreturn]] void PutAndGetWithFewFiles(const std::string& folder) {
   constexpr uint64_t kBlocks = 40000, kStride = 97;
   const rlimit few{64, 64};
@@ -360,7 +360,7 @@ TEST(RocksDiskStore, EmptiesNoFolderBehindALink) {
   const std::string theirs = testing::TempDir() + "/theirs_" + std::to_string(NewPeerId().value);
   std::filesystem::create_directories(theirs);
   const std::string file = theirs + "/000001.log",
-                    link = theirs + ".link";  // As one of the store's.
+                    link = theirs + ".link";  // Named like one of the store's.
   std::ofstream(file) << "theirs";
   std::filesystem::create_directory_symlink(theirs, link);
   const auto store = NewRocksDiskStore({link, 4 << 20});

@@ -28,7 +28,7 @@ TEST(GradientScaleTest, AveragesMoveToTheMeanOfTheWorkersInAnyCase) {
       ParallelSpec parallel;
       parallel.gradients_mean = mean;
       parallel.cross_batch = cross_batch;
-      // What a worker gives is times its examples, as its gradients are.
+      // A worker's part is multiplied by its examples, like its gradients.
       const float given = 3 * 0.5f * PartScale(parallel, 3) + 3 * 2.5f * PartScale(parallel, 3);
       EXPECT_FLOAT_EQ(given * SumScale(parallel, 2, 6) * AverageScale(parallel, 2), 1.5f);
     }

@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kE2 = 1e-5;  // What the project promises over 50 steps.
+constexpr double kE2 = 1e-5;  // The documented tolerance over 50 steps.
 
 ScheduleSpec ScheduleOf(const json& text) {
   ScheduleSpec spec;
@@ -50,7 +50,7 @@ TableSpec TableOf(const json& test_case, uint32_t dim) {
   return table;
 }
 
-// The parameters of record.py, each tensor a table, its rows spread over two slices.
+// The parameters of record.py: each tensor is a table with rows spread over two slices.
 class Parameters {
  public:
   explicit Parameters(const json& whole, const json& test_case)
@@ -114,7 +114,7 @@ class Parameters {
   struct Piece {
     TableSlice table;
     std::vector<Key> keys;
-    std::vector<size_t> numbers;  // Of its elements, in all parameters.
+    std::vector<size_t> numbers;  // Index of its elements, in all parameters.
   };
   static std::vector<float> Read(Piece& piece) {
     std::vector<float> rows(piece.numbers.size());
@@ -128,7 +128,7 @@ class Parameters {
   std::vector<Piece> pieces_;
 };
 
-// Largest difference to what was recorded, over all steps.
+// Returns the largest difference to the record, over all steps.
 double Difference(const json& whole, const json& test_case) {
   Parameters parameters(whole, test_case);
   double worst = 0;
@@ -159,7 +159,7 @@ TEST(OptimizationReferenceTest, EqualsPyTorchOver50Steps) {
   }
 }
 
-// The comparison would see each of the settings missing, or another number in it.
+// The comparison notices each setting that is missing or has another value.
 TEST(OptimizationReferenceTest, SeesWhatIsMissing) {
   const json whole = Recorded();
   for (const json& test_case : whole["cases"]) {

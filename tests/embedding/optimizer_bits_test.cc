@@ -15,7 +15,7 @@
 namespace hdps {
 namespace {
 
-// What rows hold after a few steps under `spec`, as one number.
+// Hashes the rows after a few steps with `spec`.
 uint64_t BitsAfterUpdates(const TableSpec& spec) {
   TableSlice slice(spec, TableId{3}, 5);
   Random random(spec.dim);
@@ -46,7 +46,7 @@ TableSpec SpecOf(OptimizerKind rule, WeightFormat format, uint32_t dim) {
   return spec;
 }
 
-// Dims that loops know and do not know, whole vectors and ends of vectors.
+// Dims with and without special loops, whole vectors and ends of vectors.
 uint64_t BitsOf(OptimizerKind rule, WeightFormat format) {
   uint64_t bits = 0;
   for (const uint32_t dim : {1u, 7u, 16u, 64u, 300u}) {

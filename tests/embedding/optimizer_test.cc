@@ -12,7 +12,7 @@
 namespace hdps {
 namespace {
 
-// A row as the papers see it: all history in double.
+// A row in the papers' terms, with all state in double.
 struct Reference {
   Reference(const OptimizerSpec& s, const std::vector<float>& first)
       : spec(s), w(first.begin(), first.end()), a(w.size(), 0), b(w.size(), 0) {
@@ -127,7 +127,7 @@ TEST(Optimizer, FollowsTheFormulas) {
       std::vector<float> state(StateFloats(spec, dim));
       InitState(spec, dim, state);
       Reference reference(spec, weights);
-      // A row that is not in every step: what tells lazy Adam from Adam.
+      // A row that is not in every step distinguishes lazy Adam from Adam.
       for (int64_t step = 1; step <= 300; step += 1 + static_cast<int64_t>(random.Below(5))) {
         const std::vector<float> gradient = RandomFloats(random, dim, 0.3);
         UpdateRow(spec, step, gradient, weights, state);
@@ -156,12 +156,12 @@ TEST(Optimizer, FirstStepsByHand) {
   g = {1e-3f};
   UpdateRow(spec, 999, g, w, state);
   EXPECT_NEAR(w[0], 0.75f, 1e-4);
-  EXPECT_EQ(state[2], 1.0f);  // One update of this row, whatever the step.
+  EXPECT_EQ(state[2], 1.0f);  // The count is of this row's updates, not of steps.
 }
 
 // The mean of squares is a tenth of the first square, so the first step is lr sqrt(10), whatever
-// the size of the gradient. It lacks at most epsilon over the smallest root, which is the root of a
-// tenth of the smallest square, and what a handful of float operations round.
+// the size of the gradient. The error is at most epsilon over the smallest root, which is the root
+// of a tenth of the smallest square, and the rounding of a few float operations.
 TEST(Optimizer, RmsPropTakesTheSizeOutOfGradients) {
   const OptimizerSpec spec = SpecOf(OptimizerKind::kRmsProp);
   const double step = spec.learning_rate * std::sqrt(10.0);
@@ -173,7 +173,7 @@ TEST(Optimizer, RmsPropTakesTheSizeOutOfGradients) {
   }
 }
 
-// It needs no learning rate: its first step has the size of the root of epsilon.
+// Needs no learning rate: its first step has the size of the root of epsilon.
 TEST(Optimizer, AdadeltaFindsItsOwnRate) {
   const OptimizerSpec spec = DefaultsOf(OptimizerKind::kAdadelta);
   EXPECT_EQ(spec.learning_rate, 1.0f);
@@ -205,7 +205,7 @@ TEST(Optimizer, AdamCountsToItsLimitAndStays) {
   EXPECT_TRUE(std::isfinite(w[0]));
 }
 
-// LAMB, You et al. 2020, algorithm 2, over a tensor in one piece.
+// Computes LAMB, You et al. 2020, algorithm 2, over a tensor in one piece.
 std::vector<double> LambReference(const OptimizerSpec& spec, std::vector<double> w,
                                   const std::vector<std::vector<float>>& gradients) {
   std::vector<double> m(w.size(), 0), v(w.size(), 0), u(w.size());

@@ -37,7 +37,7 @@ constexpr char kJob[] = R"({
     "dense_optimizer": {"kind": "soft_sign"}}
 })";
 
-// Momentum whose step has the sign of the mean gradient, and its size only where that is small.
+// Momentum whose step has the sign of the mean gradient, and its size only if that is small.
 struct SoftSign : OptimizerRule {
   static constexpr char kName[] = "soft_sign";
   static constexpr char kFormula[] =
@@ -55,8 +55,8 @@ struct SoftSign : OptimizerRule {
   }
 };
 
-// Rules of the library under other names: one for each thing that rows have in common in an update,
-// and one of whole tensors.
+// Rules of the library under other names: one for each feature of a row update, and one for whole
+// tensors.
 struct OwnMomentum : optimizers::Momentum {
   static constexpr char kName[] = "own_momentum";
 };
@@ -96,7 +96,7 @@ std::vector<float> RandomFloats(Random& random, size_t n) {
   return values;
 }
 
-// Of all rows and their state after a few steps.
+// Hashes all rows and their state after a few steps.
 uint64_t TableBits(const OptimizerSpec& optimizer, WeightFormat format, uint32_t dim) {
   TableSpec spec;
   spec.name = "rows";
@@ -130,7 +130,7 @@ TEST(OptimizerOwn, ChangesRowsOfServersAsTheLibraryDoes) {
   }
 }
 
-// Of the rows of a slab after a few steps.
+// Returns the rows of a slab after a few steps.
 std::vector<float> SlabAfterUpdates(const OptimizerSpec& optimizer, uint32_t dim) {
   constexpr uint32_t kRows = 30;
   const uint32_t state = StateFloats(optimizer, dim);
@@ -217,7 +217,7 @@ TEST(OptimizerOwn, AnotherProgramDoesNotKnowIt) {
               AllOf(HasSubstr("model.tables.0.optimizer"), HasSubstr("sgd, momentum, adagrad")));
 }
 
-// What a program adds changes no job that does not use it: checkpoints of both are the same.
+// An added rule changes no job that does not use it: the checkpoints are the same.
 TEST(OptimizerOwn, JobsWithoutItStayAsTheyAre) {
   const std::vector<std::string> built_in = {"model.tables.0.optimizer={\"kind\":\"adam\"}",
                                              "model.dense_optimizer={\"kind\":\"ftrl\"}"};

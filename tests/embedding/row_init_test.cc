@@ -44,7 +44,7 @@ TEST(InitRow, FillsTheSpanItNames) {
 }
 
 TEST(InitRow, NormalIsNormal) {
-  // Kolmogorov and Smirnov: the largest gap to the normal distribution, for this fixed stream.
+  // Kolmogorov-Smirnov: the largest distance to the normal distribution, for this fixed stream.
   std::vector<float> values(200000);
   InitRow({InitKind::kNormal, 3.0f}, 1, {0}, 1, values);
   std::sort(values.begin(), values.end());
@@ -60,7 +60,7 @@ TEST(InitRow, NormalIsNormal) {
 }
 
 TEST(InitRow, StaysAsItIs) {
-  // Bits that checkpoints and other machines rely on: a change here makes every job another one.
+  // Checkpoints and other machines rely on these bits: a change here changes every job.
   std::vector<float> weights(2);
   InitRow({InitKind::kUniform, 1.0f}, 1, {0}, 2, weights);
   const std::vector<float> uniform = weights;
@@ -69,7 +69,7 @@ TEST(InitRow, StaysAsItIs) {
   EXPECT_EQ(weights, (std::vector<float>{0x1.3ae71ep-1f, 0x1.a030ap+0f}));
 }
 
-// The quantile as the paper has it, number by number.
+// Computes the quantile as in the paper.
 double PlainQuantile(double p) {
   const double q = p - 0.5;
   if (std::abs(q) <= 0.425) {
@@ -103,7 +103,7 @@ TEST(InitRow, NormalFollowsThePaper) {
   }
 }
 
-// What MixBits made `hash` of.
+// Inverts MixBits: returns the number that it maps to `hash`.
 uint64_t MixedTo(uint64_t hash) {
   const auto unshift = [](uint64_t x, int by) {
     uint64_t out = x;
@@ -114,7 +114,7 @@ uint64_t MixedTo(uint64_t hash) {
   return unshift(x * 0x96de1b173f119089u, 30);
 }
 
-// Numbers that no seed of a test would meet: the key is found from what it has to draw.
+// Numbers that no seed of a test would reach: the key is computed from the number it must draw.
 TEST(InitRow, NormalReachesTheFarTails) {
   constexpr uint64_t kStep = 0x9e3779b97f4a7c15u;
   constexpr uint64_t kSeed = 3;
@@ -132,7 +132,7 @@ TEST(InitRow, NormalReachesTheFarTails) {
   }
 }
 
-// In whichever company, in rows of whichever length, with whichever vectors.
+// A row is the same beside any other rows, at any length, with any vectors.
 TEST(InitRow, ManyAreAsEach) {
   std::vector<VectorWidth> widths = {VectorWidth::kPlain};
   for (const VectorWidth width : {VectorWidth::kAvx2, VectorWidth::kAvx512}) {
@@ -161,7 +161,7 @@ TEST(InitRow, ManyAreAsEach) {
   }
 }
 
-// A part of the columns is that part of the row.
+// A part of the columns equals that part of the row.
 TEST(InitRow, ColumnsAreThoseOfTheWholeRow) {
   for (const InitKind kind : {InitKind::kConstant, InitKind::kUniform, InitKind::kNormal}) {
     std::vector<float> whole(12);

@@ -22,13 +22,13 @@ TEST(FrequencySketch, CountsFewKeysExactly) {
   }
 }
 
-// Counts of n keys seen once each before a key is new: it is rarely thought to have been seen.
+// Counts of n keys seen once each, before a new key: it is rarely taken for a known one.
 TEST(FrequencySketch, RarelyTakesANewKeyForAnOldOne) {
   FrequencySketch sketch(1 << 20, 7);
   size_t wrong = 0;
   const uint64_t keys = sketch.window() - 1;
   for (Key key = 0; key < keys; ++key) wrong += sketch.Count(MixBits(key)) > 1 ? 1 : 0;
-  // On average over the filling; a twentieth is what the last ones meet.
+  // The average while it fills; the last keys meet a twentieth.
   EXPECT_LT(static_cast<double>(wrong), 0.02 * static_cast<double>(keys));
   EXPECT_GT(wrong, 0u);
 }
@@ -43,7 +43,7 @@ TEST(FrequencySketch, ForgetsWhatComesNoMore) {
   FrequencySketch sketch(1 << 12, 3);
   EXPECT_EQ(sketch.Count(5), 1u);
   for (uint64_t n = 0; n < 2 * sketch.window(); ++n) sketch.Count(MixBits(n + 100));
-  // Two halvings later nothing of the one sight is left, but others may share its counters.
+  // After two halvings nothing of the single sight is left, but others may share its counters.
   FrequencySketch other(1 << 12, 3);
   for (uint64_t n = 0; n < 2 * sketch.window(); ++n) other.Count(MixBits(n + 100));
   EXPECT_EQ(sketch.Count(5), other.Count(5));
@@ -91,7 +91,7 @@ TEST(RowPolicy, AdmitsWithTheNthUpdate) {
   EXPECT_GT(policy.bytes(), 0u);
 }
 
-// Later epochs bring the keys of the first one again, and each of them only once more.
+// Later epochs bring the keys of the first again, each only once.
 TEST(RowPolicy, LaterEpochsAdmitWhoWasCountedInTheFirst) {
   RowPolicy policy = PolicyOf({.admit_after = 2});
   constexpr Key kOnce = 1, kTwice = 2, kLate = 3;
@@ -108,7 +108,7 @@ TEST(RowPolicy, LaterEpochsAdmitWhoWasCountedInTheFirst) {
   EXPECT_TRUE(std::ranges::equal(policy.sketch()->state(), counted));
 }
 
-// What is seen at the end of an epoch is what was counted in it, but for counters that are shared.
+// A key counts as seen at the end of an epoch if it was counted in it, except for shared counters.
 TEST(FrequencySketch, SeenIsWhatWasCounted) {
   FrequencySketch sketch(1 << 16, 1);
   EXPECT_EQ(sketch.Seen(5), 0u);
@@ -132,7 +132,8 @@ TEST(RowPolicy, AdmitsByChanceThatIsTheSameEverywhere) {
     admitted += first ? 1 : 0;
   }
   EXPECT_NEAR(static_cast<double>(admitted) / kKeys, 0.25, 0.01);
-  EXPECT_NEAR(static_cast<double>(differ) / kKeys, 2 * 0.25 * 0.75, 0.01);  // Each step anew.
+  // Drawn again in each step.
+  EXPECT_NEAR(static_cast<double>(differ) / kKeys, 2 * 0.25 * 0.75, 0.01);
 }
 
 TEST(RowPolicy, RowsGrowOldAndAreLookedForInTurns) {
@@ -187,7 +188,7 @@ TEST(RowPolicy, RanksByAgeUseAndNorm) {
   const RowPolicy norm = PolicyOf({.max_rows = 10, .evict_by = EvictBy::kNorm});
   EXPECT_EQ(norm.floats(), 0u);
   EXPECT_EQ(ByRank(norm, weights, {{}, {}, {}}), (std::vector<Key>{1, 0, 2}));
-  // The sum of squares, not of sizes: {1, 1} is shorter than {1.5, 0}.
+  // The sum of squares, not of absolute values: {1, 1} is shorter than {1.5, 0}.
   EXPECT_EQ(ByRank(norm, {{1, 1}, {1.5f, 0}, {-3, 0}}, {{}, {}, {}}), (std::vector<Key>{0, 1, 2}));
 }
 

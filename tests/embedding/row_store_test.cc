@@ -14,12 +14,12 @@ namespace {
 
 constexpr uint64_t kSalt = 99;
 
-// A row begins with its key.
+// Writes its key at the beginning of each row.
 void WriteKeys(std::span<const Key> keys, std::byte* const* rows) {
   for (size_t k = 0; k < keys.size(); ++k) std::memcpy(rows[k], &keys[k], sizeof(Key));
 }
 
-// The key whose hash under kSalt is `hash`: MixBits undone.
+// Returns the key whose hash with kSalt is `hash`, by inverting MixBits.
 Key KeyWithHash(uint64_t hash) {
   const auto unshift = [](uint64_t x, int by) {
     uint64_t out = x;
@@ -40,7 +40,7 @@ TEST(RowIndex, HashesCanBeUndone) {
   }
 }
 
-// How the keys of a test lie in the array.
+// The distribution of a test's keys over the array.
 enum class Spread { kEven, kFewHomes, kAroundTheEnd };
 
 Key KeyAt(Spread spread, uint64_t n) {
@@ -49,7 +49,7 @@ Key KeyAt(Spread spread, uint64_t n) {
       return KeyWithHash(RandomAt(5, n));
     case Spread::kFewHomes:  // Runs of hundreds of slots.
       return KeyWithHash((n % 5) << 61 | RandomAt(5, n) >> 20);
-    case Spread::kAroundTheEnd:  // All want the last slots: runs that reach around the end.
+    case Spread::kAroundTheEnd:  // All want the last slots: runs that wrap around the end.
       return KeyWithHash(~(RandomAt(5, n) >> 12));
   }
   return 0;
@@ -117,7 +117,7 @@ TEST(RowIndex, GrowsAPieceAtATime) {
     bytes_max = std::max(bytes_max, index.bytes());
   }
   EXPECT_GE(growths, 8u);
-  // At the last growth the old array stood beside the new one of 2^21 slots.
+  // At the last growth the old array exists beside the new one of 2^21 slots.
   EXPECT_LE(bytes_max, (size_t{3} << 20) * sizeof(RowSlot));
   EXPECT_LE(index.bytes(), (size_t{2} << 20) * sizeof(RowSlot));
 }
@@ -140,7 +140,7 @@ TEST(RowIndex, ASweepSeesEveryKeyAboutOnceARound) {
       });
       ++steps;
     } while (hand != 0);
-    EXPECT_GE(4 * steps, keys);  // Four slots a home.
+    EXPECT_GE(4 * steps, keys);  // Four slots per home.
     EXPECT_LE(visits, keys);
     EXPECT_GE(seen.size() + 8, keys) << (index.growing() ? "growing" : "");
     if (!index.growing()) {
@@ -267,8 +267,8 @@ TEST(RowStore, SmallestKeysComeInOrder) {
   }
 }
 
-// A table's shards fill alike. How much all of them take at most in one call of so many rows each,
-// and in all.
+// The shards of a table fill at the same rate. The memory of all: most in one call with `rows` rows
+// each, and in total.
 struct Taken {
   size_t at_once = 0, bytes = 0;
 };

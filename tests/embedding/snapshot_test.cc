@@ -123,14 +123,14 @@ TEST_F(Snapshot, RoundTrip) {
       EXPECT_EQ(summary->tables[t].name, specs_[t].name);
       EXPECT_EQ(summary->tables[t].dim, specs_[t].dim);
     }
-    // Written again from what was read: the same bytes.
+    // Writing what was read gives the same bytes.
     Write(back);
     EXPECT_EQ(Bytes(saved), bytes);
   }
 }
 
-// Whole and with all its checksums, but not what the manifest and the job say: neither loaded nor
-// believed by `hdps inspect`.
+// Files that are intact and have valid checksums, but contradict the manifest and the job, are
+// neither loaded nor shown by `hdps inspect`.
 TEST_F(Snapshot, AForgedOneIsRefusedByAllWhoReadIt) {
   Slices slices(specs_);
   slices.Fill({2}, 100, 1);
@@ -184,7 +184,7 @@ TEST_F(Snapshot, AWeightThatIsNoNumberIsRefused) {
   }
 }
 
-// What is taken is what would have been written then, whatever the slices become meanwhile.
+// A copied snapshot has the bytes of that time, whatever the slices become.
 TEST_F(Snapshot, TakenNowAndPackedLaterIsTheSameBytes) {
   Slices slices(specs_), other(specs_);
   slices.Fill({2}, 30000, 1);
@@ -207,7 +207,7 @@ TEST_F(Snapshot, TakenNowAndPackedLaterIsTheSameBytes) {
   const Status status = ReadSnapshot(*files_, "/ck", saved->back(), second, back.All());
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(back.tables[1].Digest()->sum[0], other.tables[1].Digest()->sum[0]);
-  // A byte of the one is none of the other's business.
+  // Damage in one part does not affect the other.
   std::string damaged = pack;
   damaged[100] ^= 1;
   ASSERT_TRUE(WriteFileAtomically(*files_, "/ck/shards_002_of_view_5.pack", damaged).ok());
@@ -257,7 +257,7 @@ TEST_F(Snapshot, EveryTruncationIsRefused) {
     ASSERT_EQ(status.code(), Code::kCorruption) << length;
     EXPECT_NE(status.message().find(saved.name), std::string::npos);
     ASSERT_TRUE(back.Empty());
-    // Also when the manifest itself tells the shorter length: the file's own marks must do.
+    // Also if the manifest has the shorter length: the file's own marks must detect it.
     SavedFile shorter = saved;
     shorter.bytes = length;
     shorter.checksum = HashString(bytes.substr(0, length));
@@ -282,7 +282,7 @@ TEST_F(Snapshot, EveryFlippedBitIsRefused) {
       std::string damaged = bytes;
       damaged[at] = static_cast<char>(damaged[at] ^ (1 << bit));
       Put(saved, damaged);
-      // The manifest does not help: the file's own checksums must find it.
+      // The manifest matches, so the file's own checksums must find it.
       SavedFile of_damaged = saved;
       of_damaged.checksum = HashString(damaged);
       Slices back(specs_);

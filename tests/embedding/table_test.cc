@@ -36,7 +36,7 @@ std::vector<Key> RandomKeys(Random& random, size_t n, uint64_t vocabulary) {
   while (keys.size() < n) keys.push_back(MixBits(random.Below(vocabulary)));
   std::sort(keys.begin(), keys.end());
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
-  // Some order that is not the keys' own.
+  // An order other than the keys' own.
   for (size_t i = keys.size(); i > 1; --i) std::swap(keys[i - 1], keys[random.Below(i)]);
   return keys;
 }
@@ -51,12 +51,12 @@ bool SameBits(std::span<const float> a, std::span<const float> b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }
 
-// The contract of TableSlice in the plainest words.
+// Implements the contract of TableSlice with a plain map.
 class MapTable {
  public:
   MapTable(const TableSpec& spec, TableId id, uint64_t seed) : spec_(spec), id_(id), seed_(seed) {}
 
-  // As it reads: of a key that has no row, what it would begin as.
+  // Returns the row, or the initial values of a key without one.
   std::vector<float> Read(Key key) const {
     const auto found = rows_.find(key);
     if (found != rows_.end()) return found->second;
@@ -218,7 +218,7 @@ TEST(Table, StoringWeightsAloneStartsTheStateAnew) {
 }
 
 TEST(Table, OrderOfPartsDecidesAndNothingElse) {
-  // 1e8 + 1 - 1e8 depends on the order in float: the test sees it if the order is not kept.
+  // 1e8 + 1 - 1e8 in float depends on the order, so the test notices a wrong one.
   const TableSpec spec = SpecOf(OptimizerKind::kSgd, 1);
   const std::vector<Key> key = {7}, more = {3, 7, 5}, reversed = {5, 7, 3};
   const std::vector<float> big = {1e8f}, one = {2, 1, 3}, one_reversed = {3, 1, 2}, small = {-1e8f};
@@ -266,7 +266,7 @@ TEST(Table, DigestsOfDisjointSlicesAddUpInAnyOrder) {
   EXPECT_EQ(sum.rows, whole.num_rows());
   EXPECT_EQ(sum.sum[0], whole.Digest()->sum[0]);
   EXPECT_EQ(sum.sum[1], whole.Digest()->sum[1]);
-  // And a single changed bit of state shows.
+  // A single changed bit of state changes the digest.
   std::vector<float> row(12);
   whole.Read(std::span(keys).first(1), 12, row);
   row[11] = std::nextafter(row[11], 1.0f);
@@ -275,7 +275,7 @@ TEST(Table, DigestsOfDisjointSlicesAddUpInAnyOrder) {
   EXPECT_NE(sum.sum[1], whole.Digest()->sum[1]);
 }
 
-// Whole vectors, their ends, and rows of one weight, through every copy of the loops.
+// Whole vectors, their ends, and rows of one weight, through every version of the loops.
 TEST(Table, EveryVectorWidthGivesTheSameBits) {
   for (const OptimizerKind rule : RowOptimizers()) {
     for (const uint32_t dim : {1u, 5u, 16u, 80u}) {
@@ -304,7 +304,7 @@ TEST(Table, EveryVectorWidthGivesTheSameBits) {
   }
 }
 
-// A slice that can number no more rows says so, and what would mend it, instead of stopping.
+// A slice that has no more row numbers returns an error with the remedy instead of stopping.
 TEST(Table, RowsBeyondTheLimitOfASliceAreAFailure) {
   const std::vector<Key> keys = {1, 2, 3, 4, 5, 6}, more = {7, 8};
   const std::vector<float> values(24, 1.0f);
@@ -331,7 +331,7 @@ TEST(Table, RowsBeyondTheLimitOfASliceAreAFailure) {
 TEST(Table, MoreGradientsThanCanBeAddedUpAreAFailure) {
   TableSlice table(SpecOf(OptimizerKind::kSgd, 4), {0}, 2);
   const Key key = 7;
-  // Never looked at: their number alone is too much.
+  // Not read: their number alone is too large.
   const std::span<const Key> half(&key, GradientSums::kKeysMax / 2 + 1);
   table.Apply(std::vector<TableSlice::Gradients>{{half, {}, 1}, {half, {}, 1}}, 1, 1);
   EXPECT_EQ(table.failure().code(), Code::kResourceExhausted);

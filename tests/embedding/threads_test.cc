@@ -19,7 +19,7 @@ namespace {
 
 constexpr uint32_t kShards = 32;
 
-// As many threads as it is told, whatever the cores.
+// Uses as many threads as given, whatever the cores.
 void ParallelFor(int threads, size_t count, const std::function<void(size_t)>& body) {
   std::atomic<size_t> next{0};
   const auto work = [&] {
@@ -38,7 +38,7 @@ TableSpec SpecOf(OptimizerKind rule, uint32_t dim) {
   return spec;
 }
 
-// Calls body(0), ..., body(count - 1), each once, side by side.
+// Calls body(0), ..., body(count - 1), each once, in parallel.
 using Parallel = std::function<void(size_t count, const std::function<void(size_t)>& body)>;
 
 uint64_t DigestAfterSteps(const Parallel& parallel) {
@@ -55,7 +55,7 @@ uint64_t DigestAfterSteps(const Parallel& parallel) {
       of_shard[ShardOf(key, ShardBy::kKey, kShards).value].push_back(key);
     }
     parallel(kShards, [&](size_t s) {
-      // As two workers: keys that both have, and that one has twice, are added up.
+      // Like two workers: keys that both have, and that one has twice, are summed.
       std::vector<float> gradients(of_shard[s].size() * 80);
       for (size_t i = 0; i < gradients.size(); ++i) {
         gradients[i] = UnitFloat(RandomAt(static_cast<uint64_t>(step) * kShards + s, i)) - 0.5f;
@@ -63,7 +63,7 @@ uint64_t DigestAfterSteps(const Parallel& parallel) {
       for (std::vector<TableSlice>* table : {&wide, &deep}) {
         const uint32_t dim = (*table)[s].dim();
         const size_t floats = of_shard[s].size() * dim;
-        // What is read decides what is pushed, as in training.
+        // The pushed gradients depend on the rows that were read, as in training.
         std::vector<float> rows(floats);
         (*table)[s].Read(of_shard[s], dim, rows);
         for (size_t i = 0; i < floats; ++i) rows[i] += gradients[i];

@@ -23,7 +23,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// A disk that can be told to fail.
+// A disk that fails on demand.
 class FailingDisk : public DiskStore {
  public:
   Status Put(const DiskSpace& space, std::span<const DiskBlock> blocks) override {
@@ -58,7 +58,7 @@ TableSpec SpecOf(const char* name, uint32_t dim, const PolicySpec& policy = {}) 
   return spec;
 }
 
-// A small table and a large one as one shard, with a limit for both or with none.
+// A small and a large table as one shard, with one limit for both or none.
 struct TwoTables {
   explicit TwoTables(uint64_t limit, const PolicySpec& policy = {})
       : budget(limit, [this](uint64_t) { return others; }) {
@@ -67,7 +67,7 @@ struct TwoTables {
     tables.emplace_back(SpecOf("wide", 1, policy), TableId{0}, 5, home);
     tables.emplace_back(SpecOf("deep", 16, policy), TableId{1}, 5, home);
   }
-  // One step: reads `keys` as a worker does, then updates them.
+  // Runs a step: reads `keys` like a worker, then updates them.
   void Step(const std::vector<Key>& keys, int64_t step, std::vector<float>* seen) {
     for (TableSlice& table : tables) {
       std::vector<float> rows(keys.size() * table.dim());
@@ -100,7 +100,7 @@ std::vector<Key> SomeKeys(Random& random, size_t count, uint64_t range) {
   return keys;
 }
 
-constexpr uint64_t kLimit = 3 << 19;  // Of about 13 MiB.
+constexpr uint64_t kLimit = 3 << 19;  // The rows take about 13 MiB.
 constexpr uint64_t kKeys = 40000;
 
 TEST(TieredRows, AreTheSameRows) {
@@ -183,7 +183,7 @@ TEST(TieredRows, TellWhichRowsChanged) {
   }
 }
 
-// Reading a key that has no row asks no disk, and nothing gives way for it.
+// Reading a key without a row does not access the disk, and evicts nothing.
 TEST(TieredRows, AskTheDiskForWhatIsThereAlone) {
   TwoTables tiered(kLimit);
   Random random(4);
@@ -199,7 +199,7 @@ TEST(TieredRows, AskTheDiskForWhatIsThereAlone) {
     tiered.tables[1].Read({&key, 1}, 16, row);
     ++read;
   }
-  EXPECT_GT(read, 10u);  // One absent key in twenty or less.
+  EXPECT_GT(read, 10u);  // At most one absent key in twenty.
   EXPECT_EQ(tiered.tables[1].memory().num_rows(), in_memory);
 }
 
@@ -215,7 +215,7 @@ TEST(TieredRows, GiveWayWhenOthersNeedMore) {
   EXPECT_LE(tiered.bytes(), kLimit + kLimit / 50);
 }
 
-// What finds the rows on disk is in memory too: a limit may be too small for that alone.
+// The index of rows on disk is in memory too: a limit may be too small for it alone.
 TEST(TieredRows, SayWhenTheLimitCannotBeKept) {
   for (const bool too_small : {false, true}) {
     LoggedLines lines;
@@ -254,7 +254,7 @@ TEST(TieredRows, LeaveNothingOnDisk) {
   EXPECT_EQ(tiered->disk.disk_bytes(), 0u);
 }
 
-// Policies take rows away the same, and leave the same, wherever they lie.
+// Policies erase and keep the same rows in either tier.
 TEST(TieredRows, FollowThePolicyInBothTiers) {
   const PolicySpec policies[] = {{.admit_after = 2, .admit_sketch_bytes = 1 << 16},
                                  {.admit_probability = 0.4},
@@ -285,8 +285,8 @@ TEST(TieredRows, FollowThePolicyInBothTiers) {
   }
 }
 
-// Saved and loaded in the middle, by slices with and without a limit, a job goes on as it would
-// have.
+// A job saved and loaded in the middle, with and without a limit, continues as if it had not
+// stopped.
 TEST(TieredRows, GoOnFromASnapshot) {
   const PolicySpec policy{
       .admit_after = 2, .admit_sketch_bytes = 1 << 16, .evict_after_steps = 25, .max_rows = 9000};
@@ -324,7 +324,7 @@ TEST(TieredRows, GoOnFromASnapshot) {
   const std::vector<TableSlice*> tables = {&loaded.tables[0], &loaded.tables[1]};
   const Result<SnapshotSummary> summary = SummarizeSnapshot(*files, "/c", *file, header, &tables);
   ASSERT_TRUE(summary.ok());
-  ASSERT_EQ(summary->tables.size(), 2u);  // The sketch is no table.
+  ASSERT_EQ(summary->tables.size(), 2u);  // The sketch is not a table.
   EXPECT_EQ(summary->tables[1].digest.rows + summary->tables[0].digest.rows, file->rows);
 }
 

@@ -31,7 +31,7 @@ uint16_t LargestOf(WeightFormat format) {
 }
 int CutBits(WeightFormat format) { return format == WeightFormat::kFp16 ? 13 : 16; }
 
-// The value of fp16 bits by the standard: sign, 5 bits of exponent, 10 of fraction.
+// Returns the value of fp16 bits by the standard: sign, 5 bits of exponent, 10 of fraction.
 double Fp16ByDefinition(uint16_t half) {
   const int exponent = half >> 10 & 31, fraction = half & 1023;
   const double magnitude =
@@ -63,7 +63,7 @@ TEST(WeightFormat, RoundsToTheNearestAndToEven) {
       const auto half = static_cast<uint16_t>(random.Below(LargestOf(format)));
       const double lower = Decode(format, half);
       const double upper = Decode(format, static_cast<uint16_t>(half + 1));
-      // fp32 has the middle of any two numbers of the format but bf16's smallest.
+      // fp32 has the midpoint of any two numbers of the format, except bf16's smallest.
       const auto middle = static_cast<float>((lower + upper) / 2);
       const auto even = static_cast<uint16_t>(half + (half & 1));
       if (middle == (lower + upper) / 2) {
@@ -88,8 +88,7 @@ TEST(WeightFormat, WhatIsTooLargeBecomesTheLargest) {
   }
 }
 
-// Over all the bits that can be drawn the mean is the value itself, in numbers and below the
-// smallest normal one.
+// The mean over all bits that can be drawn is the value itself, for normal and subnormal numbers.
 TEST(WeightFormat, TheMeanOverAllBitsIsTheValue) {
   for (const WeightFormat format : kNarrow) {
     const uint32_t draws = 1u << CutBits(format);
@@ -101,7 +100,7 @@ TEST(WeightFormat, TheMeanOverAllBitsIsTheValue) {
         lowest = std::min(lowest, rounded);
         highest = std::max(highest, rounded);
       }
-      // Bits of fp32 below those that are drawn, where numbers are small, are cut off.
+      // For small numbers, bits of fp32 below the drawn ones are cut off.
       EXPECT_NEAR(sum / draws, value, (highest - lowest) / draws + 1e-18) << value;
       EXPECT_LT(lowest, value);
       EXPECT_GT(highest, value);
@@ -118,8 +117,8 @@ TableSpec SpecOf(WeightFormat format, OptimizerKind rule, uint32_t dim) {
   return spec;
 }
 
-// Many updates that are each a small part of the distance of two numbers: rounded to the nearest
-// they would all be lost.
+// Many updates, each a small part of the distance between two numbers: rounding to nearest would
+// lose all of them.
 TEST(WeightFormat, SmallUpdatesAddUp) {
   constexpr uint32_t kDim = 64;
   constexpr int kSteps = 400;
@@ -142,8 +141,8 @@ TEST(WeightFormat, SmallUpdatesAddUp) {
     slice.Read(keys, kDim, rows);
     double sum = 0;
     for (const float weight : rows) sum += weight;
-    // Each update of each of 2560 weights is off by a variance of at most quantum^2 p (1 - p), with
-    // p = 1 / 20; five deviations of the mean.
+    // The update of each of 2560 weights has a variance of at most quantum^2 p (1 - p), with p = 1
+    // / 20; five deviations of the mean.
     const double deviation =
         quantum * std::sqrt(kSteps * 0.05 * 0.95 / static_cast<double>(rows.size()));
     EXPECT_NEAR(sum / static_cast<double>(rows.size()), 1 + kSteps * double{step_size},
@@ -151,7 +150,7 @@ TEST(WeightFormat, SmallUpdatesAddUp) {
   }
 }
 
-// Of a slice after some steps: its rows with their state.
+// Returns the rows and state of a slice after some steps.
 std::vector<float> Trained(const TableSpec& spec, VectorWidth width, uint64_t seed) {
   TableSlice slice(spec, TableId{2}, seed, width);
   Random random(5);
@@ -184,8 +183,8 @@ TEST(WeightFormat, EveryVectorWidthRoundsAlike) {
   }
 }
 
-// The plain update of a row in 32 bits is what weights of 16 bits are rounded from, up or down, and
-// the state is that of the plain update.
+// A 16-bit weight is the plain 32-bit update rounded up or down, and the state is that of the plain
+// update.
 TEST(WeightFormat, AnUpdateIsThePlainOneRounded) {
   constexpr size_t kKeys = 50;
   for (const WeightFormat format : kNarrow) {
@@ -226,8 +225,8 @@ TEST(WeightFormat, AnUpdateIsThePlainOneRounded) {
   }
 }
 
-// Loops that know the dim when they are compiled, against the loop for any row: what a policy keeps
-// behind the state makes a row one of those.
+// Compares loops with a dim known at compile time with the general loop, which is used for rows
+// with policy data behind the state.
 TEST(WeightFormat, AKnownDimChangesNoBit) {
   for (const WeightFormat format : kNarrow) {
     for (const OptimizerKind rule : RowOptimizers()) {

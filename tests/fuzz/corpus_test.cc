@@ -24,8 +24,8 @@ namespace {
 constexpr uint64_t kFileBytesMax = 1 << 20;
 const std::string kFolder = HDPS_SOURCE_DIR "/tests/fuzz/";
 
-// The input of a line, in which letters, digits, signs and blanks stand for themselves but for the
-// backslash, and every other byte is \xNN: what scripts/dev/fuzz_corpus.py writes.
+// Returns the input of a line from scripts/dev/fuzz_corpus.py: printable ASCII characters except
+// the backslash stand for themselves, and every other byte is \xNN.
 std::optional<std::string> InputOf(std::string_view line) {
   std::string input;
   while (!line.empty()) {
@@ -62,7 +62,7 @@ std::vector<std::string> CorpusOf(const Target& target) {
     EXPECT_TRUE(input.has_value()) << line;
     if (input) inputs.push_back(*input);
   }
-  // What once ended the process.
+  // Inputs that once ended the process.
   const std::string found = kFolder + "found/" + target.name;
   if (!files->Exists(found)) return inputs;
   const auto names = files->List(found);
@@ -97,7 +97,7 @@ TEST(CorpusFiles, EachIsOfATarget) {
 
 class Corpus : public testing::TestWithParam<Target> {};
 
-// A failure ends the program: scripts/dev/fuzz.sh shows which input it is.
+// A failure ends the program; scripts/dev/fuzz.sh shows its input.
 TEST_P(Corpus, EachInputIsReadOrRefused) {
   FLAGS_minloglevel = google::GLOG_FATAL;
   const Target& target = GetParam();

@@ -23,10 +23,10 @@ namespace hdps {
 namespace {
 
 constexpr double kBf16Roundoff = 0x1p-8;  // Half a unit in the last place of 1.
-// What a library may make of numbers too small to be normal.
+// Tolerance for subnormal numbers, which a library may treat in its own way.
 constexpr double kTiny = 0x1p-120;
 
-// Random numbers in bf16, with a gap between rows that holds what no operation may touch.
+// Random numbers in bf16, with a gap between rows that no operation may touch.
 class Numbers {
  public:
   Numbers(size_t rows, size_t cols, uint64_t seed, size_t gap = 3)
@@ -172,7 +172,7 @@ TEST_P(Bf16ProductsTest, BackwardGivesWeightsBiasAndInput) {
   }
 }
 
-// The bits are those of one thread: what a thread does is a function of the shape.
+// The bits are those of one thread, because each thread's work is a function of the shape.
 TEST_P(Bf16ProductsTest, DoNotDependOnThreads) {
   const std::unique_ptr<Executor> three = NewTbbExecutor(3);
   std::vector<std::vector<uint16_t>> results;
@@ -211,7 +211,7 @@ TEST_P(Bf16ProductsTest, RowsArePooledInFp32AndRoundedOnce) {
   }
 }
 
-// Rows get the same bits as from a gradient in fp32 with the same numbers.
+// Rows get the same bits as from an fp32 gradient with the same numbers.
 TEST_P(Bf16ProductsTest, GradientsOfRowsAreAddedUpInFp32) {
   const std::unique_ptr<DenseOps> ops = Ops(*inline_);
   constexpr size_t kBags = 700, kDim = 16;
@@ -239,7 +239,7 @@ TEST_P(Bf16ProductsTest, GradientsOfRowsAreAddedUpInFp32) {
   }
 }
 
-// Bags of one key each have a loop of their own; between them stand others.
+// Bags of one key have a loop of their own; others are between them.
 TEST_P(Bf16ProductsTest, RowsAddUpTheirBagsInOrder) {
   constexpr size_t kBags = 1500, kDim = 16;
   constexpr uint32_t kRows = 90;
@@ -277,7 +277,7 @@ TEST_P(Bf16ProductsTest, RowsAddUpTheirBagsInOrder) {
   }
 }
 
-// The layouts that AVX-512 makes are those of the specification, whatever the edges.
+// The layouts made by AVX-512 are those of the specification, at all edges.
 TEST(TiledOperandTest, Avx512LaysOutAsThePlainLoops) {
   if (WidestVectors() != VectorWidth::kAvx512) GTEST_SKIP() << "no AVX-512 within the limit";
   const TileLoops plain = PlainTileLoops(), wide = Avx512TileLoops();

@@ -51,8 +51,8 @@ TEST(CudaOps, TwoRunsAreBitIdentical) {
   EXPECT_EQ(results[0], results[1]);
 }
 
-// Each factor is off by half a unit of its last bit at most, and so is their product, by twice
-// that; sums of 64 add what fp32 adds. Something is rounded, or nothing has been tested.
+// Each factor is off by at most half a unit of its last bit, and their product by twice that; sums
+// of 64 add the error of fp32. Some values must be rounded, or nothing was tested.
 TEST(CudaOps, FactorsOfProductsAreRoundedAsThePrecisionSays) {
   std::string why;
   const std::unique_ptr<DenseOps> exact = MakeCuda(&why);

@@ -13,7 +13,7 @@
 namespace hdps {
 namespace {
 
-constexpr size_t kGap = 3;  // Of TestMatrix.
+constexpr size_t kGap = 3;  // As in TestMatrix.
 
 DropoutMask Mask(double rate, uint64_t first_row, uint64_t stride) {
   DropoutMask mask;
@@ -44,7 +44,7 @@ TEST_P(DenseOpsTest, DropoutKeepsItsShareAndScales) {
     ops_->RunRows(Dropping(mask, x.device(), y.device()));
     const std::vector<float> values = y.Fetch();
     size_t kept = 0;
-    std::vector<size_t> kept_of(4);  // By the place in a draw.
+    std::vector<size_t> kept_of(4);  // Kept elements by their place in a draw.
     for (size_t r = 0; r < kRows; ++r) {
       for (size_t j = 0; j < kCols; ++j) {
         const float value = values[r * (kCols + kGap) + j];
@@ -67,8 +67,8 @@ TEST_P(DenseOpsTest, DropoutKeepsItsShareAndScales) {
   }
 }
 
-// The rows of a part leave out what they do in the whole; other rows, columns and streams something
-// else.
+// The rows of a part drop what they drop in the whole; other rows, columns and streams drop
+// something else.
 TEST_P(DenseOpsTest, DropoutGoesByThePositionOfARow) {
   constexpr size_t kRows = 60, kCols = 140, kStride = kCols + kGap;
   TestMatrix ones(*ops_, kRows, kCols, 1), whole(*ops_, kRows, kCols, 2);
@@ -101,13 +101,13 @@ TEST_P(DenseOpsTest, DropoutGoesByThePositionOfARow) {
   EXPECT_NE(row(whole.Fetch(), 0), row(all, 0));
 }
 
-// Shapes with rows and columns that fill no block and no strip.
+// Shapes with rows and columns that fill no block or strip.
 struct Shape {
   size_t rows, cols;
 };
 constexpr Shape kShapes[] = {{1, 1}, {67, 5}, {130, 128}, {150, 301}};
 
-// Everything that a chain works on, on the device and, for the plain elements, on the host.
+// The data of a chain, on the device and, for the plain elements, on the host.
 class ChainData {
  public:
   ChainData(DenseOps& ops, const Shape& shape)
@@ -137,7 +137,7 @@ class ChainData {
   const Shape shape_;
 };
 
-// Runs a task on the device, and its elements one by one on the host.
+// Runs a task on the device, and element by element on the host.
 template <typename Task>
 void RunBoth(DenseOps& ops, const Task& device, const Task& host) {
   ops.RunRows(device);
@@ -204,7 +204,7 @@ TEST_P(DenseOpsTest, NormalizedColumnsGoBackByTheirElements) {
   }
 }
 
-// Mean and variance of columns that lie far from zero: what a sum of squares in floats would lose.
+// Mean and variance of columns far from zero, which a float sum of squares would lose.
 TEST_P(DenseOpsTest, ColumnsHaveTheirStatistics) {
   for (const size_t rows : {2u, 64u, 1000u}) {
     constexpr size_t kCols = 130;
@@ -246,7 +246,7 @@ TEST_P(DenseOpsTest, ColumnsHaveTheirStatistics) {
       // A block's sum has up to kSumRows roundings, and one more when it is stored.
       const double off = Gamma(kSumRows + 1) * size;
       ASSERT_NEAR(double{found[3 * kCols + j]}, mean, off);
-      // A mean that is off by d adds n d^2; a distance has one rounding, its square two, the sum
+      // A mean that is off by d adds n d^2. A distance has one rounding, its square two, the sum
       // kSumRows. Doubles lose some 2^-52 of the squares of z itself.
       const double variance = squares / (n - 1);
       const double bound = Gamma(kSumRows + 8) * variance + 2 * off * off * n / (n - 1) +

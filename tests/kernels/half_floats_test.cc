@@ -26,7 +26,7 @@ float WidenOne(DType format, uint16_t half) {
 uint16_t LargestOf(DType format) {
   return static_cast<uint16_t>(format == DType::kFp16 ? kFp16Max : kBf16Max);
 }
-// By the standard: the value of the bits of a finite number.
+// Returns the value of the bits of a finite number, by the standard.
 double ByDefinition(DType format, uint16_t half) {
   const int fraction_bits = format == DType::kFp16 ? 10 : 7;
   const int bias = format == DType::kFp16 ? 15 : 127;
@@ -45,7 +45,7 @@ TEST(HalfFloats, EveryBoundaryBetweenTwoNumbersIsWhereItShouldBe) {
       const double lower = ByDefinition(format, half), upper = ByDefinition(format, next);
       ASSERT_EQ(WidenOne(format, half), lower) << half;
       ASSERT_EQ(NarrowOne(format, static_cast<float>(lower)), half);
-      // A float may not have the middle where numbers of bf16 are as small as floats get.
+      // A float may lack the midpoint if bf16 numbers are as small as floats get.
       const auto middle = static_cast<float>((lower + upper) / 2);
       ASSERT_EQ(middle, (lower + upper) / 2) << half;
       const uint16_t even = (half & 1) == 0 ? half : next;
@@ -74,7 +74,7 @@ TEST(HalfFloats, TooLargeBecomesTheLargestAndWhatIsNoNumberStaysSo) {
   }
 }
 
-// Floats of every exponent and sign, among them those that are no numbers.
+// Returns floats of every exponent and sign, with NaN and infinities.
 std::vector<float> AnyFloats(size_t count) {
   Random random(11);
   std::vector<float> values(count);
@@ -97,7 +97,7 @@ TEST(HalfFloats, ManyAtOnceAreTheSameBitsForEveryWidth) {
         for (size_t i = 0; i < count; ++i) {
           ASSERT_EQ(halves[i], NarrowOne(format, values[i])) << std::hexfloat << values[i];
         }
-        // Every pattern of bits, also those that rounding does not make.
+        // Every bit pattern, also those that rounding does not produce.
         for (size_t i = 0; i < count; ++i) halves[i] = static_cast<uint16_t>(i);
         std::vector<float> wide(count);
         WidenFloats(width, format, reinterpret_cast<const std::byte*>(halves.data()), wide);

@@ -19,7 +19,7 @@ double DotOf(const float* x, const float* y) {
   return sum;
 }
 
-// Sums of vectors take kVectors roundings each, their squares twice as many, and there are kDim of
+// Sums of vectors have kVectors roundings each, their squares twice as many, and there are kDim of
 // them.
 TEST_P(DenseOpsTest, FmIsTheSumOverAllPairs) {
   TestMatrix x(*ops_, 211, kVectors * kDim, 1), y(*ops_, 211, 1, 2);
@@ -85,7 +85,7 @@ TEST_P(DenseOpsTest, CrossIsExact) {
   }
 }
 
-// The definition, in double, of logits so small that nothing can overflow.
+// Computes the definition in double, for logits so small that nothing overflows.
 double PlainLoss(LossKind kind, const float* z, size_t classes, size_t label,
                  std::vector<double>* probabilities) {
   if (kind == LossKind::kLogloss) {
@@ -99,7 +99,8 @@ double PlainLoss(LossKind kind, const float* z, size_t classes, size_t label,
   return -std::log(probabilities->at(label));
 }
 
-// Of logits, gradient and device of the ops; labels and probabilities of the host.
+// Computes a loss from logits and gradient on the ops' device, and labels and probabilities on the
+// host.
 double LossOf(DenseOps& ops, LossKind kind, ConstMatrix logits, const std::vector<float>& labels,
               Matrix gradient, std::span<float> probabilities) {
   DeviceArray there(&ops);
@@ -110,7 +111,7 @@ double LossOf(DenseOps& ops, LossKind kind, ConstMatrix logits, const std::vecto
   return sum;
 }
 
-// Figures are rounded to a float once; in double a loss takes some forty operations at most.
+// Figures are rounded to float once; a loss in double has at most some forty operations.
 TEST_P(DenseOpsTest, LossesAreTheirDefinitions) {
   constexpr size_t kRows = 77;
   for (const LossKind kind : {LossKind::kLogloss, LossKind::kSoftmax}) {

@@ -60,7 +60,7 @@ TEST(KeyShards, KeysAreOrderedAlikeInAnyNumberOfPieces) {
     for (const uint32_t num_shards : {1u, 32u, 1024u}) {
       std::vector<Key> keys(count), sorted(count);
       for (Key& key : keys) key = random.Below(50'000);
-      std::vector<uint32_t> order(count), places(count);  // order[i]: which key comes there.
+      std::vector<uint32_t> order(count), places(count);  // order[i]: index of the key at place i.
       std::iota(order.begin(), order.end(), 0u);
       std::ranges::stable_sort(
           order, {}, [&](uint32_t k) { return ShardOf(keys[k], ShardBy::kKey, num_shards).value; });

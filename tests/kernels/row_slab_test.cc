@@ -31,7 +31,7 @@ bool SameBits(std::span<const float> a, std::span<const float> b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }
 
-// Every third row of n is outside; the others are distinct slots in no order.
+// Returns distinct slots in no order; every third of n rows is outside the slab.
 std::vector<uint32_t> SomeSlots(size_t n, uint64_t seed) {
   std::vector<uint32_t> all(kRows);
   for (uint32_t s = 0; s < kRows; ++s) all[s] = s;
@@ -61,7 +61,7 @@ class SlabOnDevice {
     ops_.Fetch();
     return rows;
   }
-  // Whether all gradients were finite.
+  // Returns whether all gradients were finite.
   bool Update(const RowUpdate& update, std::span<const uint32_t> slots, const float* gradients) {
     ops_.FillZero(bad_.Reserve(1), 1);
     ops_.UpdateRows(update, *Load(slots), gradients, slab_, bad_.data());
@@ -111,7 +111,7 @@ TEST_P(DenseOpsTest, SlabRowsAreWrittenReadAndGatheredBySlot) {
       if (slots[i] == kNotInSlab) continue;
       std::copy_n(rows.data() + slots[i] * floats, dim, expected.data() + i * dim);
     }
-    // One slot list serves several tables; nothing is brought to the second.
+    // One slot list serves several tables; nothing is copied for the second.
     SlabSlots* const loaded = on_device.Load(slots);
     DeviceArray gathered(ops_.get()), hot_only(ops_.get());
     ops_->BringOutside(*loaded, dim, outside, gathered.Reserve(outside.size()));
@@ -172,7 +172,7 @@ TEST_P(DenseOpsTest, SlabRowsChangeAsTheServersRowsDo) {
         const std::vector<float> gradients =
             RandomFloats(slots.size() * dim, 100 + static_cast<uint64_t>(step));
         RowUpdate update{rule, step, 1.0f / 3.0f, 1.0f / 7.0f, {}};
-        // Penalties and clipping, in every other step.
+        // Penalties and clipping in every other step.
         if (step % 2 == 0) update.finish = {0.003f, 0.2f, 0.7f, 0.01f};
         ops_->Upload(gradients, device_gradients.Reserve(gradients.size()));
         EXPECT_TRUE(on_device.Update(update, slots, device_gradients.data()));
@@ -192,7 +192,7 @@ TEST_P(DenseOpsTest, SlabRowsChangeAsTheServersRowsDo) {
   }
 }
 
-// All rows of a slab at once, as those of dense tensors are.
+// Updates all rows of a slab at once, as for dense tensors.
 TEST_P(DenseOpsTest, FirstRowsChangeAsThoseOfTheirSlots) {
   constexpr uint32_t kDim = 80, kCount = 123;
   for (const OptimizerKind kind : RowOptimizers()) {
@@ -223,8 +223,7 @@ TEST_P(DenseOpsTest, FirstRowsChangeAsThoseOfTheirSlots) {
   }
 }
 
-// What was uploaded and asked for in turns arrives in the order of the calls, whatever travels
-// together.
+// Alternating uploads and downloads keep the order of the calls, whatever is copied together.
 TEST_P(DenseOpsTest, CopiesKeepTheOrderOfTheCalls) {
   constexpr size_t kFloats = 5000;
   DeviceArray a(ops_.get()), b(ops_.get());
@@ -243,7 +242,7 @@ TEST_P(DenseOpsTest, CopiesKeepTheOrderOfTheCalls) {
   ops_->FetchLater(a.data(), before);
   ops_->FetchLater(a.data() + 3, odd);
   ops_->StartFetches();
-  ops_->FillZero(a.data(), kFloats);  // Behind what was asked for.
+  ops_->FillZero(a.data(), kFloats);  // After the download was requested.
   ops_->Upload(first, b.data());
   ops_->Copy(Write::kOver, whole(b), whole(a));
   ops_->EndFetches();
@@ -264,9 +263,9 @@ TEST_P(DenseOpsTest, AGradientThatIsNoNumberIsNoticed) {
   for (const float bad :
        {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN(), 1e38f}) {
     std::vector<float> values(9, 1.0f);
-    values[4] = bad;  // Of the row outside: not looked at.
+    values[4] = bad;  // The row outside is not checked.
     ops_->Upload(values, gradients.Reserve(values.size()));
-    // Also where it would be clipped.
+    // Also if it would be clipped.
     const RowUpdate update{rule, 1, 1.0f, 100.0f, {0, 0, 1, 0.5f}};
     bool finite = false;
     on_device.Squares(update, slots, gradients.data(), &finite);

@@ -15,7 +15,8 @@
 namespace hdps {
 namespace {
 
-// One piece up to as many as there may be; the first and the last row alone, empty ones between.
+// Returns cuts from one piece up to the maximum, with the first and the last row alone, and empty
+// pieces.
 std::vector<std::vector<size_t>> Cuts(size_t rows) {
   return {{},
           {rows / 2 + 1},

@@ -34,7 +34,7 @@ constexpr Activation kActivations[] = {Activation::kNone,    Activation::kRelu,
                                        Activation::kSigmoid, Activation::kTanh,
                                        Activation::kGelu,    Activation::kLeakyRelu};
 
-// Values from -6 to 6, with zero and both ends of what exp can take.
+// Values from -6 to 6, with zero and both limits of exp's range.
 void Spread(DenseOps& ops, TestMatrix* z) {
   for (float& value : z->values()) value *= 6.0f;
   z->host().Row(0)[0] = 0.0f;
@@ -43,7 +43,7 @@ void Spread(DenseOps& ops, TestMatrix* z) {
   ops.Upload(z->values(), z->device().data);
 }
 
-// Each value is made of at most eight roundings, by numbers of at most (1 + |z|)^2.
+// Each value has at most eight roundings of numbers up to (1 + |z|)^2.
 double Allowed(double z) { return 8 * kEpsilon * (1 + std::fabs(z)) * (1 + std::fabs(z)); }
 
 TEST_P(DenseOpsTest, ActivationsAreTheirFormulas) {
@@ -64,8 +64,8 @@ TEST_P(DenseOpsTest, ActivationsAreTheirFormulas) {
   }
 }
 
-// Central differences of the formula: step^2 / 6 times the third derivative, below 2 for all of
-// them, and the rounding of doubles of size (1 + |z|) over the step.
+// The error of central differences: step^2 / 6 times the third derivative, which is below 2 for
+// all, and the rounding of doubles of size (1 + |z|) over the step.
 TEST_P(DenseOpsTest, ActivationsHaveTheirSlopes) {
   constexpr double kStep = 1e-5;
   for (const Activation kind : kActivations) {
@@ -77,7 +77,7 @@ TEST_P(DenseOpsTest, ActivationsHaveTheirSlopes) {
     for (size_t r = 0; r < 67; ++r) {
       for (size_t j = 0; j < 41; ++j) {
         const double at = double{z.host().Row(r)[j]};
-        if (std::fabs(at) <= kStep) continue;  // At a kink either side will do.
+        if (std::fabs(at) <= kStep) continue;  // At a kink either side is right.
         const double slope =
             (PlainActivation(kind, at + kStep) - PlainActivation(kind, at - kStep)) / (2 * kStep);
         const double error =
@@ -89,7 +89,7 @@ TEST_P(DenseOpsTest, ActivationsHaveTheirSlopes) {
   }
 }
 
-// What NormalizeRows is to give, and the sizes that its errors come from.
+// The expected result of NormalizeRows, and the sizes that determine its errors.
 struct PlainNorm {
   std::vector<double> normal;
   double scale = 0;
@@ -126,7 +126,7 @@ TEST_P(DenseOpsTest, RowsAreNormalized) {
     for (size_t j = 0; j < kCols; ++j) {
       const double product = plain.normal[j] * double{gain.host().data[j]};
       const double size = std::fabs(product) + std::fabs(double{bias.host().data[j]});
-      // Sums are in double, so single roundings remain.
+      // Sums are in double, so only single roundings remain.
       ASSERT_NEAR(double{normals[r * kStride + j]}, plain.normal[j],
                   kEpsilon * std::fabs(plain.normal[j]) + 1e-13 * plain.scale);
       ASSERT_NEAR(double{values[r * kStride + j]}, product + double{bias.host().data[j]},
@@ -161,7 +161,7 @@ TEST_P(DenseOpsTest, NormalizedRowsGiveTheirGradients) {
       for (size_t j = 0; j < kCols; ++j) {
         const double before = write == Write::kAdd ? double{dx.host().Row(r)[j]} : 0.0;
         const double wanted = before + plain.scale * (g(j) - mean - plain.normal[j] * share);
-        // Each term has been rounded at most eight times on its way into the sum.
+        // Each term was rounded at most eight times before the sum.
         const double size =
             std::fabs(before) +
             plain.scale * (std::fabs(g(j)) + mean_size + std::fabs(plain.normal[j]) * share_size);

@@ -30,7 +30,7 @@ class SmallProductTest : public testing::TestWithParam<SmallGemmLoop> {};
 TEST_P(SmallProductTest, AgreesWithThePlainLoopAndWritesNothingElse) {
   constexpr size_t kGap = 3;  // Between the rows of every matrix.
   for (const size_t rows : {0, 1, 2, 3, 7, 8, 13, 17, 64}) {
-    // One of them gives rows of `a` kSmallProductTile floats apart.
+    // One of them makes rows of `a` kSmallProductTile floats apart.
     for (const size_t depth :
          {size_t{0}, size_t{1}, size_t{5}, kSmallProductTile - kGap, size_t{80}}) {
       for (const size_t cols : {16, 32, 48, 80}) {

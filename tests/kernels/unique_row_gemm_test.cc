@@ -18,13 +18,13 @@ namespace {
 struct Shape {
   size_t examples;
   uint32_t fields, dim, units;
-  size_t before, behind;  // Plain columns on both sides of the embeddings.
+  size_t before, behind;  // Plain columns in front of and behind the embeddings.
   uint32_t keys_max = 1;
   bool weighted = false;
   Pooling pooling = Pooling::kSum;
-  bool shared = false;  // Fields share rows; else each has its own.
+  bool shared = false;  // Fields share rows; otherwise each has its own.
   bool relu = true;
-  bool interleaved = false;  // Rows of the fields take turns in the table.
+  bool interleaved = false;  // Rows of the fields alternate in the table.
 };
 void PrintTo(const Shape& s, std::ostream* out) {
   *out << s.examples << "x" << s.fields << "x" << s.dim << "->" << s.units << " keys "
@@ -33,7 +33,7 @@ void PrintTo(const Shape& s, std::ostream* out) {
 
 constexpr uint32_t kFieldRows = 90;
 
-// One layer over random bags, with what it reads and room for what it gives.
+// A layer on random bags, with its inputs and outputs.
 class LayerRun {
  public:
   LayerRun(const Shape& shape, Executor& executor)
@@ -61,7 +61,7 @@ class LayerRun {
     for (const TestBags& feature : features_) bags_.push_back(feature.bags());
   }
 
-  // As the graph's layers do it.
+  // Runs it like the graph's layers.
   void RunPlainly(Write write_rows = Write::kOver) {
     const PoolSpec pool{shape_.pooling, Combine::kConcat, shape_.dim};
     std::unique_ptr<BagIndex> index;
@@ -79,7 +79,7 @@ class LayerRun {
                        row_gradient.whole());
   }
 
-  // `borders`: of the pieces that the rows and their gradients lie in.
+  // `borders`: those of the pieces of rows and gradients.
   void RunOnRows(Write write_rows = Write::kOver, const std::vector<size_t>& borders = {}) {
     CutRows in_pieces(rows.whole(), shape_.dim, borders);
     CutRows gradients(row_gradient.whole(), shape_.dim, borders);
@@ -105,12 +105,12 @@ class LayerRun {
     std::ranges::copy(gradients.Joined(), row_gradient.whole().begin());
   }
   size_t num_rows() const { return num_rows_; }
-  // Of the longest sum: over the inputs, the units, or the examples.
+  // Returns the length of the longest sum: over the inputs, the units, or the examples.
   size_t most_terms() const {
     return std::max({inputs_, size_t{shape_.units}, shape_.examples}) * shape_.keys_max;
   }
 
-  // All that the layer gives.
+  // Returns all outputs of the layer.
   std::vector<std::vector<float>> Given() const {
     std::vector<std::vector<float>> all;
     for (const TestMatrix* m : {&y, &dy, &weight_gradient, &bias_gradient, &row_gradient}) {
@@ -133,7 +133,7 @@ class LayerRun {
 
 class RowProductsTest : public testing::TestWithParam<Shape> {};
 
-// Both add the same terms in other orders; where a sum cancels, its rounding is measured by the
+// Both add the same terms in other orders. If a sum cancels, its rounding is relative to the
 // largest of its matrix.
 TEST_P(RowProductsTest, AgreeWithThePlainLayerUpToRounding) {
   const std::unique_ptr<Executor> executor = NewInlineExecutor();
@@ -167,7 +167,7 @@ TEST_P(RowProductsTest, ThreadsDoNotChangeABit) {
   EXPECT_EQ(results[0], results[2]);
 }
 
-// Borders between fields, inside of them, a row behind another, and pieces without rows.
+// Borders between fields, inside fields, one row apart, and pieces without rows.
 TEST_P(RowProductsTest, PiecesDoNotChangeABit) {
   const std::unique_ptr<Executor> executor = NewInlineExecutor();
   for (const Write write : {Write::kOver, Write::kAdd}) {
@@ -239,7 +239,7 @@ TEST(GatherLoops, GiveTheSameBitsAsThePlainLoops) {
                          expected.data());
       fast.add_segments({begin, index.data(), factor}, write, rows.data(), kStride, actual.data());
       EXPECT_EQ(actual, expected);
-      // The definition, for one element.
+      // Computes the definition for one element.
       float sum = write == Write::kAdd
                       ? start[5] + rows[index[0] * kStride + 5] + rows[index[3] * kStride + 12]
                       : 0.0f;

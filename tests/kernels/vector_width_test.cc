@@ -16,7 +16,7 @@
 namespace hdps {
 namespace {
 
-// (1 + 2^-12)^2 - 1: a product that is rounded before it is added loses its last bit, 2^-24.
+// Returns (1 + 2^-12)^2 - 1: a product that is rounded before the sum loses its last bit, 2^-24.
 float RoundedByTheLoop(SmallGemmLoop multiply) {
   const std::vector<float> a = {1.0f, 1.0f + 0x1p-12f};
   std::vector<float> b(2 * kSmallProductCols, 1.0f + 0x1p-12f), c(kSmallProductCols);
@@ -54,7 +54,7 @@ TEST(VectorWidth, LoopsThatAreChosenAreThoseOfTheWidth) {
   EXPECT_EQ(RoundedByTheLoop(SmallGemmOfThisMachine()), plain ? 0x1p-11f : 0x1p-11f + 0x1p-24f);
 }
 
-// An environment variable that has a value for the life of the object, and then its own again.
+// Sets an environment variable for the life of the object, and then restores it.
 class Variable {
  public:
   Variable(const char* name, const char* value) : name_(name) {
@@ -77,7 +77,7 @@ class Variable {
 };
 
 TEST(VectorWidthDeathTest, AValueThatIsNoneIsRefusedByName) {
-  // Read once a process: one that begins anew asks with the mistake.
+  // The variable is read once per process, so a new process reads the mistake.
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   {
     const Variable limit("HDPS_MAX_VECTOR_WIDTH", "avx1024");

@@ -41,7 +41,7 @@ class CheckpointCatalogTest : public ::testing::Test {
                             Resume resume = Resume::kAuto) {
     return CheckpointCatalog(*files_, "out", JobWith(overrides), resume);
   }
-  // A checkpoint of the catalog's job at `clock`, in an epoch that began at `epoch_start`.
+  // Saves a checkpoint of the catalog's job at `clock`, in an epoch that began at `epoch_start`.
   void Save(CheckpointCatalog* catalog, Clock clock, Clock epoch_start) {
     const std::string folder = *catalog->Prepare(clock, 0);
     Manifest manifest;
@@ -102,7 +102,7 @@ TEST_F(CheckpointCatalogTest, AChangeIsRememberedByAllCheckpointsBehindIt) {
   Save(&changed, 120, 60);
   EXPECT_EQ(changed.DeltaBase(), 120);
 
-  // Now it is this job's checkpoint, and another change stands behind the first.
+  // Now it is this job's checkpoint, and another change follows the first.
   CheckpointCatalog same = Catalog({"model.deep_optimizer.learning_rate=0.5"});
   ASSERT_TRUE(same.FindStart().ok());
   EXPECT_THAT(same.changes(), ElementsAre(rate));

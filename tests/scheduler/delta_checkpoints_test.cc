@@ -27,7 +27,7 @@ class DeltaCheckpoints : public SchedulerNodeTest {
     options_.num_workers = 1;
     options_.steps_per_epoch = 40;
   }
-  // Of all saves, in order: "8", or "12 since 8".
+  // Returns all saves in order: "8", or "12 since 8".
   std::string Saves() const {
     std::string saves, text = cluster_->transcript();
     const std::string mark = "save out/checkpoint/step_";
@@ -52,7 +52,7 @@ TEST_F(DeltaCheckpoints, BuildOnTheOneBeforeAndAFullOneEndsTheChain) {
   for (const CheckpointPart& part : found.chain) clocks.push_back(part.manifest.clock);
   EXPECT_THAT(clocks, ElementsAre(16, 20, 24, 28));
   ExpectDone();
-  // The first has nothing to build on, the last is full whenever it comes.
+  // The first has no base, and the last is always full.
   EXPECT_EQ(Saves(),
             "4, 8 since 4, 12 since 8, 16, 20 since 16, 24 since 20, 28 since 24, 32, 36 since 32, "
             "40");
@@ -77,7 +77,7 @@ TEST_F(DeltaCheckpoints, WhenTheyAreHalfAsLongAFullOneIsDue) {
     CommandDone done;
     for (const ShardId shard : member.client.view()->shards.ShardsOf({0})) {
       const std::string name = "shard_" + std::to_string(shard.value) + (all ? "" : kDeltaEnding);
-      // Of both together more than half of the full one's 12 MiB.
+      // Both deltas together exceed half of the full one's 12 MiB.
       const std::string text((all ? 3072 : 800) << 10, 'd');
       EXPECT_TRUE(WriteFileAtomically(*files_, JoinPath(command.path, name), text).ok());
       done.files.push_back(*ChecksumFile(*files_, command.path, name));
@@ -107,7 +107,7 @@ TEST_F(DeltaCheckpoints, AServerThatKnowsNoChangesSavesEverything) {
     return done;
   };
   ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker a").clock >= 23; }));
-  // Both of them at 12: a full one. One of them at 20: changes, and all of some shards.
+  // Both servers at 12: a full one. One of them at 20: changes, and all rows of some shards.
   const FoundCheckpoint found = *FindCheckpoint(*files_, "out/checkpoint");
   ASSERT_EQ(found.chain.size(), 3u);
   EXPECT_EQ(found.chain[0].manifest.clock, 12);
@@ -129,18 +129,18 @@ TEST_F(DeltaCheckpoints, AFailedOneIsNotBuiltOn) {
   EXPECT_THAT(Saves(), HasSubstr("4, 8 since 4, 12 since 8, 16 since 8, 20 since 16"));
 }
 
-// Stopped in the middle of a chain; then each file of it is damaged: which one is told, and the
-// last point before it is where the job goes on.
+// Stops in the middle of a chain and damages each of its files in turn: the damaged one is
+// reported, and the job continues from the last point before it.
 TEST_F(DeltaCheckpoints, GoesOnFromTheLastGoodPoint) {
   options_.job.checkpoint.delta_every_steps = 4;
   Start();
   ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker a").clock >= 18; }));
-  cluster_.reset();  // As killed.
+  cluster_.reset();  // Like a kill.
   for (const Clock damaged : {16, 12, 8}) {
     const std::string path = "out/checkpoint/" + CheckpointName(damaged) + "/shard_1.delta";
     ASSERT_TRUE(files_->Exists(path));
     ASSERT_TRUE(WriteFileAtomically(*files_, path, std::string("rrrrrRrrrr")).ok());
-    // Nobody is left to go on with.
+    // No members are left to continue with.
     ASSERT_TRUE(files_->RemoveAll("out/scheduler.state").ok());
     Start();
     ASSERT_TRUE(cluster_->RunUntil([&] { return !Saves().empty(); }));

@@ -25,7 +25,8 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// One positive among ten negatives, so many of which have a lower score: an AUC of `tenths` / 10.
+// Returns scores of one positive and ten negatives, `tenths` of which have a lower score: an AUC of
+// `tenths` / 10.
 CommandDone WithAuc(int tenths) {
   std::vector<float> scores(11, 0.75f), labels(11, 0);
   scores[10] = 0.5f;
@@ -47,7 +48,8 @@ class EarlyStopTest : public SchedulerNodeTest {
     options_.job.checkpoint.keep_best = true;
   }
 
-  // Evaluations come to these AUCs, in tenths, by the clock: the best is that of step 20.
+  // Starts a job whose evaluations have these AUCs, in tenths, by clock: the best is that of step
+  // 20.
   void StartScripted() {
     Start();
     cluster_->answer = [this](ScriptedMember& member,
@@ -61,7 +63,7 @@ class EarlyStopTest : public SchedulerNodeTest {
     };
   }
 
-  // What of the summary a failure must not change.
+  // Returns the part of the summary that a failure must not change.
   std::string Outcome() const {
     std::string text;
     const std::string summary = cluster_->summary();
@@ -105,12 +107,12 @@ server a: finish
   EXPECT_EQ(OpenCheckpoint(*files_, "out", WhichCheckpoint::kBest)->newest, 40);
   EXPECT_EQ(OpenCheckpoint(*files_, "out", WhichCheckpoint::kNewest)->manifest.clock, 40);
 
-  StartScripted();  // Again: there is nothing left to do.
+  StartScripted();  // Started again, it has nothing left to do.
   ExpectDone();
   EXPECT_TRUE(cluster_->Noticed("already finished: there is nothing left to train, for auc was"));
   EXPECT_THAT(cluster_->transcript(), Not(HasSubstr("train")));
 
-  options_.job.train.early_stop.patience = 4;  // More of it: the job goes on.
+  options_.job.train.early_stop.patience = 4;  // With more patience, the job continues.
   StartScripted();
   ExpectDone();
   EXPECT_THAT(cluster_->summary(), AllOf(HasSubstr("\"steps\": 90"), HasSubstr("\"best_step\": 50"),
@@ -162,7 +164,7 @@ TEST_F(EarlyStopTest, StoppedAndResumedAnywhereItEndsAtTheSameStep) {
     ExpectDone();
     StartScripted();
     ExpectDone();
-    // The script counts the same examples for any part of an epoch.
+    // The script has the same examples for any part of an epoch.
     const auto without_examples = [](const std::string& text) {
       return std::regex_replace(text, std::regex("\"examples\": [0-9]*"), "");
     };
@@ -205,7 +207,7 @@ TEST_F(EarlyStopTest, RatesFallOnAPlateauForWhoeverTrainsOn) {
     }
     return text;
   };
-  // Step 30 and 40 are no better than step 20.
+  // Steps 30 and 40 are no better than step 20.
   EXPECT_EQ(rates(), R"(train, epoch 0 from 0
 train, epoch 1 from 10
 train, epoch 2 from 20
@@ -215,7 +217,7 @@ train, epoch 4 from 40, rate 0.25
   EXPECT_TRUE(cluster_->Noticed("learning rates are multiplied with 0.5: auc was no better than"));
   EXPECT_THAT(*ReadWholeFile(*files_, "out/metrics.jsonl", 1u << 20),
               AllOf(HasSubstr("\"event\":\"rate_fell\""), HasSubstr("\"rate\":0.25")));
-  // Another process sends the order at hand again, at its rate.
+  // Another scheduler process sends the current command again, with its rate.
   for (const Clock at : {33, 42}) {
     files_ = NewMemoryFileSystem();
     StartScripted();

@@ -98,7 +98,7 @@ TEST(JobPlan, EvaluatesOnceWhereStepsAndAnEpochEndTogether) {
   job.train.eval_every_steps = 5;
   JobPlan plan(job, JobPosition(), JobPlan::Past());
   for (const Clock end : {10, 20}) {
-    plan.Trained(end, /*end_of_epoch=*/false);  // Nobody knows yet that there is no more.
+    plan.Trained(end, /*end_of_epoch=*/false);  // The end of the data is not known yet.
     ASSERT_EQ(plan.next(), JobStep::kEvaluate);
     plan.Evaluated(/*best=*/false, /*enough=*/false);
     plan.Done();
@@ -178,7 +178,7 @@ TEST(JobPlan, AStopThatIsForgottenEndsNothing) {
 TEST(JobPlan, GoesOnFromACheckpoint) {
   JobPlan middle(MakeJob(2, 0, 0), JobPosition{13, 1, 10}, JobPlan::Past{.loaded = true});
   EXPECT_EQ(Play(middle, 10), "T20| e # s F");
-  // Saved at the end of an epoch before its end had been noticed.
+  // Saved at the end of an epoch before the end was noticed.
   JobPlan edge(MakeJob(2, 0, 4), JobPosition{10, 0, 0}, JobPlan::Past{.loaded = true});
   EXPECT_EQ(Play(edge, 10), "T10| e T12 s T16 s T20| e # s F");
 }
@@ -202,7 +202,7 @@ TEST(JobPlan, AFailedSaveIsTriedAgainAtTheEnd) {
   EXPECT_EQ(Play(plan, 10), "# s F");
 }
 
-// Plays with the verdicts of evaluations: the b-th is the best where `best` has it, and after the
+// Plays a plan with results of evaluations: the b-th is the best if `best` has it, and after the
 // `enough`-th the job ends.
 std::string PlayJudged(JobPlan plan, Clock steps_per_epoch, const std::set<int>& best,
                        int enough = -1) {
@@ -260,7 +260,7 @@ TEST(JobPlan, EvaluationsMayEndTheJob) {
   const Job job = MakeJob(9, 0, 0);
   EXPECT_EQ(PlayJudged(JobPlan(job, JobPosition(), JobPlan::Past()), 10, {1}, 3),
             "T10 e s T20 e T30 e # s F");
-  // As a resume finds it: there is nothing left but to say how good it is.
+  // As after a resume: only the evaluation is left.
   JobPlan ended(job, JobPosition{30, 3, 30},
                 JobPlan::Past{.loaded = true, .out_of_patience = true});
   EXPECT_TRUE(ended.finished());

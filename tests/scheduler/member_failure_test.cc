@@ -58,7 +58,8 @@ TEST_F(MemberFailureTest, NobodyWhoTakesItsPlaceEndsTheJobWithTheCause) {
                     HasSubstr("step 4")));
 }
 
-// Whoever has the place fails before the job comes further than it had come: another would too.
+// Each process in the place fails before the job gets further than before, so another would fail
+// too.
 TEST_F(MemberFailureTest, ACrashLoopEndsTheJobWithItsFirstCause) {
   Train();
   for (const char* name : {"server a", "server b", "server c"}) {
@@ -86,7 +87,7 @@ TEST_F(MemberFailureTest, FailuresWithStepsBetweenAreNoLoop) {
         << node().exit_reason();
     cluster_->member(name).client.FailAlone("no room");
     cluster_->Add(Role::kServer, std::string("server ") + static_cast<char>(name[7] + 1));
-    // What the workers have reached is told with the next heartbeats.
+    // The workers' progress is reported in the next heartbeats.
     ASSERT_TRUE(RunUntilNoticed("0 (" + std::string(name) + ") is lost"));
   }
   ExpectDone();
@@ -115,8 +116,8 @@ TEST_F(MemberFailureTest, WhereNobodyStartsMembersAgainAFailureEndsTheJob) {
   EXPECT_FALSE(cluster_->Noticed("is lost"));
 }
 
-// Its disk fails while it reads what it was told to: as if it had said so by itself. The others'
-// answers do not end the phase without it.
+// Its disk fails while it loads: this counts as its own failure. The others' answers do not end the
+// phase without it.
 TEST_F(MemberFailureTest, ACommandThatOneProcessCouldNotCarryOutIsItsLoss) {
   Train();
   cluster_->answer = [](ScriptedMember& member, const Command& command) {
@@ -131,7 +132,7 @@ TEST_F(MemberFailureTest, ACommandThatOneProcessCouldNotCarryOutIsItsLoss) {
   EXPECT_FALSE(cluster_->Noticed("AUC"));
   cluster_->Add(Role::kWorker, "worker c");
   ExpectDone();
-  // It is told that the job goes on without it.
+  // It is told that the job continues without it.
   EXPECT_TRUE(cluster_->member("worker a").client.ended());
   EXPECT_THAT(cluster_->summary(), HasSubstr("\"failures_survived\": 1"));
 }
@@ -148,7 +149,7 @@ TEST_F(MemberFailureTest, DataThatAMemberFindsDamagedEndsTheJobWhereNobodyReadsI
 
 class MembersWordTest : public MemberFailureTest {
  protected:
-  // What `worker a` says, at step 6, makes it lost, and the job goes on without it.
+  // Expects that a message of `worker a` at step 6 makes it lost, and the job continues without it.
   void ExpectItAloneIsLost(const Frame& said, const std::string& why) {
     Train();
     node().OnFrame(cluster_->member("worker a").self, said);
@@ -228,7 +229,7 @@ TEST_F(MemberFailureTest, WhoBeatsButHearsNothingIsLost) {
   const TimeMs since = cluster_->now;
   cluster_->Add(Role::kWorker, "worker c");
   ASSERT_TRUE(RunUntilNoticed("worker 1 (worker b) is lost: it is heard, but has heard nothing"));
-  // From the last answer that it heard: two heartbeats after the silence at most.
+  // Counted from the last answer that it received: two heartbeats after the silence at most.
   EXPECT_LE(cluster_->now - since, TimeMs{options_.job.cluster.dead_after_ms} +
                                        2 * options_.job.cluster.heartbeat_ms + 40);
   ExpectDone();
@@ -239,7 +240,7 @@ TEST_F(MemberFailureTest, WhoHearsAgainHasItsPlaceBack) {
   Train();
   cluster_->member("worker b").deaf = true;
   ASSERT_TRUE(RunUntilNoticed("worker 1 (worker b) is lost"));
-  // It is heard all the time, which does not bring it back.
+  // It is heard all the time, which does not make it a member again.
   for (int turn = 0; turn < 50; ++turn) cluster_->Turn();
   EXPECT_FALSE(cluster_->Noticed("has its place back"));
   cluster_->member("worker b").deaf = false;
@@ -256,11 +257,11 @@ TEST_F(MemberFailureTest, WhoNeverHearsItsFirstViewIsLost) {
   ASSERT_TRUE(RunUntilNoticed("worker 0 (worker a) is lost: it is heard, but has heard nothing"));
 }
 
-// A scheduler that stood still has answered nobody: that is nobody's deafness.
+// A scheduler that stood still has answered no member, so none counts as deaf.
 TEST_F(MemberFailureTest, TheSchedulersOwnStandstillMakesNobodyDeaf) {
   Train();
   ScriptedMember& worker = cluster_->member("worker b");
-  worker.deaf = true;  // What it was answered last before that is lost.
+  worker.deaf = true;  // The last answer before that is lost.
   for (int turn = 0; turn < 25; ++turn) cluster_->Turn();
   cluster_->StandStill(5 * TimeMs{options_.job.cluster.dead_after_ms});
   worker.deaf = false;
@@ -326,7 +327,7 @@ TEST(CutLinks, AServerThatTwoOrAllWorkersDoNotHear) {
 
 TEST(CutLinks, OneLinkAmongOthersIsNobodysLoss) {
   EXPECT_EQ(CutIn({{{20}, {{{11}, 9000}}}, {{21}, {}}}), "");
-  // Not long enough, or of somebody who is no server any more.
+  // Not long enough, or about a server that is gone.
   EXPECT_EQ(CutIn({{{20}, {{{11}, 3000}}}, {{21}, {{{11}, 2000}}}}), "");
   EXPECT_EQ(CutIn({{{20}, {{{12}, 3500}}}, {{21}, {{{12}, 3500}}}}), "");
 }
@@ -335,7 +336,7 @@ TEST(CutLinks, AWorkerThatAloneHearsNoServer) {
   const std::vector<SilentServer> both = {{{10}, 4100}, {{11}, 4200}};
   EXPECT_EQ(CutIn({{{20}, both}, {{21}, {}}}), "worker 20 by 2 for 4100; ");
   EXPECT_EQ(CutIn({{{20}, both}}), "worker 20 by 2 for 4100; ");
-  // The others' heartbeats may be on their way with the same.
+  // The others' heartbeats with the same report may be on their way.
   EXPECT_EQ(CutIn({{{20}, {{{10}, 3900}, {{11}, 4200}}}, {{21}, {}}}), "");
   EXPECT_EQ(CutIn({{{20}, both}, {{21}, both}}),
             "server 10 by 2 for 4100; server 11 by 2 for 4200; ");

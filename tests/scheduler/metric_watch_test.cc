@@ -29,12 +29,12 @@ FigureOfSet FiguresOf(const std::vector<Evaluated>& by_set) {
   };
 }
 
-// Two sets: the second has the figures that count where a test says so.
+// Returns the figures of two sets; the second has the decisive ones if a test says so.
 std::vector<Evaluated> Figures(double auc, double logloss = 0.5, double late_auc = 0.5) {
   return {{auc, logloss}, {late_auc, 0.7}};
 }
 
-// One letter an evaluation: b best, s stop, r the rates fell, . nothing.
+// Returns one letter per evaluation: b best, s stop, r rates fell, . nothing.
 std::string Play(RunWatches& watches, const std::vector<std::vector<Evaluated>>& evaluations,
                  Clock first = 10) {
   std::string trace;
@@ -105,7 +105,7 @@ TEST(MetricWatchTest, RatesFallAgainAndAgainDownToTheLeast) {
   EXPECT_EQ(watches.state().rate, 0.2);
 }
 
-// The figures of evaluations 1 to `count`, up and down.
+// Returns the figures of evaluations 1 to `count`, up and down.
 std::vector<std::vector<Evaluated>> Wave(int count) {
   std::vector<std::vector<Evaluated>> all;
   for (int i = 1; i <= count; ++i) all.push_back(Figures(.8 + .05 * std::sin(i * i), .5));
@@ -127,7 +127,7 @@ TEST(MetricWatchTest, WhoTakesOverAnywhereDecidesTheSame) {
     ASSERT_TRUE(kept.ok()) << kept.status().message();
     RunWatches second(job, *kept);
     const Clock next = 10 * static_cast<Clock>(cut) + 10;
-    // What was taken before counts once, as where a finished job is evaluated again.
+    // A figure that was taken before counts once, as when a finished job is evaluated again.
     if (cut > 0) {
       const RunWatches::Verdict again = second.Take(FiguresOf(evaluations[cut - 1]), next - 10);
       EXPECT_FALSE(again.best || again.rate_fell);

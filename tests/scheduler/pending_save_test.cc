@@ -29,7 +29,7 @@ class PendingSaves : public SchedulerNodeTest {
     options_.num_workers = 1;
     options_.steps_per_epoch = 40;
   }
-  // Servers take rows where they may, and write them when they are asked for the files.
+  // Lets servers copy rows if they may, and write them when they are asked for the files.
   void StartTaking() {
     Start();
     cluster_->answer = [this](ScriptedMember& member,
@@ -63,7 +63,7 @@ class PendingSaves : public SchedulerNodeTest {
 
   std::string folder_;
   Clock fails_at_ = 0, stops_at_ = 0;
-  bool mute_ = false;  // Nothing is written before it is over.
+  bool mute_ = false;  // Nothing is written until it is reset.
 };
 
 TEST_F(PendingSaves, BecomeCheckpointsWhenTheFilesAreThere) {
@@ -71,7 +71,7 @@ TEST_F(PendingSaves, BecomeCheckpointsWhenTheFilesAreThere) {
   ExpectDone();
   EXPECT_THAT(cluster_->transcript(), HasSubstr("await saved 8\n"));
   EXPECT_THAT(cluster_->transcript(), HasSubstr("await saved 32\n"));
-  // Behind the last one nobody trains, so it is written at once.
+  // No training follows the last one, so it is written at once.
   EXPECT_THAT(cluster_->transcript(), Not(HasSubstr("await saved 40")));
   EXPECT_EQ(FindCheckpoint(*files_, "out/checkpoint")->manifest.clock, 40);
   EXPECT_EQ(FindCheckpoint(*files_, "out/checkpoint", 40)->manifest.clock, 32);

@@ -70,7 +70,7 @@ TEST(Rendezvous, RanksDoNotDependOnTheOrderOfArrival) {
     EXPECT_EQ(view.servers[0].peer, PeerId{12});
     EXPECT_EQ(view.servers[1].peer, PeerId{11});
     ASSERT_EQ(view.workers.size(), 4u);
-    // Rank 2 was asked for; the others stand by (host, peer).
+    // Rank 2 was requested; the others stand by (host, peer).
     const uint64_t expected[] = {22, 23, 24, 21};
     for (uint32_t r = 0; r < 4; ++r) {
       EXPECT_EQ(view.workers[r].rank, r);
@@ -107,7 +107,7 @@ TEST(Rendezvous, ShardsAreSpreadInEvenContiguousRuns) {
 TEST(Rendezvous, ExplicitRanksAreHonouredAndAnotherJobsMembersRefused) {
   Rendezvous rendezvous(Options(1, 4));
   EXPECT_EQ(Refusal(rendezvous, 1, Request(Role::kWorker, "first:1", 3)), "");
-  EXPECT_EQ(Refusal(rendezvous, 1, Request(Role::kWorker, "first:1", 3)), "");  // Said again.
+  EXPECT_EQ(Refusal(rendezvous, 1, Request(Role::kWorker, "first:1", 3)), "");  // Repeated.
   EXPECT_THAT(
       Refusal(rendezvous, 2, Request(Role::kWorker, "second:2", 3)),
       AllOf(HasSubstr("rank 3"), HasSubstr("first:1"), HasSubstr("second:2"), HasSubstr("--rank")));
@@ -115,7 +115,7 @@ TEST(Rendezvous, ExplicitRanksAreHonouredAndAnotherJobsMembersRefused) {
               AllOf(HasSubstr("rank 4"), HasSubstr("0 to 3")));
   JoinRequest other = Request(Role::kWorker, "x");
   other.job_digest = 0xabc;
-  // The scheduler's digest, 4d, would let anybody in who hears it.
+  // A message with the scheduler's digest, 4d, would let any reader in.
   EXPECT_THAT(Refusal(rendezvous, 4, other),
               AllOf(HasSubstr("0000000000000abc"), Not(HasSubstr("4d"))));
   JoinRequest told = Request(Role::kWorker, "x");
@@ -167,7 +167,8 @@ TEST(Rendezvous, ASilentCandidateGivesUpItsPlace) {
   rendezvous.ForgiveSilence(5000);
   EXPECT_THAT(rendezvous.Expire(7000), IsEmpty());
   EXPECT_FALSE(rendezvous.Admit({3}, Request(Role::kServer, "c"), 7000));
-  EXPECT_THAT(rendezvous.Expire(90000), IsEmpty());  // Complete: from here on it is Membership's.
+  // Complete: from now on Membership is responsible.
+  EXPECT_THAT(rendezvous.Expire(90000), IsEmpty());
 }
 
 TEST(Rendezvous, AMemberThatCameBackAndWentSilentAgainMayComeBackOnceMore) {
@@ -207,7 +208,7 @@ TEST(Rendezvous, RefusesAddressesThatNobodyCanDial) {
   EXPECT_THAT(Refusal(rendezvous, 20, worker), HasSubstr("listens nowhere"));
 }
 
-// The largest cluster that is let in, each server with the longest address there may be.
+// The largest cluster that is admitted, each server with the longest possible address.
 TEST(Rendezvous, AViewFitsIntoItsMessage) {
   Job job;
   job.cluster.shards = 1u << 15;
@@ -221,7 +222,7 @@ TEST(Rendezvous, AViewFitsIntoItsMessage) {
   for (uint32_t w = 0; w < 1000; ++w) view.workers.push_back({{w + 1000000}, w, ""});
   for (uint32_t s = 0; s < servers; ++s) view.shards.owner.push_back({s});
   Frame frame = EncodeMessage(view);
-  ChecksumFrame(frame);  // Stops the process if it is too long.
+  ChecksumFrame(frame);  // Ends the process if it is too long.
   job.cluster.shards = 1u << 16;
   const Status refused = ValidateCluster(job, 1u << 16, 1000);
   EXPECT_EQ(refused.code(), Code::kInvalidArgument);
@@ -281,13 +282,13 @@ TEST_F(MembershipTest, ARestartForgetsWhatWasDoneAndWhatIsSaidOfItLater) {
   EXPECT_FALSE(members_.Has({10}));
   EXPECT_EQ(members_.NameOf({11}), "server 0 (a:2)");
   EXPECT_EQ(members_.progress().clock, 0);
-  members_.OnHeartbeat({20}, beat, 0);  // Was on its way.
+  members_.OnHeartbeat({20}, beat, 0);  // It was on its way.
   EXPECT_EQ(members_.WorkerClock(0), 0);
   beat = Beat(2, 20, 2.5);
   beat.view = {2};
   members_.OnHeartbeat({20}, beat, 0);
   EXPECT_EQ(members_.WorkerClock(0), 2);
-  EXPECT_EQ(members_.staleness_max(), 3u);  // Of a server that is gone.
+  EXPECT_EQ(members_.staleness_max(), 3u);  // From a server that is gone.
   EXPECT_EQ(members_.SilentFor({11}, 800), 100);
 }
 
@@ -314,7 +315,7 @@ TEST_F(MembershipTest, TalliesOfKeptRowsAddUpOverWorkers) {
   beat.cache = {100, 60, 7, 4096};
   members_.OnHeartbeat({20}, beat, 0);
   members_.OnCache({21}, {200, 150, 7, 4096});
-  members_.OnHeartbeat({21}, Beat(6, 60, 6.5), 0);  // Sent before the answer, came after it.
+  members_.OnHeartbeat({21}, Beat(6, 60, 6.5), 0);  // Sent before the answer, arrived after it.
   EXPECT_EQ(members_.cache(), (CacheTally{300, 210, 14, 8192}));
 }
 

@@ -47,7 +47,7 @@ TEST(ReplicaPlan, BackupsAreOnTheServersThatFollow) {
   PlaceGroups(&view, view.servers, 2);
   EXPECT_THAT(Holders(view, 1), ElementsAre(11, 12, 10));
   EXPECT_THAT(MissingCopies(view, 2), IsEmpty());
-  // As many as there are servers for.
+  // As many copies as there are servers for.
   View alone = FirstView(1);
   PlaceGroups(&alone, alone.servers, 2);
   EXPECT_THAT(Holders(alone, 0), ElementsAre(10));
@@ -75,7 +75,7 @@ TEST(ReplicaPlan, TheFirstBackupThatIsLeftTakesOver) {
   ASSERT_TRUE(second.has_value());
   for (uint32_t group : {0, 1, 2}) EXPECT_THAT(Holders(second->view, group), ElementsAre(10));
   EXPECT_EQ(MissingCopies(second->view, 2)[1], "group 1 has no copy until a server joins");
-  // Whoever is left is one process, under its own rank.
+  // One process is left, with its own rank.
   EXPECT_EQ(second->view.Holders().size(), 1u);
   EXPECT_EQ(second->view.servers[2].rank, 0u);
   EXPECT_FALSE(WithoutLost(second->view, {{10}}).has_value());
@@ -125,10 +125,11 @@ TEST(ReplicaPlan, AGroupIsAtTheServersThatFollowItsNumber) {
 
 TEST(ReplicaPlan, RowsComeOnlyWhereTheyAreNot) {
   View before = FirstView(3);
-  before.shards = EvenShards(8, 3);  // 0 0 0 1 1 1 2 2
+  before.shards = EvenShards(8, 3);  // Owners of the shards: 0 0 0 1 1 1 2 2.
   PlaceGroups(&before, before.servers, 1);
   EXPECT_THAT(ShardsThatCome(before, before), IsEmpty());
-  // Another process of server 1: the rows of its group, and the copies of the one before it.
+  // Another process of server 1: it lacks the rows of its group, and the copies of the previous
+  // group.
   const View lost = WithoutLost(before, {{11}})->view;
   View again = before;
   again.servers[1].peer = {15};
@@ -137,7 +138,8 @@ TEST(ReplicaPlan, RowsComeOnlyWhereTheyAreNot) {
   ASSERT_EQ(come.size(), 1u);
   EXPECT_THAT(come.at({15}),
               ElementsAre(ShardId{0}, ShardId{1}, ShardId{2}, ShardId{3}, ShardId{4}, ShardId{5}));
-  // A shard that changes its group comes to both holders, also to one that had it in another group.
+  // A shard that changes its group is sent to both holders, even to one that had it in another
+  // group.
   View moved = before;
   moved.shards.owner[0] = {2};  // From servers 0 and 1 to servers 2 and 0.
   const auto both = ShardsThatCome(before, moved);
@@ -151,7 +153,7 @@ TEST(ReplicaPlan, AJobWithCopiesKeepsServersForThem) {
   job.cluster.shards = 8;
   Rendezvous rendezvous({.num_servers = 3, .num_workers = 2});
   rendezvous.Restore(FirstView(3), {}, 0);
-  rendezvous.Vacate({11});  // Its place is free, and is none the less one of three.
+  rendezvous.Vacate({11});  // Its place is free, but still counts as one of three.
   Scaling scaling;
   ScaleRequest servers;
   servers.servers = -2;

@@ -81,7 +81,7 @@ TEST_F(RunReportTest, LossIsThatSinceTheLastLineAndSpeedThatOfTheLastSecondsOfTr
   FillKnownFigures(&evaluation);
   report.Evaluated(3500, {10, 0, 0.5, 4000, 2000}, evaluation);
   report.GoOn(3500);
-  // 5,000 in 2.5 s: the evaluation does not count.
+  // 5,000 in 2.5 s: the time of the evaluation does not count.
   EXPECT_THAT(report.Progress(4000, {20, 2, 0.0, 5000, 2100}),
               AllOf(HasSubstr("2,000 examples/s"), HasSubstr("loss 0.1000"),
                     HasSubstr("AUC 0.9125"), HasSubstr("00:03 left")));
@@ -104,14 +104,14 @@ TEST_F(RunReportTest, NoSpeedIsThatOfAnInstant) {
   RunReport report(*files_, "out", job_, "", false);
   report.Begin(0, {});
   EXPECT_THAT(report.Progress(20, {1, 0, 0.1, 60'000, 60}), Not(HasSubstr("examples/s")));
-  // Heartbeats of a second, 100,000 examples each; at the end of an epoch all is known.
+  // A heartbeat per second with 100,000 examples each; at the end of an epoch the count is exact.
   for (int second = 1; second <= 5; ++second) {
     ProgressState state{.clock = 10 * second, .epoch_progress = 0.1};
     state.examples = 100'000 * static_cast<uint64_t>(second);
     report.Progress(second * 1000, state);
   }
   report.Progress(5020, {51, 1, 0, 560'000, 60});
-  report.GoOn(9000);  // It was evaluated.
+  report.GoOn(9000);  // After an evaluation.
   report.Progress(9010, {52, 1, 0, 561'000, 60});
   for (const nlohmann::json& line : Metrics()) {
     if (line["time"] == 0.02) {
@@ -280,7 +280,7 @@ TEST_F(RunReportTest, SummaryHasNoNan) {
   EXPECT_THAT(table, AllOf(HasSubstr("eval logloss"), HasSubstr("Done."), Not(HasSubstr("nan")),
                            HasSubstr("eval AUC       undefined: all 10 labels are 0"),
                            HasSubstr("eval group_auc"), HasSubstr("0.750000 (3 of 5 groups")));
-  // Under softmax nobody asked for one.
+  // With softmax it was not requested.
   summary.evaluation = Evaluation{.examples = 10, .figures = {{"logloss", kNan}}};
   EXPECT_THAT(SummaryTable(summary, "out"),
               AllOf(Not(HasSubstr("AUC")), HasSubstr("eval logloss  undefined\n"),

@@ -25,12 +25,12 @@ class SchedulerDrainTest : public SchedulerNodeTest {
     Start();
     ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker b").clock >= clock; }));
   }
-  // What was reached when the members that are left had heard of the loss.
+  // Returns the clock when the remaining members had heard of the loss.
   Clock Reached() {
     return std::max(cluster_->member("worker a").clock, cluster_->member("worker b").clock);
   }
   Clock Saved() { return FindCheckpoint(*files_, "out/checkpoint")->manifest.clock; }
-  // All members of the run are killed, and a new one has others.
+  // Kills all members, and starts a new run with others.
   void ReplaceAll() {
     for (const char* name : {"server a", "worker a", "worker b"}) {
       cluster_->member(name).cut_off = true;
@@ -91,7 +91,7 @@ TEST_F(SchedulerDrainTest, AnotherProcessOfTheSchedulerGoesOnWithTheDrain) {
   EXPECT_LT(Saved(), 30);
 }
 
-// Also of a round that had begun long before: what its workers had reached is in the state.
+// Also in a round that began long before: the state has its workers' progress.
 TEST_F(SchedulerDrainTest, WithAllOthersGoneItStillSavesWhatWasReached) {
   StartAndReach(13);
   node().RequestStop("told to");
@@ -132,7 +132,7 @@ TEST_F(SchedulerDrainTest, AnotherRunForgetsIt) {
   EXPECT_THAT(cluster_->summary(), HasSubstr("\"stopped_at\": null"));
 }
 
-// At each phase of the drain, to its last.
+// At each phase of the drain, up to the last.
 TEST_F(SchedulerDrainTest, AnotherRunForgetsItHoweverFarTheDrainWas) {
   for (int turns = 1; turns < 200; ++turns) {
     files_ = NewMemoryFileSystem();
@@ -151,7 +151,7 @@ TEST_F(SchedulerDrainTest, AnotherRunForgetsItHoweverFarTheDrainWas) {
   FAIL() << "the drain has no end";
 }
 
-// Those that are left were paused, and are sent on.
+// The remaining members were paused, and continue.
 TEST_F(SchedulerDrainTest, AnotherRunThatFindsTheMembersAlsoForgetsIt) {
   StartAndReach(13);
   node().RequestStop("told to");

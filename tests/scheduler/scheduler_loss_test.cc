@@ -41,7 +41,7 @@ TEST_F(SchedulerNodeTest, ALostWorkerThatNobodyReplacesEndsTheJobByName) {
   EXPECT_THAT(cluster_->member("server a").client.reason(), HasSubstr("worker 0"));
 }
 
-// The wait for another worker, of which a scheduler that comes back later still knows.
+// Measures the wait for another worker, which a later scheduler must still know.
 TEST_F(SchedulerNodeTest, HowLongTheJobStoodIsCountedOnByAnotherScheduler) {
   Start();
   ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker b").clock >= 3; }));
@@ -64,7 +64,7 @@ TEST_F(SchedulerNodeTest, AnotherTakesThePlaceOfALostWorkerAndAllGoBackToTheChec
   Start();
   ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker b").clock >= 6; }));
   cluster_->member("worker b").cut_off = true;
-  // It comes before anybody has noticed that there is a place for it.
+  // It joins before its place is known to be free.
   cluster_->Add(Role::kWorker, "worker c");
   ExpectDone();
   EXPECT_THAT(cluster_->transcript(),
@@ -77,11 +77,11 @@ TEST_F(SchedulerNodeTest, AnotherTakesThePlaceOfALostWorkerAndAllGoBackToTheChec
   EXPECT_TRUE(cluster_->Noticed("goes on from step 4"));
   EXPECT_THAT(cluster_->summary(), HasSubstr("\"failures_survived\": 1"));
   EXPECT_THAT(cluster_->summary(), HasSubstr("\"steps\": 20"));
-  // The one that was given up comes back: it is told, and does no harm.
+  // The lost worker comes back: it is told, and does no harm.
   cluster_->member("worker b").cut_off = false;
 }
 
-// While the scheduler stands still it notices no loss, and nobody's patience runs out.
+// A scheduler that stands still notices no loss, and no patience runs out.
 TEST_F(SchedulerNodeTest, WhoStandsByIsNotRefusedBecauseTheSchedulerStoodStill) {
   options_.job.cluster.replace_after_s = 3000;
   Start();
@@ -131,7 +131,7 @@ TEST_F(SchedulerNodeTest, WorkersThatAreLeftGoOnWhereTheJobSaysSo) {
   EXPECT_THAT(cluster_->summary(), HasSubstr("\"workers\": 1"));
 }
 
-// Training goes on meanwhile, and nobody is told to do anything twice.
+// Training continues meanwhile, and no command is repeated.
 TEST_F(SchedulerNodeTest, ASchedulerThatComesBackGoesOnWhereItWas) {
   options_.job.checkpoint.every_steps = 4;
   Start();
@@ -147,7 +147,7 @@ TEST_F(SchedulerNodeTest, ASchedulerThatComesBackGoesOnWhereItWas) {
   EXPECT_FALSE(files_->Exists("out/scheduler.state"));
 }
 
-// Where the machine was down, what is on disk of the view at hand may be old.
+// If the machine was down, the view on disk may be old.
 TEST_F(SchedulerNodeTest, ASchedulerWhoseMachineWasDownGoesBackToTheCheckpoint) {
   options_.job.checkpoint.every_steps = 4;
   Start();
@@ -160,7 +160,7 @@ TEST_F(SchedulerNodeTest, ASchedulerWhoseMachineWasDownGoesBackToTheCheckpoint) 
   EXPECT_THAT(cluster_->summary(), Not(HasSubstr("\"steps_again\": 0")));
 }
 
-// Their heartbeats may say nothing of the last steps: who is left says it when it goes back.
+// Heartbeats may lack the last steps: remaining members report them when they go back.
 TEST_F(SchedulerNodeTest, StepsThatNobodyHadHeardOfAreCountedAsTrainedAgain) {
   options_.job.checkpoint.every_steps = 4;
   options_.job.cluster.replace_after_s = 3000;
@@ -173,7 +173,7 @@ TEST_F(SchedulerNodeTest, StepsThatNobodyHadHeardOfAreCountedAsTrainedAgain) {
     }
     member.clock = command.until;
     CommandDone done;
-    done.clock = 104;  // So far it had come.
+    done.clock = 104;  // Its progress so far.
     return done;
   };
   cluster_->member("worker b").cut_off = true;
@@ -182,8 +182,8 @@ TEST_F(SchedulerNodeTest, StepsThatNobodyHadHeardOfAreCountedAsTrainedAgain) {
   EXPECT_THAT(cluster_->summary(), HasSubstr("\"steps_again\": 100,"));
 }
 
-// Somebody has asked for more workers than come; one that is there is lost and replaced meanwhile:
-// the job neither waits for the others nor stands because it was about to change.
+// More workers were requested than join; one that is there is lost and replaced meanwhile. The job
+// neither waits for the others nor stands because it was about to change.
 TEST_F(SchedulerNodeTest, ALossDoesNotWaitForNewcomers) {
   options_.job.cluster.replace_after_s = 3000;
   options_.steps_per_epoch = 60;
@@ -198,8 +198,8 @@ TEST_F(SchedulerNodeTest, ALossDoesNotWaitForNewcomers) {
   EXPECT_THAT(cluster_->summary(), HasSubstr("\"workers\": 2"));
 }
 
-// Between a manifest and the state that says so another process takes over: to save again would
-// begin by removing what is whole.
+// Another process takes over between a manifest and the state that records it: saving again would
+// first remove an intact checkpoint.
 TEST_F(SchedulerNodeTest, ACheckpointThatIsWholeIsNotSavedAgain) {
   options_.job.checkpoint.every_steps = 4;
   Start();
@@ -233,7 +233,7 @@ TEST_F(SchedulerNodeTest, WhatUnfinishedSavesHaveLeftBehindGoes) {
   Start();
   EXPECT_FALSE(files_->Exists("out/checkpoint/step_0000000300"));
   EXPECT_TRUE(cluster_->Noticed("removed 1 unfinished checkpoint that saves have left behind"));
-  // Of a save that was under way when the members went on without their scheduler.
+  // The save was under way when the members continued without their scheduler.
   ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker a").clock >= 6; }));
   half("step_0000000400");
   ExpectDone();
@@ -243,7 +243,7 @@ TEST_F(SchedulerNodeTest, WhatUnfinishedSavesHaveLeftBehindGoes) {
 }
 
 TEST_F(SchedulerNodeTest, AtTheEndNothingIsLeftOfRowsThatWereOnTheirWay) {
-  // Of a scheduler that died in the middle of a change of members.
+  // Left by a scheduler that died in the middle of a change of members.
   ASSERT_TRUE(files_->MakeDirectories("out/checkpoint/moves_of_view_3").ok());
   ASSERT_TRUE(
       WriteFileAtomically(*files_, "out/checkpoint/moves_of_view_3/shard_0.rows", "rows").ok());

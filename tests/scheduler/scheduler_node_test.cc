@@ -98,7 +98,7 @@ worker a: finish
 TEST_F(SchedulerNodeTest, StoppedItDrainsAndResumes) {
   Start();
   ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker b").clock >= 13; }));
-  // One worker is behind: it has to catch up before anything is saved.
+  // One worker is behind, and has to catch up before a save.
   cluster_->member("worker a").clock = 11;
   node().RequestStop("told to");
   ExpectDone();
@@ -171,7 +171,7 @@ TEST_F(SchedulerNodeTest, LabelsOfOneClassAndAnAucWithoutAValueAreTold) {
                                          HasSubstr("\"eval_auc_undefined\": \"all 4 labels")));
 }
 
-// Scores that come in three pieces of each worker are asked for and taken as one list.
+// Scores that come from each worker in three pieces are requested and used as one list.
 TEST_F(SchedulerNodeTest, ScoresComeInPieces) {
   Start();
   std::map<std::string, int> pieces;
@@ -191,7 +191,7 @@ TEST_F(SchedulerNodeTest, ScoresComeInPieces) {
     return done;
   };
   ExpectDone();
-  // Of 6 times 6 pairs 4 * 4 are won, and 4 * 2 + 2 * 4 are ties.
+  // There are 6 times 6 pairs: 4 * 4 are won, and 4 * 2 + 2 * 4 are ties.
   EXPECT_TRUE(cluster_->Noticed("epoch 1, step 10: AUC 0.666667, logloss"));
   EXPECT_TRUE(cluster_->Noticed("over 12 examples"));
 }

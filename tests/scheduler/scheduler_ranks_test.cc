@@ -33,7 +33,7 @@ TEST_F(SchedulerRanksTest, WhoseRankIsTakenStandsByForAsLongAsTheJobGoesOn) {
   ReachBy("worker c", 10);
   const ScriptedMember& late = cluster_->Add(Role::kWorker, "worker d", 1);
   EXPECT_TRUE(cluster_->RunUntil([&] { return cluster_->Noticed("worker d stands by: rank 1"); }));
-  // Longer than anybody is taken for a loss that is still to be noticed.
+  // Longer than a loss may stay unnoticed.
   const TimeMs patience = cluster_->now + 5'000;
   EXPECT_FALSE(cluster_->RunUntil([&] { return late.client.ended(); }, patience - cluster_->now))
       << late.client.reason();
@@ -66,8 +66,8 @@ TEST_F(SchedulerRanksTest, WhoseRankIsTakenTakesAnyPlaceThatIsFree) {
   EXPECT_GT(cluster_->member("worker d").clock, 6);
 }
 
-// With copies the job goes on without a lost server. When it stands for another loss, both are on
-// their way: their launchers start them with the ranks that they had.
+// With copies the job continues without a lost server. When it stands for another loss, both are on
+// their way: their launchers start them with their old ranks.
 TEST_F(SchedulerRanksTest, AViewOfFewerServersWaitsForThoseOnTheirWay) {
   options_.num_servers = 3;
   options_.job.cluster.replicas = 1;

@@ -43,7 +43,7 @@ TEST_F(SchedulerNodeTest, WhatDoesNotFitIsRefusedBeforeAnythingIsWritten) {
 }
 
 TEST_F(SchedulerNodeTest, WhatTheNumberOfWorkersMakesWrongIsRefused) {
-  options_.job.parallel.interleave_num = 8;  // Of 16 examples of a step.
+  options_.job.parallel.interleave_num = 8;  // A step has 16 examples.
   EXPECT_TRUE(Refused(1, 2).ok());
   EXPECT_THAT(Refused(1, 4).message(), AllOf(HasSubstr("parallel.interleave_num is 8"),
                                              HasSubstr("--workers=4"), HasSubstr("4 examples")));
@@ -51,7 +51,7 @@ TEST_F(SchedulerNodeTest, WhatTheNumberOfWorkersMakesWrongIsRefused) {
   EXPECT_THAT(Refused(1, 2).message(), HasSubstr("8 examples of a step in 2 parts"));
 }
 
-// A search may or may not cut a layer: that is known with the number of workers.
+// A search may or may not cut a layer, which is known only with the number of workers.
 TEST(ValidateClusterTest, WhatASearchCutsGoesTogetherWithTheRest) {
   const auto fits = [](const std::string& hidden) {
     const Result<Job> job = ParseJob(
@@ -115,7 +115,7 @@ TEST_F(SchedulerNodeTest, WithoutOneWholeCheckpointItDoesNotBeginAnewByItself) {
   EXPECT_THAT(status.message(), AllOf(HasSubstr("shard_3"), HasSubstr("use another --out")));
 }
 
-// It may be there for one that is lost; when nobody is, it was a mistake.
+// It may replace a lost one; if none is lost, it was a mistake.
 TEST_F(SchedulerNodeTest, ASurplusWorkerIsRefusedWhileTheOthersGoOn) {
   options_.steps_per_epoch = 200;
   Start();
@@ -145,7 +145,7 @@ TEST_F(SchedulerNodeTest, AStrangersFramesChangeNothing) {
   EXPECT_THAT(cluster_->summary(), HasSubstr("\"stopped_at\": null"));
 }
 
-// A worker looks at its data before all members are there.
+// A worker reads its data before all members are there.
 TEST_F(SchedulerNodeTest, WhoGivesUpBeforeTheClusterIsCompleteIsNamed) {
   options_.with_members = false;
   Start();

@@ -32,7 +32,7 @@ class SchedulerStateTest : public SchedulerNodeTest {
   std::string TextOf(const std::string& out) {
     return *ReadWholeFile(*files_, SchedulerStatePath(out), uint64_t{1} << 20);
   }
-  // As it is on disk while all workers train.
+  // Returns the state on disk while all workers train.
   SchedulerState Training() {
     Start();
     EXPECT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker b").clock >= 6; }));
@@ -71,7 +71,7 @@ TEST_F(SchedulerStateTest, WhatASchedulerWritesIsReadAndWrittenAgainAsTheSame) {
   EXPECT_GE(phases.size(), 8u);
 }
 
-// The losses of a model that diverges are no numbers, and its scheduler comes back all the same.
+// The losses of a diverging model are NaN, and its scheduler still recovers.
 TEST_F(SchedulerStateTest, LossesNeedNotBeNumbers) {
   SchedulerState state = Training();
   state.job.trained.loss_sum = std::nan("");
@@ -80,7 +80,7 @@ TEST_F(SchedulerStateTest, LossesNeedNotBeNumbers) {
 }
 
 struct Contradiction {
-  const char* what;  // Part of what is said of it.
+  const char* what;  // Part of the message.
   std::function<void(SchedulerState&)> make;
 };
 
@@ -183,7 +183,7 @@ TEST_F(SchedulerStateTest, EachContradictionOfTheJobIsNamed) {
   }
 }
 
-// Text that is no state, though it is JSON: numbers of other kinds and ranges, other names.
+// JSON that is not a valid state: numbers of other kinds and ranges, other names.
 TEST_F(SchedulerStateTest, NumbersThatAFieldCannotHoldAreRefused) {
   Training();
   const std::string text = TextOf("out");
@@ -205,7 +205,7 @@ TEST_F(SchedulerStateTest, NumbersThatAFieldCannotHoldAreRefused) {
   }
 }
 
-// What holds together by itself may not be of this job all the same.
+// A consistent state may still belong to another job.
 TEST_F(SchedulerStateTest, AStateOfOtherShardsIsSaidAndNotUsed) {
   SchedulerState state = Training();
   state.view.shards.owner.resize(2);

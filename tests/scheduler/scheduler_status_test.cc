@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::StartsWith;
 
-// Of no member, at any time; it changes nothing.
+// A process that is not a member may ask at any time; it changes nothing.
 TEST_F(SchedulerNodeTest, TellsWhoeverAsksHowTheJobIs) {
   Start();
   const auto ask = [&] {
@@ -44,13 +44,13 @@ TEST_F(SchedulerNodeTest, TellsWhoeverAsksHowTheJobIs) {
   EXPECT_LT(status.members[2].silent_ms, 1000);
   EXPECT_EQ(status.heartbeat_ms, options_.job.cluster.heartbeat_ms);
   EXPECT_EQ(status.want, Want::kNobody);
-  // What members say of themselves, and what they were told.
+  // The members' reports about themselves, and their commands.
   ScriptedMember& worker = cluster_->member("worker b");
   worker.client.ReportActivity(
       {"pull", "", Hold::kMembers, 700, {{cluster_->member("server a").self, 650}}});
   EXPECT_TRUE(cluster_->RunUntil([&] { return ask().members[2].activity.stage == "pull"; }));
   status = ask();
-  // Nobody is told peer ids, which others would need to speak in these names.
+  // The status has no peer ids, because others would need them to send under these names.
   for (const MemberStatus& member : status.members) {
     EXPECT_EQ(member.number, static_cast<uint64_t>(&member - status.members.data()) + 1);
   }

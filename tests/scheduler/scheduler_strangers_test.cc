@@ -22,15 +22,15 @@ class SchedulerStrangersTest : public SchedulerNodeTest {
   static JoinRequest Request(const std::string& host) {
     JoinRequest request;
     request.host = host;
-    request.job_digest = 0xabc;  // Of no job here.
+    request.job_digest = 0xabc;  // The digest of another job.
     return request;
   }
-  // As it comes from the wire.
+  // Decoded from the wire.
   template <typename Message>
   void Send(uint64_t peer, const Message& message) {
     node().OnFrame(PeerId{peer}, EncodeMessage(message));
   }
-  // What was just answered to strangers.
+  // Returns the latest answers to strangers.
   std::vector<std::string> Refusals() {
     std::vector<std::string> refusals;
     for (const auto& [to, frame] : node().TakeOutput().frames) {
@@ -78,7 +78,7 @@ TEST_F(SchedulerStrangersTest, TheirTextSteersNoTerminalAndForgesNoLine) {
   ASSERT_TRUE(cluster_->Noticed("refused a\\x0a\\x1b[2Jjob done: digest 0\\x9b: "));
   ScriptedMember& worker = cluster_->member("worker a");
   ASSERT_TRUE(cluster_->RunUntil([&] { return worker.clock >= 2; }));
-  // Of a member, too: others see what it says.
+  // Also from a member, because others see its text.
   node().OnFrame(worker.self, EncodeMessage(StopRequest{"\x1b]0;mine\x07"}));
   ExpectDone();
   for (const std::string& line : cluster_->notices) {

@@ -11,7 +11,7 @@
 namespace hdps {
 namespace {
 
-// Every field has a value of its own, so that two that are exchanged are seen.
+// Every field has its own value, so that exchanged fields are noticed.
 SchedulerState EveryField() {
   SchedulerState state;
   state.job_digest = 11;

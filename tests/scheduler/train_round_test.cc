@@ -13,18 +13,18 @@
 namespace hdps {
 namespace {
 
-// How far a worker's step depends on the others.
+// How a worker's step depends on the others.
 enum class Coupling { kNone, kGate, kAllreduce };
 
-// A worker as the round sees one: kTrain, kPause, and steps that take their time.
+// A worker as the round sees it: kTrain, kPause, and steps that take time.
 struct SimulatedWorker {
   Clock clock = 0;
-  std::optional<Clock> until;  // A kTrain is being carried out.
+  std::optional<Clock> until;  // Set while it executes a kTrain.
   bool pause = false;
-  bool in_step = false;  // Begun: it is finished whatever comes.
+  bool in_step = false;  // A step that has begun is always finished.
 };
 
-// Many workers, one epoch of `epoch_end` steps, messages that are late by chance.
+// Simulates many workers, one epoch of `epoch_end` steps, and messages with random delays.
 class Simulation {
  public:
   Simulation(uint64_t seed, Coupling coupling)
@@ -36,7 +36,7 @@ class Simulation {
         pause_at_(random_.Below(4) == 0 ? -1 : static_cast<TimeMs>(random_.Below(3000))),
         round_(static_cast<uint32_t>(workers_.size()), 0, until_) {}
 
-  // Empty when all is well.
+  // Returns an empty text if all is well.
   std::string Run() {
     for (TimeMs now = 0; now < 60'000; now += 10) {
       if (now >= pause_at_ && pause_at_ >= 0) round_.Pause();
@@ -54,7 +54,7 @@ class Simulation {
   void Deliver(const TrainRound::Order& order) {
     SimulatedWorker& worker = workers_[order.worker];
     if (order.command == CommandKind::kPause) {
-      worker.pause = worker.until.has_value();  // Means the command at hand, and only that.
+      worker.pause = worker.until.has_value();  // Applies only to the current command.
       return;
     }
     ASSERT_FALSE(worker.until) << "a second kTrain while one is out";
@@ -62,7 +62,7 @@ class Simulation {
     worker.until = order.until;
   }
 
-  // May this worker do the step after its clock?
+  // Returns whether this worker may do the step after its clock.
   bool Admitted(uint32_t w) const {
     return std::all_of(workers_.begin(), workers_.end(), [&](const SimulatedWorker& other) {
       switch (coupling_) {
@@ -187,7 +187,7 @@ TEST(TrainRound, WhoStandsAloneIsToldFromTheOthers) {
   EXPECT_NE(round.Disagreement(1).find("worker 1 is at step 11"), std::string::npos);
 }
 
-// One that has answered the first of two orders is still at the second.
+// A worker that has answered the first of two commands still executes the second.
 TEST(TrainRound, WhoHasTwoOrdersOfASchedulerBeforeGetsNoThird) {
   TrainRound round(2, 0, 100);
   for (const uint32_t worker : {0u, 0u, 1u}) round.TakeOver(worker);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr PeerId kWorker0 = ServerHarness::WorkerPeer(0), kWorker1 = ServerHarness::WorkerPeer(1);
 
-// As the last of the next heartbeats says.
+// Returns the activity in the last of the next heartbeats.
 Activity Said(ServerHarness& server) {
   server.TakeHeartbeats();
   Heartbeat heartbeat;
@@ -35,7 +35,7 @@ TEST(ServerActivity, PullsWaitForWorkersThatHaveNotPushed) {
   server.Run(CommandKind::kLoad);
   EXPECT_EQ(Said(server).hold, Hold::kOrders);
   server.Push(0, 0, 0, 1, {{0, 1, {7}, {1}}});
-  EXPECT_EQ(Said(server).hold, Hold::kOrders);  // Nobody waits for what is missing.
+  EXPECT_EQ(Said(server).hold, Hold::kOrders);  // No request waits for what is missing.
   server.Pull(0, 1, PullMode::kTrain, {{0, 1, {7}, {}}});
   const Activity first = Said(server);
   EXPECT_EQ(first.hold, Hold::kMembers);

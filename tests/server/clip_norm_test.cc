@@ -19,7 +19,7 @@ class ClipNormTest : public ::testing::Test {
   }
   ClipNormTest() : server_(Setting()) {}
 
-  // Gradients of the two weights of a row of "deep", of one example.
+  // Pushes gradients of the two weights of a row of "deep", of one example.
   uint64_t Push(uint32_t worker, Clock clock, float a, float b) {
     return server_.Push(worker, static_cast<uint64_t>(clock), clock, 1, {{1, 2, {kKey}, {a, b}}});
   }
@@ -59,12 +59,12 @@ TEST_F(ClipNormTest, AStepWaitsForAllPushesThenForTheNorm) {
   EXPECT_EQ(Row(), (std::vector<float>{0, 0}));
   EXPECT_FALSE(server_.TakeReply<PullReply>(pull).has_value());
 
-  Advance(0, 1, 100);  // Of all servers: a norm of 10.
+  Advance(0, 1, 100);  // The norm of all servers is 10.
   const auto shrink = static_cast<float>(2 / (10 + 1e-6));
   EXPECT_EQ(Row(), (std::vector<float>{-3 * shrink, -4 * shrink}));
   EXPECT_TRUE(server_.TakeReply<PullReply>(pull).has_value());
 
-  // The other worker asks late, or again, and says the same: nothing is applied twice.
+  // The other worker asks late, or again, and gets the same: nothing is applied twice.
   EXPECT_EQ(Squares(Ask(1, 0)), 25.0);
   EXPECT_EQ(Squares(Ask(1, 0)), 25.0);
   Advance(1, 1, 100);
@@ -106,11 +106,11 @@ TEST_F(ClipNormTest, WhoHasNoExamplesStillBelongsToTheStep) {
   EXPECT_EQ(Squares(asked), 25.0);
 }
 
-// Of the same rows, what was measured and who asked go with them.
+// The rows are the same, but the measured norm and the waiting requests are gone.
 TEST_F(ClipNormTest, ALoadForgetsTheStepAtHand) {
   Push(0, 0, 6, 0);
   Push(1, 0, 0, 8);
-  const uint64_t asked = Ask(0, 1);  // Of a step to come.
+  const uint64_t asked = Ask(0, 1);  // For a future step.
   EXPECT_EQ(server_.Run(CommandKind::kLoad, "", 0).code, Code::kOk);
   Advance(0, 1, 100);
   EXPECT_EQ(Row(), (std::vector<float>{0, 0}));

@@ -26,7 +26,7 @@ Job StatefulJob() {
   return job;
 }
 
-// All servers of one cluster over one file system.
+// All servers of a cluster on one file system.
 struct Servers {
   Servers(const Job& job, uint32_t count, FileSystem& files, Executor* executor = nullptr) {
     for (uint32_t rank = 0; rank < count; ++rank) {
@@ -59,7 +59,7 @@ struct Servers {
     for (const auto& server : all) sum += server->Digest();
     return sum;
   }
-  // Saves all shards and writes the manifest, as the scheduler would.
+  // Saves all shards and writes the manifest, like the scheduler.
   void Save(FileSystem& files, const std::string& folder, Clock clock) {
     const Job& job = all[0]->job();
     Manifest manifest;
@@ -91,7 +91,7 @@ TEST(Commands, ACheckpointOfFourServersLoadsOnAnyNumberAndGoesOnAlike) {
   EXPECT_EQ(four.Digest(), digest);
   four.Train(6, 9);
   for (const uint32_t count : {1u, 2u, 3u, 5u, 12u}) {
-    Servers others(job, count, *files);  // 12 servers of 8 shards: some hold none.
+    Servers others(job, count, *files);  // 12 servers for 8 shards: some have none.
     for (const auto& server : others.all) {
       const CommandDone done = server->Run(CommandKind::kLoad, "/run/checkpoint/step_6", 6);
       ASSERT_EQ(done.code, Code::kOk) << done.message;
@@ -142,7 +142,7 @@ TEST(Commands, ADamagedOrForeignCheckpointLeavesTheServerEmpty) {
   EXPECT_EQ(server.Run(CommandKind::kDigest).rows, 0u);
 }
 
-// Whoever gets to command a server must not reach every file of the server's user.
+// A process that gets to command a server must not reach every file of the server's user.
 TEST(Commands, FoldersThatHoldNoCheckpointsAreNeitherReadNorWritten) {
   const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
   ServerHarness server({.job = TestJob(Mode::kSync), .workers = 1}, files.get());
@@ -153,7 +153,7 @@ TEST(Commands, FoldersThatHoldNoCheckpointsAreNeitherReadNorWritten) {
         std::string("/run/checkpoint/../checkpoint/x"), std::string("/run/checkpoint/a/b"),
         std::string("/run/checkpoint/a\0b", 19)}) {
     for (const CommandKind kind : {CommandKind::kSave, CommandKind::kLoad}) {
-      if (kind == CommandKind::kLoad && path.empty()) continue;  // Begins anew.
+      if (kind == CommandKind::kLoad && path.empty()) continue;  // Starts anew.
       const CommandDone done = server.Run(kind, path, 0);
       EXPECT_EQ(done.code, Code::kInvalidArgument) << path;
       EXPECT_NE(done.message.find("OUT/checkpoint/NAME"), std::string::npos) << done.message;
@@ -192,7 +192,7 @@ TEST(Commands, StoredRowsComeBackWithAndWithoutState) {
   EXPECT_EQ(with_state(6), (std::vector<float>{1, 2, 3, 4}));
   with_state(7);
   server.Pull(0, 0, PullMode::kTrain, {{0, 2, {7}, {}}});
-  EXPECT_EQ(server.Run(CommandKind::kDigest).rows, 2u);  // Reading made none.
+  EXPECT_EQ(server.Run(CommandKind::kDigest).rows, 2u);  // Reading created no row.
 }
 
 TEST(Commands, RowsRestWhileACommandWorksOnThem) {
@@ -215,7 +215,7 @@ TEST(Commands, RowsRestWhileACommandWorksOnThem) {
   }
   EXPECT_TRUE(answered);
   EXPECT_EQ(done.rows, 0u);
-  // The repeat of the push finds the server free.
+  // The repeated push finds the server free.
   EXPECT_EQ(server.Ack(server.Push(0, 0, 0, 1, {{0, 1, {7}, {1}}})).code, Code::kOk);
   EXPECT_EQ(server.node().counters().steps, 1u);
 }

@@ -60,7 +60,7 @@ TEST(VectorClock, ANewcomerStartsAtTheSlowest) {
 }
 
 TEST(PushLedger, EachSequenceOnceThroughAWindow) {
-  // A worker with a window of pushes in flight over a network that repeats and reorders.
+  // A worker with a window of pushes in flight, over a network that repeats and reorders.
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     Random random(seed);
     const size_t window = 1 + random.Below(8);
@@ -68,9 +68,9 @@ TEST(PushLedger, EachSequenceOnceThroughAWindow) {
     PushLedger ledger(window);
     std::set<uint64_t> in_flight, taken;
     std::vector<uint64_t> network;       // Copies still on their way, however late.
-    uint64_t next = random.Below(1000);  // A server that joins late sees no beginning.
+    uint64_t next = random.Below(1000);  // A server that joins late does not see the beginning.
     for (int i = 0; i < 2000; ++i) {
-      // At most `window` from the oldest unacknowledged one on, as PsClient keeps it.
+      // At most `window` from the oldest unacknowledged push on, as in PsClient.
       const bool room = in_flight.empty() || next < *in_flight.begin() + window * stride;
       if (room && random.Below(2) == 0) {
         in_flight.insert(next);
@@ -112,7 +112,7 @@ TEST(StalenessGate, LetsOutOldestFirstAndEachOnce) {
   EXPECT_TRUE(gate.Park({1}, 1, At(5), 50));
   EXPECT_TRUE(gate.Park({2}, 1, At(3), 30));
   EXPECT_TRUE(gate.Park({3}, 1, At(3), 31));
-  EXPECT_TRUE(gate.Park({2}, 1, At(3), 32));  // A repeat takes the place of the first.
+  EXPECT_TRUE(gate.Park({2}, 1, At(3), 32));  // A repeat replaces the first.
   EXPECT_EQ(gate.size(), 3u);
   EXPECT_EQ(Released(gate, 0), std::vector<int>{});
   EXPECT_EQ(Released(gate, 1), (std::vector<int>{32, 31}));
@@ -126,7 +126,7 @@ TEST(StalenessGate, BoundsEachWorkerAndForgets) {
   EXPECT_TRUE(gate.Park({1}, 1, At(5), 1));
   EXPECT_TRUE(gate.Park({1}, 2, At(6), 2));
   EXPECT_FALSE(gate.Park({1}, 3, At(7), 3));
-  EXPECT_TRUE(gate.Park({1}, 2, At(6), 4));  // A repeat needs no room.
+  EXPECT_TRUE(gate.Park({1}, 2, At(6), 4));  // A repeat needs no space.
   EXPECT_TRUE(gate.Park({2}, 1, At(5), 5));
   gate.RemoveWorker({1});
   EXPECT_EQ(Released(gate, 100), std::vector<int>{5});
@@ -136,7 +136,7 @@ TEST(StalenessGate, BoundsEachWorkerAndForgets) {
 TEST(StalenessGate, WhatIsAskedAheadComesBehindThePullsOfItsTurn) {
   StalenessGate<int> gate(0, 4);
   EXPECT_TRUE(gate.Park({1}, 2, {.clock = 5, .step = 6}, 61));
-  EXPECT_TRUE(gate.Park({1}, 1, At(5), 51));  // Both are held: neither takes the other's place.
+  EXPECT_TRUE(gate.Park({1}, 1, At(5), 51));  // Both are held: neither replaces the other.
   EXPECT_TRUE(gate.Park({2}, 1, At(5), 52));
   EXPECT_TRUE(gate.Park({2}, 2, {.clock = 6, .step = 7}, 72));
   EXPECT_TRUE(gate.Park({1}, 2, {.clock = 5, .step = 6}, 62));  // A repeat.
@@ -169,7 +169,7 @@ TEST(PushWatermark, CountsWithoutAGapInAnyOrder) {
       const Clock clock = gap + static_cast<Clock>(random.Below(8));  // As a worker may send them.
       progress.Add(clock);
       taken.insert(clock);
-      if (random.Below(10) == 0) progress.Finish(gap);  // Says nothing new.
+      if (random.Below(10) == 0) progress.Finish(gap);  // Repeats known progress.
       while (taken.count(gap) > 0) ++gap;
       ASSERT_EQ(progress.next(), gap) << "seed " << seed;
     }
@@ -179,7 +179,7 @@ TEST(PushWatermark, CountsWithoutAGapInAnyOrder) {
   EXPECT_EQ(progress.next(), 7);
   progress.Add(3);
   EXPECT_EQ(progress.next(), 7);
-  for (const Clock clock : {9, 11, 12}) progress.Add(clock);  // More than may be on their way.
+  for (const Clock clock : {9, 11, 12}) progress.Add(clock);  // More than may be in flight.
   EXPECT_EQ(progress.next(), 10);
 }
 
@@ -219,7 +219,7 @@ TEST(SyncCombiner, AWorkerThatHasPassedAStepIsNotWaitedFor) {
   SyncCombiner combiner(4);
   combiner.Hold({0}, PushOf(2, 1));
   clocks.Advance({1}, 3);
-  EXPECT_FALSE(combiner.TakeComplete(clocks).has_value());  // Steps 0 and 1 are not over.
+  EXPECT_FALSE(combiner.TakeComplete(clocks).has_value());  // Steps 0 and 1 are not finished.
   clocks.Advance({0}, 2);
   const auto step = combiner.TakeComplete(clocks);
   ASSERT_TRUE(step.has_value());

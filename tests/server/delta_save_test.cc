@@ -33,7 +33,7 @@ class DeltaSaves : public testing::TestWithParam<Mode> {
   std::unique_ptr<ServerHarness> NewServer() {
     return std::make_unique<ServerHarness>(ServerSetting{.job = job_, .workers = 2}, files_.get());
   }
-  // Two workers; in async worker 1 is behind until the last of the steps.
+  // Trains two workers; in async worker 1 is behind until the last of the steps.
   void Train(Clock from, Clock until) {
     for (const uint32_t worker : {0u, 1u}) {
       for (Clock clock = from; clock < until; ++clock) {
@@ -57,7 +57,7 @@ class DeltaSaves : public testing::TestWithParam<Mode> {
     for (const uint32_t worker : {0u, 1u}) server_->Advance(worker, until);
   }
   static std::string Folder(Clock clock) { return "/out/checkpoint/" + CheckpointName(clock); }
-  // Saves, and writes the manifest unless the scheduler is to fail at it. How many files hold
+  // Saves, and writes the manifest unless `commits` is false. Returns the number of files with only
   // changes.
   size_t Save(Clock clock, Clock since, bool commits = true) {
     const CommandDone done = server_->Run(CommandKind::kSave, Folder(clock), clock, since);
@@ -103,7 +103,8 @@ TEST_P(DeltaSaves, WhatIsLoadedIsWhatWasThere) {
   }
   EXPECT_GT(server_->Run(CommandKind::kDigest).counts.evicted, 0u);
   const uint64_t digest = server_->Digest();
-  // Who has loaded knows what changed since, and trains and saves as if it had always been there.
+  // A server that has loaded knows what changed since, and trains and saves as if it had always
+  // been there.
   server_ = NewServer();
   ASSERT_EQ(server_->Run(CommandKind::kLoad, Folder(24), 24).code, Code::kOk);
   EXPECT_EQ(server_->Digest(), digest);

@@ -38,9 +38,9 @@ TEST(KeyListCache, ARequestMayNameTheKeysOfAnother) {
   EXPECT_EQ(server.Read(0, {7, 8}), (std::vector<float>{-1, -1}));
   EXPECT_EQ(server.Read(1, {5}), (std::vector<float>{-2, -4}));
 
-  // Another worker's number means nothing here, and rows with their state have no list.
+  // The list of another worker is not known here, and rows with their state have no list.
   server.FromPeer(ServerHarness::WorkerPeer(1), push, 5);
-  EXPECT_FALSE(server.TakeReply<PushAck>(5).has_value());  // A stranger.
+  EXPECT_FALSE(server.TakeReply<PushAck>(5).has_value());  // From a stranger.
   PullRequest with_state = server.PullOf(0, PullMode::kWithState, keys);
   with_state.list = 9;
   server.FromPeer(worker, with_state, 6);
@@ -81,7 +81,7 @@ TEST(Lookahead, ARepairBringsWhatChangedAndTheDenseRows) {
   PullRequest pull = server.PullOf(3, PullMode::kPrefetch, keys);
   pull.list = 1;
   pull.pushed = 1;
-  server.FromPeer(worker, pull, 1);  // At once, though steps 1 and 2 are to come.
+  server.FromPeer(worker, pull, 1);  // Answered at once, although steps 1 and 2 are not complete.
   const auto ahead = server.TakeReply<PullReply>(1);
   ASSERT_TRUE(ahead.has_value());
   EXPECT_EQ(ahead->min_clock, 1);
@@ -164,7 +164,7 @@ TEST(Lookahead, InSspRowsAheadWaitForTheClockTheyAreUsedAt) {
   server.Advance(1, 1);
   EXPECT_TRUE(server.TakeReply<PullReply>(far).has_value());
   EXPECT_EQ(server.node().counters().staleness_max, 1u);
-  // What was read ahead stands: a repair says of no row that it has changed.
+  // The prefetched rows are still right: a repair reports no change.
   server.Push(1, 0, 0, 1, Gradient(7, 1));
   const uint64_t repair = server.Pull(0, 2, PullMode::kRefresh, {{0, 1, {7}, {}}});
   EXPECT_EQ(server.TakeReply<PullReply>(repair)->tables[0].num_keys, 0u);

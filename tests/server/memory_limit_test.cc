@@ -37,9 +37,8 @@ MemoryLimitOptions OptionsOf(uint64_t expected_rows = 0) {
 
 TEST(ServerMemoryLimit, ForeseesRowsThatItIsToldOf) {
   const MemoryPlan plan = PlanMemory(JobWith({}), OptionsOf(3'200'000), 30 << 20);
-  // Deep: 16 weights and 32 of state, 64-byte lines; wide: 3 floats. Each with an index of 2^18
-  // slots a shard, and whole pages, from 2 MiB on huge ones, of which one shard in six has one
-  // more.
+  // Deep: 16 weights and 32 floats of state, 64-byte lines; wide: 3 floats. Each has an index of
+  // 2^18 slots per shard, and whole pages, huge ones from 2 MiB on; one shard in six has one more.
   EXPECT_NEAR(double(plan.rows), 32. * ((20 << 20) + 293 * 4096 + 2 * (16 << 18) + (2 << 20) / 6.4),
               1 << 17);
   EXPECT_EQ(plan.disk, 0u);
@@ -55,10 +54,10 @@ TEST(ServerMemoryLimit, RefusesWhatTheSettingsAskBeyondTheMachine) {
   const Job job = JobWith({"model.policy.admit_after=2", "model.policy.admit_sketch_bytes=100TiB",
                            "model.hidden=[65536,65536]"});
   const std::vector<MemoryPart> all = MemoryOfServers(job, 32), half = MemoryOfServers(job, 16);
-  // Lazy Adam keeps two floats of state beside each weight, and little else.
+  // Lazy Adam has two floats of state per weight, and little else.
   const double weights = 4.0 * static_cast<double>(DenseFloats(job));
   EXPECT_NEAR(static_cast<double>(all[0].bytes), 3 * weights, 0.02 * weights);
-  EXPECT_EQ(all[1].bytes, uint64_t{200} << 40);  // Of both tables.
+  EXPECT_EQ(all[1].bytes, uint64_t{200} << 40);  // Both tables together.
   EXPECT_EQ(half[0].bytes, all[0].bytes / 2);
   EXPECT_EQ(half[1].bytes, all[1].bytes / 2);
   const auto made = ServerMemoryLimit::Make(job, OptionsOf(), *NewMemoryFileSystem());
@@ -74,7 +73,7 @@ TEST(ServerMemoryLimit, ForeseesDenseLayersAndTheirRequests) {
   const MemoryPlan before = PlanMemory(small, OptionsOf(), 0);
   MemoryLimitOptions options = OptionsOf();
   const MemoryPlan one = PlanMemory(large, options, 0);
-  // Adam: two floats of state beside each weight; some room in every shard.
+  // Adam has two floats of state per weight; every shard has some spare space.
   EXPECT_NEAR(static_cast<double>(one.dense - before.dense), 3 * weights, 0.1 * weights);
   EXPECT_NEAR(static_cast<double>(one.requests - before.requests), 4 * weights, 1);
   options.num_workers = 3;
@@ -105,10 +104,10 @@ TEST(ServerMemoryLimit, UnderALimitRowsGetTheRest) {
   const MemoryPlan plan = PlanMemory(job, OptionsOf(), 30 << 20);
   EXPECT_EQ(plan.total(), 1ull << 30);
   EXPECT_EQ(plan.disk, 64ull << 20);
-  EXPECT_EQ(plan.sketches, 16ull << 20);  // Of two tables.
+  EXPECT_EQ(plan.sketches, 16ull << 20);  // Two tables.
   EXPECT_GT(plan.rows, 800ull << 20);
   EXPECT_THAT(plan.Text(), HasSubstr("= 1.00 GiB"));
-  // A cap is less than what there would be room for.
+  // The cap is below what would fit.
   const Job capped = JobWith({"cluster.memory_limit=1GiB", "model.policy.max_rows=32000"});
   EXPECT_LT(PlanMemory(capped, OptionsOf(1'000'000'000), 0).rows, 32ull << 20);
 }
@@ -134,7 +133,7 @@ TEST(ServerMemoryLimit, RefusesALimitThatLeavesNoRoomAndSaysWhichDoes) {
   const size_t at = message.find(mark);
   ASSERT_NE(at, message.npos) << message;
   EXPECT_FALSE(std::filesystem::exists(options.spill_folder));
-  // A tenth more, as the text has three figures.
+  // A tenth more, because the text has three figures.
   const double mib = std::stod(message.substr(at + mark.size())) * 1.1;
   const std::string enough = "cluster.memory_limit=" + std::to_string(mib) + "MiB";
   const Result<std::unique_ptr<ServerMemoryLimit>> made =
@@ -143,8 +142,8 @@ TEST(ServerMemoryLimit, RefusesALimitThatLeavesNoRoomAndSaysWhichDoes) {
   EXPECT_TRUE(std::filesystem::exists(options.spill_folder + "/server_0"));
 }
 
-// Rows that are on disk are found by an index in memory: with so many of them the limit may be too
-// small for that alone, which is said before they come, with what would do.
+// The index of rows on disk is in memory: with so many rows the limit may be too small for it
+// alone. The server says so before the rows come, with a sufficient limit.
 TEST(ServerMemoryLimit, RefusesALimitThatCannotBeKeptWithTheRowsToCome) {
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
   const auto with_limit = [](uint64_t bytes) {
@@ -164,7 +163,8 @@ TEST(ServerMemoryLimit, RefusesALimitThatCannotBeKeptWithTheRowsToCome) {
   const std::string why = WhyLimitIsTooSmall(with_limit(kLimit), many, 20 << 20);
   EXPECT_THAT(why, HasSubstr("cluster.memory_limit: 128 MiB"));
   EXPECT_THAT(why, HasSubstr("find the rows that are on disk"));
-  // What it names does: a tenth more, as the text has three figures; and so many servers.
+  // The named limit is enough, plus a tenth because the text has three figures; and so is the named
+  // number of servers.
   const std::string mark = "give at least ";
   const size_t at = why.find(mark);
   ASSERT_NE(at, why.npos) << why;
@@ -179,12 +179,12 @@ TEST(ServerMemoryLimit, RefusesALimitThatCannotBeKeptWithTheRowsToCome) {
   EXPECT_EQ(WhyLimitIsTooSmall(with_limit(kLimit), share, 20 << 20), "");
   share.own_shards = (32 + servers - 2) / (servers - 1);
   EXPECT_NE(WhyLimitIsTooSmall(with_limit(kLimit), share, 20 << 20), "");
-  // A cap on the rows makes it enough.
+  // With a cap on the rows it is enough.
   const Job capped = JobWith({"cluster.memory_limit=128MiB", "model.policy.max_rows=1000000"});
   EXPECT_EQ(WhyLimitIsTooSmall(capped, many, 20 << 20), "");
 }
 
-// A job that was saved with more rows goes on, and it is said.
+// A job that was saved with more rows continues, with a warning.
 TEST(ServerMemoryLimit, WarnsOfACheckpointsRows) {
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
   const Result<std::unique_ptr<ServerMemoryLimit>> memory =
@@ -245,17 +245,17 @@ TEST(ServerMemoryLimit, KnowsWhatTheProcessTakes) {
   EXPECT_EQ(ResidentBytes(*NewMemoryFileSystem()), 0u);
 }
 
-// With a disk behind the rows, requests run beside the loop.
+// With a disk behind the rows, requests run in the background.
 class SlowDisk : public testing::Test {
  protected:
   static Job JobOf() {
     Job job = TestJob(Mode::kAsync);
     job.cluster.memory_limit = 1 << 30;
     job.cluster.spill_path = testing::TempDir() + "/slow_disk_" + std::to_string(NewPeerId().value);
-    job.cluster.heartbeat_ms = 1;  // One with every tick.
+    job.cluster.heartbeat_ms = 1;  // One heartbeat per tick.
     return job;
   }
-  // A request that waits for the disk.
+  // Sends a request that waits for the disk.
   uint64_t Push(uint64_t sequence) { return server_.Push(0, sequence, 0, 1, {{0, 1, {7}, {1}}}); }
 
   LaterExecutor executor_;
@@ -286,7 +286,7 @@ TEST_F(SlowDisk, TheEndOfARequestWakesTheLoop) {
   EXPECT_EQ(server_.wakes(), before + 1);
   server_.Collect();
   EXPECT_EQ(server_.Ack(first).code, Code::kOk);
-  EXPECT_EQ(executor_.RunAll(), 1u);  // The second was begun by the end of the first.
+  EXPECT_EQ(executor_.RunAll(), 1u);  // The end of the first started the second.
   EXPECT_EQ(server_.wakes(), before + 2);
   server_.Collect();
   EXPECT_EQ(server_.Ack(second).code, Code::kOk);

@@ -35,7 +35,7 @@ TEST(Sync, PullsWaitForTheStepBefore) {
   const uint64_t advance = server.Advance(0, 1);
   EXPECT_EQ(server.TakeReply<AdvanceAck>(advance)->clock, 1);
   EXPECT_FALSE(server.TakeReply<PullReply>(early).has_value());
-  server.Push(1, 0, 0, 1, Gradient(7, 4));  // The step is whole; nobody has to say so.
+  server.Push(1, 0, 0, 1, Gradient(7, 4));  // The step is complete without further messages.
   const auto reply = server.TakeReply<PullReply>(early);
   ASSERT_TRUE(reply.has_value());
   EXPECT_EQ(reply->code, Code::kOk);
@@ -45,7 +45,7 @@ TEST(Sync, PullsWaitForTheStepBefore) {
 }
 
 TEST(Sync, MeaningOfGradientsMeanAndCrossBatch) {
-  // Two workers with 1 and 3 examples, gradient sums 4 and 24; a third one without examples.
+  // Two workers with 1 and 3 examples and gradient sums 4 and 24, and a third one without examples.
   struct Case {
     bool mean, cross;
     float change;
@@ -87,13 +87,13 @@ TEST(Sync, ARepeatedStoreUndoesNothing) {
   store(100, 0, 0, 10);
   server.Push(0, 0, 0, 1, Gradient(7, 2));
   EXPECT_EQ(server.Read(0, {7})[0], 8);
-  store(100, 0, 0, 10);  // Late, behind the push.
+  store(100, 0, 0, 10);  // Late, after the push.
   EXPECT_EQ(server.Read(0, {7})[0], 8);
   store(101, 1, 1, 20);
-  store(100, 0, 0, 10);  // Later still, behind another store.
+  store(100, 0, 0, 10);  // Later still, after another store.
   EXPECT_EQ(server.Read(0, {7})[0], 20);
   for (uint64_t sequence = 2; sequence < 20; ++sequence) store(100 + sequence, sequence, 1, 30);
-  store(100, 0, 0, 10);  // So late that nobody remembers it.
+  store(100, 0, 0, 10);  // So late that it is no longer known.
   EXPECT_EQ(server.Read(0, {7})[0], 30);
 }
 
@@ -165,7 +165,7 @@ TEST(Async, IntegerGradientsOfEightWorkersAreAllThere) {
   for (uint32_t i = 0; i < kWorkers * kPushes; i += 2) {
     uint32_t worker = static_cast<uint32_t>(random.Below(kWorkers));
     while (next[worker] == kPushes) worker = (worker + 1) % kWorkers;
-    // Two in flight: the later one may come first, each may come again.
+    // Two in flight: the later one may come first, and each may be repeated.
     std::vector<PushRequest> pushes;
     for (const uint64_t sequence : {next[worker], next[worker] + 1}) {
       const Key a = random.Below(kKeys), b = (a + 1 + random.Below(kKeys - 1)) % kKeys;
@@ -229,7 +229,7 @@ TEST(Async, APullWaitsForItsOwnPushesThatAreOnTheirWay) {
   pull.pushed = 2;
   server.FromPeer(ServerHarness::WorkerPeer(0), pull, 500);
   server.Push(0, 1, 1, 1, Gradient(7, 1));
-  server.Push(1, 0, 0, 1, Gradient(7, 8));  // Another worker's counts for nothing here.
+  server.Push(1, 0, 0, 1, Gradient(7, 8));  // Another worker's push does not count here.
   server.Push(1, 1, 1, 1, Gradient(7, 8));
   EXPECT_FALSE(server.TakeReply<PullReply>(500).has_value());
   server.Push(0, 0, 0, 1, Gradient(7, 1));
@@ -250,7 +250,7 @@ TEST(Ssp, StalenessStaysWithinTheBoundAndIsMeasured) {
   }
   const uint64_t ahead = server.Pull(0, 3, PullMode::kTrain, {{0, 1, {7}, {}}});
   EXPECT_FALSE(server.TakeReply<PullReply>(ahead).has_value());
-  EXPECT_EQ(server.Read(0, {7})[0], -3);  // Its own pushes are applied as they come.
+  EXPECT_EQ(server.Read(0, {7})[0], -3);  // Its own pushes are applied on arrival.
   server.Advance(1, 1);
   EXPECT_TRUE(server.TakeReply<PullReply>(ahead).has_value());
   EXPECT_EQ(server.node().counters().staleness_max, 2u);
@@ -289,7 +289,7 @@ TEST(Async, APushOlderThanTheWindowIsRefused) {
   EXPECT_EQ(server.Read(0, {7})[0], -3);
 }
 
-// The checks above must be able to fail.
+// Shows that the checks above can fail.
 TEST(Sabotage, IsNoticed) {
   ServerHarness no_ledger(
       {.job = TestJob(Mode::kAsync), .workers = 1, .sabotage = {.no_ledger = true}});

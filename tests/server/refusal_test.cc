@@ -16,7 +16,7 @@ const std::vector<TableRows> kRows = {{0, 1, {7, 8, 9}, {1, 2, 3}}, {1, 2, {4}, 
 
 class Refusal : public testing::Test {
  protected:
-  // The ack of a push that was changed before it was sent, and that nothing came of it.
+  // Expects that a push which was changed before it was sent is refused, without an effect.
   void ExpectRefused(const PushRequest& push, const std::string& needle) {
     const uint64_t before = server_.Digest();
     server_.FromPeer(ServerHarness::WorkerPeer(0), push, 500);
@@ -25,7 +25,7 @@ class Refusal : public testing::Test {
     EXPECT_NE(ack.message.find(needle), std::string::npos) << ack.message;
     EXPECT_EQ(ack.sequence, push.sequence);
     EXPECT_EQ(server_.Digest(), before) << needle;
-    // Not recorded as taken either: the right push of this sequence is still the first.
+    // It is not recorded as applied either: the right push of this sequence is still the first.
     EXPECT_EQ(server_.node().counters().pushes_repeated, 0u);
   }
   PushRequest Good() { return server_.PushOf(0, 0, 1, kRows); }
@@ -42,13 +42,13 @@ TEST_F(Refusal, WrongPushes) {
   push.tables[0].shard_counts.push_back(0);
   ExpectRefused(push, "9 shards");
 
-  push = Good();  // The floats add up, the tables have other dims.
+  push = Good();  // The number of floats is right, but the tables have other dims.
   push.tables[0].row_floats = 1;
   push.tables[1].row_floats = 1;
   push.gradients = Buffer::CopyOf<float>(std::vector<float>(4));
   ExpectRefused(push, "rows of 1 floats, expected 2");
 
-  push = Good();  // The keys of one shard counted to another.
+  push = Good();  // Keys of one shard are counted for another.
   std::vector<uint32_t>& counts = push.tables[0].shard_counts;
   std::rotate(counts.begin(), counts.begin() + 1, counts.end());
   ExpectRefused(push, "belongs to shard");
@@ -85,7 +85,7 @@ TEST_F(Refusal, WrongPullsAndStores) {
 TEST_F(Refusal, StrangersAndOtherViews) {
   const PushRequest push = Good();
   server_.FromPeer({4711}, push, 1);
-  server_.set_frame_view(4);  // A view this server has yet to see.
+  server_.set_frame_view(4);  // A view that this server has not seen yet.
   server_.FromPeer(ServerHarness::WorkerPeer(0), push, 2);
   EXPECT_FALSE(server_.TakeReply<PushAck>(1).has_value());
   EXPECT_EQ(server_.Ack(2).code, Code::kUnavailable);
@@ -101,7 +101,7 @@ TEST_F(Refusal, StrangersAndOtherViews) {
 TEST_F(Refusal, AFloodOfStrangersGetsFewAnswers) {
   const PullRequest pull = server_.PullOf(0, PullMode::kTrain, kRows);
   server_.replies().clear();
-  server_.set_frame_view(4);  // For which all have to wait.
+  server_.set_frame_view(4);  // All of them have to wait for it.
   const auto flood = [&] {
     for (uint64_t i = 0; i < 1000; ++i) server_.FromPeer({5000 + i % 300}, pull, 1);
     for (uint64_t i = 0; i < 1000; ++i) server_.FromPeer({5000 + i % 300}, Probe(), 1);
@@ -140,7 +140,7 @@ TEST_F(Refusal, RowsBeforeAnyView) {
   EXPECT_FALSE(node.done());
 }
 
-// A request may have to wait for other workers, or for a disk: that is not silence.
+// A request may wait for other workers, or for a disk: that is not silence.
 TEST_F(Refusal, AProbeIsAnsweredWhateverTheServerIsAt) {
   LaterExecutor executor;
   ServerHarness server({.job = TestJob(Mode::kSync)}, nullptr, &executor);
@@ -159,8 +159,8 @@ TEST_F(Refusal, AProbeIsAnsweredWhateverTheServerIsAt) {
   executor.RunAll();
 }
 
-// The scheduler that formed the first view died before this server saw it: the rows are those that
-// every server begins with, and no load will come.
+// The scheduler that formed the first view died before this server saw it. The server has its
+// initial rows, and no load will come.
 TEST_F(Refusal, AServerThatMissedTheFirstViewHasItsRows) {
   const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
   const std::unique_ptr<Executor> executor = NewInlineExecutor();
@@ -182,13 +182,13 @@ TEST_F(Refusal, AServerThatMissedTheFirstViewHasItsRows) {
     ASSERT_NE(answer, output.frames.end());
     PushAck ack;
     ASSERT_TRUE(DecodeMessage(answer->frame, &ack).ok());
-    // Rows that moved here, or were loaded, are to come.
+    // Rows that moved here, or were loaded, are still to come.
     EXPECT_EQ(ack.code, placed == 1 ? Code::kOk : Code::kUnavailable) << ack.message;
   }
 }
 
-// A worker's clocks and sequences cost the others no step: what contradicts what is known of it is
-// refused, and of a clock that nobody can have reached nothing is taken.
+// A worker's clocks and sequences cannot cost the others a step: contradictions are refused, and a
+// clock that no worker can have reached is ignored.
 TEST_F(Refusal, PushesAndClocksThatCannotBeAreNotTaken) {
   ServerHarness server({.job = TestJob(Mode::kSync), .workers = 2});
   const auto code = [&](uint64_t push) { return server.TakeReply<PushAck>(push)->code; };
@@ -215,7 +215,7 @@ TEST_F(Refusal, AWorkerThatLeavesIsForgottenAndItsPlaceTaken) {
   server.Advance(0, 1);
   const uint64_t waiting = server.Pull(0, 1, PullMode::kTrain, kRows);
   EXPECT_FALSE(server.TakeReply<PullReply>(waiting).has_value());
-  // Worker 1 goes; the step is then complete without it.
+  // Worker 1 leaves; then the step is complete without it.
   server.view().workers.pop_back();
   server.view().view = {4};
   server.SendView();
@@ -223,7 +223,7 @@ TEST_F(Refusal, AWorkerThatLeavesIsForgottenAndItsPlaceTaken) {
   EXPECT_EQ(server.Read(0, {7})[0], -1);
 }
 
-// A sender that seals what it likes: any bytes, with the right checksums.
+// A sender of any bytes with valid checksums.
 TEST_F(Refusal, DamagedRequestsNeverStopTheServer) {
   AdvanceRequest advance;
   advance.clock = 0;

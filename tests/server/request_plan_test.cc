@@ -13,14 +13,14 @@ namespace {
 
 using testing::HasSubstr;
 
-// Rows of one float each may all come with their position: both together fit a frame, or neither
-// is sent.
+// Rows of one float each may all come with their position: both together fit into a frame, or
+// neither is sent.
 TEST(RequestPlan, RowsAndTheirPositionsFitOneFrame) {
   const Job job = TestJob(Mode::kSync);
   const auto plan = [&](uint32_t num_keys) {
     return PlanRequest(job, {1}, RowShape::kWeights, {{{0}, num_keys, 1, {num_keys}}});
   };
-  // A weight each, and in a push its key.
+  // One weight each, and in a push its key.
   constexpr uint64_t kKeysMax =
       (kFrameBytesMax - kEnvelopeBytesMax) / (sizeof(float) + sizeof(Key));
   EXPECT_TRUE(plan(kKeysMax).ok());
@@ -29,8 +29,8 @@ TEST(RequestPlan, RowsAndTheirPositionsFitOneFrame) {
   EXPECT_THAT(refused.message(), HasSubstr("a smaller train.batch_size or more servers"));
 }
 
-// A worker that has yet to hear of the view splits by the shards before it: that is no mistake, and
-// what it said before of its keys does not hold for the new shards.
+// A worker that does not know the view yet splits by the old shards, which is not a mistake, and
+// its earlier key lists do not apply to the new shards.
 TEST(RequestPlan, ShardsThatMovedMakeASplitStale) {
   const Job job = TestJob(Mode::kAsync);
   const std::unique_ptr<Executor> executor = NewInlineExecutor();

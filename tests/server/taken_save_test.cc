@@ -24,7 +24,7 @@ class TakenSaves : public testing::Test {
     EXPECT_TRUE(files_->MakeDirectories(Folder(4)).ok());
     EXPECT_TRUE(files_->MakeDirectories(Folder(8)).ok());
   }
-  // A server ends when what it writes is written.
+  // A server ends after its writes.
   void TearDown() override { executor_.RunAll(); }
   std::unique_ptr<ServerHarness> NewServer(Executor* executor = nullptr) {
     return std::make_unique<ServerHarness>(ServerSetting{.job = job_, .workers = 1}, files_.get(),
@@ -62,7 +62,7 @@ class TakenSaves : public testing::Test {
     command.take = kind == CommandKind::kSave;
     return server_->Send(command);
   }
-  // Runs the work that waits now, and nothing that it brings about.
+  // Runs the work that waits now, but not what that submits.
   std::optional<CommandDone> RunAndTake(CommandId id) {
     executor_.RunAll();
     server_->Tick();
@@ -105,7 +105,7 @@ TEST_F(TakenSaves, HoldWhatWasThereWhateverComesBehindThem) {
     EXPECT_EQ(taken->code, Code::kOk) << taken->message;
     EXPECT_TRUE(taken->taken);
     EXPECT_TRUE(taken->files.empty());
-    // Not written yet, and pushes are taken.
+    // Not written yet, and pushes are applied.
     EXPECT_TRUE(files_->List(Folder(clock))->empty());
     const CommandId await = Ask(CommandKind::kAwaitSaved, clock);
     Train(clock, clock + 1);
@@ -121,7 +121,7 @@ TEST_F(TakenSaves, HoldWhatWasThereWhateverComesBehindThem) {
     EXPECT_NE(DigestNow(), then);
     EXPECT_EQ(DigestOf(clock), then);
     server_ = NewServer(&executor_);
-    // From here as one that never took the step behind it.
+    // From here it acts like one that never applied the step.
     Command load;
     load.command = CommandKind::kLoad;
     load.path = Folder(clock);
@@ -161,7 +161,7 @@ TEST_F(TakenSaves, TheNextOneWaitsForTheFilesOfTheOneBefore) {
   const CommandId next = Ask(CommandKind::kSave, 8);
   server_->Tick();
   EXPECT_TRUE(files_->List(Folder(4))->empty());
-  executor_.RunAll();  // Of the first one.
+  executor_.RunAll();  // From the first one.
   EXPECT_EQ(files_->List(Folder(4))->size(), 1u);
   server_->Tick();
   EXPECT_TRUE(RunAndTake(next)->taken);

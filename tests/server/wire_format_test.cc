@@ -56,8 +56,8 @@ class WireFormat : public testing::Test {
   uint64_t id_ = 1000;
 };
 
-// Two gradients whose sum no 16 bits hold: each is rounded, the sum is not. A worker may well send
-// 32 bits beside one that does not.
+// Two gradients whose sum does not fit into 16 bits: each is rounded, the sum is not. Workers with
+// 32 bits and 16 bits may be mixed.
 TEST_F(WireFormat, SumsAreMadeOfRoundedGradientsIn32Bits) {
   for (const DType format : kNarrow) {
     Restart();
@@ -79,7 +79,7 @@ TEST_F(WireFormat, SumsAreMadeOfRoundedGradientsIn32Bits) {
       EXPECT_EQ(Widened(format, reply.rows),
                 Widened(format, Narrowed(format, FloatsIn(whole.rows))));
     }
-    // What changed since is rounded like what was read ahead.
+    // Rows that changed since are rounded like the prefetched ones.
     PullRequest repair = server_->PullOf(1, PullMode::kRefresh, asked);
     const PullReply changed = Pull(repair, format);
     ASSERT_EQ(changed.code, Code::kOk);
@@ -90,7 +90,7 @@ TEST_F(WireFormat, SumsAreMadeOfRoundedGradientsIn32Bits) {
   }
 }
 
-// More rows than are narrowed at a time.
+// More rows than are narrowed at once.
 TEST_F(WireFormat, LongAnswersAreRoundedWhole) {
   std::vector<Key> keys;
   std::vector<float> gradients;
@@ -126,7 +126,7 @@ TEST_F(WireFormat, TooLargeIsTheLargestAndWhatIsNoNumberIsRefused) {
   }
 }
 
-// A list says how many gradients there must be, in whichever format.
+// A list determines the number of gradients, in any format.
 TEST_F(WireFormat, ListsCountNumbersNotBytes) {
   const std::vector<TableRows> rows = {{0, 1, {7, 8}, {1, 2}}};
   PullRequest pull = server_->PullOf(0, PullMode::kTrain, rows);
@@ -137,7 +137,7 @@ TEST_F(WireFormat, ListsCountNumbersNotBytes) {
   push.tables.clear();
   push.keys = Buffer();
   push.format = DType::kFp16;
-  server_->FromPeer(ServerHarness::WorkerPeer(0), push, ++id_);  // Twice as many as there are keys.
+  server_->FromPeer(ServerHarness::WorkerPeer(0), push, ++id_);  // Twice as many as keys.
   EXPECT_NE(server_->Ack(id_).message.find("4 gradients for key list 5"), std::string::npos);
   push.gradients = Narrowed(DType::kFp16, {1, 2});
   server_->FromPeer(ServerHarness::WorkerPeer(0), push, ++id_);

@@ -53,8 +53,8 @@ TEST(Attack, AStrangerChangesNothing) {
               static_cast<unsigned long long>(sent));
 }
 
-// What members say is believed, so what comes of the job is up to them: the same copies, which
-// change nothing under a stranger's number, here change nearly every job.
+// A member's messages are believed, so they decide on the job: the same copies that change nothing
+// under a stranger's peer id change nearly every job here.
 TEST(Attack, UnderAMembersNumberNoProcessCrashes) {
   uint64_t runs = 0, frames = 0, sent = 0, good = 0;
   for (const uint64_t seed : Seeds(100)) {

@@ -37,7 +37,7 @@ ClusterOptions DrawLong(uint64_t seed) {
   options.outages = 0;
   options.weather = {.loss_percent = 2, .repeat_percent = 2, .delay_ms_max = 10};
   options.slow_worker = -1;
-  options.wire = DType::kFp32;  // Tallies are larger than 16 bits hold.
+  options.wire = DType::kFp32;  // Tallies are larger than 16 bits can hold.
   options.num_workers = 2;
   options.steps_per_epoch = 60;
   options.checkpoint_every = random.Below(3) == 0 ? 0 : 3 + random.Below(20);
@@ -46,7 +46,7 @@ ClusterOptions DrawLong(uint64_t seed) {
   return options;
 }
 
-// One or two members are killed within half a second of the stop, some after an earlier death.
+// Kills one or two members within half a second of the stop, some of which have died before.
 ClusterOptions DrawDrain(uint64_t seed) {
   Random random(MixBits(seed) ^ 0xd2a2u);
   ClusterOptions options = DrawLong(seed);
@@ -64,7 +64,7 @@ ClusterOptions DrawDrain(uint64_t seed) {
   return options;
 }
 
-// Told to stop, and another run of the same job ends it.
+// Stops the job, and lets another run complete it.
 Outcome RunTwice(const ClusterOptions& options, bool* drained) {
   const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
   Outcome outcome = RunToItsEnd(options, files.get(), 120'000);
@@ -72,7 +72,7 @@ Outcome RunTwice(const ClusterOptions& options, bool* drained) {
   return outcome;
 }
 
-// The whole run is killed within the drain, its launcher too, and another run begins.
+// Kills the whole run in the drain, with its launcher, and starts another run.
 Outcome RunAfterDeath(ClusterOptions options, bool* drained) {
   const auto drain = std::ranges::find(options.faults, Fault::Kind::kDrain, &Fault::kind);
   options.faults.push_back(
@@ -81,7 +81,7 @@ Outcome RunAfterDeath(ClusterOptions options, bool* drained) {
   return RunTwice(options, drained);
 }
 
-// Of `count` seeds: how many runs were bad.
+// Returns how many of `count` runs were bad.
 int Bad(const char* what, uint64_t count, const std::function<Outcome(uint64_t, bool*)>& run,
         bool broken) {
   int bad = 0, runs = 0, drained = 0, taken_over = 0, went_back = 0;
@@ -100,7 +100,7 @@ int Bad(const char* what, uint64_t count, const std::function<Outcome(uint64_t, 
       "scheduler took over\n",
       what, broken ? "noticed" : "bad", bad, runs, drained, went_back, taken_over);
   return runs > 1 ? bad
-                  : static_cast<int>(count);  // Repeating a single seed says nothing about most.
+                  : static_cast<int>(count);  // A single repeated seed says nothing about most.
 }
 
 TEST(Drain, WhoeverDiesWhatWasReachedIsSavedAndTheNextRunEndsIt) {
@@ -115,7 +115,7 @@ TEST(Drain, AnotherRunForgetsTheStopOfOneThatWasKilled) {
       [](uint64_t seed, bool* drained) { return RunAfterDeath(DrawDrain(seed), drained); }, false);
 }
 
-// Nobody comes in time, so the job goes on with fewer; then the launcher starts who was lost.
+// No member comes in time, so the job continues with fewer; then the launcher starts the lost one.
 ClusterOptions DrawLateReturn(uint64_t seed) {
   Random random(MixBits(seed) ^ 0xd2a3u);
   ClusterOptions options = DrawLong(seed);
@@ -130,7 +130,7 @@ ClusterOptions DrawLateReturn(uint64_t seed) {
   return options;
 }
 
-// With copies a server is lost, and before another has come a worker.
+// A server with copies is lost, and before it is replaced a worker is lost.
 ClusterOptions DrawTwoLosses(uint64_t seed) {
   Random random(MixBits(seed) ^ 0xd2a4u);
   ClusterOptions options = DrawLong(seed);
@@ -145,8 +145,8 @@ ClusterOptions DrawTwoLosses(uint64_t seed) {
   return options;
 }
 
-// A member dies, and before its launcher has started it again another has its place. The job goes
-// on for longer than the launcher would wait for its end.
+// A member dies, and another takes its place before its launcher restarts it. The job continues for
+// longer than the launcher would wait for its end.
 ClusterOptions DrawTakenPlace(uint64_t seed) {
   Random random(MixBits(seed) ^ 0xd2a6u);
   ClusterOptions options = DrawLong(seed);
@@ -161,7 +161,8 @@ ClusterOptions DrawTakenPlace(uint64_t seed) {
   return options;
 }
 
-// A server saves to a slow disk, stands still and is replaced, and writes on when it wakes.
+// A server saves to a slow disk, stands still and is replaced, and continues to write when it
+// wakes.
 ClusterOptions DrawLateSave(uint64_t seed) {
   Random random(MixBits(seed) ^ 0xd2a5u);
   ClusterOptions options = DrawLong(seed);
@@ -237,8 +238,8 @@ TEST(PlantedInLaunchers, AViewOfFewerServersIsNoticed) {
     return RunOnce(options);
   });
 }
-// The job has to go back to the very checkpoint that the server stood still in: in one run of ten
-// it does.
+// The job must go back to the very checkpoint that the server was writing; this happens in one run
+// of ten.
 TEST(PlantedInLaunchers, ASaveOverThatOfASuccessorIsNoticed) {
   const auto run = [](uint64_t seed, bool*) {
     ClusterOptions options = DrawLateSave(seed);
@@ -254,7 +255,7 @@ TEST(PlantedInDrains, AStopThatIsKeptIsNoticed) {
     return RunAfterDeath(options, drained);
   });
 }
-// Without a checkpoint on the way everything is to be trained again.
+// Without a checkpoint on the way, everything must be trained again.
 ClusterOptions DrawLossInDrain(uint64_t seed) {
   ClusterOptions options = DrawLong(seed);
   options.checkpoint_every = 0;

@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr TimeMs kSoonMs = 90'000;  // Simulated; silence counts as death after 20 s.
+constexpr TimeMs kSoonMs = 90'000;  // Simulated time; 20 s of silence count as death.
 
 void ExpectAllEnded(const Cluster& cluster, int status, const std::string& reason, uint64_t seed) {
   for (const Node* node : cluster.nodes()) {
@@ -23,7 +23,7 @@ void ExpectAllEnded(const Cluster& cluster, int status, const std::string& reaso
   EXPECT_THAT(cluster.nodes().front()->exit_reason(), HasSubstr(reason)) << RepeatCommand(seed);
 }
 
-// Nobody takes its place, and there is no other.
+// It is not replaced, and there is no other.
 TEST(Failure, TheOnlyServerThatVanishesIsNamedAndEndsTheJob) {
   for (const uint64_t seed : Seeds(100)) {
     ClusterOptions options = DrawCluster(seed, seed % 2 == 0 ? Mode::kSync : Mode::kAsync);

@@ -13,7 +13,7 @@ namespace hdps::sim {
 namespace {
 
 constexpr uint64_t kSeeds = 5000, kParts = 8;
-constexpr uint64_t kTwiceEvery = 20;  // Of the seeds, so many make their run again.
+constexpr uint64_t kTwiceEvery = 20;  // One seed in so many repeats its run.
 
 Outcome RunMixed(uint64_t seed) {
   const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();

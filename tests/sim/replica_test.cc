@@ -13,7 +13,7 @@
 namespace hdps::sim {
 namespace {
 
-// One server dies in the middle of the job, in any weather.
+// One server dies in the middle of the job, with any network.
 ClusterOptions DrawReplicatedCluster(uint64_t seed) {
   Random random(MixBits(seed) ^ 0x4e91u);
   const Mode modes[] = {Mode::kSync, Mode::kSsp, Mode::kAsync};
@@ -28,7 +28,8 @@ ClusterOptions DrawReplicatedCluster(uint64_t seed) {
   options.kill_servers_only = true;
   options.cut_copies_ms = random.Below(3) == 0 ? static_cast<TimeMs>(random.Below(500)) : 0;
   options.restart_after_ms = 20 + static_cast<TimeMs>(random.Below(5000));
-  // A member that hears nothing for so long is lost; the network may drop a quarter of all frames.
+  // A member that hears nothing for this long is lost; the network may drop a quarter of all
+  // frames.
   options.dead_after_ms = 3500 + static_cast<TimeMs>(random.Below(1500));
   return options;
 }
@@ -76,8 +77,8 @@ TEST(Replicas, ALostServerCostsNoStep) {
   }
 }
 
-// One server after the other dies, each when the copies of the one before are there again: another
-// process has taken its place, or, where nobody starts one, those who are left have made them.
+// Kills one server after the other, each when the copies of the previous one exist again: in
+// another process in its place, or, if none is started, at the remaining ones.
 TEST(Replicas, CopiesAreMadeAgain) {
   uint64_t copied = 0;
   const Figures figures = RunAll(
@@ -88,7 +89,7 @@ TEST(Replicas, CopiesAreMadeAgain) {
         options.kills = 3;
         options.dead_after_ms = 1000;
         options.steps_per_epoch = 150;
-        options.wire = DType::kFp32;  // Tallies are larger than 16 bits hold.
+        options.wire = DType::kFp32;  // Tallies are larger than 16 bits can hold.
         options.weather.loss_percent = std::min(options.weather.loss_percent, 5u);
         if (random.Below(3) == 0) {
           options.num_servers = 5;
@@ -107,11 +108,11 @@ TEST(Replicas, CopiesAreMadeAgain) {
   std::printf("figure: copies made again %llu times\n", static_cast<unsigned long long>(copied));
   if (figures.runs == 1) return;
   EXPECT_GT(copied, figures.runs / 2);
-  // A loss in the moment in which copies are made means the checkpoint.
+  // A loss while copies are made goes back to the checkpoint.
   EXPECT_LT(figures.went_back, figures.runs / 20);
 }
 
-// Whoever dies or is cut off: with copies or by going back.
+// Any member dies or is cut off: the job continues with copies or goes back.
 TEST(Replicas, WhoeverDiesEveryPushCountsOnce) {
   const Figures figures = RunAll(
       400,
@@ -131,7 +132,7 @@ TEST(Replicas, WhoeverDiesEveryPushCountsOnce) {
   EXPECT_GT(figures.went_back, figures.runs / 8);
 }
 
-// A primary that the scheduler has lost sight of, and a worker that has not heard of its successor.
+// The scheduler has lost contact with a primary, and a worker has not heard of its successor.
 ClusterOptions DrawCutOffCluster(uint64_t seed) {
   ClusterOptions options = DrawReplicatedCluster(seed);
   options.kills = 0;
@@ -141,7 +142,7 @@ ClusterOptions DrawCutOffCluster(uint64_t seed) {
   options.cut_off_at = 200 + static_cast<TimeMs>(seed * 37 % 800);
   options.compute_ms_max = 60;
   options.steps_per_epoch = 60;
-  options.wire = DType::kFp32;  // Tallies are larger than 16 bits hold.
+  options.wire = DType::kFp32;  // Tallies are larger than 16 bits can hold.
   options.checkpoint_every = 0;
   return options;
 }
@@ -169,7 +170,7 @@ ClusterOptions DrawForSabotage(uint64_t seed, Mode mode) {
   options.mode = mode;
   options.staleness_bound = 0;
   options.weather.loss_percent = options.weather.repeat_percent = 15;
-  // Many pushes on their way when a server dies.
+  // Many pushes are in flight when a server dies.
   options.pushes_at_once = 8;
   options.steps_per_epoch = 150;
   options.epochs = 1;
@@ -182,7 +183,8 @@ ClusterOptions DrawForSabotage(uint64_t seed, Mode mode) {
 TEST(Replicas, AcknowledgementBeforeTheCopyIsNoticed) {
   ExpectNoticed("acknowledged before replicated", [](uint64_t seed) {
     ClusterOptions options = DrawForSabotage(seed, Mode::kAsync);
-    options.cut_copies_ms = 300;  // What is on its way when its sender dies would still arrive.
+    // Frames that are on their way when their sender dies would still arrive.
+    options.cut_copies_ms = 300;
     options.server_sabotage.ack_early = true;
     return options;
   });
@@ -199,7 +201,7 @@ TEST(Replicas, ACopyWithoutALedgerIsNoticed) {
 TEST(Replicas, ABackupThatIgnoresTheViewIsNoticed) {
   ExpectNoticed("a view ignored by the backup", [](uint64_t seed) {
     ClusterOptions options = DrawCutOffCluster(seed);
-    // With a second copy the successor counts changes of its own.
+    // With a second copy the successor numbers its own changes.
     options.mode = Mode::kAsync;
     options.staleness_bound = 0;
     options.num_servers = 3;
@@ -209,8 +211,7 @@ TEST(Replicas, ABackupThatIgnoresTheViewIsNoticed) {
   });
 }
 
-// There are no leases here: what keeps a primary that nobody knows any more from answering is that
-// its backups do not confirm.
+// There are no leases: a replaced primary cannot answer because its backups do not confirm.
 TEST(Replicas, APrimaryThatAcknowledgesAloneIsNoticed) {
   ExpectNoticed("a primary that acknowledges alone", [](uint64_t seed) {
     ClusterOptions options = DrawCutOffCluster(seed);

@@ -51,8 +51,8 @@ TEST(Rollback, WhoeverDiesEveryPushCountsOnce) {
   EXPECT_GT(taken_over, runs / 8);
 }
 
-// Patience, the best figure and the rates go back with the job, and come back with the scheduler:
-// it ends behind the same epoch, and every epoch is trained at its rate.
+// Patience, the best figure and the rates go back with the job, and are restored with the
+// scheduler: it ends after the same epoch, and every epoch is trained at its rate.
 TEST(Rollback, EvaluationsEndTheJobBehindTheSameEpoch) {
   uint64_t runs = 0, went_back = 0, taken_over = 0;
   for (const uint64_t seed : Seeds(300)) {
@@ -78,7 +78,7 @@ TEST(Rollback, EvaluationsEndTheJobBehindTheSameEpoch) {
   EXPECT_GT(taken_over, runs / 8);
 }
 
-// Nobody takes the place of a lost server: the others load its shards and the job goes on.
+// A lost server is not replaced: the others load its shards and the job continues.
 TEST(Rollback, TheServersThatAreLeftTakeOver) {
   uint64_t runs = 0;
   for (const uint64_t seed : Seeds(200)) {

@@ -15,12 +15,12 @@ struct Tally {
   int noticed = 0, runs = 0;
 };
 
-// In how many of 200 runs something was noticed.
+// Counts in how many of 200 runs a problem was noticed.
 Tally Noticed(const char* what, Mode mode, const std::function<void(ClusterOptions*)>& sabotage) {
   Tally tally;
   for (const uint64_t seed : Seeds(200)) {
     ClusterOptions options = DrawCluster(seed, mode);
-    // Weather in which a missing mechanism can matter at all.
+    // A network on which a missing mechanism can matter.
     options.weather.loss_percent = 15;
     options.weather.repeat_percent = 15;
     options.epochs = 1;
@@ -35,8 +35,8 @@ Tally Noticed(const char* what, Mode mode, const std::function<void(ClusterOptio
   return tally;
 }
 
-// In most runs, not in some: a simulation that has become nearly blind fails too. Repeating a
-// single seed says nothing about most.
+// Expects a problem in most runs, so that a simulation that has become nearly blind fails too. A
+// single repeated seed says nothing about most.
 void ExpectNoticed(const char* what, Mode mode,
                    const std::function<void(ClusterOptions*)>& sabotage) {
   const Tally tally = Noticed(what, mode, sabotage);
@@ -72,7 +72,7 @@ TEST(Sabotage, RowsReadAheadAndNotRepairedAreNoticed) {
   });
 }
 
-// Members come and go, or die, in the middle: a way back, a move or another primary.
+// Members join, leave or die in the middle: a rollback, a move or another primary.
 int NoticedOf200(const char* what, const std::function<ClusterOptions(uint64_t)>& draw,
                  bool broken = true) {
   Tally tally;
@@ -84,31 +84,32 @@ int NoticedOf200(const char* what, const std::function<ClusterOptions(uint64_t)>
     EXPECT_TRUE(broken || outcome.good()) << outcome.Describe() << "\n" << RepeatCommand(seed);
   }
   std::printf("figure: %s: noticed in %d of %d runs\n", what, tally.noticed, tally.runs);
-  // Repeating a single seed says nothing about most.
+  // A single repeated seed says nothing about most.
   return tally.runs > 1 ? tally.noticed : 200;
 }
 
-// A worker dies while much is under way that arrives seconds later.
+// A worker dies while many frames are on their way that arrive seconds later.
 ClusterOptions DrawLateFrames(uint64_t seed) {
   Random random(MixBits(seed) ^ 0x01du);
   ClusterOptions options = DrawCluster(seed, Mode::kAsync);
   options.outages = 0;
   options.num_workers = 3;
   options.pushes_at_once = 8;
-  options.wire = DType::kFp32;  // Tallies are larger than 16 bits hold.
+  options.wire = DType::kFp32;  // Tallies are larger than 16 bits can hold.
   options.steps_per_epoch = 120;
   options.epochs = 1;
   options.weather = {
       .loss_percent = 5, .repeat_percent = 25, .delay_ms_max = 200, .slow_percent = 25};
-  options.dead_after_ms = 5000;  // A dead worker's last words are later than that of no living one.
-  options.restart_after_ms = 4500;  // Nobody is to come so early that he is taken for a mistake.
+  // A dead worker's last frames are later than those of any living one.
+  options.dead_after_ms = 5000;
+  options.restart_after_ms = 4500;  // No process may come so early that it is refused as a mistake.
   options.faults = {{.at = 400 + static_cast<TimeMs>(random.Below(500)),
                      .role = Role::kWorker,
                      .rank = static_cast<uint32_t>(random.Below(3))}};
   return options;
 }
 
-// Rows leave and come again, only what changed is saved, and the job goes back to that.
+// Rows are evicted and come again, only changes are saved, and the job goes back to these.
 ClusterOptions DrawDeltas(uint64_t seed) {
   Random random(MixBits(seed) ^ 0xde17au);
   ClusterOptions options = DrawCluster(seed, Mode::kSync);

@@ -281,7 +281,7 @@ void ScriptedWorker::OnRows(Ticket ticket, const std::vector<Frame>& replies) {
 
 void ScriptedWorker::PushStep(Clock clock) {
   const Step& step = steps_.at(clock);
-  // Of the rows that were read, a step changes the shared ones, its own and its fresh one.
+  // A step changes only the shared rows, its own and its fresh one.
   std::span<const float> gradients[2];
   for (uint32_t t = 0; t < 2; ++t) {
     gradients_[t].clear();

@@ -23,7 +23,7 @@ Mode ModeOf(uint64_t seed) {
   return modes[seed % 3];
 }
 
-// Some time during the run.
+// Returns a random time during the run.
 TimeMs MomentOf(uint64_t seed) { return 300 + static_cast<TimeMs>(Random(seed).Below(4000)); }
 
 void Print(const char* what, uint64_t of, const char* how, uint64_t count) {
@@ -31,7 +31,7 @@ void Print(const char* what, uint64_t of, const char* how, uint64_t count) {
               static_cast<unsigned long long>(count), how);
 }
 
-// What happened in all runs together: rare things must happen now and then, or they are not tested.
+// Totals over all runs: rare events must happen now and then, or they are not tested.
 struct Sum {
   uint64_t runs = 0, bad = 0, frames = 0;
   uint64_t repeated = 0, parked = 0, dropped = 0, staleness_max = 0;
@@ -70,7 +70,7 @@ Sum RunSeeds(const char* what, Mode mode, uint64_t count) {
   return sum;
 }
 
-// The final rows of a sync run are the same bits for every seed and any number of servers: each is
+// The final rows of a sync run have the same bits for every seed and any number of servers, and are
 // compared with one expected digest.
 TEST(Simulation, Sync) {
   const Sum sum = RunSeeds("sync", Mode::kSync, 1000);
@@ -92,7 +92,7 @@ TEST(Simulation, Ssp) {
 TEST(Simulation, Async) {
   const Sum sum = RunSeeds("async", Mode::kAsync, 1000);
   if (sum.runs == 1) return;
-  EXPECT_GT(sum.parked, 0u);  // Behind their own push, which was late.
+  EXPECT_GT(sum.parked, 0u);  // Held until their own push, which was late, had arrived.
   EXPECT_GT(sum.repeated, 0u);
 }
 
@@ -108,8 +108,8 @@ TEST(Simulation, SameSeedSameTrace) {
   }
 }
 
-// Of integer gradients nothing may be rounded away, lost or doubled: 8 workers push 1,000 times
-// each, several at once.
+// No integer gradient may be rounded away, lost or doubled: 8 workers push 1,000 times each,
+// several at once.
 TEST(Simulation, EveryIntegerGradientIsThere) {
   for (const uint64_t seed : Seeds(3)) {
     ClusterOptions options;
@@ -118,7 +118,7 @@ TEST(Simulation, EveryIntegerGradientIsThere) {
     options.num_workers = 8;
     options.steps_per_epoch = 1000;
     options.epochs = 1;
-    options.pushes_at_once = 12;  // More than may be on their way.
+    options.pushes_at_once = 12;  // More than may be in flight.
     const Outcome outcome = Simulate(options);
     EXPECT_TRUE(outcome.good()) << outcome.Describe() << "\n" << RepeatCommand(seed);
     EXPECT_GT(outcome.servers.pushes_repeated, 100u);
@@ -126,8 +126,8 @@ TEST(Simulation, EveryIntegerGradientIsThere) {
   }
 }
 
-// One worker of four computes five times as long. In sync the others wait for it; in async they do
-// not. Simulated time, so the figure does not depend on this machine.
+// One of four workers computes five times as long. In sync the others wait for it, in async they do
+// not. Time is simulated, so the figure does not depend on this machine.
 TEST(Simulation, ASlowWorkerHoldsTheOthersOnlyInSync) {
   TimeMs fast_ms[2] = {0, 0};
   for (const Mode mode : {Mode::kSync, Mode::kAsync}) {
@@ -149,8 +149,8 @@ TEST(Simulation, ASlowWorkerHoldsTheOthersOnlyInSync) {
   EXPECT_GE(fast_ms[0], 3 * fast_ms[1]);
 }
 
-// All processes die at some moment; a new cluster on what is left of the files ends with the rows
-// of a run that was never interrupted, whatever its number of servers.
+// All processes die at some time. A new cluster on the remaining files ends with the rows of an
+// uninterrupted run, with any number of servers.
 TEST(Simulation, CheckpointKillAllResume) {
   uint64_t finished = 0, loaded = 0;
   for (const uint64_t seed : Seeds(300)) {
@@ -172,7 +172,7 @@ TEST(Simulation, CheckpointKillAllResume) {
   EXPECT_TRUE(finished <= 1 || loaded > finished / 4);
 }
 
-// Told to stop, a cluster drains: everyone ends with status 0, and another goes on from there.
+// Told to stop, a cluster drains: all end with status 0, and another cluster continues.
 TEST(Simulation, StopDrainsAndResumes) {
   uint64_t finished = 0, loaded = 0;
   for (const uint64_t seed : Seeds(300)) {

@@ -16,11 +16,11 @@
 
 namespace hdps::sim {
 
-// Which rows a step touches. Every step of a worker adds one to the tally of each of them; float j
-// of a row is (j + 1) times its tally. Rows of SGD with rate 1 from zero, so all sums are exact.
-//   table 0 (dim 1): shared keys, which every worker counts up in every step;
-//   table 1 (dim 3): own keys, one a worker, and one fresh key for each (worker, step). Where rows
-//     leave, the fresh key of a step comes again a few steps after it has left.
+// The rows of a step. Each step of a worker adds one to the tally of each of its rows; float j of a
+// row is (j + 1) times its tally. The optimizer is SGD with rate 1 from zero, so sums are exact.
+//   table 0 (dim 1): shared keys, which every worker updates in every step;
+//   table 1 (dim 3): one own key per worker, and a fresh key for each (worker, step). If rows are
+//     evicted, the fresh key of a step comes again a few steps after its eviction.
 inline constexpr uint32_t kSharedKeys = 6;
 inline constexpr uint32_t kDims[2] = {1, 3};
 // `rows_leave`: rows of table 1 are evicted after kLeaveAfterSteps without an update.

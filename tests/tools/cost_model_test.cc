@@ -58,7 +58,7 @@ TEST(JobShapeTest, CountsProductsKeysAndFloats) {
   EXPECT_GE(shape.dense_floats, 429u * 64 + 64 * 32 + 32 + 13);
 }
 
-// Servers foresee what the model asks for without building it.
+// Servers predict the model's needs without building it.
 TEST(JobShapeTest, DenseFloatsAreThoseOfTheGraph) {
   for (const char* type : {"wide_deep", "deepfm", "dcn_v2", "dlrm", "logistic", "fm", "nfm", "pnn",
                            "xdeepfm", "fibinet", "dcn_mix"}) {
@@ -130,7 +130,7 @@ TEST(PlanTest, BytesOfTheLinksFollowFromTheKeys) {
   const double keys = 8192.0 / 4 * 26 * 0.25;
   const double dense = 4.0 * double(question.shape.dense_floats);
   EXPECT_NEAR(answer.worker_bytes_in, keys * 17 * 4 + dense, 1);
-  // Keys of two tables, once, and the gradients.
+  // The keys of two tables, once, and the gradients.
   EXPECT_NEAR(answer.worker_bytes_out, 2 * keys * 8 + keys * 17 * 4 + dense, 1);
   EXPECT_NEAR(answer.server_bytes_out, 2 * answer.worker_bytes_in, 1);
   question.allreduce = true;
@@ -172,7 +172,7 @@ TEST(PlanTest, FasterPartsNeverMakeASlowerStep) {
   EXPECT_LT(Plan(better, MachineConstants()).step_seconds, step);
 }
 
-// Rows asked for ahead come while the step before computes; what its push changed comes again.
+// Prefetched rows arrive during the previous step; rows that its push changed are sent again.
 TEST(PlanTest, RowsAskedAheadHideBehindCompute) {
   PlanQuestion question = Question();
   question.servers = question.workers;
@@ -183,7 +183,7 @@ TEST(PlanTest, RowsAskedAheadHideBehindCompute) {
   question.lookahead = 1;
   const PlanAnswer ahead = Plan(question, MachineConstants());
   EXPECT_LT(ahead.step_seconds, in_turn.step_seconds);
-  // At best the pull is gone, or the time that it is hidden behind.
+  // At best the pull is hidden completely, or takes all the time that can hide it.
   EXPECT_GT(ahead.step_seconds, in_turn.step_seconds -
                                     std::max(in_turn.pull_seconds, in_turn.compute_seconds) -
                                     in_turn.worker_bytes_in / 1e9);
@@ -194,7 +194,7 @@ TEST(PlanTest, RowsAskedAheadHideBehindCompute) {
   EXPECT_NEAR(ahead.worker_bytes_in - in_turn.worker_bytes_in, 0.25 * floats * 4, 1);
   question.changed_share = 1;
   EXPECT_GT(Plan(question, MachineConstants()).step_seconds, ahead.step_seconds);
-  // Without one order of the steps nothing is repaired.
+  // Without a common order of steps nothing is repaired.
   question.sync = false;
   EXPECT_EQ(Plan(question, MachineConstants()).worker_bytes_in, in_turn.worker_bytes_in);
   EXPECT_LT(Plan(question, MachineConstants()).repair_seconds, ahead.repair_seconds);
@@ -270,7 +270,7 @@ TEST(PlanTest, ASlowNetworkIsTheBottleneck) {
   EXPECT_GE(answer.step_seconds, answer.server_bytes_in / 1e7);
 }
 
-// Each of many workers draws the rows of all others, and in the first epoch looks at them.
+// Each of many workers draws the rows of all others, and looks at them in the first epoch.
 TEST(PlanTest, ManyWorkersAreBoundByReading) {
   PlanQuestion question = Question();
   question.workers = 4096;
@@ -288,7 +288,7 @@ TEST(PlanTest, ManyWorkersAreBoundByReading) {
   question.first_epoch = true;
   const PlanAnswer first = Plan(question, constants);
   EXPECT_NEAR(first.reader_seconds, later.reader_seconds + later.first_epoch_seconds, 1e-9);
-  // A few read through everything.
+  // A few workers read all data.
   question.workers = 8;
   question.batch = 8 * 4096;
   EXPECT_EQ(Plan(question, constants).first_epoch_seconds, 0);
@@ -301,7 +301,7 @@ TEST(PlanTest, SixteenBitsOnTheWireAreHalfTheBytes) {
   const PlanAnswer half = Plan(question, MachineConstants());
   EXPECT_NEAR(half.worker_bytes_in, full.worker_bytes_in / 2, 1);
   EXPECT_LT(half.worker_bytes_out, full.worker_bytes_out);
-  EXPECT_GT(half.worker_bytes_out, full.worker_bytes_out / 2);  // Keys stay as they are.
+  EXPECT_GT(half.worker_bytes_out, full.worker_bytes_out / 2);  // Keys keep their size.
   EXPECT_LT(half.step_seconds, full.step_seconds);
 }
 

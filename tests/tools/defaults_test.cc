@@ -24,10 +24,10 @@ using Json = nlohmann::json;
 
 constexpr uint64_t kEvalRows = 4000;
 constexpr int kSeeds = 3;
-constexpr double kBehindConstantMax = 0.02;  // In logloss.
-constexpr double kBehindBestMax = 0.05;      // In AUC.
+constexpr double kBehindConstantMax = 0.02;  // Logloss.
+constexpr double kBehindBestMax = 0.05;      // AUC.
 
-// One of the seeds for each change, or all where all tests are asked for: docs/records/night.md.
+// Returns one seed for each change, and all for the full tests: docs/records/night.md.
 int Seeds() {
   const char* const tests = std::getenv("HDPS_TESTS");
   if (tests != nullptr && std::string_view(tests) == "all") return kSeeds;
@@ -35,7 +35,7 @@ int Seeds() {
   return 1;
 }
 
-// The short form of a recipe, with no more than it cannot do without.
+// Returns the short form of a recipe, with only what it requires.
 Json ModelOf(const RecipeRecord& recipe) {
   Json model = {{"type", recipe.word}};
   if (recipe.Find("history") != nullptr) model["history"] = "m";
@@ -48,21 +48,21 @@ Json ModelOf(const RecipeRecord& recipe) {
   return model;
 }
 
-// Where training and evaluation on rows of one seed end.
+// Results of training and evaluation on the rows of one seed.
 struct Outcome {
-  double behind_constant = 0;  // In logloss; below 0: it has learned.
-  double behind_best = 0;      // In AUC.
+  double behind_constant = 0;  // Logloss; below 0: the model has learned.
+  double behind_best = 0;      // AUC.
 };
 
-// Figures that are known to be worse than the rest, with what they come to: docs/models.md.
+// Figures that are known to be worse than the others, with their values: docs/models.md.
 struct KnownFigure {
   const char *recipe, *set;
   double behind_constant = kBehindConstantMax, behind_best = kBehindBestMax;
 };
 constexpr KnownFigure kKnown[] = {
-    // Nothing but products: a category alone tells by its product with what numbers become.
+    // Only products: a category acts only through its product with the vector of the numbers.
     {.recipe = "dlrm", .set = "categories", .behind_best = 0.12},
-    // A cosine over 0.1 begins anywhere in +-2, and there is no term of a feature alone.
+    // A cosine over 0.1 begins anywhere in +-2, and no term depends on one feature alone.
     {.recipe = "two_tower", .set = "categories", .behind_best = 0.09},
     {.recipe = "two_tower", .set = "amounts", .behind_best = 0.08},
     {.recipe = "two_tower", .set = "rare_ids", .behind_constant = 0.12, .behind_best = 0.08},
@@ -77,7 +77,7 @@ KnownFigure LimitsOf(const RecipeRecord& recipe, const PlantedSet& set) {
   return {"", ""};
 }
 
-// Whether the recipe sees the columns that decide: an mlp sees numbers alone.
+// Returns whether the recipe sees the decisive columns: an mlp sees only numbers.
 bool SeesAll(const RecipeRecord& recipe, const PlantedSet& set) {
   return recipe.sparse() || set.numbers_alone;
 }

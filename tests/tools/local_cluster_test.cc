@@ -97,7 +97,7 @@ class LocalClusterTest : public ::testing::Test {
     options.threads = threads_;
     return options;
   }
-  // The value of a field of summary.json, as it stands there.
+  // Returns the value of a field of summary.json as text.
   std::string Field(const std::string& out, const std::string& name) {
     const std::string text = *ReadWholeFile(*files_, out + "/summary.json", 1u << 20);
     const size_t begin = text.find("\"" + name + "\": ");
@@ -109,10 +109,9 @@ class LocalClusterTest : public ::testing::Test {
   std::unique_ptr<FileSystem> files_ = NewMemoryFileSystem();
   std::unique_ptr<MonotonicClock> clock_ = NewSystemClock();
   std::atomic<bool> stop_ = false;
-  std::string stop_at_;
+  std::string stop_at_;  // A notice with this text stops the job.
   int threads_ = 2;
-  std::function<void(WorkerId, const StepReport&)>
-      after_step_;  // A notice with this text stops the job.
+  std::function<void(WorkerId, const StepReport&)> after_step_;
 };
 
 TEST_F(LocalClusterTest, TheDigestDoesNotDependOnTheServers) {
@@ -158,8 +157,8 @@ TEST_F(LocalClusterTest, ARunDrivenByHandMayBeLetGoOrAbandoned) {
   EXPECT_EQ(Field("abandoned", "digest"), Field("whole", "digest"));
 }
 
-// What 16 bits are rounded to comes from the seed: neither servers nor threads, nor a stop between
-// two steps, matter.
+// Rounding to 16 bits depends on the seed only, not on servers, threads, or a stop between two
+// steps.
 TEST_F(LocalClusterTest, WeightsIn16BitsHaveOneDigestToo) {
   ASSERT_EQ(Run("fp32", 1, 2).status, 0);
   for (const std::string format : {"fp16", "bf16"}) {
@@ -221,8 +220,8 @@ TEST_F(LocalClusterTest, AllreduceGivesTheAnswerOfTheServers) {
   EXPECT_EQ(Field("allreduce", "eval_auc").substr(0, 7), Field("servers", "eval_auc").substr(0, 7));
 }
 
-// A caller either lets the run go and listens, or holds every step until it wants it; both are the
-// same run.
+// A caller may let the run go and listen, or hold every step until it wants it; both are the same
+// run.
 TEST_F(LocalClusterTest, TheCallerMayDriveTheSteps) {
   std::atomic<int> heard = 0;
   std::atomic<int64_t> examples = 0;
@@ -239,7 +238,7 @@ TEST_F(LocalClusterTest, TheCallerMayDriveTheSteps) {
   after_step_ = [&](WorkerId worker, const StepReport& report) {
     if (worker.value != 0) return;
     done.Push(report);
-    asked_for.Pop();  // Worker 0 goes on when the caller asks for the next step.
+    asked_for.Pop();  // Worker 0 continues when the caller asks for the next step.
   };
   std::unique_ptr<Thread> run =
       StartThread("run", [&] { EXPECT_EQ(Run("driven", 1, 2).status, 0); });
@@ -254,7 +253,7 @@ TEST_F(LocalClusterTest, TheCallerMayDriveTheSteps) {
   EXPECT_EQ(Field("driven", "digest"), Field("listened", "digest"));
 }
 
-// N workers against one with the whole batch: the mean loss of each of 48 steps is the same to
+// Compares N workers with one on the whole batch: the mean loss of each of 48 steps is the same to
 // 1e-6.
 TEST_F(LocalClusterTest, EveryStepsLossIsThatOfTheWholeBatch) {
   Mutex mutex;

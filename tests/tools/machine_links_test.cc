@@ -40,8 +40,8 @@ PlanQuestion Question(const std::string& kept_rows = "0") {
   return question;
 }
 
-// Half of what each worker exchanges stays on its machine; the other half crosses the link in one
-// direction, and that of the other worker in the same.
+// Half of each worker's exchange stays on its machine. The other half crosses the link in one
+// direction, and that of the other worker crosses it in the same direction.
 TEST(MachineLinksTest, ALinkCarriesWhatLeavesTheMachine) {
   PlanQuestion question = Question();
   const PlanAnswer two = Plan(question, MachineConstants());
@@ -67,7 +67,7 @@ TEST(MachineLinksTest, AThinLinkIsTheBottleneckAndAWideOneIsNot) {
   question.network_bytes_per_second = 1e12;
   const PlanAnswer wide = Plan(question, MachineConstants());
   EXPECT_NE(wide.parts[wide.bottleneck].name, "machine: link");
-  // The cores are shared by a server and a worker, so a machine of its own for each is faster.
+  // A server and a worker share the cores, so a machine for each is faster.
   question.machines = 0;
   EXPECT_LT(Plan(question, MachineConstants()).step_seconds, wide.step_seconds);
 }
@@ -96,7 +96,7 @@ TEST(MachineLinksTest, TheReportNamesThem) {
               Not(HasSubstr("machine: link")));
 }
 
-// Two workers add up rows that either has, where each would have pulled and pushed its own.
+// Two workers sum the rows that either has, instead of pulling and pushing their own.
 TEST(KeptRowsTest, AreNotAskedForButAddedUp) {
   const PlanAnswer none = Plan(Question(), MachineConstants());
   const PlanQuestion question = Question("260000");
@@ -123,7 +123,7 @@ TEST(KeptRowsTest, OneWorkerHasNothingToAddUp) {
   EXPECT_LT(kept.step_seconds, none.step_seconds);
 }
 
-// With every row kept, what travels is dense layers, and the sums of all rows that anyone has.
+// If every row is kept, only dense layers travel, and the sums of all rows that any worker has.
 TEST(KeptRowsTest, OfAllRowsLeaveNothingToAskFor) {
   const PlanQuestion question = Question("2600000");
   const PlanAnswer answer = Plan(question, MachineConstants());

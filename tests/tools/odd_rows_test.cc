@@ -11,14 +11,14 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// A format, with rows that a job of it is trained on.
+// A data format, with rows that its job is trained on.
 struct Format {
   std::string name;
-  std::string data;               // Of the job's section "data", without files.
-  std::vector<std::string> rows;  // Good ones, with their labels; the first three have 1, 0, 1.
-  char delimiter = ',';           // Between cells or entries.
-  std::string comment = {};       // Lines that begin so are no rows.
-  std::vector<std::string> more = {};  // Odd rows of this format alone.
+  std::string data;                    // The job's section "data", without files.
+  std::vector<std::string> rows;       // Good rows with labels; the first three have 1, 0, 1.
+  char delimiter = ',';                // Between cells or entries.
+  std::string comment = {};            // Lines with this beginning are not rows.
+  std::vector<std::string> more = {};  // Odd rows of this format only.
 };
 
 std::string Criteo(int row) {
@@ -80,7 +80,7 @@ std::vector<Format> TextFormats() {
   };
 }
 
-// What other programs, disks and people make of a row, for every format.
+// Returns what other programs, disks and people make of a row, for every format.
 std::vector<std::pair<std::string, std::string>> OddRows(const Format& format) {
   const std::string good = format.rows[1], sep(1, format.delimiter);
   const size_t first = good.find(sep), last = good.rfind(sep);
@@ -136,7 +136,7 @@ std::vector<std::pair<std::string, std::string>> OddRows(const Format& format) {
   return odd;
 }
 
-// The rows of a file, counted by the page on data files and not by the reader.
+// Counts the rows of a file by the rules in docs/data.md, not by the reader.
 size_t RowsOf(const std::string& text, const std::string& comment) {
   size_t rows = 0;
   std::istringstream lines(text.starts_with("\xef\xbb\xbf") ? text.substr(3) : text);
@@ -148,7 +148,7 @@ size_t RowsOf(const std::string& text, const std::string& comment) {
   return rows;
 }
 
-// Rows in, lines out, refusals.
+// Counts of rows read, lines written, and refusals.
 struct Tally {
   size_t files = 0, rows = 0, lines = 0, refused = 0, nans = 0;
 };
@@ -166,8 +166,8 @@ class OddRowsTest : public PredictTest {
           R"("type": "logistic")");
   }
 
-  // `rows` with an odd one at `place`; `alone`: what each scores in a file of its own, "" of the
-  // odd one unless it has a line there.
+  // Checks `rows` with an odd one at `place`. `alone`: the line that each gets in a file of its
+  // own; "" for the odd one unless it has a line there.
   void Check(const Format& format, const std::vector<std::string>& rows, size_t place,
              const std::vector<std::string>& alone, Tally* tally) {
     std::string text;
@@ -196,7 +196,7 @@ class OddRowsTest : public PredictTest {
       const std::string& score = lines[line++];
       nans += score == "nan";
       if (i == place && score == "nan") continue;
-      // Products of matrices of other heights may round otherwise.
+      // Products of matrices with other heights may round differently.
       ASSERT_NE(alone[i], "") << "row " << i;
       EXPECT_NEAR(std::stod(score), std::stod(alone[i]), 1e-6) << "row " << i;
     }
@@ -243,7 +243,7 @@ TEST_F(OddRowsTest, LinesAreRowsOrARefusal) {
   }
 }
 
-// Without labels the same rows have the same lines, in every format.
+// Without labels the same rows give the same lines, in every format.
 TEST_F(OddRowsTest, LabelsAreThereInAllRowsOfAFileOrInNone) {
   for (const Format& format : TextFormats()) {
     SCOPED_TRACE(format.name);

@@ -25,11 +25,11 @@ TEST_F(PredictTest, ARowOfAnotherNumberOfCellsIsABadRow) {
   EXPECT_EQ(*Predict("run", "a,1,c\nb,2,d\n"), good);
   EXPECT_EQ(*Predict("run", "0,b,2,d\n1,a,1,c\n"),
             LinesOf(good)[1] + "\n" + LinesOf(good)[0] + "\n");
-  // A first row that is itself short misleads nobody.
+  // A first row that is short itself does not mislead.
   EXPECT_THAT(Refused("run", "a,1,c\n0,b,2,d\n0,b,2,d\n", true),
               HasSubstr("q:2: this row has 4 cells, and q:1 has 3"));
   EXPECT_THAT(Refused("run", "0,b,2,d\na,1,c\na,1,c\n", true), HasSubstr("q:3: this row has 3"));
-  // Each file for itself.
+  // Each file separately.
   WriteText(*files_, "p", "a,1,c\nb,2,d\n");
   CommonFlags flags = FlagsOf("run");
   flags.data = "p,q";
@@ -39,7 +39,7 @@ TEST_F(PredictTest, ARowOfAnotherNumberOfCellsIsABadRow) {
   EXPECT_EQ(*ReadWholeFile(*files_, "scores", 1000), good + LinesOf(good)[1] + "\n");
 }
 
-// Whatever stands in cells of weights and groups, and whether they are there.
+// Cells of weights and groups may have any text, or be missing.
 TEST_F(PredictTest, WeightsAndGroupsAreNotLookedAt) {
   WriteText(*files_, "t", "1,5,a,1,ann\n0,6,b,2,bob\n1,7,a,1,ann\n0,8,b,3,bob\n");
   Train("run",
@@ -55,7 +55,7 @@ TEST_F(PredictTest, WeightsAndGroupsAreNotLookedAt) {
   EXPECT_THAT(Refused("run", "1,5,a\n0,6,b\n"), HasSubstr("q:1:")) << "two may be left out of five";
 }
 
-// A group whose cell is a feature too is wanted.
+// A group whose cell is also a feature is required.
 TEST_F(PredictTest, ACellThatIsAFeatureTooIsNotLeftOut) {
   WriteText(*files_, "t", "1,5,ann\n0,6,bob\n1,7,ann\n0,8,bob\n");
   Train("run",
@@ -80,7 +80,7 @@ TEST_F(PredictTest, HeadersNameWhatIsThere) {
   EXPECT_THAT(Refused("run", "c,b,a\nc,1,a\nd,2\n"), HasSubstr("q:3:"));
   EXPECT_THAT(Refused("run", "y,a,b,c,w\n1,a,1,c,1\na,1,c,1\n"), HasSubstr("q:3:"));
   EXPECT_THAT(Refused("run", "1,a,1,c,1\n0,b,2,d,1\n"), HasSubstr("q:1:"));
-  // A header that is not announced has no line.
+  // A header without the setting has no line.
   WriteText(*files_, "t", "1,a,1,c\n0,b,2,d\n");
   Train("bare", kPlainColumns, R"("type": "logistic")");
   EXPECT_THAT(Refused("bare", "y,user,age,item\n1,a,1,c\n", true),
@@ -95,7 +95,7 @@ TEST_F(PredictTest, TheTrainingsBadRowsDoNotCount) {
   EXPECT_EQ(LinesOf(*Predict("run", "1,a,1,c\n1,a,x,c\n0,b,2,d\n", true))[1], "nan");
 }
 
-// A worker more takes a part of each batch, and of all of them.
+// Each additional worker takes a part of each batch.
 TEST_F(PredictTest, WorkersKeepTheOrder) {
   WriteText(*files_, "t", "1,a,1,c\n0,b,2,d\n1,a,3,c\n0,b,4,d\n");
   Train("run", kPlainColumns, R"("type": "wide_deep", "embedding_dim": 4, "hidden": [4])");
@@ -118,7 +118,7 @@ TEST_F(PredictTest, WorkersKeepTheOrder) {
   }
 }
 
-// Whatever the spelling; under the name of the part that would be written beside, too.
+// No input is overwritten, however it is spelled; not even by the temporary file.
 TEST_F(PredictTest, NothingThatIsReadIsWrittenOver) {
   WriteText(*files_, "t", "1,a,1,c\n0,b,2,d\n");
   Train("run", kPlainColumns, R"("type": "logistic")");
@@ -163,7 +163,7 @@ std::string IdxHead(uint32_t count, std::string lengths) {
   return head;
 }
 
-// Images of 2 x 2 pixels, of files that are whole or not.
+// Images of 2 x 2 pixels, in intact and damaged files.
 TEST_F(PredictTest, ImagesAreRowsOrARefusal) {
   const std::string pixels = "abcdefghijkl", head = IdxHead(3, "\2\2");
   WriteText(*files_, "t-images", head + pixels);

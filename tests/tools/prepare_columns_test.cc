@@ -27,14 +27,14 @@ uint64_t Draw(uint64_t row, uint64_t column) { return MixBits(row * 64 + column 
 std::string Of(uint64_t number) { return std::to_string(number); }
 std::string Bit(uint64_t i) { return Draw(i, 60) % 4 == 0 ? "1" : "0"; }
 
-// One of `count` values of which the first come most, as users and items do; in no order.
+// Returns one of `count` values in random order, the first most often, like users and items.
 uint64_t Popular(uint64_t row, uint64_t column, uint64_t count) {
   const double share = static_cast<double>(Draw(row, column) >> 11) / std::ldexp(1.0, 53);
   const auto rank = static_cast<uint64_t>(std::pow(static_cast<double>(count), share)) - 1;
   return MixBits(rank + column * 1000003) % count;
 }
 
-// A bell around `mean`.
+// Returns values on a bell curve around `mean`.
 uint64_t Bell(uint64_t row, uint64_t column, double mean, double deviation) {
   double sum = 0;
   for (uint64_t part = 0; part < 12; ++part) {
@@ -43,7 +43,7 @@ uint64_t Bell(uint64_t row, uint64_t column, double mean, double deviation) {
   return static_cast<uint64_t>(std::max(0.0, mean + deviation * (sum - 6)));
 }
 
-// 0, 1, 2, ..., each half as often.
+// Returns 0, 1, 2, ..., each half as often as the one before.
 uint64_t Falling(uint64_t row, uint64_t column) {
   const double share = (static_cast<double>(Draw(row, column) >> 11) + 1) / std::ldexp(1.0, 53);
   return static_cast<uint64_t>(-4 * std::log(share));
@@ -170,7 +170,8 @@ TEST(ColumnsTest, CountsAndAmountsAreNumbers) {
        kClicked});
 }
 
-// One text among numbers is enough: a job would refuse its row. That it may be a mistake is said.
+// One text among numbers makes the column text, because a job would refuse its row. A note says
+// that it may be a mistake.
 TEST(ColumnsTest, NumbersWithAFewTextsAreTexts) {
   for (const uint64_t every : {10u, 20u, 100u, 1999u}) {
     const std::vector<Column> columns = {
@@ -282,7 +283,7 @@ TEST(ColumnsTest, PositiveRowsAloneAreARanking) {
   EXPECT_THAT(planned.plan.item_features, ElementsAre("item_id"));
   EXPECT_GT(planned.plan.negatives, 0u);
   EXPECT_THAT(planned.notes, HasSubstr("every row is taken for one that happened"));
-  // A target is an item where a history stands beside it.
+  // A target is an item if there is a history.
   std::vector<Column> target = rows;
   target[1].name = "target";
   target[2] = {"history",
@@ -290,7 +291,7 @@ TEST(ColumnsTest, PositiveRowsAloneAreARanking) {
                "multi"};
   ExpectColumns("a target", target);
   EXPECT_THAT(PlanOf(TableOf(target)).plan.item_features, ElementsAre("target"));
-  // Without names somebody has to say so.
+  // Without names the user has to say so.
   std::vector<Column> unnamed = rows;
   unnamed[0].name = "a";
   unnamed[1].name = "b";

@@ -190,7 +190,7 @@ TEST(FormatsTest, RowsAreNotThrownAwayUnasked) {
                         }))
                   .refused,
               ::testing::AllOf(HasSubstr("f:9: no label"), HasSubstr("--max_bad_rows=1")));
-  // Quotes by a backslash, as Spark writes them, and cells that go over the end of a line.
+  // Quotes escaped by a backslash, as Spark writes them, and cells that span lines.
   EXPECT_THAT(OutcomeOf("x,c,y\n" + Repeated([](uint64_t i) {
                           return Tenths(i) + "," + (i % 4 == 0 ? "\"a \\\"b\\\", c\"" : Word(i)) +
                                  "," + Bit(i);
@@ -199,7 +199,7 @@ TEST(FormatsTest, RowsAreNotThrownAwayUnasked) {
               ::testing::AllOf(HasSubstr("f:2:"), HasSubstr("write quotes inside a cell twice")));
 }
 
-// Whatever bytes a file has, it is read or refused.
+// A file with any bytes is read or refused.
 TEST(FormatsTest, NothingCrashes) {
   const std::string texts[] = {
       "x,c,y\n" + Repeated([](uint64_t i) { return Tenths(i) + "," + Word(i) + "," + Bit(i); }, 9),

@@ -6,7 +6,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A table of a number, a category and a label, as `cell` writes the number.
+// Returns a table of a number, a category and a label, with the number as `cell` writes it.
 std::string Numbers(const std::function<std::string(uint64_t)>& cell, const char* delimiter = ",") {
   const std::string d = delimiter;
   return "x" + d + "c" + d + "y\n" +
@@ -155,12 +155,12 @@ TEST(KindsTest, CellsBetweenAllThatIsUsual) {
     const std::string d = delimiter;
     EXPECT_EQ(OutcomeOf("x" + d + "c" + d + "y\n" + Rows(delimiter)).read, kPlain) << delimiter;
   }
-  // MovieLens: an empty column stands between two colons.
+  // MovieLens: an empty column is between two colons.
   EXPECT_EQ(OutcomeOf(Repeated([](uint64_t i) {
               return Tenths(i) + "::" + Word(i) + "::" + Bit(i);
             })).read,
             "csv: column1 numeric, column2 skip, column3 categorical, column4 skip, column5 label");
-  // A quote is a letter like others.
+  // A quote is an ordinary character.
   const std::string raw = Repeated([](uint64_t i) {
     return Bit(i) + "\t" + (i % 3 == 1 ? "\"inch\" screen " : "plain ") + Word(i) + "\t" +
            Tenths(i);
@@ -169,7 +169,7 @@ TEST(KindsTest, CellsBetweenAllThatIsUsual) {
   EXPECT_EQ(outcome.read, "csv: column1 label, column2 categorical, column3 numeric");
   EXPECT_THAT(outcome.notes, HasSubstr("quotes do not pair"));
   EXPECT_THAT(outcome.job, HasSubstr("\"quote\": \"\""));
-  // Cells with delimiters inside, between '.
+  // Cells with delimiters inside, quoted by '.
   EXPECT_EQ(OutcomeOf(Repeated([](uint64_t i) {
               return Tenths(i) + ",'" + Word(i) + (i % 2 == 0 ? ",x'," : "',") + Bit(i);
             })).read,

@@ -31,14 +31,14 @@ TEST(SketchTest, DistinctValuesAreExactUpToTheBoundAndNearBeyond) {
   EXPECT_EQ(exact.AtLeast(2), kKept);
   EXPECT_EQ(exact.AtLeast(3), 0);
   EXPECT_THAT(exact.ByTimes(3), ElementsAre(0, kKept, 0));
-  // 200,000 values, of which each fourth comes twice.
+  // 200,000 values, of which every fourth occurs twice.
   constexpr uint64_t kValues = 200000;
   for (uint64_t i = 0; i < kValues; ++i) {
     estimate.Add(MixBits(i));
     if (i % 4 == 0) estimate.Add(MixBits(i));
   }
   EXPECT_FALSE(estimate.exact());
-  // Four standard errors: 1.2 / sqrt(kept) of all, and as much of the sample of those that recur.
+  // Four standard errors: 1.2 / sqrt(kept) of all, and as much of the sample of repeated ones.
   const double error = 4 * 1.2 / std::sqrt(kKept);
   EXPECT_THAT(estimate.distinct(), DoubleNear(kValues, error * kValues));
   EXPECT_THAT(estimate.AtLeast(2), DoubleNear(kValues / 4.0, 2 * error * kValues / 4.0));
@@ -49,7 +49,7 @@ TEST(SketchTest, FrequentValuesAreThereAndNeverTooHigh) {
   std::map<std::string, uint64_t> counts;
   uint64_t cells = 0;
   for (uint64_t i = 0; i < 60000; ++i) {
-    // Three values in a sixth of the cells each, and a long tail.
+    // Three values in a sixth of the cells each, and many rare ones.
     const std::string text =
         i % 2 == 0 ? "often" + std::to_string(i / 2 % 3) : "rare" + std::to_string(MixBits(i));
     ++counts[text];
@@ -98,7 +98,7 @@ TEST(BoundariesTest, QuantilesKeepTheUsualValueApart) {
   ASSERT_EQ(bounds.size(), 19u);
   for (size_t b = 0; b < bounds.size(); ++b)
     EXPECT_EQ(bounds[b], 50 * (static_cast<double>(b) + 1));
-  // Nine of ten are 0: what is left has buckets of its own, from its least value on.
+  // Nine of ten are 0: the rest has its own buckets, from its least value on.
   std::vector<double> gains(900, 0.0);
   for (int i = 1; i <= 100; ++i) gains.push_back(100 * i);
   const std::vector<double> of_gains = QuantileBoundaries(gains);
@@ -151,7 +151,7 @@ TEST(LayoutTest, DelimiterHeaderAndCommentsOfTables) {
   const DataLayout remarks = LayoutOf("age,work\n|a remark\n1,x\n2,y\n");
   EXPECT_EQ(remarks.comment, "|");
   EXPECT_TRUE(remarks.header);
-  // Texts alone: a header's names do not come again.
+  // Only texts: the names of a header do not occur again.
   std::string texts = "color,shape\n";
   for (int i = 0; i < 20; ++i) texts += i % 2 == 0 ? "red,square\n" : "blue,circle\n";
   EXPECT_TRUE(LayoutOf(texts).header);
@@ -289,7 +289,7 @@ TEST(PlanTest, LabelsOfEveryKind) {
   EXPECT_THAT(PlanOf(rows(">50K", "<=50K")).plan.columns[1].spec.positive, ElementsAre(">50K"))
       << "the rarer one";
   EXPECT_THAT(PlanOf(rows("no", "yes")).plan.columns[1].spec.positive, ElementsAre("yes"));
-  // The files to evaluate on write the labels in another way.
+  // The evaluation files spell the labels differently.
   const Prepared dots = PlanOf(rows(">50K", "<=50K"), "y", "n,y\n1,>50K.\n2,<=50K.\n");
   EXPECT_THAT(dots.plan.columns[1].spec.positive, ElementsAre(">50K", ">50K."));
   EXPECT_THAT(dots.plan.notes, ElementsAre());
@@ -327,7 +327,7 @@ TEST(PlanTest, MissingCellsAndBadRowsAreSeen) {
 TEST(PlanTest, KeysThatComeOnceGetNoRow) {
   std::string text = "user_id,y\n";
   for (uint64_t i = 0; i < 260000; ++i) {
-    // Half of the rows are of 60,000 users that come again, the others' come once.
+    // Half of the rows belong to 60,000 users that recur; the other users occur once.
     const uint64_t user = i % 2 == 0 ? MixBits(i) : MixBits(i) % 60000;
     text += std::to_string(user) + "," + (i % 3 == 0 ? "1" : "0") + "\n";
   }
@@ -336,7 +336,7 @@ TEST(PlanTest, KeysThatComeOnceGetNoRow) {
   EXPECT_TRUE(prepared.plan.admit_twice);
   EXPECT_THAT(PreparedJob(prepared.profile, prepared.plan, {}), HasSubstr("\"admit_after\": 2"));
   EXPECT_THAT(PrepareReport(prepared.profile, prepared.plan, {}), HasSubstr("about 1"));
-  // A key that comes twice has both of its rows among those to train on in .81 of all cases.
+  // A key that occurs twice has both rows in the training part in .81 of all cases.
   DataPlan twice;
   twice.admit_twice = true;
   twice.keys_by_times = {1000, 500};

@@ -19,7 +19,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// A plan of a label, a number, a user, an item and a history, as the columns of a file would give.
+// A plan with a label, a number, a user, an item and a history, as from the columns of a file.
 struct Planned {
   DataProfile profile;
   DataPlan plan;
@@ -75,10 +75,10 @@ TEST(PreparedJobTest, EveryRecipeGetsAJobThatIsReadWithoutAWarning) {
           EXPECT_THAT(job.status().message(), HasSubstr("--model=" + recipe.word + ": it "));
           continue;
         }
-        // An mlp has no use for items, and so none for negatives that are made of them.
+        // An mlp does not use items, and so no negatives made from them.
         if (recipe.word == "mlp" && task == TaskKind::kPositivesOnly) continue;
         ASSERT_TRUE(job.ok()) << recipe.word << ": " << job.status().message();
-        if (recipe.word != "mlp") {  // It has no use for ids, and says so.
+        if (recipe.word != "mlp") {  // An mlp does not use ids, and says so.
           EXPECT_THAT(job->warnings, ElementsAre()) << recipe.word << " " << WordOf(task);
         }
         EXPECT_EQ(job->train.early_stop.patience > 0, task != TaskKind::kPositivesOnly);

@@ -82,7 +82,7 @@ TEST(RunFilesTest, WhatARunHasLeftIsRead) {
                           Setting("train.epochs", "2"), Setting("model.hidden", "[8,4]"),
                           Setting("model.tables.deep.name", "deep"),
                           Setting("model.tables.deep.dim", "8")));
-  // 10 steps of 4 ms and 30 of 2 ms; what no stage has is other.
+  // 10 steps of 4 ms and 30 of 2 ms; time of no stage is "other".
   EXPECT_EQ(run.steps_timed, 40);
   double all = 0;
   for (const StageTime& stage : run.stages) all += stage.ms;
@@ -191,7 +191,7 @@ TEST(ReportPageTest, TwoRunsAreInOnePictureWithWhatDiffers) {
   EXPECT_THAT(ReportPage({a, a}), HasSubstr("both trained the same job"));
 }
 
-// Two sets, of which the first is best at step 20 of 30; the figure of the second is missing there.
+// Two sets; the first is best at step 20 of 30, where the second has no figure.
 constexpr const char* kSets =
     "{\"step\":10,\"train_loss\":0.7,\"examples_per_second\":100,\"learning_rate\":0.1}\n"
     "{\"step\":20,\"eval_metrics\":{\"hr@10\":0.5,\"logloss\":0.6}}\n"

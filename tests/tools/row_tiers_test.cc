@@ -35,13 +35,13 @@ TEST(ExpectedDistinctTest, AgreesWithDraws) {
 TEST(ExpectedDistinctTest, TheFirstValuesArePartOfAll) {
   const double all = ExpectedDistinct(10'000, 1, 4096);
   const double some = ExpectedDistinctOfFirst(1000, 10'000, 1, 4096);
-  // Those are likelier, so more than a tenth of what is seen.
+  // Those are more likely, so they are more than a tenth of the values seen.
   EXPECT_GT(some, all / 10);
   EXPECT_LT(some, all);
   EXPECT_LT(some, 1000);
   EXPECT_NEAR(ExpectedDistinctOfFirst(1000, 10'000, 0, 1e9), 1000, 1e-6);
   EXPECT_NEAR(ExpectedDistinctOfFirst(20'000, 10'000, 1, 4096), all, 1e-9);
-  // Of one value, it is the chance that it is drawn at all.
+  // For one value it is the probability that it is drawn at all.
   EXPECT_NEAR(ExpectedDistinctOfFirst(1, 2, 0, 3), 1 - std::pow(0.5, 3), 1e-9);
 }
 
@@ -58,7 +58,7 @@ TEST(DrawsUntilTest, IsTheOtherWayRound) {
   EXPECT_TRUE(std::isinf(DrawsUntil(100, 1.05, 101)));
 }
 
-// A list of the rows used last, and keys drawn by the law.
+// Compares with an LRU list of rows, and keys drawn by the law.
 TEST(RowTiersTest, AgreeWithAListOfTheLastUsed) {
   constexpr uint64_t kValues = 20'000;
   constexpr size_t kStep = 500;
@@ -77,8 +77,8 @@ TEST(RowTiersTest, AgreeWithAListOfTheLastUsed) {
     EXPECT_NEAR(tiers.share_in_memory, share, 1e-6);
     const Zipf zipf(kValues, kZipf);
     Random random(3);
-    std::map<uint64_t, uint64_t> when;         // A key's last use,
-    std::map<uint64_t, uint64_t> by_last_use;  // and which key that was.
+    std::map<uint64_t, uint64_t> when;         // The last use of a key.
+    std::map<uint64_t, uint64_t> by_last_use;  // The key of each last use.
     uint64_t now = 0, back = 0, steps = 0;
     for (uint64_t key = 0; key < kValues; ++key) {
       when[key] = ++now;

@@ -41,7 +41,7 @@ struct Viewed {
   std::string text, dot;
 };
 
-// What stands in front of " -> " and behind it, of each edge.
+// Returns the texts in front of and behind " -> " of each edge.
 std::vector<std::pair<std::string, std::string>> EdgesOf(const std::string& dot) {
   const std::regex edge("\n  (\\w+) -> (\\w+) \\[");
   std::vector<std::pair<std::string, std::string>> edges;

@@ -160,7 +160,7 @@ INSTANTIATE_TEST_SUITE_P(Families, TeacherTest,
                                            TeacherFamily::kCrosses, TeacherFamily::kDot,
                                            TeacherFamily::kWideDeep));
 
-// What a linear model cannot know: with the linear part taken away, something must be left.
+// The part a linear model cannot learn: something must be left without the linear part.
 TEST(TeacherPartsTest, FamiliesAboveLinearInteract) {
   const std::vector<double> numbers = {0.5, -1};
   const auto difference = [&](TeacherFamily family) {

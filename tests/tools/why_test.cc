@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::MatchesRegex;
 
-// Members are 0, 1 (servers) and 2, 3, 4 (workers); each is the peer of its number.
+// Members are 0, 1 (servers) and 2, 3, 4 (workers); these numbers are also their peer ids.
 constexpr uint64_t kServer0 = 0, kServer1 = 1, kWorker0 = 2, kWorker1 = 3, kWorker2 = 4;
 
 Activity At(const std::string& stage, Hold hold, int64_t for_ms, std::vector<uint64_t> awaited) {
@@ -30,7 +30,7 @@ Activity At(const std::string& stage, Hold hold, int64_t for_ms, std::vector<uin
   return activity;
 }
 
-// Of a job in training, in which nobody has anything to wait for.
+// Returns the status of a job in training in which no member waits.
 StatusReply Training() {
   StatusReply status;
   status.job = "census";
@@ -67,7 +67,7 @@ void Waits(StatusReply& s, uint64_t member, const std::string& stage, std::vecto
   s.members[member].activity = At(stage, hold, for_ms, std::move(awaited));
 }
 
-// Everybody but `late` has pushed, and waits for rows.
+// All workers but `late` have pushed and wait for rows.
 void WaitsForTheStepOf(StatusReply& s, uint64_t late) {
   for (const uint64_t server : {kServer0, kServer1}) Waits(s, server, "serve", {late});
   for (const uint64_t worker : {kWorker0, kWorker1, kWorker2}) {
@@ -187,7 +187,7 @@ std::vector<Hang> HangsOfTheLate() {
   };
 }
 
-// Nobody is late, and what members send does not arrive.
+// No member is late, but messages do not arrive.
 std::vector<Hang> OtherHangs() {
   return {
       {"all ranks are in one call",
@@ -217,7 +217,7 @@ std::vector<Hang> OtherHangs() {
   };
 }
 
-// What is waited for is at a server, or nowhere.
+// The awaited thing is at a server, or nowhere.
 std::vector<Hang> HangsBesideSteps() {
   return {
       {"a backup is behind",
@@ -284,7 +284,7 @@ TEST(Why, HangsAreExplainedByName) {
     EXPECT_TRUE(explanation.waits());
     for (const char* said : hang.said) EXPECT_THAT(explanation.sentence, HasSubstr(said));
     EXPECT_EQ(explanation.sentence.find('\n'), std::string::npos);
-    // Without a second answer nothing else is said.
+    // Without a second answer nothing else is known.
     facts.before.reset();
     EXPECT_EQ(Explain(facts).sentence, explanation.sentence);
   }
@@ -298,7 +298,7 @@ TEST(Why, StepsThatAreMadeAreNoWait) {
   EXPECT_EQ(Explain(facts).sentence, "nothing waits: 12 steps in the last 1.0 s");
   EXPECT_FALSE(Explain(facts).waits());
   EXPECT_EQ(Explain(facts).steps, 12);
-  // What is not as it should be is said beside it.
+  // Other problems are noted too.
   facts.now.want = Want::kNewcomers;
   facts.now.missing = "1 of 3 servers (server 2)";
   facts.now.members[kWorker1].silent_ms = 5000;
@@ -310,12 +310,12 @@ TEST(Why, StepsThatAreMadeAreNoWait) {
   facts.now.want = Want::kCopies;
   facts.now.missing = "group 1 has no copy until a server joins";
   EXPECT_THAT(Explain(facts).notes[0], HasSubstr("group 1 has no copy"));
-  // Steps of an earlier view are no progress of this one.
+  // Steps of an earlier view are not progress in this one.
   facts.before->view = {0};
   EXPECT_TRUE(Explain(facts).waits());
 }
 
-// What members say is some heartbeats old.
+// Members' reports are some heartbeats old.
 TEST(Why, AWaitThatHasJustBegunBlamesNoLink) {
   StatusReply idle = Training();
   for (const uint64_t w : {kWorker0, kWorker1, kWorker2}) {
@@ -341,7 +341,7 @@ TEST(Why, WhatNobodyKnowsLeadsNowhere) {
   EXPECT_THAT(graph.of(kWorker0), IsEmpty());
   Explain({.now = status, .before = {}, .apart_ms = 0});
   Explain({});
-  // However long a chain is, and wherever it bites its tail.
+  // Chains of any length, with a cycle at any place.
   StatusReply ring;
   ring.view = {1};
   for (uint64_t m = 0; m < 500; ++m) {

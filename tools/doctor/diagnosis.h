@@ -17,7 +17,7 @@ enum class Finding : uint8_t { kGood, kWarning, kFault };
 struct Diagnosis {
   Finding finding = Finding::kGood;
   std::string subject;  // "memory"
-  std::string text;     // What was found; if it is not good, also the remedy.
+  std::string text;     // The finding; if it is not good, also the remedy.
 };
 
 // The members of the job that this machine will run.

@@ -18,7 +18,7 @@ constexpr double kFloatBytes = sizeof(float), kKeyBytes = 8;
 
 // Rows and floats that one worker requests in one step.
 struct Asked {
-  double rows = 0;    // Of all tables.
+  double rows = 0;    // Rows of all tables.
   double floats = 0;  // Floats of these rows.
   // Floats that a push updates, converted to the measured rule by OfMeasuredRule().
   double pushed_floats = 0;
@@ -388,7 +388,7 @@ class Planner {
   double allreduce_ = 0, allreduce_bytes_ = 0, kept_bytes_ = 0;
   double worker_link_ = 0, server_link_ = 0, machine_link_ = 0;
   double server_pull_ = 0, server_push_ = 0, server_repair_ = 0;  // Seconds of one server per step.
-  double keys_bytes_ = 0, pull_bytes_ = 0, push_bytes_ = 0, repair_bytes_ = 0;  // Of one worker.
+  double keys_bytes_ = 0, pull_bytes_ = 0, push_bytes_ = 0, repair_bytes_ = 0;  // One worker's.
 };
 
 }  // namespace

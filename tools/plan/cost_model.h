@@ -14,7 +14,7 @@ struct PlanQuestion {
   JobShape shape;
   uint32_t batch = 1024;  // Examples of one step over all workers.
   uint32_t micro_batches = 1;
-  bool sync = true;        // Else the servers apply each push when it arrives.
+  bool sync = true;        // False: the servers apply each push when it arrives.
   uint32_t lookahead = 1;  // Steps whose rows are requested before their turn.
   bool allreduce = false;  // Dense gradients travel between the workers, not through the servers.
 
@@ -84,7 +84,7 @@ struct PlanAnswer {
   double worker_bytes = 0;
   double device_bytes = 0;  // Memory on the worker's GPU, if it has one.
 
-  double checkpoint_bytes = 0;  // Of all servers together.
+  double checkpoint_bytes = 0;  // All servers together.
   double checkpoint_seconds = 0;
   double detect_seconds = 0, load_seconds = 0, redo_seconds = 0, recovery_seconds = 0;
 };

@@ -23,8 +23,8 @@ struct ExchangeCost {
   double base_us = 0, row_ns = 0, float_ns = 0, dense_float_ns = 0;
 };
 
-// What remains to be done at a step's turn if its rows were requested ahead: each row is put in
-// place and checked, and the rows that a push has changed are sent again.
+// Cost of a step's turn if its rows were prefetched: each row is put in place and checked, and the
+// rows that a push has changed are sent again.
 struct RepairCost {
   double base_us = 0, row_ns = 0, float_ns = 0, changed_row_ns = 0, changed_float_ns = 0;
 };

@@ -30,7 +30,7 @@ struct DataLayout {
 // One of the first lines of a file, with its number.
 struct FirstLine {
   std::string text;
-  uint64_t number = 0;  // From 1.
+  uint64_t number = 0;  // Number of the line, from 1.
 };
 
 // Reads the beginning of the file. Returns kInvalidArgument if it has no rows or none of the

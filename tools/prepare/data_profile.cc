@@ -224,7 +224,7 @@ class Profiler {
   std::vector<std::string> names_;
   bool by_cell_ = false;  // False: entries carry their own index.
   size_t kept_ = 0;
-  std::optional<CellOrder> order_;  // Of the current file.
+  std::optional<CellOrder> order_;  // Order of the current file.
   DataProfile profile_;
 };
 

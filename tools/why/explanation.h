@@ -39,7 +39,7 @@ const char* WhyKindName(WhyKind kind);  // "missing", "lost", ...
 struct Explanation {
   WhyKind kind = WhyKind::kNothing;
   std::string sentence;             // The waiting members and the cause, in one sentence.
-  std::string advice;               // What to check; empty: nothing.
+  std::string advice;               // Advice what to check; empty: none.
   std::vector<std::string> causes;  // The members at fault: "worker 1"; may be empty.
   std::vector<std::string> notes;   // Other things that are wrong.
   int64_t steps = 0;                // Steps of every worker between the two statuses.

@@ -34,7 +34,7 @@ TEST(FrequentKeys, CountsExactlyWhileThereIsRoom) {
   EXPECT_EQ(Counts(keys), expected);
 }
 
-// A bounded table still holds the keys that stand out, and never counts too much.
+// A bounded table keeps the most frequent keys, and never counts too much.
 TEST(FrequentKeys, KeepsWhatIsFrequentInBoundedMemory) {
   FrequentKeys keys(2000);
   std::map<Key, uint64_t> exact;

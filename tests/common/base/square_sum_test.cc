@@ -42,7 +42,7 @@ TEST(SquareSumTest, SingleNumbersComeBack) {
     EXPECT_NEAR(sum.value(), value, 0x1p-128 + value * 1e-15) << value;
   }
   SquareSum large, tiny;
-  large.Add(1e300);  // Counts as the most.
+  large.Add(1e300);  // Counts as the largest value.
   EXPECT_EQ(large.value(), 0x1p90);
   tiny.Add(1e-300);
   EXPECT_EQ(tiny.value(), 0);

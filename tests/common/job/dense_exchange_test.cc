@@ -38,7 +38,7 @@ TEST(DenseExchangeTest, FusionIsReadAsMindSporeWritesIt) {
     EXPECT_EQ(again.parallel.comm_fusion, job->parallel.comm_fusion);
     EXPECT_EQ(PrintJob(again), PrintJob(*job));
   }
-  // What changes no result is not in the digest; what rounds is.
+  // The digest contains only settings that change results; rounding does.
   EXPECT_EQ(JobDigest(sizes), JobDigest(Good({kAllreduce})));
   EXPECT_NE(JobDigest(Good({kAllreduce, "parallel.gradient_fp32_sync=false"})),
             JobDigest(Good({kAllreduce})));

@@ -20,7 +20,7 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// All settings by their paths in docs/job_file.md, "model.tables[].dim".
+// Lists all settings by their paths in docs/job_file.md, "model.tables[].dim".
 void ListPaths(const Section& section, const std::string& path,
                std::map<std::string, const Setting*>* paths) {
   for (const Setting& setting : section.settings) {
@@ -31,7 +31,7 @@ void ListPaths(const Section& section, const std::string& path,
   }
 }
 
-// The rows of one weight a key are added up: nothing is dense.
+// A model that sums one weight per key has no dense layer.
 constexpr const char* kNoDense =
     R"(model={"type":"graph","tables":[{"name":"t","dim":1}],"layers":[)"
     R"({"name":"e","kind":"embedding","table":"t","combine":"sum"}]})";
@@ -109,7 +109,7 @@ TEST(IdleSettingsTest, BesideWhatTheyNeedTheyAreNotWarnedOf) {
        {std::vector<std::string>{"model.policy.evict_by=norm", "model.policy.max_rows=9"},
         {"model.policy.admit_sketch_bytes=8192", "model.policy.admit_after=2"},
         {"parallel.loss_sum=true", "parallel.interleave_num=2"},
-        {"train.metrics=[\"auc\"]"},  // hdps evaluate --data tells them.
+        {"train.metrics=[\"auc\"]"},  // hdps evaluate --data reports them.
         {"train.cache_refresh_steps=7", "model.vocab_cache_size=9"},
         {kGraph, "model.layers.1.fusion=3", "parallel.dense_exchange=allreduce"},
         {"parallel.dense_exchange=allreduce", "parallel.enable_parallel_optimizer=true",
@@ -120,7 +120,7 @@ TEST(IdleSettingsTest, BesideWhatTheyNeedTheyAreNotWarnedOf) {
   }
 }
 
-// They count in every job, or are refused, or warned of, by the rules of their section.
+// Settings that count in every job, or are refused or warned of by the rules of their section.
 const char* const kAlways[] = {"name",
                                "seed",
                                "data",
@@ -198,7 +198,7 @@ const char* const kAlways[] = {"name",
                                "model.tables[].weights",
                                "model.tables[].vocab_cache_size",
                                "model.tables[].slice_mode"};
-// Of all settings below these.
+// Sections whose settings all belong to these.
 const char* const kAlwaysBelow[] = {"checkpoint", "cluster", "parallel.blocks[]",
                                     "parallel.comm_fusion", "parallel.parallel_optimizer_config."};
 
@@ -208,7 +208,7 @@ TEST(IdleSettingsTest, EachSettingHasACondition_ARule_OrAlwaysCounts) {
   ListPaths(job, "", &paths);
   const std::set<std::string> always(std::begin(kAlways), std::end(kAlways));
   for (const std::string& path : always) EXPECT_TRUE(paths.contains(path)) << path;
-  // Objects that stand in several places are looked at where they stand first.
+  // An object that occurs in several places is checked at the first.
   const auto is_part = [](const std::string& path) {
     for (const char* object : {"optimizer.", "schedule.", "init.", "policy.", "optimizer", "init",
                                "schedule", "policy"}) {

@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// "train.batch_size: 64, 32", with "!" before what may not change.
+// Returns "train.batch_size: 64, 32", with "!" in front if the setting may not change.
 std::vector<std::string> Differences(const std::vector<std::string>& here,
                                      const std::vector<std::string>& there,
                                      JobPart part = JobPart::kWhole) {
@@ -64,7 +64,7 @@ TEST(JobDifferencesTest, WhatIsNotCountedDiffersNowhere) {
               ElementsAre("!model.tables.1.dim (deep): 8, 16"));
 }
 
-// The one function is right where it finds nothing exactly when the digests are equal.
+// Both functions agree: there are no differences exactly if the digests are equal.
 TEST(JobDifferencesTest, AreNoneExactlyWhereTheDigestsAreEqual) {
   const std::vector<std::string> jobs[] = {{},
                                            {"train.batch_size=64"},

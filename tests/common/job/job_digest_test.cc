@@ -147,8 +147,8 @@ const KnownDigests kKnown[] = {
      0xa1a6f12f5ea0973a},
 };
 
-// The job with the rates that stood for those it does not say when these checkpoints were written:
-// what their manifests hold.
+// Returns the job with the rates that were the defaults when these checkpoints were written; their
+// manifests contain them.
 Job WithEarlierRates(Job job) {
   for (TableSpec& table : job.tables) {
     OptimizerSpec& optimizer = table.optimizer;

@@ -35,7 +35,7 @@ TEST(JobFilesTest, FoldersAndPatternsStandForTheirFiles) {
               ElementsAre("jobs/day=1/a.csv", "jobs/day=1/b.csv", "jobs/day=2/c.csv"));
   EXPECT_THAT(files_of("[\"day=?\"]"), ElementsAre("jobs/day=1/a.csv", "jobs/day=1/b.csv",
                                                    "jobs/day=2/c.csv", "jobs/day=2/e.txt"));
-  // The order of the job between its entries, a name that is a pattern by accident, another root.
+  // Checks the order between entries, a name that looks like a pattern, and another root.
   EXPECT_THAT(files_of("[\"x[1].csv\", \"here.csv\", \"day=2/c*\"]"),
               ElementsAre("jobs/x[1].csv", "here.csv", "jobs/day=2/c.csv"));
   const auto error_of = [&](const std::string& list) {
@@ -47,7 +47,7 @@ TEST(JobFilesTest, FoldersAndPatternsStandForTheirFiles) {
               HasSubstr("data.train.0: there is no file in the folder jobs/empty whose name begins "
                         "with neither"));
   EXPECT_EQ(error_of("[\"empty\"]").code(), Code::kInvalidArgument);
-  // Elsewhere the data need not be there, and then patterns stay what they are.
+  // Elsewhere the data need not exist, and then patterns stay as they are.
   const Result<Job> elsewhere =
       LoadJob(*files, "jobs/j.json", {"data.train=[\"far/*.csv\"]"}, DataFiles::kNotNeeded);
   EXPECT_THAT(elsewhere->data.train, ElementsAre("far/*.csv"));
@@ -84,7 +84,7 @@ TEST(JobFilesTest, DataIsSoughtBesideTheJobThenInTheWorkingFolder) {
   EXPECT_THAT(absent.message(), HasSubstr("--job"));
 }
 
-// Time that grows as the square of their number would be hours here.
+// A time quadratic in the number of keys would be hours here.
 TEST(JobFilesTest, AMillionKeysAreReadOnce) {
   std::string text = "{";
   for (int i = 0; i < 1'000'000; ++i) text += "\"k" + std::to_string(i) + "\": 1,\n";

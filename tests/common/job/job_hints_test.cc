@@ -22,7 +22,7 @@ TEST(JobHintsTest, WordsOfAListNeedNoQuotesOnTheCommandLine) {
               ElementsAre("auc", "pr_auc"));
   EXPECT_THAT(Good({"model.hidden=[8,4]"}).warnings, testing::IsEmpty());
   EXPECT_THAT(Good({"data.train=[a/b-1.csv,c.csv]"}).data.train, ElementsAre("a/b-1.csv", "c.csv"));
-  // A pattern is a text that begins as a list does.
+  // A pattern may begin like a list.
   EXPECT_THAT(Good({"data.train.0=[ab]*.csv"}).data.train, ElementsAre("[ab]*.csv"));
   EXPECT_THAT(Bad({"train.metrics=[auc,logloss"}), HasSubstr("train.metrics"));
 }

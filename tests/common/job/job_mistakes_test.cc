@@ -248,7 +248,7 @@ TEST(JobMistakesTest, InAGraphNameTheLayer) {
               HasSubstr("nothing below the last layer, \"n\" (width 1), learns"));
 }
 
-// The settings of recipes, and what they come to in the layers.
+// Covers the settings of recipes, and the layers they are expanded to.
 TEST(JobMistakesTest, InRecipesAreAnsweredLikewise) {
   struct Several {
     std::vector<std::string> overrides;
@@ -348,7 +348,7 @@ TEST(JobMistakesTest, OfColumnsLossesAndMetricsAreAnsweredToo) {
   }
 }
 
-// Mistakes of more than one setting.
+// Covers mistakes that involve more than one setting.
 TEST(JobMistakesTest, OfLossesTellWhatTheyNeed) {
   using ::testing::ElementsAre;
   EXPECT_THAT(Bad({"data.columns.2.type=weight", "data.columns.3.type=weight", "data.features=[]"}),
@@ -364,7 +364,7 @@ TEST(JobMistakesTest, OfLossesTellWhatTheyNeed) {
   EXPECT_THAT(Bad({"data.item_features=[\"c\"]", "data.negatives={\"per_positive\":2}",
                    "model.loss=squared_error"}),
               AllOf(HasSubstr("data.negatives.per_positive"), HasSubstr("label of 0 or 1")));
-  // What has no effect is said by name.
+  // Settings without an effect are named.
   EXPECT_THAT(Good({"data.item_features=[\"c\"]"}).warnings,
               ElementsAre(HasSubstr("data.item_features is ignored")));
   EXPECT_THAT(Good({"data.negatives={\"by\":\"uniform\"}"}).warnings,
@@ -377,7 +377,7 @@ TEST(JobMistakesTest, OfLossesTellWhatTheyNeed) {
               ElementsAre());
 }
 
-// They change a result, or not, as the digest says; and a job prints as it was read.
+// The digest tells whether they change results, and a job prints as it was read.
 TEST(JobMistakesTest, LossesAndMetricsSurvivePrinting) {
   const Job plain = Good({});
   EXPECT_EQ(JobDigest(Good({"train.metrics=[\"auc\",\"ece\"]"})), JobDigest(plain));

@@ -22,7 +22,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// A setting, where it can be set in kShort of job_samples.h, and what gives it an effect there.
+// A setting, its place in kShort of job_samples.h, and overrides that give it an effect there.
 struct Place {
   const Section* section;
   const Setting* setting;
@@ -30,7 +30,7 @@ struct Place {
   std::string path;
 };
 
-// The item of a list of objects that a setting is tried on.
+// Returns the item of a list of objects on which a setting is tried.
 std::string ItemFor(const Section& section, const Setting& setting) {
   const bool conditional = setting.only_where.has_value();
   if (section.name == "column") {
@@ -41,21 +41,21 @@ std::string ItemFor(const Section& section, const Setting& setting) {
   return conditional && setting.only_where->values.front() == "embedding" ? ".0" : ".1";
 }
 
-// What gives the setting an effect in the object: the values of the settings it depends on.
+// Sets the values that the setting depends on, so that it has an effect in the object.
 void Fulfil(const Section& section, const Setting& setting, const std::string& object,
             std::vector<std::string>* overrides) {
   if (!setting.only_where.has_value()) return;
   const std::string& key = setting.only_where->key;
   const std::string& value = setting.only_where->values.front();
   Fulfil(section, *section.Find(key), object, overrides);
-  if (value == "label" || value == "embedding") return;  // ItemFor found one that is so.
+  if (value == "label" || value == "embedding") return;  // ItemFor has found such an item.
   if (value == "criteo") overrides->push_back("data.features=[]");
   if (value == "idx")
     overrides->insert(overrides->end(), {"data.features=[]", "data.columns=[]", "model.type=mlp"});
   if (section.name == "schedule") overrides->push_back(object + ".decay_steps=10");
   if (value == "auto_parallel") overrides->push_back("parallel.dense_exchange=allreduce");
   overrides->push_back(PathBelow(object, key) + "=" + value);
-  // What these recipes cannot be without.
+  // Settings that these recipes require.
   if (value == "din") {
     overrides->insert(overrides->end(), {"model.history=c", "model.target=d"});
   } else if (value == "two_tower") {
@@ -100,7 +100,7 @@ class JobSettingsTest : public ::testing::Test {
 };
 
 TEST_F(JobSettingsTest, DefaultsThatAreShownHold) {
-  // The job needs another value there, or the place has a default of its own.
+  // The job needs another value there, or the place has its own default.
   const std::set<std::string> other = {
       "name",          "data.train",   "data.columns",        "data.features",      "model.tables",
       "model.history", "model.target", "model.user_features", "model.item_features"};
@@ -160,13 +160,13 @@ TEST_F(JobSettingsTest, EveryRangeIsChecked) {
 TEST_F(JobSettingsTest, EveryWordIsReadAndPrintedAgain) {
   int words = 0;
   for (const Place& place : places_) {
-    if (!place.setting->print) continue;  // Another spelling.
+    if (!place.setting->print) continue;  // An alias of another setting.
     for (const std::string& word : place.setting->words) {
-      // Inits by fan are printed as what they come to.
+      // Fan-based inits are printed as the resulting distribution.
       const bool by_fan = std::ranges::find(FanInits(), word) != FanInits().end();
       if (by_fan && place.section->name == "init") continue;
       SCOPED_TRACE(place.path + "=" + word);
-      void* object = const_cast<void*>(place.section->defaults.get());  // Of this test alone.
+      void* object = const_cast<void*>(place.section->defaults.get());  // Used only by this test.
       std::vector<std::string> warnings;
       place.setting->read(JsonValue::Text(word), object, {"", &warnings});
       EXPECT_EQ(place.setting->print(object, Form::kWhole).text, word);
@@ -314,7 +314,7 @@ TEST_F(JobSettingsTest, InitsByFanAreTheUniformOrNormalThatTheyComeTo) {
   EXPECT_THAT(Good({R"(model.embedding_init={"kind": "he_normal", "scale": 2})"}).warnings,
               ElementsAre("model.embedding_init.scale is ignored: that of he_normal follows from "
                           "the dim"));
-  // Of dense layers: a layer of a graph, or all those of a recipe.
+  // Applies to dense layers: one layer of a graph, or all of a recipe.
   const Job job = Good({"model.dense_init=he_normal"});
   EXPECT_THAT(PrintJob(job), HasSubstr("\"init\": \"he_normal\""));
   EXPECT_EQ(JobDigest(Good({}, PrintJob(job))), JobDigest(job));
@@ -322,7 +322,7 @@ TEST_F(JobSettingsTest, InitsByFanAreTheUniformOrNormalThatTheyComeTo) {
   EXPECT_EQ(JobDigest(Good({"model.dense_init=xavier_uniform"})), JobDigest(Good({})));
 }
 
-// What docs/job_file.md holds between two marks.
+// Returns the text between two marks of docs/job_file.md.
 std::string InDocs(const std::string& mark) {
   const std::string doc = ReadText("docs/job_file.md");
   const std::string begin = "<!-- " + mark + " -->\n";

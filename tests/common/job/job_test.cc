@@ -61,7 +61,7 @@ TEST(JobTest, CensusFileLoadsWithItsDataBesideIt) {
   ASSERT_TRUE(job.ok()) << job.status().message();
   EXPECT_THAT(job->data.train, ElementsAre(folder + "adult.data.gz"));
   EXPECT_EQ(job->train.epochs, 2u);
-  // Checkpoints of earlier versions hold these two, and are continued.
+  // Checkpoints of earlier versions contain these two digests, and can be continued.
   EXPECT_EQ(JobDigest(*job), 0x6626e6985cb281dfu);
   EXPECT_EQ(TablesDigest(*job), 0x62e35c79ce4bdf98u);
 }
@@ -146,15 +146,15 @@ TEST(JobTest, WhatFollowsFromEvaluationsIsReadPrintedAndResolved) {
   EXPECT_THAT(of_job[0].files, ElementsAre("a.csv"));
   EXPECT_EQ(of_job[1].name, "late");
   EXPECT_FALSE(of_job[1].held_out);
-  // A plain job says nothing of it.
+  // A plain job does not print it.
   EXPECT_THAT(PrintJob(Good({})), Not(AnyOf(HasSubstr("early_stop"), HasSubstr("eval_sets"),
                                             HasSubstr("validation"), HasSubstr("keep_best"))));
-  // Under softmax no AUC is measured: the loss is watched, and nobody can ask for the other.
+  // With softmax there is no AUC: the loss is watched, and AUC cannot be chosen.
   const std::string softmax = ReadText("examples/mlp.json");
   EXPECT_EQ(Good({"train.early_stop.patience=3"}, softmax).train.early_stop.metric, "logloss");
   EXPECT_THAT(Bad({"train.early_stop.patience=3", "train.early_stop.metric=auc"}, softmax),
               AllOf(HasSubstr("train.early_stop.metric"), HasSubstr("use \"logloss\"")));
-  // What has no effect is said.
+  // Settings without an effect are reported.
   EXPECT_THAT(Good({"train.evals_per_epoch=4"}).warnings,
               ElementsAre(HasSubstr("train.evals_per_epoch is ignored")));
   EXPECT_THAT(Good({sets, "train.early_stop.patience=3"}).warnings,
@@ -246,8 +246,8 @@ TEST(JobTest, BytesAreNumbersOrTexts) {
   }
 }
 
-// What makes the logit right from features begins at 0, and moves as the weights of keys beside it
-// do where nothing else is dense.
+// The part of the logit from features begins at 0, and moves like the weights of keys beside it if
+// nothing else is dense.
 TEST(JobTest, ALinearPartBeginsAtZero) {
   const auto init_of = [](const Job& job, const std::string& name) {
     const auto layer = std::ranges::find(job.model.layers, name, &LayerSpec::name);
@@ -317,7 +317,7 @@ TEST(JobTest, RecipesAreRegularised) {
   EXPECT_THAT(LayerNames(normal), ElementsAre("embedding", "cross", "deep1", "deep1_norm",
                                               "deep1_relu", "deep1_dropout", "joined", "logit"));
   EXPECT_EQ(normal.model.layers[2].activation, Activation::kNone);
-  // Behind weights and biases of three cross layers and of deep1, gain and bias of the norm.
+  // After weights and biases of three cross layers and of deep1, gain and bias of the norm.
   const std::vector<AveragedTensor> averaged = {{10, 0.9f}, {11, 0.9f}};
   EXPECT_EQ(normal.tables.back().averaged, averaged);
 }
@@ -359,7 +359,7 @@ TEST(JobTest, InputsThatTheModelCannotUseAreNamed) {
   EXPECT_THAT(Good({criteo, "model.type=mlp"}).warnings,
               ElementsAre("no layer of the model reads the sparse features \"C1\", \"C2\", \"C3\" "
                           "and 24 more"));
-  // What a feature that is read was made from is read.
+  // Sources of a feature that is read are read too.
   std::string all = "[\"x\"";
   for (int c = 3; c <= 26; ++c) all += ",\"C" + std::to_string(c) + "\"";
   EXPECT_THAT(Good({criteo, "model.type=dcn_v2", "model.deep_features=" + all + "]"}).warnings,

@@ -17,7 +17,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// The optimizer of the dense weights, which may be of any kind.
+// Returns the optimizer of the dense weights, which may be of any kind.
 OptimizerSpec Dense(const std::string& json, const std::vector<std::string>& more = {}) {
   std::vector<std::string> overrides = {"model.dense_optimizer=" + json};
   overrides.insert(overrides.end(), more.begin(), more.end());
@@ -30,7 +30,8 @@ TEST(OptimizerTextTest, EveryKindHasANameAndItsDefaults) {
     SCOPED_TRACE(record.name);
     EXPECT_TRUE(names.insert(record.name).second);
     EXPECT_EQ(OptimizerName(record.kind), record.name);
-    const bool is_default = std::string(record.name) == "adam";  // Then the place's rate counts.
+    // The default has the place's rate.
+    const bool is_default = std::string(record.name) == "adam";
     const OptimizerSpec spec = Dense(R"({"kind": ")" + std::string(record.name) + "\"}");
     OptimizerSpec expected = DefaultsOf(record.kind);
     if (is_default) expected.learning_rate = 2e-3f;
@@ -64,7 +65,7 @@ TEST(OptimizerTextTest, WhatTheKindHasNotIsWarnedOfAndLeavesNoTrace) {
   EXPECT_THAT(PrintJob(job), Not(HasSubstr("0.5")));
 }
 
-// What is not written comes from the place while the kind is that of the place.
+// Missing settings come from the place if the kind is the place's.
 TEST(OptimizerTextTest, MissingSettingsComeFromThePlace) {
   EXPECT_EQ(Dense("{}").record->kind, OptimizerKind::kAdam);
   EXPECT_EQ(Dense("{}").learning_rate, 2e-3f);

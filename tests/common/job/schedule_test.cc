@@ -11,7 +11,7 @@
 namespace hdps {
 namespace {
 
-constexpr double kTolerance = 1e-14;  // As promised; of numbers of at most 1.
+constexpr double kTolerance = 1e-14;  // The documented tolerance, for numbers of at most 1.
 
 TEST(ScheduleTest, EachKindIsItsFormula) {
   const double pi = std::acos(-1.0);

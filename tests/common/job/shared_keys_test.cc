@@ -22,13 +22,13 @@ TEST(SharedKeysTest, AVocabularyIsPrintedWhereItIsGiven) {
   EXPECT_EQ(job.data.columns[4].key_space(), "e");
   EXPECT_NE(JobDigest(job), JobDigest(Good({})));
   EXPECT_EQ(JobDigest(Good({}, PrintJob(job))), JobDigest(job));
-  // Rows are the same rows in either: the tables know nothing of columns.
+  // The rows are the same: tables do not depend on columns.
   EXPECT_EQ(TablesDigest(job), TablesDigest(Good({})));
   EXPECT_THAT(job.warnings, ElementsAre());
 }
 
 TEST(SharedKeysTest, AVocabularyOfOneColumnIsWarnedOf) {
-  // Another column's name is its vocabulary.
+  // The name of another column is a vocabulary.
   EXPECT_THAT(Good({"data.columns.2.vocabulary=d"}).warnings, ElementsAre());
   EXPECT_THAT(
       Good({"data.columns.2.vocabulary=items", "data.columns.3.vocabulary=itemz"}).warnings,
@@ -55,14 +55,14 @@ TEST(FeatureDimsTest, FeaturesOfOneDimHaveATableTogether) {
     EXPECT_EQ(table.schedule.decay_steps, table.name.starts_with("deep") ? 9u : 0u) << table.name;
   }
   EXPECT_THAT(tables, ElementsAre("wide 1", "deep 16", "deep_4 4", "deep_32 32", "dense 1024"));
-  // 16 is what embedding_dim is anyway.
+  // 16 is the default embedding_dim.
   EXPECT_THAT(LayerOf(job, "embedding").features, ElementsAre("e", "range", "pair"));
   EXPECT_THAT(LayerOf(job, "embedding_4").features, ElementsAre("c", "cross"));
   EXPECT_EQ(LayerOf(job, "embedding_4").table, "deep_4");
   EXPECT_THAT(LayerOf(job, "embedding_all").inputs,
               ElementsAre("embedding", "embedding_4", "embedding_32"));
   EXPECT_EQ(JobDigest(Good({}, PrintJob(job))), JobDigest(job));
-  // All of another dim: no table is left without rows.
+  // If all features have another dim, no table is left without rows.
   const Job only = Good({"model.deep_features=[\"c\"]", R"(model.feature_dims={"c": 4})"});
   EXPECT_EQ(only.tables[1].name, "deep_4");
   EXPECT_EQ(only.tables.size(), 3u);

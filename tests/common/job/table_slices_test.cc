@@ -23,7 +23,7 @@ std::string Wide(const std::string& model) {
          model + "}";
 }
 
-// How many of the features each of so many servers has.
+// Returns the number of features at each server.
 std::vector<int> FeaturesAt(const Job& job, uint32_t servers) {
   const TableSpec& table = job.tables[1];
   std::vector<int> at(servers, 0);
@@ -73,10 +73,10 @@ TEST(TableSlicesTest, FeaturesOfOneVocabularyStayTogether) {
 TEST(TableSlicesTest, ColumnsOfARowAreApart) {
   const Job job = Good({"model.slice_mode=table_column_slice", "model.column_slices=4",
                         "model.deep_optimizer.kind=adagrad"});
-  EXPECT_EQ(job.tables[0].slice_mode, SliceMode::kBatch);  // Of dim 1.
+  EXPECT_EQ(job.tables[0].slice_mode, SliceMode::kBatch);  // The table of dim 1.
   const TableSpec& deep = job.tables[1];
   EXPECT_EQ(deep.slice_dim(), 4u);
-  std::map<uint32_t, int> rows;  // Of each of two servers.
+  std::map<uint32_t, int> rows;  // Rows at each of two servers.
   for (Key key = 0; key < 20000; ++key) {
     for (uint32_t slice = 0; slice < 4; ++slice) {
       const uint32_t shard = ColumnShard(MixBits(key), slice, 4, 32);

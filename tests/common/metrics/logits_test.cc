@@ -11,7 +11,7 @@
 namespace hdps {
 namespace {
 
-// AUC and logloss of logits with labels.
+// Returns AUC and logloss of logits with labels.
 std::vector<Figure> Tell(const std::vector<float>& logits, const std::vector<float>& labels) {
   const auto files = NewMemoryFileSystem();
   ScoreBook book(*files, "scores", {{"", ScoreKind::kProbability, {"auc", "logloss"}}});

@@ -19,8 +19,8 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// All sums below run over fewer than 2^12 terms, each of a few operations in double, and pairs over
-// fewer than 2^20; relative to the figure none can be off by more.
+// All sums below have fewer than 2^12 terms of a few operations in double, and fewer than 2^20
+// pairs; this bounds the relative error.
 constexpr double kRelative = 0x1.0p20 * std::numeric_limits<double>::epsilon();
 
 using Examples = std::vector<ScoredExample>;
@@ -147,7 +147,7 @@ double PlainGroupAuc(const Examples& examples) {
   return all > 0 ? sum / all : kNan;
 }
 
-// Of a positive example: how many stand in front of it, and of equal scores negatives do.
+// Returns how many examples are in front of a positive one; among equal scores, negatives are.
 size_t PlaceOf(const Examples& group, const ScoredExample& positive, size_t number) {
   size_t place = 0;
   for (size_t i = 0; i < group.size(); ++i) {
@@ -219,7 +219,7 @@ TEST(MetricsTest, AllAreTheirDefinitions) {
   }
 }
 
-// Without weights AUC is a division of two whole numbers.
+// Without weights, AUC is a quotient of two whole numbers.
 TEST(MetricsTest, AucIsExactOverTenThousandScores) {
   Random random(7);
   for (const uint64_t distinct : {3, 900, 1000000}) {
@@ -255,7 +255,7 @@ TEST(MetricsTest, NumbersAreTheirDefinitions) {
               Mean(examples, [&](const auto& e) { return std::fabs(off(e)); }), "mae");
 }
 
-// Neither the order in which examples come nor runs in files change a bit, and no file stays.
+// The order of examples and sorted runs in files change no bit, and no file remains.
 TEST(MetricsTest, OrderAndRunsChangeNoBit) {
   const TaskMetrics all{
       "",
@@ -301,7 +301,7 @@ TEST(MetricsTest, WhatIsUndefinedSaysWhy) {
   EXPECT_EQ(FindFigure(told->figures, "ece"), nullptr);
 }
 
-// An example of weight 0 is as if it were not there: in a ranking it takes no place.
+// An example of weight 0 does not count: it has no place in a ranking.
 TEST(MetricsTest, ExamplesOfWeightZeroTakeNoPlace) {
   const TaskMetrics metrics{
       "",
@@ -313,7 +313,7 @@ TEST(MetricsTest, ExamplesOfWeightZeroTakeNoPlace) {
     Examples without = examples;
     std::erase_if(without, [](const auto& e) { return e.weight == 0; });
     ASSERT_LT(without.size(), examples.size());
-    // Nor is it an error that its score is no number.
+    // Its score need not be a number.
     for (auto& e : examples) {
       if (e.weight == 0 && seed % 2 == 0) e.score = std::numeric_limits<float>::quiet_NaN();
     }
@@ -354,8 +354,8 @@ uint64_t PeakBytes() {
   return kibibytes * 1024;
 }
 
-// Ten million scores by score and by group: the peak of the process grows by what is held for two
-// orders (24 MiB each), what sorts and merges them, and not by the 480 MB of the examples.
+// With ten million scores by score and by group, the peak of the process grows by the buffers of
+// two orders (24 MiB each) and what sorts and merges them, not by the 480 MB of the examples.
 TEST(MetricsTest, TenMillionScoresTakeBoundedMemory) {
   const auto files = NewPosixFileSystem();
   const std::string folder =

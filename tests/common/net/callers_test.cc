@@ -24,7 +24,7 @@ TEST(CallerId, IsReadAsItWasWritten) {
   EXPECT_NE(bytes[0], 0) << "ids that begin with a zero byte belong to ZeroMQ";
 }
 
-// As docs/formats.md has it: letter, number, dial, listener, key, proof.
+// The order is that of docs/formats.md: letter, peer id, dial, listener, key, proof.
 TEST(CallerId, HasItsFieldsInTheOrderOfTheWire) {
   const CallerId id = IdOf(kPeer, 3);
   const CallerIdBytes bytes = BytesOf(id);
@@ -70,12 +70,12 @@ TEST(Callers, ReservedNumbersAndOurOwnAreRefused) {
 TEST(Callers, WhoDoesNotOwnTheNumberIsNotHeard) {
   Callers callers(kSelf);
   const CallerId own = IdOf(kPeer, 5);
-  CallerId other_key = CallerIdOf(NewPeerName(), kSelf, 6);  // A proof, by another.
+  CallerId other_key = CallerIdOf(NewPeerName(), kSelf, 6);  // The proof of another key.
   other_key.peer = kPeer;
   CallerId copied_key = other_key;
   copied_key.key = own.key;
-  CallerId elsewhere = CallerIdOf(NameOf(kPeer), PeerId{101}, 6);  // Shown to another listener.
-  CallerId later = own;                                            // Of another dial.
+  CallerId elsewhere = CallerIdOf(NameOf(kPeer), PeerId{101}, 6);  // A proof for another listener.
+  CallerId later = own;                                            // A proof of another dial.
   ++later.dial;
   const CallerId none{kPeer, 6, kSelf, {}, {}};
   for (const bool first : {true, false}) {  // Before and after the owner.

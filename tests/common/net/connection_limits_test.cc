@@ -12,7 +12,7 @@ namespace {
 
 constexpr char kAt[] = "tcp://127.0.0.1:5";
 
-// Connections by their descriptors, as the test has set them.
+// Connections by descriptor, as the test has set them.
 class FakeConnections : public OpenConnections {
  public:
   struct Fake {
@@ -41,7 +41,7 @@ class FakeConnections : public OpenConnections {
   std::set<uint64_t> ended_by_parts;
 };
 
-// Small limits, and each test raises or reaches one of them.
+// Fixture with small limits, of which each test raises or reaches one.
 class Limits : public testing::Test {
  protected:
   Limits() {
@@ -54,7 +54,7 @@ class Limits : public testing::Test {
     if (!made_) made_.emplace(limits_, open_);
     return *made_;
   }
-  // By a new connection, as libzmq tells it.
+  // Reports a new connection like libzmq.
   void Open(int fd, const std::string& address) {
     open_.open[fd] = {{++last_cookie_, address}, 0};
     tested().OnEvent({true, fd, kAt}, 1);
@@ -171,19 +171,21 @@ TEST_F(Limits, RefusedFrames) {
   EXPECT_EQ(Ended(PeerLimit::kRefused), 1u);
 }
 
-// Descriptors come again, and what we hear of them is late.
+// Descriptors are reused, and events are late.
 TEST_F(Limits, ADescriptorThatIsAnothersByNowHurtsNobody) {
   Open(0, "stranger");
-  open_.open[0] = {{++last_cookie_, "member"}, 50'000};  // Nobody has told us yet.
+  open_.open[0] = {{++last_cookie_, "member"}, 50'000};  // No event has reported this yet.
   Look();
   EXPECT_TRUE(open_.open.contains(0));
   EXPECT_EQ(tested().size(), 0u);
   open_.open[0].received = 0;
   tested().OnEvent({true, 0, kAt}, 2);
-  tested().OnEvent({false, 0, kAt}, 1);  // The stranger's end, at another listener.
+  // The end of the stranger's connection, at another listener.
+  tested().OnEvent({false, 0, kAt}, 1);
   EXPECT_TRUE(tested().Knows(0));
   for (int i = 0; i < 50; ++i) {
-    tested().OnMessage({false, 0, "stranger", 100'000}, true);  // What he has left in the queue.
+    // A message that the stranger left in the queue.
+    tested().OnMessage({false, 0, "stranger", 100'000}, true);
   }
   EXPECT_EQ(EndedInAll(), 0u);
   tested().ForgetListener(1);
@@ -212,7 +214,7 @@ TEST_F(Limits, WhatEndedByItsPartsIsCounted) {
   Close(1);
   Close(3);
   EXPECT_EQ(Ended(PeerLimit::kParts), 1u);
-  open_.open.erase(2);  // Of which no event has come yet.
+  open_.open.erase(2);  // No event has come for it yet.
   Look();
   EXPECT_EQ(Ended(PeerLimit::kParts), 2u);
   EXPECT_EQ(tested().size(), 0u);

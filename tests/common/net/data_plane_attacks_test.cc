@@ -21,11 +21,11 @@ using Message = MessageProxy::Message;
 
 struct Harm {
   const char* part;
-  size_t index;  // Of the part, from the end: 0 is the tag.
+  size_t index;  // Byte of the part, from the end; 0 is in the tag.
   size_t byte;
 };
 
-// Each way, one bit of each part of a frame.
+// Changes one bit of each part of a frame, in each direction.
 TEST_F(DataPlaneOfAJob, ABitThatChangesOnTheWayIsNoticed) {
   constexpr Harm kHarms[] = {
       {"session of the tag", 0, 7}, {"counter", 0, 8},  {"tag", 0, 31},   {"section", 1, 500},
@@ -34,7 +34,8 @@ TEST_F(DataPlaneOfAJob, ABitThatChangesOnTheWayIsNoticed) {
     std::atomic<const Harm*> harm = nullptr;
     std::atomic<bool> to_listener = false;
   };
-  const auto middle = std::make_shared<Middle>();  // Which may be asked until the fixture ends.
+  // Shared, because the proxy may call it until the fixture ends.
+  const auto middle = std::make_shared<Middle>();
   ListenBehind([middle](bool to, Message message) -> std::vector<Message> {
     if (const Harm* now = middle->harm; now != nullptr && to == middle->to_listener) {
       message[message.size() - 1 - now->index][now->byte] ^= 4;
@@ -43,7 +44,7 @@ TEST_F(DataPlaneOfAJob, ABitThatChangesOnTheWayIsNoticed) {
   });
   const auto worker = Dial(kWorkerPeer, Folder(KeyRole::kWorker));
   ASSERT_TRUE(Talk(*worker));
-  Heard(*server_, *worker, 10);  // What it said more than once.
+  Heard(*server_, *worker, 10);  // Discards repeated messages.
   testing::internal::CaptureStderr();
   const auto sound = [](uint64_t number, const Frame& like) {
     Frame frame = like;
@@ -79,7 +80,7 @@ TEST_F(DataPlaneOfAJob, ABitThatChangesOnTheWayIsNoticed) {
 
 // ---- What is said.
 
-// What the middle of a connection sees of a frame with these texts in its sections, both ways.
+// Returns what a proxy sees of a frame with these texts in its sections, in both directions.
 std::string Overheard(Transport& listener, Transport& dialer, const MessageProxy& middle,
                       const std::vector<std::string>& texts) {
   Frame frame = EncodeMessage(Probe()), back = EncodeMessage(ProbeAck());
@@ -113,7 +114,7 @@ TEST_F(DataPlaneOfAJob, AnEavesdropperSeesNoRow) {
   const std::string sealed = Overheard(*server_, *worker, *middle_, texts);
   EXPECT_GT(sealed.size(), 200'000u) << "both ways went by the middle";
   for (const std::string& sign : signs) EXPECT_EQ(Count(sealed, sign), 0u) << sign;
-  // Whoever listens in where there are no keys sees all of them.
+  // Without keys, a proxy sees all of them.
   const auto plain = NewTransport(kServerPeer, nullptr), other = NewTransport(kWorkerPeer, nullptr);
   const Result<std::string> address = plain->Listen("tcp://127.0.0.1:0");
   ASSERT_TRUE(address.ok());
@@ -125,7 +126,7 @@ TEST_F(DataPlaneOfAJob, AnEavesdropperSeesNoRow) {
 
 // ---- Frames that were sent, and come in another way.
 
-// Both ends of one session, and a frame that was sealed by one of them.
+// Both ends of one session, and a frame authenticated by one of them.
 struct SessionEnds {
   explicit SessionEnds(uint64_t session = 7)
       : grant{session, OwnAead(), SecretKey::Drawn(), SecretKey::Drawn()} {}
@@ -205,13 +206,14 @@ TEST_F(DataPlaneOfAJob, WhatIsReflectedOrCutOnItsWayIsRefused) {
   ListenBehind([middle](bool to, Message message) -> std::vector<Message> {
     const std::lock_guard lock(middle->mutex);
     if (middle->trick == 1 && to) middle->held = message;
-    if (middle->trick == 2 && !to) return {std::exchange(middle->held, {})};  // In place of it.
+    // Replaces the message.
+    if (middle->trick == 2 && !to) return {std::exchange(middle->held, {})};
     if (middle->trick == 3 && to) message.erase(message.end() - 2);
     return {std::move(message)};
   });
   const auto worker = Dial(kWorkerPeer, Folder(KeyRole::kWorker));
   ASSERT_TRUE(Talk(*worker));
-  Heard(*server_, *worker, 10);  // What it said more than once.
+  Heard(*server_, *worker, 10);  // Discards repeated messages.
   middle->trick = 1;
   worker->Send(kServerPeer, Numbered(1));
   EXPECT_THAT(Heard(*server_, *worker), testing::ElementsAre(1));
@@ -230,7 +232,8 @@ TEST_F(DataPlaneOfAJob, RepeatedAndOvertakenFramesAreRefused) {
     std::atomic<int> trick = 0;
     Message held;
   };
-  const auto middle = std::make_shared<Middle>();  // Which may be asked until the fixture ends.
+  // Shared, because the proxy may call it until the fixture ends.
+  const auto middle = std::make_shared<Middle>();
   ListenBehind([middle](bool to, Message message) -> std::vector<Message> {
     if (!to || middle->trick == 0) return {std::move(message)};
     if (middle->trick == 1) return {message, message, message};
@@ -274,7 +277,7 @@ TEST_F(DataPlaneOfAJob, ARecordedConnectionSaysNothingTwice) {
   EXPECT_TRUE(Await(*worker, [&] { return server_->counters().frames_refused >= 5; }));
   EXPECT_EQ(server_->counters().frames_received, received);
   EXPECT_EQ(Count(testing::internal::GetCapturedStderr(), "refused a frame"), 1u);
-  // Nor has it taken the place of the one it was recorded from.
+  // It has not replaced the connection it was recorded from either.
   worker->Send(kServerPeer, Numbered(6));
   EXPECT_THAT(Heard(*server_, *worker), testing::ElementsAre(6));
   EXPECT_TRUE(Talk(*worker, 5));
@@ -296,7 +299,7 @@ TEST_F(DataPlaneOfAJob, AStrangerAtThePortForDataIsNotHeard) {
   Listen();
   const auto worker = Dial(kWorkerPeer, Folder(KeyRole::kWorker));
   ASSERT_TRUE(Talk(*worker));
-  Heard(*server_, *worker, 10);  // What it said more than once.
+  Heard(*server_, *worker, 10);  // Discards repeated messages.
   const uint64_t received = server_->counters().frames_received;
   testing::internal::CaptureStderr();
   Frame frame = EncodeMessage(Probe());

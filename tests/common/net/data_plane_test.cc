@@ -19,7 +19,7 @@ TEST_F(DataPlaneOfAJob, FramesGoBothWaysInOrder) {
   Listen();
   EXPECT_THAT(address_, HasSubstr("+"));
   const auto worker = Dial(kWorkerPeer, Folder(KeyRole::kWorker));
-  // From the first on: they wait for a session.
+  // From the first frame on they wait for a session.
   for (uint64_t i = 1; i <= kFrames; ++i) worker->Send(kServerPeer, Numbered(i));
   uint64_t there = 0, back = 0;
   PeerId from;
@@ -74,7 +74,7 @@ TEST_F(DataPlaneOfAJob, ARevokedKeysSessionEndsAtOnceAndOthersAreNotDisturbed) {
   Listen();
   Add(KeyRole::kWorker, "second");
   const auto other = Dial(kWorkerPeer, FolderElsewhere("worker"));
-  const auto second = Dial(kStranger, FolderElsewhere("second"));  // It will not hear of it.
+  const auto second = Dial(kStranger, FolderElsewhere("second"));  // It does not see the change.
   ASSERT_TRUE(Talk(*other));
   ASSERT_TRUE(Talk(*second));
   Revoke("second");
@@ -84,7 +84,7 @@ TEST_F(DataPlaneOfAJob, ARevokedKeysSessionEndsAtOnceAndOthersAreNotDisturbed) {
   EXPECT_EQ(server_->counters().frames_received, received);
   server_->Send(kStranger, Numbered(9, EncodeMessage(ProbeAck())));
   EXPECT_TRUE(Heard(*second, *server_, 10).empty()) << "and is told nothing";
-  // The other's frames go on under the session of before, each of them.
+  // All frames of the other continue in the earlier session.
   for (uint64_t i = 1; i <= 5; ++i) other->Send(kServerPeer, Numbered(i));
   EXPECT_THAT(Heard(*server_, *other), testing::ElementsAre(1, 2, 3, 4, 5));
 }
@@ -93,7 +93,7 @@ TEST_F(DataPlaneOfAJob, AReadersPushIsRefused) {
   Listen();
   const auto reader = Dial(kStranger, Folder(KeyRole::kReader));
   EXPECT_TRUE(Talk(*reader)) << "it may probe";
-  Heard(*server_, *reader);  // What it said more than once.
+  Heard(*server_, *reader);  // Discards repeated messages.
   testing::internal::CaptureStderr();
   EXPECT_FALSE(Talk(*reader, 20, EncodeMessage(AdvanceRequest{1})));
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("which is for a worker"));
@@ -161,7 +161,7 @@ TEST_F(DataPlaneOfAJob, PortsAreChosenNamedAndMayBeTaken) {
   EXPECT_THAT(listen("tcp://127.0.0.1:65535"), HasSubstr("leaves no port after it"));
   EXPECT_THAT(listen("ipc:///tmp/hdps_data_plane_test"), Not(HasSubstr("+")));
   server_.reset();
-  // Both are free now, and the second follows the first by itself.
+  // Both ports are free now and happen to be consecutive.
   if (first->port < kPortMax && first->data_port == first->port + 1) {
     EXPECT_EQ(listen(first->Endpoint(first->port)), address_);
   }
@@ -187,7 +187,7 @@ SessionGrant GrantOf(uint64_t session) {
   return {session, AeadKind::kAes256Gcm, SecretKey::Drawn(), SecretKey::Drawn()};
 }
 
-// As where a firewall lets members in at the first port alone.
+// Emulates a firewall that lets members in only at the first port.
 TEST(DataPorts, OneThatDoesNotAnswerIsToldOnce) {
   zmq::context_t context;
   const TransportOptions options;
@@ -207,7 +207,7 @@ TEST(DataPorts, OneThatDoesNotAnswerIsToldOnce) {
 
 // ---- Sessions.
 
-// Else its counters would begin again under keys that have sealed other frames.
+// Otherwise its counters would start again under keys that have been used.
 TEST(DataLinks, BeginNoSessionTwice) {
   zmq::context_t context;
   const TransportOptions options;
@@ -231,7 +231,7 @@ TEST(SessionGrants, TravelWholeAndAreWiped) {
   for (const AeadKind kind : {AeadKind::kAes256Gcm, AeadKind::kChaCha20Poly1305}) {
     const SessionGrant grant{9, kind, SecretKey::Drawn(), SecretKey::Drawn()};
     Frame frame = SessionGrantFrame(grant);
-    frame.envelope = Buffer::CopyOf(frame.envelope.bytes());  // As it arrives.
+    frame.envelope = Buffer::CopyOf(frame.envelope.bytes());  // Copied, as if it had arrived.
     const std::optional<SessionGrant> read = GrantIn(frame);
     ASSERT_TRUE(read.has_value());
     EXPECT_EQ(read->session, 9u);

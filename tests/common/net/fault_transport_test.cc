@@ -41,7 +41,7 @@ class FaultTransportTest : public ::testing::Test {
     frame.header.request_id = number;
     one_->Send(to, std::move(frame));
   }
-  // Lets what is due go out; nothing comes in here.
+  // Sends what is due; nothing arrives here.
   void Turn() {
     PeerId from;
     Frame frame;

@@ -48,7 +48,7 @@ Sealed SealedBy(FrameSealer& sealer, const Parts& parts) {
   return sealed;
 }
 
-// Nothing: it was refused.
+// Returns the parts, or nothing if they were refused.
 std::optional<Parts> OpenedBy(FrameOpener& opener, Sealed sealed) {
   std::vector<std::span<std::byte>> places(sealed.parts.begin(), sealed.parts.end());
   if (!opener.Open(sealed.tag, places)) return {};
@@ -63,7 +63,7 @@ class FrameSeal : public testing::TestWithParam<AeadKind> {
   FrameOpener Opener(const SecretKey& key) const { return FrameOpener(kSession, GetParam(), key); }
 };
 
-// As the header describes it, in one piece.
+// Returns the frame in one piece, encrypted by libsodium as the header describes.
 Sealed AsSodiumHasIt(AeadKind kind, const SecretKey& key, uint64_t counter, const Parts& parts) {
   std::vector<uint8_t> beside, plain;
   const auto add = [](std::vector<uint8_t>& to, const void* bytes, size_t size) {
@@ -156,7 +156,7 @@ TEST_P(FrameSeal, EveryBitAndEveryBoundaryCounts) {
     flip(other.bytes().data(), bit);
     EXPECT_FALSE(accepted(other, sealed)) << bit;
   }
-  // The same bytes in the same order: only where a part ends tells these from the sealed one.
+  // The same bytes in the same order: only the part lengths differ.
   std::vector<std::byte> all;
   for (const auto& part : sealed.parts) all.insert(all.end(), part.begin(), part.end());
   for (const auto& lengths : std::vector<std::vector<size_t>>{{64, 21, 33},
@@ -181,7 +181,7 @@ TEST_P(FrameSeal, NothingComesTwiceOrLate) {
   Random random(9);
   const SecretKey key = KeyFrom(random);
   const Parts parts = RandomParts(random);
-  FrameSealer sealer = Sealer(key, {2, 1 << 20});  // So these are under three keys.
+  FrameSealer sealer = Sealer(key, {2, 1 << 20});  // So these use three keys.
   Sealed sealed[5];
   for (Sealed& one : sealed) one = SealedBy(sealer, parts);
   FrameOpener opener = Opener(key);

@@ -21,7 +21,7 @@ struct Served {
   int64_t frames = 0, ns = 0;
 };
 
-// Guests ask without end for `for_ns`, and each frame takes `each_ns`.
+// Guests send requests without pause for `for_ns`, and each frame takes `each_ns`.
 Served ServeGuests(GuestShare& share, int64_t each_ns, size_t connections, int64_t for_ns) {
   Served served;
   for (int64_t now = 0; now < for_ns;) {
@@ -55,13 +55,14 @@ TEST(GuestShare, WhoAsksNowAndThenWaitsForNothing) {
   }
 }
 
-// One frame of each connection may stand before a member's.
+// One frame of each connection may precede a member's.
 TEST(GuestShare, ARoundOfAllConnectionsRestsForHalfASecondAtMost) {
   for (const size_t connections : {1u, 20u, 500u, 4096u}) {
     GuestShare share;
     int64_t now = 0, own = 0;
     for (size_t i = 0; i < connections; ++i) {
-      const int64_t each = i % 7 == 0 ? 50'000 * kMicro : 100 * kMicro;  // Some while it is busy.
+      // Some requests while it is busy.
+      const int64_t each = i % 7 == 0 ? 50'000 * kMicro : 100 * kMicro;
       if (share.Rests(now)) now = share.rests_until_ns();
       share.OnServed(now, now + each, connections);
       now += each;
@@ -74,8 +75,8 @@ TEST(GuestShare, ARoundOfAllConnectionsRestsForHalfASecondAtMost) {
 
 class GuestsOfAJob : public KeysOfAJob {};
 
-// A listener whose guests ask faster than it answers is asleep for most of the time, and a member
-// that asks there is answered.
+// If guests ask faster than a listener answers, it sleeps for most of the time, and still answers a
+// member.
 TEST_F(GuestsOfAJob, AMemberIsHeardBesideThem) {
   options_.queue_frames_max = 64;
   Listen();

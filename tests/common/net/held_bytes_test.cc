@@ -37,7 +37,7 @@ TEST_P(WhatIsHeld, IsNothingOnceAllIsHandedOut) {
       NewDialer(context, worker, ring, keys ? ring->KeysToDial(KeyRole::kServer).front() : "");
   dealer.connect(*address);
   int64_t now_ms = 0;
-  // Returns what is held when all has been taken.
+  // Returns the held bytes after all messages were taken.
   const auto exchange = [&](int messages) {
     constexpr size_t kSizes[] = {0, 1, 64, 221, 222, 223, 254, 255, 256, 4096, 70'000};
     int sent = 0, taken = 0;

@@ -28,7 +28,8 @@ TEST(KeptSectionsTest, MemoryIsUsedAgainOnceNobodyHoldsIt) {
   first = Buffer();
   EXPECT_NE(Filled(*sections, kLong, 2).data(), place) << "somebody still reads it";
   EXPECT_EQ(holder.bytes().back(), std::byte{1});
-  const Buffer second = Filled(*sections, kLong, 3);  // In the place of the one that was let go.
+  // Reuses the memory of the one that was freed.
+  const Buffer second = Filled(*sections, kLong, 3);
   holder = Buffer();
   EXPECT_EQ(Filled(*sections, kLong + kLong / 20, 4).data(), place) << "a little longer";
   EXPECT_EQ(second.bytes().front(), std::byte{3});

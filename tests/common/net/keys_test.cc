@@ -41,7 +41,7 @@ TEST_F(KeysOfAJob, WhoHasNoneIsNot) {
   EXPECT_TRUE(Talk(*worker)) << "others are served";
 }
 
-// It knows the server's public key, and has one that nobody has allowed.
+// The stranger knows the server's public key, but its own key is not allowed.
 TEST_F(KeysOfAJob, AKeyThatIsNotInTheListIsRefusedAndLoggedOnce) {
   Listen();
   const std::vector<AllowedKey> honest = list_;
@@ -75,7 +75,8 @@ TEST_F(KeysOfAJob, AListenerWithAnotherKeyIsNotTalkedTo) {
   testing::internal::CaptureStderr();
   for (int turn = 0; turn < 40; ++turn) {
     misled->Send(kServerPeer, EncodeMessage(Probe()));
-    misled->Receive(10, &from, &frame);  // The server's loop does not turn: it has the old key yet.
+    // The server's loop does not run, so it still has the old key.
+    misled->Receive(10, &from, &frame);
   }
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("has another key"));
   EXPECT_TRUE(Talk(*misled)) << "once the server has looked at its folder";
@@ -100,7 +101,7 @@ TEST_F(KeysOfAJob, AListenersKeyIsRotatedWhileItIsTalkedTo) {
   Listen();
   const auto worker = Dial(kWorkerPeer, Folder(KeyRole::kWorker));
   ASSERT_TRUE(Talk(*worker));
-  const auto late = Dial(kStranger, Folder(KeyRole::kWorker));  // Under the old key.
+  const auto late = Dial(kStranger, Folder(KeyRole::kWorker));  // With the old key.
   Rotate("server");
   EXPECT_TRUE(Talk(*worker));
   EXPECT_TRUE(Talk(*late));
@@ -123,20 +124,20 @@ TEST_F(KeysOfAJob, ADialersKeyIsRotatedWhileItTalks) {
   EXPECT_TRUE(Talk(*worker));
 }
 
-// Nor does the owner of a number take another role with it.
+// The owner of a peer id cannot use it in another role either.
 TEST_F(KeysOfAJob, AWorkersNumberIsHeardWithAWorkersKeyAlone) {
   Listen();
   auto worker = Dial(kWorkerPeer, Folder(KeyRole::kWorker));
   ASSERT_TRUE(Talk(*worker));
   const auto reader = Dial(kWorkerPeer, Folder(KeyRole::kReader));
-  reader->HangUp(kServerPeer);  // So that it dials as often as who was there before, and once more.
+  reader->HangUp(kServerPeer);  // Makes it dial as often as the earlier peer, and once more.
   ASSERT_TRUE(reader->Connect(kServerPeer, address_).ok());
   reader->Send(kServerPeer, EncodeMessage(Probe()));
   EXPECT_TRUE(Await(*reader, [&] { return server_->counters().frames_refused > 0; }));
 }
 
-// A key proves a role and not a number: whoever names the worker's is not heard, before the worker
-// is and after it.
+// A key proves a role, not a peer id: a peer that claims the worker's id is refused, before the
+// worker is there and after.
 TEST_F(KeysOfAJob, AWorkersNumberIsHeardOfTheWorkerAlone) {
   Listen();
   PeerName thief = NewPeerName();
@@ -159,7 +160,7 @@ TEST_F(KeysOfAJob, AReadersPushIsRefusedAndLoggedOnce) {
   Listen();
   const auto reader = Dial(kStranger, Folder(KeyRole::kReader));
   EXPECT_TRUE(Talk(*reader)) << "it may probe";
-  // It may have done so more than once before it was heard.
+  // It may have sent this more than once before it was heard.
   EXPECT_TRUE(Await(*reader, [&] {
     return server_->counters().frames_received == reader->counters().frames_sent;
   }));

@@ -23,7 +23,7 @@ namespace {
 constexpr PeerId kSelf{1};
 constexpr PeerId kOther{2};
 
-// Each look at it costs one millisecond.
+// A clock that advances one millisecond at each call.
 class SteppingClock : public MonotonicClock {
  public:
   int64_t NowMs() override { return ++now_ms_; }
@@ -33,7 +33,7 @@ class SteppingClock : public MonotonicClock {
   int64_t now_ms_ = 0;
 };
 
-// Echoes frames to kOther, writes down what happens, and is done after some ticks.
+// Echoes frames to kOther, records what happens, and is done after some ticks.
 class ToyNode : public Node {
  public:
   explicit ToyNode(int ticks) : ticks_left_(ticks) {
@@ -112,7 +112,7 @@ TEST_F(NodeLoopTest, DialsSendsFeedsAndGivesTheExitStatus) {
   EXPECT_THAT(TakeAtOther(), testing::ElementsAre(1000, 0, 1, 2));
 }
 
-// A node that notes what its peer has heard by the time the next frame is taken.
+// A node that records what its peer has received by the time the next frame is taken.
 class ListeningNode : public ToyNode {
  public:
   ListeningNode(int ticks, std::function<size_t()> heard)
@@ -139,7 +139,7 @@ TEST_F(NodeLoopTest, AnswersOneFrameBeforeItTakesTheNext) {
   options.drain_ms = 3;
   RunNodeLoop(node, *transport_, clock_, options);
   EXPECT_THAT(node.answers_heard(),
-              testing::ElementsAre(1, 2, 3));  // The first word, then answers.
+              testing::ElementsAre(1, 2, 3));  // The first message, then replies.
 }
 
 TEST_F(NodeLoopTest, AFloodDoesNotStopTheTicks) {
@@ -151,7 +151,7 @@ TEST_F(NodeLoopTest, AFloodDoesNotStopTheTicks) {
   options.tick_ms = 10;
   options.drain_ms = 0;
   RunNodeLoop(node, *transport_, clock_, options);
-  // Between two ticks stand as many frames as there is time for.
+  // Between two ticks there are as many frames as time allows.
   int frames = 0, frames_max = 0;
   for (const char c : node.exit_reason()) {
     if (c == 't') frames = 0;
@@ -161,7 +161,7 @@ TEST_F(NodeLoopTest, AFloodDoesNotStopTheTicks) {
   EXPECT_GT(frames_max, 5);
 }
 
-// Cannot begin a connection for a while.
+// Fails to connect for a while.
 class DeafTransport : public Transport {
  public:
   DeafTransport(Transport& through, MonotonicClock& clock, TimeMs deaf_until)
@@ -197,7 +197,7 @@ TEST_F(NodeLoopTest, ADialThatFailedIsTriedAgainLessAndLessOften) {
   options.tick_ms = 10;
   options.drain_ms = 3;
   RunNodeLoop(node, deaf, clock_, options);
-  // After 100, 200, 400 and 800 ms, each as soon as a tick comes; then it has succeeded.
+  // After 100, 200, 400 and 800 ms, each at the next tick; then it succeeded.
   ASSERT_EQ(deaf.attempts().size(), 5u);
   for (size_t i = 1; i < 5; ++i) {
     const TimeMs waited = deaf.attempts()[i] - deaf.attempts()[i - 1];
@@ -220,7 +220,7 @@ TEST_F(NodeLoopTest, AsksTheNodeToStopOnce) {
   EXPECT_EQ(node.exit_reason(), "t stop:SIGTERM t t ");
 }
 
-// Hands out what another thread has made of its work.
+// Sends the results of a background thread.
 class WorkingNode : public ToyNode {
  public:
   using ToyNode::ToyNode;
@@ -243,7 +243,7 @@ TEST_F(NodeLoopTest, WorkThatEndsElsewhereWakesIt) {
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
   WorkingNode node(2);
   NodeLoopOptions options;
-  options.tick_ms = 600'000;  // A tick does not come to help.
+  options.tick_ms = 600'000;  // No tick can help.
   options.drain_ms = 0;
   std::atomic<bool> stop = false;
   options.stop = &stop;
@@ -251,7 +251,7 @@ TEST_F(NodeLoopTest, WorkThatEndsElsewhereWakesIt) {
       StartThread("loop", [&] { RunNodeLoop(node, *transport_, *clock, options); });
   PeerId from;
   Frame frame;
-  // The node's first word; then it waits.
+  // The node's first message; then it waits.
   while (!other_->Receive(60'000, &from, &frame)) {
   }
   node.Finish();

@@ -30,7 +30,7 @@ std::string Repeated(const std::string& part, uint32_t times) {
   return all;
 }
 
-// Whether all may pass that comes in pieces of so many bytes.
+// Returns whether all bytes may pass if they come in pieces of `piece` bytes.
 bool Passes(const std::string& bytes, size_t piece) {
   PartCounter counter;
   bool passes = true;
@@ -60,7 +60,7 @@ TEST(PartCounter, CountsTheParts) {
   }
 }
 
-// HELLO has 200 bytes, INITIATE some hundreds; what comes later is a key's holder's.
+// HELLO has 200 bytes, INITIATE some hundreds; later messages come from the holder of a key.
 TEST(PartCounter, BoundsWhatIsSaidBeforeAKey) {
   constexpr size_t kMost = kHandshakeBytesMax;
   for (const size_t piece : {1u, 7u, 100'000u}) {

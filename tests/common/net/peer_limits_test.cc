@@ -40,7 +40,7 @@ uint64_t ResidentMiB() {
   return resident * 4096 / kMiB;
 }
 
-// Passes on what comes at its own address, so many bytes in a turn.
+// Relays the bytes at its own address, a limited number per turn.
 class SlowRelay {
  public:
   explicit SlowRelay(const std::string& to) : door_(socket(AF_INET, SOCK_STREAM, 0)), to_(to) {
@@ -86,7 +86,7 @@ class SlowRelay {
   uint64_t passed_ = 0;
 };
 
-// A listener whose limits a test makes small, and a member who dials it.
+// Fixture with a listener whose limits a test lowers, and a member that dials it.
 class AtTheLimit : public testing::Test {
  protected:
   void Listen(bool keys = false) {
@@ -105,7 +105,7 @@ class AtTheLimit : public testing::Test {
     peer.AwaitGreeting();
     return peer;
   }
-  // Once the listener has taken what it sends.
+  // Returns a peer once the listener has received its frame.
   RawPeer Heard(PeerId name, const char* from) {
     RawPeer peer = Greeted(name, from);
     peer.SendFrame(FrameOf(name));
@@ -179,7 +179,7 @@ TEST_F(AtTheLimit, ManySilentOnesStarveNobody) {
   EXPECT_EQ(log.find("ended a connection"), log.rfind("ended a connection")) << "told once";
 }
 
-// It announces 4 GiB of a handshake, of which libzmq would take as much as comes.
+// The stranger announces 4 GiB of a handshake, of which libzmq would take as much as arrives.
 TEST_F(AtTheLimit, WithKeysNobodySendsMuchBeforeHisKey) {
   Listen(true);
   HonestIsServed();
@@ -189,7 +189,7 @@ TEST_F(AtTheLimit, WithKeysNobodySendsMuchBeforeHisKey) {
   greeting.resize(64, '\0');
   stranger.Write(greeting);
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  stranger.Announce(64 * kMiB, false, true);  // They keep a note of each byte.
+  stranger.Announce(64 * kMiB, false, true);  // It records each byte.
 #else
   stranger.Announce(kFrameBytesMax, false, true);
 #endif
@@ -277,7 +277,7 @@ TEST_F(AtTheLimit, AFloodOfWhatIsRefusedEnds) {
   EXPECT_EQ(EndedInAll(), 1u);
 }
 
-// libzmq takes 64 bytes for each part, and as much for a command that it queues as it does parts.
+// libzmq takes 64 bytes for each part, and as much for a command, which it queues like parts.
 TEST_F(AtTheLimit, AMessageOfEndlessPartsEndsWhileItArrives) {
   Listen();
   HonestIsServed();
@@ -305,7 +305,7 @@ TEST_F(AtTheLimit, AMessageOfEndlessPartsEndsWhileItArrives) {
   EXPECT_EQ(EndedInAll(), 2u);
 }
 
-// One that is a few parts too long is refused by name, as ever, and its connection stays.
+// A message with a few parts too many is refused by name as before, and its connection stays.
 TEST_F(AtTheLimit, AMessageOfAFewPartsTooMany) {
   Listen();
   RawPeer stranger = Greeted(kStranger, "127.0.0.2");

@@ -22,7 +22,7 @@ namespace {
 constexpr ArenaLabel kLabel{1, 2, 77};
 constexpr size_t kBytes = 64 * kArenaChunkBytes;
 
-// `size` bytes that only `number` has.
+// Returns `size` bytes that are unique to `number`.
 std::vector<std::byte> BytesOf(uint64_t number, size_t size) {
   std::vector<std::byte> bytes(size);
   for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(MixBits(number + i / 8));
@@ -79,7 +79,7 @@ TEST_F(SharedArenaTest, IsFullUntilSomethingComesHome) {
   EXPECT_EQ(block.offset, kBytes / 4);
   held.clear();
   EXPECT_TRUE(view_->Take(block).ok());
-  // What came home in any order is one piece again.
+  // Blocks released in any order become one piece again.
   EXPECT_TRUE(arena_->Put(BytesOf(2, kBytes), &block));
 }
 
@@ -198,7 +198,7 @@ TEST_F(SharedArenaTest, OpensNothingButThePeersArena) {
   ASSERT_EQ(pipe(pipes), 0);
   EXPECT_EQ(open({place.pid, static_cast<uint64_t>(pipes[0]), place.bytes}, kLabel),
             Code::kInvalidArgument);
-  // Memory by the same name that its owner could shrink under the reader.
+  // Memory with the same name that its owner could shrink under the reader.
   const int shrinks = memfd_create("hdps_arena", MFD_CLOEXEC);
   ASSERT_EQ(ftruncate(shrinks, static_cast<off_t>(place.bytes)), 0);
   EXPECT_EQ(open({place.pid, static_cast<uint64_t>(shrinks), place.bytes}, kLabel),
@@ -206,7 +206,7 @@ TEST_F(SharedArenaTest, OpensNothingButThePeersArena) {
   for (const int fd : {pipes[0], pipes[1], shrinks}) close(fd);
 }
 
-// One thread lends, one takes and checks, three let go in no particular order.
+// One thread lends, one takes and checks, and three release in no particular order.
 TEST_F(SharedArenaTest, ManyThreadsLetGoWhileOneLends) {
   constexpr uint64_t kRounds = 3000;
   BoundedQueue<std::pair<uint64_t, SharedBlock>> sent(64);

@@ -70,19 +70,19 @@ class SharedTransportTest : public testing::Test {
     address_ = *address;
     ASSERT_TRUE(dialer_->Connect(kListener, address_).ok());
   }
-  // Sends frame `number` from `from` to `to` and sees it arrive.
+  // Sends frame `number` from `from` to `to` and checks that it arrives.
   void Deliver(Transport& from, PeerId to_id, Transport& to, uint64_t number) {
     from.Send(to_id, FrameOf(number));
     PeerId sender;
     Frame frame;
     ASSERT_TRUE(Await(to, &sender, &frame));
     ExpectFrame(frame, number);
-    // What `to` answered to an offer.
+    // Processes the answer of `to` to an offer.
     EXPECT_FALSE(from.Receive(20, &sender, &frame));
   }
 
-  // Delivers frames from number 0 on until one was shared; how many it took. The answer to an offer
-  // may take a while.
+  // Delivers frames from number 0 on until one was shared, and returns how many that took. The
+  // answer to an offer may take a while.
   uint64_t DeliverUntilShared(Transport& from, PeerId to_id, Transport& to) {
     constexpr uint64_t kFramesMax = 1000;
     const uint64_t before = from.counters().bytes_shared;
@@ -144,7 +144,7 @@ TEST_F(SharedTransportTest, WhatPathsSayToEachOtherEndsNoWait) {
   PeerId from;
   Frame frame;
   ASSERT_TRUE(Await(*listener_, &from, &frame));
-  // An answer to the offer has come or will; the frame after it is what is handed out.
+  // The answer to the offer comes before this frame.
   listener_->Send(kDialer, FrameOf(2, 800));
   ASSERT_TRUE(dialer_->Receive(20000, &from, &frame));
   ExpectFrame(frame, 2);
@@ -180,7 +180,7 @@ TEST_F(SharedTransportTest, ASectionMadeForThePeerIsNotCopiedAndMayBeSentAgain) 
   std::fill(bytes.begin(), bytes.end(), std::byte{5});
   const uint64_t before = dialer_->counters().bytes_shared;
   std::vector<Frame> got;
-  for (int i = 0; i < 3; ++i) {  // A repeat comes while the first is held.
+  for (int i = 0; i < 3; ++i) {  // A repeat arrives while the first is held.
     Frame frame;
     frame.sections = {made};
     dialer_->Send(kListener, std::move(frame));
@@ -188,12 +188,12 @@ TEST_F(SharedTransportTest, ASectionMadeForThePeerIsNotCopiedAndMayBeSentAgain) 
     ASSERT_TRUE(Await(*listener_, &from, &got.emplace_back()));
   }
   EXPECT_EQ(dialer_->counters().bytes_shared, before + 3 * kSection);
-  // The first is in place: who writes there, against all rules, is seen.
+  // The first is mapped: a write to it, against all rules, shows.
   bytes[7] = std::byte{9};
   EXPECT_EQ(got[0].sections[0].data()[7], std::byte{9});
   EXPECT_EQ(got[1].sections[0].data()[7], std::byte{5});
   EXPECT_EQ(got[2].sections[0].data()[7], std::byte{5});
-  // Its place is not given to another while the receiver holds it.
+  // Its memory is not reused while the receiver holds it.
   made = Buffer();
   const Buffer next = dialer_->sections()->Make(kListener, kSection, &bytes);
   std::fill(bytes.begin(), bytes.end(), std::byte{6});
@@ -224,7 +224,7 @@ TEST_F(SharedTransportTest, APeerThatSharesNothingIsServedAllTheSame) {
   EXPECT_EQ(dialer_->counters().frames_dropped, 0u);
 }
 
-// Whoever takes the address of one that died knows nothing of its memory.
+// A peer that takes the address of a dead one does not know its memory.
 TEST_F(SharedTransportTest, ASuccessorOfTheSameNameIsOfferedAnew) {
   Open(size_t{8} << 20);
   DeliverUntilShared(*dialer_, kListener, *listener_);
@@ -244,7 +244,7 @@ TEST_F(SharedTransportTest, ASuccessorOfTheSameNameIsOfferedAnew) {
   }
   while (dialer_->Receive(50, &from, &frame)) {
   }
-  DeliverUntilShared(*dialer_, kListener, *listener_);  // And are shared again.
+  DeliverUntilShared(*dialer_, kListener, *listener_);  // Frames are shared again.
 }
 
 // ---- Another process.
@@ -253,7 +253,7 @@ TEST_F(SharedTransportTest, AProcessThatDiesLeavesNothingBehind) {
   int told[2];
   ASSERT_EQ(pipe(told), 0);
   const pid_t child = fork();
-  if (child == 0) {  // The listener, which keeps all it gets and is killed.
+  if (child == 0) {  // The listener, which keeps all frames and is killed.
     auto listener = NewZmqTransport(OptionsFor(kListener, size_t{8} << 20));
     const Result<std::string> address = listener->Listen("tcp://127.0.0.1:0");
     if (!address.ok()) _exit(1);
@@ -300,8 +300,8 @@ TEST_F(SharedTransportTest, AProcessThatDiesLeavesNothingBehind) {
   Frame none;
   for (int i = 0; i < 200 && open_arenas() > 0; ++i) dialer_->Receive(100, &from, &none);
   EXPECT_EQ(open_arenas(), 0) << "what was lent to it is free again";
-  ExpectFrame(kept, 5);  // And what it lent can still be read.
-  // Somebody who has not heard of its death sends once more, and then hears of it.
+  ExpectFrame(kept, 5);  // What it lent can still be read.
+  // A peer that does not know of its death sends once more, and then learns of it.
   dialer_->Send(kListener, FrameOf(6));
   EXPECT_EQ(open_arenas(), 1);
   dialer_->HangUp(kListener);
@@ -312,7 +312,7 @@ TEST_F(SharedTransportTest, AProcessThatDiesLeavesNothingBehind) {
 
 // ---- Lies.
 
-// Control frames and descriptors from a hand that knows the format and means harm.
+// Fixture that sends malicious control frames and descriptors in the right format.
 class SharedDoor : public testing::Test {
  protected:
   void SetUp() override {
@@ -328,7 +328,7 @@ class SharedDoor : public testing::Test {
     ChecksumFrame(frame);
     return frame;
   }
-  // A frame that says that its one section is shared.
+  // Returns a frame that claims that its one section is shared.
   static Frame Descriptor(const std::vector<uint64_t>& words) {
     Frame frame = EncodeMessage(AdvanceRequest{1});
     frame.header.sender = kDialer.value;
@@ -356,7 +356,7 @@ TEST_F(SharedDoor, ForgedOffersAndDescriptorsAreRefused) {
     peer.SendFrame(Descriptor(words));
     ++refused;
   };
-  descriptor({7, 0, 8, 1});  // Of an arena that was never offered.
+  descriptor({7, 0, 8, 1});  // An arena that was never offered.
   descriptor({7, 0});
   for (const uint64_t kind : {0xff01, 0xff02, 0xff03}) {
     peer.SendFrame(Control(static_cast<uint16_t>(kind), {}));
@@ -367,13 +367,13 @@ TEST_F(SharedDoor, ForgedOffersAndDescriptorsAreRefused) {
     peer.SendFrame(Control(0xff01, {on, at.pid, at.fd, at.bytes, owner, kListener.value, secret}));
   };
   offer(machine + 1, place, kDialer.value, 7);  // Another machine.
-  offer(machine, place, 9, 7);                  // Another's.
-  offer(machine, place, kDialer.value, 8);      // Another secret than stands there.
+  offer(machine, place, 9, 7);                  // The arena of another peer.
+  offer(machine, place, kDialer.value, 8);      // Another secret than the file has.
   offer(machine, {pid, 0, place.bytes}, kDialer.value, 7);
   offer(machine, {pid, place.fd, ~uint64_t{0}}, kDialer.value, 7);
   offer(machine, {~uint64_t{0}, ~uint64_t{0}, place.bytes}, kDialer.value, 7);
   descriptor({7, 0, 8, 1});
-  offer(machine, place, kDialer.value, 7);  // The truth, and lies about what it holds.
+  offer(machine, place, kDialer.value, 7);  // A true offer, and false claims about its content.
   descriptor({7, size_t{1} << 20, 8, 2});
   descriptor({7, 0, ~uint64_t{0}, 3});
   descriptor({7, 8, 8, 4});
@@ -386,7 +386,7 @@ TEST_F(SharedDoor, ForgedOffersAndDescriptorsAreRefused) {
     EXPECT_FALSE(listener_->Receive(100, &from, &frame));
   }
   EXPECT_EQ(listener_->counters().frames_refused, refused);
-  // An honest descriptor: the header promises 32 bytes, which is what the block has.
+  // A valid descriptor: the header promises 32 bytes, which the block has.
   peer.SendFrame(Descriptor({7, 0, 32, 101}));
   bool came = false;
   for (int i = 0; i < 200 && !came; ++i) came = listener_->Receive(100, &from, &frame);

@@ -6,8 +6,8 @@
 namespace hdps {
 namespace {
 
-// libzmq 4.3.4 ends the process when a heartbeat of its own is due on a connection that has failed
-// while the queue behind it was full: whoever floods a listener and dies would take it with him.
+// libzmq 4.3.4 aborts when its own heartbeat is due on a connection that failed while the queue
+// behind it was full. A flooding peer that dies would then end the listener.
 TEST(SocketSettings, SilentPeersAreNoticedByTheKernelAndNotByBeatsOfTheLibrary) {
   zmq::context_t context;
   zmq::socket_t listener = NewListener(context, {}, nullptr);
@@ -24,7 +24,7 @@ TEST(SocketSettings, SilentPeersAreNoticedByTheKernelAndNotByBeatsOfTheLibrary) 
   }
 }
 
-// A stranger makes a listener hold no more than that of one message.
+// A stranger can make a listener hold at most the bytes of one message.
 TEST(SocketSettings, PartsHaveTheLengthThatWasAsked) {
   zmq::context_t context;
   TransportOptions options;

@@ -20,7 +20,7 @@ namespace {
 constexpr PeerId kListener{100};
 const PeerId kDialer = NamedPeer(200);
 
-// A frame whose request id tells it apart, with one section of `bytes`.
+// Returns a frame identified by its request id, with one section of `bytes`.
 Frame NumberedFrame(uint64_t number, const Buffer& bytes = Buffer()) {
   Frame frame = EncodeMessage(AdvanceRequest{static_cast<Clock>(number)});
   frame.header.request_id = number;
@@ -28,7 +28,7 @@ Frame NumberedFrame(uint64_t number, const Buffer& bytes = Buffer()) {
   return frame;
 }
 
-// The next frame; gives up, and fails the test, after far longer than it can take.
+// Returns the next frame; fails the test after far longer than it can take.
 Frame Await(Transport& transport, PeerId* from) {
   Frame frame;
   for (int i = 0; i < 200; ++i) {
@@ -47,7 +47,7 @@ class TransportTest : public testing::TestWithParam<std::string> {
     if (GetParam() != "shared") options.shared_bytes_per_peer = 0;
     return GetParam() == "inproc" ? NewInprocTransport(hub_, options) : NewZmqTransport(options);
   }
-  // Where one may listen; each name is another place.
+  // Returns an address to listen at; each name is another place.
   std::string AddressFor(const std::string& name) const {
     if (GetParam() == "tcp" || GetParam() == "shared") return "tcp://127.0.0.1:0";
     if (GetParam() == "inproc") return "inproc://" + name;
@@ -205,7 +205,7 @@ TEST_P(TransportTest, NeverBlocksOnAFullQueue) {
   const TransportCounters counters = dialer->counters();
   EXPECT_GT(counters.frames_dropped, 0u);
   EXPECT_EQ(counters.frames_dropped + counters.frames_sent, 200u);
-  // What was taken arrives whole and in order.
+  // The frames that were taken arrive whole and in order.
   int64_t last = -1;
   for (uint64_t i = 0; i < counters.frames_sent; ++i) {
     PeerId from;
@@ -214,7 +214,7 @@ TEST_P(TransportTest, NeverBlocksOnAFullQueue) {
     last = number;
   }
   EXPECT_EQ(listener->counters().frames_refused, 0u);
-  // And there is room again.
+  // There is space again.
   dialer->Send(kListener, NumberedFrame(1000));
   PeerId from;
   EXPECT_EQ(Await(*listener, &from).header.request_id, 1000u);
@@ -223,7 +223,7 @@ TEST_P(TransportTest, NeverBlocksOnAFullQueue) {
 TEST_P(TransportTest, WakesAReceiverThatWaits) {
   auto listener = NewTransport(kListener);
   Listen(*listener);
-  // Nothing but Wake() can end the loop's waits of ten minutes.
+  // Only Wake() can end the loop's waits of ten minutes.
   int rounds = 0;
   BoundedQueue<int> seen(1);
   auto thread = StartThread("receiver", [&] {
@@ -294,7 +294,7 @@ TEST_P(TransportTest, RefusesAnAddressInUse) {
   EXPECT_EQ(taken.status().code(), Code::kInvalidArgument);
   EXPECT_THAT(taken.status().message(),
               testing::AllOf(testing::HasSubstr(address), testing::HasSubstr("is in use; choose")));
-  // The first still serves.
+  // The first still works.
   auto dialer = NewTransport(kDialer);
   ASSERT_TRUE(dialer->Connect(kListener, address).ok());
   dialer->Send(kListener, NumberedFrame(3));

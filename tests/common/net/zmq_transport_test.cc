@@ -43,7 +43,7 @@ class ZmqDoor : public testing::Test {
     ASSERT_TRUE(honest_->Connect(kListener, address_).ok());
   }
 
-  // True when a frame came that passed; false once `refused` have been refused.
+  // Returns true when a frame arrived; false once `refused` were refused.
   bool PassesOrIsRefused(uint64_t refused) {
     PeerId from;
     Frame frame;
@@ -123,7 +123,7 @@ TEST_F(ZmqDoor, ARoutingIdThatIsNoneOfOursIsRefused) {
   EXPECT_FALSE(PassesOrIsRefused(1));
 }
 
-// Releases before this one named themselves by fewer bytes behind the letter.
+// Earlier releases used shorter routing ids after the letter.
 TEST_F(ZmqDoor, AnOldReleaseIsToldByItsVersion) {
   RawPeer peer(address_);
   peer.Greet("h12345678");
@@ -148,7 +148,7 @@ TEST_F(ZmqDoor, NobodyDialsAsTheSchedulerOrAsTheListenerItself) {
   ExpectHonestPeerIsServed();
 }
 
-// A member hears its scheduler over the connection that it dialed, and over no other.
+// A member receives its scheduler's frames only over the connection that it dialed.
 TEST_F(ZmqDoor, WhoWasDialedIsHeardOverThatConnectionAlone) {
   const PeerId dialed{400};
   auto other = NewZmqTransport(OptionsFor(dialed));
@@ -168,8 +168,8 @@ TEST_F(ZmqDoor, WhoWasDialedIsHeardOverThatConnectionAlone) {
   EXPECT_EQ(from, dialed);
 }
 
-// Who knows a number and does not own it is not heard, be he the first who speaks in it or the
-// owner's successor, and the owner is.
+// A peer that knows a peer id but does not own it is refused, whether it comes before the owner or
+// after, and the owner is accepted.
 TEST_F(ZmqDoor, AMembersNumberIsNotEnoughToSpeakInIt) {
   uint64_t refused = 0;
   for (uint64_t dial = 0; dial < 4; ++dial) {
@@ -178,7 +178,7 @@ TEST_F(ZmqDoor, AMembersNumberIsNotEnoughToSpeakInIt) {
     thief.AwaitGreeting();
     thief.SendFrame(SealedFrame(kHonest));
     EXPECT_FALSE(PassesOrIsRefused(++refused));
-    // While the thief is there and when it has gone.
+    // While the thief is there, and after it has gone.
     for (int i = 0; i < 2; ++i) {
       ExpectHonestPeerIsServed();
       ExpectHonestPeerIsAnswered();
@@ -186,7 +186,7 @@ TEST_F(ZmqDoor, AMembersNumberIsNotEnoughToSpeakInIt) {
   }
 }
 
-// What a peer has shown to one listener is of no use at another.
+// A proof for one listener is useless at another.
 TEST_F(ZmqDoor, AProofForAnotherListenerIsNone) {
   RawPeer thief(address_);
   thief.Greet(TextOf(CallerIdOf(NameOf(kHonest), PeerId{101}, 9)));
@@ -236,19 +236,19 @@ TEST_F(ZmqDoor, GarbageHurtsNobody) {
       case 0:
         peer.Write("GET / HTTP/1.1\r\nHost: here\r\n\r\n");
         break;
-      case 1:  // A greeting, and nonsense instead of what must follow.
+      case 1:  // A greeting, and garbage instead of the next message.
         peer.Greet(RoutingIdFor({random.Next()}));
         break;
-      case 2:  // Nonsense once everything is agreed.
+      case 2:  // Garbage after a complete handshake.
         peer.Greet(RoutingIdFor({random.Next()}));
         peer.AwaitGreeting();
         break;
-      case 3:  // A part that claims to be longer than any frame may be.
+      case 3:  // A part that claims to be longer than a frame may be.
         peer.Greet(RoutingIdFor({random.Next()}));
         peer.AwaitGreeting();
         peer.Write(std::string("\x02\x7f\xff\xff\xff\xff\xff\xff\xff", 9));
         break;
-      case 4:  // Somebody else's name, and nothing more.
+      case 4:  // Another peer's name, and nothing more.
         peer.Greet(RoutingIdFor(kStranger));
         peer.AwaitGreeting();
         continue;
@@ -299,7 +299,7 @@ TEST(Addresses, OnThisMachineAreOpen) {
   }
 }
 
-// At once, where waiting for an answer would end only with the patience of whoever waits.
+// Refused at once, because a wait for an answer would end only by a timeout.
 TEST(Addresses, WhatNobodyCanDialIsRefused) {
   for (const char* address : {"tcp://127.0.0.1:0", "127.0.0.1:*", "tcp://*:5", "tcp://0.0.0.0:5",
                               "tcp://255.255.255.255:5", "tcp://127.0.0.1:0+7", "tcp://1.2.3:5"}) {
@@ -327,7 +327,7 @@ TEST(Addresses, MalformedOnesAreRefusedWithWhatWouldBeRight) {
   }
 }
 
-// As a view or a log shows it, an address is no longer than it may be.
+// The length limit applies to an address as a view or a log shows it.
 TEST(Addresses, AHostIsNoLongerThanANameCanBe) {
   const std::string host(253, 'h');
   for (const std::string& address : {host + ":1", "tcp://" + host + ":65535"}) {

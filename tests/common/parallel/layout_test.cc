@@ -43,7 +43,7 @@ TEST(ConversionTest, IsNamedAfterTheCollective) {
   EXPECT_EQ(ConversionOf(sums, copies).kind, ConversionKind::kAllReduce);
 }
 
-// Of P floats: a ring's reduce-scatter and allgather each move (N-1)/N, an allreduce both.
+// For P floats, a ring's reduce-scatter and allgather each move (N-1)/N, and an allreduce both.
 TEST(ConversionTest, MovesNoMoreThanTheCollectiveNeeds) {
   const Layout rows = Layout::OwnRows(4), copies = Layout::Copies(4);
   const Layout columns({{kColumns, 4}}), sums({{kSums, 4}});

@@ -12,7 +12,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Every element belongs to one rank, and comes back to its place.
+// Expects that every element belongs to one rank and comes back to its place.
 void ExpectDividesAll(const std::vector<size_t>& shape, const std::vector<uint32_t>& strategy) {
   size_t size = 1;
   for (const size_t axis : shape) size *= axis;

@@ -34,7 +34,7 @@ TEST(MemoryCheck, AWorkerHoldsDenseLayersTwiceAndTheRowsItKeeps) {
   EXPECT_EQ(parts[0].bytes, 2 * DenseFloats(job) * sizeof(float));
   EXPECT_EQ(parts[1].bytes + parts[2].bytes, 1000 * (3 * 16 + 1 + 3 * 1) * sizeof(float));
   EXPECT_THAT(parts[1].what, HasSubstr("vocab_cache_size"));
-  EXPECT_EQ(MemoryOfWorker(job, false).size(), 1u);  // They lie on a device.
+  EXPECT_EQ(MemoryOfWorker(job, false).size(), 1u);  // The rows are on a device.
 }
 
 TEST(MemoryCheck, RefusesWhatCannotBeHadTheLargestFirst) {

@@ -8,7 +8,7 @@
 namespace hdps {
 namespace {
 
-// Round rates, so that each term of a sum can be seen in it.
+// Round rates, so that each term of a sum is visible.
 constexpr StepRates kRates = {.flops_per_second = 1e9,
                               .memory_bytes_per_second = 1e8,
                               .link_bytes_per_second = 1e6,
@@ -18,8 +18,8 @@ constexpr StepRates kRates = {.flops_per_second = 1e9,
 
 constexpr size_t kRows = 0, kDense = 1;
 
-// 1,000 examples: 8 features of 16 floats, and a dense layer of 64 units over them with Adam's two
-// floats of state a weight.
+// Returns a job of 1,000 examples: 8 features of 16 floats, and a dense layer of 64 units over them
+// with Adam's two floats of state per weight.
 JobFacts Facts() {
   LayerFacts rows;
   rows.cut = LayerCut::kFeatures;
@@ -79,8 +79,8 @@ TEST(StrategyCostTest, PartsOfTheColumnsTakeTheirPartOfTheWeightsAndReduceNothin
 TEST(StrategyCostTest, PartsOfTheInputsExchangeTheirSummands) {
   const JobFacts facts = Facts();
   const LayerCost cost = StrategyCost(facts, 2, kRates).OfLayer(kDense, {.inputs = 2});
-  // 1,000 rows of 64 columns over 64 inputs. Of 64,000 summands each worker sends the half that
-  // is the other's to add up; its half of the gradient goes back to the other.
+  // 1,000 rows of 64 columns over 64 inputs. Each worker sends half of its 64,000 summands, which
+  // the other adds; its half of the gradient goes back.
   ExpectFigure(cost.compute_seconds,
                3 * 8192e3 / 1e9 + 8 * (64000 + 64000) / 1e8 + 2 * (0.01 + 0.128), "compute");
   ExpectFigure(cost.update_seconds, 64 * 64e-6 + 64e-6, "update");
@@ -103,7 +103,7 @@ TEST(StrategyCostTest, ConversionsSendWhatTheOthersLack) {
   const StrategyCost cost(facts, 4, kRates);
   const LayerSplit examples = {.examples = 4}, columns = {.columns = 4};
   EXPECT_EQ(cost.OfConversion(kRows, examples, kDense, examples).seconds, 0);
-  // Every worker's quarter of 128,000 floats goes to three others. Back come sums: each has
+  // Every worker's quarter of 128,000 floats goes to three others. Sums come back: each worker has
   // summands of all rows, and sends three quarters of them.
   const ConversionCost gathered = cost.OfConversion(kRows, examples, kDense, columns);
   EXPECT_STREQ(gathered.forward, "allgather");
@@ -111,7 +111,7 @@ TEST(StrategyCostTest, ConversionsSendWhatTheOthersLack) {
   ExpectFigure(gathered.forward_bytes, 0.75 * 4 * 128000, "forward");
   ExpectFigure(gathered.backward_bytes, 0.75 * 4 * 128000, "backward");
   ExpectFigure(gathered.seconds, 2 * (0.01 + 0.384), "both");
-  // From columns to rows: of its 16 x 1,000 floats, three quarters are of others' rows.
+  // From columns to rows: three quarters of its 16 x 1,000 floats belong to other workers' rows.
   const ConversionCost turned = cost.OfConversion(kDense, columns, kLoss, {});
   EXPECT_STREQ(turned.forward, "all-to-all");
   ExpectFigure(turned.forward_bytes, 0.75 * 4 * 16000, "forward");

@@ -59,7 +59,7 @@ TEST(StrategyOfJobTest, AFileKeepsAStrategyThatAPersonCanEdit) {
                                                 HasSubstr("4 parts of the examples")));
 }
 
-// In between nothing is said: act follows the columns of one, and two takes them as they are.
+// Nothing is set in between: act follows the columns of one, and two takes them as they are.
 TEST(StrategyOfJobTest, WhatGoesIntoABlockAndComesOutLiesAsItSays) {
   const auto block = [](const std::string& more) {
     return R"(parallel.blocks=[{"from": "one", "to": "two", "in_strategy": [1, 1], )" + more + "}]";

@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kAny = std::numeric_limits<double>::infinity();
 
-// Numbers that are the same everywhere.
+// Random numbers that are the same everywhere.
 class Numbers {
  public:
   explicit Numbers(uint64_t seed) : state_(seed) {}
@@ -30,7 +30,7 @@ class Numbers {
   uint64_t state_;
 };
 
-// Puts what edges cost into tables.
+// Tabulates the costs of edges.
 void Tabulate(PlanGraph* graph) {
   for (PlanEdge& edge : graph->edges) {
     const size_t count = graph->nodes[edge.to].options.size();
@@ -42,7 +42,7 @@ void Tabulate(PlanGraph* graph) {
   }
 }
 
-// The least seconds of all choices that fit; kAny: none does.
+// Returns the least seconds of all choices that fit; kAny: none does.
 double BruteForce(PlanGraph graph, double bytes_max) {
   Tabulate(&graph);
   PlanChoice choice(graph.nodes.size(), 0);
@@ -55,7 +55,7 @@ double BruteForce(PlanGraph graph, double bytes_max) {
   }
 }
 
-// A graph of random costs: every node reads one before it, some two.
+// Returns a graph of random costs in which every node reads one earlier node, some two.
 PlanGraph RandomGraph(uint64_t seed, size_t nodes, size_t options) {
   Numbers numbers(seed);
   PlanGraph graph;
@@ -102,7 +102,7 @@ TEST(DynamicProgrammingTest, IsTheBestOfAllChoicesWithAndWithoutALimit) {
   EXPECT_GT(limited, 60);
 }
 
-// The job's graph in auto_parallel, and what it is made of.
+// The job's graph in auto_parallel, and its inputs.
 struct Planned {
   explicit Planned(const Job& job, uint32_t workers, bool all_workers = false)
       : facts(FactsOf(job)), cost(facts, workers, job.parallel.rates) {
@@ -118,7 +118,7 @@ struct Planned {
   JobPlanGraph plan;
 };
 
-// A tower of dense layers of these widths over an embedding; `batch` examples a step.
+// Returns a tower of dense layers of these widths over an embedding; `batch` examples per step.
 std::string Tower(const std::vector<int>& widths, int batch, bool activations = false) {
   std::string layers = R"({"name": "rows", "kind": "embedding", "table": "t"})";
   std::string below = "rows";
@@ -141,7 +141,7 @@ std::string Tower(const std::vector<int>& widths, int batch, bool activations = 
          R"("dense_exchange": "allreduce"}})";
 }
 
-// Towers of up to 8 layers, large and small, of large and small batches.
+// Returns towers of up to 8 layers, large and small, with large and small batches.
 std::vector<std::string> SmallJobs() {
   std::vector<std::string> jobs;
   for (uint64_t seed = 1; seed <= 24; ++seed) {
@@ -155,12 +155,12 @@ std::vector<std::string> SmallJobs() {
   return jobs;
 }
 
-// Propagation: with one layer pinned at a time.
+// Returns the worst result of propagation with one layer pinned at a time.
 double WorstPropagation(const Planned& planned, double bytes_max) {
   double worst = 1;
   for (size_t n = 0; n < planned.plan.graph.nodes.size(); ++n) {
     PlanGraph pinned = planned.plan.graph;
-    // Where an option is gone, edges would ask for another; so the others cost what nobody pays.
+    // Removing options would change the tables of edges, so the others get a prohibitive cost.
     const size_t keep = n % pinned.nodes[n].options.size();
     for (PlanEdge& edge : pinned.edges) {
       const auto all = edge.seconds;

@@ -12,7 +12,8 @@
 namespace hdps {
 namespace {
 
-class ExecutorTest : public ::testing::TestWithParam<int> {  // Threads; 0 is the inline executor.
+// The parameter is the number of threads; 0 is the inline executor.
+class ExecutorTest : public ::testing::TestWithParam<int> {
  protected:
   std::unique_ptr<Executor> executor_ =
       GetParam() == 0 ? NewInlineExecutor() : NewTbbExecutor(GetParam());

@@ -57,7 +57,7 @@ TEST_P(FilesTest, WhatIsWrittenIsRead) {
   EXPECT_EQ(*files_->FileSize(At("a")), text.size());
   Write("a", "short");
   EXPECT_EQ(Read("a"), "short");
-  EXPECT_THAT(*files_->List(folder_), ElementsAre("a"));  // No file beside it stays.
+  EXPECT_THAT(*files_->List(folder_), ElementsAre("a"));  // No temporary file remains.
 }
 
 TEST_P(FilesTest, AppendGoesBehindAndCreateEmpties) {
@@ -107,7 +107,7 @@ TEST_P(FilesTest, RenameReplacesFilesAndMovesFolders) {
   EXPECT_FALSE(files_->Exists(At("x")));
   Write("z/g", "full");
   ASSERT_TRUE(files_->MakeDirectories(At("w")).ok());
-  EXPECT_FALSE(files_->Rename(At("w"), At("z")).ok());  // A full folder is not replaced.
+  EXPECT_FALSE(files_->Rename(At("w"), At("z")).ok());  // A folder with files is not replaced.
   EXPECT_THAT(*files_->List(At("z")), ElementsAre("g", "y"));
 }
 
@@ -153,7 +153,7 @@ TEST_P(FilesTest, ReadingWholeHasALimit) {
   EXPECT_THAT(ReadWholeFile(*files_, At("a"), 999).status().message(), HasSubstr("999"));
 }
 
-// What a killed process has locked is free, although nobody has removed the file.
+// The lock of a killed process is free, although its file still exists.
 TEST_P(FilesTest, AnOutputIsWholeOrIsNot) {
   Write("a", "yesterday");
   {
@@ -196,7 +196,7 @@ TEST(FileSystemTest, LinksLeadToTheFile) {
   const InputFile input = {"the data", file};
   EXPECT_FALSE(RefuseInput(*files, "--out", link, {&input, 1}).ok());
   EXPECT_FALSE(RefuseInput(*files, "--out", hard, {&input, 1}).ok());
-  // What is written through a link is the file, and the link stays one.
+  // Writing through a link writes the file, and the link remains.
   ASSERT_TRUE(WriteNamedFile(*files, link, "2").ok());
   struct stat info {};
   ASSERT_EQ(::lstat(link.c_str(), &info), 0);
@@ -239,7 +239,7 @@ TEST(FileSystemTest, ALockDiesWithItsProcess) {
   close(told[1]);
 }
 
-// Opening one without a writer would wait without a word.
+// Opening a FIFO without a writer would wait silently.
 TEST(FileSystemTest, AFifoIsRefusedAtOnce) {
   const auto files = NewPosixFileSystem();
   const std::string path = JoinPath(testing::TempDir(), "a_fifo." + std::to_string(getpid()));

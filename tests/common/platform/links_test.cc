@@ -20,7 +20,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// A folder on the disk, with a file of somebody else beside it, and links to that.
+// Fixture with a folder on disk, another user's file beside it, and links to that file.
 class LinksTest : public ::testing::Test {
  protected:
   LinksTest() {
@@ -37,7 +37,7 @@ class LinksTest : public ::testing::Test {
   }
   std::string Theirs() { return *ReadWholeFile(*files_, theirs_ + "/precious", 100); }
   std::string At(const std::string& name) { return JoinPath(folder_, name); }
-  // Both kinds of another name for the file; gives their paths.
+  // Makes both kinds of links to the file, and returns their paths.
   std::vector<std::string> MakeLinks() {
     EXPECT_EQ(::symlink((theirs_ + "/precious").c_str(), At("soft").c_str()), 0);
     EXPECT_EQ(::link((theirs_ + "/precious").c_str(), At("hard").c_str()), 0);

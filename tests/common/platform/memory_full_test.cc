@@ -60,7 +60,7 @@ TEST(MemoryFull, TheLeastLimitIsThatOfTheProcess) {
   EXPECT_STRNE(found.by, "the machine's memory and swap");
 }
 
-// Each ends a process of its own.
+// Each test ends its own process.
 class MemoryEndDeathTest : public ::testing::Test {
  protected:
   void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }

@@ -14,7 +14,7 @@
 namespace hdps {
 namespace {
 
-// A process that tells its name and waits for a signal.
+// A child process that reports its name and waits for a signal.
 class Child {
  public:
   Child() {
@@ -37,7 +37,7 @@ class Child {
   ~Child() {
     if (pid_ > 0) End();
   }
-  // A zombie until it is reaped; waits until it is one.
+  // Kills the child and waits until it is a zombie.
   void Kill() const {
     kill(pid_, SIGKILL);
     siginfo_t info;
@@ -86,7 +86,7 @@ TEST(ProcessWatch, WhoStandsStillHasNotEnded) {
   EXPECT_EQ(watch.Look(), ProcessState::kRuns);
 }
 
-// A number that has passed to another process is not that process' name.
+// A process id that was reused is not the name of the earlier process.
 TEST(ProcessWatch, AnotherOfThatNumberIsNotTheOne) {
   Child child;
   const std::string before = child.name().substr(0, child.name().rfind(':')) + ":1";

@@ -120,7 +120,7 @@ TEST_F(CommandLineTest, EnvironmentFillsWhatIsNotGiven) {
 
 TEST_F(CommandLineTest, AliasesCountAndMistakesThereAreNamed) {
   Environment("DMLC_NUM_WORKER", "6");
-  Environment("MS_NODE_ID", "worker-a");  // A name is no rank.
+  Environment("MS_NODE_ID", "worker-a");  // A name is not a rank.
   EXPECT_TRUE(Parse({}).ok());
   EXPECT_EQ(FLAGS_workers, 6);
   EXPECT_EQ(FLAGS_rank, -1);
@@ -182,7 +182,7 @@ TEST(PidFileTest, LivesAsLongAsItsObject) {
   EXPECT_TRUE(files->RemoveAll(folder).ok());
 }
 
-// Logging and signals belong to the whole process, so each test has one of its own.
+// Logging and signals belong to the whole process, so each test has its own.
 void LogThreeLines(const std::string& path) {
   if (!StartLogging("server_0", path, "warning").ok()) std::exit(1);
   LOG(INFO) << "too quiet";
@@ -214,7 +214,7 @@ void SignalTwice(int first, int second) {
   InstallStopSignals();
   if (StopRequested()) std::exit(1);
   std::raise(first);
-  std::raise(first);  // Of whoever tells the process and its group.
+  std::raise(first);  // As sent to the process and to its group.
   if (!StopRequested()) std::exit(2);
   const auto begin = std::chrono::steady_clock::now();
   while (std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(501)) {

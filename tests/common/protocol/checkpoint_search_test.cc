@@ -25,7 +25,7 @@ class CheckpointSearch : public ::testing::Test {
   static std::string Folder(Clock clock) { return JoinPath("out", CheckpointName(clock)); }
   static std::string File(Clock clock) { return Folder(clock) + "/shard_000.delta"; }
 
-  // With one file; builds on the manifest that lies at `base`.
+  // Saves a checkpoint with one file that builds on the manifest at `base`.
   void Save(Clock clock, Clock base = kNoClock) {
     const std::string folder = Folder(clock);
     const char* name = base == kNoClock ? "shard_000.snapshot" : "shard_000.delta";
@@ -44,7 +44,7 @@ class CheckpointSearch : public ::testing::Test {
     const Status written = WriteManifest(*files_, folder, manifest);
     ASSERT_TRUE(written.ok()) << written.message();
   }
-  // A full one and three on it.
+  // Saves a full checkpoint and three deltas on it.
   void SaveChain() {
     Save(10);
     for (const Clock clock : {20, 30, 40}) Save(clock, clock - 10);
@@ -82,8 +82,8 @@ TEST_F(CheckpointSearch, FindsAllThatItConsistsOf) {
   EXPECT_EQ(ReadManifest(*files_, Folder(30))->base_clock, 20);
 }
 
-// Each kind of damage to the one of clock 30: who builds on it is refused with its name, and the
-// one before it is used.
+// Damages the one of clock 30 in each way: those that build on it are refused with its name, and
+// the one before is used.
 TEST_F(CheckpointSearch, WhatIsWrongIsNamedAndTheLastGoodPointFound) {
   const std::vector<std::pair<std::string, std::function<void()>>> damages = {
       {Folder(30) + "/manifest.json: there is no manifest",
@@ -97,7 +97,7 @@ TEST_F(CheckpointSearch, WhatIsWrongIsNamedAndTheLastGoodPointFound) {
          ASSERT_TRUE(WriteFileAtomically(*files_, File(30), std::string("rows of 20")).ok());
        }},
       {Folder(30) + "/manifest.json: it is that of clock 20", [this] { Copy(20, 30); }},
-      // Another run's: whole, but not what the next was built on.
+      // Another run's checkpoint: intact, but not the base of the next.
       {Folder(30) + "/manifest.json: it is not the one that clock 40 was built on",
        [this] {
          ASSERT_TRUE(files_->RemoveAll(Folder(20)).ok());
@@ -126,7 +126,7 @@ TEST_F(CheckpointSearch, OneThatWasCopiedOrSwappedIsRefused) {
   Copy(40, 50);
   EXPECT_THAT(FindCheckpoint(*files_, "out")->refused,
               ElementsAre(Folder(50) + ": its manifest is that of clock 40"));
-  // 20 and 30 in each other's place.
+  // Exchanges 20 and 30.
   Copy(30, 50);
   Copy(20, 30);
   Copy(50, 20);
@@ -164,13 +164,13 @@ TEST_F(CheckpointSearch, FullOnesAreKeptWithWhatBuildsOnThem) {
   EXPECT_THAT(folders(), ElementsAre(10, 20, 30, 40, 50, 60, 70, 80));
   ASSERT_TRUE(PruneCheckpoints(*files_, "out", 2).ok());
   EXPECT_THAT(folders(), ElementsAre(50, 60, 70, 80));
-  // Of a time line that was given up, but whole: what it builds on stays.
+  // From an abandoned history, but intact: its base is kept.
   Save(90, 60);
   ASSERT_TRUE(PruneCheckpoints(*files_, "out", 1).ok());
   EXPECT_THAT(folders(), ElementsAre(50, 60, 70, 80, 90));
 }
 
-// A full one after which the evaluation of `best` was the best so far.
+// Saves a full checkpoint after which the evaluation of `best` was the best so far.
 void SaveJudged(FileSystem& files, Clock clock, Clock best) {
   const std::string folder = JoinPath("out", CheckpointName(clock));
   ASSERT_TRUE(files.MakeDirectories(folder).ok());
@@ -200,11 +200,11 @@ TEST_F(CheckpointSearch, TheBestIsFoundByWhatTheNewestSays) {
   EXPECT_EQ(taken(Folder(30), WhichCheckpoint::kBest), 30) << "who names one gets it";
   EXPECT_EQ(OpenCheckpoint(*files_, "out", WhichCheckpoint::kBest)->newest, 40);
 
-  // It stays, whatever its age; of the others the newest.
+  // The best is kept at any age; of the others the newest.
   ASSERT_TRUE(PruneCheckpoints(*files_, "out", 1, 20).ok());
   EXPECT_THAT(*files_->List("out"), ElementsAre(CheckpointName(20), CheckpointName(40)));
 
-  // Damaged or gone, the newest takes its place, and the fault is told.
+  // If it is damaged or missing, the newest replaces it, and the fault is reported.
   ASSERT_TRUE(WriteFileAtomically(*files_, Folder(20) + "/shard_000.snapshot", "wors").ok());
   const Result<FoundCheckpoint> found = OpenCheckpoint(*files_, "out", WhichCheckpoint::kBest);
   EXPECT_EQ(found->manifest.clock, 40);

@@ -25,7 +25,7 @@ std::string WhyRefused(const Message& message) {
   return status.message();
 }
 
-// Numbers of 16 bits take half the room, and a format that does not exist is refused.
+// 16-bit numbers take half the space, and an unknown format is refused.
 TEST(Rules, OfRowsInTwoBytes) {
   const Buffer keys = KeysOf({1, 2, 3, 4, 5});
   for (const DType format : {DType::kFp16, DType::kBf16}) {
@@ -36,7 +36,7 @@ TEST(Rules, OfRowsInTwoBytes) {
       push.gradients = Prefix(FloatsOf(12), bytes);
       EXPECT_THAT(WhyRefused(push), testing::HasSubstr("length of the rows")) << bytes;
     }
-    push.tables.clear();  // A list says how many there are.
+    push.tables.clear();  // A list contains the count.
     push.keys = Buffer();
     push.list = 3;
     push.gradients = Prefix(FloatsOf(12), 23);

@@ -50,7 +50,7 @@ class ManifestTest : public ::testing::Test {
     manifest.job_json = "{\"name\": \"census\"}\n";
     return manifest;
   }
-  // A checkpoint with two files, as a save leaves it.
+  // Saves a checkpoint with two files.
   std::string Save(Clock clock) {
     const std::string folder = JoinPath("out", CheckpointName(clock));
     EXPECT_TRUE(files_->MakeDirectories(folder).ok());
@@ -127,7 +127,7 @@ TEST_F(ManifestTest, EveryFlippedBitOfTheManifestIsNoticed) {
     damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
     Write(path, damaged);
     const Result<Manifest> read = ReadManifest(*files_, "out/step_0000000009");
-    // Blanks between values mean nothing, so one that became another is no damage.
+    // Blanks between values have no meaning, so a change between blanks is not damage.
     if (read.ok()) {
       EXPECT_EQ(read->job_digest, Make(9).job_digest);
       EXPECT_TRUE(VerifyCheckpoint(*files_, "out/step_0000000009", *read).ok()) << bit;
@@ -246,7 +246,7 @@ TEST_F(ManifestTest, PrunesOldAndUnfinishedOnes) {
   EXPECT_THAT(Folders(), ElementsAre("step_0000000040", "step_0000000050"));
 }
 
-// As the reference code gives them without vectors.
+// Values of the reference code without vectors.
 TEST(HashBytes, IsTheSameOnEveryProcessor) {
   std::vector<std::byte> bytes(100000);
   for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * i % 251);

@@ -101,7 +101,7 @@ TEST_F(MembershipClientTest, HeartbeatsSayWhichAnswersHaveCome) {
   EXPECT_EQ(DecodedAs<Heartbeat>(last_frame_).heard, 0u);
   Hear(HeartbeatAck{{7}, 2});
   Hear(HeartbeatAck{{7}, 1});   // Overtaken on the way.
-  Hear(HeartbeatAck{{7}, 99});  // Of nothing that was said.
+  Hear(HeartbeatAck{{7}, 99});  // Answers nothing that was sent.
   client_.ReportTrouble("no space");
   client_.ReportSilent({{{11}, 3100}});
   TickUntil(1100);
@@ -189,7 +189,7 @@ TEST(MembershipClient, DialsASilentSchedulerAnewLessAndLessOften) {
     }
     return at;
   };
-  // Before the cluster has formed nobody is owed an answer.
+  // Before the cluster has formed, no answers are due.
   EXPECT_THAT(dialed_anew_at(4900), IsEmpty());
   client.OnFrame(kSchedulerPeer, EncodeMessage(testing_samples::SampleView()));
   EXPECT_THAT(dialed_anew_at(18000),

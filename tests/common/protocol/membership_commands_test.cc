@@ -23,9 +23,9 @@ TEST_F(MembershipClientTest, CarriesOutACommandOnceAndRepeatsItsAnswer) {
 
 TEST_F(MembershipClientTest, ACommandOfAnotherViewIsNotTaken) {
   Form();
-  heard_view_ = 6;  // Of a scheduler before this one.
+  heard_view_ = 6;  // From an earlier scheduler.
   Hear(CommandNumber(1));
-  heard_view_ = 8;  // It will come again, behind its view.
+  heard_view_ = 8;  // It will be repeated, after its view.
   Hear(CommandNumber(2));
   EXPECT_THAT(TakenIds(), ElementsAre());
   Hear(ViewNumber(8));
@@ -102,7 +102,7 @@ TEST_F(MembershipClientTest, FinishIsAnsweredAFewTimesThenItIsOver) {
   EXPECT_TRUE(client_.ended());
   EXPECT_EQ(client_.exit_status(), 0);
   EXPECT_THAT(Said(), testing::AllOf(testing::Each("CommandDone 1"), testing::SizeIs(5)));
-  // And whoever asks again is answered again.
+  // A repeated request is answered again.
   Hear(CommandNumber(1, CommandKind::kFinish));
   EXPECT_THAT(Said(), ElementsAre("CommandDone 1"));
   // The scheduler's own end changes nothing any more.

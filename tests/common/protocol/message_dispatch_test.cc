@@ -12,7 +12,7 @@ namespace {
 
 int decodes = 0;
 
-// Messages whose codec counts how often it is asked.
+// Messages whose codec counts its calls.
 struct CountedProbe {
   static constexpr MessageKind kKind = MessageKind::kProbe;
 };

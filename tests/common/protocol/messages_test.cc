@@ -46,7 +46,7 @@ Frame Sealed(const Message& message) {
   return frame;
 }
 
-// Whether `frame` is accepted as `Message`; what is must be accepted again after another trip.
+// Returns whether `frame` is accepted; if so, it must be accepted again after another round trip.
 template <typename Message>
 bool DecodesToSomethingValid(const Frame& frame) {
   Message message;
@@ -69,7 +69,7 @@ bool ResealedDecodes(Frame frame) {
   return DecodesToSomethingValid<Message>(frame);
 }
 
-// Every part of the frame's body, to be replaced one at a time.
+// Returns every part of the frame's body, to be replaced one at a time.
 std::vector<std::function<Buffer&(Frame&)>> PartsOf(const Frame& frame) {
   std::vector<std::function<Buffer&(Frame&)>> parts;
   parts.push_back([](Frame& f) -> Buffer& { return f.envelope; });
@@ -115,7 +115,7 @@ TEST(Messages, AreOfOneKindOnly) {
   });
 }
 
-// The example of common/README.md: a change here is a change of the protocol.
+// The example in common/README.md: a change here is a change of the protocol.
 TEST(Frame, IsByteForByteAsDocumented) {
   Frame frame = EncodeMessage(HeartbeatAck{{5}});
   frame.header.sender = kSchedulerPeer.value;
@@ -180,7 +180,7 @@ TEST(Frame, NamesBothProtocolVersions) {
   EXPECT_THAT(status.message(), HasSubstr(std::to_string(kProtocolVersion)));
 }
 
-// The decoder alone: the checksums are made right again after each harm.
+// Tests the decoder alone: the checksums are made valid after each change.
 TEST(Messages, SurviveEveryFlippedByte) {
   int accepted = 0, refused = 0;
   ForEachSample([&](const auto& message) {
@@ -197,7 +197,7 @@ TEST(Messages, SurviveEveryFlippedByte) {
       }
     }
   });
-  // Neither all nor none: a flipped number is another number, a flipped offset is nonsense.
+  // Neither all nor none: a changed number is another number, but a changed offset is invalid.
   EXPECT_GT(accepted, 1000);
   EXPECT_GT(refused, 1000);
 }
@@ -304,7 +304,7 @@ TEST(Rules, OfRows) {
     EXPECT_THAT(WhyRefused(push), HasSubstr("clocks"));
     EXPECT_THAT(WhyRefused(AdvanceRequest{clock}), HasSubstr("clocks"));
   }
-  // Sizes whose product does not fit 64 bits must not come round to the right one.
+  // Sizes whose product overflows 64 bits must not wrap around to the right one.
   push = good;
   push.tables = {{{0}, 0xffffffffu, 0xffffffffu, {}}};
   EXPECT_THAT(WhyRefused(push), HasSubstr("length of"));
@@ -313,7 +313,7 @@ TEST(Rules, OfRows) {
   EXPECT_THAT(WhyRefused(push), HasSubstr("rows have floats"));
 }
 
-// A peer of this machine may still write to what it shares with this process.
+// A peer on this machine may still write to the memory that it shares.
 TEST(Rules, PositionsStayAsTheyWereChecked) {
   std::span<uint32_t> shared;
   const Buffer positions = Buffer::AllocateOf<uint32_t>(3, &shared);
@@ -338,14 +338,14 @@ TEST(Rules, TextForPeopleIsCutByTheSender) {
   EXPECT_LT(decoded.reason.size(), stop.reason.size());
 }
 
-// Reads and writes the offsets inside a FlatBuffer, as somebody with bad intentions would.
+// Reads and writes the offsets inside a FlatBuffer, like an attacker.
 class EnvelopeSurgery {
  public:
   explicit EnvelopeSurgery(const Buffer& envelope)
       : bytes_(envelope.bytes().begin(), envelope.bytes().end()) {}
   size_t Root() const { return Follow(0); }
   size_t Follow(size_t at) const { return at + Read<uint32_t>(at); }
-  // Where the offset or number of a table's n-th field stands.
+  // Returns the address of the offset or number of a table's n-th field.
   size_t Field(size_t table, size_t n) const {
     const size_t vtable = table - static_cast<size_t>(int64_t{Read<int32_t>(table)});
     return table + Read<uint16_t>(vtable + 4 + 2 * n);
@@ -367,7 +367,7 @@ class EnvelopeSurgery {
 };
 
 // Thousands of members whose addresses are all one long string: the envelope is small and valid,
-// what it stands for is not.
+// but decodes to a huge message.
 TEST(Rules, NothingIsLargerThanItsEnvelope) {
   View view = SampleView();
   view.workers.clear();

@@ -28,7 +28,7 @@ class AdmissionTest : public ::testing::Test {
   Admission::Answer Join(uint64_t peer, Stage stage, TimeMs now, int32_t rank = -1) {
     return admission_.OnJoin({peer}, RequestOf(Role::kWorker, "w", rank), stage, now);
   }
-  // Of one who found every place taken.
+  // Returns whether the process stands by because all places are taken.
   static bool StandsBy(const Admission::Answer& answer) {
     return answer.refused && answer.refused->stands_by;
   }
@@ -53,7 +53,7 @@ TEST_F(AdmissionTest, OneWhoFindsEveryPlaceTakenStandsByForAsLongAsALossGoesUnno
   EXPECT_THAT(admission_.standing_by(), ElementsAre(PeerId{21}));
   const Admission::Answer last = Join(21, Stage::kGathering, 1200);
   EXPECT_TRUE(StandsBy(last));
-  EXPECT_EQ(last.line, "");  // That was said.
+  EXPECT_EQ(last.line, "");  // It was reported before.
   const Admission::Answer refused = Join(21, Stage::kGathering, 1201);
   EXPECT_FALSE(StandsBy(refused));
   EXPECT_THAT(refused.line, HasSubstr("refused w: "));

@@ -71,7 +71,7 @@ TEST_F(FormingTest, OtherNumbersMoveFewShardsAndAreNoRestart) {
   for (size_t shard = 0; shard < first_.shards.owner.size(); ++shard) {
     moved += first_.shards.owner[shard] != next.shards.owner[shard];
   }
-  EXPECT_EQ(moved, 2u);  // An even part of eight for the fourth.
+  EXPECT_EQ(moved, 2u);  // An equal share of eight for the fourth.
 }
 
 TEST_F(FormingTest, ThoseThatAreLeftMakeTheCopiesThatTheyCan) {

@@ -51,7 +51,7 @@ TEST(JobEnd, WhoeverHasMissedTheEndIsToldWhenHeSpeaks) {
   EXPECT_EQ(end.AnswerTo(MessageKind::kHeartbeat)->exit_status, 3);
   EXPECT_EQ(end.AnswerTo(MessageKind::kJoinRequest)->message, "lost");
   EXPECT_FALSE(end.AnswerTo(MessageKind::kCommandDone));
-  // Members of a finished job know its end; who never got a place does not.
+  // Members of a finished job know its end; a process that never got a place does not.
   JobEnd finished;
   finished.Finish("done");
   EXPECT_FALSE(finished.AnswerTo(MessageKind::kHeartbeat));

@@ -26,7 +26,7 @@ std::shared_ptr<const Job> JobOf(uint32_t replicas) {
   return job;
 }
 
-// A cluster of 3 servers (10, 11, 12) and 2 workers (20, 21) that is complete at 0.
+// A cluster of 3 servers (10, 11, 12) and 2 workers (20, 21), complete at time 0.
 class MemberChangesTest : public ::testing::Test {
  protected:
   explicit MemberChangesTest(uint32_t replicas = 0)
@@ -136,7 +136,7 @@ TEST_F(MemberChangesTest, OtherNumbersAreTakenUpWhenAllAreHereAndTheJobIsQuiet) 
   ASSERT_EQ(change.view.workers.size(), 1u);
   EXPECT_EQ(change.view.workers[0].peer, PeerId{20});
   changes_.Enter(change.view, 0);
-  EXPECT_EQ(changes_.Refusal({21})->exit_status, 0);  // As it was asked to.
+  EXPECT_EQ(changes_.Refusal({21})->exit_status, 0);  // It ended as requested.
 }
 
 TEST_F(MemberChangesTest, AJobThatStandsThoughNewcomersAreMissingGoesOn) {
@@ -189,7 +189,7 @@ TEST_F(MemberCopiesTest, WhereNobodyComesThoseThatAreLeftMakeTheCopies) {
   const MemberStep change = changes_.Next(stand_, 61000);
   ASSERT_EQ(change.what, Do::kChange);
   EXPECT_THAT(MissingCopies(change.view, 1), IsEmpty());
-  EXPECT_EQ(change.view.servers.size(), 3u);  // Groups, of two processes.
+  EXPECT_EQ(change.view.servers.size(), 3u);  // Three groups in two processes.
 }
 
 TEST(MemberChanges, BeforeTheFirstViewWhoCannotGoOnGivesItsPlaceBack) {

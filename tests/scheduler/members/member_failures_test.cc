@@ -48,7 +48,7 @@ TEST(MemberFailures, ASecondProcessInOnePlaceIsBelievedWhenItBlamesTheOperator) 
 
 TEST(MemberFailures, AllOfARoleAreBelieved) {
   MemberFailures failures;
-  EXPECT_FALSE(Add(failures, FailureAt("server 0", "x", 2), 1));  // Of another role.
+  EXPECT_FALSE(Add(failures, FailureAt("server 0", "x", 2), 1));  // Another role counts separately.
   EXPECT_FALSE(Add(failures, FailureAt("worker 0", "x", 2), 1));
   EXPECT_FALSE(Add(failures, FailureAt("worker 1", "x", 2), 1));
   EXPECT_EQ(Add(failures, FailureAt("worker 2", "x", 2), 1)->exit_status, 2);
@@ -69,7 +69,7 @@ TEST(MemberFailures, BeforeTheFirstViewOnlyAllOfARoleAreBelieved) {
   MemberFailures failures;
   EXPECT_FALSE(failures.AddBeforeFirstView(FailureAt("worker 20", "x"), 1));
   EXPECT_FALSE(failures.AddBeforeFirstView(FailureAt("worker 20", "x", 2), 2));
-  EXPECT_FALSE(failures.mistake());  // Nobody is lost, and nobody waited for.
+  EXPECT_FALSE(failures.mistake());  // No member is lost or awaited.
   const auto end = failures.AddBeforeFirstView(FailureAt("worker 21", "y", 2), 2);
   ASSERT_TRUE(end);
   EXPECT_EQ(end->message, "worker 21: y");

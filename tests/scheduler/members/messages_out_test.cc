@@ -45,7 +45,7 @@ TEST(KeyValueStore, WhatFindsNoRoomIsNeitherKeptNorAnswered) {
   EXPECT_FALSE(board.Put({20}, {"b", ""}, 2));
   EXPECT_FALSE(board.Get("b").found);
   EXPECT_TRUE(board.TakeAnswers().empty());
-  EXPECT_TRUE(board.Put({20}, {"a", ""}, 3));  // In the place of the large one.
+  EXPECT_TRUE(board.Put({20}, {"a", ""}, 3));  // It replaces the large one.
 }
 
 }  // namespace

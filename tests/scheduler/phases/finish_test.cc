@@ -68,7 +68,8 @@ TEST_F(FinishPhaseTest, WhoIsSilentIsNotWaitedFor) {
 }
 
 TEST_F(FinishPhaseTest, WithoutASummaryTheJobFails) {
-  ASSERT_TRUE(files_->MakeDirectories("out/summary.json").ok());  // No file can have that name.
+  // A folder blocks the file's name.
+  ASSERT_TRUE(files_->MakeDirectories("out/summary.json").ok());
   FinishPhase finish(parts_);
   const Next next = Begin(finish);
   EXPECT_EQ(next.what, What::kFail);

@@ -23,7 +23,7 @@ FoundCheckpoint Checkpoint() {
 class LoadPhaseTest : public PhaseTest {};
 
 TEST_F(LoadPhaseTest, ServersThenWorkersThenTheJobGoesOnFromTheCheckpoint) {
-  job_.record.trained = {5, 5.0};  // Of what is lost.
+  job_.record.trained = {5, 5.0};  // The lost part.
   LoadPhase load(parts_, Checkpoint());
   EXPECT_EQ(Begin(load).what, What::kWait);
   EXPECT_EQ(told(), "11: load 8, 12: load 8");
@@ -59,7 +59,7 @@ TEST_F(LoadPhaseTest, WithoutACheckpointFirstValuesFollow) {
   EXPECT_FALSE(job_.plan);
 }
 
-// Behind a loss, steps that a worker says it had trained beyond what was known are lost too.
+// After a loss, steps that a worker reports beyond the known ones count as lost too.
 TEST_F(LoadPhaseTest, WhatNobodyHadHeardOfCountsAsLost) {
   job_.loss = Loss{1, 0};
   job_.lost_to = 9;
@@ -76,8 +76,8 @@ TEST_F(LoadPhaseTest, WhatNobodyHadHeardOfCountsAsLost) {
   EXPECT_EQ(job_.record.reached, 12);
 }
 
-// A server's refusal is the checkpoint's fault, a worker's its own; the job ends where there is no
-// older one.
+// A server's refusal is the checkpoint's fault, a worker's is its own; without an older checkpoint
+// the job ends.
 TEST_F(LoadPhaseTest, ACheckpointThatAServerRefusesIsGivenUp) {
   LoadPhase load(parts_, Checkpoint());
   Begin(load);

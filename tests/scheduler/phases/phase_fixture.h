@@ -54,7 +54,7 @@ class PhaseTest : public ::testing::Test {
   const PhaseParts parts_;
   JobAtHand job_;
   TimeMs now_ = 1000;
-  Orders orders_;  // Of all calls.
+  Orders orders_;  // Commands of all calls.
 
  private:
   size_t told_before_ = 0;

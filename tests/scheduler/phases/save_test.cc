@@ -13,15 +13,15 @@ using What = Next::What;
 
 class SavePhaseTest : public PhaseTest {
  protected:
-  // The job ends here, so its save is the last.
+  // Ends the job here, so its save is the last.
   void Stop() {
     job_.plan.emplace(*spec_, JobPosition(), JobPlan::Past());
     job_.plan->Stop();
     job_.plan->Trained(6, false);
-    job_.plan->Done();  // The digest.
+    job_.plan->Done();  // The digest is done.
     ASSERT_EQ(job_.plan->next(), JobStep::kSave);
   }
-  // Files of a server's two shards, in the folder that it was told.
+  // Returns the files of a server's two shards, in the commanded folder.
   CommandDone Saved(uint32_t first_shard) {
     CommandDone done;
     const std::string folder = orders_.sent.front().command.path;

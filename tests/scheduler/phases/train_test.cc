@@ -42,7 +42,7 @@ TEST_F(TrainPhaseTest, TheRoundEndsWhereAllStandAndItsSumsAreTheJobs) {
   EXPECT_EQ(told(), "21: train 10, 22: train 10");
   EXPECT_EQ(job_.training_since, now_);
   EXPECT_EQ(Done(train_, kWorkers[0], Trained(10, 40)).what, What::kWait);
-  EXPECT_EQ(AllAnswered(train_).what, What::kWait);  // The other is still at it.
+  EXPECT_EQ(AllAnswered(train_).what, What::kWait);  // The other still trains.
   Done(train_, kWorkers[1], Trained(10, 60));
   now_ += 700;
   EXPECT_EQ(AllAnswered(train_).what, What::kDone);
@@ -59,7 +59,7 @@ TEST_F(TrainPhaseTest, AStopPausesAndWhoIsBehindCatchesUp) {
   job_.record.stop = true;
   Tick(train_, 1020);
   EXPECT_EQ(told(), "21: pause, 22: pause");
-  orders_.sent.resize(2);  // The answers are to the commands to train.
+  orders_.sent.resize(2);  // Answers the commands to train.
   Done(train_, kWorkers[0], Trained(4, 16));
   Done(train_, kWorkers[1], Trained(5, 20));
   EXPECT_EQ(AllAnswered(train_).what, What::kWait);
@@ -92,7 +92,7 @@ TEST_F(TrainPhaseTest, AnotherProcessTakesTheRoundOverFromItsOrders) {
   job_.record.orders = {{kWorkers[0], order.command}, order};
   train_.TakeOver(job_, now_);
   EXPECT_EQ(Tick(train_, now_).what, What::kWait);
-  EXPECT_EQ(told(), "");  // They are at it.
+  EXPECT_EQ(told(), "");  // They are training.
   train_.OnProgress(1, 7);
   EXPECT_EQ(train_.furthest(), 7);
 }

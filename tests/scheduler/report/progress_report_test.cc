@@ -30,7 +30,7 @@ class ProgressReportTest : public ::testing::Test {
     if (watched) listener.progress = [this](const std::string& line) { shown_.push_back(line); };
     return Notices(listener);
   }
-  // Training is at a new step each millisecond.
+  // Training reaches a new step each millisecond.
   void Tick(TimeMs now, Notices& notices) {
     report_->OnTick(
         now,

@@ -19,7 +19,7 @@ using ::testing::IsEmpty;
 
 class KeptStateTest : public SchedulerNodeTest {
  protected:
-  // As another process of the scheduler has left it in "out" while all workers train.
+  // Leaves in "out" the state of another scheduler process while all workers train.
   void SetUp() override {
     Start();
     ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker b").clock >= 6; }));
@@ -109,7 +109,7 @@ TEST_F(KeptStateTest, ItIsDueWhenSomethingHasChanged) {
 }
 
 TEST_F(KeptStateTest, AStateThatCannotBeWrittenIsSaidOnceAndTriedAgainEverySecond) {
-  KeptState kept(*files_, "late", Run());  // Nobody has made the folder yet.
+  KeptState kept(*files_, "late", Run());  // The folder does not exist yet.
   kept.ChangedForProcess();
   EXPECT_THAT(kept.Write(left_, 5000), HasSubstr("its state is not written: "));
   kept.ChangedForProcess();

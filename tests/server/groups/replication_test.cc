@@ -21,7 +21,7 @@ constexpr ServerId kGroup{1};
 constexpr PeerId kWorker{1000};
 constexpr TimeMs kRetryMs = 100;
 
-// What one holder has done, as the test sees it.
+// The actions of one holder, as the test sees them.
 struct Holder {
   explicit Holder(uint64_t number, bool view_ignored = false)
       : peer{number},
@@ -30,7 +30,7 @@ struct Holder {
                .retry_ms = kRetryMs,
                .view_ignored = view_ignored}) {}
 
-  // The clocks that the changes of `frame` name, each an advance.
+  // Applies a change: the clocks in `frame`, each an advance.
   void Take(PeerId from, const Frame& frame) {
     if (frame.header.kind == static_cast<uint16_t>(MessageKind::kReplicateAck)) {
       return chain.OnAck(from, frame);
@@ -56,7 +56,7 @@ struct Holder {
     chain.Answer({kWorker, std::move(answer)});
   }
 
-  // Sorts what has come out: the requests that were answered, and what goes to other holders.
+  // Sorts the output: answered requests, and frames to other holders.
   std::vector<Outgoing> Collect() {
     std::vector<Outgoing> others;
     for (Outgoing& out : chain.TakeOutgoing()) {
@@ -90,7 +90,7 @@ void Enter(uint64_t number, const std::vector<Holder*>& holders) {
   for (Holder* holder : holders) holder->chain.OnView(ViewOf(number, holders));
 }
 
-// Delivers everything among `holders` until nobody says anything more.
+// Delivers all frames among `holders` until none is left.
 void Settle(const std::vector<Holder*>& holders) {
   for (bool more = true; more;) {
     more = false;
@@ -130,7 +130,7 @@ TEST_F(ReplicationTest, AnswersWaitForEveryHolder) {
   Enter(1, {&a_, &b_, &c_});
   Settle({&a_, &b_, &c_});
   a_.Change(1);
-  Settle({&a_, &b_});  // The last one hears nothing.
+  Settle({&a_, &b_});  // The last one receives nothing.
   EXPECT_THAT(b_.made, ElementsAre(1));
   EXPECT_THAT(a_.answered, IsEmpty());
   for (Holder* holder : {&a_, &b_}) holder->chain.OnTick(kRetryMs);
@@ -148,7 +148,7 @@ TEST_F(ReplicationTest, WhoAsksAgainWhileItsAnswerWaitsGetsOne) {
   a_.chain.Answer({kWorker, again});
   Settle({&a_, &b_});
   EXPECT_THAT(a_.answered, ElementsAre(1));
-  a_.chain.Answer({kWorker, again});  // Nothing is missing anywhere.
+  a_.chain.Answer({kWorker, again});  // No change is missing anywhere.
   a_.Collect();
   EXPECT_THAT(a_.answered, ElementsAre(1, 1));
 }
@@ -168,7 +168,7 @@ TEST_F(ReplicationTest, WhatIsLostIsSentAgain) {
   EXPECT_THAT(a_.answered, ElementsAre(1, 2));
 }
 
-// The first in the chain is gone, with changes that not everybody behind it had.
+// The first in the chain is gone, with changes that some behind it lacked.
 TEST_F(ReplicationTest, TheNextPrimaryBringsThoseBehindItUpToWhatItHas) {
   Enter(1, {&a_, &b_, &c_});
   Settle({&a_, &b_, &c_});
@@ -184,7 +184,7 @@ TEST_F(ReplicationTest, TheNextPrimaryBringsThoseBehindItUpToWhatItHas) {
   EXPECT_TRUE(b_.chain.leads());
   Settle({&b_, &c_});
   EXPECT_THAT(c_.made, ElementsAre(1, 2, 3));
-  // What the old primary, which does not know, still sends is refused: it acknowledges nothing.
+  // The old primary does not know yet. Its frames are refused, so it acknowledges nothing.
   for (const Outgoing& out : late) b_.Take(a_.peer, out.frame);
   Settle({&a_, &b_, &c_});
   EXPECT_THAT(b_.made, ElementsAre(1, 2, 3));
@@ -222,7 +222,7 @@ TEST_F(ReplicationTest, NobodyIsWaitedForWhenNoBackupIsLeft) {
 TEST_F(ReplicationTest, ABackupThatEntersLateAsksForWhatItMissed) {
   a_.chain.OnView(ViewOf(1, {&a_, &b_}));
   a_.Change(1);
-  a_.Collect();  // Nobody was there.
+  a_.Collect();  // There was no receiver.
   b_.chain.OnView(ViewOf(1, {&a_, &b_}));
   Settle({&a_, &b_});
   EXPECT_THAT(b_.made, ElementsAre(1));

@@ -22,9 +22,10 @@ constexpr uint32_t kAttacker = 1;
 
 enum class Expected { kGood, kRows, kEnd };
 
-// What a member may ask for, or is a worker's to say of its data and gradients, which it could as
-// well change: the job ends well, but perhaps not with those rows. A push that names the next step
-// may be read as that before its worker is lost, and not behind it.
+// Some extremes are valid: requests that a member may make, and what a worker reports about its
+// data and gradients, which it could change anyway. Then the job ends well, but perhaps with other
+// rows. A push that names the next step may be read as that before its worker is lost, but not
+// after.
 Expected ExpectedOf(const Extreme& extreme) {
   const std::string what = extreme.message + (extreme.path.empty() ? "" : "." + extreme.path[0]);
   const auto is = [&what](std::initializer_list<const char*> names) {
@@ -101,12 +102,12 @@ Said Say(const ExtremeMessages& messages, const Extreme& extreme, uint64_t seed)
   return said;
 }
 
-// Each once; the environment variable HDPS_SIM_SEEDS says how many, from other moments on.
+// Runs each extreme once; the environment variable HDPS_SIM_SEEDS sets how many, at other times.
 TEST(Extreme, AWordCostsItsMemberAlone) {
   const ExtremeMessages messages;
   uint64_t runs = 0, sent = 0, lost = 0;
   const std::vector<Extreme>& all = messages.all();
-  constexpr uint64_t kStride = 4;  // So that a part of them is of all messages.
+  constexpr uint64_t kStride = 4;  // Spreads a part of them over all messages.
   for (const uint64_t seed : SeedsOfPart(all.size(), 0, 1)) {
     const Extreme& extreme = all[(seed * kStride + seed * kStride / all.size()) % all.size()];
     const Said said = Say(messages, extreme, seed);

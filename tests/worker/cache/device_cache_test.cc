@@ -24,7 +24,7 @@ namespace {
 using testing::ElementsAre;
 using testing::UnorderedElementsAre;
 
-// One table that keeps the rows of two keys.
+// Returns a job with one table that caches the rows of two keys.
 Job KeepingJob() {
   const auto job = ParseJob(R"({
     "data": {"format": "csv", "train": ["train.csv"],
@@ -51,7 +51,7 @@ class DeviceCacheTest : public testing::Test {
         servers_(2, job_.cluster.shards, *clock_),
         cache_(job_, {{{TableId{0}}, 2}}, *ops_, servers_.channel()) {
     EXPECT_TRUE(cache_.Join(ViewId{1}, 0, nullptr).ok());
-    // Weights and state that tell the key.
+    // Weights and state that identify the key.
     for (Key key = 1; key < 10; ++key) {
       servers_.rows[{0, key}].assign(cache_.rows().row_floats({0}), static_cast<float>(key));
     }
@@ -60,7 +60,7 @@ class DeviceCacheTest : public testing::Test {
   void See(const std::vector<Key>& keys, int times) {
     for (int i = 0; i < times; ++i) cache_.registry()->Count(0, keys);
   }
-  // Keeps 1 and 2.
+  // Caches keys 1 and 2.
   void KeepTwo() {
     See({1, 2}, 5);
     See({3}, 1);
@@ -73,14 +73,14 @@ class DeviceCacheTest : public testing::Test {
     return slot;
   }
   std::vector<float> RowAt(uint32_t slot) const { return cache_.rows().Get(0, {&slot, 1}).front(); }
-  // As a step of the job would: the row is another, and dirty.
+  // Changes the row like a step of the job, which makes it dirty.
   void Change(Key key, float value) {
     const uint32_t slot = SlotOf(key);
     const std::vector<float> row(cache_.rows().row_floats({0}), value);
     cache_.rows().Put(0, {&slot, 1}, {row});
     cache_.rows().dirty(0)[slot] = 1;
   }
-  // A step without keys, split by the hot keys of now.
+  // Splits a step without keys by the current hot keys.
   std::vector<HotSplit> SplitNow() const {
     std::vector<HotSplit> splits(1);
     splits[0].keys = cache_.registry()->keys(0);
@@ -175,7 +175,7 @@ TEST_F(DeviceCacheTest, AnotherViewBeginsWithNothing) {
   EXPECT_TRUE(Kept().empty());
 }
 
-// Two workers that were told to keep different rows would add up gradients of different keys.
+// Two workers that were told to cache different rows would sum gradients of different keys.
 TEST_F(DeviceCacheTest, WorkersToldToKeepOtherRowsAreRefused) {
   Job other = job_;
   other.train.cache_refresh_steps = 6;

@@ -51,18 +51,18 @@ TEST(HotKeys, ChangesBringTheMostFrequentIntoFreeSlotsFirst) {
   ASSERT_EQ(five.size(), 3u);
   const HotKeys after = Changed(now, five);
   EXPECT_THAT(after.keys(), testing::ElementsAre(10, 20, 60, 40, 50));
-  // No slot is free: who is worth least leaves.
+  // No slot is free: the least frequent key leaves.
   const auto three = ChooseChanges(now, counted, 3);
   ASSERT_EQ(three.size(), 2u);
   EXPECT_THAT(Changed(now, three).keys(), testing::ElementsAre(50, 20, 40));
-  // Nothing to gain, nothing moves.
+  // Without a gain nothing moves.
   EXPECT_TRUE(ChooseChanges(after, counted, 5).empty());
   EXPECT_TRUE(ChooseChanges(now, {{10, 4}, {20, 4}, {30, 4}, {40, 5}, {50, 5}}, 3).empty());
   EXPECT_TRUE(ChooseChanges(now, {}, 3).empty());
 }
 
-// Keys as a log has them: what was counted in a few steps serves those that follow. An ideal choice
-// of a tenth of the rows holds 90 % of what is asked for.
+// Keys distributed as in a log: the counts of a few steps serve the next ones. An ideal choice of a
+// tenth of the rows answers 90 % of the lookups.
 TEST(HotKeys, ATenthOfTheRowsAnswersMostOfSkewedKeys) {
   constexpr uint64_t kVocabulary = 200000, kRows = kVocabulary / 10;
   constexpr int kLookupsAStep = 2048 * 26;
@@ -103,7 +103,7 @@ bool SameBits(std::span<const float> a, std::span<const float> b) {
          (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
 }
 
-// Ranks with gradients for some hot rows each, against a server's table that gets their pushes.
+// Compares the summed gradients of ranks for hot rows with a server's table that gets their pushes.
 void ExpectSumsAsAtAServer(uint32_t ranks, uint32_t num_hot) {
   constexpr uint32_t kDim = 5;
   TableSpec spec;
@@ -119,7 +119,7 @@ void ExpectSumsAsAtAServer(uint32_t ranks, uint32_t num_hot) {
   std::vector<TableSlice::Gradients> parts;
   for (uint32_t r = 0; r < ranks; ++r) {
     for (uint32_t i = 0; i < num_hot + num_hot / 2; ++i) {
-      if (RandomAt(r, i) % 3 != 0) continue;  // This rank does not touch it.
+      if (RandomAt(r, i) % 3 != 0) continue;  // This rank does not use the row.
       const bool hot = i < num_hot;
       slots[r].push_back(hot ? i : kNotInSlab);
       for (uint32_t d = 0; d < kDim; ++d) {

@@ -93,7 +93,7 @@ TEST(HotKeyRegistry, CountsOneStepOfTheStrideAndHalvesWhatWasCounted) {
   EXPECT_TRUE(other.TakeCounts(0, 1).empty());
 }
 
-// Two parts; key 3 is named three times, in both of them.
+// Two parts; key 3 occurs three times, in both of them.
 TEST(SplitHot, FindsSlotsAndColdPositionsAndCountsAsOftenAsExamplesName) {
   const Job job = With(5, 5, 0);
   Batch batch;

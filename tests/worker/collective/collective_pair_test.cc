@@ -43,7 +43,7 @@ TEST_P(CollectivePairTest, AbortEndsAWaitForARankThatDoesNotCome) {
   EXPECT_EQ(status.code(), Code::kCancelled) << status.message();
 }
 
-// Nobody has to give the group up: what a wait may take is said when the group is made.
+// Without an abort, a wait ends by the timeout given when the group was made.
 TEST_P(CollectivePairTest, ARankThatDoesNotComeIsNotAwaitedForever) {
   if (GetParam().make == kLocal.make) GTEST_SKIP() << "threads of one process wait without limit";
   const Ranks ranks = NewRanks(GetParam().name, 2, 300);
@@ -52,7 +52,7 @@ TEST_P(CollectivePairTest, ARankThatDoesNotComeIsNotAwaitedForever) {
   EXPECT_FALSE(ranks[0]->Barrier().ok()) << "A group that has failed stays so.";
 }
 
-// Before a call, in its midst and behind it.
+// Before a call, in the middle of it and after it.
 TEST_P(CollectivePairTest, AbortMeetsCallsAtAnyMoment) {
   for (int after = 0; after < 20; ++after) {
     const Ranks ranks = GetParam().make(2);
@@ -70,7 +70,7 @@ TEST_P(CollectivePairTest, AbortMeetsCallsAtAnyMoment) {
   }
 }
 
-// Memory of a GPU goes through Gloo by way of the host.
+// GPU memory goes through Gloo by way of the host.
 TEST_P(CollectivePairTest, DeviceMemoryIsReducedInPlace) {
   std::vector<std::unique_ptr<DenseOps>> ops;
   for (uint32_t r = 0; r < 2; ++r) {
@@ -84,7 +84,7 @@ TEST_P(CollectivePairTest, DeviceMemoryIsReducedInPlace) {
     for (uint32_t r = 0; r < 2; ++r) {
       on_device.push_back(ops[r]->Allocate(count));
       ops[r]->Upload(RankFloats(r, count), on_device[r]);
-      ops[r]->Finish();  // A group reads what is ready.
+      ops[r]->Finish();  // A group reads finished values.
     }
     OnAllRanks(2, [&](uint32_t r) {
       const ReducedValues list = SumOf(std::span(on_device[r], count), MemorySpace::kDevice);

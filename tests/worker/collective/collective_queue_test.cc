@@ -42,7 +42,7 @@ TEST_F(CollectiveQueueTest, CallsAreMadeInOrderBesideTheCaller) {
     for (const std::vector<float>& sums : values) EXPECT_EQ(sums, std::vector<float>(100, 6.0f));
     EXPECT_GE(queue.TakeBusyNs(), 0);
     EXPECT_EQ(groups[rank]->counts().of(CollectiveKind::kAllReduce).calls, 20u);
-    // A short list travels whole: to each of the others.
+    // A short list travels whole, to each of the others.
     EXPECT_EQ(groups[rank]->counts().of(CollectiveKind::kAllReduce).bytes, 20u * 400 * 2);
     EXPECT_TRUE(queue.WaitForAll().ok());
   });
@@ -73,14 +73,15 @@ TEST_F(CollectiveQueueTest, AbortEndsTheCallAtHandAndTheQueueItself) {
     groups[0]->Abort();
     EXPECT_EQ(queue.WaitForAll().code(), Code::kCancelled);
   }
-  // A queue that ends while its call waits for a rank that never comes gives the group up.
+  // A queue that ends while its call waits for a missing rank aborts the group.
   const std::vector<std::unique_ptr<Collective>> others = NewThreadCollectives(2);
   { CollectiveQueue queue(*others[0], *clock_); }
   CollectiveQueue queue(*others[0], *clock_);
   queue.Submit([&](Collective& group) { return group.AllReduceSum(values); });
 }
 
-// The parts of a reduce-scatter are as long as the ranks say, and each is the sum in rank order.
+// Parts of a reduce-scatter have the lengths that the ranks give, and each is the sum in rank
+// order.
 TEST_F(CollectiveQueueTest, PartsOfAReduceScatterMayDiffer) {
   constexpr uint32_t kRanks = 3;
   const std::vector<size_t> counts = {5, 0, 20000};
@@ -143,7 +144,7 @@ TEST(NcclTransport, AddsHalvesAsTheHostDoes) {
   const auto made = NewNcclTransport(options, 0, *store);
   ASSERT_TRUE(made.ok()) << made.status().message();
   RankTransport& nccl = **made;
-  // Every finite half, and infinity, beside one another.
+  // Every finite half, and infinity, side by side.
   constexpr uint32_t kRanks = 2;
   constexpr size_t kCount = 65536, kBytes = kCount * sizeof(uint16_t);
   for (const bool fp16 : {true, false}) {

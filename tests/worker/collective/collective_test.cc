@@ -20,7 +20,7 @@
 namespace hdps {
 namespace {
 
-// None, fewer than ranks, an odd number in one exchange, and so many that each rank reduces a part.
+// None, fewer than ranks, an odd number in one exchange, and enough for each rank to reduce a part.
 constexpr size_t kCounts[] = {0, 1, 3, 1023, 100003};
 
 class CollectiveTest : public testing::TestWithParam<std::tuple<Backend, uint32_t>> {
@@ -35,7 +35,7 @@ class CollectiveTest : public testing::TestWithParam<std::tuple<Backend, uint32_
     if (ranks_.empty()) GTEST_SKIP() << "no NCCL for so many ranks: " << why_not_;
   }
 
-  // On every rank, for every count.
+  // Calls body on every rank, for every count.
   void ForAll(const std::function<void(uint32_t rank, size_t count)>& body) {
     for (const size_t count : kCounts) {
       SCOPED_TRACE("count " + std::to_string(count));
@@ -159,7 +159,7 @@ TEST_P(CollectiveTest, PartsAreGroupsAndTakeTurnsWithTheWhole) {
     std::vector<uint32_t> members;
     for (uint32_t m = part; m < size_; m += 2) members.push_back(m);
     for (const size_t count : kCounts) {
-      // Unlike numbers of calls in the two parts, before all meet again.
+      // Different numbers of calls in the two parts, before all meet again.
       for (uint32_t times = 0; times < 1 + 2 * part; ++times) {
         std::vector<float> values = RankFloats(r, count);
         ExpectOk(group.AllReduceSum(values));
@@ -207,8 +207,8 @@ TEST(CollectiveChoice, RefusesNcclByNameWhereARankHasNoGpu) {
   EXPECT_STREQ((*chosen)->name(), "gloo");
 }
 
-// NCCL takes one rank a GPU, so one machine with one GPU shows one rank: what it spreads, and what
-// a GPU makes of the values of many ranks.
+// NCCL needs a GPU per rank, so one GPU shows one rank: what it spreads, and how a GPU combines the
+// values of many ranks.
 TEST(NcclTransport, SpreadsAndCombinesOnTheDevice) {
   std::string why_none;
   if (NcclGpuName(0, &why_none).empty()) GTEST_SKIP() << "no NCCL: " << why_none;

@@ -196,7 +196,7 @@ TEST(BatchReaderTest, ABadRowKeepsItsPosition) {
   data.max_bad_rows = 2;
   WriteText(*files, "rows.csv", NumberedText(0, 5) + "?\n" + NumberedText(6, 11) + "0,1\n");
   const auto reader = MakeReader(*files, data, {.batch_size = 4, .shuffle = false});
-  for (int epoch = 0; epoch < 2; ++epoch) {  // The limit is for each epoch.
+  for (int epoch = 0; epoch < 2; ++epoch) {  // The limit applies to each epoch.
     const auto batches = ReadEpoch(*reader);
     ASSERT_EQ(batches.size(), 3u);
     EXPECT_THAT(IdsOf(batches[0]), ElementsAre(0, 1, 2, 3));
@@ -214,7 +214,7 @@ TEST(BatchReaderTest, ABadRowKeepsItsPosition) {
 
 // ---- Many parts: rows by their index.
 
-// What each of `parts` readers gives, epoch by epoch, interleaved, against one reader of all.
+// Compares the interleaved batches of `parts` readers with one reader of all rows, epoch by epoch.
 void ExpectPartsAreTheStream(FileSystem& files, const DataSpec& data,
                              const std::vector<std::string>& paths, uint32_t parts,
                              uint64_t skip_steps = 0) {
@@ -273,7 +273,7 @@ TEST(ManyPartsTest, LinesThatAreNoRowsAndSeveralFilesChangeNothing) {
   WriteText(*files, "empty.csv", "");
   WriteText(*files, "header.csv", "label,id,color\n");
   const std::string more = "label,id,color\n" + NumberedText(500, 700);
-  WriteText(*files, "b.csv", more.substr(0, more.size() - 1));  // Its last line lacks its end.
+  WriteText(*files, "b.csv", more.substr(0, more.size() - 1));  // Its last line has no line end.
   ExpectPartsAreTheStream(*files, data, {"a.csv", "empty.csv", "b.csv", "header.csv"}, kPartsMany);
 }
 
@@ -311,7 +311,7 @@ TEST(ManyPartsTest, FilesThatCannotBeReadAnywhereGoThroughTheWindow) {
   DataSpec data = NumberedRows();
   data.shuffle_rows = 2000;
   std::string long_line = NumberedText(3000, 3001);
-  // So many of them would fill a window by their bytes before their number does.
+  // So many of them fill a window by their bytes before their number does.
   long_line.insert(long_line.size() - 1, std::string((size_t{1} << 30) / 2000, 'c'));
   WriteText(*files, "long.csv", NumberedText(0, 3000) + long_line + NumberedText(3001, 6000));
   ExpectPartsAreTheStream(*files, data, {"long.csv"}, kPartsMany);
@@ -325,7 +325,7 @@ TEST(ManyPartsTest, AFileThatChangesBetweenEpochsIsIndexedAgain) {
   EXPECT_EQ(IdsOf(ReadEpoch(*reader, 0)).size(), 640u / kPartsMany);
   WriteText(*files, "rows.csv", NumberedText(0, 960));
   EXPECT_EQ(IdsOf(ReadEpoch(*reader, 1)).size(), 960u / kPartsMany);
-  // While it is read that is an error.
+  // It is an error when it is read.
   ASSERT_TRUE(reader->StartEpoch(2, 0).ok());
   WriteText(*files, "rows.csv", "0,1,c1\n");
   Status status;

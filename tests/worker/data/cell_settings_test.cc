@@ -82,7 +82,7 @@ TEST(CellSettingsTest, CommasMayStandBetweenEntries) {
   }
   EXPECT_THAT(ErrorOf(data, "1,0:7:0.5 1:9:1"), HasSubstr("f:1:3: '0:7:0.5 1:9:1'"))
       << "either commas or blanks";
-  // Several labels of svmlight are not one, with an entry behind it.
+  // Several labels of svmlight are not one label with an entry.
   data.format = DataFormat::kLibsvm;
   EXPECT_THAT(ErrorOf(data, "1,3 5:0.2"), HasSubstr("'3 5:0.2': expected index:value"));
 }

@@ -35,7 +35,7 @@ std::string Zstd(const std::string& text) {
   return packed;
 }
 
-// As zstd packs what comes through a pipe, of which it does not know the length.
+// Compresses like zstd with a pipe as input, whose length it does not know.
 std::string ZstdStream(const std::string& text, ZSTD_cParameter parameter, int value) {
   ZSTD_CCtx* const stream = ZSTD_createCCtx();
   EXPECT_FALSE(ZSTD_isError(ZSTD_CCtx_setParameter(stream, parameter, value)));
@@ -89,8 +89,8 @@ TEST(CompressedFileTest, GivesBackWhatWasPacked) {
   }
 }
 
-// As gzip reads them: tapes and copies of whole blocks end with zeros. Further members stay
-// members, and other bytes behind a member stay a mistake.
+// Like gzip: tapes and copies of whole blocks end with zeros. Further members are read, and other
+// bytes behind a member are an error.
 TEST(CompressedFileTest, ZerosBehindGzipAreNothing) {
   const auto files = NewMemoryFileSystem();
   const std::string text = Noise(1000), member = Gzip(text);
@@ -140,7 +140,7 @@ TEST(CompressedFileTest, ChangedBytesNeverPassForOthers) {
   }
 }
 
-// A frame's first bytes say how much of what was unpacked has to be kept in memory.
+// A frame's first bytes tell how much output must be kept in memory.
 TEST(CompressedFileTest, ZstdsWindowsAreThoseOfItsLevelsUpTo19) {
   const auto files = NewMemoryFileSystem();
   const std::string text = Noise(20000);
@@ -150,7 +150,7 @@ TEST(CompressedFileTest, ZstdsWindowsAreThoseOfItsLevelsUpTo19) {
     ASSERT_TRUE(read.ok()) << level << ": " << read.status().message();
     EXPECT_TRUE(*read == text) << level;
   }
-  // --ultra -22, --long=24, --long, and the most that a frame can ask of any decoder.
+  // --ultra -22, --long=24, --long, and the largest window that a frame can ask for.
   const std::string bomb("\x28\xb5\x2f\xfd\x00\xff", 6);
   for (const std::string& packed :
        {ZstdStream(text, ZSTD_c_compressionLevel, 22), ZstdStream(text, ZSTD_c_windowLog, 24),

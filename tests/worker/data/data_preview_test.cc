@@ -185,7 +185,7 @@ TEST(DataPreviewTest, AHeaderThatIsNotAnnouncedIsNamed) {
   const DataPreview passed = Good(lenient, {"years,job,labels,pay\n" + row + row});
   EXPECT_THAT(passed.warnings, ElementsAre(HasSubstr("set data.header to true")));
   EXPECT_EQ(passed.rows, 2u);
-  // Texts alone, which would train as a row.
+  // Only texts, which could train as a row.
   DataSpec texts = Incomes();
   texts.columns.erase(texts.columns.begin());
   EXPECT_THAT(ErrorOf(texts, {"work,tags,income\nState,a,<=50K\n"}), HasSubstr("is a header"));
@@ -208,7 +208,7 @@ TEST(DataPreviewTest, ColumnsAreFoundByTheirNames) {
   data.header = true;
   const std::string row = "39,State,a,<=50K\n";
   EXPECT_THAT(Good(data, {"\"Age\", work ,TAGS,income\n" + row}).warnings, ElementsAre());
-  // Another order, another one in the second file, and columns that nobody asked for.
+  // Another order, again another in the second file, and unused columns.
   const DataPreview preview = Good(
       data, {"id,income,tags,age,work\n7,>50K,a|b,39,State\n", "work,age,income,tags\nx,1,y,z\n",
              "id,age,work,tags,income\n7,39,State,a,<=50K\n"});
@@ -234,11 +234,11 @@ TEST(DataPreviewTest, HeadersWithoutAColumnAreRefused) {
   EXPECT_THAT(ErrorOf(data, {row + row}), HasSubstr("a.csv:1: data.header is true, but this line "
                                                     "reads like a row: expected the names"));
   EXPECT_THAT(ErrorOf(data, {"\n" + row}), HasSubstr("a.csv:1: the first line is blank"));
-  // Also of a file that is not looked into.
+  // Also in a file that is not previewed.
   std::vector<std::string> many(26, "age,work,tags,income\n" + row);
   many.back() = "age,work,tags\n";
   EXPECT_THAT(ErrorOf(data, many), HasSubstr("z.csv:1: the header has no column 'income'"));
-  // What is skipped need not be there.
+  // A skipped column need not exist.
   data.columns[1].type = ColumnType::kSkip;
   EXPECT_THAT(Good(data, {"income,tags,age\n>50K,a,1\n"}).warnings, ElementsAre());
 }
@@ -300,7 +300,7 @@ TEST(DataPreviewTest, EveryFormatKnowsMinusOneAndNamesABadFirstLineOnce) {
     EXPECT_THAT(preview.labels, ElementsAre(1, 1)) << WordOf(c.data.format);
     EXPECT_THAT(preview.warnings, ElementsAre());
     EXPECT_THAT(ErrorOf(c.data, {c.bad + c.good}), HasSubstr("a.csv" + c.mistake));
-    // In the files to evaluate on, too.
+    // Also in the evaluation files.
     const auto files = NewMemoryFileSystem();
     WriteText(*files, "train", c.good);
     WriteText(*files, "eval", c.bad + c.good);

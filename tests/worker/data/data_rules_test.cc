@@ -25,7 +25,8 @@ std::vector<std::string> Split(const std::string& text, const std::string& separ
   return parts;
 }
 
-// "\n", "\r", "\t" and "\xef" as the bytes that they stand for.
+// Replaces "
+// ", "\r", "\t" and "\xef" by their bytes.
 std::string Unescaped(const std::string& text) {
   std::string bytes;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -48,7 +49,7 @@ struct Example {
   std::string section, rule, lines, read_as;
 };
 
-// The rows of the tables whose first column is "rule".
+// Returns the rows of the tables whose first column is "rule".
 std::vector<Example> ExamplesOfThePage() {
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
   const auto page = ReadWholeFile(*files, JoinPath(HDPS_SOURCE_DIR, "docs/data.md"), 1 << 20);
@@ -74,7 +75,7 @@ std::vector<Example> ExamplesOfThePage() {
   return examples;
 }
 
-// The job that the page's sections speak of.
+// Returns the job of a section of the page.
 DataSpec SpecOf(const std::string& section) {
   DataSpec data;
   if (section == "libsvm" || section == "libffm" || section == "libfm") {
@@ -104,7 +105,7 @@ DataSpec SpecOf(const std::string& section) {
   return data;
 }
 
-// `row` is "y=1; n=2; c=red; m=a+b" or "y=1; field0=7*0.5".
+// Expects `row`, such as "y=1; n=2; c=red; m=a+b" or "y=1; field0=7*0.5".
 void ExpectRow(const DataSpec& data, const Batch& batch, uint32_t example, const std::string& row) {
   const std::vector<std::string> names = FeaturesOf(data).sparse;
   size_t features = 0;
@@ -129,7 +130,7 @@ void ExpectRow(const DataSpec& data, const Batch& batch, uint32_t example, const
     ASSERT_LT(feature, names.size()) << name;
     const SparseColumn& column = batch.sparse[feature];
     uint32_t at = column.offsets[example];
-    const bool empty_value = value.empty() && name == "c";  // A category, though it is empty.
+    const bool empty_value = value.empty() && name == "c";  // An empty category is a value.
     for (const std::string& text :
          value.empty() && !empty_value ? std::vector<std::string>() : Split(value, "+")) {
       const size_t star = data.format == DataFormat::kCsv ? text.npos : text.find('*');
@@ -171,7 +172,7 @@ TEST(DataRulesTest, ThePageSaysWhatIsRead) {
       ExpectRow(data, **batch, i, rows[i]);
     }
   }
-  // A table that is no longer found would be no longer tested.
+  // A table that is not found would not be tested.
   for (const char* section :
        {"Lines", "csv", "libsvm", "libffm", "libfm", "Labels", "Weights, groups and tasks"}) {
     EXPECT_GE(sections[section], 4) << section;

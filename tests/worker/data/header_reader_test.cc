@@ -26,7 +26,7 @@ TEST(HeaderReaderTest, ColumnsInAnotherOrderGiveTheSameBatches) {
   std::string plain = "label,id,color\n", mixed = "color,more,label,id\n";
   for (int i = 0; i < 300; ++i) {
     const std::string id = std::to_string(i), label = std::to_string(i % 2);
-    // Quotes inside a cell, which is copied, and a delimiter.
+    // Quotes inside a cell, which must be copied, and a delimiter.
     plain += label + "," + id + ",\"a \"\"red\"\" " + id + "\"\n";
     mixed += "\"a \"\"red\"\" " + id + "\",\"x,y\"," + label + "," + id + "\n";
   }
@@ -35,7 +35,7 @@ TEST(HeaderReaderTest, ColumnsInAnotherOrderGiveTheSameBatches) {
   data.header = true;
   for (const uint32_t parts : {1u, kPartsMany}) {
     const ReaderOptions options = {.batch_size = 128, .part = 0, .num_parts = parts};
-    // One file of each kind: the order is that of the file a row comes from.
+    // One file of each kind: a row has the column order of its file.
     const auto expected = ReadEpoch(*MakeReader(*files, data, options, {"plain.csv", "plain.csv"}));
     const auto found = ReadEpoch(*MakeReader(*files, data, options, {"plain.csv", "mixed.csv"}));
     ASSERT_EQ(found.size(), expected.size());

@@ -31,7 +31,7 @@ class HoldOutTest : public ::testing::Test {
     WriteText(*files_, "rows.csv", NumberedText(0, kRows));
   }
 
-  // The ids of an epoch, read by `parts` readers, in the order of the stream.
+  // Returns the ids of an epoch read by `parts` readers, in the order of the stream.
   std::vector<int> Read(RowSide side, uint32_t parts, uint64_t seed = 1, uint32_t epoch = 0,
                         const std::vector<std::string>& paths = {"rows.csv"}) {
     ReaderOptions options{.seed = seed, .batch_size = 3 * parts + 1, .num_parts = parts};
@@ -65,7 +65,7 @@ TEST_F(HoldOutTest, BothSidesTogetherAreAllRowsAndShareNone) {
   std::vector<int> all = Read(RowSide::kTrained, 1);
   const std::vector<int> held_out = Read(RowSide::kHeldOut, 1);
   const auto rows = static_cast<double>(held_out.size());
-  // Six deviations of a binomial: one of 10^9 right ones is beyond.
+  // Six deviations of a binomial, which one correct run in 10^9 exceeds.
   EXPECT_LE(std::fabs(rows - kRows * kShare), 6 * std::sqrt(kRows * kShare * (1 - kShare)));
   all.insert(all.end(), held_out.begin(), held_out.end());
   std::ranges::sort(all);
@@ -118,11 +118,11 @@ TEST_F(HoldOutTest, RowsAreCountedAsTheyAreTrainedOn) {
 
 // ---- The label has no say.
 
-// A row in every format, with another label each time; nothing else of it changes.
+// A row in every format, with any label; nothing else changes.
 struct Labelled {
   std::string name;
   DataSpec data;
-  std::string head;  // Of the file.
+  std::string head;  // Head of the file.
   std::function<std::string(int id, int label)> row;
 };
 
@@ -200,7 +200,7 @@ TEST(HoldOutLabelTest, RowsThatDifferInTheirLabelsAreOnOneSide) {
         for (options.part = 0; options.part < parts; ++options.part) {
           auto reader = NewBatchReader(*files, format.data, {"rows"}, options);
           ASSERT_TRUE(reader.ok()) << reader.status().message();
-          for (int epoch = 0; epoch < 2; ++epoch) {  // The second goes by the index.
+          for (int epoch = 0; epoch < 2; ++epoch) {  // The second epoch uses the index.
             for (const Batch& batch : ReadEpoch(**reader, static_cast<uint32_t>(epoch))) {
               rows += batch.num_examples;
               for (uint32_t i = 0; i < batch.num_examples; ++i) {
@@ -261,7 +261,7 @@ TEST(ShareLookTest, FewDifferentRowsAreSaid) {
   const Result<DataPreview> preview = PreviewJobData(*files, job);
   ASSERT_TRUE(preview.ok()) << preview.status().message();
   EXPECT_NE(std::ranges::find(preview->warnings, why[0]), preview->warnings.end());
-  // Many different rows, both classes: nothing to say.
+  // Many different rows and both classes: no finding.
   WriteText(*files, "rows", TextOf(format, 4000, 2000));
   EXPECT_TRUE(WhyNotShare(*LookAtShare(*files, job), 0.1).empty());
 }

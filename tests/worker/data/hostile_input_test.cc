@@ -53,7 +53,7 @@ std::string GoodLine(DataFormat format) {
       return "1 0:3:0.5 4:2:1";
     case DataFormat::kLibfm:
       return "-1 3:1 11:0.5 7:1 8:1 9:1";
-    case DataFormat::kIdx:  // No lines: see idx_test.cc.
+    case DataFormat::kIdx:  // It has no lines: see idx_test.cc.
       break;
   }
   return "";
@@ -61,7 +61,7 @@ std::string GoodLine(DataFormat format) {
 
 class HostileInputTest : public ::testing::TestWithParam<DataFormat> {};
 
-// `text` with some of its bytes changed, dropped or doubled.
+// Returns `text` with some of its bytes changed, dropped or doubled.
 std::string Mutate(std::string text, Random& random) {
   const std::string tempting = std::string("\t,|:\"# \r\0+-.e9\xff", 16);
   for (uint64_t n = random.Below(4); n > 0 && !text.empty(); --n) {

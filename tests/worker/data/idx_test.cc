@@ -31,7 +31,7 @@ std::string Idx(const std::vector<uint32_t>& lengths, const std::string& element
   return text + elements;
 }
 
-// Images of 2 x 3; pixel p of image i is 10 i + p.
+// Returns images of 2 x 3; pixel p of image i is 10 i + p.
 std::string Images(uint32_t count) {
   std::string pixels;
   for (uint32_t i = 0; i < count; ++i) {

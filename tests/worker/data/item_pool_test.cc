@@ -79,7 +79,7 @@ TEST(ItemPoolTest, NegativesAreTheirRowWithAnotherItem) {
       const bool of_row_before = i > 0 && batch.rows[i] == batch.rows[i - 1];
       positives += batch.labels[i] == 1 ? 1 : 0;
       const Key item = KeyAt(batch, 1, i);
-      // A cross is of the item that is there now.
+      // A cross uses the negative item.
       EXPECT_EQ(KeyAt(batch, 3, i),
                 CombineKeys(HashString("cross"), CombineKeys(KeyAt(batch, 0, i), item)));
       if (!of_row_before) continue;
@@ -102,12 +102,13 @@ TEST(ItemPoolTest, NegativesAreTheirRowWithAnotherItem) {
   }
   EXPECT_EQ(rows, 600u);
   EXPECT_EQ(positives, 200u);
-  // A positive of item 0 draws it 16 times in a row with probability .9^16 = .185 and gives none.
+  // A positive of item 0 draws that item 16 times in a row with probability .9^16 = .185, and then
+  // makes no negative.
   EXPECT_GT(made, 4 * positives / 2);
   EXPECT_LE(made, 4 * positives);
 }
 
-// How often the rare items are drawn for the positives of the frequent one.
+// Counts how often the rare items are drawn for positives of the frequent one.
 TEST(ItemPoolTest, DrawsAreUniformOrByFrequency) {
   const auto files = NewMemoryFileSystem();
   WriteText(*files, "f", PoolText(3000));
@@ -125,7 +126,7 @@ TEST(ItemPoolTest, DrawsAreUniformOrByFrequency) {
         const bool made = batch.rows[i] == batch.rows[i - 1];
         size_t positive = i;
         while (positive > 0 && batch.rows[positive - 1] == batch.rows[i]) --positive;
-        // Of the positives with item 1, what is drawn beside it.
+        // The negatives of positives with item 1.
         if (!made || KeyAt(batch, 1, positive) != first) continue;
         ++drawn[KeyAt(batch, 1, i)];
         ++all;
@@ -133,18 +134,18 @@ TEST(ItemPoolTest, DrawsAreUniformOrByFrequency) {
     }
     ASSERT_GT(all, 80);
     const double share = drawn[FeatureKey(HashString("item"), "i0")] / all;
-    // 2700 of the 2957 rows that have another item, or one of seven items. Four deviations.
+    // 2700 of the 2957 rows with another item, or one of seven items. Four deviations.
     const double wanted = uniform ? 1.0 / 7 : 2700.0 / 2957;
     EXPECT_NEAR(share, wanted, 4 * std::sqrt(wanted * (1 - wanted) / all)) << uniform;
   }
 }
 
-// Whoever reads a row makes the same of it: N workers, or one whose batch is cut into N parts.
+// Every reader makes the same examples of a row: N workers, or one whose batch is cut into N parts.
 TEST(ItemPoolTest, PartsMakeTheSameExamples) {
   const auto files = NewMemoryFileSystem();
   WriteText(*files, "f", PoolText(500));
   const Job job = PoolJob(R"({"per_positive": 3})");
-  for (const uint32_t parts : {2u, 3u, 64u}) {  // The last reads by the index.
+  for (const uint32_t parts : {2u, 3u, 64u}) {  // The last epoch uses the index.
     const std::vector<Batch> whole = ReadPool(*files, job, 0, 1, 2);
     for (uint32_t p = 0; p < parts; ++p) {
       const std::vector<Batch> part = ReadPool(*files, job, p, parts, 2);
@@ -165,10 +166,10 @@ TEST(ItemPoolTest, PartsMakeTheSameExamples) {
             ReadPool(*files, job, 0, 1, 1)[0].sparse[1].keys);
 }
 
-// Rows that are held out give no item: the items of those rows would tell what is there.
+// Held-out rows give no items, because their items would reveal them.
 TEST(ItemPoolTest, ItemsOfHeldOutRowsAreNotDrawn) {
   const auto files = NewMemoryFileSystem();
-  std::string text;  // Each row has an item of its own.
+  std::string text;  // Each row has its own item.
   for (int i = 0; i < 400; ++i) {
     const std::string n = std::to_string(i);
     text += "1,u" + n + ",i" + n + ",t" + n + ",1,u" + n + "\n";
@@ -198,7 +199,7 @@ TEST(ItemPoolTest, ItemsOfHeldOutRowsAreNotDrawn) {
   EXPECT_EQ(items_of(RowSide::kTrained, true), trained);
 }
 
-// More items than are kept: a sample that depends on the seed alone.
+// More items than are kept: the sample depends only on the seed.
 TEST(ItemPoolTest, KeepsASampleOfMany) {
   const auto files = NewMemoryFileSystem();
   WriteText(*files, "f", PoolText(2000));
@@ -259,8 +260,8 @@ TEST(SpecialColumnsTest, WhatIsWrongIsNamed) {
               HasSubstr("'2': expected a label: 0, 1 or -1 in column 'click'"));
   EXPECT_THAT(error("x,1,1,a,x\n"), HasSubstr("'x': expected a label: a number in column 'buy'"));
   EXPECT_THAT(error("1e99,1,1,a,x\n"), HasSubstr("expected a label: a number"));
-  // Rows to predict come without their labels, weights and groups; two cells of four could be those
-  // of the labels or the others.
+  // Rows to predict may lack labels, weights and groups. If they have two of these four cells, it
+  // is ambiguous which.
   const std::vector<LabelSpec> not_read = {{"click", kLabelsNotRead}, {"buy", kLabelsNotRead}};
   for (const char* const text : {"x\n", ",,heavy,,x\n"}) {
     const auto batch = ReadColumns(text, not_read);
@@ -271,7 +272,7 @@ TEST(SpecialColumnsTest, WhatIsWrongIsNamed) {
               HasSubstr("f:1: 3 cells, and it cannot be told which"));
 }
 
-// The items of each row with label 1 and of what is made of it, by the row's position.
+// Returns the items of each row with label 1 and of its negatives, by the row's position.
 std::map<uint64_t, std::vector<Key>> ItemsByPosition(FileSystem& files, const Job& job) {
   std::map<uint64_t, std::vector<Key>> items;
   auto reader = NewBatchReader(files, job.data, {"f"},
@@ -291,7 +292,7 @@ std::map<uint64_t, std::vector<Key>> ItemsByPosition(FileSystem& files, const Jo
   return items;
 }
 
-// Which rows are positive decides where examples are made, and not of which items.
+// Labels decide for which rows examples are made, not from which items.
 TEST(ItemPoolTest, OtherLabelsLeaveItemsAndRowsWhereTheyAre) {
   const auto files = NewMemoryFileSystem();
   Job job = PoolJob(R"({"per_positive": 2})");

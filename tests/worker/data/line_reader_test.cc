@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Gives at most `most` bytes a read, as pipes and slow disks do.
+// Returns at most `most` bytes per read, like pipes and slow disks.
 class TricklingFiles : public FileSystem {
  public:
   TricklingFiles(FileSystem& files, size_t most) : files_(files), most_(most) {}
@@ -108,7 +108,7 @@ TEST(LineReaderTest, LinesLongerThanTheBufferAreWhole) {
   EXPECT_EQ(lines[3], "4 " + big);
 }
 
-// To the byte, with each end of a line and without one; in the middle of a buffer and beyond it.
+// Exact to the byte, with each kind of line end and without one, inside a buffer and beyond it.
 TEST(LineReaderTest, ALineHasAtMostSoManyBytes) {
   const auto files = NewMemoryFileSystem();
   const std::string longest(kLineBytesMax, 'x');

@@ -21,7 +21,7 @@ Key KeyOf(const std::string& feature, const std::string& value) {
   return FeatureKey(HashString(feature), value);
 }
 
-// The one batch of a small text.
+// Returns the only batch of a small text.
 Result<std::optional<Batch>> Parse(const DataSpec& data, const std::string& text,
                                    uint32_t num_classes = 2) {
   const auto files = NewMemoryFileSystem();
@@ -92,7 +92,7 @@ TEST(CsvTest, ReadsCellsByTheirColumns) {
   EXPECT_TRUE(batch.sparse[1].weights.empty());
 }
 
-// Lines without quotes are cut in one pass, those with quotes cell by cell.
+// Lines without quotes are split in one pass, those with quotes cell by cell.
 TEST(CsvTest, APlainLineIsTheRowOfTheQuotedOne) {
   DataSpec data = NumberedRows();
   data.missing = "?";
@@ -300,7 +300,7 @@ TEST(SoftmaxLabelTest, IsBoundedByTheNumberOfClasses) {
   EXPECT_THAT(ErrorOf(data, "10,1,a\n", 10), HasSubstr("a whole number from 0 to 9"));
 }
 
-// Rows of one key each wait for company: what comes between and behind them keeps its place.
+// Rows of one key are batched; rows between and after them keep their places.
 TEST(BatchBuilderTest, RowsOfAllShapesStandInTheirOrder) {
   constexpr size_t kFeatures = 3;
   constexpr uint32_t kRows = 200;

@@ -16,7 +16,7 @@ Key KeyOf(const std::string& feature, const std::string& value) {
   return FeatureKey(HashString(feature), value);
 }
 
-// The one batch of a small text.
+// Returns the only batch of a small text.
 Result<std::optional<Batch>> Parse(const DataSpec& data, const std::string& text) {
   const auto files = NewMemoryFileSystem();
   WriteText(*files, "f", text);
@@ -36,11 +36,11 @@ std::string ErrorOf(const DataSpec& data, const std::string& text) {
   return Parse(data, text).status().message();
 }
 
-// A user is a feature, the group and the weight of the row at once, and crossed with another.
+// A user is a feature, the group and the weight of the row at once, and is crossed with another.
 DataSpec SharedCells() {
   DataSpec data;
   data.columns.resize(6);
-  data.columns[0].name = "group";  // May stand before the column whose cell it reads.
+  data.columns[0].name = "group";  // It may precede the column whose cell it reads.
   data.columns[0].type = ColumnType::kGroup;
   data.columns[0].from = "user";
   data.columns[1].name = "y";

@@ -14,7 +14,7 @@ std::string TextOf(uint64_t number) {
   return std::to_string(number) + std::string(number % 97, static_cast<char>('a' + number % 26));
 }
 
-// Runs `rows` lines through a window, and checks each that comes out. Returns their numbers.
+// Passes `rows` lines through a window, checks each that comes out, and returns their numbers.
 std::vector<uint64_t> PassThrough(ShuffleWindow& window, uint64_t seed, uint64_t rows,
                                   size_t held_bytes_max = SIZE_MAX,
                                   std::string (*text_of)(uint64_t) = TextOf) {
@@ -29,7 +29,7 @@ std::vector<uint64_t> PassThrough(ShuffleWindow& window, uint64_t seed, uint64_t
     out.push_back(line.place.number);
   };
   for (uint64_t number = 0; number < rows; ++number) {
-    const std::string text = text_of(number);  // Dies at once: the window keeps its own bytes.
+    const std::string text = text_of(number);  // Freed at once: the window keeps its own copy.
     window.Add({text, {static_cast<uint32_t>(number % 3), number}});
     if (window.full()) remove();
   }
@@ -62,7 +62,7 @@ TEST(ShuffleWindowTest, EveryLineComesOutOnceOfALogOfHugePages) {
   for (uint64_t i = 0; i < kRows; ++i) ASSERT_EQ(out[i], i);
 }
 
-// Blocks of one length are of no use for lines of another: they must not pile up.
+// Blocks of one length are useless for lines of another: they must not pile up.
 TEST(ShuffleWindowTest, HeldBytesAreBoundedWhereLengthsChange) {
   constexpr uint64_t kRows = 20'000, kWindow = 1000, kLong = 1000;
   const auto text_of = [](uint64_t number) {

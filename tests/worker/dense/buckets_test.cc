@@ -29,7 +29,7 @@ TEST(BucketsTest, AutoTakesUpTo64MebibytesTogether) {
   EXPECT_TRUE(BucketsOf({}, true, {}).empty());
 }
 
-// The number of bins of the greedy rule, counted on its own.
+// Counts the bins of the greedy rule independently.
 TEST(BucketsTest, SizeIsTheGreedyRule) {
   std::vector<double> sizes;
   for (int t = 0; t < 60; ++t) sizes.push_back(0.05 * ((t * 37) % 29));
@@ -77,7 +77,7 @@ TEST(BucketsTest, IdsStandAboveTheRest) {
               ElementsAre(Bucket{2}, Bucket{0, 3}, Bucket{4}, Bucket{1, 5}))
       << "in the order in which they are full";
   EXPECT_EQ(BucketsOf(tensors, false, {}).size(), 6u) << "without fusion all are alone";
-  // An index counts those without an id.
+  // An index counts the tensors without an id.
   EXPECT_THAT(BucketsOf(tensors, true, {FusionMode::kIndex, 0, {1}}),
               ElementsAre(Bucket{1}, Bucket{2}, Bucket{0, 3}, Bucket{4}, Bucket{5}));
 }

@@ -19,7 +19,7 @@
 namespace hdps {
 namespace {
 
-// What happened, in order; a thread may wait for it.
+// Records events in order; a thread may wait for one.
 class Events {
  public:
   void Add(const std::string& event) {
@@ -42,7 +42,7 @@ class Events {
   std::vector<std::string> list_ HDPS_GUARDED_BY(mutex_);
 };
 
-// A group whose first reduction is as slow as it takes until something has happened.
+// A group whose first reduction waits until a given event.
 class SlowGroup : public Collective {
  public:
   SlowGroup(Collective& group, Events& events, std::string until)
@@ -84,7 +84,7 @@ class SlowGroup : public Collective {
   int calls_ = 0;
 };
 
-// Three dense layers, six tensors; each layer's two travel together.
+// Fixture with three dense layers and six tensors; the two of each layer are reduced together.
 class DenseReductionTest : public testing::Test {
  protected:
   DenseReductionTest() {
@@ -113,8 +113,8 @@ class DenseReductionTest : public testing::Test {
   std::unique_ptr<Model> model_;
 };
 
-// The sum of the last layer is under way while the gradients of the first are still computed: its
-// end waits for them, and they wait for its beginning.
+// The sum of the last layer overlaps with the computation of the first gradients: its end waits for
+// them, and they wait for its beginning.
 TEST_F(DenseReductionTest, ABucketIsReducedWhileTheNextAreComputed) {
   const std::vector<std::unique_ptr<Collective>> groups = NewThreadCollectives(2);
   std::vector<Events> events(2);
@@ -148,7 +148,7 @@ TEST_F(DenseReductionTest, ABucketIsReducedWhileTheNextAreComputed) {
   });
 }
 
-// Of a step that has diverged, of one without examples, and without a queue nothing leaves early.
+// In a step that has diverged, one without examples, or without a queue, no bucket leaves early.
 TEST_F(DenseReductionTest, WhatStaysLeavesAtTheEnd) {
   const std::vector<std::unique_ptr<Collective>> groups = NewThreadCollectives(2);
   std::vector<Events> events(2);

@@ -70,7 +70,7 @@ TEST_P(DenseStateTest, ChangesAsAServersTableDoes) {
   state.Store(rows);
 
   for (int64_t step = 1; step <= 5; ++step) {
-    // Two workers at the server; their sum in rank order here.
+    // Two workers at the server; here their sum in rank order.
     const std::vector<float> a = RandomFloats(first.size(), 100 + step);
     const std::vector<float> b = RandomFloats(first.size(), 200 + step);
     std::vector<float> sum = a;
@@ -95,7 +95,7 @@ INSTANTIATE_TEST_SUITE_P(Rules, DenseStateTest,
                                          OptimizerKind::kAdamW, OptimizerKind::kFtrl,
                                          OptimizerKind::kLamb));
 
-// Tensors that are running averages go by their momentum, those beside them by the rule.
+// Running averages are updated by their momentum, other tensors by the rule.
 TEST_P(DenseStateTest, RunningAveragesHaveARuleOfTheirOwn) {
   TableSpec spec = DenseTable(GetParam());
   spec.averaged = {{1, 0.75f}, {2, 0.5f}};

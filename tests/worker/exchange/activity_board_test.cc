@@ -51,10 +51,10 @@ TEST_F(ActivityBoardTest, AStageAndTheWaitWithinIt) {
 
 TEST_F(ActivityBoardTest, CallsOfCollectives) {
   board_.Enter(ActivityBoard::kCompute);
-  board_.calls()->CallBegun();  // Of a queue, beside what is computed.
+  board_.calls()->CallBegun();  // Called by a queue, beside the computation.
   Later(20);
   Expect(ActivityBoard::kCompute, Hold::kWork, 20);
-  board_.lane_calls()->CallBegun();  // A part of computing.
+  board_.lane_calls()->CallBegun();  // Part of the computation.
   Later(3);
   Expect(ActivityBoard::kCompute, Hold::kGroup, 3);
   board_.lane_calls()->CallEnded();

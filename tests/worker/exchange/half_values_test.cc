@@ -10,8 +10,8 @@
 namespace hdps {
 namespace {
 
-// In 16 bits values are rounded on the way in and come out as that, alone or in runs of neighbours,
-// for dims that the loops know and others; nothing stays in place.
+// 16-bit values are rounded on the way in and come out like that, alone or in runs, for dims with
+// special loops and others; no value stays in place.
 TEST(KeySplit, NarrowValuesGoThereAndBack) {
   ShardMap shards;
   std::vector<Key> keys;

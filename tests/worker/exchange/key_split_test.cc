@@ -21,11 +21,11 @@ struct Case {
   uint32_t num_servers = 1;
   std::vector<std::vector<Key>> lists;
   std::vector<std::vector<uint32_t>> choices;  // [lists]: positions of some of the keys.
-  std::vector<std::vector<uint32_t>> bounds;   // [tables]: where shards begin; empty: not said.
-  std::vector<std::vector<uint32_t>> given;    // [tables]: the keys' shards under kGiven.
+  std::vector<std::vector<uint32_t>> bounds;   // [tables]: beginnings of shards; empty: not given.
+  std::vector<std::vector<uint32_t>> given;    // [tables]: shards of the keys, with kGiven.
   std::vector<KeysOfTable> tables;
 
-  // Whether a table means the key at this position of its list.
+  // Returns whether a table uses the key at this position of its list.
   static bool Meant(const KeysOfTable& table, uint32_t position) {
     if (!table.only.has_value()) return true;
     return std::find(table.only->begin(), table.only->end(), position) != table.only->end();
@@ -37,7 +37,7 @@ uint32_t ShardAt(const KeysOfTable& table, uint32_t position, uint32_t num_shard
   return ShardOf(table.keys[position], table.shard_by, num_shards).value;
 }
 
-// Where in a table's keys each shard begins; empty when they do not come by shard.
+// Returns where each shard begins in a table's keys; empty if they are not ordered by shard.
 std::vector<uint32_t> BoundsOf(const KeysOfTable& table, uint32_t num_shards) {
   std::vector<uint32_t> begin(num_shards + 1);
   uint32_t last = 0;
@@ -58,7 +58,7 @@ Case RandomCase(uint64_t seed) {
   for (uint32_t s = 0; s < num_shards; ++s) {
     c.shards.owner.push_back({static_cast<uint32_t>(random.Below(c.num_servers))});
   }
-  // As the scheduler deals them, or any.
+  // Sorted as by the scheduler, or in any order.
   if (random.Below(2) == 0) std::ranges::sort(c.shards.owner);
   const size_t num_tables = random.Below(4);
   for (size_t t = 0; t < num_tables; ++t) {
@@ -67,7 +67,7 @@ Case RandomCase(uint64_t seed) {
     c.lists.emplace_back(keys.begin(), keys.end());
     std::vector<Key>& list = c.lists.back();
     for (size_t i = list.size(); i > 1; --i) std::swap(list[i - 1], list[random.Below(i)]);
-    // As workers know them, and not quite.
+    // As workers know them, or slightly wrong.
     if (random.Below(2) == 0) {
       std::ranges::stable_sort(
           list, {}, [&](Key key) { return ShardOf(key, ShardBy::kKey, num_shards).value; });
@@ -82,7 +82,7 @@ Case RandomCase(uint64_t seed) {
   uint32_t id = 0;
   for (size_t t = 0; t < num_tables; ++t) {
     id += static_cast<uint32_t>(random.Below(3));
-    // Some tables share the list of the table before them.
+    // Some tables share the list of the previous table.
     const size_t list = t > 0 && random.Below(3) == 0 ? t - 1 : t;
     c.tables.push_back({TableId{id++}, kinds[random.Below(3)],
                         1 + static_cast<uint32_t>(random.Below(9)), c.lists[list]});
@@ -105,7 +105,7 @@ Case RandomCase(uint64_t seed) {
   return c;
 }
 
-// The wire order by its definition: sort by (table, shard, position), server by server.
+// Defines the wire order: sorted by (table, shard, position), server by server.
 struct Expected {
   std::vector<Key> keys;
   std::vector<std::tuple<uint32_t, uint32_t, std::vector<uint32_t>>> tables;
@@ -143,7 +143,7 @@ Expected Actual(const KeySplit& split, uint32_t server) {
   return actual;
 }
 
-// Values that tell every (table, position, float) apart.
+// Returns values that identify (table, position, float).
 std::vector<std::vector<float>> DistinctValues(const Case& c) {
   std::vector<std::vector<float>> values;
   float next = 1;
@@ -155,7 +155,7 @@ std::vector<std::vector<float>> DistinctValues(const Case& c) {
 }
 
 TEST(KeySplit, IsTheWireOrderForEveryServer) {
-  KeySplit split;  // One for all cases: nothing may be left over from the step before.
+  KeySplit split;  // One for all cases: nothing may remain from the previous step.
   for (uint64_t seed = 0; seed < 300; ++seed) {
     const Case c = RandomCase(seed);
     split.Compute(c.shards, c.num_servers, c.tables);
@@ -192,7 +192,7 @@ TEST(KeySplit, ScatterUndoesGather) {
   }
 }
 
-// A map of another number of shards than the finder of the keys knew.
+// The map has another number of shards than the key finder knew.
 TEST(KeySplit, BoundsOfOtherShardsAreNotUsed) {
   std::vector<Key> keys;
   for (Key key = 0; key < 100; ++key) keys.push_back(key);
@@ -289,7 +289,7 @@ TEST(KeySplit, RepairsNameTheListAndPlaceWhatIsThere) {
     EXPECT_EQ(request.list, 17u);
     EXPECT_EQ(request.since, 3);
   }
-  // Not read ahead: the keys, and everything.
+  // Without prefetched rows: the keys, and everything.
   const std::vector<Clock> never = {kNotRead, kNotRead};
   const std::vector<ServerRequest> pulls = plan.Repair(split, {4, 4, 17, never, true});
   ASSERT_TRUE(pulls.size() == 1 && DecodeMessage(pulls[0].frame, &whole).ok());

@@ -15,7 +15,7 @@
 namespace hdps {
 namespace {
 
-// Answers what the trainer asks for, as a node would, but at once.
+// Answers the trainer's requests like a node, but at once.
 class ScriptedNode : public ComputeRequests {
  public:
   explicit ScriptedNode(NodeChannel* channel) : channel_(channel) {}
@@ -47,7 +47,7 @@ class ScriptedNode : public ComputeRequests {
   NodeChannel* const channel_;
 };
 
-// The loop thread: turns until told to stop. Its clock moves by a second a turn.
+// The loop thread, which turns until stopped. Its clock advances a second per turn.
 class LoopThread {
  public:
   LoopThread(NodeChannel* channel, ScriptedNode* node)

@@ -115,9 +115,9 @@ TEST_F(PsClientTest, RepeatsUnderTheSameIdAndBacksOff) {
 TEST_F(PsClientTest, IgnoresWhatAnswersNothing) {
   client_.Start(Ticket{1}, {Advance(0)});
   const Outgoing sent = client_.TakeOutgoing().at(0);
-  EXPECT_TRUE(client_.OnFrame(sent.to, Reply(sent, StoreAck{})));                // Another kind.
-  EXPECT_TRUE(client_.OnFrame(PeerId{11}, Reply(sent, AdvanceAck{5})));          // Another server.
-  EXPECT_TRUE(client_.OnFrame(sent.to, EncodeMessage(AdvanceAck{5})));           // Another id.
+  EXPECT_TRUE(client_.OnFrame(sent.to, Reply(sent, StoreAck{})));        // A reply of another kind.
+  EXPECT_TRUE(client_.OnFrame(PeerId{11}, Reply(sent, AdvanceAck{5})));  // From another server.
+  EXPECT_TRUE(client_.OnFrame(sent.to, EncodeMessage(AdvanceAck{5})));   // With another id.
   EXPECT_FALSE(client_.OnFrame(sent.to, Reply(sent, HeartbeatAck{ViewId{1}})));  // Not a reply.
   Frame broken = Reply(sent, AdvanceAck{5});
   broken.envelope = Buffer();
@@ -173,7 +173,7 @@ TEST_F(PsClientTest, APostponedRequestIsSentAgainInTheNextView) {
   EXPECT_EQ(again.to, PeerId{99});
   EXPECT_EQ(again.frame.header.view, 2u);
   EXPECT_EQ(again.frame.header.request_id, sent.frame.header.request_id);
-  client_.OnFrame(PeerId{11}, Reply(sent, PushAck{}));  // The replaced server has no say.
+  client_.OnFrame(PeerId{11}, Reply(sent, PushAck{}));  // The replaced server is ignored.
   EXPECT_TRUE(client_.TakeResults().empty());
   client_.OnFrame(PeerId{99}, Reply(again, PushAck{}));
   EXPECT_EQ(client_.TakeResults().size(), 1u);
@@ -212,7 +212,7 @@ TEST_F(PsClientTest, WhatFollowsATicketIsSentWhenAllBeforeItIsAcknowledged) {
   EXPECT_EQ(advances[2].to, PeerId{11});
   EXPECT_EQ(client_.TakeResults().size(), 2u);
   for (const Outgoing& out : advances) client_.OnFrame(out.to, Reply(out, AdvanceAck{}));
-  EXPECT_TRUE(client_.TakeResults().empty());  // Nobody waits for those.
+  EXPECT_TRUE(client_.TakeResults().empty());  // No request waits for those.
   EXPECT_EQ(client_.outstanding(), 0u);
 }
 
@@ -246,7 +246,7 @@ TEST_F(PsClientTest, AnUnknownKeyListIsSentAgainWithItsKeys) {
   ASSERT_TRUE(DecodeMessage(again[0].frame, &sent).ok());
   EXPECT_EQ(sent.num_examples, 9u);
   EXPECT_EQ(client_.counters().lists_unknown, 1u);
-  client_.OnFrame(named.to, Reply(named, unknown));  // Of a repeat of the first.
+  client_.OnFrame(named.to, Reply(named, unknown));  // The reply to a repeat of the first.
   EXPECT_TRUE(client_.TakeResults().empty());
   client_.OnFrame(named.to, Reply(named, PushAck{}));
   EXPECT_EQ(client_.TakeResults().size(), 1u);
@@ -282,12 +282,12 @@ TEST_F(PsClientTest, OtherErrorsAreTheCallersToJudge) {
 
 TEST_F(PsClientTest, PushesStayWithinTheWindowOfTheOldest) {
   for (uint64_t n = 0; n < 4; ++n) client_.Start(Ticket{n}, {Push(0, n)});
-  client_.Start(Ticket{9}, {Push(1, 0)});  // Another server has a window of its own.
+  client_.Start(Ticket{9}, {Push(1, 0)});  // Another server has its own window.
   const std::vector<Outgoing> sent = client_.TakeOutgoing();
   ASSERT_EQ(sent.size(), 3u);
   client_.OnTick(1100);
   EXPECT_EQ(client_.TakeOutgoing().size(), 3u);  // Repeats; the held ones stay held.
-  // The second is acknowledged, the first is not: the window has not moved.
+  // The second is acknowledged, the first is not: the window does not move.
   client_.OnFrame(sent[1].to, Reply(sent[1], PushAck{}));
   EXPECT_TRUE(client_.TakeOutgoing().empty());
   client_.OnFrame(sent[0].to, Reply(sent[0], PushAck{}));
@@ -329,7 +329,7 @@ class ProbingPsClientTest : public testing::Test {
     client_.OnTick(now_);
     client_.OnView(ViewOf(1, {10, 11}));
   }
-  // Lets time pass, in which server 10 answers what it is asked, and 11 does not.
+  // Lets time pass; server 10 answers, and 11 does not.
   void Pass(TimeMs ms) {
     for (const TimeMs end = now_ + ms; now_ < end;) {
       client_.OnTick(now_ += 10);
@@ -357,8 +357,8 @@ TEST_F(ProbingPsClientTest, AServerThatAnswersNothingIsSilent) {
   EXPECT_TRUE(Silent().empty());
   Pass(10);
   EXPECT_EQ(Silent(), (std::vector<std::pair<uint64_t, TimeMs>>{{11, 1010}}));
-  EXPECT_EQ(probes_, 20);  // Each every 100 ms.
-  // Whatever it says, even too late.
+  EXPECT_EQ(probes_, 20);  // One per server every 100 ms.
+  // Any message counts, even a late one.
   client_.OnFrame({11}, EncodeMessage(AdvanceAck{1}));
   EXPECT_TRUE(Silent().empty());
 }

@@ -9,7 +9,7 @@
 namespace hdps {
 namespace {
 
-// A push of three tables, the second of which has its keys in no order.
+// A push of three tables; the keys of the second are in no order.
 struct Push {
   explicit Push(bool first_in_order) {
     for (Key key = 0; key < 200; ++key) keys.push_back(key);
@@ -31,7 +31,7 @@ struct Push {
   std::vector<std::vector<float>> values;
 };
 
-// Shards as the scheduler deals them.
+// Returns shards as the scheduler distributes them.
 ShardMap Dealt(uint32_t num_servers) {
   ShardMap shards;
   for (uint32_t s = 0; s < 8; ++s) shards.owner.push_back({s * num_servers / 8});
@@ -40,7 +40,7 @@ ShardMap Dealt(uint32_t num_servers) {
 
 TEST(InPieces, AnOpenPushIsTheSectionsThatGatheringMakes) {
   KeySplit split;
-  // One split after another: nothing may be left over.
+  // One split for all: nothing may remain from the previous one.
   for (const uint32_t num_servers : {1u, 2u, 3u}) {
     for (const bool first_in_order : {true, false}) {
       Push push(first_in_order);
@@ -67,7 +67,7 @@ TEST(InPieces, AnOpenPushIsTheSectionsThatGatheringMakes) {
           const std::span<float> piece = place.piece(p);
           std::copy_n(push.values[t].data() + place.begin(p), piece.size(), piece.data());
         }
-        moved[t] = {};  // Not looked at.
+        moved[t] = {};  // Not read.
       }
       const std::vector<ServerRequest> requests = plan.Requests(terms, moved);
       ASSERT_EQ(requests.size(), num_servers);
@@ -89,8 +89,8 @@ TEST(InPieces, AnOpenPushIsTheSectionsThatGatheringMakes) {
   }
 }
 
-// Keys in the order of their shards travel in the caller's order: rows stay where they came, a
-// piece a server.
+// Keys ordered by shard travel in the caller's order: rows stay in the buffers they arrived in, one
+// piece per server.
 TEST(InPieces, RowsOfKeysInOrderStayInTheReplies) {
   std::vector<Key> keys;
   for (Key key = 0; key < 100; ++key) keys.push_back(key);
@@ -104,7 +104,7 @@ TEST(InPieces, RowsOfKeysInOrderStayInTheReplies) {
   KeySplit split;
   for (const uint32_t num_servers : {1u, 2u, 3u, 4u}) {
     ShardMap shards;
-    for (uint32_t s = 0; s < 8; ++s) {  // Server 1 owns nothing where there are four.
+    for (uint32_t s = 0; s < 8; ++s) {  // With four servers, server 1 has no shards.
       const uint32_t owner = s * num_servers / 8;
       shards.owner.push_back({num_servers == 4 && owner == 1 ? 0 : owner});
     }
@@ -144,7 +144,7 @@ TEST(InPieces, RowsOfKeysInOrderStayInTheReplies) {
       EXPECT_EQ(joined, values[t]);
     }
   }
-  // Owners that are no neighbours, and more servers than pieces.
+  // Owners that are not neighbors, and more servers than pieces.
   ShardMap turns, many;
   for (uint32_t s = 0; s < 8; ++s) turns.owner.push_back({s % 2});
   split.Compute(turns, 2, tables);
@@ -156,7 +156,7 @@ TEST(InPieces, RowsOfKeysInOrderStayInTheReplies) {
   EXPECT_FALSE(split.InPieces(0));
 }
 
-// Weights of dense layers are wanted where the model has them, in whatever order they come.
+// Dense weights are moved to the model's place, in any order.
 TEST(InPieces, DenseWeightsAreMovedThoughInOrder) {
   const std::vector<Key> keys = {1, 2, 3, 4, 5, 6};
   const std::vector<KeysOfTable> tables = {

@@ -11,7 +11,7 @@
 namespace hdps {
 namespace {
 
-// The numeric columns, normalized.
+// Returns a job that normalizes the numeric columns.
 Job NormalizedNumbers() {
   LayerOptions one, wide;
   one.units = 1;
@@ -21,7 +21,7 @@ Job NormalizedNumbers() {
       TestGraph({TestLayer("n", "numeric", {}), TestLayer("norm", "batch_norm", {"n"}),
                  TestLayer("z", "dense", {"norm"}, one), TestLayer("w", "embedding", {}, wide),
                  TestLayer("logit", "sum", {"z", "w"})});
-  job.tables.erase(job.tables.begin());  // "deep", which nobody reads.
+  job.tables.erase(job.tables.begin());  // "deep", which is not used.
   return job;
 }
 
@@ -30,7 +30,7 @@ class BatchNormTest : public testing::Test {
   BatchNormTest()
       : job_(NormalizedNumbers()), executor_(NewInlineExecutor()), run_(job_, *executor_) {}
 
-  // Where the tensor "norm.<part>" begins in the flat array.
+  // Returns the offset of the tensor "norm.<part>" in the flat array.
   size_t At(const std::string& part) const {
     for (const DenseTensor& tensor : const_cast<ModelRun&>(run_).model().tensors()) {
       if (tensor.name == "norm." + part) return tensor.first_chunk * kDenseChunkFloats;
@@ -45,7 +45,7 @@ class BatchNormTest : public testing::Test {
 };
 
 struct Statistics {
-  double mean = 0, squares = 0, size = 0;  // squares: of the distances from the mean, summed.
+  double mean = 0, squares = 0, size = 0;  // squares: the sum of squared distances from the mean.
 };
 Statistics OfColumn(const Batch& batch, size_t j) {
   Statistics of;
@@ -59,7 +59,7 @@ Statistics OfColumn(const Batch& batch, size_t j) {
   return of;
 }
 
-// Roundings of a statistic: those of a block's sum, and a few behind it.
+// Roundings of a statistic: those of a block's sum, and a few after it.
 constexpr size_t kRoundings = kSumRows + 16;
 
 TEST_F(BatchNormTest, GivesWhatMovesTheRunningStatistics) {
@@ -77,19 +77,19 @@ TEST_F(BatchNormTest, GivesWhatMovesTheRunningStatistics) {
                   n * Gamma(kRoundings) * (of.size + std::fabs(average)));
       ASSERT_NEAR(double{found.dense[variance + j]}, n * (spread - unbiased),
                   n * Gamma(2 * kRoundings) * (unbiased + spread + of.size * of.size));
-      // The other end of the chunk holds nothing.
+      // The other end of the chunk is empty.
       ASSERT_EQ(found.dense[mean + batch.num_numeric + j], 0.0f);
     }
   }
 }
 
-// Evaluation with the statistics of the batch as the running ones is the step itself.
+// Evaluation with the batch's statistics as running ones is the step itself.
 TEST_F(BatchNormTest, EvaluationTakesTheRunningStatistics) {
   const Batch batch = TestBatch(job_, {40, 1, false, 5});
   const double trained = run_.Step(batch).loss_sum;
   std::vector<float> probabilities;
   const double before = run_.Predict(batch, &probabilities);
-  double step = 0;  // What would be seen if the statistics had no effect.
+  double step = 0;  // The difference if the statistics had no effect.
   for (size_t j = 0; j < batch.num_numeric; ++j) {
     const Statistics of = OfColumn(batch, j);
     run_.dense()[At("running_mean") + j] = static_cast<float>(of.mean);
@@ -102,7 +102,7 @@ TEST_F(BatchNormTest, EvaluationTakesTheRunningStatistics) {
   EXPECT_NEAR(after, trained, allowed);
 }
 
-// One example has no variance: it is normalized as in evaluation, and moves nothing.
+// One example has no variance: it is normalized as in evaluation, and changes no statistic.
 TEST_F(BatchNormTest, APartOfOneExampleTakesTheRunningStatistics) {
   const Batch batch = TestBatch(job_, {1, 1, false, 5});
   const ModelRun::Gradients found = run_.Step(batch);
@@ -116,7 +116,7 @@ TEST_F(BatchNormTest, APartOfOneExampleTakesTheRunningStatistics) {
   }
 }
 
-// A column that never changes has no variance: epsilon stands in its place.
+// A constant column has no variance, so epsilon replaces it.
 TEST_F(BatchNormTest, AConstantColumnBecomesItsBias) {
   Batch batch = TestBatch(job_, {30, 1, false, 5});
   for (size_t i = 0; i < batch.num_examples; ++i) batch.numeric[i * batch.num_numeric] = 1e6f;

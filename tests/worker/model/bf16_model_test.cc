@@ -37,7 +37,7 @@ class Bf16ModelTest : public testing::Test {
       GTEST_SKIP() << "this machine has no products in bf16";
     }
   }
-  // With the first layer in bf16 too, however few units it has.
+  // Returns the job with the first layer in bf16 too, whatever its size.
   static Job InBf16(Job job) {
     job.model.precision = Precision::kBf16;
     job.model.first_layer = FirstLayer::kPlain;
@@ -46,10 +46,10 @@ class Bf16ModelTest : public testing::Test {
   const std::unique_ptr<Executor> executor_ = NewInlineExecutor();
 };
 
-// How far rounding carries a gradient depends on the model (what cancels, which ReLUs are near
-// their bend), so the measure is what fp32 makes of it when nothing but the weights are rounded:
-// one rounding, where a layer in bf16 has three, of its input, its weights and the gradient. A
-// wrong mask or a lost term is of the size of the gradient itself.
+// The effect of rounding on a gradient depends on the model (on cancellation, and on ReLUs near
+// their kink). So the measure is its change in fp32 when only the weights are rounded: one
+// rounding, while a bf16 layer has three, of its input, its weights and the gradient. A wrong mask
+// or a lost term would be as large as the gradient itself.
 TEST_F(Bf16ModelTest, GradientsAreThoseOfFp32UpToRounding) {
   constexpr double kTimes = 8;
   std::vector<Job> jobs = {NormalizedGraph(Activation::kTanh, 0.2),
@@ -60,7 +60,8 @@ TEST_F(Bf16ModelTest, GradientsAreThoseOfFp32UpToRounding) {
   double most = 0;
   for (Job& job : jobs) {
     for (LayerSpec& layer : job.model.layers) {
-      if (layer.kind == "dense" && layer.units == 8) layer.units = 24;  // Those of 8 stay in fp32.
+      // Layers of 8 units stay in fp32.
+      if (layer.kind == "dense" && layer.units == 8) layer.units = 24;
     }
     SCOPED_TRACE(job.model.type);
     job.model.first_layer = FirstLayer::kPlain;
@@ -94,7 +95,7 @@ TEST_F(Bf16ModelTest, GradientsAreThoseOfFp32UpToRounding) {
       most);
 }
 
-// Rows' gradients first and tensors later, or all in their order: the same bits.
+// Gradients of rows first and tensors later, or all in order: the same bits.
 TEST_F(Bf16ModelTest, TensorsMayComeLater) {
   for (const char* type : {"wide_deep", "dlrm"}) {
     ModelRun run(InBf16(TestJob(type)), *executor_);
@@ -110,7 +111,7 @@ TEST_F(Bf16ModelTest, TensorsMayComeLater) {
   }
 }
 
-// Batches of other sizes in between leave no trace.
+// Batches of other sizes in between have no effect.
 TEST_F(Bf16ModelTest, AStepIsAFunctionOfItsBatch) {
   ModelRun run(InBf16(TestJob("wide_deep")), *executor_);
   const Batch batch = TestBatch(run.job(), {90, 2, true, 6});
@@ -122,7 +123,7 @@ TEST_F(Bf16ModelTest, AStepIsAFunctionOfItsBatch) {
   EXPECT_EQ(again.rows, first.rows);
 }
 
-// Distinct rows are multiplied in fp32, by whoever asks for that; the layers above stay in bf16.
+// Distinct rows are multiplied in fp32, if asked for; the layers above stay in bf16.
 TEST_F(Bf16ModelTest, AFirstLayerOnDistinctRowsStaysInFp32) {
   Job job = InBf16(TestJob("wide_deep"));
   job.model.first_layer = FirstLayer::kUniqueRows;

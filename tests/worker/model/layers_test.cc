@@ -15,9 +15,9 @@ namespace hdps {
 namespace {
 
 constexpr double kEpsilon = std::numeric_limits<float>::epsilon();
-// Roundings on the way from the inputs to a logit: the sum of 21 products, the activation, sums and
-// squares over 8, and the sum of 8 products; and the size of what is rounded, of numbers that
-// layer_norm has brought to a deviation of 1.
+// Roundings from the inputs to a logit: the sum of 21 products, the activation, sums and squares
+// over 8, and the sum of 8 products. kSize: the size of the rounded numbers after layer_norm, whose
+// deviation is 1.
 constexpr double kRoundings = 64, kSize = 4;
 
 struct Case {
@@ -42,7 +42,7 @@ class LayersTest : public testing::TestWithParam<Case> {
     batch_.epoch = 1;
   }
 
-  // Central difference of the loss of a step along a direction from parameters[first] on.
+  // Returns the central difference of the loss along a direction from parameters[first] on.
   double Slope(std::span<const double> direction, double step, std::vector<float>& parameters,
                size_t first) {
     const std::vector<float> saved = parameters;
@@ -57,8 +57,8 @@ class LayersTest : public testing::TestWithParam<Case> {
     return (loss[1] - loss[0]) / (2 * step);
   }
 
-  // The difference between the slopes over two steps and one is three times what the series leaves
-  // out of the latter; the rest is rounding of the losses, divided by the step.
+  // The difference between the slopes of two step sizes, one twice the other, is three times the
+  // truncation error of the smaller; the rest is rounding of the losses, divided by the step.
   void CheckAlong(std::span<const float> gradient, std::vector<float>& parameters, size_t first) {
     double norm = 0;
     for (const float g : gradient) norm += double{g} * double{g};
@@ -90,11 +90,11 @@ TEST_P(LayersTest, GradientsAgreeWithDifferences) {
   const ModelRun::Gradients at = run_.Step(batch_);
   for (const DenseTensor& tensor : run_.model().tensors()) {
     SCOPED_TRACE(tensor.name);
-    if (tensor.name.find(".running_") != std::string::npos) continue;  // No parameters.
+    if (tensor.name.find(".running_") != std::string::npos) continue;  // Not parameters.
     const size_t first = tensor.first_chunk * kDenseChunkFloats;
     const std::span<const float> gradient = std::span(at.dense).subspan(first, tensor.size());
     if (GetParam().batch_norm && tensor.name == "h.bias") {
-      // The mean that is taken away behind it has it too.
+      // The subtracted mean has it too.
       const double rounding = batch_.num_examples * kRoundings * kEpsilon * kSize;
       for (const float g : gradient) EXPECT_NEAR(g, 0, rounding);
       continue;
@@ -105,10 +105,10 @@ TEST_P(LayersTest, GradientsAgreeWithDifferences) {
   CheckAlong(at.rows[0], run_.row_shift()[0], 0);
 }
 
-// Where no example looks at another.
+// Layers in which examples do not affect each other.
 class RowByRowTest : public LayersTest {};
 
-// Every example by itself, at its own position, adds up to the batch.
+// The single examples, each at its own position, add up to the batch.
 TEST_P(RowByRowTest, ExamplesAddUpToTheBatch) {
   const ModelRun::Gradients whole = run_.Step(batch_);
   std::vector<double> sum(whole.dense.size()), size(whole.dense.size());

@@ -25,7 +25,7 @@ Job LossJob(LossKind loss) {
   return job;
 }
 
-// Few different items and groups, so that there are several examples of each.
+// Returns a batch with few different items and groups, so that each has several examples.
 Batch LossBatch(const Job& job, bool weighted) {
   Batch batch = TestBatch(job, {kExamples, 1, false, 3});
   Random random(8);
@@ -50,7 +50,7 @@ class PairLossTest : public testing::TestWithParam<bool> {
     return logits;
   }
 
-  // The loss and its gradient as the model computes them.
+  // Returns the loss and computes its gradient by the model.
   double Train(const Job& job, const Batch& batch, const std::vector<float>& logits,
                std::vector<float>* gradient) {
     const size_t cols = logits.size() / kExamples;
@@ -62,9 +62,9 @@ class PairLossTest : public testing::TestWithParam<bool> {
     return loss.Sum();
   }
 
-  // `plain` is the definition in double. Its central differences are off by the third derivative
-  // times h^2 / 6 and by rounding over h; losses here are sums of fewer than 100 terms whose third
-  // derivatives are below 1, of sizes below 100.
+  // Compares with `plain`, the definition in double. Its central differences are off by the third
+  // derivative times h^2 / 6 and by rounding over h; losses here are sums of fewer than 100 terms
+  // with third derivatives below 1 and sizes below 100.
   void Check(const Job& job, const Batch& batch, const std::vector<float>& logits,
              const std::function<double(const std::vector<double>&)>& plain) {
     std::vector<float> gradient;
@@ -145,7 +145,7 @@ TEST_P(PairLossTest, SampledSoftmaxIsItsDefinition) {
   });
 }
 
-// Each example by its weight, and each task by its own.
+// Each example counts by its weight, and each task by its own.
 TEST_P(PairLossTest, SeveralTasksAreTheirDefinition) {
   Job job = LossJob(LossKind::kLogloss);
   job.model.tasks = {{"click", LossKind::kLogloss, 0.5, 3}, {"time", LossKind::kSquared, 2, 1}};
@@ -170,7 +170,7 @@ TEST_P(PairLossTest, SeveralTasksAreTheirDefinition) {
 }
 INSTANTIATE_TEST_SUITE_P(Weights, PairLossTest, testing::Bool());
 
-// More users than are at work at once.
+// More users than are processed at once.
 TEST_P(PairLossTest, ScoresOfPairsAreTheirLogits) {
   const Job bpr = LossJob(LossKind::kBpr), towers = LossJob(LossKind::kSampledSoftmax);
   const std::vector<float> z = RandomLogits(1), x = RandomLogits(8);
@@ -192,8 +192,8 @@ TEST_P(PairLossTest, ScoresOfPairsAreTheirLogits) {
   }
 }
 
-// More users than are at work at once: the gradients of items are those of all of them. Compared
-// with the formula of the gradient, in double.
+// With more users than are processed at once, gradients of items sum over all. Compared with the
+// formula of the gradient, in double.
 TEST_P(PairLossTest, GradientsOfManyUsersAddUp) {
   constexpr size_t kMany = 1100, kDim = 3, kCols = 2 * kDim;
   const Job job = LossJob(LossKind::kSampledSoftmax);
@@ -204,7 +204,7 @@ TEST_P(PairLossTest, GradientsOfManyUsersAddUp) {
   for (SparseColumn& column : batch.sparse) {
     column.offsets.push_back(0);
     for (uint32_t i = 0; i < kMany; ++i) {
-      column.keys.push_back(i);  // All items differ, so each has the same frequency.
+      column.keys.push_back(i);  // All items differ, so they have the same frequency.
       column.offsets.push_back(i + 1);
     }
   }
@@ -232,21 +232,21 @@ TEST_P(PairLossTest, GradientsOfManyUsersAddUp) {
       }
     }
   }
-  // Sums of kMany terms; shares add up to 1 over the items, so their products to less than 4, and
-  // over the users to less than 4 too, for they are all alike.
+  // Sums of kMany terms. Shares add up to 1 over the items, so their products add up to less than
+  // 4, and also over the users, which are all alike.
   const double allowed = SumErrorBound(kMany + 16, 8);
   for (size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(gradient[i], wanted[i], allowed) << i;
 }
 
-// What a worker of several would have read, from the batch of one: labels of all tasks, weights and
-// groups, and of rows that gave several examples all of them.
+// Returns what one of several workers would have read, from the batch of one: labels of all tasks,
+// weights and groups, and all examples of each row.
 TEST(LossPartsTest, PartsHaveAllOfTheirRows) {
   const Job job = LossJob(LossKind::kBpr);
   Batch batch = LossBatch(job, true);
   batch.num_labels = 2;
   batch.first_row = 7;
   for (uint32_t i = 0; i < kExamples; ++i) {
-    batch.rows.push_back(i / 3);  // Three examples a row.
+    batch.rows.push_back(i / 3);  // Three examples per row.
     batch.labels.push_back(0);
   }
   for (uint32_t i = 0; i < 2 * kExamples; ++i) batch.labels[i] = static_cast<float>(i);

@@ -20,7 +20,7 @@ class ModelOnGpuTest : public testing::TestWithParam<const char*> {
   }
 };
 
-// By the name of a recipe, or of a graph of the tests.
+// Finds a recipe or a graph of the tests by name.
 Job JobOf(const std::string& name) {
   for (const NamedJob& graph : SequenceGraphs()) {
     if (graph.name == name) return graph.job;

@@ -22,8 +22,8 @@ struct Case {
 };
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
-// An embedding with three kinds of consumers, before and behind a concat; a concat in a concat; one
-// input twice; a layer that nobody uses.
+// Returns a graph with an embedding with three kinds of consumers, before and behind a concat; a
+// concat in a concat; one input twice; an unused layer.
 Job TangledGraph() {
   LayerOptions deep, wide, relu, plain;
   deep.table = "deep";
@@ -45,9 +45,9 @@ Job TangledGraph() {
                     TestLayer("logit", "sum", {"z", "wb", "fm1", "fm2"})});
 }
 
-// Embeddings that a dense layer takes over: alone, and inside a concat between numbers, a layer
-// that learns, and another embedding of the same table; and one that it must not, since fm reads it
-// too.
+// Returns a graph with embeddings that a dense layer multiplies on rows: alone, and in a concat
+// between numbers, a trained layer, and another embedding of the same table. One embedding must not
+// be, because fm reads it too.
 Job GraphOnRows() {
   LayerOptions sums, means, wide, relu, plain;
   sums.table = means.table = "deep";
@@ -69,7 +69,8 @@ Job GraphOnRows() {
   return job;
 }
 
-// Layers whose rows do not lie end to end, since they would meet in the cache: see RowStride.
+// Returns layers whose rows are not contiguous, because they would collide in the cache: see
+// RowStride.
 Job WideLayers() {
   LayerOptions deep, wide, first, crosses, second, plain;
   deep.table = "deep";
@@ -99,7 +100,7 @@ std::vector<Case> Cases() {
     cases.push_back({recipe.word, TestJob(recipe.word), {}});
     cases.push_back({recipe.word + "_bags", TestJob(recipe.word), {40, 3, true, 5}});
   }
-  // The choices that are not the default.
+  // The values that are not the default.
   cases.push_back({"pnn_both", TestJob("pnn", {{"products", "both"}}), {40, 3, true, 5}});
   cases.push_back({"xdeepfm_whole", TestJob("xdeepfm", {{"cin_split", "none"}}), {}});
   cases.push_back({"fibinet_all", TestJob("fibinet", {{"bilinear", "all"}}), {}});
@@ -120,7 +121,8 @@ std::vector<Case> Cases() {
 
 class GradientTest : public testing::TestWithParam<Case> {};
 
-// Central difference of the loss when parameters[first + i] moves by step * direction[i].
+// Returns the central difference of the loss when parameters[first + i] moves by step *
+// direction[i].
 double LossSlope(ModelRun& run, const Batch& batch, const std::vector<double>& direction,
                  double step, std::vector<float>& parameters, size_t first) {
   const std::vector<float> saved = parameters;
@@ -136,10 +138,10 @@ double LossSlope(ModelRun& run, const Batch& batch, const std::vector<double>& d
   return (loss[1] - loss[0]) / (2 * step);
 }
 
-// The slope of the loss along a direction against <gradient, direction>. The direction is the
-// gradient's own (a large signal) plus noise of the same length (which notices components that are
-// left out). One of the steps has to agree: a large one may cross a kink of relu, a small one
-// drowns in rounding; a wrong gradient disagrees at all of them.
+// Compares the slope of the loss along a direction with <gradient, direction>. The direction is the
+// gradient's own (a large signal) plus noise of the same length (which reveals missing components).
+// One of the steps must agree: a large one may cross a kink of relu, a small one is lost in
+// rounding, but a wrong gradient disagrees at all of them.
 void CheckAlong(ModelRun& run, const Batch& batch, std::span<const float> gradient,
                 std::vector<float>& parameters, size_t first) {
   double norm = 0;
@@ -190,7 +192,7 @@ TEST_P(GradientTest, AgreesWithFiniteDifferences) {
   }
 }
 
-// Gradients of a key summed over tables' rows, for comparing batches with other key orders.
+// Sums the gradients of each key, to compare batches with other key orders.
 std::map<std::pair<size_t, Key>, std::vector<double>> ByKey(const ModelRun::Gradients& gradients,
                                                             const Job& job) {
   std::map<std::pair<size_t, Key>, std::vector<double>> by_key;
@@ -206,8 +208,8 @@ std::map<std::pair<size_t, Key>, std::vector<double>> ByKey(const ModelRun::Grad
   return by_key;
 }
 
-// Gradients and loss of a batch as the sums of those of its parts, and the sums of their absolute
-// values: the terms' size, without what they take from each other.
+// Sums gradients and loss over the parts of a batch, and the absolute values: the size of the terms
+// before they cancel.
 struct SumOfParts {
   double loss = 0;
   std::vector<double> dense, dense_size;
@@ -233,8 +235,8 @@ struct SumOfParts {
   }
 };
 
-// The most roundings on the way of one term to a gradient: the sums of each layer forward and
-// backward, and the sum over the batch.
+// Returns the most roundings of one term on its way to a gradient: the sums of each layer forward
+// and backward, and the sum over the batch.
 size_t RoundingsOnTheWay(ModelRun& run, const Batch& batch) {
   size_t roundings = batch.num_examples;
   for (const DenseTensor& tensor : run.model().tensors()) {
@@ -244,7 +246,7 @@ size_t RoundingsOnTheWay(ModelRun& run, const Batch& batch) {
   return roundings;
 }
 
-// The terms of a gradient are those of single examples. Where the sum over the paths of one example
+// The terms of a gradient are those of single examples. If the sum over the paths of one example
 // cancels, its rounding is measured by paths that are larger than it: so by the largest sum of
 // terms in the same tensor or table, not by each element's own.
 TEST_P(GradientTest, PartsAddUpToTheWhole) {
@@ -263,7 +265,7 @@ TEST_P(GradientTest, PartsAddUpToTheWhole) {
     examples.Add(run.Step(PartOf(batch, i, 1)), run.job());
   }
   const size_t roundings = RoundingsOnTheWay(run, batch);
-  // A loss moves by no more than its logit, and a logit that moves it is no larger than 1 + loss.
+  // A loss moves no more than its logit, and a logit that moves it is at most 1 + loss.
   EXPECT_NEAR(parts.loss, whole.loss_sum,
               SumsErrorBound(roundings, batch.num_examples + whole.loss_sum));
   for (const DenseTensor& tensor : run.model().tensors()) {
@@ -297,7 +299,7 @@ TEST_P(GradientTest, ThreadsAndHistoryDoNotChangeABit) {
   for (const int threads : {1, 2, 4}) {
     const std::unique_ptr<Executor> executor = NewTbbExecutor(threads);
     ModelRun run(GetParam().job, *executor);
-    if (threads == 2) {  // Batches before it leave nothing behind.
+    if (threads == 2) {  // Earlier batches have no effect.
       large.num_examples = 900;
       run.Step(TestBatch(GetParam().job, large));
       run.Step(PartOf(batch, 0, 0));
@@ -312,7 +314,7 @@ TEST_P(GradientTest, ThreadsAndHistoryDoNotChangeABit) {
   }
 }
 
-// Rows stand before all dense gradients do, and nothing becomes another bit.
+// Rows are ready before all dense gradients are, and no bit changes.
 TEST_P(GradientTest, RowsFirstChangesNoBit) {
   const std::unique_ptr<Executor> executor = NewTbbExecutor(2);
   ModelRun run(GetParam().job, *executor);

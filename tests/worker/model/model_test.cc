@@ -33,7 +33,7 @@ class ModelTest : public testing::Test {
   const std::unique_ptr<Executor> executor_ = NewInlineExecutor();
 };
 
-// Logistic regression from its definition: one weight a key, one a number, a bias.
+// Computes logistic regression by its definition: one weight per key, one per number, a bias.
 TEST_F(ModelTest, LogisticIsItsDefinition) {
   Job job = TestJob("logistic");
   ModelRun run(job, *executor_);
@@ -56,7 +56,7 @@ TEST_F(ModelTest, LogisticIsItsDefinition) {
   const size_t roundings = batch.num_examples + 2 + 5 + 4 * 3;  // Biases, numbers, keys.
   for (uint32_t i = 0; i < batch.num_examples; ++i) {
     double z = double{run.dense()[biases[0]]} + double{run.dense()[biases[1]]};
-    double size = 1 + std::fabs(z);  // Of all terms, and of the exponential that follows.
+    double size = 1 + std::fabs(z);  // Size of all terms, and of the exponential.
     const auto add = [&](double term) {
       z += term;
       size += std::fabs(term);
@@ -69,7 +69,7 @@ TEST_F(ModelTest, LogisticIsItsDefinition) {
       }
     }
     const double p = 1 / (1 + std::exp(-z));
-    const double error = SumErrorBound(roundings, size);  // Of z, and so of all that follows.
+    const double error = SumErrorBound(roundings, size);  // Error of z, and of all that follows.
     EXPECT_NEAR(logits[i], z, error);
     error_sum += error;
     loss -= batch.labels[i] > 0 ? std::log(p) : std::log(1 - p);
@@ -111,7 +111,7 @@ TEST_F(ModelTest, KeysAreSharedBetweenTablesOfTheSameFeatures) {
       order, {}, [&](Key key) { return ShardOf(key, ShardBy::kKey, job.cluster.shards).value; });
   EXPECT_EQ(sets[0].unique, order) << "by shard, then in order of first sight, each once";
 
-  job.model.layers[0].features = {"C2", "C0"};  // Of the wide table.
+  job.model.layers[0].features = {"C2", "C0"};  // Features of the wide table.
   KeyFinder apart(job);
   apart.Find(batch, &sets);
   EXPECT_EQ(apart.table_keys(), (std::vector<int>{0, 1, -1}));
@@ -158,7 +158,7 @@ TEST_F(ModelTest, SoftmaxProbabilitiesAddUpToOne) {
     EXPECT_NEAR(p[0] + p[1] + p[2], 1.0f, SumErrorBound(3 + 3, 1));
     expected -= std::log(p[static_cast<size_t>(batch.labels[i])]);
   }
-  // A probability's rounding, as seen by its logarithm.
+  // The rounding of a probability, in its logarithm.
   EXPECT_NEAR(loss, expected, SumErrorBound(3 + 3, 20));
 }
 
@@ -240,7 +240,7 @@ TEST_F(ModelTest, DevicesAreNamed) {
   }
 }
 
-// The two ways of the first layer give the same step, and auto is one of them, by the batch alone.
+// Both ways of the first layer give the same step, and auto chooses one of them by the batch alone.
 TEST_F(ModelTest, FirstLayersAgree) {
   for (const BatchOptions& options : {BatchOptions{500, 1, false, 3}, BatchOptions{300, 4, true, 4},
                                       BatchOptions{7, 1, false, 5}}) {

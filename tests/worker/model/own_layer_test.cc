@@ -27,7 +27,7 @@ constexpr char kJob[] = R"({
     {"name": "logit", "inputs": ["own"], "units": 1}]}
 })";
 
-// y = x^power times a gain a column, in plain loops on the host.
+// y = x^power times a gain per column, in plain loops on the host.
 class PowersLayer : public Layer {
  public:
   explicit PowersLayer(const LayerSite& site)
@@ -140,7 +140,7 @@ TEST(OwnLayerTest, IsTrained) {
   EXPECT_LT(run.Step(batch).loss_sum, 0.95 * before);
 }
 
-// Powers with a choice beside its number.
+// Returns a registry of PowersLayer with a choice besides its number.
 JobRegistry WithChoice() {
   JobRegistry registry = BuiltInRegistry();
   LayerRecord record = Powers();

@@ -33,7 +33,7 @@ using Json = nlohmann::json;
 constexpr double kTolerance = 1e-5;
 constexpr int kSteps = 50;
 
-// formula.py: the hash of Fowler, Noll and Vo, and number i of the stream of a name.
+// As in formula.py: the hash of Fowler, Noll and Vo, and number i of the stream of a name.
 uint64_t Fnv1a(const std::string& text) {
   uint64_t state = 0xcbf29ce484222325u;
   for (const char c : text) state = (state ^ static_cast<uint8_t>(c)) * 0x100000001b3u;
@@ -49,7 +49,7 @@ float Value(const std::string& stream, uint64_t i, double scale) {
   return static_cast<float>((2 * Unit(stream, i) - 1) * scale);
 }
 
-// Every file that was recorded, by its name.
+// Lists every recorded file by name.
 std::vector<std::string> References() {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(HDPS_REFERENCES)) {
@@ -59,7 +59,7 @@ std::vector<std::string> References() {
   return names;
 }
 
-// Trains the recorded model from the weights and batches of the formula, by plain SGD.
+// Trains the recorded model from the weights and batches of formula.py, by plain SGD.
 class ReferenceTest : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
@@ -80,7 +80,7 @@ class ReferenceTest : public testing::TestWithParam<std::string> {
     MakeParameters();
   }
 
-  // What a test has otherwise than the recorded model.
+  // Changes the recorded model for a test.
   virtual void Change(Json*) {}
 
   void MakeParameters() {
@@ -143,7 +143,7 @@ class ReferenceTest : public testing::TestWithParam<std::string> {
     return batch;
   }
 
-  // The rows that the batch needs, for the model.
+  // Returns the rows of the batch for the model.
   std::vector<TableInput> InputsOf(const Batch& batch) {
     KeyFinder finder(job_);
     finder.Find(batch, &sets_);
@@ -163,7 +163,7 @@ class ReferenceTest : public testing::TestWithParam<std::string> {
     return inputs;
   }
 
-  // One step; the mean loss.
+  // Runs one step and returns the mean loss.
   double Step(int step) {
     const Batch batch = BatchOf(step);
     const std::vector<TableInput> inputs = InputsOf(batch);
@@ -188,7 +188,7 @@ class ReferenceTest : public testing::TestWithParam<std::string> {
     return result.loss_sum / examples_;
   }
 
-  // Where layers meet: the examples in turns to three lanes, and what they give put together.
+  // If layers meet: deals the examples in turn to three lanes, and joins their results.
   void StepInLanes(const Batch& batch, StepResult* result, std::span<float> gradients) {
     constexpr uint32_t kLanes = 3;
     StepParts parts;
@@ -233,7 +233,7 @@ class ReferenceTest : public testing::TestWithParam<std::string> {
     }
   }
 
-  // The gradients of a part's rows, to those of the batch's keys as InputsOf() has found them.
+  // Adds the gradients of a part's rows to those of the batch's keys, as found by InputsOf().
   void AddRows(const StepParts& parts, size_t part, uint32_t t, const StepResult& from,
                StepResult* to) {
     const KeySet* const keys = parts.SetOf(part, {t});
@@ -250,7 +250,7 @@ class ReferenceTest : public testing::TestWithParam<std::string> {
     }
   }
 
-  // The farthest of `ours` from what was recorded.
+  // Returns the largest difference of `ours` to the record.
   static double Farthest(std::span<const float> ours, const Json& theirs) {
     EXPECT_EQ(ours.size(), theirs.size());
     double farthest = 0;
@@ -298,8 +298,8 @@ class ReferenceTest : public testing::TestWithParam<std::string> {
 
 TEST_P(ReferenceTest, FiftyStepsAgree) { FiftyStepsAgree(); }
 
-// Evaluation, where layers may do another thing than in training. The sigmoid's slope is at most a
-// quarter, and so are differences of what it gives.
+// Evaluation, in which layers may differ from training. The slope of the sigmoid is at most a
+// quarter, which bounds the differences of its values.
 TEST_P(ReferenceTest, PredictionsAgree) {
   for (int step = 0; step < kSteps; ++step) Step(step);
   const Batch batch = BatchOf(kSteps);
@@ -328,7 +328,7 @@ TEST_P(ReferenceTest, PredictionsAgree) {
   }
 }
 
-// PyTorch normalizes over the whole batch, as three lanes do that meet.
+// PyTorch normalizes over the whole batch, like three lanes that meet.
 class MeetingReferenceTest : public ReferenceTest {
  protected:
   void Change(Json* model) override {

@@ -56,7 +56,7 @@ Batch RandomBatch(uint32_t num_examples, uint64_t seed) {
   return batch;
 }
 
-// Gradients that tell by their bits in which order they were added.
+// Returns gradients whose bits reveal the order of their sum.
 float GradientOf(uint64_t part, Key key, uint32_t d) {
   return UnitFloat(RandomAt(part * 1000003 + key, d)) *
          (1 + 1000.0f * static_cast<float>(part % 2));
@@ -70,13 +70,13 @@ std::vector<float> GradientsOf(uint64_t part, std::span<const Key> keys) {
   return gradients;
 }
 
-// Under field_slice the shard of a key is that of its feature, in one part and in several.
+// With field_slice the shard of a key is that of its feature, in one part and in several.
 TEST(StepParts, KnowTheShardsOfFields) {
   Job job = TwoTables();
   job.tables[0].slice_mode = SliceMode::kField;
   job.tables[0].shard_by = ShardBy::kGiven;
   KeyFinder finder(job);
-  // Tables that are cut otherwise do not share keys; with the same key both features have, the
+  // Tables that are cut differently do not share keys; with the same key for both features, the
   // columns would share a vocabulary.
   EXPECT_NE(finder.table_keys()[0], finder.table_keys()[1]);
   Batch batch = RandomBatch(40, 5);
@@ -106,7 +106,7 @@ TEST(CutBatch, GivesEveryRowToOnePartByItsPositionInTheEpoch) {
       EXPECT_EQ(part.positive_texts, 5u);
       ASSERT_EQ(part.labels.size(), part.num_examples);
       for (uint32_t i = 0; i < part.num_examples; ++i) {
-        uint32_t row = i * num_parts;  // The i-th one at a position congruent to p.
+        uint32_t row = i * num_parts;  // The i-th row at a position congruent to p.
         while ((whole.first_row + row) % num_parts != p) ++row;
         EXPECT_EQ(part.labels[i], whole.labels[row]);
         EXPECT_EQ(part.numeric[i], whole.numeric[row]);
@@ -183,7 +183,8 @@ TEST(StepParts, APartSeesTheRowsOfItsKeys) {
   }
 }
 
-// What servers do with the pushes of N workers: the first that has a key is copied, then added.
+// Sums like servers with the pushes of N workers: the first part with a key is copied, the others
+// are added.
 TEST(StepParts, GradientsAddUpAsThoseOfWorkersDo) {
   const Job job = TwoTables();
   KeyFinder finder(job);
@@ -202,7 +203,7 @@ TEST(StepParts, GradientsAddUpAsThoseOfWorkersDo) {
     StepParts parts;
     parts.Assign(whole, num_parts, finder);
     const std::span<const Key> keys = parts.KeysOf(kDeep);
-    std::vector<float> sum(keys.size() * kDim, 1e30f);  // What was there before must not matter.
+    std::vector<float> sum(keys.size() * kDim, 1e30f);  // Old values must not matter.
     for (size_t p = 0; p < parts.parts().size(); ++p) {
       const std::vector<float> gradients = GradientsOf(p, parts.SetOf(p, kDeep)->unique);
       parts.AddRowGradients(p, kDeep, kDim, gradients, nullptr, sum);
@@ -220,7 +221,7 @@ TEST(StepParts, AStepMayHaveFewerRowsThanParts) {
   KeyFinder finder(job);
   StepParts parts;
   Batch two = RandomBatch(2, 3);
-  two.first_row = 7;  // Positions 7 and 8: parts 3 and 0, and the latter comes first.
+  two.first_row = 7;  // Positions 7 and 8: parts 3 and 0; the latter comes first.
   parts.Assign(two, 4, finder);
   ASSERT_EQ(parts.parts().size(), 2u);
   EXPECT_EQ(parts.parts()[0].batch.numeric[0], two.numeric[1]);

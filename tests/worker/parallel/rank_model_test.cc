@@ -26,7 +26,7 @@
 namespace hdps {
 namespace {
 
-// What a step comes to: the loss, the gradients of all dense tensors, and of each row.
+// Results of a step: the loss, the gradients of all dense tensors, and those of each row.
 struct Found {
   double loss_sum = 0;
   std::vector<float> dense;
@@ -46,7 +46,7 @@ void AddRows(const Job& job, std::span<const TableInput> inputs,
   }
 }
 
-// Rows of a table: a function of table and key.
+// The rows of a table, as a function of table and key.
 struct StepInputs {
   StepInputs(const Job& job, const StepParts& parts) : rows(job.tables.size()) {
     inputs.resize(job.tables.size());
@@ -68,7 +68,7 @@ struct StepInputs {
 
 std::vector<float> DenseOf(const Model& model, uint64_t seed) {
   std::vector<float> dense = model.InitialDense(seed);
-  // Biases begin at zero, where a wrong gradient may hide.
+  // Moves biases away from zero, where a wrong gradient may be hidden.
   for (const DenseTensor& tensor : model.tensors()) {
     float* const values = dense.data() + tensor.first_chunk * kDenseChunkFloats;
     for (size_t i = 0; i < tensor.size(); ++i) values[i] += 0.1f * UnitFloat(RandomAt(99, i));
@@ -92,7 +92,7 @@ Found Whole(const Job& job, const Batch& batch, Executor& executor) {
   return found;
 }
 
-// What the ranks, as threads, come to together. `why`: what stopped one of them.
+// Returns the joint results of ranks as threads. `why`: the error that stopped one of them.
 Found Together(const Job& job, const Strategy& strategy, const Batch& batch, Executor& executor,
                std::string* why) {
   const uint32_t workers = strategy.workers;
@@ -160,7 +160,7 @@ Found Together(const Job& job, const Strategy& strategy, const Batch& batch, Exe
   return found;
 }
 
-// The largest difference, beside the largest number there is.
+// The largest difference, relative to the largest number.
 class Apart {
  public:
   void Look(std::span<const float> a, std::span<const float> b) {
@@ -192,7 +192,7 @@ double ApartOf(const Found& a, const Found& b) {
   return apart;
 }
 
-// Each layer cut at random in a way that it can be.
+// Returns a strategy that cuts each layer at random in a possible way.
 Strategy AnyStrategy(const Job& job, uint32_t workers, uint64_t seed) {
   const JobFacts facts = FactsOf(job);
   Strategy strategy = Strategy::DataParallel(workers, facts.layers.size());
@@ -231,7 +231,7 @@ Job DeepGraph() {
 
 class RankModelTest : public testing::Test {
  protected:
-  // The largest difference over strategies at random.
+  // Returns the largest difference over random strategies.
   double Worst(const Job& job, uint32_t workers, int strategies) {
     const Batch batch = TestBatch(job, {.num_examples = 23});
     const Found whole = Whole(job, batch, *executor_);
@@ -265,7 +265,7 @@ TEST_F(RankModelTest, RecipesCanBeCut) {
   }
 }
 
-// A rank without a row of its own has its columns of the others' rows.
+// A rank without rows has its columns of the others' rows.
 TEST_F(RankModelTest, RanksWithoutRowsTakePart) {
   const Job job = DeepGraph();
   const Batch batch = TestBatch(job, {.num_examples = 2});

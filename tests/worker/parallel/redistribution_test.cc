@@ -18,8 +18,8 @@ using enum AxisRole;
 
 constexpr size_t kColumnsAll = 11;
 
-// Whole numbers, so that sums are exact in any order: the summand of an element at a part of the
-// sums; the summands of three parts add up to 6 times the element.
+// Returns the summand of an element in a part of the sums, a whole number so that sums are exact in
+// any order. Three summands add up to 6 times the element.
 float SummandAt(size_t row, size_t column, uint32_t summand) {
   return static_cast<float>((1 + summand) * (1 + row * 100 + column));
 }
@@ -41,7 +41,7 @@ std::vector<Layout> LayoutsOver(uint32_t workers) {
   return found;
 }
 
-// Runs the conversion on every rank, and returns what is wrong with what they have then.
+// Runs the conversion on every rank, and returns what is wrong with the results.
 std::string WrongWith(const std::vector<std::unique_ptr<Collective>>& ranks, const Layout& from,
                       const Layout& to, const ColumnShape& from_columns,
                       const ColumnShape& to_columns, const StepRows& rows, uint64_t* bytes) {
@@ -83,7 +83,7 @@ std::string WrongWith(const std::vector<std::unique_ptr<Collective>>& ranks, con
   return "";
 }
 
-// Ranks as threads, for any two layouts; uneven rows, a rank without rows among them.
+// Ranks as threads, for any two layouts, with uneven rows and a rank without rows.
 TEST(RedistributionTest, EveryElementArrives) {
   size_t conversions = 0;
   for (const uint32_t workers : {1u, 2u, 3u, 4u, 6u, 8u}) {
@@ -104,7 +104,7 @@ TEST(RedistributionTest, EveryElementArrives) {
   printf("%zu conversions\n", conversions);
 }
 
-// Vectors of 4 columns stay whole on one side, single columns are cut on the other.
+// Vectors of 4 columns stay whole on one side; single columns are cut on the other.
 TEST(RedistributionTest, ColumnsAreCutAtTheirUnits) {
   const std::vector<std::unique_ptr<Collective>> ranks = NewThreadCollectives(4);
   const StepRows rows(std::vector<uint32_t>{2, 3, 1, 2});
@@ -116,7 +116,7 @@ TEST(RedistributionTest, ColumnsAreCutAtTheirUnits) {
   EXPECT_EQ((ColumnShape{20, 4}.Part(1, 4)), (hdps::Cut{8, 4}));
 }
 
-// What is predicted of a conversion is what leaves the ranks.
+// The predicted bytes of a conversion are those that leave the ranks.
 TEST(RedistributionTest, MovesWhatIsPredicted) {
   const std::vector<std::unique_ptr<Collective>> ranks = NewThreadCollectives(4);
   const StepRows rows(std::vector<uint32_t>{4, 4, 4, 4});

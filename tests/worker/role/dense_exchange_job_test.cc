@@ -43,7 +43,7 @@ TEST_F(DenseExchangeJobTest, FusionChangesNoBit) {
       {"parallel.comm_fusion.openstate=false", "parallel.cross_batch=true"},
       {"parallel.comm_fusion.openstate=false", "model.batch_norm=true", "train.micro_batches=2"},
   };
-  std::map<Overrides, std::string> known;  // Of what is beside the fusion.
+  std::map<Overrides, std::string> known;  // Digests by the settings other than the fusion.
   for (uint32_t workers = 2; const Overrides& setting : settings) {
     const Overrides rest(setting.begin() + 1, setting.end());
     workers = rest.empty() ? 3 : 5 - workers;
@@ -53,7 +53,7 @@ TEST_F(DenseExchangeJobTest, FusionChangesNoBit) {
     EXPECT_EQ(Digest(workers, setting), digest) << of << " workers, " << setting.back();
   }
   EXPECT_EQ(Digest(1, {"parallel.comm_fusion.openstate=false"}), Digest(1, {}));
-  // More workers than rows of the last step: those without one take part in every bucket.
+  // More workers than rows in the last step: those without rows take part in every bucket.
   const Overrides ragged = {"train.batch_size=6", "train.max_steps=70"};
   EXPECT_EQ(Digest(4, ragged + Overrides{"parallel.comm_fusion.openstate=false"}),
             Digest(4, ragged));
@@ -62,7 +62,7 @@ TEST_F(DenseExchangeJobTest, FusionChangesNoBit) {
 TEST_F(DenseExchangeJobTest, SixteenBitsAreRoundedAlikeWhateverTheBuckets) {
   const double whole = Summary({3, 1}, kDeep)["train_logloss"];
   std::vector<std::string> digests = {Digest(3, {})};
-  for (const char* wire : {"fp32", "bf16"}) {  // fp32 leaves fp16 for the gradients.
+  for (const char* wire : {"fp32", "bf16"}) {  // With fp32 the gradients can use fp16.
     const Overrides halves = {"parallel.gradient_fp32_sync=false",
                               std::string("parallel.wire=") + wire};
     const nlohmann::json one = Summary({3, 1}, kDeep + halves);
@@ -77,14 +77,14 @@ TEST_F(DenseExchangeJobTest, SixteenBitsAreRoundedAlikeWhateverTheBuckets) {
   EXPECT_NE(digests[1], digests[2]);
 }
 
-// Of a summary; not a number where it is not told.
+// Returns a figure of a summary; NaN if it is missing.
 double Figure(const nlohmann::json& summary, const char* name) {
   const auto told = summary.find("collectives");
   if (told == summary.end() || !told->contains(name)) return std::nan("");
   return (*told)[name].get<double>();
 }
 
-// Five dense layers with ten tensors, and the settings behind each of them.
+// Returns a job with five dense layers and ten tensors, plus `settings`.
 Overrides TenTensors(const std::vector<std::string>& settings) {
   std::string text = R"(model={"type": "graph", "tables": [{"name": "t"}], "layers": [
       {"name": "d", "kind": "embedding", "table": "t"})";
@@ -158,7 +158,8 @@ TEST_F(DenseExchangeJobTest, ASplitOptimizerIsTheWholeOneWhateverItIs) {
             Summary({4, 2}, kWide + lamb)["digest"]);
 }
 
-// State and bytes that a split optimizer takes: of 4 MiB of parameters, nearly all of them split.
+// Measures state and bytes of a split optimizer, with 4 MiB of parameters, nearly all of them
+// split.
 TEST_F(DenseExchangeJobTest, ASplitOptimizerKeepsAndSendsItsShare) {
   const Overrides big = {"parallel.dense_exchange=allreduce", "model.hidden=[1024,1024]",
                          "train.max_steps=3"};
@@ -168,7 +169,7 @@ TEST_F(DenseExchangeJobTest, ASplitOptimizerKeepsAndSendsItsShare) {
     EXPECT_EQ(split["digest"], whole["digest"]);
     const double chunk = 4096, row = 2 * chunk + 4;  // Adam's state.
     const double all = Figure(whole, "optimizer_state_bytes");
-    const double small = all - 1024 * 1024 / 1024 * row;  // But for the matrix of 4 MiB.
+    const double small = all - 1024 * 1024 / 1024 * row;  // All but the matrix of 4 MiB.
     EXPECT_LE(Figure(split, "optimizer_state_bytes"), all / workers + small + row);
     const double parameters = 1024.0 * 1024 * 4;
     const double sent = Figure(split, "reduce_scatter_bytes") + Figure(split, "allgather_bytes");
@@ -179,7 +180,7 @@ TEST_F(DenseExchangeJobTest, ASplitOptimizerKeepsAndSendsItsShare) {
   }
 }
 
-// A checkpoint of a split optimizer is that of a whole one: it goes on in any other form.
+// A checkpoint of a split optimizer equals that of a whole one: it continues in any other form.
 TEST_F(DenseExchangeJobTest, ACheckpointOfASplitOptimizerGoesOnInAnyForm) {
   const Overrides lamb = {"model.dense_optimizer.kind=lamb"};
   const Overrides until_8 = {"train.max_steps=8"};
@@ -198,8 +199,8 @@ TEST_F(DenseExchangeJobTest, ACheckpointOfASplitOptimizerGoesOnInAnyForm) {
   }
 }
 
-// Every worker trains the layers that are its own on its own rows: worker 0's, which a checkpoint
-// keeps, are those of a job that has only these rows. Of them nothing is sent.
+// Every worker trains its own layers on its own rows, and nothing of them is sent. Worker 0's
+// layers, which a checkpoint keeps, are those of a job that has only its rows.
 TEST_F(DenseExchangeJobTest, LayersOfAWorkersOwnAreTrainedOnItsRows) {
   const auto model = [](const char* own) {
     const std::string mark = own[0] == 0 ? "" : std::string(", ") + own;

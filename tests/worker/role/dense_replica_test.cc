@@ -28,7 +28,7 @@ class DenseReplicaTest : public StepTest {
     rows_ = std::make_unique<DenseRows>(job_, part_.whole().tensors(), servers_.channel());
     replica_ = std::make_unique<DenseReplica>(job_, *rows_, part_, *executor_, *clock_);
   }
-  // At the servers: weights and state of chunk c are all c + 1.
+  // Fills the servers: weights and state of chunk c are all c + 1.
   void FillServers() {
     for (size_t c = 0; c < rows_->keys().size(); ++c) {
       servers_.rows[{rows_->table().value, rows_->keys()[c]}].assign(RowFloats(),

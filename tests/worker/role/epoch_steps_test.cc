@@ -28,7 +28,7 @@ class EpochStepsTest : public StepTest {
     const Status status = steps_.Open(job_, position, split);
     ASSERT_TRUE(status.ok()) << status.message();
   }
-  // The numbers of all examples of the steps that are left, a list a step.
+  // Returns the numbers of all examples in the remaining steps, a list per step.
   std::vector<std::vector<float>> Rest() {
     std::vector<std::vector<float>> rest;
     while (steps_.window().Fill(1, 1).ok() && steps_.window().size() > 0) {
@@ -40,7 +40,7 @@ class EpochStepsTest : public StepTest {
     }
     return rest;
   }
-  // A view in which this worker is the second of two.
+  // Enters a view in which this worker is the second of two.
   void EnterSecondView() {
     View view = *servers_.view();
     view.view = ViewId{2};

@@ -15,8 +15,8 @@
 namespace hdps {
 namespace {
 
-// Skewed keys, of which those in the second half are others: what is hot changes on the way. 330
-// rows in steps of 20: the last step of an epoch has 10.
+// Skewed keys that differ in the second half, so that the hot keys change on the way. 330 rows in
+// steps of 20: the last step of an epoch has 10.
 std::string Rows(uint64_t count, uint64_t seed) {
   const Zipf zipf(60, 1.1);
   return SmallRows(count, seed, [&](Random& random, uint64_t row) {
@@ -39,7 +39,7 @@ TEST_F(KeptRowsTest, KeptRowsChangeNothingWhateverTheCluster) {
     const auto off = Summary({workers, 1}, {});
     EXPECT_TRUE(off["cache"].is_null());
     for (const uint32_t servers : {1, 3}) {
-      // Rows of coming steps are on their way when others are chosen.
+      // Rows of the next steps are on their way when others are chosen.
       const std::string lookahead = std::to_string(workers == 1 ? 0 : workers * servers % 5);
       const auto on =
           Summary({workers, servers}, kKept + Overrides{"train.lookahead=" + lookahead});
@@ -49,8 +49,8 @@ TEST_F(KeptRowsTest, KeptRowsChangeNothingWhateverTheCluster) {
       EXPECT_EQ(on["eval_auc"], off["eval_auc"]);
       EXPECT_EQ(on["rows"], off["rows"]);
       EXPECT_GT(on["cache"]["hit_rate"], 0.3);
-      // More came in than there is room for, so some went back to the servers. One group of tables:
-      // a row of 4 weights and their Adam, one of 1 and its FTRL.
+      // More rows came in than fit, so some went back to the servers. One group of tables: a row of
+      // 4 weights with Adam's state, and one of 1 with FTRL's.
       EXPECT_GT(on["cache"]["swaps"], 23 * workers);
       EXPECT_EQ(on["cache"]["bytes"], 20 * (12 + 3) * 4 * workers);
     }
@@ -65,7 +65,7 @@ TEST_F(KeptRowsTest, NorDoesWhatElseTheJobSays) {
       {"parallel.dense_exchange=allreduce"},
       {"train.micro_batches=3"},
       {"model.deep_optimizer.kind=adamw", "model.deep_optimizer.weight_decay=0.1"},
-      // The last step of an epoch has a row for one worker only.
+      // The last step of an epoch has a row for only one worker.
       {"train.batch_size=47", "data.max_bad_rows=0"}};
   for (const OptimizerRecord& optimizer : kOptimizers) {
     if (optimizer.whole_tensors) continue;
@@ -87,7 +87,8 @@ TEST_F(KeptRowsTest, OneWorkerWithPartsIsAsManyWorkers) {
 
 TEST_F(KeptRowsTest, EveryTableMayKeepItsOwnNumberOfRows) {
   const Job job = *LoadJob(*files_, "job.json", {});
-  ASSERT_TRUE(WriteFileAtomically(*files_, "job.json", PrintJob(job)).ok());  // Spelled out.
+  // With all settings written out.
+  ASSERT_TRUE(WriteFileAtomically(*files_, "job.json", PrintJob(job)).ok());
   const auto off = Summary({2, 2}, {});
   for (const Overrides& kept :
        {Overrides{"model.tables.0.vocab_cache_size=7"},

@@ -43,7 +43,7 @@ const Overrides kOverBatch = {"model.batch_norm=true", "model.batch_norm_over=ba
                               "model.dropout=0.3"};
 const Overrides kAllreduce = {"parallel.dense_exchange=allreduce"};
 
-// The last step of an epoch has 2 rows: of four workers two have none, and take part all the same.
+// The last step of an epoch has 2 rows: two of four workers have none, but take part.
 TEST_F(LanesTest, WorkersThatMeetDoWhatOneDoesWithAsManyParts) {
   const double whole = Loss({1, 1}, kOverBatch);
   for (const uint32_t workers : {2, 4}) {
@@ -53,7 +53,7 @@ TEST_F(LanesTest, WorkersThatMeetDoWhatOneDoesWithAsManyParts) {
       EXPECT_EQ(Digest({workers, servers}, kOverBatch), parts) << servers;
       EXPECT_EQ(Digest({workers, servers}, kOverBatch + kAllreduce), parts) << servers;
     }
-    // Statistics are those of the whole batch: 12 steps lose no more than sums do.
+    // The statistics are those of the whole batch: 12 steps lose no more than sums do.
     EXPECT_NEAR(Loss({workers, 1}, kOverBatch), whole, 1e-6);
   }
   EXPECT_NE(Digest({2, 1}, {"model.batch_norm=true", "model.dropout=0.3"}),
@@ -65,13 +65,13 @@ TEST_F(LanesTest, CopiesComeToTheSameLoss) {
     SCOPED_TRACE(model.size());
     const Overrides sized = model + Overrides{"train.batch_size=64"};
     const double whole = Loss({1, 1}, sized);
-    for (const uint32_t copies : {2, 3, 4}) {  // 64 is no multiple of 3.
+    for (const uint32_t copies : {2, 3, 4}) {  // 64 is not a multiple of 3.
       EXPECT_NEAR(Loss({1, 1}, sized + Overrides{Copies(copies)}), whole, 1e-6) << copies;
     }
   }
 }
 
-// Two workers of three copies each are one with two micro-batches of three copies.
+// Two workers of three copies each equal one with two micro-batches of three copies.
 TEST_F(LanesTest, CopiesOfWorkersAreThoseOfTheirParts) {
   for (const Overrides& model : {Overrides{}, kOverBatch}) {
     SCOPED_TRACE(model.size());
@@ -81,7 +81,7 @@ TEST_F(LanesTest, CopiesOfWorkersAreThoseOfTheirParts) {
   }
 }
 
-// Of equal slices the sum is as many times the mean.
+// For equal slices the sum is a multiple of the mean.
 TEST_F(LanesTest, TheLossOfCopiesCanBeTheirSum) {
   const Overrides even = {"train.batch_size=60", "train.max_steps=4"};
   const double mean = Loss({1, 1}, even + Overrides{Copies(3)});

@@ -26,7 +26,7 @@ std::string Rows(uint64_t count, uint64_t seed) {
   });
 }
 
-// Shards of the layers of a small Wide&Deep model; empty: none is said.
+// Shards of the layers of a small Wide&Deep model; empty: none is given.
 struct Shards {
   std::string embeddings = {}, h1 = {}, h2 = {};
 };
@@ -62,7 +62,7 @@ const Overrides kSemiAuto = kAllreduce + Overrides{"parallel.parallel_mode=semi_
 
 class StrategyJobTest : public SmallJobTest {
  protected:
-  // 7 steps of 44 rows and one of 2 an epoch: some workers have no row in the last.
+  // 7 steps of 44 rows and one of 2 per epoch: in the last, some workers have no row.
   StrategyJobTest()
       : SmallJobTest({"train.batch_size=44", "train.epochs=7"}, Rows(310, 1), Rows(101, 2)) {}
 
@@ -74,7 +74,7 @@ class StrategyJobTest : public SmallJobTest {
   }
 };
 
-// E1 among all modes after 50 steps and more, and each twice with the same bits.
+// All modes agree within E1 after 50 steps and more, and each gives the same bits twice.
 TEST_F(StrategyJobTest, EveryModeTrainsTheSame) {
   const Outcome alone = Train({1, 1}, {Model({}), "parallel.parallel_mode=stand_alone"});
   const std::map<std::string, Overrides> modes = {
@@ -119,7 +119,7 @@ TEST_F(StrategyJobTest, ClippingTakesTheNormOfAllSlices) {
   }
 }
 
-// Two workers, each with one of the two features, of all rows.
+// Two workers, each with one of the two features of all rows.
 TEST_F(StrategyJobTest, EmbeddingsByFeatures) {
   const Outcome alone = Train({1, 1}, {Model({})});
   const Overrides by_features = kHybrid + Overrides{Model({.embeddings = "[1, 2]"})};
@@ -132,7 +132,7 @@ TEST_F(StrategyJobTest, EmbeddingsByFeatures) {
   EXPECT_NEAR(more.train_logloss, alone.train_logloss, 1e-6);
 }
 
-// A checkpoint of any strategy goes on under any other, as the run that nobody stopped.
+// A checkpoint of any strategy continues with any other, like an uninterrupted run.
 TEST_F(StrategyJobTest, CheckpointsLoadUnderAnyStrategy) {
   const Overrides columns = kHybrid + Overrides{Model({.h1 = "[1, 4]", .h2 = "[1, 2]"})};
   const Overrides plain = kAllreduce + Overrides{Model({})};
@@ -150,7 +150,7 @@ TEST_F(StrategyJobTest, CheckpointsLoadUnderAnyStrategy) {
   }
 }
 
-// What a checkpoint scores on `workers`, under whatever strategy `overrides` say.
+// Scores of a checkpoint on `workers`, with the strategy in `overrides`.
 class ScoringTest : public StrategyJobTest {
  protected:
   std::vector<double> Predictions(uint32_t workers, const Overrides& overrides) {
@@ -184,8 +184,8 @@ class ScoringTest : public StrategyJobTest {
 
 double LogitOf(double probability) { return std::log(probability / (1 - probability)); }
 
-// Trained on 4 workers in one strategy, scored on 1, 2, 3 and 4 in others: logits within 1e-6, and
-// the same figures to 6 digits.
+// Trained on 4 workers with one strategy, scored on 1, 2, 3 and 4 with others: logits within 1e-6,
+// and figures equal to 6 digits.
 TEST_F(ScoringTest, OtherWorkersOtherStrategiesTheSameScores) {
   Train({4, 2}, kSemiAuto + Overrides{Model({.h1 = "[[1, 2], [2, 2]]"})});
   const Overrides plain = kAllreduce + Overrides{Model({})};
@@ -217,7 +217,7 @@ TEST_F(ScoringTest, OtherWorkersOtherStrategiesTheSameScores) {
   EXPECT_NE(held.find("table t: "), std::string::npos) << held;
 }
 
-// A strategy that was kept is taken again instead of being planned.
+// A saved strategy is loaded instead of being planned.
 TEST_F(StrategyJobTest, AKeptStrategyIsLoaded) {
   const std::string file = out() + "kept.strategy";
   const Overrides planned =
@@ -226,7 +226,7 @@ TEST_F(StrategyJobTest, AKeptStrategyIsLoaded) {
   const Outcome loaded =
       Train({4, 1}, kSemiAuto + Overrides{Model({}), "parallel.strategy_ckpt_load_file=" + file});
   EXPECT_EQ(loaded.digest, first.digest);
-  // For another number of workers it is refused, with both.
+  // It is refused for another number of workers, with both numbers.
   const std::string why =
       Refusal({2, 1}, kSemiAuto + Overrides{Model({}), "parallel.strategy_ckpt_load_file=" + file});
   EXPECT_NE(why.find("4 workers, and there are 2"), std::string::npos) << why;

@@ -14,7 +14,7 @@
 namespace hdps {
 namespace {
 
-// Two layers; `shard` of the first: how a strategy cuts it.
+// Returns a job with two layers; `shard`: how a strategy cuts the first.
 Job JobWith(const std::string& shard) {
   const bool cut = !shard.empty();
   const auto job = ParseJob(
@@ -53,7 +53,7 @@ TEST_F(TrainedPartTest, WithoutACutTheWholeIsTrainedAndNobodyLetsGo) {
 }
 
 TEST_F(TrainedPartTest, ACutLeavesEachRankASliceAndTellsBeforeItChanges) {
-  const Job job = JobWith("[1, 2]");  // The columns of its weights over two workers.
+  const Job job = JobWith("[1, 2]");  // Cuts the columns of its weights over two workers.
   TrainedPart part(job, *files_, *executor_);
   ASSERT_TRUE(part.MakeModel(0).ok());
   int changes = 0;

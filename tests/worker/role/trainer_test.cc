@@ -14,8 +14,8 @@
 namespace hdps {
 namespace {
 
-// Gives the trainer one command after the other, each when the one before is answered, then the end
-// of the job.
+// Sends the trainer the commands one after the other, each after the answer to the one before, and
+// then the end of the job.
 class CommandingServers : public RowServers {
  public:
   using RowServers::RowServers;
@@ -62,7 +62,7 @@ class TrainerTest : public StepTest {
     command.until = until;
     return command;
   }
-  // The answers by the number of the command, from 1; `after_step` may be empty.
+  // Returns the answers by the number of the command, from 1; `after_step` may be empty.
   std::vector<CommandDone> Run(std::vector<Command> commands, const AfterStep& after_step = {}) {
     for (size_t i = 0; i < commands.size(); ++i) commands[i].id = CommandId{i + 1};
     TrainerOptions options;
@@ -118,7 +118,7 @@ TEST_F(TrainerTest, AfterALoadItGoesOnAtTheClockOfTheCheckpoint) {
   EXPECT_EQ(answers[2].examples, 10u);
   EXPECT_EQ(answers[4].clock, 5);
   EXPECT_EQ(answers[4].examples, 5u);
-  // Heartbeats count from the state that was loaded, and on where rows were kept.
+  // Heartbeats count from the loaded state, and continue where rows were kept.
   EXPECT_EQ(commander_.reports.back().examples, 15u);
 }
 
@@ -167,7 +167,7 @@ class AllreduceTrainerTest : public TrainerTest {
       : TrainerTest({"parallel.dense_exchange=allreduce", "parallel.collective=gloo"}) {}
 };
 
-// The group of one worker needs nobody; its dense rows come back to the servers at kStoreDense.
+// A group of one worker needs no others; its dense rows go back to the servers at kStoreDense.
 TEST_F(AllreduceTrainerTest, DenseRowsAreKeptFromTheFirstRoundToTheStore) {
   const std::vector<CommandDone> answers =
       Run({Make(CommandKind::kInitDense), Make(CommandKind::kStoreDense),

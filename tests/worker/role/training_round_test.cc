@@ -26,7 +26,7 @@ class TrainingRoundTest : public StepTest {
     const Status opened = steps_.Open(job_, {}, {.dense_keys = dense_keys_});
     EXPECT_TRUE(opened.ok()) << opened.message();
   }
-  // A round until `until`, with the clock of the one before.
+  // Runs a round until `until`, from the clock of the previous one.
   Result<RoundOutcome> Train(Clock until) {
     Command train;
     train.command = CommandKind::kTrain;

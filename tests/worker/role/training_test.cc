@@ -25,7 +25,7 @@ std::string Rows(uint64_t count, uint64_t seed) {
   });
 }
 
-// What a run leaves behind.
+// Results of a run.
 struct Outcome {
   std::string digest;
   double train_logloss = 0, eval_auc = 0, eval_logloss = 0;
@@ -62,7 +62,7 @@ TEST_F(TrainingTest, WorkersDoWhatOneDoesWithAsManyParts) {
   }
 }
 
-// What dropout leaves out goes by the position of a row, in whatever part of a step the row is.
+// Dropout depends on the position of a row in the step, in any part of it.
 TEST_F(TrainingTest, DropoutAndLayerNormGoByTheRowsOfAStep) {
   const std::string model =
       R"(model={"type": "graph", "tables": [{"name": "t", "dim": 4}], "layers": [
@@ -85,7 +85,7 @@ TEST_F(TrainingTest, DropoutAndLayerNormGoByTheRowsOfAStep) {
 }
 
 // Each part of a step is normalized by itself, and its statistics are combined in the order of the
-// parts: by servers and by allreduce, for any number of servers, whatever rule the weights have.
+// parts: by servers and by allreduce, for any number of servers and any rule of the weights.
 TEST_F(TrainingTest, BatchNormOfPartsIsThatOfWorkers) {
   const Overrides model = {"model.batch_norm=true", "model.dropout=0.3",
                            "model.embedding_dropout=0.1"};
@@ -102,7 +102,7 @@ TEST_F(TrainingTest, BatchNormOfPartsIsThatOfWorkers) {
       }
       const Overrides allreduce = {"parallel.dense_exchange=allreduce"};
       EXPECT_EQ(Train({workers, 2}, model + more + allreduce).digest, together.digest);
-      // Under cross_batch a part is no worker: the mean of the workers' means is another one.
+      // With cross_batch a part is not a worker: the mean of the workers' means is another.
       if (!more.empty() && more[0] == "parallel.cross_batch=true") continue;
       EXPECT_EQ(Train({1, 2}, model + more + Overrides{parts}).digest, together.digest) << parts;
       EXPECT_NE(together.digest, whole.digest) << "statistics are those of a part";
@@ -110,7 +110,7 @@ TEST_F(TrainingTest, BatchNormOfPartsIsThatOfWorkers) {
   }
 }
 
-// Where gradients of workers are added up, running statistics still move to their mean: with four
+// If the gradients of workers are summed, running statistics still move to their mean: with four
 // workers and a momentum of 0.1 a sum would drive them apart in a few steps.
 TEST_F(TrainingTest, RunningStatisticsAreMeansWhereGradientsAreSums) {
   const Overrides model = {
@@ -125,8 +125,8 @@ TEST_F(TrainingTest, RunningStatisticsAreMeansWhereGradientsAreSums) {
             servers.digest);
 }
 
-// In sync, rows asked for ahead of their turn and repaired are the rows asked for in time: for any
-// depth, workers, servers, parts and way of the dense gradients.
+// In sync, prefetched and repaired rows equal rows requested in time: for any depth, workers,
+// servers, parts and way of the dense gradients.
 TEST_F(TrainingTest, LookaheadDoesNotChangeTheResult) {
   for (const uint32_t workers : {1, 2, 4}) {
     const std::string parts = "train.micro_batches=" + std::to_string(1 + workers % 2);
@@ -158,8 +158,8 @@ TEST_F(TrainingTest, DenseByAllreduceIsDenseByServers) {
   }
 }
 
-// Values that travel in 16 bits are rounded where they leave: servers, their order, lookahead and
-// who waits for whom change nothing, and it is another answer than in 32 bits.
+// Values in 16 bits are rounded where they are sent: servers, their order, lookahead and waits
+// change nothing, and the result differs from that in 32 bits.
 TEST_F(TrainingTest, OnTheWireIn16BitsServersAndLookaheadDoNotChangeTheResult) {
   std::vector<std::string> digests;
   const Outcome whole = Train({3, 2});
@@ -213,7 +213,7 @@ TEST_F(TrainingTest, StalenessZeroIsSyncAndSoIsOneAsyncWorker) {
 
 TEST_F(TrainingTest, FullBatchOnOneWorkerIsTheBatch) {
   EXPECT_EQ(Train({1, 1}, {"parallel.dataset_strategy=full_batch"}).digest, Train({1, 1}).digest);
-  // Two workers push the same gradients; their mean is the one gradient, exactly.
+  // Two workers push the same gradients, whose mean is exactly the one gradient.
   EXPECT_EQ(Train({2, 1}, {"parallel.dataset_strategy=full_batch"}).digest, Train({1, 1}).digest);
 }
 

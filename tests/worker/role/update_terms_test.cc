@@ -39,7 +39,8 @@ class UpdateTermsTest : public SmallJobTest {
     const nlohmann::json summary = Summary(cluster, overrides);
     return summary.is_null() ? "" : summary["digest"];
   }
-  // All that may make an update: other servers, as many parts, ranks, or workers that keep rows.
+  // Compares all members that may make an update: other servers, as many parts, ranks, or workers
+  // that cache rows.
   void ExpectOneDigest(const Overrides& terms) {
     const std::string digest = Digest({3, 1}, terms);
     EXPECT_EQ(Digest({3, 2}, terms), digest);
@@ -74,7 +75,7 @@ TEST_F(UpdateTermsTest, EachHasAnEffect) {
   for (const Overrides& variant : variants) EXPECT_NE(Digest({2, 1}, variant), plain) << variant[0];
 }
 
-// What leaves every update as it is leaves every bit.
+// Terms that change no update change no bit.
 TEST_F(UpdateTermsTest, WhatIsNeverReachedChangesNothing) {
   for (const Overrides& way : {Overrides{}, Overrides{"parallel.dense_exchange=allreduce"},
                                Overrides{"model.vocab_cache_size=20"}}) {
@@ -87,7 +88,8 @@ TEST_F(UpdateTermsTest, WhatIsNeverReachedChangesNothing) {
   }
 }
 
-// A table's own schedule stands against that of all; with both spelled out, nothing is left of it.
+// A table's own schedule replaces the common one; if both tables have their own, the common one has
+// no effect.
 TEST_F(UpdateTermsTest, OneATableTakesThePlaceOfTheOneForAll) {
   const std::string constant = R"(={"kind": "constant"})";
   const Overrides own = {"model.deep_schedule" + constant, "model.dense_schedule" + constant};
@@ -99,7 +101,7 @@ TEST_F(UpdateTermsTest, AWorkerAloneIsTheSameInAnyMode) {
   const Overrides async = {"train.mode=async"}, many = kSchedule + kPenalties + kClipValue;
   EXPECT_EQ(Digest({1, 2}, many + async), Digest({1, 1}, many));
   // A worker clips before its gradients become means, the servers of sync after it: the same bits
-  // where a mean is taken of 64 examples. Running averages are no gradients, and are not clipped.
+  // for a mean of 64 examples. Running averages are not gradients, and are not clipped.
   const Overrides of_64 = {"train.batch_size=64", "train.max_steps=4"};
   for (const Overrides& model : {Overrides{}, Overrides{"model.batch_norm=true"}}) {
     const std::string clipped = Digest({1, 1}, model + of_64 + kClipNorm);
@@ -110,7 +112,7 @@ TEST_F(UpdateTermsTest, AWorkerAloneIsTheSameInAnyMode) {
   EXPECT_TRUE(std::isfinite(both["train_logloss"].get<double>()));
 }
 
-// The steps count on through a stop.
+// The count of steps continues after a stop.
 TEST_F(UpdateTermsTest, AJobThatGoesOnHasTheScheduleOfOneThatNeverStopped) {
   const Overrides terms = kSchedule + kClipNorm;
   const std::string whole = Digest({2, 2}, terms);

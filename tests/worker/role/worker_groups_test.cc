@@ -28,7 +28,7 @@ View ViewOf(uint64_t number, uint32_t workers, uint32_t restarts = 0) {
   return view;
 }
 
-// A group that nobody calls; it counts how often it was ended.
+// A group without calls that counts how often it was ended.
 class EndedGroup : public Collective {
  public:
   explicit EndedGroup(int* aborts) : aborts_(aborts) {}
@@ -62,7 +62,7 @@ class WorkerGroupsTest : public testing::Test {
  protected:
   WorkerGroupsTest() { job_.parallel.collective = "gloo"; }
 
-  // Each of the workers of the view, on a thread of its own, with the group that it keeps.
+  // Runs each worker of the view on its own thread, with the group that it keeps.
   void OnWorkersOf(const View& view, const std::function<void(uint32_t, WorkerGroups&)>& body) {
     const std::unique_ptr<RendezvousStore> store = NewMemoryStore();
     OnAllRanks(static_cast<uint32_t>(view.workers.size()), [&](uint32_t rank) {

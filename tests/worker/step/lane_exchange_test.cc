@@ -29,7 +29,7 @@ const std::unique_ptr<MonotonicClock> kClock = NewSystemClock();
 const std::vector<uint32_t> kFourAlone = {0, 1, 2, 3};
 
 TEST(LaneExchangeTest, SumsLanesOfAGroupThenGroups) {
-  // Values of which the order of a sum can be told.
+  // Values whose sum reveals its order.
   const std::array values = {1.0, 0x1p-53, 0x1p-53, -1.0};
   const auto sum_of = [&](const std::vector<uint32_t>& groups) {
     LaneExchange exchange({}, *kClock);
@@ -80,7 +80,7 @@ TEST(LaneExchangeTest, WorkersAddInTheOrderOfTheirRanksAndRunWorkInThatOfItsStar
   });
 }
 
-// A rank that leaves ends the wait of the others, and what they started behind is not run.
+// A rank that leaves ends the wait of the others, and their later exchanges do not run.
 TEST(LaneExchangeTest, AFailureEndsEveryWaitOfTheStep) {
   std::vector<std::unique_ptr<Collective>> groups = NewThreadCollectives(2);
   OnAllRanks(2, [&](uint32_t rank) {
@@ -105,7 +105,7 @@ TEST(LaneExchangeTest, AFailureEndsEveryWaitOfTheStep) {
   });
 }
 
-// What happened, and a wait for it.
+// Records events, and waits for them.
 class Log {
  public:
   void Add(const std::string& what) {
@@ -113,7 +113,7 @@ class Log {
     lines_.push_back(what);
     changed_.notify_all();
   }
-  // The test's own limit ends a wait in vain.
+  // The test's own limit ends an endless wait.
   void Await(const std::string& what) {
     MutexLock lock(mutex_);
     while (std::ranges::find(lines_, what) == lines_.end()) changed_.wait(mutex_);
@@ -130,7 +130,7 @@ class Log {
 };
 
 // y = x. The exchange of lane 0 ends when lane 1 has begun its own, which needs lane 1's layers
-// below: who waited for it at once would wait in vain.
+// below: a lane that waited at once would wait forever.
 class LateLayer : public MeetingLayer {
  public:
   LateLayer(uint32_t place, Log* log) : place_(place), log_(log) {}
@@ -242,7 +242,7 @@ class MeetingModelTest : public testing::Test {
     std::vector<std::vector<float>> rows;  // [tables]
   };
 
-  // The batch in so many slices, each a lane; `empty` lanes without examples behind them.
+  // Runs the batch in `slices` lanes, followed by `empty` lanes without examples.
   Found Step(const Batch& batch, uint32_t slices, size_t empty = 0) {
     StepParts parts;
     KeyFinder finder(job_);
@@ -338,13 +338,13 @@ TEST_F(MeetingModelTest, LanesAreTheWholeBatch) {
     EXPECT_EQ(more.dense, lanes.dense);
     EXPECT_EQ(more.rows, lanes.rows);
   }
-  // Statistics of the parts alone are something else.
+  // Statistics of the parts alone give another result.
   for (LayerSpec& layer : job_.model.layers) layer.words.clear();
   model_ = *NewModel(job_, *executor_);
   EXPECT_FALSE(model_->meets());
 }
 
-// The loss over all lanes, changed along a direction: what moves one lane's statistics moves the
+// The loss over all lanes, changed along a direction: a change of one lane's statistics changes the
 // others' losses.
 TEST_F(MeetingModelTest, GradientsOfLanesAreDifferences) {
   const Batch batch = Whole(24);
@@ -353,12 +353,12 @@ TEST_F(MeetingModelTest, GradientsOfLanesAreDifferences) {
   int compared = 0;
   for (const DenseTensor& tensor : model_->tensors()) {
     const bool average = tensor.name.find("running") != std::string::npos;
-    if (average) continue;  // What is given to those is no gradient.
+    if (average) continue;  // Their values are not gradients.
     const size_t first = tensor.first_chunk * kDenseChunkFloats;
     double slope = 0, norm = 0;
     for (size_t i = 0; i < tensor.size(); ++i) norm += std::pow(at.dense[first + i], 2);
     norm = std::sqrt(norm);
-    if (norm < 1e-3) continue;  // As of a bias in front of the normalization.
+    if (norm < 1e-3) continue;  // Like a bias in front of the normalization.
     ++compared;
     std::vector<float> direction(tensor.size());
     for (size_t i = 0; i < tensor.size(); ++i) {

@@ -37,7 +37,8 @@ Job SmallJob() {
   return *job;
 }
 
-// The last step that changed a key's rows, of the first `applied`: keys change every 1 to 4 steps.
+// Returns the last of the first `applied` steps that changed a key's rows; keys change every 1 to 4
+// steps.
 Clock ChangedAt(Key key, Clock applied) {
   return applied - applied % static_cast<Clock>(1 + (key >> 20) % 4);
 }
@@ -46,7 +47,7 @@ float RowOf(Key key, uint32_t table, Clock applied) {
          100000.0f * static_cast<float>(table);
 }
 
-// Requests wait for the test to answer them.
+// Requests wait until the test answers them.
 class WaitingNode : public ComputeRequests {
  public:
   struct Asked {
@@ -99,7 +100,7 @@ class RowGatherTest : public testing::Test {
     step_.split.Compute(shards, kServers, tables);
   }
 
-  // Answers what was asked `at`-th of those that wait, as servers that have applied so many steps.
+  // Answers the waiting request number `at`, like servers that have applied `applied` steps.
   void Answer(size_t at, Clock applied) {
     const WaitingNode::Asked asked = std::move(node_.asked[at]);
     node_.asked.erase(node_.asked.begin() + static_cast<ptrdiff_t>(at));
@@ -139,7 +140,7 @@ class RowGatherTest : public testing::Test {
     return reply;
   }
 
-  // Of each request that waits, what the first of its servers is asked for.
+  // Returns what each waiting request asks of its first server.
   std::vector<PullRequest> Waiting() const {
     std::vector<PullRequest> pulls;
     for (const WaitingNode::Asked& asked : node_.asked) {
@@ -209,7 +210,7 @@ TEST_F(RowGatherTest, RowsStayInTheRepliesWhereNothingIsPutAmongThem) {
 TEST_F(RowGatherTest, RowsThatAreHereTellThemselvesHowOldTheyAre) {
   RowGather gather(job_, channel_, *clock_);
   gather.AskAhead(step_, Ahead(kTurn - 2));
-  Answer(0, kTurn - 1);  // A step later than was asked for.
+  Answer(0, kTurn - 1);  // A step later than requested.
   gather.Ask(step_, Turn());
   const std::vector<PullRequest> waiting = Waiting();
   ASSERT_EQ(waiting.size(), 1u);
@@ -229,13 +230,13 @@ TEST_F(RowGatherTest, OutsideSyncNothingIsAskedForBeforeTheRowsAreHere) {
   EXPECT_EQ(Waiting()[0].mode, PullMode::kPrefetch);
   EXPECT_FALSE(gather.ready());
   Answer(0, kTurn - 1);
-  EXPECT_TRUE(gather.ready());  // What was read ahead stands.
+  EXPECT_TRUE(gather.ready());  // The prefetched rows are current.
   EXPECT_TRUE(node_.asked.empty());
   EXPECT_TRUE(gather.Take(std::nullopt).ok());
 }
 
-// Servers that began again answer with older rows than were asked for: what is missing is asked for
-// again, and the first answer is not waited for.
+// Restarted servers answer with older rows than requested: what is missing is requested again,
+// without waiting for the first reply.
 TEST_F(RowGatherTest, OlderRowsThanWereAskedForAreRepairedFromWhereTheyAre) {
   RowGather gather(job_, channel_, *clock_);
   gather.AskAhead(step_, Ahead(kTurn - 1));

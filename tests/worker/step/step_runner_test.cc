@@ -23,7 +23,7 @@ class StepRunnerTest : public StepTest {
  protected:
   explicit StepRunnerTest(const std::vector<std::string>& overrides = {})
       : StepTest(overrides), runner_(job_, *model_, servers_.channel(), *clock_, *executor_) {
-    // Rows that tell their keys; dense weights as a job begins with them.
+    // Rows that identify their keys; dense weights as at the start of a job.
     const std::vector<float> dense = model_->InitialDense(1);
     for (size_t c = 0; c < dense_keys_.size(); ++c) {
       const auto chunk = dense.begin() + static_cast<ptrdiff_t>(c * DenseDim());
@@ -33,7 +33,7 @@ class StepRunnerTest : public StepTest {
   uint32_t DenseTable() const { return static_cast<uint32_t>(job_.tables.size() - 1); }
   uint32_t DenseDim() const { return job_.tables.back().dim; }
 
-  // Gives the keys of the step at hand rows of their own.
+  // Gives the keys of the current step their own rows.
   void SetRows(const StepParts& parts) {
     for (uint32_t t = 0; t < DenseTable(); ++t) {
       float value = 0.1f;
@@ -67,7 +67,7 @@ TEST_F(StepRunnerTest, APullFollowsThePushBeforeItAndNothingIsAskedBehindTheEnd)
                                           "advance 2", "pull 2", "push 2", "advance 3"));
 }
 
-// Loss and gradients are those of the model for the rows that came, each key's with its key.
+// Loss and gradients are the model's for the rows that arrived, each key with its own.
 TEST_F(StepRunnerTest, PushesTheGradientsOfTheRowsThatCame) {
   StepWindow& window = Read(10);
   ASSERT_TRUE(window.Fill(1, 1).ok());
@@ -140,7 +140,7 @@ class FewPushesTest : public StepRunnerTest {
   FewPushesTest() : StepRunnerTest({"cluster.pushes_in_flight_max=3"}) {}
 };
 
-// The servers are late: they answer only when as many pushes as may be wait for them.
+// The servers are late: they answer only when the maximum number of pushes waits for them.
 TEST_F(FewPushesTest, NoMoreAreOnTheirWayThanTheJobAllows) {
   constexpr Clock kSteps = 12;
   StepWindow& window = Read(static_cast<int>(kSteps) * kRowsOfStep);
@@ -150,7 +150,7 @@ TEST_F(FewPushesTest, NoMoreAreOnTheirWayThanTheJobAllows) {
     for (bool end = false; !end; std::this_thread::yield()) {
       end = last;
       if (!end && servers_.num_held() < 3) continue;
-      // Who did not wait would send more meanwhile.
+      // A runner that did not wait would send more in this time.
       for (int turn = 0; turn < 20'000; ++turn) std::this_thread::yield();
       servers_.AnswerPushes();
     }

@@ -12,7 +12,7 @@ namespace {
 
 class StepWindowTest : public StepTest {
  protected:
-  // The number of the step in the file, by its first row.
+  // Returns the number of the step in the file, from its first row.
   static int NumberOf(const WindowStep& step) {
     return static_cast<int>(step.prepared->parts.parts()[0].batch.first_row) / kRowsOfStep;
   }
@@ -39,7 +39,7 @@ TEST_F(StepWindowTest, DoesNotWaitForMoreThanIsNeeded) {
   StepWindow& window = Read(30);
   ASSERT_TRUE(window.Fill(3, 1).ok());
   EXPECT_GE(window.size(), 1u);
-  // It could not tell the end from a reader that was late: what was not there is found later.
+  // It could not tell the end from a late reader: what was missing is found later.
   ASSERT_TRUE(window.Fill(9, 3).ok());
   EXPECT_EQ(window.size(), 3u);
   ASSERT_TRUE(window.Fill(9, 9).ok());
