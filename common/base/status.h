@@ -1,4 +1,4 @@
-// Errors that a correct program must expect, and someone can act on.
+// Errors that a correct program must expect and a caller can act on.
 //
 // A code exists only if some caller does something different on seeing it; what to do is written
 // beside the code. A broken invariant is not a Status: it is a CHECK failure, and the process
@@ -30,8 +30,8 @@ const char* CodeName(Code code);
 class [[nodiscard]] Status {
  public:
   Status() = default;
-  // `message` says what was attempted, on what, with which values, and, for kInvalidArgument, what
-  // would be right.
+  // `message` says what was attempted, on what, and with which values. For kInvalidArgument it also
+  // says what would be right.
   Status(Code code, std::string message) : code_(code), message_(std::move(message)) {}
 
   bool ok() const { return code_ == Code::kOk; }
