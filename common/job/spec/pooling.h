@@ -1,4 +1,4 @@
-// How rows become a feature's columns, and features a layer's.
+// How rows become the columns of a feature, and features those of a layer.
 #pragma once
 
 #include <cstdint>
