@@ -39,7 +39,7 @@ inline bool OfOneProcess(Code code) {
          code == Code::kResourceExhausted || code == Code::kIoError;
 }
 
-// How a process ended: its exit status and, for people, the reason.
+// The end of a process: its exit status and, for people, the reason.
 struct ProcessEnd {
   int status = kExitDone;
   std::string reason;

@@ -28,7 +28,7 @@ using PeerId = Id<struct PeerTag, uint64_t>;
 inline constexpr PeerId kSchedulerPeer{1};
 
 using Key = uint64_t;   // Hashed feature value; every bit pattern is a valid key.
-using Clock = int64_t;  // How many steps a worker has finished.
+using Clock = int64_t;  // The number of steps that a worker has finished.
 
 enum class Role : uint8_t { kScheduler = 0, kServer = 1, kWorker = 2 };
 const char* RoleName(Role role);  // "scheduler", "server", "worker"

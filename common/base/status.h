@@ -17,7 +17,7 @@ enum class Code : unsigned char {
   kUnavailable,        // The peer is gone: wait for the scheduler's next view.
   kStaleView,          // Routed by an old shard map: take the newer one, split again, resend.
   kResourceExhausted,  // A bound was hit: stop sending until something drains.
-  kNotFound,           // What was asked for is not there: the caller picks a default.
+  kNotFound,           // The requested item does not exist: the caller picks a default.
   kCorruption,         // Bytes failed their checksum or their rules: discard, use another copy.
   kIoError,            // The disk refused: abandon this checkpoint, keep training.
   kInvalidArgument,    // The operator or the sender is mistaken: report it, do not retry. Exit 2.

@@ -33,7 +33,8 @@ LayerCut CutOfLayer(const LayerSpec& layer, const LayerRecord& record);
 // A setting of a job that conflicts with layers that are cut over workers.
 struct CutConflict {
   std::string setting;  // "parallel.enable_parallel_optimizer"; empty if nothing conflicts.
-  std::string problem;  // What the setting does; the message continues with what cuts the layers.
+  // The effect of the setting; the message continues with what cuts the layers.
+  std::string problem;
 };
 CutConflict ConflictWithCuts(const Job& job);
 

@@ -8,7 +8,7 @@
 namespace hdps {
 namespace {
 
-// Writes or reads a value at `at` and moves `at` behind it.
+// Writes or reads a value at `at` and moves `at` past it.
 template <typename Value>
 void Put(const Value& value, char*& at) {
   std::memcpy(at, &value, sizeof(value));

@@ -22,7 +22,7 @@ struct FrameFaults {
   double drop = 0;
   double repeat = 0;   // Sent twice.
   double reorder = 0;  // Sent after the next frame to the same peer.
-  double late = 0;  // Sent after `late_ms_min` to `late_ms_max`; frames behind it are not delayed.
+  double late = 0;     // Sent after `late_ms_min` to `late_ms_max`; later frames are not delayed.
   int64_t late_ms_min = 0, late_ms_max = 0;
 
   enum class Whom { kAll, kScheduler, kMembers };  // kMembers is everybody but the scheduler.

@@ -55,8 +55,9 @@ struct Frame {
   std::vector<Buffer> sections;
 };
 
-// How the receiver verifies the body of a frame: by its checksum, or by the authentication tag of a
-// session (zmq/frame_seal.h), which is stronger. With a tag, `body_checksum` is 0.
+// The way in which the receiver verifies the body of a frame: by its checksum, or by the
+// authentication tag of a session (zmq/frame_seal.h), which is stronger. With a tag,
+// `body_checksum` is 0.
 enum class BodyCheck { kChecksum, kSeal };
 
 // Fills in lengths and checksums of `frame.header` from the body. Call it last before sending; the

@@ -25,7 +25,7 @@ struct Outgoing {
   Frame frame;
 };
 
-// What a node asks of its loop. The loop handles closed peers first, then dials, then frames.
+// The requests of a node to its loop. The loop handles closed peers first, then dials, then frames.
 struct Output {
   std::vector<PeerId> hang_ups;  // Peers whose connections are closed.
   std::vector<Dial> dials;

@@ -14,7 +14,7 @@ namespace hdps {
 
 struct NodeLoopOptions {
   int64_t tick_ms = 20;                     // OnTick is called at least this often.
-  int64_t drain_ms = 200;                   // How long to send the remaining frames after done().
+  int64_t drain_ms = 200;                   // Time for sending the remaining frames after done().
   const std::atomic<bool>* stop = nullptr;  // Set to true to ask the node to stop; or null.
   std::string stop_reason;                  // The reason given to the node then.
   // Called once per turn on the loop thread, before ticks: moves results of other threads into the

@@ -1,4 +1,4 @@
-// How the workers of a job share a matrix of a step, [examples, columns].
+// The distribution of a matrix of a step, [examples, columns], over the workers of a job.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace hdps {
 
-// What a digit of a rank says about its part of a matrix.
+// The meaning of a rank's digit for its part of a matrix.
 enum class AxisRole : uint8_t {
   kRows,     // Selects the examples.
   kColumns,  // Selects the columns.
@@ -69,7 +69,7 @@ class Layout {
   std::vector<LayoutAxis> axes_;
 };
 
-// How a matrix is moved from one layout to another.
+// The operation that moves a matrix from one layout to another.
 enum class ConversionKind : uint8_t {
   kNone,           // Nothing moves.
   kSlice,          // Every rank already has what it needs.

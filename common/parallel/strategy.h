@@ -40,7 +40,7 @@ enum class LayerCut : uint8_t {
 struct LayerLayouts {
   Layout input, output;                    // All inputs have the same layout.
   Layout input_gradient, output_gradient;  // As produced, and as taken.
-  // Of the product, and of the gradient that it takes; as above if inputs are not cut.
+  // Layouts of the product and of its gradient; as above if inputs are not cut.
   Layout product, product_gradient;
 };
 LayerLayouts LayoutsOf(LayerCut cut, const LayerSplit& split, uint32_t workers);

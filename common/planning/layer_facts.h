@@ -19,7 +19,7 @@ struct LayerFacts {
   uint64_t input_width = 0;      // Width of the first input; 0 without one.
   bool learns = false;           // A gradient is needed here or below.
   double tensor_floats = 0;      // Size of all its tensors.
-  double flops = 0;              // Of the products of one example, forward.
+  double flops = 0;              // Operations of the products of one example, forward.
   std::string table;             // Set if the layer reads rows.
   uint64_t features = 0, dim = 0;
 };

@@ -24,7 +24,7 @@ class WritableFile {
  public:
   virtual ~WritableFile() = default;
   virtual Status Append(std::span<const std::byte> bytes) = 0;
-  virtual Status Sync() = 0;   // What was appended survives a crash of the machine.
+  virtual Status Sync() = 0;   // Makes what was appended survive a crash of the machine.
   virtual Status Close() = 0;  // Required: without it nothing is promised.
 };
 
@@ -102,8 +102,8 @@ std::unique_ptr<FileSystem> NewPosixFileSystem();
 std::unique_ptr<FileSystem> NewMemoryFileSystem();
 
 Result<std::string> ReadWholeFile(FileSystem& files, const std::string& path, uint64_t bytes_max);
-// What a write survives. With kProcess, a crash of the machine may lose what was written, or part
-// of it.
+// The crash that a write survives. With kProcess, a crash of the machine may lose what was written,
+// or part of it.
 enum class Survives : uint8_t { kMachine, kProcess };
 // Writes a file beside `path`, syncs it, and renames it: `path` always holds the old bytes or the
 // new ones. A link at `path` is replaced and its target stays; /dev/stdout and the like are written

@@ -14,7 +14,7 @@ namespace hdps {
 class SeekableFile {
  public:
   virtual ~SeekableFile() = default;
-  // Reads up to buffer.size() bytes at `offset`; returns 0 behind the end.
+  // Reads up to buffer.size() bytes at `offset`; returns 0 past the end.
   virtual Result<size_t> ReadAt(uint64_t offset, std::span<std::byte> buffer) = 0;
   // Hints that these bytes will be read soon, so a slow disk may begin to fetch them.
   virtual void WillRead(uint64_t offset, size_t bytes) = 0;

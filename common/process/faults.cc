@@ -82,7 +82,7 @@ bool ReadWindow(const std::optional<std::string>& text, FaultWindow* window) {
 constexpr char kWindowForm[] =
     "; behind it may stand @10s+30s, from 10 s on for 30 s, or @while=PATH";
 
-// What is wrong with the value of a rule and what would be right; empty if nothing is wrong.
+// The error of a rule's value, with what would be right; empty if nothing is wrong.
 using Mistake = std::string;
 
 Mistake ReadPart(const std::string& value, double* part) {

@@ -55,8 +55,8 @@ struct Manifest {
   RowCounts row_counts;
   std::vector<SettingChange> changes;  // Since the first step, in order.
   Watched watched;  // State of the evaluations so far; initial in older versions.
-  // What the bits of the results depend on beside the job, for each worker since the last start,
-  // without duplicates (CommandDone::arithmetic). Empty in older versions.
+  // Everything beside the job on which the bits of the results depend, for each worker since the
+  // last start, without duplicates (CommandDone::arithmetic). Empty in older versions.
   std::vector<std::string> arithmetic;
   // The files of data.train as that epoch reads them. Empty in older versions.
   std::vector<FilePrint> data_files;

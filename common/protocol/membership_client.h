@@ -23,7 +23,7 @@ struct View;
 // The identity of a server or worker, and how it reaches the cluster.
 struct NodeIdentity {
   PeerId self;                                // The id that its transport has.
-  std::string scheduler_address;              // Where to dial it.
+  std::string scheduler_address;              // Address at which it is dialed.
   std::string own_address;                    // Where others dial a server; empty for a worker.
   int32_t rank = -1;                          // -1 lets the scheduler choose.
   uint32_t num_servers = 0, num_workers = 0;  // As given on the command line; 0 if not given.

@@ -61,7 +61,7 @@ struct Heartbeat {
 struct HeartbeatAck {
   static constexpr MessageKind kKind = MessageKind::kHeartbeatAck;
   ViewId view;
-  uint64_t number = 0;  // Of the heartbeat.
+  uint64_t number = 0;  // Number of the heartbeat.
 };
 
 // A member was told to stop (SIGTERM). The scheduler drains, saves a checkpoint and finishes the

@@ -78,7 +78,7 @@ struct PushRequest {
   static constexpr MessageKind kKind = MessageKind::kPushRequest;
   Sequence sequence;
   Clock clock = 0;                // Steps finished before the step of these gradients.
-  uint64_t num_examples = 0;      // In this worker's part of the step.
+  uint64_t num_examples = 0;      // Examples in this worker's part of the step.
   std::vector<TableKeys> tables;  // row_floats == dim of the table.
   Buffer keys;                    // uint64 [sum of num_keys]; unique within a table (not checked).
   // [sum of num_keys * dim] in `format`: sums over the worker's examples.
@@ -101,9 +101,9 @@ struct PushAck {
 struct AdvanceRequest {
   static constexpr MessageKind kKind = MessageKind::kAdvanceRequest;
   Clock clock = 0;
-  // With train.clip_norm in sync mode: the sum of squares of all gradients of step clock - 1, over
-  // all servers and over what the workers update themselves. The first such value to arrive is used
-  // to apply the step.
+  // The sum of squares of all gradients of step clock - 1, over all servers and over what the
+  // workers update themselves; used with train.clip_norm in sync mode. The first such value to
+  // arrive is used to apply the step.
   SquareSum squares = {};
 };
 struct AdvanceAck {
@@ -111,8 +111,9 @@ struct AdvanceAck {
   Clock clock = 0;
 };
 
-// With train.clip_norm in sync mode: asks for the sum of squares of the combined gradients that the
-// server holds for step `clock`. Answered once every worker's push of that step has arrived.
+// Asks for the sum of squares of the combined gradients that the server holds for step `clock`;
+// used with train.clip_norm in sync mode. Answered once every worker's push of that step has
+// arrived.
 struct SquaresRequest {
   static constexpr MessageKind kKind = MessageKind::kSquaresRequest;
   Clock clock = 0;
@@ -165,7 +166,7 @@ struct Replicate {
 struct ReplicateAck {
   static constexpr MessageKind kKind = MessageKind::kReplicateAck;
   uint64_t number =
-      0;  // The sender, and all who hold the rows behind it, have all changes up to it.
+      0;  // The sender and all later holders of the rows have all changes up to this number.
   bool again = false;  // Changes may be missing: send those after `number` again.
 };
 

@@ -37,8 +37,8 @@ struct View {
   std::vector<Member> servers;  // The primary of each group; `rank` is that of the process.
   std::vector<Member> workers;
   ShardMap shards;
-  // How often the job has gone back to a checkpoint. When it has grown, members drop all work in
-  // progress and wait for kLoad.
+  // Number of times that the job has gone back to a checkpoint. When it has grown, members drop all
+  // work in progress and wait for kLoad.
   uint32_t restarts = 0;
   // The view in which shards last moved. Unless that is the first view, servers do not touch rows
   // before a kLoad has brought the shards that they receive; with `keep`, the other rows stay.

@@ -21,11 +21,12 @@ struct WatchState {
 
 // Everything that later decisions of a run depend on.
 struct Watched {
-  WatchState best;        // For the checkpoint to keep: any improvement counts.
-  WatchState early_stop;  // Improvements count from its min_delta.
-  WatchState plateau;     // Likewise with its own; `since` also restarts when the rates fall.
-  double rate = 1;        // Current factor on the learning rates.
-  // Of the first evaluation set at `best`; NaN if there were none.
+  WatchState best;        // Chooses the checkpoint to keep: any improvement counts.
+  WatchState early_stop;  // Ends the job: improvements count from its min_delta.
+  // Lowers the rates, with its own min_delta; `since` also restarts when they fall.
+  WatchState plateau;
+  double rate = 1;  // Current factor on the learning rates.
+  // Figures of the first evaluation set at `best`; NaN if there were none.
   double best_auc = 0, best_logloss = 0;
   friend bool operator==(const Watched&, const Watched&) = default;
 };

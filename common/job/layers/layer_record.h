@@ -63,7 +63,7 @@ struct LayerShape {
     InitSpec init;
     // Nonzero: a running average instead of a parameter; see AveragedTensor::momentum.
     float averaged = 0;
-    // For a matrix: the number of vectors of an example that are multiplied with it.
+    // Number of vectors of an example that are multiplied with it; for matrices.
     uint64_t uses = 1;
     uint64_t size() const;  // Product of the shape.
   };
@@ -81,7 +81,7 @@ struct LayerQuestion {
     std::string Shown() const;  // Returns '"deep" (width 16)'.
   };
   const LayerSpec& spec;
-  std::vector<Input> inputs;  // As many as the record allows.
+  std::vector<Input> inputs;  // Has an allowed number of inputs.
   const std::vector<TableSpec>& tables;
   const FeatureNames& features;
 
@@ -89,7 +89,7 @@ struct LayerQuestion {
   LayerShape LikeInput() const;
 };
 
-// What is wrong with one key of a layer, and what would be right.
+// A wrong key of a layer: what is wrong with it, and what would be right.
 struct LayerProblem {
   std::string key;
   std::string problem;
@@ -102,9 +102,9 @@ LayerProblem NoVectors(const LayerQuestion::Input& input);
 // it.
 struct LayerRecord {
   std::string kind;        // The word in job files.
-  std::string gives;       // For docs: the output.
-  std::string inputs_doc;  // For docs: the requirements on the inputs; empty if any layer will do.
-  std::string units_doc;   // For docs, if the kind has units.
+  std::string gives;       // The output, for docs.
+  std::string inputs_doc;  // Requirements on the inputs, for docs; empty if any layer will do.
+  std::string units_doc;   // Meaning of units, for docs; only for kinds that have them.
   size_t inputs_min = 1, inputs_max = 1;
   LayerFields fields;
   LayerCut cut = LayerCut::kExamples;  // The ways in which its work can be cut.

@@ -28,7 +28,7 @@ class GraphBuilder {
                const FeatureNames& features);
   ~GraphBuilder();
 
-  const ModelSpec& model() const { return model_; }  // Without layers, which are being built.
+  const ModelSpec& model() const { return model_; }  // The model, whose layers are still missing.
   const ModelRecipe& recipe() const { return recipe_; }
   const FeatureNames& features() const { return features_; }
   // Is true if the numeric columns are used.

@@ -16,8 +16,9 @@ enum class LossKind : uint8_t;
 struct ModelGraph {
   std::vector<TableSpec> tables;  // Without the dense table.
   std::vector<LayerSpec> layers;
-  std::optional<LossKind> loss;  // For a job that names none; without it, logloss.
-  RecipeProblem problem;         // If set, the rest is unusable.
+  // The recipe's loss for a job that names none; the default is logloss.
+  std::optional<LossKind> loss;
+  RecipeProblem problem;  // If set, the rest is unusable.
 };
 
 }  // namespace hdps

@@ -71,7 +71,7 @@ struct ModelRecipe {
 // Returns the value of the setting, or the default if it was not set.
 const RecipeValue& ValueOf(const ModelRecipe& recipe, const RecipeSetting& setting);
 
-// What is wrong with one setting of a recipe.
+// A wrong setting of a recipe, and what is wrong with it.
 struct RecipeProblem {
   std::string key;  // Empty if nothing is wrong.
   std::string problem;
@@ -90,8 +90,8 @@ struct RecipeFields {
 // One recipe. The job file's settings, their documentation and the checks read it.
 struct RecipeRecord {
   std::string word;   // The word in job files: model.type.
-  std::string gives;  // For docs: what is computed, in one sentence.
-  std::string paper;  // For docs: the source, or empty.
+  std::string gives;  // A sentence on what is computed, for docs.
+  std::string paper;  // The source, for docs; may be empty.
   RecipeFields fields;
   std::vector<RecipeSetting> settings;
   // Adds tables and layers; the last layer gives the logits.

@@ -13,7 +13,7 @@ struct CheckpointSpec {
   uint32_t every_epochs = 0;  // 0 saves none at the end of an epoch.
   uint32_t keep = 2;
   bool keep_best = true;  // Also keep the one with the best evaluation.
-  // How long the last save of a run, or the writing of rows to a full disk, is retried.
+  // Time for which the last save of a run, or the writing of rows to a full disk, is retried.
   uint32_t retry_s = 600;
 };
 

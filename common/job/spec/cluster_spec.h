@@ -8,7 +8,7 @@
 
 namespace hdps {
 
-// What happens if a lost worker is not replaced in time.
+// The reaction to a lost worker that is not replaced in time.
 enum class OnWorkerLoss : uint8_t { kWait, kShrink };
 constexpr auto WordsOf(OnWorkerLoss) {
   using enum OnWorkerLoss;

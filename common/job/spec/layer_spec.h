@@ -25,8 +25,8 @@ struct LayerSpec {
   Activation activation = {};                // The default is none.
   std::map<std::string, double> numbers;     // Settings that only some kinds have; see LayerNumber.
   std::map<std::string, std::string> words;  // Likewise; see LayerWord.
-  // How it is cut over the workers: one tuple for each input and weight, or one for all; empty if
-  // not given.
+  // The cut over the workers: one tuple for each input and weight, or one for all; empty if not
+  // given.
   std::vector<std::vector<uint32_t>> shard = {};
   // Gradients of layers with the same id are sent together; 0: alone; -1: any.
   int32_t fusion = -1;

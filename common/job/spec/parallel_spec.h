@@ -25,8 +25,8 @@ constexpr auto WordsOf(DatasetStrategy) {
   return EnumWords(kDataParallel, "data_parallel", kFullBatch, "full_batch");
 }
 
-// How work is spread over the workers. kHybrid follows the layers' `shard`. kSemiAuto does too and
-// derives the rest. kAuto searches all of it.
+// The mode of spreading work over the workers. kHybrid follows the layers' `shard`. kSemiAuto does
+// too and derives the rest. kAuto searches all of it.
 enum class ParallelMode : uint8_t { kStandAlone, kData, kHybrid, kSemiAuto, kAuto };
 constexpr auto WordsOf(ParallelMode) {
   using enum ParallelMode;
@@ -40,7 +40,7 @@ constexpr auto WordsOf(SearchMode) {
                    "recursive_programming", kPropagation, "sharding_propagation");
 }
 
-// Which tensors are sent together in a collective of one kind.
+// Selects the tensors that are sent together in a collective of one kind.
 enum class FusionMode : uint8_t { kAuto, kSize, kIndex };
 constexpr auto WordsOf(FusionMode) {
   using enum FusionMode;

@@ -1,4 +1,4 @@
-// How rows become the columns of a feature, and features those of a layer.
+// The reductions of rows to the columns of a feature, and of features to those of a layer.
 #pragma once
 
 #include <cstdint>

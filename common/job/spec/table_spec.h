@@ -19,12 +19,12 @@ constexpr auto WordsOf(EvictBy) {
   return EnumWords(kAge, "age", kUse, "use", kNorm, "norm");
 }
 
-// Which keys of a table get a row, and which rows are removed. A key without a row reads as its
-// initial row, and its gradients are dropped.
+// The rules by which keys of a table get a row and rows are removed. A key without a row reads as
+// its initial row, and its gradients are dropped.
 struct PolicySpec {
   uint32_t admit_after = 1;      // A key gets a row with its n-th update.
   double admit_probability = 1;  // And from then on with this chance at each update.
-  // For counting updates of keys without a row; over all shards.
+  // Counts updates of keys without a row; over all shards.
   uint64_t admit_sketch_bytes = 16u << 20;
   uint64_t evict_after_steps = 0;    // A row without an update for longer is removed; 0 for never.
   uint64_t max_rows = 0;             // Of the table, over all shards; 0 for no limit.
@@ -34,7 +34,7 @@ struct PolicySpec {
   friend bool operator==(const PolicySpec&, const PolicySpec&) = default;
 };
 
-// How a learning rate changes with the step.
+// The shape of a learning rate schedule.
 enum class ScheduleKind : uint8_t { kConstant, kStep, kExponential, kCosine, kPolynomial };
 constexpr auto WordsOf(ScheduleKind) {
   using enum ScheduleKind;
@@ -67,7 +67,7 @@ inline constexpr uint32_t kDenseChunkFloats = 1024;
 // The storage format of a row's weights. The optimizer state is always stored in 32 bits.
 using WeightFormat = DType;
 
-// How a table is cut over the servers, in MindSpore's words. kBatch: keys are hashed, and each
+// The cut of a table over the servers, in MindSpore's words. kBatch: keys are hashed, and each
 // worker looks up its part of the batch. kField: all rows of a feature are in one shard. kRow:
 // ranges of keys. kColumn: the columns of every row are cut into parts, which are rows in different
 // shards.
@@ -86,14 +86,14 @@ struct TableSpec {
   bool dense = false;  // Holds the chunks of dense tensors; at most one table, the last.
   // kGroup for a dense table under LAMB, which needs whole tensors; otherwise by slice_mode.
   ShardBy shard_by = ShardBy::kKey;
-  PolicySpec policy = {};         // Not for the dense table.
+  PolicySpec policy = {};         // Not used by the dense table.
   uint64_t vocab_cache_size = 0;  // Hot rows kept at every worker, on its device; 0 for none.
-  WeightFormat weights = WeightFormat::kFp32;  // Not for the dense table.
-  ScheduleSpec schedule = {};                  // For the optimizer's learning rate.
+  WeightFormat weights = WeightFormat::kFp32;  // Not used by the dense table.
+  ScheduleSpec schedule = {};                  // Schedule of the optimizer's learning rate.
   // Penalty in the loss for the rows that a step uses: loss_l1 |w| + loss_l2 w^2 / 2.
   float loss_l1 = 0, loss_l2 = 0;
-  std::vector<AveragedTensor> averaged = {};  // For the dense table.
-  // Not for the dense table:
+  std::vector<AveragedTensor> averaged = {};  // Running averages; only in the dense table.
+  // These are not used by the dense table.
   SliceMode slice_mode = SliceMode::kBatch;
   // kField: features of each slice; empty for equal slices.
   std::vector<uint32_t> manual_shapes = {};

@@ -29,11 +29,11 @@ enum class ValueKind : uint8_t {
   kObject  // With the settings of a section.
 };
 
-// How a setting enters the digest of a job.
+// The part of a setting in the digest of a job.
 enum class Hashed : uint8_t {
-  kValue,    // By its value: another value trains something else.
-  kDefault,  // By its default whatever the value, because the first checkpoints were written so.
-  kNothing   // Not at all: it changes no result, and is newer than the first checkpoints.
+  kValue,    // Its value, because another value trains something else.
+  kDefault,  // Its default whatever the value, because the first checkpoints were written so.
+  kNothing   // Nothing: it changes no result, and is newer than the first checkpoints.
 };
 
 // Says if a job may resume from a checkpoint with another value, if the operator allows it. Values

@@ -17,7 +17,7 @@ namespace hdps {
 
 // The listener's answer to a session request. The keys travel only over CURVE.
 struct SessionGrant {
-  uint64_t session = 0;  // In the clear in every tag.
+  uint64_t session = 0;  // Stands in every tag, in the clear.
   AeadKind aead = AeadKind::kAes256Gcm;
   SecretKey to_listener, to_dialer;
 };

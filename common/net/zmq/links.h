@@ -65,7 +65,7 @@ class Links {
   zmq::context_t& context_;
   const TransportOptions& options_;
   std::vector<Link> links_;
-  std::map<PeerId, uint64_t> dials_;  // How often each peer was dialed.
+  std::map<PeerId, uint64_t> dials_;  // Number of dials of each peer.
 };
 
 }  // namespace hdps

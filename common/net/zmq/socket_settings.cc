@@ -6,7 +6,7 @@
 namespace hdps {
 namespace {
 
-constexpr int kLingerMs = 1000;  // How long closing waits for unsent messages.
+constexpr int kLingerMs = 1000;  // Time that closing waits for unsent messages.
 constexpr int kHandshakeMs = 5000, kConnectMs = 5000;
 constexpr int kReconnectMs = 50, kReconnectMaxMs = 1000;
 // TCP keepalive lets the kernel notice within half a minute that a peer is gone without a word.
