@@ -44,7 +44,7 @@ std::string PrintJob(const Job& job);
 
 // Returns a digest that is equal for two jobs exactly if they train the same thing. It covers
 // everything that PrintJob() prints except the name, the paths, the number of bad rows tolerated,
-// how far to train (epochs, max_steps), when to evaluate, the device, which rows it keeps, the
+// how far to train (epochs, max_steps), when to evaluate, the device, which rows workers keep, the
 // checkpoint settings and the timings of the cluster. Checkpoints and joining members must match
 // it.
 uint64_t JobDigest(const Job& job);

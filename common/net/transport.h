@@ -67,12 +67,12 @@ class Transport {
   // Errors: kInvalidArgument if the address is malformed, taken, or beyond loopback without keys or
   // `insecure`; the message says what would be right.
   virtual Result<std::string> Listen(const std::string& address) = 0;
-  // Ends the connection that dialed `peer`, which may be dead without a sign of it. Frames that
-  // wait there and memory that was shared are dropped. Connect() may dial again, and proves our
-  // number again.
+  // Dials `peer`. Repeated calls with the same address change nothing; another address replaces the
+  // connection.
   virtual Status Connect(PeerId peer, const std::string& address) = 0;
   // Ends the connection that dialed `peer`, which may be dead without a sign of it. Frames that
-  // wait there and memory that was shared are dropped. Connect() may dial again.
+  // wait there and memory that was shared are dropped. Connect() may dial again, and
+  // proves our number again.
   virtual void HangUp(PeerId peer) = 0;
   virtual void Send(PeerId to, Frame frame) = 0;
   // Waits up to `timeout_ms` for a frame that passed CheckFrame. Returns false if none came, or on

@@ -118,8 +118,8 @@ class FrameSealer {
   uint64_t session_;
   KeyLimits limits_;
   FrameCipher cipher_;
-  uint64_t last_ = 0;  // Counter of the last frame; 0 before the first.
-  uint64_t frames_of_key_ = 0, bytes_of_key_ = 0;
+  uint64_t last_ = 0;                              // Counter of the last frame; 0 before the first.
+  uint64_t frames_of_key_ = 0, bytes_of_key_ = 0;  // Encrypted under the current key.
 };
 
 // The receiver's end of the same direction.
