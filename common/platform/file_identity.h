@@ -14,7 +14,7 @@ namespace hdps {
 struct FileIdentity {
   uint64_t device = 0, number = 0;
   bool plain = true;      // A regular file, not a pipe, a terminal or another device.
-  std::string path = {};  // The resolved path, without symbolic links.
+  std::string path = {};  // Resolved, without symbolic links; hard links give others.
   bool operator==(const FileIdentity& other) const {
     return device == other.device && number == other.number;
   }

@@ -49,7 +49,7 @@ struct StatusReply {
   Want want = Want::kNobody;
   std::string missing = {};  // "1 of 2 workers (worker 1)", or what else is missing.
   std::string reason = {};   // How they were lost; who was refused last, and why.
-  int64_t missing_ms = 0;    // Time since then.
+  int64_t missing_ms = 0;    // Time for which they have been missing.
   int64_t patience_ms = 0;   // Time until the scheduler gives up; 0 if it never does.
 };
 
