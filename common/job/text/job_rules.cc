@@ -47,8 +47,7 @@ class DataCheck {
       return Refuse(source_, "data.columns", "csv data needs its columns, in the file's order");
     }
     size_t labels = 0, weights = 0, groups = 0;
-    // Index of the column in the text, of which `repeat` makes several columns.
-    size_t item = 0, left = 0;
+    size_t item = 0, left = 0;  // Index in the text; columns that its `repeat` still makes.
     const JsonValue* list = source_.root.Find("data")->Find("columns");
     for (const ColumnSpec& column : data_.columns) {
       if (left == 0) {
