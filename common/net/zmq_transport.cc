@@ -1,9 +1,9 @@
-// Frames over ZeroMQ: whoever listens has a ROUTER, whoever dials a DEALER for each peer.
+// A transport over ZeroMQ: a listener has a ROUTER, a dialer has one DEALER for each peer.
 //
 // On the wire a frame is one ZeroMQ message: header, envelope, then each section as a part of its
-// own. A DEALER's routing id is its CallerId. Where the address of who listens has a port for data,
-// frames travel there sealed, with one more part, the tag, under a session that was agreed on
-// first.
+// own. The routing id of a DEALER is its CallerId. If the listener's address has a data port,
+// frames travel there, encrypted under a session that was agreed on first, with a tag as one more
+// part.
 #include <glog/logging.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -35,8 +35,8 @@ constexpr int kPassedOverPerReceive = 64;  // Frames that are not handed out.
 constexpr int kWaitsPerReceive = 3;
 constexpr int64_t kTendEveryMs = 50;
 
-// Invariant: with keys, whatever is handed out came from the holder of an allowed key whose role
-// may send it.
+// Invariant: with keys, every frame that is handed out came from the holder of an allowed key whose
+// role may send it.
 class ZmqTransport : public Transport {
  public:
   explicit ZmqTransport(const TransportOptions& options)
@@ -57,7 +57,7 @@ class ZmqTransport : public Transport {
   }
   void HangUp(PeerId peer) override {
     links_.HangUp(peer);
-    // A frame to a process that had just died may have offered it memory once more.
+    // A frame to a process that had just died may have offered memory to it again.
     paths_.Forget(peer);
   }
 
@@ -79,8 +79,8 @@ class ZmqTransport : public Transport {
     Tend();
     if (TakeFromAny(from, frame)) return true;
     if (timeout_ms <= 0) return false;
-    // What paths say to each other is no reason to return empty-handed; but somebody who says more
-    // than they ever do must not hold up the caller.
+    // Control frames between transports do not end the wait, but a peer that sends more of them
+    // than any transport does must not stall the caller.
     const int64_t until = now_ms_ + timeout_ms;
     int64_t left = timeout_ms;
     for (int waits = 0; waits < kWaitsPerReceive;) {
@@ -89,7 +89,7 @@ class ZmqTransport : public Transport {
       if (TakeFromAny(from, frame)) return true;
       if (waited == Waited::kWoken) return false;
       if (controls_heard_ != heard) ++waits;
-      Tend();  // Which is due more often than the caller may know.
+      Tend();  // Tend() is due more often than the caller may know.
       left = until - now_ms_;
       if (left <= 0) return false;
     }
@@ -98,7 +98,7 @@ class ZmqTransport : public Transport {
 
   void Wake() override {
     const uint64_t one = 1;
-    // Fails only when the counter is full, and then the loop is awake already.
+    // Fails only if the counter is full, and then the loop is awake already.
     [[maybe_unused]] const ssize_t written = write(wake_fd_, &one, sizeof(one));
   }
 
@@ -120,7 +120,7 @@ class ZmqTransport : public Transport {
   struct Sender {
     PeerId peer;
     std::string key;      // Public; empty without keys.
-    std::string own_key;  // Ours, which he was shown, where he dialed.
+    std::string own_key;  // Our public key that the sender was shown when it dialed us.
   };
 
   void Tend() {
@@ -131,7 +131,7 @@ class ZmqTransport : public Transport {
     listeners_.Tend(now_ms_);
   }
 
-  // Lets in whoever may come, and takes up what has changed in the folder of keys.
+  // Answers the authenticator's questions, and acts on changes in the folder of keys.
   void TendKeys(int64_t now) {
     const CurveKeys before = options_.keys->ring().own;
     if (options_.keys->Refresh(now)) {
@@ -143,7 +143,7 @@ class ZmqTransport : public Transport {
     links_.Tend(now);
   }
 
-  // What the paths have to say to their other ends; what gets lost is said again when it matters.
+  // Sends control frames of the shared-memory links. Lost ones are sent again when they matter.
   void SendControl() {
     for (Outgoing& control : paths_.TakeOutgoing()) {
       if (!SendFrame(control.to, control.frame, {})) paths_.Unsent(control);
@@ -164,7 +164,7 @@ class ZmqTransport : public Transport {
     return listeners_.SendToCaller(*id, frame, blocks);
   }
 
-  // Looks at every socket once, beginning after the one that was served last.
+  // Tries every socket once, beginning after the one that was served last.
   bool TakeFromAny(PeerId* from, Frame* frame) {
     const size_t num_sockets = listeners_.size() + 2 * links_.size();
     int passed_over = 0;
@@ -210,7 +210,8 @@ class ZmqTransport : public Transport {
                        Frame* frame) {
     const auto caller = ParseCallerId({parts[0].data<char>(), parts[0].size()});
     *from = caller ? caller->peer : PeerId();
-    // A polled ROUTER makes the routing id by itself, without what is known of the connection.
+    // A polled ROUTER produces the routing id by itself, without the key of the connection, so the
+    // key is read from the last part.
     const Sender sender{*from, KeyOf(parts.back()), listeners_.own_key(index)};
     if (!caller) return Refuse(sender, WhyNoCaller(parts));
     const Status heard = Hear(*caller);
@@ -222,7 +223,7 @@ class ZmqTransport : public Transport {
     return Status(Code::kInvalidArgument, "it is heard where it was dialed");
   }
 
-  // From one of our ports for data.
+  // Takes a message from one of our data ports.
   Taken TakeSealed(size_t index, std::vector<zmq::message_t>& parts, PeerId* from, Frame* frame) {
     bool sealed = false;
     const DataSessions::Session* const session =
@@ -236,7 +237,7 @@ class ZmqTransport : public Transport {
                       : Refuse(sender, heard.message());
   }
 
-  // From the port for data of a listener.
+  // Takes a message from the data port that `link` dialed.
   Taken TakeSealedOf(Links::Link& link, PeerId* from, Frame* frame) {
     std::vector<zmq::message_t> parts;
     if (!link.data || !link.data->has_session()) return Taken::kNothing;
@@ -247,7 +248,7 @@ class ZmqTransport : public Transport {
                                    : Refuse(sender, kNoSeal);
   }
 
-  // `first`: where the header stands.
+  // `first` is the index of the part with the header.
   Taken TakeParts(std::vector<zmq::message_t>& parts, size_t first, const Sender& sender,
                   Frame* frame, BodyCheck body = BodyCheck::kChecksum) {
     const Status read = ReadFrame(
@@ -273,7 +274,8 @@ class ZmqTransport : public Transport {
     return Taken::kFrame;
   }
 
-  // Sessions are set up over CURVE: asked for where we listen, and answered where we dialed.
+  // Handles frames that set up sessions over CURVE: requests where we listen, answers where we
+  // dialed.
   Taken OnSession(const Sender& sender, const Frame& frame, BodyCheck body) {
     Links::Link* const link = links_.To(sender.peer);
     const bool expected = IsSessionRequest(frame.header)
@@ -297,7 +299,7 @@ class ZmqTransport : public Transport {
     return Taken::kControl;
   }
 
-  // What gets lost is asked for again by the connection that was lost with it.
+  // A lost answer is requested again by the connection that replaces the one it was lost with.
   void AnswerSession(const CallerId& caller, Frame frame) {
     frame.header.sender = options_.self.peer.value;
     ChecksumFrame(frame);
@@ -354,7 +356,7 @@ class ZmqTransport : public Transport {
     }
     for (size_t i = 0; i < listeners_.size(); ++i) {
       if (items[first_router + 2 * i + 1].revents == 0) continue;
-      listeners_.TakeEvents();  // Of all.
+      listeners_.TakeEvents();  // Takes the events of all listeners.
       break;
     }
     if (authenticator_ && items[first_router - 1].revents != 0) {
@@ -370,8 +372,8 @@ class ZmqTransport : public Transport {
 
   const TransportOptions options_;
   const int wake_fd_;
-  zmq::context_t context_;  // Before the sockets: it waits for them when it is destroyed.
-  // With keys; before the listeners, which would let in everybody while it is not there.
+  zmq::context_t context_;  // Before the sockets: its destructor waits for them.
+  // Only with keys. It must exist before the listeners, which would accept everybody without it.
   std::optional<Authenticator> authenticator_;
   Links links_;
   Listeners listeners_;

@@ -1,4 +1,4 @@
-// What --keys and --insecure mean, and what is said of them.
+// Interprets --keys and --insecure, and warns of their consequences.
 #include "common/process/connections.h"
 
 #include <gflags/gflags.h>
@@ -29,7 +29,7 @@ DEFINE_int64(
 namespace hdps {
 namespace {
 
-// A quarter of the machine's memory.
+// Returns a quarter of the machine's memory.
 uint64_t QuarterOfMemory() {
   const int64_t pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
   return pages > 0 && page_bytes > 0 ? static_cast<uint64_t>(pages) * page_bytes / 4 : 0;
@@ -47,7 +47,7 @@ Result<PeerLimits> ReadPeerLimits() {
   HDPS_RETURN_IF_ERROR(CheckLimit("connections_max", FLAGS_connections_max, 1, kMost));
   HDPS_RETURN_IF_ERROR(CheckLimit("held_mib_max", FLAGS_held_mib_max, 0, kMibMost));
   PeerLimits limits;
-  // A listener needs files for other things, too.
+  // A listener also needs descriptors for other files.
   rlimit files{};
   const uint64_t most = getrlimit(RLIMIT_NOFILE, &files) == 0 ? files.rlim_cur / 2 : kMost;
   limits.connections_max =

@@ -1,4 +1,4 @@
-// Printing over stdio.
+// Prints through stdio.
 
 #include <cstdarg>
 #include <cstdio>

@@ -1,4 +1,4 @@
-// The messages of status_messages.h, field by field as in messages.fbs.
+// The layouts of the messages of status_messages.h, in the order of messages.fbs.
 #include "common/protocol/status_messages.h"
 #include "common/protocol/message_codec.h"
 

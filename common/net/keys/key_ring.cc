@@ -1,4 +1,4 @@
-// Reads and writes the list of allowed keys, and looks keys up in it.
+// Parses and prints the list of allowed keys, and finds keys in it.
 #include "common/net/keys/key_ring.h"
 
 #include <algorithm>

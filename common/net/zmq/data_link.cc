@@ -1,4 +1,4 @@
-// Dials the data port of a listener once there is a session.
+// Dials a listener's data port once there is a session.
 #include "common/net/zmq/data_link.h"
 
 #include <glog/logging.h>
@@ -25,7 +25,7 @@ bool DataLink::Send(const Frame& frame, const std::vector<SharedBlock>& blocks) 
 
 size_t DataLink::OnAnswer(const Frame& frame) {
   const std::optional<SessionGrant> grant = GrantIn(frame);
-  // A listener answers again, with what it has, whenever the connection over CURVE is a new one.
+  // A listener repeats its grant whenever the connection over CURVE is a new one.
   if (grant && connection_ && connection_->session == grant->session) return 0;
   if (grant && begun_.contains(grant->session)) {
     LOG(ERROR) << endpoint_

@@ -1,4 +1,4 @@
-// The frames that set up a session, and sealed messages.
+// Session frames, and encrypted messages.
 #include "common/net/zmq/data_session.h"
 
 #include <array>
@@ -22,7 +22,7 @@ Frame FrameOf(uint16_t kind) {
   return frame;
 }
 
-// The bytes of a grant in the order in which they travel.
+// Visits the bytes of a grant in wire order.
 template <typename Grant, typename Visit>
 void VisitGrant(Grant& grant, uint64_t& aead, const Visit& visit) {
   visit(std::as_writable_bytes(std::span(&grant.session, 1)));
@@ -110,7 +110,8 @@ zmq::socket_t NewDataDialer(zmq::context_t& context, const TransportOptions& opt
 }
 
 void DataSession::Seal(std::vector<zmq::message_t>* parts) {
-  // What a part shares with the frame, which others may read or send again, is left as it is.
+  // The bytes of `parts` may be shared with the frame, which others may read or send again, so the
+  // ciphertext goes into new parts.
   std::vector<zmq::message_t> sealed(parts->size());
   std::vector<PartToSeal> places;
   for (size_t i = 0; i < parts->size(); ++i) {

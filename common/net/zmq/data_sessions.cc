@@ -1,4 +1,4 @@
-// Keeps the sessions of those who may speak at ports for data.
+// Grants and finds the sessions of peers that speak at data ports.
 #include "common/net/zmq/data_sessions.h"
 
 #include <algorithm>

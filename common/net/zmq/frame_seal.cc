@@ -1,4 +1,4 @@
-// The seal over libcrypto (EVP), whose AES-256-GCM is three times as fast as libsodium's.
+// The AEADs over libcrypto (EVP), whose AES-256-GCM is three times as fast as libsodium's.
 #include "common/net/zmq/frame_seal.h"
 
 #include <glog/logging.h>
@@ -147,7 +147,7 @@ AuthTag FrameSealer::Seal(std::span<const PartToSeal> parts) {
 }
 
 bool FrameOpener::Open(const AuthTag& tag, std::span<const std::span<std::byte>> parts) {
-  // Before the work of opening: the counter tells a repeat, whoever sent it.
+  // This is checked before decrypting: the counter reveals a repeat at no cost.
   if (tag.session != session_ || tag.counter <= last_) return false;
   std::vector<uint64_t> lengths;
   for (const auto& part : parts) lengths.push_back(part.size());
