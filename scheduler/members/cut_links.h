@@ -27,8 +27,8 @@ struct CutLink {
 // Returns the members that are cut off. A server is cut off if two workers, or all if there are
 // fewer, have heard nothing of it for more than `dead_after_ms`: workers call each server every
 // heartbeat, and even a server that works for long or waits for its disk answers. A worker that
-// alone hears none of the servers, of which there are several, is itself cut off. One silent link among many good ones
-// counts for nothing.
+// alone hears none of the servers, of which there are several, is itself cut off. One silent link
+// among many good ones counts for nothing.
 std::vector<CutLink> FindCutLinks(const std::vector<LinkReport>& reports,
                                   const std::vector<PeerId>& servers, TimeMs dead_after_ms);
 
