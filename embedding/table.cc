@@ -92,8 +92,7 @@ struct TableSlice::Impl {
   void ApplyGradients(const OptimizerSpec& rule, std::span<const Key> keys, const float* values,
                       GradientScale scale, int64_t step, bool first_epoch);
   void ApplyToTensors(const OptimizerSpec& rule, int64_t step, TensorPeers* peers);
-  // Turns the parts into the gradients that the rule is given, in `sums`: scaled, with penalties,
-  // clipped.
+  // Computes the gradients that the rule is given, in `sums`: scaled, with penalties, clipped.
   void FinishSums(std::span<const Gradients> parts, float scale, const GradientTerms& terms);
   void NoteUpdates(std::span<const Key> keys, int64_t step, RowStore& memory);
   void FindAdmitted(std::span<const Key> keys, const float* values, int64_t step, bool first_epoch);
@@ -102,7 +101,7 @@ struct TableSlice::Impl {
   const TableSpec spec;
   const TableId id;
   const uint64_t seed;
-  const uint32_t dim, first_column;  // Of the rows here: under kColumn a part of the table's.
+  const uint32_t dim, first_column;  // Of rows here; under kColumn a part of the table's.
   const uint32_t rule_floats;
   const size_t row_floats;  // [weights | state of the rule | state of the policy]
   const size_t weight_bytes;
@@ -163,8 +162,7 @@ void TableSlice::Impl::NoteUpdates(std::span<const Key> keys, int64_t step, RowS
   });
 }
 
-// Keys without a row are counted in the order of the keys, because their order in a push means
-// nothing.
+// Keys without a row are counted in key order, because their order in a push means nothing.
 void TableSlice::Impl::FindAdmitted(std::span<const Key> keys, const float* values, int64_t step,
                                     bool first_epoch) {
   admitted_keys.clear();

@@ -35,7 +35,7 @@ class TieredRows {
   size_t rows_in_memory() const { return store_.num_rows(); }
   size_t rows_on_disk() const { return disk_.size(); }  // None of them in memory too.
   uint64_t rows_fetched() const { return rows_fetched_; }
-  size_t bytes() const { return store_.bytes() + disk_.bytes(); }  // Of memory.
+  size_t bytes() const { return store_.bytes() + disk_.bytes(); }  // Memory of rows and index.
 
   // Is not ok once a limit was hit: rows may be missing or old from then on. Keeps the first
   // failure.

@@ -75,7 +75,7 @@ struct DenseBackward {
   Write write_dx = Write::kOver;
   // x is the output of a ReLU, and dx is the whole gradient of it.
   bool relu_below = false;
-  const ReluMask* mask_below = nullptr;  // Of the product that gave x; null: none.
+  const ReluMask* mask_below = nullptr;  // Mask of the product that gave x; null: none.
 };
 
 // The inputs of a loss besides the logits.
@@ -88,8 +88,8 @@ struct LossInput {
 
 // Copies over the bus between the host and a device.
 struct DeviceTraffic {
-  uint64_t up_bytes = 0, up_copies = 0;      // To the device.
-  uint64_t down_bytes = 0, down_copies = 0;  // From it.
+  uint64_t up_bytes = 0, up_copies = 0;      // Host to device.
+  uint64_t down_bytes = 0, down_copies = 0;  // Device to host.
 };
 
 // How often a device was given the work of a step as a graph.
@@ -192,7 +192,7 @@ class DenseOps {
   // piece. Under kMax the index remembers which keys were the largest, for PoolBackward.
   virtual void Pool(BagIndex& index, const PoolSpec& spec, const RowSpans<const float>& rows,
                     Matrix out) = 0;
-  // The same with the result rounded to bf16, for ops with bf16().
+  // Pools with the result rounded to bf16, for ops with bf16().
   virtual void Pool(BagIndex&, const PoolSpec&, const RowSpans<const float>&, Bf16Matrix) {
     LOG(FATAL) << "this device has no numbers in bf16";
   }
@@ -200,7 +200,7 @@ class DenseOps {
   // feature, then of bag. Never gives -0.0 under kOver.
   virtual void PoolBackward(BagIndex& index, const PoolSpec& spec, ConstMatrix gradient,
                             Write write, const RowSpans<float>& row_gradients) = 0;
-  // The same for a gradient in bf16, summed in fp32, for ops with bf16().
+  // Takes a gradient in bf16, which is summed in fp32, for ops with bf16().
   virtual void PoolBackward(BagIndex&, const PoolSpec&, Bf16Matrix, Write, const RowSpans<float>&) {
     LOG(FATAL) << "this device has no numbers in bf16";
   }
@@ -308,7 +308,7 @@ class DeviceArray {
   size_t size_ = 0;
 };
 
-// Which results of a product with a ReLU are positive, if the device has recorded it.
+// A record of which results of a product with a ReLU are positive.
 struct ReluMask {
   explicit ReluMask(DenseOps* ops) : bits(ops) {}
   DeviceArray bits;  // In the device's own layout.

@@ -63,7 +63,7 @@ constexpr size_t RowStride(size_t cols) {
   return whole % kMeetingFloats == 0 ? whole + kMoreFloats : whole;
 }
 
-// The same in bf16 numbers.
+// Returns the distance in bf16 numbers between rows of a new matrix.
 constexpr size_t Bf16RowStride(size_t cols) { return 2 * RowStride((cols + 1) / 2); }
 
 // Whether a result replaces what is there or is added to it.

@@ -46,7 +46,7 @@ class JobCoordinator {
     // `mistake_status`: the exit status of the job if other members report the same mistake of the
     // operator or the data; 0: the member reports none.
     std::function<void(PeerId, const std::string& how, int mistake_status)> give_up;
-    bool stops_anywhere = false;  // Of SchedulerSabotage.
+    bool stops_anywhere = false;  // As in SchedulerSabotage.
   };
   JobCoordinator(std::shared_ptr<const Job> job, std::string out, const Parts& parts);
 

@@ -48,9 +48,9 @@ struct JobRecord {
   bool stop = false;                  // The operator asked for a stop of this run.
   Clock reached = 0;             // The furthest known step of the run; a stop saves no earlier one.
   Sums trained;                  // Since the present state was begun or loaded.
-  Sums epoch, last_epoch;        // Of the present epoch, and of the one before it.
-  uint64_t examples_before = 0;  // In the loaded state; so are counts_before.
-  uint64_t examples_worked = 0;  // By all processes of the run, including lost steps.
+  Sums epoch, last_epoch;        // Sums of the present epoch, and of the one before.
+  uint64_t examples_before = 0;  // Examples of the loaded state; counts_before likewise.
+  uint64_t examples_worked = 0;  // Examples of all processes of the run, lost steps included.
   RowCounts counts_before;
   TimeMs training_ms = 0, wall_ms = 0;
   RunSummary summary;         // Filled in as the job runs.

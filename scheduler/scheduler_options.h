@@ -1,4 +1,4 @@
-// How a scheduler is started.
+// The options of a scheduler.
 #pragma once
 
 #include <cstdint>

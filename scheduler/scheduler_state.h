@@ -23,7 +23,7 @@ struct SchedulerState {
   uint32_t wanted_servers = 0, wanted_workers = 0;  // A requested scaling; 0: none.
   std::map<PeerId, MemberProcess> processes;
   std::map<PeerId, uint64_t> last_ids;         // Newest command number of each member.
-  std::map<std::string, std::string> entries;  // Of the key-value store.
+  std::map<std::string, std::string> entries;  // Entries of the key-value store.
   JobState job;
   // SchedulerOptions::boot of the writing process. Views survive a crash of the machine; the job's
   // position within one is only valid as long as the machine stays up.

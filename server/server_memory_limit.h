@@ -78,7 +78,7 @@ class ServerMemoryLimit {
   MemoryBudget& budget() { return *budget_; }
   DiskStore& disk() const { return *disk_; }
 
-  // What the disk is waiting for, as text; empty: nothing. May be called from any thread.
+  // Returns what the disk is waiting for, as text; empty: nothing. May be called from any thread.
   std::string trouble() const HDPS_EXCLUDES(trouble_mutex_);
 
   // Logs a warning if the limit cannot be kept with `rows` rows, of all tables together, that are

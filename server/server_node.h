@@ -49,9 +49,9 @@ struct ServerNodeOptions {
 };
 
 struct ServerCounters {
-  uint64_t pulls = 0;         // Answered with rows.
-  uint64_t pulls_parked = 0;  // Waited at the gate.
-  uint64_t pushes = 0;        // Taken for the first time.
+  uint64_t pulls = 0;         // Pulls answered with rows.
+  uint64_t pulls_parked = 0;  // Pulls that waited at the gate.
+  uint64_t pushes = 0;        // Pushes taken for the first time.
   uint64_t pushes_repeated = 0;
   uint64_t steps = 0;    // sync: combined updates.
   uint64_t refused = 0;  // Requests answered with a refusal.

@@ -35,7 +35,7 @@ class ShardSet {
   Status CheckKeys(const RequestPlan& plan, const Buffer& keys) const;
   Status CheckFloats(const RequestPlan& plan, const Buffer& keys, const Buffer& values,
                      DType format = DType::kFp32) const;
-  // Where rows are read into: numbers of `format`, in a section of `source` for `to`, or on the
+  // The destination of a read: numbers of `format`, in a section of `source` for `to`, or on the
   // heap if `source` is null.
   struct RowSection {
     DType format = DType::kFp32;

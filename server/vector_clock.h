@@ -1,4 +1,4 @@
-// How far each worker of the view has come, as far as this server knows.
+// The number of steps that each worker of the view has finished, as far as this server knows.
 #pragma once
 
 #include <glog/logging.h>

@@ -21,7 +21,7 @@ constexpr size_t kReadBlocks = 64;  // Blocks read together.
 constexpr size_t kEraseBlocks = 64;
 // Number of stale rows that are tolerated before the log is cleaned.
 constexpr uint64_t kSlackRows = 1024;
-constexpr uint64_t kSlackBlocks = 256;  // The same for block numbers.
+constexpr uint64_t kSlackBlocks = 256;  // Number of stale block numbers that are tolerated.
 // Number of runs merged at a time, once there are twice as many.
 constexpr size_t kMergeRuns = 256;
 constexpr size_t kMergeBytes = 1 << 20;  // Bytes of merged rows written at a time.

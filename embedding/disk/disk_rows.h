@@ -118,7 +118,7 @@ class DiskRows {
   DiskIndex index_;
   std::deque<Block> blocks_;  // Blocks from number first_ on.
   uint64_t first_ = 0;
-  uint64_t rows_written_ = 0;    // In blocks that have a row here.
+  uint64_t rows_written_ = 0;    // Rows in blocks that have a row here.
   uint64_t blocks_live_ = 0;     // Number of these blocks.
   std::vector<uint64_t> empty_;  // Blocks without a row, not yet erased from disk.
   size_t runs_begun_ = 0;        // Runs begun since runs were last counted.

@@ -57,7 +57,8 @@ HDPS_INLINE void RoundWeights(const float* __restrict from, size_t count, uint64
   }
 }
 
-// The same for a format known at run time, rounded to the nearest. weights.size() may be below dim.
+// Converts the weights of a row in a format known at run time, rounding to the nearest.
+// weights.size() may be below dim.
 void ReadWeights(WeightFormat format, const std::byte* row, std::span<float> weights);
 void WriteWeights(WeightFormat format, std::span<const float> weights, std::byte* row);
 // Rounds weights to what they read as once they were written.

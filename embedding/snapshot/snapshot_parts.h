@@ -15,9 +15,9 @@
 
 namespace hdps {
 
-// What a table of the file holds. kErased, only in a delta: keys whose rows were removed, without
-// floats; it precedes the rows that were made or changed. kSketch: the frequency sketch of the
-// policy, in pieces that are numbered from 0 as keys; pieces of zeros, and in a delta unchanged
+// The contents of a table of the file. kErased, only in a delta: keys whose rows were removed,
+// without floats; it precedes the rows that were made or changed. kSketch: the frequency sketch of
+// the policy, in pieces that are numbered from 0 as keys; pieces of zeros, and in a delta unchanged
 // pieces, are left out.
 enum class PartKind : uint8_t { kRows, kErased, kSketch };
 

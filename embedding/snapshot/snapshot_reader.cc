@@ -193,7 +193,7 @@ class Walk {
   const std::string path_;  // For messages.
   const SavedFile& saved_;
   std::unique_ptr<SequentialFile> file_;
-  HashStream hash_;  // Of all bytes read so far.
+  HashStream hash_;  // Hash of all bytes read so far.
   uint64_t offset_ = 0, total_rows_ = 0;
   bool last_is_set_ = false, is_delta_ = false;
   std::string name_before_;

@@ -109,7 +109,7 @@ class Plan {
   void Choose(cublasLtHandle_t handle, const CudaProduct& p);
 
   cublasLtMatmulDesc_t desc_ = nullptr;
-  cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, c_ = nullptr;  // Of the library's A, B, C.
+  cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, c_ = nullptr;  // The library's A, B and C.
   cublasLtMatmulHeuristicResult_t chosen_ = {};
   bool possible_ = false;
 };

@@ -42,11 +42,11 @@ class CudaSlabSlots : public SlabSlots {
   }
 
   size_t size = 0;
-  std::vector<uint32_t> outside;  // Which rows are not in the slab, ascending.
+  std::vector<uint32_t> outside;  // Rows that are not in the slab, ascending.
   std::vector<uint32_t> on_host;  // [size]
   CudaArray<uint32_t> on_device;  // [size]
   std::vector<std::unique_ptr<Packed>> packed;
-  size_t used = 0;  // Of packed.
+  size_t used = 0;  // Number of `packed` in use.
 
  private:
   CudaCapture& capture_;

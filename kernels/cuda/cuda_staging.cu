@@ -8,7 +8,7 @@
 namespace hdps {
 namespace {
 
-constexpr size_t kAlignment = 16;      // Of pieces in an arena: words move four at a time.
+constexpr size_t kAlignment = 16;  // Alignment of pieces in an arena: words move four at a time.
 constexpr size_t kWordsABlock = 8192;  // Eight times four words a thread.
 constexpr size_t kBlocksMax = 4096;
 // Bytes that one task copies within the host's memory.

@@ -29,9 +29,9 @@ HDPS_INLINE float FromBf16(uint16_t half) {
 
 inline constexpr uint32_t kFp16Max = 0x7bff, kBf16Max = 0x7f7f;
 
-// How CutOff rounds between two numbers of the format: it adds `up` to the bits that are cut off,
-// 13 for fp16 and 16 for bf16. Random bits round up with a probability in proportion to the
-// distance from the lower number; kNearest rounds to nearest, ties to even.
+// Rounding mode of CutOff: it adds `up` to the bits that are cut off, 13 for fp16 and 16 for bf16.
+// Random bits round up with a probability in proportion to the distance from the lower number;
+// kNearest rounds to nearest, ties to even.
 inline constexpr uint32_t kNearest = ~0u;
 
 HDPS_INLINE uint32_t CutOff(uint32_t bits, int cut, uint32_t up) {

@@ -42,7 +42,7 @@ class UniqueKeys {
  private:
   VectorWidth width_;
   KeyTable table_;
-  size_t keys_left_ = 0;          // Of the number given to Reset().
+  size_t keys_left_ = 0;          // Keys that may still be added, of those given to Reset().
   std::vector<uint32_t> places_;  // Scratch of Find().
 };
 

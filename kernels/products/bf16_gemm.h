@@ -24,7 +24,7 @@ std::string_view Bf16ProductsName(Bf16Products products);
 // does not allow Write::kAdd. The bits depend on the shapes and on `by`, which must not be kNone.
 struct Bf16Tile {
   Matrix fp32;      // Exactly one of the two has data.
-  Bf16Matrix bf16;  // Likewise.
+  Bf16Matrix bf16;  // Exactly one of the two has data.
 
   size_t rows() const { return fp32.data != nullptr ? fp32.rows : bf16.rows; }
   size_t cols() const { return fp32.data != nullptr ? fp32.cols : bf16.cols; }

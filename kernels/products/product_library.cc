@@ -6,7 +6,7 @@
 
 #include <optional>
 
-// Of the OpenMP library that oneDNN uses. Declared here since not every compiler has omp.h.
+// Declared here, for the OpenMP library that oneDNN uses, since not every compiler has omp.h.
 extern "C" void omp_set_num_threads(int count);
 
 namespace hdps {

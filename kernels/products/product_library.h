@@ -11,10 +11,10 @@ void PrepareProductLibrary();
 
 // Returns the vectors that it uses for fp32 products: the machine's, or what the limit allows.
 VectorWidth WidthOfProductLibrary();
-// The same as a word: "avx512", "avx2", "avx", "sse4.1".
+// Returns their name: "avx512", "avx2", "avx", "sse4.1".
 const char* NameOfProductLibraryWidth();
 
-// Whether it has instructions for products of bf16 numbers, within the limit.
+// Return whether it has instructions for products of bf16 numbers, within the limit.
 bool ProductLibraryHasAmx();
 bool ProductLibraryHasAvx512Bf16();
 

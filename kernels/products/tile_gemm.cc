@@ -32,7 +32,7 @@ struct LeftBlock {
   size_t row_bytes = 0, lower = 0, next = 0;  // To the next row; numbers to the lower tile, to the
                                               // next block of depth.
   size_t blocks = 0;
-  const uint16_t* tail = nullptr;  // In tiles.
+  const uint16_t* tail = nullptr;  // Null, or one block in tiles.
 };
 // What is prefetched while a block of depth is multiplied: `lines` cache lines, then the next.
 struct Ahead {
@@ -163,7 +163,7 @@ class PlainTiles {
   float sums_[kBlockSums];
 };
 
-// The same in the tile registers; 0 to 3 hold the sums.
+// Configuration of the tile registers; 0 to 3 hold the sums.
 struct alignas(64) TileConfig {
   uint8_t palette = 1, start_row = 0, reserved[14] = {};
   uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};

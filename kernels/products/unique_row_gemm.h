@@ -54,7 +54,7 @@ struct RowLayer {
   bool relu = false;
 };
 
-// Where the gradients go.
+// The results of the backward.
 struct RowLayerGradients {
   Matrix weights;         // [inputs, units], replaced.
   float* bias = nullptr;  // [units], replaced.
@@ -128,7 +128,7 @@ class UniqueRowGemm {
                      const float* gradient, const RowLayerGradients& out) const;
   void BackwardField(const RowLayer& layer, const Stripe& tile, size_t field, const float* gradient,
                      const RowLayerGradients& out);
-  // Where one field's gradients of a tile go: rows [unique, dim], weights [dim, tile].
+  // The destination of one field's gradients of a tile: rows [unique, dim], weights [dim, tile].
   struct FieldGradients {
     float* rows = nullptr;
     Write write_rows = Write::kOver;

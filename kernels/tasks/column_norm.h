@@ -142,7 +142,7 @@ struct ColumnGradients {
   const double* own = nullptr;     // [2, cols]: the results of SumChainBackward over the own rows,
   const double* totals = nullptr;  // and over all rows whose statistics were used.
   double rows = 0, count = 0;   // Numbers of these rows; count <= 1: running statistics were used.
-  const float* mean = nullptr;  // Of the batch, like the next.
+  const float* mean = nullptr;  // The batch's statistics.
   const float* variance = nullptr;
   const float* scale = nullptr;
   const float* running_mean = nullptr;

@@ -71,7 +71,7 @@ class KeyValueStore {
   };
   std::map<std::string, std::string> entries_;
   size_t bytes_ = 0;
-  std::vector<Unanswered> unanswered_;  // In the order of their Put().
+  std::vector<Unanswered> unanswered_;  // Puts in their order.
 };
 
 }  // namespace hdps

@@ -55,7 +55,7 @@ class MemberFailures {
   size_t Mistaken(Role role) const;  // Places that have reported a mistake.
 
   Clock furthest_ = -1;
-  std::map<std::string, Failures> at_;  // By place.
+  std::map<std::string, Failures> at_;  // Failures of each place.
   std::optional<JobFailure> mistake_;
 };
 

@@ -1,4 +1,4 @@
-// What a job is to do about its members, as a value.
+// A decision about the members of a job, as a value.
 #pragma once
 
 #include <cstddef>

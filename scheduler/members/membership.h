@@ -69,10 +69,10 @@ class Membership {
   void AddTo(StatusReply* status, TimeMs now) const;
   // The work of all workers together since their processes started.
   struct Progress {
-    Clock clock = 0;  // Of the slowest worker.
+    Clock clock = 0;  // The slowest worker's clock.
     uint64_t examples = 0;
     double loss_sum = 0;
-    double epoch_progress = 0;  // Of the slowest worker.
+    double epoch_progress = 0;  // The slowest worker's progress.
   };
   Progress progress() const;
   Clock WorkerClock(uint32_t rank) const;  // Requires: rank < workers.
@@ -101,7 +101,7 @@ class Membership {
   const TimeMs dead_after_ms_;
   View view_;
   ViewId restarted_;            // The first view since the last restart.
-  uint64_t staleness_max_ = 0;  // Of members that have left.
+  uint64_t staleness_max_ = 0;  // Maximum over members that have left.
   std::map<PeerId, Entry> members_;
 };
 

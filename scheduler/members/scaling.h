@@ -26,7 +26,7 @@ class Scaling {
  public:
   struct Answer {
     ScaleReply reply;
-    bool accepted = false;  // By this call.
+    bool accepted = false;  // This call accepted the request.
   };
   // Answers a request of `from`. `complete`: no member is missing; otherwise it has to ask again.
   Answer OnRequest(PeerId from, const ScaleRequest& request, const Job& job, bool complete,

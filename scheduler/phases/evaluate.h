@@ -26,9 +26,9 @@ class EvaluatePhase : public Phase {
   void Judge(const Turn& turn) const;
 
   const std::vector<EvalSet> sets_;
-  std::unique_ptr<EvaluationSums> sums_;  // Of the present set.
-  std::vector<Evaluation> evaluations_;   // Of the sets before it.
-  LabelTally labels_;                     // Of all sets.
+  std::unique_ptr<EvaluationSums> sums_;  // Sums of the present set.
+  std::vector<Evaluation> evaluations_;   // Results of the sets before it.
+  LabelTally labels_;                     // Labels of all sets.
 };
 
 }  // namespace hdps

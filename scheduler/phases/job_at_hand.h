@@ -28,7 +28,7 @@ struct JobAtHand {
   JobRecord record;
   std::optional<JobPlan> plan;
   RunWatches watches;
-  TimeMs began = 0;                      // When the cluster was complete.
+  TimeMs began = 0;                      // Time at which the cluster was complete.
   std::optional<TimeMs> training_since;  // None while no round is under way.
   bool quiet_wanted = false;    // The present round ends early, because members are to change.
   Clock loading = 0;            // Clock of the checkpoint that is being loaded; 0: none.

@@ -26,7 +26,7 @@ class PendingSave;
 class RunReport;
 class WorkerFacts;
 
-// What a phase wants done before what follows.
+// The orders of a phase, carried out before what follows.
 struct Orders {
   struct Sent {
     PeerId to;
@@ -34,7 +34,7 @@ struct Orders {
   };
   std::vector<Sent> sent;
   std::vector<PeerId> dropped;  // Their answers are not awaited any more.
-  std::optional<View> view;     // To be entered and sent to all members.
+  std::optional<View> view;     // A new view, to be entered and sent to all members.
 
   void Send(const std::vector<PeerId>& to, const Command& command) {
     for (const PeerId peer : to) sent.push_back({peer, command});
@@ -47,7 +47,7 @@ struct Answer {
   const CommandDone& done;
 };
 
-// What follows, as a value on which the coordinator acts.
+// The decision what follows, on which the coordinator acts.
 struct Next {
   enum class What : uint8_t {
     kWait,    // The phase goes on.
@@ -83,7 +83,8 @@ struct Next {
   static Next Over() { return {.what = What::kOver}; }
 };
 
-// What phases work with. They read members and commands, and change them only by orders.
+// The parts of the scheduler that phases use. They read members and commands, and change them only
+// by orders.
 struct PhaseParts {
   const Job& job;
   const std::string& out;

@@ -30,7 +30,7 @@ class WorkerFacts {
   void KnowLabelsTrained(const LabelTally& labels, bool end_of_epoch);
   void KnowLabelsEvaluated(const LabelTally& labels);
 
-  // What the workers so far compute with.
+  // The kinds of arithmetic that workers have reported.
   const std::set<std::string>& arithmetic() const { return arithmetic_; }
   // Returns the tally of the worker with the largest value, for each field.
   CollectiveTally MostOfCollectives() const;
@@ -42,8 +42,8 @@ class WorkerFacts {
   const Job& job_;
   const Say notice_, warn_;
   std::set<std::string> arithmetic_;
-  std::set<std::string> told_changes_;             // Of data files.
-  std::map<PeerId, CollectiveTally> collectives_;  // The newest of each worker.
+  std::set<std::string> told_changes_;             // Changes of data files that were reported.
+  std::map<PeerId, CollectiveTally> collectives_;  // The newest tally of each worker.
   LabelWatch labels_;
 };
 

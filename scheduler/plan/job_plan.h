@@ -43,7 +43,7 @@ class JobPlan {
     bool loaded = false;
     Clock evaluated = -1;          // Clock of the last evaluation; -1: not known.
     bool out_of_patience = false;  // Past evaluations end the job.
-    uint64_t epoch_rows = 0;       // In an epoch, over all workers; 0: not counted yet.
+    uint64_t epoch_rows = 0;       // Rows of an epoch, over all workers; 0: not known.
   };
   JobPlan(const Job& job, const JobPosition& start, const Past& past);
 

@@ -53,7 +53,7 @@ class RunWatches {
   RunWatches(const Job& job, const Watched& state);
 
   struct Verdict {
-    bool best = false;  // By however little.
+    bool best = false;  // The best figure so far, by however little.
     bool stop = false;  // Patience has run out.
     bool rate_fell = false;
     std::string why;  // Reason of `stop` or `rate_fell`, for messages.

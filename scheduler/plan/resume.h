@@ -12,8 +12,8 @@
 namespace hdps {
 
 enum class Resume : uint8_t {
-  kAuto,   // From the newest whole checkpoint of this job, or else from the beginning.
-  kNever,  // From the beginning; refused if there is a checkpoint.
+  kAuto,   // Resumes from the newest whole checkpoint of this job, or else begins at step 0.
+  kNever,  // Begins at step 0; refused if there is a checkpoint.
   // Like kAuto, but settings that may change (OnResume) may differ from the checkpoint's.
   kChanged,
 };

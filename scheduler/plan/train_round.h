@@ -61,7 +61,7 @@ class TrainRound {
     LabelTally labels;
   };
   Sums sums() const;
-  Sums sums_of_first() const { return workers_.front().sums; }  // Of worker 0 alone.
+  Sums sums_of_first() const { return workers_.front().sums; }  // Sums of worker 0 alone.
 
  private:
   struct Worker {

@@ -51,7 +51,7 @@ class EvaluationSums {
   };
   ScoreBook book_;
   std::vector<TaskMetrics> metrics_;
-  std::map<uint32_t, Part> parts_;  // By rank, which fixes the order of floating-point sums.
+  std::map<uint32_t, Part> parts_;  // By rank; fixes the order of floating-point sums.
   uint64_t examples_ = 0;
   LabelTally labels_;
   Status trouble_;

@@ -37,7 +37,7 @@ class LabelWatch {
   const bool classes_;  // Labels of the first task are classes, not arbitrary numbers.
   bool training_judged_ = false, evaluation_judged_ = false;
   LabelTally trained_;
-  LabelTally evaluated_;  // Of the first evaluation.
+  LabelTally evaluated_;  // Labels of the first evaluation.
   uint64_t texts_told_ = 0;
 };
 

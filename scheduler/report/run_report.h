@@ -24,7 +24,7 @@ struct View;
 // The progress of training, for one line.
 struct ProgressState {
   Clock clock = 0;
-  uint32_t epoch = 0;         // From 0, so as many are complete.
+  uint32_t epoch = 0;         // Number of complete epochs.
   double epoch_progress = 0;  // 0..1
   uint64_t examples = 0;      // Trained since this process began.
   double loss_sum = 0;        // Over those examples.

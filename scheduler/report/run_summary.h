@@ -19,10 +19,10 @@ struct RunSummary {
   std::string job;
   std::string mode;  // "sync", "async", "ssp"
   uint32_t workers = 0, servers = 0;
-  Clock steps = 0;                       // Of the job, including those before it was resumed.
-  uint64_t examples = 0;                 // Likewise.
+  Clock steps = 0;                       // Steps of the job, including those before it was resumed.
+  uint64_t examples = 0;                 // Examples, counted likewise.
   std::optional<double> train_logloss;   // Mean over the last epoch trained here, if any.
-  std::optional<Evaluation> evaluation;  // Of the first evaluation set.
+  std::optional<Evaluation> evaluation;  // Result of the first evaluation set.
   // The evaluations of all sets, by name in their order; empty if there is only one set.
   std::vector<std::pair<std::string, Evaluation>> eval_sets;
   // The best evaluation: its step, the figure ("hr@10", or "auc of late" for a set that is not the
@@ -30,11 +30,11 @@ struct RunSummary {
   std::optional<Clock> best_step;
   std::string best_metric;
   double best_value = 0;
-  double best_auc = 0, best_logloss = 0;  // Of the first set there; NaN if there is none.
+  double best_auc = 0, best_logloss = 0;  // Figures of the first set there; NaN if there is none.
   std::string best_checkpoint;
   std::string stopped_early;       // Why the job ended before its last epoch; empty: it did not.
   double examples_per_second = 0;  // While training.
-  double wall_seconds = 0;         // From the complete cluster to the end.
+  double wall_seconds = 0;         // Time from the complete cluster to the end.
   uint64_t digest[2] = {0, 0};
   uint64_t rows = 0;               // Rows of embedding tables.
   uint64_t dense_rows = 0;         // Rows of the dense layers at the servers.
@@ -49,10 +49,11 @@ struct RunSummary {
   std::string checkpoint;  // Folder of the newest checkpoint.
   uint64_t staleness_max = 0;
   CacheTally cache;             // Over all workers.
-  CollectiveTally collectives;  // Of the worker with the largest value, for each field.
+  CollectiveTally collectives;  // Largest value of any worker, for each field.
   uint64_t bad_rows = 0;
   std::optional<Clock> resumed_from;
-  std::optional<Clock> stopped_at;  // Where the job was stopped; none if it ran to its end.
+  // Clock at which the job was stopped; none if it ran to its end.
+  std::optional<Clock> stopped_at;
   std::vector<std::string> refused_checkpoints;
   std::vector<SettingChange> changes;  // Changes at checkpoints since the first step.
 };
