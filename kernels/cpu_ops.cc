@@ -285,7 +285,7 @@ class CpuOps : public DenseOps {
       std::ranges::fill(row_gradients.piece(p), 0.0f);
     }
     // Every slice reads all keys, so more slices than this cost more than they gain; for rows of
-    // one float any slicing does. The result of a row does not depend on the slices.
+    // one float, two already do. The result of a row does not depend on the slices.
     const int slices_max = spec.dim == 1 ? 1 : 4;
     const auto slices = static_cast<uint32_t>(std::min(executor_.threads(), slices_max));
     Run(slices, [&](size_t slice) {

@@ -13,8 +13,8 @@ namespace hdps {
 
 // A count-min sketch of four-bit counters (Cormode and Muthukrishnan 2005) with conservative update
 // (Estan and Varghese 2002): a key's four counters lie in one cache line, and only the smallest of
-// them are incremented. Once it has counted about half as many keys as it has counters, all
-// counters are halved (Einziger and others 2017), so that keys that no longer come are forgotten.
+// them are incremented. After one count for every eight counters, all counters are halved (Einziger
+// and others 2017), so that keys that no longer come are forgotten.
 //
 // Invariant: a count is never less than the number of times its key was counted since the last
 // halving, up to kCountMax. The state depends only on the seed and on the sequence of counted keys.
@@ -54,7 +54,7 @@ class FrequencySketch {
 
  private:
   static constexpr size_t kLineWords = 8;  // 64 bytes.
-  // Keys counted per line between halvings: four counters each, so half of the 128 get used.
+  // Counts per line between halvings; each uses four of its 128 counters, so at most half are used.
   static constexpr size_t kLineCounts = 16;
 
   // A key's four of its line's 128 counters, one in each quarter, so they differ.

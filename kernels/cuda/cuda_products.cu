@@ -189,7 +189,7 @@ class CudaProducts::Library {
 
   bool Run(const CudaProduct& p) {
     const PlanKey key = KeyOf(p);
-    // A plan that was dropped is chosen again alike.
+    // A plan that was dropped is chosen again in the same way.
     if (plans_.size() == kPlansMax && !plans_.contains(key)) plans_.clear();
     Plan& plan = plans_.try_emplace(key, handle_, precision_, p).first->second;
     if (!plan.possible()) return false;
