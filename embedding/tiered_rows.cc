@@ -1,4 +1,4 @@
-// Between the tiers: what is missing comes back in one read, what is cold leaves in one write.
+// Moves rows between the tiers: missing rows come back in one read, cold rows leave in one write.
 #include "embedding/tiered_rows.h"
 
 #include <glog/logging.h>
@@ -9,7 +9,7 @@
 namespace hdps {
 namespace {
 
-// A small share is taken in small pieces, so that little of it lies idle.
+// A small share is taken in small pieces, so that little memory is idle.
 constexpr size_t kSmallPieceBytes = 64 << 10;
 constexpr int kFetchTriesMax = 3;
 constexpr size_t kSweepHomes = 16;
@@ -57,7 +57,7 @@ size_t TieredRows::FindMissing(std::span<const Key> keys, bool make) {
 
 void TieredRows::Fetch(std::span<const Key> keys, bool make) {
   if (disk_.size() == 0 && (!make || memory_->HasRoom(*this, keys.size(), keys.size()))) return;
-  // Making room may move out some of the very rows: then they are missing too.
+  // Making room may move out rows of `keys`; they are missing then, too.
   size_t rows = FindMissing(keys, make);
   for (int tries = 0; tries < kFetchTriesMax && rows > 0; ++tries) {
     if (memory_->HasRoom(*this, rows, keys.size())) break;
@@ -79,11 +79,11 @@ void TieredRows::ReadMissing() {
   memory_->ReportBytes();
 }
 
-// Each pass of the hand counts a row's uses down by one; who has none left goes.
+// Each pass of the hand counts a row's uses down by one; a row at zero is chosen.
 std::vector<TieredRows::ColdRow> TieredRows::ChooseCold(size_t rows) {
   std::vector<ColdRow> chosen;
   rows = std::min(rows, store_.num_rows());
-  // In fewer rounds than a chosen row, whose uses are full again, could come up a second time.
+  // Fewer rounds than would choose a row twice: a chosen row's uses are set to the maximum.
   const size_t rounds_max = RowSlot::kUsesMax;
   for (size_t seen = 0; chosen.size() < rows && seen < rounds_max * store_.num_rows();) {
     store_.Sweep(&hand_, kSweepHomes, [&](RowSlot& slot) {
@@ -102,7 +102,7 @@ std::vector<TieredRows::ColdRow> TieredRows::ChooseCold(size_t rows) {
 
 void TieredRows::Spill(size_t rows) {
   const std::vector<ColdRow> chosen = ChooseCold(rows);
-  // Nothing is kept: all slices together would have as much again.
+  // These vectors are not kept: all slices together would take as much again.
   std::vector<Key> keys;
   std::vector<std::byte> bytes;
   keys.reserve(chosen.size());
@@ -186,7 +186,7 @@ Status TieredRows::ForEachInOrder(const Visit& visit, int64_t since) const {
   std::vector<Key> keys;
   size_t next = 0;
   bool no_more = false;  // Keys behind these.
-  // The rows in memory up to `last`.
+  // Visits the rows in memory up to `last`.
   const auto visit_memory = [&](Key last) -> Status {
     for (;; ++next) {
       if (next == keys.size()) {

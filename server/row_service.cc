@@ -1,5 +1,5 @@
-// Judges each request, then changes or reads rows; every branch ends in a reply, a place to wait,
-// or a counted drop.
+// Checks each request, then reads or changes rows. Every branch ends in a reply, a parked pull, or
+// a counted drop.
 #include "server/row_service.h"
 
 #include <glog/logging.h>
@@ -33,7 +33,7 @@ void RowService::OnView(const View& view, const std::vector<ShardId>& shards) {
   view_ = view.view;
   if (shards_ == nullptr || shards_->ids() != shards) {
     shards_moved_ = shards_ != nullptr;
-    lists_.clear();  // Cut by the shards that were here before.
+    lists_.clear();  // Were cut by the former shards.
     shards_ = std::make_unique<ShardSet>(job_, executor_, shards, memory_, std::move(shards_));
   }
   std::map<PeerId, WorkerId> workers;
@@ -70,7 +70,7 @@ void RowService::Reset(Clock clock, std::unique_ptr<ShardSet> shards) {
   CHECK(shards == nullptr || shards->ids() == shards_->ids());
   if (shards != nullptr) shards_ = std::move(shards);
   clocks_.Reset(clock);
-  ForgetPushes();  // Nothing that was taken before is in these rows.
+  ForgetPushes();  // The new rows hold none of them.
   ended_step_ = clock;
   combiner_.Reset(clock);
   norm_.Clear();
@@ -150,7 +150,7 @@ void RowService::RefuseUnread(PeerId from, const Frame& frame, const Status& why
   CountRefusal(why);
   std::optional<Frame> refusal = RefusalOf(frame, why, finished());
   if (!refusal) {
-    counters_.dropped += why.code() != Code::kUnavailable;  // An advance's repeat comes.
+    counters_.dropped += why.code() != Code::kUnavailable;  // The worker repeats an advance.
     return;
   }
   refusal->header.sender = self_.value;
@@ -230,7 +230,7 @@ void RowService::AnswerPull(const ParkedPull& pull) {
   reply.tables = tables;
   for (TableKeys& table : reply.tables) table.shard_counts.clear();
   if (request.mode == PullMode::kRefresh) {
-    // Without one order of all steps there is no repair: what was read ahead stands.
+    // Without one order of all steps nothing is repaired: prefetched rows stay as they were read.
     const bool repairs = sync_ && !sabotage_.no_repair;
     const int64_t since = repairs ? request.since : std::numeric_limits<int64_t>::max();
     const ShardSet::Changes changes = shards_->ReadChanged(plan, keys, since, section);
@@ -297,7 +297,7 @@ void RowService::Progress() {
 // ---- Advance, Store.
 
 void RowService::On(const Call& call, const AdvanceRequest& request) {
-  // Nobody can have finished a step that is so far behind the one at hand.
+  // No worker can have finished a step so far ahead of the present one.
   if (sync_ && combiner_.TooFarAhead(request.clock - 1)) {
     ++counters_.dropped;
     return;
@@ -332,7 +332,7 @@ void RowService::On(const Call& call, const StoreRequest& request) {
   if (!status.ok()) return Refuse(call.asker, StoreAck(), status);
   PushLedger& ledger =
       store_ledgers_.try_emplace(call.asker.peer, job_.cluster.pushes_in_flight_max).first->second;
-  // What is older than the ledger knows was acknowledged: nothing of it is missing either.
+  // A store older than the ledger was acknowledged, so it was applied.
   if (sabotage_.no_ledger || ledger.Check(request.sequence) == PushLedger::Verdict::kFirst) {
     if (!sabotage_.no_ledger) ledger.Record(request.sequence);
     shards_->Store(*plan, request);

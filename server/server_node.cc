@@ -1,4 +1,4 @@
-// Joins membership, commands and the service of rows into one node.
+// Joins membership, commands and the row service into one node.
 #include "server/server_node.h"
 
 #include <glog/logging.h>
@@ -52,28 +52,27 @@ struct ServerNode::Impl {
 
   void AfterMembership();
   void OnNewView();
-  // What bounds the memory of this server, once it is known what it holds. False: it cannot be.
+  // Sets up the memory limit of this server, once its shards are known. False: it cannot be kept.
   bool BeginMemory(const View& first);
-  // A job's first view begins with no rows. One that is a restart makes the rows at hand worthless,
-  // and in one that moves shards those that come are not here yet: nobody may touch them before
-  // they are loaded.
+  // Returns whether the rows may be used. A job's first view begins without rows. A restart makes
+  // the present rows worthless. If shards moved here, their rows must be loaded first.
   bool RowsCount() const { return !rows_missing && rows_restart == view->restarts; }
   void StartCommand(const Command& command);
   void Refuse(const Command& command, const std::string& why);
   void FinishCommand();
-  // Nothing can be done for a request now: says so.
+  // Refuses a request that cannot be served now.
   void Postpone(PeerId from, const Frame& frame);
-  // Answers `request` and those that came meanwhile. Where a disk may make them wait they run
-  // beside the loop, one after the other: a server that waits for its disk is alive.
+  // Queues and answers requests. Under a memory limit they may wait for the disk, so they run
+  // beside the loop, one after the other, and the server's loop stays alive.
   void Serve(Request request);
-  // Takes what has ended beside the loop, and begins what waits for it.
+  // Finishes what has ended beside the loop, and starts what waits for it.
   void Advance();
-  // What this server is at; since when is `activity_watch`'s.
+  // Returns the present activity; `activity_watch` adds since when.
   Activity Doing() const;
-  uint64_t Done() const;  // Grows with what has been done.
+  uint64_t Done() const;  // A counter of progress.
   bool serving() const { return background.running() && !current.has_value(); }
-  // Takes its answers; ends this server instead if rows could not be read or written: nobody hears
-  // what they might have been.
+  // Sends the answers of the ended request. If rows could not be read or written it ends this
+  // server instead, because the answers might be wrong.
   void FinishRequest();
 
   FileSystem& files;
@@ -82,26 +81,26 @@ struct ServerNode::Impl {
   const Job& job;
 
   MembershipClient membership;
-  std::shared_ptr<const View> view;           // The last one `groups` were told.
-  HeardMembers heard;                         // Those of `view`, and a few frames of others.
-  uint32_t rows_restart = 0;                  // View::restarts that the rows at hand belong to.
-  bool rows_missing = false;                  // Of shards that may have come to this server.
+  std::shared_ptr<const View> view;           // The last view `groups` was given.
+  HeardMembers heard;                         // Members of `view`, and a few frames of others.
+  uint32_t rows_restart = 0;                  // View::restarts to which the present rows belong.
+  bool rows_missing = false;                  // Rows of shards that may have moved to this server.
   std::unique_ptr<ServerMemoryLimit> memory;  // Null: unlimited.
-  HostedGroups groups;                        // Use it.
-  uint64_t dropped = 0;            // Frames of no group that is here, or not worth a look.
-  std::deque<Command> commands;    // Not begun; carried out one after the other.
-  std::vector<Outgoing> answers;   // Of requests that have ended.
-  std::deque<Request> requests;    // Came while one was being answered; each once.
-  std::optional<Command> current;  // What `background` works on; none: a request, or nothing.
-  CommandOutcome done_command;     // Of the command, when it has ended.
-  CheckpointWriter writer;         // Of what saves have taken.
-  uint64_t begun = 0;              // Pieces of work that were given to `background`.
+  HostedGroups groups;                        // Uses `memory`.
+  uint64_t dropped = 0;                       // Frames of groups that are not here, or not read.
+  std::deque<Command> commands;               // Not begun; carried out one after the other.
+  std::vector<Outgoing> answers;              // Answers of ended requests.
+  std::deque<Request> requests;    // Requests that came while another was answered; each once.
+  std::optional<Command> current;  // The command that runs in `background`, if any.
+  CommandOutcome done_command;     // Result of the command, once it has ended.
+  CheckpointWriter writer;         // Writes the copies of saves.
+  uint64_t begun = 0;              // Pieces of work given to `background`.
   ActivityWatch activity_watch;
   BackgroundWork background;  // Last: ends before what it works on.
 };
 
-// Does what the scheduler has said since the last call. Views too wait for the command at hand, as
-// a view may let pulls and steps go on.
+// Takes the scheduler's messages. New views wait, too, while a command runs, because a view may let
+// pulls and steps go on.
 void ServerNode::Impl::AfterMembership() {
   for (Command& command : membership.TakeCommands()) commands.push_back(std::move(command));
   while (!membership.ended()) {
@@ -180,13 +179,13 @@ void ServerNode::Impl::StartCommand(const Command& command) {
     const Status sound = CheckCommandedFolder(command.path);
     if (!sound.ok()) return Refuse(command, sound.message());
   }
-  // This server stood still, and was replaced meanwhile: others have saved for it.
+  // This server stalled and was replaced meanwhile; its successor has saved.
   if (command.command == CommandKind::kSave && !options.sabotage.saves_over &&
       files.Exists(JoinPath(command.path, kManifestName))) {
     return Refuse(command, command.path + " is whole, and nothing is written into it any more");
   }
   HDPS_FAILPOINT("server.command.begun");
-  // Who still wants his answer after the command will ask again.
+  // Workers that still want an answer after the command ask again.
   for (const Request& request : requests) Postpone(request.from, request.frame);
   requests.clear();
   switch (command.command) {
@@ -262,7 +261,7 @@ void ServerNode::Impl::Serve(Request request) {
     return FinishRequest();
   }
   if (serving() && !heard.Has(request.from)) return;
-  // Repeats among the servers have no number, and do no harm.
+  // Frames between servers have no request id; a repeat of one does no harm.
   const FrameHeader& header = request.frame.header;
   const auto is_same = [&](const Request& waiting) {
     return header.request_id != 0 && waiting.from == request.from &&
@@ -285,7 +284,7 @@ void ServerNode::Impl::Advance() {
     const Request request = std::move(requests.front());
     requests.pop_front();
     ShardGroup* const group = groups.Of(request.frame);
-    if (group == nullptr) {  // It is not here any more.
+    if (group == nullptr) {  // The group has left this server.
       Postpone(request.from, request.frame);
       continue;
     }
@@ -332,7 +331,8 @@ ServerNode::ServerNode(FileSystem& files, Executor& executor, const ServerNodeOp
     : impl_(std::make_unique<Impl>(files, executor, options)) {}
 
 ServerNode::~ServerNode() {
-  if (impl_->memory != nullptr) impl_->memory->disk().StopWaiting();  // Work beside the loop ends.
+  // Lets the work beside the loop end.
+  if (impl_->memory != nullptr) impl_->memory->disk().StopWaiting();
 }
 
 void ServerNode::OnFrame(PeerId from, Frame frame) {
@@ -347,7 +347,8 @@ void ServerNode::OnFrame(PeerId from, Frame frame) {
     return impl_->answers.push_back({from, std::move(ack)});
   }
   if (impl_->serving()) return impl_->Serve({from, std::move(frame)});
-  // While a command reads or replaces the rows nobody else may; the repeat will find us free.
+  // Nothing else may touch the rows while a command reads or replaces them; the worker asks again
+  // later.
   if (impl_->view == nullptr || !impl_->RowsCount() || impl_->background.running() ||
       impl_->membership.ended()) {
     return impl_->Postpone(from, frame);

@@ -1,4 +1,4 @@
-// Evaluations of a job, and what follows from them.
+// Runs the evaluations of a job and acts on them.
 #include "scheduler/phases/evaluate.h"
 
 #include <optional>
@@ -28,7 +28,7 @@ Command EvaluatePhase::CommandOfSet() const {
   return evaluate;
 }
 
-// Some scores of a worker have come; it is asked for the next.
+// Takes some scores of a worker, and asks it for the next ones.
 Next EvaluatePhase::OnAnswer(const Answer& answer, const Turn& turn) {
   sums_->Add(*parts_.members.WorkerRank(answer.from), answer.done);
   if (answer.done.more) {

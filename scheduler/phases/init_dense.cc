@@ -1,4 +1,4 @@
-// The first values, and the plan from step 0.
+// Initializes the dense layers, and the plan at step 0.
 #include "scheduler/phases/init_dense.h"
 
 #include "common/job/job_spec.h"

@@ -1,4 +1,4 @@
-// Lines to stderr: plain ones, and one that is written over.
+// Prints lines to stderr: plain ones, and one that is overwritten.
 #include "scheduler/report/console_output.h"
 
 #include <glog/logging.h>
@@ -15,10 +15,10 @@
 namespace hdps {
 namespace {
 
-// Back to the first column, and nothing to the right of it.
+// Moves to the first column and erases the line.
 constexpr const char* kEraseLine = "\r\033[K";
 
-// As much of the line as stands in one row of the terminal: only that can be written over.
+// Cuts the line to one row of the terminal, as only that can be overwritten.
 std::string InOneRow(const std::string& line) {
   winsize size = {};
   if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 2) return line;
@@ -34,7 +34,7 @@ std::string InOneRow(const std::string& line) {
 
 ProgressListener SpeakOnStderr(bool also_log) {
   const bool terminal = isatty(STDERR_FILENO) != 0;
-  auto live = std::make_shared<std::string>();  // What stands on the live line.
+  auto live = std::make_shared<std::string>();  // Text of the live line.
   ProgressListener voice;
   const auto say = [=](const std::string& line) {
     const std::string text = ShowLines(line.ends_with('\n') ? line : line + "\n");

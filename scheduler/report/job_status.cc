@@ -1,4 +1,4 @@
-// The state of a job, from those who know a part of it.
+// Composes the state of a job from its parts.
 #include "scheduler/report/job_status.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace hdps {
 namespace {
 
-// Which members are waited for, and how long yet.
+// Adds which members are awaited, and for how much longer.
 void TellWanted(const ClusterSpec& cluster, const Rendezvous& rendezvous,
                 const Admission& admission, const MemberChanges& changes, TimeMs now,
                 StatusReply* status) {
