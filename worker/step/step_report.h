@@ -1,5 +1,4 @@
-// What a caller is told of every step: for callbacks that print, watch, or drive the run
-// themselves.
+// Reports each step, for callbacks that print, watch, or drive the run.
 #pragma once
 
 #include <cstdint>

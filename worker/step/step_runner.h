@@ -25,10 +25,8 @@ namespace hdps {
 struct StepOutcome {
   uint64_t examples = 0;  // Examples of this worker.
   double loss_sum = 0;
-  bool pause =
-      // The run stops after this step. Under allreduce, or if layers exchange values, all workers
-      // agree.
-      false;
+  // The run stops after this step. All workers agree under allreduce, or if layers exchange values.
+  bool pause = false;
 };
 
 // Parameters of the step to run.
@@ -98,8 +96,9 @@ class StepRunner {
   // Sends the push of the step and, once it is acknowledged, the announcement that the step is
   // finished.
   void Push(const WindowStep& step, const StepTask& task);
-  // Under clip_norm in sync mode: asks the servers for the squares of the step that was pushed,
-  // makes the updates that are made here with those of all, and tells the servers to make theirs.
+  // Settles the norm of a pushed step (clip_norm in sync mode): gets the sums of squares from the
+  // servers, adds the worker's own, makes the updates that are made here, and tells the servers to
+  // make theirs.
   Status SettleNorm(const StepTask& task);
   // Waits for the announcement's replies; the servers have made the step's update then.
   Status AwaitAdvance();
