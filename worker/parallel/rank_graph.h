@@ -34,7 +34,7 @@ struct RowsOfLayer {
 
 // Describes a layer that brings its input to another layout, and the gradient back.
 struct ConversionSpec {
-  std::string layer;                          // Its name in the rank's job.
+  std::string layer;                          // Name in the rank's job.
   std::vector<Layout> forward, backward;      // With one layout there is nothing to do.
   ColumnShape input_columns, output_columns;  // Columns of the whole matrices.
 };

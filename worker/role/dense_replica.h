@@ -69,9 +69,8 @@ class DenseReplica {
 
   std::unique_ptr<DenseState> state_;    // Null if not loaded.
   std::unique_ptr<DenseShards> shards_;  // Assigns tensors to the ranks that update them.
-  // Made for the group that was joined, and destroyed before it is.
-  // Groups of a cut model; null: every tensor is shared by all.
-  std::unique_ptr<RankGroups> rank_groups_;
+  // The next four are made for the group that was joined, and destroyed before it is.
+  std::unique_ptr<RankGroups> rank_groups_;  // Null: all workers share every tensor.
   // Null: places are the whole group; this worker has no replicas.
   std::unique_ptr<Collective> places_, replicas_;
   std::unique_ptr<CollectiveQueue> queue_;  // Null: gradients travel in one call, or not at all.
