@@ -30,7 +30,7 @@ inline constexpr uint64_t kPreviewRows = 1000;
 inline constexpr size_t kPreviewFiles = 64;
 
 // Reads `paths` from their beginnings by the job's rules; pipes, which can be read only once, are
-// skipped. Num_classes in `labels` as in ReaderOptions. kInvalidArgument names the place of
+// skipped. `num_classes` in `labels` is as in ReaderOptions. kInvalidArgument names the place of
 // - the first bad row if data.max_bad_rows is 0, because it will end the job anyway,
 // - a header that data.header does not announce,
 // - a header with columns in another order than the job's.

@@ -107,8 +107,8 @@ class StepParts {
 
   // Sum over the slices of one micro-batch, until it is added to that of the step.
   struct GroupSum {
-    std::vector<float> values;    // [keys of the step]: 1 if the key has values.
-    std::vector<uint32_t> begun;  // [keys of the step]: 1 where there are values.
+    std::vector<float> values;    // [keys of the step, dim]
+    std::vector<uint32_t> begun;  // [keys of the step]: 1 if the key has values.
   };
   // Adds the row gradients of one part to those of the step. The first part with a key is copied,
   // and later ones are added; slices of a micro-batch are summed first. Must be called for the

@@ -91,7 +91,7 @@ class CrossMixLayer : public Layer {
   struct Arrays {
     Matrix down, core;  // [n, K * rank]: a and h.
     Matrix gates;       // [n, K]
-    Matrix gated;       // The gates times h.
+    Matrix gated;       // [n, K * rank]: the gates times h.
     Matrix product;     // [n, width]
   };
 
