@@ -1,4 +1,5 @@
-// One slab a table; updates by slot, alone or of the sum over the workers.
+// Keeps one slab a table, and updates its rows by slot, with the gradients of one worker or summed
+// over workers.
 #include "worker/cache/hot_rows.h"
 
 #include <glog/logging.h>
@@ -152,7 +153,7 @@ Status HotRows::Update(const UpdateTerms& terms) {
                     *slab(combined.table), NotFinite(combined.table));
   }
   combined_.clear();
-  // Of the steps before; on the host of this one too.
+  // On a device this checks the steps before; on the host, this step too.
   if (!ops_.on_host()) HDPS_RETURN_IF_ERROR(Check());
   ops_.FetchLater(not_finite_.data(), told_);
   return ops_.on_host() ? Check() : Status();

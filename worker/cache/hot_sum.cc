@@ -1,5 +1,5 @@
-// First which slots somebody touched, a bit a slot; then the gradients of the rows somebody
-// touched.
+// Agrees first on the slots that any worker touched, one bit each, and then sums the gradients of
+// those rows.
 #include "worker/cache/hot_sum.h"
 
 #include <glog/logging.h>

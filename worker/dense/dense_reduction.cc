@@ -1,4 +1,4 @@
-// Tensors become buckets as their gradients stand; buckets become sums over the ranks.
+// Sends buckets as their gradients become complete, and applies the sums over the ranks.
 #include "worker/dense/dense_reduction.h"
 
 #include <glog/logging.h>
@@ -15,7 +15,8 @@
 namespace hdps {
 namespace {
 
-// In what gradients travel: 16 bits are those of parallel.wire where it has 16, else fp16.
+// Returns the number format of gradients on the wire: fp32, or the 16 bit format of parallel.wire,
+// or fp16 if that is fp32.
 DType WireOf(const ParallelSpec& parallel) {
   if (parallel.gradient_fp32_sync) return DType::kFp32;
   return parallel.wire == DType::kFp32 ? DType::kFp16 : parallel.wire;
@@ -151,7 +152,7 @@ Status DenseReduction::ReduceHalves(Collective& group, const DenseBucket& bucket
 Result<StepWord> DenseReduction::Finish() {
   CHECK(in_group());
   Collective& group = *group_.groups.all;
-  // Nothing to add. Negative zero is what leaves every float as it is.
+  // This rank has nothing to add. Adding negative zero leaves every float as it is.
   if (!shape_.computed) FillNothing();
   std::ranges::fill(missing_, 0);
   if (group_.queue != nullptr) {
@@ -188,10 +189,12 @@ std::span<float> DenseReduction::OwnGradients() {
 }
 
 Result<SquareSum> DenseReduction::Squares() {
-  // A norm of all has no tensors of a worker's own beside it: no job has both.
+  // clip_norm over all gradients excludes layerwise_parallel, so no tensor belongs to a worker
+  // alone.
   const auto squares = group_.state->Squares(executor_, OwnGradients(), scale_);
   const SquareSum& each = squares[static_cast<size_t>(TensorHome::kEach)];
-  if (group_.sharing != nullptr) {  // Each rank has slices that it speaks for.
+  // Each rank computes the squares of the slices that it represents.
+  if (group_.sharing != nullptr) {
     HDPS_ASSIGN_OR_RETURN(const std::vector<std::vector<uint64_t>> of_ranks,
                           GatherLists<uint64_t>(*group_.groups.all, each.words));
     SquareSum all;

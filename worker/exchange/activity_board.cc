@@ -1,4 +1,4 @@
-// Short critical sections around a few words.
+// Keeps the activity of a worker's compute side under one mutex.
 #include "worker/exchange/activity_board.h"
 
 #include <string_view>

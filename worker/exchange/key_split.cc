@@ -1,4 +1,4 @@
-// One order a list of keys, and from the orders what each server gets.
+// Computes the order of each list of keys, and from the orders the keys of each server.
 #include "worker/exchange/key_split.h"
 
 #include <glog/logging.h>

@@ -1,4 +1,4 @@
-// Two queues: events towards the trainer, wishes towards the node.
+// Two queues join the threads: events go to the trainer, requests to the node.
 #include "worker/exchange/node_channel.h"
 
 #include <utility>
@@ -146,7 +146,7 @@ void NodeChannel::Ask(Wish wish) {
 }
 
 void NodeChannel::Enqueue(Event event) {
-  (void)events_.Push(std::move(event));  // Closed: nobody waits any more.
+  (void)events_.Push(std::move(event));  // A closed queue has no reader any more.
 }
 
 bool NodeChannel::TakeIn(bool wait) {
@@ -155,14 +155,14 @@ bool NodeChannel::TakeIn(bool wait) {
     Sort(*std::move(event));
     return true;
   }
-  // Only a closed queue has nothing for one who waits.
+  // A blocking Pop() returns nothing only if the queue is closed.
   if (wait && !end_.has_value()) end_ = Status();
   return false;
 }
 
 void NodeChannel::Sort(Event event) {
   if (auto* view = std::get_if<NewView>(&event)) {
-    // A first view, or one that leaves the work at hand as it is.
+    // The first view, or one that does not interrupt the work.
     if (!interrupted_ && (view_ == nullptr || view->view->restarts == view_->restarts)) {
       view_ = std::move(view->view);
       rank_ = view->rank;

@@ -1,4 +1,4 @@
-// One PullRequest a server, and one reply a request back into place.
+// Makes one PullRequest a server, and puts the rows of each reply in place.
 #include "worker/exchange/pull_plan.h"
 
 #include <glog/logging.h>

@@ -1,4 +1,5 @@
-// A segment ends one exchange and begins the next, so that other lanes compute between the two.
+// Runs segments of a pass. A segment ends one exchange and begins the next, so that other lanes
+// compute between the two.
 #include "worker/model/graph_lane.h"
 
 #include <glog/logging.h>
@@ -102,7 +103,7 @@ void GraphLane::TrainLoss() {
 void GraphLane::PrepareGradients(const StepLane& to) {
   dense_to_ = to.dense_gradients;
   pass_->dense_gradients = Fetched() ? dense_gradients_.Reserve(dense_to_.size) : dense_to_.data;
-  if (dense_to_.on_device) {  // What no layer writes: see FinishTensors.
+  if (dense_to_.on_device) {  // For parts that no layer writes: see FinishTensors.
     const Matrix all{dense_to_.data, 1, dense_to_.size, dense_to_.size};
     ops_.RunRows(FillElements{empty_ ? -0.0f : 0.0f, all});
   }
@@ -156,7 +157,7 @@ void GraphLane::FinishAllTensors(const Model::TensorDone& done) {
 }
 
 void GraphLane::FinishTensors(size_t place, const Model::TensorDone& done) {
-  // One whose work another place does has no values, but gradients.
+  // A place whose work another place does has no values, but gradients.
   const bool given = graph_.places[place].used && rows_[place] > 0;
   for (uint32_t t = graph_.first_tensor[place + 1]; t-- > graph_.first_tensor[place];) {
     const DenseTensor& tensor = graph_.tensors[t];

@@ -1,4 +1,4 @@
-// Who makes a layer, and what all layers share.
+// Makes layers by their kind, and has code that layers share.
 #include "worker/model/layer.h"
 
 #include <glog/logging.h>

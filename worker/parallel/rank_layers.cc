@@ -1,4 +1,5 @@
-// Conversions as layers: forward to where the value is read, backward to where it was made.
+// Layers for conversions: forward brings the value to its reader's layout, backward the gradient to
+// the layout of the layer that made the value.
 #include "worker/parallel/rank_layers.h"
 
 #include <glog/logging.h>
@@ -68,12 +69,12 @@ class ConvertLayer : public MeetingLayer {
 
   const uint32_t place_;
   const std::shared_ptr<RankMeeting> meeting_;
-  std::optional<Redistribution> forward_, backward_;  // Null: it lies so already.
-  DeviceArray gradient_;                              // Of the input, as it comes.
+  std::optional<Redistribution> forward_, backward_;  // Null: the layout is right already.
+  DeviceArray gradient_;                              // Gradient of the input, as received.
   StepExchange::Ticket ticket_ = 0;
 };
 
-// x W of the columns of x that a rank has, which is a summand of the whole.
+// Multiplies the rank's columns of x by its rows of W, which gives a summand of x W.
 class CutProduct : public Layer {
  public:
   explicit CutProduct(const LayerSite& site)

@@ -1,4 +1,4 @@
-// What a rank's model takes from the others and gives them.
+// Exchanges examples per lane and dense rows between the ranks of a cut model.
 #include "worker/parallel/rank_model.h"
 
 #include <glog/logging.h>
@@ -87,7 +87,7 @@ Result<std::vector<float>> RankModel::GatherRows(Collective& group, uint32_t row
     whole.resize(chunks * row_floats);
     slices_.Join(kRoot, row_floats, own, whole);
   }
-  // One rank after the other, so that rank 0 holds the rows of one beside the whole.
+  // One rank at a time, so that rank 0 holds the rows of one rank besides the whole.
   std::vector<float> of_rank;
   for (uint32_t rank = 1; rank < graph_.workers; ++rank) {
     if (graph_.rank == rank && !own.empty()) {

@@ -1,4 +1,4 @@
-// Rows from the servers into the scorer, and its scores into answers.
+// Feeds rows from the servers to the scorer, and its scores into answers.
 #include "worker/role/evaluation_round.h"
 
 #include <algorithm>

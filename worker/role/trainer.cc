@@ -1,4 +1,4 @@
-// Commands in, answers out: which part is asked for what, and in which order.
+// Carries out commands by calling the parts of the worker in order.
 #include "worker/role/trainer.h"
 
 #include <glog/logging.h>
@@ -59,7 +59,7 @@ void Trainer::Run() {
   if (status.ok() || status.code() == Code::kCancelled) return;
   LOG(ERROR) << status.message();
   channel_.Fail(status);
-  // The loop ends when the scheduler has been told; nothing more is done for it.
+  // The loop ends when the scheduler has been told; later commands are ignored.
   while (channel_.NextCommand().has_value()) {
   }
 }
@@ -141,7 +141,8 @@ Status Trainer::Execute(const Command& command) {
       HDPS_RETURN_IF_ERROR(TellData(&done));
       break;
     case CommandKind::kLoad:
-      done.clock = clock_;  // The scheduler may not have heard of all that is lost.
+      // Reported first, because the scheduler may not know how many steps are lost.
+      done.clock = clock_;
       HDPS_RETURN_IF_ERROR(Load(command));
       HDPS_RETURN_IF_ERROR(TellData(&done));
       channel_.Answer(std::move(done));
@@ -157,7 +158,7 @@ Status Trainer::Execute(const Command& command) {
     case CommandKind::kPause:  // Nothing is running.
     case CommandKind::kFinish:
       break;
-    default:  // A server's.
+    default:  // Commands for servers.
       done.code = Code::kInvalidArgument;
       done.message = std::string("a worker cannot ") + CommandKindName(command.command);
       break;
@@ -189,7 +190,7 @@ Status Trainer::Load(const Command& command) {
   if (!command.keep) log_.BeginState();
   steps_.Close();
   evaluation_.reset();
-  dense_->kept.LeaveGroup();  // A call of its may have been cut off.
+  dense_->kept.LeaveGroup();  // One of its collective calls may have been cut off.
   groups_.LeaveSum();
   dense_->kept.Forget();
   MakeRunner();
@@ -228,7 +229,7 @@ Status Trainer::JoinLanes() {
   const View& view = *channel_.view();
   if (!groups_.LanesAreOf(view)) {
     channel_.board().Enter("meet");
-    runner_->set_meeting({});  // It lets go of the groups that were.
+    runner_->set_meeting({});  // Releases the old groups.
     HDPS_RETURN_IF_ERROR(groups_.FormLanes(view, channel_.rank().value, gpu()));
   }
   runner_->set_meeting(groups_.lanes());

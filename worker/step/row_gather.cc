@@ -1,4 +1,4 @@
-// Requests out, replies put in their places.
+// Requests the rows of a step, and puts the replies in place.
 #include "worker/step/row_gather.h"
 
 #include <glog/logging.h>
@@ -33,7 +33,7 @@ void RowGather::AskAhead(const PreparedStep& step, const RowTerms& terms) {
   CHECK(!asked() && !asked_ahead());
   step_ = &step;
   format_ = job_.parallel.wire;
-  in_place_ = false;  // A repair changes some of them.
+  in_place_ = false;  // A repair overwrites some of these rows.
   PullPlan plan;
   std::vector<ServerRequest> requests =
       plan.Pull(step.split, {terms.clock, PullMode::kPrefetch, terms.pushed, terms.list, format_});
@@ -51,11 +51,11 @@ void RowGather::Ask(const PreparedStep& step, const RowTerms& terms, PullMode mo
       for (const PullPlan::Asked& asked : ahead_->plan.asked()) since[asked.server.value] = holds_;
       Repair(since);
     }
-    ready();  // What was read ahead is usually here.
+    ready();  // Rows that were prefetched have usually arrived by now.
     return;
   }
   step_ = &step;
-  // What is read to be judged is what a checkpoint would hold.
+  // Evaluation reads full precision, because a checkpoint would hold the same bits.
   format_ = mode == PullMode::kTrain ? job_.parallel.wire : DType::kFp32;
   in_place_ = terms.in_place && format_ == DType::kFp32;
   PullPlan plan;
@@ -77,14 +77,15 @@ Status RowGather::LandAhead() {
   const Flight flight = *std::exchange(ahead_, std::nullopt);
   HDPS_ASSIGN_OR_RETURN(const std::vector<PullReply> replies, Land(flight));
   std::vector<Clock> since(step_->split.num_servers(), kNotRead);
-  bool older = false;  // Than was asked for: by a server that has begun again.
+  // Whether a server returned older rows than were asked for; it has restarted then.
+  bool older = false;
   for (size_t i = 0; i < replies.size(); ++i) {
     since[flight.plan.asked()[i].server.value] = replies[i].min_clock;
     older = older || replies[i].min_clock < holds_;
   }
   if (last_.has_value() && older && last_->ticket) channel_.Cancel(*last_->ticket);
   if (!last_.has_value() || older) Repair(since);
-  // Put in place while the servers look for what has changed.
+  // The rows are put in place while the servers look for what has changed since.
   return Place(flight, replies, std::nullopt);
 }
 

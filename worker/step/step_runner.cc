@@ -1,4 +1,4 @@
-// A step from its prepared keys to the announcement of its clock.
+// Carries a step from its prepared keys to the announcement of its clock.
 #include "worker/step/step_runner.h"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ StepRunner::StepRunner(const Job& job, Model& model, NodeChannel& channel, Monot
   if (dense_.size() < model.dense_floats()) {
     dense_outside_.resize(model.dense_floats());
     dense_ = dense_outside_;
-    // A worker whose first steps have no rows of its own computes before it has pulled any.
+    // A worker whose first steps have no examples computes before it has pulled any weights.
     if (model.meets()) model.SetDense(dense_);
   }
 }
@@ -144,7 +144,7 @@ Status StepRunner::PushAndAsk(StepWindow& window, const StepTask& task, bool pau
 }
 
 bool StepRunner::PushesEarly(const PreparedStep& step) const {
-  // Without rows nothing is waited for, and buckets leave while all of backward is computed.
+  // Without sparse tables there is no push to send early, and buckets are reduced during backward.
   const bool has_rows = job_.tables.size() > 1 || dense_table_ < 0;
   if (!has_rows && queue_ != nullptr) return false;
   return !dense_at_servers() && cache_ == nullptr && !clips_all_ && !clips_own_ &&
@@ -167,7 +167,7 @@ WindowStep& StepRunner::NewList(StepWindow& window, size_t i) {
 
 void StepRunner::AskRows(StepWindow& window, size_t i, Clock clock) {
   WindowStep& step = window.at(i).rows->asked_ahead() ? window.at(i) : NewList(window, i);
-  // Rows kept here are put among those that come.
+  // Cached rows are inserted among the rows that arrive, so those cannot stay in the reply.
   step.rows->Ask(
       *step.prepared,
       {.clock = clock, .pushed = clock, .list = step.list, .in_place = cache_ == nullptr});
@@ -191,7 +191,7 @@ Status StepRunner::AskAhead(StepWindow& window, size_t turn, const StepTask& tas
 Status StepRunner::TakeRows(WindowStep& step) {
   const WatchedSpan span(trace_, "step", "wait for rows");
   const ActivityBoard::Waiting waiting(&channel_.board(), Hold::kMembers);
-  // A push that was refused is never followed by its rows.
+  // If a push was refused, its rows never come; so its acknowledgement is checked here too.
   while (!step.rows->ready()) {
     channel_.WaitForAnything();
     HDPS_RETURN_IF_ERROR(CollectAcks(job_.cluster.pushes_in_flight_max));
@@ -215,7 +215,7 @@ Status StepRunner::Compute(StepWindow& window, const StepTask& task, StepOutcome
   if (PushesEarly(*step.prepared)) {
     rows_done = [&] {
       const int64_t begin = clock_.NowNs();
-      // Others may wish to pause too; then the rows are asked for in vain.
+      // Other workers may want to pause too; then this request is in vain.
       sent = PushAndAsk(window, task, task.pause);
       sent_ns_ = clock_.NowNs() - begin;
       channel_.board().Enter(ActivityBoard::kCompute);
@@ -225,7 +225,7 @@ Status StepRunner::Compute(StepWindow& window, const StepTask& task, StepOutcome
   dense_sum_.Begin({.word = {step.prepared->parts.num_examples(), outcome->pause},
                     .workers = channel_.view()->workers.size(),
                     .computed = model_.meets() || !step.prepared->parts.empty()});
-  // Of a step that has diverged nothing leaves.
+  // If the loss has diverged, no gradient is sent.
   const auto tensor_done = [this](uint32_t tensor, bool finite) {
     dense_sum_.TensorDone(tensor, /*stay=*/!finite);
   };
@@ -321,7 +321,8 @@ void StepRunner::Push(const WindowStep& window_step, const StepTask& task) {
                            .epoch = task.epoch};
   std::vector<ServerRequest> requests = push_->Requests(terms, GradientsOfSplit(step));
   push_.reset();
-  std::vector<ServerRequest> finished;  // Under clip_norm it is said with the norm.
+  // Under clip_norm the clock is announced together with the norm.
+  std::vector<ServerRequest> finished;
   if (!clips_all_) finished = AdvanceRequests(num_servers, task.clock + 1);
   pushes_.push_back(channel_.Start(std::move(requests), std::move(finished)));
   HDPS_FAILPOINT("worker.step.pushed");
