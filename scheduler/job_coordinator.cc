@@ -206,7 +206,8 @@ void JobCoordinator::Refuse(const Answer& answer, TimeMs now) {
                               ", and was told to train to step " + std::to_string(ReachOf(from)),
                           kExitDone);
   }
-  parts_.give_up(from, done.message, OfOneProcess(done.code) ? kExitDone : ExitStatusOf(done.code));
+  parts_.give_up(from, done.message,
+                 RestartMayHelp(done.code) ? kExitDone : ExitStatusOf(done.code));
 }
 
 void JobCoordinator::Blame(const Next& next, TimeMs now) {

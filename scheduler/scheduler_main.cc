@@ -63,7 +63,7 @@ Result<ProcessEnd> Run() {
   HDPS_ASSIGN_OR_RETURN(Job job,
                         LoadJob(*files, flags.job, flags.overrides, DataFiles::kNotNeeded));
   if (FLAGS_print_config) {
-    PrintOutText(ShowJson(PrintJob(job)) + "\n");
+    PrintOutText(EscapeJson(PrintJob(job)) + "\n");
     return Status(Code::kCancelled, "the job was to be printed");
   }
   const InputFile read = {"the job file", flags.job};
@@ -78,7 +78,7 @@ Result<ProcessEnd> Run() {
   const std::unique_ptr<Transport> transport = flags.faults.Around(NewZmqTransport(connections));
   HDPS_ASSIGN_OR_RETURN(const std::string address, transport->Listen(FLAGS_listen));
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<PidFile> pid_file, StartDaemon(kProgram, flags));
-  WarnOfOpenDoor(flags.connections, "scheduler", FLAGS_listen, address);
+  WarnIfUnprotected(flags.connections, "scheduler", FLAGS_listen, address);
 
   SchedulerOptions options;
   options.job = std::make_shared<const Job>(std::move(job));

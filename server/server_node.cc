@@ -303,22 +303,22 @@ void ServerNode::Impl::FinishRequest() {
 Activity ServerNode::Impl::Doing() const {
   Activity doing;
   doing.stage = "serve";
-  doing.hold = Hold::kOrders;
+  doing.wait_reason = WaitReason::kCommand;
   if (current.has_value()) {
     const bool digests = current->command == CommandKind::kDigest;
     doing.stage = CommandKindName(current->command);
     doing.subject = current->path;
-    doing.hold = digests || current->path.empty() ? Hold::kWork : Hold::kDisk;
+    doing.wait_reason = digests || current->path.empty() ? WaitReason::kNone : WaitReason::kDisk;
   } else if (background.running()) {
-    doing.hold = Hold::kDisk;
+    doing.wait_reason = WaitReason::kDisk;
   } else if (view != nullptr) {
     for (const PeerId peer : groups.WaitsFor()) doing.awaited.push_back({.peer = peer});
-    if (!doing.awaited.empty()) doing.hold = Hold::kMembers;
+    if (!doing.awaited.empty()) doing.wait_reason = WaitReason::kMembers;
   }
-  if (doing.hold == Hold::kOrders && writer.running()) {
+  if (doing.wait_reason == WaitReason::kCommand && writer.running()) {
     doing.stage = "write";
     doing.subject = writer.folder();
-    doing.hold = Hold::kDisk;
+    doing.wait_reason = WaitReason::kDisk;
   }
   return doing;
 }

@@ -23,8 +23,8 @@ struct WireLoad {
   uint64_t round = 0;    // Numbers the exchanges of two ends.
 };
 
-// Without keys; over CURVE, as schedulers are dialed; or sealed, as servers are.
-enum class WireKeys { kNone, kCurve, kSealed };
+// Without keys; over CURVE, as schedulers are dialed; or encrypted by a session, as servers are.
+enum class WireKeys { kNone, kCurve, kEncrypted };
 
 // Two transports in two processes: the far one is this program again, as FarEnd().
 class TransportEnds {

@@ -34,7 +34,7 @@ inline int ExitStatusOf(Code code) {
 
 // Is true if a new process may succeed where one failed with `code`, because neither the operator
 // nor the data is at fault.
-inline bool OfOneProcess(Code code) {
+inline bool RestartMayHelp(Code code) {
   return code == Code::kTimeout || code == Code::kUnavailable || code == Code::kStaleView ||
          code == Code::kResourceExhausted || code == Code::kIoError;
 }

@@ -81,7 +81,7 @@ std::string EscapedLines(std::string_view text, const Escape& escape) {
 
 }  // namespace
 
-std::string ShowOutside(std::string_view text, size_t bytes_max) {
+std::string EscapeUntrusted(std::string_view text, size_t bytes_max) {
   const std::string cut = "... (" + std::to_string(text.size()) + " bytes)";
   const size_t room = bytes_max - std::min(bytes_max, cut.size());
   std::string shown;
@@ -101,7 +101,7 @@ std::string ShowOutside(std::string_view text, size_t bytes_max) {
   return shown;
 }
 
-std::string ShowLines(std::string_view text) {
+std::string EscapeLines(std::string_view text) {
   return EscapedLines(text, [](std::string_view character, bool) {
     std::string escaped;
     AppendEscaped(character, &escaped);
@@ -109,7 +109,7 @@ std::string ShowLines(std::string_view text) {
   });
 }
 
-std::string ShowJson(std::string_view json) {
+std::string EscapeJson(std::string_view json) {
   constexpr unsigned kReplacement = 0xfffd;
   return EscapedLines(json, [](std::string_view character, bool utf8) {
     char escaped[16];
@@ -118,7 +118,7 @@ std::string ShowJson(std::string_view json) {
   });
 }
 
-std::optional<std::string> OutsideLines::Take(std::string line, int64_t now_ms) {
+std::optional<std::string> LineRateLimit::Take(std::string line, int64_t now_ms) {
   Refill(now_ms);
   if (free_ == 0) {
     ++left_out_;
@@ -128,13 +128,13 @@ std::optional<std::string> OutsideLines::Take(std::string line, int64_t now_ms) 
   return line;
 }
 
-std::optional<std::string> OutsideLines::LeftOut(int64_t now_ms) {
+std::optional<std::string> LineRateLimit::LeftOut(int64_t now_ms) {
   if (left_out_ == 0 || now_ms - told_ms_ < kTellEveryMs) return std::nullopt;
   told_ms_ = now_ms;
   return std::to_string(std::exchange(left_out_, 0)) + " more lines of this kind were left out";
 }
 
-void OutsideLines::Refill(int64_t now_ms) {
+void LineRateLimit::Refill(int64_t now_ms) {
   const int64_t seconds = std::max<int64_t>(0, now_ms - refilled_ms_) / kEveryMs;
   refilled_ms_ += seconds * kEveryMs;
   free_ = static_cast<uint32_t>(

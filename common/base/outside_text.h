@@ -16,22 +16,22 @@ inline constexpr size_t kOutsideBytesMax = 2000;
 // that it neither controls a terminal nor begins a line. A result longer than `bytes_max` is cut
 // and ends in a note of the full length; the note counts toward `bytes_max` if that is at least 31.
 // Applying the function again changes nothing.
-std::string ShowOutside(std::string_view text, size_t bytes_max = kOutsideBytesMax);
+std::string EscapeUntrusted(std::string_view text, size_t bytes_max = kOutsideBytesMax);
 
 // Does the same for a text of many lines, without cutting; newlines and tabs stay.
-std::string ShowLines(std::string_view text);
+std::string EscapeLines(std::string_view text);
 
 // Returns `json` with each control character written as \uNNNN, which leaves its meaning unchanged.
 // A byte that is not UTF-8 is not legal JSON and becomes \ufffd. `json` must come from a JSON
 // printer.
-std::string ShowJson(std::string_view json);
+std::string EscapeJson(std::string_view json);
 
 // Limits the rate of log lines that outsiders can cause. kAtOnce lines may be written at once and
 // then one every kEveryMs; the others are only counted.
 //
 // Invariant: each line that Take() kept back is counted in exactly one LeftOut(), or will be in the
 // next.
-class OutsideLines {
+class LineRateLimit {
  public:
   static constexpr uint32_t kAtOnce = 20;
   static constexpr int64_t kEveryMs = 1000;

@@ -24,7 +24,7 @@ uint64_t BodyBytes(const Frame& frame) {
 // Hashes each part with the hash of the part before as the seed, so a moved boundary is noticed.
 // Sections in shared memory are skipped: they are as sound as all other memory.
 uint64_t BodyChecksum(const Frame& frame, BodyCheck body) {
-  if (body == BodyCheck::kSeal) return 0;
+  if (body == BodyCheck::kAuthTag) return 0;
   uint64_t checksum = HashBytes(frame.envelope.bytes());
   for (size_t i = 0; i < frame.sections.size(); ++i) {
     if (IsShared(frame.header, i)) continue;

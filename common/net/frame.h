@@ -56,9 +56,9 @@ struct Frame {
 };
 
 // The way in which the receiver verifies the body of a frame: by its checksum, or by the
-// authentication tag of a session (zmq/frame_seal.h), which is stronger. With a tag,
+// authentication tag of a session (zmq/frame_cipher.h), which is stronger. With a tag,
 // `body_checksum` is 0.
-enum class BodyCheck { kChecksum, kSeal };
+enum class BodyCheck { kChecksum, kAuthTag };
 
 // Fills in lengths and checksums of `frame.header` from the body. Call it last before sending; the
 // caller sets `shared_sections` before.

@@ -24,7 +24,7 @@ struct TransportOptions {
   // of keys in the list are heard. Null means no keys.
   std::shared_ptr<KeyFolder> keys = nullptr;
   // Opens a data port beside each tcp port; only with keys. Frames at the data port are encrypted
-  // with AES-GCM or ChaCha20-Poly1305 (zmq/frame_seal.h) under sessions that are agreed on over
+  // with AES-GCM or ChaCha20-Poly1305 (zmq/frame_cipher.h) under sessions that are agreed on over
   // CURVE. The address that Listen() returns names the port, and peers that dial it use it.
   bool data_port = false;
   // Decides, with keys, if the holder of a key with this role may send `frame`; the error says why

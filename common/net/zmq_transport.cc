@@ -33,7 +33,7 @@ namespace {
 
 constexpr int kPassedOverPerReceive = 64;  // Frames that are not handed out.
 constexpr int kWaitsPerReceive = 3;
-constexpr int64_t kTendEveryMs = 50;
+constexpr int64_t kMaintainEveryMs = 50;
 
 // Invariant: with keys, every frame that is handed out came from the holder of an allowed key whose
 // role may send it.
@@ -45,7 +45,7 @@ class ZmqTransport : public Transport {
         links_(context_, options_),
         listeners_(context_, options_),
         callers_(options.self.peer),
-        paths_(options.self.peer, options.shared_bytes_per_peer) {
+        shared_links_(options.self.peer, options.shared_bytes_per_peer) {
     PCHECK(wake_fd_ >= 0) << "eventfd";
     if (options_.keys) authenticator_.emplace(context_);
   }
@@ -58,14 +58,14 @@ class ZmqTransport : public Transport {
   void HangUp(PeerId peer) override {
     links_.HangUp(peer);
     // A frame to a process that had just died may have offered memory to it again.
-    paths_.Forget(peer);
+    shared_links_.Forget(peer);
   }
 
   void Send(PeerId to, Frame frame) override {
-    const std::vector<SharedBlock> blocks = paths_.Place(to, &frame);
+    const std::vector<SharedBlock> blocks = shared_links_.Place(to, &frame);
     SendControl();
     if (!SendFrame(to, frame, blocks)) {
-      paths_.TakeBack(to, blocks);
+      shared_links_.TakeBack(to, blocks);
       ++counters_.frames_dropped;
       return;
     }
@@ -76,7 +76,7 @@ class ZmqTransport : public Transport {
 
   bool Receive(int64_t timeout_ms, PeerId* from, Frame* frame) override {
     listeners_.EndService(*clock_);
-    Tend();
+    Maintain();
     if (TakeFromAny(from, frame)) return true;
     if (timeout_ms <= 0) return false;
     // Control frames between transports do not end the wait, but a peer that sends more of them
@@ -89,7 +89,7 @@ class ZmqTransport : public Transport {
       if (TakeFromAny(from, frame)) return true;
       if (waited == Waited::kWoken) return false;
       if (controls_heard_ != heard) ++waits;
-      Tend();  // Tend() is due more often than the caller may know.
+      Maintain();  // Maintain() is due more often than the caller may know.
       left = until - now_ms_;
       if (left <= 0) return false;
     }
@@ -102,7 +102,7 @@ class ZmqTransport : public Transport {
     [[maybe_unused]] const ssize_t written = write(wake_fd_, &one, sizeof(one));
   }
 
-  SectionAllocator* sections() override { return paths_.sections(); }
+  SectionAllocator* sections() override { return shared_links_.sections(); }
   TransportCounters counters() const override {
     TransportCounters counters = counters_;
     if (options_.keys) counters.handshakes_failed = listeners_.handshakes().failed;
@@ -123,16 +123,16 @@ class ZmqTransport : public Transport {
     std::string own_key;  // Our public key that the sender was shown when it dialed us.
   };
 
-  void Tend() {
+  void Maintain() {
     now_ms_ = clock_->NowMs();
-    if (now_ms_ < tended_ms_ + kTendEveryMs) return;
-    tended_ms_ = now_ms_;
-    if (options_.keys) TendKeys(now_ms_);
-    listeners_.Tend(now_ms_);
+    if (now_ms_ < maintained_ms_ + kMaintainEveryMs) return;
+    maintained_ms_ = now_ms_;
+    if (options_.keys) MaintainKeys(now_ms_);
+    listeners_.Maintain(now_ms_);
   }
 
   // Answers the authenticator's questions, and acts on changes in the folder of keys.
-  void TendKeys(int64_t now) {
+  void MaintainKeys(int64_t now) {
     const CurveKeys before = options_.keys->ring().own;
     if (options_.keys->Refresh(now)) {
       links_.OnNewKeys(before, now);
@@ -140,13 +140,13 @@ class ZmqTransport : public Transport {
       sessions_.OnNewKeys(options_.keys->ring());
     }
     authenticator_->AnswerAll(options_.keys->ring());
-    links_.Tend(now);
+    links_.Maintain(now);
   }
 
   // Sends control frames of the shared-memory links. Lost ones are sent again when they matter.
   void SendControl() {
-    for (Outgoing& control : paths_.TakeOutgoing()) {
-      if (!SendFrame(control.to, control.frame, {})) paths_.Unsent(control);
+    for (Outgoing& control : shared_links_.TakeOutgoing()) {
+      if (!SendFrame(control.to, control.frame, {})) shared_links_.Unsent(control);
     }
   }
 
@@ -157,7 +157,7 @@ class ZmqTransport : public Transport {
     if (link == nullptr && id == nullptr) return false;
     DataSessions::Session* const session = id != nullptr ? sessions_.Find(*id) : nullptr;
     const bool data = session != nullptr || (link != nullptr && link->data != nullptr);
-    ChecksumFrame(frame, data ? BodyCheck::kSeal : BodyCheck::kChecksum);
+    ChecksumFrame(frame, data ? BodyCheck::kAuthTag : BodyCheck::kChecksum);
     if (session != nullptr) return listeners_.SendInSession(*session, frame, blocks);
     if (data) return link->data->Send(frame, blocks);
     if (link != nullptr) return SendParts(link->connection.socket(), nullptr, frame, blocks);
@@ -187,7 +187,7 @@ class ZmqTransport : public Transport {
   Taken TakeFrom(size_t index, PeerId* from, Frame* frame) {
     listeners_.EndService(*clock_);
     const size_t dialed = listeners_.size() + links_.size();
-    if (index >= dialed) return TakeSealedOf(links_[index - dialed], from, frame);
+    if (index >= dialed) return TakeFromDataLink(links_[index - dialed], from, frame);
     std::vector<zmq::message_t> parts;
     if (index >= listeners_.size()) {
       Links::Link& link = links_[index - listeners_.size()];
@@ -200,7 +200,7 @@ class ZmqTransport : public Transport {
     Arrival arrival{listeners_.has_keys(index)};
     if (!ReceiveParts(listeners_[index], &parts, &arrival)) return Taken::kNothing;
     if (IsOfGuest(KeyOf(parts.back()))) listeners_.BeginService(index, began_ns);
-    const Taken taken = listeners_.data(index) ? TakeSealed(index, parts, from, frame)
+    const Taken taken = listeners_.data(index) ? TakeFromDataPort(index, parts, from, frame)
                                                : TakeFromCaller(index, parts, from, frame);
     listeners_.OnMessage(arrival, taken == Taken::kRefused);
     return taken;
@@ -224,35 +224,37 @@ class ZmqTransport : public Transport {
   }
 
   // Takes a message from one of our data ports.
-  Taken TakeSealed(size_t index, std::vector<zmq::message_t>& parts, PeerId* from, Frame* frame) {
-    bool sealed = false;
+  Taken TakeFromDataPort(size_t index, std::vector<zmq::message_t>& parts, PeerId* from,
+                         Frame* frame) {
+    bool authentic = false;
     const DataSessions::Session* const session =
-        sessions_.Open(listeners_.number(index), &parts, &sealed);
+        sessions_.Decrypt(listeners_.number(index), &parts, &authentic);
     if (session == nullptr) return Refuse({}, "at the port for data it shows no session there is");
     *from = session->caller.peer;
     const Sender sender{*from, session->key, session->own_key};
-    if (!sealed) return Refuse(sender, kNoSeal);
+    if (!authentic) return Refuse(sender, kBadAuthTag);
     const Status heard = Hear(session->caller);
-    return heard.ok() ? TakeParts(parts, 0, sender, frame, BodyCheck::kSeal)
+    return heard.ok() ? TakeParts(parts, 0, sender, frame, BodyCheck::kAuthTag)
                       : Refuse(sender, heard.message());
   }
 
   // Takes a message from the data port that `link` dialed.
-  Taken TakeSealedOf(Links::Link& link, PeerId* from, Frame* frame) {
+  Taken TakeFromDataLink(Links::Link& link, PeerId* from, Frame* frame) {
     std::vector<zmq::message_t> parts;
     if (!link.data || !link.data->has_session()) return Taken::kNothing;
     if (!ReceiveParts(link.data->socket(), &parts)) return Taken::kNothing;
     *from = link.peer;
     const Sender sender{link.peer, link.listener_key, ""};
-    return link.data->Open(&parts) ? TakeParts(parts, 0, sender, frame, BodyCheck::kSeal)
-                                   : Refuse(sender, kNoSeal);
+    return link.data->Decrypt(&parts) ? TakeParts(parts, 0, sender, frame, BodyCheck::kAuthTag)
+                                      : Refuse(sender, kBadAuthTag);
   }
 
   // `first` is the index of the part with the header.
   Taken TakeParts(std::vector<zmq::message_t>& parts, size_t first, const Sender& sender,
                   Frame* frame, BodyCheck body = BodyCheck::kChecksum) {
     const Status read = ReadFrame(
-        parts, first, [&](const Buffer& block) { return paths_.Take(sender.peer, block); }, frame);
+        parts, first, [&](const Buffer& block) { return shared_links_.Take(sender.peer, block); },
+        frame);
     if (!read.ok()) return Refuse(sender, read.message());
     if (const Status status = CheckFrame(*frame, body); !status.ok()) {
       return Refuse(sender, status.message());
@@ -265,7 +267,7 @@ class ZmqTransport : public Transport {
     }
     if (IsSessionFrame(frame->header)) return OnSession(sender, *frame, body);
     if (SharedMemoryLinks::IsControl(frame->header)) {
-      paths_.OnControl(sender.peer, *frame);
+      shared_links_.OnControl(sender.peer, *frame);
       ++controls_heard_;
       return Taken::kControl;
     }
@@ -281,7 +283,7 @@ class ZmqTransport : public Transport {
     const bool expected = IsSessionRequest(frame.header)
                               ? link == nullptr && options_.data_port && !IsOfGuest(sender.key)
                               : link != nullptr && link->data != nullptr;
-    if (!expected || body == BodyCheck::kSeal) {
+    if (!expected || body == BodyCheck::kAuthTag) {
       return Refuse(sender, "it speaks of a session for data, which there is none of here");
     }
     ++controls_heard_;
@@ -339,7 +341,7 @@ class ZmqTransport : public Transport {
       items.push_back({authenticator_->socket().handle(), 0, ZMQ_POLLIN, 0});
     }
     if (options_.keys || listeners_.limits().size() > 0) {
-      timeout_ms = std::min(timeout_ms, kTendEveryMs);
+      timeout_ms = std::min(timeout_ms, kMaintainEveryMs);
     }
     const size_t first_router = items.size();
     timeout_ms = std::min(timeout_ms, listeners_.AddTo(&items, clock_->NowNs()));
@@ -349,10 +351,11 @@ class ZmqTransport : public Transport {
       items.push_back({links_[i].data->socket().handle(), 0, ZMQ_POLLIN, 0});
     }
     const size_t first_watch = items.size();
-    for (const int watch : paths_.Watches()) items.push_back({nullptr, watch, ZMQ_POLLIN, 0});
+    for (const int watch : shared_links_.Watches())
+      items.push_back({nullptr, watch, ZMQ_POLLIN, 0});
     const int happened = zmq_poll(items.data(), static_cast<int>(items.size()), timeout_ms);
     for (size_t i = first_watch; i < items.size(); ++i) {
-      if (items[i].revents != 0) paths_.ForgetEnded(items[i].fd);
+      if (items[i].revents != 0) shared_links_.ForgetEnded(items[i].fd);
     }
     for (size_t i = 0; i < listeners_.size(); ++i) {
       if (items[first_router + 2 * i + 1].revents == 0) continue;
@@ -379,11 +382,11 @@ class ZmqTransport : public Transport {
   Listeners listeners_;
   DataSessions sessions_;
   Callers callers_;
-  SharedMemoryLinks paths_;
+  SharedMemoryLinks shared_links_;
   size_t last_served_ = 0;
   uint64_t controls_heard_ = 0;
   const std::unique_ptr<MonotonicClock> clock_ = NewSystemClock();
-  int64_t now_ms_ = 0, tended_ms_ = 0;  // As of the last Receive().
+  int64_t now_ms_ = 0, maintained_ms_ = 0;  // As of the last Receive().
   Refusals refusals_;
   TransportCounters counters_;
 };

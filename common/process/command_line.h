@@ -55,7 +55,7 @@ void RefuseTooLargeFiles();
 // files or threads. `name` is the program's. Call it first.
 void EndWhereMemoryIsFull(const std::string& name);
 // Makes such an end also append its message to this file.
-void SayLastWordsInto(const std::string& file);
+void AppendFatalErrorTo(const std::string& file);
 
 // Raises the limit on open files and connections to the most that the system allows this user, so
 // that connections held open by strangers leave room for a job's own files. Call it first.

@@ -93,8 +93,8 @@ Status CheckSchedulerGiven(const std::string& address) {
           "--scheduler=tcp://HOST:PORT"};
 }
 
-void WarnOfOpenDoor(const Connections& connections, const std::string& role,
-                    const std::string& asked, const std::string& address) {
+void WarnIfUnprotected(const Connections& connections, const std::string& role,
+                       const std::string& asked, const std::string& address) {
   const Result<Address> listens = ParseAddress(asked);
   if (connections.keys != nullptr || !listens.ok() || listens->OnThisMachine()) return;
   LOG(ERROR)

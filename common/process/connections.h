@@ -34,8 +34,8 @@ Status CheckSchedulerGiven(const std::string& address);
 
 // Warns on the terminal and in the log if `role` listens beyond this machine without keys.
 // `address` is what Listen() returned.
-void WarnOfOpenDoor(const Connections& connections, const std::string& role,
-                    const std::string& asked, const std::string& address);
+void WarnIfUnprotected(const Connections& connections, const std::string& role,
+                       const std::string& asked, const std::string& address);
 
 // Errors: kInvalidArgument if the job has keys and workers would exchange gradients beyond this
 // machine without --insecure_collective, because Gloo and NCCL have no encryption. With that flag

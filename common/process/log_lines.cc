@@ -30,7 +30,7 @@ std::string Line(const std::string& program, google::LogSeverity severity, const
                 google::GetLogSeverityName(severity)[0]);
   std::string made = std::string(stamp) + rest + program + " ";
   if (severity == google::GLOG_FATAL) made += std::string(file) + ":" + std::to_string(line) + " ";
-  return made + ShowLines(text) + "\n";
+  return made + EscapeLines(text) + "\n";
 }
 
 // Invariant: every message is written whole, one after the other. Lives as long as the process.
@@ -91,7 +91,7 @@ Status StartLogging(const std::string& program, const std::string& log_file,
     google::SetLogDestination(severity, "");  // No log files of glog's own.
   }
   google::InitGoogleLogging(program.c_str());  // Aborts if it is called twice.
-  SayLastWordsInto(log_file);
+  AppendFatalErrorTo(log_file);
   google::AddLogSink(new LineSink(program, std::move(files), std::move(file)));
   return {};
 }

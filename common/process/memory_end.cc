@@ -113,7 +113,7 @@ void EndWhereMemoryIsFull(const std::string& name) {
   std::signal(SIGABRT, OnAbort);
 }
 
-void SayLastWordsInto(const std::string& file) {
+void AppendFatalErrorTo(const std::string& file) {
   if (log_file != nullptr) *log_file = file;
 }
 

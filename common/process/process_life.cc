@@ -24,7 +24,7 @@ int ReportAndExitStatus(const std::string& program, const Status& status) {
   if (exit_status != kExitDone) {
     // A message is one line, whoever has written the names in it.
     PrintError("%s: error: %s\n", program.c_str(),
-               ShowOutside(status.message(), std::string::npos).c_str());
+               EscapeUntrusted(status.message(), std::string::npos).c_str());
   }
   return exit_status;
 }

@@ -10,11 +10,11 @@
 
 namespace hdps {
 
-// Format like printf and print to stdout and stderr, after ShowLines(). Pass names from outside
-// through ShowOutside() first, so that they cannot begin a line either.
+// Format like printf and print to stdout and stderr, after EscapeLines(). Pass names from outside
+// through EscapeUntrusted() first, so that they cannot begin a line either.
 void PrintOut(const char* format, ...) __attribute__((format(printf, 1, 2)));
 void PrintError(const char* format, ...) __attribute__((format(printf, 1, 2)));
-// Print a text as it is, after ShowLines(). Return false if it could not be written.
+// Print a text as it is, after EscapeLines(). Return false if it could not be written.
 bool PrintOutText(std::string_view text);
 bool PrintErrorText(std::string_view text);
 

@@ -18,20 +18,20 @@ struct Awaited {
 };
 
 // The reason why a member does not move on.
-enum class Hold : uint8_t {
-  kWork = 0,  // None: it works at its stage.
+enum class WaitReason : uint8_t {
+  kNone = 0,  // None: it works at its stage.
   kMembers,   // A message from each of `awaited`.
   kGroup,     // All of `awaited` have to make the same collective call.
   kData,      // Reading the data file `subject`.
   kDisk,      // Reading or writing its own files.
-  kOrders,    // A new command: it has done all that it was told.
+  kCommand,   // A new command: it has done all that it was told.
 };
 
 // The current activity of a member.
 struct Activity {
   std::string stage;    // "pull", "evaluate", "save": a stage or a command; empty if unknown.
   std::string subject;  // A file, a folder or an evaluation set; may be empty.
-  Hold hold = Hold::kWork;
+  WaitReason wait_reason = WaitReason::kNone;
   int64_t for_ms = 0;  // Time in this state.
   std::vector<Awaited> awaited;
   friend bool operator==(const Activity&, const Activity&) = default;

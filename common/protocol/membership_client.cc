@@ -23,7 +23,7 @@ namespace {
 
 // The last message is sent so often, once a tick, because it is not acknowledged and a copy may be
 // lost.
-constexpr int kFarewells = 5;
+constexpr int kLeaveRepeats = 5;
 constexpr int64_t kSilentHeartbeats = 3;  // The scheduler is redialed after this many.
 // A KvGet waits for another rank, so it is repeated more often than a heartbeat.
 constexpr uint32_t kKvRetriesPerHeartbeat = 5;
@@ -57,18 +57,18 @@ struct MembershipClient::Impl {
 
   // Sends `frame` a few times, then ends.
   void Leave(Frame frame, int status, const std::string& why) {
-    if (ended || farewells_left > 0) return;
-    farewell = std::move(frame);
-    farewells_left = kFarewells;
-    farewell_status = status;
-    farewell_reason = why;
-    SayFarewell();
+    if (ended || leaves_left > 0) return;
+    leave_frame = std::move(frame);
+    leaves_left = kLeaveRepeats;
+    leave_status = status;
+    leave_reason = why;
+    SendLeave();
   }
-  void SayFarewell() {
-    output.frames.push_back({kSchedulerPeer, farewell});
-    if (--farewells_left == 0) End(farewell_status, farewell_reason);
+  void SendLeave() {
+    output.frames.push_back({kSchedulerPeer, leave_frame});
+    if (--leaves_left == 0) End(leave_status, leave_reason);
   }
-  bool leaving() const { return ended || farewells_left > 0; }
+  bool leaving() const { return ended || leaves_left > 0; }
 
   // Silence is counted in ticks, so time in which this process was stopped does not count.
   void CountSilence(TimeMs now) {
@@ -175,9 +175,9 @@ struct MembershipClient::Impl {
   std::optional<std::string> stop_reason;
   KvRequests kv;
 
-  Frame farewell;
-  int farewells_left = 0, farewell_status = 0;
-  std::string farewell_reason;
+  Frame leave_frame;
+  int leaves_left = 0, leave_status = 0;
+  std::string leave_reason;
   bool stands_by = false;  // The scheduler has no place for this member, and that was logged.
   bool ended = false;
   int exit_status = 0;
@@ -297,7 +297,7 @@ bool MembershipClient::OnFrame(PeerId from, const Frame& frame) {
 void MembershipClient::OnTick(TimeMs now) {
   Impl& impl = *impl_;
   if (impl.ended) return;
-  if (impl.farewells_left > 0) return impl.SayFarewell();
+  if (impl.leaves_left > 0) return impl.SendLeave();
   impl.CountSilence(now);
   if (impl.ended) return;
   if (impl.view == nullptr) {
@@ -338,7 +338,7 @@ void MembershipClient::ReportSilent(std::vector<SilentServer> servers) {
 }
 
 void MembershipClient::ReportActivity(Activity activity) {
-  activity.subject = ShowOutside(activity.subject, kSubjectBytesMax);
+  activity.subject = EscapeUntrusted(activity.subject, kSubjectBytesMax);
   if (activity.awaited.size() > kAwaitedMax) activity.awaited.resize(kAwaitedMax);
   impl_->activity = std::move(activity);
 }
@@ -366,7 +366,7 @@ void MembershipClient::FailAlone(const std::string& message) {
 }
 
 void MembershipClient::Fail(const Status& status) {
-  if (OfOneProcess(status.code())) return FailAlone(status.message());
+  if (RestartMayHelp(status.code())) return FailAlone(status.message());
   Fail(ExitStatusOf(status.code()), status.message());
 }
 

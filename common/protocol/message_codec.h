@@ -254,7 +254,7 @@ class FieldReader : private FieldCounter {
   // All text for people is escaped here before it reaches a log or a terminal.
   void Text(std::string& text) {
     Name(text);
-    text = ShowOutside(text);
+    text = EscapeUntrusted(text);
   }
   template <typename N>
   void Numbers(std::vector<N>& numbers) {
@@ -370,7 +370,7 @@ struct Layout<Activity> {
   static void Describe(auto& fields, auto& activity) {
     fields.Text(activity.stage);
     fields.Text(activity.subject);
-    fields.Enumerator(activity.hold, Hold::kOrders);
+    fields.Enumerator(activity.wait_reason, WaitReason::kCommand);
     fields.Number(activity.for_ms);
     fields.Tables(activity.awaited);
   }

@@ -20,8 +20,8 @@ struct Layout<MemberStatus> {
     fields.Number(member.number);
     fields.Table(member.activity);
     fields.Text(member.trouble);
-    fields.Text(member.told);
-    fields.Number(member.told_ms);
+    fields.Text(member.pending_command);
+    fields.Number(member.pending_ms);
     fields.Number(member.deaf);
   }
 };

@@ -24,9 +24,9 @@ struct MemberStatus {
   uint64_t number = 0;       // Counts from 1 within this reply; peer ids are not revealed.
   Activity activity = {};    // As last reported; members that it awaits are given by `number`.
   std::string trouble = {};  // Heartbeat::trouble.
-  std::string told = {};     // The command that it has not answered yet, or empty.
-  int64_t told_ms = 0;       // Time since the command was sent.
-  bool deaf = false;         // It sends heartbeats but does not receive the answers.
+  std::string pending_command = {};  // The command that it has not answered yet, or empty.
+  int64_t pending_ms = 0;            // Time since the command was sent.
+  bool deaf = false;                 // It sends heartbeats but does not receive the answers.
 };
 
 // The members that the scheduler waits for.

@@ -39,9 +39,9 @@ std::string WrongAddress(Role role, const std::string& address) {
   }
   if (address.empty()) return "a server must say where it listens, and this one did not";
   const Result<Address> parsed = ParseAddress(address);
-  if (!parsed.ok()) return ShowOutside(parsed.status().message());
+  if (!parsed.ok()) return EscapeUntrusted(parsed.status().message());
   if (!parsed->CanBeDialed()) {
-    return "address " + ShowOutside(address) +
+    return "address " + EscapeUntrusted(address) +
            " cannot be dialed; a server says the host and port it listens on";
   }
   return "";

@@ -37,7 +37,7 @@ ProgressListener SpeakOnStderr(bool also_log) {
   auto live = std::make_shared<std::string>();  // Text of the live line.
   ProgressListener voice;
   const auto say = [=](const std::string& line) {
-    const std::string text = ShowLines(line.ends_with('\n') ? line : line + "\n");
+    const std::string text = EscapeLines(line.ends_with('\n') ? line : line + "\n");
     std::fprintf(stderr, "%s%s%s", terminal ? kEraseLine : "", text.c_str(), live->c_str());
     std::fflush(stderr);
   };
@@ -51,7 +51,7 @@ ProgressListener SpeakOnStderr(bool also_log) {
   };
   if (!terminal) return voice;
   voice.progress = [=](const std::string& line) {
-    *live = InOneRow(ShowLines(line));
+    *live = InOneRow(EscapeLines(line));
     std::fprintf(stderr, "%s%s", kEraseLine, live->c_str());
     std::fflush(stderr);
   };

@@ -56,9 +56,9 @@ void TellMembers(const Membership& members, const std::vector<CommandTracker::Wa
     if (peer == peers.end()) continue;
     const auto member = status->members.begin() + (peer - peers.begin());
     // No phase waits for files that are written beside it.
-    if (one.command == CommandKind::kAwaitSaved && !member->told.empty()) continue;
-    member->told = CommandKindName(one.command);
-    member->told_ms = now - one.since;
+    if (one.command == CommandKind::kAwaitSaved && !member->pending_command.empty()) continue;
+    member->pending_command = CommandKindName(one.command);
+    member->pending_ms = now - one.since;
   }
 }
 

@@ -16,7 +16,7 @@ namespace hdps {
 // Ignores empty lines.
 //
 // Invariant: all lines about waits that are due at one moment are printed, and then none for
-// kNoticeEveryMs. Lines that anybody outside can cause are limited by OutsideLines.
+// kNoticeEveryMs. Lines that anybody outside can cause are limited by LineRateLimit.
 class Notices {
  public:
   explicit Notices(ProgressListener listener) : listener_(std::move(listener)) {}
@@ -68,7 +68,7 @@ class Notices {
   }
 
   const ProgressListener listener_;
-  OutsideLines outside_;
+  LineRateLimit outside_;
   WaitNotices waits_;
   std::optional<TimeMs> waits_said_at_;
 };

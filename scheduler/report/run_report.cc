@@ -30,7 +30,7 @@ Json Number(double value) { return std::isfinite(value) ? Json(value) : Json(); 
 Json Number(const std::optional<double>& value) { return value ? Number(*value) : Json(); }
 
 std::string Dump(const Json& json, int indent) {
-  return ShowJson(json.dump(indent, ' ', false, Json::error_handler_t::replace)) + "\n";
+  return EscapeJson(json.dump(indent, ' ', false, Json::error_handler_t::replace)) + "\n";
 }
 
 // The result has at most 159 characters.

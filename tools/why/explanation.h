@@ -49,8 +49,8 @@ struct Explanation {
     std::string state;  // "read part-3.gz"
     int64_t for_ms = 0;
     std::vector<std::string> waits_for;
-    std::string told;  // By the scheduler, and not answered.
-    int64_t told_ms = 0;
+    std::string pending_command;  // By the scheduler, and not answered.
+    int64_t pending_ms = 0;
     int64_t heard_ms = 0;  // Ago.
   };
   std::vector<Line> lines;  // Of all members.

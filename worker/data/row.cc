@@ -31,7 +31,7 @@ std::string Printable(std::string_view value) {
   size_t bytes = std::min(value.size(), kShownBytesMax);
   // Does not cut a character, whose first byte is followed by at most three.
   for (int back = 0; !whole && back < 3 && IsWithinCharacter(value[bytes]); ++back) --bytes;
-  return ShowOutside(value.substr(0, bytes)) + (whole ? "" : "...");
+  return EscapeUntrusted(value.substr(0, bytes)) + (whole ? "" : "...");
 }
 
 void Row::Clear() {

@@ -29,14 +29,14 @@ class ActivityBoard {
   // Marks the compute thread as waiting during its lifetime. Does nothing if `board` is null.
   class Waiting {
    public:
-    Waiting(ActivityBoard* board, Hold hold);
+    Waiting(ActivityBoard* board, WaitReason reason);
     ~Waiting();
     Waiting(const Waiting&) = delete;
     Waiting& operator=(const Waiting&) = delete;
 
    private:
     ActivityBoard* const board_;
-    Hold before_ = Hold::kWork;
+    WaitReason before_ = WaitReason::kNone;
     int64_t before_since_ms_ = 0;
   };
 
@@ -72,8 +72,8 @@ class ActivityBoard {
   const char* stage_ HDPS_GUARDED_BY(mutex_) = "";
   std::string subject_ HDPS_GUARDED_BY(mutex_);
   int64_t stage_since_ms_ HDPS_GUARDED_BY(mutex_) = 0;
-  Hold hold_ HDPS_GUARDED_BY(mutex_) = Hold::kWork;
-  int64_t hold_since_ms_ HDPS_GUARDED_BY(mutex_) = 0;
+  WaitReason reason_ HDPS_GUARDED_BY(mutex_) = WaitReason::kNone;
+  int64_t reason_since_ms_ HDPS_GUARDED_BY(mutex_) = 0;
   std::string opened_ HDPS_GUARDED_BY(mutex_);
   InCalls in_calls_ HDPS_GUARDED_BY(mutex_), in_lane_calls_ HDPS_GUARDED_BY(mutex_);
 };

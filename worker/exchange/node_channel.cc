@@ -17,7 +17,7 @@ NodeChannel::NodeChannel(std::function<void()> wake, MonotonicClock& clock,
       board_(clock) {}
 
 std::optional<Command> NodeChannel::NextCommand() {
-  const ActivityBoard::Waiting waiting(&board_, Hold::kOrders);
+  const ActivityBoard::Waiting waiting(&board_, WaitReason::kCommand);
   while (true) {
     if (interrupted_) {
       interrupted_ = false;
@@ -45,7 +45,7 @@ std::optional<Command> NodeChannel::TakePause() {
 }
 
 bool NodeChannel::AwaitInterruption(int64_t timeout_ms) {
-  const ActivityBoard::Waiting waiting(&board_, Hold::kOrders);
+  const ActivityBoard::Waiting waiting(&board_, WaitReason::kCommand);
   interruption_late_ = false;
   Ask([this, timeout_ms](ComputeRequests&) { await_until_ = now_ + timeout_ms; });
   while (!interrupted_ && !end_.has_value() && !interruption_late_) TakeIn(true);
@@ -53,7 +53,7 @@ bool NodeChannel::AwaitInterruption(int64_t timeout_ms) {
 }
 
 std::shared_ptr<const View> NodeChannel::WaitForView() {
-  const ActivityBoard::Waiting waiting(&board_, Hold::kOrders);
+  const ActivityBoard::Waiting waiting(&board_, WaitReason::kCommand);
   while (view_ == nullptr && !end_.has_value()) TakeIn(true);
   HDPS_FAILPOINT("worker.view.first");
   return view_;
@@ -81,7 +81,7 @@ void NodeChannel::Cancel(Ticket ticket) {
 }
 
 Result<std::vector<Frame>> NodeChannel::Wait(Ticket ticket, int64_t* arrived_ns) {
-  const ActivityBoard::Waiting waiting(&board_, Hold::kMembers);
+  const ActivityBoard::Waiting waiting(&board_, WaitReason::kMembers);
   while (!replies_.contains(ticket) || interrupted_) {
     if (interrupted_) return Interruption();
     if (end_.has_value()) return EndStatus();
@@ -101,7 +101,7 @@ Status NodeChannel::Put(const std::string& key, const std::string& value) {
 }
 
 Result<std::string> NodeChannel::Get(const std::string& key) {
-  const ActivityBoard::Waiting waiting(&board_, Hold::kGroup);
+  const ActivityBoard::Waiting waiting(&board_, WaitReason::kGroup);
   Ask([this, key](ComputeRequests& node) {
     asked_[key] = now_;
     node.Get({key});

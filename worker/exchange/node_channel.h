@@ -69,7 +69,7 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   bool Ready(Ticket ticket);
   // Waits for any event: replies, a command, a view, the end.
   void WaitForAnything() {
-    const ActivityBoard::Waiting waiting(&board_, Hold::kMembers);
+    const ActivityBoard::Waiting waiting(&board_, WaitReason::kMembers);
     TakeIn(true);
   }
   // Drops the ticket; its replies are discarded.

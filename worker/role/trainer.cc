@@ -87,7 +87,7 @@ Status Trainer::Prepare() {
   dense_ = std::make_unique<Dense>(job(), part_, channel_, executor_, time_);
   MakeRunner();
   HDPS_RETURN_IF_ERROR(PrepareCache());
-  const ActivityBoard::Waiting reading(&channel_.board(), Hold::kData);
+  const ActivityBoard::Waiting reading(&channel_.board(), WaitReason::kData);
   HDPS_ASSIGN_OR_RETURN(const DataPreview preview, PreviewJobData(files_, job()));
   for (const std::string& line : preview.lines) LOG(INFO) << "data: " << line;
   for (const std::string& warning : preview.warnings) LOG(WARNING) << "data: " << warning;
@@ -172,7 +172,7 @@ Status Trainer::TellData(CommandDone* done) {
   if (channel_.rank().value != 0) return Status();
   done->data_files = data_.TrainingPrints();
   if (job().train.evals_per_epoch == 0) return Status();
-  const ActivityBoard::Waiting waiting(&channel_.board(), Hold::kData);
+  const ActivityBoard::Waiting waiting(&channel_.board(), WaitReason::kData);
   HDPS_ASSIGN_OR_RETURN(done->rows, data_.RowsOfEpoch());
   return Status();
 }

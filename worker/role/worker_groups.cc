@@ -52,7 +52,7 @@ Result<std::unique_ptr<Collective>> WorkerGroups::FormSum(const View& view, uint
   options.group = "allreduce/view_" + std::to_string(view.view.value);
   Result<std::unique_ptr<Collective>> met = std::unique_ptr<Collective>();
   {
-    const ActivityBoard::Waiting waiting(&board_, Hold::kGroup);
+    const ActivityBoard::Waiting waiting(&board_, WaitReason::kGroup);
     met = NewCollective(job_.parallel.collective, options, store_);
   }
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<Collective> group, std::move(met));
@@ -90,7 +90,7 @@ Status WorkerGroups::FormLanes(const View& view, uint32_t rank, int gpu) {
   std::vector<std::unique_ptr<Collective>> groups;
   for (uint32_t i = 0; options.size > 1 && i < std::min(copies, kLaneGroupsMax); ++i) {
     options.group = "lanes/view_" + std::to_string(view.view.value) + "/" + std::to_string(i);
-    const ActivityBoard::Waiting waiting(&board_, Hold::kGroup);
+    const ActivityBoard::Waiting waiting(&board_, WaitReason::kGroup);
     HDPS_ASSIGN_OR_RETURN(
         groups.emplace_back(),
         NewCollective(on_host ? "gloo" : job_.parallel.collective, options, store_));

@@ -71,9 +71,9 @@ void WorkerNode::OnTick(TimeMs now) {
 
 Activity WorkerNode::Doing() const {
   Activity activity = compute_->Doing();
-  if (activity.hold == Hold::kMembers) {
+  if (activity.wait_reason == WaitReason::kMembers) {
     activity.awaited = client_.Unanswered();
-  } else if (activity.hold == Hold::kGroup && view_ != nullptr) {
+  } else if (activity.wait_reason == WaitReason::kGroup && view_ != nullptr) {
     for (const Member& worker : view_->workers) {
       if (worker.rank == membership_.rank()) continue;
       activity.awaited.push_back({worker.peer, activity.for_ms});

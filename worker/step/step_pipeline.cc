@@ -42,7 +42,7 @@ void NameShards(const Job& job, TableId id, PreparedStep* step, KeysOfTable* tab
 Result<std::unique_ptr<StepPipeline>> StepPipeline::Start(const Job& job, FileSystem& files,
                                                           MonotonicClock& clock,
                                                           const PipelineOptions& options) {
-  const ActivityBoard::Waiting waiting(options.board, Hold::kData);
+  const ActivityBoard::Waiting waiting(options.board, WaitReason::kData);
   ReaderOptions reading = options.reader;
   reading.labels = LabelsOf(job);
   if (!options.labels) {
@@ -70,7 +70,7 @@ StepPipeline::~StepPipeline() {
 }
 
 Result<std::unique_ptr<PreparedStep>> StepPipeline::Next() {
-  const ActivityBoard::Waiting waiting(options_.board, Hold::kData);
+  const ActivityBoard::Waiting waiting(options_.board, WaitReason::kData);
   return Take(ready_.Pop());
 }
 

@@ -190,7 +190,7 @@ Status StepRunner::AskAhead(StepWindow& window, size_t turn, const StepTask& tas
 
 Status StepRunner::TakeRows(WindowStep& step) {
   const WatchedSpan span(trace_, "step", "wait for rows");
-  const ActivityBoard::Waiting waiting(&channel_.board(), Hold::kMembers);
+  const ActivityBoard::Waiting waiting(&channel_.board(), WaitReason::kMembers);
   // If a push was refused, its rows never come; so its acknowledgement is checked here too.
   while (!step.rows->ready()) {
     channel_.WaitForAnything();

@@ -96,7 +96,7 @@ void Authenticator::TellRefusal(const std::string& key, const std::string& addre
   // Anybody can make any number of new keys, so an unknown key is logged once for its address.
   const std::string& whose = why.ends_with("list") ? address : key;
   if (told_.size() >= kToldMax || !told_.insert(whose).second) return;
-  LOG(WARNING) << "refused a connection from " << ShowOutside(address, 100) << ": the key "
+  LOG(WARNING) << "refused a connection from " << EscapeUntrusted(address, 100) << ": the key "
                << (key.empty() ? "it should have shown" : key) << " " << why;
 }
 

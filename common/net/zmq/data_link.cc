@@ -15,7 +15,7 @@ constexpr int64_t kAnswersWithinMs = 5000;
 bool DataLink::Send(const Frame& frame, const std::vector<SharedBlock>& blocks) {
   if (connection_) {
     std::vector<zmq::message_t> parts = PartsOf(frame, blocks);
-    connection_->ends.Seal(&parts);
+    connection_->ends.Encrypt(&parts);
     return SendMessage(socket(), parts);
   }
   if (waiting_.size() >= options_.queue_frames_max) return false;
@@ -52,7 +52,7 @@ size_t DataLink::OnAnswer(const Frame& frame) {
   return dropped;
 }
 
-void DataLink::Tend(int64_t now_ms) {
+void DataLink::Maintain(int64_t now_ms) {
   if (!connection_) return;
   connection_->answered =
       connection_->watched.TakeHandshakes().finished > 0 || connection_->answered;

@@ -36,9 +36,9 @@ class DataLink {
   zmq::socket_t& socket() { return connection_->watched.socket(); }
   // Verifies and decrypts a message that came from socket(), and removes its tag. Returns false if
   // it does not belong to this session.
-  bool Open(std::vector<zmq::message_t>* parts) { return connection_->ends.Open(parts, 0); }
+  bool Decrypt(std::vector<zmq::message_t>* parts) { return connection_->ends.Decrypt(parts, 0); }
   // Logs once if the data port does not answer although the first port did.
-  void Tend(int64_t now_ms);
+  void Maintain(int64_t now_ms);
   // Makes closing drop unsent frames instead of waiting for them.
   void DropUnsent();
 
@@ -47,7 +47,7 @@ class DataLink {
     uint64_t session;
     DataSession ends;
     WatchedSocket watched;
-    std::optional<int64_t> since_ms = {};  // Time of the first Tend().
+    std::optional<int64_t> since_ms = {};  // Time of the first Maintain().
     bool answered = false, told = false;
   };
   struct Waiting {

@@ -11,7 +11,7 @@
 #include "common/base/buffer.h"
 #include "common/net/frame.h"
 #include "common/net/transport.h"
-#include "common/net/zmq/frame_seal.h"
+#include "common/net/zmq/frame_cipher.h"
 
 namespace hdps {
 
@@ -48,8 +48,8 @@ zmq::socket_t NewDataDialer(zmq::context_t& context, const TransportOptions& opt
 // Returns the tag in the last part, if that part has the right size.
 std::optional<AuthTag> AuthTagIn(const std::vector<zmq::message_t>& parts);
 
-// The reason given when DataSession::Open() does not accept a message.
-inline constexpr char kNoSeal[] =
+// The reason given when DataSession::Decrypt() does not accept a message.
+inline constexpr char kBadAuthTag[] =
     "it has no valid seal: it was changed, repeated, overtaken or made up on its way";
 
 // One end of a session: encrypts and tags what it sends, verifies and decrypts what it receives.
@@ -62,17 +62,17 @@ class DataSession {
     return DataSession(grant, grant.to_listener, grant.to_dialer);
   }
   // Encrypts the parts of a frame, as made by PartsOf(), and appends the tag.
-  void Seal(std::vector<zmq::message_t>* parts);
+  void Encrypt(std::vector<zmq::message_t>* parts);
   // Verifies and decrypts the parts from `first` on, and removes the tag, which is the last part.
   // Returns false if the message belongs to another session, is a repeat, or was changed.
-  bool Open(std::vector<zmq::message_t>* parts, size_t first);
+  bool Decrypt(std::vector<zmq::message_t>* parts, size_t first);
 
  private:
   DataSession(const SessionGrant& grant, const SecretKey& out, const SecretKey& in)
-      : sealer_(grant.session, grant.aead, out), opener_(grant.session, grant.aead, in) {}
+      : encryptor_(grant.session, grant.aead, out), decryptor_(grant.session, grant.aead, in) {}
 
-  FrameSealer sealer_;
-  FrameOpener opener_;
+  FrameEncryptor encryptor_;
+  FrameDecryptor decryptor_;
 };
 
 }  // namespace hdps

@@ -42,8 +42,9 @@ class DataSessions {
                             std::optional<CallerId>* ended);
   Session* Find(const CallerId& caller);  // Returns null if the caller has no session.
   // Finds the session that the tag of a message to `listener` names; returns null if there is none.
-  // Sets `*sealed` if the tag is right; then `parts` is decrypted and has lost routing id and tag.
-  Session* Open(uint64_t listener, std::vector<zmq::message_t>* parts, bool* sealed);
+  // Sets `*authentic` if the tag is right; then `parts` is decrypted and has lost routing id and
+  // tag.
+  Session* Decrypt(uint64_t listener, std::vector<zmq::message_t>* parts, bool* authentic);
   void OnNewKeys(const KeyRing& ring);
 
  private:

@@ -121,9 +121,9 @@ void Links::OnNewKeys(const CurveKeys& own_before, int64_t now_ms) {
   }
 }
 
-void Links::Tend(int64_t now_ms) {
+void Links::Maintain(int64_t now_ms) {
   for (Link& link : links_) {
-    if (link.data) link.data->Tend(now_ms);
+    if (link.data) link.data->Maintain(now_ms);
     const HandshakeCounts handshakes = link.connection.TakeHandshakes();
     link.refused = handshakes.failed > 0 || (link.refused && handshakes.finished == 0);
     if (handshakes.finished > 0) {

@@ -50,7 +50,7 @@ class Links {
   // changed.
   void OnNewKeys(const CurveKeys& own_before, int64_t now_ms);
   // Checks handshakes, and redials with another key if one failed.
-  void Tend(int64_t now_ms);
+  void Maintain(int64_t now_ms);
   // Takes the listener's answer about the session of `link.data`. Returns the number of waiting
   // frames that were dropped because there was no room.
   size_t OnSessionAnswer(Link& link, const Frame& frame);

@@ -87,7 +87,7 @@ bool Listeners::SendInSession(DataSessions::Session& session, const Frame& frame
   const auto router = std::ranges::find(routers_, session.listener, &Router::number);
   if (session.routing_id.empty() || router == routers_.end()) return false;
   std::vector<zmq::message_t> parts = PartsOf(frame, blocks);
-  session.ends.Seal(&parts);
+  session.ends.Encrypt(&parts);
   parts.emplace(parts.begin(), session.routing_id.data(), session.routing_id.size());
   return SendMessage(router->connections.socket(), parts);
 }
@@ -113,7 +113,7 @@ void Listeners::OnNewKeys(Authenticator& authenticator, int64_t now_ms) {
     limits_.ForgetListener(router.number);
   }
   std::erase_if(routers_, ends);
-  Tend(now_ms);
+  Maintain(now_ms);
 }
 
 void Listeners::TakeEvents() {
@@ -159,7 +159,7 @@ void Listeners::OnMessage(const Arrival& arrival, bool refused) {
   limits_.OnMessage(arrival, refused);
 }
 
-void Listeners::Tend(int64_t now_ms) {
+void Listeners::Maintain(int64_t now_ms) {
   TakeEvents();
   limits_.Look(now_ms);
   BindAnew();

@@ -42,7 +42,7 @@ class Listeners {
   void OnNewKeys(Authenticator& authenticator, int64_t now_ms);
   // Binds addresses that could not be bound yet, counts handshakes, and enforces the limits on
   // connections.
-  void Tend(int64_t now_ms);
+  void Maintain(int64_t now_ms);
 
   // Notes that a guest's frame from listener `i` is being served, until EndService() or the next
   // BeginService().

@@ -9,7 +9,7 @@
 namespace hdps {
 namespace {
 
-static_assert(kPartsArrivingMax >= kPartsMax + 2, "a sealed frame has two more");
+static_assert(kPartsArrivingMax >= kPartsMax + 2, "an encrypted frame has two more");
 
 // Offsets of the signature and of the protocol version in a greeting.
 constexpr size_t kSignatureBegin = 0, kSignatureEnd = 9, kMajorVersion = 10;

@@ -110,9 +110,9 @@ TEST_F(DataPlaneOfAJob, AnEavesdropperSeesNoRow) {
   const auto pass = [](bool, Message message) { return std::vector<Message>{std::move(message)}; };
   ListenBehind(pass);
   const auto worker = Dial(kWorkerPeer, Folder(KeyRole::kWorker));
-  const std::string sealed = Overheard(*server_, *worker, *middle_, texts);
-  EXPECT_GT(sealed.size(), 200'000u) << "both ways went by the middle";
-  for (const std::string& sign : signs) EXPECT_EQ(Count(sealed, sign), 0u) << sign;
+  const std::string encrypted = Overheard(*server_, *worker, *middle_, texts);
+  EXPECT_GT(encrypted.size(), 200'000u) << "both ways went by the middle";
+  for (const std::string& sign : signs) EXPECT_EQ(Count(encrypted, sign), 0u) << sign;
   // Whoever listens in where there are no keys sees all of them.
   const auto plain = NewTransport(kServerPeer, nullptr), other = NewTransport(kWorkerPeer, nullptr);
   const Result<std::string> address = plain->Listen("tcp://127.0.0.1:0");
@@ -125,7 +125,7 @@ TEST_F(DataPlaneOfAJob, AnEavesdropperSeesNoRow) {
 
 // ---- Frames that were sent, and come in another way.
 
-// Both ends of one session, and a frame that was sealed by one of them.
+// Both ends of one session, and a frame that was encrypted by one of them.
 struct SessionEnds {
   explicit SessionEnds(uint64_t session = 7)
       : grant{session, OwnAead(), SecretKey::Drawn(), SecretKey::Drawn()} {}
@@ -137,11 +137,11 @@ struct SessionEnds {
   static bool Accepts(DataSession& end, const Message& message) {
     std::vector<zmq::message_t> parts;
     for (const std::string& part : message) parts.emplace_back(part.data(), part.size());
-    return end.Open(&parts, 0);
+    return end.Decrypt(&parts, 0);
   }
   Message FromDialer(uint64_t number = 5) {
     std::vector<zmq::message_t> parts = PartsOf(Numbered(number), {});
-    dialer.Seal(&parts);
+    dialer.Encrypt(&parts);
     return Parts(parts);
   }
   SessionGrant grant;
@@ -189,10 +189,10 @@ TEST(SealedMessages, LeaveTheFrameOfTheSenderAsItIs) {
   SessionEnds ends;
   const Frame frame = Numbered(5), like = Numbered(5);
   std::vector<zmq::message_t> parts = PartsOf(frame, {}), again = PartsOf(frame, {});
-  ends.dialer.Seal(&parts);
+  ends.dialer.Encrypt(&parts);
   EXPECT_TRUE(Same(frame, like)) << "its sections may be on their way elsewhere";
-  ends.dialer.Seal(&again);
-  EXPECT_NE(SessionEnds::Parts(parts), SessionEnds::Parts(again)) << "no two are sealed alike";
+  ends.dialer.Encrypt(&again);
+  EXPECT_NE(SessionEnds::Parts(parts), SessionEnds::Parts(again)) << "no two are encrypted alike";
 }
 
 TEST_F(DataPlaneOfAJob, WhatIsReflectedOrCutOnItsWayIsRefused) {

@@ -72,15 +72,15 @@ static_assert((2 + kFrameSectionsMax) * kFrameBytesMax < (uint64_t{1} << 36) - 3
 // each, little-endian. The parts are encrypted one after the other as if they were one.
 class FrameCipher {
  public:
-  enum class Way : int { kOpen = 0, kSeal = 1 };
+  enum class Way : int { kDecrypt = 0, kEncrypt = 1 };
   FrameCipher(AeadKind kind, const SecretKey& key, Way way);
 
   // Begins frame `counter` with parts of these lengths.
   void Begin(uint64_t counter, std::span<const uint64_t> lengths);
   // Processes the next bytes. `from` and `to` may be the same.
   void Next(const std::byte* from, std::byte* to, size_t size);
-  std::array<std::byte, 16> End();                      // Requires: kSeal.
-  bool EndsWith(const std::array<std::byte, 16>& tag);  // Requires: kOpen.
+  std::array<std::byte, 16> End();                      // Requires: kEncrypt.
+  bool EndsWith(const std::array<std::byte, 16>& tag);  // Requires: kDecrypt.
 
  private:
   void TakeKey(uint32_t number);
@@ -96,7 +96,7 @@ class FrameCipher {
 };
 
 // A part to encrypt, and the place of its ciphertext; both may be the same.
-struct PartToSeal {
+struct PartToEncrypt {
   std::span<const std::byte> from;
   std::byte* to;
 };
@@ -108,11 +108,11 @@ uint64_t CounterAfter(uint64_t last, bool next_key);
 // The sender's end of one direction of a session.
 //
 // Invariant: no counter is used twice, and no key beyond its limits.
-class FrameSealer {
+class FrameEncryptor {
  public:
-  FrameSealer(uint64_t session, AeadKind kind, const SecretKey& key, KeyLimits limits = {})
-      : session_(session), limits_(limits), cipher_(kind, key, FrameCipher::Way::kSeal) {}
-  AuthTag Seal(std::span<const PartToSeal> parts);
+  FrameEncryptor(uint64_t session, AeadKind kind, const SecretKey& key, KeyLimits limits = {})
+      : session_(session), limits_(limits), cipher_(kind, key, FrameCipher::Way::kEncrypt) {}
+  AuthTag Encrypt(std::span<const PartToEncrypt> parts);
 
  private:
   uint64_t session_;
@@ -126,13 +126,13 @@ class FrameSealer {
 //
 // Invariant: the counters of accepted frames only grow, so no frame is accepted twice or after one
 // that was sent later. Frames may be missing.
-class FrameOpener {
+class FrameDecryptor {
  public:
-  FrameOpener(uint64_t session, AeadKind kind, const SecretKey& key)
-      : session_(session), cipher_(kind, key, FrameCipher::Way::kOpen) {}
+  FrameDecryptor(uint64_t session, AeadKind kind, const SecretKey& key)
+      : session_(session), cipher_(kind, key, FrameCipher::Way::kDecrypt) {}
   // Verifies and decrypts the parts in place. Returns false if they are not what was encrypted
   // under this tag, or not newer than the last accepted frame; then the parts are garbage.
-  bool Open(const AuthTag& tag, std::span<const std::span<std::byte>> parts);
+  bool Decrypt(const AuthTag& tag, std::span<const std::span<std::byte>> parts);
 
  private:
   uint64_t session_;
