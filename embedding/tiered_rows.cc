@@ -80,8 +80,8 @@ void TieredRows::ReadMissing() {
 }
 
 // Each pass of the hand counts a row's uses down by one; a row at zero is chosen.
-std::vector<TieredRows::ColdRow> TieredRows::ChooseCold(size_t rows) {
-  std::vector<ColdRow> chosen;
+std::vector<TieredRows::EvictionVictim> TieredRows::ChooseVictims(size_t rows) {
+  std::vector<EvictionVictim> chosen;
   rows = std::min(rows, store_.num_rows());
   // Fewer rounds than would choose a row twice: a chosen row's uses are set to the maximum.
   const size_t rounds_max = RowSlot::kUsesMax;
@@ -96,12 +96,12 @@ std::vector<TieredRows::ColdRow> TieredRows::ChooseCold(size_t rows) {
       chosen.push_back({slot.key, slot.row(), slot.version});
     });
   }
-  std::ranges::sort(chosen, {}, &ColdRow::key);
+  std::ranges::sort(chosen, {}, &EvictionVictim::key);
   return chosen;
 }
 
 void TieredRows::Spill(size_t rows) {
-  const std::vector<ColdRow> chosen = ChooseCold(rows);
+  const std::vector<EvictionVictim> chosen = ChooseVictims(rows);
   // These vectors are not kept: all slices together would take as much again.
   std::vector<Key> keys;
   std::vector<std::byte> bytes;
@@ -110,13 +110,13 @@ void TieredRows::Spill(size_t rows) {
   constexpr size_t kPrefetch = 8;
   for (size_t c = 0; c < chosen.size(); ++c) {
     if (c + kPrefetch < chosen.size()) __builtin_prefetch(store_.Row(chosen[c + kPrefetch].row));
-    const ColdRow& cold = chosen[c];
-    const std::byte* row = store_.Row(cold.row);
-    const auto* version = reinterpret_cast<const std::byte*>(&cold.version);
-    keys.push_back(cold.key);
+    const EvictionVictim& victim = chosen[c];
+    const std::byte* row = store_.Row(victim.row);
+    const auto* version = reinterpret_cast<const std::byte*>(&victim.version);
+    keys.push_back(victim.key);
     bytes.insert(bytes.end(), row, row + store_.row_bytes());
-    bytes.insert(bytes.end(), version, version + sizeof(cold.version));
-    store_.Erase(cold.key);
+    bytes.insert(bytes.end(), version, version + sizeof(victim.version));
+    store_.Erase(victim.key);
   }
   const Status put = disk_.Put(keys, bytes);
   if (!put.ok()) memory_->Fail(put);

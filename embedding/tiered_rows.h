@@ -104,12 +104,12 @@ class TieredRows {
   size_t FindMissing(std::span<const Key> keys, bool make);
   void ReadMissing();
   // A row chosen to leave memory.
-  struct ColdRow {
+  struct EvictionVictim {
     Key key;
     uint32_t row, version;
   };
   // Returns rows to move out, by ascending key.
-  std::vector<ColdRow> ChooseCold(size_t rows);
+  std::vector<EvictionVictim> ChooseVictims(size_t rows);
 
   RowStore store_;
   ShardMemory* const memory_;

@@ -150,7 +150,7 @@ void JobCoordinator::OnAnswer(PeerId from, const Command& command, const Command
   Next next;
   if (done.code != Code::kOk) {
     if (!phase_->TakesRefusal(answer)) return Refuse(answer, now);
-  } else if (SaysWhatCannotBe(answer)) {
+  } else if (ReportsImpossibleClock(answer)) {
     return Refuse(answer, now);
   } else {
     facts_.Learn(done, &job_.record);
@@ -188,7 +188,7 @@ Clock JobCoordinator::ReachOf(PeerId member) const {
   return reach;
 }
 
-bool JobCoordinator::SaysWhatCannotBe(const Answer& answer) const {
+bool JobCoordinator::ReportsImpossibleClock(const Answer& answer) const {
   return answer.command.command == CommandKind::kTrain && parts_.give_up &&
          answer.done.clock > ReachOf(answer.from);
 }

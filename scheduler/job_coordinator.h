@@ -115,7 +115,7 @@ class JobCoordinator {
   // Takes a server's answer that the files of a save are written, or have failed, during training.
   void OnSaved(const Answer& answer, TimeMs now);
   // Handle a member that reports something impossible, or could not do what it was told.
-  bool SaysWhatCannotBe(const Answer& answer) const;
+  bool ReportsImpossibleClock(const Answer& answer) const;
   void Refuse(const Answer& answer, TimeMs now);
   void Blame(const Next& next, TimeMs now);
   void BeginReport(TimeMs now);        // Training begins, or begins again after a loss.

@@ -173,7 +173,7 @@ void SchedulerNode::OnTick(TimeMs now) {
   ForgiveOwnStandstill(now);
   now_ = now;
   notices_.SayLeftOut(now);
-  if (end_.leaving()) return SayFarewell();
+  if (end_.leaving()) return SendAbort();
   if (kept_state_.found()) TakeOver();
   if (coordinator_) return TickRunning();
   AnswerPuts();
@@ -254,7 +254,7 @@ void SchedulerNode::TakeOver() {
   HDPS_FAILPOINT("scheduler.state.taken_over");
   if (!coordinator_->TakeOver(state.job, now_)) Follow(changes_.GoBack(now_));
   changes_.ContinueScaling(state.wanted_servers, state.wanted_workers);
-  changes_.SeekMembers(now_);
+  changes_.SeekServerForCopies(now_);
 }
 
 void SchedulerNode::EnterView(View view) {
@@ -289,7 +289,7 @@ void SchedulerNode::Follow(MemberStep step) {
     case MemberStep::Do::kGoBack:
       EnterView(std::move(step.view));
       coordinator_->GoBack({step.num_lost, step.stood_since}, now_);
-      changes_.SeekMembers(now_);
+      changes_.SeekServerForCopies(now_);
       HDPS_FAILPOINT("scheduler.job.went_back");
       return;
     case MemberStep::Do::kAskForQuiet:
@@ -321,7 +321,7 @@ void SchedulerNode::Lose(const std::vector<PeerId>& lost) {
   EnterView(*std::move(after.view));
   coordinator_->ServersLost(lost.size(), now_);
   notices_.Say(after.notices);
-  changes_.SeekMembers(now_);
+  changes_.SeekServerForCopies(now_);
 }
 
 void SchedulerNode::SendDue() {
@@ -376,13 +376,13 @@ void SchedulerNode::Fail(int exit_status, const std::string& reason) {
   notices_.ShowProgress("");
   tracker_.DropAll();
   if (changes_.formed()) notices_.Say(kept_state_.Forget());
-  SayFarewell();
+  SendAbort();
 }
 
-void SchedulerNode::SayFarewell() {
-  const Abort farewell = end_.TakeFarewell();
-  for (const PeerId peer : rendezvous_.peers()) outbox_.Send(peer, farewell);
-  for (const PeerId peer : admission_.standing_by()) outbox_.Send(peer, farewell);
+void SchedulerNode::SendAbort() {
+  const Abort last = end_.TakeAbort();
+  for (const PeerId peer : rendezvous_.peers()) outbox_.Send(peer, last);
+  for (const PeerId peer : admission_.standing_by()) outbox_.Send(peer, last);
 }
 
 }  // namespace hdps

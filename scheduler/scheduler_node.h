@@ -89,7 +89,7 @@ class SchedulerNode : public Node {
   void SendDue();  // Sends new commands, and repeats those unanswered for long.
   void AnswerPuts();
   void Finish();
-  void SayFarewell();
+  void SendAbort();
 
   const SchedulerOptions options_;
   FileSystem& files_;

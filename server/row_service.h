@@ -78,12 +78,12 @@ class RowService {
   std::vector<PeerId> WaitsFor() const;
 
  private:
-  struct Asker {  // Address of a reply.
+  struct Requester {  // Address of a reply.
     PeerId peer;
     uint64_t request_id = 0;
   };
   struct ParkedPull {
-    Asker asker;
+    Requester requester;
     WorkerId worker;
     PullRequest request;
     std::shared_ptr<const KeyList> list;
@@ -91,7 +91,7 @@ class RowService {
 
   // The source of a request, and the frame from which it was decoded.
   struct Call {
-    Asker asker;
+    Requester requester;
     WorkerId worker;
     const Frame& frame;
   };
@@ -103,11 +103,11 @@ class RowService {
 
   // How a request gives its keys: it carries them, to be checked and remembered under `number`, or
   // it names a list that was sent earlier under that number.
-  struct Naming {
+  struct KeyReference {
     uint64_t number = 0;
     RowShape shape = RowShape::kWeights;
   };
-  Result<std::shared_ptr<const KeyList>> FindKeys(PeerId worker, const Naming& naming,
+  Result<std::shared_ptr<const KeyList>> FindKeys(PeerId worker, const KeyReference& reference,
                                                   const std::vector<TableKeys>& tables,
                                                   const Buffer& keys);
   OwnShards own_shards() const { return {shards_->ids().size(), shards_moved_}; }
@@ -129,12 +129,12 @@ class RowService {
   void RefuseUnread(PeerId from, const Frame& frame, const Status& why);
   // Refuses a decoded request; `reply` has its other fields set.
   template <typename Message>
-  void Refuse(Asker asker, Message reply, const Status& why);
+  void Refuse(Requester requester, Message reply, const Status& why);
   void CountRefusal(const Status& why);
   template <typename Message>
-  void Reply(Asker asker, const Message& message);
+  void Reply(Requester requester, const Message& message);
   template <typename Message>
-  void Acknowledge(Asker asker, const Message& message);
+  void Acknowledge(Requester requester, const Message& message);
 
   const Job& job_;
   Executor& executor_;
@@ -155,8 +155,8 @@ class RowService {
   std::map<WorkerId, PushWatermark> progress_;  // Not in sync mode, where the combiner knows it.
   StalenessGate<ParkedPull> gate_;
   SyncCombiner combiner_;
-  const bool clips_norm_;  // Sync mode clips the norm of all gradients of a step.
-  NormGate<Asker> norm_;   // At the same step as the combiner.
+  const bool clips_norm_;     // Sync mode clips the norm of all gradients of a step.
+  NormGate<Requester> norm_;  // At the same step as the combiner.
   std::vector<Outgoing> outgoing_, acks_;
   bool records_changes_ = false;
   std::optional<Frame> change_;

@@ -67,9 +67,9 @@ uint64_t ExpectedRows(const TableSpec& table, const MemoryLimitOptions& options)
 // Measures the memory that the process needs besides rows. Returns the recent maximum instead of
 // the current value, because request buffers come and go and rows must not grow into that space;
 // adds a reserve for what is allocated before rows have been moved to disk.
-class MeasuredOthers {
+class NonRowMemory {
  public:
-  MeasuredOthers(FileSystem& files, uint64_t first, uint64_t spare)
+  NonRowMemory(FileSystem& files, uint64_t first, uint64_t spare)
       : files_(files), most_(first), spare_(spare) {}
   uint64_t operator()(uint64_t row_bytes) {
     // Freed blocks and requests stay in the heap: tens of MiB in a busy server.
@@ -283,7 +283,7 @@ Result<std::unique_ptr<ServerMemoryLimit>> ServerMemoryLimit::Make(
   LOG(INFO) << "rows beyond the limit go to " << own;
   std::function<uint64_t(uint64_t)> others;
   if (options.own_process) {
-    others = MeasuredOthers(files, plan.others() - plan.spilled, limit / kSpareParts);
+    others = NonRowMemory(files, plan.others() - plan.spilled, limit / kSpareParts);
   } else {
     others = [disk = memory->disk_.get(), planned = plan.requests + plan.sketches](uint64_t) {
       return planned + disk->memory_bytes();

@@ -56,7 +56,7 @@ struct ServerNode::Impl {
   bool BeginMemory(const View& first);
   // Returns whether the rows may be used. A job's first view begins without rows. A restart makes
   // the present rows worthless. If shards moved here, their rows must be loaded first.
-  bool RowsCount() const { return !rows_missing && rows_restart == view->restarts; }
+  bool RowsAreValid() const { return !rows_missing && rows_restart == view->restarts; }
   void StartCommand(const Command& command);
   void Refuse(const Command& command, const std::string& why);
   void FinishCommand();
@@ -68,7 +68,7 @@ struct ServerNode::Impl {
   // Finishes what has ended beside the loop, and starts what waits for it.
   void Advance();
   // Returns the present activity; `activity_watch` adds since when.
-  Activity Doing() const;
+  Activity CurrentActivity() const;
   uint64_t Done() const;  // A counter of progress.
   bool serving() const { return background.running() && !current.has_value(); }
   // Sends the answers of the ended request. If rows could not be read or written it ends this
@@ -300,27 +300,27 @@ void ServerNode::Impl::FinishRequest() {
   std::ranges::move(ready, std::back_inserter(answers));
 }
 
-Activity ServerNode::Impl::Doing() const {
-  Activity doing;
-  doing.stage = "serve";
-  doing.wait_reason = WaitReason::kCommand;
+Activity ServerNode::Impl::CurrentActivity() const {
+  Activity activity;
+  activity.stage = "serve";
+  activity.wait_reason = WaitReason::kCommand;
   if (current.has_value()) {
     const bool digests = current->command == CommandKind::kDigest;
-    doing.stage = CommandKindName(current->command);
-    doing.subject = current->path;
-    doing.wait_reason = digests || current->path.empty() ? WaitReason::kNone : WaitReason::kDisk;
+    activity.stage = CommandKindName(current->command);
+    activity.subject = current->path;
+    activity.wait_reason = digests || current->path.empty() ? WaitReason::kNone : WaitReason::kDisk;
   } else if (background.running()) {
-    doing.wait_reason = WaitReason::kDisk;
+    activity.wait_reason = WaitReason::kDisk;
   } else if (view != nullptr) {
-    for (const PeerId peer : groups.WaitsFor()) doing.awaited.push_back({.peer = peer});
-    if (!doing.awaited.empty()) doing.wait_reason = WaitReason::kMembers;
+    for (const PeerId peer : groups.WaitsFor()) activity.awaited.push_back({.peer = peer});
+    if (!activity.awaited.empty()) activity.wait_reason = WaitReason::kMembers;
   }
-  if (doing.wait_reason == WaitReason::kCommand && writer.running()) {
-    doing.stage = "write";
-    doing.subject = writer.folder();
-    doing.wait_reason = WaitReason::kDisk;
+  if (activity.wait_reason == WaitReason::kCommand && writer.running()) {
+    activity.stage = "write";
+    activity.subject = writer.folder();
+    activity.wait_reason = WaitReason::kDisk;
   }
-  return doing;
+  return activity;
 }
 
 uint64_t ServerNode::Impl::Done() const {
@@ -349,7 +349,7 @@ void ServerNode::OnFrame(PeerId from, Frame frame) {
   if (impl_->serving()) return impl_->Serve({from, std::move(frame)});
   // Nothing else may touch the rows while a command reads or replaces them; the worker asks again
   // later.
-  if (impl_->view == nullptr || !impl_->RowsCount() || impl_->background.running() ||
+  if (impl_->view == nullptr || !impl_->RowsAreValid() || impl_->background.running() ||
       impl_->membership.ended()) {
     return impl_->Postpone(from, frame);
   }
@@ -364,10 +364,11 @@ void ServerNode::OnTick(TimeMs now) {
     progress.clock = impl_->groups.finished();
     progress.staleness_max = counters().staleness_max;
     impl_->membership.Report(progress);
-    if (impl_->RowsCount() && !impl_->background.running()) impl_->groups.OnTick(now);
+    if (impl_->RowsAreValid() && !impl_->background.running()) impl_->groups.OnTick(now);
   }
   if (impl_->memory != nullptr) impl_->membership.ReportTrouble(impl_->memory->trouble());
-  impl_->membership.ReportActivity(impl_->activity_watch.At(impl_->Doing(), impl_->Done(), now));
+  impl_->membership.ReportActivity(
+      impl_->activity_watch.At(impl_->CurrentActivity(), impl_->Done(), now));
   impl_->membership.OnTick(now);
   impl_->AfterMembership();
 }

@@ -22,7 +22,7 @@ constexpr size_t kReleaseSlots = kHugePageBytes / sizeof(RowSlot);
 
 RowIndex::RowIndex(uint64_t salt, uint32_t turn)
     : salt_(salt),
-      fill_(static_cast<size_t>(256 * (kFillMax - (kFillMax - kFillMin) * SpreadOfTurn(turn)))),
+      fill_(static_cast<size_t>(256 * (kFillMax - (kFillMax - kFillMin) * SpreadPoint(turn)))),
       now_(NewArray(kSlotsMin)) {}
 
 size_t RowIndex::PredictBytes(size_t keys) {

@@ -43,7 +43,7 @@ static_assert(sizeof(RowSlot) == 16);
 // Returns a point in [0, 1) for event number `turn`; 0 for the first. Consecutive events get evenly
 // spread points (multiples of the golden ratio; Knuth, The Art of Computer Programming 3, section
 // 6.4), so that, for instance, shards do not all grow at the same moment.
-constexpr double SpreadOfTurn(uint32_t turn) { return double(turn * 0x9e3779b9u) * 0x1p-32; }
+constexpr double SpreadPoint(uint32_t turn) { return double(turn * 0x9e3779b9u) * 0x1p-32; }
 
 // A hash table of four-slot cache lines. The upper bits of a key's hash give its home line, so
 // doubling the array keeps the order of homes. While the table grows, keys whose home in the old

@@ -46,7 +46,7 @@ RowStore::RowStore(size_t row_bytes, uint64_t salt, size_t piece_bytes, bool cou
       slab_shift_(std::bit_width(std::max<size_t>(1, kSlabBytes / stride_)) - 1),
       slab_mask_((size_t{1} << slab_shift_) - 1),
       piece_bytes_(piece_bytes),
-      ahead_bytes_(static_cast<size_t>(static_cast<double>(piece_bytes) * SpreadOfTurn(turn))),
+      ahead_bytes_(static_cast<size_t>(static_cast<double>(piece_bytes) * SpreadPoint(turn))),
       counts_changes_(counts_changes),
       index_(salt, turn) {
   CHECK_GT(row_bytes, 0u);

@@ -10,16 +10,16 @@
 namespace hdps {
 
 // Invariant: a job ends once, with one status and one reason. An Abort is not acknowledged and may
-// be lost, so a job that is left sends it kFarewells times, one tick apart, and is done then.
+// be lost, so a job that is left sends it kAbortRepeats times, one tick apart, and is done then.
 class JobEnd {
  public:
-  static constexpr int kFarewells = 5;
+  static constexpr int kAbortRepeats = 5;
 
   // Ends the job with `exit_status` and a reason. Returns false, and changes nothing, if it has
   // ended before.
   bool Leave(int exit_status, std::string reason) {
     if (over()) return false;
-    farewells_left_ = kFarewells;
+    aborts_left_ = kAbortRepeats;
     last_word_ = {exit_status, std::move(reason)};
     stage_ = Stage::kLeaving;
     return true;
@@ -34,8 +34,8 @@ class JobEnd {
   bool stop_asked() const { return stop_asked_; }
 
   // Returns the Abort to send to all members now. Requires: leaving().
-  Abort TakeFarewell() {
-    --farewells_left_;
+  Abort TakeAbort() {
+    --aborts_left_;
     return last_word_;
   }
   // Returns the reply to a frame of `kind` that arrives after the end; none if it gets no reply.
@@ -48,14 +48,14 @@ class JobEnd {
 
   bool over() const { return stage_ != Stage::kGoesOn; }
   bool leaving() const { return stage_ == Stage::kLeaving; }
-  bool done() const { return stage_ == Stage::kFinished || (leaving() && farewells_left_ <= 0); }
+  bool done() const { return stage_ == Stage::kFinished || (leaving() && aborts_left_ <= 0); }
   const Abort& last_word() const { return last_word_; }
 
  private:
   enum class Stage { kGoesOn, kLeaving, kFinished };
   Stage stage_ = Stage::kGoesOn;
   Abort last_word_ = {0, ""};
-  int farewells_left_ = 0;
+  int aborts_left_ = 0;
   bool stop_asked_ = false;
 };
 

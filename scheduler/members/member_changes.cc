@@ -255,7 +255,7 @@ MemberStep MemberChanges::GoBack(TimeMs now) {
   return step;
 }
 
-void MemberChanges::SeekMembers(TimeMs now) {
+void MemberChanges::SeekServerForCopies(TimeMs now) {
   const View& view = members_->view();
   const auto servers = static_cast<uint32_t>(view.servers.size());
   const auto workers = static_cast<uint32_t>(view.workers.size());

@@ -85,7 +85,7 @@ class MemberChanges {
   // Called after a view was formed for losses. While copies of rows are missing, it seeks another
   // server, as if the job were being scaled to its present size; a scaling that was asked for goes
   // on.
-  void SeekMembers(TimeMs now);
+  void SeekServerForCopies(TimeMs now);
 
   Scaling::Answer OnRequest(PeerId from, const ScaleRequest& request, TimeMs now);
   // Continues a scaling that a former scheduler process had accepted; 0: none.

@@ -61,7 +61,7 @@ std::optional<ViewAfterLoss> WithoutLost(const View& view, const std::vector<Pee
   return after;
 }
 
-std::map<PeerId, std::vector<ShardId>> ShardsThatCome(const View& before, const View& next) {
+std::map<PeerId, std::vector<ShardId>> IncomingShards(const View& before, const View& next) {
   std::map<PeerId, std::vector<ShardId>> come;
   for (uint32_t s = 0; s < next.shards.num_shards(); ++s) {
     const ServerId was = before.shards.owner[s], is = next.shards.owner[s];

@@ -35,7 +35,7 @@ std::optional<ViewAfterLoss> WithoutLost(const View& view, const std::vector<Pee
 
 // Returns the shards that each server holds in `next` but not in `before`, so that their rows must
 // move to it.
-std::map<PeerId, std::vector<ShardId>> ShardsThatCome(const View& before, const View& next);
+std::map<PeerId, std::vector<ShardId>> IncomingShards(const View& before, const View& next);
 
 // Describes the groups that have too few copies: "group 1 has no copy until a server joins".
 std::vector<std::string> MissingCopies(const View& view, uint32_t replicas);

@@ -46,7 +46,7 @@ Next EvaluatePhase::OnAllAnswered(const Turn& turn) {
   if (evaluations_.size() < sets_.size()) return Next::Again(JobPhase::kEvaluate);
   Report(turn);
   parts_.facts.KnowLabelsEvaluated(labels_);
-  Judge(turn);
+  ApplyEvaluation(turn);
   return Next::Done();
 }
 
@@ -69,7 +69,7 @@ void EvaluatePhase::Report(const Turn& turn) const {
   }
 }
 
-void EvaluatePhase::Judge(const Turn& turn) const {
+void EvaluatePhase::ApplyEvaluation(const Turn& turn) const {
   JobPlan& plan = *turn.job.plan;
   RunWatches& watches = turn.job.watches;
   const Clock clock = plan.position().clock;

@@ -23,7 +23,7 @@ class EvaluatePhase : public Phase {
  private:
   Command CommandOfSet() const;  // For the present set.
   void Report(const Turn& turn) const;
-  void Judge(const Turn& turn) const;
+  void ApplyEvaluation(const Turn& turn) const;
 
   const std::vector<EvalSet> sets_;
   std::unique_ptr<EvaluationSums> sums_;  // Sums of the present set.

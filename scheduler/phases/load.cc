@@ -74,7 +74,7 @@ Next LoadPhase::OnAllAnswered(const Turn& turn) {
     return Next::Again(JobPhase::kLoadWorkers);
   }
   if (job.loss) CountLost(job);
-  parts_.facts.KnowEpochRows(answers_.at(parts_.members.workers().front()).rows, &job.record);
+  parts_.facts.SetEpochRows(answers_.at(parts_.members.workers().front()).rows, &job.record);
   job.SetBackTo(start_ ? start_->manifest : Manifest(), parts_.job);
   if (!start_) return Next::Enter(JobPhase::kInitDense);
   const Manifest& manifest = start_->manifest;

@@ -65,9 +65,9 @@ Next MovePhase::GoOnWith(JobPhase stage) {
 
 Next MovePhase::SendSaves(const Turn& turn) {
   const View& before = parts_.members.view();
-  come_ = ShardsThatCome(before, next_);
+  incoming_shards_ = IncomingShards(before, next_);
   std::set<ShardId> all;
-  for (const auto& [peer, shards] : come_) all.insert(shards.begin(), shards.end());
+  for (const auto& [peer, shards] : incoming_shards_) all.insert(shards.begin(), shards.end());
   std::map<PeerId, std::vector<ShardId>> leaving;  // By the primary of their group.
   for (const ShardId shard : all) {
     leaving[before.servers[before.shards.owner[shard.value].value].peer].push_back(shard);
@@ -97,7 +97,7 @@ Next MovePhase::SendLoads(const Turn& turn) const {
     Command load = MakeCommand(CommandKind::kLoad);
     load.until = turn.job.plan->position().clock;
     load.keep = true;
-    if (const auto come = come_.find(server); come != come_.end()) {
+    if (const auto come = incoming_shards_.find(server); come != incoming_shards_.end()) {
       load.path = Folder();
       load.shards = come->second;
       load.files = moved_;

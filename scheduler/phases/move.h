@@ -38,7 +38,7 @@ class MovePhase : public Phase {
   const TimeMs quiet_since_;
   JobPhase stage_;
   // Shards that each server receives in the next view.
-  std::map<PeerId, std::vector<ShardId>> come_;
+  std::map<PeerId, std::vector<ShardId>> incoming_shards_;
   std::vector<SavedFile> moved_;
   std::string fault_;  // The first error.
 };

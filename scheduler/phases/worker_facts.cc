@@ -31,7 +31,7 @@ void WorkerFacts::Learn(const CommandDone& done, JobRecord* record) {
   if (!changes.empty() && told_changes_.insert(changes).second) Warn({"data: " + changes});
 }
 
-void WorkerFacts::KnowEpochRows(uint64_t rows, JobRecord* record) {
+void WorkerFacts::SetEpochRows(uint64_t rows, JobRecord* record) {
   if (job_.train.evals_per_epoch == 0) return;
   if (rows == 0 || rows == record->epoch_rows) return;
   record->epoch_rows = rows;

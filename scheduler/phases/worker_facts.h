@@ -25,7 +25,7 @@ class WorkerFacts {
 
   void Learn(const CommandDone& done, JobRecord* record);
   // Takes the number of rows in an epoch from worker 0, which was asked to count them.
-  void KnowEpochRows(uint64_t rows, JobRecord* record);
+  void SetEpochRows(uint64_t rows, JobRecord* record);
   void KnowTraining(PeerId worker, const CommandDone& done);
   void KnowLabelsTrained(const LabelTally& labels, bool end_of_epoch);
   void KnowLabelsEvaluated(const LabelTally& labels);

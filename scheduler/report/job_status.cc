@@ -12,9 +12,9 @@ namespace hdps {
 namespace {
 
 // Adds which members are awaited, and for how much longer.
-void TellWanted(const ClusterSpec& cluster, const Rendezvous& rendezvous,
-                const Admission& admission, const MemberChanges& changes, TimeMs now,
-                StatusReply* status) {
+void AddAwaitedMembers(const ClusterSpec& cluster, const Rendezvous& rendezvous,
+                       const Admission& admission, const MemberChanges& changes, TimeMs now,
+                       StatusReply* status) {
   const Recovery& recovery = changes.recovery();
   const Scaling& scaling = changes.scaling();
   status->missing = rendezvous.Missing();
@@ -69,7 +69,7 @@ StatusReply StatusOfJob(const Job& job, const Rendezvous& rendezvous, const Admi
   StatusReply status;
   status.job = job.name;
   status.heartbeat_ms = job.cluster.heartbeat_ms;
-  TellWanted(job.cluster, rendezvous, admission, changes, now, &status);
+  AddAwaitedMembers(job.cluster, rendezvous, admission, changes, now, &status);
   if (!changes.formed()) {
     status.state = "waiting for " + rendezvous.Missing() + "; here: " + rendezvous.Present();
     return status;

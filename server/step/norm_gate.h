@@ -23,7 +23,7 @@ namespace hdps {
 // before any push of the next step was sent. A worker waits for at most one answer.
 //
 // Used only from the loop of one RowService.
-template <typename Asker>
+template <typename Requester>
 class NormGate {
  public:
   bool holds() const { return step_.has_value(); }
@@ -33,12 +33,12 @@ class NormGate {
   Clock clock() const { return step_->clock; }
 
   // Holds a complete step. Requires: none is held. Returns the requests that wait for its squares.
-  std::vector<Asker> Hold(SyncCombiner::Step step, const SquareSum& squares) {
+  std::vector<Requester> Hold(SyncCombiner::Step step, const SquareSum& squares) {
     CHECK(!holds());
     CHECK(!last_ || step.clock > last_->first) << "steps come in order";
     last_ = {step.clock, squares};
     step_ = std::move(step);
-    std::vector<Asker> waiting;
+    std::vector<Requester> waiting;
     for (const auto& [worker, question] : questions_) {
       if (question.first == last_->first) waiting.push_back(question.second);
     }
@@ -53,9 +53,9 @@ class NormGate {
   }
 
   // Returns the squares of the step of `clock` if known; otherwise the request waits.
-  std::optional<SquareSum> Ask(PeerId worker, Clock clock, const Asker& asker) {
+  std::optional<SquareSum> Ask(PeerId worker, Clock clock, const Requester& requester) {
     if (last_ && last_->first == clock) return last_->second;
-    if (!last_ || clock > last_->first) questions_[worker] = {clock, asker};
+    if (!last_ || clock > last_->first) questions_[worker] = {clock, requester};
     return std::nullopt;
   }
 
@@ -69,7 +69,7 @@ class NormGate {
  private:
   std::optional<SyncCombiner::Step> step_;
   std::optional<std::pair<Clock, SquareSum>> last_;
-  std::map<PeerId, std::pair<Clock, Asker>> questions_;
+  std::map<PeerId, std::pair<Clock, Requester>> questions_;
 };
 
 }  // namespace hdps

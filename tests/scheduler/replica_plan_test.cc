@@ -127,20 +127,20 @@ TEST(ReplicaPlan, RowsComeOnlyWhereTheyAreNot) {
   View before = FirstView(3);
   before.shards = EvenShards(8, 3);  // 0 0 0 1 1 1 2 2
   PlaceGroups(&before, before.servers, 1);
-  EXPECT_THAT(ShardsThatCome(before, before), IsEmpty());
+  EXPECT_THAT(IncomingShards(before, before), IsEmpty());
   // Another process of server 1: the rows of its group, and the copies of the one before it.
   const View lost = WithoutLost(before, {{11}})->view;
   View again = before;
   again.servers[1].peer = {15};
   PlaceGroups(&again, again.servers, 1);
-  const auto come = ShardsThatCome(lost, again);
+  const auto come = IncomingShards(lost, again);
   ASSERT_EQ(come.size(), 1u);
   EXPECT_THAT(come.at({15}),
               ElementsAre(ShardId{0}, ShardId{1}, ShardId{2}, ShardId{3}, ShardId{4}, ShardId{5}));
   // A shard that changes its group comes to both holders, also to one that had it in another group.
   View moved = before;
   moved.shards.owner[0] = {2};  // From servers 0 and 1 to servers 2 and 0.
-  const auto both = ShardsThatCome(before, moved);
+  const auto both = IncomingShards(before, moved);
   EXPECT_THAT(both.at({12}), ElementsAre(ShardId{0}));
   EXPECT_THAT(both.at({10}), ElementsAre(ShardId{0}));
 }

@@ -37,7 +37,7 @@ class ComputeSide {
   // The job was refused, aborted or is finished; no other call follows.
   virtual void OnEnd(Status status) = 0;
   // Returns the current activity without `awaited`. Called on the loop thread.
-  virtual Activity Doing() const { return {}; }
+  virtual Activity CurrentActivity() const { return {}; }
 };
 
 // Requests of the compute side to the node. Called on the loop thread.

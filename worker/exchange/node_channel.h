@@ -111,7 +111,7 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   void OnReplies(Ticket ticket, Status status, std::vector<Frame> replies) override;
   void OnKvValue(const KvValue& value) override;
   void OnEnd(Status status) override;
-  Activity Doing() const override { return board_.Now(); }
+  Activity CurrentActivity() const override { return board_.Now(); }
 
  private:
   struct NewView {

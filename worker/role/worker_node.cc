@@ -64,13 +64,13 @@ void WorkerNode::OnFrame(PeerId from, Frame frame) {
 void WorkerNode::OnTick(TimeMs now) {
   client_.OnTick(now);
   membership_.ReportSilent(client_.SilentFor(dead_after_ms_));
-  membership_.ReportActivity(Doing());
+  membership_.ReportActivity(CurrentActivity());
   membership_.OnTick(now);
   Deliver();
 }
 
-Activity WorkerNode::Doing() const {
-  Activity activity = compute_->Doing();
+Activity WorkerNode::CurrentActivity() const {
+  Activity activity = compute_->CurrentActivity();
   if (activity.wait_reason == WaitReason::kMembers) {
     activity.awaited = client_.Unanswered();
   } else if (activity.wait_reason == WaitReason::kGroup && view_ != nullptr) {

@@ -57,7 +57,7 @@ class WorkerNode : public Node, public ComputeRequests {
 
  private:
   // Returns the activity of the compute side, and the members it waits for.
-  Activity Doing() const;
+  Activity CurrentActivity() const;
   // Passes messages to the compute side until none is left.
   void Deliver();
 
