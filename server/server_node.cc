@@ -301,9 +301,7 @@ void ServerNode::Impl::FinishRequest() {
 }
 
 Activity ServerNode::Impl::CurrentActivity() const {
-  Activity activity;
-  activity.stage = "serve";
-  activity.wait_reason = WaitReason::kCommand;
+  Activity activity{"serve", "", WaitReason::kCommand, 0, {}};
   if (current.has_value()) {
     const bool digests = current->command == CommandKind::kDigest;
     activity.stage = CommandKindName(current->command);

@@ -27,7 +27,7 @@ constexpr uint32_t kNumbers = 32, kUnits = 256;
 constexpr uint32_t kCopies[] = {1, 2, 4};  // The first is the yardstick of the others.
 
 // Gives what it gets, once every worker has given.
-class EchoLayer : public MeetingLayer {
+class EchoLayer : public ExchangeLayer {
  public:
   explicit EchoLayer(uint32_t place) : place_(place) {}
 

@@ -143,7 +143,7 @@ void RowWorker::Split(const StepKeys& list, Flight* flight) {
 
 void RowWorker::StartPull(const StepKeys& list, Flight* flight) {
   Split(list, flight);
-  flight->rows.resize(flight->split.InPieces(0) ? 0 : list.keys.size() * dim_);
+  flight->rows.resize(flight->split.IsContiguous(0) ? 0 : list.keys.size() * dim_);
   flight->held.clear();
   flight->ticket = client_->Start(flight->pull.Pull(flight->split, {0, PullMode::kTrain}));
 }
@@ -180,7 +180,7 @@ void RowWorker::StartPush(const StepKeys& list, Flight* flight) {
   const Clock clock = sync_ ? static_cast<Clock>(next_sequence_) : 0;  // Each step is one push.
   const PushTerms terms = {
       .sequence = {next_sequence_++}, .clock = clock, .num_examples = kExamples};
-  if (flight->split.InPieces(0)) {  // Made where they are sent from, as a worker's model does.
+  if (flight->split.IsContiguous(0)) {  // Made where they are sent from, as a worker's model does.
     plan.Open();
     const RowSpans<float> place = plan.place(0);
     for (size_t p = 0; p < place.count(); ++p) FillLines(place.piece(p), kGradient);

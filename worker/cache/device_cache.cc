@@ -95,12 +95,12 @@ bool DeviceCache::Stale(std::span<const HotSplit> hot) const {
   return false;
 }
 
-Result<StepWord> DeviceCache::Apply(HotStep step) {
+Result<StepVote> DeviceCache::Apply(HotStep step) {
   BeginStep(&step);
   return rows_.Apply(step);
 }
 
-Result<StepWord> DeviceCache::Sum(HotStep step) {
+Result<StepVote> DeviceCache::Sum(HotStep step) {
   BeginStep(&step);
   return rows_.Sum(step);
 }

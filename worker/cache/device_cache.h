@@ -65,9 +65,9 @@ class DeviceCache {
 
   // Updates the hot rows with the gradients of a step; see HotRows::Apply. The caller sets the
   // step's `number` from its clock.
-  Result<StepWord> Apply(HotStep step);
+  Result<StepVote> Apply(HotStep step);
   // The same in two halves: this is HotRows::Sum; rows().Update() follows.
-  Result<StepWord> Sum(HotStep step);
+  Result<StepVote> Sum(HotStep step);
   // Writes this worker's share of the dirty rows to the servers, before the step of `clock`. Once
   // all workers have done so, the servers hold every row.
   Status Flush(Clock clock);

@@ -21,7 +21,7 @@ struct Job;
 
 struct HotStep {
   int64_t number = 1;             // Step number of UpdateRow, from 1.
-  StepWord mine;                  // This worker's word.
+  StepVote mine;                  // This worker's vote.
   Collective* group = nullptr;    // Null: there is one worker.
   std::span<const HotSplit> hot;  // [groups], as given to HotRows::Load().
   // [tables][keys * dim], on the device of the rows; null if the worker has no examples.
@@ -58,10 +58,10 @@ class HotRows {
   // Updates the rows that the step touched with the gradients, summed over workers if there is a
   // group. kCorruption if a gradient is not finite; a device reports that with its next fetch,
   // which is the next step's or that of Settle(). The rows are void then.
-  Result<StepWord> Apply(const HotStep& step);
+  Result<StepVote> Apply(const HotStep& step);
   // The same in two halves, for clip_norm, which needs all gradients before any is clipped: Sum()
   // adds the gradients and the penalties of the loss and computes their squares; Update() follows.
-  Result<StepWord> Sum(const HotStep& step);
+  Result<StepVote> Sum(const HotStep& step);
   const SquareSum& squares() const { return squares_; }
   Status Update(const UpdateTerms& terms);
   // Waits for all updates so far.
@@ -91,8 +91,8 @@ class HotRows {
   };
 
   // Fills combined_ and marks the rows that will change as dirty.
-  Result<StepWord> Combine(const HotStep& step);
-  Result<StepWord> AddTogether(const HotStep& step);
+  Result<StepVote> Combine(const HotStep& step);
+  Result<StepVote> AddTogether(const HotStep& step);
   // Returns the update of `combined` by its table's rule.
   RowUpdate UpdateOf(const Combined& combined, const UpdateTerms& terms) const;
   float* NotFinite(TableId table) const { return not_finite_.data() + table.value; }

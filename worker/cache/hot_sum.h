@@ -13,7 +13,7 @@
 namespace hdps {
 
 // Values that the ranks agree on besides the gradients.
-struct StepWord {
+struct StepVote {
   uint64_t examples = 0;  // Of this rank; after the reduction of all.
   bool pause = false;     // Of this rank; after the reduction of any.
 };
@@ -39,7 +39,7 @@ class HotSum {
 
   // Reduces twice over the group and waits for the device once. Multiplies this rank's gradients by
   // `part_scale` first. Requires: `groups` has the same tables and num_hot on all ranks.
-  Result<StepWord> Add(Collective& collective, const StepWord& mine, float part_scale,
+  Result<StepVote> Add(Collective& collective, const StepVote& mine, float part_scale,
                        std::span<const HotGradients> groups);
 
   // Slots of group g that some rank touched, ascending.
@@ -50,7 +50,7 @@ class HotSum {
   const float* sum(size_t g, size_t t) const { return values_.data() + begin_[g][t]; }
 
  private:
-  Result<StepWord> AgreeOnRows(Collective& collective, const StepWord& mine,
+  Result<StepVote> AgreeOnRows(Collective& collective, const StepVote& mine,
                                std::span<const HotGradients> groups);
   void LayOut(std::span<const HotGradients> groups);
   void PutOwn(float part_scale, std::span<const HotGradients> groups);

@@ -40,7 +40,7 @@ FloatRun RunOf(const DenseTensor& tensor) {
   return {tensor.first_chunk * kDenseChunkFloats, tensor.num_chunks * kDenseChunkFloats};
 }
 
-int DensePlan::words_bucket() const {
+int DensePlan::votes_bucket() const {
   for (size_t b = buckets.size(); b-- > 0;) {
     if (!buckets[b].scattered && buckets[b].shared_by == 0) return static_cast<int>(b);
   }

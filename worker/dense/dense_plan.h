@@ -43,7 +43,7 @@ struct DensePlan {
   std::vector<std::vector<uint32_t>> gathers;
 
   // Returns the bucket with which a few extra numbers travel; -1: no bucket can take them.
-  int words_bucket() const;
+  int votes_bucket() const;
   // Equal on two ranks that make the same calls.
   uint64_t Fingerprint() const;
 };

@@ -52,9 +52,9 @@ class DenseReduction {
   // Is true if gradients and state lie on the model's device.
   bool on_device() const { return group_.state != nullptr && group_.state->on_device(); }
 
-  // Contents of this worker's step, and its word to the others.
+  // Contents of this worker's step, and its vote.
   struct StepShape {
-    StepWord word;
+    StepVote vote;
     size_t workers = 1;
     bool computed = true;  // Gradients are computed: there are examples here, or the model is cut.
   };
@@ -65,8 +65,8 @@ class DenseReduction {
   // Returns this worker's gradients [dense floats]; in a group they are overwritten by Finish().
   DenseGradients gradients();
 
-  // In a group: sends the remaining buckets, waits for the sums, and returns the word of all ranks.
-  Result<StepWord> Finish();
+  // In a group: sends the remaining buckets, waits for the sums, and returns the vote of all ranks.
+  Result<StepVote> Finish();
 
   // Is true after Finish() of a step in which any rank had an example; then there is a gradient to
   // apply.
@@ -86,17 +86,17 @@ class DenseReduction {
   // thread calls the device.
   void Await();
   void SendFull();  // Sends the complete buckets, in the order of the plan.
-  // Sums one bucket over the ranks; one of the buckets carries the words.
+  // Sums one bucket over the ranks; one of the buckets carries the votes.
   Status Reduce(Collective& group, size_t bucket);
-  Status ReduceWords(Collective& group);
+  Status ReduceVotes(Collective& group);
   Status ReduceHalves(Collective& group, const DenseBucket& bucket,
                       std::vector<ReducedValues> beside);
-  std::vector<ReducedValues> Words();
+  std::vector<ReducedValues> Votes();
   bool split() const { return group_.shards != nullptr && group_.shards->any(); }
   // Returns the gradients of everything that this rank updates.
   std::span<float> OwnGradients();
   // Fills the gradients with negative zeros, which leave every sum as it is.
-  void FillNothing();
+  void FillNegativeZeros();
 
   const Job& job_;
   DenseOps& ops_;  // Of the model.

@@ -74,7 +74,7 @@ void KeySplit::Fill(ServerId server, std::span<const KeysOfTable> tables, const 
   }
 }
 
-bool KeySplit::InPieces(size_t i) const {
+bool KeySplit::IsContiguous(size_t i) const {
   return i < num_sparse_ && servers_.size() <= kRowSpansMax && OrderOf(i).in_order();
 }
 

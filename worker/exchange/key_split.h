@@ -49,7 +49,7 @@ class KeySplit {
   // Returns true if the keys of the i-th table are in wire order already, server after server, so
   // that the rows and gradients of each server are one piece of the caller's array. Never true for
   // the dense table, whose weights and gradients lie elsewhere.
-  bool InPieces(size_t i) const;
+  bool IsContiguous(size_t i) const;
   // Returns the caller's positions of the i-th table's keys at one server, in wire order.
   std::span<const uint32_t> PositionsAt(ServerId server, uint32_t i) const;
   // Length of the i-th table's list, requested or not: the number of rows in the caller's arrays.

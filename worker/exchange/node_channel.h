@@ -132,7 +132,7 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   };
   struct InterruptionLate {};
   using Event = std::variant<NewView, Command, Replies, KvValue, StoreLate, InterruptionLate, End>;
-  struct Wish {
+  struct NodeRequest {
     // The View::restarts that the trainer knew; the request is dropped if it has changed. None: the
     // request holds in any view.
     std::optional<uint32_t> restarts;
@@ -140,9 +140,11 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   };
 
   // Sends a request that belongs to the current work: dropped after an interruption.
-  void AskOfWork(std::function<void(ComputeRequests&)> make);
-  void Ask(std::function<void(ComputeRequests&)> make) { Ask(Wish{std::nullopt, std::move(make)}); }
-  void Ask(Wish wish);
+  void RequestIfCurrent(std::function<void(ComputeRequests&)> make);
+  void Request(std::function<void(ComputeRequests&)> make) {
+    Request(NodeRequest{std::nullopt, std::move(make)});
+  }
+  void Request(NodeRequest request);
   Status Interruption() const;
   void Enqueue(Event event);  // Loop thread.
   // Takes in the next event, and waits for it if `wait`. Returns false if there was none.
@@ -153,7 +155,7 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   // Both queues stay short: a handful of requests, one command at a time, one view a change. The
   // limits only stop a runaway; neither side waits at them.
   BoundedQueue<Event> events_{4096};
-  BoundedQueue<Wish> wishes_{4096};
+  BoundedQueue<NodeRequest> requests_{4096};
 
   // Constant after construction.
   const std::function<void()> wake_;

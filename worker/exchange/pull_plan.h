@@ -60,9 +60,9 @@ class PullPlan {
   // Puts the rows of the i-th reply in their places in rows[t], [keys * row_floats] each; a reply
   // to kRefresh holds only some rows. Returns the reply's own error if it has one, and kCorruption
   // if its tables, sizes or positions do not match the request; nothing is written then. If
-  // `in_place` is not empty, fp32 rows of a table InPieces() are not copied but appended to
-  // in_place[t] as views into the reply, which the caller must hold. Requires then: not kRefresh,
-  // and replies in order.
+  // `in_place` is not empty, fp32 rows of a table that IsContiguous() are not copied but appended
+  // to in_place[t] as views into the reply, which the caller must hold. Requires then: not
+  // kRefresh, and replies in order.
   Status Scatter(size_t i, const PullReply& reply, std::span<const std::span<float>> rows,
                  std::span<RowSpans<const float>> in_place = {}) const;
 

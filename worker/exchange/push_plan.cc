@@ -52,7 +52,7 @@ void PushPlan::Open() {
     auto* place = reinterpret_cast<float*>(sections_.back().bytes.data());
     for (size_t t = 0; t < its.tables.size(); ++t) {
       const size_t floats = size_t{its.tables[t].num_keys} * its.tables[t].row_floats;
-      if (split_->InPieces(its.input[t])) places_[its.input[t]].Append({place, floats});
+      if (split_->IsContiguous(its.input[t])) places_[its.input[t]].Append({place, floats});
       place += floats;
     }
   }

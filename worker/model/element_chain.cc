@@ -10,7 +10,7 @@
 namespace hdps {
 namespace {
 
-class ElementChainLayer : public MeetingLayer {
+class ElementChainLayer : public ExchangeLayer {
  public:
   ElementChainLayer(uint32_t place, uint32_t input, ChainParts parts, DenseOps& ops)
       : place_(place),
@@ -36,7 +36,7 @@ class ElementChainLayer : public MeetingLayer {
   // Is true if the input's values are not used after this layer's values are computed.
   bool ForgetsInput() const { return !parts_.norm && parts_.activation == Activation::kNone; }
 
-  bool meets() const override { return parts_.norm && parts_.norm->over_batch; }
+  bool has_exchange() const override { return parts_.norm && parts_.norm->over_batch; }
 
   void BeginForward(Pass& pass) override {
     if (parts_.norm) SumValues(pass);
@@ -110,7 +110,7 @@ class ElementChainLayer : public MeetingLayer {
     width_ = pass.places[input_].width;
     columns_.Reserve(kColumns * width_);
     own_.Reserve(2 * width_ * sizeof(double) / sizeof(float));
-    together_ = pass.training && pass.exchange != nullptr && meets();
+    together_ = pass.training && pass.exchange != nullptr && has_exchange();
     count_ = pass.training ? static_cast<double>(z.rows) : 0;
     if (count_ > (together_ ? 0 : 1)) {
       const BlockSums sums = SumsOver(z.rows);
@@ -232,7 +232,7 @@ void JoinChains(const Job& job, std::vector<Place>& places,
       const uint32_t below = chain->input();
       const auto* const joined = dynamic_cast<const ElementChainLayer*>(layers[below].get());
       if (joined == nullptr || !chain->TakeOver(*joined)) break;
-      layers[below] = std::make_unique<FusedAway>();
+      layers[below] = std::make_unique<FusedPlaceholder>();
       places[below].fused = true;
     }
   }

@@ -220,7 +220,7 @@ void JoinFirstLayers(const Job& job, DenseOps& ops, const std::vector<DenseTenso
     std::unique_ptr<Layer>& below_layer = layers[parts.embedding];
     layers[p] = std::make_unique<FirstLayerOnRows>(job, parts, std::move(products),
                                                    std::move(below_layer), std::move(layers[p]));
-    below_layer = std::make_unique<FusedAway>();
+    below_layer = std::make_unique<FusedPlaceholder>();
   }
 }
 

@@ -23,13 +23,13 @@ GraphLane::GraphLane(const Job& job, DenseOps& ops, Graph graph)
     row_gradients_.push_back(std::make_unique<DeviceArray>(&ops));
   }
   for (size_t p = 0; p < graph_.places.size(); ++p) {
-    const auto* const layer = dynamic_cast<const MeetingLayer*>(graph_.layers[p].get());
-    if (graph_.places[p].used && layer != nullptr && layer->meets()) meetings_.push_back(p);
+    const auto* const layer = dynamic_cast<const ExchangeLayer*>(graph_.layers[p].get());
+    if (graph_.places[p].used && layer != nullptr && layer->has_exchange()) exchanges_.push_back(p);
   }
 }
 
-MeetingLayer& GraphLane::Meeting(size_t i) const {
-  return *static_cast<MeetingLayer*>(graph_.layers[meetings_[i]].get());
+ExchangeLayer& GraphLane::ExchangeAt(size_t i) const {
+  return *static_cast<ExchangeLayer*>(graph_.layers[exchanges_[i]].get());
 }
 
 void GraphLane::Begin(const StepLane& lane, const PassTerms& terms, size_t number) {
@@ -88,11 +88,11 @@ std::span<const float> GraphLane::BringRows(size_t table, const TableInput& inpu
 
 Status GraphLane::ForwardSegment(size_t segment) {
   if (segment == 0) GatherRows();
-  if (segment > 0) HDPS_RETURN_IF_ERROR(Meeting(segment - 1).EndForward(*pass_));
+  if (segment > 0) HDPS_RETURN_IF_ERROR(ExchangeAt(segment - 1).EndForward(*pass_));
   for (size_t p = BeginOf(segment); p < EndOf(segment); ++p) {
     if (graph_.places[p].used && HasRows(p)) graph_.layers[p]->Forward(*pass_);
   }
-  if (segment < meetings_.size()) Meeting(segment).BeginForward(*pass_);
+  if (segment < exchanges_.size()) ExchangeAt(segment).BeginForward(*pass_);
   return {};
 }
 
@@ -127,16 +127,16 @@ void GraphLane::PrepareGradients(const StepLane& to) {
 
 Status GraphLane::BackwardSegment(size_t segment, const Model::TensorDone& done) {
   const auto wanted = [this](size_t p) { return graph_.places[p].used && graph_.places[p].learns; };
-  if (segment < meetings_.size()) {
-    const size_t p = meetings_[segment];
-    if (wanted(p)) HDPS_RETURN_IF_ERROR(Meeting(segment).EndBackward(*pass_));
+  if (segment < exchanges_.size()) {
+    const size_t p = exchanges_[segment];
+    if (wanted(p)) HDPS_RETURN_IF_ERROR(ExchangeAt(segment).EndBackward(*pass_));
     if (!TensorsLater()) FinishTensors(p, done);
   }
   for (size_t p = EndOf(segment); p-- > BeginOf(segment);) {
     if (wanted(p) && HasRows(p)) graph_.layers[p]->Backward(*pass_);
     if (!TensorsLater()) FinishTensors(p, done);
   }
-  if (segment > 0 && wanted(meetings_[segment - 1])) Meeting(segment - 1).BeginBackward(*pass_);
+  if (segment > 0 && wanted(exchanges_[segment - 1])) ExchangeAt(segment - 1).BeginBackward(*pass_);
   return {};
 }
 

@@ -37,7 +37,7 @@ class GraphLane {
   GraphLane(const Job& job, DenseOps& ops, Graph graph);
 
   const Graph& graph() const { return graph_; }
-  size_t segments() const { return meetings_.size() + 1; }
+  size_t segments() const { return exchanges_.size() + 1; }
   // The loss of the pass: TrainLoss() follows the forward segments, LossSum() the last fetches.
   void TrainLoss();
   double LossSum() const { return loss_.Sum(); }
@@ -65,11 +65,11 @@ class GraphLane {
   Place& logits() { return graph_.places.back(); }
   bool HasRows(size_t place) const { return graph_.places[place].value.rows > 0; }
   // The places of a segment, without the layers that exchange values.
-  size_t BeginOf(size_t segment) const { return segment == 0 ? 0 : meetings_[segment - 1] + 1; }
+  size_t BeginOf(size_t segment) const { return segment == 0 ? 0 : exchanges_[segment - 1] + 1; }
   size_t EndOf(size_t segment) const {
-    return segment == meetings_.size() ? graph_.places.size() : meetings_[segment];
+    return segment == exchanges_.size() ? graph_.places.size() : exchanges_[segment];
   }
-  MeetingLayer& Meeting(size_t i) const;
+  ExchangeLayer& ExchangeAt(size_t i) const;
   // Completes the gradients of a place's tensors: zeros where nothing was computed.
   void FinishTensors(size_t place, const Model::TensorDone& done);
   // Is true if the table's rows are copied to another device.
@@ -85,7 +85,7 @@ class GraphLane {
   const Job& job_;
   DenseOps& ops_;
   Graph graph_;
-  std::vector<size_t> meetings_;  // Places of layers that exchange values, ascending.
+  std::vector<size_t> exchanges_;  // Places of layers that exchange values, ascending.
   Activations activations_;
   ModelLoss loss_;
   std::vector<std::unique_ptr<DeviceArray>> table_rows_, row_gradients_;  // [tables]

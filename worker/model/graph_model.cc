@@ -67,7 +67,7 @@ class GraphModel : public Model {
   }
 
   Status CheckBatch(const Batch& batch) const override;
-  bool meets() const override { return lanes_[0]->segments() > 1; }
+  bool has_exchange() const override { return lanes_[0]->segments() > 1; }
   using Model::Step;
   Status Step(std::span<const StepLane> lanes, StepExchange* exchange, const RowsDone& rows_done,
               const TensorDone& tensor_done) override;

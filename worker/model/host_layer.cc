@@ -31,9 +31,9 @@ class HostLayer : public Layer {
     inner_ = NewLayer({site.job, site.spec, site.place, places_, host, site.tensors});
   }
 
-  bool meets() const {
-    const auto* const meeting = dynamic_cast<const MeetingLayer*>(inner_.get());
-    return meeting != nullptr && meeting->meets();
+  bool has_exchange() const {
+    const auto* const exchange = dynamic_cast<const ExchangeLayer*>(inner_.get());
+    return exchange != nullptr && exchange->has_exchange();
   }
 
   void Bring(Pass& pass) override {
@@ -163,7 +163,7 @@ Result<std::vector<bool>> TablesOnHost(const Job& job, const DenseOps& ops) {
 
 Result<std::unique_ptr<Layer>> NewHostLayer(const LayerSite& site, DenseOps& host) {
   auto layer = std::make_unique<HostLayer>(site, host);
-  if (layer->meets()) {
+  if (layer->has_exchange()) {
     return Status(Code::kInvalidArgument,
                   "model.layers: \"" + site.spec.name +
                       "\": device cpu: all workers meet within this layer, which is possible "

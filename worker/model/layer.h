@@ -102,21 +102,21 @@ class Layer {
 // exchange overlaps the other lanes' computing.
 //
 // Unlike other layers it is called even if its place has no rows. An error ends the step.
-class MeetingLayer : public Layer {
+class ExchangeLayer : public Layer {
  public:
   // Is true if there is anything to exchange; fixed when the graph is built.
-  virtual bool meets() const { return true; }
+  virtual bool has_exchange() const { return true; }
   virtual void BeginForward(Pass& pass) = 0;
   [[nodiscard]] virtual Status EndForward(Pass& pass) = 0;
   virtual void BeginBackward(Pass& pass) = 0;
   [[nodiscard]] virtual Status EndBackward(Pass& pass) = 0;
-  // Used if it does not meet.
+  // Used if there is nothing to exchange.
   void Forward(Pass& pass) final;
   void Backward(Pass& pass) final;
 };
 
 // Stands at the place of a layer whose work another layer does.
-class FusedAway : public Layer {
+class FusedPlaceholder : public Layer {
  public:
   void Forward(Pass&) override {}
   void Backward(Pass&) override {}

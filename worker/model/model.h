@@ -126,7 +126,7 @@ class Model {
   // Is true if layers exchange values within a pass of a step. Then all parts of a step must be
   // given to one Step, as lanes, and every worker must make each step with the same number of
   // lanes.
-  virtual bool meets() const = 0;
+  virtual bool has_exchange() const = 0;
   // Runs forward and backward for all lanes, layer by layer where values are exchanged. `exchange`
   // may be null if no layer exchanges values, or if the only lane is not to exchange any.
   // `rows_done`, if set, is called once when losses and all row gradients are complete; they do not

@@ -24,7 +24,7 @@ namespace hdps {
 namespace {
 
 // A value of the rank's graph: its layout, and the layout in which it takes its gradient.
-struct Lying {
+struct ValueLayout {
   std::string layer;
   Layout value, gradient;
   ColumnShape columns;
@@ -53,7 +53,7 @@ class GraphCutter {
     const Layout own = Layout::OwnRows(strategy_.workers);
     Convert(values_.back(), own, own, values_.back().columns.unit);
     graph_.conversions = std::make_shared<const std::vector<ConversionSpec>>(conversions_);
-    graph_.meeting = std::make_shared<RankMeeting>();
+    graph_.lane_rows = std::make_shared<LaneRows>();
     auto registry = std::make_shared<JobRegistry>(RegistryOf(job_.model));
     HDPS_RETURN_IF_ERROR(AddRankLayers(graph_, &registry->layers));
     graph_.job.model.registry = std::move(registry);
@@ -138,7 +138,7 @@ class GraphCutter {
     const LayerLayouts layouts = LayoutsAt(i);
     LayerSpec spec = Spec(i);
     for (size_t n = 0; n < node.inputs.size(); ++n) {
-      const Lying& input = values_[node.inputs[n]];
+      const ValueLayout& input = values_[node.inputs[n]];
       const size_t unit = cut == LayerCut::kColumns ? columns.unit : input.columns.unit;
       spec.inputs[n] = Convert(input, layouts.input, layouts.input_gradient, unit);
     }
@@ -181,7 +181,7 @@ class GraphCutter {
     spec.kind = kProductKind;
     spec.name = name + ".product";
     Add(spec, layouts.product, {slices[0]});
-    const Lying product = {spec.name, layouts.product, layouts.product_gradient, columns};
+    const ValueLayout product = {spec.name, layouts.product, layouts.product_gradient, columns};
     LayerSpec bias;
     bias.inputs = {Convert(product, layouts.output, layouts.output_gradient, columns.unit)};
     bias.kind = "bias";
@@ -243,7 +243,8 @@ class GraphCutter {
   }
 
   // Returns the name of the layer that gives `from` in the layout wanted: itself, or a conversion.
-  std::string Convert(const Lying& from, const Layout& value, const Layout& gradient, size_t unit) {
+  std::string Convert(const ValueLayout& from, const Layout& value, const Layout& gradient,
+                      size_t unit) {
     const bool cut = value.parts(AxisRole::kColumns) > 1;
     const ColumnShape columns = {from.columns.columns, cut ? unit : from.columns.unit};
     if (from.value == value && from.gradient == gradient && (!cut || from.columns == columns)) {
@@ -286,7 +287,7 @@ class GraphCutter {
   const Strategy& strategy_;
   GraphShape shape_;
   RankGraph graph_;
-  std::vector<Lying> values_;  // Values of the whole job's layers.
+  std::vector<ValueLayout> values_;  // Values of the whole job's layers.
   std::vector<ConversionSpec> conversions_;
   // The layer that is converted, its conversion, and the layout of the gradient that comes in.
   std::vector<std::tuple<std::string, size_t, Layout>> made_;

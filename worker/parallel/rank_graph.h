@@ -39,7 +39,7 @@ struct ConversionSpec {
   ColumnShape input_columns, output_columns;  // Columns of the whole matrices.
 };
 
-struct RankMeeting;  // rank_layers.h
+struct LaneRows;  // rank_layers.h
 
 // Invariant: rows, conversions and tensors have the order of job.model.layers and of their tensors.
 // The graphs of all ranks have the same layers in the same order, so that their exchanges match.
@@ -49,7 +49,7 @@ struct RankGraph {
   std::vector<RowsOfLayer> rows;  // [layers]
   std::shared_ptr<const std::vector<ConversionSpec>> conversions;
   std::vector<TensorSlice> tensors;
-  std::shared_ptr<RankMeeting> meeting;  // Rows of the current step, which the conversions need.
+  std::shared_ptr<LaneRows> lane_rows;  // Rows of the current step, which the conversions need.
   // Embeddings are cut by features, so all layers that read the batch take all rows of the step.
   bool reads_whole_batch = false;
 };

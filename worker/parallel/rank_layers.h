@@ -12,7 +12,7 @@
 namespace hdps {
 
 // Data that the conversions of one rank's model share.
-struct RankMeeting {
+struct LaneRows {
   std::vector<StepRows> rows;  // [lanes] of the current step.
 };
 

@@ -54,13 +54,13 @@ Status RankModel::BeginStep(Collective& group, std::span<const uint32_t> example
                                        std::as_writable_bytes(std::span(counts)),
                                        MemorySpace::kHost));
   std::vector<uint32_t> of_lane(graph_.workers);
-  graph_.meeting->rows.clear();
+  graph_.lane_rows->rows.clear();
   layer_rows_.resize(lanes);
   for (size_t lane = 0; lane < lanes; ++lane) {
     for (uint32_t rank = 0; rank < graph_.workers; ++rank) {
       of_lane[rank] = counts[rank * lanes + lane];
     }
-    const StepRows& rows = graph_.meeting->rows.emplace_back(of_lane);
+    const StepRows& rows = graph_.lane_rows->rows.emplace_back(of_lane);
     layer_rows_[lane].clear();
     for (const RowsOfLayer& of : graph_.rows) {
       layer_rows_[lane].push_back(rows.Part(of.part, of.parts).size);

@@ -138,13 +138,13 @@ Status Trainer::Execute(const Command& command) {
   switch (command.command) {
     case CommandKind::kInitDense:
       HDPS_RETURN_IF_ERROR(InitDense());
-      HDPS_RETURN_IF_ERROR(TellData(&done));
+      HDPS_RETURN_IF_ERROR(ReportDataFiles(&done));
       break;
     case CommandKind::kLoad:
       // Reported first, because the scheduler may not know how many steps are lost.
       done.clock = clock_;
       HDPS_RETURN_IF_ERROR(Load(command));
-      HDPS_RETURN_IF_ERROR(TellData(&done));
+      HDPS_RETURN_IF_ERROR(ReportDataFiles(&done));
       channel_.Answer(std::move(done));
       return Status();
     case CommandKind::kTrain:
@@ -168,7 +168,7 @@ Status Trainer::Execute(const Command& command) {
   return Status();
 }
 
-Status Trainer::TellData(CommandDone* done) {
+Status Trainer::ReportDataFiles(CommandDone* done) {
   if (channel_.rank().value != 0) return Status();
   done->data_files = data_.TrainingPrints();
   if (job().train.evals_per_epoch == 0) return Status();
@@ -229,10 +229,10 @@ Status Trainer::JoinLanes() {
   const View& view = *channel_.view();
   if (!groups_.LanesAreOf(view)) {
     channel_.board().Enter("meet");
-    runner_->set_meeting({});  // Releases the old groups.
+    runner_->set_lane_groups({});  // Releases the old groups.
     HDPS_RETURN_IF_ERROR(groups_.FormLanes(view, channel_.rank().value, gpu()));
   }
-  runner_->set_meeting(groups_.lanes());
+  runner_->set_lane_groups(groups_.lanes());
   return Status();
 }
 
@@ -264,7 +264,7 @@ Status Trainer::Train(const Command& command) {
     HDPS_RETURN_IF_ERROR(kept.Load(place(), clock_));
     runner_->set_group(kept.InGroup(*groups_.sum()));
   }
-  if (part_.model().meets()) HDPS_RETURN_IF_ERROR(JoinLanes());
+  if (part_.model().has_exchange()) HDPS_RETURN_IF_ERROR(JoinLanes());
   if (cache_ != nullptr) HDPS_RETURN_IF_ERROR(JoinCache());
   channel_.board().Enter("train");
   HDPS_RETURN_IF_ERROR(OpenSteps(command));
@@ -272,7 +272,7 @@ Status Trainer::Train(const Command& command) {
   const int64_t begin = time_.NowNs();
   TrainingRound round(channel_, time_, steps_, *runner_, cache_.get(), options_.after_step, log_);
   HDPS_ASSIGN_OR_RETURN(const RoundOutcome outcome, round.Run(command, &clock_));
-  steps_.window().ForgetRows();
+  steps_.window().CancelRequests();
   channel_.board().Enter("push");
   HDPS_RETURN_IF_ERROR(runner_->Settle());
   if (part_.rank_model() != nullptr) {

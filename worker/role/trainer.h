@@ -90,7 +90,7 @@ class Trainer {
   Status Evaluate(const Command& command, CommandDone* done);
   // Reports the data files (worker 0 only) and, if the job evaluates within epochs, the rows of an
   // epoch.
-  Status TellData(CommandDone* done);
+  Status ReportDataFiles(CommandDone* done);
 
   // ---- Preparations for the first step of a round.
   Status FollowStrategy();

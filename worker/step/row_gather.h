@@ -29,10 +29,10 @@ struct RowTerms {
 // Assembles the rows of one step from the prefetched rows, in sync mode from those that have
 // changed since, and from the dense rows.
 //
-// Invariant: the step must not change between AskAhead or Ask and Take or Forget. After Take has
-// succeeded, rows()[t] holds the rows of the step's keys of table t in the order of the keys, and
-// is empty for the dense table. In sync mode the bits do not depend on whether the rows were
-// prefetched.
+// Invariant: the step must not change between PrefetchRows or RequestRows and Take or
+// CancelRequests. After Take has succeeded, rows()[t] holds the rows of the step's keys of table t
+// in the order of the keys, and is empty for the dense table. In sync mode the bits do not depend
+// on whether the rows were prefetched.
 //
 // Belongs to the trainer's thread.
 class RowGather {
@@ -42,51 +42,53 @@ class RowGather {
   RowGather(RowGather&&) = delete;
 
   // Prefetches the rows: requests them as they are after this worker's pushes before clock
-  // terms.pushed, and in sync mode after those of all workers. Requires: not asked_ahead(), not
-  // asked().
-  void AskAhead(const PreparedStep& step, const RowTerms& terms);
-  bool asked_ahead() const { return ahead_.has_value(); }
+  // terms.pushed, and in sync mode after those of all workers. Requires: not has_prefetch(), not
+  // requested().
+  void PrefetchRows(const PreparedStep& step, const RowTerms& terms);
+  bool has_prefetch() const { return ahead_.has_value(); }
   // Requests the rows of `step`, or, if some were prefetched, the rows that are missing or stale.
   // If the age of the prefetched rows is not known yet, the request is sent when they arrive. With
-  // `mode` kRead the servers answer without waiting for other workers. Requires: not asked().
-  void Ask(const PreparedStep& step, const RowTerms& terms, PullMode mode = PullMode::kTrain);
-  bool asked() const { return wanted_.has_value(); }
+  // `mode` kRead the servers answer without waiting for other workers. Requires: not requested().
+  void RequestRows(const PreparedStep& step, const RowTerms& terms,
+                   PullMode mode = PullMode::kTrain);
+  bool requested() const { return wanted_.has_value(); }
 
   // Handles the replies that have come. Returns true if Take() will not wait for replies. Requires:
-  // asked().
+  // requested().
   bool ready();
   // Waits for the rows. The dense weights go to `dense` if the step's split includes them.
   Status Take(std::optional<std::span<float>> dense);
   // Drops the rows and cancels outstanding requests.
-  void Forget();
+  void CancelRequests();
   // Takes the row memory of `done`, whose rows are no longer used, unless this one has memory
   // already.
   void TakeMemoryOf(RowGather& done);
 
   // Requires: the rows were requested without in_place.
   std::vector<std::vector<float>>& rows() { return rows_; }
-  // Returns the rows of one table, wherever they lie; valid until Forget() or the next request.
+  // Returns the rows of one table, wherever they lie; valid until CancelRequests() or the next
+  // request.
   const RowSpans<const float>& RowsOf(TableId table) const { return views_[table.value]; }
   // Returns the time between requests and replies in which no thread waited, and resets it to 0.
   int64_t TakeHiddenNs() { return std::exchange(hidden_ns_, 0); }
 
  private:
   // Requests that have been sent and not been answered.
-  struct Flight {
+  struct PendingPull {
     std::optional<Ticket> ticket;  // None if there was nothing to request.
     PullPlan plan;
     int64_t sent_ns = 0;
   };
 
-  Flight Send(PullPlan plan, std::vector<ServerRequest> requests);
-  bool Arrived(const Flight& flight) { return !flight.ticket || channel_.Ready(*flight.ticket); }
-  Result<std::vector<PullReply>> Land(const Flight& flight);
+  PendingPull Send(PullPlan plan, std::vector<ServerRequest> requests);
+  bool Arrived(const PendingPull& pull) { return !pull.ticket || channel_.Ready(*pull.ticket); }
+  Result<std::vector<PullReply>> TakeReplies(const PendingPull& pull);
   // Puts the prefetched rows in place, and requests the missing ones unless that has been done.
-  Status LandAhead();
+  Status PlacePrefetched();
   // Requests what the prefetched rows lack. since [servers]: the clock up to which each server's
   // prefetched rows are complete; kNotRead if none were read from it.
   void Repair(std::span<const Clock> since);
-  Status Place(const Flight& flight, const std::vector<PullReply>& replies,
+  Status Place(const PendingPull& pull, const std::vector<PullReply>& replies,
                std::optional<std::span<float>> dense);
 
   const Job& job_;
@@ -95,12 +97,12 @@ class RowGather {
   const PreparedStep* step_ = nullptr;
   DType format_ = DType::kFp32;  // Number format in which the rows travel.
   bool in_place_ = false;
-  std::optional<Flight> ahead_;  // The prefetch, until its rows are in place.
+  std::optional<PendingPull> ahead_;  // The prefetch, until its rows are in place.
   // The clock up to which the rows of ahead_ are complete at least, so that the missing ones can be
   // requested before those arrive; kNotRead if unknown.
   Clock holds_ = kNotRead;
   std::optional<RowTerms> wanted_;
-  std::optional<Flight> last_;            // None while it waits for the prefetched rows.
+  std::optional<PendingPull> last_;       // None while it waits for the prefetched rows.
   Status status_;                         // Result of the work done in ready().
   std::vector<std::vector<float>> rows_;  // [tables][keys * dim]; kept for its memory.
   // [tables]: rows_[t], or rows inside the replies in held_.

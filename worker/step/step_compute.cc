@@ -23,7 +23,7 @@ StepCompute::StepCompute(const Job& job, Model& model, MonotonicClock& clock)
 void StepCompute::set_groups(std::span<Collective* const> groups) {
   exchange_.reset();  // Its threads may use the old groups.
   group_ = groups.empty() ? nullptr : groups.front();
-  if (model_.meets()) exchange_ = std::make_unique<LaneExchange>(groups, clock_);
+  if (model_.has_exchange()) exchange_ = std::make_unique<LaneExchange>(groups, clock_);
   set_watch(watch_);
 }
 
@@ -196,7 +196,7 @@ Status StepCompute::RunLanes(WindowStep& step, const StepTerms& terms,
         LaneOf(has_part ? parts[i].batch : no_examples_, i == 0, terms.dense_gradients, &memory));
     groups.push_back(has_part ? parts[i].group : job_.train.micro_batches);
   }
-  if (rank_ != nullptr) HDPS_RETURN_IF_ERROR(LayRows(step.prepared->parts, &lanes));
+  if (rank_ != nullptr) HDPS_RETURN_IF_ERROR(SetLayerRows(step.prepared->parts, &lanes));
   exchange_->BeginStep(groups);
   // All workers must pause after the same step: one that paused alone would leave the others
   // waiting for it in the middle of the next step.
@@ -221,7 +221,7 @@ Status StepCompute::RunLanes(WindowStep& step, const StepTerms& terms,
   return {};
 }
 
-Status StepCompute::LayRows(const StepParts& parts, std::vector<StepLane>* lanes) {
+Status StepCompute::SetLayerRows(const StepParts& parts, std::vector<StepLane>* lanes) {
   std::vector<uint32_t> examples;
   for (const StepLane& lane : *lanes) examples.push_back(lane.batch->num_examples);
   HDPS_RETURN_IF_ERROR(rank_->BeginStep(*group_, examples));

@@ -123,7 +123,7 @@ class StepCompute {
   Status RunLanes(WindowStep& step, const StepTerms& terms, const Model::RowsDone& rows_done,
                   const TensorDone& tensor_done);
   // Fills in the rows that the layers of a cut model have in each lane.
-  Status LayRows(const StepParts& parts, std::vector<StepLane>* lanes);
+  Status SetLayerRows(const StepParts& parts, std::vector<StepLane>* lanes);
   StepLane LaneOf(const Batch& batch, bool first, const DenseGradients& of_step,
                   PartMemory* memory) const;
   // Adds one tensor of a part's dense gradients to those of the step.

@@ -49,11 +49,11 @@ class StepRunner {
   // `rank`: the rank of a cut model that `job` and `model` describe; null: the whole job.
   StepRunner(const Job& job, Model& model, NodeChannel& channel, MonotonicClock& clock,
              Executor& executor, RankModel* rank = nullptr);
-  ~StepRunner() { TellOfDevice(); }
+  ~StepRunner() { AddDeviceSpans(); }
 
   void set_group(const DenseGroup& group);
   // Sets the groups in which layers exchange values: see LaneExchange.
-  void set_meeting(std::span<Collective* const> groups) { compute_.set_groups(groups); }
+  void set_lane_groups(std::span<Collective* const> groups) { compute_.set_groups(groups); }
   void set_trace(StepTrace* trace) {  // Null: steps are not traced.
     trace_ = trace;
     compute_.set_watch(trace);
@@ -74,9 +74,9 @@ class StepRunner {
 
  private:
   // Requests the rows of step `i` when its turn begins, after the push of the step before.
-  void AskRows(StepWindow& window, size_t i, Clock clock);
+  void RequestRows(StepWindow& window, size_t i, Clock clock);
   // Prefetches the rows of the steps after at(turn), whose own rows have been requested.
-  Status AskAhead(StepWindow& window, size_t turn, const StepTask& task);
+  Status PrefetchSteps(StepWindow& window, size_t turn, const StepTask& task);
   // Gives the step's key list a new number, and splits its keys again if the set of cached rows has
   // changed.
   WindowStep& NewList(StepWindow& window, size_t i);
@@ -89,7 +89,7 @@ class StepRunner {
   // Chooses the rows to cache from step `clock` on, if a new choice is due.
   Status RefreshCache(StepWindow& window, Clock clock);
   // Sends the push of the first step and, unless `pause`, requests the rows of the next ones.
-  Status PushAndAsk(StepWindow& window, const StepTask& task, bool pause);
+  Status PushAndRequest(StepWindow& window, const StepTask& task, bool pause);
   // Returns true if the push is sent while dense gradients are still being computed, because no
   // part of it depends on them.
   bool PushesEarly(const PreparedStep& step) const;
@@ -108,7 +108,7 @@ class StepRunner {
   Status CollectAcks(size_t left);
   void EndTracedStep();
   // Adds the spans of the model's device to the trace.
-  void TellOfDevice();
+  void AddDeviceSpans();
   bool dense_at_servers() const { return !dense_sum_.in_group() && !dense_.empty(); }
   // Lets the model write gradients straight into the push, unless they have to be changed before
   // they are sent.

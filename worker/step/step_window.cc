@@ -34,7 +34,7 @@ Status StepWindow::Fill(size_t count, size_t needed) {
 
 void StepWindow::Pop() {
   WindowStep& done = steps_.front();
-  done.rows->Forget();
+  done.rows->CancelRequests();
   // Prefetched rows stay in replies until their step's turn, so two sets of row memory are enough.
   for (WindowStep& step : steps_) {
     if (&step != &done) step.rows->TakeMemoryOf(*done.rows);
@@ -44,8 +44,8 @@ void StepWindow::Pop() {
   steps_.pop_front();
 }
 
-void StepWindow::ForgetRows() {
-  for (WindowStep& step : steps_) step.rows->Forget();
+void StepWindow::CancelRequests() {
+  for (WindowStep& step : steps_) step.rows->CancelRequests();
 }
 
 }  // namespace hdps

@@ -39,7 +39,7 @@ class StepWindow {
   // Splits a step again with the current hot keys. Requires: its rows have not been requested.
   void Split(size_t i) { source_.Split(steps_[i].prepared.get()); }
   // Drops the rows and row requests of all steps; the steps stay.
-  void ForgetRows();
+  void CancelRequests();
 
  private:
   StepPipeline& source_;

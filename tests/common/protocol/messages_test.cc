@@ -37,7 +37,7 @@ Buffer Prefix(const Buffer& bytes, size_t size) {
 }
 
 template <typename Message>
-Frame Checksummed(const Message& message) {
+Frame Encoded(const Message& message) {
   Frame frame = EncodeMessage(message);
   frame.header.sender = 41;
   frame.header.view = 42;
@@ -83,7 +83,7 @@ TEST(Messages, EveryFieldSurvivesTheTrip) {
   int kinds = 0;
   ForEachSample([&](const auto& message) {
     ++kinds;
-    const Frame frame = Checksummed(message);
+    const Frame frame = Encoded(message);
     ASSERT_TRUE(CheckFrame(frame).ok());
     std::remove_cvref_t<decltype(message)> decoded;
     const Status status = DecodeMessage(frame, &decoded);
@@ -99,7 +99,7 @@ TEST(Messages, DefaultsSurviveTheTrip) {
     std::remove_cvref_t<decltype(sample)> message, decoded = sample;
     if constexpr (requires { message.id; }) message.id = {1};
     if constexpr (requires { message.number; }) message.number = 1;
-    const Status status = DecodeMessage(Checksummed(message), &decoded);
+    const Status status = DecodeMessage(Encoded(message), &decoded);
     ASSERT_TRUE(status.ok()) << status.message();
     EXPECT_TRUE(Fields(decoded) == Fields(message)) << MessageKindName(message.kKind);
   });
@@ -107,7 +107,7 @@ TEST(Messages, DefaultsSurviveTheTrip) {
 
 TEST(Messages, AreOfOneKindOnly) {
   ForEachSample([](const auto& message) {
-    const Frame frame = Checksummed(message);
+    const Frame frame = Encoded(message);
     ForEachSample([&](auto other) {
       if (other.kKind == message.kKind) return;
       EXPECT_EQ(DecodeMessage(frame, &other).code(), Code::kCorruption);
@@ -131,7 +131,7 @@ TEST(Frame, IsByteForByteAsDocumented) {
 
 TEST(Frame, NoticesEveryFlippedBit) {
   ForEachSample([](const auto& message) {
-    const Frame original = Checksummed(message);
+    const Frame original = Encoded(message);
     for (size_t bit = 0; bit < 8 * sizeof(FrameHeader); ++bit) {
       Frame frame = original;
       reinterpret_cast<uint8_t*>(&frame.header)[bit / 8] ^= static_cast<uint8_t>(1u << (bit % 8));
@@ -150,7 +150,7 @@ TEST(Frame, NoticesEveryFlippedBit) {
 
 TEST(Frame, NoticesEveryTruncation) {
   ForEachSample([](const auto& message) {
-    const Frame original = Checksummed(message);
+    const Frame original = Encoded(message);
     for (const auto& part : PartsOf(original)) {
       Frame frame = original;
       const Buffer whole = part(frame);
@@ -166,14 +166,13 @@ TEST(Frame, NoticesEveryTruncation) {
 }
 
 TEST(Frame, NoticesBytesThatMoveOverABoundary) {
-  Frame frame =
-      Checksummed(PushRequest{{6}, 7, 8, TwoTables(), KeysOf({1, 2, 3, 4, 5}), FloatsOf(12)});
+  Frame frame = Encoded(PushRequest{{6}, 7, 8, TwoTables(), KeysOf({1, 2, 3, 4, 5}), FloatsOf(12)});
   std::swap(frame.sections[0], frame.sections[1]);
   EXPECT_EQ(CheckFrame(frame).code(), Code::kCorruption);
 }
 
 TEST(Frame, NamesBothProtocolVersions) {
-  Frame frame = Checksummed(HeartbeatAck{{5}});
+  Frame frame = Encoded(HeartbeatAck{{5}});
   frame.header.protocol = 77;
   const Status status = CheckFrame(frame);
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
@@ -186,7 +185,7 @@ TEST(Messages, SurviveEveryFlippedByte) {
   int accepted = 0, refused = 0;
   ForEachSample([&](const auto& message) {
     using Message = std::remove_cvref_t<decltype(message)>;
-    const Frame original = Checksummed(message);
+    const Frame original = Encoded(message);
     for (const auto& part : PartsOf(original)) {
       Frame frame = original;
       const Buffer whole = part(frame);
@@ -206,7 +205,7 @@ TEST(Messages, SurviveEveryFlippedByte) {
 TEST(Messages, SurviveEveryTruncation) {
   ForEachSample([](const auto& message) {
     using Message = std::remove_cvref_t<decltype(message)>;
-    const Frame original = Checksummed(message);
+    const Frame original = Encoded(message);
     for (const auto& part : PartsOf(original)) {
       Frame frame = original;
       const Buffer whole = part(frame);
@@ -228,7 +227,7 @@ TEST(Messages, SurviveRandomHarm) {
   Random random(17);
   ForEachSample([&](const auto& message) {
     using Message = std::remove_cvref_t<decltype(message)>;
-    const Frame original = Checksummed(message);
+    const Frame original = Encoded(message);
     for (int round = 0; round < 2000; ++round) {
       Frame frame = original;
       for (uint64_t harm = 1 + random.Below(6); harm > 0; --harm) {
@@ -243,7 +242,7 @@ TEST(Messages, SurviveRandomHarm) {
 template <typename Message>
 std::string WhyRefused(const Message& message) {
   Message decoded;
-  const Status status = DecodeMessage(Checksummed(message), &decoded);
+  const Status status = DecodeMessage(Encoded(message), &decoded);
   EXPECT_EQ(status.code(), Code::kCorruption);
   return status.message();
 }
@@ -334,7 +333,7 @@ TEST(Rules, PositionsStayAsTheyWereChecked) {
 
 TEST(Rules, TextForPeopleIsCutByTheSender) {
   StopRequest stop{std::string(1 << 20, 'x')}, decoded;
-  ASSERT_TRUE(DecodeMessage(Checksummed(stop), &decoded).ok());
+  ASSERT_TRUE(DecodeMessage(Encoded(stop), &decoded).ok());
   EXPECT_GT(decoded.reason.size(), 1000u);
   EXPECT_LT(decoded.reason.size(), stop.reason.size());
 }

@@ -170,7 +170,7 @@ class ReferenceTest : public testing::TestWithParam<std::string> {
     model_->SetDense(dense_);
     StepResult result;
     std::vector<float> gradients(dense_.size());
-    if (model_->meets()) {
+    if (model_->has_exchange()) {
       StepInLanes(batch, &result, gradients);
     } else {
       model_->Step(batch, inputs, &result, gradients);
@@ -329,7 +329,7 @@ TEST_P(ReferenceTest, PredictionsAgree) {
 }
 
 // PyTorch normalizes over the whole batch, as three lanes do that meet.
-class MeetingReferenceTest : public ReferenceTest {
+class ExchangeReferenceTest : public ReferenceTest {
  protected:
   void Change(Json* model) override {
     for (Json& layer : (*model)["layers"]) {
@@ -338,12 +338,12 @@ class MeetingReferenceTest : public ReferenceTest {
   }
 };
 
-TEST_P(MeetingReferenceTest, FiftyStepsAgree) {
-  ASSERT_TRUE(model_->meets());
+TEST_P(ExchangeReferenceTest, FiftyStepsAgree) {
+  ASSERT_TRUE(model_->has_exchange());
   FiftyStepsAgree();
 }
 
-INSTANTIATE_TEST_SUITE_P(Recorded, MeetingReferenceTest, testing::Values("batch_norm"));
+INSTANTIATE_TEST_SUITE_P(Recorded, ExchangeReferenceTest, testing::Values("batch_norm"));
 INSTANTIATE_TEST_SUITE_P(Recorded, ReferenceTest, testing::ValuesIn(References()),
                          [](const auto& instance) { return instance.param; });
 
