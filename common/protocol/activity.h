@@ -19,7 +19,7 @@ struct Awaited {
 
 // The reason why a member does not move on.
 enum class WaitReason : uint8_t {
-  kNone = 0,  // None: it works at its stage.
+  kNone = 0,  // It does not wait: it works at its stage.
   kMembers,   // A message from each of `awaited`.
   kGroup,     // All of `awaited` have to make the same collective call.
   kData,      // Reading the data file `subject`.
