@@ -1,4 +1,4 @@
-// What a slice must remember so that a save can write only what changed since the one before.
+// Notes what changed in a slice since its last save, so that the next save can be a delta.
 #pragma once
 
 #include <algorithm>
@@ -11,17 +11,17 @@
 
 namespace hdps {
 
-// Which rows changed is told by their versions, so that updates pay nothing for it; which rows went
-// is told by the keys that are kept here.
+// A row's version tells whether it changed, so updates pay nothing for the log. Keys of rows that
+// were removed are kept here.
 //
-// Invariant: while marked_clock() is not kNotMarked, every change since the mark was one of a step
-// after it, and every key whose row went since is in erased(). What would break that, or take more
-// memory than it is worth, ends the mark: the next save is then a whole one.
+// Invariant: while marked_clock() is not kNotMarked, every change since the mark belongs to a step
+// after it, and erased() holds every key whose row was removed since. A change that would break
+// this, or too many removed keys, ends the mark; the next save is then a whole one.
 class ChangeLog {
  public:
   static constexpr int64_t kNotMarked = -1;
 
-  // A save holds everything as it is after `clock` steps.
+  // Starts the log anew: a save holds everything as it is after `clock` steps.
   void Mark(int64_t clock) {
     marked_clock_ = clock;
     erased_ = {};
@@ -29,7 +29,8 @@ class ChangeLog {
   void OnChange(int64_t step) {
     if (step <= marked_clock_) Forget();
   }
-  // `rows_left`: in the slice. Many more keys than that are longer to write than its rows.
+  // `rows_left` is the number of rows in the slice. If many more keys than that were removed, a
+  // delta would be longer than a whole save, and the mark ends.
   void OnErase(std::span<const Key> keys, size_t rows_left) {
     if (marked_clock_ == kNotMarked) return;
     erased_.insert(erased_.end(), keys.begin(), keys.end());
@@ -37,7 +38,7 @@ class ChangeLog {
   }
 
   int64_t marked_clock() const { return marked_clock_; }
-  // Ascending, each once. Some may have a row again.
+  // Returns the keys in ascending order, each once. Some may have a row again.
   std::vector<Key> erased() const {
     std::vector<Key> keys = erased_;
     std::ranges::sort(keys);

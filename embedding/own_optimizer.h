@@ -1,4 +1,4 @@
-// An optimizer that a program brings, made from a header such as those of common/job/optimizers.
+// Registers an optimizer that a program brings, written like those of common/job/optimizers.
 #pragma once
 
 #include "common/job/optimizers/optimizers.h"
@@ -40,9 +40,9 @@ constexpr OptimizerRecord MakeOwnRecord() {
 template <typename Rule>
 inline constexpr OptimizerRecord kOwnRecord = MakeOwnRecord<Rule>();
 
-// The record of `Rule`, a struct whose parts optimizer_rule.h lists: for OptimizerRegistry::Add.
-// Its rule is compiled here into the loops over rows of servers in 32 and 16 bits, over dense
-// weights and over rows kept at workers, for every vector width; not for CUDA.
+// Returns the record of `Rule` for OptimizerRegistry::Add. `Rule` is a struct with the parts that
+// optimizer_rule.h lists. It is compiled here into the loops over server rows in 32 and 16 bits,
+// over dense weights and over rows kept at workers, for every vector width; not for CUDA.
 template <typename Rule>
 constexpr const OptimizerRecord* OwnOptimizer() {
   return &kOwnRecord<Rule>;

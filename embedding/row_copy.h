@@ -1,4 +1,4 @@
-// Rows of a slice as they were at one time, copied so that the slice may go on changing.
+// Copies of a slice's rows at one time, so that the slice may go on changing.
 #pragma once
 
 #include <atomic>
@@ -12,11 +12,11 @@
 
 namespace hdps {
 
-// The bytes that copies may take together; those who copy side by side share one.
+// The number of bytes that concurrent copies may take together.
 class CopyBudget {
  public:
   explicit CopyBudget(uint64_t bytes) : left_(bytes) {}
-  // False, and nothing is taken, where less is left.
+  // Returns false, and takes nothing, if less than `bytes` is left.
   bool Take(uint64_t bytes) {
     uint64_t left = left_.load();
     while (bytes <= left) {
@@ -29,6 +29,8 @@ class CopyBudget {
   std::atomic<uint64_t> left_;
 };
 
+// Rows copied out of a slice.
+//
 // Invariant: rows() holds keys.size() rows of row_floats() numbers, in ascending order of the keys.
 class RowCopy {
  public:
@@ -38,7 +40,7 @@ class RowCopy {
     keys.reserve(num_rows);
     memory_.AskForHugePages(0, memory_.size());
   }
-  // What so many rows take, their keys among them.
+  // Returns the bytes of `num_rows` rows and their keys.
   static uint64_t BytesWithKeys(size_t num_rows, size_t row_floats) {
     return num_rows * sizeof(Key) + BytesOf(num_rows, row_floats);
   }

@@ -1,4 +1,4 @@
-// Walks over all rows: one for the old ones, five for the lowest.
+// Finds rows by passes over all of them: one for old rows, five for the lowest ranks.
 #include "embedding/row_eviction.h"
 
 #include "embedding/memory/weight_format.h"
@@ -14,14 +14,14 @@ std::vector<Key> FindOldRows(const PolicyRows& slice, int64_t step) {
 }
 
 // Finds the rank that `count` rows do not exceed, sixteen bits at a time, in memory that does not
-// depend on their number; then those rows.
+// depend on the number of rows; then collects those rows.
 std::vector<Key> FindLowestRows(const PolicyRows& slice, uint64_t count) {
   std::vector<float> weights(slice.dim);
   const auto rank_of = [&](Key key, std::span<const std::byte> bytes) {
     ReadWeights(slice.weights, bytes.data(), weights);
     return slice.policy.Rank(key, weights, slice.OfPolicy(bytes.data()));
   };
-  uint64_t highest = 0;  // Its upper bits, as far as they are known.
+  uint64_t highest = 0;  // The upper bits of that rank, as far as they are known.
   for (int shift = 48; shift >= 0; shift -= 16) {
     std::vector<uint64_t> counts(size_t{1} << 16);
     slice.rows.VisitAll([&](Key key, std::span<const std::byte> bytes) {

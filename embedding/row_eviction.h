@@ -1,4 +1,4 @@
-// Which rows of a slice its policy wants gone, found by looking at all of them.
+// Finds the rows of a slice that its policy evicts, by looking at all of them.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,9 @@ struct PolicyRows {
   }
 };
 
-// Those without an update for so many steps.
+// Returns the keys of rows that are old by the policy's IsOld.
 std::vector<Key> FindOldRows(const PolicyRows& slice, int64_t step);
-// The `count` of the lowest rank; those of equal rank all or none.
+// Returns the `count` keys with the lowest ranks, and all others that tie with the last of them.
 std::vector<Key> FindLowestRows(const PolicyRows& slice, uint64_t count);
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// Sums of hashes over rows.
+// Computes digests as sums of hashes over rows.
 #include "common/base/hash.h"
 #include "embedding/table.h"
 

@@ -1,4 +1,4 @@
-// Who gives way when a shard's share is full.
+// Chooses which slice moves rows to disk when a shard's share is full.
 #include "embedding/shard_memory.h"
 
 #include <glog/logging.h>
@@ -13,8 +13,7 @@ namespace {
 
 constexpr uint64_t kShareMin = 64 << 10;
 constexpr int kTurnsMax = 64;
-// A slice keeps so many rows even where the limit has no room for them: with fewer it would do
-// nothing but move them.
+// Rows that a slice keeps even beyond the limit: with fewer it would do nothing but move rows.
 constexpr size_t kRowsKept = 128;
 
 }  // namespace
@@ -60,7 +59,7 @@ void ShardMemory::ReportBytes() {
 
 bool ShardMemory::HasRoom(const TieredRows& slice, size_t rows, size_t keys) const {
   const size_t more = slice.BytesToAdd(rows, keys);
-  // Rows that take the places of others need no look at the share.
+  // Rows that reuse free places do not depend on the share.
   return more == 0 || bytes() + more <= share_;
 }
 

@@ -1,4 +1,4 @@
-// Reads, updates and stores over the row store; updates combined key by key.
+// Reads, updates and stores rows of the row store; combines updates by key.
 #include "embedding/table.h"
 
 #include <glog/logging.h>
@@ -51,7 +51,7 @@ struct TableSlice::Impl {
   std::span<float> State(std::byte* row) const {
     return {reinterpret_cast<float*>(row + weight_bytes), rule_floats};
   }
-  // A row, or only its weights, as floats: what it is to everybody outside.
+  // Converts a row, or only its weights, to floats, as callers see them.
   void Expand(const std::byte* row, std::span<float> floats) const {
     ReadRow(spec.weights, dim, row, floats);
   }
@@ -59,7 +59,7 @@ struct TableSlice::Impl {
     return {spec.weights, dim, rounding_seed, memory, make};
   }
 
-  // The weights of rows that are not there, and their state where `floats` are more.
+  // Fills the initial weights of rows, and their initial state if `floats` exceeds the weights.
   void InitialRows(std::span<const Key> keys, size_t floats, std::byte* const* rows) const {
     InitRows(width, spec.init, seed, id, keys, first_column, dim, rows);
     for (size_t k = 0; k < keys.size(); ++k) {
@@ -75,8 +75,8 @@ struct TableSlice::Impl {
     InitialRows({&key, 1}, out.size(), &row);
   }
 
-  // Calls use(i, row of keys[i]) for every key in order, making rows that are missing. Where rows
-  // spill, a row is there for its call only.
+  // Calls use(i, row of keys[i]) for every key in order, and makes missing rows. If rows spill to
+  // disk, a row is valid only during its call.
   template <typename Use>
   void ForEachRow(std::span<const Key> keys, int64_t step, const Use& use) {
     store.InParts(keys, true, [&](size_t begin, std::span<const Key> part, RowStore& memory) {
@@ -92,7 +92,7 @@ struct TableSlice::Impl {
   void ApplyGradients(const OptimizerSpec& rule, std::span<const Key> keys, const float* values,
                       GradientScale scale, int64_t step, bool first_epoch);
   void ApplyToTensors(const OptimizerSpec& rule, int64_t step, TensorPeers* peers);
-  // Makes `sums` of the parts what a rule is given: scaled, with penalties, clipped.
+  // Computes the gradients that the rule is given, in `sums`: scaled, with penalties, clipped.
   void FinishSums(std::span<const Gradients> parts, float scale, const GradientTerms& terms);
   void NoteUpdates(std::span<const Key> keys, int64_t step, RowStore& memory);
   void FindAdmitted(std::span<const Key> keys, const float* values, int64_t step, bool first_epoch);
@@ -101,7 +101,7 @@ struct TableSlice::Impl {
   const TableSpec spec;
   const TableId id;
   const uint64_t seed;
-  const uint32_t dim, first_column;  // Of the rows here: a part of the table's under kColumn.
+  const uint32_t dim, first_column;  // Of rows here; under kColumn a part of the table's.
   const uint32_t rule_floats;
   const size_t row_floats;  // [weights | state of the rule | state of the policy]
   const size_t weight_bytes;
@@ -114,13 +114,13 @@ struct TableSlice::Impl {
   TieredRows store;
   ChangeLog changes;
   uint64_t admitted = 0, refused = 0, evicted = 0;
-  int64_t evicted_step = -1;  // The last in which rows went.
-  // Keep their memory between steps.
+  int64_t evicted_step = -1;  // The last step that evicted rows.
+  // Members to reuse their memory.
   GradientSums sums;
   std::vector<Key> admitted_keys;
   std::vector<float> admitted_values;
   std::vector<float> penalized;     // Weights of the rows of `sums`.
-  std::vector<uint32_t> newcomers;  // Positions.
+  std::vector<uint32_t> newcomers;  // Positions of keys without a row.
 };
 
 void TableSlice::Impl::FinishSums(std::span<const Gradients> parts, float scale,
@@ -162,7 +162,7 @@ void TableSlice::Impl::NoteUpdates(std::span<const Key> keys, int64_t step, RowS
   });
 }
 
-// Newcomers are judged in the order of their numbers: in which they came means nothing.
+// Keys without a row are counted in key order, because their order in a push means nothing.
 void TableSlice::Impl::FindAdmitted(std::span<const Key> keys, const float* values, int64_t step,
                                     bool first_epoch) {
   admitted_keys.clear();
@@ -197,7 +197,7 @@ void TableSlice::Impl::ApplyToTensors(const OptimizerSpec& rule, int64_t step, T
     const std::span<float> weights(reinterpret_cast<float*>(row), dim);
     chunks[k] = {sums.keys()[k], {gradient, weights, State(row)}};
   });
-  if (!store.failure().ok()) return;  // Not every chunk has its row.
+  if (!store.failure().ok()) return;  // Some chunks have no row.
   if (peers != nullptr) return UpdateChunks(spec, rule, step, std::move(chunks), *peers);
   UpdateTensors(spec, rule, step, std::move(chunks));
 }
@@ -267,12 +267,12 @@ void TableSlice::ReadChanged(std::span<const Key> keys, int64_t since_step,
   const auto look = [&](size_t k, const RowSlot* slot, const std::byte* row) {
     const size_t dim = impl_->dim;
     if (slot == nullptr) {
-      if (impl_->evicted_step <= since_step) return;  // Else it may have been there.
+      if (impl_->evicted_step <= since_step) return;  // Otherwise it may have had a row.
       positions->push_back(static_cast<uint32_t>(k));
       weights->resize(weights->size() + dim);
       return impl_->InitialRow(keys[k], std::span(*weights).last(dim));
     }
-    // Past the largest version all that was ever changed then counts as changed since.
+    // Every row with the largest version counts as changed.
     if (slot->version <= since && slot->version < kRowVersionMax) return;
     positions->push_back(static_cast<uint32_t>(k));
     weights->resize(weights->size() + dim);
@@ -328,7 +328,7 @@ void TableSlice::Apply(std::span<const Gradients> parts, float scale, int64_t st
 }
 
 SquareSum TableSlice::Squares(std::span<const Gradients> parts, float scale) {
-  if (!GradientSums::CheckNumber(parts).ok()) return {};  // Apply says so.
+  if (!GradientSums::CheckNumber(parts).ok()) return {};  // Apply reports the error.
   impl_->FinishSums(parts, scale, GradientTerms(impl_->spec, {}));
   const std::vector<Key>& keys = impl_->sums.keys();
   return SquaresOf(impl_->spec, keys, {impl_->sums.values(), keys.size() * impl_->dim});

@@ -24,24 +24,26 @@ namespace hdps {
 struct RowCounts;
 struct TableSpec;
 
-// A content digest that does not depend on order: the digests of disjoint sets of rows add up.
+// A digest of rows that does not depend on their order: digests of disjoint sets of rows add up.
 struct RowsDigest {
   uint64_t sum[2] = {0, 0};
   uint64_t rows = 0;
   void Add(const RowsDigest& other);
   void AddRow(uint64_t table_hash, Key key, std::span<const float> row);  // [dim + state]
 };
-// HashString() of the table's name: what its rows' digests are salted with.
+// Returns HashString() of the table's name, which salts the digests of its rows.
 uint64_t TableHash(const std::string& table_name);
 
-// Invariant: every row is [weights | state], and what it holds depends only on the seed, on the
-// table's policy and on the updates applied to its key, in order. A row comes into being with the
-// first update that the policy admits, or by Store; reading makes none. What the policy keeps in a
-// row stands behind the optimizer's state and counts among state_floats(). Where rows lie changes
-// nothing. One task at a time uses a slice, so it has no locks.
+// The rows of one table in one shard.
+//
+// Invariant: every row is [weights | state], and its contents depend only on the seed, on the
+// table's policy and on the sequence of updates applied to its key. A row is made by the first
+// update that the policy admits, or by Store; reading makes none. The policy's floats stand behind
+// the optimizer's state and count among state_floats(). Where rows lie changes nothing. One task at
+// a time uses a slice, so it has no locks.
 class TableSlice {
  public:
-  // `width`: no more than the machine has; it changes no bit.
+  // `width` is at most what the machine has; it changes no bit of the result.
   TableSlice(const TableSpec& spec, TableId id, uint64_t seed, VectorWidth width = WidestVectors());
   TableSlice(const TableSpec& spec, TableId id, uint64_t seed, const RowPlacement& home,
              VectorWidth width = WidestVectors());
@@ -52,65 +54,69 @@ class TableSlice {
   uint32_t dim() const;
   uint32_t state_floats() const;
   size_t num_rows() const;
-  size_t bytes() const;            // Of memory: rows, index, and the sketch of a policy.
-  const RowStore& memory() const;  // The memory tier, to look at.
-  RowCounts counters() const;      // Since the slice was made.
+  size_t bytes() const;            // Memory of rows, index, and the sketch of a policy.
+  const RowStore& memory() const;  // The memory tier, for inspection.
+  RowCounts counters() const;      // Counts since the slice was made.
 
-  // rows[keys.size() * row_floats], row_floats == dim or dim + state_floats; missing rows read as
-  // their initial value and are not made. Not const: a row may change its tier on the way.
+  // Reads rows[keys.size() * row_floats], row_floats == dim or dim + state_floats. Missing rows
+  // read as their initial value and are not made. Not const: a row may change its tier.
   void Read(std::span<const Key> keys, uint32_t row_floats, std::span<float> rows);
-  // Of those keys whose row a step after `since_step` changed: appends their positions in `keys`,
-  // ascending, and their weights, dim each. For readers who read the rows when `since_step` was the
-  // last step applied.
+  // Finds those of `keys` whose rows were changed by a step after `since_step`: appends their
+  // positions in `keys`, ascending, and their weights, dim each. For readers that read the rows
+  // when `since_step` was the last applied step.
   void ReadChanged(std::span<const Key> keys, int64_t since_step, std::vector<uint32_t>* positions,
                    std::vector<float>* weights);
-  // Sets rows, as a change of `step`; row_floats == dim leaves the state at its initial value.
+  // Sets rows, as a change of `step`; with row_floats == dim the state gets its initial value.
   void Store(std::span<const Key> keys, uint32_t row_floats, std::span<const float> rows,
              int64_t step = 0);
 
-  // No key twice: with more than one part a repeated key adds up, alone it would be updated twice.
+  // One worker's gradients. No key occurs twice: a repeated key would be added up among several
+  // parts, but updated twice in a single one.
   using Gradients = GradientPart;
-  // For every key: the gradients of `parts` added in their order, times `scale`, the penalties of
-  // the table's loss added, clipped, applied once. `step` as for UpdateRow; the schedule of the
-  // table counts it too. Under LAMB the keys with the same upper 32 bits are one tensor.
+  // Updates every key once: adds up the gradients of `parts` in their order, multiplies by `scale`,
+  // adds the penalties of the table's loss, clips and applies the rule. `step` as for UpdateRow;
+  // the schedule of the table counts it too. Under LAMB the keys with the same upper 32 bits are
+  // one tensor.
   void Apply(std::span<const Gradients> parts, float scale, int64_t step,
              const UpdateTerms& terms = {});
-  // The squares of the gradients that Apply would give to the rule, but for clipping. Changes
-  // nothing.
+  // Returns the sum of squares of the gradients that Apply would give to the rule without clipping.
+  // Changes nothing.
   SquareSum Squares(std::span<const Gradients> parts, float scale);
-  // All updates of `step` were applied: rows whom the policy wants gone go. After each step.
+  // Ends a step whose updates were all applied: evicts rows by the policy. Must be called after
+  // each step.
   void EndStep(int64_t step);
 
-  // Sums over rows fail only where the disk does.
+  // Returns the digest of all rows. Fails only if the disk does.
   Result<RowsDigest> Digest() const;
-  // Calls visit(keys, rows), rows[keys.size() * (dim + state_floats)], over all rows, or those that
-  // changed since marked_clock(), in ascending order of their keys, `block_rows` at a time, the
-  // last time fewer; a status that is not ok ends it. Holds one block and a bounded number of keys
-  // in memory.
+  // Calls visit(keys, rows), rows[keys.size() * (dim + state_floats)], over all rows, or over those
+  // that changed after `since` (marked_clock()), in ascending order of keys, `block_rows` at a
+  // time, the last time fewer. An error of a visit ends it. Holds one block and a bounded number of
+  // keys in memory.
   using Visit = std::function<Status(std::span<const Key>, std::span<const float>)>;
   Status VisitRows(size_t block_rows, const Visit& visit, int64_t since = kSinceEver) const;
-  Result<uint64_t> CountChanged(int64_t since) const;  // How many rows that will visit.
-  // The rows that it would visit, as they are now. None where they are too many for what is left of
-  // `budget`, or where some have left memory.
+  Result<uint64_t> CountChanged(int64_t since) const;  // Number of rows VisitRows would visit.
+  // Copies the rows that VisitRows would visit, as they are now. Returns none if they need more
+  // than is left of `budget`, or if some are on disk.
   std::optional<RowCopy> CopyRows(int64_t since, CopyBudget* budget) const;
 
-  // A save holds everything as it is after `clock` steps: what changes and goes from now on is
-  // known apart, for a save of only that. Requires: later updates are of steps after `clock`; the
-  // mark is lost where one is not.
+  // Notes that a save holds everything as it is after `clock` steps. Later changes and removals are
+  // tracked for a delta. Requires: later updates belong to steps after `clock`; an update of an
+  // earlier step loses the mark.
   void MarkSaved(int64_t clock);
-  // kSinceEver: there is no mark, or what changed since it is no longer known.
+  // Returns the clock of the last mark; kSinceEver if there is none or it was lost.
   int64_t marked_clock() const;
-  // Keys whose rows went since the mark, ascending. Some have a row again, which changed since.
+  // Returns the keys whose rows were removed since the mark, ascending. Some may have a row again,
+  // which then counts as changed.
   std::vector<Key> ErasedKeys() const;
-  // Those of `keys` that have a row lose it, as the slice did that was saved.
+  // Removes the rows of `keys` where there are any, to repeat the removals of a saved slice.
   void Erase(std::span<const Key> keys);
 
-  // Not ok once an update or a store met a limit of the slice: its rows are then incomplete, and
-  // the message says which setting of the job would mend it.
+  // Is not ok once an update or a store met a limit of the slice: its rows are then incomplete. The
+  // message names the setting of the job that would help.
   const Status& failure() const;
 
-  // What the policy has counted of keys without a row: null when it counts none. It belongs to a
-  // snapshot, so that a job that goes on admits as one that never stopped.
+  // The policy's counts of keys; null if it counts none. They are part of a snapshot, so that a
+  // resumed job admits the same keys as one that never stopped.
   const FrequencySketch* sketch() const;
   FrequencySketch* sketch();
 

@@ -1,4 +1,4 @@
-// Between the tiers: what is missing comes back in one read, what is cold leaves in one write.
+// Moves rows between the tiers: missing rows come back in one read, cold rows leave in one write.
 #include "embedding/tiered_rows.h"
 
 #include <glog/logging.h>
@@ -9,7 +9,7 @@
 namespace hdps {
 namespace {
 
-// A small share is taken in small pieces, so that little of it lies idle.
+// A small share is taken in small pieces, so that little memory is idle.
 constexpr size_t kSmallPieceBytes = 64 << 10;
 constexpr int kFetchTriesMax = 3;
 constexpr size_t kSweepHomes = 16;
@@ -57,7 +57,7 @@ size_t TieredRows::FindMissing(std::span<const Key> keys, bool make) {
 
 void TieredRows::Fetch(std::span<const Key> keys, bool make) {
   if (disk_.size() == 0 && (!make || memory_->HasRoom(*this, keys.size(), keys.size()))) return;
-  // Making room may move out some of the very rows: then they are missing too.
+  // Making room may move out rows of `keys`; they are missing then, too.
   size_t rows = FindMissing(keys, make);
   for (int tries = 0; tries < kFetchTriesMax && rows > 0; ++tries) {
     if (memory_->HasRoom(*this, rows, keys.size())) break;
@@ -79,11 +79,11 @@ void TieredRows::ReadMissing() {
   memory_->ReportBytes();
 }
 
-// Each pass of the hand counts a row's uses down by one; who has none left goes.
-std::vector<TieredRows::ColdRow> TieredRows::ChooseCold(size_t rows) {
-  std::vector<ColdRow> chosen;
+// Each pass of the hand counts a row's uses down by one; a row at zero is chosen.
+std::vector<TieredRows::EvictionVictim> TieredRows::ChooseVictims(size_t rows) {
+  std::vector<EvictionVictim> chosen;
   rows = std::min(rows, store_.num_rows());
-  // In fewer rounds than a chosen row, whose uses are full again, could come up a second time.
+  // Fewer rounds than would choose a row twice: a chosen row's uses are set to the maximum.
   const size_t rounds_max = RowSlot::kUsesMax;
   for (size_t seen = 0; chosen.size() < rows && seen < rounds_max * store_.num_rows();) {
     store_.Sweep(&hand_, kSweepHomes, [&](RowSlot& slot) {
@@ -96,13 +96,13 @@ std::vector<TieredRows::ColdRow> TieredRows::ChooseCold(size_t rows) {
       chosen.push_back({slot.key, slot.row(), slot.version});
     });
   }
-  std::ranges::sort(chosen, {}, &ColdRow::key);
+  std::ranges::sort(chosen, {}, &EvictionVictim::key);
   return chosen;
 }
 
 void TieredRows::Spill(size_t rows) {
-  const std::vector<ColdRow> chosen = ChooseCold(rows);
-  // Nothing is kept: all slices together would have as much again.
+  const std::vector<EvictionVictim> chosen = ChooseVictims(rows);
+  // These vectors are not kept: all slices together would take as much again.
   std::vector<Key> keys;
   std::vector<std::byte> bytes;
   keys.reserve(chosen.size());
@@ -110,13 +110,13 @@ void TieredRows::Spill(size_t rows) {
   constexpr size_t kPrefetch = 8;
   for (size_t c = 0; c < chosen.size(); ++c) {
     if (c + kPrefetch < chosen.size()) __builtin_prefetch(store_.Row(chosen[c + kPrefetch].row));
-    const ColdRow& cold = chosen[c];
-    const std::byte* row = store_.Row(cold.row);
-    const auto* version = reinterpret_cast<const std::byte*>(&cold.version);
-    keys.push_back(cold.key);
+    const EvictionVictim& victim = chosen[c];
+    const std::byte* row = store_.Row(victim.row);
+    const auto* version = reinterpret_cast<const std::byte*>(&victim.version);
+    keys.push_back(victim.key);
     bytes.insert(bytes.end(), row, row + store_.row_bytes());
-    bytes.insert(bytes.end(), version, version + sizeof(cold.version));
-    store_.Erase(cold.key);
+    bytes.insert(bytes.end(), version, version + sizeof(victim.version));
+    store_.Erase(victim.key);
   }
   const Status put = disk_.Put(keys, bytes);
   if (!put.ok()) memory_->Fail(put);
@@ -186,7 +186,7 @@ Status TieredRows::ForEachInOrder(const Visit& visit, int64_t since) const {
   std::vector<Key> keys;
   size_t next = 0;
   bool no_more = false;  // Keys behind these.
-  // The rows in memory up to `last`.
+  // Visits the rows in memory up to `last`.
   const auto visit_memory = [&](Key last) -> Status {
     for (;; ++next) {
       if (next == keys.size()) {

@@ -1,4 +1,4 @@
-// A slice's rows in two tiers: those in use in memory, the rest on disk.
+// A slice's rows in two tiers: rows in use are in memory, the rest on disk.
 #pragma once
 
 #include <algorithm>
@@ -17,11 +17,11 @@
 
 namespace hdps {
 
-// A RowStore with a disk behind it. Reading and changing rows brings them into memory, and moves
-// others out for whom there is no room: those changed least, as a clock's hand finds them.
+// A RowStore with a disk behind it. Reading or changing rows brings them into memory, and moves
+// others out if there is no room: the rows changed least, as a clock's hand finds them.
 //
-// Invariant: a row in memory is the row; what the disk holds of the same key is its last copy,
-// equal to it where it is not dirty. Which tier a row is in changes nothing else.
+// Invariant: each row is in one tier; bytes of it that are left in blocks of the other count no
+// more. Which tier a row is in changes nothing else.
 class TieredRows {
  public:
   // `spills`: rows may leave memory if the home has a disk.
@@ -35,15 +35,17 @@ class TieredRows {
   size_t rows_in_memory() const { return store_.num_rows(); }
   size_t rows_on_disk() const { return disk_.size(); }  // None of them in memory too.
   uint64_t rows_fetched() const { return rows_fetched_; }
-  size_t bytes() const { return store_.bytes() + disk_.bytes(); }  // Of memory.
+  size_t bytes() const { return store_.bytes() + disk_.bytes(); }  // Memory of rows and index.
 
-  // Not ok once a limit was hit: rows may be missing or old from then on. The first one counts.
+  // Is not ok once a limit was hit: rows may be missing or old from then on. Keeps the first
+  // failure.
   const Status& failure() const { return failure_; }
   void Fail(const Status& status) { failure_ = failure_.ok() ? status : failure_; }
 
-  // Calls use(begin, part, rows in memory) for parts of `keys` in order, part = keys from `begin`
-  // on: what has a row has it there then. `make`: with room for those that have none, as if that
-  // were all of them; without that room the rest is left out, and failure() says so.
+  // Calls use(begin, part, rows in memory) for consecutive parts of `keys`; `part` is keys from
+  // `begin` on, and those that have a row have it in memory then. `make`: also makes room for a new
+  // row of each key in the part; if row numbers run out, the remaining parts are left out and
+  // failure() says so.
   template <typename Use>
   void InParts(std::span<const Key> keys, bool make, const Use& use) {
     if (!spills_) {
@@ -60,20 +62,21 @@ class TieredRows {
       begin += part.size();
     }
   }
-  // From both tiers.
+  // Removes the rows from both tiers.
   void Erase(std::span<const Key> keys);
 
-  // Every row wherever it lies, in no order that means anything; InOrder by ascending key, those
-  // that changed after `since`: kSinceEver, or the clock of the last mark.
+  // Visit every row in either tier: ForEach in no particular order, ForEachInOrder by ascending key
+  // the rows that changed after `since` (kSinceEver, or the clock of the last mark).
   using Visit = std::function<Status(Key key, std::span<const std::byte> row)>;
   Status ForEach(const Visit& visit) const;
   Status ForEachInOrder(const Visit& visit, int64_t since = kSinceEver) const;
   Result<uint64_t> CountChanged(int64_t since) const;
-  // Those that changed after `since`, by ascending key. Requires: none is on disk.
+  // Returns the rows that changed after `since`, by ascending key. Requires: none is on disk.
   std::vector<KeyedRow> RowsInOrder(int64_t since) const;
-  // Rows on disk that change from now on are found there without a look at the others.
+  // Marks the end of the disk log, so that rows on disk that change from now on are found without a
+  // look at the others.
   void MarkSaved() { disk_mark_ = disk_.block_end(); }
-  // As ForEach; a failure of the disk is the memory's affair.
+  // Like ForEach; a failure of the disk is reported to the shard's memory.
   void VisitAll(const std::function<void(Key key, std::span<const std::byte> row)>& visit);
 
   // ---- For the shard's memory.
@@ -87,23 +90,26 @@ class TieredRows {
   void Compact(size_t spare_rows) { store_.Compact(spare_rows); }
 
  private:
-  // Whether `rows` more can be made; else failure() says what would mend it.
+  // Returns whether `rows` more can be made; if not, failure() names a remedy.
   bool NumbersSuffice(size_t rows);
   size_t KeysAtOnce() const { return std::clamp<size_t>(store_.num_rows() / 4, 64, 8192); }
-  // Calls visit(key, row without its version) for a row on disk that changed after `since`.
+  // Returns a visitor that calls visit(key, row without its version) for each row on disk that
+  // changed after `since`.
   DiskRows::Visit VisitOnDisk(int64_t since, const Visit& visit) const;
-  // Brings those of `keys` that are on disk into memory; `make`: with room for those that are new.
+  // Brings those of `keys` that are on disk into memory; `make`: with room for new rows of the
+  // others.
   void Fetch(std::span<const Key> keys, bool make);
-  // Into missing_ those of `keys` that are only on disk; how many rows will come of it, with
-  // `make` also those that are nowhere.
+  // Lists those of `keys` that are only on disk in missing_. Returns how many rows will be added,
+  // with `make` including keys that have no row.
   size_t FindMissing(std::span<const Key> keys, bool make);
   void ReadMissing();
-  struct ColdRow {
+  // A row chosen to leave memory.
+  struct EvictionVictim {
     Key key;
     uint32_t row, version;
   };
-  // By ascending key.
-  std::vector<ColdRow> ChooseCold(size_t rows);
+  // Returns rows to move out, by ascending key.
+  std::vector<EvictionVictim> ChooseVictims(size_t rows);
 
   RowStore store_;
   ShardMemory* const memory_;
@@ -111,11 +117,11 @@ class TieredRows {
   const size_t rows_max_;
   Status failure_;
   DiskRows disk_;           // A row there is its bytes, then its version.
-  uint64_t disk_mark_ = 0;  // Rows on disk that changed since the mark are in this block or later.
+  uint64_t disk_mark_ = 0;  // Rows on disk changed since the mark are in this block or later.
   uint64_t rows_fetched_ = 0;
   uint64_t hand_ = 0;
 
-  std::vector<Key> missing_;  // Kept between calls for its memory.
+  std::vector<Key> missing_;  // A member to reuse its memory.
 };
 
 }  // namespace hdps

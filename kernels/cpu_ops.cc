@@ -1,4 +1,4 @@
-// Dense operations on the CPU: the plain loops over blocks of rows, and BLAS over tiles.
+// Dense operations on the CPU: plain loops over blocks of rows, and BLAS over tiles.
 #include <glog/logging.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 
 size_t Blocks(size_t count, size_t block) { return (count + block - 1) / block; }
 
-// dy becomes zero where the ReLU's output y is not positive.
+// Sets dy to zero where the ReLU's output y is not positive.
 HDPS_INLINE void MaskRelu(ConstMatrix y, Matrix dy) {
   for (size_t r = 0; r < dy.rows; ++r) {
     const float* __restrict v = y.Row(r);
@@ -53,7 +53,7 @@ class CpuBagIndex : public BagIndex {
  public:
   std::vector<Bags> features;
   uint32_t num_rows = 0;
-  std::vector<uint32_t> largest;  // [features, bags, dim]: of the last Pool under kMax.
+  std::vector<uint32_t> largest;  // [features, bags, dim]: from the last Pool under kMax.
 };
 
 void Multiply(const ProductTile& tile, const GemmSpec& spec, ConstMatrix a, ConstMatrix b,
@@ -100,7 +100,7 @@ class CpuOps : public DenseOps {
     });
   }
 
-  // All of it at once: whoever is done with one product begins with the next.
+  // All results at once: a thread that is done with one product goes on with the next.
   bool BackwardOfDense(const DenseBackward& layer) override {
     const bool wants_dx = layer.dx.data != nullptr;
     const ProductTiles dx(wants_dx ? layer.dx.rows : 0, layer.dx.cols);
@@ -183,7 +183,7 @@ class CpuOps : public DenseOps {
             Bf16Matrix out) override {
     auto& loaded = BeginPool(index, spec, out.rows);
     RunRows(out.rows, loaded.features.size() * spec.dim, [&](size_t first, size_t count) {
-      thread_local std::vector<float> block;  // Rounded while it is in the cache.
+      thread_local std::vector<float> block;  // Rounded while in the cache.
       block.resize(count * out.cols);
       const Matrix pooled{block.data(), count, out.cols, out.cols};
       PoolBlock(loaded, spec, rows, first, pooled);
@@ -284,8 +284,8 @@ class CpuOps : public DenseOps {
     for (size_t p = 0; write == Write::kOver && p < row_gradients.count(); ++p) {
       std::ranges::fill(row_gradients.piece(p), 0.0f);
     }
-    // Every slice reads all keys, so more slices than this would cost more than they give: where a
-    // row is one float, any. What a row gets does not depend on them.
+    // Every slice reads all keys, so more slices than this cost more than they gain; for rows of
+    // one float, two already do. The result of a row does not depend on the slices.
     const int slices_max = spec.dim == 1 ? 1 : 4;
     const auto slices = static_cast<uint32_t>(std::min(executor_.threads(), slices_max));
     Run(slices, [&](size_t slice) {
@@ -321,7 +321,7 @@ class CpuOps : public DenseOps {
     return loaded;
   }
 
-  // Bags [first, first + out.rows) of all features.
+  // Pools bags [first, first + out.rows) of all features.
   static void PoolBlock(CpuBagIndex& loaded, const PoolSpec& spec,
                         const RowSpans<const float>& rows, size_t first, Matrix out) {
     const auto& features = loaded.features;

@@ -1,4 +1,5 @@
-// The dense arithmetic of one device: what layers are written against, once for all devices.
+// The dense arithmetic of one device: the interface that layers are written against, for all
+// devices.
 #pragma once
 
 #include <glog/logging.h>
@@ -33,14 +34,15 @@ enum class Precision : uint8_t;
 
 enum class DeviceKind : uint8_t { kCpu, kCuda };
 
-// The bags of the features of one layer, brought to the device of the ops that made it.
+// The bags of a layer's features, in the memory of the device whose ops made it.
 class BagIndex {
  public:
   virtual ~BagIndex() = default;
 };
 
-// Which row of a slab each of some rows is, brought to the device of the ops that made it. Whoever
-// has it declares a DeviceArray of the ops behind it: at its end nothing is on its way there.
+// The slab slots of some rows, in the memory of the device whose ops made it. Its owner declares a
+// DeviceArray of the ops after it, which is destroyed first, so no copy to it is in flight when it
+// ends.
 class SlabSlots {
  public:
   virtual ~SlabSlots() = default;
@@ -53,29 +55,30 @@ struct SlabRows {
   std::span<Float> rows;
 };
 
-// How the pooled features of a layer stand in its output. Feature f of F fills columns
-// [f * dim, (f + 1) * dim) under kConcat; under kSum all features add up in [n, dim].
+// How a layer's pooled features are laid out in its output. Under kConcat feature f of F fills
+// columns [f * dim, (f + 1) * dim); under kSum all features add up in [n, dim].
 struct PoolSpec {
   Pooling pooling = {};  // kSum
   Combine combine = {};  // kConcat
   uint32_t dim = 0;
 };
 
-// The backward of y = x W + b. `dy` [n, units] is the gradient of y, behind any activation.
+// The backward of y = x W + b. `dy` [n, units] is the gradient of y after any activation.
 struct DenseBackward {
-  ConstMatrix x;                   // [n, inputs]
-  ConstMatrix weights;             // [inputs, units]
-  Matrix dy;                       // Only read.
-  Matrix weight_gradient;          // [inputs, units] = x^T dy; without data: not.
-  float* bias_gradient = nullptr;  // [units] = sum of dy over the rows, in their order; null: not.
-  Matrix dx;                       // [n, inputs] (+)= dy W^T; without data: not.
+  ConstMatrix x;           // [n, inputs]
+  ConstMatrix weights;     // [inputs, units]
+  Matrix dy;               // Only read.
+  Matrix weight_gradient;  // [inputs, units] = x^T dy; not computed without data.
+  // [units] = sum of dy over the rows, in their order; not computed if null.
+  float* bias_gradient = nullptr;
+  Matrix dx;  // [n, inputs] (+)= dy W^T; not computed without data.
   Write write_dx = Write::kOver;
-  // x is what a ReLU gave, and dx is all of its gradient.
+  // x is the output of a ReLU, and dx is the whole gradient of it.
   bool relu_below = false;
-  const ReluMask* mask_below = nullptr;  // Of the product that gave x; null: none was asked for.
+  const ReluMask* mask_below = nullptr;  // Mask of the product that gave x; null: none.
 };
 
-// What a loss has beside the logits.
+// The inputs of a loss besides the logits.
 struct LossInput {
   LossKind kind = {};  // kLogloss, kSoftmax or kSquared.
   double positive_weight = 1;
@@ -83,45 +86,46 @@ struct LossInput {
   const float* weights = nullptr;  // [n]; null: all are 1.
 };
 
-// What has crossed the bus between the host and a device.
+// Copies over the bus between the host and a device.
 struct DeviceTraffic {
-  uint64_t up_bytes = 0, up_copies = 0;      // To the device.
-  uint64_t down_bytes = 0, down_copies = 0;  // From it.
+  uint64_t up_bytes = 0, up_copies = 0;      // Host to device.
+  uint64_t down_bytes = 0, down_copies = 0;  // Device to host.
 };
 
-// How often a device was handed the work of a step as a whole.
+// How often a device was given the work of a step as a graph.
 struct DeviceGraphs {
-  uint64_t launched = 0;            // Graphs of kernels, by one call each.
-  uint64_t updated = 0, built = 0;  // Of these: like one before, or not.
+  uint64_t launched = 0;            // Graphs of kernels, one call each.
+  uint64_t updated = 0, built = 0;  // Launched graphs that reused an earlier one, or did not.
 };
 
-// Pointers and matrices are in the device's memory unless an argument is a span (host memory) or
-// says so. Calls of one object come from one thread and take effect in their order.
+// The operations of one device. Pointers and matrices are in the device's memory unless an argument
+// is a span (host memory) or says so. Calls of one object come from one thread and take effect in
+// their order.
 //
-// Invariant: results depend on the arguments and the kind of device alone, never on the number of
-// threads; sums run in an order that is fixed by the shapes.
+// Invariant: results depend only on the arguments and the kind of device, never on the number of
+// threads; the shapes fix the order of sums.
 class DenseOps {
  public:
   virtual ~DenseOps() = default;
   virtual DeviceKind device() const = 0;
-  virtual int gpu() const { return -1; }  // Its number in this process; -1: it is none.
-  // What the bits of results depend on beside their inputs. Two machines with the same text compute
-  // the same bits.
+  virtual int gpu() const { return -1; }  // Number of the GPU in this process; -1: none.
+  // Returns what the bits of results depend on besides their inputs. Machines with the same text
+  // compute the same bits.
   virtual std::string Arithmetic() const = 0;
-  // Products of numbers in bf16; null: the job does not ask for them, or the device has none.
+  // Returns products in bf16; null if the job does not ask for them or the device has none.
   virtual Bf16Ops* bf16() const { return nullptr; }
 
   // ---- memory.
   //
-  // Device memory is host memory: spans may be used in place.
+  // Is true if device memory is host memory, so that spans may be used in place.
   bool on_host() const { return device() == DeviceKind::kCpu; }
   virtual float* Allocate(size_t floats) = 0;
   virtual void Free(float* data) = 0;
-  // `from` may be reused at once. What is uploaded between two calls that compute travels together.
+  // `from` may be reused at once. Uploads between two computing calls are copied together.
   virtual void Upload(std::span<const float> from, float* to) = 0;
   virtual void UploadRows(std::span<const float> from, Matrix to) = 0;  // from [rows, cols]
-  // What stands in `from` when StartFetches() is called is in `to` behind EndFetches(). Other calls
-  // may come between the two: a device goes on computing while it travels.
+  // Copies what is in `from` when StartFetches() is called to `to`, where it is after EndFetches().
+  // Other calls may come between the two: a device goes on computing during the copy.
   virtual void FetchLater(const float* from, std::span<float> to) = 0;
   virtual void StartFetches() {}
   virtual void EndFetches() {}
@@ -134,35 +138,35 @@ class DenseOps {
     Fetch();
   }
   virtual void FillZero(float* data, size_t floats) = 0;
-  // Waits until all that was called has been computed.
+  // Waits until all calls so far have been computed.
   virtual void Finish() {}
-  // Since it was made.
+  // Counts since the ops were made.
   virtual DeviceTraffic traffic() const { return {}; }
   virtual DeviceGraphs graphs() const { return {}; }
 
   // ---- steps.
   //
-  // What is called between the two is much like what was called between the last two, so a device
-  // may be handed it as a whole: where somebody waits for it, or at the end. Changes no result.
+  // Mark a step, whose calls are much like those of the last one. A device may collect them and run
+  // them as one graph: when a result is waited for, or at the end. Results do not change.
   virtual void BeginStep() {}
   virtual void EndStep() {}
 
-  // ---- when a device copies and computes, for people who look at what overlaps.
+  // ---- spans of time in which a device copies and computes, to look at their overlap.
   //
-  // From here on; `clock`, which outlives the watch, is the one that spans are given in.
+  // Begins to record spans, by `clock`, which must outlive the recording.
   virtual void WatchSpans(MonotonicClock&) {}
-  // Nothing more is called for a while: what is computed now is the end of a span.
+  // Ends the present computing span, because no call follows for a while.
   virtual void EndSpan() {}
-  // Waits for the device; the spans since WatchSpans(). Ends the watch.
+  // Waits for the device, returns the spans since WatchSpans() and ends the recording.
   virtual std::vector<DeviceSpan> TakeSpans() { return {}; }
 
   // ---- products and elementwise.
   virtual void Gemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c) = 0;
-  // Backward of y = act(x + bias): dy becomes dx where `relu` (zero where y is not positive);
-  // bias_gradient[cols] = sum of dx over the rows, in order of row.
+  // The backward of y = act(x + bias): turns dy into dx if `relu` (zero where y is not positive),
+  // and sets bias_gradient[cols] to the sum of dx over the rows, in their order.
   virtual void ActivationBackward(ConstMatrix y, bool relu, Matrix dy, float* bias_gradient) = 0;
-  // With `relu_below` a device may also turn dx into the gradient in front of that ReLU (zero where
-  // x is not positive); true when it has.
+  // The backward of a dense layer. With `relu_below` a device may also turn dx into the gradient
+  // before that ReLU (zero where x is not positive); returns true if it did.
   virtual bool BackwardOfDense(const DenseBackward& layer) {
     if (layer.bias_gradient != nullptr) {
       ActivationBackward({}, false, layer.dy, layer.bias_gradient);
@@ -180,28 +184,29 @@ class DenseOps {
 
   // ---- embeddings.
   //
-  // Describes the bags of a layer's features over a table of `num_rows` rows. `*index` is reused
-  // when it holds one; the spans of `features` must stay until the last use of it.
+  // Loads the bags of a layer's features over a table of `num_rows` rows. `*index` is reused if it
+  // is set. The spans of `features` must stay valid until the last use of the index.
   virtual void LoadBags(std::span<const Bags> features, uint32_t num_rows,
                         std::unique_ptr<BagIndex>* index) = 0;
-  // rows[num_rows * dim] and gradients are in one piece where the device is not the host. Under
-  // kMax the index remembers which keys were the largest, for PoolBackward.
+  // Pools rows[num_rows * dim]. On a device other than the host, rows and gradients must be in one
+  // piece. Under kMax the index remembers which keys were the largest, for PoolBackward.
   virtual void Pool(BagIndex& index, const PoolSpec& spec, const RowSpans<const float>& rows,
                     Matrix out) = 0;
-  // The same rounded to bf16, where there is bf16().
+  // Pools with the result rounded to bf16, for ops with bf16().
   virtual void Pool(BagIndex&, const PoolSpec&, const RowSpans<const float>&, Bf16Matrix) {
     LOG(FATAL) << "this device has no numbers in bf16";
   }
-  // row_gradients[num_rows * dim] (+)= for each row the gradients of its keys, in order of feature,
-  // then of bag. Never gives -0.0 under kOver.
+  // For each row: row_gradients[num_rows * dim] (+)= the gradients of its keys, in order of
+  // feature, then of bag. Never gives -0.0 under kOver.
   virtual void PoolBackward(BagIndex& index, const PoolSpec& spec, ConstMatrix gradient,
                             Write write, const RowSpans<float>& row_gradients) = 0;
-  // The same of a gradient in bf16, added up in fp32, where there is bf16().
+  // Takes a gradient in bf16, which is summed in fp32, for ops with bf16().
   virtual void PoolBackward(BagIndex&, const PoolSpec&, Bf16Matrix, Write, const RowSpans<float>&) {
     LOG(FATAL) << "this device has no numbers in bf16";
   }
 
-  // A dense layer on embeddings, computed once a distinct row; null where the device has none.
+  // Returns a dense layer on embeddings that is computed once a distinct row; null if the device
+  // has none.
   virtual std::unique_ptr<UniqueRowGemm> NewRowProducts() { return nullptr; }
 
   // ---- pair dots: see pair_dots.h.
@@ -210,60 +215,61 @@ class DenseOps {
 
   // ---- loss: see LossRows in row_tasks.h.
   //
-  // `*sum`, of the losses, and `probabilities`, both of the host, stand behind EndFetches(), as
-  // what FetchLater() asks for. `gradient` without data and an empty `probabilities` are left out.
+  // `*sum` (of the losses) and `probabilities` are host memory and valid after EndFetches(), as
+  // with FetchLater(). A `gradient` without data and empty `probabilities` are not computed.
   virtual void Loss(const LossInput& input, ConstMatrix logits, Matrix gradient,
                     std::span<float> probabilities, double* sum) = 0;
 
   // ---- rows of a slab: see row_slab.h.
   //
-  // Slabs, `rows` and `gradients` are on the device, spans on the host. What is said of row i of n
-  // holds for those in the slab; the others are `outside`. No call waits for the device.
+  // Slabs, `rows` and `gradients` are on the device, spans on the host. Some of the n rows are in
+  // the slab; the others are "outside". Each function says which of the two it handles. No call
+  // waits for the device.
 
-  // `slots` [n] name no row twice and must stay until the last use. `*loaded` is reused when it
-  // holds some.
+  // Loads the slots of n rows. `slots` [n] must not name a row twice, and must stay valid until the
+  // last use. `*loaded` is reused if it is set.
   virtual void LoadSlots(std::span<const uint32_t> slots, std::unique_ptr<SlabSlots>* loaded) = 0;
-  // The rows outside from their places in `outside` [n * dim] to those in `rows` [n * dim], where
-  // they stand behind GatherRows() of the same rows. `outside` may be `rows` on the host.
+  // Copies the rows outside from `outside` [n * dim] to the same places in `rows` [n * dim], where
+  // they are valid after GatherRows() of the same rows. On the host, `outside` may be `rows`.
   virtual void BringOutside(SlabSlots& slots, uint32_t dim, std::span<const float> outside,
                             float* rows) = 0;
-  // rows [n * dim] = the weights of those in the slab.
+  // Sets rows [n * dim] to the weights of the rows in the slab.
   virtual void GatherRows(SlabSlots& slots, const RowSlab& slab, float* rows) = 0;
-  // The rows outside from `rows` [n * dim] to their places in `to` [n * dim], where they stand
-  // behind EndFetches(); the rest of it stays.
+  // Copies the rows outside from `rows` [n * dim] to the same places in `to` [n * dim], valid after
+  // EndFetches(); the rest of `to` is unchanged.
   virtual void FetchOutside(SlabSlots& slots, uint32_t dim, const float* rows,
                             std::span<float> to) = 0;
-  // gradients [n * dim]. Where one, scaled, is not a finite number, *not_finite, on the device,
-  // becomes 1 and the slab is of no more use.
+  // Updates the rows in the slab with gradients [n * dim]. If a scaled gradient is not finite, sets
+  // *not_finite, on the device, to 1; the slab must not be used any more then.
   virtual void UpdateRows(const RowUpdate& update, SlabSlots& slots, const float* gradients,
                           const RowSlab& slab, float* not_finite) = 0;
-  // squares [n], as SlabRowSquares() has them, stand behind EndFetches(). Likewise.
+  // Fetches squares [n] as in SlabRowSquares(), valid after EndFetches(). `not_finite` as above.
   virtual void FetchRowSquares(const RowUpdate& update, SlabSlots& slots, const float* gradients,
                                const RowSlab& slab, std::span<double> squares,
                                float* not_finite) = 0;
-  // The weights of those in the slab (+)= rows [n * dim] * scale.
+  // Adds rows [n * dim] * scale to the weights of the rows in the slab, or replaces these.
   virtual void ScatterRows(Write write, SlabSlots& slots, const float* rows, float scale,
                            const RowSlab& slab) = 0;
-  // The first `count` rows of the slab, all of them, with gradients [count * dim].
+  // Updates the first `count` rows of the slab with gradients [count * dim].
   virtual void UpdateFirstRows(const RowUpdate& update, size_t count, const float* gradients,
                                const RowSlab& slab) = 0;
-  // Whole rows, [n * row_floats], of several slabs by the same slots, all in the slabs. What is
-  // read stands in its place behind EndFetches().
+  // Read or write whole rows, [n * row_floats], of several slabs by the same slots; all n rows are
+  // in the slabs. What is read is valid after EndFetches().
   virtual void ReadSlabs(SlabSlots& slots, std::span<const SlabRows<float>> rows) = 0;
   virtual void WriteSlabs(SlabSlots& slots, std::span<const SlabRows<const float>> rows) = 0;
 };
 
 struct CudaOptions {
-  Executor* executor = nullptr;  // Copies within the host's memory; null: the caller does.
-  uint32_t worker = 0;           // Among those that share the machine: they take its GPUs in turns.
-  Precision precision = {};      // kFp32. Of what is multiplied in products.
+  Executor* executor = nullptr;  // Copies within the host's memory; null: the caller copies.
+  uint32_t worker = 0;           // Rank among workers on the machine, which take its GPUs in turns.
+  Precision precision = {};      // kFp32. Precision of the operands of products.
 };
 
-// Tiles of fixed shape on `executor`, products by single-threaded BLAS.
-// Products in bf16 where `bf16` names what computes them.
+// Returns ops of the CPU: products are tiles of fixed shape on `executor`, each by single-threaded
+// BLAS. `bf16` names what computes products in bf16.
 std::unique_ptr<DenseOps> NewCpuOps(Executor& executor, Bf16Products bf16 = Bf16Products::kNone);
-// kNotFound when the build or the machine has no CUDA; the message says which, and what the driver
-// said.
+// Returns ops of a GPU. kNotFound if the build or the machine has no CUDA; the message says which,
+// and the driver's error.
 Result<std::unique_ptr<DenseOps>> NewCudaOps(const CudaOptions& options = {});
 
 // Device memory that grows on demand and never shrinks.
@@ -274,7 +280,7 @@ class DeviceArray {
   DeviceArray(const DeviceArray&) = delete;
   DeviceArray& operator=(const DeviceArray&) = delete;
 
-  // At least `floats` floats; what they held is lost when the array grows.
+  // Returns at least `floats` floats; the contents are lost if the array grows.
   float* Reserve(size_t floats) {
     if (floats > size_) {
       size_ = 0;
@@ -284,11 +290,11 @@ class DeviceArray {
     }
     return data_;
   }
-  // A matrix of this array, its rows RowStride(cols) apart; likewise.
+  // Returns a matrix in this array with rows RowStride(cols) apart; contents as above.
   Matrix ReserveRows(size_t rows, size_t cols) {
     return {Reserve(rows * RowStride(cols)), rows, cols, RowStride(cols)};
   }
-  // Numbers in bf16 in the array's memory; likewise.
+  // Returns a matrix of bf16 numbers in this array; contents as above.
   Bf16Matrix ReserveBf16Rows(size_t rows, size_t cols) {
     const size_t stride = Bf16RowStride(cols);
     return {reinterpret_cast<uint16_t*>(Reserve((rows * stride + 1) / 2)), rows, cols, stride};
@@ -302,10 +308,10 @@ class DeviceArray {
   size_t size_ = 0;
 };
 
-// Which results of a product with a ReLU are positive, where its device has told.
+// A record of which results of a product with a ReLU are positive.
 struct ReluMask {
   explicit ReluMask(DenseOps* ops) : bits(ops) {}
-  DeviceArray bits;  // As the device lays them.
+  DeviceArray bits;  // In the device's own layout.
   bool written = false;
 };
 

@@ -1,5 +1,5 @@
-// What an allocation throws where it does not fit: it is asked for deep in a step, whose calls have
-// no way to fail but this one.
+// The exception thrown when an allocation on a device fails: memory is allocated deep within a
+// step, in calls that cannot return an error.
 #pragma once
 
 #include <new>
@@ -10,7 +10,7 @@
 
 namespace hdps {
 
-// Says how many bytes were asked for, how many there are, and what would need fewer.
+// Says how many bytes were asked for and are free, and what would need fewer.
 class DeviceMemoryFull : public std::bad_alloc {
  public:
   explicit DeviceMemoryFull(std::string text) : text_(std::move(text)) {}
@@ -20,7 +20,7 @@ class DeviceMemoryFull : public std::bad_alloc {
   const std::string text_;
 };
 
-// What `work` gives; kResourceExhausted where the device has no memory for it.
+// Returns the result of `work`, or kResourceExhausted if the device has too little memory for it.
 template <typename Work>
 Status WithinDeviceMemory(const Work& work) {
   try {

@@ -1,4 +1,4 @@
-// What a device did for how long, in the host's clock.
+// A span of time in which a device copied or computed, by the host's clock.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Views of matrices: what every dense operation takes and gives.
+// Views of matrices: the operands and results of all dense operations.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 
 namespace hdps {
 
-// A row-major matrix in the memory of one device: element (r, c) is data[r * stride + c].
-// A view owns nothing; stride >= cols lets a layer write straight into the columns of a wider one.
+// A row-major matrix in the memory of one device: element (r, c) is data[r * stride + c]. A view
+// owns nothing; with stride > cols a layer can write into the columns of a wider matrix.
 struct Matrix {
   float* data = nullptr;
   size_t rows = 0, cols = 0, stride = 0;
@@ -38,7 +38,7 @@ struct ConstMatrix {
   const float* Row(size_t r) const { return data + r * stride; }
 };
 
-// A matrix of numbers in bf16, as their bits; like Matrix in all else.
+// A matrix of bf16 numbers, stored as their bits; otherwise like Matrix.
 struct Bf16Matrix {
   uint16_t* data = nullptr;
   size_t rows = 0, cols = 0, stride = 0;
@@ -52,10 +52,10 @@ struct Bf16Matrix {
   uint16_t* Row(size_t r) const { return data + r * stride; }
 };
 
-// Floats from one row to the next in a matrix of its own. Rows of more than a cache line begin with
-// one: products of rows that do not take a tenth longer. Where they would lie a multiple of 1 KiB
-// apart, they lie two lines more: such rows meet in few sets of the first-level cache, and a
-// product that reads them across takes twice as long.
+// Returns the distance in floats between rows of a new matrix. Rows longer than a cache line begin
+// at one: products of unaligned rows take a tenth longer. Rows that would be a multiple of 1 KiB
+// apart get two more lines: they would share few sets of the first-level cache, and a product that
+// reads them across would take twice as long.
 constexpr size_t RowStride(size_t cols) {
   constexpr size_t kLineFloats = 16, kMeetingFloats = 256, kMoreFloats = 32;
   if (cols < kLineFloats) return cols;
@@ -63,7 +63,7 @@ constexpr size_t RowStride(size_t cols) {
   return whole % kMeetingFloats == 0 ? whole + kMoreFloats : whole;
 }
 
-// The same in numbers of bf16.
+// Returns the distance in bf16 numbers between rows of a new matrix.
 constexpr size_t Bf16RowStride(size_t cols) { return 2 * RowStride((cols + 1) / 2); }
 
 // Whether a result replaces what is there or is added to it.

@@ -1,5 +1,4 @@
-// Rows of a table that lie in one piece of memory or in a few, as their servers sent them or are to
-// get them.
+// Rows of a table in one or a few pieces of memory, as servers sent them or as they will be sent.
 #pragma once
 
 #include <algorithm>
@@ -13,10 +12,11 @@
 
 namespace hdps {
 
-// With more pieces than this, looking for a row costs more than bringing the rows together.
+// With more pieces than this, finding a row costs more than copying the rows together.
 inline constexpr size_t kRowSpansMax = 8;
 
-// A list of floats, [rows * dim], cut into pieces between rows. Float is float or const float.
+// A view of a list of floats, [rows * dim], that is cut into pieces at row boundaries. Float is
+// float or const float.
 //
 // Invariant: pieces are in the order of the list, and none is empty. Owns nothing.
 template <typename Float>
@@ -32,7 +32,7 @@ class RowSpans {
     for (size_t p = 0; p < other.count(); ++p) Append(other.piece(p));
   }
 
-  // Behind those that are there. Requires: room for it where it is not empty.
+  // Adds a piece at the end. Requires: fewer than kRowSpansMax pieces, unless it is empty.
   void Append(std::span<Float> piece) {
     if (piece.empty()) return;
     data_.at(count_) = piece.data();
@@ -40,14 +40,15 @@ class RowSpans {
     ++count_;
   }
 
-  size_t count() const { return count_; }             // Of pieces.
-  size_t size() const { return begin_[count_]; }      // Of the list, in floats.
-  size_t begin(size_t p) const { return begin_[p]; }  // The list's float that piece p begins with.
+  size_t count() const { return count_; }         // Number of pieces.
+  size_t size() const { return begin_[count_]; }  // Length of the list in floats.
+  // Position in the list at which piece p begins.
+  size_t begin(size_t p) const { return begin_[p]; }
   bool empty() const { return count_ == 0; }
   std::span<Float> piece(size_t p) const { return {data_[p], begin_[p + 1] - begin_[p]}; }
 
-  // Where floats [first, first + size) of the list lie side by side; null where they do not, and
-  // where there is none.
+  // Returns the address of floats [first, first + size) of the list if they are in one piece; null
+  // if not, or if size is 0.
   Float* InOnePiece(size_t first, size_t size) const {
     for (size_t p = 0; size > 0 && p < count_; ++p) {
       if (first < begin_[p + 1]) {
@@ -56,8 +57,8 @@ class RowSpans {
     }
     return nullptr;
   }
-  // run(memory, first, size) for the parts of floats [first, first + size) that lie side by side;
-  // `first` of a part counts from that of all.
+  // Calls run(memory, first, size) for each contiguous part of floats [first, first + size); the
+  // `first` of a part is relative to the argument.
   template <typename Run>
   void ForEachPart(size_t first, size_t size, const Run& run) const {
     for (size_t p = 0; p < count_; ++p) {
@@ -65,8 +66,8 @@ class RowSpans {
       if (from < to) run(data_[p] + (from - begin_[p]), from - first, to - from);
     }
   }
-  // body(at), once, where at(i) is the address of float i of the list, of a row's first at least:
-  // a function of its own for one piece, which looks for nothing.
+  // Calls body(at) once, where at(i) returns the address of float i of the list; the rest of its
+  // row follows there. With one piece, body gets a simpler type of `at`, which does not search.
   template <typename Body>
   void WithAddresses(const Body& body) const {
     if (count_ <= 1) {
@@ -79,7 +80,7 @@ class RowSpans {
     } else {
       std::array<std::uintptr_t, kRowSpansMax> shifted;
       for (size_t p = 0; p < kRowSpansMax; ++p) shifted[p] = Shifted(p);
-      // Halves without branches: which piece comes next cannot be foreseen.
+      // Bisects without branches, because the next piece cannot be predicted.
       body([shifted, begin = begin_](size_t i) {
         size_t p = 0;
         for (size_t half = kRowSpansMax / 2; half > 0; half /= 2) {
@@ -97,7 +98,7 @@ class RowSpans {
     begin[0] = 0;
     return begin;
   }
-  // Where the list would begin if it were whole around piece p.
+  // Returns where the list would begin if all of it were contiguous with piece p.
   std::uintptr_t Shifted(size_t p) const {
     return reinterpret_cast<std::uintptr_t>(data_[p]) - begin_[p] * sizeof(Float);
   }
@@ -107,7 +108,8 @@ class RowSpans {
 
   size_t count_ = 0;
   std::array<Float*, kRowSpansMax> data_{};
-  std::array<size_t, kRowSpansMax + 1> begin_ = BeforeAny();  // Behind the last one: no float's.
+  // Beyond the last piece: never reached.
+  std::array<size_t, kRowSpansMax + 1> begin_ = BeforeAny();
 };
 
 }  // namespace hdps

@@ -1,5 +1,5 @@
-// Work on matrices that is the same for every element or every row, written once for host and
-// device.
+// Operations on matrices that are the same for every element or every row, written once for host
+// and device.
 #pragma once
 
 #include <cmath>
@@ -47,7 +47,7 @@ struct Activate {
   HDPS_ROW_TASK void operator()(size_t row, size_t col) const;  // task_bodies.h
 };
 
-// dy, the gradient of act(z), becomes that of z.
+// Turns dy, the gradient of act(z), into that of z.
 struct ActivateBackward {
   Activation kind = {};  // kNone
   ConstMatrix z;
@@ -56,11 +56,11 @@ struct ActivateBackward {
   HDPS_ROW_TASK void operator()(size_t row, size_t col) const;
 };
 
-// Layer normalization (Ba et al. 2016): y = normal * gain + bias, where normal is x less its mean
+// Layer normalization (Ba et al. 2016): y = normal * gain + bias, where normal is x minus its mean
 // over the row, divided by the root of its variance + epsilon. Sums are in order, in double.
 struct NormalizeRows {
   float epsilon = 0.0f;
-  const float* gain = nullptr;  // [cols], as bias.
+  const float* gain = nullptr;  // [cols], like bias.
   const float* bias = nullptr;
   ConstMatrix x;
   Matrix normal, y;
@@ -88,8 +88,8 @@ struct NormalizeRows {
 };
 
 // Its backward: dx (+)= scale * (g - mean(g) - normal * mean(g * normal)) with g = dy * gain. dx
-// without data is left out. normal becomes dy * normal, whose columns' sums are the gradient of the
-// gain.
+// without data is not computed. normal becomes dy * normal, whose column sums are the gradient of
+// the gain.
 struct NormalizeRowsBackward {
   const float* gain = nullptr;
   const float* scales = nullptr;
@@ -142,7 +142,7 @@ struct FmRows {
   }
 };
 
-// dx[i, f, d] (+)= dy[i] * (sum of v[d] - v_f[d]), for one d of all vectors at a time.
+// dx[i, f, d] (+)= dy[i] * (sum of v[d] - v_f[d]); one call handles one d of all vectors.
 struct FmRowsBackward {
   size_t dim = 0;
   ConstMatrix x, dy;
@@ -177,7 +177,7 @@ struct CrossRows {
   }
 };
 
-// Its backward, but for dx, which is dy: du = dy * x0, and dx0 (+)= dy * u.
+// Its backward except for dx, which is dy: du = dy * x0, and dx0 (+)= dy * u.
 struct CrossRowsBackward {
   ConstMatrix x0, u, dy;
   Matrix du;
@@ -191,24 +191,25 @@ struct CrossRowsBackward {
   }
 };
 
-// The loss of each example and its gradient, in double inside; no exponent of a positive number, so
-// nothing overflows. Null probabilities and a gradient without data are left out.
-// An example of weight w has w times the loss and the gradient that stand here.
-// kLogloss: labels in [0, 1], logits [n, 1]; loss = p y log(1 + exp(-z)) + (1 - y) log(1 + exp(z))
-// with p the positive weight, gradient = (1 + (p - 1) y) sigmoid(z) - p y, and one probability an
-// example, of class 1.
-// kSoftmax: labels are class numbers < logits.cols; loss = log(sum of exp(z_c)) - z_y, gradient =
-// softmax(z) - onehot(y), and a probability a class.
-// kSquared: any labels, logits [n, 1]; loss = (z - y)^2, gradient = 2 (z - y), and z itself.
+// The loss of each example and its gradient, computed in double. No exponential of a positive
+// number is taken, so nothing overflows. Null probabilities and a gradient without data are not
+// computed. For an example of weight w, loss and gradient are multiplied by w.
+// - kLogloss: labels in [0, 1], logits [n, 1]; loss = p y log(1 + exp(-z)) + (1 - y) log(1 +
+//   exp(z)) with p the positive weight; gradient = (1 + (p - 1) y) sigmoid(z) - p y; one
+//   probability an example, that of class 1.
+// - kSoftmax: labels are class numbers < logits.cols; loss = log(sum of exp(z_c)) - z_y; gradient =
+//   softmax(z) - onehot(y); one probability a class.
+// - kSquared: any labels, logits [n, 1]; loss = (z - y)^2; gradient = 2 (z - y); the "probability"
+//   is z.
 struct LossRows {
   LossKind kind = {};  // kLogloss
   ConstMatrix logits;
   const float* labels = nullptr;   // [n]
-  Matrix gradient;                 // As the logits.
+  Matrix gradient;                 // Same shape as the logits.
   float* probabilities = nullptr;  // [n] or [n, classes]
   double* losses = nullptr;        // [n]
   const float* weights = nullptr;  // [n]; null: all are 1.
-  double positive_weight = 1;      // Of kLogloss.
+  double positive_weight = 1;      // For kLogloss.
   Matrix Over() const { return {nullptr, logits.rows, logits.cols, logits.cols}; }
 
   HDPS_ROW_TASK void operator()(size_t row) const;
@@ -256,18 +257,18 @@ using RowTask =
                  FmRowsBackward, CrossRows, CrossRowsBackward, LossRows, RunChain, RunChainBackward,
                  SumColumns, SumChainBackward, AddBlockSums, ColumnStatistics, ColumnGradients,
                  NormalizeColumnsBackward, BprRows, InnerProductRows, SampledSoftmaxRows,
-                 // Of products of fields.
+                 // Products of fields.
                  SumVectors, PairSumRows, PairSumRowsBackward, OuterRows, OuterRowsBackward,
                  MeanOfVectors, MeanOfVectorsBackward, ScaleVectors, ScaleVectorsBackward,
                  BilinearRows, BilinearRowsBackward, SplitVectors, SplitVectorsBackward,
                  CinProducts, CinProductsBackward, SumComponents, SumComponentsBackward,
                  GateExperts, GateExpertsBackward, TanhBackward,
-                 // Of layers over sequences, fields, experts and towers.
+                 // Layers over sequences, fields, experts and towers.
                  AttendFields, AttendFieldsBackward, AttendedFieldsBackward, DinFeatures,
                  DinFeaturesBackward, DinQueryBackward, MaskRows, SoftmaxRows, SoftmaxRowsBackward,
                  WeighVectors, WeighVectorsBackward, WeightsBackward, ScaleToLength,
                  ScaleToLengthBackward, InnerRows, MultiplyByColumn, JointLogit, JointLogitBackward,
-                 // Of gradients.
+                 // Gradients.
                  FillElements, ScaleElements>;
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// Asks the processor, and what the environment allows of it.
+// Reads the processor's capabilities and the limits in the environment.
 #include "kernels/vector_width.h"
 
 #include <algorithm>
@@ -13,20 +13,20 @@ constexpr char kLimitVariable[] = "HDPS_MAX_VECTOR_WIDTH";
 
 VectorWidth AskProcessor() {
   __builtin_cpu_init();
-  // Every processor that has AVX2 has F16C, which clang 14 cannot ask for.
+  // Every processor with AVX2 has F16C, for which clang 14 has no test.
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return VectorWidth::kPlain;
   const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
                       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
   return avx512 ? VectorWidth::kAvx512 : VectorWidth::kAvx2;
 }
 
-// The operator's mistake, met below everything that could hand a status on.
+// Ends the program for an invalid variable: this code is too low to return a status.
 [[noreturn]] void Refuse(const char* variable, const char* value, const char* right) {
   PrintError("error: the environment variable %s is '%s': %s\n", variable, value, right);
   std::_Exit(2);
 }
 
-// Null: not set, or empty.
+// Returns null if the variable is not set, or empty.
 const char* ValueOf(const char* variable) {
   const char* const value = std::getenv(variable);
   return value == nullptr || *value == '\0' ? nullptr : value;

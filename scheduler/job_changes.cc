@@ -1,5 +1,5 @@
-// What becomes of a job that is told to stop, whose members are lost or change, or whose scheduler
-// comes back.
+// Handles the changes of a running job: a stop, losses and other numbers of members, and a takeover
+// by another scheduler process.
 #include <glog/logging.h>
 
 #include <algorithm>
@@ -69,7 +69,7 @@ void JobCoordinator::TellWayBack(Clock from) const {
 
 void JobCoordinator::Suspend(TimeMs now) {
   if (kind_ == JobPhase::kSuspended || kind_ == JobPhase::kOver) return;
-  // What the round at hand has done is lost with it, as is all since the checkpoint.
+  // The work of the present round is lost with it, as is everything since the checkpoint.
   ProgressState state = progress();
   for (uint32_t rank = 0; training() && rank < parts_.members.workers().size(); ++rank) {
     state.clock = std::max(state.clock, parts_.members.WorkerClock(rank));

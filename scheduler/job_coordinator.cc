@@ -1,4 +1,4 @@
-// Which phase follows which, and the answers of members on their way to the phase at hand.
+// Runs the phases one after the other, and passes members' answers to the present one.
 #include "scheduler/job_coordinator.h"
 
 #include <glog/logging.h>
@@ -76,7 +76,7 @@ Next JobCoordinator::Ask(TimeMs now, const Call& call) {
 void JobCoordinator::CarryOut(const Orders& orders, TimeMs now) {
   for (const auto& [to, command] : orders.sent) {
     const CommandId id = parts_.tracker.Send(to, command, now);
-    changed_ = true;  // Another process of the scheduler must not give the number again.
+    changed_ = true;  // A successor must not give the number again.
     if (command.command != CommandKind::kTrain) continue;
     job_.record.orders.push_back({to, command});
     job_.record.orders.back().command.id = id;
@@ -102,7 +102,7 @@ Next JobCoordinator::BeginNextStep(TimeMs now) {
     quiet_since_ = now;
     return BeginPhase(JobPhase::kQuiet, nullptr, now);
   }
-  // Phases from kTrain on stand in the order of steps.
+  // Phases from kTrain on are in the order of JobStep.
   const auto kind =
       static_cast<JobPhase>(static_cast<int>(JobPhase::kTrain) + static_cast<int>(plan.next()));
   return BeginPhase(kind, Make(kind), now);
@@ -150,7 +150,7 @@ void JobCoordinator::OnAnswer(PeerId from, const Command& command, const Command
   Next next;
   if (done.code != Code::kOk) {
     if (!phase_->TakesRefusal(answer)) return Refuse(answer, now);
-  } else if (SaysWhatCannotBe(answer)) {
+  } else if (ReportsImpossibleClock(answer)) {
     return Refuse(answer, now);
   } else {
     facts_.Learn(done, &job_.record);
@@ -172,14 +172,15 @@ void JobCoordinator::OnSaved(const Answer& answer, TimeMs now) {
     job_.plan->Saved(*clock);
     changed_ = true;
   }
-  if (kind_ != JobPhase::kSave) return;  // Else it has waited.
+  if (kind_ != JobPhase::kSave) return;  // Otherwise the save phase has waited.
   Follow(Ask(now, [this](const Turn& turn) { return phase_->Begin(turn); }), now);
 }
 
 Clock JobCoordinator::ReachOf(PeerId member) const {
   if (kind_ == JobPhase::kSuspended) return JobPlan::kNoBoundary;
   if (!job_.plan) return job_.loading;
-  const bool is_worker = parts_.members.WorkerRank(member).has_value();  // A server counts theirs.
+  // A server reports its workers' clock.
+  const bool is_worker = parts_.members.WorkerRank(member).has_value();
   Clock reach = job_.plan->position().clock;
   for (const JobRecord::Order& order : job_.record.orders) {
     if (!is_worker || order.worker == member) reach = std::max(reach, order.command.until);
@@ -187,7 +188,7 @@ Clock JobCoordinator::ReachOf(PeerId member) const {
   return reach;
 }
 
-bool JobCoordinator::SaysWhatCannotBe(const Answer& answer) const {
+bool JobCoordinator::ReportsImpossibleClock(const Answer& answer) const {
   return answer.command.command == CommandKind::kTrain && parts_.give_up &&
          answer.done.clock > ReachOf(answer.from);
 }
@@ -197,7 +198,7 @@ void JobCoordinator::Refuse(const Answer& answer, TimeMs now) {
   if (!parts_.give_up) {
     return Fail(ExitStatusOf(done.code), parts_.members.NameOf(from) + ": " + done.message);
   }
-  // The phase waits for it until it is lost.
+  // Keeps the command open, so that the phase waits until the member is lost.
   parts_.tracker.SendAgain(from, command, now);
   if (done.code == Code::kOk) {
     return parts_.give_up(from,
@@ -205,7 +206,8 @@ void JobCoordinator::Refuse(const Answer& answer, TimeMs now) {
                               ", and was told to train to step " + std::to_string(ReachOf(from)),
                           kExitDone);
   }
-  parts_.give_up(from, done.message, OfOneProcess(done.code) ? kExitDone : ExitStatusOf(done.code));
+  parts_.give_up(from, done.message,
+                 RestartMayHelp(done.code) ? kExitDone : ExitStatusOf(done.code));
 }
 
 void JobCoordinator::Blame(const Next& next, TimeMs now) {

@@ -1,5 +1,5 @@
-// Leads a formed cluster through its job: which phase follows which, and what becomes of them when
-// members are lost or change.
+// Leads a formed cluster through its job: runs one phase after the other, and decides how the job
+// goes on when members are lost or change.
 #pragma once
 
 #include <cstddef>
@@ -27,9 +27,9 @@ struct Job;
 
 class TrainPhase;
 
-// Belongs to one SchedulerNode, which carries its commands and brings the answers.
+// Owned by one SchedulerNode, which delivers its commands and the answers to them.
 //
-// Invariant: a phase begins when every command of the one before it has been answered; a checkpoint
+// Invariant: a phase begins when every command of the one before it has been answered. A checkpoint
 // gets its manifest only when all servers have saved at the clock at which all workers stand.
 class JobCoordinator {
  public:
@@ -41,46 +41,49 @@ class JobCoordinator {
     FileSystem& files;
     std::function<void(const std::string&)> notice;
     std::function<void(const std::string&)> warn;
-    std::function<void(View)> enter_view;  // Everybody is told of the next view.
-    // This member is lost, for it cannot do what it was told; null: that ends the job.
-    // `mistake_status`: with which the job ends where others say the same; 0: it does not.
+    std::function<void(View)> enter_view;  // Enters the view and sends it to all members.
+    // Gives a member up because it cannot do what it was told; null: the job ends instead.
+    // `mistake_status`: the exit status of the job if other members report the same mistake of the
+    // operator or the data; 0: the member reports none.
     std::function<void(PeerId, const std::string& how, int mistake_status)> give_up;
-    bool stops_anywhere = false;  // Of SchedulerSabotage.
+    bool stops_anywhere = false;  // As in SchedulerSabotage.
   };
   JobCoordinator(std::shared_ptr<const Job> job, std::string out, const Parts& parts);
 
-  // `start`: the checkpoint to go on from; none begins at step 0.
+  // `start`: the checkpoint to resume from; without one the job begins at step 0.
   void Begin(std::optional<FoundCheckpoint> start, TimeMs now);
   void OnAnswer(PeerId from, const Command& command, const CommandDone& done, TimeMs now);
   void OnProgress(PeerId from, Clock clock);
-  // No member of the view can have finished a step behind it.
+  // Returns an upper bound of the step that `member` can have finished; a later one is an error.
   Clock ReachOf(PeerId member) const;
   void OnTick(TimeMs now);
-  // Drains the job: the steps at hand are finished, the state is saved, the job ends well. What had
-  // been reached is saved also when members are lost on the way: the steps are trained again.
+  // Drains the job: the present steps are finished, the state is saved, and the job ends well. If
+  // members are lost meanwhile, steps that had been reached are trained again before the save.
   void Stop();
-  // Servers are lost, and others that hold their rows have taken over: what workers do goes on, and
-  // what servers were told is told again to those that are left.
+  // Goes on after servers were lost whose rows other servers hold: workers go on, and commands to
+  // servers are sent again to those that are left.
   void ServersLost(size_t servers, TimeMs now);
-  // The members change: who is lost now takes rows with it that are on their way.
+  // Is true while shards move between servers. A server that is lost in this time takes rows in
+  // transit with it, so the job must go back to a checkpoint.
   bool moving() const { return kind_ >= JobPhase::kMoveDense && kind_ <= JobPhase::kMoveWorkers; }
-  // A member is lost: nothing that is under way counts any more. Until GoBack() the job stands.
+  // Stops the job because a member is lost: the present phase is dropped. The job stands until
+  // GoBack().
   void Suspend(TimeMs now);
-  // The cluster is complete again: everybody loads the newest checkpoint, or begins anew where
-  // there is none, and the job goes on from there. Requires: Suspend().
+  // Resumes after Suspend() with a complete cluster: all members load the newest checkpoint, or
+  // begin at step 0 if there is none.
   using Loss = hdps::Loss;
   void GoBack(const Loss& loss, TimeMs now);
-  // The members are to change: when the training at hand has come to one clock, quiet() holds, and
-  // the job stands until ChangeMembers() or GoOn().
+  // Asks for a pause to change the members: the present round of training ends early at a common
+  // clock; then quiet() is true, and the job stands until ChangeMembers() or GoOn().
   void AskForQuiet() { job_.quiet_wanted = true; }
   bool quiet() const { return kind_ == JobPhase::kQuiet && !pending_.under_way(); }
   void GoOn(TimeMs now);
-  // Goes on with the members of `next`: rows of shards that another server gets are saved, loaded
-  // there, and everybody takes up at this clock. No step is lost. Requires: quiet().
+  // Goes on with the members of `next`. Rows of shards that move to another server are saved and
+  // loaded there, and all members continue at this clock. No step is lost. Requires: quiet().
   void ChangeMembers(View next, TimeMs now);
-  // Rows were lost on the way: only a checkpoint helps. Ends with GoBack().
+  // Is true if rows were lost in transit, so that only a checkpoint helps. Ends with GoBack().
   bool needs_restart() const { return kind_ == JobPhase::kSuspended && needs_restart_; }
-  // "step 300, checkpoint OUT/checkpoint/..."
+  // Names where GoBack() would resume, such as "step 300, checkpoint OUT/checkpoint/...".
   std::string PointOfReturn() const;
 
   bool finished() const { return kind_ == JobPhase::kOver && !failure_; }
@@ -90,34 +93,35 @@ class JobCoordinator {
   bool training() const { return kind_ == JobPhase::kTrain; }
   bool ending() const { return kind_ == JobPhase::kFinish || kind_ == JobPhase::kOver; }
 
-  // What another process needs to go on from here, and whether it has changed since the last call.
+  // The state from which another scheduler process can take over, and whether it has changed since
+  // the last call.
   JobState state(TimeMs now) const { return job_.Written(kind_, now); }
   bool TakeChanged() { return std::exchange(changed_, false); }
-  // Goes on where another process of the scheduler was, with the same members. False where that was
-  // not in training yet, or on its way back: then everybody has to load.
+  // Takes over from another scheduler process, with the same members. Returns false if the job was
+  // not in training yet, or on its way back to a checkpoint; all members must load then.
   bool TakeOver(const JobState& state, TimeMs now);
 
  private:
-  // The phase of that kind that the plan, or a phase, leads to.
+  // Makes a phase of a kind that a plan or another phase can lead to.
   std::unique_ptr<Phase> Make(JobPhase kind) const;
-  // What a phase says to a call, with its orders carried out.
+  // Calls a phase, carries out its orders and returns what follows.
   template <typename Call>
   Next Ask(TimeMs now, const Call& call);
   void CarryOut(const Orders& orders, TimeMs now);
   Next BeginPhase(JobPhase kind, std::unique_ptr<Phase> phase, TimeMs now);
   Next BeginNextStep(TimeMs now);
-  // Until a phase waits for its members.
+  // Acts on `next` until a phase waits for its members.
   void Follow(Next next, TimeMs now);
-  // While training goes on: a server has what it took in files, or not.
+  // Takes a server's answer that the files of a save are written, or have failed, during training.
   void OnSaved(const Answer& answer, TimeMs now);
-  // A member says what cannot be, or could not do what it was told.
-  bool SaysWhatCannotBe(const Answer& answer) const;
+  // Handle a member that reports something impossible, or could not do what it was told.
+  bool ReportsImpossibleClock(const Answer& answer) const;
   void Refuse(const Answer& answer, TimeMs now);
   void Blame(const Next& next, TimeMs now);
-  void BeginReport(TimeMs now);        // Training begins, or begins again behind a loss.
-  void TellWayBack(Clock from) const;  // To a person who waits for the stop.
+  void BeginReport(TimeMs now);        // Training begins, or begins again after a loss.
+  void TellWayBack(Clock from) const;  // Tells the operator, who waits for the stop.
   void Fail(int exit_status, const std::string& message);
-  TrainPhase* training_phase() const;  // Null where no round is at hand.
+  TrainPhase* training_phase() const;  // Null if no round is under way.
 
   const std::shared_ptr<const Job> spec_;
   const std::string out_;
@@ -127,7 +131,7 @@ class JobCoordinator {
   const PhaseParts phase_parts_;
   JobAtHand job_;
   JobPhase kind_ = JobPhase::kOver;
-  std::unique_ptr<Phase> phase_;  // Of that kind; null where the job stands, or is over.
+  std::unique_ptr<Phase> phase_;  // The phase of that kind; null if the job stands or is over.
   TimeMs quiet_since_ = 0;
   bool changed_ = false, needs_restart_ = false;
   std::optional<JobFailure> failure_;

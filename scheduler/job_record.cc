@@ -1,4 +1,4 @@
-// From a job's record to the manifest of a checkpoint, and back.
+// Converts between a job's record and the manifest of a checkpoint.
 #include "scheduler/job_record.h"
 
 #include <algorithm>
@@ -26,10 +26,10 @@ void JobState::CountAsLost(const Manifest& checkpoint) {
 }
 
 Manifest ManifestOf(JobState state, const RowCounts& counts) {
-  // Who goes on from it has trained nothing since.
+  // A run that resumes from the manifest has trained nothing since.
   state.examples_before += state.trained.examples;
   state.counts_before.Add(counts);
-  state.counts_before.fetched = state.counts_before.on_disk = 0;  // Of these servers alone.
+  state.counts_before.fetched = state.counts_before.on_disk = 0;  // Of these servers only.
   Manifest manifest;
   VisitFields(
       state, [&manifest]<typename Place = std::nullptr_t>(const char*, const auto& field, Kept,

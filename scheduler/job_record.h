@@ -1,4 +1,5 @@
-// What of a job outlives the process that leads it: in scheduler.state, and in part in checkpoints.
+// The part of a job that outlives its scheduler process: kept in scheduler.state, and in part in
+// checkpoints.
 #pragma once
 
 #include <cstddef>
@@ -34,57 +35,57 @@ enum class JobPhase : uint8_t {
   kOver,
 };
 
-// What the phases of a job change as it goes on.
+// The state that phases change while the job goes on.
 struct JobRecord {
   using Sums = TrainedSums;
-  // A kTrain that has been given, under its number.
+  // A kTrain command that was sent, with its number.
   struct Order {
     PeerId worker;
     Command command;
   };
   uint64_t epoch_rows = 0;            // 0: not known.
-  std::vector<FilePrint> data_files;  // Of data.train, as the epoch at hand reads them.
-  bool stop = false;                  // Somebody has asked for; it holds for the run at hand.
-  Clock reached = 0;       // The furthest step of the run that is known; a stop saves no less.
-  Sums trained;            // Since the state at hand was begun or loaded.
-  Sums epoch, last_epoch;  // Of the epoch at hand, and of the one before it.
-  uint64_t examples_before = 0;  // Of the state that was loaded, as is counts_before.
-  uint64_t examples_worked = 0;  // By all processes of the run, those of lost steps too.
+  std::vector<FilePrint> data_files;  // Prints of data.train as the present epoch reads them.
+  bool stop = false;                  // The operator asked for a stop of this run.
+  Clock reached = 0;             // The furthest known step of the run; a stop saves no earlier one.
+  Sums trained;                  // Since the present state was begun or loaded.
+  Sums epoch, last_epoch;        // Sums of the present epoch, and of the one before.
+  uint64_t examples_before = 0;  // Examples of the loaded state; counts_before likewise.
+  uint64_t examples_worked = 0;  // Examples of all processes of the run, lost steps included.
   RowCounts counts_before;
   TimeMs training_ms = 0, wall_ms = 0;
-  RunSummary summary;         // As far as it has been filled in while the job runs.
-  std::vector<Order> orders;  // kTrain: all of the round at hand.
+  RunSummary summary;         // Filled in as the job runs.
+  std::vector<Order> orders;  // All kTrain commands of the present round.
 
-  // A new run begins: what was asked of the one before it is over with it.
+  // Forgets what was asked of the former run, at the beginning of a new one.
   void ForgetRun() { stop = false, reached = 0; }
-  // What stays true of the run where everything has to be loaded.
+  // Returns the record without progress, for a run in which everything is loaded again.
   JobRecord WithoutProgress() const;
 };
 
-// The record as it is written: with the phase, and with what the plan and the watches go on from.
+// The record as it is written: with the phase and with the states of the plan and the watches.
 struct JobState : JobRecord {
   JobPhase phase = JobPhase::kSuspended;
   JobPlan::State plan;
   Watched watched;
 
-  // Counts the steps and examples since the checkpoint as lost: they are to be trained again.
+  // Counts the steps and examples since the checkpoint as lost: they will be trained again.
   void CountAsLost(const Manifest& checkpoint);
 };
 
-// How a field stands in scheduler.state and in a manifest.
+// How a field is kept in scheduler.state and in a manifest.
 struct Kept {
   enum class In : uint8_t {
     kEvery,  // Every state has it.
-    kLater,  // States of earlier versions lack it: then it stays as it is.
-    kIfAny,  // It stands there where it is not empty.
+    kLater,  // States of earlier versions lack it; it then keeps its value.
+    kIfAny,  // Written only if it is not empty.
   };
   In in = In::kEvery;
-  bool past = false;       // From 0 to 2^53: the sum of a few such numbers is still one.
-  bool told_anew = false;  // Members tell it when they have loaded, whatever the manifest says.
+  bool past = false;  // A number from 0 to 2^53, so the sum of a few of them does not overflow.
+  bool told_anew = false;  // Members report it after loading, whatever the manifest says.
 };
 
-// The one list of fields: visit(name, member, how it is kept[, its place in a manifest]). What is
-// written, read, checked and kept in checkpoints follows from it. "a/b" is b in the object a.
+// The one list of fields: calls visit(name, member, how it is kept[, its place in a manifest]).
+// Writing, reading, checking and checkpoints all follow it. "a/b" is b in the object a.
 template <typename State, typename Visit>
 void VisitFields(State& job, Visit&& visit) {
   constexpr Kept kLater{.in = Kept::In::kLater}, kIfAny{.in = Kept::In::kIfAny};
@@ -132,9 +133,10 @@ void VisitFields(State& job, Visit&& visit) {
   visit("summary/eval_sets", summary.eval_sets, kIfAny);
 }
 
-// What a checkpoint of `state` says of the run. `counts`: of the servers since they loaded.
+// Returns the manifest of a checkpoint of `state`. `counts`: row counts of the servers since they
+// loaded.
 Manifest ManifestOf(JobState state, const RowCounts& counts);
-// Sets the record back to that checkpoint: fields without a place in it stay as they are.
+// Sets the record back to that checkpoint; fields that the manifest lacks stay as they are.
 void GoOnFrom(const Manifest& manifest, JobState* state);
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// hdps-scheduler: brings the members of one job together and leads them through it.
+// hdps-scheduler: gathers the members of one job and leads them through it.
 #include <gflags/gflags.h>
 #include <glog/logging.h>
 
@@ -64,22 +64,22 @@ Result<ProcessEnd> Run() {
   HDPS_ASSIGN_OR_RETURN(Job job,
                         LoadJob(*files, flags.job, flags.overrides, DataFiles::kNotNeeded));
   if (FLAGS_print_config) {
-    PrintOutText(ShowJson(PrintJob(job)) + "\n");
+    PrintOutText(EscapeJson(PrintJob(job)) + "\n");
     return Status(Code::kCancelled, "the job was to be printed");
   }
   const InputFile read = {"the job file", flags.job};
   HDPS_RETURN_IF_ERROR(
       RefuseInput(*files, "--address_file=" + FLAGS_address_file, FLAGS_address_file, {&read, 1}));
   HDPS_RETURN_IF_ERROR(ValidateCluster(job, FLAGS_servers, FLAGS_workers));
-  // Servers are told this path, and each has a working folder of its own.
+  // Servers get this path, and each has its own working folder.
   const std::string out = std::filesystem::absolute(FLAGS_out).lexically_normal().string();
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<FileLock> lock, LockRunFolder(*files, kProgram, out));
   TransportOptions connections = flags.connections.Options(kSchedulerPeer);
-  connections.part_bytes_max = kEnvelopeBytesMax;  // Nobody has rows for a scheduler.
+  connections.part_bytes_max = kEnvelopeBytesMax;  // No member sends rows to a scheduler.
   const std::unique_ptr<Transport> transport = flags.faults.Around(NewZmqTransport(connections));
   HDPS_ASSIGN_OR_RETURN(const std::string address, transport->Listen(FLAGS_listen));
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<PidFile> pid_file, StartDaemon(kProgram, flags));
-  WarnOfOpenDoor(flags.connections, "scheduler", FLAGS_listen, address);
+  WarnIfUnprotected(flags.connections, "scheduler", FLAGS_listen, address);
 
   SchedulerOptions options;
   options.job = std::make_shared<const Job>(std::move(job));

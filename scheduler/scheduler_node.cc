@@ -1,4 +1,4 @@
-// Brings frames and ticks to the parts of the scheduler, and does what they say.
+// Passes frames and ticks to the parts of the scheduler, and does what they say.
 #include "scheduler/scheduler_node.h"
 
 #include <glog/logging.h>
@@ -76,7 +76,7 @@ void SchedulerNode::OnFrame(PeerId from, Frame frame) {
                             changes_.NameOf(from) + ": it is not the scheduler's",
                         now_);
   }
-  // The members stand until they hear what comes next: that does not wait for a tick.
+  // The members stand still until they get the next command, so it does not wait for a tick.
   if (coordinator_ && tracker_.has_new()) SendDue();
 }
 
@@ -96,7 +96,7 @@ void SchedulerNode::On(PeerId from, const JoinRequest& message, uint64_t) {
     changes_.members().OnJoinAgain(from, now_);
     return outbox_.Send(from, changes_.members().view());
   }
-  // It takes the place of a lost one with the next tick, if the job stands for it.
+  // It takes the place of a lost member with the next tick, if the job stands for it.
   if (answer.newcomer) notices_.Say(changes_.Joined(from));
 }
 
@@ -112,7 +112,7 @@ void SchedulerNode::On(PeerId from, const Heartbeat& message, uint64_t) {
       return GiveUp(from, "it says that it has finished step " + std::to_string(message.clock) +
                               ", and was told to train to step " + std::to_string(reach));
     }
-    heartbeat.clock = reach;  // On its way back to a checkpoint it may still tell where it was.
+    heartbeat.clock = reach;  // During a return to a checkpoint it may still report its old clock.
   }
   const MemberChanges::Heard heard = changes_.OnHeartbeat(from, heartbeat, now_);
   notices_.Warn(heard.warning);
@@ -173,14 +173,14 @@ void SchedulerNode::OnTick(TimeMs now) {
   ForgiveOwnStandstill(now);
   now_ = now;
   notices_.SayLeftOut(now);
-  if (end_.leaving()) return SayFarewell();
+  if (end_.leaving()) return SendAbort();
   if (kept_state_.found()) TakeOver();
   if (coordinator_) return TickRunning();
   AnswerPuts();
   Follow(admission_.Gather(now));
 }
 
-// While this process stood still it could hear nobody: that is no member's silence.
+// While this process stood still it could hear nobody, so that time is not silence of a member.
 void SchedulerNode::ForgiveOwnStandstill(TimeMs at) {
   const TimeMs gap = at - now_;
   if (gap < static_cast<TimeMs>(options_.job->cluster.heartbeat_ms)) return;
@@ -233,8 +233,8 @@ void SchedulerNode::MakeCoordinator() {
   coordinator_.emplace(options_.job, options_.out, parts);
 }
 
-// The members have gone on meanwhile; a view of its own makes them deaf to whoever was scheduler
-// before. What they were told to do they are told again, under the same numbers.
+// The members have gone on meanwhile. A new view makes them ignore the former scheduler process.
+// Open commands are sent again, under the same numbers.
 void SchedulerNode::TakeOver() {
   const auto& newest = checkpoints_.newest();
   std::vector<std::string> lines;
@@ -254,7 +254,7 @@ void SchedulerNode::TakeOver() {
   HDPS_FAILPOINT("scheduler.state.taken_over");
   if (!coordinator_->TakeOver(state.job, now_)) Follow(changes_.GoBack(now_));
   changes_.ContinueScaling(state.wanted_servers, state.wanted_workers);
-  changes_.SeekMembers(now_);
+  changes_.SeekServerForCopies(now_);
 }
 
 void SchedulerNode::EnterView(View view) {
@@ -289,7 +289,7 @@ void SchedulerNode::Follow(MemberStep step) {
     case MemberStep::Do::kGoBack:
       EnterView(std::move(step.view));
       coordinator_->GoBack({step.num_lost, step.stood_since}, now_);
-      changes_.SeekMembers(now_);
+      changes_.SeekServerForCopies(now_);
       HDPS_FAILPOINT("scheduler.job.went_back");
       return;
     case MemberStep::Do::kAskForQuiet:
@@ -321,7 +321,7 @@ void SchedulerNode::Lose(const std::vector<PeerId>& lost) {
   EnterView(*std::move(after.view));
   coordinator_->ServersLost(lost.size(), now_);
   notices_.Say(after.notices);
-  changes_.SeekMembers(now_);
+  changes_.SeekServerForCopies(now_);
 }
 
 void SchedulerNode::SendDue() {
@@ -330,7 +330,7 @@ void SchedulerNode::SendDue() {
     notices_.Say(
         kept_state_.Write(StateOf(changes_, tracker_, board_, coordinator_->state(now_)), now_));
   }
-  AnswerPuts();  // What was put is in the state by now.
+  AnswerPuts();  // The state holds the entries by now.
   for (const CommandTracker::Due& due : tracker_.TakeDue(now_)) {
     outbox_.Send(due.to, due.command);
     HDPS_FAILPOINT("scheduler.command.sent");
@@ -345,7 +345,7 @@ void SchedulerNode::AnswerPuts() {
 
 void SchedulerNode::RequestStop(const std::string& reason) {
   if (!end_.TakeStop()) return;
-  if (kept_state_.found()) return;  // The job is there, and is taken over with the first tick.
+  if (kept_state_.found()) return;  // The job exists, and is taken over with the first tick.
   if (!coordinator_) return Fail(kExitDone, "stopped before the cluster was complete: " + reason);
   const Recovery& recovery = changes_.recovery();
   if (options_.sabotage.stop_ends_a_stand && recovery.under_way()) {
@@ -368,7 +368,7 @@ void SchedulerNode::Finish() {
   }
   notices_.Say(kept_state_.Forget());
   RemoveUnfinished(checkpoints_,
-                   notices_);  // Of a run that this one went on from, with its members.
+                   notices_);  // Left by a run that this one took over with its members.
 }
 
 void SchedulerNode::Fail(int exit_status, const std::string& reason) {
@@ -376,13 +376,13 @@ void SchedulerNode::Fail(int exit_status, const std::string& reason) {
   notices_.ShowProgress("");
   tracker_.DropAll();
   if (changes_.formed()) notices_.Say(kept_state_.Forget());
-  SayFarewell();
+  SendAbort();
 }
 
-void SchedulerNode::SayFarewell() {
-  const Abort farewell = end_.TakeFarewell();
-  for (const PeerId peer : rendezvous_.peers()) outbox_.Send(peer, farewell);
-  for (const PeerId peer : admission_.standing_by()) outbox_.Send(peer, farewell);
+void SchedulerNode::SendAbort() {
+  const Abort last = end_.TakeAbort();
+  for (const PeerId peer : rendezvous_.peers()) outbox_.Send(peer, last);
+  for (const PeerId peer : admission_.standing_by()) outbox_.Send(peer, last);
 }
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// The scheduler: brings the members together, tells them what to do next, and says what came of it.
+// The scheduler: gathers the members, tells them what to do next, and reports the results.
 #pragma once
 
 #include <cstdint>
@@ -28,18 +28,18 @@
 
 namespace hdps {
 
-// Its phases follow each other, each a command that is repeated to its members until all have
-// answered: rendezvous, load or first values, then train to the next boundary, evaluate, save, ...,
-// digest, finish. It brings frames and ticks to its parts and does what they say: what comes when
-// is JobCoordinator's; who is there, and what becomes of losses, MemberChanges'.
+// A job is a sequence of phases; in each, commands are repeated to members until all have answered:
+// rendezvous, load or initialize, then train to the next boundary, evaluate, save, ..., digest,
+// finish. The node passes frames and ticks to its parts and does what they say: JobCoordinator
+// decides what comes next, MemberChanges who takes part and what follows from losses.
 //
-// Invariant: the coordinator is there exactly from the first view on. Nobody hears of a view, a
-// command or a word on the board before it was tried to keep that in scheduler.state. It writes
-// small files only: manifests, metrics, the summary.
+// Invariant: the coordinator exists exactly from the first view on. A view, a command or an entry
+// of the key-value store is sent only after an attempt to write it to scheduler.state. Only small
+// files are written: manifests, metrics, the summary.
 class SchedulerNode : public Node {
  public:
-  // Looks for checkpoints in `out` and makes its folders. kInvalidArgument when the job does not
-  // fit the cluster, or `out` holds the checkpoint of another job; then nothing has been written.
+  // Looks for checkpoints in `out` and makes its folders. kInvalidArgument if the job does not fit
+  // the cluster, or if `out` holds the checkpoint of another job; nothing has been written then.
   static Result<std::unique_ptr<SchedulerNode>> Make(const SchedulerOptions& options,
                                                      ProgressListener listener, FileSystem& files);
   void OnFrame(PeerId from, Frame frame) override;
@@ -49,19 +49,19 @@ class SchedulerNode : public Node {
   int exit_status() const override { return end_.last_word().exit_status; }
   const std::string& exit_reason() const override { return end_.last_word().message; }
 
-  // Drains: the steps at hand are finished, the job is saved and ends with status 0.
+  // Drains the job: the present steps are finished, and the job is saved and ends with status 0.
   void RequestStop(const std::string& reason) override;
-  // The job cannot go on: everyone who came is told, a few times. Also for a reason from outside
-  // the cluster.
+  // Ends a job that cannot go on, also for a reason from outside the cluster; all members are told,
+  // a few times.
   void Fail(int exit_status, const std::string& reason);
 
  private:
   SchedulerNode(const SchedulerOptions& options, ProgressListener listener, FileSystem& files);
 
-  // Decodes and dispatches; what breaks a rule costs its sender a line in the log.
+  // Decodes and dispatches a message; an invalid one is logged with its sender.
   template <typename Message>
   void Handle(PeerId from, const Frame& frame);
-  // False when the frame is none of these messages.
+  // Returns false if the frame is none of these messages.
   template <typename... Messages>
   bool Dispatch(PeerId from, const Frame& frame);
   void On(PeerId from, const JoinRequest& message, uint64_t request_id);
@@ -75,21 +75,21 @@ class SchedulerNode : public Node {
   void On(PeerId from, const ScaleRequest& message, uint64_t request_id);
 
   void Form();
-  void TakeOver();  // Goes on where another process of the scheduler was.
+  void TakeOver();  // Goes on where a former scheduler process was.
   void MakeCoordinator();
   void EnterView(View view);
   void TickRunning();
   void ForgiveOwnStandstill(TimeMs at);
 
   JobStand Stand() const;
-  void Follow(MemberStep step);  // Does it.
+  void Follow(MemberStep step);  // Carries it out.
   void GiveUp(PeerId peer, const std::string& how, int mistake_status = kExitDone);
   void Lose(const std::vector<PeerId>& lost);
 
-  void SendDue();  // What has not been sent, and what has not been answered for long.
+  void SendDue();  // Sends new commands, and repeats those unanswered for long.
   void AnswerPuts();
   void Finish();
-  void SayFarewell();
+  void SendAbort();
 
   const SchedulerOptions options_;
   FileSystem& files_;
@@ -101,7 +101,7 @@ class SchedulerNode : public Node {
   KeptState kept_state_;
   CheckpointCatalog checkpoints_;
   CommandTracker tracker_;
-  std::optional<ProgressReport> report_;  // There when Make() is done.
+  std::optional<ProgressReport> report_;  // Set once Make() is done.
   std::optional<JobCoordinator> coordinator_;
   JobEnd end_;
   Outbox outbox_;

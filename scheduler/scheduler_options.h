@@ -1,4 +1,4 @@
-// How a scheduler is started.
+// The options of a scheduler.
 #pragma once
 
 #include <cstdint>
@@ -10,29 +10,30 @@
 
 namespace hdps {
 
-// Takes a mechanism out, so that a test can see its absence noticed. Never set elsewhere.
+// Switches safety mechanisms off, so that tests can check that their absence is noticed. Never set
+// elsewhere.
 struct SchedulerSabotage {
-  bool taken_is_final = false;     // Whose rank another has by now is refused.
-  bool fewer_at_once = false;      // A view of fewer servers does not wait for those on their way.
-  bool stop_is_kept = false;       // Another run goes on with the stop of the one before.
-  bool stops_anywhere = false;     // A drain does not train again what was lost in it.
-  bool stop_ends_a_stand = false;  // Who is told to stop while a member is lost ends.
+  bool taken_is_final = false;  // A process whose rank is taken is refused at once.
+  bool fewer_at_once = false;   // A view of fewer servers does not wait for those that are joining.
+  bool stop_is_kept = false;    // A new run keeps the stop of the former one.
+  bool stops_anywhere = false;  // A drain does not train lost steps again.
+  bool stop_ends_a_stand = false;  // A stop while a member is lost ends the job.
 };
 
 struct SchedulerOptions {
   std::shared_ptr<const Job> job;
-  std::string given_job = {};  // As a person gave it (GivenJob), for job_as_given.json; or empty.
+  std::string given_job = {};  // As the user gave it (GivenJob), for job_as_given.json; or empty.
   std::string out;             // summary.json, metrics.jsonl and checkpoint/ go here.
   uint32_t num_servers = 1;
   uint32_t num_workers = 1;
   Resume resume = Resume::kAuto;
-  // Its launcher starts it again within a run, of which it goes on with the stop, too. A new run
-  // forgets that of the one before.
+  // A launcher restarts this scheduler within one run, so a stop of the run is kept. A new run
+  // forgets the stop of the former one.
   bool same_run = false;
-  bool members_return = true;          // Somebody starts again those that fail.
-  uint32_t command_retry_ms = 500;     // An unanswered command is sent again after this long.
+  bool members_return = true;          // A launcher restarts members that fail.
+  uint32_t command_retry_ms = 500;     // Unanswered commands are sent again after this time.
   uint32_t report_interval_ms = 1000;  // Between two lines of metrics.jsonl.
-  // BootIdentity(): what was written before, and not synced, is there as long as this stays. Empty:
+  // BootIdentity(): files written but not synced are intact as long as it stays the same. Empty:
   // everything is synced.
   std::string boot = {};
   SchedulerSabotage sabotage = {};

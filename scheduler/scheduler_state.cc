@@ -1,4 +1,4 @@
-// The scheduler's state as JSON.
+// Writes and reads the scheduler's state as JSON.
 #include "scheduler/scheduler_state.h"
 
 #include <charconv>
@@ -21,8 +21,7 @@ using Json = nlohmann::json;
 constexpr uint64_t kStateBytesMax = uint64_t{64} << 20;
 constexpr int kVersion = 1;
 
-// One of each kind of value: what it is in JSON, and the value of such JSON. What is none is
-// refused by an exception.
+// Conversions of each kind of value to JSON and back. Invalid JSON throws.
 template <std::integral Number>
 Json JsonOf(Number value) {
   return value;
@@ -34,7 +33,7 @@ void Take(const Json& json, Number* to) {
 void Take(const Json& json, bool* to) { *to = json.get<bool>(); }
 void Take(const Json& json, std::string* to) { *to = json.get<std::string>(); }
 
-// A number that is none of the enum's.
+// Throws for a number that is not one of the enum's.
 template <typename Enum>
 Enum EnumOf(const Json& json, Enum last) {
   const int value = WholeOf<int>(json);
@@ -193,7 +192,7 @@ JobState JobOf(const Json& json) {
   return job;
 }
 
-// Values of the store are any bytes, which JSON's texts are not.
+// Values of the store are arbitrary bytes, which JSON strings cannot hold.
 Json BytesJson(const std::string& bytes) {
   Json list = Json::array();
   for (const char byte : bytes) list.push_back(static_cast<uint8_t>(byte));
@@ -327,7 +326,7 @@ Result<std::optional<SchedulerState>> ReadSchedulerState(FileSystem& files,
     }
     return std::optional<SchedulerState>(std::move(state));
   } catch (const std::bad_alloc&) {
-    throw;  // No fault of the text.
+    throw;  // Not caused by the text.
   } catch (const std::exception& error) {
     return Status(Code::kCorruption, path + ": " + error.what());
   }

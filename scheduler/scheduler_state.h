@@ -1,4 +1,4 @@
-// What a scheduler leaves on disk so that another process of it can go on where it was.
+// The state that a scheduler process leaves on disk so that another one can take over.
 #pragma once
 
 #include <cstdint>
@@ -18,28 +18,28 @@ namespace hdps {
 
 struct SchedulerState {
   uint64_t job_digest = 0;
-  uint32_t num_servers = 0, num_workers = 0;  // As the operator has started the job.
+  uint32_t num_servers = 0, num_workers = 0;  // As the operator started the job.
   View view;
-  uint32_t wanted_servers = 0, wanted_workers = 0;  // Somebody has asked for; 0: nobody has.
+  uint32_t wanted_servers = 0, wanted_workers = 0;  // A requested scaling; 0: none.
   std::map<PeerId, MemberProcess> processes;
-  std::map<PeerId, uint64_t> last_ids;         // Of the commands to each member.
-  std::map<std::string, std::string> entries;  // Of the store in which ranks find each other.
+  std::map<PeerId, uint64_t> last_ids;         // Newest command number of each member.
+  std::map<std::string, std::string> entries;  // Entries of the key-value store.
   JobState job;
-  // SchedulerOptions::boot of who wrote it. Views survive a crash of the machine; where the job
-  // stands in one is known for as long as the machine is up.
+  // SchedulerOptions::boot of the writing process. Views survive a crash of the machine; the job's
+  // position within one is only valid as long as the machine stays up.
   std::string boot;
 };
 
-// The state of the run in `out` is in the file scheduler.state there: a JSON object. It is written
-// at the beginning of each phase, before anybody hears of it, beside the old one, and renamed.
+// Returns the path of scheduler.state in `out`, a JSON object. It is written at the beginning of
+// each phase, before any member hears of it, as a temporary file that is then renamed.
 std::string SchedulerStatePath(const std::string& out);
 Status WriteSchedulerState(FileSystem& files, const std::string& out, const SchedulerState& state,
                            Survives survives = Survives::kMachine);
-// None where there is no such file. kCorruption says what is wrong with it, also where its parts
+// Returns none if there is no such file. kCorruption says what is wrong with it, also if its parts
 // contradict each other.
 Result<std::optional<SchedulerState>> ReadSchedulerState(FileSystem& files, const std::string& out);
 
-// What of a state does not agree with the rest of it, in words; empty where all does.
+// Returns a contradiction within a state, as text; empty if there is none.
 std::string ContradictionIn(const SchedulerState& state);
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// What a written state must hold together, whoever has written it.
+// Checks that the parts of a written state agree with each other.
 #include <glog/logging.h>
 
 #include <algorithm>
@@ -20,12 +20,12 @@
 namespace hdps {
 namespace {
 
-// No clock, view, number of a command or time comes near; sums of a few of them are still numbers.
+// Far above every clock, view, command number or time; sums of a few such numbers do not overflow.
 constexpr uint64_t kNumberMax = uint64_t{1} << 53;
 
 template <std::integral Number>
 bool IsPast(Number number) {
-  return static_cast<uint64_t>(number) <= kNumberMax;  // One below 0 is far beyond.
+  return static_cast<uint64_t>(number) <= kNumberMax;  // A negative number is far beyond.
 }
 template <std::integral Number>
 bool IsPast(const std::optional<Number>& number) {
@@ -48,14 +48,14 @@ std::string NameOf(Role role, uint32_t rank) {
   return std::string(RoleName(role)) + " " + std::to_string(rank);
 }
 
-// The rule that whoever is sent it would find broken; empty: none.
+// Returns the rule that a recipient of the message would find broken; empty: none.
 template <typename Message>
 std::string BrokenRuleOf(const Message& message) {
   Message received;
   return DecodeMessage(EncodeMessage(message), &received).message();
 }
 
-// One process is one member, at one place that others reach; a group's holders are different ones.
+// Checks that each process is one member at one reachable address, and a group's holders differ.
 std::string InMembers(const View& view) {
   std::map<PeerId, std::pair<Role, uint32_t>> places;
   std::set<std::pair<PeerId, uint32_t>> holds;
@@ -89,7 +89,7 @@ std::string InMembers(const View& view) {
 
 std::string InView(const View& view) {
   if (view.servers.empty() || view.workers.empty()) return "a view without servers or workers";
-  // Before it is written as a message, in which a longer address has no place.
+  // Checked before it is encoded as a message, which has no room for a longer address.
   if (std::string what = InMembers(view); !what.empty()) return what;
   if (std::string broken = BrokenRuleOf(view); !broken.empty()) return broken;
   if (view.view.value == 0 || !IsPast(view.view.value)) return "a view of no number";
@@ -99,7 +99,7 @@ std::string InView(const View& view) {
   return "";
 }
 
-// What JobPlan and the phases hold together.
+// Checks what JobPlan and the phases guarantee.
 std::string InPlan(JobPhase phase, const JobPlan::State& plan) {
   const JobPosition& at = plan.position;
   if (!IsPast(at.clock) || !IsPast(at.epoch_start) || at.epoch_start > at.clock) {
@@ -122,7 +122,7 @@ std::string InPlan(JobPhase phase, const JobPlan::State& plan) {
   return step == static_cast<int>(next) ? "" : "a phase that is not due";
 }
 
-// The commands of a round are at workers of the view, each sent once, and lead on from here.
+// Checks that the commands of a round go to workers of the view, each number once, and lead on.
 std::string InOrders(const SchedulerState& state) {
   const JobState& job = state.job;
   if (job.phase != JobPhase::kTrain) return job.orders.empty() ? "" : "orders, and no training";

@@ -5,7 +5,7 @@ set -euo pipefail
 packages=(
   g++ cmake ninja-build pkg-config ccache git python3
   libzmq3-dev cppzmq-dev                            # messages between processes
-  libsodium-dev libssl-dev                          # secrets and signatures; frames sealed by AES
+  libsodium-dev libssl-dev                          # secrets and signatures; frames encrypted by AES
   libflatbuffers-dev flatbuffers-compiler           # their schema
   libtbb-dev                                        # parallel loops
   libdnnl-dev                                       # matrix products

@@ -1,4 +1,4 @@
-// Since when a server is at what it is at.
+// Tells since when a server has been at its present activity.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,12 @@
 
 namespace hdps {
 
-// Invariant: a server that is seen at the same, with the same progress, again and again, has been
-// so since it was first seen so.
+// Invariant: the time of an activity counts from the first observation of it, as long as every
+// observation since has shown the same activity and the same progress.
 class ActivityWatch {
  public:
-  // `seen` with its times. `progress` grows with each thing that is done.
+  // Returns `seen` with its times filled in. `progress` is a number that grows with each thing
+  // done.
   Activity At(Activity seen, uint64_t progress, TimeMs now) {
     if (seen != seen_ || progress != progress_) {
       seen_ = seen;

@@ -1,4 +1,4 @@
-// Hands work to the executor and its end back to the loop.
+// Hands work to the executor, and its end back to the loop.
 #include "server/background_work.h"
 
 #include <glog/logging.h>
@@ -20,7 +20,7 @@ void BackgroundWork::Start(Executor& executor, std::function<void()> work) {
     work();
     MutexLock lock(mutex_);
     ended_ = true;
-    // Under the lock: after it, this object may be gone.
+    // Notify under the lock: once it is released, this object may be destroyed.
     changed_.notify_all();
     if (wake_) wake_();
   });

@@ -1,4 +1,4 @@
-// Work that may take long, carried out beside the loop, which hears of its end.
+// Runs long work beside the loop, which is told of its end.
 #pragma once
 
 #include <functional>
@@ -9,8 +9,9 @@
 
 namespace hdps {
 
-// Invariant: at most one piece of work runs at a time, and none outlives this object: what `work`
-// refers to need only outlive it too. While running() nobody else may touch what `work` touches.
+// Invariant: at most one piece of work runs at a time, and none outlives this object, so what
+// `work` refers to must only outlive this object. While running() nothing else may touch what
+// `work` touches.
 class BackgroundWork {
  public:
   // `wake` is called on the other thread when work has ended; it may be empty.
@@ -22,12 +23,12 @@ class BackgroundWork {
   // Requires: not running().
   void Start(Executor& executor, std::function<void()> work);
   bool running() const { return running_; }
-  // True once, when the work has ended; never waits.
+  // Returns true once after the work has ended; never waits.
   bool TakeEnd() HDPS_EXCLUDES(mutex_);
 
  private:
   const std::function<void()> wake_;
-  bool running_ = false;  // Belongs to the loop: set by Start, cleared by TakeEnd.
+  bool running_ = false;  // Used by the loop only: set by Start, cleared by TakeEnd.
 
   Mutex mutex_;
   ConditionVariable changed_;

@@ -1,4 +1,4 @@
-// One pack a checkpoint, on the background thread.
+// Writes one pack a checkpoint, on the background thread.
 #include "server/checkpoint_writer.h"
 
 #include <utility>

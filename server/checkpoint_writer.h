@@ -1,4 +1,4 @@
-// Writes what a save has taken into memory, while requests go on with the rows.
+// Writes the copies that a save has made, while requests go on changing the rows.
 #pragma once
 
 #include <functional>
@@ -16,23 +16,25 @@ namespace hdps {
 
 struct CommandDone;
 
-// What all copies of a server may take together; a save writes at once what is more.
+// Limit of a server's copies together; a save writes directly what exceeds it.
 inline constexpr uint64_t kCopiesBytesMax = uint64_t{512} << 20;
 
-// Invariant: one checkpoint at a time is on its way; what came of the last one is known until the
-// next, so that it can be told again.
+// Writes one checkpoint's copies to disk.
+//
+// Invariant: at most one checkpoint is being written. The result of the last one is kept until the
+// next begins, so that it can be reported again.
 class CheckpointWriter {
  public:
   // `wake` as in BackgroundWork.
   CheckpointWriter(FileSystem& files, Executor& executor, std::function<void()> wake)
       : files_(files), executor_(executor), work_(std::move(wake)) {}
 
-  // Writes what a kSave has taken into its folder, under names of `view`. Requires: not running().
+  // Writes the copies of a kSave into its folder, under names of `view`. Requires: not running().
   void Start(const Command& save, ViewId view, std::vector<TakenSnapshot> taken);
   bool running() const { return work_.running(); }
-  const std::string& folder() const { return folder_; }  // Of the last one.
-  // A kAwaitSaved: its answer comes out of TakeAnswer() when the files are there or have failed. A
-  // later one takes the place of one that has not been answered.
+  const std::string& folder() const { return folder_; }  // Folder of the last save.
+  // Takes a kAwaitSaved. TakeAnswer() returns its answer once the files are written or have failed.
+  // A later command replaces an unanswered one.
   void Await(const Command& command);
   std::optional<CommandDone> TakeAnswer();
 
@@ -41,7 +43,7 @@ class CheckpointWriter {
   Executor& executor_;
   Clock clock_ = -1;
   std::string folder_;
-  std::vector<TakenSnapshot> taken_;  // While running, and only then.
+  std::vector<TakenSnapshot> taken_;  // Empty unless running.
   Result<std::vector<SavedFile>> saved_ = std::vector<SavedFile>();
   std::optional<Command> awaited_;
   BackgroundWork work_;  // Last: ends before what it works on.

@@ -1,4 +1,5 @@
-// Which folders a command may name: whoever commands a server must not reach all files of its user.
+// Limits the folders that a command may name: a command must not reach all files of the server's
+// user.
 #pragma once
 
 #include <filesystem>
@@ -8,8 +9,8 @@
 
 namespace hdps {
 
-// Ok for ".../checkpoint/NAME" without a step back in it: the folder of one checkpoint below the
-// folder of a run. Where a run's folder is, the scheduler alone knows.
+// Returns ok for a path ".../checkpoint/NAME" without "..": the folder of one checkpoint below the
+// folder of a run. Only the scheduler knows where the run's folder is.
 inline Status CheckCommandedFolder(const std::string& path) {
   const std::filesystem::path folder(path);
   bool sound = !folder.filename().empty() && folder.filename() != "." &&

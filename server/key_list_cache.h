@@ -1,4 +1,5 @@
-// The key lists of one worker that its next requests may name instead of carrying them.
+// Caches the key lists of one worker, so that its next requests can name a list instead of sending
+// it.
 #pragma once
 
 #include <glog/logging.h>
@@ -16,18 +17,18 @@
 
 namespace hdps {
 
-// Keys that were checked: tables exist, every key lies in the shard it is listed under.
+// A checked list of keys: tables exist, and every key lies in the shard under which it is listed.
 struct KeyList {
   std::vector<TableKeys> tables;
   Buffer keys;
   RequestPlan plan;
 };
 
-// Invariant: at most `lists_max` are kept, those with the highest numbers. A worker numbers its
-// lists upwards and needs only its last few, so what is forgotten is not named any more, unless by
-// a late repeat; then the worker sends the keys again.
+// Invariant: at most `lists_max` lists are kept, those with the highest numbers. A worker numbers
+// its lists upwards and names only its last few, so only a late repeat can name a list that was
+// dropped; the worker then sends the keys again.
 //
-// Belongs to one ServerNode and is used only from its loop.
+// Used only from the loop of one ServerNode.
 class KeyListCache {
  public:
   explicit KeyListCache(size_t lists_max) : lists_max_(lists_max) { CHECK_GT(lists_max, 0u); }
@@ -37,7 +38,7 @@ class KeyListCache {
     if (lists_.size() > lists_max_) lists_.erase(lists_.begin());
     CHECK_LE(lists_.size(), lists_max_);
   }
-  // Null when it is not known.
+  // Returns null if the list is not known.
   std::shared_ptr<const KeyList> Find(uint64_t number) const {
     const auto at = lists_.find(number);
     return at == lists_.end() ? nullptr : at->second;

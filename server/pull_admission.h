@@ -1,4 +1,4 @@
-// When a pull may be answered.
+// Defines when a pull may be answered.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 
 namespace hdps {
 
-// Which step a pull reads for, and the clock at which it may: that step's, or an earlier one for
-// rows that are asked for ahead.
+// The step for which a pull reads, and the clock at which it may be answered: that of the step, or
+// an earlier one for prefetched rows.
 struct PullAdmission {
   Clock clock = 0;
   Clock step = 0;
@@ -21,22 +21,22 @@ struct PullAdmission {
   auto operator<=>(const PullAdmission&) const = default;
 };
 
-// Whether who pulls will push gradients of these rows; else it only looks.
+// Is true for a pull whose worker will push gradients of these rows; other pulls only read.
 inline bool IsTraining(PullMode mode) {
   return mode == PullMode::kTrain || mode == PullMode::kPrefetch || mode == PullMode::kRefresh;
 }
 
-// Of asynchronous training: no pull waits for others.
+// The bound of asynchronous training: no pull waits for other workers.
 inline constexpr Clock kUnboundedStaleness = std::numeric_limits<Clock>::max();
 
-// How many steps the slowest worker may be behind who reads.
+// Returns how many steps the slowest worker may be behind a reader.
 inline Clock StalenessBoundOf(const Job& job) {
   if (job.train.mode == Mode::kSsp) return job.train.staleness_bound;
   return job.train.mode == Mode::kSync ? 0 : kUnboundedStaleness;
 }
 
-// In sync what is read ahead holds whole steps up to a known one: what changes behind it is read
-// again at the step's own turn.
+// Returns a pull's admission. In sync mode a prefetch reads whole steps up to a known one; rows
+// that change later are read again at the step's own turn.
 inline PullAdmission AdmissionOf(Mode mode, const PullRequest& request) {
   const bool early = mode == Mode::kSync && request.mode == PullMode::kPrefetch;
   return {early ? std::min(request.pushed, request.clock) : request.clock, request.clock};

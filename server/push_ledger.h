@@ -1,4 +1,4 @@
-// Which pushes (or stores) of one worker have been taken, so that a repeat is not taken twice.
+// Records which pushes (or stores) of one worker were taken, so that a repeat is not taken twice.
 #pragma once
 
 #include <glog/logging.h>
@@ -10,20 +10,21 @@
 
 namespace hdps {
 
-// Remembers the last `window` sequences it was given. A worker sends a push only while fewer than
-// `window` of its earlier ones are unacknowledged at this server, so an unacknowledged push is
-// always among them; what is older was acknowledged, and its repeat comes from the network. Gaps
-// are allowed: a server that starts in the middle of a job sees no beginning.
+// Remembers the last `window` sequence numbers. A worker sends a push only while fewer than
+// `window` of its earlier ones are unacknowledged at this server, so the ledger always holds every
+// unacknowledged push that was taken. Older pushes were acknowledged, and a repeat of one comes
+// from the network. Gaps are allowed: a server that joins in the middle of a job has not seen the
+// beginning.
 //
-// Invariant: a sequence that was recorded is never kFirst again. At most `window` are remembered.
+// Invariant: a recorded sequence is never kFirst again. At most `window` are remembered.
 //
-// Belongs to one ServerNode and is used only from its loop.
+// Used only from the loop of one ServerNode.
 class PushLedger {
  public:
   enum class Verdict {
     kFirst,   // Not taken yet.
     kRepeat,  // Taken: acknowledge it again.
-    kTooOld,  // Below the window: nobody can wait for it, and nobody knows it; refuse it.
+    kTooOld,  // Below the window: cannot be checked, and no worker waits for it; refuse it.
   };
 
   explicit PushLedger(size_t window) : window_(window) { CHECK_GT(window, 0u); }
@@ -47,7 +48,7 @@ class PushLedger {
 
  private:
   const size_t window_;
-  Sequence floor_;  // All of taken_ is at or above it.
+  Sequence floor_;  // Lower bound of taken_.
   std::set<Sequence> taken_;
 };
 

@@ -1,4 +1,4 @@
-// How far one worker's own pushes have come at this server.
+// Tells up to which clock one worker's own pushes were taken at this server.
 #pragma once
 
 #include <glog/logging.h>
@@ -11,20 +11,20 @@
 
 namespace hdps {
 
-// A worker sends the pull of its next step right behind its push, and a network may turn them
-// around; by this the server knows whether the rows already hold the push. What the worker said it
-// has finished counts too: it says so when every push before has been acknowledged.
+// A worker sends the pull of its next step right behind its push, and the network may reorder them.
+// The watermark tells the server whether the rows already hold the push. An Advance counts too,
+// because a worker sends it when every earlier push was acknowledged.
 //
 // Invariant: next() never goes back; at most `window` clocks beyond it are remembered. A worker
-// pushes once a clock and has at most that many pushes on their way, so more can only mean that the
-// gap will never be filled.
+// pushes once a clock and has at most `window` pushes in flight, so if there were more, the gap
+// would never be filled.
 //
-// Belongs to one ServerNode and is used only from its loop.
+// Used only from the loop of one ServerNode.
 class PushWatermark {
  public:
   PushWatermark(Clock next, size_t window) : window_(window), next_(next) {}
 
-  // This worker's pushes of all clocks before it have been taken.
+  // First clock whose push may be missing: this worker's pushes of all earlier clocks were taken.
   Clock next() const { return next_; }
 
   void Add(Clock clock) {

@@ -1,4 +1,4 @@
-// Checks the tables of a request against the job and cuts its sections by shard.
+// Checks the tables of a request against the job, and cuts its sections by shard.
 #include "server/request_plan.h"
 
 #include <string>
@@ -45,7 +45,7 @@ Status CheckTable(const Job& job, OwnShards own_shards, RowShape shape, const Ta
 
 RequestPlan WithoutDense(const Job& job, const RequestPlan& plan) {
   RequestPlan sparse = plan;
-  // A dense table is the last of a job, so the rows of all others stay where they are.
+  // A dense table is the last of a job, so removing it moves no other rows.
   for (ShardPiece& piece : sparse.pieces) {
     if (!job.tables[piece.table.value].dense) continue;
     sparse.num_floats -= piece.num_keys * piece.row_floats;
@@ -72,7 +72,7 @@ Result<RequestPlan> PlanRequest(const Job& job, OwnShards own_shards, RowShape s
       plan.num_floats += num_keys * table.row_floats;
     }
   }
-  // A reply may carry a position with each of its rows, and a push of as many gradients its keys.
+  // A reply may carry a position with each row, and a push of that many gradients carries its keys.
   const uint64_t reply_bytes =
       uint64_t{plan.num_floats} * sizeof(float) + uint64_t{keys} * sizeof(Key);
   if (reply_bytes > kFrameBytesMax - kEnvelopeBytesMax) {

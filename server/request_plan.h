@@ -1,4 +1,4 @@
-// Where in a request the keys and rows of each shard stand.
+// Locates the keys and rows of each shard in a request.
 #pragma once
 
 #include <cstddef>
@@ -32,15 +32,17 @@ struct ShardPiece {
   std::span<Float> FloatsIn(std::span<Float> floats) const {
     return floats.subspan(float_begin, num_floats());
   }
-  // The same in a section of numbers of `format`.
+  // Returns the rows' values in a section of numbers of `format`.
   template <typename Byte>  // std::byte or const std::byte
   std::span<Byte> ValuesIn(DType format, std::span<Byte> values) const {
     return values.subspan(float_begin * FloatBytes(format), num_floats() * FloatBytes(format));
   }
 };
 
+// The pieces of one request.
+//
 // Invariant: pieces lie inside the request's sections, one per shard of the server and table of the
-// request; every table exists and has rows of the length the job gives it.
+// request; every table exists, and its rows have the length that the job gives it.
 struct RequestPlan {
   size_t num_tables = 0;
   size_t num_floats = 0;
@@ -51,21 +53,22 @@ struct RequestPlan {
   }
 };
 
-// The same without the rows of dense tables.
+// Returns the plan without the rows of dense tables.
 RequestPlan WithoutDense(const Job& job, const RequestPlan& plan);
 
-// Which rows a request may carry: [dim], [dim + state], or either.
+// The rows that a request may carry: [dim], [dim + state], or either.
 enum class RowShape : uint8_t { kWeights, kWithState, kEither };
 
 // The shards of the server that plans a request.
 struct OwnShards {
   size_t count = 0;
-  bool moved = false;  // They were others in an earlier view.
+  bool moved = false;  // An earlier view had others.
 };
 
-// Requires: `tables` were decoded, so their counts add up to the sections. kCorruption names the
-// table and what does not fit; kStaleView instead where the sender may have cut the request by the
-// shards of an earlier view. kResourceExhausted when the reply would be larger than a frame.
+// Checks the tables of a request and plans it. Requires: `tables` were decoded, so their counts add
+// up to the sections. kCorruption names the table and the error; kStaleView instead if the sender
+// may have cut the request by the shards of an earlier view; kResourceExhausted if the reply would
+// be larger than a frame.
 Result<RequestPlan> PlanRequest(const Job& job, OwnShards own_shards, RowShape shape,
                                 const std::vector<TableKeys>& tables);
 

@@ -1,5 +1,5 @@
-// Judges each request, then changes or reads rows; every branch ends in a reply, a place to wait,
-// or a counted drop.
+// Checks each request, then reads or changes rows. Every branch ends in a reply, a parked pull, or
+// a counted drop.
 #include "server/row_service.h"
 
 #include <glog/logging.h>
@@ -33,7 +33,7 @@ void RowService::OnView(const View& view, const std::vector<ShardId>& shards) {
   view_ = view.view;
   if (shards_ == nullptr || shards_->ids() != shards) {
     shards_moved_ = shards_ != nullptr;
-    lists_.clear();  // Cut by the shards that were here before.
+    lists_.clear();  // Were cut by the former shards.
     shards_ = std::make_unique<ShardSet>(job_, executor_, shards, memory_, std::move(shards_));
   }
   std::map<PeerId, WorkerId> workers;
@@ -70,7 +70,7 @@ void RowService::Reset(Clock clock, std::unique_ptr<ShardSet> shards) {
   CHECK(shards == nullptr || shards->ids() == shards_->ids());
   if (shards != nullptr) shards_ = std::move(shards);
   clocks_.Reset(clock);
-  ForgetPushes();  // Nothing that was taken before is in these rows.
+  ForgetPushes();  // The new rows hold none of them.
   ended_step_ = clock;
   combiner_.Reset(clock);
   norm_.Clear();
@@ -115,19 +115,19 @@ void RowService::Postpone(PeerId from, const Frame& frame) {
 }
 
 template <typename Message>
-void RowService::Acknowledge(Asker asker, const Message& message) {
-  Reply(asker, message);
+void RowService::Acknowledge(Requester requester, const Message& message) {
+  Reply(requester, message);
   acks_.push_back(std::move(outgoing_.back()));
   outgoing_.pop_back();
 }
 
 template <typename Message>
-void RowService::Reply(Asker asker, const Message& message) {
+void RowService::Reply(Requester requester, const Message& message) {
   Frame frame = EncodeMessage(message);
   frame.header.sender = self_.value;
   frame.header.view = view_.value;
-  frame.header.request_id = asker.request_id;
-  outgoing_.push_back({asker.peer, std::move(frame)});
+  frame.header.request_id = requester.request_id;
+  outgoing_.push_back({requester.peer, std::move(frame)});
 }
 
 void RowService::CountRefusal(const Status& why) {
@@ -138,19 +138,19 @@ void RowService::CountRefusal(const Status& why) {
 }
 
 template <typename Message>
-void RowService::Refuse(Asker asker, Message reply, const Status& why) {
+void RowService::Refuse(Requester requester, Message reply, const Status& why) {
   CHECK(!why.ok());
   CountRefusal(why);
   reply.code = why.code();
   reply.message = why.message();
-  Reply(asker, reply);
+  Reply(requester, reply);
 }
 
 void RowService::RefuseUnread(PeerId from, const Frame& frame, const Status& why) {
   CountRefusal(why);
   std::optional<Frame> refusal = RefusalOf(frame, why, finished());
   if (!refusal) {
-    counters_.dropped += why.code() != Code::kUnavailable;  // An advance's repeat comes.
+    counters_.dropped += why.code() != Code::kUnavailable;  // The worker repeats an advance.
     return;
   }
   refusal->header.sender = self_.value;
@@ -161,47 +161,48 @@ void RowService::RefuseUnread(PeerId from, const Frame& frame, const Status& why
 // ---- Pull.
 
 void RowService::On(const Call& call, PullRequest request) {
-  const Asker asker = call.asker;
+  const Requester requester = call.requester;
   const PullMode mode = request.mode;
   const RowShape shape = mode == PullMode::kWithState ? RowShape::kWithState : RowShape::kWeights;
   const auto refuse = [&](const Status& why) {
     PullReply reply;
     reply.min_clock = finished();
-    Refuse(asker, std::move(reply), why);
+    Refuse(requester, std::move(reply), why);
   };
   Result<std::shared_ptr<const KeyList>> list =
-      FindKeys(asker.peer, {request.list, shape}, request.tables, request.keys);
+      FindKeys(requester.peer, {request.list, shape}, request.tables, request.keys);
   if (!list.ok()) return refuse(list.status());
-  ParkedPull pull{asker, call.worker, std::move(request), *std::move(list)};
+  ParkedPull pull{requester, call.worker, std::move(request), *std::move(list)};
   if (!IsTraining(mode) || sabotage_.no_gate || Admitted(pull)) return AnswerPull(pull);
   ++counters_.pulls_parked;
-  if (!gate_.Park(asker.peer, asker.request_id, AdmissionOf(job_.train.mode, pull.request),
+  if (!gate_.Park(requester.peer, requester.request_id, AdmissionOf(job_.train.mode, pull.request),
                   std::move(pull))) {
     refuse({Code::kResourceExhausted,
             "too many pulls of this worker wait for slower workers already; send fewer at once"});
   }
 }
 
-Result<std::shared_ptr<const KeyList>> RowService::FindKeys(PeerId worker, const Naming& naming,
+Result<std::shared_ptr<const KeyList>> RowService::FindKeys(PeerId worker,
+                                                            const KeyReference& reference,
                                                             const std::vector<TableKeys>& tables,
                                                             const Buffer& keys) {
   const size_t lists_max = job_.train.lookahead + job_.cluster.pushes_in_flight_max + 2;
   KeyListCache& lists = lists_.try_emplace(worker, lists_max).first->second;
-  if (tables.empty() && naming.number != 0) {
-    std::shared_ptr<const KeyList> known = lists.Find(naming.number);
+  if (tables.empty() && reference.number != 0) {
+    std::shared_ptr<const KeyList> known = lists.Find(reference.number);
     if (known != nullptr) return known;
-    return Status(Code::kNotFound, "key list " + std::to_string(naming.number) +
+    return Status(Code::kNotFound, "key list " + std::to_string(reference.number) +
                                        " is not known here; send its keys");
   }
-  if (naming.number != 0 && naming.shape != RowShape::kWeights) {
+  if (reference.number != 0 && reference.shape != RowShape::kWeights) {
     return Status(Code::kCorruption, "a key list for rows with their state; none is kept");
   }
   auto list = std::make_shared<KeyList>();
-  HDPS_ASSIGN_OR_RETURN(list->plan, PlanRequest(job_, own_shards(), naming.shape, tables));
+  HDPS_ASSIGN_OR_RETURN(list->plan, PlanRequest(job_, own_shards(), reference.shape, tables));
   HDPS_RETURN_IF_ERROR(shards_->CheckKeys(list->plan, keys));
   list->tables = tables;
   list->keys = keys;
-  if (naming.number != 0) lists.Remember(naming.number, list);
+  if (reference.number != 0) lists.Remember(reference.number, list);
   return std::shared_ptr<const KeyList>(std::move(list));
 }
 
@@ -218,7 +219,7 @@ void RowService::AnswerPull(const ParkedPull& pull) {
   ++counters_.pulls;
   const PullRequest& request = pull.request;
   const auto& [tables, keys, plan] = *pull.list;
-  const ShardSet::RowSection section{request.format, sections_, pull.asker.peer};
+  const ShardSet::RowSection section{request.format, sections_, pull.requester.peer};
   if (const Clock turn = AdmissionOf(job_.train.mode, request).clock;
       IsTraining(request.mode) && turn > finished()) {
     const auto ahead = static_cast<uint64_t>(turn - finished());
@@ -230,7 +231,7 @@ void RowService::AnswerPull(const ParkedPull& pull) {
   reply.tables = tables;
   for (TableKeys& table : reply.tables) table.shard_counts.clear();
   if (request.mode == PullMode::kRefresh) {
-    // Without one order of all steps there is no repair: what was read ahead stands.
+    // Without one order of all steps nothing is repaired: prefetched rows stay as they were read.
     const bool repairs = sync_ && !sabotage_.no_repair;
     const int64_t since = repairs ? request.since : std::numeric_limits<int64_t>::max();
     const ShardSet::Changes changes = shards_->ReadChanged(plan, keys, since, section);
@@ -245,7 +246,7 @@ void RowService::AnswerPull(const ParkedPull& pull) {
     reply.rows = shards_->Read(plan, keys, section);
   }
   HDPS_FAILPOINT("server.pull.before_answer");
-  Reply(pull.asker, reply);
+  Reply(pull.requester, reply);
 }
 
 // ---- Push.
@@ -255,12 +256,12 @@ void RowService::On(const Call& call, PushRequest request) {
   ack.sequence = request.sequence;
   PlannedPush push;
   push.request = std::move(request);
-  Status status = PlanPush(call.asker.peer, &push);
+  Status status = PlanPush(call.requester.peer, &push);
   HDPS_FAILPOINT("server.push.judged");
-  if (status.ok()) status = TakePush(call.asker.peer, call.worker, std::move(push));
-  if (!status.ok()) return Refuse(call.asker, std::move(ack), status);
+  if (status.ok()) status = TakePush(call.requester.peer, call.worker, std::move(push));
+  if (!status.ok()) return Refuse(call.requester, std::move(ack), status);
   HDPS_FAILPOINT("server.push.before_ack");
-  Acknowledge(call.asker, ack);
+  Acknowledge(call.requester, ack);
   Progress();
 }
 
@@ -277,7 +278,8 @@ void RowService::ApplyStep(SyncCombiner::Step step, float shrink) {
 
 void RowService::Measure(SyncCombiner::Step step) {
   const SquaresReply reply{Code::kOk, "", PushesOf(step).Squares(*shards_)};
-  for (const Asker& asker : norm_.Hold(std::move(step), reply.squares)) Reply(asker, reply);
+  for (const Requester& requester : norm_.Hold(std::move(step), reply.squares))
+    Reply(requester, reply);
 }
 
 void RowService::Progress() {
@@ -297,7 +299,7 @@ void RowService::Progress() {
 // ---- Advance, Store.
 
 void RowService::On(const Call& call, const AdvanceRequest& request) {
-  // Nobody can have finished a step that is so far behind the one at hand.
+  // No worker can have finished a step so far ahead of the present one.
   if (sync_ && combiner_.TooFarAhead(request.clock - 1)) {
     ++counters_.dropped;
     return;
@@ -312,7 +314,7 @@ void RowService::On(const Call& call, const AdvanceRequest& request) {
   AdvanceAck ack;
   ack.clock = request.clock;
   change_ = records_changes_ ? call.frame : Frame();
-  Acknowledge(call.asker, ack);
+  Acknowledge(call.requester, ack);
 }
 
 void RowService::On(const Call& call, const SquaresRequest& request) {
@@ -320,8 +322,9 @@ void RowService::On(const Call& call, const SquaresRequest& request) {
     ++counters_.dropped;
     return;
   }
-  const std::optional<SquareSum> squares = norm_.Ask(call.asker.peer, request.clock, call.asker);
-  if (squares) Reply(call.asker, SquaresReply{Code::kOk, "", *squares});
+  const std::optional<SquareSum> squares =
+      norm_.Ask(call.requester.peer, request.clock, call.requester);
+  if (squares) Reply(call.requester, SquaresReply{Code::kOk, "", *squares});
 }
 
 void RowService::On(const Call& call, const StoreRequest& request) {
@@ -329,16 +332,17 @@ void RowService::On(const Call& call, const StoreRequest& request) {
   Status status = plan.status();
   if (plan.ok()) status = shards_->CheckKeys(*plan, request.keys);
   if (status.ok()) status = shards_->CheckFloats(*plan, request.keys, request.rows);
-  if (!status.ok()) return Refuse(call.asker, StoreAck(), status);
+  if (!status.ok()) return Refuse(call.requester, StoreAck(), status);
   PushLedger& ledger =
-      store_ledgers_.try_emplace(call.asker.peer, job_.cluster.pushes_in_flight_max).first->second;
-  // What is older than the ledger knows was acknowledged: nothing of it is missing either.
+      store_ledgers_.try_emplace(call.requester.peer, job_.cluster.pushes_in_flight_max)
+          .first->second;
+  // A store older than the ledger was acknowledged, so it was applied.
   if (sabotage_.no_ledger || ledger.Check(request.sequence) == PushLedger::Verdict::kFirst) {
     if (!sabotage_.no_ledger) ledger.Record(request.sequence);
     shards_->Store(*plan, request);
     change_ = records_changes_ ? call.frame : Frame();
   }
-  Acknowledge(call.asker, StoreAck());
+  Acknowledge(call.requester, StoreAck());
 }
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// What workers ask of a server: pull, push, advance, store.
+// Serves the requests of workers: pull, push, advance, store, squares.
 #pragma once
 
 #include <map>
@@ -25,73 +25,73 @@ struct View;
 
 // One server's protocol with the workers of its view, without membership and commands.
 //
-// Invariant: as of ServerNode. Rows are only touched inside OnRequest, OnView and Reset.
+// Invariant: as of ServerNode. Rows are only touched inside OnRequest, OnView, DropRows and Reset.
 class RowService {
  public:
   // `sections`: as in ServerNodeOptions.
   RowService(const Job& job, Executor& executor, PeerId self, const ServerSabotage& sabotage,
              SectionAllocator* sections);
 
-  // Where rows of the shards made from now on may lie; null: in the machine's memory. Must outlive
-  // the service.
+  // Sets the memory limit of shards made from now on; null: no limit. `memory` must outlive the
+  // service.
   void UseMemory(ServerMemoryLimit* memory) { memory_ = memory; }
 
-  // The workers of the view from now on; `shards` are this server's. Those that it had before keep
-  // their rows, others start empty.
+  // Takes the workers of a new view; `shards` are this server's. Shards that the server already had
+  // keep their rows, others start empty.
   void OnView(const View& view, const std::vector<ShardId>& shards);
   bool Serves(PeerId worker) const { return workers_.contains(worker); }
   // Requires: OnView was called.
   void OnRequest(PeerId from, const Frame& frame);
-  // Nothing can be done for a request now: says so, where its kind has an answer that can.
+  // Refuses a request that cannot be served now, if its kind has a reply for that.
   void Postpone(PeerId from, const Frame& frame);
-  // Everyone starts at `clock` with these rows: nothing parked, nothing held. Null: with the rows
-  // at hand.
+  // Sets every worker's clock to `clock` and drops parked pulls and held pushes. `shards` are the
+  // new rows; null: the present ones stay.
   void Reset(Clock clock, std::unique_ptr<ShardSet> shards);
 
-  // All rows go, before others are loaded.
+  // Drops all rows, before others are loaded.
   void DropRows();
 
   std::vector<Outgoing> TakeOutgoing() { return std::exchange(outgoing_, {}); }
-  // Answers that say that a change is made, which may have to wait until it is made elsewhere too.
+  // Acknowledgments of changes; they may have to wait until backups have made the change.
   std::vector<Outgoing> TakeAcks() { return std::exchange(acks_, {}); }
-  // Whether the request that OnRequest was called with last has changed what this service holds;
-  // while changes are recorded, in a form in which another service can be asked for the same.
+  // Returns the change that the last OnRequest made, if any and if changes are recorded: a frame
+  // with which another service can make the same change.
   std::optional<Frame> TakeChange() { return std::exchange(change_, std::nullopt); }
   void RecordChanges(bool record) { records_changes_ = record; }
-  // For tests of their absence: which pushes were taken is not known any more.
+  // For tests: forgets which pushes were taken.
   void ForgetPushes() {
     ledgers_.clear();
     store_ledgers_.clear();
   }
   const ShardSet& shards() const { return *shards_; }
   ShardSet& shards() { return *shards_; }
-  // Of the rows, if a limit of theirs was hit or their disk has failed: then they may not be what
-  // they should be, and nobody may be answered.
+  // The failure of the rows, if they hit a limit or their disk failed. Rows may be wrong from then
+  // on, so no request may be answered.
   Status failure() const { return shards_ == nullptr ? Status() : shards_->failure(); }
-  // The steps that every worker has finished, as far as this server knows.
+  // Number of steps that every worker has finished, as far as this server knows.
   Clock finished() const {
     if (norm_.holds()) return norm_.clock();
     return sync_ ? combiner_.next() : clocks_.min();
   }
   const ServerCounters& counters() const { return counters_; }
-  // Whose part of the step at hand is not here, where somebody waits for it.
+  // Returns the workers whose part of the present step is missing while a request waits for it.
   std::vector<PeerId> WaitsFor() const;
 
  private:
-  struct Asker {  // Where a reply goes.
+  struct Requester {  // Address of a reply.
     PeerId peer;
     uint64_t request_id = 0;
   };
   struct ParkedPull {
-    Asker asker;
+    Requester requester;
     WorkerId worker;
     PullRequest request;
     std::shared_ptr<const KeyList> list;
   };
 
-  // Where a request comes from, and the frame that it was decoded from.
+  // The source of a request, and the frame from which it was decoded.
   struct Call {
-    Asker asker;
+    Requester requester;
     WorkerId worker;
     const Frame& frame;
   };
@@ -101,40 +101,40 @@ class RowService {
   void On(const Call& call, const StoreRequest& request);
   void On(const Call& call, const SquaresRequest& request);
 
-  // What a request names: the keys it carries, checked and remembered under `number`, or those that
-  // were sent under it before.
-  struct Naming {
+  // How a request gives its keys: it carries them, to be checked and remembered under `number`, or
+  // it names a list that was sent earlier under that number.
+  struct KeyReference {
     uint64_t number = 0;
     RowShape shape = RowShape::kWeights;
   };
-  Result<std::shared_ptr<const KeyList>> FindKeys(PeerId worker, const Naming& naming,
+  Result<std::shared_ptr<const KeyList>> FindKeys(PeerId worker, const KeyReference& reference,
                                                   const std::vector<TableKeys>& tables,
                                                   const Buffer& keys);
   OwnShards own_shards() const { return {shards_->ids().size(), shards_moved_}; }
-  // Whether the push is whole, and the keys of it.
+  // Checks that the push is whole and finds its keys.
   Status PlanPush(PeerId worker, PlannedPush* push);
   bool Admitted(const ParkedPull& pull) const;
-  // Takes a checked push: holds it for its step or applies it. The status is what the ack says.
+  // Takes a checked push: holds it for its step or applies it. The ack reports the status.
   Status TakePush(PeerId peer, WorkerId worker, PlannedPush push);
   StepPushes PushesOf(SyncCombiner::Step step) const;
-  void ApplyStep(SyncCombiner::Step step, float shrink);  // As in UpdateTerms.
-  // Under clip_norm: the squares of a step that has become complete, for whoever waits for them.
+  void ApplyStep(SyncCombiner::Step step, float shrink);  // `shrink` as in UpdateTerms.
+  // Under clip_norm: computes the squares of a complete step and answers requests for them.
   void Measure(SyncCombiner::Step step);
-  // Applies the steps that have become complete, then answers the pulls that may read now.
+  // Applies the steps that have become complete, then answers the pulls that may now read.
   void Progress();
-  // Whether the rows hold the pushes of its own worker that a pull must see.
+  // Returns whether the rows hold those pushes of the pull's own worker that it must see.
   bool HoldsOwnPushes(const ParkedPull& pull) const;
   void AnswerPull(const ParkedPull& pull);
-  // Answers a request that nobody has decoded, and nobody will.
+  // Refuses a request that was not decoded.
   void RefuseUnread(PeerId from, const Frame& frame, const Status& why);
-  // Answers one that was decoded; `reply`: with what it says beside the reason.
+  // Refuses a decoded request; `reply` has its other fields set.
   template <typename Message>
-  void Refuse(Asker asker, Message reply, const Status& why);
+  void Refuse(Requester requester, Message reply, const Status& why);
   void CountRefusal(const Status& why);
   template <typename Message>
-  void Reply(Asker asker, const Message& message);
+  void Reply(Requester requester, const Message& message);
   template <typename Message>
-  void Acknowledge(Asker asker, const Message& message);
+  void Acknowledge(Requester requester, const Message& message);
 
   const Job& job_;
   Executor& executor_;
@@ -147,16 +147,16 @@ class RowService {
   std::map<PeerId, WorkerId> workers_;
   ServerMemoryLimit* memory_ = nullptr;
   std::unique_ptr<ShardSet> shards_;
-  bool shards_moved_ = false;  // They were others in an earlier view.
+  bool shards_moved_ = false;  // An earlier view had others.
   Clock ended_step_ = 0;       // async, ssp: the last step that every worker has finished.
   VectorClock clocks_;
   std::map<PeerId, PushLedger> ledgers_, store_ledgers_;
   std::map<PeerId, KeyListCache> lists_;
-  std::map<WorkerId, PushWatermark> progress_;  // Not in sync: there the combiner knows it.
+  std::map<WorkerId, PushWatermark> progress_;  // Not in sync mode, where the combiner knows it.
   StalenessGate<ParkedPull> gate_;
   SyncCombiner combiner_;
-  const bool clips_norm_;  // Of all gradients of a step, in sync mode.
-  NormGate<Asker> norm_;   // Of the same state of the rows as the combiner.
+  const bool clips_norm_;     // Sync mode clips the norm of all gradients of a step.
+  NormGate<Requester> norm_;  // At the same step as the combiner.
   std::vector<Outgoing> outgoing_, acks_;
   bool records_changes_ = false;
   std::optional<Frame> change_;

@@ -1,4 +1,4 @@
-// For whom a server holds others back.
+// Finds the workers for which a server holds others back.
 #include "server/row_service.h"
 
 namespace hdps {

@@ -1,4 +1,4 @@
-// Puts the words together.
+// Composes the messages.
 #include "server/server_log.h"
 
 #include <glog/logging.h>

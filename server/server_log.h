@@ -1,4 +1,4 @@
-// What a server writes into its log of what it holds.
+// Logs what a server holds.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +11,10 @@ namespace hdps {
 struct CommandDone;
 struct Job;
 
-// Where every table lives and is updated, and what bounds this server's memory beside the rows.
+// Logs where each table lives and is updated, and the limits of this server's memory beside the
+// rows.
 void LogPlacement(const Job& job, uint32_t rank, size_t own_shards, size_t workers, int threads);
-// The rows of a digest. `memory`: null where they have all of the machine's.
+// Logs the rows of a digest. `memory` is null if there is no limit.
 void LogRows(const CommandDone& done, const ServerMemoryLimit* memory);
 
 }  // namespace hdps

@@ -63,7 +63,7 @@ Result<ProcessEnd> Run() {
   HoldWithinLimit(*options.node.job, &connections.limits);
   const std::unique_ptr<Transport> transport = flags.faults.Around(NewZmqTransport(connections));
   HDPS_ASSIGN_OR_RETURN(identity.own_address, transport->Listen(FLAGS_listen));
-  WarnOfOpenDoor(flags.connections, "server", FLAGS_listen, identity.own_address);
+  WarnIfUnprotected(flags.connections, "server", FLAGS_listen, identity.own_address);
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
   const std::unique_ptr<Executor> executor = NewTbbExecutor(member.threads);
   LOG(INFO) << "listening on " << identity.own_address << ", scheduler at "

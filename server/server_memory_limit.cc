@@ -1,4 +1,4 @@
-// Foresees what a server takes, and keeps its rows within the limit.
+// Predicts the memory of a server, and keeps its rows within the limit.
 #include "server/server_memory_limit.h"
 
 #include <glog/logging.h>
@@ -28,24 +28,24 @@ namespace {
 
 constexpr uint64_t kPageBytes = 4096;
 constexpr uint64_t kDiskBufferMin = 4 << 20, kDiskBufferMax = 128 << 20;
-// One part of so many of the limit is left free.
+// One part in so many of the limit is left free.
 constexpr uint64_t kSpareParts = 16;
-// The least that training can go on with.
+// The smallest memory for rows with which training can go on.
 constexpr uint64_t kRowBytesMin = 4 << 20;
 
 uint64_t DiskBufferBytes(uint64_t limit) {
   return std::clamp(limit / 16, kDiskBufferMin, kDiskBufferMax);
 }
 
-// Floats of the dense tensors that lie at the servers; none where workers keep them.
+// Returns the floats of dense tensors held by servers; 0 under allreduce, where workers keep them.
 uint64_t DenseFloatsAtServers(const Job& job) {
   return job.parallel.dense_exchange == DenseExchange::kAllreduce ? 0 : DenseFloats(job);
 }
 
-// Keys, rows and gradients of one step of all workers, if no key came twice.
+// Returns the bytes of keys, rows and gradients of one step of all workers, if no key repeats.
 uint64_t StepBytes(const Job& job, size_t num_workers) {
   uint64_t bytes = 0;
-  // Every worker is given all dense weights and gives their gradients.
+  // Every worker pulls all dense weights and pushes their gradients.
   bytes += num_workers * DenseFloatsAtServers(job) * 2 * sizeof(float);
   for (const LayerSpec& layer : job.model.layers) {
     if (!ReadsRows(job.model, layer)) continue;
@@ -64,15 +64,15 @@ uint64_t ExpectedRows(const TableSpec& table, const MemoryLimitOptions& options)
   return cap > 0 ? std::min(options.expected_rows, cap) : options.expected_rows;
 }
 
-// What everything but the rows takes, as measured: the most of late, so that what comes and goes
-// with every request does not tempt the rows to grow into it; and some more, for what comes before
-// rows have made room for it.
-class MeasuredOthers {
+// Measures the memory that the process needs besides rows. Returns the recent maximum instead of
+// the current value, because request buffers come and go and rows must not grow into that space;
+// adds a reserve for what is allocated before rows have been moved to disk.
+class NonRowMemory {
  public:
-  MeasuredOthers(FileSystem& files, uint64_t first, uint64_t spare)
+  NonRowMemory(FileSystem& files, uint64_t first, uint64_t spare)
       : files_(files), most_(first), spare_(spare) {}
   uint64_t operator()(uint64_t row_bytes) {
-    // Heaps keep what blocks and requests leave: tens of MiB in a busy server.
+    // Freed blocks and requests stay in the heap: tens of MiB in a busy server.
     if (calls_++ % kCallsBetweenReturns == 0) ReturnFreedMemory();
     const uint64_t resident = ResidentBytes(files_);
     const uint64_t others = resident > row_bytes ? resident - row_bytes : 0;
@@ -88,7 +88,8 @@ class MeasuredOthers {
   const uint64_t spare_;
 };
 
-// Before the folder is emptied: another server, of this job or another, may have its rows there.
+// Locks the folder before it is emptied: another server, of this job or another, may have rows
+// there.
 Result<std::unique_ptr<FileLock>> LockSpillFolder(FileSystem& files, const std::string& folder,
                                                   const MemoryLimitOptions& options) {
   const std::string server = "server_" + std::to_string(options.rank);
@@ -214,7 +215,7 @@ std::string WhyLimitIsTooSmall(const Job& job, const MemoryLimitOptions& options
   if (plan.spilled > 0) {
     why += ", of which " + ShowByteCount(plan.spilled) + " find the rows that are on disk";
   }
-  // A larger limit has larger buffers of the disk.
+  // A larger limit means larger disk buffers, so this searches.
   uint64_t enough = plan.others() + kRowBytesMin;
   Job larger = job;
   for (larger.cluster.memory_limit = enough; short_of(PlanMemory(larger, options, process_bytes));
@@ -282,7 +283,7 @@ Result<std::unique_ptr<ServerMemoryLimit>> ServerMemoryLimit::Make(
   LOG(INFO) << "rows beyond the limit go to " << own;
   std::function<uint64_t(uint64_t)> others;
   if (options.own_process) {
-    others = MeasuredOthers(files, plan.others() - plan.spilled, limit / kSpareParts);
+    others = NonRowMemory(files, plan.others() - plan.spilled, limit / kSpareParts);
   } else {
     others = [disk = memory->disk_.get(), planned = plan.requests + plan.sketches](uint64_t) {
       return planned + disk->memory_bytes();

@@ -1,4 +1,4 @@
-// What one server may take of its machine's memory, and the disk behind it.
+// Limits what one server takes of its machine's memory, with a disk behind it.
 #pragma once
 
 #include <cstddef>
@@ -20,55 +20,57 @@ namespace hdps {
 struct Job;
 
 struct MemoryLimitOptions {
-  std::string spill_folder;  // Where the job names none.
-  uint32_t rank = 0;         // Of the server.
-  std::string host;          // For people: host name and process number.
+  std::string spill_folder;  // Used if the job names none.
+  uint32_t rank = 0;         // Rank of the server.
+  std::string host;          // Host name and process number, for messages.
   size_t own_shards = 0, num_workers = 0;
   bool own_process = false;    // All memory of the process is this server's.
-  uint64_t expected_rows = 0;  // Of each sparse table in all; 0: as many as there is room for.
+  uint64_t expected_rows = 0;  // Rows of each sparse table in all; 0: as many as there is room for.
 };
 
-// Bytes of a server's memory, as they are foreseen before the first row comes.
+// The memory of a server in bytes, as predicted before the first row is made.
 struct MemoryPlan {
   uint64_t process = 0;   // The program and its libraries, as they are now.
-  uint64_t requests = 0;  // Of the workers: keys, rows and gradients of the steps on their way.
-  uint64_t dense = 0;     // Of the dense layers, with their state.
+  uint64_t requests = 0;  // Workers' requests: keys, rows and gradients of the steps in flight.
+  uint64_t dense = 0;     // Dense layers, with their state.
   uint64_t sketches = 0;  // Sketches of the policies.
-  uint64_t disk = 0;      // Rows being written, and what finds their blocks.
-  uint64_t spilled = 0;   // What finds the rows on disk, if there are more than there is room for.
-  uint64_t rows = 0;      // With their index; under a limit, what it leaves them.
+  uint64_t disk = 0;      // Rows being written to disk, and the index of their blocks.
+  uint64_t spilled = 0;   // Index of the rows on disk, if there are more rows than fit in memory.
+  uint64_t rows = 0;      // Rows with their index; under a limit, what it leaves them.
   uint64_t total() const { return others() + rows; }
   uint64_t others() const { return process + requests + dense + sketches + disk + spilled; }
   std::string Text() const;  // "process 24 MiB + requests ... = 1.00 GiB"
 };
 MemoryPlan PlanMemory(const Job& job, const MemoryLimitOptions& options, uint64_t process_bytes);
 
-// The memory that the job's settings alone ask of servers with so many of its shards, at least.
+// Returns the memory that the job's settings demand of a server with `own_shards` shards, at least.
 std::vector<MemoryPart> MemoryOfServers(const Job& job, size_t own_shards);
 
-// Where the limit cannot be kept: why, and which limit or how many servers would do. Empty: it can.
+// Returns why the limit cannot be kept, and which limit or how many servers would do; empty if it
+// can.
 std::string WhyLimitIsTooSmall(const Job& job, const MemoryLimitOptions& options,
                                uint64_t process_bytes);
 
-// Of what has arrived at a server and waits, half of the job's limit at most, where it has one: a
-// limit is refused that has no room for twice what a step brings. It is part of what is measured
-// beside the rows, which make room for it.
+// Limits the received data that waits at a server to half of the job's limit, if it has one. A
+// limit without room for twice a step's requests is refused elsewhere. The data is part of the
+// measured memory beside the rows, so rows make room for it.
 void HoldWithinLimit(const Job& job, PeerLimits* limits);
 
-// Bytes of this process that are in memory now; 0 where the system does not tell.
+// Returns the bytes of this process that are in memory now; 0 if the system does not tell.
 uint64_t ResidentBytes(FileSystem& files);
-// The most there ever were.
+// Returns the largest number of bytes that were ever in memory.
 uint64_t PeakResidentBytes(FileSystem& files);
 
-// The limit of a job on one server, and its disk.
+// The memory limit of a job on one server, and its disk.
 //
-// The rows get what everything else leaves of the limit. In a process of its own that is what the
-// system says the process takes, less the rows; otherwise it is what the plan says.
+// The rows get what everything else leaves of the limit. In a process of its own, "everything else"
+// is measured: the process's memory according to the system, less the rows. Otherwise it is
+// planned.
 class ServerMemoryLimit {
  public:
-  // Null when the job sets no limit. Logs the plan. kInvalidArgument when the process cannot have
-  // what the settings ask for (CheckMemory), when the limit leaves no room for rows, also for what
-  // finds those expected on disk, or the folder cannot be used.
+  // Logs the plan. Returns null if the job sets no limit. kInvalidArgument if the process cannot
+  // have what the settings demand (CheckMemory), if the limit leaves no room for rows, or for the
+  // index of those expected on disk, or if the folder cannot be used.
   static Result<std::unique_ptr<ServerMemoryLimit>> Make(const Job& job,
                                                          const MemoryLimitOptions& options,
                                                          FileSystem& files);
@@ -76,11 +78,11 @@ class ServerMemoryLimit {
   MemoryBudget& budget() { return *budget_; }
   DiskStore& disk() const { return *disk_; }
 
-  // What the disk is waiting for, for people; empty: nothing. From any thread.
+  // Returns what the disk is waiting for, as text; empty: nothing. May be called from any thread.
   std::string trouble() const HDPS_EXCLUDES(trouble_mutex_);
 
-  // Before `rows` rows are loaded into this server, of all its tables together: says in the log
-  // when the limit cannot be kept with them. Training may go on, as it did when they were saved.
+  // Logs a warning if the limit cannot be kept with `rows` rows, of all tables together, that are
+  // about to be loaded. Training may go on, as it did when they were saved.
   void WarnIfTooSmallFor(uint64_t rows) const;
 
  private:
@@ -90,7 +92,7 @@ class ServerMemoryLimit {
   const MemoryLimitOptions options_;
   const uint64_t process_bytes_;
   std::unique_ptr<FileLock>
-      folder_lock_;  // Of the folder of disk_; before it, as it is given back last.
+      folder_lock_;  // Lock of the folder of disk_; declared before it, so it is released after it.
   mutable Mutex trouble_mutex_;
   std::string trouble_ HDPS_GUARDED_BY(trouble_mutex_);
   std::unique_ptr<DiskStore> disk_;

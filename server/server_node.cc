@@ -1,4 +1,4 @@
-// Joins membership, commands and the service of rows into one node.
+// Joins membership, commands and the row service into one node.
 #include "server/server_node.h"
 
 #include <glog/logging.h>
@@ -52,28 +52,27 @@ struct ServerNode::Impl {
 
   void AfterMembership();
   void OnNewView();
-  // What bounds the memory of this server, once it is known what it holds. False: it cannot be.
+  // Sets up the memory limit of this server, once its shards are known. False: it cannot be kept.
   bool BeginMemory(const View& first);
-  // A job's first view begins with no rows. One that is a restart makes the rows at hand worthless,
-  // and in one that moves shards those that come are not here yet: nobody may touch them before
-  // they are loaded.
-  bool RowsCount() const { return !rows_missing && rows_restart == view->restarts; }
+  // Returns whether the rows may be used. A job's first view begins without rows. A restart makes
+  // the present rows worthless. If shards moved here, their rows must be loaded first.
+  bool RowsAreValid() const { return !rows_missing && rows_restart == view->restarts; }
   void StartCommand(const Command& command);
   void Refuse(const Command& command, const std::string& why);
   void FinishCommand();
-  // Nothing can be done for a request now: says so.
+  // Refuses a request that cannot be served now.
   void Postpone(PeerId from, const Frame& frame);
-  // Answers `request` and those that came meanwhile. Where a disk may make them wait they run
-  // beside the loop, one after the other: a server that waits for its disk is alive.
+  // Queues and answers requests. Under a memory limit they may wait for the disk, so they run
+  // beside the loop, one after the other, and the server's loop stays alive.
   void Serve(Request request);
-  // Takes what has ended beside the loop, and begins what waits for it.
+  // Finishes what has ended beside the loop, and starts what waits for it.
   void Advance();
-  // What this server is at; since when is `activity_watch`'s.
-  Activity Doing() const;
-  uint64_t Done() const;  // Grows with what has been done.
+  // Returns the present activity; `activity_watch` adds since when.
+  Activity CurrentActivity() const;
+  uint64_t Done() const;  // A counter of progress.
   bool serving() const { return background.running() && !current.has_value(); }
-  // Takes its answers; ends this server instead if rows could not be read or written: nobody hears
-  // what they might have been.
+  // Sends the answers of the ended request. If rows could not be read or written it ends this
+  // server instead, because the answers might be wrong.
   void FinishRequest();
 
   FileSystem& files;
@@ -82,26 +81,26 @@ struct ServerNode::Impl {
   const Job& job;
 
   MembershipClient membership;
-  std::shared_ptr<const View> view;           // The last one `groups` were told.
-  HeardMembers heard;                         // Those of `view`, and a few frames of others.
-  uint32_t rows_restart = 0;                  // View::restarts that the rows at hand belong to.
-  bool rows_missing = false;                  // Of shards that may have come to this server.
+  std::shared_ptr<const View> view;           // The last view `groups` was given.
+  HeardMembers heard;                         // Members of `view`, and a few frames of others.
+  uint32_t rows_restart = 0;                  // View::restarts to which the present rows belong.
+  bool rows_missing = false;                  // Rows of shards that may have moved to this server.
   std::unique_ptr<ServerMemoryLimit> memory;  // Null: unlimited.
-  HostedGroups groups;                        // Use it.
-  uint64_t dropped = 0;            // Frames of no group that is here, or not worth a look.
-  std::deque<Command> commands;    // Not begun; carried out one after the other.
-  std::vector<Outgoing> answers;   // Of requests that have ended.
-  std::deque<Request> requests;    // Came while one was being answered; each once.
-  std::optional<Command> current;  // What `background` works on; none: a request, or nothing.
-  CommandOutcome done_command;     // Of the command, when it has ended.
-  CheckpointWriter writer;         // Of what saves have taken.
-  uint64_t begun = 0;              // Pieces of work that were given to `background`.
+  HostedGroups groups;                        // Uses `memory`.
+  uint64_t dropped = 0;                       // Frames of groups that are not here, or not read.
+  std::deque<Command> commands;               // Not begun; carried out one after the other.
+  std::vector<Outgoing> answers;              // Answers of ended requests.
+  std::deque<Request> requests;    // Requests that came while another was answered; each once.
+  std::optional<Command> current;  // The command that runs in `background`, if any.
+  CommandOutcome done_command;     // Result of the command, once it has ended.
+  CheckpointWriter writer;         // Writes the copies of saves.
+  uint64_t begun = 0;              // Pieces of work given to `background`.
   ActivityWatch activity_watch;
   BackgroundWork background;  // Last: ends before what it works on.
 };
 
-// Does what the scheduler has said since the last call. Views too wait for the command at hand, as
-// a view may let pulls and steps go on.
+// Takes the scheduler's messages. New views wait, too, while a command runs, because a view may let
+// pulls and steps go on.
 void ServerNode::Impl::AfterMembership() {
   for (Command& command : membership.TakeCommands()) commands.push_back(std::move(command));
   while (!membership.ended()) {
@@ -180,13 +179,13 @@ void ServerNode::Impl::StartCommand(const Command& command) {
     const Status sound = CheckCommandedFolder(command.path);
     if (!sound.ok()) return Refuse(command, sound.message());
   }
-  // This server stood still, and was replaced meanwhile: others have saved for it.
+  // This server stalled and was replaced meanwhile; its successor has saved.
   if (command.command == CommandKind::kSave && !options.sabotage.saves_over &&
       files.Exists(JoinPath(command.path, kManifestName))) {
     return Refuse(command, command.path + " is whole, and nothing is written into it any more");
   }
   HDPS_FAILPOINT("server.command.begun");
-  // Who still wants his answer after the command will ask again.
+  // Workers that still want an answer after the command ask again.
   for (const Request& request : requests) Postpone(request.from, request.frame);
   requests.clear();
   switch (command.command) {
@@ -262,7 +261,7 @@ void ServerNode::Impl::Serve(Request request) {
     return FinishRequest();
   }
   if (serving() && !heard.Has(request.from)) return;
-  // Repeats among the servers have no number, and do no harm.
+  // Frames between servers have no request id; a repeat of one does no harm.
   const FrameHeader& header = request.frame.header;
   const auto is_same = [&](const Request& waiting) {
     return header.request_id != 0 && waiting.from == request.from &&
@@ -285,7 +284,7 @@ void ServerNode::Impl::Advance() {
     const Request request = std::move(requests.front());
     requests.pop_front();
     ShardGroup* const group = groups.Of(request.frame);
-    if (group == nullptr) {  // It is not here any more.
+    if (group == nullptr) {  // The group has left this server.
       Postpone(request.from, request.frame);
       continue;
     }
@@ -301,27 +300,25 @@ void ServerNode::Impl::FinishRequest() {
   std::ranges::move(ready, std::back_inserter(answers));
 }
 
-Activity ServerNode::Impl::Doing() const {
-  Activity doing;
-  doing.stage = "serve";
-  doing.hold = Hold::kOrders;
+Activity ServerNode::Impl::CurrentActivity() const {
+  Activity activity{"serve", "", WaitReason::kCommand, 0, {}};
   if (current.has_value()) {
     const bool digests = current->command == CommandKind::kDigest;
-    doing.stage = CommandKindName(current->command);
-    doing.subject = current->path;
-    doing.hold = digests || current->path.empty() ? Hold::kWork : Hold::kDisk;
+    activity.stage = CommandKindName(current->command);
+    activity.subject = current->path;
+    activity.wait_reason = digests || current->path.empty() ? WaitReason::kNone : WaitReason::kDisk;
   } else if (background.running()) {
-    doing.hold = Hold::kDisk;
+    activity.wait_reason = WaitReason::kDisk;
   } else if (view != nullptr) {
-    for (const PeerId peer : groups.WaitsFor()) doing.awaited.push_back({.peer = peer});
-    if (!doing.awaited.empty()) doing.hold = Hold::kMembers;
+    for (const PeerId peer : groups.WaitsFor()) activity.awaited.push_back({.peer = peer});
+    if (!activity.awaited.empty()) activity.wait_reason = WaitReason::kMembers;
   }
-  if (doing.hold == Hold::kOrders && writer.running()) {
-    doing.stage = "write";
-    doing.subject = writer.folder();
-    doing.hold = Hold::kDisk;
+  if (activity.wait_reason == WaitReason::kCommand && writer.running()) {
+    activity.stage = "write";
+    activity.subject = writer.folder();
+    activity.wait_reason = WaitReason::kDisk;
   }
-  return doing;
+  return activity;
 }
 
 uint64_t ServerNode::Impl::Done() const {
@@ -332,7 +329,8 @@ ServerNode::ServerNode(FileSystem& files, Executor& executor, const ServerNodeOp
     : impl_(std::make_unique<Impl>(files, executor, options)) {}
 
 ServerNode::~ServerNode() {
-  if (impl_->memory != nullptr) impl_->memory->disk().StopWaiting();  // Work beside the loop ends.
+  // Lets the work beside the loop end.
+  if (impl_->memory != nullptr) impl_->memory->disk().StopWaiting();
 }
 
 void ServerNode::OnFrame(PeerId from, Frame frame) {
@@ -347,8 +345,9 @@ void ServerNode::OnFrame(PeerId from, Frame frame) {
     return impl_->answers.push_back({from, std::move(ack)});
   }
   if (impl_->serving()) return impl_->Serve({from, std::move(frame)});
-  // While a command reads or replaces the rows nobody else may; the repeat will find us free.
-  if (impl_->view == nullptr || !impl_->RowsCount() || impl_->background.running() ||
+  // Nothing else may touch the rows while a command reads or replaces them; the worker asks again
+  // later.
+  if (impl_->view == nullptr || !impl_->RowsAreValid() || impl_->background.running() ||
       impl_->membership.ended()) {
     return impl_->Postpone(from, frame);
   }
@@ -363,10 +362,11 @@ void ServerNode::OnTick(TimeMs now) {
     progress.clock = impl_->groups.finished();
     progress.staleness_max = counters().staleness_max;
     impl_->membership.Report(progress);
-    if (impl_->RowsCount() && !impl_->background.running()) impl_->groups.OnTick(now);
+    if (impl_->RowsAreValid() && !impl_->background.running()) impl_->groups.OnTick(now);
   }
   if (impl_->memory != nullptr) impl_->membership.ReportTrouble(impl_->memory->trouble());
-  impl_->membership.ReportActivity(impl_->activity_watch.At(impl_->Doing(), impl_->Done(), now));
+  impl_->membership.ReportActivity(
+      impl_->activity_watch.At(impl_->CurrentActivity(), impl_->Done(), now));
   impl_->membership.OnTick(now);
   impl_->AfterMembership();
 }

@@ -18,50 +18,52 @@ namespace hdps {
 
 struct Job;
 
-// Takes a safety mechanism out, so that a test can see its absence noticed. Never set elsewhere.
+// Switches safety mechanisms off, so that tests can check that their absence is noticed. Never set
+// elsewhere.
 struct ServerSabotage {
   bool no_ledger = false;         // Repeated pushes are applied again.
   bool no_gate = false;           // Pulls never wait.
-  bool no_repair = false;         // Rows that were read ahead are never said to have changed.
+  bool no_repair = false;         // Changes of prefetched rows are not reported.
   bool ack_early = false;         // A push is acknowledged before the backups have it.
-  bool backup_forgets = false;    // A backup does not know which pushes are in its rows.
-  bool view_ignored = false;      // A backup takes changes of a primary that was replaced.
+  bool backup_forgets = false;    // A backup forgets which pushes are in its rows.
+  bool view_ignored = false;      // A backup takes changes of a replaced primary.
   bool answers_alone = false;     // A primary whose backups are silent acknowledges without them.
-  bool old_views_served = false;  // Requests of before the newest view are served.
-  bool moved_rows_left = false;   // Shards that come to a server come without their rows.
-  bool deltas_forget_erased = false;  // Rows that have left are not said to have.
-  bool saves_over = false;            // Who was replaced writes over what its successor has saved.
+  bool old_views_served = false;  // Requests of older views are served.
+  bool moved_rows_left = false;   // Shards move to a server without their rows.
+  bool deltas_forget_erased = false;  // Deltas leave out removed rows.
+  bool saves_over = false;            // A replaced server overwrites its successor's save.
 };
 
 struct ServerNodeOptions {
   std::shared_ptr<const Job> job;
   NodeIdentity identity;
-  // With cluster.memory_limit: where rows go that memory has no room for, if the job names no
-  // folder.
+  // Folder for rows that do not fit under cluster.memory_limit, if the job names none.
   std::string spill_folder;
   bool own_process = false;    // All memory of the process is this server's.
-  uint64_t expected_rows = 0;  // Of each table in all, for the prediction of memory; 0: not known.
-  SectionAllocator* sections = nullptr;  // Where rows for a worker are put; null: anywhere.
-  // Ends the loop's wait, from any thread: work beside the loop has ended, and TakeOutput() has
-  // what came of it. May be empty where a tick is soon enough.
+  uint64_t expected_rows = 0;  // Rows of each table in all, to predict memory; 0: not known.
+  SectionAllocator* sections = nullptr;  // Allocates rows for a worker; null: the heap.
+  // Ends the loop's wait, from any thread, when work beside the loop has ended and TakeOutput() has
+  // its result. May be empty if a tick is soon enough.
   std::function<void()> wake;
   ServerSabotage sabotage;
 };
 
 struct ServerCounters {
-  uint64_t pulls = 0;         // Answered with rows.
-  uint64_t pulls_parked = 0;  // Waited at the gate.
-  uint64_t pushes = 0;        // Taken for the first time.
+  uint64_t pulls = 0;         // Pulls answered with rows.
+  uint64_t pulls_parked = 0;  // Pulls that waited at the gate.
+  uint64_t pushes = 0;        // Pushes taken for the first time.
   uint64_t pushes_repeated = 0;
-  uint64_t steps = 0;          // sync: combined updates.
-  uint64_t refused = 0;        // Requests answered with a refusal.
-  uint64_t dropped = 0;        // Frames nobody could answer yet: other views, strangers, broken.
-  uint64_t staleness_max = 0;  // Clocks a served pull was ahead of the slowest worker.
+  uint64_t steps = 0;    // sync: combined updates.
+  uint64_t refused = 0;  // Requests answered with a refusal.
+  uint64_t dropped = 0;  // Frames that could not be answered: other views, strangers, damaged.
+  uint64_t staleness_max = 0;  // Largest lead, in clocks, of a served pull over the slowest worker.
 };
 
-// Invariant: a push that was acknowledged is applied exactly once, in sync together with all others
-// of its step in order of rank. A training pull sees every push of the clocks before its own less
-// the bound. No frame, whatever its bytes, stops the process.
+// One server of a job.
+//
+// Invariant: an acknowledged push is applied exactly once; in sync mode together with all others of
+// its step, in order of rank. A training pull sees every push of the clocks before its own, less
+// the staleness bound. No frame, whatever its bytes, stops the process.
 //
 // `executor` and `files` must outlive the node.
 class ServerNode : public Node {
@@ -77,8 +79,8 @@ class ServerNode : public Node {
   const std::string& exit_reason() const override;
 
   void RequestStop(const std::string& reason) override;
-  ServerCounters counters() const;  // Of all groups whose rows are here.
-  // The rows of `group` as they are here, also at a backup; none where they are not.
+  ServerCounters counters() const;  // Over all groups whose rows are here.
+  // Returns the digest of the group's rows here, also at a backup; none if they are not here.
   std::optional<Result<RowsDigest>> DigestOf(ServerId group) const;
 
  private:

@@ -1,4 +1,4 @@
-// One server from its first frame to its last: the node, its loop, and the signal to stop.
+// Runs one server from its first frame to its last: the node, its loop, and the signal to stop.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 namespace hdps {
 
 struct ServerProcessOptions {
-  ServerNodeOptions node;                   // `sections` and `wake` are those of the transport.
+  ServerNodeOptions node;                   // The transport sets `sections` and `wake`.
   const std::atomic<bool>* stop = nullptr;  // Becoming true asks the scheduler to drain the job.
 };
 

@@ -74,7 +74,7 @@ void Shard::Read(std::span<const ShardPiece> pieces, const Buffer& keys, DType f
   }
 }
 
-// So many rows at a time that they are still in the cache when they are narrowed.
+// Reads so few rows at a time that they are still in the cache when they are narrowed.
 void Shard::ReadHalf(const ShardPiece& piece, const Buffer& keys, DType format,
                      std::span<std::byte> rows) {
   constexpr size_t kBlockFloats = 16384;

@@ -27,8 +27,8 @@ Status FirstFailure(const std::vector<Status>& statuses) {
   return {};
 }
 
-// One thread reads so much sooner than another is awake; and where several servers share the cores,
-// who waits for another thread may wait for its turn.
+// Work below this size runs on the calling thread: it is done before another thread is awake, and
+// if several servers share the cores, another thread may not run soon.
 constexpr size_t kAloneBytes = 256u << 10;
 
 Buffer MakeRows(const ShardSet::RowSection& section, size_t num_floats,
@@ -36,18 +36,18 @@ Buffer MakeRows(const ShardSet::RowSection& section, size_t num_floats,
   return MakeSection(section.source, section.to, num_floats * FloatBytes(section.format), rows);
 }
 
-// Where in a reply the changed rows of every shard go, table by table.
+// The places of every shard's changed rows in a reply, table by table.
 struct ChangesPlan {
   struct Offsets {
     size_t floats = 0, positions = 0;
   };
   std::vector<Offsets> begins;     // [shards, tables]
   std::vector<uint32_t> num_rows;  // [tables]
-  std::vector<bool> whole;         // [tables]: all of its rows, without positions.
+  std::vector<bool> whole;         // [tables]: all rows, without positions.
   Offsets end;
 };
 
-// `changed` [shards, tables]
+// `changed`: [shards, tables].
 ChangesPlan PlanChanges(const RequestPlan& plan, std::span<const Shard::Changed> changed) {
   const size_t num_tables = plan.num_tables, num_pieces = plan.pieces.size();
   ChangesPlan to;
@@ -289,7 +289,7 @@ Status ShardSet::Load(FileSystem& files, const Job& job, const std::string& fold
   HDPS_FAILPOINT_OR_RETURN("server.load.begun");
   HDPS_ASSIGN_OR_RETURN(const std::vector<CheckpointPart> chain, ReadChain(files, folder));
   const Manifest& manifest = chain.back().manifest;
-  // Whether what differs and may is to differ was the scheduler's question.
+  // The scheduler has already decided whether permitted differences are wanted.
   if (!TablesFit(job, manifest.job_json, manifest.tables_digest)) {
     return {Code::kInvalidArgument,
             folder + ": the checkpoint of another job ('" + manifest.job_name +
@@ -318,10 +318,10 @@ Status ShardSet::LoadFrom(FileSystem& files, const Command& load) {
 
 Status ShardSet::LoadChain(FileSystem& files, const std::vector<CheckpointPart>& chain,
                            IfDamaged if_damaged) {
-  // Most rows of deltas are rows of the full one too.
+  // Most rows of deltas are also in the whole file.
   std::unordered_map<std::string, uint64_t> rows_of_file;
   for (const SavedFile& file : chain.front().manifest.files) rows_of_file[file.name] = file.rows;
-  const bool whole = rows_of_file.size() == num_shards_;  // Of all shards; else of those it has.
+  const bool whole = rows_of_file.size() == num_shards_;  // Of all shards; otherwise of some.
   uint64_t rows = 0;
   std::vector<bool> wanted;  // [shards]
   for (const ShardId id : ids_) {

@@ -1,4 +1,4 @@
-// All shards one server holds, worked on side by side.
+// All shards of one group at one server, worked on in parallel.
 #pragma once
 
 #include <cstdint>
@@ -23,91 +23,89 @@ struct Job;
 // ever touch one shard. Results do not depend on the number of threads.
 class ShardSet {
  public:
-  // `memory`: null where rows have all of the machine's; else it must outlive the set, and two sets
-  // of the same shards may not both have rows.
-  // Shards that `before` has too are taken out of it with their rows; null: all begin empty.
+  // `memory`: null without a limit; otherwise it must outlive the set, and two sets of the same
+  // shards must not both have rows. Shards that `before` also has are moved out of it with their
+  // rows; null: all begin empty.
   ShardSet(const Job& job, Executor& executor, const std::vector<ShardId>& shards,
            ServerMemoryLimit* memory = nullptr, std::unique_ptr<ShardSet> before = nullptr);
 
   const std::vector<ShardId>& ids() const { return ids_; }
 
-  // As in Shard, over all shards; the first failure in their order.
+  // As in Shard, over all shards; return the first failure in their order.
   Status CheckKeys(const RequestPlan& plan, const Buffer& keys) const;
   Status CheckFloats(const RequestPlan& plan, const Buffer& keys, const Buffer& values,
                      DType format = DType::kFp32) const;
-  // What rows are read into: numbers of `format`, in a section of `source`, if there is one, for
-  // `to`.
+  // The destination of a read: numbers of `format`, in a section of `source` for `to`, or on the
+  // heap if `source` is null.
   struct RowSection {
     DType format = DType::kFp32;
     SectionAllocator* source = nullptr;
     PeerId to;
   };
-  // The rows in the order of the keys.
+  // Returns the rows in the order of the keys.
   Buffer Read(const RequestPlan& plan, const Buffer& keys, const RowSection& section);
-  // The dense rows, and of the others those that a step after `since` changed; as PullReply has
-  // them.
+  // The dense rows, and of other tables the rows that a step after `since` changed, as in
+  // PullReply.
   struct Changes {
     std::vector<uint32_t> num_rows;  // [tables of the plan]
     Buffer rows, positions;
   };
   Changes ReadChanged(const RequestPlan& plan, const Buffer& keys, int64_t since,
                       const RowSection& section);
-  // What it sets counts as changed by the step of its clock: whoever read before knows nothing of
-  // it.
+  // Sets rows, as a change of the step of the request's clock.
   void Store(const RequestPlan& plan, const StoreRequest& request);
-  // The pushes of one step, in the order they are to be added up.
+  // Applies the pushes of one step, in the order in which they are added up.
   void Apply(std::span<const PlannedPush> pushes, float scale, int64_t step,
              const UpdateTerms& terms);
-  // The squares of what that would apply, before they are clipped.
+  // Returns the squares of the gradients that Apply would use, before clipping.
   SquareSum Squares(std::span<const PlannedPush> pushes, float scale);
 
-  // All updates of `step` were applied; steps come in order.
+  // Ends a step whose updates were all applied; steps come in order.
   void EndStep(int64_t step);
 
   Result<RowsDigest> Digest() const;
   size_t bytes() const;
   RowCounts counters() const;
-  // Of the disk, if it has failed: then nobody may be answered.
+  // The failure of the disk, if there was one; no request may be answered then.
   Status failure() const;
-  // One file a shard, in the order of the shards; only of those in `which`, if there are any: they
-  // are on their way to another server, and need not survive a crash of the machine. `since` as in
+  // Saves one file a shard, in the order of the shards. `which`, if not empty, selects shards that
+  // move to another server; their files need not survive a crash of the machine. `since` as in
   // Shard.
   Result<std::vector<SavedFile>> Save(FileSystem& files, const std::string& folder, Clock clock,
                                       Clock since = 0, const std::vector<ShardId>& which = {});
-  // The same, but only copied, as far as `budget` allows: what is more is written at once.
+  // Saves by copying as far as `budget` allows; the other shards are written at once.
   struct Taken {
     std::vector<TakenSnapshot> snapshots;
     std::vector<SavedFile> files;
   };
   Result<Taken> Take(FileSystem& files, const std::string& folder, Clock clock, Clock since,
                      CopyBudget* budget);
-  // For tests: the next save with this `since` does not know which rows have left.
+  // For tests: the next save with this `since` leaves out removed rows.
   void ForgetErased(Clock since);
-  // Requires: all shards are empty, and `job` is that of the set. After a failure the set is good
-  // for nothing.
-  // kNotFound or kCorruption when the checkpoint is not whole, kInvalidArgument when it is another
-  // job's.
+  // Loads all shards from a checkpoint. Requires: all are empty, and `job` is that of the set.
+  // kNotFound or kCorruption if the checkpoint is not whole, kInvalidArgument if it is another
+  // job's. The set must not be used after a failure.
   Status Load(FileSystem& files, const Job& job, const std::string& folder, Clock clock);
-  // Of a kLoad with `keep`: loads those of its shards that are here from its files. Requires: they
-  // are empty. After a failure the job goes back to its checkpoint, so they are read once.
+  // Loads, for a kLoad with `keep`, those of its shards that are here. Requires: they are empty.
+  // Files are read only once, because after a failure the job goes back to its checkpoint anyway.
   Status LoadFrom(FileSystem& files, const Command& load);
 
  private:
-  // Those shards that the chain holds; all of them, where it is a whole checkpoint.
+  // Loads the shards that the chain holds: all of them if it is a whole checkpoint.
   Status LoadChain(FileSystem& files, const std::vector<CheckpointPart>& chain,
                    IfDamaged if_damaged);
-  // work(slot) for every shard: side by side where it touches more than a few of `bytes`.
+  // Calls work(slot) for every shard, in parallel if it touches more than a few of `bytes`.
   void ForEachShard(size_t bytes, const std::function<void(size_t)>& work) const;
 
   Executor& executor_;
-  const ServerMemoryLimit* const memory_;  // Or null.
+  const ServerMemoryLimit* const memory_;  // May be null.
   const uint64_t tables_digest_;
-  const uint32_t num_shards_;       // Of the job.
-  const bool evicts_;               // Some table's policy takes rows away.
-  const std::vector<ShardId> ids_;  // Ascending, as requests count them.
+  const uint32_t num_shards_;       // Number of shards of the job.
+  const bool evicts_;               // Some table's policy evicts rows.
+  const std::vector<ShardId> ids_;  // Ascending, the order in which requests list them.
   std::vector<Shard> shards_;
   const VectorWidth width_ = WidestVectors();
-  std::vector<Shard::Changed> changed_;  // [shards, tables of a request], kept for its memory.
+  std::vector<Shard::Changed> changed_;  // [shards, tables of a request]; kept to reuse its memory.
 };
 
 }  // namespace hdps

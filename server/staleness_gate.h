@@ -14,23 +14,22 @@
 namespace hdps {
 
 // A worker at clock c may read once every worker has finished c - bound steps. Bound 0 is
-// bulk-synchronous; kUnboundedStaleness asynchronous; anything between is stale-synchronous.
+// bulk-synchronous, kUnboundedStaleness is asynchronous, and any other bound is stale-synchronous.
 //
-// Invariant: every pull that was parked comes out exactly once, oldest turn first, unless its
-// worker is removed. A worker waits for one pull of a step and turn at a time: a repeat, or the
-// pull it made instead, takes the place of the one before; at most `parked_max` of one worker are
-// held.
+// Invariant: every parked pull comes out exactly once, oldest turn first, unless its worker is
+// removed. A worker has at most one parked pull for a step and turn: a repeat or a replacement
+// takes the place of the one before. At most `parked_max` pulls of one worker are held.
 //
-// Belongs to one ServerNode and is used only from its loop.
+// Used only from the loop of one ServerNode.
 template <typename Pull>
 class StalenessGate {
  public:
   StalenessGate(Clock bound, size_t parked_max) : bound_(bound), parked_max_(parked_max) {}
 
-  // `finished`: the steps that every worker has finished.
+  // `finished`: number of steps that every worker has finished.
   bool Admits(Clock clock, Clock finished) const { return clock - bound_ <= finished; }
 
-  // False, and the pull is dropped, when its worker has too many parked already.
+  // Parks a pull. Returns false, and drops the pull, if its worker has too many parked.
   bool Park(PeerId worker, uint64_t request_id, PullAdmission turn, Pull pull) {
     const auto [begin, end] = parked_.equal_range(turn);
     for (auto at = begin; at != end; ++at) {
@@ -45,7 +44,7 @@ class StalenessGate {
     return true;
   }
 
-  // Takes out every pull that `finished` admits and that is ready(pull).
+  // Takes out every pull that `finished` admits and for which ready(pull) is true.
   template <typename Ready>
   std::vector<Pull> Release(Clock finished, const Ready& ready) {
     std::vector<Pull> admitted;
@@ -64,7 +63,7 @@ class StalenessGate {
     return admitted;
   }
 
-  // The worker is gone: nobody waits for its pulls.
+  // Drops the pulls of a worker that has left.
   void RemoveWorker(PeerId worker) {
     counts_.erase(worker);
     std::erase_if(parked_, [&](const auto& parked) { return parked.second.worker == worker; });
@@ -86,7 +85,7 @@ class StalenessGate {
   const Clock bound_;
   const size_t parked_max_;
   std::multimap<PullAdmission, Parked> parked_;  // Equal turns keep their order of arrival.
-  std::map<PeerId, size_t> counts_;              // Parked pulls of each worker.
+  std::map<PeerId, size_t> counts_;              // Number of parked pulls of each worker.
 };
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// How far each worker of the view has come, as this server knows it.
+// The number of steps that each worker of the view has finished, as far as this server knows.
 #pragma once
 
 #include <glog/logging.h>
@@ -10,10 +10,10 @@
 
 namespace hdps {
 
-// Invariant: min() never goes back but by Reset(), whoever joins, leaves or repeats itself.
-// Join() keeps it by admitting a newcomer at min(), not at zero.
+// Invariant: min() never goes back except by Reset(), whichever workers join, leave or repeat
+// messages. Join() admits a new worker at min(), not at zero, to keep it.
 //
-// Belongs to one ServerNode and is used only from its loop.
+// Used only from the loop of one ServerNode.
 class VectorClock {
  public:
   void Join(WorkerId worker) { clocks_.try_emplace(worker, min_); }
@@ -31,7 +31,7 @@ class VectorClock {
     Raise();
   }
 
-  // A checkpoint of clock `to` was loaded: everyone starts from there.
+  // Sets all clocks to `to`, after a checkpoint was loaded.
   void Reset(Clock to) {
     for (auto& [worker, clock] : clocks_) clock = to;
     min_ = to;

@@ -271,7 +271,7 @@ Result<DataProfile> ProfileTrain(FileSystem& files, const JobWish& wish) {
 void AskForTask(const DataProfile& train, const DataPlan& plan, DataWish* wish) {
   if (plan.choices.size() < 2 || isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0) return;
   PrintOut("label '%s' has several numbers: is it",
-           ShowOutside(train.columns[plan.label].name).c_str());
+           EscapeUntrusted(train.columns[plan.label].name).c_str());
   for (size_t i = 0; i < plan.choices.size(); ++i) {
     PrintOut("%s %s", i == 0 ? "" : " or", std::string(WordOf(plan.choices[i])).c_str());
   }

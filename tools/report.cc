@@ -27,7 +27,7 @@ Status Report(const std::vector<std::string>& arguments) {
   for (const std::string& folder : arguments) {
     HDPS_ASSIGN_OR_RETURN(runs.emplace_back(), ReadRunFiles(*files, folder));
     for (const std::string& note : runs.back().notes) {
-      PrintError("%s: %s\n", folder.c_str(), ShowOutside(note).c_str());
+      PrintError("%s: %s\n", folder.c_str(), EscapeUntrusted(note).c_str());
     }
   }
   const std::string path = FLAGS_html.empty() ? JoinPath(arguments[0], "report.html") : FLAGS_html;

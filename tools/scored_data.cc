@@ -158,7 +158,7 @@ std::string ScoredData::WhoHoldsWhat() const {
   for (size_t t = 0; t < job_.tables.size(); ++t) {
     const TableSpec& table = job_.tables[t];
     if (table.dense) continue;
-    text += "table " + ShowOutside(table.name) + ": " + std::to_string(rows[t]) + " rows of " +
+    text += "table " + EscapeUntrusted(table.name) + ": " + std::to_string(rows[t]) + " rows of " +
             std::to_string(table.dim) + " weights, " +
             ShowByteCount(rows[t] * table.dim * sizeof(float)) + ", in " +
             std::to_string(job_.cluster.shards) + " shards of this process\n";

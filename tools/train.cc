@@ -46,7 +46,7 @@ namespace {
 
 void ShowPreview(const DataPreview& preview) {
   for (const std::string& line : preview.lines)
-    PrintError("data: %s\n", ShowOutside(line, std::string::npos).c_str());
+    PrintError("data: %s\n", EscapeUntrusted(line, std::string::npos).c_str());
   PrintWarnings(preview.warnings);
 }
 
@@ -82,7 +82,7 @@ Status Train() {
   HDPS_ASSIGN_OR_RETURN(Job job, LoadJob(*files, flags.job, flags.overrides));
   if (FLAGS_print_config) {
     PrintWarnings(job.warnings);
-    PrintOutText(ShowJson(PrintJob(job)) + "\n");
+    PrintOutText(EscapeJson(PrintJob(job)) + "\n");
     return {};
   }
   HDPS_RETURN_IF_ERROR(

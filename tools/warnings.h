@@ -13,7 +13,7 @@ namespace hdps {
 // piped.
 inline void PrintWarnings(const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) {
-    PrintError("warning: %s\n", ShowOutside(warning, std::string::npos).c_str());
+    PrintError("warning: %s\n", EscapeUntrusted(warning, std::string::npos).c_str());
   }
 }
 

@@ -127,7 +127,7 @@ class Pair {
   }
 
   Status StepOf(Rank& rank, int64_t compute_ms) const {
-    rank.reduction->Begin({.word = {1, false}, .workers = kRanks});
+    rank.reduction->Begin({.vote = {1, false}, .workers = kRanks});
     Pause computing;
     for (auto t = static_cast<uint32_t>(model_->tensors().size()); t-- > 0;) {
       if (compute_ms > 0) computing.For(compute_ms);

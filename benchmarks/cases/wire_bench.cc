@@ -46,9 +46,9 @@ constexpr Case kCases[] = {
     {"keys_1MiB", "tcp", 0, kMiB, false, false, WireKeys::kCurve},
     {"keys_64KiB", "tcp", 0, 64 * kKiB, false, false, WireKeys::kCurve},
     {"keys_1MiB_one_way", "tcp", 0, kMiB, false, true, WireKeys::kCurve},
-    {"sealed_1MiB", "tcp", 0, kMiB, false, false, WireKeys::kSealed},
-    {"sealed_64KiB", "tcp", 0, 64 * kKiB, false, false, WireKeys::kSealed},
-    {"sealed_1MiB_one_way", "tcp", 0, kMiB, false, true, WireKeys::kSealed},
+    {"sealed_1MiB", "tcp", 0, kMiB, false, false, WireKeys::kEncrypted},
+    {"sealed_64KiB", "tcp", 0, 64 * kKiB, false, false, WireKeys::kEncrypted},
+    {"sealed_1MiB_one_way", "tcp", 0, kMiB, false, true, WireKeys::kEncrypted},
     {"keys_shared_1MiB", "tcp", kShared, kMiB, false, false, WireKeys::kCurve},
     {"shared_1MiB_one_way", "tcp", kShared, kMiB, false, true},
 };
@@ -177,9 +177,9 @@ void RunChecksum(const BenchSetting& setting, BenchReport& report) {
 // Encrypts one mebibyte with an AEAD of libcrypto, repeatedly with one key.
 class AeadRounds {
  public:
-  AeadRounds(const EVP_CIPHER* cipher, bool seal) : context_(EVP_CIPHER_CTX_new()) {
+  AeadRounds(const EVP_CIPHER* cipher, bool encrypt) : context_(EVP_CIPHER_CTX_new()) {
     const std::vector<uint8_t> key(static_cast<size_t>(EVP_CIPHER_get_key_length(cipher)), 5);
-    EVP_CipherInit_ex(context_, cipher, nullptr, key.data(), nullptr, seal ? 1 : 0);
+    EVP_CipherInit_ex(context_, cipher, nullptr, key.data(), nullptr, encrypt ? 1 : 0);
   }
   ~AeadRounds() { EVP_CIPHER_CTX_free(context_); }
   AeadRounds(const AeadRounds&) = delete;
@@ -204,7 +204,7 @@ void RunSeal(const BenchSetting& setting, BenchReport& report) {
   if (!setting.Wants("seal_alone_1MiB")) return;
   constexpr int kRounds = 200;
   const std::vector<uint8_t> bytes(kMiB, 3), key(crypto_onetimeauth_KEYBYTES, 5);
-  std::vector<uint8_t> sealed(kMiB);
+  std::vector<uint8_t> encrypted(kMiB);
   uint8_t tag[crypto_onetimeauth_BYTES];
   const uint8_t nonce[crypto_secretbox_NONCEBYTES] = {};
   const auto rate = [&](const std::function<void()>& work) {
@@ -220,12 +220,13 @@ void RunSeal(const BenchSetting& setting, BenchReport& report) {
     std::function<void()> once;
   };
   const Work works[] = {
-      {"AES-256-GCM sealed", [&] { aes_seals.Run(bytes.data(), sealed.data()); }},
-      {"AES-256-GCM opened in place", [&] { aes_opens.Run(sealed.data(), sealed.data()); }},
-      {"ChaCha20-Poly1305 sealed", [&] { chacha_seals.Run(bytes.data(), sealed.data()); }},
+      {"AES-256-GCM sealed", [&] { aes_encrypts.Run(bytes.data(), encrypted.data()); }},
+      {"AES-256-GCM opened in place",
+       [&] { aes_decrypts.Run(encrypted.data(), encrypted.data()); }},
+      {"ChaCha20-Poly1305 sealed", [&] { chacha_encrypts.Run(bytes.data(), encrypted.data()); }},
       {"Poly1305 tag alone", [&] { crypto_onetimeauth(tag, bytes.data(), kMiB, key.data()); }},
       {"XSalsa20-Poly1305, as CURVE", [&] {
-         crypto_secretbox_detached(sealed.data(), tag, bytes.data(), kMiB, nonce, key.data());
+         crypto_secretbox_detached(encrypted.data(), tag, bytes.data(), kMiB, nonce, key.data());
        }}};
   const auto turn = [&](size_t i) -> std::function<double()> {
     return [&, i] { return rate(works[i].once); };
@@ -285,7 +286,7 @@ Status RunWireBench(const BenchSetting& setting, FileSystem&, BenchReport& repor
     }
   }
   RunChecksum(setting, report);
-  RunSeal(setting, report);
+  RunEncryption(setting, report);
   for (const size_t bytes : {64 * kKiB, 256 * kKiB, kMiB, 4 * kMiB}) {
     RunBuffers(setting, bytes, report);
   }

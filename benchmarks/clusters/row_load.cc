@@ -143,7 +143,7 @@ void RowWorker::Split(const StepKeys& list, Flight* flight) {
 
 void RowWorker::StartPull(const StepKeys& list, Flight* flight) {
   Split(list, flight);
-  flight->rows.resize(flight->split.InPieces(0) ? 0 : list.keys.size() * dim_);
+  flight->rows.resize(flight->split.IsContiguous(0) ? 0 : list.keys.size() * dim_);
   flight->held.clear();
   flight->ticket = client_->Start(flight->pull.Pull(flight->split, {0, PullMode::kTrain}));
 }

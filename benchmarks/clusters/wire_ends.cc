@@ -188,7 +188,7 @@ Result<std::unique_ptr<TransportEnds>> TransportEnds::Make(const std::string& ki
     HDPS_ASSIGN_OR_RETURN(keys, MakeKeys(setting));
   }
   HDPS_ASSIGN_OR_RETURN(TransportOptions options, OptionsOf(kFirstName, shared_bytes, keys));
-  options.data_port = with_keys == WireKeys::kSealed;
+  options.data_port = with_keys == WireKeys::kEncrypted;
   auto ends = std::make_unique<TransportEnds>();
   ends->near_ = NewZmqTransport(options);
   std::string address = "tcp://127.0.0.1:0";

@@ -1,4 +1,4 @@
-// Where two threads meet: a queue with a limit.
+// A queue of bounded length that hands items from thread to thread.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,14 @@
 
 namespace hdps {
 
-// Invariant: holds at most `capacity` items; after Close() nothing goes in, and what is in comes
-// out. Any thread may call anything.
+// Invariant: the queue holds at most `capacity` items. After Close() it takes no more, and Pop()
+// still returns those that it holds. Any thread may call anything.
 template <typename T>
 class BoundedQueue {
  public:
   explicit BoundedQueue(size_t capacity) : capacity_(capacity) {}
 
-  // Waits for room. False, and the item is dropped, when the queue is closed.
+  // Waits for room. Returns false and drops the item if the queue is closed.
   bool Push(T item) HDPS_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     while (!closed_ && items_.size() >= capacity_) changed_.wait(mutex_);
@@ -27,14 +27,14 @@ class BoundedQueue {
     return true;
   }
 
-  // Waits for an item; none when the queue is closed and empty.
+  // Waits for an item. Returns none once the queue is closed and empty.
   std::optional<T> Pop() HDPS_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     while (!closed_ && items_.empty()) changed_.wait(mutex_);
     return TakeFront();
   }
 
-  // An item if there is one now.
+  // Returns an item if there is one now.
   std::optional<T> TryPop() HDPS_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     return TakeFront();

@@ -1,4 +1,4 @@
-// Bytes with one owner or several readers: what travels between threads and over the wire.
+// Immutable bytes that threads and the transport share without copying.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,9 @@
 
 namespace hdps {
 
-// An immutable range of bytes that lives as long as somebody holds it. Copying a Buffer shares the
-// bytes; it never copies them, so a request can wait for its retry while it is on the wire.
+// An immutable range of bytes that lives as long as any Buffer refers to it. Copying a Buffer
+// shares the bytes and never copies them, so a request can wait for its retry while it is on the
+// wire.
 //
 // Invariant: data() is aligned to 8 bytes, and the bytes never change once shared.
 class Buffer {
@@ -20,11 +21,11 @@ class Buffer {
   Buffer(std::shared_ptr<const void> owner, const void* data, size_t size)
       : owner_(std::move(owner)), data_(static_cast<const std::byte*>(data)), size_(size) {}
 
-  // Fresh bytes, aligned to 64, for the caller to fill through `*bytes` before sharing.
+  // Allocates bytes, aligned to 64, for the caller to fill through `*bytes` before sharing.
   static Buffer Allocate(size_t size, std::span<std::byte>* bytes);
   static Buffer CopyOf(std::span<const std::byte> bytes);
 
-  // A Buffer of `count` T, to be filled through `*values` before it is shared.
+  // Allocates `count` values of T, for the caller to fill through `*values` before sharing.
   template <typename T>
   static Buffer AllocateOf(size_t count, std::span<T>* values) {
     std::span<std::byte> bytes;
@@ -42,7 +43,8 @@ class Buffer {
   bool empty() const { return size_ == 0; }
   std::span<const std::byte> bytes() const { return {data_, size_}; }
 
-  // The bytes as whole T; a rest that fills no T is left out. T needs alignment of at most 8.
+  // Returns the bytes as an array of T. A rest shorter than one T is left out. T must be aligned to
+  // at most 8 bytes.
   template <typename T>
   std::span<const T> As() const {
     static_assert(alignof(T) <= 8);

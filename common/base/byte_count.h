@@ -1,4 +1,4 @@
-// Numbers of bytes as people write and read them.
+// Byte counts in the form that people read and write.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,12 @@
 
 namespace hdps {
 
-// "4GiB", "1.5 GB", "512 KiB", "100": a number and a unit, B, KiB, MiB, GiB, TiB, or KB, MB, GB, TB
-// in steps of 1000. Nothing when it is none of these or does not fit.
+// Parses a number and a unit, as in "4GiB", "1.5 GB", "512 KiB", "100". The units are B, KiB, MiB,
+// GiB, TiB, and, in steps of 1000, KB, MB, GB, TB. Returns none if `text` is not of this form or
+// the count does not fit.
 std::optional<uint64_t> ParseByteCount(std::string_view text);
 
-// "1.50 GiB", "312 MiB", "17 B": three figures.
+// Formats with three figures: "1.50 GiB", "312 MiB", "17 B".
 std::string ShowByteCount(uint64_t bytes);
 
 }  // namespace hdps

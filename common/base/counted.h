@@ -1,4 +1,4 @@
-// Numbers of things in a sentence.
+// Formats a count and its noun for messages.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace hdps {
 
-// "1 server", "2 servers".
+// Returns "1 server", "2 servers".
 inline std::string Counted(uint64_t count, const std::string& thing) {
   return std::to_string(count) + " " + thing + (count == 1 ? "" : "s");
 }

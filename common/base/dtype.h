@@ -1,4 +1,4 @@
-// In how many bits real numbers are kept or travel.
+// The number formats in which real numbers are stored and sent.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace hdps {
 
-// kFp16: IEEE binary16; kBf16: the upper half of a binary32. Little-endian, as all that travels.
+// kFp16 is IEEE binary16; kBf16 is the upper half of a binary32. All are little-endian on the wire.
 enum class DType : uint8_t { kFp32, kFp16, kBf16 };
 constexpr auto WordsOf(DType) {
   using enum DType;

@@ -1,4 +1,4 @@
-// The words of an enum's values, as they stand in job files and messages.
+// The words that stand for an enum's values in job files and messages.
 #pragma once
 
 #include <array>
@@ -7,15 +7,15 @@
 
 namespace hdps {
 
-// An enum that people write has beside it `constexpr auto WordsOf(Enum)`, which gives an array of
-// these, one for each value.
+// One value and its word. An enum with words has a function `constexpr auto WordsOf(Enum)` beside
+// it, which returns an array of these with one element for each value.
 template <typename Enum>
 struct EnumWord {
   Enum value;
   std::string_view word;
 };
 
-// EnumWords(kSync, "sync", kAsync, "async").
+// Builds that array: EnumWords(kSync, "sync", kAsync, "async").
 template <typename Enum, typename... Rest>
 constexpr auto EnumWords(Enum value, std::string_view word, Rest... rest) {
   std::array<EnumWord<Enum>, 1 + sizeof...(Rest) / 2> words = {{{value, word}}};
@@ -26,7 +26,7 @@ constexpr auto EnumWords(Enum value, std::string_view word, Rest... rest) {
   return words;
 }
 
-// The word of `value`; empty when the enum gives it none.
+// Returns the word of `value`, or an empty one if the enum has none for it.
 template <typename Enum>
 constexpr std::string_view WordOf(Enum value) {
   for (const EnumWord<Enum>& word : WordsOf(Enum{})) {

@@ -1,4 +1,4 @@
-// What a process says with its exit status, and which errors end it with which.
+// Exit statuses of the processes, and the errors that lead to each.
 #pragma once
 
 #include <string>
@@ -11,7 +11,8 @@ inline constexpr int kExitDone = 0;
 inline constexpr int kExitMistaken = 2;  // The operator is mistaken, and was told what is right.
 inline constexpr int kExitFailed = 3;    // The world failed beyond what the job survives.
 
-// The one rule from errors to exit statuses. kCancelled is an end that was asked for.
+// Maps an error code to the exit status. kCancelled is an end that was asked for, so it counts as
+// done.
 inline int ExitStatusOf(Code code) {
   switch (code) {
     case Code::kOk:
@@ -31,20 +32,20 @@ inline int ExitStatusOf(Code code) {
   return kExitFailed;
 }
 
-// Whether another process in the place of one that failed like this may do better: neither the
-// operator nor the data is to blame.
-inline bool OfOneProcess(Code code) {
+// Is true if a new process may succeed where one failed with `code`, because neither the operator
+// nor the data is at fault.
+inline bool RestartMayHelp(Code code) {
   return code == Code::kTimeout || code == Code::kUnavailable || code == Code::kStaleView ||
          code == Code::kResourceExhausted || code == Code::kIoError;
 }
 
-// How a process ended: its exit status and, for people, why.
+// The end of a process: its exit status and, for people, the reason.
 struct ProcessEnd {
   int status = kExitDone;
   std::string reason;
 };
 
-// The error that ends a process in the same way; ok for kExitDone.
+// Returns the error that ends a process in the same way; ok for kExitDone.
 inline Status StatusOf(const ProcessEnd& end) {
   if (end.status == kExitDone) return Status();
   const bool mistaken = end.status == kExitMistaken;

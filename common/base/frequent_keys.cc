@@ -1,4 +1,4 @@
-// An open table of counts that is thinned out when it is full.
+// A hash table of counts, with open addressing, that is thinned out when it is full.
 #include "common/base/frequent_keys.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace hdps {
 namespace {
 
 constexpr size_t kPrefetch = 16;
-constexpr uint64_t kSalt = 0x5bd1e995a1c3f00du;  // Other places than in the tables of rows.
+constexpr uint64_t kSalt = 0x5bd1e995a1c3f00du;  // Differs from the salt of the row tables.
 constexpr size_t kKeysMin = 64;
 
 size_t SlotsFor(size_t keys) { return std::bit_ceil(keys * 3 / 2); }

@@ -1,5 +1,4 @@
-// Counts how often keys are seen, in bounded memory: rows worth keeping near, values that come
-// most.
+// Counts how often keys occur, in bounded memory: to choose rows to cache and frequent values.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +10,13 @@
 
 namespace hdps {
 
-// The frequent items of a stream (Misra and Gries 1982, in batches as Anderson et al. 2017): when
-// the table is full, the median count is taken off every key and those left with nothing go.
+// Finds the frequent items of a stream (Misra and Gries 1982, in batches as Anderson et al. 2017).
+// When the table is full, the median count is subtracted from every key, and keys whose count is
+// then 0 are dropped.
 //
 // Invariant: at most `keys_max` keys are counted, and the table grows with them. A count is never
-// more than the times its key was added since it was last halved, and less by at most error(),
-// about 2 * additions / keys_max. A function of the calls in their order.
+// more than the number of times its key was added since the last Halve(), and is too low by at most
+// error(), about 2 * additions / keys_max. The result depends only on the calls and their order.
 class FrequentKeys {
  public:
   explicit FrequentKeys(size_t keys_max);
@@ -28,26 +28,26 @@ class FrequentKeys {
 
   // Counts each of `keys` once.
   void Add(std::span<const Key> keys);
-  // Halves every count, so that what was frequent long ago is forgotten.
+  // Halves every count, so that keys that are no longer frequent fade out.
   void Halve();
   size_t size() const { return size_; }
   uint64_t error() const { return error_; }
-  // 0 where it is not counted.
+  // Returns 0 if the key is not counted.
   uint64_t CountOf(Key key) const;
   size_t bytes() const { return slots_.size() * sizeof(Counted); }
-  // All keys that are counted, in no order that means anything.
+  // Returns all counted keys, in an unspecified order.
   std::vector<Counted> All() const;
 
  private:
-  // Takes the median off every count.
+  // Subtracts the median count from every key.
   void MakeRoom();
-  // Keeps the keys whose new count is not 0, in a table of so many slots.
+  // Rebuilds the table with `slots` slots. Keeps the keys for which new_count(count) is not 0.
   template <typename NewCount>
   void Recount(size_t slots, const NewCount& new_count);
   size_t HomeOf(Key key) const;
 
   size_t keys_max_;
-  std::vector<Counted> slots_;  // A power of two; count 0: free. Linear probing.
+  std::vector<Counted> slots_;  // Power-of-two size, linear probing; count 0 marks a free slot.
   size_t size_ = 0;
   uint64_t error_ = 0;
 };

@@ -5,8 +5,8 @@
 #include <xxhash.h>
 
 #if defined(__x86_64__)
-// Of the library: the same sums by the widest vectors this processor has. Its own header cannot
-// stand beside the inlined functions above.
+// XXH3 of the library, which picks the widest vector instructions of this processor at run time. It
+// is declared here because its own header conflicts with the inlined functions above.
 extern "C" uint64_t XXH3_64bits_withSeed_dispatch(const void* input, size_t size, uint64_t seed);
 extern "C" int XXH3_64bits_update_dispatch(XXH3_state_t* state, const void* input, size_t size);
 #else
@@ -17,7 +17,8 @@ extern "C" int XXH3_64bits_update_dispatch(XXH3_state_t* state, const void* inpu
 namespace hdps {
 
 namespace {
-constexpr size_t kInlineBytesMax = 512;  // Shorter ones are done before a call would have begun.
+// Shorter inputs are hashed inline, which is faster than the call.
+constexpr size_t kInlineBytesMax = 512;
 }  // namespace
 
 uint64_t HashBytes(std::span<const std::byte> bytes, uint64_t seed) {

@@ -1,4 +1,4 @@
-// Hashes: of features to keys, of keys to shards, of bytes to checksums.
+// Hash functions: from feature values to keys, from keys to shards, from bytes to checksums.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace hdps {
 
-// A permutation of 64 bits that spreads every input bit over all output bits (Stafford's mix 13 of
+// Mixes 64 bits one-to-one so that every input bit affects all output bits (Stafford's mix 13 of
 // the MurmurHash3 finalizer, as in SplitMix64).
 inline uint64_t MixBits(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -19,11 +19,12 @@ inline uint64_t MixBits(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// XXH3 of `bytes`; the same on every machine of one byte order.
+// Returns the XXH3 hash of `bytes`, the same on every machine of one byte order.
 uint64_t HashBytes(std::span<const std::byte> bytes, uint64_t seed = 0);
 uint64_t HashString(std::string_view text, uint64_t seed = 0);
 
-// HashBytes with seed 0 over bytes that come in pieces; where they are cut does not matter.
+// Computes HashBytes() with seed 0 over bytes that come in pieces. It does not matter where they
+// are cut.
 class HashStream {
  public:
   HashStream();
@@ -32,14 +33,15 @@ class HashStream {
   HashStream& operator=(const HashStream&) = delete;
 
   void Append(std::span<const std::byte> bytes);
-  uint64_t Value() const;  // Of what was appended so far.
+  uint64_t Value() const;  // The hash of what was appended so far.
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
 
-// The key of a value of a feature, by the salt of its vocabulary: equal values of two differ.
+// Returns the key of a feature value. The salt belongs to the feature's vocabulary, so equal values
+// of two vocabularies have different keys.
 inline Key FeatureKey(uint64_t feature_salt, std::string_view value) {
   return HashString(value, feature_salt);
 }

@@ -1,4 +1,4 @@
-// Names for the numbers that must not be mixed up.
+// Integer types for the ids that must not be mixed up.
 #pragma once
 
 #include <compare>
@@ -7,7 +7,7 @@
 
 namespace hdps {
 
-// An integer that only converts to another kind of integer when asked to.
+// An integer that converts to another integer type only explicitly.
 template <typename Tag, typename Rep>
 struct Id {
   Rep value{};
@@ -22,13 +22,13 @@ using Sequence = Id<struct SequenceTag, uint64_t>;  // Numbers one worker's push
 using ViewId = Id<struct ViewTag, uint64_t>;        // A generation of the membership; only grows.
 using CommandId = Id<struct CommandTag, uint64_t>;  // Numbers the scheduler's commands, from 1.
 
-// One incarnation of one process: drawn at random at start, so a restarted process is another
-// peer. The scheduler alone has a number everyone knows.
+// Identifies one incarnation of one process. It is drawn at random at start, so a restarted process
+// is another peer. Only the scheduler has a fixed number that all know.
 using PeerId = Id<struct PeerTag, uint64_t>;
 inline constexpr PeerId kSchedulerPeer{1};
 
 using Key = uint64_t;   // Hashed feature value; every bit pattern is a valid key.
-using Clock = int64_t;  // How many steps a worker has finished.
+using Clock = int64_t;  // The number of steps that a worker has finished.
 
 enum class Role : uint8_t { kScheduler = 0, kServer = 1, kWorker = 2 };
 const char* RoleName(Role role);  // "scheduler", "server", "worker"

@@ -1,4 +1,4 @@
-// Edit distance (Damerau, restricted) over short names.
+// Restricted Damerau-Levenshtein distance over short names.
 #include "common/base/nearest_name.h"
 
 #include <algorithm>
@@ -25,7 +25,8 @@ size_t Distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-constexpr size_t kNameBytesMax = 64;  // What is longer is no slip, and costs no time.
+// A longer name is no slip, and the bound keeps the search cheap.
+constexpr size_t kNameBytesMax = 64;
 
 std::string Lower(std::string_view name) {
   std::string lower(name);
@@ -33,7 +34,7 @@ std::string Lower(std::string_view name) {
   return lower;
 }
 
-// "deep_loss_l2" as "deep", "loss", "l2".
+// Splits "deep_loss_l2" into "deep", "loss", "l2".
 std::vector<std::string> PartsOf(std::string_view name) {
   std::vector<std::string> parts(1);
   for (const char c : name) {
@@ -47,7 +48,7 @@ std::vector<std::string> PartsOf(std::string_view name) {
   return parts;
 }
 
-// Its parts in the order of the alphabet: the same for auc_pr and pr_auc.
+// Returns the words of the name in alphabetical order, so auc_pr and pr_auc come out the same.
 std::string Sorted(std::string_view name) {
   std::vector<std::string> parts = PartsOf(name);
   std::ranges::sort(parts);
@@ -56,14 +57,14 @@ std::string Sorted(std::string_view name) {
   return text;
 }
 
-// "lr" of learning_rate; nothing of a single word.
+// Returns "lr" for learning_rate, and nothing for a single word.
 std::string Initials(std::string_view name) {
   std::string initials;
   for (const std::string& part : PartsOf(name)) initials += part[0];
   return initials.size() < 2 ? "" : initials;
 }
 
-// Whether all parts of `some` are among those of `name`.
+// Is true if `name` contains all words of `some`.
 bool Holds(std::string_view name, std::string_view some) {
   const std::vector<std::string> all = PartsOf(name), wanted = PartsOf(some);
   return !wanted.empty() && std::ranges::all_of(wanted, [&](const std::string& part) {
@@ -71,7 +72,7 @@ bool Holds(std::string_view name, std::string_view some) {
   });
 }
 
-// "a", "b" or "c"
+// Returns `"a", "b" or "c"`.
 std::string AnyOf(const std::vector<std::string>& names) {
   std::string text;
   for (size_t i = 0; i < names.size(); ++i) {
@@ -90,7 +91,7 @@ std::string NearestName(std::string_view mistyped, const std::vector<std::string
   for (const std::string& name : known) {
     const std::string lower = Lower(name);
     if (wanted == Initials(lower)) return name;
-    // Another order of its words is one slip.
+    // Another order of the words counts as one edit.
     const size_t edits =
         std::min(Distance(wanted, lower), Distance(wanted_parts, Sorted(lower)) + 1);
     if (edits < fewest) {

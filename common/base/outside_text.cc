@@ -1,4 +1,4 @@
-// Bytes to text, and the count of lines.
+// Escapes text from outside, and limits its lines.
 #include "common/base/outside_text.h"
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 namespace hdps {
 namespace {
 
-// Bytes of the character of UTF-8 that begins `text`; 0: none does. Table 3-7 of the Unicode
-// standard: neither longer forms than needed, nor surrogates, nor beyond U+10FFFF.
+// Returns the length in bytes of the UTF-8 character that begins `text`, or 0 if there is none
+// (Unicode standard, table 3-7: no overlong forms, no surrogates, nothing beyond U+10FFFF).
 size_t CharacterBytes(std::string_view text) {
   const auto byte = [text](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
@@ -29,7 +29,8 @@ size_t CharacterBytes(std::string_view text) {
   return bytes;
 }
 
-// C0, DEL, C1 (as UTF-8 writes them, too), and the marks that turn the direction of writing.
+// Is true for C0, DEL, C1 (also as UTF-8 encodes them), and the marks that change the direction of
+// writing.
 bool Steers(std::string_view character) {
   const auto first = static_cast<unsigned char>(character[0]);
   if (character.size() == 1) return first < 0x20 || first == 0x7f;
@@ -50,7 +51,7 @@ void AppendEscaped(std::string_view bytes, std::string* shown) {
   }
 }
 
-// The number of a character of one to three bytes, as Steers() knows them.
+// Returns the code point of a character of one to three bytes, as accepted by Steers().
 unsigned CodePoint(std::string_view character) {
   const auto byte = [character](size_t i) { return static_cast<unsigned char>(character[i]); };
   if (character.size() == 1) return byte(0);
@@ -58,8 +59,8 @@ unsigned CodePoint(std::string_view character) {
   return (byte(0) & 0xfu) << 12 | (byte(1) & 0x3fu) << 6 | (byte(2) & 0x3fu);
 }
 
-// A text of many lines in which escape(character, whether it is UTF-8) stands for what steers and
-// for each byte that is no UTF-8.
+// Returns a text of many lines in which escape(character, is_utf8) replaces each control character
+// and each byte that is not UTF-8.
 template <typename Escape>
 std::string EscapedLines(std::string_view text, const Escape& escape) {
   std::string shown;
@@ -80,11 +81,11 @@ std::string EscapedLines(std::string_view text, const Escape& escape) {
 
 }  // namespace
 
-std::string ShowOutside(std::string_view text, size_t bytes_max) {
+std::string EscapeUntrusted(std::string_view text, size_t bytes_max) {
   const std::string cut = "... (" + std::to_string(text.size()) + " bytes)";
   const size_t room = bytes_max - std::min(bytes_max, cut.size());
   std::string shown;
-  size_t with_room = 0;  // How much of `shown` leaves room to say the cut.
+  size_t with_room = 0;  // Length of the prefix of `shown` that leaves room for the note.
   for (size_t at = 0; at < text.size();) {
     const size_t bytes = CharacterBytes(text.substr(at));
     const std::string_view character = text.substr(at, std::max<size_t>(1, bytes));
@@ -100,7 +101,7 @@ std::string ShowOutside(std::string_view text, size_t bytes_max) {
   return shown;
 }
 
-std::string ShowLines(std::string_view text) {
+std::string EscapeLines(std::string_view text) {
   return EscapedLines(text, [](std::string_view character, bool) {
     std::string escaped;
     AppendEscaped(character, &escaped);
@@ -108,7 +109,7 @@ std::string ShowLines(std::string_view text) {
   });
 }
 
-std::string ShowJson(std::string_view json) {
+std::string EscapeJson(std::string_view json) {
   constexpr unsigned kReplacement = 0xfffd;
   return EscapedLines(json, [](std::string_view character, bool utf8) {
     char escaped[16];
@@ -117,7 +118,7 @@ std::string ShowJson(std::string_view json) {
   });
 }
 
-std::optional<std::string> OutsideLines::Take(std::string line, int64_t now_ms) {
+std::optional<std::string> LineRateLimit::Take(std::string line, int64_t now_ms) {
   Refill(now_ms);
   if (free_ == 0) {
     ++left_out_;
@@ -127,13 +128,13 @@ std::optional<std::string> OutsideLines::Take(std::string line, int64_t now_ms) 
   return line;
 }
 
-std::optional<std::string> OutsideLines::LeftOut(int64_t now_ms) {
+std::optional<std::string> LineRateLimit::LeftOut(int64_t now_ms) {
   if (left_out_ == 0 || now_ms - told_ms_ < kTellEveryMs) return std::nullopt;
   told_ms_ = now_ms;
   return std::to_string(std::exchange(left_out_, 0)) + " more lines of this kind were left out";
 }
 
-void OutsideLines::Refill(int64_t now_ms) {
+void LineRateLimit::Refill(int64_t now_ms) {
   const int64_t seconds = std::max<int64_t>(0, now_ms - refilled_ms_) / kEveryMs;
   refilled_ms_ += seconds * kEveryMs;
   free_ = static_cast<uint32_t>(

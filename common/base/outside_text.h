@@ -1,4 +1,4 @@
-// Text that others have written, as it may stand in a log or on a terminal.
+// Makes text from outside the process safe for logs and terminals.
 #pragma once
 
 #include <cstddef>
@@ -9,34 +9,37 @@
 
 namespace hdps {
 
-// Nothing that is shown of one text is longer.
+// Upper bound on what is shown of one text, in bytes.
 inline constexpr size_t kOutsideBytesMax = 2000;
 
-// `text` with each control character and each byte that is not UTF-8 as \xNN, so that it neither
-// steers a terminal nor begins a line. What would be longer than `bytes_max` is cut, and the cut is
-// said within them (where they have room for that: 31 bytes). Shown again, the result does not
-// change.
-std::string ShowOutside(std::string_view text, size_t bytes_max = kOutsideBytesMax);
+// Returns `text` with each control character and each byte that is not UTF-8 written as \xNN, so
+// that it neither controls a terminal nor begins a line. A result longer than `bytes_max` is cut
+// and ends in a note of the full length; the note counts toward `bytes_max` if that is at least 31.
+// Applying the function again changes nothing.
+std::string EscapeUntrusted(std::string_view text, size_t bytes_max = kOutsideBytesMax);
 
-// The same of a text of many lines, uncut: line ends and tabs stay.
-std::string ShowLines(std::string_view text);
+// Does the same for a text of many lines, without cutting; newlines and tabs stay.
+std::string EscapeLines(std::string_view text);
 
-// `json`, as a printer of JSON wrote it, with what steers a terminal as \uNNNN: it means the same.
-// A byte that is no UTF-8, which JSON does not have, becomes \ufffd.
-std::string ShowJson(std::string_view json);
+// Returns `json` with each control character written as \uNNNN, which leaves its meaning unchanged.
+// A byte that is not UTF-8 is not legal JSON and becomes \ufffd. `json` must come from a JSON
+// printer.
+std::string EscapeJson(std::string_view json);
 
-// Lines that anybody can cause, as often as he likes: some at once, then one a second; the others
-// are counted.
+// Limits the rate of log lines that outsiders can cause. kAtOnce lines may be written at once and
+// then one every kEveryMs; the others are only counted.
 //
-// Invariant: each line that Take() kept back is in exactly one LeftOut(), or still to be said.
-class OutsideLines {
+// Invariant: each line that Take() kept back is counted in exactly one LeftOut(), or will be in the
+// next.
+class LineRateLimit {
  public:
   static constexpr uint32_t kAtOnce = 20;
   static constexpr int64_t kEveryMs = 1000;
 
-  // The line, if it may be written at `now_ms`.
+  // Returns the line if it may be written at `now_ms`.
   std::optional<std::string> Take(std::string line, int64_t now_ms);
-  // "37 more lines of this kind were left out", when there are any and it is time to say so.
+  // Returns "37 more lines of this kind were left out" if there are any and it is time to report
+  // them.
   std::optional<std::string> LeftOut(int64_t now_ms);
 
  private:

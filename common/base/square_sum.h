@@ -1,4 +1,4 @@
-// A sum of squares that comes out the same in whatever order, and wherever, its parts were added.
+// A sum of squares whose result does not depend on the order or place of the additions.
 #pragma once
 
 #include <algorithm>
@@ -10,12 +10,14 @@
 
 namespace hdps {
 
-// Invariant: an exact sum of fixed-point numbers, words[0] + 2^64 words[1] + ..., in units of
-// 2^-128. What is added is cut to whole units, and is 2^90 at most, so that 2^37 numbers fit.
+// An exact sum of fixed-point numbers, words[0] + 2^64 words[1] + ..., in units of 2^-128.
+//
+// Invariant: each number added was truncated to whole units and is at most 2^90, so the sum holds
+// 2^37 numbers.
 struct SquareSum {
   std::array<uint64_t, 4> words = {};
 
-  // Requires: not negative, and a number.
+  // Requires: `value` is not negative and not NaN.
   void Add(double value) {
     constexpr double kMost = 1.2379400392853803e27;  // 2^90
     constexpr int kMantissaBits = 53, kUnitBits = 128;
@@ -44,7 +46,7 @@ struct SquareSum {
     }
   }
 
-  // To the nearest, or the number beside it.
+  // Returns the sum as a double, at most one unit in the last place away from the nearest one.
   double value() const {
     double value = 0;
     for (size_t i = words.size(); i-- > 0;) {
@@ -56,7 +58,7 @@ struct SquareSum {
   friend bool operator==(const SquareSum&, const SquareSum&) = default;
 };
 
-// The squares of one row, added in an order that its length decides.
+// Returns the sum of the squares of one row. The order of the additions depends only on its length.
 inline double SquaresOf(std::span<const float> row) {
   constexpr size_t kLanes = 8;
   double lanes[kLanes] = {};

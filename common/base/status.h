@@ -1,4 +1,4 @@
-// Errors that a correct program must expect, and someone can act on.
+// Errors that a correct program must expect and a caller can act on.
 //
 // A code exists only if some caller does something different on seeing it; what to do is written
 // beside the code. A broken invariant is not a Status: it is a CHECK failure, and the process
@@ -17,7 +17,7 @@ enum class Code : unsigned char {
   kUnavailable,        // The peer is gone: wait for the scheduler's next view.
   kStaleView,          // Routed by an old shard map: take the newer one, split again, resend.
   kResourceExhausted,  // A bound was hit: stop sending until something drains.
-  kNotFound,           // What was asked for is not there: the caller picks a default.
+  kNotFound,           // The requested item does not exist: the caller picks a default.
   kCorruption,         // Bytes failed their checksum or their rules: discard, use another copy.
   kIoError,            // The disk refused: abandon this checkpoint, keep training.
   kInvalidArgument,    // The operator or the sender is mistaken: report it, do not retry. Exit 2.
@@ -30,8 +30,8 @@ const char* CodeName(Code code);
 class [[nodiscard]] Status {
  public:
   Status() = default;
-  // `message` says what was attempted, on what, with which values, and, for kInvalidArgument, what
-  // would be right.
+  // `message` says what was attempted, on what, and with which values. For kInvalidArgument it also
+  // says what would be right.
   Status(Code code, std::string message) : code_(code), message_(std::move(message)) {}
 
   bool ok() const { return code_ == Code::kOk; }

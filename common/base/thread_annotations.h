@@ -35,7 +35,7 @@ class HDPS_ATTR(scoped_lockable) MutexLock {
   Mutex& mutex_;
 };
 
-// Waits with the Mutex above; always in a loop that checks the condition.
+// Waits with the Mutex above. Always use it in a loop that checks the condition.
 using ConditionVariable = std::condition_variable_any;
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// The functions behind a product: their words, values and slopes, for the host and the device.
+// Activation functions: their words, values and slopes, for the host and the device.
 #pragma once
 
 #include <cmath>
@@ -27,7 +27,7 @@ inline constexpr const char* kActivationDoc =
 
 inline constexpr float kLeakySlope = 0.01f;
 
-// The normal distribution function.
+// Returns the distribution function of the standard normal distribution at z.
 HDPS_ACTIVATION float NormalBelow(float z) {
   constexpr float kRootOfHalf = 0.70710678f;
   return 0.5f * (1.0f + std::erf(z * kRootOfHalf));
@@ -51,7 +51,7 @@ HDPS_ACTIVATION float ActivationOf(Activation kind, float z) {
   return z;
 }
 
-// The derivative of ActivationOf at z.
+// Returns the derivative of ActivationOf() at z.
 HDPS_ACTIVATION float ActivationSlope(Activation kind, float z) {
   switch (kind) {
     case Activation::kNone:

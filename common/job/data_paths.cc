@@ -1,4 +1,4 @@
-// Patterns are matched a part of the path at a time, by fnmatch.
+// Matches patterns one path component at a time with fnmatch.
 #include "common/job/data_paths.h"
 
 #include <fnmatch.h>
@@ -16,7 +16,7 @@ bool IsHidden(const std::string& name) { return name.starts_with('.') || name.st
 
 bool IsFolder(FileSystem& files, const std::string& path) { return files.List(path).ok(); }
 
-// Appends the file, or the files of the folder.
+// Appends the file, or the files in the folder.
 Status AddFilesAt(FileSystem& files, const std::string& path, std::vector<std::string>* found) {
   const Result<std::vector<std::string>> names = files.List(path);
   if (!names.ok()) {
@@ -30,7 +30,8 @@ Status AddFilesAt(FileSystem& files, const std::string& path, std::vector<std::s
   return {};
 }
 
-// What matches `pattern`, parts between "/", under `folder` ("" and "/" where the path begins).
+// Returns the matches of `pattern`, whose components are separated by "/", under `folder` ("" or
+// "/" at the beginning of the path).
 std::vector<std::string> Matches(FileSystem& files, const std::string& folder,
                                  const std::string& pattern) {
   const size_t slash = pattern.find('/');

@@ -1,4 +1,4 @@
-// Files of a job by name, by pattern and by folder.
+// Resolves the data files of a job: names, patterns and folders.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace hdps {
 
-// The files that `path` stands for, sorted:
-// - one that is there by this very name: itself;
-// - a folder: all files in it but those whose names begin with "." or "_" (hidden ones, _SUCCESS);
-//   folders in it are passed over;
-// - a pattern with *, ? or [...] in any part of the path: what it matches, folders as above. A *
-//   stands for no /, and for no "." at the beginning of a name.
-// Empty where there is nothing. A list that cannot be read is an error.
+// Returns the files that `path` names, sorted:
+// - an existing file of this exact name: itself;
+// - a folder: all files in it except those whose names begin with "." or "_" (hidden files,
+//   _SUCCESS); subfolders are skipped;
+// - a pattern with *, ? or [...] in any component of the path: its matches, where a folder counts
+//   as above. A * does not match "/", nor a "." at the beginning of a name.
+// Returns an empty list if nothing matches. Errors: a folder that cannot be listed.
 Result<std::vector<std::string>> FilesOf(FileSystem& files, const std::string& path);
 
 bool IsPattern(const std::string& path);

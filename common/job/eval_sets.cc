@@ -1,4 +1,4 @@
-// Sets in their order, metrics in the order of the tasks.
+// Lists evaluation sets, and metrics in the order of the tasks.
 #include "common/job/eval_sets.h"
 
 #include "common/job/job_facts.h"

@@ -1,4 +1,4 @@
-// The tree of a job file, printed again.
+// Prints the tree of a job file.
 #include "common/job/given_job.h"
 
 #include "common/job/text/job_source.h"

@@ -1,4 +1,4 @@
-// A job as a person gave it, without what follows from it.
+// A job as a person wrote it, without derived settings.
 #pragma once
 
 #include <string>
@@ -9,7 +9,8 @@
 
 namespace hdps {
 
-// The job file's own keys with the overrides among them, as JSON. LoadJob has taken both.
+// Returns the job file's own keys with the overrides applied, as JSON. LoadJob() must have accepted
+// both.
 Result<std::string> GivenJob(FileSystem& files, const std::string& path,
                              const std::vector<std::string>& overrides);
 

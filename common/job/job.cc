@@ -1,4 +1,4 @@
-// A job's sections, and what follows from them: its features, and where it can be trained.
+// A job's sections, and the facts derived from them.
 
 #include <algorithm>
 #include <memory>

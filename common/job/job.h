@@ -1,4 +1,4 @@
-// All of a job, for who uses most of it: what it says, what follows from it, how it is read.
+// Includes everything about jobs: their settings, derived facts, and parsing.
 #pragma once
 
 #include "common/job/job_facts.h"

@@ -1,4 +1,4 @@
-// A job as a file: read, checked, printed, and the hashes of what is printed.
+// Job files: parsing, checking, printing, and digests.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,16 @@ namespace hdps {
 class FileSystem;
 struct JobRegistry;
 
-// Whether who loads a job will read its data: a server's or scheduler's machine need not have it.
+// Says if the process reads the job's data. The machines of servers and the scheduler need not have
+// it.
 enum class DataFiles : uint8_t { kMustExist, kNotNeeded };
 
 // Reads a job file (JSON, one schema; docs/job_file.md), applies `overrides` ("key.path=value"
-// each) and checks the whole. Relative data paths are sought from the folder of the job file, then
-// from the working directory, and stored as found; under kMustExist each has to be there. ParseJob
-// takes paths as they are and looks for nothing. kInvalidArgument names the file, the line, the
-// field, the value, and what would be right. `registry` has the kinds of layers and the optimizers
-// that the job may use; not given, the built-in ones.
+// each) and checks the result. Relative data paths are searched from the folder of the job file,
+// then from the working directory, and stored as found; with kMustExist each must exist. ParseJob()
+// takes paths as they are and searches nothing. Errors: kInvalidArgument names the file, the line,
+// the field, the value, and what would be right. `registry` has the layer kinds and optimizers that
+// the job may use; the default is the built-in ones.
 Result<Job> LoadJob(FileSystem& files, const std::string& path,
                     const std::vector<std::string>& overrides, DataFiles needed,
                     const JobRegistry& registry);
@@ -33,21 +34,23 @@ Result<Job> ParseJob(const std::string& json, const std::string& origin,
 Result<Job> ParseJob(const std::string& json, const std::string& origin,
                      const std::vector<std::string>& overrides);
 
-// "a.b=1,c=[2,3]" as "a.b=1" and "c=[2,3]": the value of --set, cut at the commas that stand in no
-// brackets and no quotes.
+// Splits the value of --set at commas outside brackets and quotes: "a.b=1,c=[2,3]" into "a.b=1" and
+// "c=[2,3]".
 std::vector<std::string> SplitOverrides(const std::string& text);
 
-// The job as JSON with every default written out and the model as a graph; ParseJob of it gives the
-// same job.
+// Prints the job as JSON with every default written out and the model as a graph. ParseJob() of the
+// result gives the same job.
 std::string PrintJob(const Job& job);
 
-// Equal for two jobs exactly when they train the same thing: all that PrintJob shows but the name,
-// the paths, how many bad rows are borne, how far to train (epochs, max_steps) and when to
-// evaluate, the device, which rows it keeps, the checkpoint and the cluster's timings. Checkpoints
-// and joining members are matched by it.
+// Returns a digest that is equal for two jobs exactly if they train the same thing. It covers
+// everything that PrintJob() prints except the name, the paths, the number of bad rows tolerated,
+// how far to train (epochs, max_steps), when to evaluate, the device, which rows workers keep, the
+// checkpoint settings and the timings of the cluster. Checkpoints and joining members must match
+// it.
 uint64_t JobDigest(const Job& job);
 
-// What follows from the job's tables and layers for checkpoints: tables, dims, rules, shards, seed.
+// Returns a digest of everything that determines the rows of checkpoints: tables, dims, rules,
+// shards, seed.
 uint64_t TablesDigest(const Job& job);
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// The registry of jobs that bring nothing of their own.
+// The registry of the built-in layers and optimizers.
 #include "common/job/job_registry.h"
 
 #include "common/job/spec/layer_spec.h"

@@ -1,4 +1,4 @@
-// The words that a job may use: the kinds of layers and the optimizers.
+// The layer kinds and optimizers that a job may use.
 #pragma once
 
 #include "common/job/layers/layer_record.h"
@@ -9,17 +9,17 @@ namespace hdps {
 struct LayerSpec;
 struct ModelSpec;
 
-// What LoadJob and ParseJob know. A program with layers or optimizers of its own adds them to a
-// copy of BuiltInRegistry().
+// The kinds that LoadJob() and ParseJob() know. A program with its own layers or optimizers adds
+// them to a copy of BuiltInRegistry().
 struct JobRegistry {
   LayerRegistry layers;
   OptimizerRegistry optimizers;
 };
 
 const JobRegistry& BuiltInRegistry();
-// The one that the model's job was parsed with.
+// Returns the registry with which the model's job was parsed.
 const JobRegistry& RegistryOf(const ModelSpec& model);
-// Whether the layer, of a kind that there is, looks up rows of its table for its features.
+// Is true if the layer, which must be of a known kind, looks up rows of its table for its features.
 bool ReadsRows(const ModelSpec& model, const LayerSpec& layer);
 
 }  // namespace hdps

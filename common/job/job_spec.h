@@ -1,4 +1,4 @@
-// What to train, on what, and how: the sections of a job, each of which has a header of its own.
+// A job: what to train, on what data, and how. Each section has a header of its own.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace hdps {
 
-// Of common/job/spec: who reads a section of a job includes the one that it is of.
+// Defined in common/job/spec; include the header of the section that you use.
 struct DataSpec;
 struct ModelSpec;
 struct TableSpec;
@@ -17,11 +17,11 @@ struct ParallelSpec;
 struct CheckpointSpec;
 struct ClusterSpec;
 
-// A value: a copy has sections of its own. Who is given a const job only reads it; that it is const
-// does not keep its sections, known by name alone here, from being changed.
+// Has value semantics: a copy has its own sections. Treat a const job as read-only: the sections
+// are only references here, so const does not protect them from changes.
 //
-// Invariant of a job that LoadJob returned: every name refers to something, every number is in its
-// range, layers are in order, `tables` holds what the layers use, and the dense table is last.
+// Invariant of a job that LoadJob() returned: every name refers to something, every number is in
+// its range, layers are in order, `tables` holds what the layers use, and the dense table is last.
 struct Job {
   Job();
   Job(const Job& other);
@@ -30,7 +30,7 @@ struct Job {
 
  private:
   struct Sections;
-  std::unique_ptr<Sections> sections_;  // What the references below are of.
+  std::unique_ptr<Sections> sections_;  // Holds what the references below refer to.
 
  public:
   std::string name = "job";
@@ -42,7 +42,7 @@ struct Job {
   ParallelSpec& parallel;
   CheckpointSpec& checkpoint;
   ClusterSpec& cluster;
-  std::vector<std::string> warnings;  // Keys that count for nothing, and the like; for the log.
+  std::vector<std::string> warnings;  // Keys without effect and the like; for the log.
 };
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// Shards in short and in full.
+// Reads the short and the full form of `shard`.
 #include "common/job/layer_shard.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ std::variant<ShardWanted, std::string> ReadDense(const ShardTuples& shard) {
   return ShardWanted{shard[0][0], shard[0][1], shard[1][1]};
 }
 
-// Whether a row's weights have a number of the rule's in common, other than the count of updates.
+// Is true if the rule shares a number among all weights of a row, other than the count of updates.
 bool KeepsWholeRows(const OptimizerSpec& optimizer) {
   const OptimizerRecord& record = *optimizer.record;
   if (record.is_own()) return record.state_more > 0;

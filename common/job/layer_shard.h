@@ -1,4 +1,4 @@
-// What a layer's `shard` asks for.
+// Interprets the setting `shard` of a layer.
 #pragma once
 
 #include <cstdint>
@@ -15,29 +15,30 @@ struct LayerSpec;
 
 using ShardTuples = std::vector<std::vector<uint32_t>>;
 
-// A split as far as it is said.
+// The requested split, as far as it is given.
 struct ShardWanted {
-  uint32_t examples = 0;  // 0: what is left of the workers.
+  uint32_t examples = 0;  // 0 for all that is left of the workers.
   uint32_t inputs = 1, columns = 1;
 };
 
-// What the tuples mean for a layer of the kind, or why they mean nothing.
-// The number of workers and the widths are not looked at.
+// Returns the split that the tuples mean for a layer of this kind, or why they are invalid. Does
+// not check the number of workers and the widths.
 std::variant<ShardWanted, std::string> ReadShard(const LayerSpec& layer, const LayerRecord& record,
                                                  const ShardTuples& shard);
 
-// What the layer can be cut into: as its record says, but for embeddings whose features are added
-// up, which are not columns of the output.
+// Returns how the layer can be cut: as its record says, except for embeddings that sum their
+// features, where features are not columns of the output.
 LayerCut CutOfLayer(const LayerSpec& layer, const LayerRecord& record);
 
-// A setting of a job that conflicts with layers that are cut over its workers.
+// A setting of a job that conflicts with layers that are cut over workers.
 struct CutConflict {
-  std::string setting;  // "parallel.enable_parallel_optimizer"; empty: all goes together.
-  std::string problem;  // What it does, to be followed by what cuts the layers.
+  std::string setting;  // "parallel.enable_parallel_optimizer"; empty if nothing conflicts.
+  // The effect of the setting; the message continues with what cuts the layers.
+  std::string problem;
 };
 CutConflict ConflictWithCuts(const Job& job);
 
-// "[[2, 1], [1, 4]]"
+// Returns "[[2, 1], [1, 4]]".
 std::string ShowTuples(const ShardTuples& tuples);
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// Walks a graph of layers and asks each layer's record what it is.
+// Visits a graph of layers and asks each layer's record for its shape.
 #include "common/job/model_graph.h"
 
 #include <glog/logging.h>
@@ -113,7 +113,7 @@ class GraphWalk {
     problems_.push_back({place, problem});
   }
 
-  // What the logits would have to be; empty: they are.
+  // Returns the width that the logits should have; empty if it is right.
   std::string WidthWanted(const LayerShape& logits) const {
     const size_t tasks = model_.tasks.size();
     if (tasks > 0) {
@@ -134,7 +134,7 @@ class GraphWalk {
   const std::vector<TableSpec>& tables_;
   const FeatureNames& features_;
   GraphShape& graph_;
-  std::vector<std::string> names_;  // Of the layers so far.
+  std::vector<std::string> names_;  // Names of the layers visited.
   std::vector<GraphProblem> problems_;
 };
 
@@ -158,7 +158,7 @@ void CheckTables(const std::vector<TableSpec>& tables, std::vector<GraphProblem>
   }
 }
 
-// Layers and tables that nobody reads: most likely a name was mistaken.
+// Layers and tables that nothing reads are probably mistyped names.
 void CheckUnused(const ModelSpec& model, const std::vector<TableSpec>& tables,
                  const GraphShape& graph, std::vector<GraphProblem>* problems) {
   std::vector<bool> used(model.layers.size(), false);

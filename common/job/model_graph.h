@@ -1,4 +1,4 @@
-// A graph of layers as its records measure it, and what is wrong with one.
+// Measures and checks a graph of layers.
 #pragma once
 
 #include <cstdint>
@@ -16,38 +16,39 @@ struct ModelSpec;
 struct OptimizerSpec;
 struct TableSpec;
 
-// The table of the chunks of all dense tensors.
+// Returns the table that holds the chunks of all dense tensors.
 TableSpec DenseTable(const OptimizerSpec& optimizer);
 
-// Floats of all dense tensors of the job's model, each filled up to whole chunks; none without
+// Returns the floats of all dense tensors of the model, each padded to whole chunks; 0 without
 // layers. Requires: its graph has no problems.
 uint64_t DenseFloats(const Job& job);
 
-// What is wrong with a graph. `place` is the dotted path below "model" ("layers.3.inputs").
+// A problem of a graph. `place` is the dotted path below "model" ("layers.3.inputs").
 struct GraphProblem {
   std::string place;
   std::string problem;
 };
 
-// A graph of layers that fits together, as its records measure it.
+// A valid graph of layers with the shapes that their records give.
 struct GraphShape {
   struct Node {
-    std::vector<uint32_t> inputs;  // Places before this one.
+    std::vector<uint32_t> inputs;  // Indices of earlier layers.
     LayerShape shape;
   };
   std::vector<Node> nodes;  // In the order of the layers.
 };
 
-// Walks the layers in order and measures each: names, numbers of inputs, widths, the last layer.
-// The first problem ends the walk.
+// Visits the layers in order and measures each: names, numbers of inputs, widths, the last layer.
+// Stops at the first problem.
 std::vector<GraphProblem> MeasureGraph(const ModelSpec& model, const std::vector<TableSpec>& tables,
                                        const FeatureNames& features, GraphShape* graph);
 
-// The tensors of a measured graph that are running averages, by their numbers in the flat array.
+// Returns the tensors of a measured graph that are running averages, by their numbers in the flat
+// array.
 std::vector<AveragedTensor> AveragedTensors(const GraphShape& graph);
 
-// MeasureGraph, and what a job file has to keep beyond it: tables are well named, and no layer or
-// table is left unused.
+// Does MeasureGraph() and the other checks of a job file: tables have valid names, and every layer
+// and table is used.
 std::vector<GraphProblem> CheckGraph(const ModelSpec& model, const std::vector<TableSpec>& tables,
                                      const FeatureNames& features);
 

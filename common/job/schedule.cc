@@ -1,4 +1,5 @@
-// Schedules, with elementary functions of their own: those of the library differ between machines.
+// Evaluates schedules with its own elementary functions, because those of the library differ
+// between machines.
 #include "common/job/schedule.h"
 
 #include <algorithm>
@@ -15,7 +16,8 @@ namespace {
 constexpr double kLn2 = 0.693147180559945309417;
 constexpr double kPi = 3.14159265358979323846;
 
-// The natural logarithm of x > 0: 2 atanh((m - 1) / (m + 1)) of what frexp leaves, as its series.
+// Returns the natural logarithm of x > 0: the exponent of frexp, and the series of 2 atanh((m - 1)
+// / (m + 1)) of its mantissa m.
 double Log(double x) {
   int exponent = 0;
   double m = std::frexp(x, &exponent);
@@ -38,13 +40,13 @@ double Exp(double x) {
   return std::ldexp(sum, static_cast<int>(n));
 }
 
-// base^exponent, both at least 0.
+// Returns base^exponent; both must be at least 0.
 double Power(double base, double exponent) {
   if (exponent == 0) return 1;
   return base == 0 ? 0 : Exp(exponent * Log(base));
 }
 
-// cos(pi p) for p in [0, 1].
+// Returns cos(pi p) for p in [0, 1].
 double CosineOfHalfTurns(double p) {
   if (p > 0.5) return -CosineOfHalfTurns(1 - p);
   const double square = (kPi * p) * (kPi * p);

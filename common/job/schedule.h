@@ -1,4 +1,4 @@
-// How far a learning rate is at a step: a schedule as a function.
+// Learning rate schedules as functions of the step.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,9 @@ struct OptimizerSpec;
 struct ScheduleSpec;
 struct TableSpec;
 
-// What the learning rate is multiplied with in update `step`, counted from 1 over the whole job. A
-// function of its arguments with the same bits on every machine, within 1e-14 of the formula:
+// Returns the factor on the learning rate in update `step`, counted from 1 over the whole job. The
+// result depends only on the arguments, has the same bits on every machine, and is within 1e-14 of
+// the formula:
 //
 //   while step <= warmup_steps:  step / warmup_steps
 //   then, t = step - 1 - warmup_steps, p = min(t / decay_steps, 1):
@@ -21,11 +22,12 @@ struct TableSpec;
 //   polynomial   least + (1 - least) (1 - p)^power                   (PolynomialLR)
 double ScheduleFactor(const ScheduleSpec& schedule, int64_t step);
 
-// The optimizer of a table in update `step`, its learning rate times the schedule's factor and
-// `rate`. FTRL's stays: its weights are a quotient by it, so that they would shrink with it.
+// Returns the optimizer of a table in update `step`, with its learning rate times the schedule's
+// factor and `rate`. FTRL's learning rate is not scaled: its weights are divided by it, so they
+// would shrink with it.
 OptimizerSpec OptimizerAt(const TableSpec& table, int64_t step, double rate);
 
-// Whether a schedule moves the optimizer's learning rate.
+// Is true if schedules apply to the optimizer's learning rate.
 bool FollowsSchedule(const OptimizerSpec& optimizer);
 
 }  // namespace hdps

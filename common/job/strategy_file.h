@@ -1,4 +1,4 @@
-// A strategy in a file that a person can read and edit: JSON, a line a layer.
+// A strategy as a JSON file, one line a layer, that a person can read and edit.
 #pragma once
 
 #include <string>
@@ -18,15 +18,15 @@ namespace hdps {
 //       ...
 std::string PrintStrategyFile(const KeptStrategy& kept);
 
-// kInvalidArgument names the file, the line, the value, and what would be right. Whether it fits a
-// job is not known here.
+// Errors: kInvalidArgument names the file, the line, the value, and what would be right. It is not
+// checked if the strategy fits a job.
 Result<KeptStrategy> ParseStrategyFile(const std::string& text, const std::string& path);
 
 Result<KeptStrategy> ReadStrategyFile(FileSystem& files, const std::string& path);
 Status WriteStrategyFile(FileSystem& files, const std::string& path, const KeptStrategy& kept);
 
-// The rates in what hdps-bench constants --json=FILE wrote; those that are not measured there stay
-// as they are built in. kInvalidArgument names the file.
+// Reads the rates that hdps-bench constants --json=FILE wrote. Rates that it does not measure keep
+// their built-in values. Errors: kInvalidArgument names the file.
 Result<StepRates> ReadStepRates(FileSystem& files, const std::string& path);
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// Features to shards.
+// Maps features to shards.
 #include "common/job/table_slices.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace hdps {
 
 namespace {
 
-// The name that the keys of each sparse feature are salted with.
+// Returns the name that salts the keys of each sparse feature.
 std::vector<std::string> KeySpaces(const DataSpec& data) {
   std::vector<std::string> spaces = FeaturesOf(data).sparse;
   if (data.format != DataFormat::kCsv) return spaces;
@@ -29,7 +29,7 @@ std::vector<std::string> KeySpaces(const DataSpec& data) {
   return spaces;
 }
 
-// The first shard of part `part` of `parts`: servers are dealt theirs so.
+// Returns the first shard of part `part` of `parts`, as shards are dealt to servers.
 uint32_t FirstShard(uint64_t part, uint64_t parts, uint64_t num_shards) {
   return static_cast<uint32_t>((part * num_shards + parts - 1) / parts);
 }

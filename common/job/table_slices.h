@@ -1,4 +1,4 @@
-// Where the rows of a table are that is cut by feature or by column.
+// Places the rows of tables that are cut by feature or by column.
 #pragma once
 
 #include <cstdint>
@@ -14,26 +14,26 @@ namespace hdps {
 
 struct Job;
 
-// The sparse features whose rows a table has, as positions in FeaturesOf(job.data).sparse,
-// ascending.
+// Returns the sparse features that have rows in a table, as positions in
+// FeaturesOf(job.data).sparse, ascending.
 std::vector<uint32_t> FeaturesOfTable(const Job& job, const std::string& table);
 
-// SliceMode::kField: the shard of all rows of each of the table's features, in their order. Without
-// manual_shapes the f-th of F features has shard f * shards / F, so that servers, which have
-// neighbouring shards, have neighbouring features, as many as each other. With them, slice j has
-// the shards that server j has where there are as many servers as slices. Features of columns with
-// one vocabulary have the shard of the first of them: they share rows. Requires: the job was
-// checked.
+// SliceMode::kField: returns the shard of each of the table's features, in order; all rows of a
+// feature are in one shard. Without manual_shapes, feature f of F is in shard f * shards / F, so
+// that servers, which own consecutive shards, own consecutive features, and as many as each other.
+// With them, slice j has the shards that server j owns if there are as many servers as slices.
+// Features that share a vocabulary share rows, so they are in the shard of the first of them.
+// Requires: the job was checked.
 std::vector<uint32_t> FieldShards(const Job& job, const TableSpec& table,
                                   std::span<const uint32_t> features);
 
-// SliceMode::kColumn: slice j of all rows has the j-th of `slices` equal ranges of shards, and in
-// it the place of the key's hash.
+// SliceMode::kColumn: returns the shard of slice `slice` of a row. Slice j of all rows lies in the
+// j-th of `slices` equal ranges of shards, and the hash of the key chooses the shard in that range.
 inline uint32_t ColumnShard(Key key, uint32_t slice, uint32_t slices, uint32_t num_shards) {
   const uint32_t each = num_shards / slices;
   return slice * each + ShardOf(key, ShardBy::kKey, each).value;
 }
-// The first column of the rows that a shard has; 0 but under kColumn.
+// Returns the first column of the rows in a shard; 0 unless the mode is kColumn.
 inline uint32_t FirstColumn(const TableSpec& table, ShardId shard, uint32_t num_shards) {
   const uint32_t slices = table.row_slices();
   if (slices == 1 || num_shards < slices) return 0;

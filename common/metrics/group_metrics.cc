@@ -1,4 +1,4 @@
-// Metrics of one group of examples after the other, such as the rows of a user.
+// Metrics that take one group of examples after the other, such as the rows of a user.
 #include <algorithm>
 #include <utility>
 
@@ -8,8 +8,8 @@
 namespace hdps {
 namespace {
 
-// Invariant: the examples of a group come together, by falling scores, of equal ones those with
-// label 0 first.
+// Invariant: the examples of a group are contiguous, by falling score, and of equal scores those
+// with label 0 come first.
 class GroupPass : public MetricPass {
  public:
   void Add(const ScoredExample& example) override {
@@ -33,7 +33,7 @@ class GroupPass : public MetricPass {
   explicit GroupPass(std::string why_left_out) : why_left_out_(std::move(why_left_out)) {}
   virtual void Begin() = 0;
   virtual void Take(const ScoredExample& example) = 0;
-  // The group's figure and how much it counts; NaN: it is left out.
+  // Returns the group's figure and its weight; NaN leaves the group out.
   virtual std::pair<double, double> EndGroup() = 0;
 
  private:
@@ -56,8 +56,8 @@ class GroupPass : public MetricPass {
   double sum_ = 0, weight_ = 0;
 };
 
-// The AUC of each group, by the weights of its examples (impressions); groups of one class have
-// none (Zhu et al. 2017, section 5.3).
+// The mean AUC of the groups, weighted by their examples (impressions). Groups with one class only
+// are left out (Zhu et al. 2017, section 5.3).
 class GroupAuc : public GroupPass {
  public:
   GroupAuc() : GroupPass("have labels of one class and are left out") {}
@@ -67,7 +67,7 @@ class GroupAuc : public GroupPass {
     half_pairs_ = positives_ = negatives_ = tied_ = 0;
     score_ = std::numeric_limits<float>::quiet_NaN();
   }
-  // Of a tie the negatives come first.
+  // Among equal scores the negatives come first.
   void Take(const ScoredExample& example) override {
     const auto weight = static_cast<double>(example.weight);
     if (example.score != score_) tied_ = 0;
@@ -88,11 +88,11 @@ class GroupAuc : public GroupPass {
 
   float score_ = 0;
   double half_pairs_ = 0, positives_ = 0, negatives_ = 0;
-  double tied_ = 0;  // Negatives with the score at hand.
+  double tied_ = 0;  // Negatives with the current score.
 };
 
-// Of each group with a positive example something of its first k. A group counts with the mean
-// weight of its positive examples, so 1 where there are no weights.
+// A metric of the first k examples of each group with a positive example. A group's weight is the
+// mean weight of its positive examples, so 1 without weights.
 class TopPass : public GroupPass {
  protected:
   explicit TopPass(size_t k) : GroupPass("have no label 1 and are left out"), k_(k) {}
@@ -100,7 +100,7 @@ class TopPass : public GroupPass {
 
   size_t k_;
   size_t positives_ = 0;
-  std::vector<size_t> hits_;  // Places of positive examples among the first k, from 0.
+  std::vector<size_t> hits_;  // Positions of positive examples among the first k, from 0.
 
  private:
   void Begin() override {
@@ -133,8 +133,8 @@ class HitRate : public TopPass {
   double Of() const override { return hits_.empty() ? 0 : 1; }
 };
 
-// Of the gains of the first k, each divided by log2(place + 1), over the best there could be
-// (Jarvelin and Kekalainen 2002).
+// The sum of gains of the first k, each divided by log2(position + 1) with positions from 1,
+// relative to the best possible sum (Jarvelin and Kekalainen 2002).
 class Ndcg : public TopPass {
  public:
   explicit Ndcg(size_t k) : TopPass(k) {}

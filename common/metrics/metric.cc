@@ -1,4 +1,4 @@
-// Words of metrics, and the figures of examples.
+// Looks up the words of metrics and computes their figures.
 #include "common/metrics/metric.h"
 
 #include <algorithm>

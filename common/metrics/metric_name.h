@@ -1,12 +1,12 @@
-// The names of figures for people.
+// Display names of figures.
 #pragma once
 
 #include <string>
 
 namespace hdps {
 
-// The name of a figure for people: "PR AUC" for "pr_auc", "hit rate@10" for "hr@10", "click: AUC"
-// for "click.auc". A word that is none of a metric stays what it is.
+// Returns the display name of a figure: "PR AUC" for "pr_auc", "hit rate@10" for "hr@10", "click:
+// AUC" for "click.auc". An unknown word is returned unchanged.
 std::string MetricName(const std::string& figure);
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// One record a metric, and what passes over the examples for it.
+// One record for each metric, and the passes over the examples that compute it.
 #pragma once
 
 #include <cmath>
@@ -16,33 +16,33 @@ namespace hdps {
 
 inline constexpr double kNoFigure = std::numeric_limits<double>::quiet_NaN();
 
-// Takes the examples in the order of its record, each once, and then gives its figure.
+// Takes each example once, in the order that its record asks for, and then gives the figure.
 class MetricPass {
  public:
   virtual ~MetricPass() = default;
   virtual void Add(const ScoredExample& example) = 0;
-  // Without word; called once.
+  // Returns the figure without its word; called once.
   virtual Figure Finish() = 0;
-  // For a picture of calibration; none as a rule.
+  // Bins for a calibration plot; most metrics have none.
   virtual std::vector<CalibrationBin> Bins() const { return {}; }
 };
 
 struct MetricRecord {
-  std::string word;     // Or with `number` what stands before "@".
-  std::string name;     // For people: "PR AUC".
-  bool number = false;  // "hr@10"
+  std::string word;     // With `number`, the part before "@".
+  std::string name;     // Display name, "PR AUC".
+  bool number = false;  // The word has a number, "hr@10".
   bool higher_is_better = true;
-  ScoreOrder order = ScoreOrder::kByScore;  // kByGroup: a group column is needed.
-  std::vector<ScoreKind> kinds;             // For which it has a meaning.
+  ScoreOrder order = ScoreOrder::kByScore;  // kByGroup requires a group column.
+  std::vector<ScoreKind> kinds;             // Kinds to which it applies.
   std::string doc;
   std::function<std::unique_ptr<MetricPass>(size_t k)> make;
 };
 
-// Of threshold_metrics.cc and group_metrics.cc.
+// Defined in threshold_metrics.cc and group_metrics.cc.
 std::vector<MetricRecord> ThresholdMetrics();
 std::vector<MetricRecord> GroupMetrics();
 
-// The record of a word and its number, or nothing.
+// A word's record and its number.
 struct KnownMetric {
   const MetricRecord* record = nullptr;
   size_t k = 0;
@@ -51,9 +51,9 @@ std::optional<KnownMetric> FindMetric(const std::string& word);
 
 inline bool IsPositive(const ScoredExample& example) { return example.label > 0.5f; }
 
-// Collects examples of equal scores: the weights of those with label 1, and of the others.
+// Collects examples of equal score: the weight of those with label 1, and that of the others.
 //
-// Invariant: the examples come by falling scores.
+// Invariant: the examples arrive by falling score.
 class TiePass : public MetricPass {
  public:
   void Add(const ScoredExample& example) override {
@@ -65,7 +65,7 @@ class TiePass : public MetricPass {
 
  protected:
   virtual void Tie(double positives, double negatives) = 0;
-  // The last one too; Finish calls it.
+  // Ends the last tie too; Finish() calls it.
   void EndTie() {
     if (begun_) Tie(positives_, negatives_);
     begun_ = false;

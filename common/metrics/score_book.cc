@@ -1,4 +1,4 @@
-// Each task's examples, sorted as its metrics want them; one pass an order for all of them.
+// Sorts each task's examples as its metrics need them, with one pass per order for all metrics.
 #include "common/metrics/score_book.h"
 
 #include <cmath>
@@ -13,7 +13,7 @@ namespace hdps {
 ScoreBook::ScoreBook(FileSystem& files, const std::string& folder, std::vector<TaskMetrics> tasks,
                      size_t held_max)
     : files_(files), folder_(folder) {
-  // The target of a link is left as it is; where the link cannot be removed, no run can be made
+  // The target of a link stays as it is. If the link cannot be removed, no run can be created
   // either.
   if (IsLink(files, folder)) static_cast<void>(files.RemoveAll(folder));
   for (TaskMetrics& metrics : tasks) {
@@ -39,7 +39,7 @@ ScoreBook::~ScoreBook() {
     }
   }
   tasks_.clear();
-  // What stays behind is a waste of space at most.
+  // A folder that stays wastes space, nothing more.
   if (wrote) static_cast<void>(files_.RemoveAll(folder_));
 }
 
@@ -59,13 +59,13 @@ Status ScoreBook::Add(std::span<const float> scores, std::span<const float> labe
     const size_t row = i / tasks_.size();
     Task& task = tasks_[i % tasks_.size()];
     ++task.examples;
-    // As if it were not there: it takes no place in a ranking either.
+    // Ignored entirely: it takes no place in a ranking either.
     if (!weights.empty() && weights[row] == 0) {
       ++task.weightless;
       continue;
     }
     if (labels[i] > 0.5f) ++task.positives;
-    // It has no place among the others.
+    // NaN has no place in the order.
     if (std::isnan(scores[i])) {
       ++task.no_numbers;
       continue;

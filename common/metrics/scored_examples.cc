@@ -1,4 +1,4 @@
-// Runs are written whole examples at a time, and merged by a heap of their first ones.
+// Writes runs in whole examples, and merges them with a heap of their first examples.
 #include "common/metrics/scored_examples.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kBuffered = 4096;  // Examples of a run that are read or written at once.
 
-// A run, from its first example to its last.
+// Reads a run from its first example to its last.
 class RunReader {
  public:
   explicit RunReader(std::unique_ptr<SequentialFile> file) : file_(std::move(file)) {}
@@ -42,7 +42,7 @@ class RunReader {
   size_t at_ = 0, filled_ = 0;
 };
 
-// Appends examples to a file, many at a time.
+// Appends examples to a file through a buffer.
 class RunWriter {
  public:
   explicit RunWriter(std::unique_ptr<WritableFile> file) : file_(std::move(file)) {}
@@ -72,7 +72,7 @@ ScoredExamples::ScoredExamples(FileSystem& files, std::string folder, ScoreOrder
     : files_(files), folder_(std::move(folder)), order_(order), held_max_(held_max) {}
 
 ScoredExamples::~ScoredExamples() {
-  // A run that stays behind is no more than a waste of space, and has been named by nobody.
+  // A run that stays wastes space, nothing more; no file refers to it.
   for (const std::string& run : runs_) static_cast<void>(files_.RemoveAll(run));
   if (runs_made_ > 0) static_cast<void>(files_.RemoveAll(folder_));
 }
@@ -110,7 +110,7 @@ Status ScoredExamples::WriteHeld() {
   return runs_.size() < kRunsMax ? Status() : ReduceRuns();
 }
 
-// All runs become one.
+// Merges all runs into one.
 Status ScoredExamples::ReduceRuns() {
   HDPS_ASSIGN_OR_RETURN(const std::string path, NewRun());
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, files_.Create(path));
@@ -131,7 +131,7 @@ Status ScoredExamples::Merge(const std::vector<std::string>& runs, bool held,
     readers.emplace_back(std::move(file));
   }
   size_t at_held = 0;
-  // The next example of a source; the last source is what is held.
+  // Returns the next example of a source; the last source is memory.
   const auto next = [&](size_t source) -> Result<const ScoredExample*> {
     if (source < readers.size()) return readers[source].Next();
     return held && at_held < held_.size() ? &held_[at_held++] : nullptr;
@@ -140,7 +140,7 @@ Status ScoredExamples::Merge(const std::vector<std::string>& runs, bool held,
     ScoredExample example;
     size_t source;
   };
-  // Equal examples are the same to whoever takes them, so which source comes first is no matter.
+  // Equal examples are interchangeable, so the order of their sources does not matter.
   const auto behind = [this](const Head& a, const Head& b) { return Before(b.example, a.example); };
   std::vector<Head> heads;
   for (size_t source = 0; source <= readers.size(); ++source) {

@@ -1,4 +1,4 @@
-// Scored examples in a fixed order, whatever order they come in, without holding all in memory.
+// Sorts scored examples whatever order they arrive in, without holding all of them in memory.
 #pragma once
 
 #include <cstddef>
@@ -14,41 +14,41 @@
 namespace hdps {
 
 struct ScoredExample {
-  Key group = 0;  // 0 for all where no column tells.
+  Key group = 0;  // 0 for all examples without a group column.
   float score = 0;
   float label = 0;
   float weight = 1;
-  uint32_t unused = 0;  // No byte of it is left open, for it is written as it is.
+  uint32_t unused = 0;  // Fills the padding, because the struct is written to files as it is.
   friend bool operator==(const ScoredExample&, const ScoredExample&) = default;
 };
 
-// Who stands in front: the higher score, and of equal ones the lower label, so that ties never
-// help a ranking. kByGroup: groups one after the other, and so within each.
+// The order of examples: by falling score, and among equal scores by rising label, so that ties
+// never help a ranking. kByGroup: one group after the other, each in this order.
 enum class ScoreOrder : uint8_t { kByScore, kByGroup };
 
-// An external merge sort (Knuth, TAOCP 3, 5.4): what does not fit is sorted and written as a run,
-// and the runs are merged as they are read.
+// An external merge sort (Knuth, TAOCP 3, 5.4): what does not fit into memory is sorted and written
+// as a run, and the runs are merged while they are read.
 //
-// Invariant: at most kHeldMax examples are in memory, and as many bytes of each run as a buffer
-// has; kRunsMax runs at most are read at once, so memory does not grow with the examples. What
-// Read gives is a function of the examples alone, not of the order in which they were added.
+// Invariant: memory holds at most kHeldMax examples, and one buffer of each run. At most kRunsMax
+// runs are read at once, so memory does not grow with the number of examples. The result of Read()
+// depends only on the examples, not on the order in which they were added.
 class ScoredExamples {
  public:
   static constexpr size_t kHeldMax = size_t{1} << 20;
   static constexpr size_t kRunsMax = 64;
 
-  // Runs are files in `folder`, which is made when the first is written, and removed at the end.
+  // Runs are files in `folder`, which is created with the first run and removed at the end.
   ScoredExamples(FileSystem& files, std::string folder, ScoreOrder order,
                  size_t held_max = kHeldMax);
   ~ScoredExamples();
   ScoredExamples(const ScoredExamples&) = delete;
   ScoredExamples& operator=(const ScoredExamples&) = delete;
 
-  // Its score is a number.
+  // Requires: the score is not NaN.
   Status Add(const ScoredExample& example);
   uint64_t size() const { return size_; }
   size_t num_runs() const { return runs_.size(); }
-  // Gives all in order; as often as it is called.
+  // Passes all examples to `take` in order. May be called any number of times.
   Status Read(const std::function<void(const ScoredExample&)>& take);
 
  private:

@@ -1,4 +1,4 @@
-// Metrics of all examples together. Example weights count in each; sums run by falling scores.
+// Metrics over all examples together. All use example weights; sums run by falling score.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -14,8 +14,9 @@ double ProbabilityOf(const ScoredExample& example) {
   return hdps::ProbabilityOf(static_cast<double>(example.score));
 }
 
-// The probability that a random positive example scores above a random negative one; a tie counts
-// half (Mann and Whitney, 1947). While weights are 1 and pairs below 2^52, exact to the division.
+// The probability that a random positive example scores above a random negative one; ties count one
+// half (Mann and Whitney, 1947). With weights of 1 and fewer than 2^52 pairs, it is exact up to the
+// division.
 class Auc : public TiePass {
  public:
   Figure Finish() override {
@@ -34,8 +35,8 @@ class Auc : public TiePass {
   double half_pairs_ = 0, positives_ = 0, negatives_ = 0;
 };
 
-// The area under precision over recall as a sum of steps (average precision): over the different
-// scores, (recall at it - recall above it) * precision at it.
+// Average precision: the area under the precision-recall curve as a sum of steps. Each distinct
+// score adds (recall at it - recall above it) * precision at it.
 class AveragePrecision : public TiePass {
  public:
   Figure Finish() override {
@@ -52,7 +53,7 @@ class AveragePrecision : public TiePass {
   double sum_ = 0, positives_ = 0, all_ = 0;
 };
 
-// A weighted mean of something of each example.
+// A weighted mean of a value of each example.
 class MeanPass : public MetricPass {
  public:
   void Add(const ScoredExample& example) override {
@@ -73,7 +74,7 @@ class MeanPass : public MetricPass {
   double sum_ = 0, weight_ = 0;
 };
 
-// log(1 + exp(-z)) of label 1, log(1 + exp(z)) of label 0, as the loss that is trained on.
+// Returns the loss that is trained on: log(1 + exp(-z)) for label 1, log(1 + exp(z)) for label 0.
 double LoglossOf(const ScoredExample& example) {
   const auto z = static_cast<double>(example.score);
   const double against = IsPositive(example) ? -z : z;
@@ -120,8 +121,8 @@ class Calibration : public MetricPass {
   double predicted_ = 0, observed_ = 0;
 };
 
-// The expected calibration error over bins of equal width (Naeini et al. 2015): the mean over the
-// examples of how far the share of label 1 in their bin is from the mean score there.
+// The expected calibration error with bins of equal width (Naeini et al. 2015): the mean, over the
+// examples, of the distance between the share of label 1 and the mean score in their bin.
 class CalibrationError : public MetricPass {
  public:
   void Add(const ScoredExample& example) override {
@@ -159,7 +160,8 @@ class CalibrationError : public MetricPass {
   std::array<Sums, kBins> bins_ = {};
 };
 
-// The mean logloss over that of always saying the share of label 1 (He et al. 2014, eq. 3).
+// The mean logloss divided by that of always predicting the share of label 1 (He et al. 2014, eq.
+// 3).
 class NormalizedEntropy : public MetricPass {
  public:
   void Add(const ScoredExample& example) override {

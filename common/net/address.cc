@@ -1,4 +1,4 @@
-// Reads addresses and keeps those beyond this machine closed.
+// Parses addresses and tells which of them other machines can reach.
 #include "common/net/address.h"
 
 #include <arpa/inet.h>
@@ -14,7 +14,7 @@ namespace hdps {
 namespace {
 
 constexpr size_t kSocketPathBytesMax = 107;  // sun_path of sockaddr_un, less its final zero.
-constexpr size_t kHostBytesMax = 253;        // Of a name that DNS knows; kAddressBytesMax follows.
+constexpr size_t kHostBytesMax = 253;        // The longest name in DNS; see kAddressBytesMax.
 constexpr const char* kRight = "tcp://HOST:PORT, HOST:PORT or ipc://PATH";
 
 Status Malformed(const std::string& text, const std::string& what) {

@@ -1,4 +1,4 @@
-// The rules by which a connection may speak in a peer's name.
+// Checks that a connection may speak in a peer's name.
 #include "common/net/callers.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace hdps {
 namespace {
 
-// Appends to, or takes from, bytes at a position that moves on.
+// Writes or reads a value at `at` and moves `at` past it.
 template <typename Value>
 void Put(const Value& value, char*& at) {
   std::memcpy(at, &value, sizeof(value));
@@ -20,7 +20,7 @@ void Take(const char*& at, Value* value) {
   at += sizeof(*value);
 }
 
-// The bytes that a proof signs.
+// Returns the bytes that the proof signs.
 std::span<const std::byte> ProvedIn(const CallerIdBytes& bytes) {
   return std::as_bytes(std::span(bytes)).first<sizeof(CallerIdBytes) - sizeof(PeerProof)>();
 }

@@ -1,4 +1,4 @@
-// Draws for each frame what becomes of it.
+// Decides by chance what happens to each frame.
 #include "common/net/fault_transport.h"
 
 #include <glog/logging.h>
@@ -9,7 +9,7 @@
 namespace hdps {
 namespace {
 
-// One that is to be overtaken waits so long for the next.
+// A frame that is to be overtaken waits at most this long for the next one.
 constexpr int64_t kOvertakenMs = 50;
 
 const char* WordOf(FrameFaults::Whom whom) {
@@ -53,7 +53,7 @@ Status FaultTransport::Connect(PeerId peer, const std::string& address) {
 void FaultTransport::Send(PeerId to, Frame frame) {
   SendDue();
   ++counters_.sent;
-  // Each frame takes the same draws, so that what becomes of one is no matter of the others' rules.
+  // Every frame takes the same number of draws, so its fate does not depend on the other settings.
   const bool dropped = Chance(faults_.drop), repeated = Chance(faults_.repeat);
   const bool overtaken = Chance(faults_.reorder), late = Chance(faults_.late);
   const auto span = static_cast<uint64_t>(faults_.late_ms_max - faults_.late_ms_min + 1);
@@ -101,7 +101,7 @@ void FaultTransport::SendDue() {
       continue;
     }
     const auto waiting = overtaken_.find(held.to);
-    if (waiting == overtaken_.end()) continue;  // The next one came in time.
+    if (waiting == overtaken_.end()) continue;  // The next frame came in time.
     SendNow(held.to, std::move(waiting->second));
     overtaken_.erase(waiting);
   }
@@ -121,7 +121,7 @@ bool FaultTransport::Receive(int64_t timeout_ms, PeerId* from, Frame* frame) {
     const int64_t due_in = std::max<int64_t>(held_.begin()->first - clock_->NowMs(), 0);
     timeout_ms = std::min(timeout_ms, due_in);
   }
-  // That it may end early is no harm: its caller looks at the clock.
+  // Receive() may return early; that is harmless because its caller looks at the clock.
   const bool came = transport_->Receive(timeout_ms, from, frame);
   SendDue();
   if (!came) return false;

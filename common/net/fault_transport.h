@@ -1,4 +1,4 @@
-// A network that fails on purpose: frames are lost, doubled, overtaken and late, links are cut.
+// A transport that loses, repeats, reorders and delays frames and cuts links, for tests.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,17 @@
 
 namespace hdps {
 
-// Chances are parts of 1. They meet the frames that leave this process; a cut meets both ways.
+// Settings of the faults. Probabilities are in [0, 1] and apply to frames that this process sends;
+// a cut applies to both directions.
 struct FrameFaults {
   uint64_t seed = 1;
   double drop = 0;
   double repeat = 0;   // Sent twice.
   double reorder = 0;  // Sent after the next frame to the same peer.
-  double late = 0;     // Sent after `late_ms_min` to `late_ms_max`, frames behind it not.
+  double late = 0;     // Sent after `late_ms_min` to `late_ms_max`; later frames are not delayed.
   int64_t late_ms_min = 0, late_ms_max = 0;
 
-  enum class Whom { kAll, kScheduler, kMembers };  // kMembers: all but the scheduler.
+  enum class Whom { kAll, kScheduler, kMembers };  // kMembers is everybody but the scheduler.
   struct Cut {
     Whom whom = Whom::kAll;
     bool in = true, out = true;
@@ -36,21 +37,22 @@ struct FrameFaults {
 };
 
 struct FaultCounters {
-  uint64_t sent = 0, received = 0;  // By the node, and to it.
+  uint64_t sent = 0, received = 0;  // Sent by the node, and delivered to it.
   uint64_t dropped = 0, repeated = 0, reordered = 0, late = 0;
   uint64_t cut_out = 0, cut_in = 0;
 };
 
-// Another transport with these faults. What happens is decided by the seed and the order of frames.
-// Worse than a transport's promise, since it repeats and reorders: who stands this stands TCP.
+// Wraps another transport and injects these faults. The seed and the order of the frames decide
+// which frame meets which fault. A transport never repeats or reorders frames and this one does, so
+// a node that survives here also survives TCP.
 //
-// Invariant: every frame given to Send() was dropped, cut, or is sent or held; at most kHeldMax
-// frames are held, and what comes beyond is dropped.
+// Invariant: every frame given to Send() was dropped or cut, or is sent or held. At most kHeldMax
+// frames are held; more are dropped.
 class FaultTransport : public Transport {
  public:
   FaultTransport(std::unique_ptr<Transport> transport, FrameFaults faults,
                  std::shared_ptr<MonotonicClock> clock);
-  ~FaultTransport() override;  // Logs the counters; what is held is lost.
+  ~FaultTransport() override;  // Logs the counters; held frames are lost.
 
   Result<std::string> Listen(const std::string& address) override;
   Status Connect(PeerId peer, const std::string& address) override;
@@ -67,13 +69,13 @@ class FaultTransport : public Transport {
   struct Held {
     PeerId to;
     Frame frame;
-    bool overtaken = false;  // No frame: one to be overtaken has waited for long enough.
+    bool overtaken = false;  // A timer: the peer's frame in `overtaken_` is sent now.
   };
   bool Chance(double part) { return random_.Unit() < part; }
   bool IsCut(PeerId peer, bool out);
   void Hold(int64_t due, Held held);
   void SendDue();
-  void SendNow(PeerId to, Frame frame);  // Unless its link is cut.
+  void SendNow(PeerId to, Frame frame);  // Sends the frame unless the link to `to` is cut.
 
   const std::unique_ptr<Transport> transport_;
   const FrameFaults faults_;
@@ -81,9 +83,9 @@ class FaultTransport : public Transport {
   const int64_t begin_;
   Random random_;
   FaultCounters counters_;
-  std::vector<char> told_;             // Of each cut: its beginning was logged.
-  std::multimap<int64_t, Held> held_;  // By when they are sent.
-  std::map<PeerId, Frame> overtaken_;  // Sent after the next one, or when they are due.
+  std::vector<char> told_;             // For each cut: its beginning was logged.
+  std::multimap<int64_t, Held> held_;  // By the time at which they are sent.
+  std::map<PeerId, Frame> overtaken_;  // Sent after the next frame to the peer, or when due.
 };
 
 }  // namespace hdps

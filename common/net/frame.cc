@@ -1,4 +1,4 @@
-// Fills in checksums of frames before they leave and checks them when they arrive.
+// Computes the checksums of frames before they leave and checks them when they arrive.
 #include "common/net/frame.h"
 
 #include <glog/logging.h>
@@ -21,10 +21,10 @@ uint64_t BodyBytes(const Frame& frame) {
   return bytes;
 }
 
-// Each part is hashed with its predecessor's hash as seed, so that moving a boundary is noticed.
-// What came through memory is as sound as all else in memory.
+// Hashes each part with the hash of the part before as the seed, so a moved boundary is noticed.
+// Sections in shared memory are skipped: they are as sound as all other memory.
 uint64_t BodyChecksum(const Frame& frame, BodyCheck body) {
-  if (body == BodyCheck::kSeal) return 0;
+  if (body == BodyCheck::kAuthTag) return 0;
   uint64_t checksum = HashBytes(frame.envelope.bytes());
   for (size_t i = 0; i < frame.sections.size(); ++i) {
     if (IsShared(frame.header, i)) continue;
@@ -63,7 +63,7 @@ void ChecksumFrame(Frame& frame, BodyCheck body) {
 Status CheckFrame(const Frame& frame, BodyCheck body) {
   const FrameHeader& header = frame.header;
   if (header.magic != kFrameMagic) return Corrupt("does not begin with the magic number");
-  // Before the checksum: another version may compute it in another way.
+  // The version is checked before the checksum, which another version may compute differently.
   if (header.protocol != kProtocolVersion) {
     return Status(Code::kInvalidArgument,
                   "protocol version " + std::to_string(header.protocol) + " of the sender is not " +

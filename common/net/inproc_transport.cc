@@ -1,4 +1,4 @@
-// Frames between the nodes of one process: a mailbox each, under a mutex.
+// Delivers frames between the nodes of one process through mailboxes that a mutex guards.
 #include <glog/logging.h>
 
 #include <chrono>
@@ -20,13 +20,13 @@ class Mailbox;
 
 struct Letter {
   PeerId from;
-  std::weak_ptr<Mailbox> sender;  // Where an answer goes.
+  std::weak_ptr<Mailbox> sender;  // The mailbox to which an answer goes.
   Frame frame;
 };
 
-// Frames on their way to one transport.
+// Frames in transit to one transport.
 //
-// Invariant: at most `frames_max` frames of one sender wait in it; those of one sender stay in
+// Invariant: at most `frames_max` frames of each sender wait, and frames of one sender stay in
 // order.
 class Mailbox {
  public:
@@ -40,10 +40,10 @@ class Mailbox {
     return true;
   }
 
-  // False on Wake() and when nothing came in time.
+  // Returns false on Wake() and if nothing arrived in time.
   bool Take(int64_t timeout_ms, Letter* letter) HDPS_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
-    // Once, not in a loop: a wait that ends early is a Receive() that found nothing.
+    // Waits once instead of in a loop: a wait that ends early is a Receive() that found nothing.
     if (timeout_ms > 0 && letters_.empty() && !woken_) {
       changed_.wait_for(mutex_, std::chrono::milliseconds(timeout_ms));
     }
@@ -81,7 +81,7 @@ class Mailbox {
 
 }  // namespace
 
-// Who listens where. Any thread may call anything.
+// Maps each name to the mailbox that listens under it. Any thread may call anything.
 class InprocHub {
  public:
   Status Listen(const std::string& name, std::shared_ptr<Mailbox> mailbox) HDPS_EXCLUDES(mutex_) {
@@ -170,7 +170,8 @@ class InprocTransport : public Transport {
   }
 
   std::shared_ptr<Mailbox> MailboxOf(PeerId to) {
-    // A name is looked up anew each time: its listener may come after the dial, or be replaced.
+    // A name is looked up for each frame, because its listener may appear after the dial or be
+    // replaced.
     if (const auto dialed = dialed_.find(to); dialed != dialed_.end()) {
       return hub_->Find(dialed->second);
     }
@@ -178,7 +179,7 @@ class InprocTransport : public Transport {
     return caller == callers_.end() ? nullptr : caller->second.lock();
   }
 
-  // Peers that are gone leave when a new one comes, so the map stays as large as the cluster.
+  // Removes peers that are gone when a new one comes, so the map stays as large as the cluster.
   void Remember(PeerId peer, std::weak_ptr<Mailbox> mailbox) {
     if (callers_.count(peer) > 0) return;
     std::erase_if(callers_, [](const auto& caller) { return caller.second.expired(); });

@@ -1,4 +1,4 @@
-// Long sections in huge pages, used again by the next that fits.
+// Allocates long sections in huge pages and reuses their memory for the next section that fits.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -13,17 +13,17 @@
 namespace hdps {
 namespace {
 
-// Shorter ones come from heaps, which keep what is freed.
+// Shorter sections come from the heap, which reuses freed memory by itself.
 constexpr size_t kKeptBytesMin = size_t{8} << 20;
 constexpr size_t kHugePageBytes = size_t{2} << 20;
-// A server's answers and a worker's pushes, with one of each on its way.
+// Enough for a server's replies and a worker's pushes with one of each in transit.
 constexpr size_t kKeptMax = 4;
 
 struct Block {
   explicit Block(size_t bytes)
       : size(bytes),
         data(static_cast<std::byte*>(::operator new (bytes, std::align_val_t{kHugePageBytes}))) {
-    (void)madvise(data, size, MADV_HUGEPAGE);  // A wish.
+    (void)madvise(data, size, MADV_HUGEPAGE);  // Only a hint, so errors are ignored.
   }
   ~Block() { ::operator delete (data, std::align_val_t{kHugePageBytes}); }
   Block(const Block&) = delete;
@@ -33,13 +33,13 @@ struct Block {
   std::byte* const data;
 };
 
-// The blocks that nobody uses.
+// A pool of unused blocks.
 //
-// Invariant: at most kKeptMax; the one that came first leaves first.
+// Invariant: holds at most kKeptMax blocks; the oldest leaves first.
 class FreeBlocks {
  public:
   std::unique_ptr<Block> Take(size_t bytes) HDPS_EXCLUDES(mutex_) {
-    // Sections of one kind differ little from step to step.
+    // Sections of one kind vary little in size from step to step.
     const auto fits = [bytes](const auto& block) {
       return block->size >= bytes && block->size / 2 <= bytes;
     };
@@ -57,7 +57,7 @@ class FreeBlocks {
   }
 
   void Keep(std::unique_ptr<Block> block) HDPS_EXCLUDES(mutex_) {
-    std::unique_ptr<Block> surplus;  // Freed without the lock.
+    std::unique_ptr<Block> surplus;  // Freed after the lock is released.
     MutexLock lock(mutex_);
     blocks_.push_back(std::move(block));
     if (blocks_.size() <= kKeptMax) return;

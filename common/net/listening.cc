@@ -1,4 +1,4 @@
-// Looks at paths and interfaces before and after an address is listened on.
+// Checks paths and network interfaces before and after an address is bound.
 #include "common/net/listening.h"
 
 #include <arpa/inet.h>
@@ -36,7 +36,7 @@ Result<Address> BetweenProcesses(const std::string& text, bool may_leave) {
                                             "tcp://HOST:PORT or ipc://PATH");
 }
 
-// ZeroMQ removes whatever is at the path before it binds, so look first.
+// Is an error if the path is in use: ZeroMQ removes whatever is there before it binds.
 Status CheckPathIsFree(const Address& address) {
   struct stat found = {};
   if (lstat(address.path.c_str(), &found) != 0) return Status();
@@ -68,7 +68,7 @@ void ForEachIpv4(const Visit& visit) {
   freeifaddrs(interfaces);
 }
 
-// An address of this machine that others can reach.
+// Returns an address of this machine that others can reach.
 std::string OwnHost() {
   std::string host;
   ForEachIpv4([&](const std::string& address, const ifaddrs& interface) {

@@ -1,4 +1,4 @@
-// What stands around listening and dialing: may it be, is the place free, what failed.
+// Checks before listening and dialing, and explains failures of both.
 #pragma once
 
 #include <string>
@@ -8,22 +8,22 @@
 
 namespace hdps {
 
-// The address between processes that `text` names. kInvalidArgument as CheckAddress() has it, and
-// when something is at an ipc path already that must not be replaced: a socket that somebody
-// listens on, or no socket at all.
+// Parses an address to listen on. Errors: kInvalidArgument as in CheckAddress(), and if an ipc path
+// is taken by a socket in use or by a file that is not a socket, because binding would replace it.
 Result<Address> AddressToListenOn(const std::string& text, bool may_leave);
-// The same for dialing: kInvalidArgument also without a host and a port of one process.
+// Parses an address to dial. Errors: kInvalidArgument as above, and if the address does not name
+// one port of one host.
 Result<Address> AddressToDial(const std::string& text, bool may_leave);
 
-// Where others reach who listens on `address`, which ZeroMQ has `bound`: "tcp://*" becomes an
-// address of this machine.
+// Returns the address under which others dial a listener, where `bound` is the endpoint that ZeroMQ
+// has bound: "tcp://*" becomes an address of this machine.
 Result<std::string> AsOthersDial(Address address, const std::string& bound);
 
-// For people: the network interface of a tcp address to listen on, "interface eth0" or "every
+// Describes the network interfaces of a tcp address for people: "interface eth0" or "every
 // interface".
 std::string InterfacesOf(const Address& address);
 
-// What `error`, an errno whose text is `text`, means to the operator.
+// Explains the failed bind with errno `error`, whose text is `text`, to the operator.
 Status BindFailure(const Address& address, int error, const std::string& text);
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// A role of the cluster as a state machine, so that a loop or a simulator can run it.
+// The interface of a role as a state machine, so that a loop or a simulator can run it.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace hdps {
 
-// Milliseconds of a clock that never goes back; its zero means nothing.
+// Milliseconds of a clock that never goes back. Its origin is arbitrary.
 using TimeMs = int64_t;
 
-// Asks the transport to know a peer by this address before the next frame is sent to it.
+// Asks the transport to connect to a peer before the next frame is sent to it.
 struct Dial {
   PeerId peer;
   std::string address;
-  bool anew = false;  // Also where it is known by this address: nothing has been heard from there.
+  bool anew = false;  // Redial even a known address, because nothing was heard from there.
 };
 
 struct Outgoing {
@@ -25,29 +25,31 @@ struct Outgoing {
   Frame frame;
 };
 
-// What a node wants of its loop. Peers that are gone come first, then dials, then frames.
+// The requests of a node to its loop. The loop handles closed peers first, then dials, then frames.
 struct Output {
-  std::vector<PeerId> hang_ups;  // Nobody wants anything of them any more.
+  std::vector<PeerId> hang_ups;  // Peers whose connections are closed.
   std::vector<Dial> dials;
-  std::vector<Outgoing> frames;  // Sent in this order.
+  std::vector<Outgoing> frames;  // Frames, sent in this order.
 };
 
-// One member of the cluster, without its network, threads or clock: frames and ticks go in, frames
+// One member of the cluster without its network, threads and clock: frames and ticks go in, frames
 // come out. All calls come from one thread, and none of them blocks.
 class Node {
  public:
   virtual ~Node() = default;
-  virtual void OnFrame(PeerId from, Frame frame) = 0;  // Something arrived; it passed CheckFrame.
-  virtual void OnTick(TimeMs now) = 0;                 // Time passed: retry, expire, beat.
-  // What came out since the last call, also of work that the node has given to other threads: the
-  // end of such work wakes the loop, which then asks.
+  virtual void OnFrame(PeerId from, Frame frame) = 0;  // Takes a frame that has passed CheckFrame.
+  virtual void OnTick(TimeMs now) = 0;  // Takes the time, to retry, expire and send heartbeats.
+  // Returns the output since the last call. That includes results of work that the node has given
+  // to other threads; such work wakes the loop when it is done.
   virtual Output TakeOutput() = 0;
-  // This process was told to stop: the node sees to it that the cluster ends in good order.
+  // Takes the request to stop: the node lets the cluster end in good order.
   virtual void RequestStop(const std::string& reason) = 0;
 
-  // The node is finished: the loop sends what is left and returns. exit_status() is then valid.
+  // Is true once the node is finished: the loop sends what is left and returns. Then exit_status()
+  // is valid.
   virtual bool done() const = 0;
-  // 0 done, 2 the operator is mistaken, 3 the world failed; exit_reason() says what happened.
+  // Returns 0 if done, 2 if the operator is mistaken, 3 if the world failed; exit_reason()
+  // explains.
   virtual int exit_status() const = 0;
   virtual const std::string& exit_reason() const = 0;
 };

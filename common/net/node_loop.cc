@@ -1,4 +1,4 @@
-// The loop of a daemon: frames and ticks into the node, dials and frames out of it.
+// The loop of a daemon: moves frames and ticks into the node, and dials and frames out of it.
 #include "common/net/node_loop.h"
 
 #include <glog/logging.h>
@@ -11,16 +11,16 @@
 namespace hdps {
 namespace {
 
-// So many frames at most before ticks get their turn.
+// Number of frames before ticks get their turn.
 constexpr int kFramesPerTurn = 64;
 
-// A dial that failed is tried again after this long, doubling up to the longest wait.
+// Wait before a failed dial is retried; it doubles up to the maximum.
 constexpr TimeMs kRedialMs = 100, kRedialMsMax = 10'000;
 
 // The connections that a node has asked for and the transport could not begin.
 //
-// Invariant: one dial a peer, the newest that the node has asked for. Every failed attempt is
-// logged, and with every attempt the wait for the next one grows.
+// Invariant: there is one dial for each peer, the newest that the node asked for. Every failed
+// attempt is logged and increases the wait before the next one.
 class Dialer {
  public:
   explicit Dialer(Transport& transport) : transport_(transport) {}
@@ -64,7 +64,7 @@ class Dialer {
   std::map<PeerId, Waiting> waiting_;
 };
 
-// What a loop moves between: the node on one side, the transport and its connections on the other.
+// The two ends of the loop: the node on one side, the transport and its connections on the other.
 struct Ends {
   Node& node;
   Transport& transport;
@@ -81,8 +81,8 @@ void SendOutput(Ends& ends) {
   }
 }
 
-// Waits until `until` for the first frame; takes what else has arrived by then without waiting.
-// What a frame brings out is sent before the next is taken: its receiver works on it meanwhile.
+// Waits until `until` for the first frame, then takes what else has arrived without waiting. Output
+// of a frame is sent before the next frame is taken, so that its receiver can work on it meanwhile.
 void TakeFrames(Ends& ends, TimeMs until) {
   PeerId from;
   Frame frame;
@@ -96,7 +96,7 @@ void TakeFrames(Ends& ends, TimeMs until) {
   }
 }
 
-// "; ended at the limit on frames a second: 3, ..."; empty where none was.
+// Returns "; ended at the limit on frames a second: 3, ...", or nothing if no connection was ended.
 std::string ShowEnded(const EndedConnections& ended) {
   std::string text;
   for (const auto& [limit, word] : WordsOf(PeerLimit{})) {
@@ -133,7 +133,7 @@ ProcessEnd RunNodeLoop(Node& node, Transport& transport, MonotonicClock& clock,
       draining = true;
       drained = now + options.drain_ms;
     }
-    // While draining, the node still answers those who missed its last words.
+    // While it drains, the node still answers peers that missed its last frames.
     TakeFrames(ends, draining ? std::min(next_tick, drained) : next_tick);
   }
   SendOutput(ends);

@@ -13,16 +13,17 @@
 namespace hdps {
 
 struct NodeLoopOptions {
-  int64_t tick_ms = 20;                     // OnTick at least this often.
-  int64_t drain_ms = 200;                   // After done(): how long to keep sending what is left.
-  const std::atomic<bool>* stop = nullptr;  // Becoming true asks the node to stop, once; or null.
-  std::string stop_reason;                  // What it is told then.
-  // Run once a turn on the loop thread, before ticks: moves work of other threads into the node.
+  int64_t tick_ms = 20;                     // OnTick is called at least this often.
+  int64_t drain_ms = 200;                   // Time for sending the remaining frames after done().
+  const std::atomic<bool>* stop = nullptr;  // Set to true to ask the node to stop; or null.
+  std::string stop_reason;                  // The reason given to the node then.
+  // Called once per turn on the loop thread, before ticks: moves results of other threads into the
+  // node.
   std::function<void()> on_turn;
 };
 
-// Feeds frames and ticks to `node` until it is done; returns its exit status and reason. Whoever
-// calls transport.Wake() makes it ask the node for its output.
+// Passes frames and ticks to `node` until it is done, and returns its exit status and reason.
+// transport.Wake() makes the loop ask the node for output.
 ProcessEnd RunNodeLoop(Node& node, Transport& transport, MonotonicClock& clock,
                        const NodeLoopOptions& options);
 

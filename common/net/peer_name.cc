@@ -1,4 +1,4 @@
-// Names over libsodium: Ed25519 signs, BLAKE2b makes a number of a public key.
+// Peer names over libsodium: Ed25519 signs, BLAKE2b hashes a public key to a number.
 #include "common/net/peer_name.h"
 
 #include <glog/logging.h>
@@ -38,7 +38,7 @@ PeerName PeerNameOf(std::span<const std::byte, 32> seed) {
 PeerName NewPeerName() {
   StartSodium();
   PeerName name;
-  while (name.peer <= kSchedulerPeer) {  // 0 is nobody, 1 is the scheduler.
+  while (name.peer <= kSchedulerPeer) {  // 0 means no peer, 1 is the scheduler.
     std::array<std::byte, 32> seed;
     randombytes_buf(seed.data(), seed.size());
     name = PeerNameOf(seed);

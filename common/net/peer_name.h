@@ -1,4 +1,4 @@
-// The number of a process, and the secret by which it proves that the number is its own.
+// The number of a process, and the secret by which it proves that it owns the number.
 #pragma once
 
 #include <array>
@@ -11,28 +11,28 @@
 
 namespace hdps {
 
-// The lengths of Ed25519: the public key, the secret that its owner alone has, and a signature.
+// Ed25519: the public key, the owner's secret key, and a signature.
 using PeerKey = std::array<std::byte, 32>;
 using PeerSecret = std::array<std::byte, 64>;
 using PeerProof = std::array<std::byte, 64>;
 
-// How a process names itself. A number that was drawn here is a hash of a public key: so whoever
-// reads it, in a join, a view or a saved state, can tell its owner from everybody else.
+// The identity of a process. Its number is a hash of a public key, so everybody who reads the
+// number, in a join, a view or a saved state, can tell its owner from all others.
 struct PeerName {
   PeerId peer;
-  // Without one nobody hears the process over ZeroMQ where it dials.
+  // Signs the proof. Listeners over ZeroMQ refuse a process that dials without one.
   std::optional<PeerSecret> secret = std::nullopt;
 
   PeerName() = default;
   PeerName(PeerId number) : peer(number) {}  // NOLINT(google-explicit-constructor)
 };
 
-// A name that no other process has.
+// Draws a name that no other process has.
 PeerName NewPeerName();
-// The name that follows from 32 bytes, which are as secret as it.
+// Derives a name from 32 bytes, which must be kept as secret as the name's secret.
 PeerName PeerNameOf(std::span<const std::byte, 32> seed);
 
-// The number that goes with a key.
+// Returns the number that belongs to a public key.
 PeerId PeerIdOf(const PeerKey& key);
 // Requires: `name` has a secret.
 PeerKey PeerKeyOf(const PeerName& name);

@@ -1,4 +1,4 @@
-// Where the bytes of sections are best made, so that sending them copies nothing.
+// Allocates sections where they can be sent without a copy.
 #pragma once
 
 #include <cstddef>
@@ -14,18 +14,18 @@ namespace hdps {
 class SectionAllocator {
  public:
   virtual ~SectionAllocator() = default;
-  // Fresh bytes of a section for `to`, aligned to 64, for the caller to fill through `*bytes`
-  // before sharing. May be sent to anybody, or not at all; for `to` it goes without a copy where it
-  // can.
+  // Allocates a section to be sent to `to`, aligned to 64 bytes, for the caller to fill through
+  // `*bytes` before sharing. It may also be sent to another peer, or not at all; only the way to
+  // `to` can save the copy.
   virtual Buffer Make(PeerId to, size_t size, std::span<std::byte>* bytes) = 0;
 };
 
-// For peers of one process: the memory of long sections is kept for those that follow, since the
-// system would take it back and clear it page by page for every message. Keeps a few of them.
-// What it made may outlive it.
+// Returns an allocator for peers in one process. It keeps the memory of a few long sections for the
+// ones that follow, because the system would otherwise reclaim and clear it page by page for every
+// message. Its sections may outlive it.
 std::unique_ptr<SectionAllocator> NewKeptSections();
 
-// From `source`, or from the process' own memory where there is none.
+// Allocates from `source`, or from ordinary memory if `source` is null.
 inline Buffer MakeSection(SectionAllocator* source, PeerId to, size_t size,
                           std::span<std::byte>* bytes) {
   return source != nullptr ? source->Make(to, size, bytes) : Buffer::Allocate(size, bytes);

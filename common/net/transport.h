@@ -1,4 +1,4 @@
-// The door through which frames leave and enter a process.
+// The interface through which frames leave and enter a process.
 #pragma once
 
 #include <cstdint>
@@ -18,82 +18,88 @@
 namespace hdps {
 
 struct TransportOptions {
-  PeerName self;          // Who we are to the others; unique for each incarnation.
+  PeerName self;          // Our name to the others; unique for each incarnation.
   bool insecure = false;  // Allow addresses beyond loopback without keys.
-  // With them every connection over ZeroMQ is authenticated and encrypted (CURVE), and only holders
-  // of keys in their list are heard. Null: none.
+  // If set, every connection over ZeroMQ is authenticated and encrypted (CURVE), and only holders
+  // of keys in the list are heard. Null means no keys.
   std::shared_ptr<KeyFolder> keys = nullptr;
-  // With keys, of what listens here over tcp: a second port is opened, where frames travel sealed
-  // (zmq/frame_seal.h) under sessions that are set up over CURVE. The address that Listen() returns
-  // names it, and whoever dials goes by that address.
+  // Opens a data port beside each tcp port; only with keys. Frames at the data port are encrypted
+  // with AES-GCM or ChaCha20-Poly1305 (zmq/frame_cipher.h) under sessions that are agreed on over
+  // CURVE. The address that Listen() returns names the port, and peers that dial it use it.
   bool data_port = false;
-  // With keys: ok when the holder of a key with this role may send that frame, else why not. Empty:
-  // each may send everything.
+  // Decides, with keys, if the holder of a key with this role may send `frame`; the error says why
+  // not. If empty, all may send everything.
   std::function<Status(KeyRole role, const Frame& frame)> may_send = nullptr;
-  uint32_t queue_frames_max = 1024;  // Frames waiting for one peer before more are dropped.
-  // No part of a message, from whomever, may be longer: its connection ends.
+  uint32_t queue_frames_max = 1024;  // Frames that wait for one peer; more are dropped.
+  // Longest part of a message that is accepted from anybody; a longer one ends the connection.
   uint64_t part_bytes_max = kFrameBytesMax;
-  PeerLimits limits = {};  // Of those who dial us.
-  // Memory shared with each peer of this machine for what is on its way to it; 0 = none is shared.
-  // It takes only as much as was ever on its way at once.
+  PeerLimits limits = {};  // Limits on connections to us.
+  // Memory shared with each peer on this machine for frames in transit to it; 0 means that none is
+  // shared. Only as much is committed as was ever in transit at once.
   size_t shared_bytes_per_peer = size_t{128} << 20;
 };
 
 struct TransportCounters {
   uint64_t frames_sent = 0, frames_received = 0;
   uint64_t bytes_sent = 0, bytes_received = 0;
-  uint64_t frames_dropped = 0;  // Unknown peer or its queue full: the sender's retry mends it.
-  uint64_t frames_refused = 0;  // Arrived and failed CheckFrame, or the sender may not send it.
-  uint64_t bytes_shared = 0;    // Of bytes_sent: through memory that the peer sees too.
-  // With keys, of connections to us: let in, refused by the list, and not even properly opened.
+  uint64_t frames_dropped = 0;  // Unknown peer, or its queue was full; the sender retries.
+  uint64_t frames_refused = 0;  // Arrived, but failed CheckFrame or was not allowed.
+  uint64_t bytes_shared = 0;    // Part of bytes_sent that went through shared memory.
+  // Connections to us, with keys: accepted, refused by the list, and ended before the handshake was
+  // complete.
   uint64_t connections_admitted = 0, connections_refused = 0, handshakes_failed = 0;
-  EndedConnections ended;  // By us, of those to us.
+  EndedConnections ended;  // Connections to us that we ended.
 };
 
 // Moves frames between peers: at most once, in order between two peers, never blocking the sender.
-// A peer that was dialed is reached through that connection; a peer that dialed us is answered on
-// the connection it came by, so only servers and the scheduler need to listen. Nobody is heard who
-// dials us under a reserved number (the scheduler's), ours, or that of a peer that we dialed. Over
-// ZeroMQ nobody is who does not prove that the number is his own.
+// A peer that we dialed is reached through that connection. A peer that dialed us is answered on
+// the connection that it came by, so only servers and the scheduler need to listen. A caller is
+// refused if it claims a reserved number (the scheduler's), ours, or that of a peer that we dialed.
+// Over ZeroMQ it must also prove that it owns the number.
 //
-// Belongs to one loop thread; only Wake() may be called from others.
+// Belongs to one loop thread; other threads may only call Wake().
 class Transport {
  public:
   virtual ~Transport() = default;
   // Listens on "tcp://host:port" (port 0 or * picks one), "ipc://path" or "inproc://name" and
-  // returns the address as others should dial it; with a port for data tcp has two ports,
-  // "tcp://host:port+data_port", of which the second is by itself the one after the first.
-  // kInvalidArgument when the address is malformed, beyond loopback without keys or `insecure`, or
-  // taken; the message says what would be right.
+  // returns the address that others should dial. With a data port, tcp has two ports,
+  // "tcp://host:port+data_port"; the second is the one after the first unless the address names it.
+  // Errors: kInvalidArgument if the address is malformed, taken, or beyond loopback without keys or
+  // `insecure`; the message says what would be right.
   virtual Result<std::string> Listen(const std::string& address) = 0;
-  // Repeated calls with the same address change nothing; another address replaces the connection.
+  // Dials `peer`. Repeated calls with the same address change nothing; another address replaces the
+  // connection.
   virtual Status Connect(PeerId peer, const std::string& address) = 0;
-  // Ends the connection that dialed `peer`, which may be dead without anybody having said so; what
-  // waited there, or was shared, is dropped. Connect() dials anew, and shows that it is still us.
+  // Ends the connection that dialed `peer`, which may be dead without a sign of it. Frames that
+  // wait there and memory that was shared are dropped. Connect() may dial again, and
+  // proves our number again.
   virtual void HangUp(PeerId peer) = 0;
   virtual void Send(PeerId to, Frame frame) = 0;
-  // Waits up to `timeout_ms` for a frame that passed CheckFrame. False when none came or on Wake().
+  // Waits up to `timeout_ms` for a frame that passed CheckFrame. Returns false if none came, or on
+  // Wake().
   virtual bool Receive(int64_t timeout_ms, PeerId* from, Frame* frame) = 0;
-  // Where sections are best made, as long as the transport lives; null: anywhere.
+  // Returns the allocator of sections that are sent without a copy, valid as long as the transport;
+  // null if there is none.
   virtual SectionAllocator* sections() { return nullptr; }
-  virtual void Wake() = 0;  // Ends a Receive() that waits; from any thread.
+  virtual void Wake() = 0;  // Ends a waiting Receive(); from any thread.
   virtual TransportCounters counters() const = 0;
 };
 
-// Over ZeroMQ: tcp and ipc. Between processes of one user on one machine large sections go through
-// shared memory and are read in place; whoever keeps one keeps its place in the sender's share, and
-// when that is full, sections go with their frames as they do between machines. A frame of another
-// protocol version is answered by nothing but a line in the log naming both versions.
+// Returns a transport over ZeroMQ, for tcp and ipc. Between processes of one user on one machine,
+// large sections go through shared memory and are read in place. A section that the receiver keeps
+// occupies the sender's shared memory; while that is full, sections travel in their frames as they
+// do between machines. A frame of another protocol version is not answered; the log names both
+// versions.
 std::unique_ptr<Transport> NewZmqTransport(const TransportOptions& options);
 
-// Connects the nodes of one process; each transport belongs to its node's thread.
+// Connects the nodes of one process. Each transport belongs to its node's thread.
 class InprocHub;
 std::shared_ptr<InprocHub> NewInprocHub();
 std::unique_ptr<Transport> NewInprocTransport(std::shared_ptr<InprocHub> hub,
                                               const TransportOptions& options);
 
-// kInvalidArgument unless `address` is well formed and, without `may_leave`, on loopback or ipc:
-// there have to be keys, or the operator's word that none are wanted.
+// Errors: kInvalidArgument if `address` is malformed, or if it is beyond loopback and ipc and
+// `may_leave` is false. `may_leave` says that there are keys, or that the operator wants none.
 Status CheckAddress(const std::string& address, bool may_leave);
 
 }  // namespace hdps

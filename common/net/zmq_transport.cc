@@ -1,9 +1,9 @@
-// Frames over ZeroMQ: whoever listens has a ROUTER, whoever dials a DEALER for each peer.
+// A transport over ZeroMQ: a listener has a ROUTER, a dialer has one DEALER for each peer.
 //
 // On the wire a frame is one ZeroMQ message: header, envelope, then each section as a part of its
-// own. A DEALER's routing id is its CallerId. Where the address of who listens has a port for data,
-// frames travel there sealed, with one more part, the tag, under a session that was agreed on
-// first.
+// own. The routing id of a DEALER is its CallerId. If the listener's address has a data port,
+// frames travel there, encrypted under a session that was agreed on first, with a tag as one more
+// part.
 #include <glog/logging.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -33,10 +33,10 @@ namespace {
 
 constexpr int kPassedOverPerReceive = 64;  // Frames that are not handed out.
 constexpr int kWaitsPerReceive = 3;
-constexpr int64_t kTendEveryMs = 50;
+constexpr int64_t kMaintainEveryMs = 50;
 
-// Invariant: with keys, whatever is handed out came from the holder of an allowed key whose role
-// may send it.
+// Invariant: with keys, every frame that is handed out came from the holder of an allowed key whose
+// role may send it.
 class ZmqTransport : public Transport {
  public:
   explicit ZmqTransport(const TransportOptions& options)
@@ -45,7 +45,7 @@ class ZmqTransport : public Transport {
         links_(context_, options_),
         listeners_(context_, options_),
         callers_(options.self.peer),
-        paths_(options.self.peer, options.shared_bytes_per_peer) {
+        shared_links_(options.self.peer, options.shared_bytes_per_peer) {
     PCHECK(wake_fd_ >= 0) << "eventfd";
     if (options_.keys) authenticator_.emplace(context_);
   }
@@ -57,15 +57,15 @@ class ZmqTransport : public Transport {
   }
   void HangUp(PeerId peer) override {
     links_.HangUp(peer);
-    // A frame to a process that had just died may have offered it memory once more.
-    paths_.Forget(peer);
+    // A frame to a process that had just died may have offered memory to it again.
+    shared_links_.Forget(peer);
   }
 
   void Send(PeerId to, Frame frame) override {
-    const std::vector<SharedBlock> blocks = paths_.Place(to, &frame);
+    const std::vector<SharedBlock> blocks = shared_links_.Place(to, &frame);
     SendControl();
     if (!SendFrame(to, frame, blocks)) {
-      paths_.TakeBack(to, blocks);
+      shared_links_.TakeBack(to, blocks);
       ++counters_.frames_dropped;
       return;
     }
@@ -76,11 +76,11 @@ class ZmqTransport : public Transport {
 
   bool Receive(int64_t timeout_ms, PeerId* from, Frame* frame) override {
     listeners_.EndService(*clock_);
-    Tend();
+    Maintain();
     if (TakeFromAny(from, frame)) return true;
     if (timeout_ms <= 0) return false;
-    // What paths say to each other is no reason to return empty-handed; but somebody who says more
-    // than they ever do must not hold up the caller.
+    // Control frames between transports do not end the wait, but a peer that sends more of them
+    // than any transport does must not stall the caller.
     const int64_t until = now_ms_ + timeout_ms;
     int64_t left = timeout_ms;
     for (int waits = 0; waits < kWaitsPerReceive;) {
@@ -89,7 +89,7 @@ class ZmqTransport : public Transport {
       if (TakeFromAny(from, frame)) return true;
       if (waited == Waited::kWoken) return false;
       if (controls_heard_ != heard) ++waits;
-      Tend();  // Which is due more often than the caller may know.
+      Maintain();  // Maintain() is due more often than the caller may know.
       left = until - now_ms_;
       if (left <= 0) return false;
     }
@@ -98,11 +98,11 @@ class ZmqTransport : public Transport {
 
   void Wake() override {
     const uint64_t one = 1;
-    // Fails only when the counter is full, and then the loop is awake already.
+    // Fails only if the counter is full, and then the loop is awake already.
     [[maybe_unused]] const ssize_t written = write(wake_fd_, &one, sizeof(one));
   }
 
-  SectionAllocator* sections() override { return paths_.sections(); }
+  SectionAllocator* sections() override { return shared_links_.sections(); }
   TransportCounters counters() const override {
     TransportCounters counters = counters_;
     if (options_.keys) counters.handshakes_failed = listeners_.handshakes().failed;
@@ -120,19 +120,19 @@ class ZmqTransport : public Transport {
   struct Sender {
     PeerId peer;
     std::string key;      // Public; empty without keys.
-    std::string own_key;  // Ours, which he was shown, where he dialed.
+    std::string own_key;  // Our public key that the sender was shown when it dialed us.
   };
 
-  void Tend() {
+  void Maintain() {
     now_ms_ = clock_->NowMs();
-    if (now_ms_ < tended_ms_ + kTendEveryMs) return;
-    tended_ms_ = now_ms_;
-    if (options_.keys) TendKeys(now_ms_);
-    listeners_.Tend(now_ms_);
+    if (now_ms_ < maintained_ms_ + kMaintainEveryMs) return;
+    maintained_ms_ = now_ms_;
+    if (options_.keys) MaintainKeys(now_ms_);
+    listeners_.Maintain(now_ms_);
   }
 
-  // Lets in whoever may come, and takes up what has changed in the folder of keys.
-  void TendKeys(int64_t now) {
+  // Answers the authenticator's questions, and acts on changes in the folder of keys.
+  void MaintainKeys(int64_t now) {
     const CurveKeys before = options_.keys->ring().own;
     if (options_.keys->Refresh(now)) {
       links_.OnNewKeys(before, now);
@@ -140,13 +140,13 @@ class ZmqTransport : public Transport {
       sessions_.OnNewKeys(options_.keys->ring());
     }
     authenticator_->AnswerAll(options_.keys->ring());
-    links_.Tend(now);
+    links_.Maintain(now);
   }
 
-  // What the paths have to say to their other ends; what gets lost is said again when it matters.
+  // Sends control frames of the shared-memory links. Lost ones are sent again when they matter.
   void SendControl() {
-    for (Outgoing& control : paths_.TakeOutgoing()) {
-      if (!SendFrame(control.to, control.frame, {})) paths_.Unsent(control);
+    for (Outgoing& control : shared_links_.TakeOutgoing()) {
+      if (!SendFrame(control.to, control.frame, {})) shared_links_.Unsent(control);
     }
   }
 
@@ -157,14 +157,14 @@ class ZmqTransport : public Transport {
     if (link == nullptr && id == nullptr) return false;
     DataSessions::Session* const session = id != nullptr ? sessions_.Find(*id) : nullptr;
     const bool data = session != nullptr || (link != nullptr && link->data != nullptr);
-    ChecksumFrame(frame, data ? BodyCheck::kSeal : BodyCheck::kChecksum);
+    ChecksumFrame(frame, data ? BodyCheck::kAuthTag : BodyCheck::kChecksum);
     if (session != nullptr) return listeners_.SendInSession(*session, frame, blocks);
     if (data) return link->data->Send(frame, blocks);
     if (link != nullptr) return SendParts(link->connection.socket(), nullptr, frame, blocks);
     return listeners_.SendToCaller(*id, frame, blocks);
   }
 
-  // Looks at every socket once, beginning after the one that was served last.
+  // Tries every socket once, beginning after the one that was served last.
   bool TakeFromAny(PeerId* from, Frame* frame) {
     const size_t num_sockets = listeners_.size() + 2 * links_.size();
     int passed_over = 0;
@@ -187,7 +187,7 @@ class ZmqTransport : public Transport {
   Taken TakeFrom(size_t index, PeerId* from, Frame* frame) {
     listeners_.EndService(*clock_);
     const size_t dialed = listeners_.size() + links_.size();
-    if (index >= dialed) return TakeSealedOf(links_[index - dialed], from, frame);
+    if (index >= dialed) return TakeFromDataLink(links_[index - dialed], from, frame);
     std::vector<zmq::message_t> parts;
     if (index >= listeners_.size()) {
       Links::Link& link = links_[index - listeners_.size()];
@@ -200,7 +200,7 @@ class ZmqTransport : public Transport {
     Arrival arrival{listeners_.has_keys(index)};
     if (!ReceiveParts(listeners_[index], &parts, &arrival)) return Taken::kNothing;
     if (IsOfGuest(KeyOf(parts.back()))) listeners_.BeginService(index, began_ns);
-    const Taken taken = listeners_.data(index) ? TakeSealed(index, parts, from, frame)
+    const Taken taken = listeners_.data(index) ? TakeFromDataPort(index, parts, from, frame)
                                                : TakeFromCaller(index, parts, from, frame);
     listeners_.OnMessage(arrival, taken == Taken::kRefused);
     return taken;
@@ -210,7 +210,8 @@ class ZmqTransport : public Transport {
                        Frame* frame) {
     const auto caller = ParseCallerId({parts[0].data<char>(), parts[0].size()});
     *from = caller ? caller->peer : PeerId();
-    // A polled ROUTER makes the routing id by itself, without what is known of the connection.
+    // A polled ROUTER produces the routing id by itself, without the key of the connection, so the
+    // key is read from the last part.
     const Sender sender{*from, KeyOf(parts.back()), listeners_.own_key(index)};
     if (!caller) return Refuse(sender, WhyNoCaller(parts));
     const Status heard = Hear(*caller);
@@ -222,36 +223,38 @@ class ZmqTransport : public Transport {
     return Status(Code::kInvalidArgument, "it is heard where it was dialed");
   }
 
-  // From one of our ports for data.
-  Taken TakeSealed(size_t index, std::vector<zmq::message_t>& parts, PeerId* from, Frame* frame) {
-    bool sealed = false;
+  // Takes a message from one of our data ports.
+  Taken TakeFromDataPort(size_t index, std::vector<zmq::message_t>& parts, PeerId* from,
+                         Frame* frame) {
+    bool authentic = false;
     const DataSessions::Session* const session =
-        sessions_.Open(listeners_.number(index), &parts, &sealed);
+        sessions_.Decrypt(listeners_.number(index), &parts, &authentic);
     if (session == nullptr) return Refuse({}, "at the port for data it shows no session there is");
     *from = session->caller.peer;
     const Sender sender{*from, session->key, session->own_key};
-    if (!sealed) return Refuse(sender, kNoSeal);
+    if (!authentic) return Refuse(sender, kBadAuthTag);
     const Status heard = Hear(session->caller);
-    return heard.ok() ? TakeParts(parts, 0, sender, frame, BodyCheck::kSeal)
+    return heard.ok() ? TakeParts(parts, 0, sender, frame, BodyCheck::kAuthTag)
                       : Refuse(sender, heard.message());
   }
 
-  // From the port for data of a listener.
-  Taken TakeSealedOf(Links::Link& link, PeerId* from, Frame* frame) {
+  // Takes a message from the data port that `link` dialed.
+  Taken TakeFromDataLink(Links::Link& link, PeerId* from, Frame* frame) {
     std::vector<zmq::message_t> parts;
     if (!link.data || !link.data->has_session()) return Taken::kNothing;
     if (!ReceiveParts(link.data->socket(), &parts)) return Taken::kNothing;
     *from = link.peer;
     const Sender sender{link.peer, link.listener_key, ""};
-    return link.data->Open(&parts) ? TakeParts(parts, 0, sender, frame, BodyCheck::kSeal)
-                                   : Refuse(sender, kNoSeal);
+    return link.data->Decrypt(&parts) ? TakeParts(parts, 0, sender, frame, BodyCheck::kAuthTag)
+                                      : Refuse(sender, kBadAuthTag);
   }
 
-  // `first`: where the header stands.
+  // `first` is the index of the part with the header.
   Taken TakeParts(std::vector<zmq::message_t>& parts, size_t first, const Sender& sender,
                   Frame* frame, BodyCheck body = BodyCheck::kChecksum) {
     const Status read = ReadFrame(
-        parts, first, [&](const Buffer& block) { return paths_.Take(sender.peer, block); }, frame);
+        parts, first, [&](const Buffer& block) { return shared_links_.Take(sender.peer, block); },
+        frame);
     if (!read.ok()) return Refuse(sender, read.message());
     if (const Status status = CheckFrame(*frame, body); !status.ok()) {
       return Refuse(sender, status.message());
@@ -264,7 +267,7 @@ class ZmqTransport : public Transport {
     }
     if (IsSessionFrame(frame->header)) return OnSession(sender, *frame, body);
     if (SharedMemoryLinks::IsControl(frame->header)) {
-      paths_.OnControl(sender.peer, *frame);
+      shared_links_.OnControl(sender.peer, *frame);
       ++controls_heard_;
       return Taken::kControl;
     }
@@ -273,13 +276,14 @@ class ZmqTransport : public Transport {
     return Taken::kFrame;
   }
 
-  // Sessions are set up over CURVE: asked for where we listen, and answered where we dialed.
+  // Handles frames that set up sessions over CURVE: requests where we listen, answers where we
+  // dialed.
   Taken OnSession(const Sender& sender, const Frame& frame, BodyCheck body) {
     Links::Link* const link = links_.To(sender.peer);
     const bool expected = IsSessionRequest(frame.header)
                               ? link == nullptr && options_.data_port && !IsOfGuest(sender.key)
                               : link != nullptr && link->data != nullptr;
-    if (!expected || body == BodyCheck::kSeal) {
+    if (!expected || body == BodyCheck::kAuthTag) {
       return Refuse(sender, "it speaks of a session for data, which there is none of here");
     }
     ++controls_heard_;
@@ -297,7 +301,7 @@ class ZmqTransport : public Transport {
     return Taken::kControl;
   }
 
-  // What gets lost is asked for again by the connection that was lost with it.
+  // A lost answer is requested again by the connection that replaces the one it was lost with.
   void AnswerSession(const CallerId& caller, Frame frame) {
     frame.header.sender = options_.self.peer.value;
     ChecksumFrame(frame);
@@ -337,7 +341,7 @@ class ZmqTransport : public Transport {
       items.push_back({authenticator_->socket().handle(), 0, ZMQ_POLLIN, 0});
     }
     if (options_.keys || listeners_.limits().size() > 0) {
-      timeout_ms = std::min(timeout_ms, kTendEveryMs);
+      timeout_ms = std::min(timeout_ms, kMaintainEveryMs);
     }
     const size_t first_router = items.size();
     timeout_ms = std::min(timeout_ms, listeners_.AddTo(&items, clock_->NowNs()));
@@ -347,14 +351,15 @@ class ZmqTransport : public Transport {
       items.push_back({links_[i].data->socket().handle(), 0, ZMQ_POLLIN, 0});
     }
     const size_t first_watch = items.size();
-    for (const int watch : paths_.Watches()) items.push_back({nullptr, watch, ZMQ_POLLIN, 0});
+    for (const int watch : shared_links_.Watches())
+      items.push_back({nullptr, watch, ZMQ_POLLIN, 0});
     const int happened = zmq_poll(items.data(), static_cast<int>(items.size()), timeout_ms);
     for (size_t i = first_watch; i < items.size(); ++i) {
-      if (items[i].revents != 0) paths_.ForgetEnded(items[i].fd);
+      if (items[i].revents != 0) shared_links_.ForgetEnded(items[i].fd);
     }
     for (size_t i = 0; i < listeners_.size(); ++i) {
       if (items[first_router + 2 * i + 1].revents == 0) continue;
-      listeners_.TakeEvents();  // Of all.
+      listeners_.TakeEvents();  // Takes the events of all listeners.
       break;
     }
     if (authenticator_ && items[first_router - 1].revents != 0) {
@@ -370,18 +375,18 @@ class ZmqTransport : public Transport {
 
   const TransportOptions options_;
   const int wake_fd_;
-  zmq::context_t context_;  // Before the sockets: it waits for them when it is destroyed.
-  // With keys; before the listeners, which would let in everybody while it is not there.
+  zmq::context_t context_;  // Before the sockets: its destructor waits for them.
+  // Only with keys. It must exist before the listeners, which would accept everybody without it.
   std::optional<Authenticator> authenticator_;
   Links links_;
   Listeners listeners_;
   DataSessions sessions_;
   Callers callers_;
-  SharedMemoryLinks paths_;
+  SharedMemoryLinks shared_links_;
   size_t last_served_ = 0;
   uint64_t controls_heard_ = 0;
   const std::unique_ptr<MonotonicClock> clock_ = NewSystemClock();
-  int64_t now_ms_ = 0, tended_ms_ = 0;  // As of the last Receive().
+  int64_t now_ms_ = 0, maintained_ms_ = 0;  // As of the last Receive().
   Refusals refusals_;
   TransportCounters counters_;
 };

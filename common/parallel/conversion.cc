@@ -1,4 +1,4 @@
-// What it takes to bring a matrix from one layout to another.
+// Finds how to move a matrix from one layout to another.
 #include <glog/logging.h>
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 namespace hdps {
 namespace {
 
-// The share of a matrix that a rank has, rows and columns from 0 to 1, the rows of all workers
-// being equally many.
+// The part of a matrix that a rank has, with rows and columns scaled to [0, 1]. All workers are
+// assumed to have equally many rows.
 struct Rectangle {
   double row_begin, row_end, column_begin, column_end;
 
@@ -30,8 +30,8 @@ Rectangle RectangleOf(const Layout& layout, uint32_t rank) {
   return {row / rows, (row + 1) / rows, column / columns, (column + 1) / columns};
 }
 
-// The share of the matrix that a rank has to be given, from one layout straight to another: of
-// every summand what it has not itself. The mean over the ranks.
+// Returns the part of the matrix that a rank receives in a direct conversion, averaged over the
+// ranks: what it needs of every summand minus what it has itself.
 double ShareMoved(const Layout& from, const Layout& to) {
   const uint32_t workers = from.workers(), sums = from.parts(AxisRole::kSums);
   double moved = 0;
@@ -42,8 +42,8 @@ double ShareMoved(const Layout& from, const Layout& to) {
   return moved / workers;
 }
 
-// The layouts in which every rank has a part of the sums of `from`: the axis of the sums cuts rows
-// or columns instead, where they are not cut or cut by its neighbour.
+// Returns the layouts in which every rank has a part of the sums of `from`. The axis of the sums
+// cuts rows or columns instead, if these are not cut, or cut by an adjacent axis.
 std::vector<Layout> Scattered(const Layout& from) {
   std::vector<Layout> found;
   for (const AxisRole role : {AxisRole::kRows, AxisRole::kColumns}) {

@@ -1,4 +1,4 @@
-// The best choice: elimination of nodes, with what each entry of a table was made of.
+// Finds the best choice by elimination of nodes, with traces of how each table entry was made.
 #include <glog/logging.h>
 
 #include <algorithm>
@@ -13,26 +13,28 @@ namespace {
 
 constexpr uint32_t kNothing = UINT32_MAX;
 constexpr double kNever = std::numeric_limits<double>::infinity();
-// Entries that one elimination may look at; beyond it a node's options are tried one by one.
+// Limit on the entries that one elimination looks at. Beyond it, a node's options are tried one by
+// one.
 constexpr double kTableMax = 5e6;
 
-// Seconds and bytes of all that has been eliminated into it, above the least that each part can
-// have, and where it is from.
+// Seconds and bytes of the eliminated nodes, above the least that each part can have, and the trace
+// of their options.
 struct Entry {
   double seconds = 0, bytes = 0;
   uint32_t trace = kNothing;
 };
-using Entries = std::vector<Entry>;  // By seconds; none is better than another in both.
+using Entries = std::vector<Entry>;  // Sorted by seconds; Pareto-optimal.
 
 // A function of the options of some nodes.
 struct Factor {
   std::vector<uint32_t> scope;  // Ascending.
-  std::vector<Entries> table;   // The last of the scope runs fastest.
+  std::vector<Entries> table;   // The last node of the scope varies fastest.
 };
 
 class Eliminator {
  public:
-  // `limited`: entries keep bytes apart, up to bytes_max; else the least seconds alone.
+  // If `limited`, entries distinguish bytes up to bytes_max; otherwise only the least seconds
+  // count.
   Eliminator(const PlanGraph& graph, bool limited, double bytes_max, double seconds_max)
       : graph_(graph),
         limited_(limited),
@@ -55,7 +57,7 @@ class Eliminator {
 
  private:
   struct Trace {
-    uint32_t left, right;  // Others, or kNothing.
+    uint32_t left, right;  // Other traces, or kNothing.
     uint32_t node, option;
   };
 
@@ -109,7 +111,7 @@ class Eliminator {
     return factor;
   }
 
-  // Sorted, without those that another beats or that are beyond a limit.
+  // Sorts the entries, and removes those that another one dominates or that exceed a limit.
   void Prune(Entries* entries) const {
     std::erase_if(*entries, [&](const Entry& entry) {
       return entry.seconds > seconds_max_ + slack_ || (limited_ && entry.bytes > bytes_max_);
@@ -139,7 +141,7 @@ class Eliminator {
     return sums;
   }
 
-  // Where in the table of a factor the options of its scope are.
+  // Returns the index in a factor's table of the given options.
   static size_t PlaceIn(const Factor& factor, const PlanGraph& graph,
                         const std::vector<uint32_t>& options) {
     size_t place = 0;
@@ -153,10 +155,10 @@ class Eliminator {
     return std::ranges::binary_search(factor.scope, node);
   }
 
-  // Factors by the nodes that they are of.
+  // The factors, also by node.
   struct Pool {
-    std::vector<Factor> factors;                 // Those that are used up have no table.
-    std::vector<std::vector<uint32_t>> of_node;  // Places in `factors`; used up ones among them.
+    std::vector<Factor> factors;                 // Factors that were used have an empty table.
+    std::vector<std::vector<uint32_t>> of_node;  // Indices in `factors`, including used ones.
   };
 
   void Add(Factor factor, Pool* pool) const {
@@ -166,7 +168,7 @@ class Eliminator {
     pool->factors.push_back(std::move(factor));
   }
 
-  // The other nodes that share a factor with it.
+  // Returns the other nodes that share a factor with `node`.
   static std::vector<uint32_t> Neighbours(const Pool& pool, uint32_t node) {
     std::vector<uint32_t> found;
     for (const uint32_t at : pool.of_node[node]) {
@@ -186,7 +188,7 @@ class Eliminator {
     return size;
   }
 
-  // Takes the node out: what is left is a function of its neighbours, which are given back.
+  // Eliminates the node and adds a factor over its neighbors, which are returned.
   std::vector<uint32_t> Eliminate(uint32_t node, Pool* pool) {
     Factor result{Neighbours(*pool, node), {}};
     std::vector<Factor> with;
@@ -211,7 +213,7 @@ class Eliminator {
     return neighbours;
   }
 
-  // The entries of all options of the node, with the others as they are.
+  // Returns the entries over all options of the node, with the other nodes' options fixed.
   Entries Best(const std::vector<Factor>& with, uint32_t node, std::vector<uint32_t>* options) {
     if (!limited_) return BestAlone(with, node, options);
     Entries all;
@@ -227,7 +229,7 @@ class Eliminator {
     return all;
   }
 
-  // The same where an entry has one item at most: only the best option leaves a trace.
+  // The same for the case of at most one entry each: only the best option leaves a trace.
   Entries BestAlone(const std::vector<Factor>& with, uint32_t node,
                     std::vector<uint32_t>* options) {
     double best = kNever;
@@ -255,7 +257,7 @@ class Eliminator {
     return {entry};
   }
 
-  // The least that is left, all nodes eliminated.
+  // Eliminates all nodes that are left and returns the entries of the best choices.
   Entries Solve(std::vector<Factor> factors, std::vector<uint32_t> left) {
     Pool pool;
     pool.of_node.resize(graph_.nodes.size());
@@ -280,7 +282,7 @@ class Eliminator {
     return sum;
   }
 
-  // Every option of the node with the most neighbours, as if it had no other.
+  // Solves once for each option of the node with the most neighbors.
   Entries TryEach(const Pool& pool, std::vector<uint32_t> left) {
     const auto most = std::ranges::max_element(
         left, {}, [&](uint32_t node) { return Neighbours(pool, node).size(); });
@@ -299,7 +301,7 @@ class Eliminator {
         }
         least += of_factor;
       }
-      // Bound: it cannot become better than what is known.
+      // Bound: it cannot beat the best known choice.
       if (least > seconds_max_ + slack_) continue;
       Entries found = Solve(std::move(fixed), left);
       if (!limited_ && !found.empty()) seconds_max_ = std::min(seconds_max_, found[0].seconds);
@@ -327,7 +329,7 @@ class Eliminator {
   const PlanGraph& graph_;
   const bool limited_;
   double bytes_max_, seconds_max_;  // Above the least that each part can have.
-  const double slack_;              // Of seconds: sums in another order are rounded otherwise.
+  const double slack_;              // In seconds, for rounding: sums in another order differ.
   std::vector<Trace> traces_;
 };
 
@@ -342,7 +344,7 @@ PlanChoice Fastest(const PlanGraph& graph) {
 std::optional<PlanChoice> DynamicProgramming(const PlanGraph& graph, double bytes_max) {
   const PlanChoice fastest = Fastest(graph);
   if (PlanBytes(graph, fastest) <= bytes_max) return fastest;
-  // With memory at a price a choice that fits, and so a bound.
+  // A choice that fits, by a price on memory, gives an upper bound.
   const auto priced = UnderLimit(graph, bytes_max, Fastest);
   if (!priced.has_value()) return std::nullopt;
   const auto best = Eliminator(graph, true, bytes_max, PlanSeconds(graph, *priced)).Run();

@@ -1,4 +1,4 @@
-// A strategy as a file keeps it: with what it was made for.
+// A strategy as its file keeps it, with the model that it was made for.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace hdps {
 
-// Invariant: as many names and kinds as layers of the strategy.
+// Invariant: there are as many names and kinds as layers in the strategy.
 struct KeptStrategy {
-  std::string path;    // Of the file, for messages.
+  std::string path;    // Path of the file, for messages.
   uint64_t graph = 0;  // GraphHash() of the model, see common/planning/layer_facts.h.
   std::vector<std::string> names, kinds;
   Strategy strategy;

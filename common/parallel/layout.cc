@@ -1,4 +1,4 @@
-// Layouts as the digits of a rank.
+// Layouts as digits of a rank.
 #include "common/parallel/layout.h"
 
 #include <glog/logging.h>

@@ -1,4 +1,4 @@
-// How a matrix of a step, [examples, columns], lies over the workers of a job.
+// The distribution of a matrix of a step, [examples, columns], over the workers of a job.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +8,12 @@
 
 namespace hdps {
 
-// What the digits of a rank say about the part of a matrix that it has.
+// The meaning of a rank's digit for its part of a matrix.
 enum class AxisRole : uint8_t {
-  kRows,     // Which of the examples.
-  kColumns,  // Which of the columns.
-  kSums,     // Nothing about where: all ranks along it have a summand of the same elements.
-  kCopies,   // Likewise, but each has the elements themselves.
+  kRows,     // Selects the examples.
+  kColumns,  // Selects the columns.
+  kSums,     // Selects nothing: each rank along the axis has a summand of the same elements.
+  kCopies,   // Selects nothing: each rank along the axis has a copy of the same elements.
 };
 
 struct LayoutAxis {
@@ -22,7 +22,8 @@ struct LayoutAxis {
   friend bool operator==(const LayoutAxis&, const LayoutAxis&) = default;
 };
 
-// A part of `count` things cut into `parts`: the first count % parts have one more than the others.
+// Part `part` of `count` items in `parts` parts: the first count % parts of them have one item
+// more.
 struct Cut {
   size_t begin = 0;
   size_t size = 0;
@@ -34,18 +35,19 @@ inline Cut CutOf(size_t count, size_t part, size_t parts) {
   return {part * each + (part < longer ? part : longer), each + (part < longer ? 1 : 0)};
 }
 
-// A rank is a number whose digits, the first axis the highest, say which part of the matrix it has.
+// The digits of a rank, one for each axis with the first axis the highest, say which part of the
+// matrix it has.
 //
-// Invariant: every axis has two parts or more, no role but that of copies stands twice, and
-// neighbours of one role are one axis. The product of the parts is the number of workers.
+// Invariant: every axis has at least two parts, no role except kCopies occurs twice, and adjacent
+// axes have different roles. The product of the parts is the number of workers.
 //
-// Rows are counted in the order of the ranks: those that worker 0 reads of the step, then those of
-// worker 1, ... An axis of rows with fewer parts than workers gives each part the rows of
-// neighbouring workers, so the number of workers is a multiple of it.
+// Rows are in the order of the ranks: those that worker 0 reads for the step, then those of worker
+// 1, ... An axis of rows with fewer parts than workers gives each part the rows of consecutive
+// workers, so the number of workers is a multiple of its parts.
 class Layout {
  public:
-  Layout() = default;  // Of one worker.
-  // Axes of one part are left out, neighbours of one role joined.
+  Layout() = default;  // The layout for one worker.
+  // Drops axes of one part and joins adjacent axes of one role.
   explicit Layout(const std::vector<LayoutAxis>& axes);
   // Every worker has its own rows, whole: data parallel.
   static Layout OwnRows(uint32_t workers) { return Layout({{AxisRole::kRows, workers}}); }
@@ -54,12 +56,12 @@ class Layout {
   const std::vector<LayoutAxis>& axes() const { return axes_; }
   uint32_t workers() const;
   uint32_t parts(AxisRole role) const;
-  // The digit of a rank on the axis of the role; 0 where there is none.
+  // Returns the digit of a rank on the axis of a role; 0 if there is no such axis.
   uint32_t PartOf(uint32_t rank, AxisRole role) const;
-  // The ranks that differ from `rank` on the axis of the role alone, itself among them, ascending.
-  // Not of copies.
+  // Returns the ranks that differ from `rank` only on the axis of the role, including itself,
+  // ascending. Not for kCopies.
   std::vector<uint32_t> Along(uint32_t rank, AxisRole role) const;
-  // "rows 2 x columns 2"; "one worker".
+  // Returns "rows 2 x columns 2" or "one worker".
   std::string Shown() const;
   friend bool operator==(const Layout&, const Layout&) = default;
 
@@ -67,29 +69,31 @@ class Layout {
   std::vector<LayoutAxis> axes_;
 };
 
-// How a matrix gets from one layout to another.
+// The operation that moves a matrix from one layout to another.
 enum class ConversionKind : uint8_t {
   kNone,           // Nothing moves.
-  kSlice,          // Every rank has what it needs.
+  kSlice,          // Every rank already has what it needs.
   kAllGather,      // Parts become copies.
   kAllToAll,       // Parts of one kind become parts of another.
   kReduceScatter,  // Summands become parts of the sum.
-  kAllReduce,      // Summands become copies of the sum: a reduce-scatter and an allgather.
+  kAllReduce,      // Summands become copies of the sum, by a reduce-scatter and an allgather.
 };
 
 struct Conversion {
   ConversionKind kind = ConversionKind::kNone;
-  // The way: `from`, what stands between, `to`. Between two neighbours ranks exchange once.
+  // The layouts in order: `from`, intermediate ones, `to`. Each step between two is one exchange.
   std::vector<Layout> way;
 };
 
-// The way from one layout to another of as many workers. `to` has no sums, unless it is `from`.
+// Returns the conversion between layouts of equally many workers. `to` must have no sums unless it
+// equals `from`.
 Conversion ConversionOf(const Layout& from, const Layout& to);
 
-// Floats that leave a rank on the way, the mean over the ranks, for a matrix of [rows, columns].
+// Returns the floats that a rank sends in the conversion of a matrix [rows, columns], averaged over
+// the ranks.
 double FloatsSent(const Conversion& conversion, double rows, double columns);
 
-// "allgather" and so on.
+// Returns "allgather" and so on.
 const char* ConversionName(ConversionKind kind);
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// Sums over a choice, and memory at a price.
+// Sums over a choice, and searches with a price on memory.
 #include "common/parallel/plan_graph.h"
 
 #include <algorithm>
@@ -74,7 +74,7 @@ std::optional<PlanChoice> UnderLimit(const PlanGraph& graph, double bytes_max,
     }
     return true;
   };
-  // From a price at which all the memory is worth as much as the step, up and down.
+  // Starts at the price at which all memory costs as much as the step, and searches up and down.
   double price = PlanSeconds(graph, choice) / std::max(PlanBytes(graph, choice), 1.0);
   constexpr int kDoublings = 24, kHalvings = 12;
   double too_low = 0;

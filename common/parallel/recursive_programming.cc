@@ -1,4 +1,4 @@
-// Factors of the number of workers dealt to axes, one after the other.
+// Assigns the factors of the number of workers to axes, one after the other.
 #include <algorithm>
 #include <limits>
 
@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kAny = std::numeric_limits<double>::infinity();
 
-// Prime factors, the largest first.
+// Returns the prime factors, the largest first.
 std::vector<uint32_t> FactorsOf(uint32_t number) {
   std::vector<uint32_t> factors;
   for (uint32_t prime = 2; prime * prime <= number; ++prime) {
@@ -20,7 +20,7 @@ std::vector<uint32_t> FactorsOf(uint32_t number) {
   return factors;
 }
 
-// To which axis a factor goes; null: it makes copies.
+// The axis that a factor goes to; null makes copies.
 using Axis = uint32_t LayerSplit::*;
 constexpr Axis kAxes[] = {&LayerSplit::examples, &LayerSplit::inputs, &LayerSplit::columns,
                           nullptr};
@@ -45,7 +45,7 @@ class Recursion {
   }
 
  private:
-  // What a node may become now: an option, and the axis that the next factor goes to.
+  // A possible next assignment of a node: the resulting option, and the axis of the next factor.
   struct Candidate {
     uint32_t option;
     Axis axis;
@@ -72,8 +72,8 @@ class Recursion {
     if (candidate.axis != nullptr) dealt_[node].*candidate.axis *= factor;
   }
 
-  // Gives every node the factor, all at once, each to the axis that is best where all that is left
-  // goes there too.
+  // Assigns the factor to all nodes at once, each to the axis that is best if all that is left goes
+  // there.
   void DealTogether(uint32_t factor, uint32_t left) {
     PlanGraph few;
     few.workers = graph_.workers;
@@ -95,7 +95,7 @@ class Recursion {
     for (size_t n = 0; n < best.size(); ++n) Take(n, candidates[n][best[n]], factor);
   }
 
-  // The same of one node, its neighbours as they are.
+  // Assigns the factor to one node, with its neighbors as they are.
   void DealAlone(size_t n, uint32_t factor, uint32_t left) {
     const std::vector<Candidate> candidates = CandidatesOf(n, left);
     const Candidate* best = nullptr;
@@ -115,8 +115,8 @@ class Recursion {
 
   const PlanGraph& graph_;
   const std::vector<std::vector<std::pair<uint32_t, uint32_t>>> edges_;
-  PlanChoice chosen_;              // Of each node, what it is if all that is left goes one way.
-  std::vector<LayerSplit> dealt_;  // The factors that each node has been dealt.
+  PlanChoice chosen_;              // Option of each node if all that is left goes to its last axis.
+  std::vector<LayerSplit> dealt_;  // Factors assigned to each node.
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Breadth first from what is pinned.
+// Spreads options breadth first from the pinned nodes.
 #include <algorithm>
 #include <deque>
 #include <limits>
@@ -23,12 +23,12 @@ class Propagation {
     if (!starts.empty()) {
       Spread(starts, std::vector<uint32_t>(starts.size(), 0));
       const PlanChoice spread = chosen_;
-      // Nodes may be best left as they would be without pins: as their first option has it.
+      // All nodes may be best with their first option, which they would have without pins.
       chosen_.assign(graph_.nodes.size(), 0);
       Settle();
       return PlanSeconds(graph_, spread) <= PlanSeconds(graph_, chosen_) ? spread : chosen_;
     }
-    // Of the heaviest, each option as if it were pinned.
+    // Without pins, tries each option of the node with the most memory as if it were pinned.
     uint32_t heaviest = 0;
     double bytes = -1;
     for (uint32_t n = 0; n < graph_.nodes.size(); ++n) {
@@ -66,7 +66,7 @@ class Propagation {
       reach(starts[s]);
     }
     for (uint32_t next = 0; next < graph_.nodes.size(); ++next) {
-      // The next is behind all that can be reached: of a part of the graph without a pin.
+      // When nothing more is reachable, continues in a part of the graph without a pin.
       for (; !reached.empty(); reached.pop_front()) {
         const uint32_t node = reached.front();
         order_.push_back(node);
@@ -82,8 +82,8 @@ class Propagation {
     Settle();
   }
 
-  // At the least cost of its own and of its edges: to neighbours that have an option, and to each
-  // other as cheap as it can be there.
+  // Returns the option with the least cost of its own and of its edges. An edge to a neighbor
+  // without an option counts with the cheapest option there.
   uint32_t Best(uint32_t node) const {
     uint32_t best = 0;
     double best_seconds = kNever;
@@ -114,7 +114,7 @@ class Propagation {
     return seconds;
   }
 
-  // Nodes that are not pinned move while that is better, alone or with one neighbour.
+  // Changes nodes that are not pinned, alone or with one neighbor, while that helps.
   void Settle() {
     constexpr int kSweepsMax = 50;
     for (int sweep = 0; sweep < kSweepsMax; ++sweep) {

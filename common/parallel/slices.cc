@@ -1,4 +1,4 @@
-// Slices are walked in runs along the last axis.
+// Copies slices in runs along the last axis.
 #include "common/parallel/slices.h"
 
 #include <glog/logging.h>
@@ -15,7 +15,7 @@ std::string Shown(const std::vector<uint32_t>& tuple) {
   return (text.empty() ? "[" : text) + "]";
 }
 
-// run(first element in the tensor, first in the slice, how many).
+// Calls run(first element in the tensor, first element in the slice, count) for each run.
 template <typename Run>
 void ForRuns(std::span<const size_t> shape, std::span<const Cut> slice, const Run& run) {
   CHECK_EQ(shape.size(), slice.size());
@@ -23,7 +23,7 @@ void ForRuns(std::span<const size_t> shape, std::span<const Cut> slice, const Ru
   const size_t size = SizeOf(slice);
   if (size == 0) return;
   const size_t length = slice.empty() ? 1 : slice.back().size;
-  std::vector<size_t> at(slice.size(), 0);  // In the slice; the last stays 0.
+  std::vector<size_t> at(slice.size(), 0);  // Indices in the slice; the last stays 0.
   for (size_t done = 0; done < size; done += length) {
     size_t first = 0;
     for (size_t axis = 0; axis < shape.size(); ++axis) {
@@ -78,7 +78,7 @@ std::string ProblemOfSlices(const std::vector<std::vector<uint32_t>>& tuples, ui
     return std::to_string(tuples.size()) +
            " tuples; there is one for the sparse features and one for the numeric columns";
   }
-  uint32_t all = 0;  // Parts of the first input.
+  uint32_t all = 0;  // Number of parts of the first input.
   for (const std::vector<uint32_t>& tuple : tuples) {
     if (tuple.size() != kAxes) {
       return Shown(tuple) + " has " + std::to_string(tuple.size()) +

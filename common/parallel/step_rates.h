@@ -1,17 +1,17 @@
-// What a worker does in how much time, as far as a strategy depends on it.
+// The speeds of a worker on which the cost of a strategy depends.
 #pragma once
 
 namespace hdps {
 
-// The values here are those of a machine of 2 cores with AVX-512, workers on one machine: a first
-// guess where nothing was measured.
+// The default values are from a machine with 2 cores with AVX-512 and all workers on it: a first
+// guess if nothing was measured.
 struct StepRates {
   double flops_per_second = 3.2e11;       // Products of a layer, forward and both gradients.
-  double memory_bytes_per_second = 1e10;  // What only reads and writes its elements.
-  double link_bytes_per_second = 2e9;     // Between two workers, each way.
-  double exchange_seconds = 6e-5;         // Of any exchange, beside its bytes.
-  double update_float_seconds = 0.5e-9;   // Of a weight with its state.
-  double row_float_seconds = 1e-9;        // Of a table's row, from the servers or to them.
+  double memory_bytes_per_second = 1e10;  // Operations that only read and write elements.
+  double link_bytes_per_second = 2e9;     // Between two workers, in each direction.
+  double exchange_seconds = 6e-5;         // Fixed cost of an exchange.
+  double update_float_seconds = 0.5e-9;   // Update of a weight and its state.
+  double row_float_seconds = 1e-9;        // One float of a row, to or from the servers.
   friend bool operator==(const StepRates&, const StepRates&) = default;
 };
 

@@ -1,4 +1,4 @@
-// How the matrices of a cut layer lie.
+// Layouts of the matrices of a cut layer.
 #include "common/parallel/strategy.h"
 
 #include <glog/logging.h>

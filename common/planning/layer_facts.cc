@@ -1,4 +1,4 @@
-// A job's graph measured for planning, and the splits that its layers can have.
+// Measures a job's graph for planning, and lists the splits of its layers.
 #include "common/planning/layer_facts.h"
 
 #include <glog/logging.h>
@@ -54,7 +54,7 @@ std::string TooMany(uint64_t parts, uint64_t extent, const std::string& of) {
          "; give at most " + std::to_string(extent);
 }
 
-// Why the parts do not fit the matrices of the layer.
+// Returns why the parts do not fit the matrices of the layer.
 std::string WhyNotExtents(const LayerFacts& layer, const LayerSplit& split) {
   const bool matrix = layer.cut == LayerCut::kMatrix;
   if (split.inputs > 1 && !matrix) {

@@ -1,4 +1,4 @@
-// Sums, and the refusal.
+// Adds up memory parts, and refuses too much.
 #include "common/planning/memory_check.h"
 
 #include <algorithm>
@@ -30,12 +30,12 @@ std::vector<MemoryPart> MemoryOfWorker(const Job& job, bool kept_here) {
 }
 
 Status CheckMemory(const std::string& who, std::vector<MemoryPart> parts, const MemoryLimit& most) {
-  double sum = 0;  // Of parts that no 64 bits may count.
+  double sum = 0;  // The sum of the parts may exceed 64 bits.
   for (const MemoryPart& part : parts) sum += static_cast<double>(part.bytes);
   if (sum <= static_cast<double>(most.bytes)) return {};
   std::ranges::stable_sort(parts, std::greater<>(), &MemoryPart::bytes);
   std::string text = who + " cannot have the memory that the job asks for: ";
-  // What is small beside the largest would not help.
+  // Reducing a part that is small beside the largest would not help.
   for (size_t i = 0; i < parts.size() && parts[i].bytes > parts[0].bytes / 100; ++i) {
     text += (i == 0 ? "" : ", ") + ShowByteCount(parts[i].bytes) + " for " + parts[i].what;
   }

@@ -1,4 +1,4 @@
-// The memory that the settings of a job alone take of a process, against its limit.
+// Compares the memory that a job's settings require with the limit of the process.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@ namespace hdps {
 
 struct Job;
 
-// Bytes that are taken whatever the data is.
+// Memory that is needed whatever the data is.
 struct MemoryPart {
-  std::string what;  // With the settings that scale it.
+  std::string what;  // Names the settings that scale it.
   uint64_t bytes = 0;
 };
 
-// The memory that one worker takes, at least: its copy of the dense layers and their gradients, and
-// with `kept_here` the rows it keeps in the host's memory.
+// Returns the least memory of one worker: its copy of the dense layers and their gradients, and
+// with `kept_here` the rows that it keeps in host memory.
 std::vector<MemoryPart> MemoryOfWorker(const Job& job, bool kept_here);
 
-// kInvalidArgument where `who`, such as "worker", cannot have all parts: it names each with its
-// bytes, the largest first, and the limit.
+// Errors: kInvalidArgument if `who`, such as "worker", cannot have all parts together; it lists
+// them with their bytes, the largest first, and the limit.
 Status CheckMemory(const std::string& who, std::vector<MemoryPart> parts, const MemoryLimit& most);
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// Shards and blocks of a job as splits of layers.
+// Converts the shards and blocks of a job to splits of layers.
 #include "common/planning/strategy_choices.h"
 
 #include <algorithm>
@@ -74,8 +74,7 @@ class ChoiceMaker {
     return {};
   }
 
-  // The layers on the ways from one to another: those that the one reaches and that reach the
-  // other.
+  // Returns the layers on all paths from one layer to another.
   std::vector<size_t> Between(size_t from, size_t to) const {
     std::vector<bool> reached(facts_.layers.size(), false), reaches = reached;
     reached[from] = reaches[to] = true;
@@ -126,8 +125,8 @@ class ChoiceMaker {
     return PinEnds(block, place, layers);
   }
 
-  // Keeps the splits of the block's first and last layers under which what goes in and comes out
-  // lies as the block says.
+  // Keeps those splits of the block's first and last layers under which its input and output have
+  // the layouts that the block requires.
   Status PinEnds(const BlockSpec& block, const std::string& place,
                  const std::vector<size_t>& layers) {
     std::vector<size_t> first, last;
@@ -178,7 +177,7 @@ class ChoiceMaker {
     return {};
   }
 
-  // Whether the job's data are cut by features, among the workers.
+  // Is true if the job's data is cut by features among the workers.
   Result<bool> SlicesByFeatures() const {
     const std::vector<std::vector<uint32_t>>& slices = job_.parallel.dataset_slices;
     if (slices.empty()) return false;
@@ -203,8 +202,8 @@ class ChoiceMaker {
     return slices[0].size() > 1 && slices[0][1] > 1;
   }
 
-  // A worker reads the rows of all features for its own examples, or those of its features for all
-  // examples: one or the other, for all layers that read rows.
+  // Makes all layers that read rows agree, because a worker reads either the rows of all features
+  // for its own examples, or those of its own features for all examples.
   Status AlignRows() {
     HDPS_ASSIGN_OR_RETURN(bool by_features, SlicesByFeatures());
     std::string said = "parallel.dataset_strategy";
@@ -244,7 +243,7 @@ class ChoiceMaker {
   const JobFacts& facts_;
   const uint32_t workers_;
   StrategyChoices choices_;
-  std::vector<bool> inside_;  // Some block.
+  std::vector<bool> inside_;  // For each layer: it is inside some block.
 };
 
 }  // namespace

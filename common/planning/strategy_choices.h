@@ -1,4 +1,4 @@
-// Which splits each layer may have: what the job pins, and what it leaves open.
+// The splits that each layer may have: those that the job pins, and those that it leaves open.
 #pragma once
 
 #include <optional>
@@ -12,19 +12,20 @@ namespace hdps {
 
 struct Job;
 
-// Invariant: an entry a layer, in the order of the job's, none of them empty; layers that read rows
-// may be cut by features all, or none.
+// Invariant: there is one nonempty entry for each layer, in the order of the job's layers. Either
+// all layers that read rows may be cut by features, or none.
 struct StrategyChoices {
   std::vector<std::vector<LayerSplit>> splits;
-  std::vector<bool> pinned;  // Said by the layer's `shard` or by a block; also where one is left.
-  std::vector<int> level;    // Of the block that derives the layer; -1: no block does.
+  // Fixed by the layer's `shard` or by a block, or only one split is possible.
+  std::vector<bool> pinned;
+  std::vector<int> level;  // Level of the block that derives the layer; -1 if none does.
 };
 
-// kInvalidArgument names the setting, the layer, the value, and what would be right.
+// Errors: kInvalidArgument names the setting, the layer, the value, and what would be right.
 Result<StrategyChoices> ChoicesOf(const Job& job, const JobFacts& facts, uint32_t workers);
 
-// Why layers that read rows would lie differently; empty: they lie alike. What a worker reads of a
-// step are either its own examples, or its features of all.
+// Returns why layers that read rows would be split differently; empty if they agree. In a step, a
+// worker reads either the rows of its own examples, or the rows of its features for all examples.
 std::string WhyNotRows(const JobFacts& facts, const std::vector<LayerSplit>& splits,
                        uint32_t workers);
 

@@ -1,5 +1,5 @@
-// A layer as products, passes over its values, a reduction and an update; a conversion as bytes and
-// exchanges.
+// Models a layer as products, passes over its values, a reduction and an update, and a conversion
+// as bytes and exchanges.
 #include "common/planning/strategy_cost.h"
 
 #include <algorithm>
@@ -35,11 +35,11 @@ LayerCost StrategyCost::OfLayer(size_t layer, const LayerSplit& split) const {
   } else if (facts.cut == LayerCut::kColumns && width > 0) {
     tensors *= columns / width;
   }
-  // Forward, the gradient of the weights, that of the input.
+  // Forward, the gradient of the weights, and that of the input.
   constexpr double kPasses = 3;
   cost.compute_seconds = kPasses * flops * rows / rates_.flops_per_second +
                          2 * kFloatBytes * values / rates_.memory_bytes_per_second;
-  if (facts.cut == LayerCut::kMatrix && split.inputs > 1) {  // Its summands, forth and back.
+  if (facts.cut == LayerCut::kMatrix && split.inputs > 1) {  // Its summands, forward and backward.
     const Ways& sums = SumsOf(split);
     const double bytes = kFloatBytes * static_cast<double>(facts_.batch) * width;
     cost.compute_seconds += Seconds(sums.forward, sums.forward.share * bytes) +
@@ -52,7 +52,8 @@ LayerCost StrategyCost::OfLayer(size_t layer, const LayerSplit& split) const {
   if (tensors > 0 && split.examples > 1) {
     const double share = 2.0 * (split.examples - 1) / split.examples;
     cost.reduce_seconds = share * kFloatBytes * tensors / rates_.link_bytes_per_second;
-    // Gradients of layers that as many workers share travel together: each has its part of a call.
+    // Gradients of layers that equally many workers share are sent together, so each has its part
+    // of one call.
     const auto learning = std::ranges::count_if(
         facts_.layers, [](const LayerFacts& other) { return other.tensor_floats > 0; });
     cost.reduce_seconds += rates_.exchange_seconds / static_cast<double>(learning);
@@ -60,7 +61,7 @@ LayerCost StrategyCost::OfLayer(size_t layer, const LayerSplit& split) const {
   cost.update_seconds = tensors * rates_.update_float_seconds;
   constexpr double kWeightAndGradient = 2;
   cost.weight_floats = tensors;
-  // Whole, so that sums in any order are the same.
+  // Rounded to a whole number, so that sums in any order are equal.
   cost.memory_bytes = std::ceil(
       kFloatBytes * (tensors * (kWeightAndGradient + facts_.state_floats) + 2 * rows * columns));
   return cost;

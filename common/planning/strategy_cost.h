@@ -1,4 +1,4 @@
-// What a strategy costs: seconds of a step, bytes on the way, bytes of memory.
+// Estimates the cost of a strategy: seconds of a step, bytes sent, bytes of memory.
 #pragma once
 
 #include <array>
@@ -10,18 +10,18 @@
 
 namespace hdps {
 
-// Of one layer, at the slowest worker.
+// The cost of one layer on the slowest worker.
 struct LayerCost {
-  double compute_seconds = 0;  // Forward and backward; of rows, from the servers and to them.
-  double reduce_seconds = 0;   // Its tensors' gradients, over the parts of the examples.
+  double compute_seconds = 0;  // Forward and backward; includes the transfer of rows.
+  double reduce_seconds = 0;   // Reduction of its gradients over the parts of the examples.
   double update_seconds = 0;
-  double memory_bytes = 0;  // Weights, gradients, state; values and their gradients.
+  double memory_bytes = 0;  // Weights, gradients, optimizer state, and values with their gradients.
   double weight_floats = 0;
   double seconds() const { return compute_seconds + reduce_seconds + update_seconds; }
 };
 
-// From one layer to one that reads it, forth, and of the gradient back. Bytes leave a worker, the
-// mean over the workers.
+// The cost of a conversion between a layer and one that reads it: forward for values, backward for
+// their gradient. Bytes are those that a worker sends, averaged over the workers.
 struct ConversionCost {
   const char* forward = "none";
   const char* backward = "none";
@@ -29,10 +29,10 @@ struct ConversionCost {
   double seconds = 0;
 };
 
-// In place of a layer that reads: the loss, which wants every worker's own rows.
+// The index of the loss in place of a reading layer. The loss needs every worker's own rows.
 inline constexpr size_t kLoss = SIZE_MAX;
 
-// Keeps what it has found of conversions between two layouts, so it is for one thread.
+// Estimates costs. Caches conversions between layouts, so it must be used by one thread.
 class StrategyCost {
  public:
   StrategyCost(const JobFacts& facts, uint32_t workers, const StepRates& rates)
@@ -45,20 +45,21 @@ class StrategyCost {
  private:
   struct Way {
     const char* name = "none";
-    double share = 0;  // Of the matrix's floats, what a worker sends.
+    double share = 0;  // Share of the matrix's floats that a worker sends.
     double exchanges = 0;
   };
   struct Ways {
     Way forward, backward;
   };
-  // Of both sides: the cut (one more for the loss), and the split.
+  // The kind of cut (one more value stands for the loss) and the split, for each side.
   using WayKey = std::array<uint32_t, 8>;
   struct HashOfKey {
     size_t operator()(const WayKey& key) const;
   };
   const Ways& WaysOf(const WayKey& key, LayerCut from, const LayerSplit& from_split,
                      const LayerCut* to, const LayerSplit& to_split) const;
-  // Of a dense layer with parts of its inputs: its summands to the sum, and the gradient back.
+  // Returns the conversions inside a dense layer with cut inputs: from its summands to the sum, and
+  // of the gradient back.
   const Ways& SumsOf(const LayerSplit& split) const;
   static Way WayOf(const Layout& at, const Layout& wanted);
   double Seconds(const Way& way, double bytes) const;
@@ -71,7 +72,7 @@ class StrategyCost {
 
 struct StrategyTotal {
   double seconds = 0;
-  double memory_bytes = 0;  // Of one worker.
+  double memory_bytes = 0;  // Memory of one worker.
 };
 StrategyTotal TotalOf(const JobFacts& facts, const Strategy& strategy, const StepRates& rates);
 

@@ -1,4 +1,4 @@
-// Who decides the splits, by the job's mode.
+// Chooses the source of the splits by the mode of the job.
 #include "common/planning/strategy_of_job.h"
 
 #include <cstdio>
@@ -28,7 +28,7 @@ std::string Digits(uint64_t hash) {
   return text;
 }
 
-// The job's layers in the file, or why it is not the job's.
+// Returns the splits of the job's layers from the file, or why the file does not fit the job.
 Result<Strategy> FromFile(const KeptStrategy& kept, const JobFacts& facts, uint32_t workers) {
   if (kept.strategy.workers != workers) {
     return Wrong(kept.path, "workers: it is a strategy for " +
@@ -63,7 +63,7 @@ Result<Strategy> FromFile(const KeptStrategy& kept, const JobFacts& facts, uint3
   return kept.strategy;
 }
 
-// What a person wrote is carried out or refused.
+// Checks a strategy that a person wrote, which is executed as it is or refused.
 Status CheckMemory(const Job& job, const JobFacts& facts, const Strategy& strategy) {
   const uint64_t limit = job.parallel.worker_memory_limit;
   const double bytes = TotalOf(facts, strategy, job.parallel.rates).memory_bytes;
@@ -137,7 +137,7 @@ KeptStrategy KeptOf(const Job& job, const Strategy& strategy) {
 Status SaveStrategy(FileSystem& files, const Job& job, const Strategy& strategy) {
   const std::string& path = job.parallel.strategy_save_file;
   if (path.empty()) return {};
-  // A path that names no file, or none that can be there, is the operator's mistake.
+  // A path that cannot name a file is a mistake of the operator.
   const std::filesystem::path file(path);
   const std::string folder = file.has_parent_path() ? file.parent_path().string() : ".";
   const bool is_folder = !file.has_filename() || file.filename() == "." ||

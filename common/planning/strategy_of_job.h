@@ -1,4 +1,4 @@
-// The one way from a job and a number of workers to how its layers lie over them.
+// Determines how the layers of a job are split over a number of workers.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +13,28 @@ namespace hdps {
 
 struct Job;
 
-// A function of the job alone, so the scheduler and every worker come to the same:
+// Returns the strategy for a job. It depends only on the arguments, so the scheduler and all
+// workers get the same. The mode of the job decides:
 //   stand_alone, data_parallel  every worker computes the whole model on its rows;
-//   hybrid_parallel             as shards and blocks say, the rest data parallel;
-//   semi_auto_parallel          what they leave open is derived by sharding propagation;
-//   auto_parallel               it is searched, as parallel.search_mode says;
-// or, where the job names a file to load, what that says. kInvalidArgument names the setting or the
-// file, the value, and what would be right: a split that the layer or the number of workers does
-// not allow, a file of another model or number of workers, more memory than a worker may use.
+//   hybrid_parallel             shards and blocks are followed, the rest is data parallel;
+//   semi_auto_parallel          the rest is derived by sharding propagation;
+//   auto_parallel               the rest is searched, as parallel.search_mode says.
+// If the job names a strategy file to load, that is used instead. Errors: kInvalidArgument names
+// the setting or the file, the value, and what would be right, for a split that the layer or the
+// number of workers does not allow, a file for another model or number of workers, and more memory
+// than a worker may use.
 Result<Strategy> StrategyOf(const Job& job, uint32_t workers);
 
-// kInvalidArgument where the job has what does not go together with layers that a strategy cuts.
+// Errors: kInvalidArgument if a setting of the job conflicts with layers that a strategy cuts.
 Status CheckCutTraining(const Job& job);
 
-// One line for the log: where the strategy is from, and what it cuts.
+// Returns one line for the log: the source of the strategy, and what it cuts.
 std::string StrategyLine(const Job& job, const Strategy& strategy);
 
-// The strategy with all that a file keeps of it.
+// Returns the strategy with everything that its file keeps.
 KeptStrategy KeptOf(const Job& job, const Strategy& strategy);
 
-// Writes it where the job says; nothing where it names no file.
+// Writes the strategy to the file that the job names, if any.
 Status SaveStrategy(FileSystem& files, const Job& job, const Strategy& strategy);
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// Propagation and search over the abstract graph of a job.
+// Propagation and search over the plan graph of a job.
 #include "common/planning/strategy_search.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kAnyBytes = std::numeric_limits<double>::infinity();
 
-// Fixes the layer as it was chosen, and those that read its table.
+// Fixes the split of a layer, and of all layers in its node, as chosen.
 void Fix(const JobPlanGraph& plan, const PlanChoice& choice, size_t layer,
          StrategyChoices* choices) {
   const uint32_t node = plan.node_of[layer];
@@ -25,8 +25,8 @@ void Fix(const JobPlanGraph& plan, const PlanChoice& choice, size_t layer,
   }
 }
 
-// What a block's level looks at, in place of seconds: 0: what moves between workers. 1: memory. 2:
-// all of it. A little of the whole decides among equals.
+// The cost that a block's level minimizes: 0 counts what moves between workers, 1 counts memory, 2
+// counts everything. A small part of the total breaks ties.
 struct LevelCost {
   int level;
   double OfLayer(const LayerCost& cost) const {
@@ -37,7 +37,7 @@ struct LevelCost {
   }
 };
 
-// Derives the layers of blocks; what lies around them counts as far as it is fixed.
+// Derives the layers of blocks. Layers around them count only if they are fixed.
 void DeriveBlocks(const JobFacts& facts, uint32_t workers, const StrategyCost& cost,
                   StrategyChoices* choices) {
   for (int level = 0; level <= 2; ++level) {

@@ -1,4 +1,4 @@
-// From what layers may be to one split each: propagated or searched.
+// Chooses one split for each layer, by propagation or search.
 #pragma once
 
 #include "common/base/status.h"
@@ -10,20 +10,20 @@ namespace hdps {
 
 struct ParallelSpec;
 
-// Blocks first, each by its level; then the rest: under hybrid_parallel it has no choice, under
-// semi_auto_parallel it is propagated from the pins, under auto_parallel searched as
-// parallel.search_mode says. kInvalidArgument where no strategy fits the memory of a worker, with
-// what the least one needs.
+// Derives the layers of blocks first, each by its level, then the others: under hybrid_parallel
+// they have no choice, under semi_auto_parallel they are propagated from the pins, under
+// auto_parallel they are searched as parallel.search_mode says. Errors: kInvalidArgument if no
+// strategy fits into the memory of a worker, with the memory that the smallest one needs.
 Result<Strategy> SearchStrategy(const ParallelSpec& parallel, const JobFacts& facts,
                                 const StrategyChoices& choices, uint32_t workers);
 
-// The job's layers as the graph that is searched: layers that read one table are one node, because
-// they are cut alike.
+// The graph that is searched. Layers that read the same table are one node, because they are cut
+// alike.
 struct JobPlanGraph {
   PlanGraph graph;
   std::vector<uint32_t> node_of;  // [layers]
 };
-// `cost` has to live as long as the graph is asked.
+// `cost` must outlive the graph.
 JobPlanGraph PlanGraphOf(const JobFacts& facts, const StrategyChoices& choices, uint32_t workers,
                          const StrategyCost& cost);
 

@@ -1,4 +1,4 @@
-// Threads of our own, and the executor that has none.
+// Dedicated threads, and the inline executor.
 #include "common/platform/executor.h"
 
 #include <pthread.h>
@@ -22,7 +22,7 @@ class InlineExecutor : public Executor {
 
 class SystemThread : public Thread {
  public:
-  // The thread names itself, so that its body runs under the name from the first line on.
+  // The thread sets its own name, so that its body runs under it from the first line on.
   SystemThread(const char* name, std::function<void()> body)
       : thread_([name = std::string(name).substr(0, kNameBytesMax), body = std::move(body)] {
           pthread_setname_np(pthread_self(), name.c_str());
@@ -34,7 +34,7 @@ class SystemThread : public Thread {
   }
 
  private:
-  static constexpr size_t kNameBytesMax = 15;  // Linux keeps no more.
+  static constexpr size_t kNameBytesMax = 15;  // The limit of Linux.
   std::thread thread_;
 };
 

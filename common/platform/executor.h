@@ -19,12 +19,13 @@ class Executor {
   virtual int threads() const = 0;
 };
 
-// On oneTBB, at most `threads` at once and at most one a core; 0 = one a core.
+// Returns an executor on oneTBB with at most `threads` threads and at most one per core; 0 means
+// one per core.
 std::unique_ptr<Executor> NewTbbExecutor(int threads);
-// Everything inline on the caller's thread, in order.
+// Returns an executor that runs everything inline on the caller's thread, in order.
 std::unique_ptr<Executor> NewInlineExecutor();
 
-// A thread of its own for a loop that blocks (a reader, a compute thread). Joins when destroyed.
+// A thread for a loop that blocks (a reader, a compute thread). The destructor joins.
 class Thread {
  public:
   virtual ~Thread() = default;

@@ -1,4 +1,4 @@
-// Counts hits of failpoints and does what is planned at them.
+// Counts hits of failpoints and performs the planned actions.
 #include "common/platform/failpoint.h"
 
 #include <glog/logging.h>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kPoints = kFailpointNames.size();
 
-// Invariant: hits_ are those since the last Arm().
+// Invariant: hits_ counts since the last Arm().
 class Plan {
  public:
   void Arm(std::vector<PlannedFailure> plan) HDPS_EXCLUDES(mutex_) {

@@ -1,4 +1,4 @@
-// Places at which a test or the flag --faults makes the process crash, stand still or fail.
+// Points in the code at which a test or the flag --faults makes the process crash, stop or fail.
 #pragma once
 
 #include <atomic>
@@ -14,13 +14,13 @@
 namespace hdps {
 
 enum class FailpointAction {
-  kCrash,  // SIGKILL: nothing is flushed, closed or said.
-  kExit,   // At once, with status 1.
-  kSleep,  // The thread stands still for `sleep_ms`.
-  kError,  // kIoError comes out, where the point can_fail.
+  kCrash,  // SIGKILL: nothing is flushed, closed or logged.
+  kExit,   // Exits at once with status 1.
+  kSleep,  // The thread sleeps for `sleep_ms`.
+  kError,  // The point returns kIoError if it can_fail.
 };
 
-// What happens at a point from its `first` hit to its `last`, counted from 1.
+// A planned action at a point, from its `first` hit to its `last`, counted from 1.
 struct PlannedFailure {
   size_t point = 0;
   FailpointAction action = FailpointAction::kCrash;
@@ -28,15 +28,15 @@ struct PlannedFailure {
   uint64_t first = 1, last = 1;
 };
 
-// From here on every failpoint counts its hits, logs the first, and does what is planned. For the
-// whole process, since failpoints lie where no object of ours is at hand; arming is for the start
-// of a process, or for a test of its own.
+// Arms the failpoints: from now on each counts its hits, logs the first, and performs the planned
+// actions. The plan is global to the process, because failpoints lie where no object of ours is at
+// hand. Arm it at the start of a process, or in a test that runs alone.
 void ArmFailpoints(std::vector<PlannedFailure> plan);
 void DisarmFailpoints();
-// Since they were armed.
+// Number of hits of `point` since failpoints were armed.
 uint64_t FailpointHits(size_t point);
 
-// While it lives, the plan holds.
+// Arms the plan and disarms it when destroyed.
 class ScopedFailpoints {
  public:
   explicit ScopedFailpoints(std::vector<PlannedFailure> plan) { ArmFailpoints(std::move(plan)); }
@@ -49,7 +49,7 @@ class ScopedFailpoints {
 [[noreturn]] void CrashOnPurpose();
 
 namespace failpoint_internal {
-// All that a failpoint costs while nobody fails on purpose: a load of this.
+// While no failpoints are armed, each costs one load of this.
 inline std::atomic<bool> armed = false;
 Status Hit(size_t point);
 }  // namespace failpoint_internal
@@ -62,7 +62,7 @@ Status Hit(size_t point);
     }                                                                                     \
   } while (false)
 
-// The same in a function that returns a Status or Result: a planned error is returned.
+// The same in a function that returns a Status or Result: it returns the planned error.
 #define HDPS_FAILPOINT_OR_RETURN(name)                                                    \
   do {                                                                                    \
     constexpr size_t hdps_point_ = ::hdps::FailingPointIndex(name);                       \

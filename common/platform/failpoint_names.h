@@ -1,4 +1,4 @@
-// The places in the code at which a process can be made to fail, by their names.
+// The names of all failpoints.
 #pragma once
 
 #include <array>
@@ -9,11 +9,11 @@ namespace hdps {
 
 struct FailpointName {
   std::string_view name;
-  bool can_fail = false;  // It lies where a Status is returned, so an error can come out of it.
+  bool can_fail = false;  // The function returns a Status, so an error can be injected.
 };
 
-// Where something changes hands: between two of them a death leaves another half behind. A name
-// says whose it is, about what, and what has just happened.
+// Failpoints lie between two steps that change state, so a crash at each leaves another partial
+// state behind. A name says whose point it is, what it is about, and what has just happened.
 inline constexpr auto kFailpointNames = std::to_array<FailpointName>({
     // Every member.
     {"member.join.sent"},
@@ -43,7 +43,7 @@ inline constexpr auto kFailpointNames = std::to_array<FailpointName>({
     {"server.save.in_file"},
     {"server.digest.begun", true},
     {"server.finish.taken"},
-    // Rows on their way to disk and back.
+    // Rows on the way to disk and back.
     {"snapshot.write.begun", true},
     {"snapshot.before_rename", true},
     {"snapshot.renamed", true},
@@ -103,7 +103,7 @@ inline constexpr auto kFailpointNames = std::to_array<FailpointName>({
     {"worker.evaluate.begun", true},
 });
 
-// The place of `name` in the list; a name that is not in it does not compile.
+// Returns the index of `name` in the list. A name that is not in the list does not compile.
 consteval size_t FailpointIndex(std::string_view name) {
   for (size_t i = 0; i < kFailpointNames.size(); ++i) {
     if (kFailpointNames[i].name == name) return i;
@@ -111,7 +111,7 @@ consteval size_t FailpointIndex(std::string_view name) {
   throw "this failpoint is not in kFailpointNames";
 }
 
-// The same where an error must be possible.
+// The same for a point that must be able to return an error.
 consteval size_t FailingPointIndex(std::string_view name) {
   const size_t index = FailpointIndex(name);
   if (!kFailpointNames[index].can_fail) throw "this failpoint is not said to return an error";

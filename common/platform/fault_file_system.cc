@@ -1,4 +1,4 @@
-// Judges every call by the faults that are meant for its path, then hands it on.
+// Checks every call against the faults that match its path, then passes it on.
 #include "common/platform/fault_file_system.h"
 
 #include <fnmatch.h>
@@ -22,10 +22,10 @@ Status Failure(const std::string& what, const std::string& path, int error) {
           "cannot " + what + " " + path + ": " + std::generic_category().message(error)};
 }
 
-// What the faults make of the calls; files and file system share it.
+// The state of the faults, shared by the file system and its open files.
 //
 // Invariant: used_[i] counts the bytes (kFull), calls (kFailing) or writes (kTorn) that fault i has
-// seen while its window held.
+// seen inside its window.
 class Judge {
  public:
   Judge(FaultFileOptions options, std::shared_ptr<MonotonicClock> clock)
@@ -38,7 +38,7 @@ class Judge {
     if (!options_.wait) options_.wait = StandStill;
   }
 
-  // Any call: it may be slow, and it may fail, with the number in `error`.
+  // Checks any call: it may be slow, and it may fail with the error number in `error`.
   Status Call(const std::string& what, const std::string& path, int* error = nullptr)
       HDPS_EXCLUDES(mutex_) {
     int64_t wait_ms = 0;
@@ -62,7 +62,7 @@ class Judge {
     return status;
   }
 
-  // A call that needs space but writes no bytes of a file.
+  // Checks a call that needs space but writes no bytes of a file.
   Status Grow(const std::string& what, const std::string& path) HDPS_EXCLUDES(mutex_) {
     HDPS_RETURN_IF_ERROR(Call(what, path));
     MutexLock lock(mutex_);
@@ -76,12 +76,12 @@ class Judge {
     return {};
   }
 
-  // How many of `size` bytes can be written; a crash is due after that many.
+  // The number of bytes of a write that succeed, and if the process then crashes.
   struct Room {
     size_t bytes = 0;
     bool crash = false;
     Status status;
-    int error = 0;  // Of the status.
+    int error = 0;  // Error number of the status.
   };
   Room Write(const std::string& path, size_t size) HDPS_EXCLUDES(mutex_) {
     Room room{size, false, {}, 0};

@@ -1,4 +1,5 @@
-// Files on a disk that fails on purpose: full, refusing, slow, or losing its power half-way.
+// A file system that fails on purpose: full, refusing, slow, or losing power in the middle of a
+// write.
 #pragma once
 
 #include <cstdint>
@@ -15,25 +16,26 @@ namespace hdps {
 
 struct FileFault {
   enum class Kind {
-    kFull,     // No space is left after `amount` bytes: the write that crosses it is cut off there.
+    kFull,     // The disk is full after `amount` bytes: the write that crosses them is cut there.
     kFailing,  // Every `amount`-th call fails with an input/output error.
-    kSlow,     // Every call takes `amount` milliseconds more.
-    kTorn,     // The `amount`-th write leaves its first half, and the process dies.
+    kSlow,     // Every call takes `amount` milliseconds longer.
+    kTorn,     // The `amount`-th write leaves its first half, and the process crashes.
   };
   Kind kind = Kind::kFull;
-  std::string glob;  // Of the end of a path: "checkpoint/*", "scheduler.state*", "*".
+  std::string glob;  // Matches the end of a path: "checkpoint/*", "scheduler.state*", "*".
   uint64_t amount = 0;
   FaultWindow window;
 };
 
 struct FaultFileOptions {
   std::vector<FileFault> faults;
-  std::function<void()> crash;           // Empty: as SIGKILL does.
-  std::function<void(int64_t ms)> wait;  // Empty: the thread stands still.
+  std::function<void()> crash;           // If empty, the process ends as by SIGKILL.
+  std::function<void(int64_t ms)> wait;  // If empty, the thread sleeps.
 };
 
-// `files` with these faults. A message of a failure reads like the system's; every fault is logged
-// when it begins to bite. Reading suffers from kFailing and kSlow when a file is opened.
+// Wraps `files` and injects these faults. An error message reads like the system's. Each fault is
+// logged when it first has an effect. Reading is affected by kFailing and kSlow only when a file is
+// opened.
 std::unique_ptr<FileSystem> NewFaultFileSystem(std::unique_ptr<FileSystem> files,
                                                FaultFileOptions options,
                                                std::shared_ptr<MonotonicClock> clock);

@@ -1,4 +1,4 @@
-// Looks at the time, and for the file.
+// Checks the time or the file.
 #include "common/platform/fault_window.h"
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// When a fault on purpose holds.
+// The period in which an injected fault is active.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace hdps {
 
-// From `from_ms` on for `for_ms`, counted from the start; or as long as there is a file of this
-// name, so that somebody outside says when.
+// From `from_ms` on for `for_ms`, counted from the start; or, with `while_file`, as long as that
+// file exists, so that a script can switch the fault.
 struct FaultWindow {
   int64_t from_ms = 0;
   int64_t for_ms = std::numeric_limits<int64_t>::max();

@@ -1,4 +1,4 @@
-// What some file systems can tell beside the bytes of a file: which file it is.
+// An optional interface of file systems: tells which file a path leads to.
 #pragma once
 
 #include <cstdint>
@@ -10,42 +10,42 @@
 
 namespace hdps {
 
-// The file that a path leads to, whatever its spelling and behind whatever links.
+// Identifies the file that a path leads to, whatever the spelling and through all links.
 struct FileIdentity {
   uint64_t device = 0, number = 0;
-  bool plain = true;      // Bytes on a disk; a pipe, a terminal or another device else.
-  std::string path = {};  // Its own: no link, unless others have the same file by a hard one.
+  bool plain = true;      // A regular file, not a pipe, a terminal or another device.
+  std::string path = {};  // Resolved, without symbolic links; hard links give others.
   bool operator==(const FileIdentity& other) const {
     return device == other.device && number == other.number;
   }
 };
 
-// A FileSystem that knows identities is one of these too (dynamic_cast tells).
+// Implemented by a FileSystem that knows identities; find it by dynamic_cast.
 class FileIdentities {
  public:
   virtual ~FileIdentities() = default;
-  // kNotFound when there is nothing.
+  // Errors: kNotFound if there is no such file.
   virtual Result<FileIdentity> IdentityOf(const std::string& path) = 0;
-  // Whether the name itself is a symbolic link, wherever it leads.
+  // Is true if the path itself is a symbolic link, wherever it leads.
   virtual bool IsLink(const std::string& path) = 0;
 };
 
-// kNotFound as well where nobody can tell.
+// Returns kNotFound also if `files` does not know identities.
 inline Result<FileIdentity> IdentityOf(FileSystem& files, const std::string& path) {
   auto* const known = dynamic_cast<FileIdentities*>(&files);
   if (known != nullptr) return known->IdentityOf(path);
   return Status(Code::kNotFound, "nothing is known of " + path);
 }
 
-// False as well where nobody can tell.
+// Returns false also if `files` does not know identities.
 inline bool IsLink(FileSystem& files, const std::string& path) {
   auto* const known = dynamic_cast<FileIdentities*>(&files);
   return known != nullptr && known->IsLink(path);
 }
 
-// Whether a path names what is open already, or a device, by its own name: /dev/stdin, /dev/fd/3,
-// /dev/null, /proc/self/fd/3. Whoever says so means it; what lies deeper in /dev, as in /dev/shm,
-// are files as elsewhere.
+// Is true if a path names an open stream or a device: /dev/stdin, /dev/fd/3, /dev/null,
+// /proc/self/fd/3. The operator then means that stream itself. Files deeper in /dev, as in
+// /dev/shm, are ordinary files.
 inline bool NamesStream(std::string_view path) {
   if (path.starts_with("/proc/") || path.starts_with("/dev/fd/")) return true;
   constexpr std::string_view kDevices = "/dev/";

@@ -1,4 +1,4 @@
-// What is made of calls of FileSystem: whole files, atomic writes, paths.
+// Functions on top of FileSystem: whole files, atomic writes, paths.
 #include "common/platform/file_system.h"
 
 #include <algorithm>

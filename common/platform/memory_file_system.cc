@@ -15,11 +15,11 @@ namespace hdps {
 
 namespace {
 
-// The bytes of one file. An open file keeps them when its name is renamed or removed, as the
-// system's do.
+// The bytes of one file. An open file keeps them when its name is renamed or removed, as in the
+// operating system.
 class Contents {
  public:
-  // `number`: of all contents of its file system.
+  // `number` is unique within the file system.
   explicit Contents(int64_t number) : number_(number) {}
   int64_t number() const { return number_; }
   void Append(std::span<const std::byte> bytes) HDPS_EXCLUDES(mutex_) {
@@ -78,7 +78,7 @@ class MemoryWritableFile : public WritableFile {
   std::shared_ptr<Contents> contents_;
 };
 
-// "a//b/../c/" -> "a/c"; the working directory is ".".
+// Normalizes a path: "a//b/../c/" -> "a/c"; the working directory is ".".
 std::string Normal(const std::string& path) {
   std::string text = std::filesystem::path(path).lexically_normal().string();
   while (text.size() > 1 && text.ends_with('/')) text.pop_back();
@@ -182,7 +182,7 @@ class MemoryFileSystem : public FileSystem, public FileIdentities {
     return static_cast<uint64_t>(found->second->size());
   }
 
-  // A file changes by being made anew, or longer.
+  // A file changes by being created again or growing.
   Result<FileStamp> StampOf(const std::string& path) override HDPS_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     const auto found = files_.find(Normal(path));
@@ -249,7 +249,7 @@ class MemoryFileSystem : public FileSystem, public FileIdentities {
     return std::unique_ptr<WritableFile>(std::make_unique<MemoryWritableFile>(contents));
   }
 
-  // Names of files and folders directly in `folder`, sorted.
+  // Returns the names of files and folders directly in `folder`, sorted.
   std::vector<std::string> NamesIn(const std::string& folder) HDPS_REQUIRES(mutex_) {
     std::set<std::string> names;
     const auto take = [&](const std::string& name) {
@@ -277,10 +277,11 @@ class MemoryFileSystem : public FileSystem, public FileIdentities {
   }
 
   Mutex mutex_;
-  int64_t made_ HDPS_GUARDED_BY(mutex_) = 0;  // Contents.
+  int64_t made_ HDPS_GUARDED_BY(mutex_) = 0;  // Number of Contents created.
   std::map<std::string, std::shared_ptr<Contents>> files_ HDPS_GUARDED_BY(mutex_);
   std::set<std::string> folders_ HDPS_GUARDED_BY(mutex_) = {".", "/"};
-  std::map<std::string, std::string> holders_ HDPS_GUARDED_BY(mutex_);  // Of locks, by path.
+  // Holders of locks, by path.
+  std::map<std::string, std::string> holders_ HDPS_GUARDED_BY(mutex_);
 };
 
 }  // namespace

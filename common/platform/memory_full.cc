@@ -1,4 +1,4 @@
-// Names of the thread, and the words for what does not fit.
+// The thread's name for its allocations, and the error messages.
 #include "common/platform/memory_full.h"
 
 #include <pthread.h>
@@ -18,7 +18,7 @@ namespace {
 
 thread_local const char* asked_for = nullptr;
 
-// "1.50 GiB", as ShowByteCount writes it, which makes a string.
+// Formats bytes as ShowByteCount() does, but without a std::string.
 struct ShownBytes {
   explicit ShownBytes(uint64_t bytes) {
     const char* const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
@@ -49,7 +49,7 @@ const char* WhatIsShort() {
     return "no file may be opened any more; raise ulimit -n";
   }
   if (file >= 0) close(file);
-  // A process counts as a thread does. Not fork() and _exit(), which may take locks.
+  // A process counts like a thread. fork() and _exit() are avoided because they may take locks.
   const long process = syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr);
   if (process == 0) syscall(SYS_exit_group, 0);
   if (process < 0) return "no thread may be started any more; raise ulimit -u";

@@ -1,4 +1,4 @@
-// Memory that cannot be had: who asked, for how much, and what a process may have.
+// Ends of a process for lack of memory: what needed it, how much, and the limit.
 #pragma once
 
 #include <cstddef>
@@ -7,14 +7,15 @@
 
 namespace hdps {
 
-// Names what this thread asks memory for, as long as the name lives: the message of MemoryFull
-// begins with it. The innermost name counts. Costs two words of the thread's own memory.
+// Names the purpose of this thread's allocations while the object lives; MemoryFull messages begin
+// with it. The innermost name counts. Costs two words of thread-local memory.
 class MemoryFor {
  public:
-  // `what` is a literal, with the settings that scale it: "the shuffle window (data.shuffle_rows)".
+  // `what` is a literal that names the settings which scale it: "the shuffle window
+  // (data.shuffle_rows)".
   explicit MemoryFor(const char* what);
   ~MemoryFor();
-  // The name that counts now; null: none. For a thread that works on for this one.
+  // Returns the current name, or null. For a thread that continues this thread's work.
   static const char* Now();
   MemoryFor(const MemoryFor&) = delete;
   MemoryFor& operator=(const MemoryFor&) = delete;
@@ -23,22 +24,22 @@ class MemoryFor {
   const char* const before_;
 };
 
-// The exception of an allocation that cannot be had. Nobody catches it to go on: it is the end of
-// the process, with status 3 (EndWhereMemoryIsFull in common/process).
+// The exception of a failed allocation. Nothing catches it to continue: it ends the process with
+// status 3 (EndWhereMemoryIsFull in common/process).
 class MemoryFull : public std::bad_alloc {
  public:
-  // `bytes` were asked for; 0: a library asked, and does not say for how many.
+  // `bytes` were asked for; 0 if a library does not say how many.
   explicit MemoryFull(uint64_t bytes) noexcept;
-  // A bound other than the memory's was reached; `text` is kept as far as there is room.
+  // For a limit other than that of memory. `text` is cut to fit.
   explicit MemoryFull(const char* text) noexcept;
   const char* what() const noexcept override { return text_; }
 
  private:
-  char text_[480];  // Room of its own: it is made where memory is short.
+  char text_[480];  // A buffer inside the object, because memory is short when it is made.
 };
 
-// What this process can have no more of, with the limit to raise: memory for a thread, files,
-// threads. Null: nothing. Takes no memory and no lock.
+// Returns what this process has run out of and the limit to raise: memory for a thread, files,
+// threads. Returns null if nothing is exhausted. Takes no memory and no lock.
 const char* WhatIsShort();
 
 }  // namespace hdps

@@ -22,7 +22,7 @@ void Take(MemoryLimit* limit, __rlimit_resource resource, const char* by) {
   if (found.rlim_cur < limit->bytes) *limit = {found.rlim_cur, by};
 }
 
-// A number that stands alone in a file; "max" and no file are any.
+// Returns the number that a file holds; a missing file and "max" mean no limit.
 uint64_t NumberIn(FileSystem& files, const std::string& path) {
   uint64_t number = kAny;
   const Result<std::string> text = ReadWholeFile(files, path, kTextBytesMax);
@@ -30,7 +30,8 @@ uint64_t NumberIn(FileSystem& files, const std::string& path) {
   return number;
 }
 
-// Below the root of the control groups: "/system.slice/hdps.service"; empty where there is none.
+// Returns the path of the process below the root of the control groups,
+// "/system.slice/hdps.service", or nothing if it has none.
 std::string OwnGroup(FileSystem& files) {
   constexpr std::string_view kBefore = "0::";
   const Result<std::string> text = ReadWholeFile(files, "/proc/self/cgroup", kTextBytesMax);
@@ -61,7 +62,7 @@ uint64_t SwapOfMachine() {
 
 MemoryLimit MostMemory(FileSystem& files) {
   MemoryLimit most = LimitOfProcess();
-  // A group is held to the limits of those above it, too.
+  // The limits of all groups above apply too.
   for (std::string group = OwnGroup(files);; group.resize(group.rfind('/'))) {
     const std::string memory = "/sys/fs/cgroup" + (group == "/" ? "" : group) + "/memory.";
     const uint64_t limit = NumberIn(files, memory + "max");

@@ -1,4 +1,4 @@
-// The most memory that a process may have, and who says so.
+// The memory limit of a process and its source.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,16 @@ class FileSystem;
 
 struct MemoryLimit {
   uint64_t bytes = 0;
-  const char* by = "";  // Such as "ulimit -v".
+  const char* by = "";  // The source, such as "ulimit -v".
 };
 
-// The least of the machine's memory with swap and of the limits of the process. Asks the system
-// each time, and takes no memory.
+// Returns the smallest of the machine's memory with swap and the limits of the process. Asks the
+// system each time, and takes no memory.
 MemoryLimit LimitOfProcess();
-// Bytes.
+// In bytes.
 uint64_t SwapOfMachine();
 
-// Likewise, or what the control group of the process leaves of it.
+// Returns the smallest of those and of the limits of the process' control groups.
 MemoryLimit MostMemory(FileSystem& files);
 
 }  // namespace hdps

@@ -25,7 +25,8 @@ std::unique_ptr<MonotonicClock> NewSystemClock() { return std::make_unique<Syste
 
 int64_t SignalSafeNowMs() {
   timespec time{};
-  ::clock_gettime(CLOCK_MONOTONIC, &time);  // One of those that POSIX allows there.
+  // One of the functions that POSIX allows in a signal handler.
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
   return int64_t{time.tv_sec} * 1000 + time.tv_nsec / 1'000'000;
 }
 

@@ -16,13 +16,13 @@ class MonotonicClock {
 
 std::unique_ptr<MonotonicClock> NewSystemClock();
 
-// NowMs() of a system clock, which a handler of signals may call.
+// NowMs() of the system clock; a signal handler may call it.
 int64_t SignalSafeNowMs();
 
-// The calling thread stands still for so long; only faults on purpose want that.
+// Sleeps on the calling thread. Only injected faults need this.
 void StandStill(int64_t ms);
 
-// Now as 2026-01-31T23:59:59Z, for people: it takes part in no decision.
+// Returns the current time as 2026-01-31T23:59:59Z, for people; no decision depends on it.
 std::string UtcTimestamp();
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// Written beside, renamed when it is whole.
+// Writes beside the target and renames when the file is complete.
 #include "common/platform/output_file.h"
 
 #include <utility>
@@ -14,7 +14,7 @@ Status BeforeRename() {
   return {};
 }
 
-// Invariant: until done_, the file beside is there and `path` is what it was.
+// Invariant: until done_, the partial file exists and `path` is unchanged.
 class AtomicFile : public WritableFile {
  public:
   AtomicFile(FileSystem& files, std::string path, Survives survives,
@@ -45,7 +45,7 @@ class AtomicFile : public WritableFile {
   }
   void Remove() {
     const std::string beside = BesideOf(path_);
-    // The first failure is the one to report, and a part that stays is named by nobody.
+    // The first failure is the one to report; a partial file that stays is never read.
     if (files_.Exists(beside)) static_cast<void>(files_.RemoveAll(beside));
   }
 
@@ -75,7 +75,7 @@ Status WriteNamedFile(FileSystem& files, const std::string& path, const std::str
 
 Result<std::unique_ptr<WritableFile>> ReplaceAtomically(FileSystem& files, const std::string& path,
                                                         Survives survives) {
-  // What went before into the same stream, as `>> log` of a shell has it, stays.
+  // Earlier output to the same stream stays, as with `>> log` in a shell.
   if (NamesStream(path)) return files.OpenAppend(path);
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> beside, files.Create(BesideOf(path)));
   return std::unique_ptr<WritableFile>(

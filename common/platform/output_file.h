@@ -1,4 +1,4 @@
-// Files that appear under their names as a whole, and never in place of what was read.
+// Output files that appear under their names only when complete, and never overwrite an input.
 #pragma once
 
 #include <memory>
@@ -10,27 +10,28 @@
 
 namespace hdps {
 
-// The file that a failure leaves as it was: what is appended goes into BesideOf(path), and Close()
-// gives it the name. Without Close(), or after a failure, the part is removed. A link is followed,
-// so it stays one. What cannot be renamed is written as it is: pipes, devices, and the streams of
-// /dev and /proc. For files that an operator names.
+// Opens an output file that an operator names. Appended bytes go into BesideOf(path), and Close()
+// renames it, so a failure leaves the old file unchanged. Without Close(), or after a failure, the
+// partial file is removed. A link is followed and stays a link. Pipes, devices, and the streams of
+// /dev and /proc cannot be renamed and are written directly.
 Result<std::unique_ptr<WritableFile>> CreateAtomically(FileSystem& files, const std::string& path);
-// WriteFileAtomically() by it.
+// Writes a whole file in this way.
 Status WriteNamedFile(FileSystem& files, const std::string& path, const std::string& text);
-// As CreateAtomically(), but of a link, a pipe or a device under this name the name is taken. For
-// files that a program names by itself.
+// Opens an output file that a program names by itself: like CreateAtomically(), but a link, a pipe
+// or a device at `path` is replaced.
 Result<std::unique_ptr<WritableFile>> ReplaceAtomically(FileSystem& files, const std::string& path,
                                                         Survives survives = Survives::kMachine);
-// The path of the file that is written until then.
+// Returns the path of the partial file.
 std::string BesideOf(const std::string& path);
 
-// A file that a command reads, with its name in messages: "the job file".
+// A file that a command reads, with its description for messages: "the job file".
 struct InputFile {
   std::string what;
   std::string path;
 };
-// kInvalidArgument, "NAME is WHAT ...", where `path` is one of the inputs, by whatever spelling or
-// link, or would be written beside itself under the name of one. `name`: as "--out=FILE".
+// Checks that an output is not an input. Errors: kInvalidArgument, "NAME is WHAT ...", if `path`,
+// or the partial file beside it, is one of the inputs, whatever the spelling or link. `name` is how
+// the output was given, as "--out=FILE".
 Status RefuseInput(FileSystem& files, const std::string& name, const std::string& path,
                    std::span<const InputFile> inputs);
 

@@ -1,4 +1,4 @@
-// A pause is a wait for the word that ends it.
+// A pause waits on a condition variable.
 #include "common/platform/pause.h"
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// A thread's pause between two tries, which another thread may end for good.
+// A pause of a thread between two tries that another thread can end for good.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace hdps {
 
 class Pause {
  public:
-  // Stands still for so long. False, and at once, after End().
+  // Waits for `ms`. Returns false, and at once after End(), if it was ended.
   bool For(int64_t ms) HDPS_EXCLUDES(mutex_);
   void End() HDPS_EXCLUDES(mutex_);
 

@@ -36,7 +36,7 @@ auto Retry(const Call& call) {
   return result;
 }
 
-// An open file of the system. Invariant: fd_ is open until Close() or the end, -1 after.
+// An open file of the system. Invariant: fd_ is open until Close() or destruction, and then -1.
 class Descriptor {
  public:
   Descriptor(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
@@ -49,7 +49,7 @@ class Descriptor {
   Descriptor& operator=(const Descriptor&) = delete;
   Descriptor& operator=(Descriptor&&) = delete;
 
-  // Not repeated on EINTR: Linux has given the number back by then.
+  // Not retried on EINTR: Linux has released the descriptor by then.
   int Close() { return ::close(std::exchange(fd_, -1)); }
   int fd() const { return fd_; }
   const std::string& path() const { return path_; }
@@ -70,7 +70,7 @@ Result<Descriptor> Open(const std::string& what, const std::string& path, int fl
   return Descriptor(fd, path);
 }
 
-// It is neither a file nor a folder: reading it may wait for ever, or never end.
+// Fails for what is neither a file nor a folder: reading it may block or never end.
 Status CheckPlain(const std::string& path, mode_t mode) {
   if (S_ISREG(mode)) return {};
   const std::string place = "open " + path + ": it is ";
@@ -98,7 +98,7 @@ class PosixSequentialFile : public SequentialFile {
   Descriptor file_;
 };
 
-// A plain file.
+// A regular file.
 class PosixSeekableFile : public PosixSequentialFile, public SeekableFile {
  public:
   using PosixSequentialFile::PosixSequentialFile;
@@ -111,7 +111,7 @@ class PosixSeekableFile : public PosixSequentialFile, public SeekableFile {
   }
   void WillRead(uint64_t offset, size_t bytes) override {
     (void)posix_fadvise(file().fd(), static_cast<off_t>(offset), static_cast<off_t>(bytes),
-                        POSIX_FADV_WILLNEED);  // A wish.
+                        POSIX_FADV_WILLNEED);  // Only a hint, so errors are ignored.
   }
 };
 
@@ -143,18 +143,18 @@ class PosixWritableFile : public WritableFile {
   Descriptor file_;
 };
 
-// Invariant: the file stands in its folder, and we have its lock.
+// Invariant: the file exists in its folder, and we hold its lock.
 class PosixFileLock : public FileLock {
  public:
   explicit PosixFileLock(Descriptor file) : file_(std::move(file)) {}
-  // The name goes first: who opens the file later makes another one.
+  // The name is removed first, so that a process that opens it later creates another file.
   ~PosixFileLock() override { ::unlink(file_.path().c_str()); }
 
  private:
   Descriptor file_;
 };
 
-// Whether `path` still names the open file: its last holder may have removed it in between.
+// Is true if `path` still names the open file: its last holder may have removed it in between.
 bool IsNamed(const Descriptor& file, const std::string& path) {
   struct stat opened {
   }, named{};
@@ -162,20 +162,21 @@ bool IsNamed(const Descriptor& file, const std::string& path) {
          opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-// A name in a folder survives a crash of the machine once the folder is synced.
+// Syncs the folder of `path`, after which the name survives a crash of the machine.
 Status SyncFolderOf(const std::string& path) {
   std::string folder = std::filesystem::path(path).parent_path().string();
   if (folder.empty()) folder = ".";
   HDPS_ASSIGN_OR_RETURN(const Descriptor opened,
                         Open("open folder", folder, O_RDONLY | O_DIRECTORY));
-  // Some file systems know no fsync of a folder; there is nothing more to do on them.
+  // Some file systems have no fsync of folders; nothing more can be done on them.
   if (Retry([&] { return ::fsync(opened.fd()); }) < 0 && errno != EINVAL) {
     return Failure("sync folder", folder, errno);
   }
   return {};
 }
 
-// Whoever made a link there, or another name for the file, keeps what it leads to.
+// Opens the lock file without following a link, so the target of a link is never written to. Lock()
+// removes the name of a file with other names for the same reason.
 Result<Descriptor> OpenLock(const std::string& path) {
   struct stat info {};
   HDPS_ASSIGN_OR_RETURN(Descriptor file,
@@ -197,7 +198,7 @@ Result<std::unique_ptr<WritableFile>> OpenWritable(const std::string& path, int 
 
 Status MakeFolders(const std::string& path, bool sync) {
   struct stat info {};
-  // Mostly it is there.
+  // Usually it exists.
   if (::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) return {};
   std::filesystem::path made;
   for (const std::filesystem::path& part : std::filesystem::path(path)) {
@@ -218,7 +219,8 @@ class PosixFileSystem : public FileSystem, public FileIdentities {
   Result<std::unique_ptr<SequentialFile>> OpenSequential(const std::string& path) override {
     struct stat info {};
     const bool any = NamesStream(path);
-    // Before it is opened, as that alone may wait, or do something; and again behind it.
+    // Checked before opening, because opening alone may block or have an effect, and again after
+    // it.
     if (!any && ::stat(path.c_str(), &info) == 0) {
       HDPS_RETURN_IF_ERROR(CheckPlain(path, info.st_mode));
     }
@@ -233,7 +235,8 @@ class PosixFileSystem : public FileSystem, public FileIdentities {
   }
 
   Result<std::unique_ptr<WritableFile>> Create(const std::string& path) override {
-    // What stands there goes, and is not written to: it may be a link, or a file of two names.
+    // What exists there is removed instead of written to, because it may be a link or a file with
+    // two names.
     if (::unlink(path.c_str()) < 0 && errno != ENOENT) return Failure("write", path, errno);
     return OpenWritable(path, O_EXCL);
   }
@@ -340,7 +343,7 @@ class PosixFileSystem : public FileSystem, public FileIdentities {
         if (::unlink(path.c_str()) < 0) return Failure("lock", path, errno);
         continue;
       }
-      // Not as all other files are written: a new file under this name would be nobody's.
+      // Not replaced by rename as other files are, because the lock is on this file.
       if (::ftruncate(file.fd(), 0) < 0 ||
           ::pwrite(file.fd(), holder.data(), holder.size(), 0) < 0) {
         return Failure("write", path, errno);

@@ -1,4 +1,4 @@
-// Processes by way of /proc and pidfds, which do not confuse one with its successor of that number.
+// Watches processes through /proc and pidfds, which are not confused when a process id is reused.
 #include "common/platform/process_watch.h"
 
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 namespace hdps {
 namespace {
 
-// The first line; empty where there is no such file.
+// Returns the first line of a file; empty if there is no such file.
 std::string FirstLineOf(const std::string& path) {
   constexpr uint64_t kBytesMax = 1 << 16;
   const Result<std::string> text = ReadWholeFile(*NewPosixFileSystem(), path, kBytesMax);
@@ -30,19 +30,19 @@ std::string LinkText(const char* path) {
   return length > 0 ? std::string(text, static_cast<size_t>(length)) : std::string();
 }
 
-// Ticks of the clock since the kernel's start; empty when there is no such process.
+// Returns the start time in clock ticks since the boot; empty if there is no such process.
 std::string StartTimeOf(const std::string& pid) {
-  // The name of the program, in brackets, may hold anything; behind it everything is a number.
+  // The program name is in parentheses and may hold anything; all fields after it are numbers.
   const std::string stat = FirstLineOf("/proc/" + pid + "/stat");
   const size_t name_end = stat.rfind(')');
   if (name_end == std::string::npos) return "";
   std::istringstream fields(stat.substr(name_end + 1));
   std::string field;
-  for (int number = 3; number <= 22; ++number) fields >> field;  // As proc(5) counts them.
+  for (int number = 3; number <= 22; ++number) fields >> field;  // Numbered as in proc(5).
   return fields ? field : "";
 }
 
-// "boot-id:pid-namespace", of which the second stands in brackets in what the link says.
+// Returns "boot-id:pid-namespace". The second stands in brackets in the target of the link.
 std::string MachinePart() {
   const std::string boot = FirstLineOf("/proc/sys/kernel/random/boot_id");
   const std::string processes = LinkText("/proc/self/ns/pid");
@@ -92,7 +92,7 @@ ProcessWatch::ProcessWatch(const std::string& name) {
     if (errno == ESRCH) state_ = ProcessState::kEnded;
     return;
   }
-  // Only now: from here on the number cannot pass to another process unnoticed.
+  // Read only now: with the pidfd open, the process id cannot pass to another process unnoticed.
   const std::string start = StartTimeOf(pid);
   if (start == name.substr(colon + 1)) {
     state_ = ProcessState::kRuns;

@@ -1,4 +1,4 @@
-// Names of processes that mean the same to all of one machine, and knowing at once when one ended.
+// Names of processes that are valid on a whole machine, and notice when one has ended.
 #pragma once
 
 #include <cstdint>
@@ -6,23 +6,23 @@
 
 namespace hdps {
 
-// Tells one kernel since its start, and one numbering of processes within it, from all others:
-// processes that agree on it can find each other. Empty when the system does not say.
+// Identifies one boot of one machine and one PID namespace on it: processes for which it is equal
+// can find each other. Empty if the system does not say.
 std::string MachineIdentity();
-// Tells one kernel since its start from all others: what was written to files and not synced is
-// there as long as it stays. Empty when the system does not say.
+// Identifies one boot of one machine: bytes written to files but not synced exist until it ends.
+// Empty if the system does not say.
 std::string BootIdentity();
 
-// "boot-id:pid-namespace:pid:start-time" of this process: no other process, on this machine or
-// another, before or after, has this name. Empty when the system does not say.
+// Returns "boot-id:pid-namespace:pid:start-time" of this process, a name that no other process on
+// any machine ever has. Empty if the system does not say.
 std::string OwnProcessName();
 
 enum class ProcessState { kRuns, kEnded, kCannotKnow };
 
-// A process by its OwnProcessName(), seen from another process.
+// Watches another process by its OwnProcessName().
 //
-// Invariant: once kEnded, always kEnded; kCannotKnow for all of another machine or another
-// numbering of processes, and for names that are none. Who stands still (SIGSTOP) runs; a zombie
+// Invariant: once kEnded, always kEnded. The state is kCannotKnow for a process on another machine
+// or in another PID namespace, and for an invalid name. A stopped process (SIGSTOP) runs; a zombie
 // has ended.
 class ProcessWatch {
  public:
@@ -33,14 +33,15 @@ class ProcessWatch {
   ProcessWatch(const ProcessWatch&) = delete;
   ProcessWatch& operator=(const ProcessWatch&) = delete;
 
-  ProcessState Look();  // One system call, which does not wait.
+  ProcessState Look();  // Makes one system call, which does not block.
 
  private:
-  int pidfd_ = -1;  // While it runs, for all that is known.
+  int pidfd_ = -1;  // Open while the process runs, as far as is known.
   ProcessState state_ = ProcessState::kCannotKnow;
 };
 
-// Becomes readable when the process ends, for poll(). -1 when there is no such process.
+// Returns a descriptor for poll() that becomes readable when the process ends; -1 if there is no
+// such process.
 int WatchProcess(uint64_t pid);
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// Normal numbers, and those that the operating system draws.
+// Normal random numbers, and random numbers of the operating system.
 #include "common/platform/random.h"
 
 #include <glog/logging.h>
@@ -17,7 +17,7 @@ double Random::Normal() {
 
 PeerId NewPeerId() {
   uint64_t drawn = 0;
-  while (drawn <= kSchedulerPeer.value) {  // 0 is nobody, 1 is the scheduler.
+  while (drawn <= kSchedulerPeer.value) {  // 0 means no peer, 1 is the scheduler.
     const ssize_t bytes = getrandom(&drawn, sizeof(drawn), 0);
     if (bytes == static_cast<ssize_t>(sizeof(drawn))) continue;
     PCHECK(errno == EINTR) << "cannot draw a random number for this process";

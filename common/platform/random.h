@@ -1,4 +1,4 @@
-// Random numbers that depend on their arguments alone, and the interface to real randomness.
+// Random numbers that depend only on their arguments, and random numbers of the system.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,8 @@
 
 namespace hdps {
 
-// The n-th number of the stream `seed`: no state, so any part of it can be made anywhere.
+// Returns number n of the stream `seed`. It has no state, so any part of the stream can be computed
+// anywhere.
 inline uint64_t RandomAt(uint64_t seed, uint64_t n) {
   return MixBits(MixBits(seed ^ 0x9e3779b97f4a7c15u) + 0x9e3779b97f4a7c15u * (n + 1));
 }
@@ -35,7 +36,7 @@ class Random {
   uint64_t position_ = 0;
 };
 
-// A number no other process has drawn, from the random numbers of the operating system.
+// Draws a number that no other process has, from the random numbers of the operating system.
 PeerId NewPeerId();
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// What some files can do beside being read in order.
+// An optional interface of sequential files: reads at any offset.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,14 @@
 
 namespace hdps {
 
-// A SequentialFile that can be read anywhere is one of these too (dynamic_cast tells); a pipe, say,
-// is none. Where it is in its order stays as it is.
+// Implemented by a SequentialFile that can be read anywhere; find it by dynamic_cast. A pipe, for
+// example, cannot. The position of sequential reads does not change.
 class SeekableFile {
  public:
   virtual ~SeekableFile() = default;
-  // Reads up to buffer.size() bytes from `offset` on; 0 behind the end.
+  // Reads up to buffer.size() bytes at `offset`; returns 0 past the end.
   virtual Result<size_t> ReadAt(uint64_t offset, std::span<std::byte> buffer) = 0;
-  // These bytes will be read soon: a slow disk may begin to bring them.
+  // Hints that these bytes will be read soon, so a slow disk may begin to fetch them.
   virtual void WillRead(uint64_t offset, size_t bytes) = 0;
 };
 

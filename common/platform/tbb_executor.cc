@@ -1,4 +1,4 @@
-// The executor on oneTBB: loops in an arena, background work on one thread that may block.
+// An executor on oneTBB: loops run in an arena, background work on one thread that may block.
 #include <oneapi/tbb/blocked_range.h>
 #include <oneapi/tbb/info.h>
 #include <oneapi/tbb/parallel_for.h>
@@ -20,9 +20,9 @@ namespace {
 
 namespace tbb = oneapi::tbb;
 
-// Runs work in the order it came. How much may wait is bounded by those who submit.
+// Runs work in the order of submission. Its callers bound how much may wait.
 //
-// Invariant: all that was submitted has run when the destructor returns.
+// Invariant: all submitted work has run when the destructor returns.
 class BackgroundThread {
  public:
   BackgroundThread() : thread_(StartThread("background", [this] { Run(); })) {}
@@ -49,7 +49,7 @@ class BackgroundThread {
   void Run() {
     while (std::function<void()> work = Take()) work();
   }
-  // Waits; empty when closing and nothing is left.
+  // Waits for work; returns an empty function if the executor is closing and nothing is left.
   std::function<void()> Take() HDPS_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     while (!closing_ && waiting_.empty()) changed_.wait(mutex_);
@@ -63,7 +63,7 @@ class BackgroundThread {
   ConditionVariable changed_;
   std::deque<std::function<void()>> waiting_ HDPS_GUARDED_BY(mutex_);
   bool closing_ HDPS_GUARDED_BY(mutex_) = false;
-  std::unique_ptr<Thread> thread_;  // Last: it starts when all above is there.
+  std::unique_ptr<Thread> thread_;  // Last, because it starts when everything above exists.
 };
 
 class TbbExecutor : public Executor {
@@ -75,9 +75,9 @@ class TbbExecutor : public Executor {
       for (size_t i = 0; i < count; ++i) body(i);
       return;
     }
-    // What happened before the loop is seen by its pieces, and what they did after it. oneTBB does
-    // that already; said once more it is also seen by the thread sanitizer, which does not know the
-    // inside of a library that was compiled without it.
+    // Orders the caller's writes before the pieces, and the pieces' writes before the return.
+    // oneTBB does so already, but the thread sanitizer cannot see inside a library that was
+    // compiled without it.
     std::atomic<size_t> begun{0}, done{0};
     const char* const asking = MemoryFor::Now();
     begun.store(1, std::memory_order_release);

@@ -1,5 +1,6 @@
-// Flags and environment of a program, over gflags: it holds the flags, reads their values and
-// describes them. What it lacks is here: a program's flags by name, mistakes as errors, variables.
+// Flags and environment of a program, on top of gflags, which holds the flags, parses their values
+// and describes them. Added here: the flags of one program by name, mistakes as errors, and
+// environment variables.
 #include "common/process/command_line.h"
 
 #include <gflags/gflags.h>
@@ -41,7 +42,7 @@ std::string WordsFor(const std::string& type) {
   return type.starts_with("uint") ? "a whole number of at least 0" : "a whole number";
 }
 
-// `origin` is how the operator said it: "--workers", or the name of an environment variable.
+// `origin` is how the operator gave it: "--workers", or the name of an environment variable.
 Status SetFlag(const Flag& flag, const std::string& origin, const std::string& text) {
   if (!gflags::SetCommandLineOption(flag.name.c_str(), text.c_str()).empty()) return {};
   return Status(Code::kInvalidArgument,
@@ -63,7 +64,7 @@ void PrintHelp(const std::string& usage, const Flags& flags) {
       "HDPS_WORKERS.\n");
 }
 
-// One argument that begins with a dash, taken apart.
+// One argument that begins with a dash, split into its parts.
 struct GivenFlag {
   std::string written;  // "--workers"
   std::string name;     // "workers"
@@ -94,7 +95,7 @@ Status UnknownFlag(const GivenFlag& given, const Flags& flags) {
 
 // Reads arguments one by one.
 //
-// Invariant: set_ joins all --set that were read so far.
+// Invariant: set_ holds the values of all --set read so far, joined by commas.
 class ArgumentReader {
  public:
   explicit ArgumentReader(const Flags& flags) : flags_(flags) {}
@@ -118,7 +119,7 @@ class ArgumentReader {
   }
 
  private:
-  // The value may be the argument behind it, `*at` + 1.
+  // The value may be the next argument, `*at` + 1.
   Status ReadFlag(GivenFlag flag, const std::vector<std::string>& given, size_t* at) {
     auto found = flags_.find(flag.name);
     const bool is_file = flag.name == "flagfile";
@@ -146,7 +147,8 @@ class ArgumentReader {
     return SetFlag(found->second, flag.written, flag.value);
   }
 
-  // As gflags has them: a flag a line, none is empty, '#' begins a remark. No file names another.
+  // Follows gflags: one flag a line, empty lines are skipped, '#' begins a comment. A flag file
+  // cannot name another.
   Status ReadFlagFile(const std::string& path) {
     constexpr uint64_t kBytesMax = 1 << 20;
     const Result<std::string> text = ReadWholeFile(*NewPosixFileSystem(), path, kBytesMax);
@@ -178,16 +180,16 @@ std::string FromEnvironment(const std::string& name) {
   return value == nullptr ? "" : value;
 }
 
-// Names that users of other systems have in their scripts already.
+// An environment variable of another system that users' scripts may already set.
 struct Alias {
   const char* flag;
   const char* variable;
-  const char* port_variable;  // With it the value is tcp://VARIABLE:PORT; null otherwise.
+  const char* port_variable;  // If set, the value is tcp://VARIABLE:PORT.
 };
 constexpr Alias kAliases[] = {
     {"scheduler", "MS_SCHED_HOST", "MS_SCHED_PORT"},
     {"scheduler", "DMLC_PS_ROOT_URI", "DMLC_PS_ROOT_PORT"},
-    {"listen", "MS_SCHED_HOST", "MS_SCHED_PORT"},  // Of the scheduler alone, see below.
+    {"listen", "MS_SCHED_HOST", "MS_SCHED_PORT"},  // Only for the scheduler, see below.
     {"listen", "DMLC_PS_ROOT_URI", "DMLC_PS_ROOT_PORT"},
     {"servers", "MS_SERVER_NUM", nullptr},
     {"servers", "DMLC_NUM_SERVER", nullptr},
@@ -197,10 +199,11 @@ constexpr Alias kAliases[] = {
     {"rank", "OMPI_COMM_WORLD_RANK", nullptr},
 };
 
-// The value of an alias, and the variables it came from; both empty when it does not apply.
+// Returns the value of an alias and the variables that it came from; both are empty if it does not
+// apply.
 std::pair<std::string, std::string> AliasValue(const Alias& alias, bool has_scheduler_flag) {
   const std::string flag = alias.flag;
-  if (flag == "listen" && has_scheduler_flag) return {};  // Servers listen elsewhere.
+  if (flag == "listen" && has_scheduler_flag) return {};  // Servers listen on another address.
   const std::string value = FromEnvironment(alias.variable);
   if (value.empty()) return {};
   if (flag == "rank" && !IsWholeNumber(value)) return {};  // MindSpore also allows names.

@@ -1,4 +1,4 @@
-// What every daemon and command does at start and end: flags, environment, logs, signals, pid file.
+// Start and end of every daemon and command: flags, environment, logs, signals, pid file.
 #pragma once
 
 #include <atomic>
@@ -12,16 +12,16 @@
 
 namespace hdps {
 
-// Prints "hdps-server: error: MESSAGE" to stderr unless the status is ok or kCancelled, and gives
-// the ExitStatusOf() its code.
+// Prints "hdps-server: error: MESSAGE" to stderr unless the status is ok or kCancelled. Returns the
+// ExitStatusOf() its code.
 int ReportAndExitStatus(const std::string& program, const Status& status);
 
-// Reads the flags (gflags) called `names`; dashes and underscores in their names mean the same.
-// An unknown flag, a bad value or a stray argument is reported as kInvalidArgument with the nearest
-// flag's name instead of gflags' own exit 1. --set may be given more than once; its values are
-// joined by commas. With `arguments`, what is no flag goes there instead of being refused.
-// --flagfile=FILE reads more of them, one a line. --help prints `usage` and the flags to stdout,
-// --version the version; both give kCancelled, which ReportAndExitStatus makes 0.
+// Parses the flags (gflags) called `names`; dashes and underscores in their names mean the same. An
+// unknown flag, a bad value or a stray argument is reported as kInvalidArgument with the name of
+// the nearest flag, instead of gflags' own exit 1. --set may be given more than once; its values
+// are joined by commas. With `arguments`, arguments that are not flags are stored there instead of
+// being refused. --flagfile=FILE reads more flags, one a line. --help prints `usage` and the flags
+// to stdout, --version the version; both return kCancelled, which ReportAndExitStatus() maps to 0.
 //
 // A flag that is not given takes its value from the environment variable HDPS_<FLAG> (upper case),
 // then from the MindSpore, ps-lite and Open MPI aliases listed in the .cc (MS_SCHED_HOST and
@@ -30,64 +30,65 @@ Status ParseCommandLine(const std::string& usage, int* argc, char*** argv,
                         std::vector<std::string>* arguments = nullptr,
                         std::span<const std::string_view> names = {});
 
-// Sends glog's lines into `log_file` (made with its folder, appended to), or to stderr when it is
-// empty; errors go to stderr too. One line: ISO time, level, program, text. `level` is info,
-// warning or error; another is kInvalidArgument. Once per process.
+// Appends glog's lines to `log_file`, which is created with its folder, or writes them to stderr if
+// it is empty; errors go to stderr too. A line is ISO time, level, program, text. `level` is info,
+// warning or error; other values are kInvalidArgument. Call it once per process.
 Status StartLogging(const std::string& program, const std::string& log_file,
                     const std::string& level);
 
-// Blocks of up to 32 MiB that are freed stay in the process for the next one, up to 64 MiB at the
-// end of each heap: messages of a step come and go, and the system's pages cost more than their
-// bytes. For programs whose whole life that is; called first thing.
+// Keeps freed blocks of up to 32 MiB in the process for reuse, up to 64 MiB at the end of each
+// heap. The messages of a step come and go, and getting pages from the system costs more than
+// filling them. For programs that do this all their life; call it first.
 void KeepFreedMemory();
-// The reverse, for a process that keeps to a limit: what is free goes back to the system now, and
-// from now on 1 MiB at most stays at the end of a heap. Called before there are threads, all share
-// one heap: each of their own would keep as much again. Some milliseconds.
+// Does the opposite, for a process with a memory limit: returns free memory to the system now, and
+// keeps at most 1 MiB at the end of a heap from now on. If it is called before there are threads,
+// all threads share one heap, because each heap of their own would keep as much again. Takes some
+// milliseconds.
 void ReturnFreedMemory();
 
-// A write beyond the limit on file sizes (ulimit -f) becomes an error, as on a full disk, and no
-// longer the end of the process. Called first thing.
+// Makes a write beyond the limit on file sizes (ulimit -f) an error, as on a full disk, instead of
+// the end of the process. Call it first.
 void RefuseTooLargeFiles();
 
-// From now on memory that cannot be had, in whatever thread, ends this process with status 3:
-// "PROGRAM: error: out of memory: " and who asked for how much. Likewise where a library stops
-// for lack of memory, files or threads. `name` is the program's. Called first thing.
+// Makes a failed allocation in any thread end this process with status 3 and "PROGRAM: error: out
+// of memory: " with what needed how much. The same happens if a library stops for lack of memory,
+// files or threads. `name` is the program's. Call it first.
 void EndWhereMemoryIsFull(const std::string& name);
-// Such an end is told in this file, too, behind its last line.
-void SayLastWordsInto(const std::string& file);
+// Makes such an end also append its message to this file.
+void AppendFatalErrorTo(const std::string& file);
 
-// As many files and connections at once as the system lets this user have: connections that
-// strangers hold open leave room for a job's own files. Called first thing.
+// Raises the limit on open files and connections to the most that the system allows this user, so
+// that connections held open by strangers leave room for a job's own files. Call it first.
 void AllowManyFiles();
 
-// Files and folders that this process makes from now on are its user's alone (0600, 0700).
+// Makes files and folders that this process creates accessible to its user alone (0600, 0700).
 void MakeFilesPrivate();
 
-// From now on the end of process `parent`, which started this one, is a SIGTERM to this one. 0: it
-// is not. kInvalidArgument when it has ended already, or another process started this one.
+// Makes this process get SIGTERM when `parent`, the process that started it, ends; 0 does nothing.
+// Errors: kInvalidArgument if `parent` has already ended or is not the parent.
 Status DieWithParent(int32_t parent);
 
-// This process for people: "HOST:NUMBER".
+// Returns this process as "HOST:PID", for people.
 std::string HostAndProcess();
 
-// Writes this process' number, in a folder made for it; removes the file when destroyed. An empty
-// path writes nothing.
+// Writes the id of this process to a file, creating its folder, and removes the file when
+// destroyed. An empty path writes nothing.
 class PidFile {
  public:
   explicit PidFile(const std::string& path);
   ~PidFile();
   PidFile(const PidFile&) = delete;
   PidFile& operator=(const PidFile&) = delete;
-  const Status& status() const { return status_; }  // Whether it could be written.
+  const Status& status() const { return status_; }  // Error of the write, if any.
 
  private:
   std::string path_;
   Status status_;
 };
 
-// Set by SIGTERM, SIGINT and SIGHUP after InstallStopSignals(); SIGHUP that is ignored, as under
-// nohup, stays so. Another of them ends the process at once, but in the first half second, in which
-// it is taken for the same one.
+// Is set by SIGTERM, SIGINT and SIGHUP after InstallStopSignals(). An ignored SIGHUP, as under
+// nohup, stays ignored. A second signal ends the process at once, unless it comes within half a
+// second, when it counts as the same one.
 const std::atomic<bool>& StopRequested();
 void InstallStopSignals();
 

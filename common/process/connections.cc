@@ -1,4 +1,4 @@
-// What --keys and --insecure mean, and what is said of them.
+// Interprets --keys and --insecure, and warns of their consequences.
 #include "common/process/connections.h"
 
 #include <gflags/gflags.h>
@@ -31,7 +31,7 @@ DEFINE_int64(
 namespace hdps {
 namespace {
 
-// A quarter of the machine's memory.
+// Returns a quarter of the machine's memory.
 uint64_t QuarterOfMemory() {
   const int64_t pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
   return pages > 0 && page_bytes > 0 ? static_cast<uint64_t>(pages) * page_bytes / 4 : 0;
@@ -49,7 +49,7 @@ Result<PeerLimits> ReadPeerLimits() {
   HDPS_RETURN_IF_ERROR(CheckLimit("connections_max", FLAGS_connections_max, 1, kMost));
   HDPS_RETURN_IF_ERROR(CheckLimit("held_mib_max", FLAGS_held_mib_max, 0, kMibMost));
   PeerLimits limits;
-  // A listener needs files for other things, too.
+  // A listener also needs descriptors for other files.
   rlimit files{};
   const uint64_t most = getrlimit(RLIMIT_NOFILE, &files) == 0 ? files.rlim_cur / 2 : kMost;
   limits.connections_max =
@@ -95,8 +95,8 @@ Status CheckSchedulerGiven(const std::string& address) {
           "--scheduler=tcp://HOST:PORT"};
 }
 
-void WarnOfOpenDoor(const Connections& connections, const std::string& role,
-                    const std::string& asked, const std::string& address) {
+void WarnIfUnprotected(const Connections& connections, const std::string& role,
+                       const std::string& asked, const std::string& address) {
   const Result<Address> listens = ParseAddress(asked);
   if (connections.keys != nullptr || !listens.ok() || listens->OnThisMachine()) return;
   LOG(ERROR)

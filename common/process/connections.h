@@ -1,5 +1,4 @@
-// The flags by which a program's connections are protected, or said not to be: --keys, --insecure;
-// and those by which whoever connects is held to limits.
+// Flags that secure a program's connections, --keys and --insecure, and flags that limit them.
 #pragma once
 
 #include <memory>
@@ -13,7 +12,7 @@
 
 namespace hdps {
 
-// The flags of a daemon's limits.
+// The flags of a daemon for these limits.
 inline constexpr std::string_view kLimitFlags[] = {"connections_max", "held_mib_max"};
 
 struct Connections {
@@ -22,25 +21,25 @@ struct Connections {
   PeerLimits limits;
 
   bool may_leave() const { return insecure || keys != nullptr; }
-  // Of a transport with these keys, which lets each role send what it may.
+  // Returns options of a transport with these keys that lets each role send the frames it may send.
   TransportOptions Options(const PeerName& self) const;
 };
 
-// kInvalidArgument when the folder has no key for the first of `roles` that it knows, when it is
-// open to others, when both flags are given, or when a limit is none.
+// Reads the flags. Errors: kInvalidArgument if the folder has no usable key of any of `roles`, if
+// others can read it, if both flags are given, or if a limit is not valid.
 Result<Connections> ReadConnections(std::vector<KeyRole> roles);
 
-// kInvalidArgument when --scheduler, whose value `address` is, is missing.
+// Errors: kInvalidArgument if --scheduler, whose value is `address`, is missing.
 Status CheckSchedulerGiven(const std::string& address);
 
-// Says on the terminal and in the log what is given up, where `role` listens on `address` beyond
-// this machine without keys. `address` as Listen() returned it.
-void WarnOfOpenDoor(const Connections& connections, const std::string& role,
-                    const std::string& asked, const std::string& address);
+// Warns on the terminal and in the log if `role` listens beyond this machine without keys.
+// `address` is what Listen() returned.
+void WarnIfUnprotected(const Connections& connections, const std::string& role,
+                       const std::string& asked, const std::string& address);
 
-// kInvalidArgument where workers would exchange gradients beyond this machine, although the job has
-// keys, without --insecure_collective: Gloo and NCCL know none. With it, or with --insecure, that
-// is said once.
+// Errors: kInvalidArgument if the job has keys and workers would exchange gradients beyond this
+// machine without --insecure_collective, because Gloo and NCCL have no encryption. With that flag
+// or --insecure, a warning is printed once instead.
 Status CheckCollectiveHost(const Connections& connections, const std::string& host,
                            bool insecure_collective, bool allreduce);
 

@@ -1,4 +1,4 @@
-// The flags of all daemons, and their way through life.
+// Flags of the daemons, and the steps from start to end.
 #include "common/process/daemon.h"
 
 #include <gflags/gflags.h>
@@ -64,7 +64,7 @@ Result<std::unique_ptr<PidFile>> StartDaemon(const std::string& program, const D
     LOG(ERROR) << "warning: faults are injected on purpose: --faults=" << FLAGS_faults;
     ArmFailpoints(flags.faults.points);
   }
-  InstallStopSignals();  // Whoever reads the number may tell the process to stop.
+  InstallStopSignals();  // A process that reads the pid file may send a stop signal at once.
   auto pid_file = std::make_unique<PidFile>(flags.pid_file);
   HDPS_RETURN_IF_ERROR(pid_file->status());
   return pid_file;

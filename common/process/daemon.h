@@ -1,4 +1,4 @@
-// What the three daemons have in common: their flags, their start, and their end.
+// The common part of the three daemons: their flags, start, and end.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@
 
 namespace hdps {
 
-// Flags of every daemon: --job --set --log --log_file --pid_file --die_with_parent --keys
+// The flags of every daemon: --job --set --log --log_file --pid_file --die_with_parent --keys
 // --insecure --faults.
 struct DaemonFlags {
   std::string job;
@@ -26,28 +26,29 @@ struct DaemonFlags {
   Connections connections;
   Faults faults;
 };
-// `role` is that of the daemon's key. kInvalidArgument when there is no --job, or no such key in
-// --keys; kCancelled when a list was asked for and printed.
+// `role` is the role of the daemon's key. Errors: kInvalidArgument if --job is missing or --keys
+// has no key of that role; kCancelled if a list was requested and printed.
 Result<DaemonFlags> ReadDaemonFlags(KeyRole role);
 
-// Flags of every member, a server or a worker: --scheduler --rank --servers --workers --threads.
+// The flags of every member, a server or a worker: --scheduler --rank --servers --workers
+// --threads.
 struct MemberFlags {
   PeerName name;          // Drawn for this process.
-  NodeIdentity identity;  // With that peer id; the address is still to be filled in.
+  NodeIdentity identity;  // Has that peer id; the address is filled in later.
   int threads = 0;
 };
-// kInvalidArgument names the flag and what would be right.
+// Errors: kInvalidArgument names the flag and what would be right.
 Result<MemberFlags> ReadMemberFlags(const DaemonFlags& flags);
 
-// The names of the flags above, and of a program's own.
+// Return the names of the flags above together with a program's own.
 std::vector<std::string_view> DaemonFlagsAnd(std::span<const std::string_view> own);
 std::vector<std::string_view> MemberFlagsAnd(std::span<const std::string_view> own);
 
-// From here on a daemon logs, can be told to stop, and its process number stands in --pid_file as
-// long as the result lives.
+// Starts logging, installs the stop signals, and writes --pid_file, which exists as long as the
+// result.
 Result<std::unique_ptr<PidFile>> StartDaemon(const std::string& program, const DaemonFlags& flags);
 
-// A daemon from its command line to its exit status. `names`: of its flags.
+// Runs a daemon from its command line to its exit status. `names` are those of its flags.
 int RunDaemon(const std::string& program, const std::string& usage,
               std::span<const std::string_view> names, int argc, char** argv,
               const std::function<Result<ProcessEnd>()>& run);

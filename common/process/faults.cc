@@ -1,4 +1,4 @@
-// Reads the rules of --faults, and puts them around what they are meant for.
+// Parses the rules of --faults, and wraps transports and file systems with the faults.
 #include "common/process/faults.h"
 
 #include <charconv>
@@ -26,7 +26,7 @@ const char kFaultsHelp[] =
 
 namespace {
 
-// "a:b" -> {"a", "b"}; without the mark the second is none.
+// Splits at the mark: "a:b" -> {"a", "b"}. Without the mark there is no second part.
 std::pair<std::string, std::optional<std::string>> SplitAt(const std::string& text,
                                                            std::string_view mark) {
   const size_t at = text.find(mark);
@@ -42,7 +42,7 @@ std::optional<Number> NumberOf(std::string_view text) {
   return number;
 }
 
-// "5%" -> 0.05.
+// Parses "5%" as 0.05.
 std::optional<double> PartOf(std::string_view text) {
   if (!text.ends_with('%')) return std::nullopt;
   const auto percent = NumberOf<double>(text.substr(0, text.size() - 1));
@@ -50,7 +50,7 @@ std::optional<double> PartOf(std::string_view text) {
   return *percent / 100;
 }
 
-// "200ms" and "30s" in milliseconds.
+// Parses "200ms" and "30s" to milliseconds.
 std::optional<int64_t> MsOf(std::string_view text) {
   constexpr uint32_t kMsMax = 1'000'000'000;
   const bool in_ms = text.ends_with("ms");
@@ -60,7 +60,7 @@ std::optional<int64_t> MsOf(std::string_view text) {
   return int64_t{*number} * (in_ms ? 1 : 1000);
 }
 
-// "10s+30s", "10s", "while=PATH" or nothing at all.
+// Parses "10s+30s", "10s", "while=PATH" or nothing.
 bool ReadWindow(const std::optional<std::string>& text, FaultWindow* window) {
   if (!text) return true;
   constexpr std::string_view kWhile = "while=";
@@ -82,7 +82,7 @@ bool ReadWindow(const std::optional<std::string>& text, FaultWindow* window) {
 constexpr char kWindowForm[] =
     "; behind it may stand @10s+30s, from 10 s on for 30 s, or @while=PATH";
 
-// A mistake in the value of a rule: what would be right. Nothing where there is none.
+// The error of a rule's value, with what would be right; empty if nothing is wrong.
 using Mistake = std::string;
 
 Mistake ReadPart(const std::string& value, double* part) {
@@ -134,7 +134,7 @@ Mistake ReadFile(FileFault::Kind kind, const std::string& value, std::vector<Fil
   fault.kind = kind;
   fault.glob = glob;
   std::string expected;
-  int64_t number = -1;  // Not what is expected.
+  int64_t number = -1;  // Not a valid number.
   if (kind == FileFault::Kind::kFull) {
     const std::optional<uint64_t> bytes = ParseByteCount(amount.value_or("0"));
     if (bytes && *bytes <= INT64_MAX) number = static_cast<int64_t>(*bytes);
@@ -155,7 +155,7 @@ Mistake ReadFile(FileFault::Kind kind, const std::string& value, std::vector<Fil
   return "";
 }
 
-// "3", "3..", "3..5" or nothing, which is the first hit.
+// Parses "3", "3..", "3..5" or nothing, which means the first hit.
 bool ReadHits(const std::optional<std::string>& text, PlannedFailure* failure) {
   if (!text) return true;
   const auto [first, last] = SplitAt(*text, "..");

@@ -1,4 +1,4 @@
-// Everything that can be made to fail on purpose, in one line of text.
+// All faults that can be injected into a daemon, in one line of text.
 #pragma once
 
 #include <memory>
@@ -14,24 +14,25 @@
 
 namespace hdps {
 
-// What the flag --faults of a daemon says.
+// The value of a daemon's flag --faults.
 struct Faults {
   FrameFaults frames;
   std::vector<FileFault> files;
   std::vector<PlannedFailure> points;
-  bool armed = false;  // The flag was given: failpoints are counted and their first hits logged.
+  bool armed = false;  // The flag was given: failpoints count their hits and log the first.
 
-  // The transport or file system with these faults; without any, as it came.
+  // Return the transport or file system with these faults around it, or unchanged if there are
+  // none.
   std::unique_ptr<Transport> Around(std::unique_ptr<Transport> transport) const;
   std::unique_ptr<FileSystem> Around(std::unique_ptr<FileSystem> files) const;
 };
 
-// Rules with commas between them, as kFaultsHelp has them; an empty text has none.
-// kInvalidArgument names the rule and what would be right.
+// Parses rules separated by commas, as described in kFaultsHelp; an empty text has no rules.
+// Errors: kInvalidArgument names the rule and what would be right.
 Result<Faults> ParseFaults(const std::string& text);
 
 extern const char kFaultsHelp[];
-// One failpoint a line, "(error)" behind those that can fail.
+// Returns one failpoint a line, with "(error)" behind those that can fail.
 std::string ListFailpoints();
 
 }  // namespace hdps

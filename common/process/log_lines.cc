@@ -1,4 +1,4 @@
-// glog's messages as our own lines, into one file or onto the terminal.
+// Writes glog's messages as lines of our own format, into one file or to the terminal.
 #include <glog/logging.h>
 
 #include <cstdio>
@@ -30,10 +30,10 @@ std::string Line(const std::string& program, google::LogSeverity severity, const
                 google::GetLogSeverityName(severity)[0]);
   std::string made = std::string(stamp) + rest + program + " ";
   if (severity == google::GLOG_FATAL) made += std::string(file) + ":" + std::to_string(line) + " ";
-  return made + ShowLines(text) + "\n";
+  return made + EscapeLines(text) + "\n";
 }
 
-// Invariant: every message comes out whole, one after the other. Lives as long as the process.
+// Invariant: every message is written whole, one after the other. Lives as long as the process.
 class LineSink : public google::LogSink {
  public:
   LineSink(std::string program, std::unique_ptr<FileSystem> files,
@@ -47,7 +47,7 @@ class LineSink : public google::LogSink {
     MutexLock lock(mutex_);
     const bool in_file =
         file_ != nullptr && file_->Append(std::as_bytes(std::span<const char>(text))).ok();
-    // glog itself shows what is fatal.
+    // glog itself prints fatal messages.
     if ((!in_file || severity == google::GLOG_ERROR) && severity != google::GLOG_FATAL) {
       PrintErrorText(text);
     }
@@ -88,10 +88,10 @@ Status StartLogging(const std::string& program, const std::string& log_file,
   FLAGS_logtostderr = false;
   FLAGS_stderrthreshold = google::GLOG_FATAL;
   for (int severity = 0; severity < google::NUM_SEVERITIES; ++severity) {
-    google::SetLogDestination(severity, "");  // No files of glog's own.
+    google::SetLogDestination(severity, "");  // No log files of glog's own.
   }
-  google::InitGoogleLogging(program.c_str());  // Stops when it is called twice.
-  SayLastWordsInto(log_file);
+  google::InitGoogleLogging(program.c_str());  // Aborts if it is called twice.
+  AppendFatalErrorTo(log_file);
   google::AddLogSink(new LineSink(program, std::move(files), std::move(file)));
   return {};
 }

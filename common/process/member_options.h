@@ -1,4 +1,4 @@
-// What a server's or worker's membership follows from: who it is, and the job.
+// Builds a member's options of the membership from its identity and the job.
 #pragma once
 
 #include "common/job/job_file.h"

@@ -1,8 +1,8 @@
-// The end of a process for lack of memory, or of files or threads where a library knows no other
-// way out: status 3 in words, from whatever thread, and at once.
+// Ends a process for lack of memory, or of files or threads if a library has no other way out:
+// status 3 with a message, from any thread, and at once.
 //
-// No thread is waited for and nothing is undone: others may wait for what this one was to do, and
-// what is unwound may want memory. Files are whole at any time, as they are for a killed process.
+// No thread is waited for and nothing is unwound: threads may wait for the work of this one, and
+// destructors may need memory. Files are whole at any time, as for a killed process.
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,16 +25,17 @@
 namespace hdps {
 namespace {
 
-// Set before there are threads; never freed, as threads may outlive what is global.
+// Set before there are threads, and never freed because threads may outlive global objects.
 std::string* program = nullptr;
 std::string* log_file = nullptr;
-std::string* reserve = nullptr;  // What the last words are made of.
+std::string* reserve = nullptr;  // Memory for the last message.
 std::terminate_handler usual_end = nullptr;
 
 constexpr char kAfter[] = "; what was saved is whole";
 
 void Write(std::string_view text) {
-  if (::write(STDERR_FILENO, text.data(), text.size()) < 0) return;  // There is nobody to tell.
+  // If this fails, there is nobody to tell.
+  if (::write(STDERR_FILENO, text.data(), text.size()) < 0) return;
 }
 
 [[noreturn]] void EndInFewWords(const char* what, const char* why) {
@@ -55,7 +56,7 @@ void Write(std::string_view text) {
   _exit(kExitFailed);
 }
 
-// Why the exception that nobody has caught is one of lacking memory; empty: it is not.
+// Returns the reason if the uncaught exception means a lack of memory; otherwise nothing.
 std::string WhyFull(const std::exception_ptr& thrown) {
   if (thrown == nullptr) return "";
   try {
@@ -64,7 +65,7 @@ std::string WhyFull(const std::exception_ptr& thrown) {
     return full.what();
   } catch (const std::bad_alloc&) {
     return MemoryFull(uint64_t{0}).what();
-  } catch (const std::length_error&) {  // More than can be counted.
+  } catch (const std::length_error&) {  // A size beyond what a container can count.
     return MemoryFull(~uint64_t{0}).what();
   } catch (const std::system_error& error) {
     if (error.code() != std::errc::resource_unavailable_try_again &&
@@ -85,7 +86,7 @@ void OnTerminate() {
   static std::atomic<bool> ending = false;
   thread_local bool ends_here = false;
   if (ends_here) EndInFewWords("out of memory: ", "there is none left to say for what");
-  while (ending.exchange(true)) ::pause();  // Another thread has begun; it ends all of them.
+  while (ending.exchange(true)) ::pause();  // Another thread has begun to end the process.
   ends_here = true;
   delete std::exchange(reserve, nullptr);
   const std::string why = WhyFull(std::current_exception());
@@ -94,8 +95,8 @@ void OnTerminate() {
   std::abort();
 }
 
-// Libraries stop like this where they find no memory, file or thread and have no other way to say
-// it. Makes no call that takes memory or a lock.
+// Handles abort(), with which libraries stop if they get no memory, file or thread and have no
+// other way to report it. Makes no call that takes memory or a lock.
 void OnAbort(int /*signal*/) {
   const char* const what = WhatIsShort();
   if (what != nullptr) EndInFewWords("a library has stopped: ", what);
@@ -112,15 +113,15 @@ void EndWhereMemoryIsFull(const std::string& name) {
   std::signal(SIGABRT, OnAbort);
 }
 
-void SayLastWordsInto(const std::string& file) {
+void AppendFatalErrorTo(const std::string& file) {
   if (log_file != nullptr) *log_file = file;
 }
 
 }  // namespace hdps
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-// As the standard library's, whose bad_alloc does not say how many bytes were asked for. (The other
-// forms call these two; sanitizers have operators of their own.)
+// Replaces the operators of the standard library, whose bad_alloc does not say how many bytes were
+// asked for. The other forms call these two; sanitizers have operators of their own.
 void* operator new(size_t bytes) {
   if (void* const data = std::malloc(std::max<size_t>(bytes, 1))) return data;
   throw hdps::MemoryFull(bytes);

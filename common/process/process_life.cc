@@ -1,7 +1,7 @@
-// A process towards its surroundings: its number in a file, signals to stop, its last words.
+// A process and its surroundings: pid file, stop signals, final error message.
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <unistd.h>  // Says whether this is glibc.
+#include <unistd.h>  // Defines __GLIBC__ on glibc.
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -22,17 +22,17 @@ namespace hdps {
 int ReportAndExitStatus(const std::string& program, const Status& status) {
   const int exit_status = ExitStatusOf(status.code());
   if (exit_status != kExitDone) {
-    // A message is a line, whoever has written the names in it.
+    // A message is one line, whoever has written the names in it.
     PrintError("%s: error: %s\n", program.c_str(),
-               ShowOutside(status.message(), std::string::npos).c_str());
+               EscapeUntrusted(status.message(), std::string::npos).c_str());
   }
   return exit_status;
 }
 
 void KeepFreedMemory() {
 #ifdef __GLIBC__
-  // Setting one of them also ends glibc's own adjusting of both.
-  // Larger blocks go back to the machine at once: kept ones would lie scattered over the heaps.
+  // Setting one of these also turns off glibc's own adjustment of both. Larger blocks go back to
+  // the machine at once, because kept ones would be scattered over the heaps.
   mallopt(M_MMAP_THRESHOLD, 8 << 20);
   mallopt(M_TRIM_THRESHOLD, 24 << 20);
   mallopt(M_TOP_PAD, 4 << 20);
@@ -41,7 +41,7 @@ void KeepFreedMemory() {
 
 void ReturnFreedMemory() {
 #ifdef __GLIBC__
-  mallopt(M_MMAP_THRESHOLD, 128 << 10);  // What comes and goes would leave holes.
+  mallopt(M_MMAP_THRESHOLD, 128 << 10);  // Short-lived larger blocks would leave holes in the heap.
   mallopt(M_TRIM_THRESHOLD, 1 << 20);
   mallopt(M_TOP_PAD, 128 << 10);
   mallopt(M_ARENA_MAX, 1);
@@ -55,7 +55,7 @@ void AllowManyFiles() {
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == files.rlim_max) return;
   files.rlim_cur = files.rlim_max;
-  // Without it the limit is what it was, and hdps doctor says where that is too little.
+  // If it fails, the old limit stays, and hdps doctor reports a limit that is too low.
   static_cast<void>(::setrlimit(RLIMIT_NOFILE, &files));
 }
 
@@ -64,7 +64,7 @@ void MakeFilesPrivate() { ::umask(077); }
 Status DieWithParent(int32_t parent) {
   if (parent == 0) return {};
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-  // Who ended before that call sends nothing any more: then another process is the parent by now.
+  // A parent that ended before that call sends no signal; then the parent is another process now.
   if (::getppid() == parent) return {};
   return Status(Code::kInvalidArgument,
                 "--die_with_parent=" + std::to_string(parent) +
@@ -98,17 +98,17 @@ PidFile::~PidFile() {
 
 namespace {
 
-// Who stops a process may tell it and its group, as GNU timeout does: that is one wish.
+// A stop may be sent both to a process and to its group, as GNU timeout does: that is one request.
 constexpr int64_t kOneWishMs = 500;
 constexpr int64_t kNever = -1;
 
-// The two globals: a signal handler can be told nothing.
+// Global variables, because a signal handler has no arguments of ours.
 std::atomic<bool> stop_requested = false;
 std::atomic<int64_t> first_stop_ms = kNever;  // By the monotonic clock.
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler sets it");
 static_assert(std::atomic<int64_t>::is_always_lock_free, "likewise");
 
-// It calls what POSIX allows in a handler, and nothing else.
+// Calls only functions that POSIX allows in a signal handler.
 void OnStopSignal(int signal) {
   const int64_t now_ms = SignalSafeNowMs();
   int64_t first_ms = kNever;
@@ -132,11 +132,11 @@ void InstallStopSignals() {
   sigemptyset(&action.sa_mask);
   ::sigaction(SIGTERM, &action, nullptr);
   ::sigaction(SIGINT, &action, nullptr);
-  // A closed terminal; under nohup it is to change nothing.
+  // A closed terminal stops the process, except under nohup.
   struct sigaction before {};
   ::sigaction(SIGHUP, nullptr, &before);
   if (before.sa_handler != SIG_IGN) ::sigaction(SIGHUP, &action, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);  // A closed terminal or pipe is an error code, not an end.
+  std::signal(SIGPIPE, SIG_IGN);  // A closed terminal or pipe is an error code instead.
 }
 
 }  // namespace hdps

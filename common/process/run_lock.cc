@@ -1,4 +1,4 @@
-// One run at a time in one --out: two would remove each other's checkpoints.
+// Allows one run at a time in one --out, because two would remove each other's checkpoints.
 #include "common/process/run_lock.h"
 
 #include <utility>

@@ -1,4 +1,4 @@
-// Keeps a second run out of the folder of one that lives.
+// Prevents a second run in the folder of a run that is alive.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,9 @@
 
 namespace hdps {
 
-// Makes --out and takes OUT/lock for `program`, this process. kInvalidArgument names process and
-// host of who has it, or why the folder cannot be used. `files` must outlive the lock.
+// Creates --out and locks OUT/lock for `program`, this process. Errors: kInvalidArgument names
+// process and host of the holder, or says why the folder cannot be used. `files` must outlive the
+// lock.
 Result<std::unique_ptr<FileLock>> LockRunFolder(FileSystem& files, const std::string& program,
                                                 const std::string& out);
 

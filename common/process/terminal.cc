@@ -1,4 +1,4 @@
-// Printing over stdio.
+// Prints through stdio.
 
 #include <cstdarg>
 #include <cstdio>
@@ -11,7 +11,7 @@ namespace hdps {
 namespace {
 
 bool Write(std::FILE* to, std::string_view text) {
-  const std::string shown = ShowLines(text);
+  const std::string shown = EscapeLines(text);
   return std::fwrite(shown.data(), 1, shown.size(), to) == shown.size();
 }
 

@@ -1,5 +1,5 @@
-// The one door to stdout and stderr: whoever has written a text that is printed, it steers no
-// terminal.
+// The only way to write to stdout and stderr. Text from any source is printed so that it cannot
+// control a terminal.
 #pragma once
 
 #include <ostream>
@@ -10,15 +10,15 @@
 
 namespace hdps {
 
-// As printf has it, to stdout and to stderr; what comes of it is shown as by ShowLines(). Names
-// that others have given go through ShowOutside() before, so that they begin no line either.
+// Format like printf and print to stdout and stderr, after EscapeLines(). Pass names from outside
+// through EscapeUntrusted() first, so that they cannot begin a line either.
 void PrintOut(const char* format, ...) __attribute__((format(printf, 1, 2)));
 void PrintError(const char* format, ...) __attribute__((format(printf, 1, 2)));
-// The same of a text as it is. False when it could not be written.
+// Print a text as it is, after EscapeLines(). Return false if it could not be written.
 bool PrintOutText(std::string_view text);
 bool PrintErrorText(std::string_view text);
 
-// Stdout as a stream, by PrintOutText().
+// Stdout as a stream that writes through PrintOutText().
 class PrintedStream : public std::ostream {
  public:
   PrintedStream() : std::ostream(&buffer_) {}

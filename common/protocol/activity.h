@@ -1,4 +1,4 @@
-// What a member is at, and whom it waits for.
+// Reports what a member is doing and which members it waits for.
 #pragma once
 
 #include <cstddef>
@@ -10,33 +10,34 @@
 
 namespace hdps {
 
-// A member that another one waits for, and for how long it has.
+// A member that the sender waits for, and for how long.
 struct Awaited {
   PeerId peer;
   int64_t for_ms = 0;
   friend bool operator==(const Awaited&, const Awaited&) = default;
 };
 
-// What keeps a member where it is.
-enum class Hold : uint8_t {
-  kWork = 0,  // Nothing: it works at its stage.
-  kMembers,   // Something of each of `awaited`.
-  kGroup,     // All of `awaited` have to make the same call of a collective.
-  kData,      // The data file `subject` has to be read.
-  kDisk,      // So have its own files, or be written.
-  kOrders,    // It has done all that it was told.
+// The reason why a member does not move on.
+enum class WaitReason : uint8_t {
+  kNone = 0,  // It does not wait: it works at its stage.
+  kMembers,   // A message from each of `awaited`.
+  kGroup,     // All of `awaited` have to make the same collective call.
+  kData,      // Reading the data file `subject`.
+  kDisk,      // Reading or writing its own files.
+  kCommand,   // A new command: it has done all that it was told.
 };
 
-// What a member is at.
+// The current activity of a member.
 struct Activity {
-  std::string stage;    // "pull", "evaluate", "save": a stage or a command; empty: it has not said.
-  std::string subject;  // Of what: a file, a folder, an evaluation set. May be empty.
-  Hold hold = Hold::kWork;
-  int64_t for_ms = 0;  // So long has it been so.
+  std::string stage;    // "pull", "evaluate", "save": a stage or a command; empty if unknown.
+  std::string subject;  // A file, a folder or an evaluation set; may be empty.
+  WaitReason wait_reason = WaitReason::kNone;
+  int64_t for_ms = 0;  // Time in this state.
   std::vector<Awaited> awaited;
   friend bool operator==(const Activity&, const Activity&) = default;
 };
-// Of `awaited` no more are sent; a subject is cut behind so many bytes.
+// Limits of the message: at most so many of `awaited` are sent, and a subject is cut at so many
+// bytes.
 inline constexpr size_t kAwaitedMax = 256, kSubjectBytesMax = 256;
 
 }  // namespace hdps

@@ -1,4 +1,5 @@
-// The board on the scheduler through which the ranks of a collective find each other.
+// Messages to the key-value store of the scheduler, through which the ranks of a collective find
+// each other.
 #pragma once
 
 #include <string>
@@ -7,7 +8,7 @@
 
 namespace hdps {
 
-// A small board on the scheduler on which the ranks of a collective find each other.
+// Stores a value on the scheduler; the ranks of a collective find each other through these.
 struct KvPut {
   static constexpr MessageKind kKind = MessageKind::kKvPut;
   std::string key;
@@ -17,7 +18,7 @@ struct KvGet {
   static constexpr MessageKind kKind = MessageKind::kKvGet;
   std::string key;
 };
-struct KvValue {  // Answers both.
+struct KvValue {  // Answers both requests.
   static constexpr MessageKind kKind = MessageKind::kKvValue;
   std::string key;
   bool found = false;

@@ -1,4 +1,4 @@
-// Checkpoints as folders side by side: the parts of one, the newest that is whole, those that go.
+// Finds checkpoints among folders: the parts of one, the newest that verifies, and those to remove.
 #include <algorithm>
 #include <charconv>
 #include <functional>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kNamePrefix = "step_";
 
-// The clock of a checkpoint's folder by its name; none for a folder that is something else.
+// Returns the clock in the name of a checkpoint's folder; none for another folder.
 std::optional<Clock> ClockOfName(const std::string& name) {
   if (!name.starts_with(kNamePrefix)) return std::nullopt;
   const char* begin = name.data() + kNamePrefix.size();
@@ -29,7 +29,7 @@ std::optional<Clock> ClockOfName(const std::string& name) {
   return clock;
 }
 
-// Newest first; empty when there is no such folder.
+// Returns the clocks, newest first; empty if there is no such folder.
 std::vector<Clock> ClocksUnder(FileSystem& files, const std::string& root) {
   std::vector<Clock> clocks;
   Result<std::vector<std::string>> names = files.List(root);
@@ -41,7 +41,7 @@ std::vector<Clock> ClocksUnder(FileSystem& files, const std::string& root) {
   return clocks;
 }
 
-// The folder that `folder` lies in.
+// Returns the folder that contains `folder`.
 std::string FolderAround(std::string folder) {
   while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
   const size_t slash = folder.rfind('/');
@@ -51,8 +51,8 @@ std::string FolderAround(std::string folder) {
   return slash == 0 ? "/" : folder.substr(0, slash);
 }
 
-// Reads the parts of checkpoints; with `verify` also their other files. Each part once, however
-// many build on it.
+// Reads the parts of checkpoints, each once however many build on it. With `verify`, it also reads
+// their other files.
 class PartReader {
  public:
   PartReader(FileSystem& files, bool verify) : files_(files), verify_(verify) {}
@@ -94,7 +94,7 @@ class PartReader {
                                    ", which is not whole: " + fault};
   }
 
-  // Empty when `base` is what `upper` builds on.
+  // Returns why `upper` does not build on `base`; empty if it does.
   static std::string FindFault(const Manifest& upper, const Manifest& base) {
     if (base.clock != upper.base_clock) {
       return "it is that of clock " + std::to_string(base.clock);
@@ -192,15 +192,15 @@ Status PruneCheckpoints(FileSystem& files, const std::string& root, uint32_t kee
       kept.insert(clock);
       if (!manifest->is_delta()) ++full;
     }
-    // Bases are older, so whoever builds on this one has been seen.
+    // Clocks are visited from the newest, so every delta on this checkpoint was seen before it.
     if (kept.count(clock) > 0 && manifest->is_delta()) kept.insert(manifest->base_clock);
   }
   for (const Clock clock : clocks) {
-    // An incomplete one newer than all complete ones may be the one that is being written.
+    // An incomplete checkpoint newer than all complete ones may be a save in progress.
     if (kept.count(clock) > 0 || kept.empty() || clock > *kept.rbegin()) continue;
     const std::string folder = JoinPath(root, CheckpointName(clock));
-    // The manifest goes first, so that a removal that is cut short leaves no checkpoint behind. Of
-    // a link to a folder elsewhere the link goes, and the folder is left as it is.
+    // The manifest is removed first, so that an interrupted removal leaves no checkpoint behind. If
+    // the folder is a link, only the link is removed.
     if (!IsLink(files, folder)) {
       HDPS_RETURN_IF_ERROR(files.RemoveAll(JoinPath(folder, kManifestName)));
     }

@@ -1,5 +1,4 @@
-// The scheduler's commands as a member keeps them: those under way, and the answers of the last
-// ones.
+// A member's record of the scheduler's commands: those in progress, and recent answers.
 #pragma once
 
 #include <algorithm>
@@ -14,20 +13,21 @@
 
 namespace hdps {
 
-// Scheduler's commands that are remembered with their answers; older ones are never carried out.
+// Number of commands remembered with their answers; an older command is never executed.
 inline constexpr size_t kAnswersMax = 64;
 
-// What came of a command.
+// A command that was accepted, and its answer.
 struct TakenCommand {
   CommandKind command = CommandKind::kFinish;
   bool answered = false;
-  std::optional<CommandDone> answer;  // Absent once it is certain that nobody asks again.
+  std::optional<CommandDone> answer;  // Absent once the scheduler is certain not to ask again.
 };
 
-// Commands by id: those carried out at the moment and the answers of the last ones.
+// The commands of the scheduler by id.
 //
-// Invariant: an id is accepted once. Ids at or below floor_ are forgotten and never accepted; any
-// other is, even after a higher one, because a command that was lost on the way comes again.
+// Invariant: an id is accepted once. Ids at or below floor_ are forgotten and never accepted. Any
+// other id is accepted, even after a higher one, because a command that was lost in transit is
+// repeated.
 class CommandBook {
  public:
   void Accept(const Command& command) {
@@ -37,10 +37,10 @@ class CommandBook {
     if (taken_.size() > kAnswersMax) ForgetOldest();
   }
 
-  // The job went back to a checkpoint: nobody wants what was asked for before.
+  // Drops the commands that were not handed out, because the job went back to a checkpoint.
   void DropWaiting() { waiting_.clear(); }
 
-  // In order of id.
+  // Returns the new commands, in order of id.
   std::vector<Command> TakeWaiting() {
     std::vector<Command> commands;
     for (auto& [id, command] : waiting_) commands.push_back(std::move(command));
@@ -48,11 +48,13 @@ class CommandBook {
     return commands;
   }
 
-  // What kind of command this answers; none when it was answered before or is not known.
+  // Stores an answer. Returns the kind of its command, or none if the command was answered before
+  // or is unknown.
   std::optional<CommandKind> Answer(const CommandDone& done) {
     const auto taken = taken_.find(done.id);
     if (taken == taken_.end() || taken->second.answered) return std::nullopt;
-    // Scores may be large. The scheduler has the earlier ones: else it had not asked for these.
+    // Scores may be large. The scheduler must have the earlier ones, because otherwise it would not
+    // have asked for these.
     if (!done.scores.empty()) {
       for (auto& [id, other] : taken_) {
         if (other.answer && !other.answer->scores.empty()) other.answer.reset();
@@ -63,7 +65,7 @@ class CommandBook {
     return taken->second.command;
   }
 
-  // What a repeated command is answered with; null for a new one.
+  // Returns the answer to repeat for a known command; null for a new one.
   const CommandDone* AnswerTo(CommandId id) const {
     const auto taken = taken_.find(id);
     return taken == taken_.end() || !taken->second.answer ? nullptr : &*taken->second.answer;

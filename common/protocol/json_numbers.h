@@ -1,8 +1,8 @@
-// Numbers in JSON files: a whole number that its type cannot hold is refused, and what is not
-// finite is null.
+// Numbers in JSON files: refuses a whole number that its type cannot hold, and writes non-finite
+// numbers as null.
 //
 // nlohmann's own get() converts instead of refusing: -1 becomes 2^64-1, and 1e40 is undefined
-// behaviour.
+// behavior.
 #pragma once
 
 #include <cmath>
@@ -14,8 +14,8 @@
 
 namespace hdps {
 
-// The whole number that `json`, an nlohmann::json, is. Throws std::out_of_range where it is none,
-// or one that `Number` cannot hold.
+// Returns the value of the whole number `json`, an nlohmann::json. Throws std::out_of_range if it
+// is not a whole number or `Number` cannot hold it.
 template <std::integral Number, typename Json>
 Number WholeOf(const Json& json) {
   const bool fits =
@@ -27,13 +27,13 @@ Number WholeOf(const Json& json) {
                           " where a whole number of another range is due");
 }
 
-// The member `name` of the object `json`, or `absent` where it has none.
+// Returns the member `name` of the object `json`, or `absent` if it has none.
 template <std::integral Number, typename Json>
 Number WholeOr(const Json& json, const char* name, Number absent) {
   return json.contains(name) ? WholeOf<Number>(json.at(name)) : absent;
 }
 
-// JSON has no number for what is not finite.
+// Convert between doubles and JSON, which has no number for values that are not finite.
 template <typename Json>
 Json NumberJson(double value) {
   return std::isfinite(value) ? Json(value) : Json();

@@ -1,4 +1,4 @@
-// The table of message kinds and the roles whose keys are good for them.
+// The table of message kinds and the roles that may send them.
 #include "common/protocol/key_permissions.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ constexpr KeyRole kWhoReads[] = {KeyRole::kWorker, KeyRole::kReader};
 constexpr KeyRole kWhoAsks[] = {KeyRole::kReader, KeyRole::kAdmin};
 constexpr KeyRole kAdmins[] = {KeyRole::kAdmin};
 
-// Without a default: the compiler asks for each new kind.
+// There is no default case, so that the compiler asks for each new kind.
 std::span<const KeyRole> SendersOf(MessageKind kind) {
   switch (kind) {
     case MessageKind::kJoinRequest:

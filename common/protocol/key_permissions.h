@@ -1,4 +1,4 @@
-// Which messages the holder of a key may send: the one table of what roles are allowed.
+// The table of the messages that the holder of a key may send.
 #pragma once
 
 #include "common/base/status.h"
@@ -9,10 +9,10 @@ namespace hdps {
 
 enum class MessageKind : uint16_t;
 
-// Whether a key with this role is one for messages of that kind. No role sends a kind that is none.
+// Is true if a key of this role may send messages of this kind. No role may send an unknown kind.
 bool MaySend(KeyRole role, MessageKind kind);
-// The same for a frame, as TransportOptions::may_send wants it: kInvalidArgument names the message
-// and the roles that may send it. Who joins has to have the key of what he joins as.
+// Checks a frame, as TransportOptions::may_send. Errors: kInvalidArgument names the message and the
+// roles that may send it. A JoinRequest requires the key of the role that it asks for.
 Status CheckMaySend(KeyRole role, const Frame& frame);
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// What a member asks of the scheduler's store of keys and values, until it is answered.
+// A member's requests to the key-value store of the scheduler, repeated until they are answered.
 #pragma once
 
 #include <algorithm>
@@ -13,10 +13,10 @@
 
 namespace hdps {
 
-// Something to be said again and again.
+// A timer for something that is sent repeatedly.
 class Repeat {
  public:
-  // True when it is due, and then not again for `interval_ms`.
+  // Returns true if it is due, and then not again for `interval_ms`.
   bool Due(TimeMs now, int64_t interval_ms) {
     if (last_ && now - *last_ < interval_ms) return false;
     last_ = now;
@@ -27,7 +27,7 @@ class Repeat {
   std::optional<TimeMs> last_;
 };
 
-// Invariant: of each key at most one put is under way, the newest.
+// Invariant: at most one put of each key is in progress, the newest.
 class KvRequests {
  public:
   void Put(const KvPut& put) {
@@ -36,7 +36,7 @@ class KvRequests {
   }
   void Get(const KvGet& get) { open_.push_back({false, get.key, "", ++last_id_, Repeat()}); }
 
-  // Calls send(message, request id) with each that has not been said for `interval_ms`.
+  // Calls send(message, request id) for each request that was not sent for `interval_ms`.
   template <typename Send>
   void SendDue(TimeMs now, int64_t interval_ms, const Send& send) {
     for (Open& open : open_) {
@@ -54,14 +54,14 @@ class KvRequests {
     bool wanted = false;
     std::erase_if(open_, [&](const Open& open) {
       if (open.key != value.key) return false;
-      // The acknowledgement of an older put of this key is none of the newer one.
+      // The acknowledgment of an older put does not acknowledge a newer one.
       if (open.is_put) return open.id == request_id;
       wanted = true;
       return true;
     });
     if (wanted) values_.push_back(std::move(value));
   }
-  // Values that were asked for and have come.
+  // Returns the values that have arrived for gets.
   std::vector<KvValue> TakeValues() { return std::exchange(values_, {}); }
 
  private:

@@ -30,11 +30,11 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* kFormat = "hdps checkpoint";
-constexpr int kFormatVersion = 1;  // Of a full checkpoint;
-constexpr int kDeltaVersion = 2;   // of a delta.
+constexpr int kFormatVersion = 1;  // Of a full checkpoint.
+constexpr int kDeltaVersion = 2;   // Of a delta.
 constexpr uint64_t kManifestBytesMax = 64u << 20;
 
-// Numbers of 64 bits are written as hexadecimal text, since many readers of JSON keep only 53 bits.
+// Numbers of 64 bits are written as hexadecimal text, because many JSON readers keep only 53 bits.
 std::string Hex(uint64_t value) {
   char text[17];
   std::snprintf(text, sizeof text, "%016" PRIx64, value);
@@ -109,7 +109,7 @@ TrainedSums SumsOf(const Json& json) {
   return {WholeOr<uint64_t>(json, "examples", 0), json.value("loss_sum", 0.0)};
 }
 
-// Throws what nlohmann throws, or std::invalid_argument, when `json` is not a manifest.
+// Throws nlohmann's exceptions or std::invalid_argument if `json` is not a manifest.
 Manifest FromJson(const Json& json) {
   if (json.at("format").get<std::string>() != kFormat) {
     throw std::invalid_argument("the format is not '" + std::string(kFormat) + "'");
@@ -171,7 +171,7 @@ Manifest FromJson(const Json& json) {
   return manifest;
 }
 
-// Empty when the manifest makes sense.
+// Returns what is wrong with the manifest; empty if nothing.
 std::string FindFault(const Manifest& manifest) {
   if (manifest.clock < 0 || manifest.epoch_start < 0 || manifest.epoch_start > manifest.clock) {
     return "clock " + std::to_string(manifest.clock) + " with an epoch that began at " +
@@ -213,7 +213,7 @@ std::string CheckpointName(Clock clock) {
 uint64_t ManifestChecksum(const Manifest& manifest) { return HashString(Dump(ToJson(manifest))); }
 
 Status WriteManifest(FileSystem& files, const std::string& folder, const Manifest& manifest) {
-  // What would be refused by the reader is never written.
+  // A manifest that the reader would refuse is never written.
   if (const std::string fault = FindFault(manifest); !fault.empty()) {
     return {Code::kInvalidArgument, "the manifest for " + folder + " makes no sense: " + fault};
   }
@@ -243,7 +243,7 @@ Result<Manifest> ReadManifest(FileSystem& files, const std::string& folder) {
     }
     return manifest;
   } catch (const std::bad_alloc&) {
-    throw;  // No fault of the text.
+    throw;  // Not caused by the text.
   } catch (const std::exception& error) {
     return Status(Code::kCorruption, path + ": " + error.what());
   }
@@ -251,7 +251,7 @@ Result<Manifest> ReadManifest(FileSystem& files, const std::string& folder) {
 
 namespace {
 
-// A part of another file.
+// A range of another file.
 class PackedFile : public SequentialFile {
  public:
   PackedFile(std::unique_ptr<SequentialFile> pack, uint64_t offset, uint64_t bytes)
@@ -278,7 +278,7 @@ class PackedFile : public SequentialFile {
     while (skipped_ < offset_) {
       const size_t most = std::min<uint64_t>(passed.size(), offset_ - skipped_);
       HDPS_ASSIGN_OR_RETURN(const size_t got, pack_->Read(std::span(passed).first(most)));
-      if (got == 0) return {};  // Then the next read finds the end.
+      if (got == 0) return {};  // The next read then finds the end.
       skipped_ += got;
     }
     return {};
@@ -286,7 +286,7 @@ class PackedFile : public SequentialFile {
 
   const std::unique_ptr<SequentialFile> pack_;
   uint64_t offset_, left_;
-  uint64_t skipped_ = 0;  // Where a file that can only be read in order stands.
+  uint64_t skipped_ = 0;  // Position in a file that can only be read in order.
 };
 
 Result<SavedFile> ChecksumOf(SequentialFile& file) {
@@ -303,7 +303,7 @@ Result<SavedFile> ChecksumOf(SequentialFile& file) {
   return found;
 }
 
-// kCorruption where a byte of a pack belongs to no file of the manifest, or to two.
+// Errors: kCorruption if a byte of a pack belongs to no file of the manifest, or to two.
 Status CheckPacks(FileSystem& files, const std::string& folder, const Manifest& manifest) {
   std::map<std::string, std::set<std::pair<uint64_t, uint64_t>>> packs;  // Offsets and lengths.
   for (const SavedFile& file : manifest.files) {

@@ -1,5 +1,5 @@
-// The list that makes a set of snapshots a checkpoint: written last, it names every file and
-// checksum, and of a delta the checkpoint that it builds on.
+// The manifest of a checkpoint. It is written last and names every file with its checksum and, for
+// a delta, the checkpoint that it builds on.
 #pragma once
 
 #include <cstdint>
@@ -17,58 +17,60 @@ namespace hdps {
 
 inline constexpr Clock kNoClock = -1;
 
-// checkpoint/step_0000000120/ holds the snapshots of clock 120 and manifest.json.
-//
-// A full checkpoint holds every row. A delta holds what changed since the checkpoint before it,
-// full or delta, which it names by clock and by the checksum of its manifest, and which lies beside
-// it; of some shards it may hold every row.
-// What the workers of a job have trained on, and the sum of its losses.
+// The number of examples that the workers of a job have trained on, and the sum of their losses.
 struct TrainedSums {
   uint64_t examples = 0;
   double loss_sum = 0;
 };
 
-// A setting that the operator has changed on the way from a checkpoint (--resume=changed).
+// A setting that the operator changed when the job was resumed from a checkpoint
+// (--resume=changed).
 struct SettingChange {
-  Clock clock = 0;  // Of the checkpoint: steps behind it are trained with the new value.
+  Clock clock = 0;  // Clock of that checkpoint; later steps use the new value.
   std::string setting, from, to;
   friend bool operator==(const SettingChange&, const SettingChange&) = default;
 };
 
+// The contents of manifest.json. The folder checkpoint/step_0000000120/ holds it with the snapshots
+// of clock 120.
+//
+// A full checkpoint holds every row. A delta holds what changed since the checkpoint before it,
+// full or delta, which lies beside it and which it names by clock and by the checksum of its
+// manifest. It may hold every row of some shards.
 struct Manifest {
   std::string job_name;
   uint64_t job_digest = 0;
   uint64_t tables_digest = 0;
   uint32_t num_shards = 0;
   Clock clock = 0;
-  uint32_t epoch = 0;  // The epoch `clock` lies in, and the clock at which it began.
+  uint32_t epoch = 0;  // The epoch that contains `clock`, and the clock of its begin.
   Clock epoch_start = 0;
-  uint64_t examples = 0;  // Trained on up to here, over all workers.
-  // Of that epoch and the one before it, and rows of the data that were refused; zero in
-  // checkpoints of versions that did not say.
+  uint64_t examples = 0;  // Trained on so far, by all workers.
+  // Sums of that epoch and of the one before it, and the number of data rows that were refused.
+  // Zero in checkpoints of older versions.
   TrainedSums epoch_sums, last_epoch_sums;
   uint64_t bad_rows = 0;
-  // Admitted, refused and evicted up to here; zero likewise. The others are not kept.
+  // Rows admitted, refused and evicted so far; zero in older versions. The other counts are not
+  // kept.
   RowCounts row_counts;
-  std::vector<SettingChange> changes;  // Since the first step, in their order.
-  Watched watched;  // Of the evaluations up to here; as new in checkpoints of versions without it.
-  // What the bits depend on beside the job, of the workers since the last start, each once (as
-  // CommandDone has it); empty in checkpoints of versions that did not say.
+  std::vector<SettingChange> changes;  // Since the first step, in order.
+  Watched watched;  // State of the evaluations so far; initial in older versions.
+  // Everything beside the job on which the bits of the results depend, for each worker since the
+  // last start, without duplicates (CommandDone::arithmetic). Empty in older versions.
   std::vector<std::string> arithmetic;
-  // The files of data.train as that epoch reads them; empty in checkpoints of versions that did not
-  // say.
+  // The files of data.train as that epoch reads them. Empty in older versions.
   std::vector<FilePrint> data_files;
   std::string job_json;          // PrintJob() of the job that wrote it.
-  std::vector<SavedFile> files;  // One per shard, by name; some may lie in a pack together.
-  Clock base_clock = kNoClock;   // Of a delta: what it builds on.
+  std::vector<SavedFile> files;  // One per shard, by name; several may lie in one pack.
+  Clock base_clock = kNoClock;   // For a delta: clock of the checkpoint it builds on.
   uint64_t base_checksum = 0;
 
   bool is_delta() const { return base_clock != kNoClock; }
 };
-// What stands in the file as the checksum of all else in it.
+// Returns the checksum in the file, over everything else in it.
 uint64_t ManifestChecksum(const Manifest& manifest);
 
-// How the names of files end that hold what changed of a shard, and not all of it.
+// Ending of the files that hold only the changes of a shard.
 inline constexpr const char* kDeltaEnding = ".delta";
 inline bool HoldsChanges(const SavedFile& file) { return file.name.ends_with(kDeltaEnding); }
 
@@ -76,68 +78,73 @@ inline constexpr const char* kManifestName = "manifest.json";
 
 std::string CheckpointName(Clock clock);  // "step_0000000120"
 
-// Writes manifest.json into `folder` atomically: after this the checkpoint exists. A full one then
-// survives a crash of the machine, as do its files; of a delta the reader finds out.
+// Writes manifest.json into `folder` atomically; after that the checkpoint exists. A full
+// checkpoint then survives a crash of the machine, as do its files. The reader finds out if a delta
+// did.
 Status WriteManifest(FileSystem& files, const std::string& folder, const Manifest& manifest);
-// kNotFound without a manifest; kCorruption when it is broken (its own checksum, fields, ranges).
+// Errors: kNotFound if there is no manifest; kCorruption if its checksum, a field or a range is
+// wrong.
 Result<Manifest> ReadManifest(FileSystem& files, const std::string& folder);
 
-// What a checkpoint consists of: a full one and the deltas on it, each on the one before; of a full
-// one itself alone.
+// One part of a checkpoint. A checkpoint consists of a full one and a chain of deltas, each built
+// on the one before; a full checkpoint has one part.
 struct CheckpointPart {
   std::string folder;
   Manifest manifest;
 };
-// The parts of the checkpoint in `folder`, which is the last of them: every manifest is checked,
-// and that each names the one before it; no other file is read. Failures as of ReadManifest, with
-// the name of the part.
+// Returns the parts of the checkpoint in `folder`, which is the last of them. Checks every manifest
+// and that each names the one before it; reads no other file. Errors are those of ReadManifest,
+// with the name of the part.
 Result<std::vector<CheckpointPart>> ReadChain(FileSystem& files, const std::string& folder);
 
-// A complete checkpoint under `root` whose files are all there with the right length and checksum,
-// as are those of all its parts.
+// A complete checkpoint under `root`: all files of all its parts exist with the right length and
+// checksum.
 struct FoundCheckpoint {
   std::string folder;
   Manifest manifest;
-  std::vector<std::string> refused;  // Newer ones that did not verify: "FOLDER: reason" each.
+  // Newer checkpoints that failed verification: "FOLDER: reason" each.
+  std::vector<std::string> refused;
   std::vector<CheckpointPart> chain = {};
-  // Where it was taken because it is the best: the clock of the newest.
+  // Clock of the newest checkpoint, if this one was chosen because it is the best.
   Clock newest = kNoClock;
 };
-// The newest one of a clock below `before` that verifies. kNotFound when `root` has none (the
-// message lists the refused).
+// Returns the newest checkpoint with a clock below `before` that verifies. Errors: kNotFound if
+// `root` has none; the message lists those that failed.
 Result<FoundCheckpoint> FindCheckpoint(FileSystem& files, const std::string& root,
                                        Clock before = std::numeric_limits<Clock>::max());
-// What an operator calls a checkpoint: its own folder (verified; kCorruption when broken), a folder
-// of checkpoints, or the --out of a run (the newest that verifies). kNotFound says what was looked
-// for.
+// Opens a checkpoint as an operator names it: its own folder (verified; kCorruption if it is
+// broken), a folder of checkpoints, or the --out of a run (the newest that verifies). Errors:
+// kNotFound says what was searched.
 Result<FoundCheckpoint> OpenCheckpoint(FileSystem& files, const std::string& path);
 
-// Where the bytes of `saved` begin: its own file, or its place in a pack. What is read ends with
-// the file, or behind its place. Messages about it begin with PlaceOf().
+// Opens the bytes of `saved`: its own file, or its range of a pack. Reading ends at the end of the
+// file or range. Error messages begin with PlaceOf().
 Result<std::unique_ptr<SequentialFile>> OpenSaved(FileSystem& files, const std::string& folder,
                                                   const SavedFile& saved);
 std::string PlaceOf(const std::string& folder, const SavedFile& saved);
-// Reads every file of it, but none of another part, and compares length and checksum; each byte of
-// a pack must be of one of its files. kCorruption names the file.
+// Reads every file of this part, not of the other parts, and compares lengths and checksums. Each
+// byte of a pack must belong to one of its files. Errors: kCorruption names the file.
 Status VerifyCheckpoint(FileSystem& files, const std::string& folder, const Manifest& manifest);
-// HashBytes over the whole file, read as a stream, and its length: what SavedFile holds.
+// Returns length and HashBytes() of the whole file, read as a stream, as SavedFile holds them.
 Result<SavedFile> ChecksumFile(FileSystem& files, const std::string& folder,
                                const std::string& name);
-// Which of the checkpoints of a run: the newest that verifies, or the one whose evaluation was
-// best, as the newest says, where that is there and whole; else the newest.
+// Chooses among the checkpoints of a run: kNewest is the newest that verifies. kBest is the one
+// with the best evaluation, as recorded in the newest, if it exists and verifies; otherwise the
+// newest.
 enum class WhichCheckpoint : uint8_t { kBest, kNewest };
-// The same, of a folder of checkpoints or the --out of a run; its own folder is what it is.
+// The same with that choice among a folder of checkpoints or the --out of a run. A checkpoint's own
+// folder is opened as it is.
 Result<FoundCheckpoint> OpenCheckpoint(FileSystem& files, const std::string& path,
                                        WhichCheckpoint which);
 
-// Removes all but the newest `keep` complete full checkpoints (at least one stays), the deltas
-// since the oldest of those, the one of clock `best`, and what any that stays builds on; so also
-// every incomplete one that is older than the newest that stays.
+// Removes old checkpoints. It keeps the newest `keep` full ones (at least one), the deltas since
+// the oldest of those, the checkpoint of clock `best`, and everything that these build on.
+// Incomplete checkpoints older than the newest kept one are removed too.
 Status PruneCheckpoints(FileSystem& files, const std::string& root, uint32_t keep,
                         Clock best = kNoClock);
 
-// Removes the folders with the name of a checkpoint that have no manifest: what saves have left
-// behind that never ended. For where nobody is saving. Returns how many there were.
+// Removes checkpoint folders without a manifest, which unfinished saves have left behind. Call it
+// while nobody is saving. Returns their number.
 Result<size_t> RemoveUnfinished(FileSystem& files, const std::string& root);
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// What manifests and messages both tell: files of data, files that were saved, what became of rows.
+// Records used by both manifests and messages: data files, saved files, row counts.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace hdps {
 
-// The print of a data file when it was opened: its length, and a hash of its first and last bytes.
-// It is the same on all machines that have a copy.
+// The fingerprint of a data file when it was opened: its length, and a hash of its first and last
+// bytes. It is the same for all copies of the file.
 inline constexpr size_t kFilePrintsMax = 4096;
 struct FilePrint {
   uint64_t bytes = 0, hash = 0;
@@ -20,17 +20,17 @@ struct SavedFile {
   uint64_t bytes = 0;
   uint64_t checksum = 0;
   uint64_t rows = 0;
-  std::string pack = {};  // The file that holds it among others, from `offset` on; empty: its own.
+  std::string pack = {};  // The file that contains it, from `offset` on; empty if it has its own.
   uint64_t offset = 0;
 };
 
-// What became of rows since their server began or loaded them.
+// Counts of rows since their server started or loaded them.
 struct RowCounts {
-  uint64_t admitted = 0;  // Keys that got a row by an update.
-  uint64_t refused = 0;   // Gradients of keys without a row, dropped.
-  uint64_t evicted = 0;   // Rows gone for good.
-  uint64_t fetched = 0;   // Rows that came back from disk.
-  uint64_t on_disk = 0;   // Rows that are there alone now.
+  uint64_t admitted = 0;  // Keys that got a row in an update.
+  uint64_t refused = 0;   // Gradients dropped because their key has no row.
+  uint64_t evicted = 0;   // Rows removed for good.
+  uint64_t fetched = 0;   // Rows read back from disk.
+  uint64_t on_disk = 0;   // Rows that are only on disk now.
   void Add(const RowCounts& other) {
     admitted += other.admitted;
     refused += other.refused;

@@ -1,4 +1,4 @@
-// Joins, beats, takes views and commands, and knows when it is over.
+// Joins, sends heartbeats, takes views and commands, and detects the end.
 #include "common/protocol/membership_client.h"
 
 #include <glog/logging.h>
@@ -21,15 +21,16 @@
 namespace hdps {
 namespace {
 
-// Last words are said so often, once a tick: nobody answers them, and one copy may be lost.
-constexpr int kFarewells = 5;
-constexpr int64_t kSilentHeartbeats = 3;  // After which the scheduler is dialed anew.
-// A KvGet waits for another rank, so it asks more often than a heartbeat beats.
+// The last message is sent so often, once a tick, because it is not acknowledged and a copy may be
+// lost.
+constexpr int kLeaveRepeats = 5;
+constexpr int64_t kSilentHeartbeats = 3;  // The scheduler is redialed after this many.
+// A KvGet waits for another rank, so it is repeated more often than a heartbeat.
 constexpr uint32_t kKvRetriesPerHeartbeat = 5;
 
 }  // namespace
 
-// Invariant: after `ended`, nothing but repeated answers goes out.
+// Invariant: after `ended`, only repeated answers are sent.
 struct MembershipClient::Impl {
   explicit Impl(const MembershipOptions& o) : options(o) {
     output.dials.push_back({kSchedulerPeer, options.identity.scheduler_address});
@@ -54,22 +55,22 @@ struct MembershipClient::Impl {
     reason = why;
   }
 
-  // Says `frame` a few times, then ends.
+  // Sends `frame` a few times, then ends.
   void Leave(Frame frame, int status, const std::string& why) {
-    if (ended || farewells_left > 0) return;
-    farewell = std::move(frame);
-    farewells_left = kFarewells;
-    farewell_status = status;
-    farewell_reason = why;
-    SayFarewell();
+    if (ended || leaves_left > 0) return;
+    leave_frame = std::move(frame);
+    leaves_left = kLeaveRepeats;
+    leave_status = status;
+    leave_reason = why;
+    SendLeave();
   }
-  void SayFarewell() {
-    output.frames.push_back({kSchedulerPeer, farewell});
-    if (--farewells_left == 0) End(farewell_status, farewell_reason);
+  void SendLeave() {
+    output.frames.push_back({kSchedulerPeer, leave_frame});
+    if (--leaves_left == 0) End(leave_status, leave_reason);
   }
-  bool leaving() const { return ended || farewells_left > 0; }
+  bool leaving() const { return ended || leaves_left > 0; }
 
-  // Silence is counted in ticks: while this process itself stood still, nobody was silent.
+  // Silence is counted in ticks, so time in which this process was stopped does not count.
   void CountSilence(TimeMs now) {
     if (last_tick) silence_ms += std::clamp<TimeMs>(now - *last_tick, 0, options.heartbeat_ms);
     last_tick = now;
@@ -120,12 +121,13 @@ struct MembershipClient::Impl {
   std::vector<Member> MembersLikeMe(const View& of) const {
     return options.role == Role::kServer ? of.Holders() : of.workers;
   }
-  // Workers reach every server, and whoever holds rows the next one that holds them too.
+  // Dials the servers that this member needs: a worker dials all, and a server that holds rows the
+  // next holder of the same rows.
   void DialServers(const View& of);
-  // Whatever led to them is of no use: a connection, or memory that was shared.
+  // Drops connections and shared memory of servers that left.
   void HangUpWhoLeft(const View& before, const View& now);
-  // Of two servers that speak with each other it is always the one with the smaller number that
-  // dials: who is dialed is not heard by another connection.
+  // Of two servers, the one with the smaller number always dials, because a transport does not hear
+  // callers that it has dialed itself.
   void DialFrom(const Member& one, const Member& other) {
     if (one.peer != options.identity.self || other.peer < one.peer) return;
     output.dials.push_back({other.peer, other.address});
@@ -148,9 +150,9 @@ struct MembershipClient::Impl {
       LOG(WARNING) << "dropped a frame of the scheduler: " << status.message();
       return;
     }
-    // Before a view, only that view, or a refusal, counts as an answer.
+    // Before the first view, only a view or a refusal counts as an answer.
     if (view != nullptr) HeardScheduler();
-    // Once the end is decided, its reason stands; only lost answers are still given.
+    // Once the end is decided, its reason is final; only lost answers are still repeated.
     if (!leaving() || std::is_same_v<Message, Command>) On(message, frame);
   }
 
@@ -162,26 +164,28 @@ struct MembershipClient::Impl {
   std::string trouble;
   std::vector<SilentServer> silent;
   Activity activity;
-  uint64_t beats = 0, heard_beat = 0;  // The newest heartbeat, and the newest answered one.
+  // Number of the newest heartbeat, and of the newest one that was answered.
+  uint64_t beats = 0, heard_beat = 0;
   Repeat join_repeat, beat_repeat;
   std::optional<TimeMs> last_tick;
-  int64_t silence_ms = 0;  // Since the scheduler was heard; before the first view, since the start.
-  int64_t dial_anew_ms = 0;  // The silence after which it is dialed again.
+  // Time since the scheduler was heard, or since the start before the first view.
+  int64_t silence_ms = 0;
+  int64_t dial_anew_ms = 0;  // Silence after which it is redialed.
   CommandBook commands;
   std::optional<std::string> stop_reason;
   KvRequests kv;
 
-  Frame farewell;
-  int farewells_left = 0, farewell_status = 0;
-  std::string farewell_reason;
-  bool stands_by = false;  // The scheduler has no place for it, and that was said.
+  Frame leave_frame;
+  int leaves_left = 0, leave_status = 0;
+  std::string leave_reason;
+  bool stands_by = false;  // The scheduler has no place for this member, and that was logged.
   bool ended = false;
   int exit_status = 0;
   std::string reason;
 };
 
 void MembershipClient::Impl::On(JoinRefused& message, const Frame&) {
-  if (view != nullptr) return;  // Said before this member got its place.
+  if (view != nullptr) return;  // Sent before this member got its place.
   if (!message.stands_by) return End(message.exit_status, message.message);
   HeardScheduler();
   if (std::exchange(stands_by, true)) return;
@@ -196,7 +200,7 @@ void MembershipClient::Impl::On(View& message, const Frame&) {
     return member.peer == options.identity.self;
   });
   if (self == peers.end()) {
-    // Before the first view this is a view of others, and joining goes on.
+    // Before the first view, this is a view of others, and joining goes on.
     if (view == nullptr) return;
     return End(3, "view " + std::to_string(message.view.value) + " of the scheduler at " +
                       options.identity.scheduler_address + " no longer contains this " +
@@ -245,7 +249,7 @@ void MembershipClient::Impl::DialServers(const View& of) {
 
 void MembershipClient::Impl::On(Command& message, const Frame& frame) {
   if (const CommandDone* done = commands.AnswerTo(message.id)) return SendToScheduler(*done);
-  // A command needs the view it is about; the scheduler repeats both.
+  // A command needs its view; the scheduler repeats both.
   if (view == nullptr || leaving() || frame.header.view != view->view.value) return;
   message.view = view->view;
   commands.Accept(message);
@@ -264,7 +268,8 @@ MembershipClient::~MembershipClient() = default;
 bool MembershipClient::OnFrame(PeerId from, const Frame& frame) {
   const auto kind = static_cast<MessageKind>(frame.header.kind);
   if (kind >= MessageKind::kPullRequest) return false;
-  if (from != kSchedulerPeer) return true;  // Only the scheduler may speak of the membership.
+  // Only the scheduler may send messages of the membership.
+  if (from != kSchedulerPeer) return true;
   switch (kind) {
     case MessageKind::kJoinRefused:
       impl_->Handle<JoinRefused>(frame);
@@ -292,7 +297,7 @@ bool MembershipClient::OnFrame(PeerId from, const Frame& frame) {
 void MembershipClient::OnTick(TimeMs now) {
   Impl& impl = *impl_;
   if (impl.ended) return;
-  if (impl.farewells_left > 0) return impl.SayFarewell();
+  if (impl.leaves_left > 0) return impl.SendLeave();
   impl.CountSilence(now);
   if (impl.ended) return;
   if (impl.view == nullptr) {
@@ -333,7 +338,7 @@ void MembershipClient::ReportSilent(std::vector<SilentServer> servers) {
 }
 
 void MembershipClient::ReportActivity(Activity activity) {
-  activity.subject = ShowOutside(activity.subject, kSubjectBytesMax);
+  activity.subject = EscapeUntrusted(activity.subject, kSubjectBytesMax);
   if (activity.awaited.size() > kAwaitedMax) activity.awaited.resize(kAwaitedMax);
   impl_->activity = std::move(activity);
 }
@@ -361,7 +366,7 @@ void MembershipClient::FailAlone(const std::string& message) {
 }
 
 void MembershipClient::Fail(const Status& status) {
-  if (OfOneProcess(status.code())) return FailAlone(status.message());
+  if (RestartMayHelp(status.code())) return FailAlone(status.message());
   Fail(ExitStatusOf(status.code()), status.message());
 }
 

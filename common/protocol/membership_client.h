@@ -1,4 +1,4 @@
-// A server's or worker's side of the membership: joining, heartbeats, views, commands.
+// A member's side of the membership: joining, heartbeats, views, commands.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +20,15 @@ struct KvValue;
 struct SilentServer;
 struct View;
 
-// Who a server or worker is, and how the cluster is reached.
+// The identity of a server or worker, and how it reaches the cluster.
 struct NodeIdentity {
-  PeerId self;                    // As its transport was told.
-  std::string scheduler_address;  // Where to dial it.
-  std::string own_address;        // Where a server listens, as others dial it; a worker: empty.
-  int32_t rank = -1;              // -1: the scheduler picks.
-  uint32_t num_servers = 0, num_workers = 0;  // As told on the command line; 0 = not told.
-  std::string host;                           // For people: host name and process number.
-  std::string process = {};  // OwnProcessName(), where the process is this member's alone.
+  PeerId self;                                // The id that its transport has.
+  std::string scheduler_address;              // Address at which it is dialed.
+  std::string own_address;                    // Where others dial a server; empty for a worker.
+  int32_t rank = -1;                          // -1 lets the scheduler choose.
+  uint32_t num_servers = 0, num_workers = 0;  // As given on the command line; 0 if not given.
+  std::string host;                           // For people: host name and process id.
+  std::string process = {};  // OwnProcessName(), if the process runs no other member.
 };
 
 struct MembershipOptions {
@@ -36,33 +36,37 @@ struct MembershipOptions {
   NodeIdentity identity;
   uint64_t job_digest = 0;
   uint32_t heartbeat_ms = 500;
-  int64_t scheduler_timeout_ms = 120'000;  // Silence of the scheduler after which this member ends.
+  // This member ends after so long a silence of the scheduler.
+  int64_t scheduler_timeout_ms = 120'000;
   uint32_t rendezvous_timeout_s = 600;
 };
 
-// Part of a node: shares its frames, ticks and output.
+// Joins, sends heartbeats, and takes views and commands for a node, which passes frames and ticks
+// to it and sends its output.
 //
-// Invariant: views only grow; every command comes out of TakeCommands() once, those that wait
-// together in order of their ids, and a repeated command is answered with the answer it already
-// has. A command that was lost on the way comes again, so it may come out after one that followed
-// it. A command of another view than the newest known here is not taken: an older one is of a
-// scheduler, or of work, that counts no more, and a newer one comes again when its view is here.
+// Invariant: views only grow. Every command comes out of TakeCommands() once, and commands that are
+// available together come in order of their ids. A repeated command is answered with the answer it
+// already has. A command that was lost in transit is repeated, so it may come out after a later
+// one. A command is ignored unless its view is the newest one known here: an older view belongs to
+// a replaced scheduler or to dropped work, and a command of a newer view is repeated until that
+// view has arrived.
 class MembershipClient {
  public:
   explicit MembershipClient(const MembershipOptions& options);
   ~MembershipClient();
 
-  // True when the frame was one of membership's and has been dealt with.
+  // Returns true if the frame belonged to the membership; it was then handled.
   bool OnFrame(PeerId from, const Frame& frame);
   void OnTick(TimeMs now);
   Output TakeOutput();
 
-  // Null until the cluster has formed. Peers of servers are dialed when a view arrives.
+  // Returns null until the cluster has formed. Servers are dialed when a view arrives.
   std::shared_ptr<const View> view() const;
-  uint32_t rank() const;  // Requires: view() is there.
+  uint32_t rank() const;  // Requires: view() is not null.
   std::vector<Command> TakeCommands();
   void Answer(const CommandDone& done);
-  // Clock, examples and what else a step changes; the next three report the rest.
+  // Sets what the next heartbeat reports: clock, examples and whatever else a step changes. The
+  // next three functions set the rest.
   void Report(const Heartbeat& progress);
   void ReportTrouble(const std::string& trouble);
   void ReportSilent(std::vector<SilentServer> servers);
@@ -71,13 +75,15 @@ class MembershipClient {
   void Put(const KvPut& put);  // Repeated until acknowledged.
   void Get(const KvGet& get);  // Repeated until the value is found.
   std::vector<KvValue> TakeKvValues();
-  // Tells the scheduler that this member cannot go on, and ends with `exit_status`.
+  // Tells the scheduler that this member, and with it the job, cannot go on, and ends with
+  // `exit_status`.
   void Fail(int exit_status, const std::string& message);
-  // The same with status 3, where another process may take this one's place: the job goes on.
+  // Ends with status 3 but lets the job go on, because another process may take this one's place.
   void FailAlone(const std::string& message);
-  void Fail(const Status& status);  // As its code says.
+  void Fail(const Status& status);  // The same by the status' code.
 
-  // Refused, aborted, the scheduler is gone, or a kFinish has been answered.
+  // Is true if this member was refused or aborted, the scheduler is gone, or a kFinish was
+  // answered.
   bool ended() const;
   int exit_status() const;
   const std::string& reason() const;

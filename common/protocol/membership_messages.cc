@@ -1,4 +1,4 @@
-// The messages between the scheduler and its members, field by field as in messages.fbs.
+// The layouts of the messages between the scheduler and its members, in the order of messages.fbs.
 #include <map>
 
 #include "common/protocol/board_messages.h"
@@ -24,7 +24,7 @@ void RequireRanks(const std::vector<Member>& members, Rules& rules) {
   }
 }
 
-// A process of several groups has one rank, and no two processes have the same.
+// A process that serves several groups has one rank, and no two processes have the same rank.
 void RequireHolders(const View& view, Rules& rules) {
   std::map<uint32_t, PeerId> by_rank;
   const auto require = [&](const Member& member) {
@@ -41,7 +41,8 @@ void RequireHolders(const View& view, Rules& rules) {
   }
 }
 
-// A power of two of shards, each with an owner among the servers; none only where no server is.
+// The number of shards is a power of two and each has an owner among the servers. There may be no
+// shards only if there are no servers.
 void RequireShards(const View& view, Rules& rules) {
   const std::vector<ServerId>& owner = view.shards.owner;
   if (view.servers.empty() && owner.empty()) return;

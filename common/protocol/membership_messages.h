@@ -1,4 +1,4 @@
-// Membership: what a server or worker and the scheduler tell each other beside commands.
+// Messages between the scheduler and its members, except commands.
 #pragma once
 
 #include <cstdint>
@@ -12,29 +12,30 @@
 
 namespace hdps {
 
-// Sent again until answered by a View or JoinRefused.
+// Repeated until answered by a View or JoinRefused.
 struct JoinRequest {
   static constexpr MessageKind kKind = MessageKind::kJoinRequest;
   Role role = Role::kWorker;
-  int32_t rank = -1;         // -1: the scheduler picks.
-  std::string address;       // Where this server listens; empty for a worker.
-  uint64_t job_digest = 0;   // JobDigest() of the sender's job: all must train the same thing.
-  uint32_t num_servers = 0;  // As the sender was told; 0 = whatever the scheduler says.
+  int32_t rank = -1;         // -1 lets the scheduler choose.
+  std::string address;       // Where others dial this server; empty for a worker.
+  uint64_t job_digest = 0;   // JobDigest() of the sender's job: all members must have the same.
+  uint32_t num_servers = 0;  // As given to the sender; 0 leaves it to the scheduler.
   uint32_t num_workers = 0;
-  std::string host;          // For people: host name and process number.
-  std::string process = {};  // OwnProcessName(): others on its machine can see that it has ended.
+  std::string host;          // For people: host name and process id.
+  std::string process = {};  // OwnProcessName(); lets others on its machine see that it has ended.
 };
 
-// Final, unless the member stands by: it prints the message and exits with the status.
+// Refuses a JoinRequest. The member prints the message and exits with the status, unless it stands
+// by.
 struct JoinRefused {
   static constexpr MessageKind kKind = MessageKind::kJoinRefused;
   int32_t exit_status = 2;
   std::string message;
-  // There is no place now: the member says so and goes on asking, for the next one that is free.
+  // There is no place now: the member logs that and keeps asking, for the next free place.
   bool stands_by = false;
 };
 
-// A server that has said nothing to a worker for so long, although it was asked.
+// A server that has not answered a worker for so long.
 struct SilentServer {
   PeerId peer;
   int64_t for_ms = 0;
@@ -42,39 +43,41 @@ struct SilentServer {
 
 struct Heartbeat {
   static constexpr MessageKind kKind = MessageKind::kHeartbeat;
-  ViewId view;                 // The newest the sender knows.
+  ViewId view;                 // The newest view that the sender knows.
   Clock clock = 0;             // Workers: steps finished.
-  uint64_t examples = 0;       // Workers: trained on since the start of the process.
+  uint64_t examples = 0;       // Workers: trained on since the process started.
   double loss_sum = 0;         // Workers: sum of the losses of those examples.
-  double epoch_progress = 0;   // Workers: part of the epoch's bytes read, 0..1.
-  uint64_t staleness_max = 0;  // Servers: largest number of clocks a pull was ahead of the slowest.
+  double epoch_progress = 0;   // Workers: part of the epoch's bytes read, in [0, 1].
+  uint64_t staleness_max = 0;  // Servers: the most clocks by which a pull was ahead of the slowest.
   CacheTally cache = {};       // Workers.
-  uint64_t number = 0;         // Of this process' heartbeats, from 1.
-  uint64_t heard = 0;          // The largest number whose answer has come.
-  std::string trouble = {};    // For people: what holds this member up; empty: nothing.
+  uint64_t number = 0;         // Counts this process' heartbeats from 1.
+  uint64_t heard = 0;          // The largest number that was answered.
+  std::string trouble = {};    // For people: what holds this member up, or empty.
   std::vector<SilentServer> silent = {};  // Workers.
   Activity activity = {};
 };
 
-// The scheduler's answer; a newer view than the member's is sent after it.
+// The scheduler's answer. If it has a newer view than the member, it sends that next.
 struct HeartbeatAck {
   static constexpr MessageKind kKind = MessageKind::kHeartbeatAck;
   ViewId view;
-  uint64_t number = 0;  // Of the heartbeat.
+  uint64_t number = 0;  // Number of the heartbeat.
 };
 
-// A member was told to stop (SIGTERM): the scheduler drains, checkpoints and finishes the job.
+// A member was told to stop (SIGTERM). The scheduler drains, saves a checkpoint and finishes the
+// job.
 struct StopRequest {
   static constexpr MessageKind kKind = MessageKind::kStopRequest;
   std::string reason;
 };
 
-// The job cannot go on; the member exits with the status. Of a member: it cannot go on itself.
+// From the scheduler: the job cannot go on, and the member exits with the status. From a member: it
+// cannot go on itself.
 struct Abort {
   static constexpr MessageKind kKind = MessageKind::kAbort;
   int32_t exit_status = 3;
   std::string message;
-  bool member_only = false;  // Of a member: another process in its place may do better.
+  bool member_only = false;  // From a member: another process in its place may do better.
 };
 
 }  // namespace hdps

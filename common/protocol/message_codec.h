@@ -1,14 +1,14 @@
-// How a message becomes a frame, and how a FlatBuffer that nobody has to trust becomes a message
-// again, both from one description of the message. Included by *_messages.cc and messages.cc only.
+// Encodes messages to frames, and decodes untrusted FlatBuffers to messages, both from one
+// description of the message. Only *_messages.cc and messages.cc include this file.
 //
-// A message is described once, by its Layout: the table of messages.fbs, its fields in the order of
+// The description is the message's Layout: the table of messages.fbs, its fields in the order of
 // that table, the sections behind them, and the rules that a receiver may rely on.
 //
 //   template <>
 //   struct Layout<KvGet> {
 //     using Table = wire::KvGet;
 //     static void Describe(auto& fields, auto& message) { fields.Name(message.key); }
-//     static void Check(const KvGet& message, Rules& rules);  // Where there are any.
+//     static void Check(const KvGet& message, Rules& rules);  // Optional.
 //   };
 #pragma once
 
@@ -36,13 +36,13 @@ namespace hdps {
 
 enum class MessageKind : uint16_t;
 
-// No vector of numbers is longer.
+// Limit on the length of a vector of numbers.
 inline constexpr size_t kNumbersMax = 1u << 16;
 
-// Remembers the first rule that a message breaks.
+// Keeps the first rule that a message breaks.
 class Rules {
  public:
-  // `rule` as it ought to be: "num_keys sum to the length of keys".
+  // `rule` states what should hold: "num_keys sum to the length of keys".
   void Require(bool holds, const char* rule) {
     if (!holds && broken_ == nullptr) broken_ = rule;
   }
@@ -55,7 +55,7 @@ class Rules {
 template <typename Message>
 struct Layout;
 
-// ---- Numbers of a message, as they stand in a table. Those that are zero are left out.
+// ---- Numbers of a message as a table holds them. Zeros are left out.
 
 inline uint8_t Scalar(bool value) { return value; }
 template <std::integral Number>
@@ -83,17 +83,17 @@ class FieldCounter {
   flatbuffers::voffset_t next_ = 0;
 };
 
-// ---- Writing: first what a table points to, then the table.
+// ---- Writing: first the objects that a table points to, then the table.
 
 template <typename Message>
 flatbuffers::Offset<void> PackTable(flatbuffers::FlatBufferBuilder& builder,
                                     const Message& message);
 
-// Text that means something to the program; longer than kTextBytesMax is a bug of the caller.
+// Packs text with a meaning for the program. Text longer than kTextBytesMax is a bug of the caller.
 flatbuffers::Offset<flatbuffers::String> PackName(flatbuffers::FlatBufferBuilder& builder,
                                                   const std::string& name);
 
-// Writes strings, vectors and inner tables of a message, in their order.
+// Writes the strings, vectors and inner tables of a message, in order.
 class ChildWriter {
  public:
   explicit ChildWriter(flatbuffers::FlatBufferBuilder& builder) : builder_(builder) {}
@@ -102,7 +102,7 @@ class ChildWriter {
   void Enumerator(const auto&, auto) {}
   void Kind(MessageKind) {}
   void Name(const std::string& name) { Keep(PackName(builder_, name)); }
-  // Text for people: cut rather than refused.
+  // Packs text for people, which is cut if it is too long.
   void Text(const std::string& text) {
     Keep(builder_.CreateString(text.data(), std::min(text.size(), kTextBytesMax)));
   }
@@ -139,7 +139,7 @@ class ChildWriter {
   std::vector<flatbuffers::Offset<void>> offsets_;
 };
 
-// Writes the table itself, once its children are there.
+// Writes the table itself after its children.
 class FieldWriter : private FieldCounter {
  public:
   FieldWriter(flatbuffers::FlatBufferBuilder& builder, const ChildWriter& children)
@@ -173,7 +173,7 @@ class FieldWriter : private FieldCounter {
   const flatbuffers::uoffset_t start_;
 };
 
-// The sections of a message, in the order of the wire.
+// Collects the sections of a message in wire order.
 class SectionList {
  public:
   void Number(const auto&) {}
@@ -202,12 +202,12 @@ flatbuffers::Offset<void> PackTable(flatbuffers::FlatBufferBuilder& builder,
   return fields.Finish();
 }
 
-// ---- Reading, from an envelope that is a valid FlatBuffer.
+// ---- Reading from an envelope that is a valid FlatBuffer.
 
-// What may still be taken out of an envelope.
+// Limits what is taken out of an envelope.
 //
-// Invariant: all that was taken is together no longer than the envelope. Many offsets may point to
-// one string, so without this a small envelope could ask for gigabytes.
+// Invariant: everything taken is together no longer than the envelope. Without this, a small
+// envelope could ask for gigabytes, because many offsets may point to one string.
 class EnvelopeBudget : public Rules {
  public:
   explicit EnvelopeBudget(size_t bytes) : left_(bytes) {}
@@ -251,10 +251,10 @@ class FieldReader : private FieldCounter {
     const bool fits = from != nullptr && budget_.Spend(from->size(), 1, kTextBytesMax);
     name = fits ? from->str() : std::string();
   }
-  // All text for people passes here before it comes to a log or a terminal.
+  // All text for people is escaped here before it reaches a log or a terminal.
   void Text(std::string& text) {
     Name(text);
-    text = ShowOutside(text);
+    text = EscapeUntrusted(text);
   }
   template <typename N>
   void Numbers(std::vector<N>& numbers) {
@@ -282,8 +282,8 @@ class FieldReader : private FieldCounter {
     }
   }
   void Section(Buffer& section) { section = frame_.sections[next_section_++]; }
-  // For numbers that become addresses: whoever shares the memory of a section with this process
-  // could change them after they were checked.
+  // Copies a section whose numbers become addresses, because a process that shares the section's
+  // memory could change them after the check.
   void CopiedSection(Buffer& section) {
     section = Buffer::CopyOf(frame_.sections[next_section_++].bytes());
   }
@@ -305,11 +305,11 @@ void UnpackTable(const flatbuffers::Table& table, const Frame& frame, EnvelopeBu
   }
 }
 
-// kCorruption that names the message and the rule it breaks.
+// Returns kCorruption with the message and the rule that it breaks.
 Status BrokenMessage(MessageKind kind, const char* rule);
-// Kind, number of sections and length of the envelope are as they must be.
+// Checks kind, number of sections and length of the envelope.
 Status CheckShape(const Frame& frame, MessageKind kind, size_t num_sections);
-// Limits of the verifier, chosen so that its work is linear in the length of the envelope.
+// Returns a verifier with limits that make its work linear in the length of the envelope.
 flatbuffers::Verifier EnvelopeVerifier(const Buffer& envelope);
 
 // ---- The two functions of common/protocol/messages.h.
@@ -349,13 +349,13 @@ Status DecodeMessage(const Frame& frame, Message* message) {
   return Status();
 }
 
-// Makes the codec of a message that has a Layout; its kind is that of messages.fbs.
+// Instantiates the codec of a message that has a Layout, and checks its kind against messages.fbs.
 #define HDPS_MESSAGE(Message)                                                     \
   static_assert(static_cast<int>(Message::kKind) == wire::MessageKind_##Message); \
   template Frame EncodeMessage(const Message&);                                   \
   template Status DecodeMessage(const Frame&, Message*)
 
-// ---- What several messages carry: what a member is at.
+// ---- Parts of several messages: activities.
 
 template <>
 struct Layout<Awaited> {
@@ -370,7 +370,7 @@ struct Layout<Activity> {
   static void Describe(auto& fields, auto& activity) {
     fields.Text(activity.stage);
     fields.Text(activity.subject);
-    fields.Enumerator(activity.hold, Hold::kOrders);
+    fields.Enumerator(activity.wait_reason, WaitReason::kCommand);
     fields.Number(activity.for_ms);
     fields.Tables(activity.awaited);
   }

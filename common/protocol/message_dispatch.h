@@ -1,4 +1,4 @@
-// Which of several messages a frame carries, decoded once.
+// Decodes a frame that carries one of several messages.
 #pragma once
 
 #include <utility>
@@ -11,9 +11,9 @@ namespace hdps {
 
 enum class MessageKind : uint16_t;
 
-// Decodes `frame` if its kind is that of one of the messages, and calls take(status, message): what
-// decoding came to, and the message, which is whole where that is ok. False when the frame is none
-// of them: then nothing is decoded.
+// Decodes `frame` if it is one of the messages, and calls take(status, message). The message is
+// valid only if the status is ok. Returns false if the frame is none of them; then nothing is
+// decoded.
 template <typename... Messages, typename Take>
 bool DispatchMessage(const Frame& frame, const Take& take) {
   const auto kind = static_cast<MessageKind>(frame.header.kind);

@@ -1,9 +1,9 @@
-// How a message becomes a frame, and a frame a message again.
+// Converts messages to frames and back.
 //
-// Bulk arrays (keys, rows, gradients, scores) travel as raw sections of the frame; everything else
-// in a FlatBuffer that follows common/protocol/messages.fbs. DecodeMessage checks sizes, ranges and
-// sums, so whoever holds a decoded message may rely on what its header says; it answers kCorruption
-// for bytes that break a rule and never stops the process.
+// Bulk arrays (keys, rows, gradients, scores) are raw sections of the frame; everything else is in
+// a FlatBuffer that follows common/protocol/messages.fbs. DecodeMessage checks sizes, ranges and
+// sums, so users of a decoded message may rely on what its header says. It returns kCorruption for
+// bytes that break a rule and never stops the process.
 #pragma once
 
 #include <cstddef>
@@ -16,16 +16,16 @@ namespace hdps {
 
 enum class MessageKind : uint16_t;  // message_kind.h
 
-// No text of a message is longer; what is written for people is cut to this length by the sender.
+// Limit on the length of a text in a message. The sender cuts text for people to this length.
 inline constexpr size_t kTextBytesMax = 64 << 10;
 
-// A frame of the message's kind with envelope and sections set; sender, view and request_id are the
-// caller's to fill, and ChecksumFrame is the transport's.
+// Returns a frame of the message's kind with envelope and sections. The caller sets sender, view
+// and request_id; the transport calls ChecksumFrame().
 template <typename Message>
 Frame EncodeMessage(const Message& message);
 
-// `*message` is whole when the status is ok, and unspecified otherwise. The frame must have passed
-// CheckFrame; a frame of another kind is kCorruption.
+// Sets `*message` if the result is ok; otherwise its content is unspecified. Requires: the frame
+// has passed CheckFrame(). Errors: kCorruption, also for a frame of another kind.
 template <typename Message>
 Status DecodeMessage(const Frame& frame, Message* message);
 

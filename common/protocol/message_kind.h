@@ -1,4 +1,4 @@
-// The kind of every message, as frames carry it.
+// The kinds of messages, as frame headers carry them.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What all messages have in common: their names and the rules of every envelope.
+// The common part of all messages: their names and the checks of every envelope.
 
 #include <glog/logging.h>
 

@@ -1,4 +1,4 @@
-// Every message of the cluster, one plain struct each, and its codec; for who has to do with most.
+// Includes every message of the cluster and the codec, for code that uses most of them.
 #pragma once
 
 #include "common/protocol/activity.h"

@@ -1,5 +1,5 @@
-// The messages between worker and server, field by field as in messages.fbs: rows by table, keys
-// and gradients as sections.
+// The layouts of the messages between worker and server, in the order of messages.fbs: rows by
+// table, keys and gradients as sections.
 #include <cmath>
 #include <limits>
 
@@ -14,13 +14,13 @@ namespace {
 constexpr Code kLastCode = Code::kCancelled;
 constexpr DType kLastFormat = DType::kBf16;
 
-// A server counts on from the clocks that it is told of.
+// Requires a clock that can be incremented, because a server counts on from it.
 void RequireClock(Clock clock, Rules& rules) {
   rules.Require(clock >= 0 && clock < std::numeric_limits<Clock>::max(),
                 "clocks are not negative, and another follows");
 }
 
-// Ascending, each table once, and counts that add up.
+// Requires ascending tables, each once, with counts that add up.
 void RequireTables(const std::vector<TableKeys>& tables, Rules& rules) {
   for (size_t i = 0; i < tables.size(); ++i) {
     const TableKeys& table = tables[i];
@@ -136,7 +136,7 @@ struct Layout<PushRequest> {
     RequireClock(message.clock, rules);
     rules.Require(std::isfinite(message.rate) && message.rate >= 0, "rates are not negative");
     RequireKeys(message.tables, message.keys, rules);
-    if (message.list != 0 && message.tables.empty()) {  // How many there are, the list says.
+    if (message.list != 0 && message.tables.empty()) {  // The number of keys is that of the list.
       rules.Require(message.gradients.size() % FloatBytes(message.format) == 0,
                     "gradients are whole numbers of their format");
     } else {

@@ -1,4 +1,4 @@
-// The messages about rows: between workers and servers, and among servers that hold the same rows.
+// Messages about rows: between workers and servers, and among servers with copies of the same rows.
 #pragma once
 
 #include <cstdint>
@@ -16,24 +16,23 @@ namespace hdps {
 
 // ---- Rows: worker <-> server.
 
-// The part of a request that concerns one table. Its keys stand in the request's `keys` section
-// after those of the tables before it, grouped by shard: first those of the lowest shard the server
-// owns, and so on.
+// The part of a request about one table. Its keys stand in the request's `keys` section after those
+// of the tables before it. They are grouped by shard, in ascending order of the server's shards.
 struct TableKeys {
   TableId table;
   uint32_t num_keys = 0;
-  uint32_t row_floats = 0;             // Floats a row in the `rows` section that goes with it.
+  uint32_t row_floats = 0;             // Floats per row in the matching `rows` section.
   std::vector<uint32_t> shard_counts;  // [shards of the server, ascending]; sums to num_keys.
 };
 
 enum class PullMode : uint8_t {
   kTrain = 0,  // Waits at the staleness gate. Rows are [dim].
-  kRead,       // No gate. Rows are [dim].
-  kWithState,  // As kRead, rows are [dim + state].
-  // The two halves of a pull to train. kPrefetch: the rows of all tables but the dense one, long
-  // before `clock`; in sync as soon as the steps before `pushed` are finished. kRefresh: at
-  // `clock`, through the gate: the dense rows, and in sync those others that a step after `since`
-  // has changed.
+  kRead,       // Does not wait at the gate. Rows are [dim].
+  kWithState,  // Like kRead, with rows [dim + state].
+  // The two halves of a pull for training. kPrefetch reads the rows of all tables but the dense
+  // one, long before `clock`; in sync mode it waits only until the steps before `pushed` are
+  // applied. kRefresh passes the gate at `clock` and reads the dense rows; in sync mode also those
+  // other rows that a step after `since` has changed.
   kPrefetch,
   kRefresh,
 };
@@ -44,48 +43,50 @@ struct PullRequest {
   PullMode mode = PullMode::kTrain;
   std::vector<TableKeys> tables;  // At most one per table, ascending.
   Buffer keys;                    // uint64 [sum of num_keys]
-  // kTrain, kPrefetch, kRefresh: the rows hold this worker's pushes of the clocks before this one,
-  // though they may be on their way still. In sync those of kPrefetch hold everybody's before it,
-  // and the others need no word of it: they hold everybody's before `clock`.
+  // kTrain, kPrefetch, kRefresh: the rows must include this worker's pushes of the clocks before
+  // `pushed`, even those in transit. In sync mode, kPrefetch rows include all workers' pushes
+  // before `pushed`; the other modes ignore it, because their rows include all pushes before
+  // `clock`.
   Clock pushed = 0;
-  // Not 0: the number of the key list. With keys, later requests of this worker may name it;
-  // without tables and keys it stands for those that were sent under it. A server that does not
-  // know it (any more) answers kNotFound.
+  // Number of the key list, or 0. A request with keys and a number defines the list, and later
+  // requests of this worker may name it instead of sending tables and keys. A server that does not
+  // know the list, or no longer, answers kNotFound.
   uint64_t list = 0;
   Clock since = 0;              // kRefresh: min_clock of the reply to kPrefetch.
-  DType format = DType::kFp32;  // In which the rows are to travel; not kWithState.
+  DType format = DType::kFp32;  // Format of the rows in the reply; not for kWithState.
 };
 
 struct PullReply {
   static constexpr MessageKind kKind = MessageKind::kPullReply;
   Code code = Code::kOk;
   std::string message;
-  Clock min_clock = 0;  // When the rows were read: sync: steps applied; else of the slowest worker.
-  // As in the request, without shard_counts. kPrefetch: without the dense table. kRefresh: num_keys
-  // are the rows that are here.
+  // At the time of reading: steps applied in sync mode, else the clock of the slowest worker.
+  Clock min_clock = 0;
+  // As in the request, but without shard_counts. kPrefetch: without the dense table. kRefresh:
+  // num_keys counts the rows in this reply.
   std::vector<TableKeys> tables;
-  // [sum of num_keys * row_floats] of `format`, in the order of the keys.
+  // [sum of num_keys * row_floats] in `format`, in the order of the keys.
   Buffer rows;
-  // uint32, kRefresh: of the tables of which not every row is here, where each row that is stands
-  // among the table's keys; ascending.
+  // kRefresh: uint32. For each table with rows missing from the reply, the indices, among the
+  // table's keys, of the rows that it has, ascending.
   Buffer positions;
-  DType format = DType::kFp32;  // As asked for.
+  DType format = DType::kFp32;  // As in the request.
 };
 
-// The gradients of one worker's step for one server: one message, whatever the number of tables.
+// The gradients of one worker's step for one server, in one message for all tables.
 struct PushRequest {
   static constexpr MessageKind kKind = MessageKind::kPushRequest;
   Sequence sequence;
-  Clock clock = 0;            // The step these belong to: steps the worker had finished before it.
-  uint64_t num_examples = 0;  // In this worker's part of the step.
+  Clock clock = 0;                // Steps finished before the step of these gradients.
+  uint64_t num_examples = 0;      // Examples in this worker's part of the step.
   std::vector<TableKeys> tables;  // row_floats == dim of the table.
-  Buffer keys;  // uint64 [sum of num_keys]; no key twice within a table (not checked).
-  // [sum of num_keys * dim] of `format`; sums over the worker's examples.
+  Buffer keys;                    // uint64 [sum of num_keys]; unique within a table (not checked).
+  // [sum of num_keys * dim] in `format`: sums over the worker's examples.
   Buffer gradients;
   uint64_t list = 0;  // As in PullRequest.
   DType format = DType::kFp32;
-  double rate = 1;     // What the learning rates are multiplied with in this step.
-  uint32_t epoch = 0;  // That the step is of, from 0.
+  double rate = 1;     // Factor on the learning rates in this step.
+  uint32_t epoch = 0;  // Epoch of the step, from 0.
 };
 struct PushAck {
   static constexpr MessageKind kKind = MessageKind::kPushAck;
@@ -94,13 +95,15 @@ struct PushAck {
   std::string message;
 };
 
-// Says that this worker has finished `clock` steps. Sent only after every push of the steps before
-// it has been acknowledged by every server; without that order the staleness bound would be a lie.
+// Reports that this worker has finished `clock` steps. It is sent only after every server has
+// acknowledged every push of the steps before, because otherwise the staleness bound would not
+// hold.
 struct AdvanceRequest {
   static constexpr MessageKind kKind = MessageKind::kAdvanceRequest;
   Clock clock = 0;
-  // Under train.clip_norm in sync mode: the squares of all gradients of step clock - 1, of every
-  // server and of what the workers update themselves. The step is applied with the first of these.
+  // The sum of squares of all gradients of step clock - 1, over all servers and over what the
+  // workers update themselves; used with train.clip_norm in sync mode. The first such value to
+  // arrive is used to apply the step.
   SquareSum squares = {};
 };
 struct AdvanceAck {
@@ -108,8 +111,9 @@ struct AdvanceAck {
   Clock clock = 0;
 };
 
-// Under train.clip_norm in sync mode: asks for the squares of the combined gradients that the
-// server holds of step `clock`. Answered when every worker's push of it is here.
+// Asks for the sum of squares of the combined gradients that the server holds for step `clock`;
+// used with train.clip_norm in sync mode. Answered once every worker's push of that step has
+// arrived.
 struct SquaresRequest {
   static constexpr MessageKind kKind = MessageKind::kSquaresRequest;
   Clock clock = 0;
@@ -121,15 +125,16 @@ struct SquaresReply {
   SquareSum squares = {};
 };
 
-// Sets rows (initial dense weights; dense weights and state under allreduce; rows kept at workers).
+// Sets rows: initial dense weights, dense weights and state under allreduce, rows that workers
+// keep.
 struct StoreRequest {
   static constexpr MessageKind kKind = MessageKind::kStoreRequest;
   std::vector<TableKeys>
       tables;  // row_floats == dim (state keeps its initial value) or dim + state.
   Buffer keys;
   Buffer rows;
-  Sequence sequence;  // Of this worker's stores, apart from its pushes; a repeat has the same.
-  Clock clock = 0;    // The rows hold the updates of the clocks before this one.
+  Sequence sequence;  // Counts this worker's stores, apart from its pushes; a repeat has the same.
+  Clock clock = 0;    // The rows include the updates of all clocks before this one.
 };
 struct StoreAck {
   static constexpr MessageKind kKind = MessageKind::kStoreAck;
@@ -137,8 +142,8 @@ struct StoreAck {
   std::string message;
 };
 
-// Whether a server still hears a worker and is heard by it. It answers at once, whatever it is at:
-// a request may have to wait for other workers or for a disk.
+// Tests if a server still hears a worker and is heard by it. The server answers at once even while
+// it is busy; a request instead may have to wait for other workers or for a disk.
 struct Probe {
   static constexpr MessageKind kKind = MessageKind::kProbe;
 };
@@ -146,23 +151,23 @@ struct ProbeAck {
   static constexpr MessageKind kKind = MessageKind::kProbeAck;
 };
 
-// ---- Copies of rows: server <-> server. The group and the view are the header's.
+// ---- Copies of rows: server <-> server. The frame header has the group and the view.
 
-// A change that the primary of a group has taken, for the next one that holds the group's rows.
+// A change that the primary of a group has accepted, sent to the next holder of the group's rows.
 struct Replicate {
   static constexpr MessageKind kKind = MessageKind::kReplicate;
-  uint64_t number = 0;  // From 1 since the rows were loaded, or begun, without a gap.
-  PeerId worker;        // Who asked for it.
+  uint64_t number = 0;  // Counts from 1, without a gap, since the rows were loaded or initialized.
+  PeerId worker;        // The worker that requested the change.
   MessageKind request = MessageKind::kPushRequest;  // kPushRequest, kAdvanceRequest, kStoreRequest.
-  Buffer envelope;                                  // Of the request, which carries its keys.
-  Buffer keys, values;                              // Its sections; empty where it has none.
+  Buffer envelope;      // Envelope of the request, which carries its keys.
+  Buffer keys, values;  // Sections of the request; empty if it has none.
 };
 
 struct ReplicateAck {
   static constexpr MessageKind kKind = MessageKind::kReplicateAck;
   uint64_t number =
-      0;  // The sender, and all who hold the rows behind it, have all changes up to it.
-  bool again = false;  // It may have missed changes: those behind the number are to come again.
+      0;  // The sender and all later holders of the rows have all changes up to this number.
+  bool again = false;  // Changes may be missing: send those after `number` again.
 };
 
 }  // namespace hdps

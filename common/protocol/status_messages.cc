@@ -1,4 +1,4 @@
-// The messages of status_messages.h, field by field as in messages.fbs.
+// The layouts of the messages of status_messages.h, in the order of messages.fbs.
 #include "common/protocol/status_messages.h"
 #include "common/protocol/message_codec.h"
 
@@ -20,8 +20,8 @@ struct Layout<MemberStatus> {
     fields.Number(member.number);
     fields.Table(member.activity);
     fields.Text(member.trouble);
-    fields.Text(member.told);
-    fields.Number(member.told_ms);
+    fields.Text(member.pending_command);
+    fields.Number(member.pending_ms);
     fields.Number(member.deaf);
   }
 };

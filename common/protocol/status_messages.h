@@ -1,4 +1,4 @@
-// What those who are no members of a job ask its scheduler, and what they are told.
+// Messages between the scheduler and clients that are not members of the job.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace hdps {
 
-// How the job is, for whoever asks: no member, and told nothing that it could act on.
+// Asks for the status of the job. The sender is not a member and gets nothing that it could act on.
 struct StatusRequest {
   static constexpr MessageKind kKind = MessageKind::kStatusRequest;
 };
@@ -20,40 +20,40 @@ struct StatusRequest {
 struct MemberStatus {
   std::string name;          // "worker 1 (host-a:4711)"
   Clock clock = 0;           // Steps a worker has finished; steps applied at a server.
-  int64_t silent_ms = 0;     // Since the scheduler last heard of it.
-  uint64_t number = 0;       // From 1 on, in this reply alone: nobody is told peer ids.
-  Activity activity = {};    // As it said then; whom it awaits stands there by `number`.
+  int64_t silent_ms = 0;     // Since the scheduler last heard from it.
+  uint64_t number = 0;       // Counts from 1 within this reply; peer ids are not revealed.
+  Activity activity = {};    // As last reported; members that it awaits are given by `number`.
   std::string trouble = {};  // Heartbeat::trouble.
-  std::string told = {};     // The command that it has not answered; empty: none.
-  int64_t told_ms = 0;       // For so long.
-  bool deaf = false;         // It speaks and does not hear what it is answered.
+  std::string pending_command = {};  // The command that it has not answered yet, or empty.
+  int64_t pending_ms = 0;            // Time since the command was sent.
+  bool deaf = false;                 // It sends heartbeats but does not receive the answers.
 };
 
-// Which members the scheduler waits for.
+// The members that the scheduler waits for.
 enum class Want : uint8_t {
   kNobody = 0,
-  kFirst,      // Those that the job begins with.
-  kLost,       // Others in the places of those that are lost.
-  kNewcomers,  // More, as somebody has asked for; training goes on.
+  kFirst,      // The members that the job starts with.
+  kLost,       // Replacements of lost members.
+  kNewcomers,  // Additional members that were asked for; training goes on.
   kCopies,     // Servers for copies of rows; training goes on.
 };
 
 struct StatusReply {
   static constexpr MessageKind kKind = MessageKind::kStatusReply;
-  std::string job;                    // Its name.
+  std::string job;                    // Name of the job.
   std::string state;                  // For people: who is missing, or what is being done.
-  ViewId view;                        // 0: the cluster has not formed yet.
-  Clock clock = 0;                    // Steps that every worker has finished.
-  std::vector<MemberStatus> members;  // Servers, then workers, by rank; none without a view.
-  uint32_t heartbeat_ms = 0;          // Each member says something so often.
+  ViewId view;                        // 0 until the cluster has formed.
+  Clock clock = 0;                    // Steps finished by every worker.
+  std::vector<MemberStatus> members;  // Servers, then workers, by rank; empty without a view.
+  uint32_t heartbeat_ms = 0;          // Interval of the members' heartbeats.
   Want want = Want::kNobody;
   std::string missing = {};  // "1 of 2 workers (worker 1)", or what else is missing.
-  std::string reason = {};   // How those were lost; who was refused last, and why.
-  int64_t missing_ms = 0;    // For so long.
-  int64_t patience_ms = 0;   // So much longer they are waited for; 0: without a limit.
+  std::string reason = {};   // How they were lost; who was refused last, and why.
+  int64_t missing_ms = 0;    // Time for which they have been missing.
+  int64_t patience_ms = 0;   // Time until the scheduler gives up; 0 if it never does.
 };
 
-// Other numbers of servers or workers; 0 and relative: as many as now.
+// Changes the numbers of servers or workers; 0 and relative leaves a number unchanged.
 struct ScaleRequest {
   static constexpr MessageKind kKind = MessageKind::kScaleRequest;
   int32_t servers = 0;

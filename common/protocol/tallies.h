@@ -1,4 +1,4 @@
-// What members count of their work, as heartbeats and answers carry it.
+// Counters of members that heartbeats and answers carry.
 #pragma once
 
 #include <algorithm>
@@ -6,14 +6,13 @@
 
 namespace hdps {
 
-// Labels that a worker has met of examples with a weight: how many, the least and the largest of
-// them, and, one bit each, which of the first 64 `positive` texts of the label's column were among
-// them (of batches that have one).
+// Counts the labels of a worker's examples with nonzero weight: their number and range. Bit i of
+// `texts` is set if the i-th of the first 64 `positive` texts of the label's column was among them.
 struct LabelTally {
   uint64_t count = 0;
-  float least = 0, largest = 0;  // Mean nothing while there are none.
+  float least = 0, largest = 0;  // Meaningless while `count` is 0.
   uint64_t texts = 0;
-  uint64_t weightless = 0;  // Examples of weight 0, which do not count above.
+  uint64_t weightless = 0;  // Examples of weight 0; not part of the counts above.
   void Add(const LabelTally& other) {
     weightless += other.weightless;
     if (other.count == 0) return;
@@ -25,22 +24,22 @@ struct LabelTally {
   friend bool operator==(const LabelTally&, const LabelTally&) = default;
 };
 
-// Of a worker that keeps rows, since its process began: keys that its steps named, those whose rows
-// were at hand, rows brought in, and the memory of all that may be kept.
+// Counts of a worker that keeps rows, since its process started: keys that its steps used, keys
+// whose rows were kept, rows brought in, and the memory for all rows that may be kept.
 struct CacheTally {
   uint64_t lookups = 0, hits = 0, swaps = 0, bytes = 0;
   friend bool operator==(const CacheTally&, const CacheTally&) = default;
 };
 
-// Of a worker in a group, since its process began: calls of collectives by kind, the bytes of
-// values that they sent from it, and the memory of what it keeps of the dense tensors' optimizer
-// state.
+// Counts of a worker in a group, since its process started: collective calls by kind, the bytes of
+// the values that it sent in them, and the memory of its part of the optimizer state of dense
+// tensors.
 struct CollectiveTally {
   uint64_t allreduce_calls = 0, allreduce_bytes = 0;
   uint64_t reduce_scatter_calls = 0, reduce_scatter_bytes = 0;
   uint64_t allgather_calls = 0, allgather_bytes = 0;
   uint64_t state_bytes = 0;
-  // Calls use(name, value) for each.
+  // Calls use(name, value) for each count.
   template <typename Use>
   void ForEach(const Use& use) const {
     use("allreduce_calls", allreduce_calls);

@@ -1,4 +1,4 @@
-// Who the members of a job are, and who of them owns which shards.
+// The members of a job, and the owner of each shard.
 #pragma once
 
 #include <cstdint>
@@ -23,31 +23,31 @@ struct GroupBackup {
   Member member;
 };
 
-// The membership of one view. Ranks of workers are 0..n-1 and stand in order. Every change of the
-// members, and every new process of the scheduler, forms a view with a larger number: requests and
-// commands of an older view are refused, so nobody who was replaced, and no scheduler of before, is
-// obeyed.
+// The membership of one view. Ranks of workers are 0..n-1, in order. Every change of the members,
+// and every new process of the scheduler, forms a view with a larger number. Requests and commands
+// of an older view are refused, so replaced members and earlier schedulers have no effect.
 //
-// The shards that one server of the first view owned are a group, and ServerId numbers the groups:
-// what is asked of a group goes to its primary, whoever that is. With replicas its backups hold the
-// same rows, and the first of them is the next primary; so a process may be that of several groups.
+// The shards that one server of the first view owned are a group, and ServerId numbers the groups.
+// Requests to a group go to its primary, whichever process that is. With replicas, its backups hold
+// the same rows, and the first backup is the next primary; so one process may be the primary of
+// several groups.
 struct View {
   static constexpr MessageKind kKind = MessageKind::kView;
   ViewId view;
-  std::vector<Member> servers;  // The primary of each group; the rank is the process' own.
+  std::vector<Member> servers;  // The primary of each group; `rank` is that of the process.
   std::vector<Member> workers;
   ShardMap shards;
-  // How often the job has gone back to a checkpoint. Where it has grown, nothing that was under way
-  // counts any more: members drop it and wait for kLoad.
+  // Number of times that the job has gone back to a checkpoint. When it has grown, members drop all
+  // work in progress and wait for kLoad.
   uint32_t restarts = 0;
-  // The view in which shards last got their places. Behind the first one nobody touches rows before
-  // a kLoad has brought those that have come; with `keep` those that stay are kept.
+  // The view in which shards last moved. Unless that is the first view, servers do not touch rows
+  // before a kLoad has brought the shards that they receive; with `keep`, the other rows stay.
   ViewId placed = {};
-  std::vector<GroupBackup> backups;  // By group; those of one in the order of succession.
+  std::vector<GroupBackup> backups;  // By group; those of one group in the order of succession.
 
-  // The processes that hold the rows of `group`: the primary, then the backups.
+  // Returns the processes that hold the rows of `group`: the primary, then the backups.
   std::vector<Member> HoldersOf(ServerId group) const;
-  // Every process that holds rows, once.
+  // Returns every process that holds rows, once.
   std::vector<Member> Holders() const;
 };
 

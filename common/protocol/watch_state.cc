@@ -1,4 +1,4 @@
-// Watched as JSON.
+// Reads and writes Watched as JSON.
 
 #include <new>
 #include <nlohmann/json.hpp>
@@ -56,7 +56,7 @@ Result<Watched> ParseWatched(const std::string& json) {
     if (!(watched.rate > 0 && watched.rate <= 1)) throw std::out_of_range("a rate out of (0, 1]");
     return watched;
   } catch (const std::bad_alloc&) {
-    throw;  // No fault of the text.
+    throw;  // Not caused by the text.
   } catch (const std::exception& error) {
     return Status(Code::kCorruption, std::string("what was watched: ") + error.what());
   }

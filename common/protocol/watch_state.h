@@ -1,4 +1,4 @@
-// What a run remembers of its evaluations: in its checkpoints, and in the scheduler's state.
+// The state of a run's evaluations, as checkpoints and the scheduler's state hold it.
 #pragma once
 
 #include <cstdint>
@@ -9,28 +9,29 @@
 
 namespace hdps {
 
-// One figure that is watched: its best value, and what has come since.
+// A figure that is watched: its best value, and what has come since.
 struct WatchState {
-  std::string of;         // Which figure: "auc of the first set".
-  Clock best_clock = -1;  // Of the evaluation with the best figure; -1: none had a figure.
+  std::string of;         // Name of the figure: "auc of the first set".
+  Clock best_clock = -1;  // Clock of the evaluation with the best figure; -1 if none had one.
   double best = 0;        // That figure.
-  uint32_t since = 0;     // Evaluations behind it.
-  Clock last_clock = -1;  // Of the last evaluation; -1: there was none.
+  uint32_t since = 0;     // Number of evaluations after it.
+  Clock last_clock = -1;  // Clock of the last evaluation; -1 if there was none.
   friend bool operator==(const WatchState&, const WatchState&) = default;
 };
 
-// All that later decisions of a run follow from.
+// Everything that later decisions of a run depend on.
 struct Watched {
-  WatchState best;        // For the checkpoint that is kept: better by however little.
-  WatchState early_stop;  // By its min_delta.
-  WatchState plateau;     // By its own; `since` also begins anew when the rates fall.
-  double rate = 1;        // What the learning rates are multiplied with now.
-  // Of the first evaluation set where `best` was; NaN where there was none.
+  WatchState best;        // Chooses the checkpoint to keep: any improvement counts.
+  WatchState early_stop;  // Ends the job: improvements count from its min_delta.
+  // Lowers the rates, with its own min_delta; `since` also restarts when they fall.
+  WatchState plateau;
+  double rate = 1;  // Current factor on the learning rates.
+  // Figures of the first evaluation set at `best`; NaN if there were none.
   double best_auc = 0, best_logloss = 0;
   friend bool operator==(const Watched&, const Watched&) = default;
 };
 
-// As a JSON object, as manifests and the scheduler's state hold it. kCorruption: it is none.
+// Print and parse the state as a JSON object. Errors: kCorruption if the text is not one.
 std::string PrintWatched(const Watched& watched);
 Result<Watched> ParseWatched(const std::string& json);
 

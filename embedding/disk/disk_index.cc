@@ -1,4 +1,4 @@
-// Buckets that share what memory their segment has; segments that are split one by one.
+// Implements the disk index: buckets that share their segment's memory, segments split one by one.
 #include "embedding/disk/disk_index.h"
 
 #include <glog/logging.h>
@@ -47,7 +47,7 @@ uint32_t DiskIndex::NewPiece() {
   return pieces_++;
 }
 
-// Room behind a bucket is made by moving one word of each bucket behind it.
+// Makes room behind a bucket by moving one word of each later bucket.
 void DiskIndex::Insert(Segment& segment, uint32_t bucket, uint32_t word) {
   uint32_t hole = segment.size();
   if (hole == segment.pieces.size() * kPieceWords) segment.pieces.push_back(NewPiece());
@@ -72,7 +72,7 @@ bool DiskIndex::Remove(Key key, uint64_t block) {
     hole = last;
     --segment.ends[b];
   }
-  // One piece is kept for what comes next.
+  // Keep one spare piece for the next pairs.
   if (segment.size() + 2 * kPieceWords == segment.pieces.size() * kPieceWords) {
     free_pieces_.push_back(segment.pieces.back());
     segment.pieces.pop_back();
@@ -85,25 +85,25 @@ void DiskIndex::Add(Key key, uint64_t block) {
   const Place place = PlaceOf(key);
   Insert(segments_[place.segment], place.bucket,
          place.mark << block_bits_ | (static_cast<uint32_t>(block) & block_mask()));
-  // A mark with no bit left has none to say which half a pair belongs to.
+  // A mark without bits cannot tell to which half its pair belongs.
   const bool can_split = hash_bits_ > depth_ + kBucketBits;
   if (++size_ > segments_.size() * kSegmentPairs && can_split) SplitNext();
   const size_t taken = TakenBytes(pieces_, segments_.capacity());
   if (taken > bytes_) bytes_ = taken + StepBytes(taken);
 }
 
-// The lowest bit of a pair's bucket says whether it goes; the lowest of its mark becomes the
-// highest of its bucket.
+// The lowest bit of a pair's bucket tells whether the pair moves; the lowest bit of its mark
+// becomes the highest of its bucket.
 void DiskIndex::SplitNext() {
   const size_t first_half = size_t{1} << depth_;
   const size_t from = segments_.size() - first_half;
-  // A vector alone would take twice what it needs.
+  // push_back alone would double the vector.
   if (segments_.size() == segments_.capacity()) {
     segments_.reserve(segments_.size() + segments_.size() / kStepParts + 1);
   }
   segments_.emplace_back();
   Segment& old = segments_[from];
-  std::vector<std::pair<uint32_t, uint32_t>> pairs;  // Buckets and words.
+  std::vector<std::pair<uint32_t, uint32_t>> pairs;  // (bucket, word).
   pairs.reserve(old.size());
   for (uint32_t b = 0; b < kBuckets; ++b) {
     for (uint32_t i = old.begin(b); i < old.end(b); ++i) pairs.emplace_back(b, Word(old, i));
@@ -120,7 +120,8 @@ void DiskIndex::SplitNext() {
   if (segments_.size() == 2 * first_half) ++depth_;
 }
 
-// In place: marks lose what the longer numbers take, unless they had become shorter by then.
+// Works in place. A mark loses as many bits as the block number gains, unless splits had made it
+// shorter.
 void DiskIndex::WidenBlocks(uint64_t first, uint64_t end) {
   CHECK_LE(end - first, kBlocksMax);
   const int bits_before = block_bits_;
@@ -139,14 +140,15 @@ void DiskIndex::WidenBlocks(uint64_t first, uint64_t end) {
 }
 
 size_t DiskIndex::TakenBytes(size_t pieces, size_t segments) {
-  constexpr size_t kPieceNumbersBytes = 64;  // Of one segment, and what the heap adds.
+  // The segment's piece numbers, and the heap's overhead.
+  constexpr size_t kPieceNumbersBytes = 64;
   return pieces * kPieceBytes + segments * (sizeof(Segment) + kPieceNumbersBytes);
 }
 
 size_t DiskIndex::StepBytes(size_t taken) { return std::max(taken / kStepParts, kStepBytesMin); }
 
 size_t DiskIndex::GrowthBytes(size_t more) const {
-  // Segments that are split leave two last pieces half empty instead of one.
+  // A split leaves two half-empty last pieces instead of one.
   const size_t pieces = more / (kPieceWords - kPieceWords / 8) + 1;
   const size_t free = std::min(pieces, free_pieces_.size());
   const size_t taken =

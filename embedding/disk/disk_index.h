@@ -1,4 +1,4 @@
-// Where on disk the row of a key is: its block, in four bytes a row.
+// An index from keys to the disk blocks that hold their rows, in four bytes a row.
 #pragma once
 
 #include <array>
@@ -13,15 +13,20 @@
 
 namespace hdps {
 
-// Pairs of a key and a block: of a key those lower bits of its hash that are left when as many
-// blocks as there are in use have their numbers, together 32 bits and where the pair lies. An
-// absent key seems to be in some block once in some hundred times, in an index of a million pairs.
-// It grows by a segment at a time (linear hashing): one with about a thousand pairs becomes two.
-// Segments take memory in pieces of 512 bytes, so that it follows the pairs.
+// Maps each key to the number of the disk block that holds its row. An entry ("pair") is one 32-bit
+// word: the lower bits of the block's number, and as many bits of the key's hash as still fit (the
+// "mark"). More bits of the hash follow from the segment and the bucket in which the word lies. The
+// more blocks are in use, the fewer bits the mark has. In an index of a million pairs a lookup of
+// an absent key names a block about once in some hundred times; the caller notices when it reads
+// the block.
 //
-// Invariants: as long as the keys of one block differ in their Alias, pairs do not mix up: Has and
-// Remove are exact for a key and a block that was made of such keys, whether it holds the key or
-// not. The blocks in use lie in a range that WillHold was told of.
+// The index grows one segment at a time (linear hashing): a segment of about a thousand pairs is
+// split into two. Segments take memory in pieces of 512 bytes, so memory follows the number of
+// pairs.
+//
+// Invariants: the keys of one block differ in their Alias. Has and Remove are then exact for a
+// block and any of the keys that it was written with, whether the block still holds that key's row
+// or not. The blocks in use lie in the range last given to WillHold.
 class DiskIndex {
  public:
   static constexpr uint64_t kBlocksMax = uint64_t{1} << 22;
@@ -30,16 +35,17 @@ class DiskIndex {
   explicit DiskIndex(uint64_t salt);
 
   uint32_t Alias(Key key) const { return static_cast<uint32_t>(HashOf(key)) & (kAliases - 1); }
-  // Blocks in use are in [first, end) now; at most kBlocksMax. Before a pair of another is added.
+  // Announces that the blocks in use are now in [first, end), at most kBlocksMax of them. Must be
+  // called before a pair of a block outside the former range is added.
   void WillHold(uint64_t first, uint64_t end) {
     if (end - first > uint64_t{1} << block_bits_) WidenBlocks(first, end);
   }
   void Add(Key key, uint64_t block);
-  // Whether the pair was there.
+  // Returns whether the pair was there.
   bool Remove(Key key, uint64_t block);
   bool Has(Key key, uint64_t block) const { return Find(PlaceOf(key), block) != kNowhere; }
-  // Calls visit(lower bits of a block) for every block that may hold the key; block_mask() says
-  // which bits.
+  // Calls visit(lower bits of a block's number) for every block that may hold the key; block_mask()
+  // tells which bits these are.
   template <typename Visit>
   HDPS_INLINE void ForEachBlock(Key key, const Visit& visit) const {
     const Place place = PlaceOf(key);
@@ -59,11 +65,11 @@ class DiskIndex {
   void Clear();
 
   size_t size() const { return size_; }
-  // Counted in steps of a thirty-second, so that it seldom changes.
+  // Memory of the index, rounded up to steps of a thirty-second, so that it seldom changes.
   size_t bytes() const { return bytes_; }
-  // What `more` pairs may add to bytes(), about.
+  // Estimates what `more` pairs would add to bytes().
   size_t GrowthBytes(size_t more) const;
-  // bytes() with so many pairs, about.
+  // Estimates bytes() of an index of `pairs` pairs.
   static size_t PredictBytes(size_t pairs);
 
  private:
@@ -71,25 +77,26 @@ class DiskIndex {
   static constexpr int kBucketBits = 5, kBlockBitsMin = 8;
   static constexpr uint32_t kPieceWords = 128, kLineWords = 16;
   static constexpr size_t kPieceBytes = kPieceWords * sizeof(uint32_t);
-  static constexpr size_t kSlabBytes = 1 << 20;  // Of address space.
+  static constexpr size_t kSlabBytes = 1 << 20;  // Address space of one slab.
   static constexpr size_t kSegmentPairs = 1024;  // On average.
   static constexpr uint32_t kNowhere = ~uint32_t{0};
 
-  // The words of its buckets, one behind the other, each in no order.
+  // A part of the index: the words of its buckets, one bucket behind the other, each in no order.
   struct Segment {
-    std::array<uint32_t, kBuckets> ends = {};  // Of each bucket.
-    std::vector<uint32_t> pieces;              // That the words lie in.
+    std::array<uint32_t, kBuckets> ends = {};  // End of each bucket.
+    std::vector<uint32_t> pieces;              // Pieces that hold the words.
     uint32_t begin(uint32_t bucket) const { return bucket == 0 ? 0 : ends[bucket - 1]; }
     uint32_t end(uint32_t bucket) const { return ends[bucket]; }
     uint32_t size() const { return ends[kBuckets - 1]; }
   };
-  // From the lowest bit of a key's hash on: which segment, which bucket, mark.
+  // Where a key's pairs lie, from its hash: the lowest bits give the segment, the next the bucket,
+  // the next the mark.
   struct Place {
     uint32_t segment, bucket, mark;
   };
 
   uint64_t HashOf(Key key) const { return MixBits(key ^ salt_); }
-  // The bits that say which segment: one more where it has been split this time round.
+  // Number of hash bits that give the segment: one more if the segment was split in this round.
   int DepthOf(uint32_t segment) const {
     const auto first_half = static_cast<uint32_t>(segments_.size() - (size_t{1} << depth_));
     return depth_ + (segment < first_half || segment >= uint32_t{1} << depth_ ? 1 : 0);
@@ -113,7 +120,7 @@ class DiskIndex {
     return reinterpret_cast<uint32_t*>(slabs_[piece / kSlabPieces].data()) +
            size_t{piece % kSlabPieces} * kPieceWords;
   }
-  // Which word of its segment the pair is, or kNowhere.
+  // Returns the pair's position among the words of its segment, or kNowhere.
   uint32_t Find(const Place& place, uint64_t block) const;
   void Insert(Segment& segment, uint32_t bucket, uint32_t word);
   uint32_t NewPiece();
@@ -126,10 +133,10 @@ class DiskIndex {
   // The next to be split is segments_[segments_.size() - 2^depth_].
   std::vector<Segment> segments_;
   int depth_ = 0;
-  int hash_bits_ = 0;  // Known of every pair.
+  int hash_bits_ = 0;  // Bits of a key's hash that every pair still tells.
   int block_bits_ = 0;
   std::vector<PageMemory> slabs_;
-  uint32_t pieces_ = 0;  // Of the slabs, ever used.
+  uint32_t pieces_ = 0;  // Pieces of the slabs that were ever used.
   std::vector<uint32_t> free_pieces_;
   size_t size_ = 0, bytes_ = 0;
 };

@@ -1,4 +1,4 @@
-// Blocks of rows: packed, read, merged, cleaned.
+// Packs rows into blocks, and reads, merges and cleans these.
 #include "embedding/disk/disk_rows.h"
 
 #include <glog/logging.h>
@@ -17,14 +17,14 @@ namespace {
 
 constexpr uint64_t kIndexSalt = 0x51c3e8a70d96b24fu;
 constexpr size_t kBlockBytes = 4096;
-constexpr size_t kReadBlocks = 64;  // In memory at a time.
+constexpr size_t kReadBlocks = 64;  // Blocks read together.
 constexpr size_t kEraseBlocks = 64;
-// Rows that may lie about without a use before the log is cleaned.
+// Number of stale rows that are tolerated before the log is cleaned.
 constexpr uint64_t kSlackRows = 1024;
-constexpr uint64_t kSlackBlocks = 256;  // Numbers, likewise.
-// So many runs at a time are made one, when there are twice as many.
+constexpr uint64_t kSlackBlocks = 256;  // Number of stale block numbers that are tolerated.
+// Number of runs merged at a time, once there are twice as many.
 constexpr size_t kMergeRuns = 256;
-constexpr size_t kMergeBytes = 1 << 20;  // Of rows, before they are written.
+constexpr size_t kMergeBytes = 1 << 20;  // Bytes of merged rows written at a time.
 constexpr size_t kHeaderBytes = 2 * sizeof(uint64_t);
 
 size_t BytesOf(size_t rows, size_t row_bytes) {
@@ -33,12 +33,12 @@ size_t BytesOf(size_t rows, size_t row_bytes) {
 
 }  // namespace
 
-// A block's bytes: the XXH3 of all that follows, the number of rows, their keys, ascending, then
-// the rows.
+// A block's bytes: the XXH3 of all that follows, the number of rows, their keys in ascending order,
+// then the rows.
 class DiskRows::BlockRows {
  public:
   BlockRows() = default;
-  // Keeps no copy unless it must, so that keys and rows are aligned.
+  // Copies the bytes only if keys would not be aligned.
   Status Open(std::span<const std::byte> bytes, size_t row_bytes, const DiskStore& disk) {
     if (reinterpret_cast<uintptr_t>(bytes.data()) % alignof(Key) != 0) bytes = Copy(bytes);
     uint64_t header[2] = {0, 0};
@@ -54,7 +54,7 @@ class DiskRows::BlockRows {
     row_bytes_ = row_bytes;
     return {};
   }
-  // The same, with its own copy.
+  // Like Open, but always copies.
   Status OpenCopy(std::span<const std::byte> bytes, size_t row_bytes, const DiskStore& disk) {
     return Open(Copy(bytes), row_bytes, disk);
   }
@@ -84,19 +84,19 @@ DiskRows::DiskRows(DiskStore* disk, const DiskSpace& space, size_t row_bytes, ui
       index_(kIndexSalt) {}
 
 DiskRows::~DiskRows() {
-  if (end() == 0) return;  // Never used the disk, which may be null.
+  if (end() == 0) return;  // Never used the disk; disk_ may be null.
   const Status erased = disk_->EraseAll(space_);
   if (!erased.ok()) LOG(WARNING) << erased.message();
 }
 
-// Larger where a slice has so many that numbers would run out.
+// Returns more rows a block if a slice has so many blocks that their numbers would run out.
 size_t DiskRows::RowsPerBlock() const {
   const size_t bytes = kBlockBytes << blocks_.size() / (blocks_max_ / 8);
   return std::clamp<size_t>(bytes / (sizeof(Key) + row_bytes_), 1, (1 << kRowsBits) - 1);
 }
 
 size_t DiskRows::PredictBytes(size_t row_bytes, size_t rows) {
-  // Half of the rows in blocks belong to nobody any more, at most.
+  // At most half of the rows in blocks are stale.
   const size_t rows_of_block = std::max<size_t>(kBlockBytes / (sizeof(Key) + row_bytes), 1);
   return DiskIndex::PredictBytes(rows) + 2 * rows / rows_of_block * sizeof(Block);
 }
@@ -118,7 +118,7 @@ Status DiskRows::Write(std::span<const Key> keys, std::span<const std::byte> row
                        bool begins_run) {
   const size_t rows_max = RowsPerBlock();
   std::vector<std::byte> bytes;
-  std::vector<size_t> ends;  // In `bytes`, of each block.
+  std::vector<size_t> ends;  // End of each block in `bytes`.
   bytes.reserve(BytesOf(keys.size(), row_bytes_) + (keys.size() / rows_max + 1) * kHeaderBytes);
   const uint64_t first_new = end();
   std::bitset<DiskIndex::kAliases> aliases;
@@ -188,7 +188,7 @@ Status DiskRows::EraseEmpty() {
   empty_.clear();
   for (; !blocks_.empty() && blocks_.front().live == 0; ++first_) {
     blocks_.pop_front();
-    // A run goes on without its beginning.
+    // The run goes on without its first block.
     if (!blocks_.empty()) blocks_.front().begins_run = 1;
   }
   return {};
@@ -217,7 +217,7 @@ Status DiskRows::Take(std::span<const Key> keys, const Use& use) {
       for (; begin < end && places[begin].number == number; ++begin) {
         const Key key = places[begin].key;
         const auto at = std::ranges::lower_bound(block.keys(), key);
-        // It may be another key's place, or hold what the row was before.
+        // The index may have named a wrong block, or the block may hold an older copy of the row.
         if (at == block.keys().end() || *at != key || !Forget(key, number)) continue;
         use(key, block.Row(static_cast<size_t>(at - block.keys().begin())));
       }
@@ -255,7 +255,7 @@ Status DiskRows::TakeOldest(size_t rows, std::vector<Key>* keys, std::vector<std
   std::vector<uint64_t> numbers;
   uint64_t next = first_;
   const uint64_t last = end();
-  // As it will be once those taken are written again.
+  // WorthCleaning tells how it will be once the taken rows are written again.
   while (keys->size() < rows && WorthCleaning(keys->size()) && next < last) {
     for (numbers.clear(); numbers.size() < kReadBlocks && next < last; ++next) {
       if (BlockAt(next).live > 0) numbers.push_back(next);
@@ -291,15 +291,15 @@ Status DiskRows::ForEach(const Visit& visit, uint64_t from) const {
   return {};
 }
 
-// A walk over those rows of a run that are still here.
+// Walks over those rows of a run that are still here.
 class DiskRows::RunWalk {
  public:
   RunWalk(const DiskRows& rows, const Run& run) : rows_(&rows), number_(run.begin), end_(run.end) {}
   bool ended() const { return number_ == end_; }
   Key key() const { return block_.keys()[at_]; }
-  uint64_t number() const { return number_; }  // Of its block.
+  uint64_t number() const { return number_; }  // Number of its block.
   std::span<const std::byte> row() const { return block_.Row(at_); }
-  // To the first row, then from each to the next.
+  // Moves to the first row, then from each row to the next.
   Status Next() {
     for (at_ = opened_ ? at_ + 1 : 0;; ++at_) {
       if (opened_ && at_ == block_.keys().size()) {

@@ -1,4 +1,4 @@
-// The rows of one slice that are on disk: packed in blocks, a log that is cleaned from its old end.
+// The rows of one slice that are on disk, packed in blocks: a log that is cleaned from its old end.
 #pragma once
 
 #include <cstddef>
@@ -15,21 +15,23 @@
 
 namespace hdps {
 
-// A row is put here when it leaves memory and taken when it comes back, so it is in one of both.
-// Rows that come together lie together, a few KiB of them a block; blocks are never changed. A
-// block goes with the last of its rows; while more than half of what is on disk belongs to nobody
-// any more, or most numbers between the oldest block and the newest are of blocks that are gone,
-// the rows that are left in the oldest blocks are written anew. The blocks of one Put are a run:
-// their keys ascend. When there are many runs the smallest become one, so that all rows can be read
-// in order with a block of each run in memory.
+// A row is put here when it leaves memory and taken when it comes back, so it is in one of the two
+// tiers. Rows of one Put lie together in blocks of a few KiB, which are never changed.
 //
-// Invariant: `index_` has the pair (key, block) for exactly the rows that are here, and each
-// block's `live` counts its pairs; keys of a block differ in their alias. Used by one task at a
-// time; a failure of the disk leaves it good for nothing but its end.
+// A block is erased when its last row was taken. Cleaning writes the rows left in the oldest blocks
+// anew. It starts when more than half of the rows on disk are stale, or when most block numbers
+// between the oldest and the newest belong to erased blocks.
+//
+// The blocks of one Put form a run, whose keys ascend. If there are many runs, the smallest are
+// merged into one, so that all rows can be read in key order with one block of each run in memory.
+//
+// Invariant: `index_` has the pair (key, block) for exactly the rows that are here; each block's
+// `live` counts its pairs; the keys of a block differ in their alias. Used by one task at a time.
+// After a failure of the disk the object may only be destroyed.
 class DiskRows {
  public:
-  // `disk` must outlive it; nobody else uses the space. `blocks_max`: of those in use; less than
-  // the index can number only in tests.
+  // `disk` must outlive the object, and nothing else uses the space. `blocks_max` limits the blocks
+  // in use; tests set it below what the index can number.
   DiskRows(DiskStore* disk, const DiskSpace& space, size_t row_bytes,
            uint64_t blocks_max = DiskIndex::kBlocksMax);
   ~DiskRows();
@@ -37,45 +39,48 @@ class DiskRows {
   DiskRows& operator=(const DiskRows&) = delete;
 
   size_t size() const { return index_.size(); }
-  // Of memory: index and blocks' counts.
+  // Memory of the index and of the blocks' counts; the rows are on disk.
   size_t bytes() const { return index_.bytes() + blocks_.size() * sizeof(Block); }
-  // What a Put of `rows` rows may add to it.
+  // Estimates what a Put of `rows` rows adds to bytes().
   size_t GrowthBytes(size_t rows) const { return index_.GrowthBytes(rows); }
-  // bytes() with so many rows, about.
+  // Estimates bytes() with `rows` rows.
   static size_t PredictBytes(size_t row_bytes, size_t rows);
   void Prefetch(Key key) const { index_.Prefetch(key); }
-  // True of every row that is here, and of one absent key in some hundred (see DiskIndex).
+  // Returns true for every row that is here, and for one absent key in some hundred (see
+  // DiskIndex).
   bool MayHave(Key key) const {
     bool found = false;
     index_.ForEachBlock(key, [&found](uint32_t) { found = true; });
     return found;
   }
 
-  // rows[keys.size() * row_bytes]: rows that are not here. Keys ascend.
+  // Writes rows[keys.size() * row_bytes]. Requires: keys ascend, and none has a row here.
   Status Put(std::span<const Key> keys, std::span<const std::byte> rows);
-  // Calls use(key, row) for those of `keys` that are here, in no order that means anything; then
-  // they are no more.
+  // Calls use(key, row) for each of `keys` that has a row here, in no particular order, and removes
+  // these rows.
   using Use = std::function<void(Key key, std::span<const std::byte> row)>;
   Status Take(std::span<const Key> keys, const Use& use);
 
-  // Every row of the blocks from `from` on, in their order; and by ascending key, with a block of
-  // each run in memory. Rows put after a block_end() are in the blocks from it on, and among them
-  // some that were written anew.
+  // Visit every row in the blocks from number `from` on: ForEach in the order of the blocks,
+  // ForEachInOrder by ascending key, with one block of each run in memory. Rows put after
+  // block_end() was read are in the blocks from that number on, among older rows that cleaning
+  // wrote anew.
   using Visit = std::function<Status(Key key, std::span<const std::byte> row)>;
   Status ForEach(const Visit& visit, uint64_t from = 0) const;
   Status ForEachInOrder(const Visit& visit, uint64_t from = 0) const;
   uint64_t block_end() const { return end(); }
-  size_t num_runs() const { return Runs(0).size(); }  // At most 769; by looking at all blocks.
+  size_t num_runs() const { return Runs(0).size(); }  // Looks at all blocks. At most 769.
 
  private:
   static constexpr int kRowsBits = 15;
   struct Block {
     uint32_t rows : kRowsBits, live : kRowsBits;
-    uint32_t begins_run : 1;  // Keys ascend up to the next that does.
+    uint32_t begins_run : 1;  // Keys ascend up to the next block with this bit.
   };
+  // Consecutive blocks whose keys ascend.
   struct Run {
-    uint64_t begin, end;  // Blocks.
-    uint64_t live = 0;    // Rows that are here: one or more.
+    uint64_t begin, end;  // Numbers of its blocks.
+    uint64_t live = 0;    // Rows that are here; at least one.
   };
   class BlockRows;
   class RunWalk;
@@ -83,26 +88,26 @@ class DiskRows {
   uint64_t end() const { return first_ + blocks_.size(); }
   Block& BlockAt(uint64_t number) { return blocks_[number - first_]; }
   const Block& BlockAt(uint64_t number) const { return blocks_[number - first_]; }
-  // The block in use with these lower bits; end() when there is none.
+  // Returns the block in use whose number has these lower bits; end() if there is none.
   uint64_t NumberOf(uint32_t lower_bits) const;
   size_t RowsPerBlock() const;
-  // At the end of the log: a run, or more of the last one.
+  // Appends blocks to the log, as a new run or as more of the last one.
   Status Write(std::span<const Key> keys, std::span<const std::byte> rows, bool begins_run = true);
-  // Writes about `rows` rows of the oldest blocks anew, fewer when there is little to gain.
+  // Writes about `rows` rows of the oldest blocks anew; fewer if little would be gained.
   Status Clean(size_t rows);
-  // Whether there is, when `taken` rows are yet to be written.
+  // Returns whether cleaning is worth it, once `taken` rows more have been written.
   bool WorthCleaning(size_t taken) const;
   Status TakeOldest(size_t rows, std::vector<Key>* keys, std::vector<std::byte>* bytes);
-  // Whether the block's row of the key was still here; it is no more.
+  // Removes the block's row of the key; returns whether it was there.
   bool Forget(Key key, uint64_t number);
   Status EraseEmpty();
   std::vector<Run> Runs(uint64_t from) const;
-  // use(key, its block, row) for the rows of these runs, by ascending key.
+  // Calls use(key, number of its block, row) for the rows of these runs, by ascending key.
   template <typename UseRow>
   Status Merge(const std::vector<Run>& runs, const UseRow& use) const;
-  // Where there are many runs: the smallest become one.
+  // Merges the smallest runs into one if there are many.
   Status MergeSmallest();
-  // use(number, BlockRows) for each block.
+  // Calls use(number, BlockRows) for each block.
   template <typename UseBlock>
   Status Read(std::span<const uint64_t> numbers, const UseBlock& use) const;
 
@@ -111,12 +116,12 @@ class DiskRows {
   const size_t row_bytes_;
   const uint64_t blocks_max_;
   DiskIndex index_;
-  std::deque<Block> blocks_;  // From number first_ on.
+  std::deque<Block> blocks_;  // Blocks from number first_ on.
   uint64_t first_ = 0;
-  uint64_t rows_written_ = 0;    // In blocks with a row that is here,
-  uint64_t blocks_live_ = 0;     // and so many these are.
-  std::vector<uint64_t> empty_;  // Blocks with none, to be erased from disk.
-  size_t runs_begun_ = 0;        // Since they were counted.
+  uint64_t rows_written_ = 0;    // Rows in blocks that have a row here.
+  uint64_t blocks_live_ = 0;     // Number of these blocks.
+  std::vector<uint64_t> empty_;  // Blocks without a row, not yet erased from disk.
+  size_t runs_begun_ = 0;        // Runs begun since runs were last counted.
 };
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// Blocks in RocksDB: numbers in its tree, bytes in blob files beside it; no log.
+// Stores blocks in RocksDB: numbers in its tree, bytes in blob files beside it; no log.
 #include "embedding/disk/disk_store.h"
 
 #include <glog/logging.h>
@@ -27,17 +27,17 @@
 namespace hdps {
 namespace {
 
-constexpr size_t kGetBlocks = 64;      // Looked up together.
-constexpr size_t kPutBytes = 1 << 20;  // Written together, about.
+constexpr size_t kGetBlocks = 64;      // Blocks looked up together.
+constexpr size_t kPutBytes = 1 << 20;  // Bytes written together, about.
 constexpr uint64_t kWriteBufferMin = 1 << 20;
 constexpr uint64_t kWriteBufferMax = 64 << 20;
 constexpr uint64_t kBlobFileBytes = 32 << 20;
-constexpr int kFilterBitsPerBlock = 10;  // So that one of many files is asked for a number.
+constexpr int kFilterBitsPerBlock = 10;  // So that a lookup reads only one of many files.
 constexpr int kOpenFilesMin = 32;
-constexpr uint64_t kCacheParts = 4;    // One of so many of the memory finds blocks.
+constexpr uint64_t kCacheParts = 4;  // One part in four of the memory caches the places of blocks.
 constexpr int64_t kFullRetryMs = 200;  // Between two tries at a full disk.
 
-// (shard, table, number), big-endian: the order of bytes is that of the numbers.
+// Keys are (shard, table, number), big-endian, so the order of bytes is that of the numbers.
 constexpr size_t kPrefixBytes = 4;
 using BlockKey = std::array<char, kPrefixBytes + sizeof(uint64_t)>;
 
@@ -55,8 +55,9 @@ rocksdb::Slice AsSlice(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// Files kept open: half of what the process may have, the rest being for its peers. A write buffer
-// becomes a file, so a large table has more of them than most systems let a process open.
+// Returns how many files RocksDB may keep open: half of the process's limit, since the rest is for
+// connections. A write buffer becomes a file, so a large table has more files than most systems let
+// a process open.
 int OpenFilesMax() {
   constexpr rlim_t kFilesMax = 1 << 20;
   rlimit files{};
@@ -64,13 +65,14 @@ int OpenFilesMax() {
   return std::max(static_cast<int>(std::min(files.rlim_cur, kFilesMax) / 2), kOpenFilesMin);
 }
 
-// Blocks go into blob files once, in the order in which they come; what RocksDB sorts and merges
-// are their numbers alone, a hundredth of the bytes. A blob file goes when nothing in it is wanted
-// any more; that comes about because rows are written anew from the old end on (DiskRows).
+// Returns RocksDB's options. Blocks go into blob files once, in the order in which they come;
+// RocksDB sorts and merges only their numbers, a hundredth of the bytes. A blob file is deleted
+// when none of its blocks is in use any more; that comes about because DiskRows writes rows anew
+// from the old end on.
 //
-// Of memory it takes the buffers of blocks on their way to disk and the cache of numbers' places,
-// together `memory_bytes`. Blocks themselves are the page cache's, which belongs to the machine: a
-// cache of our own would hold them a second time, and rows that are read go to the memory tier.
+// Memory holds the buffers of blocks on their way to disk and the cache of the places of blocks,
+// together `memory_bytes`. Blocks on disk are cached by the system's page cache only: a cache of
+// our own would hold them a second time, and rows that are read move to the memory tier.
 rocksdb::Options OptionsFor(const DiskStoreOptions& options,
                             const std::shared_ptr<rocksdb::Cache>& cache) {
   rocksdb::Options rocks;
@@ -79,15 +81,15 @@ rocksdb::Options OptionsFor(const DiskStoreOptions& options,
       std::max(options.memory_bytes - options.memory_bytes / kCacheParts, 3 * kWriteBufferMin);
   rocks.write_buffer_size = std::clamp(write_bytes / 3, kWriteBufferMin, kWriteBufferMax);
   rocks.max_write_buffer_number = 3;
-  rocks.max_bgerror_resume_count = 0;  // Whoever writes waits for the disk, and says so.
+  rocks.max_bgerror_resume_count = 0;  // Writers wait for the disk themselves, and report it.
   rocks.max_background_jobs = 2;
-  rocks.compression = rocksdb::kNoCompression;  // Weights are noise: it would only cost time.
+  rocks.compression = rocksdb::kNoCompression;  // Weights are noise; it would only cost time.
   rocks.compaction_style = rocksdb::kCompactionStyleUniversal;
   rocks.level0_file_num_compaction_trigger = 8;
   rocks.enable_blob_files = true;
   rocks.blob_file_size = kBlobFileBytes;
   rocks.max_open_files = OpenFilesMax();
-  rocks.table_cache_numshardbits = 4;  // Each part of that cache keeps a file at least.
+  rocks.table_cache_numshardbits = 4;  // Each part of the cache keeps at least one file.
   rocks.stats_dump_period_sec = 0;
   rocks.stats_persist_period_sec = 0;
   rocks.keep_log_file_num = 1;
@@ -102,7 +104,7 @@ rocksdb::Options OptionsFor(const DiskStoreOptions& options,
   return rocks;
 }
 
-// A file of RocksDB's on a disk with faults on purpose.
+// A file of RocksDB's with injected faults.
 class FaultySpillFile : public rocksdb::FSWritableFileOwnerWrapper {
  public:
   FaultySpillFile(std::unique_ptr<rocksdb::FSWritableFile> file, std::string path,
@@ -123,7 +125,7 @@ class FaultySpillFile : public rocksdb::FSWritableFileOwnerWrapper {
   }
 
  private:
-  // As RocksDB itself says it.
+  // Returns the fault in RocksDB's own form.
   rocksdb::IOStatus Fault(uint64_t bytes) const {
     const int error = faults_.FaultOfWrite(path_, bytes);
     if (error == 0) return rocksdb::IOStatus::OK();
@@ -156,23 +158,23 @@ class FaultySpillDisk : public rocksdb::FileSystemWrapper {
   hdps::FileSystem& faults_;
 };
 
-// Also of what only follows from it: buffers that stay full.
+// Is true for a full disk and for its consequence, buffers that stay full.
 bool IsFull(const rocksdb::Status& status) { return status.IsNoSpace() || status.IsIncomplete(); }
 
-// Threads that wait until a disk has room again.
+// Lets threads wait until a full disk has room again.
 class FullDisk {
  public:
   explicit FullDisk(const DiskStoreOptions& options)
       : options_(options), clock_(NewSystemClock()) {}
 
-  // Tries `again` until it is no longer refused for want of space, that has been for too long, or
-  // Stop(). Returns what came of the last try.
+  // Calls `again` until it is no longer refused for lack of space, the time is up, or Stop() is
+  // called. Returns the result of the last try.
   template <typename Try>
   rocksdb::Status Wait(rocksdb::Status status, const Try& again) HDPS_EXCLUDES(mutex_) {
     Tell(+1, status);
     const int64_t until = clock_->NowMs() + options_.full_wait_ms;
     while (IsFull(status) && clock_->NowMs() < until && pause_.For(kFullRetryMs)) {
-      // One after the other: each has the whole store written anew.
+      // One thread at a time, since each try has the whole store written anew.
       MutexLock lock(mutex_);
       status = again();
     }
@@ -212,7 +214,7 @@ class RocksDiskStore : public DiskStore {
         faulty_(std::move(faulty)),
         db_(std::move(db)) {
     write_.disableWAL = true;
-    // Blocks carry their own, six times as fast as the library's without vectors.
+    // Blocks carry their own checksum, which is six times as fast as the library's without vectors.
     read_.verify_checksums = false;
   }
   ~RocksDiskStore() override {
@@ -297,10 +299,10 @@ class RocksDiskStore : public DiskStore {
   Status Write(const char* what, rocksdb::WriteBatch* batch) {
     rocksdb::Status status = db_->Write(write_, batch);
     if (IsFull(status)) {
-      // What could not be written to disk is still in memory. The library lets nothing in until it
-      // is told to try that again.
+      // What could not be written to disk is still in memory. The library accepts no more until it
+      // is told to try again.
       status = full_.Wait(std::move(status), [&] {
-        static_cast<void>(db_->Resume());  // What it says stands in the answer of the next write.
+        static_cast<void>(db_->Resume());  // The next write returns its error.
         return db_->Write(write_, batch);
       });
     }
@@ -352,7 +354,7 @@ Result<std::unique_ptr<DiskStore>> NewRocksDiskStore(const DiskStoreOptions& opt
   }
   std::filesystem::create_directories(options.folder, failed);
   if (failed) return NotUsable(options.folder, failed.message());
-  // Refuses while another process holds it; otherwise what a crashed one left goes.
+  // Fails while another process holds the folder; otherwise removes what a crashed process left.
   const rocksdb::Status emptied = rocksdb::DestroyDB(options.folder, rocks);
   if (!emptied.ok()) return NotUsable(options.folder, emptied.ToString());
   rocksdb::DB* db = nullptr;

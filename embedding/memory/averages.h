@@ -1,4 +1,4 @@
-// Running averages among the dense tensors: which keys are theirs, and the rule that keeps them.
+// Running averages among the dense tensors: which keys hold them, and the rule that updates them.
 #pragma once
 
 #include <algorithm>
@@ -11,19 +11,19 @@
 
 namespace hdps {
 
-// What says how the row of a key of the dense table is averaged; null: its row is parameters.
+// Returns how the row of a key of the dense table is averaged; null if the row holds parameters.
 inline const AveragedTensor* AveragedOf(const TableSpec& table, Key key) {
   const auto found = std::ranges::find(table.averaged, key >> 32, &AveragedTensor::tensor);
   return found == table.averaged.end() ? nullptr : &*found;
 }
 
-// Then none of a table's schedule, penalties and clipping is for it.
+// Is true for a running average; the table's schedule, penalties and clipping do not apply to it.
 inline bool IsAveraged(const TableSpec& table, Key key) {
   return AveragedOf(table, key) != nullptr;
 }
 
-// The rule of a key's row, `rule` for parameters: plain descent along average - value is what keeps
-// an average.
+// Returns the rule of a key's row; `rule` is that of parameters. A running average is kept by plain
+// descent with the gradient (average - value) and the rate 1 - momentum.
 inline OptimizerSpec RuleOf(const OptimizerSpec& rule, const AveragedTensor* averaged) {
   if (averaged == nullptr) return rule;
   OptimizerSpec keeps = DefaultsOf(PlainDescent());
@@ -31,7 +31,7 @@ inline OptimizerSpec RuleOf(const OptimizerSpec& rule, const AveragedTensor* ave
   return keeps;
 }
 
-// Calls use(rule, begin, count) for the neighbours among `keys` that go by one rule, in order.
+// Calls use(rule, begin, count) for each run of neighbors in `keys` with the same rule, in order.
 template <typename Use>
 void ForEachRule(const TableSpec& table, const OptimizerSpec& rule, std::span<const Key> keys,
                  const Use& use) {

@@ -1,4 +1,4 @@
-// Four counters a key, all in one line.
+// Counts in four counters a key, all in one line.
 #include "embedding/memory/frequency_sketch.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Sums in an open table, in the order of the keys' first appearance.
+// Sums gradients in an open hash table, in the order of the keys' first appearance.
 #include "embedding/memory/gradient_sums.h"
 
 #include <glog/logging.h>
@@ -41,7 +41,7 @@ void GradientSums::Combine(std::span<const GradientPart> parts, size_t dim) {
       size_t at = MixBits(key ^ kPlaceSalt) & mask;
       while (slots_[at] != 0 && keys_[slots_[at] - 1] != key) at = (at + 1) & mask;
       if (slots_[at] == 0) {
-        // A sum starts as its first part, not as 0 plus it: -0 stays -0.
+        // A sum starts as its first part, not as 0 plus it, so that -0 stays -0.
         float* sum = &sums_[keys_.size() * dim];
         for (size_t i = 0; i < dim; ++i) sum[i] = gradient[i] * part.scale;
         keys_.push_back(key);

@@ -1,4 +1,4 @@
-// The gradients of several workers as one of each key.
+// Sums the gradients of several workers into one gradient for each key.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace hdps {
 
-// The gradients of one worker (or of one part), scaled by `scale` before they are added up.
+// The gradients of one worker (or of a part of one), and the factor to apply before adding them.
 struct GradientPart {
   std::span<const Key> keys;
   std::span<const float> values;  // [keys.size() * dim]
@@ -25,7 +25,7 @@ class GradientSums {
  public:
   static constexpr size_t kKeysMax = (size_t{1} << 31) - 1;
 
-  // kResourceExhausted where `parts` have more keys than that in all.
+  // Returns kResourceExhausted if `parts` have more than kKeysMax keys in all.
   static Status CheckNumber(std::span<const GradientPart> parts);
   // Requires: CheckNumber(parts) is ok.
   void Combine(std::span<const GradientPart> parts, size_t dim);
@@ -36,7 +36,7 @@ class GradientSums {
  private:
   std::vector<Key> keys_;
   std::vector<float> sums_;
-  std::vector<uint32_t> slots_;  // 1 + position in keys_, 0 = empty.
+  std::vector<uint32_t> slots_;  // 1 + position in keys_; 0 if empty.
 };
 
 }  // namespace hdps

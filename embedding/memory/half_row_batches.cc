@@ -1,4 +1,4 @@
-// The loops over rows whose weights have 16 bits.
+// Instantiates the loops over rows with 16-bit weights.
 #include "embedding/memory/row_loops.h"
 
 namespace hdps {

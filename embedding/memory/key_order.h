@@ -1,4 +1,4 @@
-// Rows in the order of their keys.
+// Sorts rows by key.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@ struct KeyedRow {
   const std::byte* row;
 };
 
-// By ascending key. Digit by digit, from the last on: keys are hashes, of which a sort by comparing
-// mispredicts every other one, and takes five times as long.
+// Sorts by ascending key. A radix sort from the last digit on: keys are hashes, so a sort by
+// comparison mispredicts every other branch and takes five times as long.
 inline void SortByKey(std::vector<KeyedRow>* rows) {
   constexpr size_t kFewRows = 256, kDigits = sizeof(Key), kValues = 256;
   if (rows->size() <= kFewRows) {
@@ -31,7 +31,8 @@ inline void SortByKey(std::vector<KeyedRow>* rows) {
   }
   std::vector<KeyedRow> sorted(rows->size());
   for (size_t d = 0; d < kDigits; ++d) {
-    if (counts[d][digit_of(rows->front().key, d)] == rows->size()) continue;  // The same in all.
+    // All keys have the same digit.
+    if (counts[d][digit_of(rows->front().key, d)] == rows->size()) continue;
     size_t begin = 0;
     for (size_t& count : counts[d]) begin += std::exchange(count, begin);
     for (const KeyedRow& row : *rows) sorted[counts[d][digit_of(row.key, d)]++] = row;

@@ -1,4 +1,4 @@
-// Rows and tensors one by one.
+// Updates rows and tensors one by one.
 #include "embedding/memory/optimizer.h"
 
 #include <glog/logging.h>

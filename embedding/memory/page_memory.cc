@@ -1,4 +1,4 @@
-// Short ranges come from the heap, long ones are mapped.
+// Allocates short ranges from the heap and maps long ones.
 #include "embedding/memory/page_memory.h"
 
 #include <glog/logging.h>
@@ -17,12 +17,14 @@ namespace {
 constexpr std::align_val_t kLine{64};
 constexpr size_t kPageBytes = 4096;
 
-// What the heap gets back it often keeps: arrays that grow would leave as much behind as they take.
+// Returns whether a range of this length is mapped. The heap often keeps what it gets back: arrays
+// that grow would leave as much memory behind as they use.
 bool Mapped(size_t bytes) { return bytes >= (128 << 10); }
 
 size_t RoundUp(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
 
-// Where the system puts it is a multiple of a page; maps more and gives both ends back.
+// Maps at an aligned address: the system only aligns to a page, so this maps more and unmaps both
+// ends.
 std::byte* MapAligned(size_t bytes) {
   const size_t whole = RoundUp(bytes, kPageBytes);
   const size_t more = whole + (bytes >= kHugePageBytes ? kHugePageBytes : 0);
@@ -63,14 +65,14 @@ PageMemory::~PageMemory() {
 
 void PageMemory::AskForHugePages(size_t begin, size_t bytes) {
   if (size_ < kHugePageBytes) return;
-  // Only a wish: a system without huge pages gives small ones.
+  // A hint: a system without huge pages gives small ones.
   (void)madvise(data_ + begin, RoundUp(bytes, kPageBytes), MADV_HUGEPAGE);
 }
 
 void PageMemory::Touch(size_t begin, size_t bytes) {
   if (!Mapped(size_)) return;
-  // Adding nothing is a write all the same. (Asking the system for all of them holds a lock of the
-  // whole process for as long as they are cleared.)
+  // Adding zero is a write, which allocates the page. (Asking the system to populate all pages
+  // would hold a lock of the whole process while pages are cleared.)
   const size_t end = std::min(begin + bytes, size_);
   for (size_t at = begin / kPageBytes * kPageBytes; at < end; at += kPageBytes) {
     __atomic_fetch_add(reinterpret_cast<uint64_t*>(data_ + at), 0, __ATOMIC_RELAXED);

@@ -1,4 +1,4 @@
-// Memory straight from the system: zeroed, and there only once it is touched.
+// Zeroed memory straight from the system, whose pages are allocated when they are first touched.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,10 @@ namespace hdps {
 
 inline constexpr size_t kHugePageBytes = size_t{2} << 20;
 
-// A range of address space that begins at a multiple of 64 bytes, of kHugePageBytes if it is that
-// long or longer. A page of it takes memory from its first touch on.
+// Owns a range of address space that begins at a multiple of 64 bytes, or of kHugePageBytes if it
+// is at least that long. Each page is allocated when it is first touched.
 //
-// Invariant: what was never written, or was released since, reads as zero.
+// Invariant: a byte that was never written, or was released since, reads as zero.
 class PageMemory {
  public:
   PageMemory() = default;
@@ -30,12 +30,12 @@ class PageMemory {
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
 
-  // Asks the system for huge pages where [begin, begin + bytes) is touched from now on.
+  // Asks the system for huge pages for what is touched in [begin, begin + bytes) from now on.
   void AskForHugePages(size_t begin, size_t bytes);
-  // Takes memory for the pages that [begin, begin + bytes) lies in. A page that is read before it
-  // is written would be taken twice: first a page of zeros that all share, then its own.
+  // Allocates the pages of [begin, begin + bytes). A page that is read before it is written would
+  // fault twice: first for the shared page of zeros, then for its own.
   void Touch(size_t begin, size_t bytes);
-  // Gives back the whole pages inside [begin, begin + bytes).
+  // Returns the whole pages inside [begin, begin + bytes) to the system.
   void Release(size_t begin, size_t bytes);
 
  private:

@@ -1,4 +1,4 @@
-// Rows read, updated and made in the format of their table; the loops over rows of 32 bits.
+// Reads, updates and makes rows in their table's format; holds the loops over 32-bit rows.
 #include "embedding/memory/row_batches.h"
 
 #include <cstring>
@@ -14,7 +14,7 @@ template void UpdateRowsIn<WeightFormat::kFp32>(VectorWidth, const RowUpdating&)
 
 namespace {
 
-// Whole rows of another format, one by one: for checkpoints.
+// Reads whole rows of a 16-bit format one by one, for checkpoints.
 void ReadWholeRows(const StoredRows& rows, std::span<const Key> keys, uint32_t row_floats,
                    float* out) {
   MissingRows missing(rows.initial, row_floats);
@@ -59,7 +59,7 @@ void UpdateRows(VectorWidth width, const OptimizerSpec& spec, const StoredRows& 
 void MakeRows(const StoredRows& rows, std::span<const Key> keys, std::byte* const* at) {
   const size_t floats = rows.row_floats();
   if (rows.format == WeightFormat::kFp32) return rows.initial(keys, floats, at);
-  // Made as floats, then written.
+  // Rows are made as floats, then converted.
   std::vector<float> made(keys.size() * floats);
   std::vector<std::byte*> made_at;
   for (size_t k = 0; k < keys.size(); ++k) {

@@ -1,4 +1,4 @@
-// Many rows read or updated in one call, with the widest vectors of the machine.
+// Reads or updates many rows in one call, with the widest vectors of the machine.
 #pragma once
 
 #include <cstddef>
@@ -17,12 +17,11 @@ namespace hdps {
 
 struct OptimizerSpec;
 
-// Fills the rows, or what is read in place of rows, of keys that have none: the first `floats` of
-// each.
+// Fills new rows, or the values read for keys without a row: the first `floats` floats of each.
 using RowMaker =
     std::function<void(std::span<const Key> keys, size_t floats, std::byte* const* rows)>;
 
-// Keys without a row in a list that is read: what stands for their rows is made many at a time.
+// Collects keys without a row during a read, and fills in their initial values many at a time.
 class MissingRows {
  public:
   MissingRows(const RowMaker& make, size_t floats) : make_(make), floats_(floats) {}
@@ -30,7 +29,7 @@ class MissingRows {
   MissingRows& operator=(const MissingRows&) = delete;
   ~MissingRows() { Make(); }
 
-  // `out` is filled when this is destroyed, or before.
+  // Fills `out` when this object is destroyed, or earlier.
   void Add(Key key, float* out) {
     keys_[count_] = key;
     out_[count_] = reinterpret_cast<std::byte*>(out);
@@ -51,33 +50,34 @@ class MissingRows {
   std::byte* out_[kBatch];
 };
 
-// Rows of a store: [dim weights in `format` | state | what a policy keeps], the last two in 32
-// bits. To everybody outside a row is floats, and so is what `initial` makes.
+// Rows of a store: [dim weights in `format` | optimizer state | policy's floats], the last two in
+// 32 bits. Callers see a row as floats; `initial` makes floats too.
 struct StoredRows {
   WeightFormat format;
   uint32_t dim;
-  uint64_t rounding_seed;  // Of weights in 16 bits: their rounding is drawn from it.
+  uint64_t rounding_seed;  // Seed for the random rounding of 16-bit weights.
   RowStore& store;
   const RowMaker& initial;
 
   size_t weight_bytes() const { return WeightBytes(format, dim); }
-  // Of a row to those outside.
+  // Floats of a row as callers see it.
   size_t row_floats() const { return dim + (store.row_bytes() - weight_bytes()) / sizeof(float); }
 };
 
-// out[keys.size() * row_floats]: the first `row_floats` >= dim floats of every row.
+// Reads the first `row_floats` >= dim floats of every row into out[keys.size() * row_floats].
 void ReadRows(VectorWidth width, const StoredRows& rows, std::span<const Key> keys,
               uint32_t row_floats, float* out);
 
-// One update of every key's row by spec.record, which changes rows; those that are missing are
-// made. values[keys.size() * dim] times `scale`. Which width is used changes no bit. Weights of 16
-// bits are rounded up or down at random, from the seed, the key and the step.
+// Updates the row of every key once by spec.record, an optimizer of rows, with values[keys.size() *
+// dim] times `scale`; makes missing rows. The result does not depend on `width`, bit for bit.
+// Weights of 16 bits are rounded up or down at random, from the seed, the key and the step.
 void UpdateRows(VectorWidth width, const OptimizerSpec& spec, const StoredRows& rows,
                 std::span<const Key> keys, const float* values, GradientScale scale, int64_t step);
 
-// Rows of new keys, `at` where they lie; weights of 16 bits are rounded to the nearest.
+// Initializes the rows of new keys at the addresses `at`; weights of 16 bits are rounded to the
+// nearest.
 void MakeRows(const StoredRows& rows, std::span<const Key> keys, std::byte* const* at);
-// A row as floats, [dim] or [dim + floats behind the weights], from and to its bytes.
+// Convert a row between its bytes and floats: [dim] or [dim + floats behind the weights].
 void ReadRow(WeightFormat format, uint32_t dim, const std::byte* row, std::span<float> floats);
 void WriteRow(WeightFormat format, uint32_t dim, std::span<const float> floats, std::byte* row);
 

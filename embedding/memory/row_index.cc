@@ -1,4 +1,4 @@
-// Growth by runs of used slots, and deletion by shifting back.
+// Grows the index by runs of used slots, and erases by shifting back.
 #include "embedding/memory/row_index.h"
 
 #include <glog/logging.h>
@@ -10,11 +10,11 @@ namespace hdps {
 namespace {
 
 constexpr size_t kSlotsMin = 16;
-// How full it gets: a half or more, two thirds at most.
+// Bounds of the fraction of used slots at which the index grows.
 constexpr double kFillMin = 1.0 / 2, kFillMax = 2.0 / 3;
-// Up to here an array moves at once, in a few microseconds.
+// Arrays up to this length are moved at once, in a few microseconds.
 constexpr size_t kMoveAtOnceSlots = 1024;
-// Slots moved for each key that may come: the old array has ended before it is 3/4 full.
+// Slots moved for each key that may come, so that the move ends before the old array is 3/4 full.
 constexpr size_t kMoveSlotsPerKey = 16;
 constexpr size_t kReleaseSlots = kHugePageBytes / sizeof(RowSlot);
 
@@ -22,7 +22,7 @@ constexpr size_t kReleaseSlots = kHugePageBytes / sizeof(RowSlot);
 
 RowIndex::RowIndex(uint64_t salt, uint32_t turn)
     : salt_(salt),
-      fill_(static_cast<size_t>(256 * (kFillMax - (kFillMax - kFillMin) * SpreadOfTurn(turn)))),
+      fill_(static_cast<size_t>(256 * (kFillMax - (kFillMax - kFillMin) * SpreadPoint(turn)))),
       now_(NewArray(kSlotsMin)) {}
 
 size_t RowIndex::PredictBytes(size_t keys) {
@@ -50,7 +50,7 @@ void RowIndex::Prepare(size_t more) {
   if (Fits(more)) return;
   if (growing()) Move(old_.size());
   StartGrowing(more);
-  // After this the slots before the moved ones are empty, and new keys rarely reach around them.
+  // After this the slots before the moved ones are empty, and new keys rarely probe around to them.
   const bool at_once = old_.size() <= kMoveAtOnceSlots || (size_ + more) * 8 > old_.size() * 7;
   Move(at_once ? old_.size() : kMoveAtOnceSlots);
 }
@@ -98,9 +98,9 @@ void RowIndex::Move(size_t slots) {
   if (growing()) ReleaseMoved();
 }
 
-// One run of used slots and the empty one behind it. The run that reaches around the end from the
-// last homes comes last: it lies in front of what has not moved, for with each key that may make it
-// longer by a slot, kMoveSlotsPerKey slots before it have been emptied.
+// Moves one run of used slots and the empty slot behind it. The run that wraps around the end comes
+// last. It cannot reach slots that have not moved: each key that may make it a slot longer has
+// emptied kMoveSlotsPerKey slots before it.
 void RowIndex::MoveOneRun() {
   for (;; ++moved_) {
     RowSlot* const slot = old_.begin + ((old_first_ + moved_) & old_mask_);
@@ -114,7 +114,7 @@ void RowIndex::MoveOneRun() {
   }
   ++moved_;
   if (moved_ < old_.size()) return;
-  // The last run has been followed around the end: nothing is left.
+  // The last run was followed around the end, so nothing is left.
   old_ = Array();
   old_first_ = old_mask_ = released_bytes_ = 0;
   moved_ = 1;
@@ -141,7 +141,7 @@ void RowIndex::Erase(RowSlot* slot) {
     const size_t home = array.Home(MixBits(behind->key ^ salt_));
     const size_t at = static_cast<size_t>(behind - array.begin);
     const size_t hole = static_cast<size_t>(slot - array.begin);
-    // It may go back to the hole unless that lies before its home.
+    // The slot may move into the hole unless the hole lies before its home.
     if (((at - home) & mask) < ((at - hole) & mask)) continue;
     *slot = *behind;
     slot = behind;

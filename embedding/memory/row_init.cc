@@ -1,5 +1,6 @@
-// Rows' first weights, from their keys alone. No call of the mathematical library: its last bit
-// differs between machines, and a row must not. Many at a time, so that the loops become vectors.
+// Computes rows' initial weights from their keys alone, many at a time so that the loops are
+// vectorized. Calls no mathematical library: its last bit differs between machines, and a row must
+// not.
 #include "embedding/memory/row_init.h"
 
 #include <algorithm>
@@ -12,16 +13,16 @@
 namespace hdps {
 namespace {
 
-constexpr size_t kTile = 128;       // Weights made together.
-constexpr double kCentral = 0.425;  // Distance from 1/2 up to which one formula holds.
-constexpr uint64_t kBitsOf2To52 = uint64_t{0x433} << 52;  // As a double.
+constexpr size_t kTile = 128;                             // Weights computed together.
+constexpr double kCentral = 0.425;                        // Largest |q| for the central formula.
+constexpr uint64_t kBitsOf2To52 = uint64_t{0x433} << 52;  // The bits of 2^52 as a double.
 
-// x < 2^52 as a double, exactly; without the instruction that AVX2 lacks.
+// Converts x < 2^52 to double exactly, without the instruction that AVX2 lacks.
 HDPS_INLINE double SmallToDouble(uint64_t x) {
   return std::bit_cast<double>(kBitsOf2To52 | x) - 0x1p52;
 }
 
-// The natural logarithm of a normal number below 1 to a few ulp: x = m 2^e with m near 1,
+// Returns the natural logarithm of a normal number below 1 to a few ulp: x = m 2^e with m near 1,
 // log m = 2 atanh((m - 1) / (m + 1)).
 HDPS_INLINE double Log(double x) {
   constexpr uint64_t kFraction = (uint64_t{1} << 52) - 1;
@@ -38,8 +39,8 @@ HDPS_INLINE double Log(double x) {
   return 2 * s * series + exponent * 0.69314718055994531;
 }
 
-// The normal quantile of 1/2 + q, to seven figures (Wichura 1988, AS 241, PPND7): where q is near
-// 0; and of 1/2 - |q| elsewhere from r = sqrt(-log(1/2 - |q|)), as far as r reaches 5 and beyond.
+// The normal quantile to seven figures (Wichura 1988, AS 241, PPND7): of 1/2 + q for q near 0, and
+// of 1/2 - |q| elsewhere from r = sqrt(-log(1/2 - |q|)), for r up to 5 and beyond.
 HDPS_INLINE double CentralQuantile(double q) {
   const double r = 0.180625 - q * q;
   return q * (((59.109374720 * r + 159.29113202) * r + 50.434271938) * r + 3.3871327179) /
@@ -56,13 +57,13 @@ HDPS_INLINE double FarQuantile(double root) {
          ((0.012258202635 * r + 0.24197894225) * r + 1.0);
 }
 
-// values[count] = standard normal numbers of those random bits. The few in the tails are put
-// together first.
+// Turns random bits into values[count], standard normal numbers. The few in the tails are gathered
+// first.
 HDPS_INLINE void Normals(const uint64_t* __restrict bits, size_t count, double* __restrict values) {
   double q[kTile], root[kTile];
   uint32_t tail[kTile];
   for (size_t i = 0; i < count; ++i) {
-    // The middle of one of 2^52 equal parts, less 1/2: never an end.
+    // The middle of one of 2^52 equal parts, less 1/2, so never an end of the interval.
     q[i] = SmallToDouble(bits[i] >> 12) * 0x1p-52 + 0x1p-53 - 0.5;
     values[i] = CentralQuantile(q[i]);
   }
@@ -96,13 +97,14 @@ struct Making {
 };
 
 constexpr uint64_t kStep = 0x9e3779b97f4a7c15u;
-// Where the stream of a key begins: its i-th number is MixBits(begin + kStep (i + 1)), RandomAt's.
+// Returns where the stream of a key begins: its i-th number is MixBits(begin + kStep (i + 1)), as
+// in RandomAt.
 HDPS_INLINE uint64_t StreamBegin(uint64_t table_seed, Key key) {
   return MixBits(CombineKeys(table_seed, key) ^ kStep);
 }
 
-// The rows of a tile, which takes all rows as one long list of weights and may begin and end inside
-// one: use(place in the tile, row, its first weight, how many).
+// Visits the rows of a tile. All rows are one long list of weights, so a tile may begin and end
+// inside a row. Calls use(position in the tile, row, its first weight, how many).
 template <typename Use>
 HDPS_INLINE void ForRows(size_t begin, size_t count, size_t dim, const Use& use) {
   size_t row = begin / dim, first = begin % dim;
@@ -146,7 +148,7 @@ HDPS_INLINE void MakeAll(const Making& m) {
       for (size_t i = 0; i < count; ++i) weights[i] = static_cast<float>(values[i] * scale);
     } else {
       for (size_t i = 0; i < count; ++i) {
-        // 24 bits, which an int holds too: vectors convert those.
+        // 24 bits fit an int too, which vector instructions convert.
         const auto unit = static_cast<float>(static_cast<int32_t>(bits[i] >> 40)) * 0x1.0p-24f;
         weights[i] = (2 * unit - 1) * scale;
       }

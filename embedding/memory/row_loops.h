@@ -1,5 +1,5 @@
-// The loops over many rows, one source for every optimizer, weight format and vector width:
-// inlined into three copies of their callers. Instantiated format by format.
+// The loops over many rows: one source for every optimizer, weight format and vector width, inlined
+// into three copies of their callers and instantiated format by format.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +14,15 @@
 
 namespace hdps {
 
+// The arguments of a read.
 struct RowReading {
   const StoredRows& rows;
   std::span<const Key> keys;
-  const uint32_t row_floats;  // The dim, or under fp32 any number.
+  const uint32_t row_floats;  // The dim; under fp32 any number.
   float* const out;
 };
 
+// The arguments of an update.
 struct RowUpdating {
   const OptimizerSpec& spec;
   const StoredRows& rows;
@@ -44,8 +46,7 @@ extern template void UpdateRowsIn<WeightFormat::kBf16>(VectorWidth, const RowUpd
 
 // ---- Known dims.
 
-// Calls call(constant) with the one of these dims that `dim` is, known when this is compiled, or
-// with 0.
+// Calls call(constant) with `dim` as a compile-time constant if it is one of kDims, or else with 0.
 template <size_t... kDims, typename Call>
 void WithDim(std::index_sequence<kDims...>, size_t dim, const Call& call) {
   const bool known =
@@ -53,8 +54,8 @@ void WithDim(std::index_sequence<kDims...>, size_t dim, const Call& call) {
   if (!known) call(std::integral_constant<size_t, 0>());
 }
 
-// The usual dims, for which loops over a row become straight code. A wide part has rows of one
-// weight: there a loop costs more than what it does.
+// The usual dims, for which loops over a row are unrolled. Wide parts have rows of one weight,
+// where a loop costs more than its work.
 template <WeightFormat kFormat>
 using UsualDims = std::conditional_t<kFormat == WeightFormat::kFp32,
                                      std::index_sequence<1, 8, 16, 32, 64, 80, 128>,
@@ -63,8 +64,8 @@ template <WeightFormat kFormat>
 using FewDims = std::conditional_t<kFormat == WeightFormat::kFp32, std::index_sequence<1>,
                                    std::index_sequence<>>;
 
-// A machine without wide vectors has no loops of known dims: a third of them, and of the time that
-// they take to compile.
+// Returns the dim to specialize for. A machine without wide vectors gets no specialized loops: that
+// saves a third of them, and of their compile time.
 inline size_t DimFor(VectorWidth width, size_t dim) {
   return width == VectorWidth::kPlain ? 0 : dim;
 }
@@ -79,8 +80,8 @@ void WithVectorsOf(VectorWidth width, const Work& work) {
 
 // ---- Weights of one row as floats.
 
-// In stores as wide as the machine has them: lines that are written wait in a short queue, a place
-// for each store.
+// Copies with stores as wide as the machine has: written lines wait in a short queue that has one
+// place for each store.
 template <VectorWidth kWidth>
 HDPS_INLINE void CopyFloats(const float* from, size_t count, float* to) {
   using Vec = typename FloatsOf<kWidth>::Vec;
@@ -93,8 +94,8 @@ HDPS_INLINE void CopyFloats(const float* from, size_t count, float* to) {
   for (; i < count; ++i) to[i] = from[i];
 }
 
-// Where the weights of a row are changed: in the row, or, where they have 16 bits, beside it.
-// kDim: 0, or the dim known when this is compiled.
+// The place where a row's weights are changed: in the row itself or, for 16-bit weights, in a copy.
+// kDim: 0, or the dim if known at compile time.
 template <WeightFormat kFormat, size_t kDim>
 class WeightsAside {
  public:
@@ -115,10 +116,10 @@ class WeightsAside {
     return heap_.empty() ? stack_ : heap_.data();
   }
 
-  // The longest row that is made wide on the stack; longer ones take a heap.
+  // The longest row widened on the stack; longer ones use the heap.
   static constexpr size_t kStackFloats = kDim > 0 ? kDim : 256;
 
-  alignas(64) float stack_[kStackFloats];  // Whole lines: vectors that cross none.
+  alignas(64) float stack_[kStackFloats];  // Aligned, so that no vector crosses a line.
   std::vector<float> heap_;
 };
 
@@ -163,7 +164,7 @@ void ReadRowsIn(VectorWidth width, const RowReading& r) {
 
 // ---- Updating.
 
-// With the dim known a row holds nothing but weights and state.
+// If the dim is known, a row holds only weights and state.
 template <typename Rule, WeightFormat kFormat, size_t kDim>
 HDPS_INLINE void UpdateAll(const RowUpdating& u) {
   constexpr size_t kRowBytes =
@@ -185,7 +186,7 @@ HDPS_INLINE void UpdateAll(const RowUpdating& u) {
       });
 }
 
-// Under one optimizer.
+// Updates rows by one optimizer.
 template <typename Rule, WeightFormat kFormat>
 void UpdateRowsBy(VectorWidth width, const RowUpdating& u) {
   using Dims = std::conditional_t<Rule::kLoopsKnowDims, UsualDims<kFormat>, FewDims<kFormat>>;

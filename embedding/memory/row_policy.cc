@@ -1,4 +1,4 @@
-// Admission by counts and chance; eviction by age, use and norm.
+// Admits by counts and chance; evicts by age, use and norm.
 #include "embedding/memory/row_policy.h"
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 namespace hdps {
 namespace {
 
-// A whole number in the bits of a float; below those of infinity, so that it stays one that any
-// check for broken numbers lets pass.
+// The largest integer kept in the bits of a float: below those of infinity, so that every check for
+// broken numbers lets it pass.
 constexpr uint32_t kNumberMax = 0x7f7fffff;
 
 float AsFloat(uint64_t number) {
@@ -98,7 +98,8 @@ uint64_t RowPolicy::Rank(Key key, std::span<const float> weights,
   if (spec_.evict_by == EvictBy::kNorm) {
     float square = 0;
     for (const float weight : weights) square += weight * weight;
-    score = std::bit_cast<uint32_t>(square);  // Of numbers that are not negative the order is kept.
+    // The order of non-negative floats is that of their bits.
+    score = std::bit_cast<uint32_t>(square);
   } else {
     score = AsNumber(own.back());
   }

@@ -1,4 +1,4 @@
-// Slabs, row numbers, and keys in order.
+// Implements slabs, row numbers, and lists of keys in order.
 #include "embedding/memory/row_store.h"
 
 #include <glog/logging.h>
@@ -10,24 +10,25 @@
 namespace hdps {
 namespace {
 
-// Address space taken at a time; its pages are there once they are used.
+// Address space reserved at a time; its pages are allocated when used.
 constexpr size_t kSlabBytes = size_t{64} << 20;
 constexpr size_t kPageBytes = 4096;
-// Of a row that comes back: it will soon be changed, and its kind are asked for again. With 1, an
-// early pull's rows may leave before their push (3 to 30 % more come back, most where there is room
-// for few steps).
+// Uses of a row that comes back from disk: it will soon be changed, and such rows come again. With
+// 1, the rows of an early pull may leave before their push (3 to 30 % more rows come back, most
+// where memory has room for few steps).
 constexpr uint32_t kUsesOnReturn = 3;
 
 size_t RoundUp(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
 
-// What of `most` bytes is asked for early when rows end at `end`: no more than a quarter of what is
-// there, so that few rows do not take much.
+// Returns how many of `most` bytes are taken early when rows end at `end`: in proportion to `end`
+// up to 4 pieces, so that few rows do not take much.
 size_t Ahead(size_t most, size_t piece, size_t end) {
-  const size_t grown = 4 * piece;  // A power of two: this is asked for each new row.
+  const size_t grown = 4 * piece;  // A power of two: this runs for each new row.
   return most * std::min(end, grown) >> std::countr_zero(grown);
 }
 
-// The distance of two rows: whole lines, or else 16 bytes, where that adds an eighth at most.
+// Returns the distance of two rows: whole cache lines or else 16 bytes, if that adds at most an
+// eighth.
 size_t StrideOf(size_t row_bytes) {
   for (const size_t unit : {size_t{64}, size_t{16}}) {
     const size_t rounded = (row_bytes + unit - 1) / unit * unit;
@@ -45,7 +46,7 @@ RowStore::RowStore(size_t row_bytes, uint64_t salt, size_t piece_bytes, bool cou
       slab_shift_(std::bit_width(std::max<size_t>(1, kSlabBytes / stride_)) - 1),
       slab_mask_((size_t{1} << slab_shift_) - 1),
       piece_bytes_(piece_bytes),
-      ahead_bytes_(static_cast<size_t>(static_cast<double>(piece_bytes) * SpreadOfTurn(turn))),
+      ahead_bytes_(static_cast<size_t>(static_cast<double>(piece_bytes) * SpreadPoint(turn))),
       counts_changes_(counts_changes),
       index_(salt, turn) {
   CHECK_GT(row_bytes, 0u);
@@ -87,8 +88,8 @@ void RowStore::AskUpTo(size_t end) {
     PageMemory& slab = slabs_.back();
     const size_t bytes = std::min(end - asked_bytes_, slab_bytes() - begin);
     if (end > piece_bytes_ && piece_bytes_ == kHugePageBytes) {
-      // Once for all that follow in the slab, not for each piece: to ask, a thread waits for all
-      // that touch pages of the process just then.
+      // Asks once for the rest of the slab, not for each piece: madvise waits for all threads that
+      // are touching pages of the process.
       if (begin <= kHugePageBytes) slab.AskForHugePages(begin, slab_bytes() - begin);
       slab.Touch(begin, bytes);
     }
@@ -109,7 +110,7 @@ size_t RowStore::PredictBytes(size_t row_bytes, size_t rows) {
   if (bytes == 0) return RowIndex::PredictBytes(rows);
   const size_t piece = kHugePageBytes, end = RoundUp(bytes, piece);
   const size_t usual = bytes <= piece ? RoundUp(bytes, kPageBytes) : end;
-  // Some turns have asked for the piece behind already.
+  // Some turns have already taken the next piece.
   const size_t wanted = bytes + Ahead(piece, piece, bytes);
   const double early =
       static_cast<double>(wanted - std::min(wanted, end)) / static_cast<double>(wanted - bytes);

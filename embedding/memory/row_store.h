@@ -16,98 +16,103 @@
 namespace hdps {
 
 inline constexpr uint32_t kRowVersionMax = std::numeric_limits<uint32_t>::max();
-// Steps as a row keeps them: those past the largest count as the largest.
+// Converts a step to a row's version; steps past the largest version count as the largest.
 inline uint32_t RowVersion(int64_t step) {
   return static_cast<uint32_t>(std::clamp<int64_t>(step, 0, kRowVersionMax));
 }
 
 inline constexpr int64_t kSinceEver = -1;  // Before all steps: every row has changed since.
-// Whether a step after `since` changed the row of this version. Past the largest version all that
-// was ever changed then counts as changed since.
+// Returns whether a step after `since` changed the row of this version. Every row with the largest
+// version counts as changed.
 inline bool ChangedAfter(int64_t since, uint32_t version) {
   return since < 0 || version > RowVersion(since) || version == kRowVersionMax;
 }
 
-// Bytes per row, its key, number and version beside it. What the bytes mean is the table's affair.
+// Stores the bytes of each row, and its key, number and version beside them. The table gives the
+// bytes their meaning.
 //
-// Invariant: a row never moves while its key is there; row numbers are dense from 0 on, and those
-// of erased rows are given out again first. At most kRowNumbersMax rows, which whoever makes some
-// has looked after (HasNumbersFor). One task at a time.
+// Invariant: a row never moves while its key is there, except in Compact. Row numbers are dense
+// from 0 on, and numbers of erased rows are reused first. There are at most kRowNumbersMax rows: a
+// caller that makes rows checks HasNumbersFor before. Used by one task at a time.
 class RowStore {
  public:
-  // Pages are taken `piece_bytes` at a time, a power of two from 4 KiB to kHugePageBytes.
-  // `counts_changes`: slots keep uses and dirty; otherwise both stay as at the row's making.
-  // `turn`: stores that fill alike, a table's shards, take their pieces by turns, so that no push
-  // waits for fresh memory of all of them.
+  // Memory is taken `piece_bytes` at a time, a power of two from 4 KiB to kHugePageBytes.
+  // `counts_changes`: slots maintain uses and dirty; otherwise both stay as they were when the row
+  // was made. `turn`: number of this store among stores that fill alike (a table's shards); they
+  // take their pieces at different times, so that no push waits for fresh memory for all of them.
   RowStore(size_t row_bytes, uint64_t salt, size_t piece_bytes = kHugePageBytes,
            bool counts_changes = true, uint32_t turn = 0);
 
   size_t num_rows() const { return index_.size(); }
-  // While it grows, every call that may make rows moves slots, of keys that were there too.
+  // Is true while the index grows; every call that may make rows then moves slots, also those of
+  // existing keys.
   bool growing() const { return index_.growing(); }
-  // Whether `rows` more may be made, of at most `rows_max`.
+  // Returns whether `rows` more rows can be made, out of at most `rows_max`.
   bool HasNumbersFor(size_t rows, size_t rows_max = kRowNumbersMax) const {
     return made_ + rows <= rows_max + free_.size();
   }
   size_t row_bytes() const { return row_bytes_; }
-  // What it takes of the machine's memory: index, pages of rows that were ever used, free numbers.
+  // Memory in use: index, pages of rows ever used, free numbers.
   size_t bytes() const;
 
   std::byte* Row(uint32_t row) const {
     return slabs_[row >> slab_shift_].data() + (row & slab_mask_) * stride_;
   }
-  // Null when the key is not there.
+  // Returns null if the key has no row.
   const RowSlot* Find(Key key) const {
     const RowSlot* slot = index_.Find(key, index_.Home(key));
     return slot->used() ? slot : nullptr;
   }
   void PrefetchSlot(Key key) const { RowIndex::Prefetch(index_.Home(key)); }
-  // Calls use(i, slot of keys[i] or null, its row or null) for every key in order, after its lines
-  // were asked for: the first `line_bytes` of the row. kBytes: 0, or that number known when this is
-  // compiled.
+  // Calls use(i, slot of keys[i] or null, its row or null) for every key in order, after
+  // prefetching the first `line_bytes` of the row. kBytes: 0, or `line_bytes` if known at compile
+  // time.
   template <size_t kBytes = 0, typename Use>
   HDPS_INLINE void ForEachFound(std::span<const Key> keys, size_t line_bytes, const Use& use) const;
-  // Calls use(i, row) for every key in order; all get `version`. New keys get their rows before, up
-  // to kBatchKeys in a call of make(their keys, pointers to their rows). kBytes: 0 or row_bytes().
+  // Calls use(i, row) for every key in order and sets each row's version. Rows of new keys are
+  // first filled by make(their keys, pointers to their rows), up to kBatchKeys in a call. kBytes: 0
+  // or row_bytes().
   template <size_t kBytes = 0, typename Make, typename Use>
   HDPS_INLINE void ForEachMade(std::span<const Key> keys, uint32_t version, const Make& make,
                                const Use& use);
-  // A row for a key that has none: it comes back unchanged, of that version, and counts as used a
-  // few times. Its bytes are the caller's.
+  // Makes a row for a key that comes back from disk: unchanged, with that version, and counted as
+  // used a few times. The caller fills its bytes.
   std::byte* Insert(Key key, uint32_t version);
-  // Whether the key was there. Its row's number is free.
+  // Returns whether the key had a row. The row's number becomes free.
   bool Erase(Key key);
 
-  // What `rows` rows of a store will take, about, on an average over turns.
+  // Estimates the memory of a store of `rows` rows, on average over turns.
   static size_t PredictBytes(size_t row_bytes, size_t rows);
-  // Bytes that making `rows` new rows in a call for `keys` keys may add to bytes().
+  // Returns what a call for `keys` keys that makes `rows` new rows may add to bytes().
   size_t BytesToAdd(size_t rows, size_t keys) const;
-  // Moves rows into the places of erased ones until `spare_rows` of these are left, and gives the
-  // memory behind back.
+  // Moves rows into the places of erased ones until `spare_rows` free places are left, and returns
+  // the memory behind them.
   void Compact(size_t spare_rows);
 
-  template <typename Visit>  // visit(RowSlot&), in no order that means anything; keys and rows stay
+  // visit(RowSlot&), in no particular order; must not change keys and rows
+  template <typename Visit>
   void ForEach(const Visit& visit) const {
     index_.ForEach(visit);
   }
-  // A clock's hand over the rows: see RowIndex::Sweep. A hand starts at 0.
-  template <typename Visit>  // visit(RowSlot&); keys and rows stay
+  // Moves a clock's hand over the rows: see RowIndex::Sweep. A hand starts at 0.
+  template <typename Visit>  // visit(RowSlot&); must not change keys and rows
   void Sweep(uint64_t* hand, size_t homes, const Visit& visit) const {
     index_.Sweep(hand, homes, visit);
   }
-  // The `count` smallest keys from `first` on of rows changed after `since`, ascending; fewer where
-  // there are no more.
+  // Finds the `count` smallest keys from `first` on whose rows changed after `since`, in ascending
+  // order; fewer if there are no more.
   void SmallestKeys(Key first, size_t count, std::vector<Key>* keys,
                     int64_t since = kSinceEver) const;
-  // How many rows changed after `since`.
+  // Returns how many rows changed after `since`.
   size_t CountChanged(int64_t since) const;
 
  private:
-  // Keys whose slots are found before their rows are used, so that each of the two loops is short;
-  // and how many keys ahead slots and rows are asked for.
+  // kBatchKeys: keys whose slots are found before their rows are used, so that each of the two
+  // loops is short. kSlotsAhead: how many keys ahead slots are prefetched.
   static constexpr size_t kBatchKeys = 512, kSlotsAhead = 64;
   static constexpr size_t kLineBytes = 64, kPrefetchLinesMax = 16;
-  // As many lines as a core can have on their way, whatever the length of a row.
+  // Number of rows to prefetch ahead: about as many lines as a core can have in flight, whatever
+  // the length of a row.
   static constexpr size_t RowsAhead(size_t bytes) {
     constexpr size_t kLinesAhead = 128;
     return std::clamp<size_t>(kLinesAhead / (bytes / kLineBytes + 1), 16, 64);
@@ -116,24 +121,24 @@ class RowStore {
   template <size_t kBytes>
   HDPS_INLINE static void Prefetch(const std::byte* row, size_t line_bytes) {
     const size_t bytes = kBytes > 0 ? kBytes : line_bytes;
-    // A row that is not aligned ends in one line more, where its last float is in any case.
+    // An unaligned row ends in one line more; its last float lies in it.
     const size_t last = std::max(bytes, sizeof(float)) - sizeof(float);
     const size_t end = std::min(last, kPrefetchLinesMax * kLineBytes);
 #pragma GCC unroll 16
     for (size_t at = 0; at < end; at += kLineBytes) __builtin_prefetch(row + at);
     __builtin_prefetch(row + last);
   }
-  // Finds the slots of up to kBatchKeys keys; resolve(k, slot): first those that their home tells,
-  // then those whose home is full of others, both in their order.
+  // Finds the slots of up to kBatchKeys keys. Calls resolve(k, slot) first for keys found or
+  // missing at their home, then for keys whose home is full of others, each group in order.
   template <typename Resolve>
   HDPS_INLINE void FindBatch(std::span<const Key> keys, RowSlot** slots,
                              const Resolve& resolve) const;
   uint32_t NewRow();
-  // Slabs stand in a row, end to end, and so do their bytes: row n has [n, n + 1) * stride_.
+  // Slabs follow each other end to end: row n has the bytes [n, n + 1) * stride_.
   size_t slab_bytes() const { return (slab_mask_ + 1) * stride_; }
-  // Up to where pages are wanted when rows end at `end`.
+  // Returns up to which byte memory should be taken when rows end at `end`.
   size_t Wanted(size_t end) const;
-  // Where the piece ends that holds the byte before `wanted`.
+  // Returns the end of the piece that holds the byte before `wanted`.
   size_t PieceEnd(size_t wanted) const;
   void AskUpTo(size_t end);
 
@@ -142,12 +147,12 @@ class RowStore {
   const int slab_shift_;
   const size_t slab_mask_;
   const size_t piece_bytes_;
-  const size_t ahead_bytes_;  // How early a piece is asked for: less than a piece.
+  const size_t ahead_bytes_;  // How early the next piece is taken; less than a piece.
   const bool counts_changes_;
   RowIndex index_;
   std::vector<PageMemory> slabs_;
-  uint32_t made_ = 0;       // Rows below this were given out at some time.
-  size_t asked_bytes_ = 0;  // How far pages were asked for, from the first slab on.
+  uint32_t made_ = 0;       // Rows below this number were given out at some time.
+  size_t asked_bytes_ = 0;  // Memory taken so far, from the first slab on.
   std::vector<uint32_t> free_;
 };
 

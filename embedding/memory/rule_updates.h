@@ -1,4 +1,4 @@
-// One row or tensor under one optimizer, and what its state begins with; compiled for each.
+// Updates and initial state of one row or tensor under one optimizer, compiled for each optimizer.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +37,7 @@ inline double SquaredNorm(std::span<const float> values) {
   return sum;
 }
 
-// Changes the state; the chunk's part of the tensor's direction comes into `direction`.
+// Updates the state and fills `direction` with the chunk's part of the tensor's direction.
 template <typename Rule>
 void FindDirection(const OptimizerSettings& settings, const ChunkUpdate& chunk, float* direction) {
   const size_t dim = chunk.weights.size();

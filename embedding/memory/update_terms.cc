@@ -1,4 +1,4 @@
-// Penalties and clipping, element by element.
+// Applies penalties and clipping, element by element.
 #include "embedding/memory/update_terms.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Rows one by one, for what is not done a batch at a time.
+// Converts rows one by one, for uses that are not batched.
 #include "embedding/memory/weight_format.h"
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// Weights in 16 bits: what they are in 32, and how they are rounded.
+// Weights in 16 bits: conversion to 32 bits, and rounding.
 #pragma once
 
 #include <cstddef>
@@ -13,19 +13,20 @@
 
 namespace hdps {
 
-// Of the weights in a row; a multiple of four, so that the state behind them is aligned.
+// Returns the bytes of the weights in a row: a multiple of four, so that the state behind them is
+// aligned.
 constexpr size_t WeightBytes(WeightFormat format, size_t dim) {
   return format == WeightFormat::kFp32 ? dim * sizeof(float) : (dim + 1) / 2 * sizeof(float);
 }
 
-// 32 random bits of element i of a row, from the seed of the row's update.
+// Returns 32 random bits for element i of a row, from the seed of the row's update.
 HDPS_INLINE uint32_t RoundingBits(uint64_t row_seed, uint32_t i) {
   uint32_t x = static_cast<uint32_t>(row_seed) + i * 0x9e3779b9u;
   x = (x ^ (x >> 16)) * 0x7feb352du;
   x = (x ^ (x >> 15)) * 0x846ca68bu;
   return x ^ (x >> 16);
 }
-// What the seed of a row's update comes from: the job's seed, the table, the key, the step.
+// The seed of a row's update comes from the job's seed, the table, the key and the step.
 inline uint64_t RoundingSeed(uint64_t seed, TableId table) {
   constexpr uint64_t kSalt = 0x2545f4914f6cdd1du;
   return RandomAt(seed ^ kSalt, table.value);
@@ -36,7 +37,7 @@ HDPS_INLINE uint64_t RowRoundingSeed(uint64_t table_seed, Key key, int64_t step)
 
 // ---- The weights of a row.
 
-// out[i] = weight i as a float.
+// Sets out[i] to weight i as a float.
 template <WeightFormat kFormat>
 HDPS_INLINE void LoadWeights(const std::byte* row, size_t count, float* __restrict out) {
   const auto* weights = reinterpret_cast<const uint16_t*>(row);
@@ -44,7 +45,7 @@ HDPS_INLINE void LoadWeights(const std::byte* row, size_t count, float* __restri
     out[i] = kFormat == WeightFormat::kFp16 ? FromFp16(weights[i]) : FromBf16(weights[i]);
   }
 }
-// Rounded by the bits of `row_seed`.
+// Rounds at random, by the bits of `row_seed`, and writes the row.
 template <WeightFormat kFormat>
 HDPS_INLINE void RoundWeights(const float* __restrict from, size_t count, uint64_t row_seed,
                               std::byte* row) {
@@ -56,11 +57,11 @@ HDPS_INLINE void RoundWeights(const float* __restrict from, size_t count, uint64
   }
 }
 
-// The same for a format known when it runs; rounded to the nearest. weights.size() may be below
-// dim.
+// Converts the weights of a row in a format known at run time, rounding to the nearest.
+// weights.size() may be below dim.
 void ReadWeights(WeightFormat format, const std::byte* row, std::span<float> weights);
 void WriteWeights(WeightFormat format, std::span<const float> weights, std::byte* row);
-// What they read as once they were written.
+// Rounds weights to what they read as once they were written.
 void RoundToNearest(WeightFormat format, std::span<float> weights);
 
 }  // namespace hdps

@@ -22,16 +22,17 @@ struct TensorChunk {
   ChunkUpdate update;
 };
 
-// Who knows the other chunks of the tensors of which one slice has only some.
+// Knows the other chunks of tensors of which a slice has only some.
 class TensorPeers {
  public:
   virtual ~TensorPeers() = default;
-  // own[i]: of the chunk keys[i], ascending. Gives those of the tensor of each of the keys.
+  // Returns, for each of `keys` (ascending), the sums over all chunks of its tensor; own[i] are the
+  // sums of chunk keys[i].
   virtual std::vector<TensorSums> OfTensors(std::span<const Key> keys,
                                             std::span<const TensorSums> own) = 0;
 };
 
-// Updates some chunks of tensors, in ascending order of their keys, whose others are elsewhere.
+// Updates some chunks of tensors, in ascending order of their keys; `peers` knows the other chunks.
 inline void UpdateChunks(const TableSpec& table, const OptimizerSpec& rule, int64_t step,
                          std::vector<TensorChunk> chunks, TensorPeers& peers) {
   std::ranges::sort(chunks, {}, &TensorChunk::key);
@@ -60,8 +61,8 @@ inline void UpdateChunks(const TableSpec& table, const OptimizerSpec& rule, int6
   }
 }
 
-// Updates the tensors that the chunks are of, each from its chunks in order; running averages,
-// which are no parameters, chunk by chunk.
+// Updates whole tensors, each from its chunks in order. Running averages, which are no parameters,
+// are updated chunk by chunk.
 inline void UpdateTensors(const TableSpec& table, const OptimizerSpec& rule, int64_t step,
                           std::vector<TensorChunk> chunks) {
   std::ranges::sort(chunks, {}, &TensorChunk::key);

@@ -1,4 +1,4 @@
-// The checks, and what they say.
+// Implements the checks and their messages.
 #include "embedding/snapshot/snapshot_checks.h"
 
 #include "kernels/host/finite.h"

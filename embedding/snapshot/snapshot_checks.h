@@ -1,4 +1,5 @@
-// What a job expects of a snapshot whose bytes are whole: one answer for all who read it.
+// Checks of a snapshot whose bytes are whole against what the job expects, the same for all
+// readers.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@
 
 namespace hdps {
 
-// Compares what the file at `path` says of itself with what the manifest and the job say of it.
-// Checksums tell damage, not a file of another shard, step or job put in the place of this one.
+// Compares what the file at `path` says of itself with the manifest and the job. Checksums detect
+// damage; these checks detect a file of another shard, step or job in its place.
 class SnapshotExpectation {
  public:
   SnapshotExpectation(std::string path, const SnapshotHeader& header,
@@ -23,13 +24,13 @@ class SnapshotExpectation {
       : path_(std::move(path)), expected_(header), parts_(std::move(parts)) {}
 
   Status CheckHeader(const SnapshotHeader& found, uint32_t num_tables) const;
-  // The same without the job's tables, where nobody knows them.
+  // CheckHeader without the job's tables, for readers that do not know them.
   Status CheckPlace(const SnapshotHeader& found) const;
   Status CheckTable(uint32_t t, const std::string& name, uint32_t dim, uint32_t state_floats) const;
-  // Keys belong to the shard, and weights are finite: a model with one that is not answers nothing.
-  // State may be anything, its meaning is the optimizer's own.
+  // Checks that keys belong to the shard and that weights are finite: a model with one weight that
+  // is not finite cannot predict. State is not checked; its meaning is the optimizer's own.
   Status CheckRows(uint32_t t, std::span<const Key> keys, std::span<const float> rows) const;
-  // Of rows whose first `dim` floats are weights.
+  // Checks rows whose first `dim` floats are weights.
   Status CheckWeights(const std::string& table, uint32_t dim, std::span<const Key> keys,
                       std::span<const float> rows) const;
 

@@ -1,4 +1,4 @@
-// Slices as the tables of a snapshot.
+// Presents slices as the tables of a snapshot.
 #include "embedding/snapshot/snapshot_parts.h"
 
 #include <algorithm>
@@ -119,7 +119,7 @@ SnapshotPart CountsOf(const TableSlice* slice, SnapshotKind kind) {
   return part;
 }
 
-// `slices`: of TableSlice, const or not. add(part, its slice).
+// Calls add(part, its slice) for every part. `slices`: of TableSlice, const or not.
 template <typename Slice, typename Add>
 void ForEachPart(const std::vector<Slice*>& slices, SnapshotKind kind, const Add& add) {
   for (Slice* slice : slices) {

@@ -1,5 +1,5 @@
-// Reads snapshots. Bytes are checked before they are believed: a length bounds what is allocated, a
-// header's checksum stands before its fields, a block's before its rows.
+// Reads snapshots. Bytes are checked before they are used: the file's length bounds what is
+// allocated, a header's checksum is checked before its fields, a block's before its rows.
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -23,16 +23,16 @@ struct TableShape {
   PartKind kind = PartKind::kRows;
 };
 
-// What a walk over a file finds, in the file's order. A status that is not ok ends the walk.
+// Callbacks for the contents of a file, in the file's order. An error ends the walk.
 struct Visitor {
   std::function<Status(const SnapshotHeader&, uint32_t num_tables)> header;
   std::function<Status(uint32_t table, const TableShape&)> table;
   std::function<Status(uint32_t table, std::span<const Key>, std::span<const float> rows)> block;
 };
 
-// One walk over one file, from the first byte to the last.
+// Walks over one file, from the first byte to the last.
 //
-// Invariant: visitors only see what its own checksum has confirmed.
+// Invariant: visitors see only bytes whose checksum was confirmed.
 class Walk {
  public:
   Walk(FileSystem& files, std::string folder, const SavedFile& saved)
@@ -138,7 +138,7 @@ class Walk {
     return {};
   }
 
-  // The number of rows read; *last is the largest key of the table so far.
+  // Returns the number of rows read; *last is the largest key of the table so far.
   Result<uint32_t> ReadBlock(uint32_t position, const TableShape& shape, uint64_t rows_left,
                              Key* last, const Visitor& visitor) {
     SnapshotBlockHeader header;
@@ -193,7 +193,7 @@ class Walk {
   const std::string path_;  // For messages.
   const SavedFile& saved_;
   std::unique_ptr<SequentialFile> file_;
-  HashStream hash_;  // Of all read so far.
+  HashStream hash_;  // Hash of all bytes read so far.
   uint64_t offset_ = 0, total_rows_ = 0;
   bool last_is_set_ = false, is_delta_ = false;
   std::string name_before_;
@@ -201,7 +201,7 @@ class Walk {
   std::vector<float> rows_;
 };
 
-// One file to be read into slices: first checked, then stored.
+// Reads one file into slices: first checks it, then stores its rows.
 class Reading {
  public:
   Reading(FileSystem& files, const std::string& folder, const SavedFile& saved,
@@ -214,7 +214,7 @@ class Reading {
 
   Status Check() const { return Walk(files_, folder_, saved_).Run(Checks()); }
 
-  // Checks again, block by block: the file may have changed in between.
+  // Checks again, block by block, because the file may have changed in between.
   Status Store() const {
     const Visitor check = Checks();
     Visitor store = check;
@@ -246,7 +246,7 @@ class Reading {
   const SnapshotExpectation expectation_;
 };
 
-// The file of `manifest` that has this name; null where there is none.
+// Returns the file of `manifest` with this name; null if there is none.
 const SavedFile* FileOf(const Manifest& manifest, const std::string& name) {
   const auto at = std::ranges::find(manifest.files, name, &SavedFile::name);
   return at == manifest.files.end() ? nullptr : &*at;

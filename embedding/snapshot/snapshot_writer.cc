@@ -16,7 +16,7 @@
 namespace hdps {
 namespace {
 
-// Gathers what is short: a call to the system takes longer than a header takes to copy.
+// Collects short writes: a system call takes longer than copying a header.
 class BufferedFile {
  public:
   explicit BufferedFile(std::unique_ptr<WritableFile> file) : file_(std::move(file)) {
@@ -48,7 +48,7 @@ class BufferedFile {
   std::vector<std::byte> buffer_;
 };
 
-// One snapshot on its way into a file; knows its length and hash.
+// Writes one snapshot into a file, and knows its length and hash.
 class HashedFile {
  public:
   explicit HashedFile(BufferedFile& file) : file_(file) {}
@@ -138,8 +138,8 @@ Result<SavedFile> WriteParts(BufferedFile& to, const SnapshotHeader& header,
       .name = NameOf(header), .bytes = file.bytes(), .checksum = file.hash(), .rows = rows};
 }
 
-// Calls write(file) for a file beside `path` that then takes its name; after a failure neither is
-// left.
+// Calls write(file) for a temporary file that is then renamed to `path`; after a failure neither
+// file is left.
 template <typename Write>
 Status WriteBeside(FileSystem& files, const std::string& path, bool sync, const Write& write) {
   const std::string beside = path + ".tmp";

@@ -1,5 +1,5 @@
-// The calls of cuBLASLt, handed on to the library: a program that was built where CUDA is must
-// start where it is not, so the library is loaded by the first call.
+// Forwards the calls of cuBLASLt to the library, which the first call loads: a program built with
+// CUDA must also start on a machine without it.
 #include "kernels/cuda/cublas_library.h"
 
 #include <cublasLt.h>
@@ -47,7 +47,7 @@ Status CublasStatus() {
 
 }  // namespace hdps
 
-// Defines one call of the library by its own declaration.
+// Defines one call of the library from its own declaration.
 #define HDPS_HAND_ON(result, name, parameters, ...)                                     \
   result name parameters {                                                              \
     static const auto call = reinterpret_cast<decltype(&name)>(hdps::CallNamed(#name)); \

@@ -1,11 +1,11 @@
-// Whether cuBLASLt is there: it is loaded when a device is used.
+// Tells whether cuBLASLt is available; it is loaded when a device is used.
 #pragma once
 
 #include "common/base/status.h"
 
 namespace hdps {
 
-// kNotFound, with what the loader says, where it cannot be loaded.
+// Returns kNotFound, with the loader's message, if it cannot be loaded.
 Status CublasStatus();
 
 }  // namespace hdps

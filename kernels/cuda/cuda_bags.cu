@@ -1,5 +1,5 @@
-// Bags on the device: a thread pools some neighbouring elements of the output, another adds up the
-// gradients of some of a row.
+// Bags on the device: one thread pools a few adjacent elements of the output; in the backward one
+// thread sums the gradients of a few adjacent elements of a row.
 #include <utility>
 #include <vector>
 
@@ -12,7 +12,7 @@
 namespace hdps {
 namespace {
 
-// What the kernels see of an index.
+// The arrays of an index, as kernels read them.
 struct DeviceBags {
   const uint32_t* offsets;      // [features * num_bags + 1], into keys of all features.
   const uint32_t* row_index;    // [keys]
@@ -24,15 +24,15 @@ struct DeviceBags {
   uint32_t num_features, num_bags, num_rows;
 };
 
-// One thread a bag: tells its keys.
+// One thread a bag: writes the bag's number for each of its keys.
 __global__ void TellBags(const uint32_t* offsets, size_t bags, uint32_t* bag_of) {
   const size_t bag = size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (bag >= bags) return;
   for (uint32_t k = offsets[bag]; k < offsets[bag + 1]; ++k) bag_of[k] = static_cast<uint32_t>(bag);
 }
 
-// Invariant: the arrays on the device describe the features of the last Load(); which keys a row
-// has is found there when a gradient first asks for it.
+// Invariant: the arrays on the device describe the features of the last Load(). The keys of each
+// row are found there when a gradient first needs them.
 class CudaBagIndex : public BagIndex {
  public:
   explicit CudaBagIndex(CudaCapture& capture)
@@ -57,7 +57,7 @@ class CudaBagIndex : public BagIndex {
             num_bags_,
             num_rows_};
   }
-  // Room for which keys were the largest of each bag.
+  // Reserves memory for the largest key of each bag and column.
   void ReserveLargest(uint32_t dim) { largest_.Reserve(size_t{num_features_} * num_bags_ * dim); }
 
  private:
@@ -121,7 +121,7 @@ __device__ float BagScale(const DeviceBags& bags, Pooling pooling, uint32_t bag)
   return pooling == Pooling::kMean && keys > 0 ? 1.0f / static_cast<float>(keys) : 1.0f;
 }
 
-// The largest value of one bag's keys in one column; the key goes to `largest`.
+// Returns the largest value of one bag's keys in one column; stores the key in `largest`.
 __device__ float LargestOf(const DeviceBags& bags, uint32_t bag, const float* rows, uint32_t dim,
                            size_t d) {
   uint32_t which = kNoKey;
@@ -137,7 +137,7 @@ __device__ float LargestOf(const DeviceBags& bags, uint32_t bag, const float* ro
   return best;
 }
 
-// Neighbours in a row that one thread computes; four of them are read and written at once.
+// Adjacent elements of a row that one thread computes; four of them are read and written at once.
 template <size_t kWidth>
 struct alignas(kWidth * sizeof(float)) Neighbours {
   float at[kWidth];
@@ -152,12 +152,12 @@ struct alignas(kWidth * sizeof(float)) Neighbours {
 };
 constexpr size_t kWide = 4;
 
-// Rows that can be read so.
+// Returns whether rows can be read four elements at once.
 bool IsWide(const float* data, size_t stride) {
   return reinterpret_cast<uintptr_t>(data) % sizeof(Neighbours<kWide>) == 0 && stride % kWide == 0;
 }
 
-// One thread kWidth elements of `out`, which are of one feature.
+// One thread computes kWidth adjacent elements of `out`, which belong to one feature.
 template <size_t kWidth>
 __global__ void PoolKernel(DeviceBags bags, PoolSpec spec, const float* rows, Matrix out) {
   const size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x, pieces = out.cols / kWidth;
@@ -186,7 +186,8 @@ __global__ void PoolKernel(DeviceBags bags, PoolSpec spec, const float* rows, Ma
   total.To(out.data + row * out.stride + col);
 }
 
-// One thread kWidth elements of the row gradients; it adds the row's keys in their order.
+// One thread computes kWidth adjacent elements of the row gradients; it adds the row's keys in
+// order.
 template <size_t kWidth>
 __global__ void PoolBackwardKernel(DeviceBags bags, PoolSpec spec, ConstMatrix gradient,
                                    Write write, float* row_gradients) {

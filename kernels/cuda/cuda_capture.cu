@@ -1,4 +1,4 @@
-// Captures, looks for a graph with the same nodes, launches.
+// Captures, finds a graph with the same nodes, launches.
 #include "kernels/cuda/cuda_capture.cuh"
 
 #include <utility>
@@ -9,7 +9,7 @@
 namespace hdps {
 namespace {
 
-constexpr size_t kRememberedMax = 64;  // Graphs take memory of the device.
+constexpr size_t kRememberedMax = 64;  // Graphs take device memory.
 
 std::string KindsOf(cudaGraph_t graph) {
   size_t count = 0;
@@ -25,7 +25,7 @@ std::string KindsOf(cudaGraph_t graph) {
   return kinds;
 }
 
-// A graph that has been captured, until it has been launched.
+// Owns a captured graph until it has been launched.
 class CapturedGraph {
  public:
   explicit CapturedGraph(cudaStream_t stream) {
@@ -42,7 +42,7 @@ class CapturedGraph {
 
 void CheckMemory(cudaError_t error) {
   if (error == cudaErrorMemoryAllocation) {
-    cudaGetLastError();  // Whoever asks next is not to hear of it.
+    cudaGetLastError();  // Clears the error for later calls.
     throw DeviceMemoryFull(std::string("the GPU's memory is full: a step's graph has no room") +
                            kNeedLessDeviceMemory);
   }
@@ -77,12 +77,12 @@ void CudaCapture::TellOfCompute() {
 }
 
 void CudaCapture::StartCapture() {
-  // Other threads may do as they like: they have streams of their own.
+  // Other threads are not affected: they have streams of their own.
   const cudaError_t error = cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal);
   refused_ = error != cudaSuccess;
   capturing_ = !refused_;
   if (capturing_) return;
-  cudaGetLastError();  // Forgets it.
+  cudaGetLastError();  // Clears the error.
   LOG_FIRST_N(WARNING, 1) << "the driver captures no graphs (" << cudaGetErrorString(error)
                           << "); each kernel is started by itself";
 }
@@ -113,7 +113,7 @@ void CudaCapture::Record(cudaEvent_t event) {
   }
 }
 
-// Null: nothing is in it.
+// Returns null for an empty graph.
 cudaGraphExec_t CudaCapture::Remembered(cudaGraph_t graph) {
   const Kinds kinds = KindsOf(graph);
   if (kinds.empty()) return nullptr;
@@ -125,7 +125,7 @@ cudaGraphExec_t CudaCapture::Remembered(cudaGraph_t graph) {
       ++counts_.updated;
       return whole;
     }
-    cudaGetLastError();  // Another order of nodes, or kernels that do not take each other's place.
+    cudaGetLastError();  // Other order of nodes, or kernels that cannot replace each other.
     HDPS_CUDA_CHECK(cudaStreamSynchronize(stream_));
     HDPS_CUDA_CHECK(cudaGraphExecDestroy(std::exchange(whole, nullptr)));
   }
@@ -136,7 +136,7 @@ cudaGraphExec_t CudaCapture::Remembered(cudaGraph_t graph) {
 
 void CudaCapture::Forget() {
   if (remembered_.empty()) return;
-  cudaStreamSynchronize(stream_);  // They may be at work.
+  cudaStreamSynchronize(stream_);  // They may be running.
   for (const auto& [kinds, whole] : remembered_) {
     if (whole != nullptr) cudaGraphExecDestroy(whole);
   }

@@ -1,4 +1,4 @@
-// The work of a step on one stream, handed to the device as graphs.
+// Captures the work of a step on one stream into CUDA graphs.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,19 +13,18 @@
 
 namespace hdps {
 
-// A step is captured anew each time, since its sizes and addresses change, and laid over the
-// executable graph of the last one with the same nodes, which costs less than starting each of its
-// kernels. Another is built only where no step before had these nodes.
+// Each step is captured anew, since its sizes and addresses change. The capture then updates the
+// executable graph of an earlier step with the same nodes, which costs less than launching each
+// kernel. A graph is instantiated only if no earlier step had these nodes.
 //
 // Invariant: what is put on the stream takes effect in the order of the calls, captured or not.
-// Nothing is captured while memory is taken or given back, while the host waits, or while streams
-// wait for each other. Where memory grows in the midst of a graph, the rest of the step is not
-// captured, which would build graphs of pieces that never come again; nor is the first step, in
-// which the libraries load their kernels.
+// Nothing is captured while memory is allocated or freed, while the host waits, or while streams
+// wait for each other. If memory grows within a graph, the rest of the step is not captured,
+// because its pieces would make graphs that never come again; nor is the first step, in which the
+// libraries load their kernels.
 class CudaCapture {
  public:
-  // `timeline`, which may be null, is told where computing begins: that of a graph, with its
-  // launch.
+  // `timeline`, which may be null, is told where computing begins; a graph begins with its launch.
   explicit CudaCapture(cudaStream_t stream, CudaTimeline* timeline = nullptr)
       : stream_(stream), timeline_(timeline) {}
   ~CudaCapture();
@@ -34,20 +33,20 @@ class CudaCapture {
 
   void BeginStep();
   void EndStep();
-  // Before what computes. Captures it where a step allows.
+  // Called before work that computes; captures it if the step allows that.
   void Begin();
-  // Before a call that waits or is waited for: what was captured goes to the device. Throws
+  // Called before a call that waits or is waited for: launches what was captured. Throws
   // DeviceMemoryFull.
   void Launch();
-  // Before memory is taken or given back: likewise; what was being captured is not gone on with.
+  // Called before memory is allocated or freed: likewise, and ends the capture for this step.
   void Pause();
-  // Behind all that computes so far.
+  // Records `event` after all work so far.
   void Record(cudaEvent_t event);
 
   const DeviceGraphs& counts() const { return counts_; }
 
  private:
-  // What kinds of nodes a graph has, in their order: a letter each.
+  // The kinds of a graph's nodes in order, one letter each.
   using Kinds = std::string;
 
   void StartCapture();
@@ -58,7 +57,7 @@ class CudaCapture {
   const cudaStream_t stream_;
   CudaTimeline* const timeline_;
   bool in_step_ = false, paused_ = false, refused_ = false, capturing_ = false;
-  std::vector<cudaEvent_t> events_;  // To be recorded when the graph has been launched.
+  std::vector<cudaEvent_t> events_;  // Recorded when the graph has been launched.
   std::map<Kinds, cudaGraphExec_t> remembered_;
   uint64_t steps_ = 0;
   DeviceGraphs counts_;

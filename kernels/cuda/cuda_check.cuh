@@ -1,4 +1,4 @@
-// How device code fails: errors after a kernel stick to the context, so they end the process.
+// Error checks of device code: errors after a kernel stick to the context, so they end the process.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,13 +15,13 @@ namespace hdps {
 
 inline constexpr unsigned kThreadsABlock = 256;
 
-// Blocks of kThreadsABlock for one thread an item.
+// Returns the number of blocks of kThreadsABlock threads for one thread an item.
 inline unsigned BlocksFor(size_t items) {
   return static_cast<unsigned>((items + kThreadsABlock - 1) / kThreadsABlock);
 }
 
-// kernel(arguments...) by `grid` blocks of as many threads. Compiled as C++, by what stands in for
-// CUDA: see tests/cuda_on_cpu.
+// Runs kernel(arguments...) by `grid` blocks of `threads` threads each. Compiled as C++ it runs on
+// the CPU stand-in for CUDA: see tests/cuda_on_cpu.
 template <typename... Parameters, typename... Arguments>
 void StartKernel(void (*kernel)(Parameters...), dim3 grid, unsigned threads, cudaStream_t stream,
                  const Arguments&... arguments) {
@@ -33,7 +33,7 @@ void StartKernel(void (*kernel)(Parameters...), dim3 grid, unsigned threads, cud
   HDPS_CUDA_CHECK(cudaGetLastError());
 }
 
-// A stream that waits for no other, whose end waits for what is on it.
+// A stream that does not synchronize with the default stream. Its destructor waits for its work.
 class CudaStream {
  public:
   CudaStream() { HDPS_CUDA_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
@@ -49,7 +49,7 @@ class CudaStream {
   cudaStream_t stream_ = nullptr;
 };
 
-// Orders streams; without times.
+// An event that orders streams and records no time.
 class CudaEvent {
  public:
   CudaEvent() { HDPS_CUDA_CHECK(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming)); }

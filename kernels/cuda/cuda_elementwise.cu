@@ -5,7 +5,7 @@
 namespace hdps {
 namespace {
 
-// One thread an element of y: f(row, column).
+// Calls f(row, column), one thread an element of y.
 template <typename Function>
 __global__ void ForElements(size_t rows, size_t cols, Function f) {
   const size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x;

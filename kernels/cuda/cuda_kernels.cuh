@@ -1,4 +1,5 @@
-// Launchers of the device's kernels, as cuda_ops.cu calls them. All order their sums by the shapes.
+// Launchers of the device's kernels, used by cuda_ops.cu. In all of them the shapes fix the order
+// of sums.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,7 +16,8 @@ class CudaStaging;  // cuda_staging.cuh
 // ---- cuda_elementwise.cu.
 void CudaAddBiasActivate(cudaStream_t stream, const float* bias, bool relu, Matrix c);
 void CudaCopy(cudaStream_t stream, Write write, ConstMatrix x, Matrix y);
-void CudaMask(cudaStream_t stream, ConstMatrix y, Matrix dy);  // Zero where y is not positive.
+// Sets dy to zero where y is not positive.
+void CudaMask(cudaStream_t stream, ConstMatrix y, Matrix dy);
 // Sums of columns run over blocks of this many rows, then over the blocks.
 inline constexpr size_t kColumnSumRows = 64;
 // partials [blocks of rows, cols] is scratch.

@@ -1,6 +1,6 @@
-// A stable radix sort, four bits a pass: what a thread finds is counted, the counts of all are
-// added up, and every thread knows where its own begin. Counts are whole numbers, so nothing
-// depends on the order in which blocks run.
+// A stable radix sort, four bits a pass: each thread counts its digits, the counts are summed over
+// all threads, and each thread then knows where its keys of each digit begin. Counts are integers,
+// so the order in which blocks run has no effect.
 #include "kernels/cuda/cuda_key_sort.cuh"
 
 #include <utility>
@@ -19,7 +19,7 @@ struct SortPass {
   const uint32_t* positions;  // Null: 0, 1, ...
   size_t n;
   uint32_t shift;
-  uint32_t* counts;  // [digits, blocks], then where the keys of each begin.
+  uint32_t* counts;  // [digits, blocks], then where the keys of each digit begin.
   uint32_t* to_rows;
   uint32_t* to_positions;
 
@@ -47,7 +47,7 @@ __global__ void CountDigits(SortPass pass) {
   pass.counts[size_t{threadIdx.x} * gridDim.x + blockIdx.x] = sum;
 }
 
-// One block: each count becomes the sum of those before it.
+// One block: turns each count into the sum of those before it.
 __global__ void AddUpCounts(uint32_t* counts, size_t n) {
   __shared__ uint32_t sums[kThreadsABlock];
   const size_t each = (n + kThreadsABlock - 1) / kThreadsABlock;
@@ -87,7 +87,7 @@ __global__ void PlaceKeys(SortPass pass) {
   }
 }
 
-// row_offsets[r] = how many of the sorted rows are below r.
+// Sets row_offsets[r] to the number of sorted rows below r.
 __global__ void FindRowOffsets(const uint32_t* sorted, size_t n, uint32_t num_rows,
                                uint32_t* row_offsets) {
   const size_t r = size_t{blockIdx.x} * blockDim.x + threadIdx.x;

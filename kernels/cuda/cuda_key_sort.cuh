@@ -1,4 +1,4 @@
-// Which keys each row has, found on the device by sorting their positions.
+// Finds the keys of each row on the device, by sorting the keys' positions by row.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,9 +11,9 @@
 
 namespace hdps {
 
-// The positions of n keys, grouped by their rows.
+// Groups the positions of n keys by their rows.
 //
-// Invariant: the order is a function of the rows alone: positions of one row are ascending.
+// Invariant: the order depends only on the rows; positions of one row are ascending.
 class CudaKeySort {
  public:
   explicit CudaKeySort(CudaCapture& capture)
@@ -22,7 +22,8 @@ class CudaKeySort {
         sorted_rows_{CudaArray<uint32_t>(capture), CudaArray<uint32_t>(capture)},
         sorted_positions_{CudaArray<uint32_t>(capture), CudaArray<uint32_t>(capture)} {}
 
-  // rows [n], each below num_rows. Its results stand until the next call.
+  // Sorts the positions of rows [n], each below num_rows. The results are valid until the next
+  // call.
   void Sort(cudaStream_t stream, const uint32_t* rows, size_t n, uint32_t num_rows);
   const uint32_t* row_offsets() const { return row_offsets_.data(); }  // [num_rows + 1]
   const uint32_t* positions() const { return positions_; }             // [n]

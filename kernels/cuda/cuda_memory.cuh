@@ -1,4 +1,4 @@
-// Memory of a device.
+// Allocates memory of a device.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -17,13 +17,13 @@ inline constexpr char kNeedLessDeviceMemory[] =
     "; a smaller train.batch_size, more train.micro_batches, a smaller model.vocab_cache_size or "
     "model.device=cpu would do";
 
-// Memory of the device of the calling thread. Throws DeviceMemoryFull.
+// Allocates memory of the calling thread's device. Throws DeviceMemoryFull.
 template <typename T>
 T* CudaAllocate(size_t size) {
   void* data = nullptr;
   const cudaError_t error = cudaMalloc(&data, size * sizeof(T));
   if (error == cudaErrorMemoryAllocation) {
-    cudaGetLastError();  // Whoever asks next is not to hear of it.
+    cudaGetLastError();  // Clears the error for later calls.
     size_t free = 0, total = 0;
     HDPS_CUDA_CHECK(cudaMemGetInfo(&free, &total));
     throw DeviceMemoryFull("the GPU's memory is full: " + ShowByteCount(size * sizeof(T)) +
@@ -34,12 +34,12 @@ T* CudaAllocate(size_t size) {
   return static_cast<T*>(data);
 }
 
-// Device memory that grows on demand; what it held is lost when it grows.
+// Device memory that grows on demand; its contents are lost when it grows.
 template <typename T>
 class CudaArray {
  public:
   CudaArray() = default;
-  // Of a stream whose steps are captured: it grows between two graphs.
+  // For a stream whose steps are captured: pauses the capture to grow.
   explicit CudaArray(CudaCapture& capture) : capture_(&capture) {}
   ~CudaArray() { cudaFree(data_); }
   CudaArray(const CudaArray&) = delete;

@@ -16,7 +16,7 @@
 namespace hdps {
 namespace {
 
-// Asks whether the device can run what this build holds.
+// Tests whether the device can run the code in this build.
 __global__ void ProbeKernel() {}
 
 // One block: each thread adds every kThreadsABlock-th value, then halves are added to halves.
@@ -33,14 +33,14 @@ __global__ void SumOf(const double* values, size_t count, double* sum) {
   if (threadIdx.x == 0) *sum = sums[0];
 }
 
-// Makes a GPU that of the calling thread.
+// Makes a GPU the calling thread's device; returns its number.
 int Use(int gpu) {
   HDPS_CUDA_CHECK(cudaSetDevice(gpu));
   return gpu;
 }
 
-// Invariant: what computes runs on stream_, so it takes effect in the order of the calls, and each
-// of them begins with Ready(), behind which all that was uploaded is in its place.
+// Invariant: computing calls run on stream_ and so take effect in order; each begins with Ready(),
+// after which all uploads are in place.
 class CudaOps : public DenseOps {
  public:
   CudaOps(const CudaOptions& options, int gpu)
@@ -68,7 +68,7 @@ class CudaOps : public DenseOps {
   }
   void Free(float* data) override {
     Use(gpu_);
-    // Whoever leaves a full device frees what he has there, and must be able to.
+    // A caller that leaves because the device is full still frees its memory, which must work.
     try {
       if (full_.empty()) Ready();
       capture_.Pause();
@@ -224,14 +224,14 @@ class CudaOps : public DenseOps {
   CudaTimeline timeline_;
   CudaCapture capture_;
   CudaStaging staging_;
-  std::string full_;  // Why nothing more is computed: what was on its way up found no memory.
+  std::string full_;  // Why nothing more is computed: an upload found no memory.
   CudaProducts products_;
   CudaArray<float> partials_{capture_};
   CudaArray<double> losses_{capture_};
   CudaRowSlabs slabs_;
 };
 
-// The bias and the activation are computed in the kernel of the product, where the library has one.
+// Computes bias and activation in the kernel of the product if the library has one for it.
 void CudaOps::Gemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c) {
   if (spec.relu_mask != nullptr) spec.relu_mask->written = false;
   if (c.rows == 0 || c.cols == 0) return;
@@ -257,9 +257,9 @@ void CudaOps::Gemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c)
   CudaAddBiasActivate(stream_, spec.bias, spec.relu, c);
 }
 
-// The sums of the bias are made beside the product that reads dy anyway, and dx is masked while it
-// is written, by a bit an element: the passes over dy and dx, which move 12 bytes an element each,
-// cost as much as the products of narrow layers.
+// The bias gradient is summed in the product that reads dy anyway, and dx is masked as it is
+// written, by a bit an element. Separate passes over dy and dx, which move 12 bytes an element
+// each, would cost as much as the products of narrow layers.
 bool CudaOps::BackwardOfDense(const DenseBackward& layer) {
   Ready();
   const bool wants_weights = layer.weight_gradient.data != nullptr;
@@ -319,7 +319,7 @@ Result<std::unique_ptr<DenseOps>> NewCudaOps(const CudaOptions& options) {
   cudaFuncAttributes attributes;
   const cudaError_t runs = cudaFuncGetAttributes(&attributes, ProbeKernel);
   if (runs != cudaSuccess) {
-    cudaGetLastError();  // Forgets it.
+    cudaGetLastError();  // Clears the error.
     return Status(Code::kNotFound,
                   std::string("the CUDA device cannot run this build's code (driver: ") +
                       cudaGetErrorString(runs) + "); build with its HDPS_CUDA_ARCHITECTURES");

@@ -5,7 +5,7 @@
 namespace hdps {
 namespace {
 
-// Vector a of an example, 0 being the dense one where there is one.
+// Returns vector a of an example; 0 is the dense one, if there is one.
 __device__ const float* VectorOf(const DotInputs& in, size_t row, size_t a) {
   const size_t dense = in.dense.data == nullptr ? 0 : 1;
   return a < dense ? in.dense.data + row * in.dense.stride

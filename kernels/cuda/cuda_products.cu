@@ -1,4 +1,4 @@
-// What cuBLASLt has chosen for a product is remembered by all that it may depend on.
+// Caches cuBLASLt's choice for each product, by everything that the choice may depend on.
 #include "kernels/cuda/cuda_products.cuh"
 
 #include <cublasLt.h>
@@ -23,11 +23,11 @@ namespace hdps {
 namespace {
 
 constexpr size_t kPlansMax = 4096;
-// No kernel reads more at once. Memory that happens to be aligned better chooses no other one.
+// No kernel reads more at once. Better alignment must not choose another algorithm.
 constexpr uintptr_t kAlignment = 16;
 
-// Factors are rounded by the library on their way into the product, whose sums are in fp32. kFp32
-// agrees with the CPU's results to the rounding of sums.
+// The library rounds factors on their way into the product; sums are in fp32. kFp32 agrees with the
+// CPU's results up to the rounding of sums.
 cublasComputeType_t ComputeTypeOf(Precision precision) {
   switch (precision) {
     case Precision::kFp32:
@@ -40,8 +40,8 @@ cublasComputeType_t ComputeTypeOf(Precision precision) {
   return CUBLAS_COMPUTE_32F_PEDANTIC;
 }
 
-// cuBLASLt counts by columns, so it sees every matrix transposed: c^T = op(b)^T op(a)^T. Its A is
-// b, the rows of its result are the columns of c, and so is the length of a bias.
+// cuBLASLt is column-major, so it sees every matrix transposed: c^T = op(b)^T op(a)^T. Its A is b,
+// and the rows of its result are the columns of c, as is the length of a bias.
 cublasLtEpilogue_t EpilogueOf(const CudaProduct& p) {
   if (p.mask != nullptr) return CUBLASLT_EPILOGUE_DRELU;
   if (p.sums_of_b != nullptr) return CUBLASLT_EPILOGUE_BGRADA;
@@ -56,7 +56,7 @@ uint32_t AlignmentOf(const void* data) {
   const auto address = reinterpret_cast<uintptr_t>(data);
   return static_cast<uint32_t>(std::min(kAlignment, address & (~address + 1)));
 }
-// An address of which nothing but its alignment is known.
+// Returns an address with the alignment of `data` and nothing else in common.
 const float* AlignedLike(const float* data) {
   return reinterpret_cast<const float*>(uintptr_t{AlignmentOf(data)});
 }
@@ -64,7 +64,7 @@ const float* AlignedLike(const float* data) {
 const float* BiasOf(const CudaProduct& p) { return p.sums_of_b == nullptr ? p.bias : p.sums_of_b; }
 const float* MaskOf(const CudaProduct& p) { return p.mask == nullptr ? p.mask_to : p.mask; }
 
-// All that the choice of an algorithm may depend on.
+// Everything that the choice of an algorithm may depend on.
 using PlanKey = std::array<uint64_t, 15>;
 PlanKey KeyOf(const CudaProduct& p) {
   return {p.c.rows,
@@ -84,7 +84,7 @@ PlanKey KeyOf(const CudaProduct& p) {
           AlignmentOf(MaskOf(p))};
 }
 
-// One product as the library is told of it.
+// One product in the library's description.
 class Plan {
  public:
   Plan(cublasLtHandle_t handle, Precision precision, const CudaProduct& p);
@@ -109,7 +109,7 @@ class Plan {
   void Choose(cublasLtHandle_t handle, const CudaProduct& p);
 
   cublasLtMatmulDesc_t desc_ = nullptr;
-  cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, c_ = nullptr;  // Of the library's A, B, C.
+  cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, c_ = nullptr;  // The library's A, B and C.
   cublasLtMatmulHeuristicResult_t chosen_ = {};
   bool possible_ = false;
 };
@@ -146,14 +146,14 @@ void Plan::Choose(cublasLtHandle_t handle, const CudaProduct& p) {
         cublasLtMatmulPreferenceSetAttribute(wanted, attribute, &value, sizeof(value)));
   };
   set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kProductWorkspaceBytes);
-  // Parts of a sum are added up in fp32, in their order, by a kernel behind the others.
+  // Partial sums are added in fp32, in order, by a kernel that follows.
   set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
       static_cast<uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, AlignmentOf(p.b.data));
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, AlignmentOf(p.a.data));
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, AlignmentOf(p.c.data));
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, AlignmentOf(p.c.data));
-  SetPointers(AlignedLike(BiasOf(p)), AlignedLike(MaskOf(p)));  // It looks at no more of them.
+  SetPointers(AlignedLike(BiasOf(p)), AlignedLike(MaskOf(p)));  // Only their alignment matters.
   int found = 0;
   const cublasStatus_t status =
       cublasLtMatmulAlgoGetHeuristic(handle, desc_, a_, b_, c_, c_, wanted, 1, &chosen_, &found);
@@ -189,7 +189,7 @@ class CudaProducts::Library {
 
   bool Run(const CudaProduct& p) {
     const PlanKey key = KeyOf(p);
-    // Whoever asks for a forgotten one gets the same again.
+    // A plan that was dropped is chosen again in the same way.
     if (plans_.size() == kPlansMax && !plans_.contains(key)) plans_.clear();
     Plan& plan = plans_.try_emplace(key, handle_, precision_, p).first->second;
     if (!plan.possible()) return false;

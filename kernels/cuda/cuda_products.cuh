@@ -1,4 +1,4 @@
-// Matrix products on the device with what is computed beside them in the same kernel: cuBLASLt's.
+// Matrix products on the device by cuBLASLt, with other work fused into the same kernel.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -14,7 +14,7 @@ enum class Precision : uint8_t;
 
 class CudaCapture;  // cuda_capture.cuh
 
-// c (+)= op(a) op(b), all in the device's memory, then one of the rest.
+// c (+)= op(a) op(b), all in the device's memory, then at most one kind of the fused work below.
 struct CudaProduct {
   bool transpose_a = false, transpose_b = false;
   Write write = Write::kOver;
@@ -23,28 +23,29 @@ struct CudaProduct {
 
   const float* bias = nullptr;  // [c.cols], added to every row;
   bool relu = false;            // and negative results become zero,
-  float* mask_to = nullptr;     // [MaskFloats(c)]: which were positive.
-  const float* mask = nullptr;  // Likewise, of an earlier product: the others become zero.
-  float* sums_of_b = nullptr;   // [c.cols]: sums of the rows of b, where only a is transposed.
+  float* mask_to = nullptr;     // [MaskFloats(c)]: records which were positive.
+  // Such a record of an earlier product: the other results become zero.
+  const float* mask = nullptr;
+  float* sums_of_b = nullptr;  // [c.cols]: sums of the rows of b; if only a is transposed.
 
   size_t depth() const { return transpose_a ? a.rows : a.cols; }
-  // A bit an element, each row of c in whole pieces of 128.
+  // One bit an element; each row of c takes a multiple of 128 bits.
   static size_t MaskStride(const Matrix& c) { return (c.cols + 127) / 128 * 128; }
   static size_t MaskFloats(const Matrix& c) { return c.rows * MaskStride(c) / 32; }
 };
 
-// Invariant: which of the library's algorithms computes a product is a function of its sizes,
-// strides, alignments up to 16 bytes and kind, and of the library and the kind of GPU: it is the
-// first that the heuristic names, never the fastest of a trial. So every run and every rank has the
-// same bits. Sums that are cut are added up in a step of their own, without atomics.
+// Invariant: the algorithm for a product depends only on its sizes, strides, alignments up to 16
+// bytes and kind, on the library and on the kind of GPU: it is the first that the library's
+// heuristic returns, never the fastest of a trial. So every run and every rank has the same bits.
+// Partial sums are added up in a step of their own, without atomics.
 class CudaProducts {
  public:
-  // `capture` is that of the stream.
+  // `capture` captures the stream.
   CudaProducts(cudaStream_t stream, CudaCapture& capture, Precision precision);
   ~CudaProducts();
 
-  // False: nothing was done, since a size is 0, or the library computes no such thing in one
-  // kernel. What has nothing beside the product it always computes.
+  // Returns false, and does nothing, if a size is 0 or if the library cannot fuse this work. A
+  // product without fused work is always computed.
   bool Run(const CudaProduct& product);
 
  private:

@@ -14,12 +14,12 @@
 namespace hdps {
 namespace {
 
-// Set in the slot of a row that is not in the slab: the rest is its number among those outside.
+// Marks a row outside the slab; the other bits are its number among the rows outside.
 constexpr uint32_t kOutside = 0x80000000u;
 
 class CudaSlabSlots : public SlabSlots {
  public:
-  // Memory of rows on their way to some place on the device.
+  // Rows on their way to some address on the device.
   struct Packed {
     explicit Packed(CudaCapture& capture) : floats(capture) {}
     const float* to = nullptr;
@@ -27,7 +27,7 @@ class CudaSlabSlots : public SlabSlots {
   };
   explicit CudaSlabSlots(CudaCapture& capture) : on_device(capture), capture_(capture) {}
 
-  // Null where none are on their way.
+  // Returns null if none are on their way.
   Packed* FindPacked(const float* to) const {
     for (size_t i = 0; i < used; ++i) {
       if (packed[i]->to == to) return packed[i].get();
@@ -42,18 +42,18 @@ class CudaSlabSlots : public SlabSlots {
   }
 
   size_t size = 0;
-  std::vector<uint32_t> outside;  // Which rows are not in the slab, ascending.
+  std::vector<uint32_t> outside;  // Rows that are not in the slab, ascending.
   std::vector<uint32_t> on_host;  // [size]
   CudaArray<uint32_t> on_device;  // [size]
   std::vector<std::unique_ptr<Packed>> packed;
-  size_t used = 0;  // Of packed.
+  size_t used = 0;  // Number of `packed` in use.
 
  private:
   CudaCapture& capture_;
 };
 
-// Memory that something is uploaded to. What is on its way to memory that grows is sent first; new
-// memory has nothing on its way, so that all first uploads travel in one copy too.
+// Returns memory for an upload. Pending uploads to memory that grows are sent first; new memory has
+// none, so all first uploads are sent in one copy.
 template <typename T>
 T* RoomFor(CudaStaging& staging, size_t size, CudaArray<T>* array) {
   if (array->size() > 0 && size > array->size()) staging.Flush();
@@ -62,7 +62,7 @@ T* RoomFor(CudaStaging& staging, size_t size, CudaArray<T>* array) {
 
 CudaSlabSlots& Loaded(SlabSlots& slots) { return static_cast<CudaSlabSlots&>(slots); }
 
-// One thread a float of n rows of `floats`: f(row, column).
+// Calls f(row, column) for n rows of `floats`, one thread a float.
 template <typename Function>
 __global__ void ForRowFloats(size_t n, uint32_t floats, Function f) {
   const size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x;
@@ -75,7 +75,7 @@ void LaunchForRowFloats(cudaStream_t stream, size_t n, uint32_t floats, Function
   StartKernel(ForRowFloats<Function>, BlocksFor(n * floats), kThreadsABlock, stream, n, floats, f);
 }
 
-// One update of the rows of a slab, as the device is told of it.
+// The update of a slab's rows, as kernels get it.
 struct SlabUpdate {
   OptimizerSettings settings;
   float part_scale, scale;
@@ -84,9 +84,9 @@ struct SlabUpdate {
   const uint32_t* slots;  // [n]; null: row i is in slot i.
   const float* gradients;
   RowSlab slab;
-  float* not_finite;  // Null: nobody asks.
+  float* not_finite;  // Null: not reported.
 
-  // Null of a row outside.
+  // Returns null for a row outside.
   __device__ float* RowOf(size_t i) const {
     const uint32_t slot = slots == nullptr ? static_cast<uint32_t>(i) : slots[i];
     if (slots != nullptr && (slot & kOutside) != 0) return nullptr;
@@ -95,13 +95,13 @@ struct SlabUpdate {
   __device__ float Scaled(size_t i, size_t d) const {
     return (gradients[i * slab.dim + d] * part_scale) * scale;
   }
-  // What goes into the rule.
+  // Returns the gradient that the rule is given.
   __device__ float Finished(size_t i, size_t d, const float* row) const {
     return finish(Scaled(i, d), row[d]);
   }
 };
 
-// The sum of the squares of row i's finished gradient in the order of SumOfSquares on the host:
+// Returns the sum of squares of row i's finished gradient in the order of SumOfSquares on the host:
 // element d goes to partial sum d % 16, then halves are added to halves.
 __device__ float SumOfSquaresInLanes(const SlabUpdate& u, size_t i, const float* row) {
   constexpr size_t kLanes = 16;
@@ -124,7 +124,7 @@ __global__ void FindRowSquares(SlabUpdate u, double* squares) {
   const float* const row = u.RowOf(i);
   double lanes[kLanes] = {};
   for (size_t d = 0; row != nullptr && d < u.slab.dim; ++d) {
-    if (!isfinite(u.Scaled(i, d))) *u.not_finite = 1.0f;  // All who write it write the same.
+    if (!isfinite(u.Scaled(i, d))) *u.not_finite = 1.0f;  // All threads write the same.
     const double g = u.Finished(i, d, row);
     lanes[d % kLanes] += g * g;
   }
@@ -133,7 +133,7 @@ __global__ void FindRowSquares(SlabUpdate u, double* squares) {
   squares[i] = sum;
 }
 
-// One thread a row: what all weights of the row have in common, where that depends on the row.
+// One thread a row: the factor that all weights of the row share, if it depends on the row.
 template <typename Rule>
 __global__ void FindFactors(SlabUpdate u, typename Rule::Factor* factors) {
   const size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x;
@@ -150,8 +150,8 @@ __global__ void FindFactors(SlabUpdate u, typename Rule::Factor* factors) {
   }
 }
 
-// Changes the rows. `factors` has one for each row, or, where they depend on the step alone, is
-// null and `of_step` counts.
+// Updates the rows. `factors` has one for each row; if they depend only on the step, it is null and
+// `of_step` is used.
 template <typename Rule>
 void LaunchUpdate(cudaStream_t stream, const SlabUpdate& u, const typename Rule::Factor* factors,
                   typename Rule::Factor of_step) {
@@ -159,7 +159,7 @@ void LaunchUpdate(cudaStream_t stream, const SlabUpdate& u, const typename Rule:
     float* const row = u.RowOf(i);
     if (row == nullptr) return;
     const size_t dim = u.slab.dim;
-    // All who write it write the same.
+    // All threads write the same.
     if (u.not_finite != nullptr && !isfinite(u.Scaled(i, d))) *u.not_finite = 1.0f;
     const float g = u.Finished(i, d, row);
     float* const w = row + d;
@@ -261,7 +261,7 @@ void CudaRowSlabs::FetchOutside(SlabSlots& slots, uint32_t dim, const float* row
 
 void CudaRowSlabs::UpdateSlots(const RowUpdate& update, size_t n, const uint32_t* slots,
                                const float* gradients, const RowSlab& slab, float* not_finite) {
-  // Workers refuse a job whose own optimizer would come here.
+  // Workers refuse a job whose own optimizer would run here.
   CHECK(!update.rule.record->is_own()) << OptimizerName(update.rule);
   staging_.Flush();
   if (n == 0) return;

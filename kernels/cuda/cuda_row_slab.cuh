@@ -1,4 +1,4 @@
-// Work on rows of a slab that is on the GPU, and the scratch memory it needs.
+// Operations on rows of a slab on the GPU, and their scratch memory.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -14,13 +14,13 @@ namespace hdps {
 
 struct RowUpdate;
 
-// The functions of DenseOps of the same names, on a stream. Slots travel once, whatever is done by
-// them, and of rows only those outside, and whole ones that are read and written.
+// The functions of DenseOps with the same names, on a stream. Slots are copied to the device once;
+// of rows only those outside are copied, and whole rows that are read or written.
 //
 // Invariant: what a call uploads has been sent before its kernels are put on the stream.
 class CudaRowSlabs {
  public:
-  // Both of the ops whose slabs these are.
+  // `stream` and `staging` belong to the ops that own the slabs.
   CudaRowSlabs(cudaStream_t stream, CudaStaging& staging) : stream_(stream), staging_(staging) {}
 
   void Load(std::span<const uint32_t> slots, std::unique_ptr<SlabSlots>* loaded);
@@ -38,7 +38,7 @@ class CudaRowSlabs {
   void WriteRows(SlabSlots& slots, std::span<const SlabRows<const float>> rows);
 
  private:
-  // slots: on the device, as CudaSlabSlots has them; null: row i is in slot i.
+  // `slots` is on the device, in the form of CudaSlabSlots; null: row i is in slot i.
   void UpdateSlots(const RowUpdate& update, size_t n, const uint32_t* slots, const float* gradients,
                    const RowSlab& slab, float* not_finite);
 

@@ -1,4 +1,4 @@
-// A kernel spreads what came up to its places, another packs what goes down.
+// One kernel distributes uploaded pieces to their places, another packs what is downloaded.
 #include "kernels/cuda/cuda_staging.cuh"
 
 #include <algorithm>
@@ -8,10 +8,11 @@
 namespace hdps {
 namespace {
 
-constexpr size_t kAlignment = 16;      // Of pieces in an arena: words move four at a time.
+constexpr size_t kAlignment = 16;  // Alignment of pieces in an arena: words move four at a time.
 constexpr size_t kWordsABlock = 8192;  // Eight times four words a thread.
 constexpr size_t kBlocksMax = 4096;
-constexpr size_t kCopyBytes = size_t{1} << 20;  // What one task copies within the host's memory.
+// Bytes that one task copies within the host's memory.
+constexpr size_t kCopyBytes = size_t{1} << 20;
 
 size_t AlignedUp(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -126,14 +127,14 @@ std::byte* CudaStaging::AddPiece(size_t row_bytes, size_t rows, void* to, size_t
   constexpr size_t kWord = sizeof(uint32_t);
   const size_t bytes = row_bytes * rows;
   if (bytes == 0) return nullptr;
-  // The pieces of one copy are spread in any order.
+  // The pieces of one copy are distributed in any order.
   const auto* const begin = static_cast<const std::byte*>(to);
   if (Awaited(begin, begin + stride_bytes * (rows - 1) + row_bytes)) SendUp();
   CHECK_EQ(row_bytes % kWord, 0u);
   CHECK_EQ(stride_bytes % kWord, 0u);
   CHECK_LT(row_bytes / kWord, size_t{1} << 32);
   UpArena& arena = up_[filling_];
-  if (up_pieces_.empty()) {  // The copy of what it held last.
+  if (up_pieces_.empty()) {  // Waits for its last copy.
     capture_.Launch();
     HDPS_CUDA_CHECK(cudaEventSynchronize(arena.read));
   }
@@ -222,7 +223,7 @@ void CudaStaging::StartFetches() {
 
 void CudaStaging::EndFetches() {
   if (started_.empty()) return;
-  capture_.Launch();  // It is computed while the host waits.
+  capture_.Launch();  // It runs while the host waits.
   timeline_.End(DeviceSpan::Kind::kCompute, compute_);
   HDPS_CUDA_CHECK(cudaEventSynchronize(arrived_));
   const std::byte* at = down_host_.data();

@@ -1,4 +1,4 @@
-// What crosses the bus in a step: many pieces, gathered in pinned memory, one copy up and one down.
+// Copies between host and device: many pieces, gathered in pinned memory, one copy each way a step.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -20,28 +20,27 @@
 
 namespace hdps {
 
-// So many pieces are told to a kernel as its argument, of which there may be 4 KiB.
+// Number of pieces in one kernel argument, which is limited to 4 KiB.
 inline constexpr uint32_t kPiecesALaunch = 64;
 
-// Rows of 4-byte words that lie one behind the other on one side, `stride` words apart on the
-// other.
+// Rows of 4-byte words that are contiguous in the arena and `stride` words apart on the device.
 struct StagedPiece {
-  uint32_t* words;  // Their place on the device; of a fetch only read.
-  uint64_t at;      // Their first word in the arena.
+  uint32_t* words;  // Address on the device; a fetch only reads it.
+  uint64_t at;      // Position of the first word in the arena.
   uint32_t row_words, rows, stride;
 };
 struct StagedPieces {
   StagedPiece pieces[kPiecesALaunch];
 };
 
-// Memory of the host that copies read and write while it computes on.
+// Pinned host memory, which copies access while the host goes on computing.
 class PinnedMemory {
  public:
   PinnedMemory() = default;
   ~PinnedMemory();
   PinnedMemory(const PinnedMemory&) = delete;
   PinnedMemory& operator=(const PinnedMemory&) = delete;
-  // At least `bytes`, the first `kept` as they were; nothing on a stream uses it.
+  // Returns at least `bytes`; keeps the first `kept`. Requires: no stream is using it.
   std::byte* Reserve(size_t bytes, size_t kept);
   std::byte* data() const { return data_; }
   size_t size() const { return size_; }
@@ -51,16 +50,16 @@ class PinnedMemory {
   size_t size_ = 0;
 };
 
-// Between the host and one stream of a device, `compute`, for one thread.
+// Copies between the host and one stream of a device, `compute`; used by one thread.
 //
-// Invariant: what was given to Upload is in its place for all that is put on `compute` behind the
-// next Flush(), and what a fetch reads is what stood there when StartFetches() was called, whatever
-// is put on `compute` behind it. Copies have streams of their own, so both run beside kernels.
-// Within a step what computes is captured, from a Flush() on until something is fetched or sent.
+// Invariant: uploads are in place for all work put on `compute` after the next Flush(). A fetch
+// reads what was there when StartFetches() was called, whatever is put on `compute` later. Copies
+// have streams of their own, so both directions run beside kernels. Within a step computing work is
+// captured, from a Flush() until something is fetched or sent.
 class CudaStaging {
  public:
   // `executor`, which may be null, copies large pieces within the host's memory. `timeline` is told
-  // of copies, and where computing ends with them.
+  // of copies, and that computing ends with them.
   CudaStaging(cudaStream_t compute, CudaCapture& capture, Executor* executor,
               CudaTimeline& timeline)
       : compute_(compute), capture_(capture), executor_(executor), timeline_(timeline) {}
@@ -72,29 +71,29 @@ class CudaStaging {
   void UploadRows(const void* from, size_t row_bytes, size_t rows, void* to, size_t stride_bytes);
   template <typename T>
   T* Upload(std::span<const T> from, CudaArray<T>* to) {
-    if (from.size() > to->size()) Flush();  // What goes to its old memory.
+    if (from.size() > to->size()) Flush();  // Sends what goes to its old memory.
     Upload(from.data(), from.size_bytes(), to->Reserve(from.size()));
     return to->data();
   }
-  // Where the bytes for `to` may be written until the next call.
+  // Returns memory in which the bytes for `to` may be written until the next call.
   void* Place(size_t bytes, void* to) { return AddPiece(bytes, 1, to, bytes); }
-  // What comes next on `compute` computes.
+  // Sends pending uploads; computing work follows on `compute`.
   void Flush() {
     if (!up_pieces_.empty()) SendUp();
     capture_.Begin();
   }
-  // Gives up what has not been sent.
+  // Drops uploads that have not been sent.
   void Drop() {
     up_pieces_.clear();
     up_bytes_ = 0;
   }
 
-  // Device memory for what is to be fetched; it stays until the fetch has ended.
+  // Returns device memory for data to be fetched, valid until the fetch has ended.
   template <typename T>
   T* Space(size_t count) {
     return reinterpret_cast<T*>(SpaceOf(count * sizeof(T)));
   }
-  // `take` is given the words in EndFetches().
+  // Called in EndFetches() with the fetched words.
   using Take = std::function<void(const std::byte*)>;
   void FetchLater(const void* from, size_t bytes, Take take);
   void FetchLater(const void* from, size_t bytes, void* to);
@@ -105,13 +104,13 @@ class CudaStaging {
   const DeviceTraffic& traffic() const { return traffic_; }
 
  private:
-  // One of two, so that the host fills one while the other is on its way.
+  // One of two arenas, so that the host fills one while the other is being copied.
   struct UpArena {
     explicit UpArena(CudaCapture& capture) : device(capture) {}
     PinnedMemory host;
     CudaArray<uint32_t> device;
-    CudaEvent read;  // Its host memory may be filled again.
-    CudaEvent used;  // Its device memory, likewise.
+    CudaEvent read;  // Recorded when its host memory may be filled again.
+    CudaEvent used;  // Recorded when its device memory may be filled again.
   };
   struct Fetch {
     const void* from;
@@ -120,7 +119,7 @@ class CudaStaging {
   };
 
   std::byte* AddPiece(size_t row_bytes, size_t rows, void* to, size_t stride_bytes);
-  // Something that has not been sent goes to one of these bytes.
+  // Returns whether a pending upload goes to one of these bytes.
   bool Awaited(const std::byte* begin, const std::byte* end) const;
   void SendUp();
   uint32_t* SpaceOf(size_t bytes);
@@ -131,7 +130,7 @@ class CudaStaging {
   Executor* const executor_;
   CudaTimeline& timeline_;
   std::array<UpArena, 2> up_{UpArena(capture_), UpArena(capture_)};
-  size_t filling_ = 0;  // Of up_.
+  size_t filling_ = 0;  // Index of the arena being filled.
   size_t up_bytes_ = 0;
   std::vector<StagedPiece> up_pieces_;
 
@@ -142,7 +141,7 @@ class CudaStaging {
   CudaEvent packed_, arrived_;
   std::vector<Fetch> fetches_, started_;
   DeviceTraffic traffic_;
-  CudaStream up_stream_, down_stream_;  // Their end comes before that of what they use.
+  CudaStream up_stream_, down_stream_;  // Destroyed before the memory that they use.
 };
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// Times between events become times of the host by one event at which the host waited.
+// Converts times between events to the host's clock, by one event at which the host waited.
 #include "kernels/cuda/cuda_timeline.cuh"
 
 #include <utility>

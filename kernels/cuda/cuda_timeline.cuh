@@ -1,4 +1,4 @@
-// When the device copied and when it computed: events around both, in the host's clock.
+// Records when the device copied and computed, by events around both, in the host's clock.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,7 +13,7 @@
 
 namespace hdps {
 
-// An event that knows when the device came to it.
+// An event that records the time at which the device reached it.
 class CudaTimedEvent {
  public:
   explicit CudaTimedEvent(cudaStream_t stream) {
@@ -29,21 +29,21 @@ class CudaTimedEvent {
   cudaEvent_t event_ = nullptr;
 };
 
-// Of one device, for one thread; does nothing until Watch().
+// Records the spans of one device, for one thread; does nothing until Watch().
 //
-// A span of computing lasts from the first that is put on the stream behind a copy, or behind what
-// the host waited for, to the last before the next: gaps between kernels are in it.
+// A computing span lasts from the first work on the stream after a copy, or after a wait of the
+// host, to the last work before the next one. Gaps between kernels are part of it.
 //
-// Invariant: of each kind one span is open at most.
+// Invariant: at most one span of each kind is open.
 class CudaTimeline {
  public:
-  // From here on; `clock` outlives it.
+  // Starts recording; `clock` must outlive it.
   void Watch(MonotonicClock& clock, cudaStream_t compute);
-  // What is put on `stream` from here on belongs to a span of this kind; where one is open, to it.
+  // Opens a span of this kind for the work put on `stream` from now on, unless one is open.
   void Begin(DeviceSpan::Kind kind, cudaStream_t stream);
-  // What has been put there is all of it.
+  // Closes the span after the work put on `stream` so far.
   void End(DeviceSpan::Kind kind, cudaStream_t stream);
-  // Waits for the device; the spans that have ended, in their order. Ends the watch.
+  // Waits for the device and returns the closed spans in order. Stops recording.
   std::vector<DeviceSpan> Take();
 
  private:
@@ -53,10 +53,10 @@ class CudaTimeline {
     Event begin, end;
   };
 
-  MonotonicClock* clock_ = nullptr;  // Null: nobody watches.
-  int64_t base_ns_ = 0;              // When the device came to base_, by the host's clock.
+  MonotonicClock* clock_ = nullptr;  // Null: not recording.
+  int64_t base_ns_ = 0;              // Time by the host's clock at which the device reached base_.
   Event base_;
-  std::array<Event, 3> open_;  // By kind: where the span that is open began.
+  std::array<Event, 3> open_;  // Begin of the open span of each kind.
   std::vector<Span> spans_;
 };
 

@@ -1,5 +1,5 @@
-// One loop for each kind of chain: with a normalization or without, linear, rectified or bent, with
-// dropout or without.
+// Has one loop for each kind of chain: with or without normalization and dropout; linear, ReLU or
+// another activation.
 #include "kernels/host/chain_rows.h"
 
 #include <algorithm>
@@ -13,10 +13,10 @@
 namespace hdps {
 namespace {
 
-// Columns worked on at a time: what is kept for them stays in the first-level cache.
+// Columns handled at a time: their data stays in the first-level cache.
 constexpr size_t kStrip = 128;
 
-// A chain whose kind is known when this is compiled. kBend: neither linear nor a ReLU.
+// A chain whose kind is known at compile time. kBend: neither linear nor a ReLU.
 template <bool kNorm, Activation kKind, bool kDrops>
 struct KindOfChain {
   static constexpr bool normalizes = kNorm, drops = kDrops;
@@ -44,7 +44,7 @@ HDPS_INLINE void WithKind(const ElementChain& chain, const Call& call) {
   }
 }
 
-// The mask of one row in one strip, 16 bits a column.
+// Random bits of the mask for one row in one strip, 16 a column.
 typedef uint16_t Bits __attribute__((may_alias));
 struct Draws {
   alignas(64) uint64_t bits[kStrip / DropoutMask::kColumnsADraw];
@@ -58,7 +58,7 @@ struct Draws {
   }
 };
 
-// What is the same for all rows of a strip.
+// Values shared by all rows of a strip.
 struct StripColumns {
   const float* mean;
   const float* factor;
@@ -75,7 +75,7 @@ struct StripColumns {
         scale(chain.mask.scale) {}
 };
 
-// `value` or zero, without a branch that would keep a loop from being vectorized.
+// Returns `value` or zero, without a branch that would prevent vectorization.
 HDPS_INLINE float KeepIf(bool keep, float value) {
   return std::bit_cast<float>(std::bit_cast<uint32_t>(value) & -static_cast<uint32_t>(keep));
 }
@@ -158,7 +158,7 @@ HDPS_INLINE void BackwardBlock(const SumChainBackward& task, size_t block) {
       float* const dy = task.dy.Row(r) + first;
 #pragma GCC ivdep
       for (size_t j = 0; j < cols; ++j) dy[j] = Backward<Kind>(c, bits, dy[j], z[j], j);
-      // Apart from the loop above, which compilers then turn into vectors without branches.
+      // A loop of its own, so that compilers vectorize both without branches.
       for (size_t j = 0; j < cols; ++j) {
         sum[j] += dy[j];
         along[j] += dy[j] * (z[j] - c.mean[j]);

@@ -1,5 +1,5 @@
-// The tasks of element chains in the vectors of the host: rows [first, first + count) of what
-// Over() gives, with the bits that the elements have one by one.
+// Vectorized element chains on the host: rows [first, first + count) of Over(), with the same bits
+// as element by element.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The plain loops of row_slab.h over blocks of rows.
+// Runs the plain loops of row_slab.h over blocks of rows.
 #include "kernels/host/cpu_row_slabs.h"
 
 #include <glog/logging.h>
@@ -21,7 +21,7 @@ std::span<const uint32_t> SlotsOf(const SlabSlots& slots) {
   return static_cast<const CpuSlabSlots&>(slots).slots;
 }
 
-// copy(row of the slab, row outside, floats) of whole rows.
+// Calls copy(row of the slab, row outside, floats) for whole rows.
 template <typename Float, typename Copy>
 void ForWholeRows(Executor& executor, const SlabSlots& slots, std::span<const SlabRows<Float>> rows,
                   const Copy& copy) {

@@ -1,4 +1,4 @@
-// Work on rows of slabs in the host's memory.
+// Operations on rows of slabs in the host's memory.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@ namespace hdps {
 
 struct RowUpdate;
 
-// The functions of DenseOps of the same names, in blocks of rows on `executor`.
+// The functions of DenseOps with the same names, in blocks of rows on `executor`.
 class CpuRowSlabs {
  public:
   explicit CpuRowSlabs(Executor& executor) : executor_(executor) {}
 
   void Load(std::span<const uint32_t> slots, std::unique_ptr<SlabSlots>* loaded);
-  // BringOutside and FetchOutside.
+  // Implements BringOutside and FetchOutside.
   void CopyOutside(const SlabSlots& slots, size_t dim, const float* from, float* to);
   void Gather(const SlabSlots& slots, const RowSlab& slab, float* rows);
   void Update(const RowUpdate& update, const SlabSlots& slots, const float* gradients,

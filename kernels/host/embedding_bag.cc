@@ -15,7 +15,7 @@ namespace {
 HDPS_INLINE float InFp32(float value) { return value; }
 HDPS_INLINE float InFp32(uint16_t bf16) { return FromBf16(bf16); }
 
-// kDim 0 takes the dim at run time. rows(i) is the address of the rows' float i.
+// kDim 0 takes the dim at run time. rows(i) returns the address of float i of the rows.
 template <uint32_t kDim, typename Rows>
 HDPS_INLINE void PoolBagsOf(const Bags& bags, Pooling pooling, const Rows& rows, Write write,
                             Matrix pooled) {
@@ -45,7 +45,8 @@ HDPS_INLINE void PoolBagsOf(const Bags& bags, Pooling pooling, const Rows& rows,
   }
 }
 
-// Every key asks for its slice: by a mask where there is one, division takes longer than adding.
+// Computes the slice of a row. It is needed for every key, and dividing takes longer than adding
+// the key, so a mask is used if possible.
 class SliceOf {
  public:
   explicit SliceOf(RowSlice slice)
@@ -65,8 +66,8 @@ HDPS_INLINE bool OneKeyEach(const Bags& bags, size_t first, size_t end) {
   return one;
 }
 
-// The keys of a slice are found without a branch, then added: whether a key is of the slice is
-// anybody's guess, and a wrong guess takes longer than adding.
+// Finds the keys of a slice without a branch, then adds them: a branch would be unpredictable, and
+// a misprediction takes longer than adding.
 template <uint32_t kDim, typename Gradient, typename Rows>
 HDPS_INLINE void PoolBagsBackwardOf(const Bags& bags, Pooling pooling, RowSlice slice,
                                     const Gradient& gradient, const Rows& row_gradients) {
@@ -110,7 +111,7 @@ HDPS_INLINE void PoolBagsBackwardOf(const Bags& bags, Pooling pooling, RowSlice 
   }
 }
 
-// body.operator()<kDim>() for the dim, in a copy for this machine's vectors.
+// Calls body.operator()<kDim>() for the dim, in a copy for this machine's vectors.
 template <typename Body>
 void WithDim(size_t dim, const Body& body) {
   const auto copy = [&]<uint32_t kDim>() {

@@ -26,17 +26,17 @@ struct Bags {
 };
 
 // pooled[b, :] = sum of weights[k] * rows[row_index[k], :] over the keys k of bag b, in their
-// order, times 1 / (number of keys) under kMean. An empty bag pools to zero. Requires: not kMax.
+// order; times 1 / (number of keys) under kMean. An empty bag pools to zero. Requires: not kMax.
 void PoolBags(const Bags& bags, Pooling pooling,
               const RowSpans<const float>& rows,  // [num_rows, pooled.cols]
               Write write, Matrix pooled);        // [num_bags, dim]
 
-// Which rows one call takes care of: row i belongs to slice (i / kSliceRows) % count. The slices
-// are disjoint, so they can be worked on side by side.
+// The rows that one call handles: row i belongs to slice (i / kSliceRows) % count. Slices are
+// disjoint, so they can be handled in parallel.
 struct RowSlice {
   uint32_t index = 0, count = 1;
 };
-inline constexpr uint32_t kSliceRows = 16;  // dim 1: a cache line belongs to one slice.
+inline constexpr uint32_t kSliceRows = 16;  // For dim 1 a cache line then belongs to one slice.
 
 // row_gradients[i, :] += weights[k] * gradient[b, :] (times 1 / keys under kMean) for every
 // key k with row_index[k] == i, in order of k. Per row the order of addition does not depend on
@@ -47,16 +47,17 @@ void PoolBagsBackward(const Bags& bags, Pooling pooling, RowSlice slice,
 void PoolBagsBackward(const Bags& bags, Pooling pooling, RowSlice slice, Bf16Matrix gradient,
                       const RowSpans<float>& row_gradients);
 
-// Stands for the largest key of an empty bag.
+// Marks an empty bag, which has no largest key.
 inline constexpr uint32_t kNoKey = 0xffffffff;
 
-// pooled[b, d] (+)= the largest weights[k] * rows[row_index[k], d] of the keys k of bag b, of equal
-// ones the first, which goes to largest[b * dim + d]; kNoKey and zero for an empty bag.
+// pooled[b, d] (+)= the largest weights[k] * rows[row_index[k], d] over the keys k of bag b. The
+// key is stored in largest[b * dim + d]; of equal ones, the first. An empty bag gives zero and
+// kNoKey.
 void PoolBagsMax(const Bags& bags, const RowSpans<const float>& rows, Write write, Matrix pooled,
                  uint32_t* largest);
 
-// row_gradients[i, d] += weights[k] * gradient[b, d] for the key k = largest[b * dim + d] if it is
-// of row i, in order of b; slices as above.
+// row_gradients[i, d] += weights[k] * gradient[b, d] for each key k = largest[b * dim + d] of row
+// i, in order of b; slices as above.
 void PoolBagsMaxBackward(const Bags& bags, const uint32_t* largest, RowSlice slice,
                          ConstMatrix gradient, const RowSpans<float>& row_gradients);
 void PoolBagsMaxBackward(const Bags& bags, const uint32_t* largest, RowSlice slice,

@@ -1,4 +1,5 @@
-// A bit a row that a feature uses numbers its rows; a counting pass turns bags into rows' entries.
+// Numbers the rows of a feature by a bit for each used row; a counting pass turns bags into rows'
+// entries.
 #include "kernels/host/feature_rows.h"
 
 #include <algorithm>
@@ -42,7 +43,7 @@ HDPS_INLINE void FindRows(std::span<const uint32_t> keys, FeatureRow* field) {
   }
 }
 
-// The number among them of a row that is used.
+// Returns the local number of a row that is used.
 HDPS_INLINE uint32_t LocalOf(const FeatureRow& field, uint32_t row) {
   const uint32_t at = row - field.used_first;
   const uint64_t below = (uint64_t{1} << (at % kWordBits)) - 1;
@@ -50,7 +51,7 @@ HDPS_INLINE uint32_t LocalOf(const FeatureRow& field, uint32_t row) {
          static_cast<uint32_t>(std::popcount(field.used[at / kWordBits] & below));
 }
 
-// Whether each bag has one key, of factor 1: the usual feature.
+// Returns whether each bag has one key of factor 1, as is usual.
 HDPS_INLINE bool OneKeyEach(const Bags& bags) {
   const size_t num_bags = bags.num_bags();
   if (num_bags == 0 || !bags.weights.empty()) return false;
@@ -59,7 +60,7 @@ HDPS_INLINE bool OneKeyEach(const Bags& bags) {
   return others == 0;
 }
 
-// Everything of such a feature; what it would have by key is what it has by bag.
+// Loads such a feature; its keys are its bags.
 HDPS_INLINE void LoadOneKeyEach(const Bags& bags, FeatureRow* field) {
   const size_t num_bags = bags.num_bags();
   const std::span<const uint32_t> keys = bags.row_index.subspan(bags.offsets[0], num_bags);

@@ -1,4 +1,4 @@
-// Looks at a block at a time, as fast as it comes from memory.
+// Checks a block at a time, as fast as memory delivers it.
 #include "kernels/host/finite.h"
 
 #include <algorithm>

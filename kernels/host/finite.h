@@ -1,4 +1,4 @@
-// Whether numbers from outside are numbers.
+// Checks that numbers from outside are finite.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace hdps {
 
-// The position of the first value that is infinite or not a number, or values.size().
+// Returns the position of the first value that is infinite or NaN, or values.size().
 size_t FirstNotFinite(std::span<const float> values);
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// Aligned, and a wish for huge pages.
+// Allocates aligned memory, and asks for huge pages.
 #include "kernels/host/float_memory.h"
 
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-// Memory for many floats that are touched in no order.
+// Memory for many floats that are accessed at random.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +11,9 @@ struct FreeFloats {
 };
 using FloatMemory = std::unique_ptr<float[], FreeFloats>;
 
-// `floats` floats holding anything, from the start of a cache line on: a row of a tile is then as
-// few lines as it can be. What is large is asked for in huge pages. MemoryFull
-// where they cannot be had.
+// Returns `floats` uninitialized floats that begin at a cache line, so that a row of a tile spans
+// as few lines as possible. Large blocks ask for huge pages. Throws MemoryFull if there is no
+// memory.
 FloatMemory AllocateFloats(size_t floats);
 
 }  // namespace hdps

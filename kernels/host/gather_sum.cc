@@ -1,4 +1,4 @@
-// One source for all vector widths; the compiler makes each function for its own.
+// One source for all vector widths; each function is compiled for its own.
 #include "kernels/host/gather_sum.h"
 
 #include "kernels/vector_width.h"
@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kLineFloats = 16;
 
-// A row of a tile, in registers when the compiler has unrolled the loops over it.
+// A row of a tile, kept in registers if the compiler unrolls the loops over it.
 template <VectorWidth kVectors>
 struct TileRow {
   using Vec = typename FloatsOf<kVectors>::Vec;
@@ -57,7 +57,7 @@ HDPS_INLINE void AddSegments(const GatherSegments& segments, Write write, const 
     total.Begin(write == Write::kAdd ? sum + i * kGatherTile : nullptr);
     const uint32_t end = segments.begin[i + 1];
     for (uint32_t e = segments.begin[i]; e < end; ++e) {
-      // Where a segment ends is not foreseen, so the processor does not look far ahead by itself.
+      // The end of a segment is unpredictable, so the processor does not run far ahead by itself.
       const float* const ahead = rows + index[e + kGatherAhead] * stride;
       for (size_t line = 0; line < kGatherTile; line += kLineFloats) {
         __builtin_prefetch(ahead + line);

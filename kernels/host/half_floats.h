@@ -1,4 +1,4 @@
-// Numbers of 16 bits: what they are in 32, how they are rounded, and many of them in one call.
+// Numbers in 16 bits: widening to 32 bits, rounding, and conversion of many at once.
 #pragma once
 
 #include <algorithm>
@@ -12,13 +12,13 @@
 
 namespace hdps {
 
-// ---- One number that is neither infinite nor no number.
+// ---- Single finite numbers.
 //
-// Loops over these become vectors, with the same bits at every width; what is too large becomes the
-// largest.
+// Loops over these functions are vectorized, with the same bits at every width. Numbers that are
+// too large become the largest one.
 
 HDPS_INLINE float FromFp16(uint16_t half) {
-  // The exponent's bias is other by 112; a product puts that right for small numbers too.
+  // The exponent's bias differs by 112; a product corrects it for small numbers too.
   const auto bits = static_cast<uint32_t>(half);
   const float magnitude = std::bit_cast<float>((bits & 0x7fffu) << 13) * 0x1p112f;
   return std::bit_cast<float>(std::bit_cast<uint32_t>(magnitude) | (bits & 0x8000u) << 16);
@@ -29,9 +29,9 @@ HDPS_INLINE float FromBf16(uint16_t half) {
 
 inline constexpr uint32_t kFp16Max = 0x7bff, kBf16Max = 0x7f7f;
 
-// What becomes of a weight between two numbers of the format: `up` is added to the bits that are
-// cut off, 13 of fp16, 16 of bf16. Random bits round up as often as the weight is near the upper
-// one; kNearest: to the nearest, of two as near to the even one.
+// Rounding mode of CutOff: it adds `up` to the bits that are cut off, 13 for fp16 and 16 for bf16.
+// Random bits round up with a probability in proportion to the distance from the lower number;
+// kNearest rounds to nearest, ties to even.
 inline constexpr uint32_t kNearest = ~0u;
 
 HDPS_INLINE uint32_t CutOff(uint32_t bits, int cut, uint32_t up) {
@@ -43,7 +43,7 @@ HDPS_INLINE uint16_t ToFp16(float value, uint32_t up) {
   const uint32_t magnitude = bits & 0x7fffffffu;
   constexpr uint32_t kNormalMin = (127 - 14) << 23;
   const uint32_t normal = CutOff(magnitude, 13, up) - ((127u - 15) << 10);
-  // Below 2^-14 the steps are all 2^-24: cut off a number that counts 2^-37.
+  // Below 2^-14 all steps are 2^-24, so this cuts off an integer count of 2^-37.
   const uint32_t small_bits = magnitude < kNormalMin ? magnitude : 0;
   const auto count = static_cast<int32_t>(std::bit_cast<float>(small_bits) * 0x1p37f);
   const uint32_t small = CutOff(static_cast<uint32_t>(count), 13, up);
@@ -56,16 +56,17 @@ HDPS_INLINE uint16_t ToBf16(float value, uint32_t up) {
   return static_cast<uint16_t>(std::min(rounded, kBf16Max) | (bits >> 16 & 0x8000u));
 }
 
-// ---- Any number, rounded to the nearest, of two as near to the even one: what is too large.
+// ---- Any number, rounded to nearest, ties to even.
 //
-// becomes the largest, what is infinite, or none, stays so.
+// Numbers that are too large become the largest one; infinities and NaN stay so.
 
 HDPS_INLINE uint16_t NarrowToFp16(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   const uint32_t magnitude = bits & 0x7fffffffu;
   constexpr uint32_t kNormalMin = (127 - 14) << 23;
   const uint32_t normal = CutOff(magnitude, 13, kNearest) - ((127u - 15) << 10);
-  // Between 0.5 and 1 floats are 2^-24 apart, as these are below 2^-14: the sum is rounded alike.
+  // Between 0.5 and 1 floats are 2^-24 apart, like fp16 numbers below 2^-14, so the sum rounds
+  // alike.
   const float small = std::bit_cast<float>(magnitude < kNormalMin ? magnitude : 0) + 0.5f;
   const uint32_t count = std::bit_cast<uint32_t>(small) - std::bit_cast<uint32_t>(0.5f);
   const uint32_t finite = std::min(magnitude < kNormalMin ? count : normal, kFp16Max);
@@ -87,7 +88,7 @@ HDPS_INLINE float WidenFp16(uint16_t half) {
   return std::bit_cast<float>((bits & 0x7c00u) == 0x7c00u ? not_finite : finite);
 }
 
-// to[i] = from[i] for numbers side by side; kFormat is kFp16 or kBf16.
+// Sets to[i] = from[i] for contiguous numbers; kFormat is kFp16 or kBf16.
 template <DType kFormat>
 HDPS_INLINE void NarrowEach(const float* __restrict from, size_t count, uint16_t* __restrict to) {
   for (size_t i = 0; i < count; ++i) {
@@ -101,13 +102,12 @@ HDPS_INLINE void WidenEach(const uint16_t* __restrict from, size_t count, float*
   }
 }
 
-// ---- Many, of a format known when it runs. Which width is used changes no bit. `to` and `from`.
-//
-// as bytes are aligned to the numbers they hold.
+// ---- Many numbers in a format known at run time. The width changes no bit. `to` and `from` as
+// bytes are aligned to the numbers that they hold.
 
 void NarrowFloats(VectorWidth width, DType format, std::span<const float> from, std::byte* to);
 void WidenFloats(VectorWidth width, DType format, const std::byte* from, std::span<float> to);
-// The position of the first of `count` numbers that is infinite or none, or `count`.
+// Returns the position of the first of `count` numbers that is infinite or NaN, or `count`.
 size_t FirstNotFinite(DType format, const std::byte* values, size_t count);
 
 }  // namespace hdps

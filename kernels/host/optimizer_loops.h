@@ -1,4 +1,4 @@
-// What computes an optimizer that a program brings: its rule compiled into each loop of the host.
+// The loops of an optimizer that a program brings: its rule, compiled into each loop of the host.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,12 @@ namespace hdps {
 struct OptimizerSettings;
 struct RowUpdate;
 
-struct RowUpdating;  // embedding/memory/row_loops.h, and
-struct ChunkUpdate;  // embedding/memory/optimizer.h. They are only handed on here.
+struct RowUpdating;  // embedding/memory/row_loops.h
+struct ChunkUpdate;  // embedding/memory/optimizer.h; only passed on here.
 struct TensorSums;   // Likewise.
 
-// Made by OwnOptimizer<Rule>() of embedding/own_optimizer.h. Those that the rule has no use for are
-// null: the three of tensors and chunks, or where it changes whole tensors all others but
+// Made by OwnOptimizer<Rule>() of embedding/own_optimizer.h. Loops that the rule cannot have are
+// null: the three of tensors and chunks, or, if it updates whole tensors, all others but
 // init_state.
 struct OptimizerLoops {
   void (*init_state)(const OptimizerSettings& settings, size_t dim, std::span<float> state);
@@ -32,16 +32,16 @@ struct OptimizerLoops {
                                      std::span<float> direction);
   void (*descend_chunk)(const OptimizerSettings& settings, const TensorSums& of_tensor,
                         std::span<const float> direction, std::span<float> weights);
-  // Of servers, by how they keep the weights.
+  // For rows of servers, by the format of their weights.
   void (*update_fp32_rows)(VectorWidth width, const RowUpdating& updating);
   void (*update_fp16_rows)(VectorWidth width, const RowUpdating& updating);
   void (*update_bf16_rows)(VectorWidth width, const RowUpdating& updating);
-  // Of those that a worker keeps in the host's memory.
+  // For rows that a worker keeps in the host's memory.
   bool (*update_slab)(const RowUpdate& update, std::span<const uint32_t> slots,
                       const float* gradients, size_t first, size_t count, const RowSlab& slab);
 };
 
-// Of an own optimizer.
+// Returns the loops of a program's own optimizer. Requires: `spec` names one.
 inline const OptimizerLoops& LoopsOf(const OptimizerSpec& spec) { return *spec.record->loops; }
 
 }  // namespace hdps

@@ -7,7 +7,7 @@
 namespace hdps {
 namespace {
 
-// In four running sums, which a vector unit keeps side by side.
+// Uses four running sums, which fit a vector.
 float DotOf(const float* x, const float* y, size_t dim) {
   float lanes[4] = {};
   size_t d = 0;

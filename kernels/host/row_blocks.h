@@ -1,4 +1,4 @@
-// Rows handed to the threads of an executor in blocks.
+// Hands blocks of rows to the threads of an executor.
 #pragma once
 
 #include <algorithm>
@@ -8,11 +8,11 @@
 
 namespace hdps {
 
-// A block of work for one thread: large against the cost of handing it out (some microseconds),
-// small against the cache.
+// Floats in a block of work for one thread: large against the cost of handing it out (some
+// microseconds), small against the cache.
 inline constexpr size_t kBlockFloats = 16384;
 
-// body(index) for 0 <= index < count.
+// Calls body(index) for 0 <= index < count.
 template <typename Body>
 void ForEachIndex(Executor& executor, size_t count, const Body& body) {
   if (count == 1) {
@@ -22,7 +22,7 @@ void ForEachIndex(Executor& executor, size_t count, const Body& body) {
   }
 }
 
-// body(first, count) over blocks of rows.
+// Calls body(first, count) for blocks of rows.
 template <typename Body>
 void ForRowBlocks(Executor& executor, size_t rows, size_t floats_a_row, const Body& body) {
   const size_t block = std::max<size_t>(1, kBlockFloats / std::max<size_t>(1, floats_a_row));

@@ -1,4 +1,4 @@
-// Rows that stay on a device: a slab of weights and optimizer state, and how they are read.
+// Slabs: rows of weights and optimizer state that stay on a device, and how they are read.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 namespace hdps {
 
-// Stands for a row that is not in the slab.
+// Marks a row that is not in the slab.
 inline constexpr uint32_t kNotInSlab = 0xffffffff;
 
-// Rows [dim weights | state] one behind the other in the memory of one device; row s begins at
-// data + s * row_floats(). A view owns nothing.
+// A view of rows [dim weights | state] in the memory of one device, without gaps; row s begins at
+// data + s * row_floats(). Owns nothing.
 struct RowSlab {
   float* data = nullptr;
   uint32_t dim = 0;
@@ -23,12 +23,12 @@ struct RowSlab {
   float* Row(uint32_t slot) const { return data + size_t{slot} * row_floats(); }
 };
 
-// rows[i * dim ...] = the weights of slab row slots[i] for those i of first <= i < first + count
-// that have one.
+// Sets rows[i * dim ...] to the weights of slab row slots[i], for first <= i < first + count with a
+// slot.
 void GatherSlabRows(const RowSlab& slab, std::span<const uint32_t> slots, size_t first,
                     size_t count, float* rows);
 
-// The weights of slab row slots[i] (+)= rows[i * dim ...] * scale, for those i that have one.
+// The weights of slab row slots[i] (+)= rows[i * dim ...] * scale, for those i with a slot.
 void ScatterSlabRows(Write write, std::span<const uint32_t> slots, const float* rows, float scale,
                      size_t first, size_t count, const RowSlab& slab);
 

@@ -1,5 +1,6 @@
-// One update of one row by an optimizer that is known when this is compiled, to be inlined into
-// loops over rows for each vector width. All memory of the host is updated by this code: rows of
+// Updates one row by an optimizer known at compile time; inlined into loops over rows for each
+// vector width. All memory of the host is updated by this code: server rows in every weight format,
+// dense weights, and rows kept at workers.
 // servers in every weight format, dense weights, rows that a worker keeps.
 #pragma once
 
@@ -17,13 +18,14 @@ namespace hdps {
 
 enum class OptimizerKind : uint8_t;
 
-// Element i of the gradient is (values[i] * part) * sum: one worker's scale, then the sum's.
+// Factors of the gradient: element i is (values[i] * part) * sum, with one worker's scale, then the
+// sum's.
 struct GradientScale {
   float part = 1, sum = 1;
 };
 
-// Sixteen partial sums, element i in sum i % 16, then halves added to halves: an order that every
-// vector width can keep.
+// Sixteen partial sums, element i in sum i % 16, then halves are added to halves: an order that
+// every vector width can keep.
 typedef float SixteenFloats __attribute__((vector_size(64), aligned(4), may_alias));
 HDPS_INLINE float SumOfLanes(const SixteenFloats& lanes) {
   typedef float Eight __attribute__((vector_size(32)));
@@ -34,7 +36,7 @@ HDPS_INLINE float SumOfLanes(const SixteenFloats& lanes) {
                     __builtin_shufflevector(eight, eight, 4, 5, 6, 7);
   return (four[0] + four[2]) + (four[1] + four[3]);
 }
-// Of the scaled gradient.
+// Returns the sum of squares of the scaled gradient.
 HDPS_INLINE float SumOfSquares(const float* values, GradientScale scale, size_t dim) {
   constexpr size_t kLanes = 16;
   SixteenFloats sums = {};
@@ -56,7 +58,7 @@ HDPS_INLINE float SumOfSquares(const float* values, GradientScale scale, size_t 
   return SumOfLanes(sums);
 }
 
-// The factors of the rows of one batch, which is an update of one step.
+// The factors of the rows of one batch, which belong to one step.
 template <typename Rule>
 class RowFactors {
  public:
@@ -68,7 +70,8 @@ class RowFactors {
     }
   }
 
-  // `kept` is the float behind the state of the row's weights, if the rule has one.
+  // Returns the row's factor. `kept` is the float behind the state of the row's weights, if the
+  // rule has one.
   HDPS_INLINE Factor Of(const float* values, GradientScale scale, size_t dim, float* kept) {
     if constexpr (Rule::kFactorOf == FactorOf::kStep) {
       return of_step_;
@@ -83,7 +86,7 @@ class RowFactors {
   }
 
  private:
-  // Those of the counts seen last are kept: rows of one batch have few different ones.
+  // Factors of recent counts are cached: rows of one batch have few different counts.
   static constexpr size_t kRemembered = Rule::kFactorOf == FactorOf::kUpdates ? 64 : 1;
 
   HDPS_INLINE Factor OfUpdate(int64_t n) {
@@ -104,7 +107,7 @@ class RowFactors {
   Factor of_counts_[kRemembered];
 };
 
-// All weights of a row. Arrays of state that the rule does not have are not looked at.
+// Updates all weights of a row. State arrays that the rule does not have are not accessed.
 template <typename Rule>
 HDPS_INLINE void UpdateWeights(const OptimizerSettings& settings,
                                const typename Rule::Factor& factor, size_t dim,
@@ -123,7 +126,7 @@ HDPS_INLINE void UpdateWeights(const OptimizerSettings& settings,
   }
 }
 
-// One row: its weights and, elsewhere or behind them, its state.
+// Updates one row: its weights and its state, which may be elsewhere.
 template <typename Rule>
 HDPS_INLINE void UpdateOneRow(const OptimizerSettings& settings, RowFactors<Rule>& factors,
                               size_t dim, const float* values, GradientScale scale, float* weights,
@@ -133,8 +136,8 @@ HDPS_INLINE void UpdateOneRow(const OptimizerSettings& settings, RowFactors<Rule
   UpdateWeights<Rule>(settings, factor, dim, values, scale, weights, state, second);
 }
 
-// As WithOptimizer, for those that change rows. Own optimizers do not come here: see
-// optimizer_loops.h.
+// Like WithOptimizer, for optimizers that update rows. Own optimizers have optimizer_loops.h
+// instead.
 template <typename Call>
 void WithRowOptimizer(OptimizerKind kind, const Call& call) {
   WithOptimizer(kind, [&call](auto rule) {

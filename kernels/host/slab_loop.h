@@ -1,4 +1,4 @@
-// The loop that updates rows of a slab, a few rows ahead of the memory; compiled for each
+// The loop that updates rows of a slab and prefetches a few rows ahead; compiled for each
 // optimizer.
 #pragma once
 
@@ -15,21 +15,21 @@
 
 namespace hdps {
 
-inline constexpr size_t kSlabRowsAhead = 8;  // Rows on their way from memory.
+inline constexpr size_t kSlabRowsAhead = 8;  // Rows being prefetched.
 
 inline void PrefetchSlabRow(const RowSlab& slab, uint32_t slot, size_t floats) {
   constexpr size_t kLineFloats = 16;
-  constexpr size_t kLinesMax = 16;  // The hardware catches the rest of a longer row.
+  constexpr size_t kLinesMax = 16;  // The hardware prefetches the rest of a longer row.
   if (slot == kNotInSlab) return;
   const float* row = slab.Row(slot);
   const size_t lines = std::min((floats + kLineFloats - 1) / kLineFloats, kLinesMax);
   for (size_t i = 0; i < lines; ++i) __builtin_prefetch(row + i * kLineFloats);
 }
 
-// Whether every one of the `dim` scaled values is finite; written so that it becomes vectors.
+// Scales a gradient; returns whether all `dim` values are finite. Written so that it is vectorized.
 inline bool ScaleGradient(const float* __restrict gradient, const RowUpdate& update, size_t dim,
                           float* __restrict scaled) {
-  // Only an exponent of all ones, of infinities and what is no number, carries into the sign's bit.
+  // Only an exponent of all ones (infinities and NaN) carries into the sign bit.
   constexpr uint32_t kExponent = 0x7f800000u, kOne = 0x00800000u, kCarry = 0x80000000u;
   const float part_scale = update.part_scale, scale = update.scale;
   uint32_t bad = 0;
@@ -41,7 +41,7 @@ inline bool ScaleGradient(const float* __restrict gradient, const RowUpdate& upd
   return (bad & kCarry) == 0;
 }
 
-// What goes into the rule for one row, from its gradient, and whether it was finite.
+// Computes what the rule is given for one row; returns whether the scaled gradient was finite.
 inline bool FinishOneGradient(const float* gradient, const RowUpdate& update, const float* weights,
                               std::span<float> finished) {
   const bool finite = ScaleGradient(gradient, update, finished.size(), finished.data());
@@ -52,7 +52,7 @@ inline bool FinishOneGradient(const float* gradient, const RowUpdate& update, co
   return finite;
 }
 
-// UpdateSlabRows under one optimizer.
+// UpdateSlabRows for one optimizer.
 template <typename Rule>
 bool UpdateSlabRowsBy(const RowUpdate& update, std::span<const uint32_t> slots,
                       const float* gradients, size_t first, size_t count, const RowSlab& slab) {

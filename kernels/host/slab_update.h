@@ -1,4 +1,4 @@
-// Updates of the rows of a slab by the rule of their table.
+// Updates the rows of a slab by their table's optimizer.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace hdps {
 
-// One update of rows, as a server would make it of one part: (gradient * part_scale) * scale is
-// finished by the weights as they were, and goes into the rule; `step` as for UpdateRow of
+// One update of rows, as a server would apply it to a single part: (gradient * part_scale) * scale
+// is finished with the weights before the update and given to the rule; `step` as for UpdateRow in
 // embedding/memory/optimizer.h. Not for optimizers of whole tensors.
 struct RowUpdate {
   OptimizerSpec rule;
@@ -21,13 +21,13 @@ struct RowUpdate {
   GradientFinish finish = {};
 };
 
-// Applies the update to slab row slots[i] with gradients[i * dim ...] for those i that have one;
-// the same bits as UpdateRow. No slot twice. False when a scaled gradient is not finite.
+// Updates slab row slots[i] with gradients[i * dim ...], for those i with a slot; gives the same
+// bits as UpdateRow. No slot occurs twice. Returns false if a scaled gradient is not finite.
 bool UpdateSlabRows(const RowUpdate& update, std::span<const uint32_t> slots,
                     const float* gradients, size_t first, size_t count, const RowSlab& slab);
 
-// squares[i] = SquaresOf() the finished gradient of the row that i has, 0 where it has none.
-// Likewise.
+// Sets squares[i] to SquaresOf() of the finished gradient of row i; 0 without a slot. Returns as
+// above.
 bool SlabRowSquares(const RowUpdate& update, std::span<const uint32_t> slots,
                     const float* gradients, size_t first, size_t count, const RowSlab& slab,
                     double* squares);

@@ -61,7 +61,7 @@ void OrderByShard(VectorWidth width, std::span<const Key> keys, ShardBy by, uint
     executor->ParallelFor(pieces, work);
   };
   const auto begin_of = [&](size_t piece) { return keys.size() * piece / pieces; };
-  // Of each piece the keys of each shard, then where the next of them comes.
+  // For each piece the number of keys of each shard, then the position of the next one.
   std::vector<std::vector<uint32_t>> next(pieces);
   for_pieces([&](size_t p) {
     const size_t begin = begin_of(p), end = begin_of(p + 1);

@@ -1,4 +1,4 @@
-// An open table of the distinct keys of a list.
+// An open hash table of the distinct keys of a list.
 #pragma once
 
 #include <algorithm>
@@ -14,12 +14,12 @@
 
 namespace hdps {
 
-// Invariant: unique() holds every key added since Reset() once, in order of first sight; a slot of
-// the table is a position there plus one, or 0 where it is free; at most half of the slots are in
-// use. Its memory is kept.
+// Invariant: unique() holds every key added since Reset() once, in order of first occurrence. A
+// slot of the table holds a position there plus one, or 0 if it is free; at most half of the slots
+// are in use. Memory is kept.
 class KeyTable {
  public:
-  // Forgets all keys. Room is there for as many as there were; with more the table grows.
+  // Forgets all keys. Keeps room for as many as there were; with more the table grows.
   void Reset() {
     const size_t slots = std::bit_ceil(std::max(2 * num_unique_ + num_unique_ / 4, 4 * kBlock));
     if (slots_.size() < slots) slots_.resize(slots);
@@ -29,21 +29,22 @@ class KeyTable {
   }
   std::span<const Key> unique() const { return {unique_.data(), num_unique_}; }
 
-  // index[i] = position of keys[i] in unique(). Inlined by force into a copy for each vector width.
+  // Sets index[i] to the position of keys[i] in unique(). Forced inline, into a copy for each
+  // vector width.
   HDPS_INLINE void Add(std::span<const Key> keys, uint32_t* index);
 
  private:
   static constexpr size_t kBlock = 64;
-  // A block with more keys that were not found at their home makes the next one be looked up key
+  // If a block has more keys than this that are not at their home, the next block is looked up key
   // by key.
   static constexpr size_t kMissesMax = 24;
 
-  // `all`: of the block, else those that are not at home.
+  // Adds a block of keys; kAll: key by key. Returns how many were not at their home.
   template <bool kAll>
   HDPS_INLINE size_t AddBlock(const Key* keys, size_t count, const uint32_t* homes,
                               uint32_t* index);
   HDPS_INLINE bool FindOrAdd(Key key, uint32_t home, uint32_t* index);
-  // Room for a block of new keys.
+  // Grows the table, so that a block of new keys fits.
   void Grow() {
     const size_t slots = 4 * (mask_ + 1);
     if (slots_.size() < slots) slots_.resize(slots);
@@ -62,7 +63,7 @@ class KeyTable {
   size_t mask_ = 0;
 };
 
-// Whether the key was at its home.
+// Returns whether the key was at its home.
 HDPS_INLINE bool KeyTable::FindOrAdd(Key key, uint32_t home, uint32_t* index) {
   for (size_t slot = home;; slot = (slot + 1) & mask_) {
     const uint32_t entry = slots_[slot];
@@ -79,8 +80,8 @@ HDPS_INLINE bool KeyTable::FindOrAdd(Key key, uint32_t home, uint32_t* index) {
   }
 }
 
-// Most keys of a skewed list are at home: those are found by a loop without a branch and without a
-// write to the table, and only the others one after the other.
+// Most keys of a skewed list are at their home. A loop without branches or writes to the table
+// finds those, and only the others are looked up one by one.
 template <bool kAll>
 HDPS_INLINE size_t KeyTable::AddBlock(const Key* keys, size_t count, const uint32_t* homes,
                                       uint32_t* index) {
@@ -94,7 +95,7 @@ HDPS_INLINE size_t KeyTable::AddBlock(const Key* keys, size_t count, const uint3
   uint32_t missed[kBlock];
   for (size_t i = 0; i < count; ++i) {
     const uint32_t entry = slots[homes[i]];
-    // An empty slot is compared with some key or other, and does not count.
+    // An empty slot is compared with an arbitrary key, and the result is ignored.
     const bool same = unique[std::max(entry, 1u) - 1] == keys[i];
     index[i] = entry - 1;
     missed[misses] = static_cast<uint32_t>(i);

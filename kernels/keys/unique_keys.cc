@@ -1,4 +1,4 @@
-// One table for all keys; then their order by shard.
+// Finds all keys in one table, then orders them by shard.
 #include "kernels/keys/unique_keys.h"
 
 #include <glog/logging.h>

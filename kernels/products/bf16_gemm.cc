@@ -1,4 +1,5 @@
-// By oneDNN's matmul, one primitive a thread and shape; in fp32 where it refuses a shape.
+// Multiplies by oneDNN's matmul, one primitive for each thread and shape; in fp32 for shapes that
+// it refuses.
 #include "kernels/products/bf16_gemm.h"
 
 #include <glog/logging.h>
@@ -22,14 +23,15 @@ using DataType = dnnl::memory::data_type;
 
 dnnl::memory::dim AsDim(size_t value) { return static_cast<dnnl::memory::dim>(value); }
 
-// What the code of a primitive depends on. Two calls with the same shape have the same bits.
+// Everything that the code of a primitive depends on. Two calls with the same shape have the same
+// bits.
 struct Shape {
-  std::array<size_t, 6> sizes;  // Rows, columns, depth, strides of a, b and c.
+  std::array<size_t, 6> sizes;  // Rows, columns, depth; strides of a, b and c.
   bool transpose_a, transpose_b, add, bias, relu, to_bf16;
   auto operator<=>(const Shape&) const = default;
 };
 
-// A primitive and the memory objects that it is called with. `refused`: the library has none.
+// A primitive and the memory objects for its call. `refused`: the library has none.
 struct Multiplier {
   dnnl::matmul primitive;
   dnnl::memory a, b, bias, c;
@@ -76,7 +78,8 @@ Multiplier MakeMultiplier(const Shape& shape) {
   return made;
 }
 
-// Of the calling thread. Steps have few shapes; batches of ever new sizes would fill it.
+// Returns the calling thread's primitive. Steps have few shapes, but batches of ever new sizes
+// would fill the map.
 Multiplier& MultiplierFor(const Shape& shape) {
   constexpr size_t kShapesMax = 512;
   thread_local std::map<Shape, Multiplier> made;
@@ -86,7 +89,7 @@ Multiplier& MultiplierFor(const Shape& shape) {
   return made.emplace(shape, MakeMultiplier(shape)).first->second;
 }
 
-// False: refused.
+// Returns false if the library refuses the shape.
 bool MultiplyByLibrary(const GemmSpec& spec, Bf16Matrix a, Bf16Matrix b, const Bf16Tile& to) {
   PrepareProductLibrary();
   const bool to_bf16 = to.fp32.data == nullptr;
@@ -119,7 +122,7 @@ bool MultiplyByLibrary(const GemmSpec& spec, Bf16Matrix a, Bf16Matrix b, const B
   return true;
 }
 
-// The same numbers in fp32.
+// Copies the numbers to fp32.
 Matrix Widened(Bf16Matrix from, std::vector<float>* memory) {
   memory->resize(from.rows * from.cols);
   const Matrix to{memory->data(), from.rows, from.cols, from.cols};

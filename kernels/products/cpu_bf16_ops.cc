@@ -1,4 +1,4 @@
-// Tiles of products in bf16, and the passes over matrices that stand beside them.
+// Computes tiles of bf16 products, and the passes over matrices around them.
 #include "kernels/products/cpu_bf16_ops.h"
 
 #include <glog/logging.h>
@@ -12,7 +12,7 @@
 namespace hdps {
 namespace {
 
-// d becomes zero where the ReLU's output x is not positive: zero, or a set sign.
+// Sets d to zero where the ReLU's output x is not positive: zero, or with a set sign.
 HDPS_INLINE void MaskRelu(Bf16Matrix x, Bf16Matrix d) {
   for (size_t r = 0; r < d.rows; ++r) {
     const uint16_t* __restrict value = x.Row(r);
@@ -98,7 +98,8 @@ class CpuBf16Ops : public Bf16Ops {
 }  // namespace
 
 void NarrowMatrix(Executor& executor, ConstMatrix from, Bf16Matrix to) {
-  // Rounded by one thread: large against the cost of handing it out, small against the cache.
+  // Numbers rounded by one thread: large against the cost of handing them out, small against the
+  // cache.
   constexpr size_t kBlockFloats = 16384;
   const size_t rows = std::max<size_t>(1, kBlockFloats / std::max<size_t>(1, to.cols));
   const VectorWidth width = WidestVectors();

@@ -8,11 +8,11 @@
 
 namespace hdps {
 
-// For kAmx by our own tiles, for others by tiles of fixed shape on `executor`, each one Bf16Gemm.
-// Null for kNone.
+// Returns products for `by`: kAmx uses our own tiles, the others use tiles of fixed shape on
+// `executor`, each computed by Bf16Gemm. Returns null for kNone.
 std::unique_ptr<Bf16Ops> NewCpuBf16Ops(Executor& executor, Bf16Products by);
 
-// What it consists of. Null where the system refuses AMX.
+// Parts of the above. NewTileBf16Ops returns null if the system refuses AMX.
 std::unique_ptr<Bf16Ops> NewTileBf16Ops(Executor& executor, Bf16Products by);
 void NarrowMatrix(Executor& executor, ConstMatrix from, Bf16Matrix to);
 

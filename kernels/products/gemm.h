@@ -1,4 +1,4 @@
-// Matrix products: the one tile that BLAS computes.
+// Matrix products: the description of a product, and one tile computed by BLAS.
 #pragma once
 
 #include <string>
@@ -9,21 +9,22 @@ namespace hdps {
 
 struct ReluMask;  // kernels/dense_ops.h
 
-// c = op(a) op(b), then what the flags say, in the order of the fields.
+// c = op(a) op(b), then the following fields in their order.
 struct GemmSpec {
   bool transpose_a = false, transpose_b = false;
   Write write = Write::kOver;   // kAdd: c += op(a) op(b).
   const float* bias = nullptr;  // [c.cols], added to every row; null: none.
   bool relu = false;            // Negative results become zero.
-  // With `relu`: gets which results are positive, from a device that masks gradients by bits.
+  // With `relu`: records which results are positive, on devices that mask gradients by bits.
   ReluMask* relu_mask = nullptr;
 };
 
-// By one sgemm call on the calling thread; the bits depend on the shapes and the machine's
-// vector width.
+// Computes the product by one sgemm call on the calling thread; the bits depend on the shapes and
+// the machine's vector width.
 void BlasGemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c);
 
-// What the bits of products depend on beside their inputs: "avx512 vectors, oneDNN at avx512".
+// Returns what the bits of products depend on besides their inputs: "avx512 vectors, oneDNN at
+// avx512".
 std::string CpuArithmetic();
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// Asks and limits oneDNN; the threads it must not start are OpenMP's.
+// Configures oneDNN, and keeps OpenMP from starting threads for it.
 #include "kernels/products/product_library.h"
 
 #include <glog/logging.h>
@@ -6,13 +6,13 @@
 
 #include <optional>
 
-// Of the OpenMP library that oneDNN runs on. Declared here since not every compiler brings omp.h.
+// Declared here, for the OpenMP library that oneDNN uses, since not every compiler has omp.h.
 extern "C" void omp_set_num_threads(int count);
 
 namespace hdps {
 namespace {
 
-// oneDNN takes a limit once, before its first product. It has no loops plainer than SSE4.1.
+// Sets the limit, which oneDNN takes once before its first product. Its plainest loops use SSE4.1.
 bool LimitVectorsOfLibrary() {
   const std::optional<VectorWidth> limit = VectorWidthLimit();
   if (!limit) return true;
@@ -32,7 +32,7 @@ bool LibraryHas(dnnl_cpu_isa_t all) {
 
 void PrepareProductLibrary() {
   [[maybe_unused]] static const bool limited = LimitVectorsOfLibrary();
-  omp_set_num_threads(1);  // Of the calling thread alone, so each one has to say it.
+  omp_set_num_threads(1);  // A setting of the calling thread only, so each thread makes it.
 }
 
 VectorWidth WidthOfProductLibrary() {

@@ -1,20 +1,20 @@
-// What oneDNN is told once before its first product, and what it computes with.
+// Configures oneDNN once before its first product, and tells which instructions it uses.
 #pragma once
 
 #include "kernels/vector_width.h"
 
 namespace hdps {
 
-// Sets the limit of vector widths, once, and keeps the library from starting threads of its own
-// for the thread that calls: so before every call into it.
+// Sets the limit of vector widths once, and keeps the library from starting threads for the calling
+// thread. Must be called before every call into the library.
 void PrepareProductLibrary();
 
-// The vectors that it computes products in fp32 with: the machine's, or what the limit leaves.
+// Returns the vectors that it uses for fp32 products: the machine's, or what the limit allows.
 VectorWidth WidthOfProductLibrary();
-// The same as a word: "avx512", "avx2", "avx", "sse4.1".
+// Returns their name: "avx512", "avx2", "avx", "sse4.1".
 const char* NameOfProductLibraryWidth();
 
-// Instructions for products of numbers in bf16, within the limit.
+// Return whether it has instructions for products of bf16 numbers, within the limit.
 bool ProductLibraryHasAmx();
 bool ProductLibraryHasAvx512Bf16();
 

@@ -1,4 +1,4 @@
-// How a product is cut into tiles, each one call of a library on one thread.
+// Cuts a product into tiles; each is one call of a library on one thread.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace hdps {
 
-// A part of the result c of a product, and what it is made from.
+// A part of the result c of a product, and the operands that it needs.
 struct ProductTile {
   size_t row, rows, col, cols;
 
@@ -31,8 +31,8 @@ struct ProductTile {
   }
 };
 
-// The tiles of a result [rows, cols]: a function of the shape alone. They start wide, since a
-// library packs its operands once a call, and shrink until several threads have work.
+// The tiles of a result [rows, cols], a function of its shape only. They start wide, since a
+// library packs its operands in each call, and shrink until several threads have work.
 class ProductTiles {
  public:
   ProductTiles(size_t rows, size_t cols) : rows_(rows), cols_(cols) {
@@ -58,12 +58,13 @@ class ProductTiles {
   size_t rows_, cols_, tile_rows_ = 512, tile_cols_ = 512;
 };
 
-// Columns of a sum over rows that are one piece of work.
+// Columns in one piece of work that sums over rows.
 inline constexpr size_t kSumColumns = 64;
 
-// The three results of a dense layer's backward as one list of pieces: below(tile) for dx,
-// weights(tile) for the weights' gradient, sum(block) for kSumColumns columns of the bias'. Whoever
-// is done with one product begins with the next. A result that is not wanted has no columns.
+// Computes the three results of a dense layer's backward as one list of pieces, so that a thread
+// that is done with one product goes on with the next: below(tile) for dx, weights(tile) for the
+// gradient of the weights, sum(block) for kSumColumns columns of the bias gradient. A result that
+// is not wanted has no columns.
 template <typename Below, typename Weights, typename Sum>
 void RunDenseBackward(Executor& executor, const ProductTiles& dx, const ProductTiles& dw,
                       size_t bias_cols, const Below& below, const Weights& weights,

@@ -1,4 +1,4 @@
-// One source for all vector widths: a block of sums stays in registers while k runs.
+// One source for all vector widths: a block of sums stays in registers over the whole depth.
 #include "kernels/products/small_gemm.h"
 
 #include "kernels/vector_width.h"
@@ -6,11 +6,11 @@
 namespace hdps {
 namespace {
 
-// Vectors of sums in a block: they, the vectors of b and one factor fit the registers.
+// Vectors of sums in a block: with the vectors of b and one factor they fit the registers.
 template <VectorWidth kVectors>
 constexpr size_t kSums = kVectors == VectorWidth::kAvx512 ? 16 : 8;
 
-// A distance between rows of a that is only known at run time.
+// For a distance between rows of a that is only known at run time.
 constexpr size_t kAnyRow = 0;
 
 template <typename Vec>
@@ -54,7 +54,7 @@ HDPS_INLINE void Block(const SmallGemm& p, const float* a, const float* b, float
   }
 }
 
-// All rows of kVecs vectors of columns.
+// Computes all rows of kVecs vectors of columns.
 template <VectorWidth kVectors, size_t kVecs, size_t kRowOfA>
 HDPS_INLINE void Columns(const SmallGemm& p, size_t col) {
   using Vec = typename FloatsOf<kVectors>::Vec;
@@ -77,8 +77,8 @@ HDPS_INLINE void Multiply(const SmallGemm& p) {
   size_t col = 0;
   for (; col + 2 * kWidth <= p.cols; col += 2 * kWidth) Columns<kVectors, 2, kAnyRow>(p, col);
   if (col == p.cols) return;
-  // One vector of b serves each factor once: nothing else must be loaded beside it, not even where
-  // it stands.
+  // Each vector of b serves each factor once, so nothing else should be loaded meanwhile, not even
+  // a row distance.
   if (p.a_row == kSmallProductTile) {
     Columns<kVectors, 1, kSmallProductTile>(p, col);
   } else {

@@ -1,4 +1,5 @@
-// Products with few columns and little depth: where a general library spends its time on packing.
+// Products with few columns and little depth, for which a general library spends its time on
+// packing.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +8,8 @@
 
 namespace hdps {
 
-// c[i, j] (+)= sum over k of a[i * a_row + k * a_depth] * b[k * b_stride + j]: both a matrix in the
-// order of its rows and a transposed one can be `a`.
+// c[i, j] (+)= sum over k of a[i * a_row + k * a_depth] * b[k * b_stride + j]. `a` can thus be a
+// row-major matrix or a transposed one.
 struct SmallGemm {
   const float* a = nullptr;
   size_t a_row = 0, a_depth = 1;
@@ -21,10 +22,10 @@ struct SmallGemm {
   Write write = Write::kOver;
 };
 inline constexpr size_t kSmallProductCols = 16;
-inline constexpr size_t kSmallProductTile = 64;  // The a_row with a loop of its own.
+inline constexpr size_t kSmallProductTile = 64;  // An a_row with its own loop.
 
-// For the widest vectors of this machine. Each sum runs in order of k, fused with its products
-// where the processor can: like those of a library, the bits depend on the kind of processor.
+// Returns the loop for the widest vectors of this machine. Each sum runs in order of k, with fused
+// multiply-add if the processor has it, so the bits depend on the kind of processor.
 using SmallGemmLoop = void (*)(const SmallGemm&);
 SmallGemmLoop SmallGemmOfThisMachine();
 SmallGemmLoop PlainSmallProduct();  // The specification, up to rounding.

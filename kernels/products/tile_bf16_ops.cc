@@ -1,4 +1,4 @@
-// Products in bf16 by tiles: operands are laid out once a product, by all threads, then multiplied.
+// Computes bf16 products by tiles: all threads lay out the operands once a product, then multiply.
 #include <glog/logging.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace hdps {
 namespace {
 
-// Memory for an operand in tiles, kept for the next one.
+// Memory for a tiled operand, kept for reuse.
 class TileMemory {
  public:
   TiledOperand Reserve(size_t side, size_t depth) {
@@ -28,11 +28,11 @@ class TileMemory {
   size_t floats_ = 0;
 };
 
-// The pieces of a product that threads take. What they compute does not depend on where it is cut.
+// The pieces of a product that threads take. Results do not depend on the cuts.
 class Pieces {
  public:
-  // At most `rows_max` rows of the left operand at once: they and their sums are to stay in the
-  // second-level cache.
+  // `rows_max` limits the rows of the left operand in a piece: they and their sums should stay in
+  // the second-level cache.
   Pieces(size_t rows, size_t cols, size_t rows_max, int threads)
       : rows_(rows), cols_(cols), piece_rows_(rows_max) {
     const size_t wanted = threads == 1 ? 1 : 4 * static_cast<size_t>(threads);
@@ -44,7 +44,7 @@ class Pieces {
   size_t count() const {
     return ProductTiles::Blocks(rows_, piece_rows_) * ProductTiles::Blocks(cols_, piece_cols_);
   }
-  // Pieces side by side have the same left operand.
+  // Consecutive pieces have the same left operand.
   TilePiece operator[](size_t index) const {
     const size_t across = ProductTiles::Blocks(cols_, piece_cols_);
     const size_t row = index / across * piece_rows_, col = index % across * piece_cols_;
@@ -55,7 +55,7 @@ class Pieces {
   static constexpr size_t kSideMin = 64;
   size_t rows_, cols_, piece_rows_, piece_cols_ = 256;
 };
-// Where the left operand lies as a matrix does, and where it is in tiles and deep.
+// Row limits for a row-major left operand, and for a tiled, deep one.
 constexpr size_t kRowsOfMatrix = 128, kRowsOfTiles = 256;
 
 class TileBf16Ops : public Bf16Ops {
@@ -109,7 +109,7 @@ class TileBf16Ops : public Bf16Ops {
     const size_t inputs_above = wants_weights ? layer.x.cols : 0;
     below.right = right_.Reserve(inputs_below, units);
     weights.left_tiles = left_.Reserve(inputs_above, rows);
-    // The sums of the bias come with the columns of dy.
+    // The bias gradient is summed while dy is laid out.
     const bool wants_dy = wants_weights || layer.bias_gradient != nullptr;
     weights.right = dy_.Reserve(wants_dy ? units : 0, rows);
     const size_t dy_blocks = wants_dy ? TiledOperand::Blocks(units) : 0;

@@ -1,4 +1,4 @@
-// Four tiles of sums stay in registers while two of each operand pass by.
+// Keeps four tiles of sums in registers while two of each operand are loaded.
 #include "kernels/products/tile_gemm.h"
 
 #include <immintrin.h>
@@ -21,20 +21,20 @@ namespace {
 
 constexpr size_t kBlockNumbers = 2 * kTileNumbers;
 constexpr size_t kBlockSums = kBlockSide * kBlockSide;
-// Blocks of depth whose right operand, 2 KiB each, stays in the first-level cache, and that of the
-// next columns beside it, which is asked for meanwhile.
+// Blocks of depth in a chunk: its right operand, 2 KiB a block, stays in the first-level cache next
+// to that of the following columns, which is prefetched meanwhile.
 constexpr size_t kChunkBlocks = 8;
 constexpr size_t kLineBytes = 64, kBlockLines = kBlockNumbers * sizeof(uint16_t) / kLineBytes;
 
-// Where the left operand of 32 rows lies: `blocks` of depth, then one more at `tail`, or none.
+// The left operand of 32 rows: `blocks` of depth, then one more at `tail` unless that is null.
 struct LeftBlock {
   const uint16_t* data = nullptr;
   size_t row_bytes = 0, lower = 0, next = 0;  // To the next row; numbers to the lower tile, to the
                                               // next block of depth.
   size_t blocks = 0;
-  const uint16_t* tail = nullptr;  // In tiles.
+  const uint16_t* tail = nullptr;  // Null, or one block in tiles.
 };
-// What is asked for while a block of depth is multiplied: `lines` cache lines, then the next.
+// What is prefetched while a block of depth is multiplied: `lines` cache lines, then the next.
 struct Ahead {
   const char* data = nullptr;
   size_t lines = 0;
@@ -44,7 +44,7 @@ LeftBlock InTiles(const uint16_t* data, size_t blocks) {
   return {data, kTileDepth * sizeof(uint16_t), kTileNumbers, kBlockNumbers, blocks, nullptr};
 }
 
-// Memory of a thread that grows.
+// A thread's memory, which grows.
 class Scratch {
  public:
   float* Floats(size_t count) {
@@ -61,8 +61,8 @@ class Scratch {
   size_t size_ = 0;
 };
 
-// Finds the left operand of each 32 rows of a piece; what a tile would reach beyond is copied, with
-// zeros behind it.
+// Finds the left operand of each 32 rows of a piece; parts where a tile would extend beyond it are
+// copied and padded with zeros.
 class LeftOperand {
  public:
   LeftOperand(const TileProduct& product, size_t row, size_t rows, Scratch& scratch)
@@ -114,7 +114,7 @@ class LeftOperand {
   uint16_t *copies_ = nullptr, *last_ = nullptr;
 };
 
-// 32 x 32 sums, as loops that any machine has.
+// 32 x 32 sums, computed by loops for any machine.
 class PlainTiles {
  public:
   void Begin() {}
@@ -163,7 +163,7 @@ class PlainTiles {
   float sums_[kBlockSums];
 };
 
-// The same in the tile registers: 0 to 3 have the sums.
+// Configuration of the tile registers; 0 to 3 hold the sums.
 struct alignas(64) TileConfig {
   uint8_t palette = 1, start_row = 0, reserved[14] = {};
   uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
@@ -259,8 +259,8 @@ class AmxTiles {
   static constexpr size_t kRowBytes = kBlockSide * sizeof(float);
 };
 
-// The order of loops: a chunk of the right operand stays in the first-level cache while the left
-// one of the piece, in the second, passes by.
+// Multiplies a piece. A chunk of the right operand stays in the first-level cache while the piece's
+// left operand, in the second-level cache, passes by.
 template <typename Tiles>
 void MultiplyPiece(const TileProduct& p, const TilePiece& piece) {
   thread_local Scratch left_memory, sums_memory;
@@ -270,7 +270,7 @@ void MultiplyPiece(const TileProduct& p, const TilePiece& piece) {
   const size_t chunks = std::max<size_t>(1, (depth_blocks + kChunkBlocks - 1) / kChunkBlocks);
   const size_t chunk_blocks = (depth_blocks + chunks - 1) / chunks;
   const LeftOperand left(p, piece.row, piece.rows, left_memory);
-  // One chunk: nothing waits for the next.
+  // With one chunk, no sums are kept for the next.
   float* const all = sums_memory.Floats(kBlockSums * (chunks == 1 ? 1 : row_blocks * col_blocks));
   Tiles tiles;
   tiles.Begin();
@@ -278,7 +278,7 @@ void MultiplyPiece(const TileProduct& p, const TilePiece& piece) {
     const size_t first = chunk * chunk_blocks, end = std::min(depth_blocks, first + chunk_blocks);
     for (size_t j = 0; j < col_blocks; ++j) {
       const uint16_t* const right = p.right.Block(piece.col / kBlockSide + j, first);
-      // Each block of rows asks for its part of the next columns' chunk.
+      // Each block of rows prefetches its part of the next columns' chunk.
       const bool more = j + 1 < col_blocks;
       Ahead ahead{
           reinterpret_cast<const char*>(p.right.Block(piece.col / kBlockSide + j + 1, first)),
@@ -306,7 +306,7 @@ void MultiplyPiece(const TileProduct& p, const TilePiece& piece) {
   tiles.End();
 }
 
-// Linux gives a process the tile registers when it asks for them.
+// Asks Linux for the tile registers, which a process gets on request.
 bool SystemGivesTiles() {
   constexpr long kAskForState = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
   return syscall(SYS_arch_prctl, kAskForState, kTileData) == 0;

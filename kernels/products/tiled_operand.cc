@@ -1,4 +1,4 @@
-// Pairs of rows are interleaved and 16 x 16 pairs transposed within the registers.
+// Interleaves pairs of rows, and transposes 16 x 16 pairs within the registers.
 #include "kernels/products/tiled_operand.h"
 
 #include <immintrin.h>
@@ -8,7 +8,7 @@
 #include "kernels/host/half_floats.h"
 #include "kernels/vector_width.h"
 
-// Intel's own header has it about what its functions leave undefined (GCC bug 105593).
+// Intel's header triggers this warning with intrinsics whose result is undefined (GCC bug 105593).
 #ifndef __clang__
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
@@ -16,7 +16,7 @@
 namespace hdps {
 namespace {
 
-// ---- As the header says it.
+// ---- Plain loops, as the header describes.
 
 void PlainRight(Bf16Matrix b, size_t block, TiledOperand to, float* sums) {
   for (size_t j = 0; j < kBlockSide; ++j) {
@@ -56,7 +56,7 @@ void PlainLeftOfTransposed(Bf16Matrix a, size_t block, TiledOperand to) {
 
 // ---- With AVX-512.
 
-// 32 numbers of a row from `col` on, zero beyond the matrix.
+// Returns 32 numbers of a row from `col` on, zero beyond the matrix.
 HDPS_AVX512 HDPS_INLINE __m512i LoadRow(Bf16Matrix from, size_t row, size_t col) {
   if (row >= from.rows) return _mm512_setzero_si512();
   const size_t count = from.cols - col;
@@ -69,7 +69,7 @@ HDPS_AVX512 HDPS_INLINE void StoreTile(const __m512i (&rows)[kTileSide], uint16_
   for (size_t i = 0; i < kTileSide; ++i) _mm512_store_si512(tile + i * kTileDepth, rows[i]);
 }
 
-// 16 x 16 numbers of 32 bits.
+// Transposes 16 x 16 numbers of 32 bits.
 HDPS_AVX512 HDPS_INLINE void Transpose(__m512i (&r)[kTileSide]) {
   __m512i t[kTileSide];
 #pragma GCC unroll 8
@@ -99,8 +99,8 @@ HDPS_AVX512 HDPS_INLINE void Transpose(__m512i (&r)[kTileSide]) {
   for (size_t i = 0; i < kTileSide; ++i) r[i] = t[i];
 }
 
-// Of 32 rows and 32 columns, those from `first_row` and `first_col` on: row i has numbers 2i and
-// 2i + 1 of each column side by side; the first 16 columns, and the others.
+// Interleaves 32 rows and 32 columns from `first_row` and `first_col` on: row i gets numbers 2i and
+// 2i + 1 of each column side by side; `low` has the first 16 columns, `high` the others.
 HDPS_AVX512 HDPS_INLINE void Interleave(Bf16Matrix from, size_t first_row, size_t first_col,
                                         __m512i (&low)[kTileSide], __m512i (&high)[kTileSide],
                                         __m512 (&sums)[2]) {
@@ -116,7 +116,7 @@ HDPS_AVX512 HDPS_INLINE void Interleave(Bf16Matrix from, size_t first_row, size_
     const __m512i a = LoadRow(from, r, first_col), b = LoadRow(from, r + 1, first_col);
     low[i] = _mm512_permutex2var_epi16(a, pick_low, b);
     high[i] = _mm512_permutex2var_epi16(a, pick_high, b);
-    // A number of bf16 is the upper half of one in fp32.
+    // A bf16 number is the upper half of an fp32 number.
     sums[0] = _mm512_add_ps(sums[0], _mm512_castsi512_ps(_mm512_slli_epi32(low[i], 16)));
     sums[1] = _mm512_add_ps(sums[1], _mm512_castsi512_ps(_mm512_slli_epi32(high[i], 16)));
     sums[0] = _mm512_add_ps(sums[0], _mm512_castsi512_ps(_mm512_and_si512(low[i], upper)));

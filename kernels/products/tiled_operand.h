@@ -1,10 +1,10 @@
-// How operands of products in bf16 lie for a processor that multiplies tiles of 16 rows of 64
+// The layout of operands of bf16 products, for a processor that multiplies tiles of 16 rows of 64
 // bytes.
 //
-// A left operand [rows, depth] is cut into tiles of 16 rows and 32 of depth, in the order of its
-// rows. A right operand [depth, cols] is cut into tiles of 32 of depth and 16 columns; row i of
-// such a tile has, column after column, the numbers 2i and 2i + 1 of the depth side by side. (Intel
-// 64 and IA-32 Architectures Software Developer's Manual, volume 2, TDPBF16PS.)
+// A left operand [rows, depth] is cut into tiles of 16 rows by 32 of depth, in row order. A right
+// operand [depth, cols] is cut into tiles of 32 of depth by 16 columns; row i of such a tile holds,
+// column after column, the adjacent numbers 2i and 2i + 1 of the depth. (Intel 64 and IA-32
+// Architectures Software Developer's Manual, volume 2, TDPBF16PS.)
 #pragma once
 
 #include <cstddef>
@@ -15,14 +15,14 @@
 namespace hdps {
 
 inline constexpr size_t kTileSide = 16;              // Rows of a left tile, columns of a right one.
-inline constexpr size_t kTileDepth = 32;             // Numbers that meet in one sum.
-inline constexpr size_t kBlockSide = 2 * kTileSide;  // Two tiles: what is multiplied at once.
+inline constexpr size_t kTileDepth = 32;             // Numbers multiplied into one sum.
+inline constexpr size_t kBlockSide = 2 * kTileSide;  // Two tiles, multiplied at once.
 inline constexpr size_t kTileNumbers = kTileSide * kTileDepth;
 
-// Blocks of two tiles one behind the other: those of the first 32 rows (or columns) in the order of
-// the depth, then those of the next. Zero where a block reaches beyond the operand.
+// Blocks of two tiles in sequence: those of the first 32 rows (or columns) in the order of the
+// depth, then those of the next 32. Padded with zeros where a block extends beyond the operand.
 struct TiledOperand {
-  uint16_t* data = nullptr;  // From the start of a cache line on.
+  uint16_t* data = nullptr;  // Begins at a cache line.
   size_t depth_blocks = 0;
 
   static size_t Blocks(size_t numbers) { return (numbers + kBlockSide - 1) / kBlockSide; }
@@ -34,17 +34,17 @@ struct TiledOperand {
   }
 };
 
-// Lays out block `block` of an operand's rows or columns, over the whole depth.
+// Functions that lay out block `block` of an operand's rows or columns, over the whole depth.
 struct TileLoops {
-  // b [depth, cols] as a right operand. With `sums` [32], sums[j] is the sum of column j of the
-  // block over the rows, in their order.
+  // Lays out b [depth, cols] as a right operand. With `sums` [32], sums[j] is the sum of column j
+  // of the block over the rows, in their order.
   void (*right)(Bf16Matrix b, size_t block, TiledOperand to, float* sums);
-  // A right operand whose transposed matrix [cols, depth] is `b`.
+  // Lays out a right operand, given its transposed matrix `b` [cols, depth].
   void (*right_of_transposed)(Bf16Matrix b, size_t block, TiledOperand to);
-  // A left operand whose transposed matrix [depth, rows] is `a`.
+  // Lays out a left operand, given its transposed matrix `a` [depth, rows].
   void (*left_of_transposed)(Bf16Matrix a, size_t block, TiledOperand to);
 };
 TileLoops PlainTileLoops();   // The specification.
-TileLoops Avx512TileLoops();  // For processors with AMX, which all have AVX-512.
+TileLoops Avx512TileLoops();  // For processors with AMX, all of which have AVX-512.
 
 }  // namespace hdps

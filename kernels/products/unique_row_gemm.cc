@@ -1,4 +1,5 @@
-// Stripes of units one after the other: what a stripe picks from and adds to stays in the cache.
+// Computes stripes of units one after the other, so that a stripe's operands and sums stay in the
+// cache.
 #include "kernels/products/unique_row_gemm.h"
 
 #include <algorithm>
@@ -10,16 +11,16 @@
 namespace hdps {
 namespace {
 
-// Units of one product: more where reading the rows for it costs more.
+// Returns the units of one product: more if reading the rows for it costs more.
 size_t StripeWidth(uint32_t dim) { return dim <= 32 ? kGatherTile : 2 * kGatherTile; }
-// With fewer stripes than this, threads share each of them.
+// With fewer stripes than this, all threads work on each of them.
 constexpr size_t kStripesMany = 4;
-// Examples of one piece of work where threads share a stripe.
+// Examples in one piece of work if threads share a stripe.
 constexpr size_t kBlockExamples = 256;
-// P of features that are gathered together.
+// Floats of P for features that are gathered together.
 constexpr size_t kGroupFloats = size_t{256} << 10;
 
-// Rows of y that are fetched ahead of being written.
+// Rows of y prefetched for writing.
 constexpr size_t kRowsAhead = 32, kLineFloats = 16;
 
 size_t Blocks(size_t count, size_t block) { return (count + block - 1) / block; }
@@ -48,8 +49,8 @@ void TileScratch::GiveBack(Block block) {
 }
 
 bool UniqueRowGemmPays(const UniqueRowGemmShape& shape) {
-  // In floating point operations a unit: the plain layer multiplies a row for every key, this one
-  // once a distinct row, and in exchange adds rows of the tile for every key. Rows that are no
+  // Costs in floating-point operations a unit: the plain layer multiplies a row for every key, this
+  // one once a distinct row, but it also adds a row of the tile for every key. Rows that are not
   // whole vectors cost more.
   const bool whole = shape.dim % kSmallProductCols == 0;
   const size_t row_price = whole ? 6 : 7, gather_price = whole ? 25 : 30;
@@ -127,7 +128,7 @@ void UniqueRowGemm::ForwardStripe(const RowLayer& layer, const Stripe& stripe, M
   BeginSums(layer, stripe, part);
   std::vector<const float*> products;
   while (part.first_field < fields.size()) {
-    size_t floats = 0;  // Of the group: one feature at least.
+    size_t floats = 0;  // In the group, which has at least one feature.
     part.end_field = part.first_field;
     while (part.end_field < fields.size() && (floats == 0 || floats < kGroupFloats)) {
       floats += (fields[part.end_field++].unique() + 1) * stripe.width;
@@ -254,7 +255,7 @@ void UniqueRowGemm::FinishSums(const RowLayer& layer, const Stripe& stripe, cons
           for (size_t i = 0; i < part.count; ++i) {
             const float* __restrict from = sums + i * kGatherTile;
             float* __restrict to = y.Row(part.begin + i) + first;
-            // A few lines of each row: no stream of its own that the processor would follow.
+            // A few lines of each row, too few for the processor's own prefetching.
             if (i + kRowsAhead < part.count) {
               const float* const ahead = y.Row(part.begin + i + kRowsAhead) + first;
               for (size_t j = 0; j < tile.count; j += kLineFloats) __builtin_prefetch(ahead + j, 1);

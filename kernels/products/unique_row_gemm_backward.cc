@@ -1,4 +1,4 @@
-// Tile by tile: the gradients of the distinct rows and of the weights they meet.
+// Computes, tile by tile, the gradients of the distinct rows and of their weights.
 #include <algorithm>
 
 #include "kernels/products/gemm.h"
@@ -7,7 +7,7 @@
 namespace hdps {
 namespace {
 
-// Rows and their gradients of features that share a tile of dy while it is in the cache.
+// Floats of rows and gradients for features that share a tile of dy while it is in the cache.
 constexpr size_t kGroupFloats = size_t{640} << 10;
 
 size_t Blocks(size_t count, size_t block) { return (count + block - 1) / block; }
@@ -97,14 +97,15 @@ void UniqueRowGemm::BackwardPlain(const RowLayer& layer, const Stripe& tile, siz
   }
 }
 
-// In place, or beside it until AddScatteredGradients.
+// Returns the place of the field's row gradients: in place, or beside it until
+// AddScatteredGradients.
 float* UniqueRowGemm::GradientRowsOf(const RowLayer& layer, const Stripe& tile, size_t field,
                                      const RowLayerGradients& out) {
   const FeatureRow& of = index_.fields()[field];
   if (float* const in_place = of.InPlace(out.rows, layer.dim); in_place != nullptr) return in_place;
   scattered_gradients_[field].resize(of.unique() * layer.dim);
   float* const beside = scattered_gradients_[field].data();
-  // In place but in several pieces: the sums begin as they would there.
+  // In place, but in several pieces: the sums start from the present values.
   if (of.in_place && out.write_rows == Write::kAdd && tile.first == 0) {
     of.ForEachRun(out.rows, layer.dim, [&](const float* from, size_t first, size_t count) {
       std::copy_n(from, count, beside + first);
@@ -188,7 +189,7 @@ void UniqueRowGemm::BackwardInChunks(const RowLayer& layer, const Stripe& tile, 
 }
 
 void UniqueRowGemm::AddScatteredGradients(uint32_t dim, const RowLayerGradients& out) {
-  // Nobody else writes the row, and nothing is in it yet.
+  // No other field writes the row, and nothing is in it yet.
   const bool alone = out.write_rows == Write::kOver && index_.divides_table();
   const auto add = [&](size_t f) {
     const FeatureRow& field = index_.fields()[f];

@@ -1,4 +1,4 @@
-// Attention: of the vectors of an example to each other, and of a sequence to a target.
+// Attention among the vectors of an example, and of a sequence to a target.
 #pragma once
 
 #include "kernels/tasks/row_task.h"
@@ -6,7 +6,7 @@
 namespace hdps {
 
 // Self-attention over the F vectors of each example (Song et al. 2019, eq. 5-8), in `heads` parts
-// of head_dim columns. queries, keys, values, residuals [n * F, heads * head_dim] are in one piece,
+// of head_dim columns. queries, keys, values, residuals [n * F, heads * head_dim] are contiguous,
 // vector f of example i in row i * F + f:
 //   weights[i, (h, f, g)] = softmax over g of <query_f, key_g> in the columns of h
 //   y[i, f, h] = relu(sum over g of weights * value_g + residual_f)
@@ -24,7 +24,8 @@ struct AttendFields {
 
   HDPS_ROW_TASK void operator()(size_t row, size_t element) const {
     const size_t width = heads * head_dim, head = element / fields, f = element % fields;
-    const size_t first = row * fields * width + head * head_dim;  // Of vector 0 of the example.
+    // First column of vector 0 of the example.
+    const size_t first = row * fields * width + head * head_dim;
     float* const to = &ElementOf(weights, row, element * fields);
     float largest = 0.0f;
     for (size_t g = 0; g < fields; ++g) {
@@ -48,16 +49,16 @@ struct AttendFields {
   }
 };
 
-// The first half of its backward, for one query: the gradients of the residual (and of the sum it
-// is added to), of the scores before softmax, and of the query. An element is as above.
+// The first half of its backward, for one query: the gradients of the residual (equal to that of
+// the sum before the ReLU), of the scores before softmax, and of the query. An element is as above.
 struct AttendFieldsBackward {
   size_t fields = 0, heads = 0, head_dim = 0;
   const float* keys = nullptr;
   const float* values = nullptr;
   ConstMatrix weights, y, dy;
-  Matrix dscores;               // As the weights.
-  float* dqueries = nullptr;    // As the queries.
-  float* dresiduals = nullptr;  // As the residuals.
+  Matrix dscores;               // Same shape as the weights.
+  float* dqueries = nullptr;    // Same shape as the queries.
+  float* dresiduals = nullptr;  // Same shape as the residuals.
   Matrix Over() const { return dscores.Columns(0, heads * fields); }
   size_t FloatsARow() const { return weights.cols + 4 * y.cols; }
 
@@ -86,8 +87,8 @@ struct AttendFieldsBackward {
   }
 };
 
-// The second half, for one key and its value, from what the first half gave. An element is
-// (i, h * F + g).
+// The second half, for one key and its value, from the results of the first half. An element is (i,
+// h * F + g).
 struct AttendedFieldsBackward {
   size_t fields = 0, heads = 0, head_dim = 0;
   const float* queries = nullptr;
@@ -117,9 +118,9 @@ struct AttendedFieldsBackward {
   }
 };
 
-// What the activation unit of DIN sees of each key k of a sequence and the target q (Zhou et al.
-// 2018, figure 2): row i * L + p of z [n * L, 4 * dim] is [k, q, k - q, k * q]. An element is
-// (i, p * dim + d).
+// The inputs of DIN's activation unit for each key k of a sequence and the target q (Zhou et al.
+// 2018, figure 2): row i * L + p of z [n * L, 4 * dim] is [k, q, k - q, k * q]. An element is (i, p
+// * dim + d).
 struct DinFeatures {
   size_t dim = 0;
   ConstMatrix keys;    // [n, L * dim]
@@ -138,7 +139,7 @@ struct DinFeatures {
   }
 };
 
-// dkeys += what z's gradient says of the keys.
+// dkeys += the gradient of the keys from that of z.
 struct DinFeaturesBackward {
   size_t dim = 0;
   ConstMatrix target, dz;
@@ -153,7 +154,7 @@ struct DinFeaturesBackward {
   }
 };
 
-// dtarget (+)= what it says of the target, in order of position.
+// dtarget (+)= the gradient of the target, summed in order of position.
 struct DinQueryBackward {
   size_t dim = 0;
   ConstMatrix keys, dz;

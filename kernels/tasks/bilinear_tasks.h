@@ -1,13 +1,13 @@
-// The pairs of one vector with those behind it, after a product with a matrix (Huang et al. 2019,
-// eq. 6-8): y_j = u_j * x_j, element by element.
+// Pairs of one vector with those behind it, after a product with a matrix (Huang et al. 2019, eq.
+// 6-8): y_j = u_j * x_j, element by element.
 #pragma once
 
 #include "kernels/tasks/row_task.h"
 
 namespace hdps {
 
-// x, y [n, J * dim] hold J vectors an example; u is as wide, or, with one matrix for all pairs of
-// the vector, [n, dim].
+// x, y [n, J * dim] hold J vectors an example. u has the same shape or, with one matrix for all
+// pairs of the vector, [n, dim].
 struct BilinearRows {
   size_t dim = 0;
   ConstMatrix u, x;
@@ -23,8 +23,8 @@ struct BilinearRows {
   }
 };
 
-// du, as u, = dy * x, added over j where u is one vector; dx without data is left out, else
-// dx (+)= dy * u.
+// du = dy * x, with the shape of u, summed over j if u is one vector; dx (+)= dy * u. dx without
+// data is not computed.
 struct BilinearRowsBackward {
   size_t dim = 0;
   ConstMatrix u, x, dy;

@@ -1,5 +1,6 @@
-// A compressed interaction network (Lian et al. 2018, section 3.2) around its products: its maps
-// have one row a component of the vectors, (example, component), and one column a map.
+// The steps of a compressed interaction network (Lian et al. 2018, section 3.2) around its
+// products. Its maps have one row for each component of the vectors, (example, component), and one
+// column a map.
 #pragma once
 
 #include "kernels/tasks/row_task.h"
@@ -29,7 +30,7 @@ struct SplitVectorsBackward {
   }
 };
 
-// y [rows, H * F] = the products of each of the maps [rows, H] with each of first [rows, F].
+// y [rows, H * F] = the products of each column of maps [rows, H] with each of first [rows, F].
 struct CinProducts {
   ConstMatrix maps, first;
   Matrix y;

@@ -1,5 +1,5 @@
 // Batch normalization (Ioffe and Szegedy 2015, algorithm 1): sums over the rows of each column, and
-// what follows from them.
+// the statistics and gradients computed from them.
 #pragma once
 
 #include <cmath>
@@ -11,12 +11,12 @@
 
 namespace hdps {
 
-// Columns are summed in blocks of so many rows, in order of row in float; the blocks in order in
-// double. So a sum is wrong by at most kSumRows roundings of the sizes of what is summed, however
-// many rows there are.
+// Rows in a block. Columns are summed over blocks of this many rows, in order of row in float;
+// blocks are summed in order in double. The error of a sum is thus at most kSumRows roundings of
+// the size of its terms, for any number of rows.
 inline constexpr size_t kSumRows = 64;
 
-// What the blocks of a matrix with so many rows give, two numbers a column.
+// The sums of the blocks of a matrix with `rows` rows, two numbers a column.
 struct BlockSums {
   float* data = nullptr;  // [blocks, 2, cols]
   size_t rows = 0, cols = 0;
@@ -32,7 +32,8 @@ struct BlockSums {
   size_t floats() const { return 2 * blocks() * cols; }
 };
 
-// Of each block and column: the sum of z, and of its squared distances from the block's mean.
+// Computes for each block and column the sum of z, and of its squared distances from the block's
+// mean.
 struct SumColumns {
   ConstMatrix z;
   BlockSums sums;
@@ -53,8 +54,8 @@ struct SumColumns {
   }
 };
 
-// The gradient of y becomes that of h (ElementChain), in place; of each block and column the sums
-// of it and of it times z - mean.
+// Turns the gradient of y into that of h (ElementChain), in place, and sums for each block and
+// column this gradient, and this gradient times z - mean.
 struct SumChainBackward {
   ElementChain chain;
   ConstMatrix z;
@@ -78,8 +79,8 @@ struct SumChainBackward {
   }
 };
 
-// totals [2, cols]: both sums of each column over all blocks; with `squares` the second is the sum
-// of the squares of z.
+// totals [2, cols]: both sums of each column over all blocks; with `squares` the second one is the
+// sum of the squares of z.
 struct AddBlockSums {
   BlockSums sums;
   bool squares = false;
@@ -100,7 +101,7 @@ struct AddBlockSums {
   }
 };
 
-// What normalizes a column, from the sums over `count` rows, or, where there is at most one, from
+// Computes what normalizes a column: from sums over `count` rows or, if count is at most one, from
 // the running statistics.
 struct ColumnStatistics {
   const double* totals = nullptr;  // [2, cols]: sums of z and of its squares.
@@ -109,7 +110,7 @@ struct ColumnStatistics {
   const float* gain = nullptr;
   const float* running_mean = nullptr;
   const float* running_variance = nullptr;
-  // [cols] each. The variance is the unbiased one, as PyTorch keeps it.
+  // [cols] each. The variance is unbiased, as PyTorch keeps it.
   float* mean = nullptr;
   float* variance = nullptr;
   float* scale = nullptr;   // One divided by the root of the biased variance + epsilon.
@@ -135,23 +136,23 @@ struct ColumnStatistics {
   }
 };
 
-// The gradients of what is kept a column. Those of the running statistics are what plain descent
-// with rate 1 - momentum makes an average of: rows * (running - that of the batch).
+// The gradients of a column's parameters. Those of the running statistics are rows * (running -
+// that of the batch), so that plain descent with rate 1 - momentum makes them an average.
 struct ColumnGradients {
-  const double* own = nullptr;     // [2, cols]: what SumChainBackward gives, over the own rows,
-  const double* totals = nullptr;  // and over all whose statistics were used.
-  double rows = 0, count = 0;      // How many those are; count <= 1: the running ones were.
-  const float* mean = nullptr;     // Of the batch, as the next.
+  const double* own = nullptr;     // [2, cols]: the results of SumChainBackward over the own rows,
+  const double* totals = nullptr;  // and over all rows whose statistics were used.
+  double rows = 0, count = 0;   // Numbers of these rows; count <= 1: running statistics were used.
+  const float* mean = nullptr;  // The batch's statistics.
   const float* variance = nullptr;
   const float* scale = nullptr;
   const float* running_mean = nullptr;
   const float* running_variance = nullptr;
-  float* gain_gradient = nullptr;  // [cols], as all of these.
+  float* gain_gradient = nullptr;  // [cols], like all of these.
   float* bias_gradient = nullptr;
   float* mean_gradient = nullptr;
   float* variance_gradient = nullptr;
-  float* shift = nullptr;  // The mean of the gradient of h,
-  float* along = nullptr;  // and its part along z - mean, for a z - mean of 1.
+  float* shift = nullptr;  // Mean of the gradient of h.
+  float* along = nullptr;  // Its component along z - mean, for z - mean = 1.
   size_t cols = 0;
   Matrix Over() const { return {nullptr, 1, cols, cols}; }
 

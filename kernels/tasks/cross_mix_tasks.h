@@ -5,8 +5,8 @@
 
 namespace hdps {
 
-// gates [n, K], the logits of the experts, become their softmax; y [n, K * rank] = what each expert
-// says, x, times its gate.
+// Turns gates [n, K], the logits of the experts, into their softmax; y [n, K * rank] = each
+// expert's output x times its gate.
 struct GateExperts {
   Matrix gates;
   ConstMatrix x;
@@ -35,8 +35,8 @@ struct GateExperts {
   }
 };
 
-// Its backward: gates become the gradient of the logits, g_k (d_k - sum of g d) with d_k = <dy, x>
-// over the columns of expert k; dy becomes that of z, where x = tanh(z).
+// Its backward: turns gates into the gradient of the logits, g_k (d_k - sum of g d) with d_k = <dy,
+// x> over the columns of expert k, and dy into the gradient of z, where x = tanh(z).
 struct GateExpertsBackward {
   Matrix gates;
   ConstMatrix x;
@@ -62,7 +62,7 @@ struct GateExpertsBackward {
   }
 };
 
-// dy, the gradient of y = tanh(z), becomes that of z.
+// Turns dy, the gradient of y = tanh(z), into that of z.
 struct TanhBackward {
   ConstMatrix y;
   Matrix dy;

@@ -1,4 +1,4 @@
-// Batch normalization, an activation and dropout, each of them optional, as one pass over a matrix.
+// Batch normalization, an activation and dropout, each optional, as one pass over a matrix.
 #pragma once
 
 #include <cstddef>
@@ -10,18 +10,18 @@ namespace hdps {
 
 enum class Activation : uint8_t;  // common/job/activation.h
 
-// Which elements stay: each with probability 1 - threshold / 2^16, which (stream, position of the
-// row in the epoch, column) decide alone. One 64-bit draw serves four neighbouring columns.
+// Dropout: each element stays with probability 1 - threshold / 2^16, decided only by (stream,
+// position of the row in the epoch, column). One 64-bit draw serves four adjacent columns.
 struct DropoutMask {
   uint64_t stream = 0;
   uint64_t first_row = 0, row_stride = 1;  // Row r is at position first_row + r * row_stride.
   uint32_t threshold = 0;                  // 0: all stay.
-  float scale = 1.0f;                      // What those that stay are multiplied with.
+  float scale = 1.0f;                      // Factor of the elements that stay.
 
   static constexpr uint64_t kStep = 0x9e3779b97f4a7c15u;
   static constexpr size_t kColumnsADraw = 4;
 
-  // `rate` of the elements go, rounded to a multiple of 2^-16; the scale is of the rounded one.
+  // Drops a share of `rate`, rounded to a multiple of 2^-16; the scale fits the rounded rate.
   void SetRate(double rate) {
     threshold = static_cast<uint32_t>(rate * 65536.0 + 0.5);
     scale = static_cast<float>(1.0 / (1.0 - static_cast<double>(threshold) / 65536.0));
@@ -36,7 +36,7 @@ struct DropoutMask {
     const uint64_t position = first_row + row * row_stride;
     return Mixed(stream + kStep * (position + 1));
   }
-  // The bits of columns [4 group, 4 group + 4), 16 a column, the lowest first.
+  // Returns the bits of columns [4 group, 4 group + 4), 16 a column, lowest first.
   HDPS_ROW_TASK static uint64_t DrawOf(uint64_t of_row, size_t group) {
     return Mixed(of_row + kStep * (group + 1));
   }
@@ -50,7 +50,7 @@ struct DropoutMask {
 
 // y = factor of the mask * act(h), where h = (z - mean) * factor + bias, or z itself.
 struct ElementChain {
-  const float* mean = nullptr;  // [cols]; null: there is no normalization.
+  const float* mean = nullptr;  // [cols]; null: no normalization.
   const float* factor = nullptr;
   const float* bias = nullptr;
   Activation activation = {};  // kNone
@@ -60,7 +60,7 @@ struct ElementChain {
     return mean == nullptr ? z : (z - mean[col]) * factor[col] + bias[col];
   }
   HDPS_ROW_TASK float ValueAt(float z, size_t row, size_t col) const;  // task_bodies.h
-  // The gradient of h from that of y.
+  // Returns the gradient of h from that of y.
   HDPS_ROW_TASK float InnerGradientAt(float dy, float z, size_t row, size_t col) const;
 };
 
@@ -75,7 +75,7 @@ struct RunChain {
   }
 };
 
-// dz (+)= the gradient of z, of a chain without normalization. dz may be dy.
+// dz (+)= the gradient of z, for a chain without normalization. dz may be dy.
 struct RunChainBackward {
   ElementChain chain;
   ConstMatrix z, dy;

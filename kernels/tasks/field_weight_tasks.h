@@ -1,5 +1,5 @@
-// The vectors of an example as one number each, and each multiplied with one number: the ends of a
-// squeeze and excitation network (Huang et al. 2019, section 3.2).
+// Means of the vectors of an example, and scaling of each vector: the ends of a squeeze and
+// excitation network (Huang et al. 2019, section 3.2).
 #pragma once
 
 #include "kernels/tasks/row_task.h"
@@ -51,7 +51,7 @@ struct ScaleVectors {
   }
 };
 
-// dx and dfactors without data are left out.
+// dx and dfactors without data are not computed.
 struct ScaleVectorsBackward {
   ConstMatrix x, factors, dy;
   Write write_dx = Write::kOver, write_dfactors = Write::kOver;

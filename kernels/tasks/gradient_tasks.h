@@ -1,4 +1,4 @@
-// What becomes of gradients in place: filled, scaled, finished for an optimizer's rule.
+// Fills, scales and finishes gradients in place.
 #pragma once
 
 #include "kernels/tasks/row_task.h"
@@ -20,9 +20,9 @@ struct ScaleElements {
   HDPS_ROW_TASK void operator()(size_t row, size_t col) const { ElementOf(y, row, col) *= factor; }
 };
 
-// What becomes of one element of a gradient before an optimizer's rule: the penalties of the loss
-// by its weight are added, then it is multiplied with `shrink`, and kept within +-clip_value where
-// that is not 0. As FinishGradients() of embedding/memory/update_terms.h, to the bit.
+// Finishes one element of a gradient for an optimizer's rule: adds the penalties of the loss by its
+// weight, multiplies by `shrink`, and limits it to +-clip_value if that is not 0. Gives the same
+// bits as FinishGradients() of embedding/memory/update_terms.h.
 struct GradientFinish {
   float l1 = 0, l2 = 0, shrink = 1, clip_value = 0;
 

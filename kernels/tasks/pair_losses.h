@@ -12,13 +12,13 @@ namespace hdps {
 // Bayesian personalized ranking (Rendle et al. 2009, eq. 5) over all pairs of a positive and a
 // negative example of one group. With m negatives in its group, a positive i of weight w has
 //   loss_i = w / m * sum over the negatives j of log(1 + exp(z_j - z_i)),
-// and where m is 0 none; negatives have no loss of their own. The gradient is that of the sum.
-// Sums run in the order of `members`, in double.
+// and none if m is 0; negatives have no loss of their own. The gradient is that of the sum. Sums
+// run in the order of `members`, in double.
 struct BprRows {
   ConstMatrix logits;              // [n, 1]
   const float* labels = nullptr;   // [n]: above 0.5 is positive.
   const float* weights = nullptr;  // [n]; null: all are 1.
-  // Whole numbers below 2^24: example i is of the group members[begin[i] .. end[i]).
+  // Integers below 2^24: example i belongs to the group members[begin[i] .. end[i]).
   const float *members = nullptr, *begin = nullptr, *end = nullptr;  // [n] each
   Matrix gradient;                                                   // [n, 1]
   float* losses = nullptr;                                           // [n]
@@ -36,7 +36,8 @@ struct BprRows {
       if (!other_positive) negatives += 1;
       if (positive == other_positive) continue;
       const double z_other = ElementOf(logits, other, 0);
-      const double over = positive ? z_other - z : z - z_other;  // The negative's over the other's.
+      // The negative's logit over the positive's.
+      const double over = positive ? z_other - z : z - z_other;
       const double e = std::exp(-std::fabs(over));
       const double share = over >= 0 ? 1.0 / (1.0 + e) : e / (1.0 + e);
       if (positive) {
@@ -71,15 +72,15 @@ struct InnerProductRows {
   }
 };
 
-// Softmax over the items of the batch, corrected by how often each is in it (Yi et al. 2019, eq. 3
-// and 4): example first + i wants its own item, with the logits
+// Softmax over the items of the batch, corrected by their frequencies in it (Yi et al. 2019, eq. 3
+// and 4): example first + i should choose its own item, with the logits
 //   s[j] = products[i, j] - log_frequency[j],
-// without those j that have the same item elsewhere. loss = w (log(sum of exp(s)) - s[own]), where
-// w is the example's weight times its label; products become the gradient of the loss.
+// without other examples j of the same item. loss = w (log(sum of exp(s)) - s[own]), where w is the
+// example's weight times its label; products become the gradient of the loss.
 struct SampledSoftmaxRows {
   size_t first = 0;                      // Row 0 of `products` is example `first` of n.
   const float* counts = nullptr;         // [n]: w
-  const float* items = nullptr;          // [n]: equal numbers are one item.
+  const float* items = nullptr;          // [n]: equal numbers mean the same item.
   const float* log_frequency = nullptr;  // [n]
   Matrix products;                       // [rows, n]: user row times each item.
   float* losses = nullptr;               // [rows]

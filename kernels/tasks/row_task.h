@@ -1,4 +1,4 @@
-// What every task on rows or elements is made of: see row_tasks.h.
+// The parts common to all tasks on rows or elements: see row_tasks.h.
 #pragma once
 
 #include <cmath>
@@ -14,11 +14,11 @@
 
 namespace hdps {
 
-// A task is called once for each element (row, column) or, where it only has that, once for each
-// row of what Over() gives. The calls may come in any order and at the same time, so none reads
-// what another writes. All that a task points to is in the memory of the device. A task whose work
-// on a row is not that of Over().cols floats says how many they are: FloatsARow(). What the host
-// has HostRows for goes many rows at a time in vectors, with the same bits.
+// A task is called once for each element (row, column) of Over() or, if it only takes a row, once
+// for each row. Calls may come in any order and concurrently, so none reads what another writes.
+// All pointers of a task are in the memory of the device. A task whose work on a row is not
+// Over().cols floats has FloatsARow(). Tasks with HostRows are vectorized over many rows on the
+// host, with the same bits.
 
 template <typename AnyMatrix>
 HDPS_ROW_TASK auto& ElementOf(const AnyMatrix& matrix, size_t row, size_t col) {
@@ -29,7 +29,8 @@ HDPS_ROW_TASK inline void WriteTo(float& to, Write write, float value) {
   to = write == Write::kAdd ? to + value : value;
 }
 
-// The sum of a[i] * b[i]: element i goes to partial sum i % 8, the partial sums are added in order.
+// Returns the sum of a[i] * b[i]: element i goes to partial sum i % 8, and the partial sums are
+// added in order.
 HDPS_ROW_TASK inline float DotOf(const float* a, const float* b, size_t count) {
   constexpr size_t kLanes = 8;
   float lanes[kLanes] = {};

@@ -1,5 +1,5 @@
-// What tasks do that ask for the kind of an activation or a loss: for who runs them. Who only hands
-// them on does not depend on how many kinds there are.
+// Bodies of tasks that depend on the kind of an activation or a loss. Only code that runs tasks
+// includes them, so code that passes tasks on does not depend on the list of kinds.
 #pragma once
 
 #include <cstddef>

@@ -1,16 +1,16 @@
-// What models of two towers and of several tasks end in.
+// The last steps of models with two towers or several tasks.
 #pragma once
 
 #include "kernels/tasks/row_task.h"
 
 namespace hdps {
 
-// y = x * factor / max(length of the row, epsilon), the length summed in order, in double.
+// y = x * factor / max(length of the row, epsilon); the length is summed in order, in double.
 struct ScaleToLength {
   float epsilon = 0.0f, factor = 1.0f;
   ConstMatrix x;
   Matrix y;
-  float* scales = nullptr;  // [rows]: one divided by that length; negative: epsilon was larger.
+  float* scales = nullptr;  // [rows]: one divided by that length; negative if epsilon was larger.
   Matrix Over() const { return y; }
 
   HDPS_ROW_TASK void operator()(size_t row) const {
@@ -29,8 +29,8 @@ struct ScaleToLength {
   }
 };
 
-// dx (+)= factor * scale * (dy - u <u, dy>), u the row at length 1; a row shorter than epsilon was
-// only multiplied.
+// dx (+)= factor * scale * (dy - u <u, dy>), with u the row scaled to length 1; the second term is
+// left out for a row shorter than epsilon.
 struct ScaleToLengthBackward {
   float factor = 1.0f;
   const float* scales = nullptr;
@@ -78,8 +78,8 @@ struct MultiplyByColumn {
   }
 };
 
-// The logit of sigmoid(a) * sigmoid(b), z = -log(e^-a + e^-b + e^-(a + b)); and what of e^-a, e^-b
-// and e^-(a + b) makes up the sum, whose shares are the slopes.
+// The logit of sigmoid(a) * sigmoid(b), z = -log(e^-a + e^-b + e^-(a + b)), and the shares of e^-a,
+// e^-b and e^-(a + b) in the sum, which give the slopes.
 struct JointShares {
   double z, a, b, both;
   HDPS_ROW_TASK JointShares(double of_a, double of_b) {
@@ -97,7 +97,8 @@ struct JointShares {
   }
 };
 
-// z = the logit that two things happen of which b is given a (Ma et al. 2018, eq. 1, in logits).
+// z = the logit of two events together, where b is conditional on a (Ma et al. 2018, eq. 1, in
+// logits).
 struct JointLogit {
   ConstMatrix a, b;
   Matrix z;
@@ -108,7 +109,7 @@ struct JointLogit {
   }
 };
 
-// Its backward: the gradient of a. That of b is the same with a and b exchanged.
+// Its backward: the gradient of a. For that of b exchange a and b.
 struct JointLogitBackward {
   ConstMatrix a, b, dz;
   Write write = Write::kOver;

@@ -1,4 +1,4 @@
-// What is made of the sum of an example's vectors: products of all pairs, and outer products.
+// Tasks on the sum of an example's vectors: products of all pairs, and outer products.
 #pragma once
 
 #include "kernels/tasks/row_task.h"
@@ -40,7 +40,7 @@ struct PairSumRows {
   }
 };
 
-// dx[f, d] (+)= dy[d] * (sum of v[d] - v_f[d]), for one d of all vectors at a time.
+// dx[f, d] (+)= dy[d] * (sum of v[d] - v_f[d]); one call handles one d of all vectors.
 struct PairSumRowsBackward {
   ConstMatrix x, dy;
   Write write_dx = Write::kOver;
@@ -58,8 +58,8 @@ struct PairSumRowsBackward {
   }
 };
 
-// y [n, dim * dim], y[a * dim + b] = s[a] s[b], of the sums s [n, dim]: with s the sum of the
-// vectors it is the sum of the outer products of all pairs (Qu et al. 2016, eq. 12).
+// y [n, dim * dim], y[a * dim + b] = s[a] s[b], for sums s [n, dim]. If s is the sum of the
+// vectors, y is the sum of the outer products of all pairs (Qu et al. 2016, eq. 12).
 struct OuterRows {
   ConstMatrix sums;
   Matrix y;
@@ -74,8 +74,8 @@ struct OuterRows {
   }
 };
 
-// The gradient of s[a], sum over b of (dy[a, b] + dy[b, a]) s[b], (+)= to component a of all
-// vectors.
+// Adds the gradient of s[a], sum over b of (dy[a, b] + dy[b, a]) s[b], to component a of all
+// vectors, or writes it there.
 struct OuterRowsBackward {
   ConstMatrix sums, dy;
   Write write_dx = Write::kOver;

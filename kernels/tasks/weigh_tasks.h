@@ -1,4 +1,4 @@
-// Weighted sums of the vectors of an example, and what makes scores into weights.
+// Weighted sums of an example's vectors, and the softmax that turns scores into weights.
 #pragma once
 
 #include "kernels/tasks/row_task.h"
@@ -7,7 +7,7 @@ namespace hdps {
 
 // y = x in the first counts[row] columns, 0 in the others.
 struct MaskRows {
-  const float* counts = nullptr;  // [rows], whole numbers.
+  const float* counts = nullptr;  // [rows], integers.
   ConstMatrix x;
   Matrix y;
   Matrix Over() const { return y; }
@@ -40,7 +40,7 @@ struct SoftmaxRows {
   }
 };
 
-// dx (+)= y * (dy - sum of y * dy over the row); where y is 0, so is that.
+// dx (+)= y * (dy - sum of y * dy over the row), which is 0 where y is 0.
 struct SoftmaxRowsBackward {
   ConstMatrix y, dy;
   Write write = Write::kOver;

@@ -1,4 +1,4 @@
-// Answers to those who come.
+// Answers join requests.
 #include "scheduler/members/admission.h"
 
 #include <algorithm>

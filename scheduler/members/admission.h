@@ -1,4 +1,5 @@
-// Who comes: has a place, is refused, or stands by for one; and the wait for the first cluster.
+// Answers join requests: admits, refuses, or lets a process stand by; and waits for the first
+// cluster.
 #pragma once
 
 #include <cstddef>
@@ -16,40 +17,40 @@
 
 namespace hdps {
 
-// Those who stand by find every place taken, and wait for a loss that nobody has noticed yet. A
-// process that is started in the place of one that died may come before the death is noticed, also
-// before the cluster is complete.
+// A process stands by if every place it could have is taken and a member may have died unnoticed. A
+// process that replaces a dead one may come before the death is noticed, also before the cluster is
+// complete.
 //
-// Invariant: nobody both has a place and stands by; at most kStandingByMax stand by.
+// Invariant: no process both has a place and stands by; at most kStandingByMax stand by.
 class Admission {
  public:
   static constexpr size_t kStandingByMax = 64;
 
-  // `taken_is_final`: SchedulerSabotage's.
+  // `taken_is_final`: as in SchedulerSabotage.
   Admission(const ClusterSpec& cluster, Rendezvous& rendezvous, bool taken_is_final)
       : cluster_(cluster), rendezvous_(rendezvous), taken_is_final_(taken_is_final) {}
 
   enum class Stage : uint8_t { kGathering, kUnderWay, kEnding };
   struct Answer {
     std::optional<JoinRefused> refused;  // None: it has a place, by this request or from before.
-    bool newcomer = false;               // By this request.
-    std::string line;                    // For people, of what anybody can cause; or empty.
+    bool newcomer = false;               // It got its place by this request.
+    std::string line;  // A notice, rate-limited because anybody can cause it; or empty.
   };
-  // Once the job is under way, whoever asks for a rank is a member that was started again, and
-  // another has its place by now: it may stand by for as long as the job goes on. In the end
-  // everyone is told that the job is done: nobody's place is given away any more.
+  // Once the job is under way, a process that asks for a rank is a restarted member whose place
+  // another process has taken; it may stand by as long as the job goes on. At the end of the job no
+  // place is given away any more, so that everyone is told that the job is done.
   Answer OnJoin(PeerId peer, const JoinRequest& request, Stage stage, TimeMs now);
 
-  // The wait for the first cluster, at each tick until it is complete.
+  // Advances the wait for the first cluster; called at each tick until it is complete.
   MemberStep Gather(TimeMs now);
-  // None before the first tick.
+  // Returns the first tick; none before it.
   const std::optional<TimeMs>& gathers_since() const { return began_; }
-  // The last refusal, for people; empty: nobody was refused.
+  // The text of the last refusal; empty if there was none.
   const std::string& last_refusal() const { return last_refusal_; }
 
-  // A view was formed: the patience with those who stand by for its places is counted from here.
+  // Restarts the time limit of processes that stand by, when a view was formed.
   void OnView(TimeMs now);
-  // This process itself stood still for so long: losses are noticed so much later.
+  // Accounts for a standstill of this process of `gap`: losses are noticed that much later.
   void ForgiveSilence(TimeMs gap);
   std::vector<PeerId> standing_by() const;
 
@@ -60,7 +61,7 @@ class Admission {
   TimeMs patience_ms() const {
     return TimeMs{cluster_.dead_after_ms} + 2 * TimeMs{cluster_.heartbeat_ms};
   }
-  // Every place that `peer` could have is taken.
+  // Returns whether `peer` may stand by because every place it could have is taken.
   bool MayStandBy(PeerId peer, const JoinRequest& request, Stage stage, TimeMs now);
 
   const ClusterSpec cluster_;

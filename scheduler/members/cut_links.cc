@@ -8,8 +8,8 @@ namespace hdps {
 namespace {
 
 struct Silence {
-  std::vector<PeerId> workers;  // That do not hear the server.
-  TimeMs for_ms = 0;            // The shortest.
+  std::vector<PeerId> workers;  // Workers that do not hear the server.
+  TimeMs for_ms = 0;            // The shortest silence.
 };
 
 std::map<PeerId, Silence> ByServer(const std::vector<LinkReport>& reports,
@@ -40,7 +40,7 @@ std::vector<CutLink> FindCutLinks(const std::vector<LinkReport>& reports,
   if (by_one && servers.size() > 1 && by_server.size() == servers.size()) {
     TimeMs least = by_server.begin()->second.for_ms;
     for (const auto& [server, silence] : by_server) least = std::min(least, silence.for_ms);
-    // The others may be about to say the same: their heartbeats come at other moments.
+    // Other workers may be about to report the same: their heartbeats come at other moments.
     if (3 * least <= 4 * dead_after_ms) return {};
     return {{worker, true, by_server.size(), least}};
   }

@@ -1,4 +1,5 @@
-// Who is cut off from the others though it beats, as the workers tell it.
+// Finds members that send heartbeats but are cut off from other members, from the reports of
+// workers.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +10,7 @@
 
 namespace hdps {
 
-// What a worker says in its heartbeat of the servers that it has long not heard.
+// The part of a worker's heartbeat about servers that it has not heard for long.
 struct LinkReport {
   PeerId worker;
   std::vector<SilentServer> silent;
@@ -18,14 +19,16 @@ struct LinkReport {
 struct CutLink {
   PeerId peer;  // The member that is cut off.
   bool is_worker = false;
-  size_t links = 0;   // A server: workers that do not hear it. A worker: servers that it does not.
-  TimeMs for_ms = 0;  // All of these links, at least.
+  // For a server: workers that do not hear it. For a worker: servers that it does not hear.
+  size_t links = 0;
+  TimeMs for_ms = 0;  // The shortest silence of these links.
 };
 
-// A server is cut off when two workers, or all there are, have heard nothing of it for more than
-// `dead_after_ms`: they ask each server every heartbeat, and one that works for long or waits for
-// its disk answers still. A worker that alone hears none of several servers is cut off itself. One
-// silent link among many that are well is nobody's loss.
+// Returns the members that are cut off. A server is cut off if two workers, or all if there are
+// fewer, have heard nothing of it for more than `dead_after_ms`: workers call each server every
+// heartbeat, and even a server that works for long or waits for its disk answers. A worker that
+// alone hears none of the servers, of which there are several, is itself cut off. One silent link
+// among many good ones counts for nothing.
 std::vector<CutLink> FindCutLinks(const std::vector<LinkReport>& reports,
                                   const std::vector<PeerId>& servers, TimeMs dead_after_ms);
 

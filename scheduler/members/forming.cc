@@ -1,4 +1,4 @@
-// Views from who is here, and who was.
+// Forms views from the present and the former members.
 #include "scheduler/members/forming.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace hdps {
 namespace {
 
-// The view behind `before`, in which all rows are placed anew.
+// Makes `view` the successor of `before`, with all rows placed anew.
 View Behind(const View& before, View view) {
   view.view = {before.view.value + 1};
   view.restarts = before.restarts;

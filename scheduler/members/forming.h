@@ -1,4 +1,4 @@
-// The views that a job can have next: the first, and those after losses and other numbers.
+// Forms the views of a job: the first, and those after losses and after changes of its size.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,19 @@ namespace hdps {
 
 inline constexpr ViewId kFirstView{1};
 
-// Of the cluster that is complete for the first time. Requires: `rendezvous` is complete.
+// Returns the first view. Requires: `rendezvous` is complete.
 View FirstView(const Rendezvous& rendezvous, uint32_t replicas);
 
-// The job goes back to its checkpoint with those that are here. Without a complete cluster the
-// members stay those of `before`: another process of the scheduler may find a free place, and
-// nobody who has to wait for it.
+// Returns the view with which the job goes back to its checkpoint. If the cluster is not complete,
+// the members stay those of `before`: a scheduler process that takes over may find a free place,
+// and no process that must be waited for.
 View ViewOfRestart(const View& before, const Rendezvous& rendezvous, uint32_t replicas);
 
-// The numbers of members have changed: rows move as few as that takes. Requires: `rendezvous` is
-// complete.
+// Returns the view after the number of members changed; moves as few rows as possible. Requires:
+// `rendezvous` is complete.
 View ViewOfNewNumbers(const View& before, const Rendezvous& rendezvous, uint32_t replicas);
 
-// Those that are left hold the rows and make all copies that they can.
+// Returns the view in which the remaining members hold all rows and as many copies as they can.
 View ViewOfThoseLeft(const View& before, uint32_t replicas);
 
 }  // namespace hdps

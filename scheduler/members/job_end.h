@@ -1,4 +1,4 @@
-// The end of a job: how it ends, and who is told.
+// The end of a job: its status and reason, and who is told.
 #pragma once
 
 #include <optional>
@@ -9,36 +9,37 @@
 
 namespace hdps {
 
-// Invariant: a job ends once, with one status and one reason. Nobody answers an Abort, and one copy
-// may be lost: a job that is left says farewell kFarewells times, a tick apart, and is done then.
+// Invariant: a job ends once, with one status and one reason. An Abort is not acknowledged and may
+// be lost, so a job that is left sends it kAbortRepeats times, one tick apart, and is done then.
 class JobEnd {
  public:
-  static constexpr int kFarewells = 5;
+  static constexpr int kAbortRepeats = 5;
 
-  // The job is left with `exit_status`. False where it has ended before: nothing changes.
+  // Ends the job with `exit_status` and a reason. Returns false, and changes nothing, if it has
+  // ended before.
   bool Leave(int exit_status, std::string reason) {
     if (over()) return false;
-    farewells_left_ = kFarewells;
+    aborts_left_ = kAbortRepeats;
     last_word_ = {exit_status, std::move(reason)};
     stage_ = Stage::kLeaving;
     return true;
   }
-  // The job is finished, and its members know it by their last command.
+  // Ends a finished job, whose members know it by their last command.
   void Finish(std::string reason) {
     last_word_ = {0, std::move(reason)};
     stage_ = Stage::kFinished;
   }
-  // Somebody asks for the job to stop. False where that was asked before, or it has ended.
+  // Notes a request to stop. Returns false if there was one before, or if the job has ended.
   bool TakeStop() { return !over() && !std::exchange(stop_asked_, true); }
   bool stop_asked() const { return stop_asked_; }
 
-  // What everyone is told now. Requires: leaving().
-  Abort TakeFarewell() {
-    --farewells_left_;
+  // Returns the Abort to send to all members now. Requires: leaving().
+  Abort TakeAbort() {
+    --aborts_left_;
     return last_word_;
   }
-  // What the sender of a frame of `kind` is answered after the end, for it has missed that; none:
-  // nothing. Who never got a place has not been told to end with the members.
+  // Returns the reply to a frame of `kind` that arrives after the end; none if it gets no reply.
+  // Join requests are answered, because a process without a place was not told with the members.
   std::optional<Abort> AnswerTo(MessageKind kind) const {
     const bool asks = kind == MessageKind::kJoinRequest ||
                       (kind == MessageKind::kHeartbeat && stage_ == Stage::kLeaving);
@@ -47,14 +48,14 @@ class JobEnd {
 
   bool over() const { return stage_ != Stage::kGoesOn; }
   bool leaving() const { return stage_ == Stage::kLeaving; }
-  bool done() const { return stage_ == Stage::kFinished || (leaving() && farewells_left_ <= 0); }
+  bool done() const { return stage_ == Stage::kFinished || (leaving() && aborts_left_ <= 0); }
   const Abort& last_word() const { return last_word_; }
 
  private:
   enum class Stage { kGoesOn, kLeaving, kFinished };
   Stage stage_ = Stage::kGoesOn;
   Abort last_word_ = {0, ""};
-  int farewells_left_ = 0;
+  int aborts_left_ = 0;
   bool stop_asked_ = false;
 };
 

@@ -1,4 +1,4 @@
-// What a job cannot go on from.
+// Why a job ends without having finished, and its exit status.
 #pragma once
 
 #include <string>

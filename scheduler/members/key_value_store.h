@@ -1,4 +1,4 @@
-// A small store on the scheduler in which the ranks of a collective find each other.
+// A small key-value store on the scheduler, by which the ranks of a collective find each other.
 #pragma once
 
 #include <cstddef>
@@ -14,20 +14,21 @@
 
 namespace hdps {
 
-// Invariant: at most kEntriesMax entries and kBytesMax bytes of keys and values; a value that was
-// put stays until another is. Each Put() that was kept is answered by one TakeAnswers(), which is
-// called when another process of the scheduler would know of it.
+// Invariant: at most kEntriesMax entries and kBytesMax bytes of keys and values; a value stays
+// until another is put under its key. Each kept Put() is answered by one TakeAnswers(), which is
+// called when the entry has been written, so that a successor of this scheduler process would know
+// it.
 class KeyValueStore {
  public:
   static constexpr size_t kEntriesMax = 1u << 16, kBytesMax = size_t{4} << 20;
 
-  // What a member did that found no room, for people.
+  // Describes what a member did whose Put() found no room.
   static std::string TooMuch() {
     return "it has put more on the board than that holds (" + std::to_string(kEntriesMax) +
            " entries, " + ShowByteCount(kBytesMax) + ")";
   }
 
-  // False, and nothing is kept, when there is no room.
+  // Returns false, and keeps nothing, if there is no room.
   bool Put(PeerId from, const KvPut& put, uint64_t request_id) {
     const auto found = entries_.find(put.key);
     const size_t old = found == entries_.end() ? 0 : put.key.size() + found->second.size();
@@ -70,7 +71,7 @@ class KeyValueStore {
   };
   std::map<std::string, std::string> entries_;
   size_t bytes_ = 0;
-  std::vector<Unanswered> unanswered_;  // In the order in which they were put.
+  std::vector<Unanswered> unanswered_;  // Puts in their order.
 };
 
 }  // namespace hdps

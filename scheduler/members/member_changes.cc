@@ -1,4 +1,4 @@
-// Who is lost, who is waited for, and which view comes next.
+// Decides who is lost, who is awaited, and which view comes next.
 #include "scheduler/members/member_changes.h"
 
 #include <algorithm>
@@ -58,7 +58,7 @@ std::optional<Abort> MemberChanges::Refusal(PeerId peer) const {
   if (!has && scaling_.dismissed(peer)) {
     return Abort{kExitDone, "it has left the job, which goes on with others"};
   }
-  if (!has) {  // Of a scheduler before this one, or given up while it could not be reached.
+  if (!has) {  // From a former scheduler, or given up while it was not reachable.
     return Abort{kExitFailed,
                  "the job goes on without this process: the scheduler does not know it, or took it "
                  "for lost"};
@@ -102,7 +102,7 @@ MemberChanges::GivenUp MemberChanges::GiveUp(PeerId peer, const std::string& how
             failures_.AddBeforeFirstView({role, place, cause, mistake_status},
                                          rendezvous_.Places(role))};
   }
-  // It says so more than once; and what it says after the end changes nothing.
+  // A member reports its failure more than once; a report after its end changes nothing.
   if (members_->released(peer) || !members_->given_up(peer).empty()) return {};
   members_->GiveUp(peer, how);
   const bool worker = members_->WorkerRank(peer).has_value();
@@ -150,7 +150,7 @@ std::string MemberChanges::HowLost(PeerId peer, TimeMs now) const {
 }
 
 AfterLoss MemberChanges::Lose(const std::vector<PeerId>& lost, const JobStand& stand, TimeMs now) {
-  // While members are missing, or rows are on their way, nobody has all that others would need.
+  // While members are missing or rows are in transit, no backup has all the rows needed.
   if (!recovery_.under_way() && !stand.moving) {
     std::optional<ViewAfterLoss> after = WithoutLost(members_->view(), lost);
     if (after) return Promote(*std::move(after), lost, now);
@@ -168,8 +168,8 @@ AfterLoss MemberChanges::Lose(const std::vector<PeerId>& lost, const JobStand& s
     recovery_.Lost(name, how, now);
     members_->Release(peer);
   }
-  // The lost ones come first, those that others stand in for too; what was asked for goes on behind
-  // them. Newcomers that are here take their places.
+  // Lost members come first, also those with backups; a scaling goes on after them. New members
+  // that are here take their places.
   if (scaling_.under_way()) {
     const View& view = members_->view();
     const size_t servers = fewer_at_once_ ? view.Holders().size() : view.servers.size();
@@ -255,7 +255,7 @@ MemberStep MemberChanges::GoBack(TimeMs now) {
   return step;
 }
 
-void MemberChanges::SeekMembers(TimeMs now) {
+void MemberChanges::SeekServerForCopies(TimeMs now) {
   const View& view = members_->view();
   const auto servers = static_cast<uint32_t>(view.servers.size());
   const auto workers = static_cast<uint32_t>(view.workers.size());

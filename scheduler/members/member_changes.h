@@ -1,4 +1,4 @@
-// The members of the job and what becomes of them: losses, those who come for them, other numbers.
+// The members of a job and their changes: losses, replacements, and other numbers of members.
 #pragma once
 
 #include <memory>
@@ -19,85 +19,91 @@
 
 namespace hdps {
 
-// Says what the job is to do about its members, and leaves the doing to the caller.
+// Decides what the job is to do about its members; the caller does it.
 //
-// Invariant: there are members from the first Enter() on, those of the view entered last. A view
-// that it returns is entered next, or never.
+// Invariant: from the first Enter() on, the members are those of the view entered last. A view that
+// is returned is entered next, or never.
 class MemberChanges {
  public:
-  // `fewer_at_once`: SchedulerSabotage's.
+  // `fewer_at_once`: as in SchedulerSabotage.
   MemberChanges(std::shared_ptr<const Job> job, Rendezvous& rendezvous, bool fewer_at_once);
 
   bool formed() const { return members_.has_value(); }
   // Both require: formed().
   Membership& members() { return *members_; }
   const Membership& members() const { return *members_; }
-  bool Knows(PeerId peer) const;  // A member, or before the first view somebody with a place.
+  bool Knows(PeerId peer) const;  // Is a member, or has a place before the first view.
   std::string NameOf(PeerId peer) const;
 
-  // The first view. Requires: the cluster is complete.
+  // Returns the first view. Requires: the cluster is complete.
   View First() const;
-  // What people are told when it was entered.
+  // Returns notices about the complete cluster, once its view was entered.
   std::vector<std::string> Complete() const;
-  // The members are those of `view` from now on.
+  // Makes the members those of `view`.
   void Enter(View view, TimeMs now);
 
-  // Why `peer`, which beats, is told to end; none: it is a member.
+  // Returns the Abort for a `peer` that sends heartbeats without being a member; none if it is one.
   std::optional<Abort> Refusal(PeerId peer) const;
   struct Heard {
-    std::string warning;  // For people; empty: none.
+    std::string warning;  // For the operator; empty: none.
     std::vector<std::string> notices;
   };
-  // A member has beaten. It gets its place back where it was only silent, and the place is free.
+  // Takes a member's heartbeat. A member that was only silent gets its place back if it is still
+  // free.
   Heard OnHeartbeat(PeerId peer, const Heartbeat& heartbeat, TimeMs now);
-  // What people are told of one who has come since the first view; empty: nothing.
+  // Returns a notice about a process that has joined since the first view; may be empty.
   std::string Joined(PeerId peer) const;
 
   struct GivenUp {
-    std::string notice;             // For people; empty: nothing.
-    std::optional<JobFailure> end;  // The job ends with it; none: the member alone is lost.
+    std::string notice;  // For the operator; empty: none.
+    // Set if the job ends with it; otherwise only the member is lost.
+    std::optional<JobFailure> end;
   };
-  // `peer` cannot go on, or nobody reaches it: it is lost with the next tick. When those in its
-  // place have failed again and again, the job ends. `mistake_status`: the member says that the
-  // operator or the data is to blame, and the job has to end with it; 0: it does not.
+  // Gives `peer` up because it cannot go on or cannot be reached: it is lost with the next tick. If
+  // processes in its place fail again and again, the job ends. `mistake_status`: the exit status if
+  // the member blames the operator or the data; 0: it does not.
   GivenUp GiveUp(PeerId peer, const std::string& how, int mistake_status, const JobStand& stand);
 
-  // Members that beat, and are cut off from the others: who, and how that is told.
+  // A member that sends heartbeats but is cut off from the others, and a description.
   struct CutOff {
     PeerId peer;
     std::string how;
   };
   std::vector<CutOff> FindCutOff() const;
-  // Those that are silent or deaf for too long, given up, or whose process has ended.
+  // Returns the members that have been silent or deaf for too long, were given up, or whose process
+  // has ended.
   std::vector<PeerId> FindLost(TimeMs now);
-  // Others that hold the rows of `lost` take over, or the job stands until others have come.
+  // Handles the loss of members: either other servers that hold their rows take over, or the job
+  // stands until replacements have come.
   AfterLoss Lose(const std::vector<PeerId>& lost, const JobStand& stand, TimeMs now);
 
-  // Members are waited for: Next() says what the job does about it.
+  // Is true while members are waited for; Next() says what the job does about it.
   bool under_way() const { return recovery_.under_way() || scaling_.under_way(); }
   MemberStep Next(const JobStand& stand, TimeMs now);
-  // Everybody loads the newest checkpoint, in the next view.
+  // Returns a step back to the newest checkpoint, in the next view.
   MemberStep GoBack(TimeMs now);
-  // Behind a view that was formed for losses: while copies of rows are missing, another server is
-  // waited for, as if the job were to be scaled to as many as it has; what was asked for goes on.
-  void SeekMembers(TimeMs now);
+  // Called after a view was formed for losses. While copies of rows are missing, it seeks another
+  // server, as if the job were being scaled to its present size; a scaling that was asked for goes
+  // on.
+  void SeekServerForCopies(TimeMs now);
 
   Scaling::Answer OnRequest(PeerId from, const ScaleRequest& request, TimeMs now);
-  // What another process of the scheduler had accepted; 0: nothing.
+  // Continues a scaling that a former scheduler process had accepted; 0: none.
   void ContinueScaling(uint32_t servers, uint32_t workers);
 
   const Recovery& recovery() const { return recovery_; }
   const Scaling& scaling() const { return scaling_; }
-  // Since when some rows have fewer copies than they should, and nobody has come; none: they have
-  // all.
+  // Since when some rows have had fewer copies than they should, without a new server; none: no
+  // copy is missing.
   const std::optional<TimeMs>& copies_missing_since() const { return copies_missing_since_; }
 
  private:
-  std::string HowLost(PeerId peer, TimeMs now) const;  // For people: "its process has ended".
+  std::string HowLost(PeerId peer, TimeMs now) const;  // Such as "its process has ended".
   AfterLoss Promote(ViewAfterLoss after, const std::vector<PeerId>& lost, TimeMs now);
   MemberStep NextOfRecovery(const JobStand& stand, TimeMs now);
   MemberStep NextOfScaling(const JobStand& stand, TimeMs now);
-  // Nobody has come for so long that those who are left are to make the copies that they can.
+  // Returns whether copies have been missing for so long that the remaining servers should make
+  // those that they can.
   bool CopiesMayBeAtOthers(TimeMs now) const;
   TimeMs replace_after_ms() const { return TimeMs{1000} * job_->cluster.replace_after_s; }
 

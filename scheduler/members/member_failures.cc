@@ -1,4 +1,4 @@
-// When the failures of members end a job.
+// Decides when the failures of members end a job.
 #include "scheduler/members/member_failures.h"
 
 #include <algorithm>
@@ -39,7 +39,7 @@ std::optional<JobFailure> MemberFailures::Add(const MemberFailure& failure, Cloc
       return JobFailure{failure.mistake_status, failures.first_cause};
     }
   }
-  // `mistakes` of two processes are believed also when a third one blames nobody.
+  // `mistakes` of two processes are believed even if a third one blames nobody.
   if (failures.count < kMax && failures.mistakes < kMistakesMax) return std::nullopt;
   return JobFailure{kExitFailed, failure.place + " has failed " + std::to_string(failures.count) +
                                      " times without a step of progress between, at first " +

@@ -1,4 +1,4 @@
-// What the failures of members come to: another process takes the place, or the job ends.
+// Decides whether members that fail are replaced or end the job.
 #pragma once
 
 #include <cstddef>
@@ -12,35 +12,36 @@
 
 namespace hdps {
 
-// A member that cannot go on. A member's word costs that member, and not the job: that the operator
-// or the data is to blame is believed when a second process in its place, or all of its role, say
-// so, or when nobody comes for it.
+// A member that cannot go on. Its report costs that member, not the job: blame on the operator or
+// the data is believed only if a second process in its place, or all members of its role, report it
+// too, or if no replacement comes.
 struct MemberFailure {
   Role role = Role::kWorker;
-  std::string place;  // "worker 1", whoever has it.
-  std::string cause;  // "worker 1 (host-a 4711): ...", for people.
-  int mistake_status =
-      0;  // The job ends with it where the member is believed; 0: it blames nobody.
+  std::string place;       // Such as "worker 1", whichever process has it.
+  std::string cause;       // Such as "worker 1 (host-a 4711): ...".
+  int mistake_status = 0;  // Exit status of the job if the member is believed; 0: no blame.
 };
 
-// Invariant: counts, for each place of the cluster, the failures since the job last came further
-// than it had ever come at a failure.
+// Invariant: counts the failures at each place of the cluster since the job last made progress
+// beyond the furthest step of any failure.
 class MemberFailures {
  public:
-  // So many of one place, without a step of progress between: another process would fail too.
+  // Failures at one place without progress that end the job, because another process would fail
+  // too.
   static constexpr int kMax = 3;
-  // Two processes, one after the other, that blame the operator or the data are believed.
+  // Processes in succession that must blame the operator or the data to be believed.
   static constexpr int kMistakesMax = 2;
 
-  // Before the first view, with `places` for its role: with what the job ends, where it does.
+  // Adds a failure before the first view; returns how the job ends, if it does. `places`: of its
+  // role.
   std::optional<JobFailure> AddBeforeFirstView(const MemberFailure& failure, size_t places);
-  // When the job stood at `clock`, and had `members` of its role. `point_of_return`: from where the
-  // job goes on when it is started again.
+  // Adds a failure when the job stood at `clock` with `members` members of that role; returns how
+  // the job ends, if it does. `point_of_return`: where the job resumes when it is started again.
   std::optional<JobFailure> Add(const MemberFailure& failure, Clock clock, size_t members,
                                 const std::string& point_of_return);
 
-  // The last mistake that a member has found which is not replaced yet: the job ends with it when
-  // nobody comes.
+  // The last mistake reported by a member that is not replaced yet; the job ends with it if no
+  // replacement comes.
   const std::optional<JobFailure>& mistake() const { return mistake_; }
   void Replaced() { mistake_.reset(); }
 
@@ -51,10 +52,10 @@ class MemberFailures {
     std::string first_cause;
   };
   Failures& Count(const MemberFailure& failure, Clock clock);
-  size_t Mistaken(Role role) const;  // Places that have found a mistake.
+  size_t Mistaken(Role role) const;  // Places that have reported a mistake.
 
   Clock furthest_ = -1;
-  std::map<std::string, Failures> at_;  // By place.
+  std::map<std::string, Failures> at_;  // Failures of each place.
   std::optional<JobFailure> mistake_;
 };
 

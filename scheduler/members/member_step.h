@@ -1,4 +1,4 @@
-// What a job is to do about its members, as a value.
+// A decision about the members of a job, as a value.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,12 @@
 
 namespace hdps {
 
-// Where the job stands, as far as a change of its members depends on it.
+// The state of the job, as far as changes of its members depend on it.
 struct JobStand {
-  Clock clock = 0;              // It has come to this step.
+  Clock clock = 0;              // The step that the job has reached.
   std::string point_of_return;  // "step 300, checkpoint OUT/checkpoint/..."
-  bool needs_restart = false;   // Rows were lost on their way to other servers.
-  bool moving = false;          // Rows are on their way.
+  bool needs_restart = false;   // Rows were lost in transit to other servers.
+  bool moving = false;          // Rows are in transit.
   bool quiet = false;           // All workers stand at one clock.
 };
 
@@ -29,17 +29,17 @@ struct MemberStep {
     kNothing,
     kGoBack,       // Enter `view`, and load the newest checkpoint.
     kAskForQuiet,  // Come to one clock.
-    kGoOn,         // Train on: nobody has to stand still any more.
-    kChange,       // Take rows to where `view` has them, and enter it.
+    kGoOn,         // Train on: no pause is needed any more.
+    kChange,       // Move rows to where `view` has them, and enter it.
     kEnd,
   };
   Do what = Do::kNothing;
   View view;
-  size_t num_lost = 0;            // kGoBack: so many members,
-  TimeMs stood_since = 0;         // and since when the job stands for them.
-  JobFailure end;                 // kEnd: with what.
-  std::string wait;               // Who is waited for, while that lasts; for people, now and then.
-  std::vector<std::string> gone;  // Lines about those who came and went silent.
+  size_t num_lost = 0;            // kGoBack: number of lost members.
+  TimeMs stood_since = 0;         // kGoBack: since when the job has stood.
+  JobFailure end;                 // kEnd: how the job ends.
+  std::string wait;               // Notice about who is waited for; empty: nobody.
+  std::vector<std::string> gone;  // Notices about processes that came and went silent.
 
   static MemberStep End(int exit_status, std::string message) {
     MemberStep step;
@@ -49,7 +49,7 @@ struct MemberStep {
   }
 };
 
-// What the loss of members at one moment comes to.
+// The consequence of losing members at one moment.
 struct AfterLoss {
   struct Lost {
     std::string name;
@@ -61,7 +61,7 @@ struct AfterLoss {
   };
   std::vector<Lost> lost;
   std::vector<NewPrimary> promoted;
-  // Others that hold the rows of the lost ones go on with them at once; none: the job stands.
+  // The view in which other holders of the lost rows take over at once; none: the job stands.
   std::optional<View> view;
   std::vector<std::string> notices;
 };

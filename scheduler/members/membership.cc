@@ -1,4 +1,4 @@
-// Liveness and progress of the members of one view.
+// Tracks liveness and progress of the members of one view.
 #include "scheduler/members/membership.h"
 
 #include <glog/logging.h>
@@ -13,7 +13,7 @@
 namespace hdps {
 namespace {
 
-// Of all members together: some 2 MB of an answer.
+// Limit for all members together: about 2 MB of a reply.
 constexpr size_t kAwaitedInStatusMax = size_t{1} << 16;
 
 }  // namespace
@@ -99,7 +99,7 @@ void Membership::OnHeartbeat(PeerId peer, const Heartbeat& heartbeat, TimeMs now
   if (heartbeat.view < restarted_) return;
   Heartbeat& latest = entry.latest;
   latest.staleness_max = std::max(latest.staleness_max, heartbeat.staleness_max);
-  // Examples and their losses belong together; one that came late is older than what we have.
+  // Examples and their losses belong together; a late heartbeat is older than what is known.
   if (heartbeat.clock < latest.clock || heartbeat.examples < latest.examples) return;
   const uint64_t staleness_max = latest.staleness_max;
   const CacheTally cache = latest.cache;

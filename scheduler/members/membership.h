@@ -1,4 +1,4 @@
-// The members of a formed cluster: their names, when they were last heard, how far they are.
+// The members of a formed cluster: names, times when last heard, and progress.
 #pragma once
 
 #include <cstdint>
@@ -17,64 +17,67 @@ namespace hdps {
 struct StatusReply;
 
 // Invariant: the members are those of the newest view. Within one view a member's reported clock
-// and examples never go back, whatever order heartbeats come in; its staleness never does.
+// and examples never go back, in whatever order heartbeats arrive; its staleness never goes back at
+// all.
 class Membership {
  public:
   explicit Membership(TimeMs dead_after_ms) : dead_after_ms_(dead_after_ms) {}
 
-  // `processes`: of the peers of `view`. Who stays has done nothing yet in
-  // it, if the view is a restart; who is new has been heard at `now`.
+  // Takes the members of `view`. `processes`: of its peers. If the view is a restart, members that
+  // stay have no progress in it yet; new members count as heard at `now`.
   void Enter(View view, const std::map<PeerId, MemberProcess>& processes, TimeMs now);
 
   const View& view() const { return view_; }
   bool Has(PeerId peer) const { return members_.contains(peer); }
-  const std::string& NameOf(PeerId peer) const;  // "worker 1 (host-a 4711)"
+  const std::string& NameOf(PeerId peer) const;  // Such as "worker 1 (host-a 4711)".
   const MemberProcess& ProcessOf(PeerId peer) const { return members_.at(peer).process; }
   bool released(PeerId peer) const { return members_.at(peer).released; }
   std::optional<uint32_t> WorkerRank(PeerId peer) const;  // None for a server.
   std::vector<PeerId> servers() const;                    // The primaries of all groups, each once.
-  std::vector<PeerId> holders() const;  // Those, and servers that only have copies.
+  // All servers that hold rows, including those with only copies.
+  std::vector<PeerId> holders() const;
   std::vector<PeerId> workers() const;
   std::vector<PeerId> all() const;
-  // Whether a heartbeat of this number is newer than those that were heard. Requires: Has(peer).
+  // Returns whether a heartbeat of this number is newer than all that were heard. Requires:
+  // Has(peer).
   bool IsNewer(PeerId peer, uint64_t heartbeat) const {
     return heartbeat > members_.at(peer).newest;
   }
 
   void Heard(PeerId peer, TimeMs now);
-  // What it says of a view before the last restart is of work that counts no more.
+  // Takes a heartbeat. Progress reported from a view before the last restart is ignored.
   void OnHeartbeat(PeerId peer, const Heartbeat& heartbeat, TimeMs now);
-  // It asks for the view again, although that was sent.
+  // Notes that a member asks again for the view, although it was sent.
   void OnJoinAgain(PeerId peer, TimeMs now);
-  void ForgiveSilence(TimeMs gap);  // This process itself stood still for so long.
-  void Release(PeerId peer);        // It has finished: its silence is no failure.
-  // It is lost from now on, whatever is heard of it: `how`, for people.
+  void ForgiveSilence(TimeMs gap);  // After a standstill of this process.
+  void Release(PeerId peer);        // It has finished, so its silence is no failure.
+  // Counts the member as lost from now on, whatever is heard of it; `how` says why.
   void GiveUp(PeerId peer, const std::string& how);
   const std::string& given_up(PeerId peer) const { return members_.at(peer).given_up; }
-  // It speaks, and does not hear what it is answered.
+  // Is true if the member is heard but does not receive the answers.
   bool deaf(PeerId peer) const { return members_.at(peer).deaf; }
   const std::string& trouble(PeerId peer) const { return members_.at(peer).trouble; }
 
   TimeMs SilentFor(PeerId peer, TimeMs now) const;
-  // Those that have been silent or deaf for too long, and those given up.
+  // Returns the members that have been silent or deaf for too long, and those given up.
   std::vector<PeerId> Lost(TimeMs now) const;
-  // Of the workers that are well: the servers that they have long not heard.
+  // Returns, for each worker that is heard, the servers that it has not heard for long.
   std::vector<LinkReport> LinkReports() const;
-  const std::string& PlaceOf(PeerId peer) const;  // "worker 1", whoever has it.
+  const std::string& PlaceOf(PeerId peer) const;  // Such as "worker 1", whichever process has it.
 
-  // The view, and how far each member is.
+  // Adds the view and the progress of each member.
   void AddTo(StatusReply* status, TimeMs now) const;
-  // What the workers together have done since their processes started.
+  // The work of all workers together since their processes started.
   struct Progress {
-    Clock clock = 0;  // Of the slowest.
+    Clock clock = 0;  // The slowest worker's clock.
     uint64_t examples = 0;
     double loss_sum = 0;
-    double epoch_progress = 0;  // Of the slowest.
+    double epoch_progress = 0;  // The slowest worker's progress.
   };
   Progress progress() const;
   Clock WorkerClock(uint32_t rank) const;  // Requires: rank < workers.
   uint64_t staleness_max() const;
-  // What a worker said of the rows it keeps, beside its heartbeats; and the sum over all.
+  // Takes a worker's report on its cached rows; cache() is the sum over all workers.
   void OnCache(PeerId peer, const CacheTally& tally);
   CacheTally cache() const;
 
@@ -87,9 +90,9 @@ class Membership {
     bool released = false;
     Heartbeat latest;
     std::string place, given_up;
-    // Of its heartbeats: the newest one, and the newest of which it has heard the answer.
+    // Numbers of heartbeats: the newest one, and the newest whose answer the member has received.
     uint64_t newest = 0, answered = 0;
-    TimeMs answered_at = 0;  // That was told; answers that were sent since have not come.
+    TimeMs answered_at = 0;  // When `answered` was reported; later answers have not arrived.
     bool deaf = false;
     std::string trouble;
     Activity activity;
@@ -98,7 +101,7 @@ class Membership {
   const TimeMs dead_after_ms_;
   View view_;
   ViewId restarted_;            // The first view since the last restart.
-  uint64_t staleness_max_ = 0;  // Of members that are gone.
+  uint64_t staleness_max_ = 0;  // Maximum over members that have left.
   std::map<PeerId, Entry> members_;
 };
 

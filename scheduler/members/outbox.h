@@ -1,4 +1,4 @@
-// Frames of the scheduler to others.
+// Collects the frames that the scheduler sends.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace hdps {
 
-// Invariant: every frame names the scheduler and the view at hand as it is sent.
+// Invariant: every frame carries the scheduler's id and the view at the time of Send().
 class Outbox {
  public:
   void SetView(ViewId view) { view_ = view; }
@@ -24,7 +24,7 @@ class Outbox {
   Output Take() { return std::exchange(output_, Output()); }
 
  private:
-  ViewId view_;  // Number 0 before the first.
+  ViewId view_;  // Number 0 before the first view.
   Output output_;
 };
 

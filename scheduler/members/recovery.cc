@@ -1,4 +1,4 @@
-// When to go on, and with whom.
+// Decides when to go on, and with which members.
 #include "scheduler/members/recovery.h"
 
 #include <glog/logging.h>

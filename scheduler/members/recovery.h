@@ -1,4 +1,4 @@
-// What is done about members that were lost: others take their places, or the job goes on without.
+// Decides how to go on after members were lost: with replacements, or without.
 #pragma once
 
 #include <cstdint>
@@ -15,40 +15,40 @@ namespace hdps {
 enum class OnWorkerLoss : uint8_t;
 
 // Invariant: from the first loss until Done() the job stands, and Look() says what is next. Its
-// answer follows from what was lost, who has come since, and the time.
+// answer depends on what was lost, which processes have come since, and the time.
 class Recovery {
  public:
   explicit Recovery(const ClusterSpec& cluster)
       : replace_after_ms_(int64_t{cluster.replace_after_s} * 1000),
         on_worker_loss_(cluster.on_worker_loss) {}
 
-  // `name` has been lost, `how` says why; its place in the rendezvous is free.
+  // Notes that `name` was lost, and why; its place in the rendezvous is free.
   void Lost(const std::string& name, const std::string& how, TimeMs now);
   bool under_way() const { return !lost_.empty(); }
 
   enum class Next : uint8_t {
-    kWait,    // For members that take the free places.
-    kForm,    // The cluster is complete: form the next view of it.
-    kGiveUp,  // No server, or no worker, is left, and nobody has come for as long as was allowed.
+    kWait,    // Wait for processes that take the free places.
+    kForm,    // The cluster is complete: form its next view.
+    kGiveUp,  // No server, or no worker, is left, and no replacement came in time.
   };
-  // Takes places away from `rendezvous` that nobody has filled in time, where the job may go on
-  // without them. Requires: under_way().
+  // Returns what is next. Removes places from `rendezvous` that were not filled in time, if the job
+  // may go on without them. Requires: under_way().
   Next Look(Rendezvous& rendezvous, TimeMs now);
   void Done() { lost_.clear(); }
 
-  // "server 1 (host-a 4711) and worker 0 (host-b 12)"
+  // Such as "server 1 (host-a 4711) and worker 0 (host-b 12)".
   std::string names() const;
   const std::string& first_cause() const { return first_cause_; }
   size_t num_lost() const { return lost_.size(); }
-  TimeMs since() const { return since_; }  // The first loss.
-  TimeMs last() const { return last_; }    // The newest.
+  TimeMs since() const { return since_; }  // Time of the first loss.
+  TimeMs last() const { return last_; }    // Time of the newest loss.
 
  private:
   const TimeMs replace_after_ms_;
   const OnWorkerLoss on_worker_loss_;
   std::vector<std::string> lost_;
   std::string first_cause_;
-  TimeMs since_ = 0, last_ = 0;  // Of the first and the newest loss.
+  TimeMs since_ = 0, last_ = 0;  // Times of the first and the newest loss.
 };
 
 }  // namespace hdps

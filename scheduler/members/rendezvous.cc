@@ -1,4 +1,4 @@
-// Admission, ranks and the first view.
+// Implements admission, ranks and the first view.
 #include "scheduler/members/rendezvous.h"
 
 #include <glog/logging.h>
@@ -39,9 +39,9 @@ std::string WrongAddress(Role role, const std::string& address) {
   }
   if (address.empty()) return "a server must say where it listens, and this one did not";
   const Result<Address> parsed = ParseAddress(address);
-  if (!parsed.ok()) return ShowOutside(parsed.status().message());
+  if (!parsed.ok()) return EscapeUntrusted(parsed.status().message());
   if (!parsed->CanBeDialed()) {
-    return "address " + ShowOutside(address) +
+    return "address " + EscapeUntrusted(address) +
            " cannot be dialed; a server says the host and port it listens on";
   }
   return "";
@@ -54,7 +54,7 @@ std::optional<JoinRefused> Rendezvous::Admit(PeerId peer, const JoinRequest& req
   }
   if (std::optional<JoinRefused> mistake = Mistake(request)) return mistake;
   if (std::optional<JoinRefused> taken = Taken(request)) return taken;
-  // After Shrink() there may be no such rank any more, or another has it: any will do then.
+  // After Shrink() the rank may be gone or taken; any rank will do then.
   const bool has_rank = request.rank >= 0 &&
                         static_cast<uint32_t>(request.rank) < Quota(request.role) &&
                         OfRank(request.role, request.rank) == nullptr;
@@ -87,7 +87,7 @@ void Rendezvous::Restore(const View& view, const std::map<PeerId, MemberProcess>
   CHECK(candidates_.empty());
   for (const Role role : {Role::kServer, Role::kWorker}) {
     const bool servers = role == Role::kServer;
-    // A process of several groups is one member; then another's place is free.
+    // A server that holds several groups is one member; another server's place is free then.
     const std::vector<Member> members = servers ? view.Holders() : view.workers;
     (servers ? num_servers_ : num_workers_) =
         static_cast<uint32_t>(servers ? view.servers.size() : view.workers.size());
@@ -164,7 +164,7 @@ void Rendezvous::Shrink(Role role) {
   for (auto& [peer, candidate] : candidates_) {
     if (candidate.role == role) left.push_back(&candidate);
   }
-  // Who has come without a rank stands behind those that have one.
+  // Members without a rank come after those that have one.
   std::ranges::stable_sort(
       left, {}, [](const Candidate* candidate) { return static_cast<uint32_t>(candidate->rank); });
   for (size_t i = 0; i < left.size(); ++i) left[i]->rank = static_cast<int32_t>(i);
@@ -185,7 +185,7 @@ std::optional<JoinRefused> Rendezvous::Mistake(const JoinRequest& request) const
     return Mistaken("a " + name + " cannot join: only servers and workers do");
   }
   if (request.job_digest != options_.job_digest) {
-    // Who does not know the job's digest does not learn it here.
+    // A process that does not know the job's digest must not learn it here.
     return Mistaken("this " + name +
                     " has another job than the scheduler: its job has the digest " +
                     Hex(request.job_digest) +
@@ -203,7 +203,7 @@ std::optional<JoinRefused> Rendezvous::Mistake(const JoinRequest& request) const
   }
   if (const std::string wrong = WrongAddress(role, request.address); !wrong.empty())
     return Mistaken(wrong);
-  // After Shrink() there are fewer, of which a process that is started again cannot know.
+  // After Shrink() there are fewer ranks, which a restarted process cannot know.
   const uint32_t ranks =
       std::max(Quota(role), role == Role::kServer ? options_.num_servers : options_.num_workers);
   if (request.rank >= 0 && static_cast<uint32_t>(request.rank) >= ranks) {
@@ -262,7 +262,7 @@ void Rendezvous::AssignRanks(Role role) {
   std::vector<Candidate*> unranked;
   for (auto& [peer, candidate] : candidates_) {
     if (candidate.role != role) continue;
-    // A newcomer to a cluster that then became smaller; members of a view have lower ranks.
+    // The cluster became smaller after it joined; members of a view have lower ranks.
     if (candidate.rank >= static_cast<int32_t>(Quota(role))) candidate.rank = -1;
     if (candidate.rank >= 0) {
       free.erase(candidate.rank);
@@ -320,7 +320,7 @@ std::string Rendezvous::MissingOf(Role role) const {
   const uint32_t missing = Quota(role) - static_cast<uint32_t>(here.size());
   if (missing == 0) return "";
   std::string text = std::to_string(missing) + " of " + Counted(Quota(role), role);
-  // Which ranks they are is known only when everyone who came asked for one.
+  // The missing ranks are known only if every candidate asked for one.
   std::set<int32_t> taken;
   for (const Candidate* candidate : here) {
     if (candidate->rank < 0) return text;

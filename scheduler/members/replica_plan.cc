@@ -11,7 +11,8 @@
 namespace hdps {
 namespace {
 
-// The same for two processes of one machine that say where it is; empty where it cannot be told.
+// Returns a text that is equal for two processes on one machine; empty if the address does not
+// tell.
 std::string MachineOf(const Member& member) {
   const Result<Address> address = ParseAddress(member.address);
   if (!address.ok()) return "";
@@ -60,11 +61,11 @@ std::optional<ViewAfterLoss> WithoutLost(const View& view, const std::vector<Pee
   return after;
 }
 
-std::map<PeerId, std::vector<ShardId>> ShardsThatCome(const View& before, const View& next) {
+std::map<PeerId, std::vector<ShardId>> IncomingShards(const View& before, const View& next) {
   std::map<PeerId, std::vector<ShardId>> come;
   for (uint32_t s = 0; s < next.shards.num_shards(); ++s) {
     const ServerId was = before.shards.owner[s], is = next.shards.owner[s];
-    // Rows of another group that happens to be here are that group's; they come as any others do.
+    // Rows of another group that are here belong to that group; these must be moved in any case.
     const std::vector<Member> had = was == is ? before.HoldersOf(was) : std::vector<Member>();
     for (const Member& holder : next.HoldersOf(is)) {
       if (std::ranges::count(had, holder.peer, &Member::peer) == 0)

@@ -1,4 +1,4 @@
-// Which servers hold copies of which shard groups, and who takes over when servers are lost.
+// Places the copies of shard groups at servers, and promotes backups when servers are lost.
 #pragma once
 
 #include <cstdint>
@@ -14,32 +14,34 @@ namespace hdps {
 
 struct Member;
 
-// Places the rows of each group of `view` at servers of `present`, which stand in order of rank: at
-// the first one from the group's number on, beginning again behind the last, and so many copies at
-// those that follow; fewer where there are no more. Requires: somebody is present.
+// Places each group of `view` at servers of `present`, which are in order of rank. The primary is
+// the server at the group's number (modulo their count), and `replicas` backups are the servers
+// that follow, or fewer if there are not enough. Requires: `present` is not empty.
 void PlaceGroups(View* view, const std::vector<Member>& present, uint32_t replicas);
 
-// A group whose primary was lost, and who is its primary now.
+// A group whose primary was lost, and its new primary.
 struct Promotion {
   ServerId group;
   Member from, to;
 };
 struct ViewAfterLoss {
-  View view;  // With the next number; it is no restart.
+  View view;  // With the next number; not a restart.
   std::vector<Promotion> promotions;
 };
-// `view` without `lost`: of each group the first backup that is left is its primary. None where a
-// lost one is a worker, or was the last to hold a group's rows: then the job has to go back.
+// Returns `view` without `lost`: the first remaining backup of each group becomes its primary.
+// Returns none if a worker was lost, or the last holder of a group's rows; the job then has to go
+// back to a checkpoint.
 std::optional<ViewAfterLoss> WithoutLost(const View& view, const std::vector<PeerId>& lost);
 
-// The shards that each server holds in `next` and has not held in `before`, whose rows therefore
-// have to come to it.
-std::map<PeerId, std::vector<ShardId>> ShardsThatCome(const View& before, const View& next);
+// Returns the shards that each server holds in `next` but not in `before`, so that their rows must
+// move to it.
+std::map<PeerId, std::vector<ShardId>> IncomingShards(const View& before, const View& next);
 
-// Those groups that have fewer copies than they should: "group 1 has no copy until a server joins".
+// Describes the groups that have too few copies: "group 1 has no copy until a server joins".
 std::vector<std::string> MissingCopies(const View& view, uint32_t replicas);
 
-// Whether some group's rows and a copy of them are on one machine, as far as addresses tell.
+// Returns whether some group's rows and a copy of them are on one machine, as far as addresses
+// tell.
 bool CopiesShareMachine(const View& view);
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// Judges what was asked for.
+// Checks requests to scale the job.
 #include "scheduler/members/scaling.h"
 
 #include "common/base/counted.h"
@@ -10,7 +10,7 @@
 namespace hdps {
 namespace {
 
-// A job with copies keeps its number of servers, also while a lost one's place is free.
+// A job with copies keeps its number of servers while a lost one's place is free.
 uint32_t ServersOf(const Job& job, const Rendezvous& rendezvous) {
   return job.cluster.replicas > 0 ? rendezvous.Places(Role::kServer)
                                   : rendezvous.Count(Role::kServer);

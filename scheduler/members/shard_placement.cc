@@ -1,4 +1,4 @@
-// Even placement of shards.
+// Places shards evenly.
 #include "scheduler/members/shard_placement.h"
 
 #include <vector>
@@ -21,7 +21,7 @@ ShardMap MoveFewestShards(const ShardMap& before, uint32_t num_servers) {
   for (const ServerId owner : before.owner) {
     if (owner.value < num_servers) ++has[owner.value];
   }
-  // Who has more than the least part keeps one more, while there are such parts.
+  // A server with more than the smallest share keeps one more, while there are such shares.
   std::vector<uint32_t> part(num_servers, least);
   for (uint32_t s = 0; s < num_servers && with_one_more > 0; ++s) {
     if (has[s] > least) ++part[s], --with_one_more;

@@ -1,4 +1,4 @@
-// Which server gets which shards: evenly, and with as few moves as that takes.
+// Assigns shards to servers: evenly, and with as few moves as possible.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@ namespace hdps {
 // Contiguous runs of shards; no two servers differ by more than one shard.
 ShardMap EvenShards(uint32_t num_shards, uint32_t num_servers);
 
-// For `num_servers` servers, of which those below the old number keep what they have as far as it
-// is no more than their even part: only shards of servers that are gone, or have too many, move.
+// Assigns shards to `num_servers` servers. Those below the old number keep their shards up to an
+// even share, so only shards of removed servers, or of servers with too many, move.
 ShardMap MoveFewestShards(const ShardMap& before, uint32_t num_servers);
 
 }  // namespace hdps

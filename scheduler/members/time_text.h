@@ -1,4 +1,4 @@
-// Lengths of time as people read them.
+// Formats lengths of time for messages.
 #pragma once
 
 #include <string>

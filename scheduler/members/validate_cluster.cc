@@ -1,4 +1,4 @@
-// Whether a job fits the cluster it is started with.
+// Checks whether a job fits the cluster it is started with.
 #include "scheduler/members/validate_cluster.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace hdps {
 namespace {
 
-// Each of the model's copies that take turns has an example of every micro-batch.
+// Checks that each copy of the model has an example of every micro-batch.
 Status ValidateCopies(const Job& job, uint32_t num_workers) {
   const bool split = job.parallel.dataset_strategy == DatasetStrategy::kDataParallel;
   const uint32_t rows = split ? job.train.batch_size / num_workers : job.train.batch_size;
@@ -80,11 +80,11 @@ Status ValidateMembers(const Job& job, uint32_t num_servers, uint32_t num_worker
                                         std::to_string(std::bit_ceil(num_servers)) +
                                         " or more before the first step, or start fewer"};
   }
-  // Whether its layers can lie over so many workers, as the job says.
+  // StrategyOf tells whether the layers can be cut over that many workers.
   HDPS_ASSIGN_OR_RETURN(const Strategy strategy, StrategyOf(job, num_workers));
   if (!strategy.data_parallel()) HDPS_RETURN_IF_ERROR(CheckCutTraining(job));
-  // Every member is told of every other in one message, a View.
-  constexpr uint64_t kMemberBytes = 64;  // In a View, beside its address; rounded up.
+  // A view, which describes every member, is sent in one message.
+  constexpr uint64_t kMemberBytes = 64;  // In a View, besides its address; rounded up.
   const uint64_t view_bytes =
       uint64_t{num_servers} * (1 + job.cluster.replicas) * (kMemberBytes + kAddressBytesMax) +
       uint64_t{num_workers} * kMemberBytes + uint64_t{job.cluster.shards} * sizeof(uint32_t);
@@ -99,7 +99,7 @@ Status ValidateMembers(const Job& job, uint32_t num_servers, uint32_t num_worker
 
 std::vector<std::string> WarningsOf(const Job& job, uint32_t num_workers) {
   std::vector<std::string> warnings = job.warnings;
-  // A job that names its workers was warned of when it was read.
+  // A job that sets the number of workers was warned about when it was read.
   if (num_workers > 1 && !job.parallel.gradients_mean && job.parallel.device_num == 0) {
     warnings.push_back("parallel.gradients_mean is false: the means of " +
                        std::to_string(num_workers) +

@@ -1,4 +1,4 @@
-// Whether a job fits the cluster it is started with.
+// Checks whether a job fits the cluster it is started with.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@ namespace hdps {
 
 struct Job;
 
-// kInvalidArgument names the field of the job, the flag, both numbers and what would be right.
+// kInvalidArgument names the field of the job, the flag, both numbers and a valid value.
 Status ValidateCluster(const Job& job, uint32_t num_servers, uint32_t num_workers);
 
-// The same of a job that goes on with those members that are left.
+// Checks the same for a job that goes on with the remaining members.
 Status ValidateMembers(const Job& job, uint32_t num_servers, uint32_t num_workers);
 
-// The job's own warnings, and those that follow from the number of workers.
+// Returns the job's own warnings, and those that follow from the number of workers.
 std::vector<std::string> WarningsOf(const Job& job, uint32_t num_workers);
 
 }  // namespace hdps

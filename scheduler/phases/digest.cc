@@ -1,4 +1,4 @@
-// What all servers hold, as sums.
+// Sums up what all servers hold.
 #include "scheduler/phases/digest.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ Next DigestPhase::OnAllAnswered(const Turn& turn) {
     summary.row_bytes += done.row_bytes;
     summary.server_bytes_max = std::max(summary.server_bytes_max, done.process_bytes);
   }
-  // Slices of dense layers lie among the rows, but are none to a person.
+  // Slices of dense layers are stored as rows, but are not reported as rows.
   summary.rows -= std::min(summary.rows, summary.dense_rows);
   turn.job.plan->Done();
   return Next::Done();

@@ -1,4 +1,4 @@
-// The servers tell the digest of their rows, and how many there are.
+// The servers report the digest and the number of their rows.
 #pragma once
 
 #include "scheduler/phases/phase.h"

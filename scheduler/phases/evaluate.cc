@@ -1,4 +1,4 @@
-// Evaluations of a job, and what follows from them.
+// Runs the evaluations of a job and acts on them.
 #include "scheduler/phases/evaluate.h"
 
 #include <optional>
@@ -28,7 +28,7 @@ Command EvaluatePhase::CommandOfSet() const {
   return evaluate;
 }
 
-// Some scores of a worker have come; it is asked for the next.
+// Takes some scores of a worker, and asks it for the next ones.
 Next EvaluatePhase::OnAnswer(const Answer& answer, const Turn& turn) {
   sums_->Add(*parts_.members.WorkerRank(answer.from), answer.done);
   if (answer.done.more) {
@@ -46,7 +46,7 @@ Next EvaluatePhase::OnAllAnswered(const Turn& turn) {
   if (evaluations_.size() < sets_.size()) return Next::Again(JobPhase::kEvaluate);
   Report(turn);
   parts_.facts.KnowLabelsEvaluated(labels_);
-  Judge(turn);
+  ApplyEvaluation(turn);
   return Next::Done();
 }
 
@@ -69,7 +69,7 @@ void EvaluatePhase::Report(const Turn& turn) const {
   }
 }
 
-void EvaluatePhase::Judge(const Turn& turn) const {
+void EvaluatePhase::ApplyEvaluation(const Turn& turn) const {
   JobPlan& plan = *turn.job.plan;
   RunWatches& watches = turn.job.watches;
   const Clock clock = plan.position().clock;

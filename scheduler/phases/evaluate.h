@@ -1,4 +1,4 @@
-// All workers score the examples of each evaluation set, and what follows from the figures.
+// All workers score the examples of each evaluation set; then the job acts on the figures.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,8 @@
 
 namespace hdps {
 
-// Invariant: one set at a time, in the order of the job; what is due behind an evaluation follows
-// from the figures of all.
+// Invariant: sets are evaluated one at a time, in the order of the job. What follows depends on the
+// figures of all sets.
 class EvaluatePhase : public Phase {
  public:
   explicit EvaluatePhase(const PhaseParts& parts);
@@ -21,14 +21,14 @@ class EvaluatePhase : public Phase {
   Next OnAllAnswered(const Turn& turn) override;
 
  private:
-  Command CommandOfSet() const;  // Whose turn it is.
+  Command CommandOfSet() const;  // For the present set.
   void Report(const Turn& turn) const;
-  void Judge(const Turn& turn) const;
+  void ApplyEvaluation(const Turn& turn) const;
 
   const std::vector<EvalSet> sets_;
-  std::unique_ptr<EvaluationSums> sums_;  // Of the set at hand.
-  std::vector<Evaluation> evaluations_;   // Of the sets before it.
-  LabelTally labels_;                     // Of all.
+  std::unique_ptr<EvaluationSums> sums_;  // Sums of the present set.
+  std::vector<Evaluation> evaluations_;   // Results of the sets before it.
+  LabelTally labels_;                     // Labels of all sets.
 };
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// The end of a run.
+// Ends a run.
 #include "scheduler/phases/finish.h"
 
 #include <algorithm>
@@ -17,8 +17,8 @@
 namespace hdps {
 namespace {
 
-// A member that has ended cannot say so again; after this long without a sign it is taken at its
-// word.
+// A member that has ended cannot confirm it again; after this long without a sign it counts as
+// ended.
 constexpr TimeMs kGoneAfterMs = 2000;
 
 }  // namespace

@@ -1,12 +1,12 @@
-// The run's summary is written, and everybody is told that the job is done.
+// Writes the run's summary and tells all members that the job is done.
 #pragma once
 
 #include "scheduler/phases/phase.h"
 
 namespace hdps {
 
-// Invariant: the summary is there before anybody hears of the end; who does not confirm it is not
-// waited for forever.
+// Invariant: the summary is written before any member hears of the end. A member that does not
+// confirm the end is not waited for forever.
 class FinishPhase : public Phase {
  public:
   using Phase::Phase;

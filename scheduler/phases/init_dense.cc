@@ -1,4 +1,4 @@
-// The first values, and the plan from step 0.
+// Initializes the dense layers, and the plan at step 0.
 #include "scheduler/phases/init_dense.h"
 
 #include "common/job/job_spec.h"
@@ -14,7 +14,7 @@ Next InitDensePhase::Begin(const Turn& turn) {
 
 Next InitDensePhase::OnAllAnswered(const Turn& turn) {
   JobAtHand& job = turn.job;
-  parts_.facts.KnowEpochRows(answers_.at(parts_.members.workers().front()).rows, &job.record);
+  parts_.facts.SetEpochRows(answers_.at(parts_.members.workers().front()).rows, &job.record);
   job.plan.emplace(job.PlanFrom(parts_.job, JobPosition(), /*loaded=*/false));
   return Next::Ready();
 }

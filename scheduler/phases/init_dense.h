@@ -1,4 +1,4 @@
-// Worker 0 gives the dense layers their first values, at step 0.
+// Worker 0 initializes the dense layers, at step 0.
 #pragma once
 
 #include "scheduler/phases/phase.h"

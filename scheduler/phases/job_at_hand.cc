@@ -1,4 +1,4 @@
-// How far a job is, and what is written of it.
+// Computes the progress of a job and its written state.
 #include "scheduler/phases/job_at_hand.h"
 
 #include <algorithm>
@@ -57,7 +57,7 @@ ProgressState JobAtHand::Progress(const Job& job, const Membership& members) con
   if (!training_since) return state;
   state.clock = std::max(state.clock, told.clock);
   state.epoch_begun = true;
-  // Before the first step of an epoch they tell how far they were in the last one.
+  // Before the first step of an epoch, workers still report their position in the last one.
   if (told.clock > plan->position().epoch_start) state.epoch_progress = told.epoch_progress;
   const bool same_for_all = job.parallel.dataset_strategy == DatasetStrategy::kFullBatch;
   const uint64_t copies = same_for_all ? members.workers().size() : 1;

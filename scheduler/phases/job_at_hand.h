@@ -1,4 +1,4 @@
-// A job while it is led: its record, the plan and the watches that decide by it.
+// A running job: its record, its plan and its watches.
 #pragma once
 
 #include <cstddef>
@@ -21,31 +21,31 @@ struct Loss {
   TimeMs since = 0;
 };
 
-// Invariant: there is a plan exactly while everybody stands at its position, or works on from it.
+// Invariant: there is a plan exactly while all members stand at its position or work on from it.
 struct JobAtHand {
   explicit JobAtHand(const Job& job) : watches(job, Watched()) {}
 
   JobRecord record;
   std::optional<JobPlan> plan;
   RunWatches watches;
-  TimeMs began = 0;                      // The cluster was complete.
-  std::optional<TimeMs> training_since;  // None while no round is at hand.
-  bool quiet_wanted = false;             // The round at hand ends early: members are to change.
-  Clock loading = 0;                     // The checkpoint that is being loaded; 0: none.
-  std::optional<Loss> loss;              // The job is on its way back from it.
-  Clock lost_to = 0;                     // The last step that is known to be lost.
-  JobRecord::Sums not_told;     // Trained, and in no worker's heartbeats: by those that have left.
-  bool stops_anywhere = false;  // SchedulerSabotage takes out that a drain trains lost steps again.
+  TimeMs began = 0;                      // Time at which the cluster was complete.
+  std::optional<TimeMs> training_since;  // None while no round is under way.
+  bool quiet_wanted = false;    // The present round ends early, because members are to change.
+  Clock loading = 0;            // Clock of the checkpoint that is being loaded; 0: none.
+  std::optional<Loss> loss;     // The job is on its way back from this loss.
+  Clock lost_to = 0;            // The last step that is known to be lost.
+  JobRecord::Sums not_told;     // Trained by workers that have left; in no heartbeat.
+  bool stops_anywhere = false;  // As in SchedulerSabotage.
 
   bool StopIsDueAt(Clock clock) const {
     return record.stop && (clock >= record.reached || stops_anywhere);
   }
   JobPlan PlanFrom(const Job& job, const JobPosition& position, bool loaded) const;
-  // Nobody trains from here on.
+  // Notes that training has paused or ended.
   void EndTraining(TimeMs now);
   void SetBackTo(const Manifest& manifest, const Job& job);
   JobState Written(JobPhase phase, TimeMs now) const;
-  // What workers tell while they train is newer than the record.
+  // Returns the progress of training; heartbeats of the workers are newer than the record.
   ProgressState Progress(const Job& job, const Membership& members) const;
 };
 

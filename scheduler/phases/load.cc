@@ -1,4 +1,4 @@
-// From a checkpoint to a plan that begins where it stands.
+// Loads a checkpoint, and makes a plan that begins there.
 #include "scheduler/phases/load.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 std::string Whole(uint64_t number) { return ShowWhole(static_cast<double>(number)); }
 
-// "a.csv had 1,200 bytes and has 900", of the first that differs; empty: all are alike.
+// Describes the first file that differs, such as "a.csv had 1,200 bytes and has 900"; empty: none.
 std::string Difference(const std::vector<FilePrint>& before, const std::vector<FilePrint>& now,
                        const std::vector<std::string>& names) {
   if (before.size() != now.size()) {
@@ -26,7 +26,7 @@ std::string Difference(const std::vector<FilePrint>& before, const std::vector<F
   const auto [was, is] = std::ranges::mismatch(before, now);
   if (was == before.end()) return "";
   const auto i = static_cast<size_t>(was - before.begin());
-  // A machine without the data may know patterns alone.
+  // A machine without the data may know only patterns of file names.
   const std::string name = names.size() == now.size() ? names[i] : "file " + Whole(i + 1);
   if (was->bytes == is->bytes) return name + " has other bytes";
   return name + " had " + Whole(was->bytes) + " bytes and has " + Whole(is->bytes);
@@ -74,7 +74,7 @@ Next LoadPhase::OnAllAnswered(const Turn& turn) {
     return Next::Again(JobPhase::kLoadWorkers);
   }
   if (job.loss) CountLost(job);
-  parts_.facts.KnowEpochRows(answers_.at(parts_.members.workers().front()).rows, &job.record);
+  parts_.facts.SetEpochRows(answers_.at(parts_.members.workers().front()).rows, &job.record);
   job.SetBackTo(start_ ? start_->manifest : Manifest(), parts_.job);
   if (!start_) return Next::Enter(JobPhase::kInitDense);
   const Manifest& manifest = start_->manifest;
@@ -110,7 +110,7 @@ void LoadPhase::CountOlder(JobAtHand& job, const Manifest& older) const {
   summary.examples_again += newer.examples - std::min(newer.examples, older.examples);
 }
 
-// The job goes on within an epoch whose files are not those of the checkpoint any more.
+// Warns if the job resumes within an epoch whose data files differ from those of the checkpoint.
 void LoadPhase::WarnOfOtherData(const JobRecord& record) const {
   const Manifest& manifest = start_->manifest;
   if (manifest.clock == manifest.epoch_start || manifest.data_files.empty()) return;

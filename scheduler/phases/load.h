@@ -1,4 +1,4 @@
-// Everybody loads the checkpoint that the job goes on from, or begins anew: servers, then workers.
+// All members load the checkpoint or begin anew: first the servers, then the workers.
 #pragma once
 
 #include <optional>
@@ -8,11 +8,11 @@
 
 namespace hdps {
 
-// Invariant: workers are told only when every server has read its rows; a checkpoint that a server
-// refuses is given up for the one before it.
+// Invariant: workers are told only when every server has its rows. If a server refuses a
+// checkpoint, the one before it is used.
 class LoadPhase : public Phase {
  public:
-  // `start`: none begins at step 0.
+  // `start`: the checkpoint to load; without one the job begins at step 0.
   LoadPhase(const PhaseParts& parts, std::optional<FoundCheckpoint> start)
       : Phase(parts), start_(std::move(start)) {}
 
@@ -22,8 +22,8 @@ class LoadPhase : public Phase {
 
  private:
   Next LoadOlder(JobAtHand& job);
-  // Of steps_again: what workers had trained, and nobody had heard of; and what lies between a
-  // checkpoint that could not be loaded and the one before it.
+  // Count into steps_again: what workers had trained without its having been reported, and the
+  // steps between a checkpoint that could not be loaded and the one before it.
   void CountLost(JobAtHand& job) const;
   void CountOlder(JobAtHand& job, const Manifest& older) const;
   void WarnOfOtherData(const JobRecord& record) const;

@@ -1,4 +1,4 @@
-// Shards on their way from server to server.
+// Moves shards from server to server.
 #include "scheduler/phases/move.h"
 
 #include <algorithm>
@@ -65,15 +65,15 @@ Next MovePhase::GoOnWith(JobPhase stage) {
 
 Next MovePhase::SendSaves(const Turn& turn) {
   const View& before = parts_.members.view();
-  come_ = ShardsThatCome(before, next_);
+  incoming_shards_ = IncomingShards(before, next_);
   std::set<ShardId> all;
-  for (const auto& [peer, shards] : come_) all.insert(shards.begin(), shards.end());
+  for (const auto& [peer, shards] : incoming_shards_) all.insert(shards.begin(), shards.end());
   std::map<PeerId, std::vector<ShardId>> leaving;  // By the primary of their group.
   for (const ShardId shard : all) {
     leaving[before.servers[before.shards.owner[shard.value].value].peer].push_back(shard);
   }
   if (leaving.empty()) return OnAllAnswered(turn);
-  Status made;  // What a link leads to is left as it is.
+  Status made;  // The target of a link is left as it is.
   if (IsLink(parts_.files, Folder())) made = parts_.files.RemoveAll(Folder());
   if (made.ok()) made = parts_.files.MakeDirectories(Folder());
   if (!made.ok()) {
@@ -90,13 +90,14 @@ Next MovePhase::SendSaves(const Turn& turn) {
   return Next::Wait();
 }
 
-// Every server takes up at this clock; those that rows have come to read them.
+// Sends a load to every server: all continue at this clock, and those that receive shards read
+// them.
 Next MovePhase::SendLoads(const Turn& turn) const {
   for (const PeerId server : parts_.members.holders()) {
     Command load = MakeCommand(CommandKind::kLoad);
     load.until = turn.job.plan->position().clock;
     load.keep = true;
-    if (const auto come = come_.find(server); come != come_.end()) {
+    if (const auto come = incoming_shards_.find(server); come != incoming_shards_.end()) {
       load.path = Folder();
       load.shards = come->second;
       load.files = moved_;
@@ -161,7 +162,7 @@ Next MovePhase::Finish(JobAtHand& job) const {
 void RemoveMoves(const PhaseParts& parts) {
   const std::string folder = JoinPath(parts.out, kCheckpointFolder);
   const Result<std::vector<std::string>> names = parts.files.List(folder);
-  if (!names.ok()) return;  // There is none yet.
+  if (!names.ok()) return;  // There is no folder yet.
   for (const std::string& name : *names) {
     if (!name.starts_with(kMovesPrefix)) continue;
     const Status removed = parts.files.RemoveAll(JoinPath(folder, name));

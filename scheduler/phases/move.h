@@ -1,4 +1,5 @@
-// The members change without a loss: rows of shards that another server gets are saved and loaded.
+// The members change without a loss: rows of shards that move to another server are saved and
+// loaded.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +12,14 @@
 
 namespace hdps {
 
-// Invariant: until every moved row is in files the view is the old one, and a fault leaves all as
-// it was; behind that a fault takes the job back to its checkpoint. No step is lost.
+// Invariant: until the files hold every moved row, the view is the old one, and a fault leaves
+// everything as it was. After that a fault takes the job back to its checkpoint. No step is lost.
 class MovePhase : public Phase {
  public:
-  // `quiet_since`: the job has stood for it.
+  // `quiet_since`: since when the job has stood for the move.
   MovePhase(const PhaseParts& parts, View next, TimeMs quiet_since);
 
-  // kMoveDense where workers keep the dense layers, else kMoveSave.
+  // kMoveDense if workers keep the dense layers, otherwise kMoveSave.
   JobPhase first() const { return stage_; }
   Next Begin(const Turn& turn) override;
   bool TakesRefusal(const Answer& answer) override;
@@ -36,12 +37,13 @@ class MovePhase : public Phase {
   View next_;
   const TimeMs quiet_since_;
   JobPhase stage_;
-  std::map<PeerId, std::vector<ShardId>> come_;  // To these servers.
+  // Shards that each server receives in the next view.
+  std::map<PeerId, std::vector<ShardId>> incoming_shards_;
   std::vector<SavedFile> moved_;
   std::string fault_;  // The first error.
 };
 
-// Removes the files of moves, also of those that a scheduler before this one has left.
+// Removes the files of moves, also those left by a former scheduler process.
 void RemoveMoves(const PhaseParts& parts);
 
 }  // namespace hdps

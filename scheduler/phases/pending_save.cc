@@ -1,4 +1,4 @@
-// From files of servers to a checkpoint.
+// Makes the files of servers a checkpoint.
 #include "scheduler/phases/pending_save.h"
 
 #include <utility>

@@ -1,4 +1,4 @@
-// A checkpoint whose rows are taken, and whose files are written while training goes on.
+// A checkpoint whose rows were copied, and whose files are written while training goes on.
 #pragma once
 
 #include <functional>
@@ -17,14 +17,14 @@ class CheckpointCatalog;
 class WorkerFacts;
 struct Orders;
 
-// Files that are to become a checkpoint, and what is wrong with them; empty: nothing.
+// A checkpoint to be committed, and its first fault; empty: none.
 struct NewCheckpoint {
   Manifest manifest;
   std::string fault;
 };
 
-// Invariant: at most one is on its way, whatever the phase at hand; it becomes a checkpoint when
-// every server has told of its files, and leaves nothing behind where one could not write them.
+// Invariant: at most one save is pending, in whatever phase. It becomes a checkpoint when every
+// server has reported its files; if a server could not write them, nothing of it is left.
 class PendingSave {
  public:
   using Say = std::function<void(const std::string&)>;
@@ -32,18 +32,19 @@ class PendingSave {
       : checkpoints_(checkpoints), facts_(facts), notice_(std::move(notice)) {}
 
   bool under_way() const { return save_.has_value(); }
-  // Asks the servers that are still writing for their files.
+  // Asks the servers in `writing` for their files, once they are written.
   void Await(NewCheckpoint save, const std::vector<PeerId>& writing, Orders& orders);
-  // One has written them; `fault`: why it has not.
+  // Adds the files of one server; `fault`: why it could not write them, or empty.
   void Add(const std::vector<SavedFile>& files, const std::string& fault);
-  // All have. The clock of the checkpoint; none: it was not to be.
+  // Commits after all servers have answered. Returns the clock of the checkpoint; none if it
+  // failed.
   std::optional<Clock> Complete();
   void Drop(const std::string& why);
-  void Forget() { save_.reset(); }  // Who goes back to a checkpoint removes what is no checkpoint.
+  void Forget() { save_.reset(); }  // Going back to a checkpoint removes unfinished ones.
 
-  // Makes it a checkpoint. What is wrong with it; empty: it is one now.
+  // Makes it a checkpoint. Returns the fault, or an empty text.
   std::string Commit(NewCheckpoint save);
-  std::string NotSaved(Clock clock, const std::string& fault) const;  // For people.
+  std::string NotSaved(Clock clock, const std::string& fault) const;  // Text of a warning.
 
  private:
   CheckpointCatalog& checkpoints_;

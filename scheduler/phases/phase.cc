@@ -1,4 +1,4 @@
-// What phases have in common.
+// Implements what phases have in common.
 #include "scheduler/phases/phase.h"
 
 #include "common/base/counted.h"

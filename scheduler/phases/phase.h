@@ -1,4 +1,4 @@
-// What every phase of a job is: it begins, hears answers and ticks, and says what follows.
+// The base of a job's phases: each begins, takes answers and ticks, and returns what follows.
 #pragma once
 
 #include <functional>
@@ -26,15 +26,15 @@ class PendingSave;
 class RunReport;
 class WorkerFacts;
 
-// What a phase wants done before what follows.
+// The orders of a phase, carried out before what follows.
 struct Orders {
   struct Sent {
     PeerId to;
-    Command command;  // Without a number yet.
+    Command command;  // Not numbered yet.
   };
   std::vector<Sent> sent;
-  std::vector<PeerId> dropped;  // No answer of these is waited for any more.
-  std::optional<View> view;     // Everybody is told of the next view.
+  std::vector<PeerId> dropped;  // Their answers are not awaited any more.
+  std::optional<View> view;     // A new view, to be entered and sent to all members.
 
   void Send(const std::vector<PeerId>& to, const Command& command) {
     for (const PeerId peer : to) sent.push_back({peer, command});
@@ -47,15 +47,15 @@ struct Answer {
   const CommandDone& done;
 };
 
-// What follows: a value, which the coordinator acts on.
+// The decision what follows, on which the coordinator acts.
 struct Next {
   enum class What : uint8_t {
-    kWait,    // More is to come of this phase.
-    kReady,   // Everybody stands at the plan's position: the job begins, or goes on behind a loss.
-    kDone,    // What comes next is the plan's.
-    kEnter,   // `phase`, of another kind.
-    kAgain,   // The same kind begins again, as `phase`.
-    kBlame,   // `member` is to blame: it was told `command`, and `message` is what is wrong.
+    kWait,    // The phase goes on.
+    kReady,   // All members stand at the plan's position: the job begins, or goes on after a loss.
+    kDone,    // The plan says what comes next.
+    kEnter,   // A phase of the kind `phase` begins.
+    kAgain,   // This phase begins again, as the kind `phase`.
+    kBlame,   // `member` is to blame: it was told `command`, and `message` says what is wrong.
     kGoBack,  // Rows are lost: only a checkpoint helps.
     kFail,    // The job ends with `exit_status`.
     kOver,    // The job is done.
@@ -83,7 +83,8 @@ struct Next {
   static Next Over() { return {.what = What::kOver}; }
 };
 
-// What phases work with. They look at members and commands, and change them by orders alone.
+// The parts of the scheduler that phases use. They read members and commands, and change them only
+// by orders.
 struct PhaseParts {
   const Job& job;
   const std::string& out;
@@ -98,31 +99,32 @@ struct PhaseParts {
   std::function<void(const std::string&)> warn;
 };
 
-// The job to change, and the orders to fill.
+// The job that a call may change, and the orders to fill in.
 struct Turn {
   JobAtHand& job;
   Orders& orders;
   TimeMs now = 0;
 };
 
-// Invariant: between Begin() and a Next other than kWait the phase is at hand, and hears the
-// answers to what it has ordered, each once. It knows no coordinator and no other phase.
+// Invariant: from Begin() until it returns a Next other than kWait, a phase is the present one and
+// gets each answer to its orders once. It knows neither the coordinator nor other phases.
 class Phase {
  public:
   explicit Phase(const PhaseParts& parts) : parts_(parts) {}
   virtual ~Phase() = default;
 
-  // Also again, after kAgain, or when servers were lost whose rows others have: from the start, but
-  // for what the phase has come to.
+  // Begins the phase. Called again after kAgain, and when servers were lost whose rows others hold;
+  // it then starts over but keeps its results so far.
   virtual Next Begin(const Turn& turn) = 0;
-  // A command was done.
+  // Takes the answer to a command that was done.
   virtual Next OnAnswer(const Answer& answer, const Turn&) {
     answers_[answer.from] = answer.done;
     return Next::Wait();
   }
-  // It could not be done. True: the phase goes on all the same; else the member is to blame.
+  // Takes the answer to a command that could not be done. Returns true if the phase goes on all the
+  // same; otherwise the member is to blame.
   virtual bool TakesRefusal(const Answer&) { return false; }
-  // No command of the phase is open.
+  // Called when no command of the phase is open.
   virtual Next OnAllAnswered(const Turn& turn) = 0;
   virtual Next OnTick(const Turn&) { return Next::Wait(); }
 
@@ -133,15 +135,16 @@ class Phase {
     return command;
   }
 
-  // A server cannot read what the checkpoint holds, which no other process in its place could.
+  // Returns whether a server cannot read a checkpoint because of its contents, so that another
+  // process in its place could not either.
   bool IsOfDamagedFiles(const Answer& answer) const;
-  std::string FaultOf(const Answer& answer) const;  // "server 0 (host-a 4711): disk full"
+  std::string FaultOf(const Answer& answer) const;  // Such as "server 0 (host-a 4711): disk full".
 
   const PhaseParts& parts_;
   std::map<PeerId, CommandDone> answers_;
 };
 
-// "2 servers and 1 worker"
+// Such as "2 servers and 1 worker".
 std::string CountsOf(const Membership& members);
 
 }  // namespace hdps

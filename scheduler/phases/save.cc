@@ -1,4 +1,4 @@
-// Commands to save, and what becomes of the answers.
+// Sends commands to save, and handles the answers.
 #include "scheduler/phases/save.h"
 
 #include <algorithm>
@@ -15,10 +15,10 @@
 namespace hdps {
 namespace {
 
-// A last save that failed is tried again after this long, doubling up to the longest wait.
+// First and longest wait before the last save is tried again; the wait doubles each time.
 constexpr TimeMs kAgainMs = 1000, kAgainMsMax = 30'000;
 
-// After it the run ends, and nobody trains any more.
+// Is true if the run ends after this save.
 bool IsLast(const JobPlan& plan) { return plan.stopped() || plan.finished(); }
 
 }  // namespace
@@ -32,7 +32,7 @@ Next SavePhase::Begin(const Turn& turn) {
   const Clock clock = plan.position().clock;
   const std::optional<FoundCheckpoint>& newest = parts_.checkpoints.newest();
   if (newest && newest->manifest.clock == clock) {
-    // Preparing it again would begin by removing it.
+    // Preparing it again would first remove it.
     plan.Done();
     return Next::Done();
   }
@@ -89,7 +89,7 @@ Next SavePhase::OnAllAnswered(const Turn& turn) {
   return Next::Done();
 }
 
-// All rows are there: a disk that has room again loses nothing of them.
+// Waits and tries again: no rows are lost while the disk is full.
 Next SavePhase::TryAgain(const std::string& message, TimeMs now) {
   if (!failed_since_) {
     failed_since_ = now;

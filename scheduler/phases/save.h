@@ -9,8 +9,8 @@
 
 namespace hdps {
 
-// Invariant: it waits while another checkpoint is on its way. All saves but the last of a run end
-// when rows are taken; the last ends with a checkpoint, or the job fails.
+// Invariant: it waits while another save is pending. A save ends when rows were copied, except the
+// last one of a run, which ends with a checkpoint or fails the job.
 class SavePhase : public Phase {
  public:
   using Phase::Phase;
@@ -22,11 +22,11 @@ class SavePhase : public Phase {
 
  private:
   NewCheckpoint WhatWasSaved(const JobAtHand& job) const;
-  // The last save of a run could not be made.
+  // Retries the last save of a run after it failed.
   Next TryAgain(const std::string& message, TimeMs now);
 
   std::string fault_;                              // The first error.
-  std::optional<TimeMs> failed_since_, again_at_;  // Of the last save, while it fails.
+  std::optional<TimeMs> failed_since_, again_at_;  // Times of the last save while it fails.
   TimeMs wait_ms_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Dense layers from workers to servers.
+// Stores dense layers of workers at the servers.
 #include "scheduler/phases/store_dense.h"
 
 #include "common/job/job_spec.h"

@@ -1,4 +1,4 @@
-// The dense layers that workers keep go to the servers, where they are saved and evaluated from.
+// Workers store the dense layers that they keep at the servers, to be saved and evaluated.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@ namespace hdps {
 
 struct Job;
 
-// Worker 0, or all where each has a part of the optimizer's state: they have that part alone.
+// Returns worker 0, or all workers if each has a part of the optimizer's state.
 std::vector<PeerId> WhoStoresDense(const Job& job, const Membership& members);
 
 class StoreDensePhase : public Phase {

@@ -1,4 +1,4 @@
-// Orders of a round, and what its end adds to the job.
+// Sends the orders of a round, and adds its result to the job.
 #include "scheduler/phases/train.h"
 
 #include <string>
@@ -48,8 +48,8 @@ void TrainPhase::SendOrders(const Turn& turn) {
   }
 }
 
-// Another process in the place of the worker that stands alone may agree with the others. Where it
-// does not, or there are none, the data is to blame.
+// Takes a worker's answer. A worker that disagrees with the others is blamed: another process in
+// its place may agree. If it does not, or if there are no others, the data is to blame.
 Next TrainPhase::OnAnswer(const Answer& answer, const Turn& turn) {
   if (answer.command.command != CommandKind::kTrain) return Next::Wait();
   round_->OnTrained(*parts_.members.WorkerRank(answer.from), answer.done);
@@ -98,7 +98,7 @@ Next TrainPhase::OnAllAnswered(const Turn& turn) {
   job.plan->Trained(clock, end_of_epoch);
   ProgressState state = job.Progress(parts_.job, parts_.members);
   job.EndTraining(turn.now);
-  if (end_of_epoch) {  // What comes next has not begun.
+  if (end_of_epoch) {  // The next epoch has not begun.
     state.epoch_progress = 0;
     state.epoch_begun = false;
   }

@@ -9,14 +9,14 @@
 
 namespace hdps {
 
-// Invariant: the job's record names the orders of this round, and its sums grow when all workers
-// have come to one clock.
+// Invariant: the job's record holds the orders of this round; its sums grow when all workers have
+// reached one clock.
 class TrainPhase : public Phase {
  public:
   using Phase::Phase;
 
   Next Begin(const Turn& turn) override;
-  // Another process of the scheduler has begun the round: its orders are in the record.
+  // Takes over a round that a former scheduler process began: its orders are in the record.
   void TakeOver(JobAtHand& job, TimeMs now);
   Next OnAnswer(const Answer& answer, const Turn& turn) override;
   Next OnAllAnswered(const Turn& turn) override;
@@ -24,7 +24,7 @@ class TrainPhase : public Phase {
   void OnProgress(uint32_t worker, Clock clock) { round_->OnProgress(worker, clock); }
 
   Clock furthest() const { return round_->furthest(); }
-  // The round ends where its workers are, where a stop is due or members are to change.
+  // Ends the round where its workers are, if a stop is due or members are to change.
   void PauseIfDue(const JobAtHand& job);
 
  private:

@@ -1,4 +1,4 @@
-// What follows from what workers tell of themselves, in words.
+// Turns what workers report of themselves into notices and warnings.
 #include "scheduler/phases/worker_facts.h"
 
 #include <utility>
@@ -20,18 +20,18 @@ void WorkerFacts::Warn(const std::vector<std::string>& lines) {
 }
 
 void WorkerFacts::Learn(const CommandDone& done, JobRecord* record) {
-  if (!done.arithmetic.empty()) {  // Else it is a server's.
+  if (!done.arithmetic.empty()) {  // Otherwise it is a server's.
     if (arithmetic_.insert(done.arithmetic).second) WarnOfDevice(done.arithmetic);
     record->summary.dense_rows = done.dense_rows;
     record->summary.dense_parameters = done.dense_parameters;
   }
   if (!done.data_files.empty()) record->data_files = done.data_files;
-  // Every worker that reads the file tells of it.
+  // Every worker that reads the file reports the change.
   const std::string& changes = done.data_changes;
   if (!changes.empty() && told_changes_.insert(changes).second) Warn({"data: " + changes});
 }
 
-void WorkerFacts::KnowEpochRows(uint64_t rows, JobRecord* record) {
+void WorkerFacts::SetEpochRows(uint64_t rows, JobRecord* record) {
   if (job_.train.evals_per_epoch == 0) return;
   if (rows == 0 || rows == record->epoch_rows) return;
   record->epoch_rows = rows;
@@ -55,7 +55,7 @@ CollectiveTally WorkerFacts::MostOfCollectives() const {
   return most;
 }
 
-// Settings that count for nothing where a worker computes so.
+// Warns about settings without effect on a worker that computes with `arithmetic`.
 void WorkerFacts::WarnOfDevice(const std::string& arithmetic) {
   const bool on_cpu = !arithmetic.starts_with("cuda");
   if (on_cpu && job_.model.dense_target == "cuda") {

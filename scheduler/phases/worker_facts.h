@@ -1,4 +1,5 @@
-// What answers of workers tell beside what they were asked for: their processors and their data.
+// Collects what workers report besides their results: their processors, their data and their
+// collectives.
 #pragma once
 
 #include <cstdint>
@@ -16,22 +17,22 @@ namespace hdps {
 
 struct Job;
 
-// Invariant: each thing that an operator should look at is said once.
+// Invariant: each warning is given once.
 class WorkerFacts {
  public:
   using Say = std::function<void(const std::string&)>;
   WorkerFacts(const Job& job, Say notice, Say warn);
 
   void Learn(const CommandDone& done, JobRecord* record);
-  // Of an epoch, as worker 0 has counted them where it was to.
-  void KnowEpochRows(uint64_t rows, JobRecord* record);
+  // Takes the number of rows in an epoch from worker 0, which was asked to count them.
+  void SetEpochRows(uint64_t rows, JobRecord* record);
   void KnowTraining(PeerId worker, const CommandDone& done);
   void KnowLabelsTrained(const LabelTally& labels, bool end_of_epoch);
   void KnowLabelsEvaluated(const LabelTally& labels);
 
-  // What the workers so far compute with.
+  // The kinds of arithmetic that workers have reported.
   const std::set<std::string>& arithmetic() const { return arithmetic_; }
-  // Of the worker with the most, each.
+  // Returns the tally of the worker with the largest value, for each field.
   CollectiveTally MostOfCollectives() const;
 
  private:
@@ -41,8 +42,8 @@ class WorkerFacts {
   const Job& job_;
   const Say notice_, warn_;
   std::set<std::string> arithmetic_;
-  std::set<std::string> told_changes_;             // Of files.
-  std::map<PeerId, CollectiveTally> collectives_;  // The newest of each.
+  std::set<std::string> told_changes_;             // Changes of data files that were reported.
+  std::map<PeerId, CollectiveTally> collectives_;  // The newest tally of each worker.
   LabelWatch labels_;
 };
 

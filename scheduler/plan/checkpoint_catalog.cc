@@ -1,4 +1,4 @@
-// Manifests of this run, and the search for the one to begin from.
+// Writes the manifests of this run, and searches for the checkpoint to resume from.
 #include "scheduler/plan/checkpoint_catalog.h"
 
 #include <glog/logging.h>
@@ -21,16 +21,17 @@
 namespace hdps {
 namespace {
 
-// A way back through more of them takes longer than it saves.
+// Largest number of deltas: loading more of them would take longer than they save.
 constexpr size_t kDeltasMax = 16;
-// So many bytes of them are read at once, however short the full one is.
+// Deltas of this size together are accepted, however small the full checkpoint is.
 constexpr uint64_t kDeltaBytesMin = 4 << 20;
 
 bool HoldsCheckpoint(FileSystem& files, const std::string& root, const std::string& name) {
   return name.starts_with("step_") && files.Exists(JoinPath(JoinPath(root, name), kManifestName));
 }
 
-// The job's text with data paths that hold in any working folder, as far as the files are there.
+// Returns the job's text with data paths that are valid from any working folder, for files that
+// exist.
 std::string JobForEverywhere(Job job, FileSystem& files) {
   std::vector<std::vector<std::string>*> lists = {&job.data.train, &job.data.eval};
   for (EvalSetSpec& set : job.data.eval_sets) lists.push_back(&set.files);
@@ -43,13 +44,14 @@ std::string JobForEverywhere(Job job, FileSystem& files) {
   return PrintJob(job);
 }
 
-// The flag that gives all of them the checkpoint's values; empty where that is no short one.
+// Returns the flag that sets all of them to the checkpoint's values; empty if it would be long.
 std::string SetBack(const std::vector<SettingDifference>& differences) {
   constexpr size_t kToldMax = 3;
   if (differences.size() > kToldMax) return "";
   std::string flag;
   for (const SettingDifference& one : differences) {
-    // What a recipe has made is nowhere in its job file, and long values are shown in part.
+    // Settings made by a recipe do not stand in the job file, and long values are shown only in
+    // part.
     const bool made = one.path.starts_with("model.tables.") || one.path.starts_with("model.layers");
     if (made || !one.item.empty() || one.there.find(' ') != std::string::npos ||
         one.there.ends_with("...")) {
@@ -95,7 +97,7 @@ Result<std::optional<FoundCheckpoint>> CheckpointCatalog::FindOlder(const FoundC
 Result<std::optional<FoundCheckpoint>> CheckpointCatalog::Find(Clock before) {
   Result<FoundCheckpoint> found = FindCheckpoint(files_, root_, before);
   if (!found.ok()) {
-    // To begin anew over checkpoints that cannot be read is the operator's decision.
+    // Starting anew over checkpoints that cannot be read is the operator's decision.
     return Status(Code::kCorruption,
                   found.status().message() +
                       "; to begin from the first step, use another --out or remove " + root_);
@@ -128,7 +130,7 @@ Status CheckpointCatalog::Adopt(FoundCheckpoint* found) {
   notices_.push_back("from step " + std::to_string(manifest.clock) +
                      " on the job is another, as --resume=changed says: " + told);
   MovePosition(*before, &manifest);
-  chain_.clear();  // What is saved next stands by itself.
+  chain_.clear();  // The next save builds on nothing.
   return {};
 }
 
@@ -154,7 +156,7 @@ Status CheckpointCatalog::RefuseOther(const FoundCheckpoint& found,
           text + "; --resume=changed does not help, for " + fixed->Place() + " stays what it was"};
 }
 
-// A place in an epoch is a number of steps, which have another number of rows now.
+// Converts the position in the epoch: the same number of rows takes another number of steps.
 void CheckpointCatalog::MovePosition(const Job& before, Manifest* manifest) {
   const auto steps = static_cast<uint64_t>(manifest->clock - manifest->epoch_start);
   const uint64_t batch = job_->train.batch_size;
@@ -196,7 +198,7 @@ Clock CheckpointCatalog::DeltaBase() const {
 
 Result<std::string> CheckpointCatalog::Prepare(Clock clock, Clock since) {
   const std::string folder = JoinPath(root_, CheckpointName(clock));
-  // What an interrupted save left behind is no checkpoint, and no file of it is used again.
+  // Leftovers of an interrupted save are never used again.
   HDPS_RETURN_IF_ERROR(files_.RemoveAll(folder));
   HDPS_RETURN_IF_ERROR(since > 0 ? files_.MakeDirectoriesUnsynced(folder)
                                  : files_.MakeDirectories(folder));
@@ -232,9 +234,9 @@ Status CheckpointCatalog::Commit(Manifest manifest) {
   if (!is_delta) chain_.clear();
   chain_.push_back(LinkOf(manifest));
   newest_ = FoundCheckpoint{.folder = folder, .manifest = std::move(manifest), .refused = {}};
-  // A delta makes none superfluous.
+  // A delta makes no other checkpoint superfluous.
   if (is_delta) return {};
-  // That older ones cannot be removed does not make this one less whole.
+  // Failing to remove old ones does not make this one less whole.
   const Clock best =
       job_->checkpoint.keep_best ? newest_->manifest.watched.best.best_clock : kNoClock;
   const Status pruned = PruneCheckpoints(files_, root_, job_->checkpoint.keep, best);

@@ -1,4 +1,4 @@
-// Numbers, repeats and answers of commands.
+// Numbers, repeats and closes commands.
 #include "scheduler/plan/command_tracker.h"
 
 #include <algorithm>

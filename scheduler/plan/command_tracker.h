@@ -1,4 +1,4 @@
-// The commands that are out: repeated to each member until it has answered.
+// The commands in flight: each is repeated to its member until it is answered.
 #pragma once
 
 #include <cstdint>
@@ -12,37 +12,38 @@
 
 namespace hdps {
 
-// Invariant: every command is answered at most once; each member's commands are numbered 1, 2, 3,
-// ... without a gap, so a member can tell a repeat from a new one. Bounded by one phase's commands,
-// for the next phase begins when none is open, and one kAwaitSaved of each server beside them.
+// Invariant: every command is answered at most once. Each member's commands are numbered 1, 2, 3,
+// ... without a gap, so a member can tell a repeat from a new one. The number of open commands is
+// bounded by those of one phase, since the next begins when none is open, and one kAwaitSaved for
+// each server.
 class CommandTracker {
  public:
   explicit CommandTracker(TimeMs retry_ms) : retry_ms_(retry_ms) {}
 
   // Numbers `command` and sends it with the next TakeDue(); returns the number.
   CommandId Send(PeerId to, Command command, TimeMs now);
-  // Sends `command` again under its own number: another process of the scheduler has sent it.
+  // Sends `command` again under its own number, which a former scheduler process gave it.
   void SendAgain(PeerId to, const Command& command, TimeMs now);
-  // The newest number of each member.
+  // The newest command number of each member.
   const std::map<PeerId, uint64_t>& last_ids() const { return last_id_; }
   void ContinueFrom(const std::map<PeerId, uint64_t>& last_ids) { last_id_ = last_ids; }
-  // The command this answers; none for a repeat or an answer to nothing.
+  // Returns the command that this answers; none for a repeat or an unknown number.
   std::optional<Command> TakeAnswered(PeerId from, CommandId id);
-  // New commands, and those without an answer for retry_ms, in order of their numbers.
+  // Returns new commands, and those unanswered for retry_ms, in order of their numbers.
   struct Due {
     PeerId to;
     Command command;
   };
   std::vector<Due> TakeDue(TimeMs now);
-  void Drop(PeerId member);  // No answer of it is waited for any more.
+  void Drop(PeerId member);  // Its answers are not awaited any more.
   void DropAll() { open_.clear(); }
   void DropAll(CommandKind kind);
 
   bool empty() const { return open_.empty(); }
-  // Nothing is open that the next phase waits for.
+  // Is true if no command is open for which the next phase waits.
   bool phase_is_answered() const;
   bool IsOpen(CommandKind kind) const;
-  // Something has not been sent yet.
+  // Is true if a command has not been sent yet.
   bool has_new() const;
   struct Waiting {
     PeerId member;

@@ -1,4 +1,4 @@
-// The boundaries of a job, and what is due at each.
+// Computes the boundaries of a job, and what is due at each.
 #include "scheduler/plan/job_plan.h"
 
 #include <glog/logging.h>
@@ -43,7 +43,7 @@ JobPlan::JobPlan(const Job& job, const JobPosition& start, const Past& past)
     PlanWhatIsDue(/*end_of_epoch=*/false);
     return;
   }
-  // Who stopped the job did not wait for the evaluation that was due there.
+  // A stopped job did not wait for the evaluation that was due there.
   const bool not_yet = past.evaluated >= 0 && past.evaluated < start.clock;
   const bool end_of_epoch = start.epoch > 0 && start.clock == start.epoch_start;
   if (not_yet && EvaluationIsDue(end_of_epoch)) due_.push_back(JobStep::kEvaluate);
@@ -109,8 +109,8 @@ void JobPlan::Trained(Clock clock, bool end_of_epoch) {
 
 void JobPlan::PlanWhatIsDue(bool end_of_epoch) {
   ending_ = stopped_ || finished();
-  // Who stops a job wants it to end soon; its model is evaluated when it goes on.
-  // By steps it may have been evaluated just where the epoch turns out to end.
+  // A stopped job is to end soon; its model is evaluated when it goes on. An evaluation by steps
+  // may have come just at the end of the epoch.
   const bool evaluate =
       evaluated_ != position_.clock &&
       ((has_evaluation_ && finished()) || (EvaluationIsDue(end_of_epoch) && !stopped_));
@@ -118,7 +118,7 @@ void JobPlan::PlanWhatIsDue(bool end_of_epoch) {
   const bool epochs_due = end_of_epoch && save_epochs_ > 0 && position_.epoch % save_epochs_ == 0;
   full_save_ = ending_ || is_due(save_every_) || epochs_due;
   const bool save = (full_save_ || is_due(delta_every_)) && position_.clock != saved_;
-  // Nothing was trained since a checkpoint was loaded: the servers have the dense rows.
+  // If nothing was trained since a checkpoint was loaded, the servers have the dense rows.
   if (allreduce_ && (evaluate || save) && position_.clock != saved_) {
     due_.push_back(JobStep::kStoreDense);
   }
@@ -147,7 +147,7 @@ void JobPlan::Done(Outcome outcome) {
   CHECK(!due_.empty());
   if (due_.front() == JobStep::kSave && outcome == Outcome::kDone) saved_ = position_.clock;
   due_.pop_front();
-  // Stopped while something else was going on: end here.
+  // A stop came while something else was going on: end here.
   if (due_.empty() && stopped_ && !ending_) PlanWhatIsDue(/*end_of_epoch=*/false);
 }
 

@@ -1,4 +1,4 @@
-// Better or not, and how often not in a row.
+// Compares figures, and counts evaluations without an improvement.
 #include "scheduler/plan/metric_watch.h"
 
 #include <algorithm>
@@ -14,7 +14,8 @@
 namespace hdps {
 namespace {
 
-// What best checkpoints are chosen by: the figure that ends the job, where one does.
+// Returns the figure by which the best checkpoint is chosen: that of the early stop, if there is
+// one.
 WatchSpec BestSpec(const Job& job) {
   WatchSpec spec;
   spec.metric = UsualMetric(job);

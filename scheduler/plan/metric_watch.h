@@ -1,4 +1,4 @@
-// What follows from a run's evaluations: which was the best, when to end, when rates fall.
+// Acts on a run's evaluations: tracks the best one, ends the job early, and lowers learning rates.
 #pragma once
 
 #include <cstddef>
@@ -16,21 +16,22 @@ namespace hdps {
 struct Job;
 struct WatchSpec;
 
-// The figure of one of kMetricWords that a set, by its number in EvalSetsOf, has come to; NaN where
-// it has none.
+// Returns the value of a metric (of kMetricWords) for a set, by its number in EvalSetsOf; NaN if
+// there is none.
 using FigureOfSet = std::function<double(size_t set, std::string_view metric)>;
 
 // Follows one figure from evaluation to evaluation.
 //
-// Invariant: state() is a function of the figures and their clocks alone, so whoever begins with it
-// decides as one that has seen all evaluations before.
+// Invariant: state() depends only on the figures and their clocks, so a watch made from a state
+// decides like one that has seen all evaluations before.
 class MetricWatch {
  public:
-  // Goes on from `state`; one of another figure is not looked at. `set` is a number of EvalSetsOf.
+  // Continues from `state`, unless that is the state of another figure. `set` is a number of
+  // EvalSetsOf.
   MetricWatch(const Job& job, const WatchSpec& spec, const WatchState& state);
 
-  // The figures of the evaluation at `clock`; those of a clock that was taken are the same ones
-  // again. True where the figure is the best so far. One that is undefined is not.
+  // Takes the figures of the evaluation at `clock`; a clock that was already taken changes nothing.
+  // Returns whether the figure is the best so far; an undefined one is not.
   bool Take(const FigureOfSet& figure_of, Clock clock);
   bool OutOf(uint32_t patience) const { return patience > 0 && state_.since >= patience; }
   void BeginAnew() { state_.since = 0; }
@@ -52,13 +53,13 @@ class RunWatches {
   RunWatches(const Job& job, const Watched& state);
 
   struct Verdict {
-    bool best = false;  // By however little.
+    bool best = false;  // The best figure so far, by however little.
     bool stop = false;  // Patience has run out.
     bool rate_fell = false;
-    std::string why;  // Of the last two: what was seen, for people.
+    std::string why;  // Reason of `stop` or `rate_fell`, for messages.
   };
   Verdict Take(const FigureOfSet& figure_of, Clock clock);
-  // The evaluations so far end the job.
+  // Is true if the evaluations so far end the job.
   bool out_of_patience() const { return early_stop_.OutOf(early_stop_patience_); }
   std::string WhyEnded() const { return early_stop_.Describe(); }
   const Watched& state() const { return state_; }

@@ -1,4 +1,4 @@
-// Whether a run goes on from what its folder holds: --resume.
+// The values of --resume: whether a run continues from the checkpoints in its folder.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,10 @@
 namespace hdps {
 
 enum class Resume : uint8_t {
-  kAuto,     // From the newest whole checkpoint of this job, else from the beginning.
-  kNever,    // From the beginning; refused where there is a checkpoint.
-  kChanged,  // As kAuto, and settings that may change (OnResume) may differ from the checkpoint's.
+  kAuto,   // Resumes from the newest whole checkpoint of this job, or else begins at step 0.
+  kNever,  // Begins at step 0; refused if there is a checkpoint.
+  // Like kAuto, but settings that may change (OnResume) may differ from the checkpoint's.
+  kChanged,
 };
 constexpr auto WordsOf(Resume) {
   using enum Resume;
@@ -26,7 +27,7 @@ inline constexpr const char* kResumeHelp =
     "anew and refuses an --out that holds one, changed goes on also where settings that may change "
     "differ (docs/how_to/resume.md)";
 
-// The value of --resume. kInvalidArgument names it and what would be right.
+// Parses --resume. kInvalidArgument names the value and the valid ones.
 inline Result<Resume> ReadResume(const std::string& word) {
   std::vector<std::string> words;
   for (const auto& known : WordsOf(Resume{})) {

@@ -1,4 +1,4 @@
-// Orders of a training round, and the way to one clock after a pause.
+// Gives the orders of a training round, and leads workers to one clock after a pause.
 #include "scheduler/plan/train_round.h"
 
 #include <glog/logging.h>
@@ -10,7 +10,7 @@
 namespace hdps {
 namespace {
 
-// A pause may overtake the kTrain it is meant for; so it is said again while nothing comes of it.
+// A pause may overtake its kTrain, so it is repeated while it has no effect.
 constexpr TimeMs kPauseAgainMs = 2000;
 
 }  // namespace
@@ -45,7 +45,7 @@ std::vector<TrainRound::Order> TrainRound::TakeOrders(TimeMs now) {
     if (go) {
       worker.running = true;
       ++worker.orders;
-      // A worker that is sent on after a pause stops by itself, and soon.
+      // A worker that is sent on after a pause stops by itself soon.
       worker.pause_sent = started_;
       worker.paused_at = now;
       orders.push_back({w, CommandKind::kTrain, goal});
@@ -91,7 +91,8 @@ bool TrainRound::complete() const {
 Clock TrainRound::furthest() const { return std::ranges::max(workers_, {}, &Worker::clock).clock; }
 
 std::optional<uint32_t> TrainRound::OddOneOut() const {
-  std::map<Clock, uint32_t> ended;  // Where an epoch ends, and how many say so.
+  // Clocks at which the epoch ended, and the number of workers for each.
+  std::map<Clock, uint32_t> ended;
   for (const Worker& worker : workers_)
     ended[worker.clock] += !worker.running && worker.end_of_epoch;
   const auto most = std::ranges::max_element(

@@ -1,5 +1,4 @@
-// One training round: all workers go from one clock to the next common one, also when told to
-// pause.
+// One round of training: all workers go from one common clock to the next, also after a pause.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +14,14 @@ namespace hdps {
 
 struct CommandDone;
 
-// Workers that are told to pause stop after the step at hand, so each at a clock of its own. A step
-// at hand may need the others: under sync its pull waits until all have finished the step before,
-// under allreduce its sum needs every rank. So whoever has stopped is sent on at once, as far as
-// the others' steps at hand can reach; when all have answered, the slower ones catch up with the
-// fastest.
+// Workers that are told to pause stop after their present step, so each at its own clock. A step
+// may need the other workers: under sync its pull waits until all have finished the step before,
+// and under allreduce its sum needs every rank. So a worker that has stopped is sent on at once, as
+// far as the present steps of the others can reach. When all have answered, the slower ones catch
+// up with the fastest.
 //
-// Invariant: a worker has at most one kTrain out; complete() means that all have answered at one
-// clock. The order of the workers' answers does not matter to what the round adds up.
+// Invariant: a worker has at most one open kTrain; complete() means that all have answered at one
+// clock. The sums do not depend on the order of the workers' answers.
 class TrainRound {
  public:
   TrainRound(uint32_t num_workers, Clock start, Clock until);
@@ -32,28 +31,29 @@ class TrainRound {
     CommandKind command = CommandKind::kTrain;  // or kPause
     Clock until = 0;
   };
-  // Another process of the scheduler has given this worker an order of this round, which is given
-  // again: it may have been answered already, and one that followed it too.
+  // Notes that a former scheduler process sent this worker an order of this round, which is now
+  // sent again; the worker may have answered it, and a later one.
   void TakeOver(uint32_t worker);
-  // What is to be sent now.
+  // Returns the orders to send now.
   std::vector<Order> TakeOrders(TimeMs now);
 
   void Pause() { paused_ = true; }
-  void OnProgress(uint32_t worker, Clock clock);  // As heartbeats tell it; only ever too low.
-  // The answer to a kTrain of this round.
+  // From heartbeats; may be too low, never too high.
+  void OnProgress(uint32_t worker, Clock clock);
+  // Takes the answer to a kTrain of this round.
   void OnTrained(uint32_t worker, const CommandDone& done);
 
   bool complete() const;
-  Clock furthest() const;  // Of all workers, as far as it is known.
-  // A worker that ended the epoch at another clock than most, or has gone on behind their end,
-  // which only a fault in the data explains; none while all is well.
+  Clock furthest() const;  // Largest known clock of all workers.
+  // Returns a worker that ended the epoch at another clock than most, or trained on past their end,
+  // which only a fault in the data explains; none otherwise.
   std::optional<uint32_t> OddOneOut() const;
-  std::string Disagreement(uint32_t odd) const;  // For people.
+  std::string Disagreement(uint32_t odd) const;  // Text of the error.
 
   // Requires: complete().
   Clock clock() const { return workers_.front().clock; }
   bool end_of_epoch() const;
-  // Over all workers, in the order of their ranks.
+  // Sums over all workers, in the order of their ranks.
   struct Sums {
     uint64_t examples = 0;
     double loss_sum = 0;
@@ -61,13 +61,13 @@ class TrainRound {
     LabelTally labels;
   };
   Sums sums() const;
-  Sums sums_of_first() const { return workers_.front().sums; }  // Worker 0 alone.
+  Sums sums_of_first() const { return workers_.front().sums; }  // Sums of worker 0 alone.
 
  private:
   struct Worker {
-    Clock clock = 0;  // Finished, as far as we know.
+    Clock clock = 0;  // Finished steps, as far as known.
     bool running = false;
-    uint32_t orders = 0;  // To train, that it has not answered.
+    uint32_t orders = 0;  // Unanswered kTrain commands.
     bool end_of_epoch = false;
     bool pause_sent = false;
     TimeMs paused_at = 0;

@@ -1,4 +1,4 @@
-// Lines to stderr: plain ones, and one that is written over.
+// Prints lines to stderr: plain ones, and one that is overwritten.
 #include "scheduler/report/console_output.h"
 
 #include <glog/logging.h>
@@ -15,10 +15,10 @@
 namespace hdps {
 namespace {
 
-// Back to the first column, and nothing to the right of it.
+// Moves to the first column and erases the line.
 constexpr const char* kEraseLine = "\r\033[K";
 
-// As much of the line as stands in one row of the terminal: only that can be written over.
+// Cuts the line to one row of the terminal, as only that can be overwritten.
 std::string InOneRow(const std::string& line) {
   winsize size = {};
   if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 2) return line;
@@ -34,10 +34,10 @@ std::string InOneRow(const std::string& line) {
 
 ProgressListener SpeakOnStderr(bool also_log) {
   const bool terminal = isatty(STDERR_FILENO) != 0;
-  auto live = std::make_shared<std::string>();  // What stands on the live line.
+  auto live = std::make_shared<std::string>();  // Text of the live line.
   ProgressListener voice;
   const auto say = [=](const std::string& line) {
-    const std::string text = ShowLines(line.ends_with('\n') ? line : line + "\n");
+    const std::string text = EscapeLines(line.ends_with('\n') ? line : line + "\n");
     std::fprintf(stderr, "%s%s%s", terminal ? kEraseLine : "", text.c_str(), live->c_str());
     std::fflush(stderr);
   };
@@ -51,7 +51,7 @@ ProgressListener SpeakOnStderr(bool also_log) {
   };
   if (!terminal) return voice;
   voice.progress = [=](const std::string& line) {
-    *live = InOneRow(ShowLines(line));
+    *live = InOneRow(EscapeLines(line));
     std::fprintf(stderr, "%s%s", kEraseLine, live->c_str());
     std::fflush(stderr);
   };

@@ -1,13 +1,13 @@
-// The scheduler's voice on a terminal or in a file.
+// Prints the scheduler's notices and progress on a terminal or into a file.
 #pragma once
 
 #include "scheduler/report/progress_listener.h"
 
 namespace hdps {
 
-// A warning begins with "warning: ", and is one in the log. On a terminal the progress is one line
-// of stderr that is written over again, and notices stand above it; elsewhere all are plain lines.
-// `also_log`: every notice goes to the log as well.
+// Returns a listener that prints to stderr. A warning begins with "warning: " and is a warning in
+// the log. On a terminal the progress is one line that is overwritten, with notices above it;
+// elsewhere all are plain lines. `also_log`: notices go to the log as well.
 ProgressListener SpeakOnStderr(bool also_log);
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// One list of scores from all workers, and what follows from it.
+// Merges the scores of all workers, and computes the figures.
 #include "scheduler/report/evaluation.h"
 
 #include <cmath>
@@ -84,7 +84,7 @@ std::string Describe(const Evaluation& evaluation) {
       continue;
     }
     text += " undefined";
-    // What several figures lack for one reason is said once.
+    // A reason shared by several figures is given once.
     if (!figure.about.empty() && figure.about != last_reason) text += " (" + figure.about + ")";
     last_reason = figure.about;
   }

@@ -1,4 +1,4 @@
-// What an evaluation came to: the workers' parts as one, and its sentence for people.
+// The result of an evaluation, merged from the workers' parts, and its description.
 #pragma once
 
 #include <cstdint>
@@ -19,29 +19,30 @@ struct Job;
 
 struct Evaluation {
   uint64_t examples = 0;
-  double auc = 0;      // NaN where there is none.
-  double logloss = 0;  // NaN where there is none.
-  // Why the AUC has no value, in words; empty where it has one, and where nobody asked for it.
+  double auc = 0;      // NaN if there is none.
+  double logloss = 0;  // NaN if there is none.
+  // Why the AUC has no value; empty if it has one or was not asked for.
   std::string no_auc = {};
-  // Everything that was asked for (train.metrics), the two above among them.
+  // All figures that were asked for (train.metrics), including the two above.
   std::vector<Figure> figures = {};
-  std::vector<CalibrationBin> bins = {};  // Where ece was asked for.
+  std::vector<CalibrationBin> bins = {};  // Set if ece was asked for.
 };
 
 // Sets auc, logloss and no_auc from the figures.
 void FillKnownFigures(Evaluation* evaluation);
 
-// The answers to kEvaluate of all workers, as they come in pieces.
+// Merges the answers of all workers to kEvaluate, which come in pieces.
 //
-// Invariant: the figures depend on the examples alone, not on how many workers scored them.
+// Invariant: the figures depend only on the examples, not on how many workers scored them.
 class EvaluationSums {
  public:
-  // In `out` scores that do not fit in memory are put for a while.
+  // Scores that do not fit in memory are kept in `out` for a while.
   EvaluationSums(const Job& job, FileSystem& files, const std::string& out);
 
   void Add(uint32_t rank, const CommandDone& done);
   const LabelTally& labels() const { return labels_; }
-  // Once, when all have come. Where scores could not be kept its figures say so.
+  // Returns the result; called once, after all answers. If scores could not be kept, the figures
+  // say so.
   Evaluation Finish();
 
  private:
@@ -50,19 +51,19 @@ class EvaluationSums {
   };
   ScoreBook book_;
   std::vector<TaskMetrics> metrics_;
-  std::map<uint32_t, Part> parts_;  // By rank: sums of floats run in that order.
+  std::map<uint32_t, Part> parts_;  // By rank; fixes the order of floating-point sums.
   uint64_t examples_ = 0;
   LabelTally labels_;
   Status trouble_;
 };
 
-// The figure of that word, as in train.metrics; NaN where there is none.
+// Returns the figure of a metric, named as in train.metrics; NaN if there is none.
 double FigureOf(const Evaluation& evaluation, std::string_view metric);
 
-// The word as a sentence has it: "AUC" for "auc", the others as train.metrics has them.
+// Returns the metric's name for a sentence: "AUC" for "auc", others as in train.metrics.
 std::string ShownWord(const Figure& figure);
 
-// "AUC 0.912345, logloss 0.301234 over 16,281 examples".
+// Such as "AUC 0.912345, logloss 0.301234 over 16,281 examples".
 std::string Describe(const Evaluation& evaluation);
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// The state of a job, from those who know a part of it.
+// Composes the state of a job from its parts.
 #include "scheduler/report/job_status.h"
 
 #include <algorithm>
@@ -11,10 +11,10 @@
 namespace hdps {
 namespace {
 
-// Which members are waited for, and how long yet.
-void TellWanted(const ClusterSpec& cluster, const Rendezvous& rendezvous,
-                const Admission& admission, const MemberChanges& changes, TimeMs now,
-                StatusReply* status) {
+// Adds which members are awaited, and for how much longer.
+void AddAwaitedMembers(const ClusterSpec& cluster, const Rendezvous& rendezvous,
+                       const Admission& admission, const MemberChanges& changes, TimeMs now,
+                       StatusReply* status) {
   const Recovery& recovery = changes.recovery();
   const Scaling& scaling = changes.scaling();
   status->missing = rendezvous.Missing();
@@ -56,9 +56,9 @@ void TellMembers(const Membership& members, const std::vector<CommandTracker::Wa
     if (peer == peers.end()) continue;
     const auto member = status->members.begin() + (peer - peers.begin());
     // No phase waits for files that are written beside it.
-    if (one.command == CommandKind::kAwaitSaved && !member->told.empty()) continue;
-    member->told = CommandKindName(one.command);
-    member->told_ms = now - one.since;
+    if (one.command == CommandKind::kAwaitSaved && !member->pending_command.empty()) continue;
+    member->pending_command = CommandKindName(one.command);
+    member->pending_ms = now - one.since;
   }
 }
 
@@ -69,7 +69,7 @@ StatusReply StatusOfJob(const Job& job, const Rendezvous& rendezvous, const Admi
   StatusReply status;
   status.job = job.name;
   status.heartbeat_ms = job.cluster.heartbeat_ms;
-  TellWanted(job.cluster, rendezvous, admission, changes, now, &status);
+  AddAwaitedMembers(job.cluster, rendezvous, admission, changes, now, &status);
   if (!changes.formed()) {
     status.state = "waiting for " + rendezvous.Missing() + "; here: " + rendezvous.Present();
     return status;

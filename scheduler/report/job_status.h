@@ -1,4 +1,4 @@
-// What a scheduler tells those who ask how its job is.
+// Composes the scheduler's answer to status requests.
 #pragma once
 
 #include "common/job/job.h"
@@ -10,7 +10,8 @@
 
 namespace hdps {
 
-// What each member says it is at, and what it was told; who is missing, and how long that goes on.
+// Returns the activity and the commands of each member, which members are missing, and for how
+// long.
 StatusReply StatusOfJob(const Job& job, const Rendezvous& rendezvous, const Admission& admission,
                         const MemberChanges& changes, const CommandTracker& tracker, TimeMs now);
 

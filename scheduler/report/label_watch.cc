@@ -1,4 +1,4 @@
-// Sums of label tallies, and sentences about them.
+// Sums label tallies, and describes what is found.
 #include "scheduler/report/label_watch.h"
 
 #include <algorithm>
@@ -14,9 +14,9 @@
 namespace hdps {
 namespace {
 
-constexpr size_t kTextsMax = 64;  // As LabelTally has bits.
+constexpr size_t kTextsMax = 64;  // The number of bits in LabelTally.
 
-// Empty where the labels are of several classes, or there are none.
+// Describes labels of only one class; empty if there are several, or no labels.
 std::string OneClass(const LabelTally& labels, const char* of) {
   if (labels.count == 0 || labels.least != labels.largest) return "";
   return "all " + ShowWhole(static_cast<double>(labels.count)) + " " + of + " labels " +
@@ -33,7 +33,7 @@ LabelWatch::LabelWatch(const Job& job)
   for (const ColumnSpec& column : job.data.columns) {
     if (column.type == ColumnType::kWeight) weight_column_ = column.name;
   }
-  // Of several tasks the tally has all labels together, and no text.
+  // With several tasks the tally mixes all labels, and has no text.
   if (job.model.tasks.size() > 1) return;
   if (job.data.format != DataFormat::kCsv) return;
   for (const ColumnSpec& column : job.data.columns) {
@@ -49,7 +49,7 @@ std::vector<std::string> LabelWatch::Trained(const LabelTally& labels, bool end_
   std::vector<std::string> found;
   if (!end_of_epoch) return found;
   JudgeTraining(&found);
-  // A text may be that of the evaluation's files alone, so as a rule those are waited for.
+  // A text may occur only in the evaluation files, so these are awaited if there are any.
   if (!has_evaluation_ || trained_.texts == 0) JudgeTexts(&found);
   return found;
 }
@@ -67,7 +67,7 @@ std::vector<std::string> LabelWatch::Evaluated(const LabelTally& labels) {
       found.push_back(one + ": how well the classes are told apart cannot be measured");
     }
   }
-  // A finished job that is run again is evaluated without having met the training files.
+  // A finished job that is run again is evaluated without having read the training files.
   if (trained_.count > 0 || evaluated_.texts == 0) JudgeTexts(&found);
   return found;
 }

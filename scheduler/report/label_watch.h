@@ -1,4 +1,4 @@
-// Looks whether the labels are what the job's author meant them to be.
+// Warns if the labels do not look as the job's author meant them.
 #pragma once
 
 #include <cstdint>
@@ -11,33 +11,33 @@ namespace hdps {
 
 struct Job;
 
-// A slip in `positive` makes every label 0, and a model of such labels looks perfect; so labels of
-// one class only, and positive texts that no label has, are said in words.
+// A typo in `positive` makes every label 0, and a model of such labels looks perfect. So labels of
+// only one class, and positive texts that no label has, are reported.
 //
-// Invariant: what is found is given once.
+// Invariant: each finding is reported once.
 class LabelWatch {
  public:
   explicit LabelWatch(const Job& job);
 
-  // Labels of some steps; with the first end of an epoch comes what was found so far.
+  // Adds the labels of some steps; the first end of an epoch returns the findings so far.
   std::vector<std::string> Trained(const LabelTally& labels, bool end_of_epoch);
-  // Labels of an evaluation; with the first one comes what was found so far.
+  // Adds the labels of an evaluation; the first one returns the findings so far.
   std::vector<std::string> Evaluated(const LabelTally& labels);
 
  private:
   void JudgeTraining(std::vector<std::string>* found);
-  // "all 60 training weights (column "w") are 0: "
+  // Such as "all 60 training weights (column "w") are 0: ".
   std::string AllWeights(const LabelTally& labels, const char* of) const;
   void JudgeTexts(std::vector<std::string>* found);
 
   std::string weight_column_;
-  std::string column_;              // Of the label; empty where its values are numbers.
+  std::string column_;              // Column of the label; empty if its values are numbers.
   std::vector<std::string> texts_;  // Its first 64 positive texts.
   const bool has_evaluation_;
-  const bool classes_;  // Labels of the first task are classes, not any numbers.
+  const bool classes_;  // Labels of the first task are classes, not arbitrary numbers.
   bool training_judged_ = false, evaluation_judged_ = false;
   LabelTally trained_;
-  LabelTally evaluated_;  // The first time.
+  LabelTally evaluated_;  // Labels of the first evaluation.
   uint64_t texts_told_ = 0;
 };
 

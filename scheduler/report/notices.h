@@ -1,4 +1,4 @@
-// The lines that a scheduler says to people, and how often.
+// Passes the scheduler's messages to the operator, and limits their rate.
 #pragma once
 
 #include <optional>
@@ -13,10 +13,10 @@
 
 namespace hdps {
 
-// An empty line is nothing, and is not said.
+// Ignores empty lines.
 //
-// Invariant: of lines about who is waited for, all that are due at one moment are said, and then
-// none for kNoticeEveryMs; of lines that anybody can cause, no more than OutsideLines lets through.
+// Invariant: all lines about waits that are due at one moment are printed, and then none for
+// kNoticeEveryMs. Lines that anybody outside can cause are limited by LineRateLimit.
 class Notices {
  public:
   explicit Notices(ProgressListener listener) : listener_(std::move(listener)) {}
@@ -32,29 +32,29 @@ class Notices {
     if (listener_.warning) return listener_.warning(line);
     Say("warning: " + line);
   }
-  // A line that anybody can cause.
+  // Prints a line that anybody outside can cause.
   void SayOutside(const std::string& line, TimeMs now) {
     if (line.empty()) return;
     if (const auto taken = outside_.Take(line, now)) Say(*taken);
   }
-  // How many of those were left out, when it is time to tell.
+  // Prints how many of those were left out, when it is due.
   void SayLeftOut(TimeMs now) {
     if (const auto line = outside_.LeftOut(now)) Say(*line);
   }
 
-  // The patience with those who are waited for is counted from here.
+  // Restarts the time before the next line about a wait.
   void BeginWaits(TimeMs now) { waits_said_at_ = now; }
   void SayWait(const std::string& line, TimeMs now) {
     if (!line.empty() && WaitsAreDue(now)) Say(line);
   }
-  // Who has not answered, and who stands still.
+  // Prints which members have not answered, and which workers stand still.
   void SayWaits(const CommandTracker& tracker, const Membership& members, TimeMs now) {
     if (WaitsAreDue(now)) Say(waits_.Lines(tracker, members, now));
   }
 
-  // Whether somebody watches the line of progress.
+  // Returns whether there is a line of progress to show.
   bool shows_progress() const { return listener_.progress != nullptr; }
-  // Replaces what stands there; empty: nothing stands there any more.
+  // Replaces the line of progress; empty: removes it.
   void ShowProgress(const std::string& line) {
     if (listener_.progress) listener_.progress(line);
   }
@@ -68,7 +68,7 @@ class Notices {
   }
 
   const ProgressListener listener_;
-  OutsideLines outside_;
+  LineRateLimit outside_;
   WaitNotices waits_;
   std::optional<TimeMs> waits_said_at_;
 };

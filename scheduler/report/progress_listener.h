@@ -1,4 +1,4 @@
-// Where the scheduler's words for people go.
+// Callbacks for the scheduler's messages to the operator.
 #pragma once
 
 #include <functional>
@@ -6,14 +6,14 @@
 
 namespace hdps {
 
-// Called on the loop thread.
+// All are called on the loop thread.
 struct ProgressListener {
-  // A line worth keeping: who is missing, what was resumed, what was saved, the summary at the end.
+  // A line worth keeping: missing members, a resumed or saved checkpoint, the summary at the end.
   std::function<void(const std::string& line)> notice;
-  // What the operator should look at; null: it goes to `notice`, behind "warning: ".
+  // A warning; null: it goes to `notice`, after "warning: ".
   std::function<void(const std::string& line)> warning;
-  // The state of the run in one line, replaced by the next. Null where no one watches: then it goes
-  // to `notice` every ten seconds.
+  // The state of the run in one line, replaced by the next. Null if there is no live display: the
+  // line then goes to `notice` every ten seconds.
   std::function<void(const std::string& line)> progress;
 };
 

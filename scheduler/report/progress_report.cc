@@ -1,4 +1,4 @@
-// The progress of training, once in a while.
+// Reports the progress of training at intervals.
 #include "scheduler/report/progress_report.h"
 
 #include <optional>
@@ -22,7 +22,7 @@ void ProgressReport::OnTick(TimeMs now, const std::function<ProgressState()>& tr
     written_at_ = now;
     run_.Progress(now, training());
   }
-  // What stands on the terminal is not older than what was said of an evaluation above it.
+  // The live line must not be older than the notice of an evaluation above it.
   if (notices.shows_progress()) {
     if (shown_ != run_.line()) notices.ShowProgress(shown_ = run_.line());
   } else if (due && now - said_at_ >= kNoticeEveryMs) {

@@ -1,4 +1,4 @@
-// When the progress of training is written and shown.
+// Writes and shows the progress of training at intervals.
 #pragma once
 
 #include <functional>
@@ -13,8 +13,8 @@
 
 namespace hdps {
 
-// Invariant: a line of metrics.jsonl every `interval_ms` of training; people see the newest state
-// where somebody watches it, and else a line of it every kNoticeEveryMs.
+// Invariant: metrics.jsonl gets a line every `interval_ms` of training. A live display shows the
+// newest state; otherwise a line of it is printed every kNoticeEveryMs.
 class ProgressReport {
  public:
   ProgressReport(TimeMs interval_ms, FileSystem& files, const std::string& out, const Job& job,
@@ -22,11 +22,11 @@ class ProgressReport {
       : interval_ms_(interval_ms), run_(files, out, job, given, continued) {}
 
   RunReport& run() { return run_; }
-  // The cluster is complete at `now`.
+  // Starts the intervals when the cluster is complete.
   void Begin(TimeMs now) { written_at_ = said_at_ = now; }
-  // Members are lost, and perhaps others go on with their rows.
+  // Reports lost members, and other servers that take over their rows.
   void OnLoss(TimeMs now, const AfterLoss& loss);
-  // `training`: asks how far the training is; null while nobody trains.
+  // `training` returns the progress of training; null while there is none.
   void OnTick(TimeMs now, const std::function<ProgressState()>& training, Notices& notices);
 
  private:

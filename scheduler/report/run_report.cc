@@ -1,4 +1,4 @@
-// Files and lines of a run.
+// Writes the files and lines of a run.
 #include "scheduler/report/run_report.h"
 
 #include <algorithm>
@@ -30,10 +30,10 @@ Json Number(double value) { return std::isfinite(value) ? Json(value) : Json(); 
 Json Number(const std::optional<double>& value) { return value ? Number(*value) : Json(); }
 
 std::string Dump(const Json& json, int indent) {
-  return ShowJson(json.dump(indent, ' ', false, Json::error_handler_t::replace)) + "\n";
+  return EscapeJson(json.dump(indent, ' ', false, Json::error_handler_t::replace)) + "\n";
 }
 
-// At most 159 characters.
+// The result has at most 159 characters.
 template <typename... Values>
 std::string Format(const char* format, Values... values) {
   char text[160];
@@ -49,14 +49,14 @@ Json TallyJson(const CacheTally& cache) {
           {"bytes", cache.bytes}};
 }
 
-// By word; null where there is none.
+// Figures by name; null if there are none.
 Json FiguresJson(const std::vector<Figure>& figures) {
   Json json = Json::object();
   for (const Figure& figure : figures) json[figure.word] = Number(figure.value);
   return json;
 }
 
-// Why figures have no value, by word; null where all have one.
+// Why figures have no value, by name; null if all have one.
 Json UndefinedJson(const std::vector<Figure>& figures) {
   Json json;
   for (const Figure& figure : figures) {
@@ -65,7 +65,7 @@ Json UndefinedJson(const std::vector<Figure>& figures) {
   return json;
 }
 
-// Without a new example for so long, the speed is said to be zero.
+// After this long without new examples the speed is reported as zero.
 constexpr TimeMs kStandstillMs = 3000;
 
 std::string Duration(double seconds) {
@@ -77,7 +77,8 @@ std::string Duration(double seconds) {
   return Format("%02d:%02d", static_cast<int>(s / 60), static_cast<int>(s % 60));
 }
 
-// How much of the whole job is done, 0..1; the epochs and max_steps, whichever ends it first.
+// Returns the completed part of the whole job, 0..1, by epochs or max_steps, whichever ends it
+// first.
 double PartDone(uint32_t epochs, Clock max_steps, const ProgressState& state) {
   double part = (state.epoch + std::clamp(state.epoch_progress, 0.0, 1.0)) / std::max(epochs, 1u);
   if (max_steps > 0) {
@@ -86,7 +87,7 @@ double PartDone(uint32_t epochs, Clock max_steps, const ProgressState& state) {
   return std::min(part, 1.0);
 }
 
-// A float as it was written: 0.001, not 0.0010000000474974513.
+// Returns a float as it was written: 0.001, not 0.0010000000474974513.
 Json Rounded(float value) {
   return Number(std::strtod(Format("%.7g", double{value}).c_str(), nullptr));
 }
@@ -105,7 +106,7 @@ RunReport::RunReport(FileSystem& files, const std::string& out, const Job& job,
       dense_(job.tables.empty() ? TableSpec() : job.tables.back()) {
   const std::string path = JoinPath(out, "metrics.jsonl");
   const Result<FileIdentity> there = IdentityOf(files, path);
-  const bool is_pipe = there.ok() && !there->plain;  // Its other end would be waited for.
+  const bool is_pipe = there.ok() && !there->plain;  // Opening it would wait for its other end.
   Result<std::unique_ptr<WritableFile>> file =
       continued && !is_pipe ? files.OpenAppend(path) : files.Create(path);
   if (file.ok()) {
@@ -145,7 +146,8 @@ std::optional<double> RunReport::LossSinceLast(const ProgressState& state) const
 }
 
 std::string RunReport::Progress(TimeMs now, const ProgressState& state) {
-  // Heartbeats lag behind the exact sums at the end of an epoch: no news yet is not standstill.
+  // Heartbeats lag behind the exact sums at the end of an epoch, so no news is not yet a
+  // standstill.
   if (state.examples <= last_state_.examples && now - last_ < kStandstillMs) return line_;
   const std::optional<double> speed = speed_.At(now, state.examples);
   const std::optional<double> loss = LossSinceLast(state);
@@ -262,7 +264,7 @@ void RunReport::RateFell(TimeMs now, Clock clock, double rate, const std::string
 
 void RunReport::Append(const std::string& line) {
   if (metrics_ == nullptr) return;
-  // A full disk may have cut the last line off; this one stands by itself once there is space.
+  // A full disk may have cut the last line off; the next one begins on a line of its own.
   const std::string text = torn_ ? "\n" + line : line;
   const Status status = metrics_->Append(std::as_bytes(std::span(text)));
   torn_ = !status.ok();
@@ -283,14 +285,14 @@ std::optional<std::string> RunReport::TakeTrouble() {
 namespace {
 
 Json TallyJson(const CollectiveTally& tally) {
-  Json json;  // null where there were none.
+  Json json;  // null if there were none.
   tally.ForEach([&json](const char* name, uint64_t most) {
     if (most > 0) json[name] = most;
   });
   return json;
 }
 
-// Bins of equal width from 0 to 1, those without an example among them.
+// Bins of equal width from 0 to 1, including those without examples.
 Json BinsJson(const std::vector<CalibrationBin>& bins) {
   Json json = Json::array();
   for (const CalibrationBin& bin : bins) {
@@ -303,7 +305,7 @@ Json BinsJson(const std::vector<CalibrationBin>& bins) {
 
 Json TextOrNull(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
-// An object by names; null where there is one set alone.
+// An object by names; null if there is only one set.
 Json EvalSetsJson(const RunSummary& summary) {
   Json sets;
   for (const auto& [name, evaluation] : summary.eval_sets) {

@@ -1,4 +1,4 @@
-// The outputs of a run: lines of metrics.jsonl, the line of progress, and summary.json.
+// Writes the outputs of a run: lines of metrics.jsonl, the line of progress, and summary.json.
 #pragma once
 
 #include <cstdint>
@@ -21,19 +21,19 @@ namespace hdps {
 struct Job;
 struct View;
 
-// Where the training stands, for one line.
+// The progress of training, for one line.
 struct ProgressState {
   Clock clock = 0;
-  uint32_t epoch = 0;         // From 0: as many are complete.
+  uint32_t epoch = 0;         // Number of complete epochs.
   double epoch_progress = 0;  // 0..1
   uint64_t examples = 0;      // Trained since this process began.
-  double loss_sum = 0;        // Over those.
+  double loss_sum = 0;        // Over those examples.
   CacheTally cache = {};      // Over all workers.
-  bool epoch_begun = true;    // A step of `epoch` has been taken.
-  double rate = 1;            // What the learning rates are multiplied with.
+  bool epoch_begun = true;    // A step of `epoch` was taken.
+  double rate = 1;            // Factor of the learning rates.
 };
 
-// The epoch that the last step belongs to, counted from 1 as people count.
+// Returns the epoch of the last step, counted from 1.
 uint32_t EpochOf(const ProgressState& state, uint32_t epochs);
 
 // Turns states of the run into files and lines. A file that cannot be written is reported once and
@@ -42,38 +42,39 @@ uint32_t EpochOf(const ProgressState& state, uint32_t epochs);
 // Invariant: every line of metrics.jsonl is one whole JSON object.
 class RunReport {
  public:
-  // `given`: the job as a person gave it, or empty. `continued`: metrics.jsonl goes on, else it
-  // begins anew.
+  // `given`: the job as the user gave it, or empty. `continued`: appends to metrics.jsonl instead
+  // of starting it anew.
   RunReport(FileSystem& files, const std::string& out, const Job& job, const std::string& given,
             bool continued);
   ~RunReport();
 
   void Begin(TimeMs now, const ProgressState& start);
-  // Training goes on, having stood since the last line, as for an evaluation.
+  // Notes that training goes on after a pause since the last line, such as an evaluation.
   void GoOn(TimeMs now);
-  // A line of metrics.jsonl and the text of the progress line: the loss since the last one, the
-  // speed by TrainingSpeed. Without a new example it stays the last one, for some seconds.
+  // Appends a line to metrics.jsonl and returns the text of the line of progress: the loss since
+  // the last one, and the speed by TrainingSpeed. Without new examples the last text stays for some
+  // seconds.
   std::string Progress(TimeMs now, const ProgressState& state);
-  const std::string& line() const { return line_; }  // The last one; empty: there is none.
-  // A member is lost, of which nothing was heard for so long; the job goes on from `state`, having
-  // stood for so long.
+  const std::string& line() const { return line_; }  // The last text; empty: none.
+  // Report a lost member that was silent for `silent_ms`, and that the job goes on from `state`
+  // after standing for `stood_ms`.
   void Lost(TimeMs now, const std::string& member, TimeMs silent_ms);
-  // Another server goes on with the rows of a lost one.
+  // Reports that another server goes on with the rows of a lost one.
   void Promoted(TimeMs now, uint32_t group, const std::string& from, const std::string& to);
   void WentBack(TimeMs now, const ProgressState& state, TimeMs stood_ms);
-  // The members have changed without a loss; rows that moved, and how long the job stood for it.
+  // A change of the members without a loss: what moved, and how long the job stood.
   struct Moved {
     uint64_t shards = 0, rows = 0, bytes = 0;
     TimeMs stood_ms = 0;
   };
   void Scaled(TimeMs now, const ProgressState& state, const View& view, const Moved& moved);
-  // `set`: its name; empty: the first, whose figures the line of progress shows. `rate`: what the
-  // learning rates were multiplied with up to here; none where nothing changes them.
+  // `set`: name of the evaluation set; empty for the first, whose figures the line of progress
+  // shows. `rate`: factor of the learning rates so far; none if nothing changes it.
   void Evaluated(TimeMs now, const ProgressState& state, const Evaluation& evaluation,
                  const std::string& set = "", std::optional<double> rate = std::nullopt);
-  // From here on the learning rates are multiplied with `rate`.
+  // Reports that the learning rates are multiplied by `rate` from now on.
   void RateFell(TimeMs now, Clock clock, double rate, const std::string& why);
-  // The first thing that could not be written, once; and again where it was written meanwhile.
+  // Returns the first write error once, and again if writing succeeded in between.
   std::optional<std::string> TakeTrouble();
 
  private:
@@ -82,16 +83,16 @@ class RunReport {
 
   const uint32_t epochs_;
   const Clock max_steps_;
-  const TableSpec dense_;  // Whose learning rate is told.
+  const TableSpec dense_;  // Its learning rate is reported.
   std::unique_ptr<WritableFile> metrics_;
   std::optional<std::string> trouble_;
   bool trouble_told_ = false;
-  bool torn_ = false;  // The last line may be there in part.
+  bool torn_ = false;  // The last line may be incomplete.
   TimeMs begin_ = 0, last_ = 0;
-  double part_at_begin_ = 0;  // Of the whole job.
+  double part_at_begin_ = 0;  // Part of the whole job.
   ProgressState last_state_;
   TrainingSpeed speed_;
-  std::string line_;  // The last line of progress.
+  std::string line_;  // The last text of progress.
   std::optional<Evaluation> evaluation_;
 };
 

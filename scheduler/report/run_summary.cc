@@ -1,4 +1,4 @@
-// The rows of the table.
+// Composes the rows of the table.
 #include "scheduler/report/run_summary.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace hdps {
 namespace {
 
-// "step 382, AUC 0.920512, logloss 0.294100; OUT/checkpoint/step_..."
+// Such as "step 382, AUC 0.920512, logloss 0.294100; OUT/checkpoint/step_...".
 std::string BestText(const RunSummary& s) {
   std::string text = "step " + std::to_string(*s.best_step);
   if (s.best_metric != "auc" && s.best_metric != "logloss") {
@@ -27,14 +27,14 @@ std::string BestText(const RunSummary& s) {
   return text + (s.best_checkpoint.empty() ? "; not kept" : "; " + s.best_checkpoint);
 }
 
-// A row a figure, and over how many examples they are.
+// Adds a row for each figure, and the number of examples.
 void AddFigures(const Evaluation& evaluation,
                 std::vector<std::pair<std::string, std::string>>* rows) {
   std::string last_about;
   for (const Figure& figure : evaluation.figures) {
     const bool told = std::isfinite(figure.value);
     std::string value = told ? ShowNumber("%.6f", figure.value) : "undefined";
-    // What is to be said of several figures is said once.
+    // A remark shared by several figures is given once.
     if (!figure.about.empty() && figure.about != last_about) {
       value += told ? " (" + figure.about + ")" : ": " + figure.about;
     }

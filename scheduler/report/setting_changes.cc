@@ -1,4 +1,4 @@
-// Changes of settings as JSON and in words.
+// Prints changes of settings as JSON and as text.
 #include "scheduler/report/setting_changes.h"
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// The settings that were changed on the way from checkpoints, as a run tells them.
+// Formats the settings that were changed at checkpoints.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@ namespace hdps {
 
 struct SettingChange;
 
-// A JSON list of {step, setting, from, to}, as summary.json has it.
+// Returns a JSON list of {step, setting, from, to}, as in summary.json.
 std::string PrintChanges(const std::vector<SettingChange>& changes);
 
-// "at step 120: train.batch_size from 32 to 64"
+// Such as "at step 120: train.batch_size from 32 to 64".
 std::string ChangeText(const SettingChange& change);
 
 }  // namespace hdps

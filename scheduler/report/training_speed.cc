@@ -1,4 +1,4 @@
-// Points of time and examples, of which the old ones are dropped.
+// Keeps points of time and examples, and drops old ones.
 #include "scheduler/report/training_speed.h"
 
 #include <algorithm>

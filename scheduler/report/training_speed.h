@@ -1,4 +1,4 @@
-// How fast a job trains, as it is told while it goes on.
+// Measures how fast a job trains, for reports while it runs.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,21 @@
 
 namespace hdps {
 
-// Examples per second of the last seconds of training. What is known of the examples lags behind by
-// up to a heartbeat and becomes exact at the end of an epoch, so that the time between two looks
-// may be next to none where the examples between them are many: a speed is taken over kOverMs of
-// training, or over all of it as long as there is less, and over no less than kLeastMs.
+// Measures examples per second over the last seconds of training. The known number of examples lags
+// by up to a heartbeat and becomes exact at the end of an epoch, so many examples may appear
+// between two observations that are close in time. The speed is therefore taken over kOverMs of
+// training, or all of it while there is less, and over no less than kLeastMs.
 //
 // Invariant: at most the first point is kOverMs or more of training before the last one.
 class TrainingSpeed {
  public:
   static constexpr TimeMs kOverMs = 2000, kLeastMs = 500;
 
-  // What was before counts no more.
+  // Forgets what was before.
   void Begin(TimeMs now, uint64_t examples);
-  // Training goes on; it has stood since it was last looked at.
+  // Notes that training goes on after a pause since the last observation.
   void GoOn(TimeMs now);
-  // None as long as there were less than kLeastMs of training. `examples`: of all training since
+  // Returns the speed; none after less than kLeastMs of training. `examples`: trained since
   // Begin().
   std::optional<double> At(TimeMs now, uint64_t examples);
 
@@ -32,7 +32,7 @@ class TrainingSpeed {
     TimeMs at = 0;
     uint64_t examples = 0;
   };
-  std::deque<Point> points_ = {{}};  // By time.
+  std::deque<Point> points_ = {{}};  // In order of time.
 };
 
 }  // namespace hdps

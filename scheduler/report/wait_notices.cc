@@ -1,4 +1,4 @@
-// Tells a command that is not answered from a worker that trains but does not advance.
+// Distinguishes an unanswered command from a worker that trains without advancing.
 #include "scheduler/report/wait_notices.h"
 
 namespace hdps {
@@ -14,7 +14,7 @@ std::vector<std::string> WaitNotices::Lines(const CommandTracker& tracker,
                       " for " + SecondsOf(now - waiting.since));
       continue;
     }
-    // Training takes its time; a worker that stands still is worth a word.
+    // Training takes long; only a worker whose clock stands still is reported.
     const Clock clock = members.WorkerClock(*members.WorkerRank(waiting.member));
     Standing& stand = standing_[waiting.member];
     if (stand.clock != clock) {

@@ -1,4 +1,4 @@
-// Lines for people about members that take long: who has not answered, who stands still.
+// Composes lines about slow members: those that have not answered, and workers that stand still.
 #pragma once
 
 #include <map>
@@ -11,13 +11,13 @@
 
 namespace hdps {
 
-// People hear of a wait after this long, and again after each such time.
+// A wait is reported after this time, and again each time it has passed.
 inline constexpr TimeMs kNoticeEveryMs = 10000;
 
-// Invariant: remembers of each worker since when it has been at its clock, as far as it was asked.
+// Invariant: remembers since when each worker has been at its clock, as far as it was looked at.
 class WaitNotices {
  public:
-  // One line for each member that is waited for longer than kNoticeEveryMs.
+  // Returns one line for each member that is waited for longer than kNoticeEveryMs.
   std::vector<std::string> Lines(const CommandTracker& tracker, const Membership& members,
                                  TimeMs now);
 

@@ -1,4 +1,4 @@
-// The file scheduler.state over the life of a job.
+// Keeps the file scheduler.state over the life of a job.
 #include "scheduler/state/kept_state.h"
 
 #include <utility>
@@ -9,7 +9,7 @@
 namespace hdps {
 namespace {
 
-// A view, and one that is wanted, that this job can have.
+// Checks that this job can have the view, and the scaling if there is one.
 Status StateFits(const Job& job, const SchedulerState& state) {
   const View& view = state.view;
   if (view.shards.num_shards() != job.cluster.shards) {
@@ -63,7 +63,7 @@ SchedulerState KeptState::TakeFound(bool same_run, const Manifest& newest,
     state.job.ForgetRun();
   }
   if (state.boot != run_.boot) {
-    // Nobody hears an old number again.
+    // Members ignore numbers that they have already seen.
     state.job.CountAsLost(newest);
     state.job.phase = JobPhase::kSuspended;
     for (auto& [member, id] : state.last_ids) id += kIdsSkipped;
@@ -81,7 +81,7 @@ std::string KeptState::Write(SchedulerState state, TimeMs now) {
       WriteSchedulerState(files_, out_, state, sync ? Survives::kMachine : Survives::kProcess);
   tried_at_ = now;
   of_process_ = false;
-  of_machine_ = !written.ok();  // It is tried again.
+  of_machine_ = !written.ok();  // It will be tried again.
   const bool was_in_trouble = std::exchange(in_trouble_, !written.ok());
   if (written.ok()) return was_in_trouble ? "the scheduler's state is written again" : "";
   const Status removed = files_.RemoveAll(SchedulerStatePath(out_));

@@ -1,4 +1,4 @@
-// Keeps scheduler.state: when it is written, taken over by another process, and removed.
+// Keeps scheduler.state: writes it, takes it over from a former process, and removes it.
 #pragma once
 
 #include <cstdint>
@@ -18,21 +18,21 @@
 
 namespace hdps {
 
-// The state of a job with these members and words on the board, of which `job` is the rest.
+// Returns the state of a job from its members, commands and key-value entries; `job` is the rest.
 SchedulerState StateOf(const MemberChanges& changes, const CommandTracker& tracker,
                        const KeyValueStore& board, JobState job);
 
-// Invariant: what is on disk is what was written last, or nothing where the newest state could not
-// be written: nobody goes on from where the job no longer is. That it is not written is said once,
-// and so is that it is written again.
+// Invariant: the file holds the newest state or does not exist: if the newest state cannot be
+// written, the file is removed, so that no process takes over an outdated one. The failure is
+// reported once, and so is its end.
 class KeptState {
  public:
-  // State that could not be written is tried again after this long.
+  // Time after which a failed write is tried again.
   static constexpr TimeMs kAgainMs = 1000;
-  // More numbers of commands than are given while a written state may still be lost.
+  // More command numbers than are given while a written state may still be lost.
   static constexpr uint64_t kIdsSkipped = 1 << 20;
 
-  // Whose state it is: the job as the operator has started it, and SchedulerOptions::boot.
+  // Identifies the run: the job as the operator started it, and SchedulerOptions::boot.
   struct Run {
     uint64_t job_digest = 0;
     uint32_t num_servers = 1, num_workers = 1;
@@ -41,27 +41,28 @@ class KeptState {
   KeptState(FileSystem& files, std::string out, Run run)
       : files_(files), out_(std::move(out)), run_(std::move(run)) {}
 
-  // Looks for what another process of the scheduler has left of this run; returns what is wrong
-  // with it, which is not used then. kOk also where there is none.
+  // Looks for the state of a former process of this run. Returns why a state cannot be used; kOk
+  // also if there is none.
   Status Find(const Job& job);
   bool found() const { return found_.has_value(); }
-  // What was found, as it holds now. `same_run`: with the stop that was asked of it. `newest`: the
-  // job's checkpoint, to which it goes back where the machine has been down meanwhile: then the
-  // view is the last one, but of what came in it the latest may be missing. Requires: found().
+  // Returns the state that was found, adapted to the present. `same_run`: keeps the stop that was
+  // asked for. `newest`: the job's newest checkpoint; the job goes back to it if the machine was
+  // down meanwhile, when the view is the last one but recent changes within it may be missing.
+  // Requires: found().
   SchedulerState TakeFound(bool same_run, const Manifest& newest,
                            std::vector<std::string>* notices);
 
-  // A part that survives a crash of the machine has changed, the members above all; or one that
-  // survives this process.
+  // Notes a change of a part that must survive a crash of the machine (above all the members), or
+  // only of this process.
   void ChangedForMachine() { of_machine_ = true; }
   void ChangedForProcess() { of_process_ = true; }
-  // Something has changed, and it is time to write it.
+  // Is true if a change is to be written now.
   bool due(TimeMs now) const {
     return (of_machine_ || of_process_) && (!in_trouble_ || now - tried_at_ >= kAgainMs);
   }
-  // Writes `state`, whose run and boot it fills in. For people; empty: nothing.
+  // Writes `state` after filling in its run and boot. Returns a notice, or an empty text.
   std::string Write(SchedulerState state, TimeMs now);
-  // The job is over: nobody goes on from here. What is wrong, for people; empty: nothing.
+  // Removes the file, as the job is over. Returns a warning, or an empty text.
   std::string Forget();
 
  private:
@@ -71,7 +72,7 @@ class KeptState {
   std::optional<SchedulerState> found_;
   bool of_machine_ = false, of_process_ = false;
   TimeMs tried_at_ = 0;
-  bool in_trouble_ = false;  // It could not be written, and that was said.
+  bool in_trouble_ = false;  // Writing failed, and that was reported.
 };
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// The folder of a run, at its beginning and its end.
+// Prepares the folder of a run at its beginning, and cleans it up.
 #include "scheduler/state/run_start.h"
 
 #include <string>
@@ -32,7 +32,7 @@ Status StartRun(const SchedulerOptions& options, FileSystem& files, CheckpointCa
     return Status(Code::kInvalidArgument,
                   "--out=" + options.out + " cannot be written to: " + made.message());
   }
-  // Members who went on meanwhile may be saving.
+  // Members that went on meanwhile may be saving.
   if (!kept_state.found()) RemoveUnfinished(checkpoints, notices);
   const ParallelMode mode = job.parallel.parallel_mode;
   if (mode == ParallelMode::kData || mode == ParallelMode::kStandAlone) return {};

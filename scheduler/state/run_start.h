@@ -1,4 +1,4 @@
-// What a run finds in its folder and leaves there before anybody comes.
+// Prepares the folder of a run before any member comes.
 #pragma once
 
 #include "common/base/status.h"
@@ -10,13 +10,13 @@
 
 namespace hdps {
 
-// Looks for the checkpoint to go on from and for what another process of the scheduler has left,
-// and makes the folders. kInvalidArgument where `options` or the folder do not allow the run; then
-// nothing has been written.
+// Looks for the checkpoint to resume from and for the state of a former scheduler process, and
+// makes the folders. kInvalidArgument if `options` or the folder do not allow the run; nothing has
+// been written then.
 Status StartRun(const SchedulerOptions& options, FileSystem& files, CheckpointCatalog& checkpoints,
                 KeptState& kept_state, Notices& notices);
 
-// What saves that never ended have left behind goes. Requires: nobody saves.
+// Removes what unfinished saves have left. Requires: no save is running.
 void RemoveUnfinished(CheckpointCatalog& checkpoints, Notices& notices);
 
 }  // namespace hdps

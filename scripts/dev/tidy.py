@@ -42,7 +42,7 @@ DOORS = [
         *(f"common/net/zmq/{idea}" for idea in (
             "authenticator.h", "data_link.h", "data_sessions.h", "data_session.h", "links.h", "listeners.h", "parts.h", "socket_settings.h",
             "watched_socket.h"))}),
-    (r"[<\"](sodium\.h|openssl/)", {"common/net/zmq/frame_seal.cc", "common/net/peer_name.cc"}),
+    (r"[<\"](sodium\.h|openssl/)", {"common/net/zmq/frame_cipher.cc", "common/net/peer_name.cc"}),
     (r"\bfopen\(|std::[io]?fstream|::open\(|::rename\(",
      {"common/platform/posix_file_system.cc"}),
     (r"\bf?printf\(|\bv?fprintf\(|\bf?puts\(|\bputchar\(|std::c(out|err|log)\b",

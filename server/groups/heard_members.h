@@ -1,4 +1,4 @@
-// Whose frames a server looks at.
+// Decides whose frames a server reads.
 #pragma once
 
 #include <unordered_set>
@@ -8,9 +8,9 @@
 
 namespace hdps {
 
-// The members of the view that a server knows; and of all others so few frames that their answers
-// cost nobody else his. A member of a view to come asks again; each further frame costs as little
-// as one that is damaged.
+// Admits all frames of the members of the server's view, and a few frames in each tick from all
+// other peers together, so that strangers cannot take a server's time. A member of a later view
+// repeats its frame; a frame beyond the few costs as little as a damaged one.
 class HeardMembers {
  public:
   void OnView(const View& view) {
@@ -21,7 +21,7 @@ class HeardMembers {
   void OnTick() { others_left_ = kOthersPerTick; }
 
   bool Has(PeerId peer) const { return members_.contains(peer.value); }
-  // Whether the next frame of `from` is worth a look.
+  // Returns whether to read the next frame of `from`; counts it if `from` is not a member.
   bool Hears(PeerId from) { return Has(from) || --others_left_ >= 0; }
 
  private:

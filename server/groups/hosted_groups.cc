@@ -1,4 +1,4 @@
-// What concerns all groups of one server.
+// Applies calls to all groups of one server.
 #include "server/groups/hosted_groups.h"
 
 #include <glog/logging.h>
@@ -67,7 +67,7 @@ HostedGroups::Loaded HostedGroups::Load(FileSystem& files, const Command& comman
     }
   }
   if (status->ok()) return loaded;
-  for (auto& [id, shards] : loaded) shards.reset();  // Empty, not half full.
+  for (auto& [id, shards] : loaded) shards.reset();  // Leaves no half-loaded set.
   for (auto& [id, shards] : loaded) shards = EmptyLike(*groups_.at(id));
   return loaded;
 }
@@ -86,7 +86,7 @@ void HostedGroups::Reset(Clock clock, Loaded loaded) {
 
 Result<std::vector<TakenSnapshot>> HostedGroups::Save(FileSystem& files, const Command& command,
                                                       CommandDone* done) {
-  // With a limit requests wait for the thread that would write, and copies for memory.
+  // Not under a memory limit: requests would wait for the writing thread, and copies need memory.
   const bool takes = command.take && command.shards.empty() && memory_ == nullptr;
   CopyBudget budget(kCopiesBytesMax);
   ShardSet::Taken all;

@@ -19,8 +19,10 @@ struct CommandDone;
 struct Job;
 struct View;
 
-// Invariant: between two views the groups are the same. Load makes rows that nobody sees before
-// Reset; Save and Digest are of the groups that this server is the primary of.
+// Applies commands and views to all groups of one server.
+//
+// Invariant: between two views the groups are the same. Rows made by Load are not visible before
+// Reset. Save and Digest cover the groups of which this server is the primary.
 class HostedGroups {
  public:
   HostedGroups(const Job& job, Executor& executor, PeerId self, const ServerSabotage& sabotage,
@@ -29,33 +31,36 @@ class HostedGroups {
 
   // As in RowService.
   void UseMemory(ServerMemoryLimit* memory) { memory_ = memory; }
-  // Those that this server holds in `view`.
+  // Returns the groups that this server holds in `view`.
   std::vector<ServerId> OwnIn(const View& view) const;
   void OnView(const View& view);
-  // Null where the rows that `frame` is about are not here.
+  // Returns the group that `frame` is about; null if its rows are not here.
   ShardGroup* Of(const Frame& frame) const;
   void OnTick(TimeMs now);
   void DropRows();
 
-  // The groups' rows as a checkpoint has them; empty ones where `path` is, or where it fails.
+  // Loads the groups' rows from a checkpoint. The sets are empty if the command has no path or if
+  // loading fails.
   using Loaded = std::map<ServerId, std::unique_ptr<ShardSet>>;
   Loaded Load(FileSystem& files, const Command& command, Status* status);
-  // Loads shards that have come to this server into the rows at hand; see ShardSet::LoadFrom.
+  // Loads the rows of shards that have moved to this server into the present sets; see
+  // ShardSet::LoadFrom.
   Status TakeShards(FileSystem& files, const Command& load);
-  // Everyone starts at `clock`; groups of which nothing is `loaded`, with the rows at hand.
+  // Sets every worker's clock to `clock`. A group without an entry in `loaded` keeps its rows.
   void Reset(Clock clock, Loaded loaded);
-  // What is left to be written, where the command allows that.
+  // Saves the rows. If the command allows it, rows are only copied: the copies are returned, to be
+  // written later.
   Result<std::vector<TakenSnapshot>> Save(FileSystem& files, const Command& command,
                                           CommandDone* done);
-  // Into the fields of kDigest; bytes are of all rows that are here.
+  // Fills the fields of kDigest; the bytes are of all rows that are here, also at a backup.
   Status Digest(CommandDone* done) const;
-  // Of rows that are here, also at a backup.
+  // Returns the digest of the group's rows, also at a backup; none if they are not here.
   std::optional<Result<RowsDigest>> DigestOf(ServerId group) const;
 
   std::vector<Outgoing> TakeOutgoing();
-  std::vector<PeerId> WaitsFor() const;  // Of all groups, each member once.
+  std::vector<PeerId> WaitsFor() const;  // Over all groups; each member once.
   Status failure() const;
-  Clock finished() const;  // The steps that every worker has finished, in every group.
+  Clock finished() const;  // Number of steps that every worker has finished, in every group.
   ServerCounters counters() const;
 
  private:

@@ -1,4 +1,4 @@
-// One reply for each kind of request that has one.
+// Makes one reply for each kind of request that has one.
 #include "server/groups/refusal.h"
 
 #include "common/protocol/message_frames.h"

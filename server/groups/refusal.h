@@ -1,4 +1,4 @@
-// How a request that cannot be served is answered.
+// Makes the replies to requests that cannot be served.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace hdps {
 
-// The reply to `request`, of its own kind, that says why; none where its kind has no such reply.
-// `finished`: the steps that every worker has finished. View and sender are the caller's to fill.
+// Returns a reply of the request's own kind with the reason; none if that kind has no such reply.
+// `finished`: number of steps that every worker has finished. The caller fills in view and sender.
 std::optional<Frame> RefusalOf(const Frame& request, const Status& why, Clock finished);
 
 }  // namespace hdps

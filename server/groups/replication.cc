@@ -1,4 +1,4 @@
-// Numbers changes, sends them on, and holds answers back until they are safe.
+// Numbers changes, sends them on, and holds answers back until the changes are safe.
 #include "server/groups/replication.h"
 
 #include <glog/logging.h>
@@ -12,7 +12,7 @@
 namespace hdps {
 namespace {
 
-// Changes that overtook others and wait for them; the holder before sends the rest again anyway.
+// Limit of changes that arrived before their turn; the preceding holder repeats what is dropped.
 constexpr size_t kEarlyMax = 256;
 
 }  // namespace
@@ -20,8 +20,8 @@ constexpr size_t kEarlyMax = 256;
 void Replication::OnView(const View& view) {
   view_ = view.view;
   if (view.placed != std::exchange(placed_, view.placed)) {
-    // The job stands, every push has been acknowledged: those who have held the rows and those who
-    // get them now begin with the same number.
+    // The job stands still, and every push was acknowledged. Holders that had the rows and holders
+    // that get them now restart with the same number.
     last_ = acked_ = 0;
     log_.clear();
     held_.clear();
@@ -72,7 +72,7 @@ void Replication::Answer(Outgoing answer) {
     outgoing_.push_back(std::move(answer));
     return;
   }
-  // Who asks again gets the answer that waits for him already.
+  // A repeated request gets the answer that is already waiting.
   const bool waits = std::ranges::any_of(held_, [&](const Held& held) {
     return held.answer.to == answer.to &&
            held.answer.frame.header.request_id == answer.frame.header.request_id;
@@ -93,7 +93,7 @@ std::vector<Replication::Change> Replication::OnReplicate(PeerId from, const Fra
     return due;
   }
   if (change.number <= last_) {
-    // It has not heard that we have it.
+    // The sender has not heard that this change was taken.
     if (trusted) {
       Confirm(/*again=*/false);
     } else {

@@ -1,4 +1,4 @@
-// The order in which the changes of one shard group reach every server that holds its rows.
+// Replicates the changes of one shard group, in order, to every server that holds its rows.
 #pragma once
 
 #include <cstddef>
@@ -18,26 +18,27 @@ struct View;
 struct ReplicationOptions {
   ServerId group;
   PeerId self;
-  TimeMs retry_ms = 2000;      // Changes that nobody has confirmed are sent again after this long.
+  TimeMs retry_ms = 2000;      // Unconfirmed changes are sent again after this time.
   bool view_ignored = false;   // For tests: changes of an older view are taken.
-  bool answers_alone = false;  // For tests: an answer does not wait longer than that.
+  bool answers_alone = false;  // For tests: an answer waits no longer than retry_ms.
 };
 
-// The holders of a group form a chain: the primary, its first backup, the second. Each sends what
-// it has taken to the next one and keeps it until all behind have it, so that whoever becomes the
-// primary has everything that anybody behind it has, and nothing was acknowledged that it lacks.
+// Chain replication: the holders of a group form a chain of the primary, its first backup and the
+// second. Each holder sends every change that it has taken to the next one, and keeps the change
+// until all holders behind have it. A holder that becomes the primary thus has every change that
+// any holder behind it has, and no acknowledged change is missing.
 //
 // Invariant: changes are handed out in the order of their numbers, each once. An answer leaves only
-// when every holder of this view has all changes that were taken before it. Changes of another
-// view, or from anybody but the holder before, are refused: a primary that was replaced without
-// knowing it can acknowledge nothing.
+// when every holder of this view has all changes taken before it. Changes of another view, or from
+// any peer but the preceding holder, are refused, so a primary that was replaced without knowing it
+// cannot acknowledge anything.
 class Replication {
  public:
   explicit Replication(const ReplicationOptions& options) : options_(options) {}
 
   // Requires: this process holds rows of the group in `view`.
   void OnView(const View& view);
-  // The rows are others, from now on counted from the first change again.
+  // Restarts numbering at the first change, because the rows were replaced.
   void Reset();
 
   bool leads() const { return !before_.has_value(); }
@@ -46,18 +47,18 @@ class Replication {
   std::optional<PeerId> next() const { return next_; }
   uint64_t last() const { return last_; }
 
-  // Primary: a change has been made here. `request` carries its keys. Requires: has_next().
+  // Primary: notes a change that was made here; `request` carries its keys. Requires: has_next().
   void Append(PeerId worker, const Frame& request);
-  // Primary: `answer` may leave when everybody has what was changed so far.
+  // Primary: sends `answer` once every holder has all changes made so far.
   void Answer(Outgoing answer);
 
-  // A change that is to be made here, as its worker has asked for it.
+  // A change to be made here, in the form of its worker's request.
   struct Change {
     PeerId worker;
     Frame request;
   };
-  // Of a Replicate: the changes whose turn has come. They count as made when the caller makes them
-  // before anything else of this group, and then calls Made().
+  // Takes a Replicate and returns the changes that are due. They count as made here; the caller
+  // must make them before anything else of this group, and then call Made().
   std::vector<Change> OnReplicate(PeerId from, const Frame& frame);
   void Made();
   void OnAck(PeerId from, const Frame& frame);
@@ -70,7 +71,7 @@ class Replication {
     uint64_t until = 0;
     Outgoing answer;
   };
-  // What everybody from here on has.
+  // Number of the last change that every holder from here on has.
   uint64_t safe() const { return next_ ? acked_ : last_; }
   void SendLog();
   void SendChange(const Replicate& change);
@@ -83,16 +84,16 @@ class Replication {
   TimeMs now_ = 0;
   TimeMs repeat_at_ = 0;
   ViewId view_;
-  ViewId placed_;  // View::placed that numbers are counted since.
+  ViewId placed_;  // View::placed at the time when numbering began.
   std::optional<PeerId> before_, next_;
-  // In this view. Until then it is told again and again where we are: where it was we who dialed,
-  // it can send nothing before it has heard us.
+  // Whether the preceding holder has been heard in this view. Until then Confirm is repeated: if
+  // this server opened the connection, the other side cannot send before it has heard from here.
   bool heard_before_ = false;
-  uint64_t last_ = 0;                    // The newest change that was made here.
-  uint64_t acked_ = 0;                   // That `next_` and those behind it have.
-  std::deque<Replicate> log_;            // Numbers acked_ + 1 .. last_; none without a next one.
-  std::map<uint64_t, Replicate> early_;  // Came before their turn.
-  std::deque<Held> held_;                // By `until`.
+  uint64_t last_ = 0;          // Number of the newest change that was made here.
+  uint64_t acked_ = 0;         // Last change that `next_` and all holders behind it have.
+  std::deque<Replicate> log_;  // Changes acked_ + 1 .. last_; empty without a next holder.
+  std::map<uint64_t, Replicate> early_;  // Changes that arrived before their turn.
+  std::deque<Held> held_;                // Answers that wait, by `until`.
   std::vector<Outgoing> outgoing_;
 };
 

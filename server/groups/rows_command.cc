@@ -1,4 +1,4 @@
-// One command after the other, over all groups.
+// Carries out one command over all groups.
 #include "server/groups/rows_command.h"
 
 #include <glog/logging.h>

@@ -1,4 +1,4 @@
-// The scheduler's commands that work on all rows of a server.
+// Carries out the scheduler's commands that work on all rows of a server.
 #pragma once
 
 #include <vector>
@@ -12,14 +12,14 @@ namespace hdps {
 
 struct Command;
 
-// What came of a command.
+// The result of a command.
 struct CommandOutcome {
   CommandDone done;
-  HostedGroups::Loaded loaded;       // kLoad: the rows from now on; none: those at hand.
-  std::vector<TakenSnapshot> taken;  // kSave: still to be written.
+  HostedGroups::Loaded loaded;  // kLoad: the new rows; without one for a group, it keeps its rows.
+  std::vector<TakenSnapshot> taken;  // kSave: copies still to be written.
 };
 
-// Carries out kLoad, kSave or kDigest; may take long, and nobody else may touch rows meanwhile.
+// Carries out kLoad, kSave or kDigest. May take long; nothing else may touch the rows meanwhile.
 CommandOutcome RunOnRows(const Command& command, HostedGroups& groups, FileSystem& files);
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// Joins the service of rows and its replication.
+// Joins the row service and its replication.
 #include "server/groups/shard_group.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ ShardGroup::ShardGroup(const Job& job, Executor& executor, const ShardGroupOptio
 }
 
 void ShardGroup::OnView(const View& view) {
-  // A worker's pushes, its words of the steps they end, and a store.
+  // For each worker: its pushes, the advances of the steps that they end, and a store.
   changes_max_ = view.workers.size() * (2 * size_t{job_.cluster.pushes_in_flight_max} + 1);
   replication_.OnView(view);
   rows_.RecordChanges(replication_.leads() && replication_.has_next());
@@ -66,12 +66,12 @@ std::vector<PeerId> ShardGroup::WaitsFor() const {
 
 void ShardGroup::OnReplicate(PeerId from, const Frame& frame) {
   for (const Replication::Change& change : replication_.OnReplicate(from, frame)) {
-    // All that a worker has pushed is everywhere before it leaves the job; only the word that it
-    // has finished its last step may come behind the view without it.
+    // A worker leaves the job only after all its pushes were replicated; only its last advance may
+    // arrive after the view without it.
     if (!rows_.Serves(change.worker)) continue;
     rows_.OnRequest(change.worker, change.request);
     if (options_.sabotage.backup_forgets) rows_.ForgetPushes();
-    // The primary has answered, or will.
+    // The primary sends the answer.
     rows_.TakeAcks();
     rows_.TakeOutgoing();
     if (!rows_.TakeChange() && fault_.ok()) {

@@ -18,12 +18,12 @@ struct ShardGroupOptions {
   PeerId self;
   ServerSabotage sabotage;
   SectionAllocator* sections = nullptr;  // As in ServerNodeOptions.
-  ServerMemoryLimit* memory = nullptr;   // As RowService::UseMemory.
+  ServerMemoryLimit* memory = nullptr;   // As in RowService::UseMemory.
 };
 
-// At the primary, workers are answered and every change is sent on before it is acknowledged; at a
-// backup the same code makes the same changes in the same order, so its rows, its ledgers and its
-// clocks are the primary's bit for bit.
+// The primary answers workers, and sends every change to its backups before it acknowledges it. A
+// backup makes the same changes in the same order with the same code, so its rows, ledgers and
+// clocks equal the primary's bit for bit.
 //
 // Invariant: as of ServerNode. Rows are only touched inside OnFrame, OnView, DropRows and Reset.
 class ShardGroup {
@@ -32,10 +32,10 @@ class ShardGroup {
 
   // Requires: this server holds the group in `view`.
   void OnView(const View& view);
-  // Of a worker, or of another server that holds the group. Requires: OnView was called.
+  // Takes a frame of a worker or of another holder of the group. Requires: OnView was called.
   void OnFrame(PeerId from, const Frame& frame);
   void OnTick(TimeMs now) { replication_.OnTick(now); }
-  // Nothing can be done for a request now: says so, where its kind has an answer that can.
+  // Refuses a request that cannot be served now, if its kind has a reply for that.
   void Postpone(PeerId from, const Frame& frame) { rows_.Postpone(from, frame); }
   void DropRows();
   void Reset(Clock clock, std::unique_ptr<ShardSet> shards);  // As RowService::Reset.
@@ -44,11 +44,11 @@ class ShardGroup {
   bool leads() const { return replication_.leads(); }
   const ShardSet& shards() const { return rows_.shards(); }
   ShardSet& shards() { return rows_.shards(); }
-  // Of the rows; or a change that the primary has made could not be made here.
+  // Is not ok if the rows failed, or if a change of the primary could not be made here.
   Status failure() const { return fault_.ok() ? rows_.failure() : fault_; }
   Clock finished() const { return rows_.finished(); }
   const ServerCounters& counters() const { return rows_.counters(); }
-  // Workers whose part of a step others wait for, and the holder that lacks changes.
+  // Returns workers whose part of a step others wait for, and the holder that lacks changes.
   std::vector<PeerId> WaitsFor() const;
 
  private:
@@ -60,7 +60,7 @@ class ShardGroup {
   const ShardGroupOptions options_;
   RowService rows_;
   Replication replication_;
-  size_t changes_max_ = 0;  // That may be on their way to the backups.
+  size_t changes_max_ = 0;  // Limit of changes in flight to the backups.
   std::vector<Outgoing> outgoing_;
   Status fault_;
 };

@@ -1,4 +1,4 @@
-// Holds a step whose pushes are here until the norm of its gradients at all servers is known.
+// Holds a complete step until the norm of its gradients over all servers is known.
 #pragma once
 
 #include <glog/logging.h>
@@ -15,30 +15,30 @@
 
 namespace hdps {
 
-// Under train.clip_norm: workers ask for the squares of each server's gradients, add them up, and
-// say with the sum that the step is finished.
+// Serves train.clip_norm: workers request the squares of each server's gradients, add them up, and
+// send the sum with the message that they have finished the step.
 //
-// Invariant: one step at a time is held, and comes out once. The squares of the last one are kept
-// for workers that ask late or again: nobody asks for an older one, for they all have said that it
-// is finished before a push of the one behind it left. A worker waits for one answer.
+// Invariant: at most one step is held, and each comes out once. The squares of the last step are
+// kept for workers that ask late or again. No worker asks for an older step: all have finished it
+// before any push of the next step was sent. A worker waits for at most one answer.
 //
-// Belongs to one RowService and is used only from its loop.
-template <typename Asker>
+// Used only from the loop of one RowService.
+template <typename Requester>
 class NormGate {
  public:
   bool holds() const { return step_.has_value(); }
-  // Somebody waits for squares.
+  // Is true if a worker waits for squares.
   bool asked() const { return !questions_.empty(); }
-  // Of the step that is held.
+  // Clock of the held step. Requires: holds().
   Clock clock() const { return step_->clock; }
 
-  // Requires: none is held. Those who have asked for its squares.
-  std::vector<Asker> Hold(SyncCombiner::Step step, const SquareSum& squares) {
+  // Holds a complete step. Requires: none is held. Returns the requests that wait for its squares.
+  std::vector<Requester> Hold(SyncCombiner::Step step, const SquareSum& squares) {
     CHECK(!holds());
     CHECK(!last_ || step.clock > last_->first) << "steps come in order";
     last_ = {step.clock, squares};
     step_ = std::move(step);
-    std::vector<Asker> waiting;
+    std::vector<Requester> waiting;
     for (const auto& [worker, question] : questions_) {
       if (question.first == last_->first) waiting.push_back(question.second);
     }
@@ -46,16 +46,16 @@ class NormGate {
     return waiting;
   }
 
-  // The step that is held, if it is that of `clock`: the norm is known.
+  // Returns the held step if its clock is `clock`, when the norm is known.
   std::optional<SyncCombiner::Step> Release(Clock clock) {
     if (!step_ || step_->clock != clock) return std::nullopt;
     return std::exchange(step_, std::nullopt);
   }
 
-  // The squares of the step of `clock`, where they are known; else the question waits.
-  std::optional<SquareSum> Ask(PeerId worker, Clock clock, const Asker& asker) {
+  // Returns the squares of the step of `clock` if known; otherwise the request waits.
+  std::optional<SquareSum> Ask(PeerId worker, Clock clock, const Requester& requester) {
     if (last_ && last_->first == clock) return last_->second;
-    if (!last_ || clock > last_->first) questions_[worker] = {clock, asker};
+    if (!last_ || clock > last_->first) questions_[worker] = {clock, requester};
     return std::nullopt;
   }
 
@@ -69,7 +69,7 @@ class NormGate {
  private:
   std::optional<SyncCombiner::Step> step_;
   std::optional<std::pair<Clock, SquareSum>> last_;
-  std::map<PeerId, std::pair<Clock, Asker>> questions_;
+  std::map<PeerId, std::pair<Clock, Requester>> questions_;
 };
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// Which pushes a server takes: each once, in its step, and none that contradicts another.
+// Decides which pushes a server takes: each once, in its step, and none that contradicts another.
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,7 +22,7 @@ Status RowService::TakePush(PeerId peer, WorkerId worker, PlannedPush push) {
   PushLedger& ledger = ledgers_.try_emplace(peer, job_.cluster.pushes_in_flight_max).first->second;
   const PushLedger::Verdict verdict =
       sabotage_.no_ledger ? PushLedger::Verdict::kFirst : ledger.Check(sequence);
-  if (sync_ && clock < combiner_.next()) {  // Its step has been applied, so it was taken.
+  if (sync_ && clock < combiner_.next()) {  // Its step was applied, so it was taken.
     if (verdict == PushLedger::Verdict::kFirst && !sabotage_.no_ledger) {
       return {Code::kCorruption, "push " + std::to_string(sequence.value) + " of clock " +
                                      std::to_string(clock) +

@@ -1,4 +1,4 @@
-// Scales and terms of an update from its pushes.
+// Computes the scales and terms of an update from its pushes.
 #include "server/step/step_pushes.h"
 
 #include <glog/logging.h>
@@ -27,7 +27,7 @@ StepPushes::StepPushes(const Job& job, std::vector<PlannedPush> pushes, uint64_t
 
 void StepPushes::Apply(ShardSet& shards, float shrink) const {
   if (pushes_.empty()) return;
-  // All workers were given the same rate for a step, which is of one epoch.
+  // All workers were given the same rate for the step, which belongs to one epoch.
   const UpdateTerms terms = {.rate = pushes_.front().request.rate,
                              .shrink = shrink,
                              .clip_value = static_cast<float>(job_.train.clip_value),

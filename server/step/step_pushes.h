@@ -1,4 +1,4 @@
-// The pushes that make one update, as the shards are given them.
+// The pushes that make one update, in the form in which shards apply them.
 #pragma once
 
 #include <cstdint>
@@ -11,28 +11,30 @@ namespace hdps {
 
 struct Job;
 
-// Invariant: every push has examples: who had none has no mean, and nothing to add.
+// Invariant: every push has examples. Pushes without any are left out, as they have no mean and
+// nothing to add.
 class StepPushes {
  public:
-  // `workers`: all of the step, also those without examples.
+  // `workers`: number of workers of the step, including those without examples.
   StepPushes(const Job& job, std::vector<PlannedPush> pushes, uint64_t workers, Clock clock);
 
   // `shrink` as in UpdateTerms.
   void Apply(ShardSet& shards, float shrink) const;
-  // The squares of what that would apply, before it is clipped.
+  // Returns the squares of the gradients that Apply would use, before clipping.
   SquareSum Squares(ShardSet& shards) const;
 
  private:
   const Job& job_;
   std::vector<PlannedPush> pushes_;
   const Clock clock_;
-  float scale_ = 1;  // Of the sum of the gradients.
+  float scale_ = 1;  // Factor of the summed gradients.
 };
 
-// Whether the gradients of a push, whose keys are known, are as many as its keys want, and numbers.
+// Checks that a push whose keys are known has as many gradients as its keys need, all finite.
 Status CheckGradients(const ShardSet& shards, const PlannedPush& push);
 
-// The push with the keys that it may only have named: whoever has not answered pulls knows no list.
+// Returns the push with its keys written out: a backup has not answered pulls, so it knows no key
+// list.
 Frame WithKeys(const PlannedPush& push);
 
 }  // namespace hdps

@@ -7,7 +7,7 @@
 namespace hdps {
 
 std::optional<SyncCombiner::Step> SyncCombiner::TakeComplete(const VectorClock& clocks) {
-  // Steps that every worker has finished without a push for this server.
+  // Skip steps that every worker has finished without a push for this server.
   const Clock first_held = held_.empty() ? clocks.min() : held_.begin()->first;
   next_ = std::max(next_, std::min(first_held, clocks.min()));
   const auto at = held_.find(next_);

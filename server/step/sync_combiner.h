@@ -1,4 +1,4 @@
-// Collects the pushes of one step until those of every worker are there.
+// Collects the pushes of a step until every worker's part has arrived.
 #pragma once
 
 #include <glog/logging.h>
@@ -15,18 +15,18 @@
 
 namespace hdps {
 
-// A worker's part of a step is here once it has pushed it, or has said that it has finished the
-// step (then it had nothing for this server).
+// A worker's part of a step has arrived once it has pushed it, or has sent that it has finished the
+// step (it then had nothing for this server).
 //
 // Invariant: steps come out once each, in order of their clocks, with at most one push a worker, in
 // order of the workers' ranks. At most `clocks_max` clocks from next() on are held.
 //
-// Belongs to one ServerNode and is used only from its loop.
+// Used only from the loop of one ServerNode.
 class SyncCombiner {
  public:
   explicit SyncCombiner(size_t clocks_max) : clocks_max_(static_cast<Clock>(clocks_max)) {}
 
-  // The first clock that has not been taken out.
+  // First clock whose step has not been taken out.
   Clock next() const { return next_; }
   bool TooFarAhead(Clock clock) const { return clock - next_ >= clocks_max_; }
   bool Holds(WorkerId worker, Clock clock) const {
@@ -43,12 +43,12 @@ class SyncCombiner {
 
   struct Step {
     Clock clock = 0;
-    std::vector<PlannedPush> pushes;  // By rank.
+    std::vector<PlannedPush> pushes;  // In order of rank.
   };
-  // The next step, if all of it is here.
+  // Returns the next step if it is complete.
   std::optional<Step> TakeComplete(const VectorClock& clocks);
 
-  // A checkpoint of clock `to` was loaded.
+  // Starts again at clock `to`, after a checkpoint was loaded.
   void Reset(Clock to) {
     held_.clear();
     next_ = to;

@@ -108,15 +108,15 @@ void CheckSteersNothing(const std::string& text, bool of_lines) {
 }
 
 Verdict RunOutsideText(std::string_view bytes) {
-  const std::string shown = ShowOutside(bytes);
+  const std::string shown = EscapeUntrusted(bytes);
   CHECK_LE(shown.size(), kOutsideBytesMax);
-  CHECK_EQ(ShowOutside(shown), shown);
-  const std::string lines = ShowLines(bytes), json = ShowJson(bytes);
+  CHECK_EQ(EscapeUntrusted(shown), shown);
+  const std::string lines = EscapeLines(bytes), json = EscapeJson(bytes);
   CheckSteersNothing(shown, /*of_lines=*/false);
   CheckSteersNothing(lines, /*of_lines=*/true);
   CheckSteersNothing(json, /*of_lines=*/true);
-  CHECK_EQ(ShowLines(lines), lines);
-  CHECK_EQ(ShowJson(json), json);
+  CHECK_EQ(EscapeLines(lines), lines);
+  CHECK_EQ(EscapeJson(json), json);
   CHECK_EQ(std::ranges::count(lines, '\n'), std::ranges::count(bytes, '\n'));
   return shown == bytes ? Verdict::kAccepted : Verdict::kRefused;
 }

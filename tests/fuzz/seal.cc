@@ -27,7 +27,7 @@ Verdict RunSeal(std::string_view bytes) {
   std::optional<CallerId> ended;
   const SessionGrant& grant = sessions.Grant({{7}, 1}, "key", "own", OwnAead(), &ended);
   CHECK(!ended);
-  const bool sealed = (input.Take<uint8_t>() & 1) != 0;
+  const bool encrypted = (input.Take<uint8_t>() & 1) != 0;
   const auto flip = static_cast<uint8_t>(input.Take<uint8_t>());
   const size_t at = input.Take<uint8_t>();
   std::vector<zmq::message_t> parts;
@@ -47,9 +47,9 @@ Verdict RunSeal(std::string_view bytes) {
   }
   AeadFor(answer);
 
-  if (sealed) DataSession::OfDialer(grant).Seal(&parts);
+  if (encrypted) DataSession::OfDialer(grant).Encrypt(&parts);
   zmq::message_t& changed = parts[at % parts.size()];
-  const bool harmed = sealed && flip != 0 && changed.size() > 0;
+  const bool harmed = encrypted && flip != 0 && changed.size() > 0;
   if (harmed) changed.data<uint8_t>()[at % changed.size()] ^= flip;
   const auto message = [&] {
     std::vector<zmq::message_t> copy;
@@ -59,14 +59,14 @@ Verdict RunSeal(std::string_view bytes) {
   };
   bool accepted = false, again = false;
   std::vector<zmq::message_t> taken = message();
-  const DataSessions::Session* const session = sessions.Open(kListener, &taken, &accepted);
-  CHECK_EQ(accepted, sealed && !harmed);
+  const DataSessions::Session* const session = sessions.Decrypt(kListener, &taken, &accepted);
+  CHECK_EQ(accepted, encrypted && !harmed);
   CHECK(!accepted || session != nullptr);
   if (!accepted) return Verdict::kRefused;
   CHECK_EQ(taken.size() + 1, parts.size());
   CHECK(session->routing_id == "routing id" && session->listener == kListener);
   taken = message();
-  sessions.Open(kListener, &taken, &again);
+  sessions.Decrypt(kListener, &taken, &again);
   CHECK(!again) << "twice";
   return Verdict::kAccepted;
 }

@@ -134,7 +134,7 @@ TEST(ReplicaPlan, RowsComeOnlyWhereTheyAreNot) {
   View again = before;
   again.servers[1].peer = {15};
   PlaceGroups(&again, again.servers, 1);
-  const auto come = ShardsThatCome(lost, again);
+  const auto come = IncomingShards(lost, again);
   ASSERT_EQ(come.size(), 1u);
   EXPECT_THAT(come.at({15}),
               ElementsAre(ShardId{0}, ShardId{1}, ShardId{2}, ShardId{3}, ShardId{4}, ShardId{5}));
@@ -142,7 +142,7 @@ TEST(ReplicaPlan, RowsComeOnlyWhereTheyAreNot) {
   // group.
   View moved = before;
   moved.shards.owner[0] = {2};  // From servers 0 and 1 to servers 2 and 0.
-  const auto both = ShardsThatCome(before, moved);
+  const auto both = IncomingShards(before, moved);
   EXPECT_THAT(both.at({12}), ElementsAre(ShardId{0}));
   EXPECT_THAT(both.at({10}), ElementsAre(ShardId{0}));
 }

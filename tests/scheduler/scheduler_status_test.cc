@@ -47,7 +47,7 @@ TEST_F(SchedulerNodeTest, TellsWhoeverAsksHowTheJobIs) {
   // The members' reports about themselves, and their commands.
   ScriptedMember& worker = cluster_->member("worker b");
   worker.client.ReportActivity(
-      {"pull", "", Hold::kMembers, 700, {{cluster_->member("server a").self, 650}}});
+      {"pull", "", WaitReason::kMembers, 700, {{cluster_->member("server a").self, 650}}});
   EXPECT_TRUE(cluster_->RunUntil([&] { return ask().members[2].activity.stage == "pull"; }));
   status = ask();
   // The status has no peer ids, because others would need them to send under these names.
@@ -56,8 +56,8 @@ TEST_F(SchedulerNodeTest, TellsWhoeverAsksHowTheJobIs) {
   }
   ASSERT_EQ(status.members[2].activity.awaited.size(), 1u);
   EXPECT_EQ(status.members[2].activity.awaited[0].peer.value, status.members[0].number);
-  EXPECT_EQ(status.members[2].told, "train");
-  EXPECT_EQ(status.members[0].told, "");
+  EXPECT_EQ(status.members[2].pending_command, "train");
+  EXPECT_EQ(status.members[0].pending_command, "");
 }
 
 TEST_F(SchedulerNodeTest, TellsWhomItWaitsForAndSinceWhen) {

@@ -33,12 +33,12 @@ std::vector<PeerId> PeersOf(const Activity& activity) {
 TEST(ServerActivity, PullsWaitForWorkersThatHaveNotPushed) {
   ServerHarness server({.job = TestJob(Mode::kSync), .workers = 3});
   server.Run(CommandKind::kLoad);
-  EXPECT_EQ(Said(server).hold, Hold::kOrders);
+  EXPECT_EQ(Said(server).wait_reason, WaitReason::kCommand);
   server.Push(0, 0, 0, 1, {{0, 1, {7}, {1}}});
   EXPECT_EQ(Said(server).hold, Hold::kOrders);  // No request waits for what is missing.
   server.Pull(0, 1, PullMode::kTrain, {{0, 1, {7}, {}}});
   const Activity first = Said(server);
-  EXPECT_EQ(first.hold, Hold::kMembers);
+  EXPECT_EQ(first.wait_reason, WaitReason::kMembers);
   EXPECT_EQ(PeersOf(first), (std::vector<PeerId>{kWorker1, ServerHarness::WorkerPeer(2)}));
   const Activity later = Said(server);
   EXPECT_GE(later.for_ms, first.for_ms + 1000);
@@ -46,7 +46,7 @@ TEST(ServerActivity, PullsWaitForWorkersThatHaveNotPushed) {
   server.Push(2, 0, 0, 1, {{0, 1, {7}, {1}}});
   EXPECT_EQ(PeersOf(Said(server)), (std::vector<PeerId>{kWorker1}));
   server.Push(1, 0, 0, 1, {{0, 1, {7}, {1}}});
-  EXPECT_EQ(Said(server).hold, Hold::kOrders);
+  EXPECT_EQ(Said(server).wait_reason, WaitReason::kCommand);
 }
 
 TEST(ServerActivity, PullsWaitForTheSlowestAtTheBound) {
@@ -76,7 +76,7 @@ TEST(ServerActivity, ACommandThatTakesLong) {
   const Activity saves = Said(server);
   EXPECT_EQ(saves.stage, "save");
   EXPECT_EQ(saves.subject, "out/checkpoint/step_3");
-  EXPECT_EQ(saves.hold, Hold::kDisk);
+  EXPECT_EQ(saves.wait_reason, WaitReason::kDisk);
   EXPECT_GT(saves.for_ms, 500);
   later.RunAll();
   EXPECT_EQ(Said(server).stage, "serve");

@@ -185,7 +185,7 @@ void ScriptedWorker::Ask(Step::Asked* asked, Purpose purpose, std::vector<Server
   Send(purpose, std::move(requests));
 }
 
-void ScriptedWorker::AskAhead() {
+void ScriptedWorker::PrefetchRows() {
   for (Clock clock = clock_ + 1; clock <= clock_ + Clock{options_.lookahead}; ++clock) {
     if (clock >= Target() || steps_.contains(clock)) continue;
     Step* step = NewStep(clock);
@@ -216,7 +216,7 @@ void ScriptedWorker::StartStep() {
         step->last.plan.Pull(step->split,
                              {clock_, PullMode::kTrain, clock_, step->list, options_.wire}));
   }
-  if (!options_.await_push) AskAhead();
+  if (!options_.await_push) PrefetchRows();
 }
 
 void ScriptedWorker::Repair(Step* step) {
@@ -274,7 +274,7 @@ void ScriptedWorker::OnRows(Ticket ticket, const std::vector<Frame>& replies) {
   if (!Place(&step, step.last_replies)) return;
   step.last.ticket.reset();
   if (Counts()) tally_->CheckRead(rank_, clock_, step.held, step.rows[0], step.rows[1]);
-  AskAhead();
+  PrefetchRows();
   const auto spread = static_cast<uint64_t>(options_.compute_ms_max - options_.compute_ms_min + 1);
   compute_until_ = now_ + options_.compute_ms_min + static_cast<TimeMs>(random_.Below(spread));
 }

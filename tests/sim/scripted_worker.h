@@ -103,7 +103,7 @@ class ScriptedWorker : public ComputeSide {
   };
 
   Step* NewStep(Clock clock);
-  void AskAhead();
+  void PrefetchRows();
   void StartStep();
   void Ask(Step::Asked* asked, Purpose purpose, std::vector<ServerRequest> requests);
   void Repair(Step* step);

@@ -21,10 +21,11 @@ using ::testing::MatchesRegex;
 // Members are 0, 1 (servers) and 2, 3, 4 (workers); these numbers are also their peer ids.
 constexpr uint64_t kServer0 = 0, kServer1 = 1, kWorker0 = 2, kWorker1 = 3, kWorker2 = 4;
 
-Activity At(const std::string& stage, Hold hold, int64_t for_ms, std::vector<uint64_t> awaited) {
+Activity At(const std::string& stage, WaitReason reason, int64_t for_ms,
+            std::vector<uint64_t> awaited) {
   Activity activity;
   activity.stage = stage;
-  activity.hold = hold;
+  activity.wait_reason = reason;
   activity.for_ms = for_ms;
   for (const uint64_t peer : awaited) activity.awaited.push_back({PeerId{peer}, for_ms});
   return activity;
@@ -46,9 +47,9 @@ StatusReply Training() {
     member.clock = 40;
     member.silent_ms = 40;
     member.number = m;
-    member.activity =
-        server ? At("serve", Hold::kOrders, 100, {}) : At("compute", Hold::kWork, 100, {});
-    if (!server) member.told = "train";
+    member.activity = server ? At("serve", WaitReason::kCommand, 100, {})
+                             : At("compute", WaitReason::kNone, 100, {});
+    if (!server) member.pending_command = "train";
     status.members.push_back(std::move(member));
   }
   return status;
@@ -63,8 +64,8 @@ struct Hang {
 };
 
 void Waits(StatusReply& s, uint64_t member, const std::string& stage, std::vector<uint64_t> awaited,
-           Hold hold = Hold::kMembers, int64_t for_ms = 3200) {
-  s.members[member].activity = At(stage, hold, for_ms, std::move(awaited));
+           WaitReason reason = WaitReason::kMembers, int64_t for_ms = 3200) {
+  s.members[member].activity = At(stage, reason, for_ms, std::move(awaited));
 }
 
 // All workers but `late` have pushed and wait for rows.
@@ -152,7 +153,7 @@ std::vector<Hang> HangsOfTheLate() {
       {"a data file hangs",
        [](StatusReply& s) {
          WaitsForTheStepOf(s, kWorker1);
-         s.members[kWorker1].activity = At("read", Hold::kData, 12'000, {});
+         s.members[kWorker1].activity = At("read", WaitReason::kData, 12'000, {});
          s.members[kWorker1].activity.subject = "part-3.gz";
        },
        WhyKind::kData,
@@ -178,8 +179,8 @@ std::vector<Hang> HangsOfTheLate() {
        {"the job waits for worker 0, which has been at compute for 9.0 s"}},
       {"a rank does not come to an allreduce",
        [](StatusReply& s) {
-         Waits(s, kWorker0, "reduce_dense", {kWorker1, kWorker2}, Hold::kGroup);
-         Waits(s, kWorker1, "reduce_dense", {kWorker0, kWorker2}, Hold::kGroup);
+         Waits(s, kWorker0, "reduce_dense", {kWorker1, kWorker2}, WaitReason::kGroup);
+         Waits(s, kWorker1, "reduce_dense", {kWorker0, kWorker2}, WaitReason::kGroup);
        },
        WhyKind::kWork,
        {"worker 2"},
@@ -192,9 +193,9 @@ std::vector<Hang> OtherHangs() {
   return {
       {"all ranks are in one call",
        [](StatusReply& s) {
-         Waits(s, kWorker0, "meet", {kWorker1, kWorker2}, Hold::kGroup);
-         Waits(s, kWorker1, "meet", {kWorker0, kWorker2}, Hold::kGroup);
-         Waits(s, kWorker2, "meet", {kWorker0, kWorker1}, Hold::kGroup);
+         Waits(s, kWorker0, "meet", {kWorker1, kWorker2}, WaitReason::kGroup);
+         Waits(s, kWorker1, "meet", {kWorker0, kWorker2}, WaitReason::kGroup);
+         Waits(s, kWorker2, "meet", {kWorker0, kWorker1}, WaitReason::kGroup);
        },
        WhyKind::kGroup,
        {"worker 0", "worker 1", "worker 2"},
@@ -224,7 +225,7 @@ std::vector<Hang> HangsBesideSteps() {
        [](StatusReply& s) {
          for (const uint64_t w : {kWorker0, kWorker1, kWorker2}) Waits(s, w, "push", {kServer0});
          Waits(s, kServer0, "serve", {kServer1});
-         s.members[kServer1].activity = At("serve", Hold::kDisk, 4000, {});
+         s.members[kServer1].activity = At("serve", WaitReason::kDisk, 4000, {});
        },
        WhyKind::kDisk,
        {"server 1"},
@@ -233,12 +234,12 @@ std::vector<Hang> HangsBesideSteps() {
       {"a checkpoint stalls",
        [](StatusReply& s) {
          s.state = "save";
-         for (MemberStatus& member : s.members) member.told = "";
+         for (MemberStatus& member : s.members) member.pending_command = "";
          for (const uint64_t w : {kWorker0, kWorker1, kWorker2}) {
-           s.members[w].activity = At("train", Hold::kOrders, 5000, {});
+           s.members[w].activity = At("train", WaitReason::kCommand, 5000, {});
          }
-         s.members[kServer1].told = "save";
-         s.members[kServer1].activity = At("save", Hold::kDisk, 5000, {});
+         s.members[kServer1].pending_command = "save";
+         s.members[kServer1].activity = At("save", WaitReason::kDisk, 5000, {});
          s.members[kServer1].activity.subject = "out/checkpoint/step_40";
        },
        WhyKind::kDisk,
@@ -247,11 +248,11 @@ std::vector<Hang> HangsBesideSteps() {
         "out/checkpoint/step_40"}},
       {"an answer to the scheduler is lost",
        [](StatusReply& s) {
-         for (const uint64_t w : {kWorker0, kWorker2}) s.members[w].told = "";
+         for (const uint64_t w : {kWorker0, kWorker2}) s.members[w].pending_command = "";
          for (const uint64_t w : {kWorker0, kWorker1, kWorker2}) {
-           s.members[w].activity = At("train", Hold::kOrders, 5000, {});
+           s.members[w].activity = At("train", WaitReason::kCommand, 5000, {});
          }
-         s.members[kWorker1].told_ms = 5000;
+         s.members[kWorker1].pending_ms = 5000;
        },
        WhyKind::kLink,
        {"worker 1"},
@@ -259,7 +260,7 @@ std::vector<Hang> HangsBesideSteps() {
       {"the scheduler is at work itself",
        [](StatusReply& s) {
          s.state = "between two commands";
-         for (MemberStatus& member : s.members) member.told = "";
+         for (MemberStatus& member : s.members) member.pending_command = "";
        },
        WhyKind::kBetween,
        {},
@@ -319,18 +320,18 @@ TEST(Why, StepsThatAreMadeAreNoWait) {
 TEST(Why, AWaitThatHasJustBegunBlamesNoLink) {
   StatusReply idle = Training();
   for (const uint64_t w : {kWorker0, kWorker1, kWorker2}) {
-    Waits(idle, w, "pull", {kServer0}, Hold::kMembers, 200);
+    Waits(idle, w, "pull", {kServer0}, WaitReason::kMembers, 200);
   }
   EXPECT_EQ(Explain({.now = idle, .before = {}, .apart_ms = 0}).kind, WhyKind::kWork);
   StatusReply told = Training();
   for (const uint64_t w : {kWorker0, kWorker1, kWorker2}) {
-    told.members[w].activity = At("train", Hold::kOrders, 5000, {});
-    told.members[w].told_ms = 50;
+    told.members[w].activity = At("train", WaitReason::kCommand, 5000, {});
+    told.members[w].pending_ms = 50;
   }
   EXPECT_EQ(Explain({.now = told, .before = {}, .apart_ms = 0}).kind, WhyKind::kWork);
   StatusReply circle = Training();
   WaitsForTheStepOf(circle, kWorker1);
-  Waits(circle, kWorker1, "push", {kServer0, kServer1}, Hold::kMembers, 20);
+  Waits(circle, kWorker1, "push", {kServer0, kServer1}, WaitReason::kMembers, 20);
   EXPECT_EQ(Explain({.now = circle, .before = {}, .apart_ms = 0}).kind, WhyKind::kWork);
 }
 
@@ -348,8 +349,8 @@ TEST(Why, WhatNobodyKnowsLeadsNowhere) {
     MemberStatus& member = ring.members.emplace_back();
     member.name = "worker " + std::to_string(m);
     member.number = m;
-    member.told = "train";
-    member.activity = At("pull", Hold::kMembers, 1000, {(m + 1) % 500});
+    member.pending_command = "train";
+    member.activity = At("pull", WaitReason::kMembers, 1000, {(m + 1) % 500});
   }
   ring.heartbeat_ms = 100;
   const Explanation explanation = Explain({.now = ring, .before = {}, .apart_ms = 0});

@@ -138,8 +138,8 @@ Status Diff(const std::vector<std::string>& arguments) {
   for (size_t t = 0; t < tables.size(); ++t) {
     const Difference& table = tables[t];
     PrintOut("%-24s %12" PRIu64 " %12" PRIu64 " %12" PRIu64 " %12" PRIu64 " %14.9g  ",
-             ShowOutside(a.job.tables[t].name).c_str(), table.rows, table.only[0], table.only[1],
-             table.differ, static_cast<double>(table.largest));
+             EscapeUntrusted(a.job.tables[t].name).c_str(), table.rows, table.only[0],
+             table.only[1], table.differ, static_cast<double>(table.largest));
     if (table.largest == 0) {
       PrintOut("-\n");
     } else {

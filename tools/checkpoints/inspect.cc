@@ -86,18 +86,18 @@ void PrintContents(const FoundCheckpoint& found, const std::vector<SnapshotSumma
   const Manifest& manifest = found.manifest;
   const uint64_t file_bytes = FileBytes(manifest);
   PrintOut("checkpoint  %s (every file verified)\n", found.folder.c_str());
-  PrintOut("job         %s\n", ShowOutside(manifest.job_name).c_str());
+  PrintOut("job         %s\n", EscapeUntrusted(manifest.job_name).c_str());
   PrintClock(manifest);
   const WatchState& best = manifest.watched.best;
   if (best.best_clock >= 0) {
     PrintOut("best        step %" PRId64 ": %s %.6f\n", best.best_clock,
-             ShowOutside(best.of).c_str(), best.best);
+             EscapeUntrusted(best.of).c_str(), best.best);
   }
   for (const SettingChange& change : manifest.changes) {
-    PrintOut("changed     %s\n", ShowOutside(ChangeText(change)).c_str());
+    PrintOut("changed     %s\n", EscapeUntrusted(ChangeText(change)).c_str());
   }
   if (!manifest.arithmetic.empty()) {
-    PrintOut("computed    with %s\n", ShowOutside(Joined(manifest.arithmetic)).c_str());
+    PrintOut("computed    with %s\n", EscapeUntrusted(Joined(manifest.arithmetic)).c_str());
   }
   PrintOut("files       %zu shards, %" PRIu64 " bytes\n", manifest.files.size(), file_bytes);
   PrintChain(found.chain);
@@ -105,7 +105,7 @@ void PrintContents(const FoundCheckpoint& found, const std::vector<SnapshotSumma
   uint64_t dense_rows = 0;
   for (const SnapshotSummary::Table& table : tables) {
     if (table.name == kDenseTableName) dense_rows += table.digest.rows;
-    PrintOut("%-24s %6u %6u %12" PRIu64 " %14" PRIu64 "\n", ShowOutside(table.name).c_str(),
+    PrintOut("%-24s %6u %6u %12" PRIu64 " %14" PRIu64 "\n", EscapeUntrusted(table.name).c_str(),
              table.dim, table.state_floats, table.digest.rows,
              table.digest.rows * (table.dim + table.state_floats) * sizeof(float));
   }
@@ -116,7 +116,7 @@ void PrintContents(const FoundCheckpoint& found, const std::vector<SnapshotSumma
   }
   PrintOut("digest      %s\n", DigestText(total.sum).c_str());
   for (const std::string& refused : found.refused) {
-    PrintOut("refused     %s\n", ShowOutside(refused).c_str());
+    PrintOut("refused     %s\n", EscapeUntrusted(refused).c_str());
   }
 }
 

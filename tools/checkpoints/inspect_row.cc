@@ -97,7 +97,7 @@ Status PrintRow(FileSystem& files, const std::string& path, WhichCheckpoint whic
         return Status();
       }));
   slice.Read(std::span(&key, 1), row_floats, row);
-  PrintOut("row         %s:%" PRIu64 ", shard %u of %u\n", ShowOutside(name).c_str(), key,
+  PrintOut("row         %s:%" PRIu64 ", shard %u of %u\n", EscapeUntrusted(name).c_str(), key,
            shard.value, shards);
   PrintOut("checkpoint  %s\n", opened.found.folder.c_str());
   PrintOut("%-11s %s\n", there ? "trained" : "not there",

@@ -65,7 +65,7 @@ Result<OpenedCheckpoint> OpenToInspect(FileSystem& files, const std::string& pat
   if (unknown.found.chain.size() > 1) return opened;
   unknown.job_known = false;
   PrintError("warning: %s; tables are as the files tell\n",
-             ShowOutside(opened.status().message()).c_str());
+             EscapeUntrusted(opened.status().message()).c_str());
   return unknown;
 }
 

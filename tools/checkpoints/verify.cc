@@ -77,7 +77,7 @@ Status VerifyAll(const std::vector<std::string>& arguments) {
         ++damaged;
         if (broken.empty()) broken = folder;
         PrintOut("damaged  %s: %s\n", folder.c_str(),
-                 ShowOutside(verified.status().message()).c_str());
+                 EscapeUntrusted(verified.status().message()).c_str());
         continue;
       }
       ++sound;

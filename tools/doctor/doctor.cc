@@ -88,8 +88,8 @@ Status Run() {
   for (const Diagnosis& one : found) {
     faults += one.finding == Finding::kFault;
     warnings += one.finding == Finding::kWarning;
-    PrintOut("%-8s %-14s %s\n", WordOf(one.finding), ShowOutside(one.subject).c_str(),
-             ShowOutside(one.text, std::string::npos).c_str());
+    PrintOut("%-8s %-14s %s\n", WordOf(one.finding), EscapeUntrusted(one.subject).c_str(),
+             EscapeUntrusted(one.text, std::string::npos).c_str());
   }
   if (FLAGS_rows.empty()) {
     PrintOut(

@@ -167,7 +167,7 @@ std::string PlanJson(const PlanSubject& subject, const PlanQuestion& question,
                                  {"recovery_seconds", answer.recovery_seconds},
                                  {"bottleneck", answer.parts[answer.bottleneck].name}};
   for (const PlanPart& part : answer.parts) json["busy_seconds"][part.name] = part.seconds;
-  return ShowJson(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace)) + "\n";
+  return EscapeJson(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace)) + "\n";
 }
 
 }  // namespace hdps

@@ -30,7 +30,7 @@ std::string Short(const std::string& text, size_t most) {
   return shown.substr(0, bytes) + "...";
 }
 
-std::string OneLine(const std::string& text) { return ShowOutside(text, std::string::npos); }
+std::string OneLine(const std::string& text) { return EscapeUntrusted(text, std::string::npos); }
 
 std::string Number(double value) { return ShowNumber("%.5g", value); }
 

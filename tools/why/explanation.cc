@@ -92,8 +92,8 @@ void Why::Describe() {
     line.state = StateOf(member.activity);
     line.for_ms = member.activity.for_ms;
     line.waits_for = Places(graph_.of(m));
-    line.told = member.told;
-    line.told_ms = member.told_ms;
+    line.pending_command = member.pending_command;
+    line.pending_ms = member.pending_ms;
     line.heard_ms = member.silent_ms;
     answer_.lines.push_back(std::move(line));
   }
@@ -163,21 +163,21 @@ WhyKind Why::KindOf(size_t m) const {
   if (graph_.in_full_group(m)) {
     return member.activity.for_ms > LateMs(now_) ? WhyKind::kGroup : WhyKind::kWork;
   }
-  switch (member.activity.hold) {
-    case Hold::kData:
+  switch (member.activity.wait_reason) {
+    case WaitReason::kData:
       return WhyKind::kData;
-    case Hold::kDisk:
+    case WaitReason::kDisk:
       return WhyKind::kDisk;
     case Hold::kOrders:
       // It has nothing to do, although a message to it is long overdue.
       if (graph_.is_overdue(m)) return WhyKind::kLink;
-      if (!member.told.empty() && member.told_ms - member.silent_ms > LateMs(now_)) {
+      if (!member.pending_command.empty() && member.pending_ms - member.silent_ms > LateMs(now_)) {
         return WhyKind::kLink;
       }
       break;
-    case Hold::kMembers:
-    case Hold::kGroup:
-    case Hold::kWork:
+    case WaitReason::kMembers:
+    case WaitReason::kGroup:
+    case WaitReason::kNone:
       break;
   }
   return WhyKind::kWork;
@@ -289,7 +289,7 @@ void Why::Find() {
   std::set<size_t> told, all;
   for (size_t m = 0; m < now_.members.size(); ++m) {
     all.insert(m);
-    if (!now_.members[m].told.empty() || graph_.is_silent(m)) told.insert(m);
+    if (!now_.members[m].pending_command.empty() || graph_.is_silent(m)) told.insert(m);
   }
   if (told.empty()) {
     answer_.kind = WhyKind::kBetween;

@@ -31,12 +31,13 @@ WaitGraph::WaitGraph(const StatusReply& status)
     silent_[m] = members[m].silent_ms > LateMs(status);
   }
   const auto in_group = [&](size_t m) {
-    return members[m].activity.hold == Hold::kGroup && !silent_[m];
+    return members[m].activity.wait_reason == WaitReason::kGroup && !silent_[m];
   };
   for (size_t m = 0; m < members.size(); ++m) {
     const Activity& activity = members[m].activity;
     if (silent_[m] || members[m].deaf || !members[m].trouble.empty()) continue;
-    if (activity.hold != Hold::kMembers && activity.hold != Hold::kGroup) continue;
+    if (activity.wait_reason != WaitReason::kMembers && activity.wait_reason != WaitReason::kGroup)
+      continue;
     bool any = false;
     for (const Awaited& awaited : activity.awaited) {
       const auto at = places.find(awaited.peer.value);

@@ -50,7 +50,9 @@ std::string ToText(const StatusReply& status, const Explanation& explanation) {
   for (const Explanation::Line& line : explanation.lines) {
     rows.push_back({line.member, std::to_string(line.step), line.state, Duration(line.for_ms),
                     line.waits_for.empty() ? "-" : Joined(line.waits_for),
-                    line.told.empty() ? "-" : line.told + " " + Duration(line.told_ms) + " ago",
+                    line.pending_command.empty()
+                        ? "-"
+                        : line.pending_command + " " + Duration(line.pending_ms) + " ago",
                     Duration(line.heard_ms) + " ago"});
   }
   return text + Aligned(rows);
@@ -64,8 +66,8 @@ std::string ToJson(const StatusReply& status, const Explanation& explanation) {
                        {"state", line.state},
                        {"for_ms", line.for_ms},
                        {"waits_for", line.waits_for},
-                       {"told", line.told},
-                       {"told_ms", line.told_ms},
+                       {"told", line.pending_command},
+                       {"told_ms", line.pending_ms},
                        {"silent_ms", line.heard_ms}});
   }
   const nlohmann::ordered_json json = {{"job", status.job},

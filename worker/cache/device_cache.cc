@@ -1,4 +1,4 @@
-// Chooses hot rows, agrees on them, and moves them between the slabs and the servers.
+// Chooses hot rows, agrees on them with the other workers, and moves them to and from the servers.
 #include "worker/cache/device_cache.h"
 
 #include <glog/logging.h>
@@ -16,12 +16,12 @@
 namespace hdps {
 namespace {
 
-constexpr size_t kTransferBytes = 32 << 20;  // Of rows, in one exchange with the servers.
+constexpr size_t kTransferBytes = 32 << 20;  // Bytes of rows in one exchange with the servers.
 
-// Steps from one choice of the hot rows to the next, when the job leaves it open: often while
-// little is known, seldom later.
+// Steps between two choices of the hot rows if the job does not set them: few at first, when little
+// is known, and more later.
 constexpr uint64_t kFirstDistance = 4, kSecondDistance = 12, kGrowth = 4, kDistanceMax = 4096;
-// Steps whose keys are counted between two choices; of more, every n-th is.
+// Steps whose keys are counted between two choices; of more steps, every n-th is counted.
 constexpr uint64_t kCountedSteps = 64;
 
 }  // namespace
@@ -95,12 +95,12 @@ bool DeviceCache::Stale(std::span<const HotSplit> hot) const {
   return false;
 }
 
-Result<StepWord> DeviceCache::Apply(HotStep step) {
+Result<StepVote> DeviceCache::Apply(HotStep step) {
   BeginStep(&step);
   return rows_.Apply(step);
 }
 
-Result<StepWord> DeviceCache::Sum(HotStep step) {
+Result<StepVote> DeviceCache::Sum(HotStep step) {
   BeginStep(&step);
   return rows_.Sum(step);
 }
@@ -132,7 +132,7 @@ Status DeviceCache::Refresh(Clock clock) {
     HDPS_RETURN_IF_ERROR(GiveBack(clock, g, leaving));
     HDPS_RETURN_IF_ERROR(BringIn(clock, g, changes[g]));
   }
-  // Nobody may ask for a row that another has yet to give back.
+  // No worker may read a row that another has yet to write back.
   if (group_ != nullptr) HDPS_RETURN_IF_ERROR(group_->Barrier());
   for (size_t g = 0; g < changes.size(); ++g) {
     if (changes[g].empty()) continue;
@@ -164,7 +164,7 @@ Status DeviceCache::Agree(Changes* changes) {
   std::vector<uint32_t> slots;
   std::vector<Key> keys;
   for (size_t g = 0; g < changes->size(); ++g) {
-    (*changes)[g].resize(counts[g]);  // Nothing changes for worker 0.
+    (*changes)[g].resize(counts[g]);  // Changes nothing for worker 0.
     for (const SlotChange& change : (*changes)[g]) {
       slots.push_back(change.slot);
       keys.push_back(change.key);
@@ -186,7 +186,7 @@ Status DeviceCache::Agree(Changes* changes) {
 
 namespace {
 
-// Calls use(first, count) over parts of `count` rows that are worth one exchange each.
+// Calls use(first, count) over parts of `count` rows, each large enough to be worth an exchange.
 template <typename Use>
 Status InParts(size_t count, size_t row_bytes, const Use& use) {
   const size_t part = std::max<size_t>(1, kTransferBytes / row_bytes);
@@ -196,7 +196,7 @@ Status InParts(size_t count, size_t row_bytes, const Use& use) {
   return Status();
 }
 
-// The rows of one part of an exchange, of all tables of a group.
+// Rows of one part of an exchange, for all tables of a group.
 struct Parcel {
   Parcel(const Job& job, const HotRows& hot, const HotGroup& group, std::span<const Key> keys) {
     for (const TableId table : group.tables) {

@@ -1,4 +1,4 @@
-// Finds slots by key, and picks the keys that get one.
+// Finds slots by key, and chooses the keys that get a slot.
 #include "worker/cache/hot_keys.h"
 
 #include <glog/logging.h>
@@ -17,7 +17,8 @@ namespace {
 constexpr size_t kPrefetch = 16;
 constexpr uint64_t kSalt = 0x9d7c31f2e4b86a05u;
 
-// What an incumbent's count is taken for: a challenger has to be seen clearly more often.
+// Raises the count of a key that is cached already: another key must be clearly more frequent to
+// replace it.
 uint64_t Defended(uint64_t count) { return count + count / 4 + 1; }
 
 }  // namespace
@@ -55,7 +56,7 @@ std::vector<SlotChange> ChooseChanges(const HotKeys& now,
                                       std::vector<FrequentKeys::Counted> counted, size_t rows_max) {
   struct Candidate {
     uint64_t worth = 0;
-    uint64_t order = 0;  // Spreads equal counts over the keys, whatever their values.
+    uint64_t order = 0;  // Breaks ties between equal counts independently of the keys' order.
     Key key = 0;
     uint32_t slot = kNotInSlab;
   };
@@ -86,7 +87,7 @@ std::vector<SlotChange> ChooseChanges(const HotKeys& now,
       changes.push_back({0, candidates[i].key});
     }
   }
-  std::vector<uint32_t> leaving;  // Those worth least first.
+  std::vector<uint32_t> leaving;  // Slots that lose their key, least frequent first.
   for (uint32_t s = 0; s < now.size(); ++s) {
     if (!stays[s]) leaving.push_back(s);
   }

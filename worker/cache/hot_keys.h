@@ -1,4 +1,4 @@
-// The keys whose rows are kept at the worker, and where each of them is.
+// The set of keys whose rows are cached at the worker, and their slots.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +11,10 @@
 
 namespace hdps {
 
-// Immutable, so that a reader ahead and the step at hand may use different ones side by side.
+// Maps keys to slots. Immutable, so that the reader and the current step may use different
+// versions.
 //
-// Invariant: slot s holds keys()[s]; no key twice, no slot empty.
+// Invariant: slot s holds keys()[s]; no key appears twice, and no slot is empty.
 class HotKeys {
  public:
   HotKeys() : HotKeys(std::vector<Key>()) {}
@@ -21,26 +22,28 @@ class HotKeys {
 
   const std::vector<Key>& keys() const { return keys_; }
   uint32_t size() const { return static_cast<uint32_t>(keys_.size()); }
-  // slots[i] = the slot of keys[i], kNotInSlab where it has none.
+  // Sets slots[i] to the slot of keys[i], or to kNotInSlab if it has none.
   void Find(std::span<const Key> keys, uint32_t* slots) const;
 
  private:
   std::vector<Key> keys_;
-  std::vector<uint32_t> index_;  // Slot plus one; 0: free. A power of two, linear probing.
+  // Hash table with linear probing; its size is a power of two. Slot plus one; 0: free.
+  std::vector<uint32_t> index_;
 };
 
-// Slot `slot` gets `key`; it is the next free one, or its key leaves.
+// Assigns `slot` to `key`; the slot is the next free one, or its old key leaves.
 struct SlotChange {
   uint32_t slot = 0;
   Key key = 0;
 };
 
-// What to change so that at most `rows_max` slots hold the keys counted most. A key that is there
-// stays unless another was clearly seen more often, so that rows of equal worth do not travel.
-// Free slots come first, in their order.
+// Chooses changes after which at most `rows_max` slots hold the most frequent keys. A cached key
+// stays unless another is clearly more frequent, so that rows of equal frequency do not travel.
+// Free slots are used first, in order.
 std::vector<SlotChange> ChooseChanges(const HotKeys& now,
                                       std::vector<FrequentKeys::Counted> counted, size_t rows_max);
-// Requires: the changes fill free slots in order; no key of them is there.
+// Returns the keys after the changes. Requires: free slots are filled in order, and no new key is
+// in `now`.
 HotKeys Changed(const HotKeys& now, std::span<const SlotChange> changes);
 
 }  // namespace hdps

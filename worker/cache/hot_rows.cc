@@ -1,4 +1,5 @@
-// One slab a table; updates by slot, alone or of the sum over the workers.
+// Keeps one slab a table, and updates its rows by slot, with the gradients of one worker or summed
+// over workers.
 #include "worker/cache/hot_rows.h"
 
 #include <glog/logging.h>
@@ -75,13 +76,13 @@ void HotRows::Gather(std::vector<std::vector<float>>& rows) const {
   }
 }
 
-Result<StepWord> HotRows::Apply(const HotStep& step) {
-  HDPS_ASSIGN_OR_RETURN(const StepWord all, Combine(step));
+Result<StepVote> HotRows::Apply(const HotStep& step) {
+  HDPS_ASSIGN_OR_RETURN(const StepVote all, Combine(step));
   HDPS_RETURN_IF_ERROR(Update(step.terms));
   return all;
 }
 
-Result<StepWord> HotRows::AddTogether(const HotStep& step) {
+Result<StepVote> HotRows::AddTogether(const HotStep& step) {
   std::vector<HotGradients> groups(groups_.size());
   const bool has_examples = step.mine.examples > 0;
   for (size_t g = 0; g < groups_.size(); ++g) {
@@ -95,9 +96,9 @@ Result<StepWord> HotRows::AddTogether(const HotStep& step) {
   return sum_.Add(*step.group, step.mine, part_scale, groups);
 }
 
-Result<StepWord> HotRows::Combine(const HotStep& step) {
+Result<StepVote> HotRows::Combine(const HotStep& step) {
   combined_.clear();
-  StepWord all = step.mine;
+  StepVote all = step.mine;
   const bool alone = step.group == nullptr;
   if (!alone) {
     HDPS_ASSIGN_OR_RETURN(all, AddTogether(step));
@@ -129,9 +130,9 @@ RowUpdate HotRows::UpdateOf(const Combined& combined, const UpdateTerms& terms) 
   return update;
 }
 
-Result<StepWord> HotRows::Sum(const HotStep& step) {
+Result<StepVote> HotRows::Sum(const HotStep& step) {
   squares_ = {};
-  HDPS_ASSIGN_OR_RETURN(const StepWord all, Combine(step));
+  HDPS_ASSIGN_OR_RETURN(const StepVote all, Combine(step));
   std::vector<std::vector<double>> squares;
   for (const Combined& combined : combined_) {
     squares.emplace_back(combined.rows);
@@ -152,7 +153,7 @@ Status HotRows::Update(const UpdateTerms& terms) {
                     *slab(combined.table), NotFinite(combined.table));
   }
   combined_.clear();
-  // Of the steps before; on the host of this one too.
+  // On a device this checks the steps before; on the host, this step too.
   if (!ops_.on_host()) HDPS_RETURN_IF_ERROR(Check());
   ops_.FetchLater(not_finite_.data(), told_);
   return ops_.on_host() ? Check() : Status();

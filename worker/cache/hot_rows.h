@@ -1,4 +1,4 @@
-// Rows that a worker keeps on its device with their optimizer state, and what a step does to them.
+// Caches rows with their optimizer state on a worker's device, and updates them each step.
 #pragma once
 
 #include <cstdint>
@@ -20,59 +20,60 @@ namespace hdps {
 struct Job;
 
 struct HotStep {
-  int64_t number = 1;             // As UpdateRow counts steps, from 1.
-  StepWord mine;                  // Of this worker.
+  int64_t number = 1;             // Step number of UpdateRow, from 1.
+  StepVote mine;                  // This worker's vote.
   Collective* group = nullptr;    // Null: there is one worker.
   std::span<const HotSplit> hot;  // [groups], as given to HotRows::Load().
-  // [tables][keys * dim], on the device of the rows; null of a worker without examples.
+  // [tables][keys * dim], on the device of the rows; null if the worker has no examples.
   std::span<const float* const> gradients;
   UpdateTerms terms = {};
 };
 
-// Invariant: a row of a slot is what a server would hold if it had got every push of its key, and
-// dirty(g)[slot] tells whether it has changed since it was last given to or taken from a server.
-// Slots, not keys: HotKeys says whose they are. Of a step nothing but the slots and a word a table
-// crosses the bus, and under clip_norm a number a row; no update is waited for.
+// Invariant: a slot's row is what a server would hold if it had received every push of its key, and
+// dirty(g)[slot] tells whether it has changed since it was last written to or read from a server.
+// Works on slots; HotKeys maps keys to them. Per step only the slots and one word a table cross the
+// bus, and under clip_norm one number a row; updates are not waited for.
 //
 // Belongs to the trainer's thread.
 class HotRows {
  public:
-  // `job` and `ops` must outlive it. Takes its memory here, rows_max rows a table.
+  // Requires: `job` and `ops` outlive it. Allocates its memory at once: rows_max rows a table.
   HotRows(const Job& job, std::vector<HotGroup> groups, DenseOps& ops);
 
   const std::vector<HotGroup>& groups() const { return groups_; }
-  // Null for a table that keeps no rows.
+  // Null for a table without cached rows.
   const RowSlab* slab(TableId table) const;
   uint32_t row_floats(TableId table) const { return slab(table)->row_floats(); }
-  uint64_t bytes() const;  // Of all slabs: rows * (dim + state) * 4.
-  // One line a table: how many rows are kept, where, of how many bytes.
+  uint64_t bytes() const;  // Bytes of all slabs: rows * (dim + state) * 4.
+  // Describes each table in one line: its cached rows, their place and bytes.
   std::string Describe() const;
 
-  // Brings the slots of a step's keys to the device; `hot` stays until the step's update.
+  // Copies the slots of a step's keys to the device; `hot` must not change before the step's
+  // update.
   void Load(std::span<const HotSplit> hot);
   SlabSlots& loaded(size_t g) const { return *loaded_[g]; }
-  // Only where the device's memory is the host's: fills the hot rows of the step that was loaded
-  // into rows[t] [keys * dim], and leaves the others.
+  // Copies the hot rows of the loaded step into rows[t] [keys * dim]; other rows stay as they are.
+  // Requires: the device's memory is the host's.
   void Gather(std::vector<std::vector<float>>& rows) const;
-  // Updates the rows that the step touched: of all workers' gradients where there is a group.
-  // kCorruption when a gradient is not finite, which a device tells with its next fetch: by the
-  // next step, or by Settle(). Then the rows are of no more use.
-  Result<StepWord> Apply(const HotStep& step);
-  // The same in two halves, for who must know the gradients of all rows before any is clipped:
-  // their sums with the penalties of the loss, and their squares; then the update.
-  Result<StepWord> Sum(const HotStep& step);
+  // Updates the rows that the step touched with the gradients, summed over workers if there is a
+  // group. kCorruption if a gradient is not finite; a device reports that with its next fetch,
+  // which is the next step's or that of Settle(). The rows are void then.
+  Result<StepVote> Apply(const HotStep& step);
+  // The same in two halves, for clip_norm, which needs all gradients before any is clipped: Sum()
+  // adds the gradients and the penalties of the loss and computes their squares; Update() follows.
+  Result<StepVote> Sum(const HotStep& step);
   const SquareSum& squares() const { return squares_; }
   Status Update(const UpdateTerms& terms);
-  // Waits for the updates so far.
+  // Waits for all updates so far.
   Status Settle();
 
-  // Of the tables of a group, rows[t] [slots * row_floats], in one copy. What is put or marked as
-  // clean is not dirty.
+  // Get() and Put() copy rows of a group's tables, rows[t] [slots * row_floats], in one transfer.
+  // They leave dirty() alone.
   using GroupRows = std::vector<std::vector<float>>;
   GroupRows Get(size_t g, std::span<const uint32_t> slots) const;
   void Put(size_t g, std::span<const uint32_t> slots, const GroupRows& rows);
   std::vector<uint8_t>& dirty(size_t g) { return dirty_[g]; }
-  // What the slots hold is of no more use.
+  // Marks the contents of all slots as void.
   void Clear();
 
  private:
@@ -81,7 +82,7 @@ class HotRows {
     DeviceArray memory;
     RowSlab rows;
   };
-  // The gradients of a step for one table, combined.
+  // The combined gradients of a step for one table.
   struct Combined {
     TableId table;
     size_t rows = 0;
@@ -89,26 +90,26 @@ class HotRows {
     const float* values = nullptr;  // [rows * dim]
   };
 
-  // Fills combined_ and marks what will be changed.
-  Result<StepWord> Combine(const HotStep& step);
-  Result<StepWord> AddTogether(const HotStep& step);
-  // The update of `combined` by its table's rule.
+  // Fills combined_ and marks the rows that will change as dirty.
+  Result<StepVote> Combine(const HotStep& step);
+  Result<StepVote> AddTogether(const HotStep& step);
+  // Returns the update of `combined` by its table's rule.
   RowUpdate UpdateOf(const Combined& combined, const UpdateTerms& terms) const;
   float* NotFinite(TableId table) const { return not_finite_.data() + table.value; }
-  // What the last fetch told.
+  // Checks the result of the last fetch.
   Status Check() const;
 
   const Job& job_;
   const std::vector<HotGroup> groups_;
   DenseOps& ops_;
-  std::vector<std::unique_ptr<SlabSlots>> loaded_;  // [groups], of a step.
-  std::vector<std::unique_ptr<Slab>> slabs_;        // [tables]; null where none is kept.
-  // Which rows have changed is known here, where their slots were found: no device is asked.
+  std::vector<std::unique_ptr<SlabSlots>> loaded_;  // [groups], slots of the loaded step.
+  std::vector<std::unique_ptr<Slab>> slabs_;        // [tables]; null if no rows are cached.
+  // Kept on the host, where slots are found, so that the device need not be asked.
   std::vector<std::vector<uint8_t>> dirty_;  // [groups][rows_max]
   HotSum sum_;
-  DeviceArray not_finite_;   // [tables]: 1 where a gradient was not.
-  std::vector<float> told_;  // What was there when it was fetched.
-  // Between Sum() and Update().
+  DeviceArray not_finite_;   // [tables]: 1 if a gradient was not finite.
+  std::vector<float> told_;  // Host copy of not_finite_ as last fetched.
+  // Valid between Sum() and Update().
   std::vector<Combined> combined_;
   RowUpdate scales_;
   SquareSum squares_;

@@ -1,4 +1,4 @@
-// Groups tables, splits keys, and keeps the counts between two threads.
+// Groups tables, splits keys, and shares key counts between two threads.
 #include "worker/cache/hot_split.h"
 
 #include <algorithm>
@@ -11,11 +11,11 @@
 namespace hdps {
 namespace {
 
-// Keys counted for each row that is kept: enough to tell the frequent from the rest.
+// Keys that are counted for each cached row: enough to tell frequent keys from the rest.
 constexpr uint64_t kCountedPerRow = 4;
 constexpr uint64_t kCountedMin = 1 << 16;
 
-// How often the examples name keys of the group, and hot ones among them.
+// Counts how often the examples name keys of the group, and hot keys among them.
 void CountHits(const StepParts& parts, TableId table, HotSplit* split) {
   std::vector<uint32_t> scratch;
   split->lookups = split->hits = 0;

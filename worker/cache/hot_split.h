@@ -1,5 +1,5 @@
-// Which keys of a step have their rows at the worker: asked by the reader ahead, settled by the
-// trainer.
+// Finds which keys of a step have their rows cached at the worker. The reader asks; the trainer
+// publishes the set.
 #pragma once
 
 #include <cstdint>
@@ -17,25 +17,26 @@ namespace hdps {
 
 struct Job;
 
-// Tables that read the same features and keep as many rows: one set of hot keys serves them all.
+// Tables that read the same features and cache the same number of rows: they share one set of hot
+// keys.
 struct HotGroup {
   std::vector<TableId> tables;
   uint64_t rows_max = 0;
 };
-// Of the tables that keep rows. `table_keys` as of KeyFinder.
+// Groups the tables with cached rows. `table_keys` as in KeyFinder.
 std::vector<HotGroup> HotGroupsOf(const Job& job, const std::vector<int>& table_keys);
 
-// The hot keys as the trainer publishes them and how often the reader saw each key. Shared by the
-// two threads.
+// Shares the hot keys, which the trainer publishes, and the counts of keys, which the reader makes,
+// between the two threads.
 //
-// Invariant: what keys() gave never changes; Publish() puts another in its place.
+// Invariant: a set returned by keys() never changes; Publish() replaces it.
 class HotKeyRegistry {
  public:
-  // `counting`: this worker chooses, so it counts.
+  // `counting`: this worker counts keys, because it chooses the hot ones.
   HotKeyRegistry(std::vector<HotGroup> groups, bool counting);
 
   const std::vector<HotGroup>& groups() const { return groups_; }
-  int GroupOf(TableId table) const;  // -1: its rows are not kept.
+  int GroupOf(TableId table) const;  // -1: the table has no cached rows.
 
   // The reader's side.
   std::shared_ptr<const HotKeys> keys(size_t g) const HDPS_EXCLUDES(mutex_);
@@ -43,7 +44,7 @@ class HotKeyRegistry {
 
   // The trainer's side.
   void Publish(size_t g, std::shared_ptr<const HotKeys> keys) HDPS_EXCLUDES(mutex_);
-  // What was counted, which from now on counts half. One step of `stride` is counted then.
+  // Returns the counts and halves them. From then on one step in `stride` is counted.
   std::vector<FrequentKeys::Counted> TakeCounts(size_t g, uint64_t stride) HDPS_EXCLUDES(mutex_);
 
  private:
@@ -57,12 +58,12 @@ class HotKeyRegistry {
   std::vector<State> states_ HDPS_GUARDED_BY(mutex_);
 };
 
-// The keys of one step and one group.
+// The keys of one step, split for one group.
 struct HotSplit {
-  std::shared_ptr<const HotKeys> keys;  // By which it was split.
-  std::vector<uint32_t> slots;          // [keys of the step]; kNotInSlab where the row is not hot.
-  std::vector<uint32_t> cold;           // Positions of those, ascending.
-  uint64_t lookups = 0, hits = 0;       // Of keys as often as the examples name them.
+  std::shared_ptr<const HotKeys> keys;  // The hot keys that it was split by.
+  std::vector<uint32_t> slots;          // [keys of the step]; kNotInSlab if the row is not cached.
+  std::vector<uint32_t> cold;           // Positions of the keys that are not cached, ascending.
+  uint64_t lookups = 0, hits = 0;       // Counted as often as the examples name the keys.
 };
 
 // Splits the keys of every group; `*splits` keeps its memory.

@@ -1,5 +1,5 @@
-// First which slots somebody touched, a bit a slot; then the gradients of the rows somebody
-// touched.
+// Agrees first on the slots that any worker touched, one bit each, and then sums the gradients of
+// those rows.
 #include "worker/cache/hot_sum.h"
 
 #include <glog/logging.h>
@@ -18,9 +18,9 @@ size_t WordsFor(uint32_t slots) { return (slots + kWordBits - 1) / kWordBits; }
 
 }  // namespace
 
-Result<StepWord> HotSum::Add(Collective& collective, const StepWord& mine, float part_scale,
+Result<StepVote> HotSum::Add(Collective& collective, const StepVote& mine, float part_scale,
                              std::span<const HotGradients> groups) {
-  HDPS_ASSIGN_OR_RETURN(const StepWord all, AgreeOnRows(collective, mine, groups));
+  HDPS_ASSIGN_OR_RETURN(const StepVote all, AgreeOnRows(collective, mine, groups));
   LayOut(groups);
   PutOwn(part_scale, groups);
   if (floats_ == 0) return all;
@@ -31,7 +31,7 @@ Result<StepWord> HotSum::Add(Collective& collective, const StepWord& mine, float
   return all;
 }
 
-Result<StepWord> HotSum::AgreeOnRows(Collective& collective, const StepWord& mine,
+Result<StepVote> HotSum::AgreeOnRows(Collective& collective, const StepVote& mine,
                                      std::span<const HotGradients> groups) {
   size_t words = 0;
   for (const HotGradients& group : groups) words += WordsFor(group.num_hot);
@@ -64,7 +64,7 @@ Result<StepWord> HotSum::AgreeOnRows(Collective& collective, const StepWord& min
     }
     bits += WordsFor(groups[g].num_hot);
   }
-  return StepWord{examples, pause != 0};
+  return StepVote{examples, pause != 0};
 }
 
 void HotSum::LayOut(std::span<const HotGradients> groups) {

@@ -1,6 +1,6 @@
-// Collectives over any transport: every rank reduces one segment in the order of the ranks and
-// hands it to the others. Libraries' own reductions add in an order that depends on rank and
-// length.
+// Collectives over any transport. Every rank reduces one segment in the order of the ranks and
+// sends it to the others. The reductions of libraries are not used, because their order depends on
+// rank and length.
 #include "worker/collective/collective.h"
 
 #include <glog/logging.h>
@@ -13,16 +13,17 @@
 namespace hdps {
 namespace {
 
-// Up to so many bytes over all ranks the time is in the number of exchanges, not in the bytes.
+// Up to this many bytes over all ranks, the number of exchanges determines the time, not the bytes.
 constexpr size_t kWholeBytesMax = 128 << 10;
-// A list so short travels whole beside longer ones.
+// A list up to this size travels whole beside longer ones.
 constexpr size_t kBesideBytesMax = 4 << 10;
 
 size_t Aligned(size_t bytes) { return (bytes + 7) / 8 * 8; }
 
 class GroupCollective : public Collective {
  public:
-  // `members` [size]: their ranks in the transport, ascending; `rank` is this one's place there.
+  // `members` [size]: ranks of the members in the transport, ascending; `rank` is this one's index
+  // there.
   GroupCollective(std::shared_ptr<RankTransport> transport, std::vector<uint32_t> members,
                   uint32_t rank, std::shared_ptr<CollectiveCounts> counts, CollectiveWatch* watch)
       : transport_(std::move(transport)),
@@ -67,7 +68,7 @@ class GroupCollective : public Collective {
     HDPS_RETURN_IF_ERROR(ExchangeParts());
     const List& list = lists_.front();
     const size_t bytes = list.BytesOf(segment.size);
-    // The staged copy of other ranks' segments has left by now, so its memory is free.
+    // Other ranks have received their segments of the staged copy, so its memory is free.
     auto* const result = here ? static_cast<std::byte*>(mine) : list.data;
     HDPS_RETURN_IF_ERROR(CombineInto(list, segment.size, result));
     if (!here) HDPS_RETURN_IF_ERROR(transport_->CopyOut(mine, values.space, result, bytes));
@@ -180,20 +181,21 @@ class GroupCollective : public Collective {
   }
 
  private:
-  // Values on their way.
+  // A list of values during a call.
   struct List {
     ReducedValues values;
-    bool whole = false;          // Every rank gets all of it and reduces it itself: one exchange.
-    bool staged = false;         // `data` is a copy.
+    bool whole = false;   // Each rank receives the whole list and reduces it itself: one exchange.
+    bool staged = false;  // `data` is a copy.
     std::byte* data = nullptr;   // In the transport's space.
-    std::byte* parts = nullptr;  // Of all ranks: what this one reduces.
-    size_t stride = 0;           // From one of them to the next.
-    std::span<const size_t> counts = {};  // Of values that each rank reduces; none: SegmentOf.
+    std::byte* parts = nullptr;  // What this rank reduces, from all ranks.
+    size_t stride = 0;           // Bytes from one rank's part to the next.
+    // Number of values that each rank reduces; empty: by SegmentOf.
+    std::span<const size_t> counts = {};
 
     size_t BytesOf(size_t count) const { return count * ElementBytes(values.reduction); }
   };
 
-  // The values of a list that a rank reduces.
+  // Returns the values of a list that a rank reduces.
   Segment SegmentIn(const List& list, uint32_t rank) const {
     if (list.counts.empty()) return SegmentOf(list.values.count, rank, size());
     Segment segment = {0, list.counts[rank]};
@@ -207,7 +209,7 @@ class GroupCollective : public Collective {
     return WatchedCall(size() > 1 ? watch_ : nullptr);
   }
 
-  // To all other members; what leaves this rank is counted.
+  // Sends parts to all other members, and counts the bytes that leave this rank.
   Status Spread(std::span<const RankMove> parts) {
     for (const RankMove& part : parts) {
       if (part.peer == transport_->rank()) now_->bytes += part.size * (size() - 1);
@@ -215,8 +217,8 @@ class GroupCollective : public Collective {
     return transport_->Spread(members_, parts);
   }
 
-  // Fills lists_ with what is not empty. What travels whole lies together at the front of the
-  // staged bytes, so that it is one message a rank.
+  // Fills lists_ with the non-empty lists. Those that travel whole come first in the staged memory,
+  // so that they are one message per rank.
   Status Stage(std::span<const ReducedValues> lists, bool segments_only = false) {
     lists_.clear();
     size_t total = 0;
@@ -248,7 +250,7 @@ class GroupCollective : public Collective {
     return Status();
   }
 
-  // parts of each list = every rank's values of what this rank reduces.
+  // Sets `parts` of each list to every rank's values of what this rank reduces.
   Status ExchangeParts() {
     size_t bytes = whole_bytes_ * size();
     for (const List& list : lists_) {
@@ -306,7 +308,7 @@ class GroupCollective : public Collective {
                                result);
   }
 
-  // Every rank's segments to all.
+  // Sends every rank's segments to all ranks.
   Status SpreadSegments() {
     std::vector<RankMove> segments;
     for (const List& list : lists_) {
@@ -326,9 +328,9 @@ class GroupCollective : public Collective {
   const std::shared_ptr<CollectiveCounts> counts_;
   CollectiveWatch* const watch_;
 
-  // Of the call at hand.
+  // The current call.
   CollectiveCounts::OfKind* now_ = nullptr;
-  std::vector<List> lists_;  // Those that travel whole come first.
+  std::vector<List> lists_;  // Lists that travel whole come first.
   std::byte* staged_ = nullptr;
   size_t whole_bytes_ = 0;  // At the front of staged_.
   std::vector<RankMove> sends_, receives_;

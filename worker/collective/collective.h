@@ -1,4 +1,4 @@
-// What a group of ranks does together: broadcast, gather, reduce in a fixed order, meet.
+// Collective operations of a group of ranks: broadcast, gather, reduce in a fixed order, barrier.
 #pragma once
 
 #include <array>
@@ -14,16 +14,16 @@
 
 namespace hdps {
 
-// Where the values of a collective lie. Device memory is that of the GPU which the caller uses; it
-// must be ready when a call begins, and is ready when the call returns.
+// Tells where the values of a collective lie. Device memory is that of the caller's GPU; its
+// contents must be complete when a call begins, and are complete when it returns.
 enum class MemorySpace : uint8_t { kHost, kDevice };
 
-// How the values of two ranks become one. Integers wrap around. Values of 16 bits are added in 32,
-// and the sum is rounded once, to the nearest.
+// The operation that combines values of two ranks. Integers wrap around. Values of 16 bits are
+// added in fp32, and the sum is rounded once, to nearest.
 enum class Reduction : uint8_t { kSumFloat, kSumUint32, kSumUint64, kOrUint64, kSumFp16, kSumBf16 };
 size_t ElementBytes(Reduction reduction);
 
-// The part of `count` values that `rank` of `size` reduces: they differ by at most one value.
+// The part of `count` values that `rank` of `size` reduces; parts differ by at most one value.
 struct Segment {
   size_t begin = 0;
   size_t size = 0;
@@ -33,7 +33,7 @@ inline Segment SegmentOf(size_t count, uint32_t rank, uint32_t size) {
   return {begin, count * (rank + 1) / size - begin};
 }
 
-// Values of one kind, of which every rank of a group has as many.
+// A list of values of one type; the same length on every rank of a group.
 struct ReducedValues {
   Reduction reduction = Reduction::kSumFloat;
   void* data = nullptr;
@@ -55,14 +55,14 @@ inline ReducedValues OrOf(std::span<uint64_t> values, MemorySpace space = Memory
   return {Reduction::kOrUint64, values.data(), values.size(), space};
 }
 
-// Host memory that goes to a rank of a group, or comes from it.
+// Host memory that is sent to a rank of a group, or received from it.
 struct RankBytes {
   uint32_t rank = 0;
   std::byte* data = nullptr;
   size_t size = 0;
 };
 
-// What a rank has asked for, by kind.
+// Kinds of calls.
 enum class CollectiveKind : uint8_t {
   kAllReduce,
   kReduceScatter,
@@ -74,7 +74,7 @@ enum class CollectiveKind : uint8_t {
 inline constexpr size_t kCollectiveKinds = 6;
 const char* CollectiveName(CollectiveKind kind);  // "allreduce", "reduce_scatter", ...
 
-// Calls of more than one rank, and the bytes of values that left this rank for others.
+// Counts calls in groups of more than one rank, and the bytes of values that left this rank.
 struct CollectiveCounts {
   struct OfKind {
     uint64_t calls = 0, bytes = 0;
@@ -83,15 +83,16 @@ struct CollectiveCounts {
 
   const OfKind& of(CollectiveKind kind) const { return kinds[static_cast<size_t>(kind)]; }
   void Add(const CollectiveCounts& other);
-  std::string Describe() const;  // "allreduce 10 calls, 4096 bytes; ..."; of those made.
+  // "allreduce 10 calls, 4096 bytes; ..."; without kinds that were not called.
+  std::string Describe() const;
 };
 
-// The ranks of one group, 0..size-1, as one of them sees it. Every rank makes the same calls with
-// the same lengths in the same order, also where it is in several groups. kUnavailable when another
-// rank is gone or late, kCancelled after Abort(); the group is then of no more use.
+// A group of ranks, 0..size-1, as one of them sees it. Every rank must make the same calls with the
+// same lengths in the same order, across all groups that it is in. kUnavailable: another rank is
+// gone or late; kCancelled: after Abort(). The group is unusable afterwards.
 //
-// Invariant: values are combined in the order of the ranks, beginning with a copy of rank 0's: the
-// same bits on every rank, for every implementation.
+// Invariant: values are combined in the order of the ranks, beginning with a copy of rank 0's, so
+// that every rank and every implementation has the same bits.
 class Collective {
  public:
   virtual ~Collective() = default;
@@ -99,34 +100,34 @@ class Collective {
   virtual uint32_t size() const = 0;
   virtual const char* name() const = 0;  // "gloo", "nccl"
 
-  // In place, on every rank. Several lists of values travel together, so that a few numbers beside
-  // a long list cost no exchange of their own.
+  // Reduces in place, on every rank. Several lists travel together, so that a few numbers beside a
+  // long list cost no exchange of their own.
   virtual Status AllReduce(std::span<const ReducedValues> lists) = 0;
-  // `mine`, in the same space, becomes the rank's part of the reduced values, which themselves stay
-  // as they are; `counts` [size] says how many each rank gets, the first ones rank 0.
+  // Writes this rank's part of the reduced values to `mine`, in the same space; `values` stays as
+  // it is. `counts` [size] gives the number of values of each rank, in order.
   virtual Status ReduceScatter(const ReducedValues& values, std::span<const size_t> counts,
                                void* mine) = 0;
-  // The rank's segment of them (SegmentOf).
+  // The same with SegmentOf as each rank's part.
   Status ReduceScatter(const ReducedValues& values, void* mine);
-  // `data` of every rank becomes that of `root`.
+  // Copies `data` of `root` to all ranks.
   virtual Status Broadcast(uint32_t root, std::span<std::byte> data,
                            MemorySpace space = MemorySpace::kHost) = 0;
-  // `all` = the bytes of rank 0, of rank 1, ...; `sizes` [size] says how many each rank has. `mine`
-  // may lie in its place in `all`.
+  // Sets `all` to the bytes of rank 0, of rank 1, ...; `sizes` [size] are the ranks' byte counts.
+  // `mine` may lie in its place in `all`.
   virtual Status AllGather(std::span<const std::byte> mine, std::span<const size_t> sizes,
                            std::span<std::byte> all, MemorySpace space = MemorySpace::kHost) = 0;
-  // Messages to and from other ranks, at most one each way between two of them; none is empty. What
-  // one sends to another is as long as what that one receives. A rank without any need not call it.
+  // Sends and receives messages: at most one each way between two ranks, none empty. Both ends must
+  // name the same size. A rank without messages need not call it.
   virtual Status Exchange(std::span<const RankBytes> sends,
                           std::span<const RankBytes> receives) = 0;
   // Returns when every rank has called it.
   virtual Status Barrier() = 0;
-  // The ranks that give the same `part` become a group of their own, in the order of their ranks
-  // here. Its calls may take turns with those of this group. Abort() of one ends both.
+  // Splits the group: ranks with the same `part` form a new group, in the order of their ranks
+  // here. Its calls may alternate with those of this group. Abort() of one ends both.
   virtual Result<std::unique_ptr<Collective>> Split(uint32_t part) = 0;
-  // Ends what this rank is waiting for; the one call allowed from another thread.
+  // Ends the wait of this rank. The one call that is allowed from another thread.
   virtual void Abort() = 0;
-  // Of this group and of those split off it, in all.
+  // Counts of this group and of those split off it, together.
   virtual CollectiveCounts counts() const = 0;
 
   Status AllReduceSum(std::span<float> values) {
@@ -135,14 +136,14 @@ class Collective {
   }
 };
 
-// A list that every rank has as long, from `root` to all.
+// Copies a list from `root` to all ranks; it has the same length on each.
 template <typename T>
 Status BroadcastArray(Collective& group, uint32_t root, std::span<T> values) {
   static_assert(std::has_unique_object_representations_v<T> || std::is_floating_point_v<T>);
   return group.Broadcast(root, std::as_writable_bytes(values));
 }
 
-// The lists of all ranks, [size], however long each is.
+// Gathers the lists of all ranks, [size]; their lengths may differ.
 template <typename T>
 Result<std::vector<std::vector<T>>> GatherLists(Collective& group, std::span<const T> mine) {
   static_assert(std::has_unique_object_representations_v<T> || std::is_floating_point_v<T>);
@@ -167,16 +168,16 @@ Result<std::vector<std::vector<T>>> GatherLists(Collective& group, std::span<con
   return lists;
 }
 
-// Where ranks find each other: texts under keys. The scheduler keeps one for its job.
+// Key-value store by which ranks find each other. The scheduler keeps one for its job.
 class RendezvousStore {
  public:
   virtual ~RendezvousStore() = default;
   virtual Status Put(const std::string& key, const std::string& value) = 0;
-  // Waits until somebody has put it; kTimeout names the key.
+  // Waits until a rank has put the key; kTimeout names it.
   virtual Result<std::string> Get(const std::string& key) = 0;
 };
 
-// Is told of each call that a rank makes while it lasts. Calls come from any thread.
+// Is told when a rank's calls begin and end. Called from any thread.
 class CollectiveWatch {
  public:
   virtual ~CollectiveWatch() = default;
@@ -184,7 +185,7 @@ class CollectiveWatch {
   virtual void CallEnded() = 0;
 };
 
-// A call, from its making to its end; nothing where there is no watch.
+// Reports one call to a watch during its lifetime; does nothing without one.
 class WatchedCall {
  public:
   explicit WatchedCall(CollectiveWatch* watch) : watch_(watch) {
@@ -203,16 +204,17 @@ class WatchedCall {
 struct CollectiveOptions {
   uint32_t rank = 0;
   uint32_t size = 1;
-  std::string group;               // Begins its keys in the store; no two groups of a job share it.
-  int gpu = -1;                    // Of this process, on which the values are; -1: none.
-  std::string host = "127.0.0.1";  // Where the other ranks reach this one.
-  int64_t timeout_ms = 120000;     // For any one wait.
-  CollectiveWatch* watch = nullptr;  // Outlives the group and those split off it; null: nobody.
+  std::string group;  // Prefix of its keys in the store; unique among the groups of a job.
+  int gpu = -1;       // GPU of this process that holds the values; -1: none.
+  std::string host = "127.0.0.1";  // Address at which the other ranks reach this one.
+  int64_t timeout_ms = 120000;     // Limit of any one wait.
+  // Outlives the group and those split off it; null: calls are not watched.
+  CollectiveWatch* watch = nullptr;
 };
 
-// `backend` is parallel.collective of the job. "auto": NCCL when every rank has a GPU to itself,
-// else Gloo; all ranks come to the same choice. kInvalidArgument when "nccl" cannot be had, and
-// why. The ranks' objects must live until all ranks have made their last call.
+// Connects the ranks. `backend` is parallel.collective of the job; "auto" is NCCL if every rank has
+// a GPU to itself, else Gloo, and all ranks choose alike. kInvalidArgument says why "nccl" cannot
+// be used. The ranks' objects must live until all ranks have made their last call.
 Result<std::unique_ptr<Collective>> NewCollective(const std::string& backend,
                                                   const CollectiveOptions& options,
                                                   RendezvousStore& store);

@@ -1,4 +1,4 @@
-// Chooses the collective of a job, the same on every rank.
+// Chooses the collective backend of a job, the same on every rank.
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,11 +9,12 @@
 namespace hdps {
 namespace {
 
-// What a rank can offer: "HOST GPU", by a name that the GPU has in all processes of the host, or
-// kNoGpu.
+// Marks a rank without a GPU. A rank offers "HOST GPU", with a GPU name that is the same in all
+// processes of the host.
 constexpr char kNoGpu[] = "-";
 
-// Empty when every rank has a GPU to itself, which NCCL asks for; else who has not.
+// Returns an empty text if every rank has a GPU to itself, which NCCL requires; else names a rank
+// without one.
 Result<std::string> FindRankWithoutGpu(const CollectiveOptions& options, RendezvousStore& store) {
   std::vector<std::string> offers;
   for (uint32_t rank = 0; rank < options.size; ++rank) {

@@ -1,4 +1,4 @@
-// The loop of the queue's thread.
+// Runs the loop of the queue's thread.
 #include "worker/collective/collective_queue.h"
 
 #include <utility>

@@ -1,4 +1,4 @@
-// Calls of a group that are made one after the other by a thread of their own, while the caller
+// Queue of collective calls, which a thread of its own makes one after another while the caller
 // goes on.
 #pragma once
 
@@ -15,33 +15,33 @@
 
 namespace hdps {
 
-// Of a call in a queue, from 1 on; 0: none, which is done.
+// Number of a call in a queue, from 1; 0: none, which counts as done.
 struct CollectiveTicket {
   uint64_t number = 0;
 };
 
-// Invariant: calls are made in the order in which they were submitted, never two at once, and none
-// behind one that failed. So ranks that submit alike call alike, and the group may be used beside
-// the queue while nothing is in it.
+// Invariant: calls are made in the order of their submission, one at a time, and none after one
+// that failed. So ranks that submit the same calls make the same calls, and the group may be used
+// directly while the queue is empty.
 //
 // Belongs to one thread.
 class CollectiveQueue {
  public:
-  // On the queue's thread. What it touches is left alone until it is waited for.
+  // Runs on the queue's thread. The caller must not touch its data before waiting for it.
   using Call = std::function<Status(Collective& group)>;
 
-  // Both outlive the queue.
+  // Requires: both outlive the queue.
   CollectiveQueue(Collective& group, MonotonicClock& clock);
-  // Calls that have not begun are dropped; one at hand is ended by Abort() of the group.
+  // Drops calls that have not begun; aborts the group if one is running.
   ~CollectiveQueue();
 
   Collective& group() { return group_; }
   CollectiveTicket Submit(Call call) HDPS_EXCLUDES(mutex_);
-  // Until the call and all before it are done; the first failure among all that were made.
+  // Waits until the call and all before it are done; returns the first error of all calls so far.
   Status Wait(CollectiveTicket ticket) HDPS_EXCLUDES(mutex_);
-  // For everything that was submitted.
+  // Waits for all submitted calls.
   Status WaitForAll() HDPS_EXCLUDES(mutex_) { return Wait({submitted_}); }
-  // How long calls took since the last time this was asked, those at hand not counted.
+  // Returns how long calls took since the last time this was called, without the running one.
   int64_t TakeBusyNs() HDPS_EXCLUDES(mutex_);
 
  private:
@@ -53,14 +53,14 @@ class CollectiveQueue {
 
   Mutex mutex_;
   ConditionVariable changed_;
-  std::deque<Call> calls_ HDPS_GUARDED_BY(mutex_);  // That have not begun.
+  std::deque<Call> calls_ HDPS_GUARDED_BY(mutex_);  // Calls that have not begun.
   uint64_t done_ HDPS_GUARDED_BY(mutex_) = 0;
   bool in_call_ HDPS_GUARDED_BY(mutex_) = false;
   bool ends_ HDPS_GUARDED_BY(mutex_) = false;
   Status failure_ HDPS_GUARDED_BY(mutex_);
   int64_t busy_ns_ HDPS_GUARDED_BY(mutex_) = 0;
 
-  const std::unique_ptr<Thread> thread_;  // Last: it uses all of the above.
+  const std::unique_ptr<Thread> thread_;  // Last, because it uses all of the above.
 };
 
 }  // namespace hdps

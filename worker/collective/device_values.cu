@@ -1,4 +1,5 @@
-// One thread a value; sums are never fused or reordered, so the bits are those of the CPU.
+// Combines values on the GPU, one thread a value. Sums are never fused or reordered, so the bits
+// are those of the CPU.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
@@ -41,7 +42,7 @@ void Launch(const std::byte* parts, size_t stride, uint32_t ranks, size_t count,
               parts, stride, ranks, count, reinterpret_cast<T*>(result), op);
 }
 
-// Halves mean what kernels/host/half_floats.h says, rounding and numbers too large included.
+// Converts halves as kernels/host/half_floats.h does, including rounding and overflow.
 template <DType kFormat>
 __device__ float Widen(uint16_t half) {
   if (kFormat == DType::kFp16) return __half2float(__ushort_as_half(half));

@@ -1,4 +1,4 @@
-// Values of collectives in the memory of a GPU.
+// Combines and copies values of collectives in GPU memory.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,13 @@
 
 namespace hdps {
 
-// Errors are those of CUDA as numbers, 0 for none. A build without CUDA has no launch, and copies
+// Errors are CUDA's error numbers; 0: none. A build without CUDA has no LaunchCombine, and copies
 // fail.
 
-// As RankTransport::Combine, all in device memory. `stream` is a cudaStream_t.
+// Combines like RankTransport::Combine, with all memory on the device. `stream` is a cudaStream_t.
 int LaunchCombine(Reduction reduction, const std::byte* parts, size_t stride, uint32_t ranks,
                   size_t count, std::byte* result, void* stream);
-// Returns when it is done; either may be device memory.
+// Copies bytes and returns when it is done; either side may be device memory.
 int CopyToOrFromDevice(void* to, const void* from, size_t size);
 const char* DeviceErrorText(int error);
 

@@ -1,6 +1,5 @@
-// The way between ranks over Gloo's TCP transport. Only its connections are used, since its own
-// allreduce adds in an order that depends on the rank and the length. Its exceptions end in this
-// file.
+// Transport between ranks over Gloo's TCP connections. Gloo's own allreduce is not used, because
+// its order of addition depends on rank and length. Gloo's exceptions end in this file.
 #include <gloo/rendezvous/context.h>
 #include <gloo/rendezvous/store.h>
 #include <gloo/transport/tcp/device.h>
@@ -16,10 +15,10 @@
 namespace hdps {
 namespace {
 
-// Below it are the numbers of messages that Gloo takes while it connects.
+// First message number; Gloo uses lower ones while it connects.
 constexpr uint64_t kFirstMessage = 1 << 20;
 
-// Keys and addresses of Gloo, kept in the job's store.
+// Keeps Gloo's keys and addresses in the job's store.
 class GlooStore : public gloo::rendezvous::Store {
  public:
   GlooStore(RendezvousStore* store, std::string prefix)
@@ -59,7 +58,7 @@ class GlooTransport : public HostTransport {
   const char* name() const override { return "gloo"; }
 
   Status Exchange(std::span<const RankMove> sends, std::span<const RankMove> receives) override {
-    Buffers in, out;  // Abort() may look at them until no wait names them any more.
+    Buffers in, out;  // Abort() may use these until receiving_ and sending_ are reset.
     try {
       for (const RankMove& move : receives) {
         in.push_back(context_->createUnboundBuffer(move.data, move.size));
@@ -110,12 +109,12 @@ class GlooTransport : public HostTransport {
 
   const std::chrono::milliseconds timeout_;
   const std::shared_ptr<gloo::rendezvous::Context> context_;
-  // [ranks] Both ends of a way count its messages.
+  // [ranks]: both ends of a connection count its messages.
   std::vector<uint64_t> next_sent_, next_received_;
 
   Mutex mutex_;
   bool aborted_ HDPS_GUARDED_BY(mutex_) = false;
-  // Of the exchange that is waited for; null: none is.
+  // Buffers of the exchange that is waited for; null: none.
   const Buffers* receiving_ HDPS_GUARDED_BY(mutex_) = nullptr;
   const Buffers* sending_ HDPS_GUARDED_BY(mutex_) = nullptr;
 };

@@ -1,5 +1,5 @@
-// The way between GPUs: NCCL moves bytes, a kernel combines them in the order of the ranks. NCCL's
-// own allreduce adds in an order that depends on its topology.
+// Transport between GPUs: NCCL moves bytes, and a kernel combines them in the order of the ranks.
+// NCCL's own allreduce is not used, because its order of addition depends on the topology.
 #include "worker/collective/rank_transport.h"
 
 #ifdef HDPS_WITH_NCCL
@@ -21,12 +21,12 @@ namespace hdps {
 #ifdef HDPS_WITH_NCCL
 namespace {
 
-// Null: the program itself has its calls.
+// If null, the program itself must define NCCL's functions.
 #ifndef HDPS_NCCL_LIBRARY
 #define HDPS_NCCL_LIBRARY "libnccl.so.2"
 #endif
 
-// The calls of libnccl that are needed, found at run time.
+// The functions of libnccl that are used, found at run time.
 struct NcclLibrary {
   decltype(&ncclGetUniqueId) get_unique_id = nullptr;
   decltype(&ncclCommInitRankConfig) comm_init_rank_config = nullptr;
@@ -47,7 +47,7 @@ bool Find(void* handle, const char* name, Function* function) {
   return *function != nullptr;
 }
 
-// The library stays loaded: NCCL keeps threads of its own.
+// Never unloads the library, because NCCL keeps threads of its own.
 Status LoadNccl(NcclLibrary* nccl) {
   void* handle = dlopen(HDPS_NCCL_LIBRARY, RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
@@ -78,11 +78,11 @@ Status CudaStatus(int error, const char* what) {
                 std::string(what) + ": " + cudaGetErrorString(static_cast<cudaError_t>(error)));
 }
 
-// A communicator may be used by one thread alone, and one that is given up must end by it too: so
-// no call here blocks. What is begun is asked after, in turn with whether Abort() has been called
-// and whether the wait's time is over.
+// Moves bytes by NCCL without blocking calls: a communicator may be used by one thread only, and
+// that thread must also be able to end it. Each operation is polled, in turn with a look at Abort()
+// and at the time limit.
 //
-// Invariant: comm_ is null from the moment it was given up.
+// Invariant: comm_ is null once the communicator has been given up.
 class NcclTransport : public RankTransport {
  public:
   NcclTransport(const CollectiveOptions& options, const NcclLibrary& nccl, uint32_t gpu)
@@ -115,7 +115,7 @@ class NcclTransport : public RankTransport {
   MemorySpace space() const override { return MemorySpace::kDevice; }
 
   Result<std::byte*> Reserve(Scratch scratch, size_t bytes) override {
-    // Every call begins by this, so the calling thread has the right GPU from here on.
+    // Every call begins here, so the calling thread has the right GPU from now on.
     HDPS_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(gpu_), "cudaSetDevice"));
     Memory& memory = scratch_[static_cast<size_t>(scratch)];
     if (bytes <= memory.size) return memory.data;
@@ -150,7 +150,7 @@ class NcclTransport : public RankTransport {
     });
   }
 
-  // NCCL finds the best way between machines for bytes that go to all, but only where it is all.
+  // Uses NCCL's broadcast, which finds the best way between machines, if the members are all ranks.
   Status Spread(std::span<const uint32_t> members, std::span<const RankMove> parts) override {
     if (members.size() < size()) return RankTransport::Spread(members, parts);
     return InGroup([&] {
@@ -173,7 +173,7 @@ class NcclTransport : public RankTransport {
   Status Finish() override {
     HDPS_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(gpu_), "cudaSetDevice"));
     cudaError_t error = cudaErrorNotReady;
-    ncclResult_t state = ncclSuccess;  // Of another rank, say, that is gone.
+    ncclResult_t state = ncclSuccess;  // For example, the error of another rank that is gone.
     HDPS_RETURN_IF_ERROR(Await("an exchange", [&] {
       error = cudaStreamQuery(stream_);
       if (error != cudaErrorNotReady) return true;
@@ -193,13 +193,14 @@ class NcclTransport : public RankTransport {
   };
 
   Status Copy(void* to, const void* from, MemorySpace space, size_t size) {
-    // The call waits for the stream, behind what may never end, where one side is the host's.
+    // A copy to or from host memory waits for the stream, which may never end; so wait here, with
+    // the time limit.
     if (space == MemorySpace::kHost) HDPS_RETURN_IF_ERROR(Finish());
     HDPS_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(gpu_), "cudaSetDevice"));
     return CudaStatus(cudaMemcpyAsync(to, from, size, cudaMemcpyDefault, stream_), "copy");
   }
 
-  // Calls of NCCL that are made as one.
+  // Makes NCCL calls as one group.
   template <typename Calls>
   Status InGroup(const Calls& calls) {
     if (aborted_ || comm_ == nullptr) return Cancelled();
@@ -214,7 +215,7 @@ class NcclTransport : public RankTransport {
     return Settle("beginning an exchange");
   }
 
-  // Returns when NCCL's own threads have done what was asked of them.
+  // Returns when NCCL's own threads have finished the last request.
   Status Settle(const char* what) {
     ncclResult_t asked = ncclSuccess, state = ncclInProgress;
     HDPS_RETURN_IF_ERROR(Await(what, [&] {
@@ -224,14 +225,14 @@ class NcclTransport : public RankTransport {
     return Healthy(asked != ncclSuccess ? asked : state, what);
   }
 
-  // A communicator with an error is of no more use.
+  // Gives the communicator up if it has an error.
   Status Healthy(ncclResult_t state, const char* what) {
     Status status = NcclStatus(state, what);
     if (!status.ok()) GiveUp();
     return status;
   }
 
-  // Polls until `done`, or the group is given up.
+  // Polls until `done` returns true, or the group is given up.
   template <typename Done>
   Status Await(const char* what, const Done& done) {
     const int64_t begin = time_->NowNs();
@@ -249,7 +250,7 @@ class NcclTransport : public RankTransport {
     return aborted_ ? Cancelled() : Status();
   }
 
-  // Ends what is on its way; nothing is sent or received any more.
+  // Ends all transfers; the communicator is gone afterwards.
   void GiveUp() {
     if (comm_ != nullptr) nccl_.comm_abort(std::exchange(comm_, nullptr));
   }
@@ -274,7 +275,7 @@ class NcclTransport : public RankTransport {
   std::atomic<bool> aborted_ = false;
 };
 
-// Rank 0 draws the group's number, the others read it from the store.
+// Rank 0 creates the group's id, and the others read it from the store.
 Result<ncclUniqueId> AgreeOnId(const CollectiveOptions& options, const NcclLibrary& nccl,
                                RendezvousStore& store) {
   const std::string key = options.group + "/nccl/id";

@@ -1,4 +1,4 @@
-// What there is of device memory in a build without CUDA: an error.
+// Stands in for copies of device memory in a build without CUDA: they fail.
 #include "worker/collective/device_values.h"
 
 namespace hdps {

@@ -1,4 +1,4 @@
-// What transports share: parts spread by messages, and arithmetic on host memory.
+// Parts that transports share: spreading by messages, and arithmetic on host memory.
 #include "worker/collective/rank_transport.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace hdps {
 namespace {
 
-// Between the host and a device.
+// Copies between the host and a device.
 Status CopyDeviceBytes(void* to, const void* from, size_t size) {
   const int error = CopyToOrFromDevice(to, from, size);
   if (error == 0) return Status();
@@ -29,7 +29,7 @@ void CombineValues(const std::byte* parts, size_t stride, uint32_t ranks, size_t
   }
 }
 
-// Of values of 16 bits, added in 32: a block of sums at a time.
+// Sums values of 16 bits in fp32, one block at a time.
 void SumHalves(DType format, const std::byte* parts, size_t stride, uint32_t ranks, size_t count,
                std::byte* result) {
   constexpr size_t kBlock = 1024;

@@ -1,4 +1,4 @@
-// How bytes go from rank to rank; what collectives are made of.
+// Transports move bytes from rank to rank; collectives are built on them.
 #pragma once
 
 #include <cstddef>
@@ -14,21 +14,21 @@
 
 namespace hdps {
 
-// Bytes in the transport's own memory space that go to a rank, or come from it.
+// Bytes in the transport's memory space that are sent to a rank, or received from it.
 struct RankMove {
   uint32_t peer = 0;
   std::byte* data = nullptr;
   size_t size = 0;
 };
 
-// Memory of a transport that a collective uses while a call lasts.
+// Memory of a transport that a collective uses during a call.
 enum class Scratch : uint8_t { kStaged, kParts };
 inline constexpr size_t kScratchKinds = 2;
 
-// The ranks of a job as one of them sees it. All memory is of the transport's own space, where
-// nothing else is said. After a failure it is of no more use.
+// Connects the ranks of a job, as one of them sees it. Memory is in the transport's own space
+// unless said otherwise. Unusable after a failure.
 //
-// Belongs to one thread, but for Abort().
+// Belongs to one thread, except Abort().
 class RankTransport {
  public:
   virtual ~RankTransport() = default;
@@ -37,27 +37,27 @@ class RankTransport {
   virtual const char* name() const = 0;
   virtual MemorySpace space() const = 0;
 
-  // At least so many bytes, aligned for any value. What was there before is gone.
+  // Returns at least `bytes` bytes, aligned for any value. Earlier contents are lost.
   virtual Result<std::byte*> Reserve(Scratch scratch, size_t bytes) = 0;
-  // Between its own space and any.
+  // Copy between the transport's space and any other.
   virtual Status CopyIn(std::byte* to, const void* from, MemorySpace from_space, size_t size) = 0;
   virtual Status CopyOut(void* to, MemorySpace to_space, const std::byte* from, size_t size) = 0;
-  // Messages between two ranks arrive in the order in which they were sent; none is empty, and no
-  // rank moves bytes to itself.
+  // Sends and receives messages. Messages between two ranks arrive in the order of their sending;
+  // none is empty, and no rank sends to itself.
   virtual Status Exchange(std::span<const RankMove> sends, std::span<const RankMove> receives) = 0;
-  // Every part goes from its rank to all other `members`; all of them name the same parts in the
+  // Sends every part from its rank to all other `members`. All members name the same parts in the
   // same order, each with its own memory.
   virtual Status Spread(std::span<const uint32_t> members, std::span<const RankMove> parts);
-  // result = parts[0], then parts[1], ... combined with it; a part has `count` values, and the next
-  // one begins `stride` bytes behind it.
+  // Sets result to parts[0] combined with parts[1], then parts[2], ...; a part has `count` values
+  // and begins `stride` bytes after the one before.
   virtual Status Combine(Reduction reduction, const std::byte* parts, size_t stride, uint32_t ranks,
                          size_t count, std::byte* result) = 0;
-  // Returns when all that was begun is done and can be seen by the host.
+  // Returns when everything that was begun is done and visible to the host.
   virtual Status Finish() = 0;
   virtual void Abort() = 0;
 };
 
-// A transport whose own space is host memory. What it lacks is the way between the ranks.
+// A transport whose space is host memory. Subclasses add the connection between ranks.
 class HostTransport : public RankTransport {
  public:
   HostTransport(uint32_t rank, uint32_t size) : rank_(rank), size_(size) {}
@@ -76,28 +76,28 @@ class HostTransport : public RankTransport {
   std::vector<uint64_t> scratch_[kScratchKinds];
 };
 
-// A group of all ranks; `watch` as in CollectiveOptions.
+// Returns a group of all ranks; `watch` as in CollectiveOptions.
 std::unique_ptr<Collective> NewCollectiveOver(std::shared_ptr<RankTransport> transport,
                                               CollectiveWatch* watch = nullptr);
 
-// A store for ranks that are threads of one process. Without a limit to its waits.
+// Returns a store for ranks that are threads of one process. Its waits have no limit.
 std::unique_ptr<RendezvousStore> NewMemoryStore();
-// Groups of one process: rank r is the thread that calls ranks[r]. Without a limit to their waits.
+// Returns groups within one process: rank r is the thread that calls ranks[r]. Waits have no limit.
 std::vector<std::unique_ptr<Collective>> NewThreadCollectives(uint32_t size);
-// A thread a rank; returns when all have ended.
+// Runs `body` on one thread for each rank; returns when all have ended.
 void OnAllRanks(uint32_t size, const std::function<void(uint32_t rank)>& body);
 
-// Over TCP between CPUs.
+// Connects CPUs over TCP.
 Result<std::shared_ptr<RankTransport>> NewGlooTransport(const CollectiveOptions& options,
                                                         RendezvousStore& store);
 
-// Between GPUs, on this process' GPU number `gpu`, which no other rank uses. NCCL is looked for
+// Connects GPUs through this process's GPU number `gpu`, which no other rank uses. NCCL is loaded
 // when this is called, so programs run without it.
 Result<std::shared_ptr<RankTransport>> NewNcclTransport(const CollectiveOptions& options,
                                                         uint32_t gpu, RendezvousStore& store);
-// What this process' GPU number `gpu` is called on its machine, whatever its number in another
-// process, if NCCL can use it; else empty, and `*why_none` says what is missing: a build with CUDA,
-// the library, or the GPU.
+// Returns a name of this process's GPU number `gpu` that is the same in all processes of the
+// machine, if NCCL can use it. Returns an empty text otherwise, and `*why_none` says what is
+// missing: a build with CUDA, the library, or the GPU.
 std::string NcclGpuName(int gpu, std::string* why_none);
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// Ranks that are threads of one process: bytes are copied from the sender's memory by the receiver.
+// Ranks that are threads of one process: the receiver copies bytes from the sender's memory.
 #include <glog/logging.h>
 
 #include <cstring>
@@ -14,7 +14,8 @@
 namespace hdps {
 namespace {
 
-// What the ranks share. Invariant: a message stands still in its sender's memory until it is taken.
+// State that the ranks share. Invariant: a message stays in its sender's memory until it is
+// received.
 struct Ways {
   explicit Ways(uint32_t ranks) : messages(ranks, std::vector<std::deque<RankMove>>(ranks)) {}
 

@@ -1,4 +1,5 @@
-// The stream of an epoch: lines, mixed, split by worker, parsed, put into batches.
+// Reads the stream of an epoch: lines are shuffled, split by worker, parsed, and collected in
+// batches.
 #include "worker/data/batch_reader.h"
 
 #include <glog/logging.h>
@@ -67,7 +68,7 @@ class StreamReader : public BatchReader {
   double progress() const override { return lines_.progress(); }
 
  private:
-  // The next line of the epoch's stream, valid until the next call.
+  // Returns the next line of the epoch's stream, valid until the next call.
   Result<bool> NextLine(Line* line) {
     if (window_rows_ == 0) return lines_.Next(line);
     while (!lines_ended_ && !window_.full()) {
@@ -86,7 +87,7 @@ class StreamReader : public BatchReader {
   LineReader lines_;
   ShuffleWindow window_;
   bool lines_ended_ = true;
-  bool ended_ = true;  // Also before the first StartEpoch.
+  bool ended_ = true;  // True before the first StartEpoch, too.
   uint32_t epoch_ = 0;
   uint64_t position_ = 0;
 };

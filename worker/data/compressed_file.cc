@@ -1,4 +1,4 @@
-// zlib and zstd behind SequentialFile.
+// Unpacks files with zlib and zstd.
 #include "worker/data/compressed_file.h"
 
 #include <zlib.h>
@@ -17,14 +17,14 @@ namespace hdps {
 namespace {
 
 constexpr size_t kPackedChunkBytes = size_t{256} << 10;
-// The largest window of zstd's levels up to 19, which every decoder should take (RFC 8878); a frame
-// of a few bytes may ask for gigabytes.
+// The largest window of zstd's levels up to 19, which every decoder should accept (RFC 8878).
+// Without a limit a frame of a few bytes could ask for gigabytes.
 constexpr int kZstdWindowLogMax = 23;
 constexpr int kGzipOnly = 16;  // Added to zlib's window bits.
 
-// The packed bytes, a chunk at a time.
-// Invariant: [begin_, end_) of chunk_ are read and not yet consumed; ended() only when there are
-// none and the file has no more.
+// Reads the packed bytes, one chunk at a time.
+// Invariant: [begin_, end_) of chunk_ are read and not yet consumed; ended() is true only if there
+// are none and the file has no more.
 class PackedInput {
  public:
   explicit PackedInput(std::unique_ptr<SequentialFile> file)
@@ -32,7 +32,7 @@ class PackedInput {
         seekable_(dynamic_cast<const SeekableFile*>(file_.get()) != nullptr),
         chunk_(std::make_unique_for_overwrite<std::byte[]>(kPackedChunkBytes)) {}
 
-  // Reads on when all was consumed.
+  // Reads more if everything was consumed.
   Status Refill() {
     if (begin_ < end_ || ended_) return {};
     HDPS_ASSIGN_OR_RETURN(const size_t got, file_->Read({chunk_.get(), kPackedChunkBytes}));
@@ -42,7 +42,7 @@ class PackedInput {
     ended_ = got == 0;
     return {};
   }
-  // Until the first `count` bytes are there, or the file ends.
+  // Reads until the first `count` bytes are there, or the file ends.
   Status FillFront(size_t count) {
     while (end_ < count && !ended_) {
       HDPS_ASSIGN_OR_RETURN(const size_t got,
@@ -54,7 +54,7 @@ class PackedInput {
     ended_ = ended_ && begin_ == end_;
     return {};
   }
-  // Straight into the caller's buffer. Requires: all was consumed.
+  // Reads straight into the caller's buffer. Requires: everything was consumed.
   Result<size_t> ReadInto(std::span<std::byte> buffer) {
     if (ended_) return size_t{0};
     HDPS_ASSIGN_OR_RETURN(const size_t got, file_->Read(buffer));
@@ -144,8 +144,8 @@ class GzipFile : public UnpackedFile {
   bool seekable() const override { return false; }
 
  private:
-  // Zeros up to the end of the file, as tapes and copies of whole blocks leave them, are nothing,
-  // as for gzip itself. True as long as there may be more of them.
+  // Skips zeros up to the end of the file, which tapes and copies of whole blocks leave, as gzip
+  // itself does. Returns true while there may be more of them.
   Result<bool> SkipPadding() {
     const std::span<const std::byte> packed = input_.ready();
     size_t zeros = 0;
@@ -162,7 +162,7 @@ class GzipFile : public UnpackedFile {
   z_stream stream_;
   bool ready_ = false;
   bool between_members_ = false;
-  bool padded_ = false;  // There were zeros behind a member.
+  bool padded_ = false;  // Zeros were found after a member.
 };
 
 class ZstdFile : public UnpackedFile {

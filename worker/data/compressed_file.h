@@ -1,4 +1,4 @@
-// Files as they were before gzip or zstd packed them.
+// Reads files that may be packed by gzip or zstd.
 #pragma once
 
 #include <memory>
@@ -9,18 +9,17 @@
 
 namespace hdps {
 
-// A SequentialFile that also tells how far it is in the file as it lies on the disk.
+// A SequentialFile that also tells its position in the file on disk.
 class UnpackedFile : public SequentialFile {
  public:
   virtual uint64_t packed_bytes_read() const = 0;
-  // Whether its bytes are those of the file, and that can be read anywhere.
+  // Is true if the bytes are those of the file itself, which can be read at any offset.
   virtual bool seekable() const = 0;
 };
 
-// Tells by the first bytes whether the file is gzip, zstd (several members or frames one behind the
-// other are one file) or neither, which is given as it is. Read gives kInvalidArgument, with the
-// path, for packed bytes that are damaged or cut short, and for a file that has the name but not
-// the first bytes of a packed one.
+// Opens a file and unpacks it if its first bytes are those of gzip or zstd (several members or
+// frames in a row are one file). Read gives kInvalidArgument, with the path, for packed bytes that
+// are damaged or cut short, and for a file with the name of a packed one but other first bytes.
 Result<std::unique_ptr<UnpackedFile>> OpenUnpacked(FileSystem& files, const std::string& path);
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// Counts, names and lists, cut where they are long.
+// Counts, names and lists, cut if they are long.
 #include "worker/data/data_description.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ std::string DescribeLabel(const DataSpec& data) {
   return text + ", else 0)";
 }
 
-// The names of the columns that share keys with another.
+// Returns the names of columns that share keys with another.
 std::vector<std::string> SharedVocabularies(const DataSpec& data) {
   std::map<std::string, std::vector<std::string>> columns;
   std::vector<std::string> texts;

@@ -1,4 +1,4 @@
-// Data in words: formats, columns, labels, keys.
+// Describes data in words: formats, columns, labels, keys.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ std::string Whole(size_t number);
 // "1 file", "2 files"
 std::string Counted(size_t number, const std::string& what);
 
-// The label's column; null where the format does not name its columns.
+// Returns the label's column; null if the format does not name its columns.
 const ColumnSpec* LabelColumn(const DataSpec& data);
-// The columns in the order of the file's cells; none where entries carry their own index.
+// Returns the columns in the order of the file's cells; none if entries carry their own index.
 std::vector<std::string> ColumnNames(const DataSpec& data);
 
 // "2 files of format csv: label 'income' (1 where it is '>50K', else 0), 5 numeric columns, 8

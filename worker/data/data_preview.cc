@@ -1,4 +1,4 @@
-// The first rows of each file through the parser of the job, and what they say of the whole.
+// Reads the first rows of each file with the job's parser, and draws conclusions about the whole.
 #include "worker/data/data_preview.h"
 
 #include <algorithm>
@@ -69,7 +69,7 @@ class Preview {
   bool has_columns() const { return !column_names_.empty(); }
   bool labels_read() const { return num_classes_ != kLabelsNotRead; }
 
-  // The names of the cells follow from the header.
+  // The header gives the names of the cells.
   bool by_name() const { return data_.format == DataFormat::kCsv && data_.header; }
 
   bool IsLabel(const std::string& name) const {
@@ -77,7 +77,7 @@ class Preview {
     return column != data_.columns.end() && column->type == ColumnType::kLabel;
   }
 
-  // The cells of a line with the names of the job's columns; a file to predict may lack the
+  // Returns the cells of a line with the names of the job's columns; a file to predict may lack the
   // label's.
   std::vector<NamedText> CellsOf(const Line& line) const {
     std::vector<NamedText> cells = rows_->Values(line);
@@ -116,7 +116,7 @@ class Preview {
         NoteGood(line);
         continue;
       }
-      // As many cells as columns, but texts where the next row has numbers.
+      // There are as many cells as columns, but text where the next row has numbers.
       if (!cells.empty() && cells.size() == column_names_.size() && SecondRowIsGood(file)) {
         *bad += "; the next row is good, so if this line is a header, set data.header to true";
       }
@@ -125,7 +125,7 @@ class Preview {
     return {};
   }
 
-  // All headers are looked at, and not of the first files alone: each may have its own order.
+  // Checks all headers, not only those of the first files, because each may have its own order.
   Status LookAtHeaders() {
     for (uint32_t file = 0; file < paths_.size(); ++file) {
       HDPS_ASSIGN_OR_RETURN(const uint64_t bytes, files_.FileSize(paths_[file]));
@@ -152,7 +152,7 @@ class Preview {
                   ":1: the first line is blank: expected the names of the columns, for "
                   "data.header is true"};
     }
-    // Numbers where names should be: a row that nobody will read. Texts alone could be both.
+    // Numbers in place of names: this is a row that would not be read. Text alone could be either.
     const ColumnSpec* label = LabelColumn(data_);
     const bool has_numbers = !FeaturesOf(data_).numeric.empty() ||
                              (labels_read() && (label == nullptr || label->positive.empty()));
@@ -263,7 +263,7 @@ class Preview {
     result_.lines.push_back(text + DescribeKeys(batch, FeaturesOf(data_).sparse));
   }
 
-  // Of the first task.
+  // Returns the labels of the first task.
   std::vector<float> FirstLabels(const Batch& batch) const {
     std::vector<float> labels;
     for (size_t i = 0; i < batch.labels.size(); i += labels_.size()) {
@@ -293,7 +293,7 @@ class Preview {
   const DataSpec& data_;
   const std::vector<std::string>& paths_;
   const std::vector<LabelSpec> labels_;
-  const uint32_t num_classes_;  // Of the first of them.
+  const uint32_t num_classes_;  // Of the first label.
   const std::unique_ptr<RowAdder> rows_;
   BatchBuilder batch_;
   const std::vector<std::string> column_names_;
@@ -302,7 +302,8 @@ class Preview {
   std::string example_place_;
   std::vector<NamedText> example_;
   std::map<std::string, uint64_t> label_texts_;
-  std::map<std::string, std::vector<std::string>> passed_over_;  // Names: places of their headers.
+  // Maps a list of names to the places of the headers that have them.
+  std::map<std::string, std::vector<std::string>> passed_over_;
   uint64_t num_bad_ = 0;
   std::string first_bad_;
 };
@@ -312,7 +313,7 @@ class Preview {
 Result<DataPreview> PreviewData(FileSystem& files, const DataSpec& data,
                                 const std::vector<std::string>& paths,
                                 const std::vector<LabelSpec>& labels) {
-  // Refuses files that are not there.
+  // Refuses missing files.
   HDPS_RETURN_IF_ERROR(NewBatchReader(files, data, paths, {.labels = labels}).status());
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<RowAdder> rows, RowAdder::Make(data, paths, labels));
   return Preview(files, data, paths, labels, std::move(rows)).Run();
@@ -322,7 +323,7 @@ Result<DataPreview> PreviewJobData(FileSystem& files, const Job& job) {
   HDPS_ASSIGN_OR_RETURN(DataPreview preview,
                         PreviewData(files, job.data, job.data.train, LabelsOf(job)));
   for (const EvalSet& set : EvalSetsOf(job.data)) {
-    if (set.held_out) continue;  // Its files are those of the training.
+    if (set.held_out) continue;  // Its files are the training files.
     HDPS_ASSIGN_OR_RETURN(const DataPreview eval,
                           PreviewData(files, job.data, set.files, LabelsOf(job)));
     preview.warnings.insert(preview.warnings.end(), eval.warnings.begin(), eval.warnings.end());

@@ -1,4 +1,4 @@
-// Names of the job against the cells of a file's first line.
+// Compares the job's names with the cells of a file's first line.
 #include "worker/data/header_check.h"
 
 #include <algorithm>
@@ -21,13 +21,13 @@ bool SameName(std::string_view a, std::string_view b) {
   });
 }
 
-// "pixel" of "pixel12"; the whole name where it does not end with a number.
+// Returns "pixel" for "pixel12"; the whole name if it does not end with a number.
 std::string_view WithoutNumber(std::string_view name) {
   const size_t last = name.find_last_not_of("0123456789");
   return last == name.npos ? name : name.substr(0, last + 1);
 }
 
-// Where each name stands in a header.
+// Maps names to their positions in a header.
 class NameIndex {
  public:
   explicit NameIndex(const std::vector<NamedText>& header) {
@@ -36,7 +36,7 @@ class NameIndex {
       lower_[Lower(header[i].text)].push_back(i);
     }
   }
-  // As it is written, or else with upper and lower case as one; empty: it is not there.
+  // Returns exact matches, or else matches that ignore case; empty if there are none.
   const std::vector<uint32_t>& Find(const std::string& name) const {
     if (const auto found = exact_.find(name); found != exact_.end()) return found->second;
     const auto found = lower_.find(Lower(name));
@@ -95,7 +95,7 @@ CellOrder OrderOf(const std::vector<ColumnSpec>& columns, const std::vector<Colu
   for (size_t c = 0; c < columns.size(); ++c) {
     if (columns[c].has_cell()) continue;
     const auto of = std::ranges::find(columns, columns[c].from, &ColumnSpec::name);
-    if (of == columns.end()) continue;  // No job that was checked has such a column.
+    if (of == columns.end()) continue;  // A checked job has no such column.
     order.cell_of_column[c] = order.cell_of_column[static_cast<size_t>(of - columns.begin())];
   }
   return order;

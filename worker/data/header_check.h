@@ -1,4 +1,4 @@
-// Whether the first line of a file names columns, and the columns that the job expects.
+// Compares the first line of a file with the columns that the job expects.
 #pragma once
 
 #include <string>
@@ -12,42 +12,40 @@ namespace hdps {
 
 struct ColumnSpec;
 
-// Whether so many cells of a first line are names of the job's columns that no row of data would
-// have them: more than half, and at least two where there are two. The order does not count, and
-// upper and lower case are one.
+// Returns true if enough cells of a first line are names of the job's columns that it cannot be a
+// row: more than half, and at least two if there are two. Ignores order and case.
 bool NamesItsColumns(const std::vector<NamedText>& first_line,
                      const std::vector<std::string>& columns);
 
-// Whether rows to predict do without cells of the type.
+// Returns true if rows to predict may lack cells of this type.
 inline bool MayBeAbsent(ColumnType type) {
   return type == ColumnType::kLabel || type == ColumnType::kWeight || type == ColumnType::kGroup;
 }
 
-// The order of the cells of a file without a header: that of the columns which have one, but for
-// those of the types of `absent`. Columns that read the cell of another have its place.
+// Returns the cell order of a file without a header: the columns that have a cell, without those of
+// the types in `absent`. A column that reads another's cell has its position.
 CellOrder OrderOf(const std::vector<ColumnSpec>& columns,
                   const std::vector<ColumnType>& absent = {});
 
-// Which cell of a file is which column of a csv job.
+// Assigns the cells of a csv file to the job's columns.
 struct HeaderMatch {
   CellOrder order;
-  bool as_job = false;                   // The header names the job's columns in the job's order.
-  std::vector<std::string> passed_over;  // Names that the job does not have.
+  bool as_job = false;                   // The header has the job's columns in the job's order.
+  std::vector<std::string> passed_over;  // Names in the header that the job does not use.
 };
 
-// Finds the job's columns in a header by name: as it is written, or else with upper and lower case
-// as one. kInvalidArgument where one is missing (a column of type skip may be, and what MayBeAbsent
-// where labels are not read) or stands twice. `place` is "file:line".
+// Finds the job's columns in a header by name: exactly, or else ignoring case. kInvalidArgument if
+// a column appears twice or is missing; columns of type skip may be missing, and those that
+// MayBeAbsent if labels are not read. `place` is "file:line".
 Result<HeaderMatch> MatchHeader(const std::string& place, const std::vector<NamedText>& header,
                                 const std::vector<ColumnSpec>& columns, bool labels_read);
 
-// Each cell of a first line stands beside the name that the job gives the column at its place; the
-// name is empty beyond the job's last column.
+// Compares a header with the job's columns. Each entry of `header` is a cell of the first line with
+// the job's name for the column at its position, which is empty after the job's last column.
 //
-// Compares a header with the job's columns. kInvalidArgument where a column of the job stands
-// elsewhere in the header: the job would train on one column under the name of another. Names that
-// the header does not have at all may be the job's own; `warnings` get them, and numbered columns
-// that are off by some, as I0 for I1. `place` is "file:line".
+// kInvalidArgument if a column of the job stands elsewhere in the header, because the job would
+// train on one column under the name of another. Names that the header lacks may be the job's own,
+// and numbers in names may be shifted, as I0 for I1; both go to `warnings`. `place` is "file:line".
 Status CompareHeader(const std::string& place, const std::vector<NamedText>& header,
                      std::vector<std::string>* warnings);
 

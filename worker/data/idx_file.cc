@@ -1,4 +1,4 @@
-// Two streams of bytes become one of images with their labels.
+// Joins two streams of bytes into one of images with their labels.
 #include "worker/data/idx_file.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ std::string Shown(std::span<const uint32_t> lengths) {
   return text;
 }
 
-// A file of bytes by the IDX format: its lengths, then its elements.
+// Reads a file of bytes in the IDX format: its lengths, then its elements.
 class IdxStream {
  public:
   static Result<IdxStream> Open(FileSystem& files, const std::string& path) {
@@ -58,13 +58,13 @@ class IdxStream {
   const std::vector<uint32_t>& lengths() const { return lengths_; }
   uint64_t packed_bytes_read() const { return file_->packed_bytes_read(); }
 
-  // Fills `bytes`; an error where the file ends before.
+  // Fills `bytes`; returns an error if the file ends before.
   Status ReadAll(std::span<std::byte> bytes) {
     HDPS_ASSIGN_OR_RETURN(const size_t got, ReadSome(bytes));
     if (got == bytes.size()) return {};
     return Wrong(path_, "the file ends inside of what its first bytes announce: it was cut short");
   }
-  // As many as there are.
+  // Reads as many bytes as there are.
   Result<size_t> ReadSome(std::span<std::byte> bytes) {
     size_t filled = 0;
     while (filled < bytes.size()) {
@@ -95,10 +95,10 @@ class IdxStream {
   std::unique_ptr<UnpackedFile> file_;
   std::vector<uint32_t> lengths_;
   std::vector<std::byte> buffer_;
-  size_t begin_ = 0, end_ = 0;  // Of buffer_: read and not yet given.
+  size_t begin_ = 0, end_ = 0;  // [begin_, end_) of buffer_ are read and not yet returned.
 };
 
-// Invariant: of every image that Read has begun, both files had all bytes.
+// Invariant: both files had all bytes of every image that Read has begun.
 class LabelledImages : public UnpackedFile {
  public:
   LabelledImages(IdxStream images, std::optional<IdxStream> labels, size_t image_bytes)
@@ -141,9 +141,9 @@ class LabelledImages : public UnpackedFile {
 
   IdxStream images_;
   std::optional<IdxStream> labels_;
-  std::vector<std::byte> image_;  // The one at hand, with its label in front.
-  size_t given_;                  // Of it.
-  uint32_t done_ = 0;             // Images.
+  std::vector<std::byte> image_;  // The current image, with its label first.
+  size_t given_;                  // Bytes of it that were returned.
+  uint32_t done_ = 0;             // Number of images read.
 };
 
 Status CheckShape(const IdxStream& images, std::span<const uint32_t> image_shape) {

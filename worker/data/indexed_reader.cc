@@ -1,4 +1,4 @@
-// Numbers of rows go through the window; the rows of a batch are fetched together.
+// Passes row numbers through the window, and fetches the rows of a batch together.
 #include "worker/data/indexed_reader.h"
 
 #include <algorithm>
@@ -95,7 +95,7 @@ class IndexedReader : public BatchReader {
   }
 
  private:
-  // Files that have changed since the last epoch are indexed again.
+  // Discards the index if files have changed since the last epoch.
   Status LookAtFiles() {
     std::vector<FileStamp> stamps;
     for (const std::string& path : paths_) {
@@ -107,7 +107,8 @@ class IndexedReader : public BatchReader {
     return {};
   }
 
-  // The next row of the epoch's stream, or none at its end. Turns on_ off where this cannot go on.
+  // Returns the next row of the epoch's stream, or nothing at its end. Clears on_ if the index
+  // cannot be used.
   Result<std::optional<uint64_t>> NextRow() {
     while (window_.size() < window_rows_) {
       HDPS_ASSIGN_OR_RETURN(const bool found, PutRow());
@@ -139,10 +140,10 @@ class IndexedReader : public BatchReader {
     return true;
   }
 
-  // False when it cannot be found again by the index.
+  // Returns false if the index could not find the line again.
   bool Learn(const Line& line) {
     if (!lines_.seekable()) return false;
-    // As the plain window counts bytes: in whole cache lines.
+    // Counts bytes like the plain window: in whole cache lines.
     constexpr uint64_t kAround = 63;
     if (line.text.size() + kAround > kWindowBytesMax / window_rows_) return false;
     return index_.Add(
@@ -164,20 +165,20 @@ class IndexedReader : public BatchReader {
   const uint64_t window_rows_;
   const std::unique_ptr<RowAdder> rows_;
   const std::unique_ptr<BatchReader> plain_;
-  bool on_ = true;  // Else plain_ reads.
+  bool on_ = true;  // If false, plain_ reads.
 
-  const LineRules rules_;  // Of both that follow: what one learns of headers, the other needs.
+  const LineRules rules_;  // Shared by both members below, because rules learn from headers.
   LineReader lines_;
   RowFetcher fetcher_;
   LineIndex index_;
-  bool indexed_ = false;           // All rows are known.
-  std::vector<FileStamp> stamps_;  // Of the files, when that was so.
+  bool indexed_ = false;           // The index is complete.
+  std::vector<FileStamp> stamps_;  // Of the files, when the index was made.
   WindowDraws draws_;
-  std::vector<uint64_t> window_;  // Numbers of rows.
-  std::vector<uint64_t> own_;     // Of the batch at hand.
+  std::vector<uint64_t> window_;  // Row numbers.
+  std::vector<uint64_t> own_;     // Rows of the current batch.
   uint32_t epoch_ = 0;
   uint64_t next_row_ = 0, position_ = 0;
-  bool ended_ = true;  // Also before the first StartEpoch.
+  bool ended_ = true;  // True before the first StartEpoch, too.
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// One of many parts of the stream, without the rows of the others.
+// Reads one of many parts of the stream without reading the rows of the others.
 #pragma once
 
 #include <memory>
@@ -14,17 +14,17 @@
 
 namespace hdps {
 
-// A window is full with so many bytes of lines.
+// A window is full with this many bytes of lines.
 inline constexpr size_t kWindowBytesMax = size_t{1} << 30;
 
-// Decides the order of an epoch.
+// Returns the seed of an epoch's order.
 inline uint64_t ShuffleSeed(const ReaderOptions& options, uint32_t epoch) {
   // Keeps the shuffle apart from the other things that the job's seed decides.
   constexpr uint64_t kShuffleSalt = 0x73687566666c6531;
   return RandomAt(options.seed ^ kShuffleSalt, epoch);
 }
 
-// What the files of the format are made of; nothing about sides.
+// Returns the rules of the format's files, without a side.
 inline LineRules FileRulesOf(const DataSpec& data, bool labels_read) {
   LineRules rules;
   rules.header = data.header;
@@ -36,7 +36,7 @@ inline LineRules FileRulesOf(const DataSpec& data, bool labels_read) {
   return rules;
 }
 
-// Which lines are rows of the stream.
+// Returns the rules that tell which lines are rows of the stream.
 inline LineRules RulesOf(const DataSpec& data, const ReaderOptions& options) {
   const RowSide side = data.validation_share > 0 ? options.side : RowSide::kAll;
   LineRules rules = FileRulesOf(data, options.LabelsWanted()[0].num_classes != kLabelsNotRead);
@@ -52,10 +52,10 @@ struct ReaderInput {
   const ReaderOptions& options;
 };
 
-// Gives what `plain` would give. The window holds numbers of rows; those of this part alone are
-// read when their turn has come, by an index that the first epoch makes while it looks for the ends
-// of lines; later epochs look at nothing else. Where that cannot be (packed files, pipes, lines so
-// long that a window is full of bytes before it is full of rows) `plain` goes on. Requires:
+// Makes a reader that gives the same batches as `plain`. Its window holds row numbers, and only
+// this part's rows are read at their turn, by an index. The first epoch makes the index while it
+// looks for line ends; later epochs read nothing else. If that is impossible (packed files, pipes,
+// or lines so long that a window fills by bytes before rows), `plain` continues. Requires:
 // options.shuffle.
 std::unique_ptr<BatchReader> NewIndexedReader(const ReaderInput& input,
                                               std::unique_ptr<RowAdder> rows,

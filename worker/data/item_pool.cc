@@ -1,4 +1,4 @@
-// Items are kept by the smallest of random priorities (bottom-k sampling), which needs one pass.
+// Keeps the items with the smallest random priorities (bottom-k sampling), which needs one pass.
 
 #include <algorithm>
 #include <iterator>
@@ -18,7 +18,7 @@
 namespace hdps {
 namespace {
 
-// Keep these draws apart from the other things that the job's seed decides.
+// Keep these draws independent of the other uses of the job's seed.
 constexpr uint64_t kSampleSalt = 0x6974656d73616d70;
 constexpr uint64_t kDrawSalt = 0x6974656d64726177;
 
@@ -61,13 +61,13 @@ Status ItemPool::Collect() {
   const MemoryFor items("the items that negatives are drawn from (data.negatives)");
   if (collected_) return {};
   collected_ = true;
-  // Items of rows that are held out are none.
+  // Rows that are held out give no items.
   ParsedRows rows(files_, data_, data_.train, labels_,
                   RulesOf(data_, {.seed = seed_, .side = RowSide::kTrained}));
   HDPS_RETURN_IF_ERROR(rows.Start());
   const bool uniform = data_.negatives.by == NegativesBy::kUniform;
-  // By priority and what it was drawn for: a row's number, or an item's hash. An item that left the
-  // sample is no better when it comes again, for its priority is the same.
+  // Ordered by priority, then by what it was drawn for: a row's number, or an item's hash. An item
+  // that has left the sample cannot return, because its priority stays the same.
   std::map<std::pair<uint64_t, uint64_t>, Item> kept;
   Row row;
   Item item;
@@ -110,7 +110,7 @@ bool ItemPool::Replace(const Row& row, uint32_t epoch, uint64_t position, uint32
     const uint32_t item_begin = at == 0 ? 0 : other->ends[at - 1];
     const uint32_t begin = replaced ? item_begin : row.KeyBegin(f);
     const uint32_t end = replaced ? other->ends[at] : row.key_ends[f];
-    // An item of a row without weights joins one with them, or the other way round: then it is 1.
+    // If only one of the two rows has weights, the other's are 1.
     const bool weighted = !row.weights.empty() || !other->weights.empty();
     for (uint32_t i = begin; i < end; ++i) {
       made->keys.push_back(keys[i]);

@@ -1,4 +1,4 @@
-// The items of the training data, and negative examples made with them.
+// Keeps the items of the training data, and makes negative examples with them.
 #pragma once
 
 #include <cstdint>
@@ -17,34 +17,34 @@ namespace hdps {
 
 struct Job;
 
-// An item is what a row has of data.item_features. The pool is collected in one pass over
-// data.train, by every worker alike, so whatever part of the rows a worker has, it draws from the
-// same items. Of more than kItemsMax a sample stays, drawn without replacement by the seed: of the
-// rows under kFrequency, of the different items under kUniform.
+// Collects items, the values of data.item_features in a row. Every worker collects the pool in its
+// own pass over data.train, so all workers draw from the same items whatever their part of the
+// rows. If there are more than kItemsMax, a sample is kept, drawn without replacement by the seed:
+// from the rows under kFrequency, from the distinct items under kUniform.
 //
-// Invariant: what Replace gives is a function of the files, the seed, and its arguments.
+// Invariant: the result of Replace is a function of the files, the seed, and its arguments.
 class ItemPool {
  public:
   static constexpr size_t kItemsMax = size_t{1} << 18;
 
-  // `files` outlives it.
+  // Requires: `files` outlives it.
   ItemPool(FileSystem& files, const Job& job, size_t items_max = kItemsMax);
 
-  // Reads the files, once. Rows that cannot be read are passed over.
+  // Reads the files once. Unreadable rows are skipped.
   Status Collect();
   uint32_t per_positive() const { return data_.negatives.per_positive; }
   size_t size() const { return items_.size(); }
 
-  // `*made` = `row`, which has base features alone, with the n-th item drawn for its position of
-  // the epoch, and label 0. False where kDraws draws gave nothing but the row's own item.
+  // Sets `*made` to `row`, which has only base features, with the n-th item drawn for its position
+  // in the epoch, and label 0. Returns false if kDraws draws gave only the row's own item.
   bool Replace(const Row& row, uint32_t epoch, uint64_t position, uint32_t n, Row* made) const;
 
  private:
   static constexpr uint64_t kDraws = 16;
-  // The keys of the item's features, one after the other.
+  // Keys of the item's features, one feature after another.
   struct Item {
     std::vector<Key> keys;
-    std::vector<float> weights;  // As Row has them.
+    std::vector<float> weights;  // As in Row.
     std::vector<uint32_t> ends;  // [item features]
     bool operator==(const Item&) const = default;
   };
@@ -56,8 +56,9 @@ class ItemPool {
   const std::vector<LabelSpec> labels_;
   const uint64_t seed_;
   const size_t items_max_;
-  std::vector<int> place_;        // [base features]: among the item's; -1: it is none of them.
-  std::vector<size_t> features_;  // [item features], as data.item_features has them.
+  // [base features]: index among the item's features; -1 if it is none of them.
+  std::vector<int> place_;
+  std::vector<size_t> features_;  // [item features], in the order of data.item_features.
   bool collected_ = false;
   std::vector<Item> items_;
 };

@@ -1,4 +1,5 @@
-// Groups behind anchors; the numbers of lines as what they differ from those of the rows.
+// Keeps the offsets of groups relative to anchors, and line numbers as their differences from row
+// numbers.
 #include "worker/data/line_index.h"
 
 #include <glog/logging.h>
@@ -21,7 +22,7 @@ bool LineIndex::Add(const Row& row) {
     const uint64_t behind = row.begin - file.anchors.back();
     if (behind > std::numeric_limits<uint32_t>::max()) return false;
     file.groups.push_back(static_cast<uint32_t>(behind));
-    // A group's first row alone is looked for; rows that are passed over may be many.
+    // Only a group's first row is looked up; other lines may be many.
     const uint64_t lines = row.number - of_file;
     if (file.shifts.empty() || file.shifts.back().lines != lines) {
       file.shifts.push_back({of_file, lines});

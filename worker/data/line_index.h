@@ -1,4 +1,4 @@
-// Where rows lie in their files, so that some of them can be read without the others.
+// Index of the positions of rows in their files, so that single rows can be read.
 #pragma once
 
 #include <cstddef>
@@ -8,11 +8,11 @@
 
 namespace hdps {
 
-// Learns the rows of several files in their order, and keeps the place of every kStride-th one.
+// Learns the rows of several files in order, and keeps the position of every kStride-th one.
 //
-// Invariant: rows are numbered from 0 over all files. A group is up to kStride rows of one file
-// that follow each other, with what lies between them; it spans at most kGroupBytesMax bytes. Takes
-// an eighth of a byte a row, and five eighths where lines lie between rows everywhere.
+// Invariant: rows are numbered from 0 over all files. A group is up to kStride consecutive rows of
+// one file, with the lines between them; it spans at most kGroupBytesMax bytes. Takes an eighth of
+// a byte per row, or five eighths if there are other lines between rows everywhere.
 class LineIndex {
  public:
   static constexpr uint64_t kStride = 32;
@@ -20,16 +20,17 @@ class LineIndex {
 
   struct Row {
     uint32_t file = 0;
-    uint64_t begin = 0, end = 0;  // In the file; `end` is behind the line's own end.
-    uint64_t number = 0;          // Of the line in its file, from 1.
+    uint64_t begin = 0, end = 0;  // Offsets in the file; `end` is after the line's own end.
+    uint64_t number = 0;          // Line number in its file, from 1.
   };
-  // The next row; files ascend. False when the rows lie too far apart: then it is of no use.
+  // Adds the next row; files ascend. Returns false if rows lie too far apart for an index; it is
+  // unusable then.
   bool Add(const Row& row);
 
   struct RowGroup {
     uint32_t file = 0;
-    uint64_t begin = 0, end = 0;  // In the file.
-    uint64_t number = 0;          // Of its first line, which is a row.
+    uint64_t begin = 0, end = 0;  // Offsets in the file.
+    uint64_t number = 0;          // Line number of its first line, which is a row.
     uint64_t first_row = 0;
   };
   // Requires: row < num_rows().
@@ -38,23 +39,22 @@ class LineIndex {
 
  private:
   static constexpr uint64_t kAnchorGroups = 128;
-  // From this row of the file on, which begins a group, the line's number is that of the row and
-  // this.
+  // From this row of the file on, which begins a group, a line's number is the row's plus `lines`.
   struct Shift {
     uint64_t row, lines;
   };
   struct File {
     uint32_t file = 0;
-    uint64_t first_row = 0, end = 0;  // Behind its last row so far.
-    std::vector<uint64_t> anchors;    // Where every kAnchorGroups-th group begins.
-    std::vector<uint32_t> groups;     // Where each begins behind its anchor.
+    uint64_t first_row = 0, end = 0;  // `end` is after its last row so far.
+    std::vector<uint64_t> anchors;    // Offset of every kAnchorGroups-th group.
+    std::vector<uint32_t> groups;     // Offset of each group from its anchor.
     std::vector<Shift> shifts;
     uint64_t BeginOf(uint64_t group) const {
       return anchors[group / kAnchorGroups] + groups[group];
     }
   };
 
-  std::vector<File> files_;  // Those that have rows.
+  std::vector<File> files_;  // Only files with rows.
   uint64_t num_rows_ = 0;
 };
 

@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kBufferBytes = size_t{1} << 20;
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
-// The CR of a line's end is none of its bytes.
+// A CR at the line's end does not count.
 bool IsTooLong(std::string_view raw) {
   return raw.size() > kLineBytesMax + (raw.ends_with('\r') ? 1 : 0);
 }
@@ -154,7 +154,7 @@ Status LineReader::TooLong() const {
                                       " bytes: expected a text file with a row a line"};
 }
 
-// Moves what is not given yet to the front and reads behind it.
+// Moves the bytes not yet returned to the front, and reads after them.
 Status LineReader::ReadMore() {
   std::memmove(buffer_.get(), buffer_.get() + begin_, end_ - begin_);
   buffer_offset_ += begin_;

@@ -1,4 +1,4 @@
-// fast_float behind one function.
+// Wraps fast_float in one function.
 #include "worker/data/number.h"
 
 #include <fast_float/fast_float.h>
@@ -30,7 +30,8 @@ std::optional<double> ParseNumber(std::string_view text) {
   const char* end = text.data() + text.size();
   const auto [stop, error] = fast_float::from_chars(text.data(), end, value);
   if (error != std::errc() || stop != end || !std::isfinite(value)) return std::nullopt;
-  return negative && value != 0 ? -value : value;  // "-0" is 0: no sign to tell rows apart.
+  // "-0" becomes 0, so that rows do not differ by the sign.
+  return negative && value != 0 ? -value : value;
 }
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// Numbers as text files write them.
+// Parses numbers in text files.
 #pragma once
 
 #include <cstddef>
@@ -8,15 +8,16 @@
 
 namespace hdps {
 
-// `text` without the blanks (space, tab, CR) at both ends.
+// Returns `text` without the blanks (space, tab, CR) at both ends.
 std::string_view TrimBlanks(std::string_view text);
 
-// The finite number that all of `text` writes ("7", "-1.5", "+2e3"); blanks around it are allowed.
-// None for anything else: nan, infinity, hexadecimal, out of range, letters behind.
+// Returns the finite number that the whole `text` represents ("7", "-1.5", "+2e3"); blanks around
+// it are allowed. Nothing for other text: nan, infinity, hexadecimal, out of range, trailing
+// letters.
 std::optional<double> ParseNumber(std::string_view text);
 
-// The short whole numbers that most cells hold, which need no rounding rule: up to 15 digits and
-// nothing else. False where ParseNumber has to look.
+// Parses short whole numbers, which most cells hold and which need no rounding: up to 15 digits and
+// nothing else. Returns false if ParseNumber is needed.
 inline bool ParseDigits(std::string_view text, double* number) {
   constexpr size_t kExactDigits = 15;  // Exact in a double.
   if (text.empty() || text.size() > kExactDigits) return false;

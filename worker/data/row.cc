@@ -1,4 +1,4 @@
-// Rows into batches, and bad rows into words.
+// Builds batches from rows, and describes bad rows.
 #include "worker/data/row.h"
 
 #include <glog/logging.h>
@@ -18,7 +18,7 @@ constexpr size_t kShownBytesMax = 60;
 
 bool IsWithinCharacter(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
 
-// Characters of UTF-8 before `bytes`, or bytes where the text is something else.
+// Counts the UTF-8 characters of a text; bytes if it is something else.
 size_t CountCharacters(std::string_view text) {
   return static_cast<size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return !IsWithinCharacter(c); }));
@@ -29,9 +29,9 @@ size_t CountCharacters(std::string_view text) {
 std::string Printable(std::string_view value) {
   const bool whole = value.size() <= kShownBytesMax;
   size_t bytes = std::min(value.size(), kShownBytesMax);
-  // A character is not cut: three bytes at most follow its first one.
+  // Does not cut a character, whose first byte is followed by at most three.
   for (int back = 0; !whole && back < 3 && IsWithinCharacter(value[bytes]); ++back) --bytes;
-  return ShowOutside(value.substr(0, bytes)) + (whole ? "" : "...");
+  return EscapeUntrusted(value.substr(0, bytes)) + (whole ? "" : "...");
 }
 
 void Row::Clear() {
@@ -48,7 +48,7 @@ void Row::Clear() {
 
 std::string DescribeRowError(const std::string& path, uint64_t line_number, std::string_view line,
                              const RowError& error) {
-  // A value that was unquoted into other memory is placed at the line's start.
+  // A value that was unquoted into other memory gets the line's start as its place.
   const bool inside =
       error.value.data() >= line.data() && error.value.data() <= line.data() + line.size();
   const size_t bytes = inside ? static_cast<size_t>(error.value.data() - line.data()) : 0;
@@ -103,7 +103,7 @@ void BatchBuilder::Add(const Row& row, const std::vector<float>& numeric, uint32
     one_each = row.key_ends[f] == f + 1;
   }
   if (one_each) {
-    Key* const waiting = waiting_.data();  // Null where there are no sparse features.
+    Key* const waiting = waiting_.data();  // Null if there are no sparse features.
     for (size_t f = 0; f < row.keys.size(); ++f) {
       waiting[f * kWaitingMax + num_waiting_] = row.keys[f];
     }
@@ -141,7 +141,7 @@ void BatchBuilder::AddKeys(const Row& row) {
   }
 }
 
-// Weights are kept from the first one that is not 1 on.
+// Keeps weights from the first one on that is not 1.
 void BatchBuilder::AddWeights(const Row& row, size_t feature, SparseColumn* column) {
   const uint32_t begin = row.KeyBegin(feature);
   const uint32_t end = row.key_ends[feature];

@@ -1,4 +1,4 @@
-// A group of lines at a time, counted up to the one that is meant.
+// Reads one group of lines, and counts to the row that is wanted.
 #include "worker/data/row_fetcher.h"
 
 #include <cstring>

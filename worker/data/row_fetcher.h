@@ -1,4 +1,4 @@
-// Reads single rows of files by their index.
+// Reads single rows of files by an index.
 #pragma once
 
 #include <cstdint>
@@ -21,18 +21,18 @@ class RowFetcher {
   RowFetcher(FileSystem& files, std::vector<std::string> paths, LineRules rules)
       : files_(files), paths_(std::move(paths)), rules_(std::move(rules)) {}
 
-  // Row `row` of the index will be fetched soon.
+  // Announces that row `row` of the index will be fetched soon.
   Status Announce(const LineIndex& index, uint64_t row);
-  // The line, valid until the next call. kInvalidArgument when the file is no longer what it was.
+  // Returns the row's line, valid until the next call. kInvalidArgument if the file has changed.
   Result<Line> Fetch(const LineIndex& index, uint64_t row);
-  // What is open is let go: files may be others from now on.
+  // Closes the files, because they may be different ones from now on.
   void Close() { open_.clear(); }
 
   uint64_t bytes_read() const { return bytes_read_; }
 
  private:
   static constexpr size_t kFilesMax = 16;
-  // Null: it cannot be read anywhere any more.
+  // Returns null if the file can no longer be read at any offset.
   Result<SeekableFile*> Open(uint32_t file);
 
   FileSystem& files_;

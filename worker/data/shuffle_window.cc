@@ -1,4 +1,4 @@
-// Lines in blocks of cache lines that are used again as soon as they are free.
+// Keeps lines in blocks of cache lines that are reused as soon as they are free.
 #include "worker/data/shuffle_window.h"
 
 #include <glog/logging.h>
@@ -13,8 +13,8 @@
 namespace hdps {
 namespace {
 
-// Lines are taken from all over the chunks: in pages of 4 KiB nearly every one of them costs a walk
-// through the page tables, so a window that grows large is made of huge pages.
+// A window that grows large uses huge pages: lines are taken from all over the chunks, and with
+// pages of 4 KiB nearly each of them would cost a walk through the page tables.
 constexpr size_t kSmallChunkBytes = size_t{256} << 10;
 constexpr size_t kLargeChunkBytes = size_t{2} << 20;
 constexpr size_t kSmallWindowBytes = size_t{4} << 20;
@@ -36,7 +36,7 @@ char* NewChunk(size_t bytes) {
   const size_t alignment = bytes % kLargeChunkBytes == 0 ? kLargeChunkBytes : kCacheLineBytes;
   auto* const chunk = static_cast<char*>(std::aligned_alloc(alignment, bytes));
   if (chunk == nullptr) throw MemoryFull(bytes);
-  if (alignment == kLargeChunkBytes) (void)madvise(chunk, bytes, MADV_HUGEPAGE);  // A wish.
+  if (alignment == kLargeChunkBytes) (void)madvise(chunk, bytes, MADV_HUGEPAGE);  // Only a request.
   return chunk;
 }
 
@@ -63,8 +63,8 @@ void ShuffleWindow::Add(const Line& line) {
 Line ShuffleWindow::RemoveAny() {
   DCHECK(!lines_.empty());
   const size_t size = lines_.size(), chosen = draws_.Next(size);
-  // Where these draws will fall unless the window runs empty before their turns come: first what
-  // is known of the line is brought near, half the way later its text.
+  // Prefetches for the draws to come, unless the window runs empty before: first a line's record,
+  // and half the way later its text.
   __builtin_prefetch(&lines_[draws_.Peek(WindowDraws::kPrefetch - 1, size)]);
   const HeldLine& soon = lines_[draws_.Peek(WindowDraws::kPrefetch / 2 - 1, size)];
   PrefetchText(soon.text, soon.size);

@@ -1,4 +1,4 @@
-// Mixes a stream of lines within a window, by seed.
+// Shuffles a stream of lines within a window, by seed.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace hdps {
 
-// Which of those in a window comes out next. The same for whatever is in it: what comes out depends
-// on the seed and on how many are inside at each draw.
+// Draws the element of a window that comes out next. The draws depend on the seed and on the
+// window's size at each draw, not on its contents.
 class WindowDraws {
  public:
   void Restart(uint64_t seed) {
@@ -22,22 +22,23 @@ class WindowDraws {
     next_ = 0;
     for (uint64_t& draw : draws_) draw = random_.Next();
   }
-  // In [0, size); 0 < size < 2^32.
+  // Returns a number in [0, size). Requires: 0 < size < 2^32.
   size_t Next(size_t size) {
     const size_t drawn = Below(draws_[next_], size);
     draws_[next_] = random_.Next();
     next_ = (next_ + 1) % kPrefetch;
     return drawn;
   }
-  static constexpr size_t kPrefetch = 16;  // Draws known before they are used, to prefetch.
-  // What the draw behind the next `ahead` ones will give if the size stays. Requires: ahead <
-  // kPrefetch.
+  // Draws that are known before their use, for prefetching.
+  static constexpr size_t kPrefetch = 16;
+  // Returns the draw that follows the next `ahead` ones if the size stays the same. Requires: ahead
+  // < kPrefetch.
   size_t Peek(size_t ahead, size_t size) const {
     return Below(draws_[(next_ + ahead) % kPrefetch], size);
   }
 
  private:
-  // 32 of a draw's bits are enough.
+  // Uses 32 bits of a draw, which are enough.
   static size_t Below(uint64_t draw, size_t size) { return ((draw >> 32) * size) >> 32; }
 
   Random random_{0};
@@ -45,17 +46,17 @@ class WindowDraws {
   size_t next_ = 0;
 };
 
-// Lines go in until it is full; then one of them, each with the same chance, comes out for each
-// that goes in. What comes out depends on the lines and the seed alone.
+// Fills up with lines; then each line that goes in replaces a random one, which comes out. The
+// order depends on the lines and the seed only.
 //
-// Invariant: every line that went in comes out once. A line lies in a block of its own, as many
-// cache lines as it needs; a block whose line came out is the next one to take a line of that many,
-// while its bytes are still near. When the lines' lengths have changed so much that free blocks are
-// more than half of what lines fill, all lines move into new ones. So it holds at most one and a
-// half times the bytes of the blocks in use and two chunks more, and as much again while they move.
+// Invariant: every line that went in comes out once. A line lies in a block of its own, a whole
+// number of cache lines; the block of a line that came out is the next to take a line of that size,
+// while its bytes are still cached. When free blocks exceed half of the bytes in use, because line
+// lengths have changed, all lines move to new blocks. So the window holds at most one and a half
+// times the bytes of the blocks in use plus two chunks, and as much again while lines move.
 class ShuffleWindow {
  public:
-  // Full with this many rows, or with this many bytes of them if that is less.
+  // The window is full with this many rows, or with this many bytes of them if that is less.
   ShuffleWindow(uint64_t rows, size_t bytes_max)
       : rows_max_(std::min<uint64_t>(rows, UINT32_MAX - 1)), bytes_max_(bytes_max) {}
 
@@ -63,7 +64,7 @@ class ShuffleWindow {
   bool full() const { return lines_.size() >= rows_max_ || live_bytes_ >= bytes_max_; }
   bool empty() const { return lines_.empty(); }
   void Add(const Line& line);
-  // Requires: not empty. The line is valid until the next Add.
+  // Removes a random line, which is valid until the next Add. Requires: not empty.
   Line RemoveAny();
 
   size_t held_bytes() const { return held_bytes_; }
@@ -83,7 +84,7 @@ class ShuffleWindow {
     size_t size = 0, used = 0;
   };
 
-  // A block for a line of `size` bytes.
+  // Returns a block for a line of `size` bytes.
   char* NewBlock(size_t size);
   void AddChunk(size_t bytes_min);
   void MoveAll();
@@ -92,10 +93,10 @@ class ShuffleWindow {
   const size_t bytes_max_;
   WindowDraws draws_;
   std::vector<HeldLine> lines_;
-  std::vector<Chunk> chunks_;             // Blocks are cut from the last one.
-  std::vector<std::vector<char*>> free_;  // Blocks without a line, by their cache lines.
-  size_t held_bytes_ = 0;                 // Of all chunks.
-  size_t live_bytes_ = 0;                 // Of blocks with a line.
+  std::vector<Chunk> chunks_;             // New blocks are cut from the last one.
+  std::vector<std::vector<char*>> free_;  // Free blocks, by their number of cache lines.
+  size_t held_bytes_ = 0;                 // Bytes of all chunks.
+  size_t live_bytes_ = 0;                 // Bytes of blocks with a line.
 };
 
 }  // namespace hdps

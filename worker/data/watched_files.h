@@ -1,4 +1,4 @@
-// Files of which is told which one is being looked at or read.
+// Reports the file that is being opened or inspected.
 #pragma once
 
 #include <functional>
@@ -12,8 +12,9 @@
 
 namespace hdps {
 
-// `files`, which must outlive it; `asks` is called before a file is opened for reading, or asked
-// for its size or whether it is there, on the thread that does so: any of these may take long.
+// Passes all calls to `files`, which must outlive it. Calls `asks` before a file is opened for
+// reading, or asked for its size or existence, on the same thread, because any of these may take
+// long.
 class WatchedFiles : public FileSystem, public FileIdentities {
  public:
   WatchedFiles(FileSystem& files, std::function<void(const std::string& path)> asks)

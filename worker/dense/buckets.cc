@@ -1,4 +1,4 @@
-// Buckets are filled greedily, in the order of the tensors.
+// Fills buckets greedily, in the order of the tensors.
 #include "worker/dense/buckets.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint32_t kAutoMebibytes = 64;
 
-// Fills the bucket at the end of a list, or begins the next.
+// Adds tensors to the last bucket of a list, or begins the next one.
 class Filling {
  public:
   explicit Filling(const FusionSpec& fusion) : fusion_(fusion) {}
@@ -40,8 +40,8 @@ class Filling {
 
   const FusionSpec& fusion_;
   std::vector<Bucket> buckets_;
-  size_t bytes_ = 0;    // Of the last bucket.
-  uint32_t count_ = 0;  // Of tensors in all.
+  size_t bytes_ = 0;    // Bytes of the last bucket.
+  uint32_t count_ = 0;  // Number of tensors so far.
 };
 
 }  // namespace

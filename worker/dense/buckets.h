@@ -1,4 +1,4 @@
-// Which tensors travel together in one collective.
+// Groups tensors that travel together in one collective.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +15,15 @@ struct FusedTensor {
   int32_t fusion = -1;  // As LayerSpec::fusion.
 };
 
-// Tensors of one collective, ascending, as positions among those that were given.
+// Tensors of one collective: ascending indices into the tensors given.
 using Bucket = std::vector<uint32_t>;
 
-// The buckets of tensors in the order in which they are ready, each in one; buckets in the order in
-// which their last tensors are. Alone are all where fusion is off, and those with id 0; of one
-// bucket are those that share another id. Of the rest:
-//   auto, size   neighbours, as long as they are not more bytes together than the limit
-//   index        those before each index, and those behind the last
+// Assigns each of `tensors`, which stand in the order in which their gradients are ready, to one
+// bucket. Buckets come in the order in which their last tensors are ready. A tensor has a bucket to
+// itself if fusion is off or its fusion id is 0; tensors that share another id share a bucket. The
+// rest (id -1) are grouped by mode:
+//   auto, size   consecutive tensors, up to the limit of bytes
+//   index        consecutive tensors; a new bucket begins at each index
 std::vector<Bucket> BucketsOf(std::span<const FusedTensor> tensors, bool fuse,
                               const FusionSpec& fusion);
 

@@ -1,4 +1,4 @@
-// Tensors by the settings of their layers, then into buckets.
+// Sorts tensors by the settings of their layers, and fills buckets with them.
 #include "worker/dense/dense_plan.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ FloatRun RunOf(const DenseTensor& tensor) {
   return {tensor.first_chunk * kDenseChunkFloats, tensor.num_chunks * kDenseChunkFloats};
 }
 
-int DensePlan::words_bucket() const {
+int DensePlan::votes_bucket() const {
   for (size_t b = buckets.size(); b-- > 0;) {
     if (!buckets[b].scattered && buckets[b].shared_by == 0) return static_cast<int>(b);
   }
@@ -76,7 +76,8 @@ DensePlan PlanDense(const Job& job, const std::vector<DenseTensor>& tensors,
     }
     return groups;
   };
-  // Tensors in the order in which their gradients are ready; whole ones by how many have them.
+  // Tensors in the order in which their gradients are ready; whole ones by the number of workers
+  // that hold them.
   std::map<uint32_t, std::vector<uint32_t>> whole;
   std::vector<uint32_t> split;
   for (auto t = static_cast<uint32_t>(tensors.size()); t-- > 0;) {

@@ -1,5 +1,5 @@
-// What becomes of each dense tensor's gradient under allreduce: which of them travel together, and
-// which go to one worker alone.
+// Plans the reduction of dense gradients under allreduce: which tensors travel together, and which
+// are reduced to a single worker.
 #pragma once
 
 #include <cstddef>
@@ -15,40 +15,41 @@ namespace hdps {
 
 struct Job;
 
-// A run of floats in a model's flat array.
+// A range of floats in a model's flat array.
 struct FloatRun {
   size_t begin = 0, size = 0;
 };
 
-// The floats of a tensor in the flat array, with what fills up its last chunk.
+// Returns the floats of a tensor in the flat array, including the padding of its last chunk.
 FloatRun RunOf(const DenseTensor& tensor);
 
-// Tensors whose gradients one collective moves.
+// Tensors whose gradients are moved by one collective.
 struct DenseBucket {
   std::vector<uint32_t> tensors;  // In the order in which their gradients are ready.
-  std::vector<FloatRun> runs;     // Their floats, neighbours joined, ascending.
+  std::vector<FloatRun> runs;     // Ranges of their floats, ascending; adjacent ones are joined.
   size_t floats = 0;
-  uint32_t shared_by = 0;  // Of a cut model: so many workers have them; 0: all.
-  bool scattered = false;  // Every rank gets the sum of its pieces alone.
+  uint32_t shared_by = 0;  // In a cut model, the number of workers that hold these tensors; 0: all.
+  bool scattered = false;  // Each rank receives only the sum of its own pieces.
 };
 
-// Invariant: every tensor is in one bucket, or is the worker's own. Backward makes the gradients of
-// tensors in the reverse order of their numbers, so buckets stand in the order in which they fill.
+// Invariant: every tensor is in one bucket or belongs to the worker alone. Backward computes
+// gradients in descending order of the tensors, so buckets stand in the order in which they fill.
 struct DensePlan {
   std::vector<DenseBucket> buckets;
-  std::vector<int32_t> bucket_of;  // [tensors]; -1: the worker's own (layerwise_parallel, or cut
-                                   // so that nobody else has it).
-  // Of the tensors that are split: those whose weights come back together.
+  // [tensors]; -1: the tensor belongs to this worker alone (layerwise_parallel, or a cut model in
+  // which no other worker holds it).
+  std::vector<int32_t> bucket_of;
+  // Split tensors, grouped by the collective that returns their weights.
   std::vector<std::vector<uint32_t>> gathers;
 
-  // The bucket beside which a few numbers travel; -1: none can take them.
-  int words_bucket() const;
-  // Equal for two ranks that make the same calls.
+  // Returns the bucket with which a few extra numbers travel; -1: no bucket can take them.
+  int votes_bucket() const;
+  // Equal on two ranks that make the same calls.
   uint64_t Fingerprint() const;
 };
 
-// `shared_by` [tensors]: of a cut model, how many workers have the tensor; empty: all have each. A
-// bucket has tensors of the same workers.
+// Plans the buckets. `shared_by` [tensors]: in a cut model, the number of workers that hold each
+// tensor; empty: all hold each. The tensors of a bucket are held by the same workers.
 DensePlan PlanDense(const Job& job, const std::vector<DenseTensor>& tensors,
                     const DenseShards& shards, std::span<const uint32_t> shared_by);
 

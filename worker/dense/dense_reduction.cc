@@ -1,4 +1,4 @@
-// Tensors become buckets as their gradients stand; buckets become sums over the ranks.
+// Sends buckets as their gradients become complete, and applies the sums over the ranks.
 #include "worker/dense/dense_reduction.h"
 
 #include <glog/logging.h>
@@ -15,7 +15,8 @@
 namespace hdps {
 namespace {
 
-// In what gradients travel: 16 bits are those of parallel.wire where it has 16, else fp16.
+// Returns the number format of gradients on the wire: fp32, or the 16 bit format of parallel.wire,
+// or fp16 if that is fp32.
 DType WireOf(const ParallelSpec& parallel) {
   if (parallel.gradient_fp32_sync) return DType::kFp32;
   return parallel.wire == DType::kFp32 ? DType::kFp16 : parallel.wire;
@@ -57,8 +58,8 @@ void DenseReduction::set_group(const DenseGroup& group) {
 
 void DenseReduction::Begin(const StepShape& shape) {
   shape_ = shape;
-  examples_ = shape.word.examples;
-  pause_ = shape.word.pause ? 1 : 0;
+  examples_ = shape.vote.examples;
+  pause_ = shape.vote.pause ? 1 : 0;
   scale_ = 0;
   sent_ = 0;
   last_ = {};
@@ -90,7 +91,7 @@ void DenseReduction::Scale(uint32_t tensor) {
     const bool own = in_group() && plan_.bucket_of[tensor] < 0;
     multiply(AverageScale(job_.parallel, own ? 1 : shape_.workers));
   }
-  if (in_group()) multiply(PartScale(job_.parallel, shape_.word.examples));
+  if (in_group()) multiply(PartScale(job_.parallel, shape_.vote.examples));
 }
 
 void DenseReduction::Await() {
@@ -106,17 +107,17 @@ void DenseReduction::SendFull() {
   }
 }
 
-std::vector<ReducedValues> DenseReduction::Words() {
+std::vector<ReducedValues> DenseReduction::Votes() {
   return {SumOf(std::span(&examples_, 1)), OrOf(std::span(&pause_, 1))};
 }
 
-Status DenseReduction::ReduceWords(Collective& group) { return group.AllReduce(Words()); }
+Status DenseReduction::ReduceVotes(Collective& group) { return group.AllReduce(Votes()); }
 
 Status DenseReduction::Reduce(Collective& group, size_t bucket) {
   const DenseBucket& of = plan_.buckets[bucket];
   if (of.scattered) return scatter_->Reduce(of, gradients_, own_gradients_);
   std::vector<ReducedValues> beside;
-  if (plan_.words_bucket() == static_cast<int>(bucket)) beside = Words();
+  if (plan_.votes_bucket() == static_cast<int>(bucket)) beside = Votes();
   Collective& sharing = of.shared_by == 0 ? group : *group_.sharing->Of(of.tensors.front());
   if (WireOf(job_.parallel) != DType::kFp32 && sharing.size() > 1) {
     return ReduceHalves(sharing, of, std::move(beside));
@@ -148,11 +149,11 @@ Status DenseReduction::ReduceHalves(Collective& group, const DenseBucket& bucket
   return Status();
 }
 
-Result<StepWord> DenseReduction::Finish() {
+Result<StepVote> DenseReduction::Finish() {
   CHECK(in_group());
   Collective& group = *group_.groups.all;
-  // Nothing to add. Negative zero is what leaves every float as it is.
-  if (!shape_.computed) FillNothing();
+  // This rank has nothing to add. Adding negative zero leaves every float as it is.
+  if (!shape_.computed) FillNegativeZeros();
   std::ranges::fill(missing_, 0);
   if (group_.queue != nullptr) {
     SendFull();
@@ -161,14 +162,14 @@ Result<StepWord> DenseReduction::Finish() {
     Await();
     for (; sent_ < plan_.buckets.size(); ++sent_) HDPS_RETURN_IF_ERROR(Reduce(group, sent_));
   }
-  if (plan_.words_bucket() < 0) HDPS_RETURN_IF_ERROR(ReduceWords(group));
+  if (plan_.votes_bucket() < 0) HDPS_RETURN_IF_ERROR(ReduceVotes(group));
   if (examples_ > 0 && !gradients_.empty()) {
     scale_ = SumScale(job_.parallel, group.size(), examples_);
   }
-  return StepWord{examples_, pause_ != 0};
+  return StepVote{examples_, pause_ != 0};
 }
 
-void DenseReduction::FillNothing() {
+void DenseReduction::FillNegativeZeros() {
   const DenseGradients all = gradients();
   if (on_device()) {
     ops_.RunRows(FillElements{-0.0f, {all.data, 1, all.size, all.size}});
@@ -188,10 +189,12 @@ std::span<float> DenseReduction::OwnGradients() {
 }
 
 Result<SquareSum> DenseReduction::Squares() {
-  // A norm of all has no tensors of a worker's own beside it: no job has both.
+  // clip_norm over all gradients excludes layerwise_parallel, so no tensor belongs to a worker
+  // alone.
   const auto squares = group_.state->Squares(executor_, OwnGradients(), scale_);
   const SquareSum& each = squares[static_cast<size_t>(TensorHome::kEach)];
-  if (group_.sharing != nullptr) {  // Each rank has slices that it speaks for.
+  // Each rank computes the squares of the slices that it represents.
+  if (group_.sharing != nullptr) {
     HDPS_ASSIGN_OR_RETURN(const std::vector<std::vector<uint64_t>> of_ranks,
                           GatherLists<uint64_t>(*group_.groups.all, each.words));
     SquareSum all;
@@ -208,7 +211,7 @@ Result<SquareSum> DenseReduction::Squares() {
 
 Status DenseReduction::Apply(const UpdateTerms& terms, Clock clock, std::span<float> weights) {
   DenseState::Update update = {scale_, clock + 1, terms};
-  if (const uint64_t own = shape_.word.examples; own > 0) {
+  if (const uint64_t own = shape_.vote.examples; own > 0) {
     update.own_scale = SumScale(job_.parallel, 1, own);
   }
   if (!split()) {

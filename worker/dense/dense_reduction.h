@@ -1,5 +1,5 @@
-// The dense gradients of one step on their way: from the parts of a worker to the sum over all
-// workers, and to the update that every worker makes.
+// Reduces the dense gradients of one step: from the parts of a worker to the sum over all workers,
+// and to the update that every worker makes.
 #pragma once
 
 #include <cstddef>
@@ -24,98 +24,103 @@ namespace hdps {
 
 struct Job;
 
-// Where the dense gradients go under allreduce: summed over the ranks, applied by each, or by those
-// that share the optimizer.
+// Parameters of the reduction under allreduce: gradients are summed over the ranks and applied by
+// each rank, or by those that share the optimizer.
 struct DenseGroup {
-  ShardGroups groups;                   // Without one of all: dense gradients go to the servers.
-  DenseState* state = nullptr;          // Of shards->OwnKeys().
+  ShardGroups groups;                   // Without `all`, dense gradients go to the servers.
+  DenseState* state = nullptr;          // State of the keys in shards->OwnKeys().
   const DenseShards* shards = nullptr;  // Null: nothing is split.
-  CollectiveQueue* queue = nullptr;     // Of the group; null: it is called when all is computed.
-  const RankGroups* sharing = nullptr;  // Of a cut model: who has which tensors.
+  // Queue of the group; null: collectives run after all gradients are computed.
+  CollectiveQueue* queue = nullptr;
+  const RankGroups* sharing = nullptr;  // In a cut model: which ranks hold which tensors.
 };
 
-// Belongs to the trainer's thread.
+// Reduces the gradients of one step after another. Belongs to the trainer's thread.
 //
-// Invariant: gradients are the same bits whatever the buckets and whether they leave early: a sum
-// is taken element by element, over the parts in their order, then over the ranks in theirs. All
-// ranks reduce the buckets in the order of the plan.
+// Invariant: the sums have the same bits whatever the buckets, and whether or not they are sent
+// early: each element is added over the parts in order, then over the ranks in order. All ranks
+// reduce the buckets in the order of the plan.
 class DenseReduction {
  public:
-  // `clock` and `executor` outlive it. `dense_table`: -1: the job has none.
-  // `rank`: of a cut model, whose part it is.
+  // Requires: the arguments outlive it. `dense_table`: -1 if the job has none. `rank`: the rank of
+  // a cut model; null: the whole model.
   DenseReduction(const Job& job, Model& model, int dense_table, Executor& executor,
                  const RankModel* rank = nullptr);
 
   void set_group(const DenseGroup& group);
   bool in_group() const { return group_.groups.all != nullptr; }
-  // Gradients and state are on the model's device.
+  // Is true if gradients and state lie on the model's device.
   bool on_device() const { return group_.state != nullptr && group_.state->on_device(); }
 
-  // What a step of this worker has, and what it says to the others.
+  // Contents of this worker's step, and its vote.
   struct StepShape {
-    StepWord word;
+    StepVote vote;
     size_t workers = 1;
-    bool computed = true;  // Gradients are made: of examples here, or of a cut model.
+    bool computed = true;  // Gradients are computed: there are examples here, or the model is cut.
   };
   void Begin(const StepShape& shape);
-  // The gradient of the tensor stands. Its bucket leaves once all of it stands, unless `stay`.
+  // Marks a tensor's gradient as complete. Its bucket is sent once all its tensors are complete,
+  // unless `stay`.
   void TensorDone(uint32_t tensor, bool stay);
-  // Of this worker, [dense floats]; in a group they are no more after Finish().
+  // Returns this worker's gradients [dense floats]; in a group they are overwritten by Finish().
   DenseGradients gradients();
 
-  // In a group: what has not left yet leaves; waits for the sums. What all ranks say together.
-  Result<StepWord> Finish();
+  // In a group: sends the remaining buckets, waits for the sums, and returns the vote of all ranks.
+  Result<StepVote> Finish();
 
-  // After Finish() of a step in which some rank had an example: the squares of the step's gradient
-  // as the rule gets it, and the update.
+  // Is true after Finish() of a step in which any rank had an example; then there is a gradient to
+  // apply.
   bool has_update() const { return scale_ != 0; }
-  // Both ask the other ranks where the optimizer is split.
+  // Sum of squares of the step's gradient as the update rule receives it. Squares() and Apply()
+  // call other ranks if the optimizer is split.
   Result<SquareSum> Squares();
-  // [dense floats]: gets the weights, unless the state is on the device.
+  // Updates the state and writes the weights to `weights` [dense floats], unless the state is on
+  // the device.
   Status Apply(const UpdateTerms& terms, Clock clock, std::span<float> weights);
 
  private:
-  // The floats of a run; on the device where the gradients are.
+  // Returns the floats of a range; on the device if the gradients are.
   std::span<float> In(const FloatRun& run);
   void Scale(uint32_t tensor);
-  // A group reads what is ready, on a stream of its own; the device's calls are this thread's.
+  // Waits for the device, because a group reads the gradients on a stream of its own; only this
+  // thread calls the device.
   void Await();
-  void SendFull();  // Buckets that are full, in the order of the plan.
-  // The sum of one bucket over the ranks; one of them takes the words along.
+  void SendFull();  // Sends the complete buckets, in the order of the plan.
+  // Sums one bucket over the ranks; one of the buckets carries the votes.
   Status Reduce(Collective& group, size_t bucket);
-  Status ReduceWords(Collective& group);
+  Status ReduceVotes(Collective& group);
   Status ReduceHalves(Collective& group, const DenseBucket& bucket,
                       std::vector<ReducedValues> beside);
-  std::vector<ReducedValues> Words();
+  std::vector<ReducedValues> Votes();
   bool split() const { return group_.shards != nullptr && group_.shards->any(); }
-  // What the state's rule gets: the gradients of all that this rank updates.
+  // Returns the gradients of everything that this rank updates.
   std::span<float> OwnGradients();
-  // What leaves every sum as it is.
-  void FillNothing();
+  // Fills the gradients with negative zeros, which leave every sum as it is.
+  void FillNegativeZeros();
 
   const Job& job_;
   DenseOps& ops_;  // Of the model.
   const std::vector<DenseTensor>& tensors_;
   const int dense_table_;
   Executor& executor_;
-  const std::vector<uint32_t> shared_by_;  // As PlanDense takes it.
-  DensePlan plan_;                         // Of the group.
+  const std::vector<uint32_t> shared_by_;  // Parameter of PlanDense.
+  DensePlan plan_;                         // Plan of the group.
   DenseGroup group_;
-  std::optional<DenseScatter> scatter_;  // Where the optimizer is split.
+  std::optional<DenseScatter> scatter_;  // Set if the optimizer is split.
 
-  // Of the step at hand.
+  // The current step.
   StepShape shape_;
-  std::vector<size_t> missing_;        // [buckets]: tensors whose gradient does not stand.
-  size_t sent_ = 0;                    // Buckets.
-  CollectiveTicket last_;              // Of the bucket sent last.
-  uint64_t examples_ = 0, pause_ = 0;  // Of this worker, then of all.
-  float scale_ = 0;  // What the sum of the gradients is scaled with; 0: there is none.
+  std::vector<size_t> missing_;  // [buckets]: number of tensors whose gradient is not complete.
+  size_t sent_ = 0;              // Number of buckets sent.
+  CollectiveTicket last_;        // Ticket of the last bucket sent.
+  uint64_t examples_ = 0, pause_ = 0;  // Of this worker; after Finish() of all.
+  float scale_ = 0;                    // Factor of the summed gradients; 0: there are none.
 
-  std::vector<float> gradients_;  // [dense floats], or
-  DeviceArray device_gradients_;  // these, where the state of the group is on the device.
-  // [floats of the keys of the state], where the optimizer is split.
+  std::vector<float> gradients_;  // [dense floats], if the state is on the host.
+  DeviceArray device_gradients_;  // [dense floats], if the state is on the device.
+  // [floats of the state's keys], if the optimizer is split.
   std::vector<float> own_gradients_, own_weights_;
-  std::vector<uint16_t> halves_;  // Of the bucket at hand, where it travels in 16 bits.
+  std::vector<uint16_t> halves_;  // The current bucket, if it travels in 16 bits.
 };
 
 }  // namespace hdps

@@ -81,7 +81,7 @@ Status DenseScatter::ReduceScatter(std::span<const size_t> counts) {
   return Status();
 }
 
-// part_ = mine_ of all replicas.
+// Sets part_ to mine_ of all replicas.
 Status DenseScatter::CollectPart(const DenseBucket& bucket) {
   if (groups_.replicas == nullptr) {
     std::swap(part_, mine_);
@@ -155,7 +155,7 @@ std::vector<TensorSums> DenseScatter::OfTensors(std::span<const Key> keys,
     failure_ = of_places.status();
     return sums;
   }
-  // Places have their parts in the order of the chunks.
+  // Places hold their parts in the order of the chunks.
   std::map<uint64_t, TensorSums> of_tensor;
   for (const std::vector<OfChunk>& chunks : *of_places) {
     for (const OfChunk& chunk : chunks) {

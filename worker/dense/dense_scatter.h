@@ -1,5 +1,5 @@
-// Gradients to the workers that update them, and their weights to all: collectives of an optimizer
-// that is split over the workers.
+// Collectives of an optimizer that is split over the workers: gradients go to the workers that
+// update them, and the updated weights to all.
 #pragma once
 
 #include <cstdint>
@@ -17,32 +17,36 @@
 
 namespace hdps {
 
-// The groups of a split optimizer, as one rank sees them.
+// The groups of a split optimizer as one rank sees them.
 struct ShardGroups {
   Collective* all = nullptr;
-  Collective* places = nullptr;    // Those that share tensors with this rank, by place.
-  Collective* replicas = nullptr;  // Those that have the same parts; null: this one alone.
+  Collective* places = nullptr;    // The ranks that share tensors with this rank, by place.
+  Collective* replicas = nullptr;  // The ranks that hold the same parts; null: only this one does.
 };
 
-// Invariant: what ranks exchange lies rank by rank, in each by tensor, in each in order.
+// Reduces and gathers split tensors.
+//
+// Invariant: exchanged data is ordered by rank, then by tensor, then by chunk.
 class DenseScatter : public TensorPeers {
  public:
-  // All outlive it. `wire`: of gradients.
+  // Requires: all arguments outlive it. `wire`: number format of gradients.
   DenseScatter(const std::vector<DenseTensor>& tensors, const DenseShards& shards,
                const ShardGroups& groups, DType wire);
 
-  // The sums over all ranks of what this rank updates of the bucket's tensors, from `gradients`
-  // [dense floats], to their places in `own` [floats of OwnKeys()].
+  // Sums `gradients` [dense floats] of the bucket's tensors over all ranks, and writes what this
+  // rank updates to its place in `own` [floats of OwnKeys()].
   Status Reduce(const DenseBucket& bucket, std::span<const float> gradients, std::span<float> own);
-  // Of these split tensors: what each rank has in its `own` weights, to all ranks' [dense floats].
+  // Gathers the split tensors: every rank's part of `own` weights, to `weights` [dense floats] on
+  // all ranks.
   Status Gather(std::span<const uint32_t> split, std::span<const float> own,
                 std::span<float> weights);
-  // Squares of tensors that are not split, and of the own parts of those that are: of all.
+  // Returns the squares of all tensors, from those of whole tensors and of this rank's parts of
+  // split ones.
   Result<SquareSum> SquaresOfAll(const SquareSum& whole, const SquareSum& parts);
 
   std::vector<TensorSums> OfTensors(std::span<const Key> keys,
                                     std::span<const TensorSums> own) override;
-  // What went wrong in OfTensors since it was last asked.
+  // Returns the error of OfTensors() since the last call, if any.
   Status TakeFailure();
 
  private:
@@ -54,7 +58,7 @@ class DenseScatter : public TensorPeers {
   const ShardGroups groups_;
   const DType wire_;
   Status failure_;
-  // Of the call at hand.
+  // The current call.
   std::vector<float> packed_, mine_, part_;
   std::vector<uint16_t> packed_halves_, mine_halves_;
 };

@@ -1,4 +1,4 @@
-// Chunks dealt out so that every rank has as many, one more or less.
+// Deals out chunks so that the ranks' shares differ by one chunk at most.
 #include "worker/dense/dense_shards.h"
 
 #include "common/job/job_spec.h"

@@ -1,4 +1,4 @@
-// Who updates which chunks of the dense tensors, where the optimizer is split over the workers.
+// Assigns the chunks of dense tensors to workers if the optimizer is split over them.
 #pragma once
 
 #include <cstddef>
@@ -13,16 +13,17 @@ namespace hdps {
 
 struct Job;
 
-// Ranks are cut into groups of `places` neighbours; those of one group share every split tensor,
-// and the groups are copies of each other. A tensor's chunks are cut into a piece for each rank,
-// which reduces its gradient; the pieces of the ranks at one place of all groups lie side by side,
-// and are that place's part, which they update.
+// Splits the update of dense tensors over the ranks. Ranks are divided into groups of `places`
+// consecutive ranks; the ranks of a group share every split tensor, and the groups are copies of
+// each other. A tensor's chunks are cut into one piece for each rank, which reduces its gradient.
+// The pieces of the ranks at the same place in all groups are adjacent: together they are the part
+// that this place updates.
 //
-// Invariant: the pieces of a tensor are its chunks, each once; what ranks have of all split tensors
-// together differs by one chunk at most.
+// Invariant: the pieces of a tensor cover its chunks, each once; the ranks' shares of all split
+// tensors together differ by one chunk at most.
 class DenseShards {
  public:
-  // Of one rank of `size`; one rank, or places of one rank, split nothing.
+  // The view of one rank of `size`. Nothing is split if there is one rank or one place.
   DenseShards(const Job& job, const std::vector<DenseTensor>& tensors, uint32_t rank,
               uint32_t size);
   // Nothing is split.
@@ -36,31 +37,32 @@ class DenseShards {
   bool any() const { return any_; }
   bool split(uint32_t tensor) const { return tensors_[tensor].split; }
 
-  // Of a split tensor's chunks: what a rank reduces, and what the ranks at a place update.
+  // For a split tensor's chunks: PieceOf() is what a rank reduces, PartOf() what the ranks at a
+  // place update.
   Cut PieceOf(uint32_t tensor, uint32_t rank) const;
   Cut PartOf(uint32_t tensor, uint32_t place) const;
 
-  // What this rank updates: whole tensors, then parts of split ones, each in order. Of each tensor,
-  // chunks of it and where they are among all that this rank has.
+  // The chunks that this rank updates: whole tensors first, then parts of split ones, each in
+  // order. OwnOf() gives a tensor's chunks, OwnAt() where they begin in the rank's list.
   Cut OwnOf(uint32_t tensor) const;
   size_t OwnAt(uint32_t tensor) const { return tensors_[tensor].own_at; }  // In chunks.
   std::vector<Key> OwnKeys() const;
-  // Of those: what this rank stores in a checkpoint, so that all ranks together store every chunk
-  // once. Own tensors (layerwise_parallel) are those of rank 0.
+  // Returns the keys of OwnKeys() that this rank stores in a checkpoint; all ranks together store
+  // every chunk once. For layerwise_parallel tensors rank 0 stores its own.
   std::vector<Key> StoredKeys() const;
 
  private:
   struct Tensor {
     size_t chunks = 0;
     bool split = false;
-    size_t first_longer =
-        0;  // Of its pieces: from this one on, in a circle, they are a chunk longer.
+    // First of the pieces, counted in a circle, that are one chunk longer.
+    size_t first_longer = 0;
     size_t own_at = 0;
   };
-  // Piece `index` in the order of the chunks: that of rank (index / groups) + places * (index %
-  // groups).
+  // Returns piece number `index` in the order of the chunks, which belongs to rank (index / groups)
+  // + places * (index % groups).
   Cut PieceAt(const Tensor& tensor, size_t index) const;
-  std::vector<uint32_t> OwnOrder() const;  // Tensors that are not split, and those that are.
+  std::vector<uint32_t> OwnOrder() const;  // Whole tensors, then split ones.
 
   uint32_t rank_ = 0, size_ = 1, places_ = 1, groups_ = 1;
   bool any_ = false;

@@ -1,4 +1,4 @@
-// Slices of neighbouring chunks, each touched by one task at a time.
+// Cuts the keys into slices of consecutive chunks; one task at a time works on a slice.
 #include "worker/dense/dense_state.h"
 
 #include <glog/logging.h>
@@ -131,7 +131,7 @@ void HostDenseState::Apply(Executor& executor, const DenseGradients& of_all, con
     if (!with_peers || ranges_[s].home != TensorHome::kSplit) apply(s, alone);
   });
   if (!with_peers) return;
-  // One range, or none: the others ask for its sums all the same.
+  // There is one split range or none; without one, the other ranks still wait for this rank's sums.
   const bool has_split = !ranges_.empty() && ranges_.back().home == TensorHome::kSplit;
   if (has_split) return apply(ranges_.size() - 1, update.terms);
   update.terms.peers->OfTensors({}, {});

@@ -1,5 +1,5 @@
-// The dense parameters as rows of a table: their keys, and, under allreduce, the table itself, in
-// the host's memory or on the device that computes with them.
+// The dense parameters as rows of a table: their keys and, under allreduce, the table itself, in
+// host memory or on the model's device.
 #pragma once
 
 #include <array>
@@ -18,51 +18,53 @@ namespace hdps {
 
 struct TableSpec;
 
-// Keys of the chunks of a model's flat dense array, in its order.
+// Returns the keys of the chunks of a model's flat dense array, in order.
 std::vector<Key> DenseKeys(const std::vector<DenseTensor>& tensors);
 
-// How the workers of a group have a dense tensor.
+// How the workers of a group hold a dense tensor.
 enum class TensorHome : uint8_t {
-  kEach,   // All have it, and make the same updates.
-  kSplit,  // Each has some chunks of it.
-  kOwn,    // Each has one of its own (layerwise_parallel).
-  kCopy,   // Of a cut model: a slice that another rank has too, which speaks for it.
+  kEach,   // Every worker holds it and makes the same updates.
+  kSplit,  // Each worker updates some chunks of it.
+  kOwn,    // Each worker holds a tensor of its own (layerwise_parallel).
+  kCopy,   // In a cut model: a slice that another rank holds too and represents.
 };
 inline constexpr size_t kTensorHomes = 4;
 
-// Weights and optimizer state of dense tensors, kept by the workers under allreduce and changed by
+// Keeps weights and optimizer state of dense tensors at the workers under allreduce; updates use
 // the same rule code as at the servers.
 //
-// Invariant: a function of what was stored and of the gradients applied since, in order; the number
-// of threads does not matter. All workers of a group hold the same bits of tensors that each has.
+// Invariant: the state is a function of what was stored and of the gradients applied since, in
+// order; the number of threads does not matter. All workers of a group hold the same bits of kEach
+// tensors.
 class DenseState {
  public:
   virtual ~DenseState() = default;
   const std::vector<Key>& keys() const { return keys_; }
   virtual uint32_t row_floats() const = 0;  // dim + state
   uint64_t state_bytes() const { return keys_.size() * (row_floats() - dim_) * sizeof(float); }
-  // Where it is: gradients are there too.
+  // Is true if the state, and so the gradients, lie on the model's device.
   virtual bool on_device() const = 0;
 
-  // rows[keys * row_floats]
+  // Set and return rows[keys * row_floats].
   virtual void Store(std::span<const float> rows) = 0;
   virtual std::vector<float> Rows() = 0;
-  // flat[keys * dim]: the weights.
+  // Writes the weights to flat[keys * dim].
   virtual void ReadWeights(Executor& executor, std::span<float> flat) = 0;
 
-  // gradients[keys * dim], times `scale`; `step` as for UpdateRow.
+  // Factor and step number of an update; gradients[keys * dim] are multiplied by `scale`. `step` as
+  // for UpdateRow.
   struct Update {
     float scale = 1;
     int64_t step = 1;
     UpdateTerms terms = {};
-    float own_scale = 0;  // Of tensors of its own; 0: they have no gradient.
+    float own_scale = 0;  // Factor of kOwn tensors; 0: they have no gradient.
   };
-  // The squares of what Apply would give to the rule, before it is clipped; as at the servers. Of
-  // tensors of each home. Not of a state on a device.
+  // Returns the squares of the gradients that Apply would give to the rule, before clipping, as at
+  // the servers; one sum for each TensorHome. Requires: not on_device().
   virtual std::array<SquareSum, kTensorHomes> Squares(Executor& executor,
                                                       std::span<const float> gradients,
                                                       float scale) = 0;
-  // On a device the gradients are of no more use behind it.
+  // Applies the gradients; on a device they are void afterwards.
   virtual void Apply(Executor& executor, const DenseGradients& gradients, const Update& update) = 0;
 
  protected:
@@ -72,11 +74,12 @@ class DenseState {
   const std::vector<Key> keys_;
 };
 
-// In the host's memory, in slices of neighbouring chunks, each touched by one task at a time.
+// Keeps the state in host memory, in slices of consecutive chunks; one task at a time works on a
+// slice.
 class HostDenseState : public DenseState {
  public:
-  // `spec` is the job's dense table, `keys` those of DenseKeys() or some of them, each tensor's
-  // ascending, those of split tensors last; homes [tensors]; none: each has all.
+  // `spec` is the job's dense table; `keys` are DenseKeys() or some of them, ascending within each
+  // tensor, with split tensors last; homes [tensors]; empty: all are kEach.
   HostDenseState(const TableSpec& spec, TableId id, uint64_t seed, std::vector<Key> keys,
                  std::vector<TensorHome> homes = {});
 
@@ -90,8 +93,8 @@ class HostDenseState : public DenseState {
   void Apply(Executor& executor, const DenseGradients& gradients, const Update& update) override;
 
  private:
-  // Neighbouring keys of tensors of one home; whole tensors when the rule needs them, all that are
-  // split in one.
+  // Consecutive keys of tensors with one home. If the rule needs whole tensors, a range holds whole
+  // tensors, and one range all split ones.
   struct Range {
     size_t begin = 0, end = 0;
     TensorHome home = TensorHome::kEach;
@@ -105,13 +108,14 @@ class HostDenseState : public DenseState {
   std::vector<TableSlice> slices_;
 };
 
-// On the device of a model, all of whose tensors it has: their rows, one behind the other, and
-// nothing of them crosses the bus but by Store, Rows and ReadWeights.
+// Keeps the state of all tensors of a model on its device: their rows, one after another. They
+// cross the bus only in Store, Rows and ReadWeights.
 //
 // Invariant: the model's flat array holds the weights of the rows.
 class DeviceDenseState : public DenseState {
  public:
-  // `spec` and `model` outlive it. Of a job without WhyDenseOnHost().
+  // Requires: `spec` and `model` outlive it, and WhyDenseOnHost() gives no reason against the
+  // device.
   DeviceDenseState(const TableSpec& spec, Model& model);
 
   uint32_t row_floats() const override { return rows_.row_floats(); }

@@ -1,4 +1,4 @@
-// One update a step of all rows at once, by the rule that the servers have.
+// Updates all rows at once, by the rule of the servers.
 #include <glog/logging.h>
 
 #include "common/job/optimizers/optimizer_record.h"

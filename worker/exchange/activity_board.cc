@@ -1,4 +1,4 @@
-// Short critical sections around a few words.
+// Keeps the activity of a worker's compute side under one mutex.
 #include "worker/exchange/activity_board.h"
 
 #include <string_view>
@@ -18,22 +18,22 @@ void ActivityBoard::Opened(const std::string& path) {
   opened_ = path;
 }
 
-ActivityBoard::Waiting::Waiting(ActivityBoard* board, Hold hold) : board_(board) {
+ActivityBoard::Waiting::Waiting(ActivityBoard* board, WaitReason reason) : board_(board) {
   if (board_ == nullptr) return;
   const int64_t now_ms = board_->clock_.NowMs();
   MutexLock lock(board_->mutex_);
-  before_ = board_->hold_;
-  before_since_ms_ = board_->hold_since_ms_;
-  if (before_ == hold) return;
-  board_->hold_ = hold;
-  board_->hold_since_ms_ = now_ms;
+  before_ = board_->reason_;
+  before_since_ms_ = board_->reason_since_ms_;
+  if (before_ == reason) return;
+  board_->reason_ = reason;
+  board_->reason_since_ms_ = now_ms;
 }
 
 ActivityBoard::Waiting::~Waiting() {
   if (board_ == nullptr) return;
   MutexLock lock(board_->mutex_);
-  board_->hold_ = before_;
-  board_->hold_since_ms_ = before_since_ms_;
+  board_->reason_ = before_;
+  board_->reason_since_ms_ = before_since_ms_;
 }
 
 void ActivityBoard::Calls::CallBegun() {
@@ -54,15 +54,15 @@ Activity ActivityBoard::Now() const {
   Activity activity;
   activity.stage = stage_;
   activity.subject = subject_;
-  activity.hold = hold_;
-  int64_t since_ms = hold_since_ms_;
+  activity.wait_reason = reason_;
+  int64_t since_ms = reason_since_ms_;
   const bool computes = std::string_view(stage_) == kCompute;
   const InCalls& in_calls = computes ? in_lane_calls_ : in_calls_;
-  if (hold_ == Hold::kWork) {
+  if (reason_ == WaitReason::kNone) {
     const bool calls = in_calls.count > 0;
-    if (calls) activity.hold = Hold::kGroup;
+    if (calls) activity.wait_reason = WaitReason::kGroup;
     since_ms = calls ? in_calls.since_ms : stage_since_ms_;
-  } else if (hold_ == Hold::kData) {
+  } else if (reason_ == WaitReason::kData) {
     activity.subject = opened_;
   }
   activity.for_ms = now_ms - since_ms;

@@ -1,4 +1,4 @@
-// What the threads of a worker's compute side are at, written by them and read by its loop.
+// Records what the threads of a worker's compute side are doing; the worker's loop reads it.
 #pragma once
 
 #include <cstdint>
@@ -13,39 +13,39 @@ namespace hdps {
 
 struct Activity;
 
-// Invariant: Now() is what the compute thread has said last: its stage, and within it the outermost
-// wait of one kind that has not ended. Any thread may call anything; nothing waits here.
+// Invariant: Now() returns what the compute thread reported last: its stage, and the outermost wait
+// that has not ended within it. Safe to call from any thread; no call blocks for long.
 class ActivityBoard {
  public:
   // `clock` must outlive the board.
   explicit ActivityBoard(MonotonicClock& clock)
       : clock_(clock), calls_(*this, &in_calls_), lane_calls_(*this, &in_lane_calls_) {}
 
-  // The compute thread begins with this. `stage` is a literal.
+  // Is called when the compute thread begins a stage. `stage` is a literal.
   void Enter(const char* stage, const std::string& subject = "") HDPS_EXCLUDES(mutex_);
-  // A data file was opened: it is what is being read.
+  // Is called when a data file is opened; the file is what a wait for data reports.
   void Opened(const std::string& path) HDPS_EXCLUDES(mutex_);
 
-  // From its making to its end the compute thread waits; without a board it does nothing.
+  // Marks the compute thread as waiting during its lifetime. Does nothing if `board` is null.
   class Waiting {
    public:
-    Waiting(ActivityBoard* board, Hold hold);
+    Waiting(ActivityBoard* board, WaitReason reason);
     ~Waiting();
     Waiting(const Waiting&) = delete;
     Waiting& operator=(const Waiting&) = delete;
 
    private:
     ActivityBoard* const board_;
-    Hold before_ = Hold::kWork;
+    WaitReason before_ = WaitReason::kNone;
     int64_t before_since_ms_ = 0;
   };
 
-  // Of the groups in which the compute thread waits for others at the end of its computing, and of
-  // those whose calls are a part of computing.
+  // Watches of collective calls: calls() counts those in which the compute thread waits for other
+  // workers after computing, lane_calls() those that are part of computing.
   CollectiveWatch* calls() { return &calls_; }
   CollectiveWatch* lane_calls() { return &lane_calls_; }
 
-  // Without `awaited`: the loop knows who it is.
+  // Returns the current activity without `awaited`, which the loop fills in.
   Activity Now() const HDPS_EXCLUDES(mutex_);
 
   static constexpr char kCompute[] = "compute";
@@ -53,7 +53,7 @@ class ActivityBoard {
  private:
   struct InCalls {
     uint32_t count = 0;
-    int64_t since_ms = 0;  // The last one began.
+    int64_t since_ms = 0;  // Time at which the last call began.
   };
   class Calls : public CollectiveWatch {
    public:
@@ -72,8 +72,8 @@ class ActivityBoard {
   const char* stage_ HDPS_GUARDED_BY(mutex_) = "";
   std::string subject_ HDPS_GUARDED_BY(mutex_);
   int64_t stage_since_ms_ HDPS_GUARDED_BY(mutex_) = 0;
-  Hold hold_ HDPS_GUARDED_BY(mutex_) = Hold::kWork;
-  int64_t hold_since_ms_ HDPS_GUARDED_BY(mutex_) = 0;
+  WaitReason reason_ HDPS_GUARDED_BY(mutex_) = WaitReason::kNone;
+  int64_t reason_since_ms_ HDPS_GUARDED_BY(mutex_) = 0;
   std::string opened_ HDPS_GUARDED_BY(mutex_);
   InCalls in_calls_ HDPS_GUARDED_BY(mutex_), in_lane_calls_ HDPS_GUARDED_BY(mutex_);
 };

@@ -1,4 +1,4 @@
-// A counting sort by shard, left out where the keys come by shard already.
+// Sorts keys by shard with a counting sort, unless they come by shard already.
 #include "worker/exchange/key_order.h"
 
 #include <glog/logging.h>

@@ -1,4 +1,4 @@
-// One order a list of keys, and from the orders what each server gets.
+// Computes the order of each list of keys, and from the orders the keys of each server.
 #include "worker/exchange/key_split.h"
 
 #include <glog/logging.h>
@@ -74,7 +74,7 @@ void KeySplit::Fill(ServerId server, std::span<const KeysOfTable> tables, const 
   }
 }
 
-bool KeySplit::InPieces(size_t i) const {
+bool KeySplit::IsContiguous(size_t i) const {
   return i < num_sparse_ && servers_.size() <= kRowSpansMax && OrderOf(i).in_order();
 }
 

@@ -1,4 +1,4 @@
-// What each server holds of a step's keys; pulls and pushes are made of it.
+// Splits the keys of a step by server. Pulls and pushes are made from the split.
 #pragma once
 
 #include <cstddef>
@@ -16,45 +16,45 @@
 
 namespace hdps {
 
-// Where a section of a request to a server comes from, if not from the process' own memory.
+// Allocates a section of a request to server `to` instead of using the process's own memory.
 using MakeBytes = std::function<Buffer(ServerId to, size_t size, std::span<std::byte>* bytes)>;
 
-// What one server holds of the keys of a step.
+// Keys of a step that one server holds.
 struct ServerKeys {
-  std::vector<TableKeys> tables;  // Those of which it has keys, as a request says it.
+  std::vector<TableKeys> tables;  // Tables with keys at this server, as they stand in a request.
   std::vector<uint32_t> input;    // [tables]: position in Compute()'s list.
-  size_t num_sparse = 0;          // The first so many tables are not dense.
-  Buffer keys;                    // The section of a request.
-  size_t num_floats = 0;          // Of the section of rows or gradients.
+  size_t num_sparse = 0;          // The first num_sparse tables are sparse.
+  Buffer keys;                    // The section of keys in a request.
+  size_t num_floats = 0;          // Number of floats in the section of rows or gradients.
 };
 
-// Where every key of a step lives. Computed once a step and used by its pull (PullPlan) and its
-// push (PushPlan); after a change of ownership it is computed again from the same tables. The
-// memory is kept from step to step. Plain values in and out: no network, no state of a cluster.
+// Splits the keys of a step by server. Is computed once a step and used by its pull (PullPlan) and
+// its push (PushPlan); after shards have moved it is computed again from the same tables. Memory is
+// kept from step to step. Works on plain values: it knows neither network nor cluster state.
 //
-// Invariant: the wire order of a server is by table, then shard, then the caller's position; every
-// key of every table is at exactly one server. Tables of which a server gets no key are not
-// mentioned to it.
+// Invariant: the wire order of a server is by table, then by shard, then by the caller's position;
+// every key of every table is at exactly one server. A request to a server leaves out tables
+// without keys there.
 class KeySplit {
  public:
-  // Requires: tables ascend by id; every owner in `shards` is below `num_servers`. A key may stand
-  // twice in a list that is only pulled. Tables that give the same lists (one span) share the work.
-  // Sections of keys come from `make`, if there is one, and are held until the next call.
+  // Requires: tables ascend by id; every owner in `shards` is below `num_servers`. A key may appear
+  // twice in a list that is only pulled. Tables with the same list (one span) share the work.
+  // `make`, if set, allocates the key sections; they are held until the next call.
   void Compute(const ShardMap& shards, uint32_t num_servers, std::span<const KeysOfTable> tables,
                const MakeBytes& make = {});
 
   uint32_t num_servers() const { return static_cast<uint32_t>(servers_.size()); }
   size_t num_tables() const { return order_of_input_.size(); }
   const ServerKeys& at(ServerId server) const { return servers_[server.value]; }
-  // Whether all keys of the i-th table are in their wire order already, those of one server behind
-  // those of another: then rows and gradients of each server are one piece of the caller's. Never
-  // of the dense table: its weights and gradients have a place of their own.
-  bool InPieces(size_t i) const;
-  // The caller's positions of the keys of the i-th table at one server, in wire order.
+  // Returns true if the keys of the i-th table are in wire order already, server after server, so
+  // that the rows and gradients of each server are one piece of the caller's array. Never true for
+  // the dense table, whose weights and gradients lie elsewhere.
+  bool IsContiguous(size_t i) const;
+  // Returns the caller's positions of the i-th table's keys at one server, in wire order.
   std::span<const uint32_t> PositionsAt(ServerId server, uint32_t i) const;
-  // Keys of the i-th table's list, meant or not: the caller's arrays have as many rows.
+  // Length of the i-th table's list, requested or not: the number of rows in the caller's arrays.
   size_t KeysOfInput(size_t i) const { return OrderOf(i).list_size(); }
-  VectorWidth width() const { return width_; }  // To move rows with.
+  VectorWidth width() const { return width_; }  // For moving rows.
 
  private:
   const KeyOrder& OrderOf(size_t input) const { return orders_[order_of_input_[input]]; }
@@ -66,8 +66,8 @@ class KeySplit {
   uint32_t num_orders_ = 0;
   std::vector<KeyOrder> orders_;          // The first num_orders_ are in use.
   std::vector<uint32_t> order_of_input_;  // [tables]
-  size_t num_sparse_ = 0;                 // The first so many tables are not dense.
-  std::vector<uint32_t> numbers_;         // 0, 1, ...: positions of keys that are in order.
+  size_t num_sparse_ = 0;                 // The first num_sparse_ tables are sparse.
+  std::vector<uint32_t> numbers_;  // 0, 1, ...: the positions of keys that are in order already.
   KeyOrderScratch scratch_;
   std::vector<ServerKeys> servers_;  // [num_servers]
 };

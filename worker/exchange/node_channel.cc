@@ -1,4 +1,4 @@
-// Two queues: events towards the trainer, wishes towards the node.
+// Two queues join the threads: events go to the trainer, requests to the node.
 #include "worker/exchange/node_channel.h"
 
 #include <utility>
@@ -17,7 +17,7 @@ NodeChannel::NodeChannel(std::function<void()> wake, MonotonicClock& clock,
       board_(clock) {}
 
 std::optional<Command> NodeChannel::NextCommand() {
-  const ActivityBoard::Waiting waiting(&board_, Hold::kOrders);
+  const ActivityBoard::Waiting waiting(&board_, WaitReason::kCommand);
   while (true) {
     if (interrupted_) {
       interrupted_ = false;
@@ -45,15 +45,15 @@ std::optional<Command> NodeChannel::TakePause() {
 }
 
 bool NodeChannel::AwaitInterruption(int64_t timeout_ms) {
-  const ActivityBoard::Waiting waiting(&board_, Hold::kOrders);
+  const ActivityBoard::Waiting waiting(&board_, WaitReason::kCommand);
   interruption_late_ = false;
-  Ask([this, timeout_ms](ComputeRequests&) { await_until_ = now_ + timeout_ms; });
+  Request([this, timeout_ms](ComputeRequests&) { await_until_ = now_ + timeout_ms; });
   while (!interrupted_ && !end_.has_value() && !interruption_late_) TakeIn(true);
   return interrupted_ || end_.has_value();
 }
 
 std::shared_ptr<const View> NodeChannel::WaitForView() {
-  const ActivityBoard::Waiting waiting(&board_, Hold::kOrders);
+  const ActivityBoard::Waiting waiting(&board_, WaitReason::kCommand);
   while (view_ == nullptr && !end_.has_value()) TakeIn(true);
   HDPS_FAILPOINT("worker.view.first");
   return view_;
@@ -61,8 +61,8 @@ std::shared_ptr<const View> NodeChannel::WaitForView() {
 
 Ticket NodeChannel::Start(std::vector<ServerRequest> requests, std::vector<ServerRequest> then) {
   const Ticket ticket{next_ticket_++};
-  AskOfWork([ticket, requests = std::move(requests),
-             then = std::move(then)](ComputeRequests& node) mutable {
+  RequestIfCurrent([ticket, requests = std::move(requests),
+                    then = std::move(then)](ComputeRequests& node) mutable {
     node.Start(ticket, std::move(requests), std::move(then));
   });
   return ticket;
@@ -77,11 +77,11 @@ bool NodeChannel::Ready(Ticket ticket) {
 void NodeChannel::Cancel(Ticket ticket) {
   if (replies_.erase(ticket) > 0) return;
   cancelled_.insert(ticket);
-  Ask([ticket](ComputeRequests& node) { node.Cancel(ticket); });
+  Request([ticket](ComputeRequests& node) { node.Cancel(ticket); });
 }
 
 Result<std::vector<Frame>> NodeChannel::Wait(Ticket ticket, int64_t* arrived_ns) {
-  const ActivityBoard::Waiting waiting(&board_, Hold::kMembers);
+  const ActivityBoard::Waiting waiting(&board_, WaitReason::kMembers);
   while (!replies_.contains(ticket) || interrupted_) {
     if (interrupted_) return Interruption();
     if (end_.has_value()) return EndStatus();
@@ -96,13 +96,13 @@ Result<std::vector<Frame>> NodeChannel::Wait(Ticket ticket, int64_t* arrived_ns)
 Status NodeChannel::Put(const std::string& key, const std::string& value) {
   if (interrupted_) return Interruption();
   if (end_.has_value()) return EndStatus();
-  Ask([key, value](ComputeRequests& node) { node.Put({key, value}); });
+  Request([key, value](ComputeRequests& node) { node.Put({key, value}); });
   return Status();
 }
 
 Result<std::string> NodeChannel::Get(const std::string& key) {
-  const ActivityBoard::Waiting waiting(&board_, Hold::kGroup);
-  Ask([this, key](ComputeRequests& node) {
+  const ActivityBoard::Waiting waiting(&board_, WaitReason::kGroup);
+  Request([this, key](ComputeRequests& node) {
     asked_[key] = now_;
     node.Get({key});
   });
@@ -120,33 +120,33 @@ Result<std::string> NodeChannel::Get(const std::string& key) {
 }
 
 void NodeChannel::Answer(CommandDone done) {
-  AskOfWork([done = std::move(done)](ComputeRequests& node) { node.Answer(done); });
+  RequestIfCurrent([done = std::move(done)](ComputeRequests& node) { node.Answer(done); });
   HDPS_FAILPOINT("worker.command.answered");
 }
 
 void NodeChannel::Report(const Heartbeat& progress) {
-  AskOfWork([progress](ComputeRequests& node) { node.Report(progress); });
+  RequestIfCurrent([progress](ComputeRequests& node) { node.Report(progress); });
 }
 
 void NodeChannel::Fail(const Status& status) {
-  Ask([status](ComputeRequests& node) { node.Fail(status); });
+  Request([status](ComputeRequests& node) { node.Fail(status); });
 }
 
-void NodeChannel::AskOfWork(std::function<void(ComputeRequests&)> make) {
+void NodeChannel::RequestIfCurrent(std::function<void(ComputeRequests&)> make) {
   if (interrupted_) return;
-  Ask(Wish{view_ == nullptr ? 0 : view_->restarts, std::move(make)});
+  Request(NodeRequest{view_ == nullptr ? 0 : view_->restarts, std::move(make)});
 }
 
 Status NodeChannel::Interruption() const {
   return Status(Code::kCancelled, "the job goes back to a checkpoint");
 }
 
-void NodeChannel::Ask(Wish wish) {
-  if (wishes_.Push(std::move(wish))) wake_();
+void NodeChannel::Request(NodeRequest request) {
+  if (requests_.Push(std::move(request))) wake_();
 }
 
 void NodeChannel::Enqueue(Event event) {
-  (void)events_.Push(std::move(event));  // Closed: nobody waits any more.
+  (void)events_.Push(std::move(event));  // A closed queue has no reader any more.
 }
 
 bool NodeChannel::TakeIn(bool wait) {
@@ -155,14 +155,14 @@ bool NodeChannel::TakeIn(bool wait) {
     Sort(*std::move(event));
     return true;
   }
-  // Only a closed queue has nothing for one who waits.
+  // A blocking Pop() returns nothing only if the queue is closed.
   if (wait && !end_.has_value()) end_ = Status();
   return false;
 }
 
 void NodeChannel::Sort(Event event) {
   if (auto* view = std::get_if<NewView>(&event)) {
-    // A first view, or one that leaves the work at hand as it is.
+    // The first view, or one that does not interrupt the work.
     if (!interrupted_ && (view_ == nullptr || view->view->restarts == view_->restarts)) {
       view_ = std::move(view->view);
       rank_ = view->rank;
@@ -196,8 +196,8 @@ Status NodeChannel::EndStatus() const {
 
 void NodeChannel::OnTurn(ComputeRequests& node, TimeMs now) {
   now_ = now;
-  while (std::optional<Wish> wish = wishes_.TryPop()) {
-    if (wish->restarts.value_or(restarts_) == restarts_) wish->make(node);
+  while (std::optional<NodeRequest> request = requests_.TryPop()) {
+    if (request->restarts.value_or(restarts_) == restarts_) request->make(node);
   }
   if (await_until_ && now >= *await_until_) {
     await_until_.reset();
@@ -214,7 +214,7 @@ void NodeChannel::OnTurn(ComputeRequests& node, TimeMs now) {
 }
 
 void NodeChannel::Close() {
-  wishes_.Close();
+  requests_.Close();
   events_.Close();
 }
 

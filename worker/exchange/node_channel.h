@@ -1,4 +1,4 @@
-// Where a worker's two threads meet: the node on the loop thread, the trainer on another.
+// Connects a worker's two threads: the node on the loop thread, and the trainer on its own.
 #pragma once
 
 #include <cstdint>
@@ -30,58 +30,62 @@ namespace hdps {
 struct CommandDone;
 struct Heartbeat;
 
-// The trainer's view of the node: requests that wait for their answers, commands one by one.
+// Gives the trainer blocking requests and a queue of commands.
 //
-// Invariant: what the node says reaches the trainer in the order it was said, except that commands
-// and views wait while an answer is waited for. After the end every call returns kCancelled at
-// once, so no thread waits for one that is gone.
+// Invariant: what the node reports reaches the trainer in the order of the reports, except that
+// commands and views wait while a reply is awaited. After the end every call returns kCancelled at
+// once, so no thread waits for one that has ended.
 class NodeChannel : public ComputeSide, public RendezvousStore {
  public:
-  // `wake` ends the loop's wait for frames; called from the trainer's thread. A Get() that found
-  // nothing for `board_timeout_ms` gives up. `clock` must outlive the channel, and so must
-  // `sections`: the transport's, or null.
+  // `wake` ends the loop's wait for frames; it is called on the trainer's thread. Get() gives up
+  // after `board_timeout_ms` without a value. `clock` must outlive the channel, and so must
+  // `sections`, the transport's allocator or null.
   NodeChannel(std::function<void()> wake, MonotonicClock& clock, int64_t board_timeout_ms,
               SectionAllocator* sections = nullptr);
 
   // ---- The trainer's thread.
 
-  // The next command; none when the job has ended for this worker. Ends an interruption.
+  // Returns the next command; none if the job has ended for this worker. Ends an interruption.
   std::optional<Command> NextCommand();
-  // The job goes back to a checkpoint: the command at hand is of no use. Until NextCommand() no
-  // request is sent, no answer waited for, nothing reported.
+  // Is true if the job goes back to a checkpoint, so that the current command is void. Until
+  // NextCommand() is called, requests are not sent, replies not awaited, and progress not reported.
   bool interrupted() const { return interrupted_; }
-  // Waits until interrupted(), or the end of the job. False after `timeout_ms` without either.
+  // Waits until interrupted() or the end of the job. Returns false after `timeout_ms` without
+  // either.
   bool AwaitInterruption(int64_t timeout_ms);
-  // A kPause that has come meanwhile; does not wait.
+  // Returns a kPause that has come meanwhile, if any; does not wait.
   std::optional<Command> TakePause();
-  // Waits for the first view. Null when the job has ended before it came.
+  // Waits for the first view. Returns null if the job ends before it comes.
   std::shared_ptr<const View> WaitForView();
-  std::shared_ptr<const View> view() const { return view_; }  // The newest the trainer has seen.
+  // The newest view that the trainer has seen.
+  std::shared_ptr<const View> view() const { return view_; }
   WorkerId rank() const { return rank_; }
 
   Ticket Start(std::vector<ServerRequest> requests, std::vector<ServerRequest> then = {});
-  // Waits for the answers, which come out once; when they arrived is told too, if it is asked for.
+  // Waits for the replies and returns them, once; sets `*arrived_ns`, if not null, to the time of
+  // their arrival.
   Result<std::vector<Frame>> Wait(Ticket ticket, int64_t* arrived_ns = nullptr);
-  // Whether Wait() would return at once; does not wait.
+  // Returns true if Wait() would return at once; does not wait.
   bool Ready(Ticket ticket);
-  // Answers, commands, views, the end.
+  // Waits for any event: replies, a command, a view, the end.
   void WaitForAnything() {
-    const ActivityBoard::Waiting waiting(&board_, Hold::kMembers);
+    const ActivityBoard::Waiting waiting(&board_, WaitReason::kMembers);
     TakeIn(true);
   }
-  // Nobody will wait for it.
+  // Drops the ticket; its replies are discarded.
   void Cancel(Ticket ticket);
   Result<std::vector<Frame>> Call(std::vector<ServerRequest> requests) {
     return Wait(Start(std::move(requests)));
   }
-  // Where the trainer's threads say what they are at.
+  // Records what the trainer's threads are doing.
   ActivityBoard& board() { return board_; }
-  SectionAllocator* sections() const { return sections_; }  // The transport's, or null; any thread.
-  // A section to be filled and sent to a server of view().
+  // The transport's allocator, or null; any thread.
+  SectionAllocator* sections() const { return sections_; }
+  // Allocates a section that will be filled and sent to a server of view().
   Buffer MakeBytes(ServerId to, size_t size, std::span<std::byte>* bytes) {
     return MakeSection(sections_, view_->servers[to.value].peer, size, bytes);
   }
-  // Numbers this worker's stores, so that servers know a repeat of one.
+  // Returns the next number of this worker's stores, by which servers recognize a repeat.
   Sequence NextStore() { return {next_store_++}; }
   Status Put(const std::string& key, const std::string& value) override;
   Result<std::string> Get(const std::string& key) override;
@@ -91,15 +95,15 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
 
   // ---- The loop's thread.
 
-  // Hands the trainer's wishes to the node; once a turn of the loop.
+  // Hands the trainer's requests to the node. Called once a turn of the loop.
   void OnTurn(ComputeRequests& node, TimeMs now);
-  // View::restarts, where the trainer has been interrupted since the last call: it may be waiting
-  // for something else than this channel.
+  // Returns View::restarts if the trainer has been interrupted since the last call. The loop then
+  // ends other waits of the trainer, which this channel cannot end.
   std::optional<uint32_t> TakeInterruption() {
     if (!std::exchange(interruption_told_, false)) return std::nullopt;
     return restarts_;
   }
-  // The loop has returned: nobody serves this channel any more.
+  // Ends the channel after the loop has returned.
   void Close();
 
   void OnView(std::shared_ptr<const View> view, WorkerId rank) override;
@@ -107,7 +111,7 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   void OnReplies(Ticket ticket, Status status, std::vector<Frame> replies) override;
   void OnKvValue(const KvValue& value) override;
   void OnEnd(Status status) override;
-  Activity Doing() const override { return board_.Now(); }
+  Activity CurrentActivity() const override { return board_.Now(); }
 
  private:
   struct NewView {
@@ -128,27 +132,30 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   };
   struct InterruptionLate {};
   using Event = std::variant<NewView, Command, Replies, KvValue, StoreLate, InterruptionLate, End>;
-  struct Wish {
-    // View::restarts that the trainer knew, where what it wishes is of no use in another.
+  struct NodeRequest {
+    // The View::restarts that the trainer knew; the request is dropped if it has changed. None: the
+    // request holds in any view.
     std::optional<uint32_t> restarts;
     std::function<void(ComputeRequests&)> make;
   };
 
-  // Of the work at hand, or of none in particular.
-  void AskOfWork(std::function<void(ComputeRequests&)> make);
-  void Ask(std::function<void(ComputeRequests&)> make) { Ask(Wish{std::nullopt, std::move(make)}); }
-  void Ask(Wish wish);
+  // Sends a request that belongs to the current work: dropped after an interruption.
+  void RequestIfCurrent(std::function<void(ComputeRequests&)> make);
+  void Request(std::function<void(ComputeRequests&)> make) {
+    Request(NodeRequest{std::nullopt, std::move(make)});
+  }
+  void Request(NodeRequest request);
   Status Interruption() const;
-  void Enqueue(Event event);  // The loop's thread.
-  // Takes the next event in; waits for it when `wait`. False when there was none.
+  void Enqueue(Event event);  // Loop thread.
+  // Takes in the next event, and waits for it if `wait`. Returns false if there was none.
   bool TakeIn(bool wait);
   void Sort(Event event);
   Status EndStatus() const;
 
-  // Both queues hold few items by what the two sides may do: a handful of requests, one command at
-  // a time, a view a change. The limits stop a runaway, and neither side ever waits at them.
+  // Both queues stay short: a handful of requests, one command at a time, one view a change. The
+  // limits only stop a runaway; neither side waits at them.
   BoundedQueue<Event> events_{4096};
-  BoundedQueue<Wish> wishes_{4096};
+  BoundedQueue<NodeRequest> requests_{4096};
 
   // Constant after construction.
   const std::function<void()> wake_;
@@ -156,7 +163,7 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   const int64_t board_timeout_ms_;
   SectionAllocator* const sections_;
 
-  ActivityBoard board_;  // Any thread.
+  ActivityBoard board_;  // Safe on any thread.
 
   // The trainer's thread only.
   uint64_t next_ticket_ = 1;
@@ -165,19 +172,20 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   WorkerId rank_;
   std::deque<Command> commands_;
   std::map<Ticket, Replies> replies_;
-  std::set<Ticket> cancelled_;                            // Whose answers are still to come.
-  std::map<std::string, std::optional<KvValue>> values_;  // None: given up.
+  std::set<Ticket> cancelled_;  // Tickets whose replies are still to come.
+  std::map<std::string, std::optional<KvValue>> values_;  // None: the wait was given up.
   std::optional<Status> end_;
   bool interrupted_ = false;
   bool interruption_late_ = false;
-  std::optional<NewView> next_view_;  // Of the interruption: counts from NextCommand() on.
+  std::optional<NewView> next_view_;  // View of the interruption; takes effect in NextCommand().
 
   // The loop's thread only.
   TimeMs now_ = 0;
   uint32_t restarts_ = 0;  // Of the newest view.
   bool interruption_told_ = false;
-  std::optional<TimeMs> await_until_;    // An interruption.
-  std::map<std::string, TimeMs> asked_;  // Keys on the board we wait for, and since when.
+  std::optional<TimeMs> await_until_;  // Deadline of AwaitInterruption().
+  // Keys that are awaited on the scheduler's board, and since when.
+  std::map<std::string, TimeMs> asked_;
 };
 
 }  // namespace hdps

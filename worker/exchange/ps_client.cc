@@ -1,4 +1,4 @@
-// Keeps every request until its answer has come.
+// Keeps each request until its reply has come.
 #include "worker/exchange/ps_client.h"
 
 #include <glog/logging.h>
@@ -15,10 +15,10 @@
 namespace hdps {
 namespace {
 
-constexpr TimeMs kRepeatGrowthMax = 8;  // A slow server is not buried under repeats.
-// Who is not ready yet will be soon, or much later: asked again after this long, doubling.
+constexpr TimeMs kRepeatGrowthMax = 8;  // Bounds the repeats to a slow server.
+// First delay after a reply that says "not ready"; doubles with each such reply.
 constexpr TimeMs kPostponedMsMin = 10;
-// Tickets above are this class's own, of requests whose answers nobody waits for.
+// Tickets from here on belong to this class: requests whose replies are not reported.
 constexpr uint64_t kOwnTickets = uint64_t{1} << 63;
 
 MessageKind KindOf(const Frame& frame) { return static_cast<MessageKind>(frame.header.kind); }
@@ -50,7 +50,7 @@ Result<Code> DecodeCode(const Frame& frame) {
   return reply.code;
 }
 
-// What the server says of a request, or that its bytes are broken.
+// Returns the code of a server's reply, or an error if the reply is malformed.
 Result<Code> CodeOfReply(const Frame& frame) {
   switch (KindOf(frame)) {
     case MessageKind::kPullReply:
@@ -191,7 +191,7 @@ bool PsClient::OnFrame(PeerId from, const Frame& frame) {
     return true;
   }
   const Result<Code> code = CodeOfReply(frame);
-  if (!code.ok()) {  // The repeat brings another copy.
+  if (!code.ok()) {  // The repeat will bring another copy.
     ++counters_.replies_ignored;
     LOG(WARNING) << "reply of server " << at->second.server.value
                  << " dropped: " << code.status().message();
@@ -202,7 +202,7 @@ bool PsClient::OnFrame(PeerId from, const Frame& frame) {
     return true;
   }
   if (*code == Code::kNotFound && (at->second.whole.has_value() || at->second.is_whole)) {
-    if (at->second.is_whole) return true;  // Said of a repeat of the frame without keys.
+    if (at->second.is_whole) return true;  // This answers a repeat of the frame without keys.
     ++counters_.lists_unknown;
     at->second.frame = *std::exchange(at->second.whole, std::nullopt);
     at->second.is_whole = true;
@@ -224,7 +224,7 @@ bool PsClient::OnFrame(PeerId from, const Frame& frame) {
   return true;
 }
 
-// The server is not ready for us, or we are not for it: later, or in the next view.
+// Delays a request that the server cannot serve yet: it is sent again later, or in the next view.
 void PsClient::Postpone(Code code, Request* request) {
   ++counters_.postponed;
   const TimeMs longest = options_.request_retry_ms;
@@ -253,7 +253,7 @@ void PsClient::StartSequels() {
 void PsClient::ProbeSilent(TimeMs gap) {
   const TimeMs probe_ms = options_.probe_ms;
   for (auto& [server, link] : links_) {
-    // What they have said meanwhile is still to be read.
+    // The process stood still; replies may have arrived that have not been read yet.
     if (gap >= probe_ms) link.heard += gap;
     if (options_.dial_anew_ms > 0 && now_ - link.heard >= options_.dial_anew_ms &&
         !link.dialed_anew) {
@@ -337,7 +337,7 @@ Status PsClient::TimeoutOf(const Request& request) const {
 
 void PsClient::FailTicket(Ticket ticket, const Status& status) {
   const auto at = tickets_.find(ticket);
-  if (at == tickets_.end()) return;  // Another request of it was overdue too.
+  if (at == tickets_.end()) return;  // Another request of the ticket was overdue too.
   const std::vector<uint64_t> ids = std::move(at->second.request_ids);
   tickets_.erase(at);
   std::vector<std::pair<uint64_t, ServerId>> pushes;

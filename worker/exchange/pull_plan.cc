@@ -1,4 +1,4 @@
-// One PullRequest a server, and one reply a request back into place.
+// Makes one PullRequest a server, and puts the rows of each reply in place.
 #include "worker/exchange/pull_plan.h"
 
 #include <glog/logging.h>
@@ -131,7 +131,7 @@ Status PullPlan::Scatter(size_t i, const PullReply& reply, std::span<const std::
     const size_t floats = its.tables[t].row_floats;
     const std::span<const uint32_t> places = split_->PositionsAt(server, input);
     const size_t count = reply.tables[t].num_keys;
-    if (!in_place.empty() && format == DType::kFp32 && split_->InPieces(input)) {
+    if (!in_place.empty() && format == DType::kFp32 && split_->IsContiguous(input)) {
       CHECK(count == places.size() && in_place[input].size() == places.front() * floats);
       in_place[input].Append({reinterpret_cast<const float*>(from), count * floats});
       from += count * floats * sizeof(float);

@@ -1,4 +1,4 @@
-// The requests of one pull, and where the rows of their answers go.
+// Makes the requests of one pull, and puts the rows of the replies in place.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace hdps {
 
-// What a pull asks for beside its keys; as the fields of PullRequest.
+// Parameters of a pull besides its keys; see the fields of PullRequest.
 struct PullTerms {
   Clock clock = 0;
   PullMode mode = PullMode::kTrain;
@@ -26,20 +26,21 @@ struct PullTerms {
 
 inline constexpr Clock kNotRead = -1;
 
-// What is left to ask for when rows were read ahead.
+// Parameters of the request that completes prefetched rows.
 struct RepairTerms {
   Clock clock = 0;
   Clock pushed = 0;
   uint64_t list = 0;
-  // [servers]: min_clock of the reply to kPrefetch; kNotRead where none was asked for.
+  // [servers]: min_clock of the reply to kPrefetch; kNotRead if nothing was prefetched from it.
   std::span<const Clock> since;
-  bool changes = true;  // False: rows that were read ahead stand, only the dense ones are missing.
+  // False: prefetched rows are good as they are, and only dense rows are missing.
+  bool changes = true;
   DType format = DType::kFp32;
 };
 
-// Invariant: asked()[i] is what the i-th request asks, and so the i-th reply answers it. From Pull
-// or Repair to the last Scatter the split stays as it is; after it was computed anew, for other
-// owners of the shards, the pull is asked again.
+// Invariant: asked()[i] describes the i-th request, which the i-th reply answers. The split must
+// not change from Pull or Repair to the last Scatter; if it is computed again because shards have
+// moved, the pull must be made again.
 class PullPlan {
  public:
   struct Asked {
@@ -47,20 +48,21 @@ class PullPlan {
     PullMode mode = PullMode::kTrain;
   };
 
-  // Requests to the servers that hold keys of the split; under kPrefetch, keys of other tables than
-  // the dense one.
+  // Makes requests to the servers that hold keys of the split; under kPrefetch only to those that
+  // hold keys of sparse tables.
   std::vector<ServerRequest> Pull(const KeySplit& split, const PullTerms& terms);
-  // kRefresh, naming the list, to the servers that were read ahead and have something to add;
-  // kTrain with the keys to the others that hold keys.
+  // Makes requests that complete prefetched rows: kRefresh with the number of the key list for
+  // servers that were prefetched from and may have changes, kTrain with the keys for other servers
+  // that hold keys.
   std::vector<ServerRequest> Repair(const KeySplit& split, const RepairTerms& terms);
   const std::vector<Asked>& asked() const { return asked_; }
 
-  // The i-th reply's rows -> their places in rows[t], [keys * row_floats] each; under kRefresh only
-  // those that are there. Gives the reply's own error if it has one, and kCorruption when its
-  // tables, sizes or positions are not those that were asked for; then nothing is written.
-  // `in_place` not empty: rows of a table InPieces() in 32 bits are not copied, but are added to
-  // in_place[t], and stay there while the reply is held. Requires then: not kRefresh, and replies
-  // in their order.
+  // Puts the rows of the i-th reply in their places in rows[t], [keys * row_floats] each; a reply
+  // to kRefresh holds only some rows. Returns the reply's own error if it has one, and kCorruption
+  // if its tables, sizes or positions do not match the request; nothing is written then. If
+  // `in_place` is not empty, fp32 rows of a table that IsContiguous() are not copied but appended
+  // to in_place[t] as views into the reply, which the caller must hold. Requires then: not
+  // kRefresh, and replies in order.
   Status Scatter(size_t i, const PullReply& reply, std::span<const std::span<float>> rows,
                  std::span<RowSpans<const float>> in_place = {}) const;
 

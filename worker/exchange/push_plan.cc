@@ -1,4 +1,4 @@
-// One PushRequest a server, with its gradients gathered or written in place.
+// Makes one PushRequest a server, with its gradients gathered or written in place.
 #include "worker/exchange/push_plan.h"
 
 #include <glog/logging.h>
@@ -11,8 +11,8 @@
 namespace hdps {
 namespace {
 
-// Values in the caller's order -> one section in `server`'s wire order, rounded to `format`. Those
-// of a table that has a place in `places` are there already.
+// Gathers values from the caller's order into one section in `server`'s wire order, rounded to
+// `format`. Skips tables with a place in `places`, whose values are in the section already.
 void GatherValues(const KeySplit& split, ServerId server,
                   std::span<const std::span<const float>> values, DType format,
                   std::span<const RowSpans<float>> places, std::byte* to) {
@@ -52,7 +52,7 @@ void PushPlan::Open() {
     auto* place = reinterpret_cast<float*>(sections_.back().bytes.data());
     for (size_t t = 0; t < its.tables.size(); ++t) {
       const size_t floats = size_t{its.tables[t].num_keys} * its.tables[t].row_floats;
-      if (split_->InPieces(its.input[t])) places_[its.input[t]].Append({place, floats});
+      if (split_->IsContiguous(its.input[t])) places_[its.input[t]].Append({place, floats});
       place += floats;
     }
   }

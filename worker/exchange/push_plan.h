@@ -1,4 +1,4 @@
-// The requests of one push, whose gradients are written where they are sent from if that can be.
+// Makes the requests of one push. Gradients are written where they are sent from if possible.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@
 
 namespace hdps {
 
-// What a push says beside its keys and gradients; as the fields of PushRequest. `list` not 0: the
-// servers have been sent the keys under this number.
+// Parameters of a push besides its keys and gradients; see the fields of PushRequest. If `list` is
+// not 0, the servers know the keys under this number.
 struct PushTerms {
   Sequence sequence;
   Clock clock = 0;
@@ -27,45 +27,47 @@ struct PushTerms {
   uint32_t epoch = 0;
 };
 
-// Invariant: from here to Requests() the split stays as it is.
+// Makes the push of one step.
+//
+// Invariant: the split does not change from construction to Requests().
 class PushPlan {
  public:
-  // Sections come from `make`, if there is one. Sections that are of no use are let go.
+  // `make`, if set, allocates the sections. Unused sections are released.
   explicit PushPlan(const KeySplit& split, MakeBytes make = {});
 
-  // Makes the sections before the gradients are there, so that whoever makes these writes them
-  // where they are sent from. They travel in 32 bits then.
+  // Makes the sections before the gradients are computed, so that they can be written where they
+  // are sent from. Gradients travel as fp32 then.
   void Open();
-  // The place of the i-th table's gradients, [keys * row_floats], in the caller's order; empty
-  // where they have to be moved, and before Open().
+  // Returns the place of the i-th table's gradients, [keys * row_floats] in the caller's order;
+  // empty if they have to be moved, and before Open().
   RowSpans<float> place(size_t i) const { return places_.empty() ? RowSpans<float>() : places_[i]; }
-  // Requests to all servers, also to those without a key: their clock and ledger must move too.
-  // gradients[i] belongs to the i-th table: [keys * row_floats], in the caller's order; not looked
-  // at where it has a place. The plan is used up.
+  // Makes requests to all servers, including those without a key, because their clock and ledger
+  // must advance too. gradients[i] belongs to the i-th table: [keys * row_floats] in the caller's
+  // order; ignored if the table has a place. Must be called once.
   std::vector<ServerRequest> Requests(const PushTerms& terms,
                                       std::span<const std::span<const float>> gradients);
 
  private:
   struct Section {
     Buffer buffer;
-    std::span<std::byte> bytes;  // In it, to be written until it is sent.
+    std::span<std::byte> bytes;  // Bytes of the buffer; writable until it is sent.
   };
   Section MakeSection(ServerId server, DType format) const;
   ServerRequest RequestTo(ServerId server, const PushTerms& terms, Buffer gradients) const;
 
   const KeySplit* split_;
   MakeBytes make_;
-  std::vector<Section> sections_;        // [servers], once it is open.
-  std::vector<RowSpans<float>> places_;  // [tables], likewise.
+  std::vector<Section> sections_;        // [servers], after Open().
+  std::vector<RowSpans<float>> places_;  // [tables], after Open().
 };
 
-// Requests to the servers that hold keys of the split; rows[i] is [keys * row_floats].
+// Makes requests to the servers that hold keys of the split; rows[i] is [keys * row_floats].
 std::vector<ServerRequest> StoreRequests(const KeySplit& split, Sequence sequence, Clock clock,
                                          std::span<const std::span<const float>> rows);
-// One AdvanceRequest to each server; `squares` as in there.
+// Makes one AdvanceRequest for each server; for `squares` see there.
 std::vector<ServerRequest> AdvanceRequests(uint32_t num_servers, Clock clock,
                                            const SquareSum& squares = {});
-// One SquaresRequest to each server.
+// Makes one SquaresRequest for each server.
 std::vector<ServerRequest> SquaresRequests(uint32_t num_servers, Clock clock);
 
 }  // namespace hdps

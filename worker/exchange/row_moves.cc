@@ -1,4 +1,4 @@
-// Neighbours move together; single rows are asked for ahead.
+// Moves consecutive rows together, and prefetches single rows.
 #include "worker/exchange/row_moves.h"
 
 #include <cstring>
@@ -9,8 +9,8 @@
 namespace hdps {
 namespace {
 
-// Calls copy(i, positions[i], count) for each run of positions that follow each other, prefetch(p)
-// for each of those ahead. What is in order is a single run.
+// Calls copy(i, positions[i], count) for each run of consecutive positions, and prefetch(p) for
+// positions further on. Positions in order are a single run.
 template <typename Copy, typename Prefetch>
 HDPS_INLINE void ForEachRun(std::span<const uint32_t> positions, const Copy& copy,
                             const Prefetch& prefetch) {
@@ -25,7 +25,7 @@ HDPS_INLINE void ForEachRun(std::span<const uint32_t> positions, const Copy& cop
   }
 }
 
-// The numbers of `rows` rows on their way into a section, or out of it.
+// Converts `rows` rows on their way into a section, or out of it.
 template <DType kFormat, size_t kFloats>
 HDPS_INLINE void Pack(const float* from, size_t rows, size_t floats, std::byte* to) {
   const size_t count = rows * (kFloats > 0 ? kFloats : floats);
@@ -55,7 +55,7 @@ HDPS_INLINE void Unpack(const std::byte* from, size_t rows, size_t floats, float
   }
 }
 
-// to[i] = from[positions[i]].
+// Sets to[i] = from[positions[i]].
 template <DType kFormat, size_t kFloats>
 HDPS_INLINE void GatherAll(std::span<const uint32_t> positions, size_t floats, const float* from,
                            std::byte* to) {
@@ -69,7 +69,7 @@ HDPS_INLINE void GatherAll(std::span<const uint32_t> positions, size_t floats, c
           __attribute__((always_inline)) { __builtin_prefetch(from + position * floats, 0); });
 }
 
-// to[positions[i]] = from[i].
+// Sets to[positions[i]] = from[i].
 template <DType kFormat, size_t kFloats>
 HDPS_INLINE void ScatterAll(std::span<const uint32_t> positions, size_t floats,
                             const std::byte* from, float* to) {
@@ -83,7 +83,7 @@ HDPS_INLINE void ScatterAll(std::span<const uint32_t> positions, size_t floats,
           __attribute__((always_inline)) { __builtin_prefetch(to + position * floats, 1); });
 }
 
-// move(format, floats) as constants; of the floats 0 where they are unusual ones.
+// Calls move(format, floats) with both as constants; floats is 0 for unusual row sizes.
 template <DType kFormat, typename Move>
 void WithFloats(size_t floats, const Move& move) {
   constexpr std::integral_constant<DType, kFormat> format;

@@ -1,4 +1,4 @@
-// Rows from their places into one piece of a section, and back.
+// Moves rows from their places into one piece of a section, and back.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,11 @@
 
 namespace hdps {
 
-// Numbers of a section: `format` is how they travel. Rounded to the nearest on the way in; `width`
-// changes no bit.
+// Format of a row in a section. Numbers are rounded to nearest when written; `width` does not
+// change the result.
 struct RowFormat {
   DType format = DType::kFp32;
-  size_t floats = 0;  // Of a row.
+  size_t floats = 0;  // Floats per row.
 };
 
 // to[i] = from[positions[i]]

@@ -1,4 +1,4 @@
-// Split, ask, wait, put together.
+// Reads and stores rows by a split, its requests and their replies.
 #include "worker/exchange/row_transfer.h"
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Whole rows to and from the servers, outside the steps.
+// Reads whole rows from the servers and stores them there, outside of steps.
 #pragma once
 
 #include <span>
@@ -10,11 +10,11 @@
 
 namespace hdps {
 
-// rows[i] [keys * row_floats] of tables[i]; see KeySplit::Compute for what `tables` may be. Waits
-// for the answers of the servers of the channel's view.
+// Reads rows[i] [keys * row_floats] of tables[i]; for the requirements on `tables` see
+// KeySplit::Compute. Waits for the replies of the servers of the channel's view.
 Status ReadRows(NodeChannel& channel, std::span<const KeysOfTable> tables, Clock clock,
                 PullMode mode, std::span<const std::span<float>> rows);
-// The rows hold the updates of the clocks before `clock`.
+// Stores rows that include the updates of the clocks before `clock`, and waits for the replies.
 Status StoreRows(NodeChannel& channel, std::span<const KeysOfTable> tables, Clock clock,
                  std::span<const std::span<const float>> rows);
 

@@ -1,4 +1,4 @@
-// What a worker sends to one server, and the number under which the answers come back.
+// One request to one server, and the ticket under which replies are reported.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,15 @@
 
 namespace hdps {
 
-// Numbers the compute side's outstanding requests; chosen by it, never reused.
+// Identifies outstanding requests of the compute side, which chooses the numbers; never reused.
 using Ticket = Id<struct TicketTag, uint64_t>;
 
 // One request to one server: a frame made by EncodeMessage.
 struct ServerRequest {
   ServerId server;
   Frame frame;
-  // Sent instead, under the same id, when the server does not know the key list that `frame` names:
-  // the same request with its keys.
+  // The same request with its keys; sent under the same id if the server does not know the key list
+  // that `frame` names.
   std::optional<Frame> whole = {};
 };
 

@@ -1,4 +1,4 @@
-// Looks from each place at those that read it.
+// Chooses bf16 for a place by the layers that read it.
 #include "worker/model/bf16_layers.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace hdps {
 namespace {
 
-// Of fewer units a product costs less than rounding its input.
+// With fewer units, a product costs less than rounding its input.
 constexpr uint32_t kUnitsMin = 16;
 
 class Bf16Choice {
@@ -33,7 +33,7 @@ class Bf16Choice {
  private:
   bool Is(size_t place, const char* kind) const { return job_.model.layers[place].kind == kind; }
 
-  // Whether products in bf16 are all that is done with the value.
+  // Returns true if the value is used in bf16 products only.
   bool OnlyMultiplied(size_t place) const {
     return places_[place].num_consumers > 0 &&
            std::ranges::all_of(places_, [&](const Place& reader) {
@@ -57,7 +57,7 @@ class Bf16Choice {
     }
   }
 
-  // What lives in the concat is made there in bf16, or is made elsewhere and rounded into it.
+  // Inputs inside the concat are computed there in bf16, or elsewhere and then rounded into it.
   void MoveInto(size_t concat, uint32_t i) {
     Place& input = places_[i];
     if (input.value_home != static_cast<int>(concat)) return;
@@ -68,7 +68,8 @@ class Bf16Choice {
     }
   }
 
-  // Where all that learns in a concat is rows whose gradient goes nowhere else.
+  // Moves the gradient too, if everything that learns in the concat is rows whose gradient has no
+  // other reader.
   void MoveGradient(size_t concat) {
     Place& place = places_[concat];
     if (place.num_consumers != 1 || !place.learns) return;

@@ -1,4 +1,4 @@
-// Which layers multiply in bf16, and which values then stand in bf16 alone.
+// Chooses the layers that multiply in bf16, and the values that are kept in bf16 only.
 #pragma once
 
 #include <vector>
@@ -10,11 +10,11 @@ namespace hdps {
 
 struct Job;
 
-// Marks dense layers of at least 16 units, where `ops` has products in bf16. What such layers alone
-// read stands in bf16 and nowhere else: a dense layer's output with one reader, and its gradient;
-// an embedding; a concat, with the embeddings and numbers that live in it; and the gradient of
-// either that rows alone get, whose sums are in fp32. Comes last, when chains
-// and first layers are joined.
+// Marks dense layers of at least 16 units if `ops` has products in bf16. Values that only such
+// layers read are kept in bf16 and nowhere else: the output of a dense layer with one reader, and
+// its gradient; an embedding; a concat, with the embeddings and numbers inside it; and the gradient
+// of either if it goes to rows only, whose sums are in fp32. Must come last, after chains and first
+// layers are joined.
 void ChooseBf16(const Job& job, const DenseOps& ops, std::vector<Place>& places);
 
 }  // namespace hdps

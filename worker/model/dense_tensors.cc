@@ -1,4 +1,4 @@
-// The flat array of dense parameters: where tensors lie and what they begin with.
+// The flat array of dense parameters: positions and initial values of tensors.
 #include <cmath>
 
 #include "common/base/hash.h"

@@ -1,4 +1,4 @@
-// What runs where and how large it is.
+// Describes where each layer and table runs, and its size.
 #include "worker/model/describe.h"
 
 #include <sstream>
@@ -24,7 +24,7 @@ std::string WeightShape(const Graph& graph, size_t layer) {
   return text.empty() ? "-" : text;
 }
 
-// Of a layer that multiplies otherwise than in fp32.
+// Returns the precision of a layer that does not multiply in fp32.
 std::string PrecisionOf(const ModelSpec& model, const Graph& graph, size_t layer, bool on_gpu) {
   const bool has_products = graph.first_tensor[layer + 1] > graph.first_tensor[layer];
   const bool here = on_gpu && model.layers[layer].device != "cpu" && has_products;

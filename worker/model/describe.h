@@ -1,4 +1,4 @@
-// A graph as lines of text for the log.
+// Describes a graph in lines of text for the log.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace hdps {
 
 struct Job;
 
-// One line a layer and one a table, without a line end behind the last.
+// Returns one line for each layer and each table, without a final line end.
 std::string DescribeGraph(const Job& job, const Graph& graph, DeviceKind device);
 
 }  // namespace hdps

@@ -1,5 +1,5 @@
-// Forward one pass for the sums of columns, where there is a normalization, and one for the values;
-// backward likewise.
+// Computes a chain with one pass over the matrix for the values, and one more for column sums if it
+// has a normalization; backward likewise.
 #include "worker/model/element_chain.h"
 
 #include <utility>
@@ -10,7 +10,7 @@
 namespace hdps {
 namespace {
 
-class ElementChainLayer : public MeetingLayer {
+class ElementChainLayer : public ExchangeLayer {
  public:
   ElementChainLayer(uint32_t place, uint32_t input, ChainParts parts, DenseOps& ops)
       : place_(place),
@@ -23,7 +23,7 @@ class ElementChainLayer : public MeetingLayer {
 
   uint32_t input() const { return input_; }
   const ChainParts& parts() const { return parts_; }
-  // Does the work of the layer that it reads, too; false where the order of the parts forbids it.
+  // Takes over the work of the layer below; false if the order of the parts forbids it.
   bool TakeOver(const ElementChainLayer& below) {
     const bool activates = parts_.activation != Activation::kNone;
     const bool activated = below.parts_.activation != Activation::kNone;
@@ -33,10 +33,10 @@ class ElementChainLayer : public MeetingLayer {
     input_ = below.input_;
     return true;
   }
-  // Whether the values of the input are of no more use once those of this layer are there.
+  // Is true if the input's values are not used after this layer's values are computed.
   bool ForgetsInput() const { return !parts_.norm && parts_.activation == Activation::kNone; }
 
-  bool meets() const override { return parts_.norm && parts_.norm->over_batch; }
+  bool has_exchange() const override { return parts_.norm && parts_.norm->over_batch; }
 
   void BeginForward(Pass& pass) override {
     if (parts_.norm) SumValues(pass);
@@ -72,7 +72,7 @@ class ElementChainLayer : public MeetingLayer {
   enum Column : size_t { kMean, kVariance, kScale, kFactor, kShift, kAlong, kColumns };
 
   float* ColumnsOf(Column which) const { return columns_.data() + which * width_; }
-  // [2, width] each: sums over this part's rows, and over all that are normalized together.
+  // [2, width] each: sums over this part's rows, and over all rows that are normalized together.
   double* Own() const { return reinterpret_cast<double*>(own_.data()); }
   double* Totals() const {
     return reinterpret_cast<double*>(together_ ? totals_.data() : own_.data());
@@ -101,16 +101,16 @@ class ElementChainLayer : public MeetingLayer {
     return sums;
   }
 
-  // The sums of both columns and the number of rows go to the others as doubles: the squares of
-  // values far from zero then lose nothing that a float would show, in one exchange, where sums of
-  // squared distances from the mean would need the mean first. They are added as the blocks of a
-  // part are, so that parts change no more than blocks do.
+  // Sends the two column sums and the number of rows to the other lanes and workers as doubles. The
+  // squares of values far from zero then lose nothing that a float would show, and one exchange is
+  // enough; sums of squared distances would need the mean first. Parts are added as the blocks of a
+  // part are, so that cutting into parts changes no more than blocks do.
   void SumValues(Pass& pass) {
     const ConstMatrix z = pass.places[input_].value;
     width_ = pass.places[input_].width;
     columns_.Reserve(kColumns * width_);
     own_.Reserve(2 * width_ * sizeof(double) / sizeof(float));
-    together_ = pass.training && pass.exchange != nullptr && meets();
+    together_ = pass.training && pass.exchange != nullptr && has_exchange();
     count_ = pass.training ? static_cast<double>(z.rows) : 0;
     if (count_ > (together_ ? 0 : 1)) {
       const BlockSums sums = SumsOver(z.rows);
@@ -148,7 +148,7 @@ class ElementChainLayer : public MeetingLayer {
     if (together_) Give(pass, z.rows);
   }
 
-  // Own() and the number of its rows, to the sum over lanes and workers.
+  // Gives Own() and its number of rows to the sum over lanes and workers.
   void Give(Pass& pass, size_t rows) {
     values_.assign(2 * width_ + 1, -0.0);
     if (rows > 0) {
@@ -158,7 +158,7 @@ class ElementChainLayer : public MeetingLayer {
     ticket_ = pass.exchange->GiveToSum(pass.lane, values_);
   }
 
-  // The sums over all become Totals(), and their number count_.
+  // Sets Totals() and count_ to the sums over all lanes and workers.
   Status Take(Pass& pass) {
     values_.resize(2 * width_ + 1);
     HDPS_RETURN_IF_ERROR(pass.exchange->TakeSum(ticket_, values_));
@@ -168,7 +168,7 @@ class ElementChainLayer : public MeetingLayer {
     return {};
   }
 
-  // The first of values_, as what moves them between devices counts them.
+  // Views the first values_ as floats, the unit of copies between devices.
   std::span<float> AsFloats(size_t doubles) {
     return {reinterpret_cast<float*>(values_.data()), doubles * sizeof(double) / sizeof(float)};
   }
@@ -208,12 +208,12 @@ class ElementChainLayer : public MeetingLayer {
   uint32_t input_;
   ChainParts parts_;
   DeviceArray block_sums_, own_, totals_, columns_;
-  std::vector<double> values_;  // What is exchanged: [2, width], and how many rows.
-  // Of the current pass.
+  std::vector<double> values_;  // Values of an exchange: [2, width], then the number of rows.
+  // The current pass.
   size_t width_ = 0;
-  bool together_ = false;  // Sums are made with other lanes and workers.
+  bool together_ = false;  // The sums include other lanes and workers.
   StepExchange::Ticket ticket_ = 0;
-  double count_ = 0;  // Rows that are normalized together; 0: by the running statistics.
+  double count_ = 0;  // Number of rows normalized together; 0: the running statistics are used.
 };
 
 }  // namespace
@@ -232,7 +232,7 @@ void JoinChains(const Job& job, std::vector<Place>& places,
       const uint32_t below = chain->input();
       const auto* const joined = dynamic_cast<const ElementChainLayer*>(layers[below].get());
       if (joined == nullptr || !chain->TakeOver(*joined)) break;
-      layers[below] = std::make_unique<FusedAway>();
+      layers[below] = std::make_unique<FusedPlaceholder>();
       places[below].fused = true;
     }
   }
@@ -241,10 +241,10 @@ void JoinChains(const Job& job, std::vector<Place>& places,
     if (chain == nullptr || !places[p].used) continue;
     Place& input = places[chain->input()];
     if (input.num_consumers != 1) continue;
-    // A chain reads each element of its gradient before it writes the input's.
+    // A chain reads each element of its gradient before it writes the input's gradient.
     input.gradient_home = static_cast<int>(p);
-    // Of what a dense layer gave, its backward only asks whether it is positive, and where dropout
-    // has made that zero its gradient is zero already.
+    // Backward of a dense layer asks only whether its output is positive; where dropout has set it
+    // to zero, its gradient is zero already.
     const std::string& kind = job.model.layers[chain->input()].kind;
     if (chain->ForgetsInput() && (kind == "dense" || kind == "embedding")) {
       input.value_home = static_cast<int>(p);

@@ -1,5 +1,5 @@
-// Batch normalization, activations and dropout: layers that work on single elements, joined where
-// they stand one behind the other, so that each pass over a matrix does the work of all of them.
+// Joins consecutive layers that work on single elements (batch normalization, activation, dropout),
+// so that each pass over a matrix does the work of all of them.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ namespace hdps {
 
 struct Job;
 
-// The parts of a chain, in their order.
+// The parts of a chain, in order.
 struct ChainParts {
   struct Norm {
-    size_t gain = 0, bias = 0;                      // First floats in the flat array,
-    size_t running_mean = 0, running_variance = 0;  // as of these.
+    size_t gain = 0, bias = 0;                      // First floats in the flat array.
+    size_t running_mean = 0, running_variance = 0;  // First floats in the flat array.
     float epsilon = 0;
-    bool over_batch = false;  // Of all lanes and workers, not of the part alone.
+    bool over_batch = false;  // Normalizes over all lanes and workers, not over the part alone.
   };
   struct Dropping {
     uint64_t stream = 0;
@@ -32,12 +32,12 @@ struct ChainParts {
   std::optional<Dropping> dropout;
 };
 
-// Of the place it is made for; the input is that of its first part.
+// Makes the layer for its `place`; it reads the input of its first part.
 std::unique_ptr<Layer> NewElementChain(uint32_t place, const Place& self, const ChainParts& parts,
                                        DenseOps& ops);
 
-// Makes one layer of those that stand one behind the other and are read by nobody else; what it
-// reads shares its memory where nobody needs both. The layers are those of all places.
+// Joins consecutive layers with no other reader into one. The layer shares memory with its input
+// if nothing needs both. `layers` stand in the order of all places.
 void JoinChains(const Job& job, std::vector<Place>& places,
                 std::vector<std::unique_ptr<Layer>>& layers);
 

@@ -1,4 +1,4 @@
-// The features of an embedding layer, as columns of the batch.
+// Maps the features of an embedding layer to columns of the batch.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@ namespace hdps {
 struct DataSpec;
 struct LayerSpec;
 
-// Positions of the layer's features in FeaturesOf(data).sparse, in the layer's order; all of them
-// when the layer names none. A name that the data does not give is left out.
+// Returns the positions of the layer's features in FeaturesOf(data).sparse, in the layer's order;
+// all of them if the layer names none. Names that the data lacks are left out.
 std::vector<uint32_t> FeatureIndexes(const DataSpec& data, const LayerSpec& layer);
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// Which keys a batch needs of which tables.
+// Finds the distinct keys that a batch needs from its tables.
 #include <glog/logging.h>
 
 #include "common/job/job_spec.h"
@@ -35,7 +35,7 @@ void KeyFinder::Find(const Batch& batch, std::vector<KeySet>* sets) {
     KeySet& set = (*sets)[s];
     set.row_index.resize(batch.sparse.size());
     columns_.clear();
-    size_t next = 0;  // Of the set's features.
+    size_t next = 0;  // Index among the set's features.
     for (uint32_t f = 0; f < batch.sparse.size(); ++f) {
       if (next == set_features_[s].size() || set_features_[s][next] != f) {
         set.row_index[f].clear();
@@ -43,12 +43,13 @@ void KeyFinder::Find(const Batch& batch, std::vector<KeySet>* sets) {
       }
       ++next;
       const std::vector<Key>& keys = batch.sparse[f].keys;
-      set.row_index[f].resize(keys.size());  // Not cleared, or it would be filled for nothing.
+      // Not cleared first, because resize would then fill it for nothing.
+      set.row_index[f].resize(keys.size());
       columns_.push_back({keys, set.row_index[f].data()});
     }
     CHECK_EQ(next, set_features_[s].size());
-    // By shard, so rows come in the order in which they are used, and gradients leave in it. Also
-    // where the table is cut otherwise: sums over rows are added in the same order then.
+    // Sorted by shard, so that rows arrive in the order of their use and gradients leave in it.
+    // Done for tables with another sharding too, so that sums over rows have the same order.
     set.shard_by = ShardBy::kKey;
     unique_.Find(columns_, set.shard_by, num_shards_, executor_, &set.unique, &set.shard_begin);
     set.field_shard.clear();

@@ -1,4 +1,5 @@
-// Decides batch by batch; the plain way is the two layers it took the place of.
+// Chooses for each batch between products of distinct rows and the two layers that this one
+// replaces.
 #include "worker/model/first_layer.h"
 
 #include <glog/logging.h>
@@ -18,10 +19,10 @@
 namespace hdps {
 namespace {
 
-// Where the parts stand in the graph and in the flat array.
+// Positions of the parts in the graph and in the flat array.
 struct JoinedParts {
   uint32_t embedding = 0, dense = 0;  // Places.
-  uint32_t input = 0;                 // Of the dense layer: the embedding itself or the concat.
+  uint32_t input = 0;  // Input of the dense layer: the embedding itself or the concat.
   uint32_t table = 0;
   std::vector<uint32_t> features;  // Columns of the batch.
   size_t weight = 0, bias = 0;     // First floats in the flat array.
@@ -93,7 +94,7 @@ class FirstLayerOnRows : public Layer {
     return UniqueRowGemmPays(shape);
   }
 
-  // The concat's columns before and behind the embedding's.
+  // Finds the concat's columns before and after the embedding's.
   void FindPlainColumns(const Pass& pass) {
     plain_.clear();
     if (parts_.input == parts_.embedding) return;
@@ -125,7 +126,7 @@ class FirstLayerOnRows : public Layer {
                        [&](uint32_t i) { return i != parts_.embedding && pass.places[i].learns; });
   }
 
-  // The gradient of the concat's other columns; its only reader is the first to give.
+  // Writes the gradient of the concat's other columns; this layer is the concat's only reader.
   void GiveToOthers(Pass& pass) const {
     const Place& self = pass.places[parts_.dense];
     Place& input = pass.places[parts_.input];
@@ -146,7 +147,7 @@ class FirstLayerOnRows : public Layer {
   const JoinedParts parts_;
   const std::unique_ptr<UniqueRowGemm> products_;
   const std::unique_ptr<Layer> embedding_, dense_;
-  // Of the current pass.
+  // The current pass.
   bool on_rows_ = false;
   std::vector<Bags> bags_;
   std::vector<PlainColumns> plain_;
@@ -181,10 +182,10 @@ int EmbeddingBelow(const Job& job, const std::vector<Place>& places, uint32_t de
 
 namespace {
 
-// Whether products of all rows in bf16 are left alone. Those of distinct rows are in fp32, and win
-// where a layer has few units: there pooling costs more than multiplying. With AVX512-BF16, rows of
-// 16 floats, 0.44 of the keys distinct: 1.1 times as fast plain with 1024 units, as fast with 256,
-// half as fast with 64.
+// Returns true if products of all rows in bf16 are preferred. Products of distinct rows are in fp32
+// and are faster for layers with few units, where pooling costs more than multiplying. With
+// AVX512-BF16, rows of 16 floats and 0.44 of the keys distinct, the plain way has 1.1 times the
+// speed with 1024 units, the same with 256, and half with 64.
 bool CheaperInBf16(const Job& job, const DenseOps& ops, uint32_t units) {
   constexpr uint32_t kUnitsOnRowsMax = 128;
   return ops.bf16() != nullptr && job.model.first_layer == FirstLayer::kAuto &&
@@ -219,7 +220,7 @@ void JoinFirstLayers(const Job& job, DenseOps& ops, const std::vector<DenseTenso
     std::unique_ptr<Layer>& below_layer = layers[parts.embedding];
     layers[p] = std::make_unique<FirstLayerOnRows>(job, parts, std::move(products),
                                                    std::move(below_layer), std::move(layers[p]));
-    below_layer = std::make_unique<FusedAway>();
+    below_layer = std::make_unique<FusedPlaceholder>();
   }
 }
 

@@ -1,4 +1,4 @@
-// The layer above an embedding, computed once a distinct row where that is cheaper.
+// Computes the dense layer above an embedding once for each distinct row if that is cheaper.
 #pragma once
 
 #include <memory>
@@ -11,15 +11,14 @@ namespace hdps {
 
 struct Job;
 
-// The place of the embedding that the layer at `dense` may take over; -1: there is none, or it is
-// no dense layer. Needs places with consumers and homes.
+// Returns the place of the embedding that the layer at `dense` can take over; -1 if there is none,
+// or if it is no dense layer. Requires: consumers and homes of `places` are set.
 int EmbeddingBelow(const Job& job, const std::vector<Place>& places, uint32_t dense);
 
-// Finds dense layers that alone read an embedding, directly or through a concat that nobody else
-// reads, and puts into their place in `layers` one that can also multiply distinct rows; the
-// embedding, and its way through the concat, is then that layer's own business. Leaves all as it is
-// when the job says plain or the device has no such products. Needs places with consumers and
-// homes.
+// Replaces dense layers that are the only reader of an embedding, directly or through a concat
+// without other readers, by a layer that can also multiply distinct rows; it does the embedding's
+// work too, and its way through the concat. Changes nothing if the job says plain or the device has
+// no such products. Requires: consumers and homes of `places` are set.
 void JoinFirstLayers(const Job& job, DenseOps& ops, const std::vector<DenseTensor>& tensors,
                      const std::vector<uint32_t>& first_tensor, std::vector<Place>& places,
                      std::vector<std::unique_ptr<Layer>>& layers);

@@ -1,4 +1,4 @@
-// From the measured layers to places; settles who shares memory with a concat.
+// Makes places from the measured layers, and chooses which of them share memory with a concat.
 #include "worker/model/graph.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace hdps {
 namespace {
 
-// Adds a tensor behind the others.
+// Appends a tensor.
 void AddTensor(const LayerSpec& layer, const LayerShape::Tensor& of_shape,
                std::vector<DenseTensor>* tensors) {
   DenseTensor tensor;
@@ -44,8 +44,9 @@ void MarkUsed(std::vector<Place>& places) {
   }
 }
 
-// The value of a place may always live in a concat that takes it. Its gradient may only when no
-// other consumer adds to it: the concat's gradient is written as a whole, at its own time.
+// Lets places share memory with a concat that reads them. The value always may. The gradient may
+// only if no other consumer adds to it, because the concat's gradient is written as a whole, at its
+// own time.
 void ChooseHomes(const Job& job, std::vector<Place>& places) {
   for (size_t p = 0; p < places.size(); ++p) {
     if (!places[p].used || job.model.layers[p].kind != "concat") continue;
@@ -133,7 +134,7 @@ void Activations::LayValue(size_t rows, std::vector<Place>& places, size_t p) {
 }
 
 void Activations::Lay(std::span<const size_t> rows, std::vector<Place>& places) {
-  for (size_t p = places.size(); p-- > 0;) {  // A concat before what lives in it.
+  for (size_t p = places.size(); p-- > 0;) {  // A concat comes before its inputs.
     Place& place = places[p];
     if (!place.used || place.fused) continue;
     place.gradient_begun = place.gradient_masked = false;

@@ -1,4 +1,4 @@
-// The job's layers as a graph of places, checked and measured.
+// Builds the job's layers into a graph of places, checked and measured.
 #pragma once
 
 #include <memory>
@@ -14,28 +14,28 @@ namespace hdps {
 
 struct Job;
 
-// Invariant: places, layers and Job::model.layers have one order; inputs stand before their
+// Invariant: places, layers and Job::model.layers have the same order; inputs stand before their
 // consumers, and the last place gives the logits.
 struct Graph {
   std::vector<Place> places;
   std::vector<std::unique_ptr<Layer>> layers;
   std::vector<uint32_t> first_tensor;  // [layers + 1]: tensors of layer i begin here.
   std::vector<DenseTensor> tensors;
-  std::vector<bool> tables_on_host;  // [tables]: see TablesOnHost(); of BuildGraph().
+  std::vector<bool> tables_on_host;  // [tables]: see TablesOnHost(); set by BuildGraph().
 };
 
-// Places and tensors of the job's layers, and nothing that computes. kInvalidArgument names the
-// layer and what would be right.
+// Makes the places and tensors of the job's layers, without layers that compute. kInvalidArgument
+// names the layer and the remedy.
 Result<Graph> PlanGraph(const Job& job);
-// The same with its layers, made for a device; those that the host computes, for `host`, which may
-// be null where there is none of them.
+// Makes the same graph with layers for a device; layers that the host computes use `host`, which
+// may be null if there are none.
 Result<Graph> BuildGraph(const Job& job, DenseOps& ops, DenseOps* host = nullptr);
 
-// Memory for the values and gradients of all places.
+// Keeps memory for the values and gradients of all places.
 class Activations {
  public:
   Activations(DenseOps* ops, size_t num_places);
-  // Points every used place at matrices of its rows, [places].
+  // Sets matrices of the given number of rows [places] for every used place.
   void Lay(std::span<const size_t> rows, std::vector<Place>& places);
 
  private:

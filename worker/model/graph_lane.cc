@@ -1,4 +1,5 @@
-// A segment ends one exchange and begins the next, so that other lanes compute between the two.
+// Runs segments of a pass. A segment ends one exchange and begins the next, so that other lanes
+// compute between the two.
 #include "worker/model/graph_lane.h"
 
 #include <glog/logging.h>
@@ -22,13 +23,13 @@ GraphLane::GraphLane(const Job& job, DenseOps& ops, Graph graph)
     row_gradients_.push_back(std::make_unique<DeviceArray>(&ops));
   }
   for (size_t p = 0; p < graph_.places.size(); ++p) {
-    const auto* const layer = dynamic_cast<const MeetingLayer*>(graph_.layers[p].get());
-    if (graph_.places[p].used && layer != nullptr && layer->meets()) meetings_.push_back(p);
+    const auto* const layer = dynamic_cast<const ExchangeLayer*>(graph_.layers[p].get());
+    if (graph_.places[p].used && layer != nullptr && layer->has_exchange()) exchanges_.push_back(p);
   }
 }
 
-MeetingLayer& GraphLane::Meeting(size_t i) const {
-  return *static_cast<MeetingLayer*>(graph_.layers[meetings_[i]].get());
+ExchangeLayer& GraphLane::ExchangeAt(size_t i) const {
+  return *static_cast<ExchangeLayer*>(graph_.layers[exchanges_[i]].get());
 }
 
 void GraphLane::Begin(const StepLane& lane, const PassTerms& terms, size_t number) {
@@ -87,11 +88,11 @@ std::span<const float> GraphLane::BringRows(size_t table, const TableInput& inpu
 
 Status GraphLane::ForwardSegment(size_t segment) {
   if (segment == 0) GatherRows();
-  if (segment > 0) HDPS_RETURN_IF_ERROR(Meeting(segment - 1).EndForward(*pass_));
+  if (segment > 0) HDPS_RETURN_IF_ERROR(ExchangeAt(segment - 1).EndForward(*pass_));
   for (size_t p = BeginOf(segment); p < EndOf(segment); ++p) {
     if (graph_.places[p].used && HasRows(p)) graph_.layers[p]->Forward(*pass_);
   }
-  if (segment < meetings_.size()) Meeting(segment).BeginForward(*pass_);
+  if (segment < exchanges_.size()) ExchangeAt(segment).BeginForward(*pass_);
   return {};
 }
 
@@ -102,7 +103,7 @@ void GraphLane::TrainLoss() {
 void GraphLane::PrepareGradients(const StepLane& to) {
   dense_to_ = to.dense_gradients;
   pass_->dense_gradients = Fetched() ? dense_gradients_.Reserve(dense_to_.size) : dense_to_.data;
-  if (dense_to_.on_device) {  // What no layer writes: see FinishTensors.
+  if (dense_to_.on_device) {  // For parts that no layer writes: see FinishTensors.
     const Matrix all{dense_to_.data, 1, dense_to_.size, dense_to_.size};
     ops_.RunRows(FillElements{empty_ ? -0.0f : 0.0f, all});
   }
@@ -126,16 +127,16 @@ void GraphLane::PrepareGradients(const StepLane& to) {
 
 Status GraphLane::BackwardSegment(size_t segment, const Model::TensorDone& done) {
   const auto wanted = [this](size_t p) { return graph_.places[p].used && graph_.places[p].learns; };
-  if (segment < meetings_.size()) {
-    const size_t p = meetings_[segment];
-    if (wanted(p)) HDPS_RETURN_IF_ERROR(Meeting(segment).EndBackward(*pass_));
+  if (segment < exchanges_.size()) {
+    const size_t p = exchanges_[segment];
+    if (wanted(p)) HDPS_RETURN_IF_ERROR(ExchangeAt(segment).EndBackward(*pass_));
     if (!TensorsLater()) FinishTensors(p, done);
   }
   for (size_t p = EndOf(segment); p-- > BeginOf(segment);) {
     if (wanted(p) && HasRows(p)) graph_.layers[p]->Backward(*pass_);
     if (!TensorsLater()) FinishTensors(p, done);
   }
-  if (segment > 0 && wanted(meetings_[segment - 1])) Meeting(segment - 1).BeginBackward(*pass_);
+  if (segment > 0 && wanted(exchanges_[segment - 1])) ExchangeAt(segment - 1).BeginBackward(*pass_);
   return {};
 }
 
@@ -156,7 +157,7 @@ void GraphLane::FinishAllTensors(const Model::TensorDone& done) {
 }
 
 void GraphLane::FinishTensors(size_t place, const Model::TensorDone& done) {
-  // One whose work another place does has no values, but gradients.
+  // A place whose work another place does has no values, but gradients.
   const bool given = graph_.places[place].used && rows_[place] > 0;
   for (uint32_t t = graph_.first_tensor[place + 1]; t-- > graph_.first_tensor[place];) {
     const DenseTensor& tensor = graph_.tensors[t];

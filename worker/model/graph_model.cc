@@ -1,5 +1,5 @@
-// A model as a graph of layers on one device: forward in the order of the job, backward reversed,
-// the lanes of a step in turns.
+// Runs a model as a graph of layers on one device: forward in the order of the job, backward
+// reversed, and the lanes of a step in turns.
 #include <glog/logging.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace hdps {
 namespace {
 
-// A segment of a lane, for who watches.
+// Reports one segment of a lane to the exchange's watch.
 class LaneSpan {
  public:
   LaneSpan(StepExchange* exchange, size_t lane, const char* what, size_t segment)
@@ -31,10 +31,11 @@ class LaneSpan {
   const WatchedSpan span_;
 };
 
-// Who computes a model.
+// The devices that compute a model.
 struct DeviceOps {
   std::unique_ptr<DenseOps> main;
-  std::unique_ptr<DenseOps> host;  // Layers that are not on the device of the others, if any.
+  // For layers that are not on the main device; null if there are none.
+  std::unique_ptr<DenseOps> host;
 };
 
 class GraphModel : public Model {
@@ -66,7 +67,7 @@ class GraphModel : public Model {
   }
 
   Status CheckBatch(const Batch& batch) const override;
-  bool meets() const override { return lanes_[0]->segments() > 1; }
+  bool has_exchange() const override { return lanes_[0]->segments() > 1; }
   using Model::Step;
   Status Step(std::span<const StepLane> lanes, StepExchange* exchange, const RowsDone& rows_done,
               const TensorDone& tensor_done) override;
@@ -82,14 +83,14 @@ class GraphModel : public Model {
 
  private:
   const Graph& graph() const { return lanes_[0]->graph(); }
-  // The labels of one task.
+  // Checks the labels of one task.
   Status CheckLabels(const Batch& batch, size_t task, const TaskSpec& spec) const;
-  // Makes as many copies of the graph.
+  // Makes copies of the graph until there are `count` lanes.
   void EnsureLanes(size_t count);
-  // A step of lanes whose passes have begun.
+  // Computes a step of lanes whose passes have begun.
   Status Compute(std::span<const StepLane> lanes, StepExchange* exchange, const RowsDone& rows_done,
                  const TensorDone& tensor_done);
-  // The first `count` lanes.
+  // Run the first `count` lanes.
   Status Forward(size_t count, StepExchange* exchange);
   Status Backward(size_t count, StepExchange* exchange, const TensorDone& tensor_done);
   void TakeLosses(std::span<const StepLane> lanes);
@@ -100,7 +101,7 @@ class GraphModel : public Model {
   const size_t numeric_columns_, sparse_columns_;
   const std::unique_ptr<DenseOps> ops_, host_ops_;  // The second may be null: see DeviceOps.
   DeviceArray dense_;                               // [dense_floats]
-  std::vector<std::unique_ptr<GraphLane>> lanes_;   // One, and those that steps have had.
+  std::vector<std::unique_ptr<GraphLane>> lanes_;   // One, and those that steps have needed.
 };
 
 Status GraphModel::CheckBatch(const Batch& batch) const {
@@ -155,7 +156,7 @@ Status GraphModel::CheckLabels(const Batch& batch, size_t task, const TaskSpec& 
 void GraphModel::EnsureLanes(size_t count) {
   while (lanes_.size() < count) {
     Result<Graph> graph = BuildGraph(job_, *ops_, host_ops_.get());
-    CHECK(graph.ok()) << graph.status().message();  // As that of the first.
+    CHECK(graph.ok()) << graph.status().message();  // The first graph was built from the same job.
     lanes_.push_back(std::make_unique<GraphLane>(job_, *ops_, *std::move(graph)));
   }
 }
@@ -220,7 +221,8 @@ void GraphModel::TakeLosses(std::span<const StepLane> lanes) {
   for (size_t i = 0; i < lanes.size(); ++i) lanes[i].result->loss_sum = lanes_[i]->LossSum();
 }
 
-// The device computes the gradients of tensors while losses and those of rows travel.
+// Finishes a step on a device, which computes the gradients of tensors while losses and row
+// gradients travel.
 void GraphModel::FinishOnDevice(std::span<const StepLane> lanes, const RowsDone& rows_done,
                                 const TensorDone& tensor_done) {
   ops_->EndFetches();
@@ -242,7 +244,7 @@ Result<double> GraphModel::Predict(const Batch& batch, std::span<const TableInpu
   return lanes_[0]->Score(probabilities);
 }
 
-// Says once a process what a job gets that asks for bf16.
+// Makes the CPU's ops; logs once per process what a job that asks for bf16 or tf32 gets.
 std::unique_ptr<DenseOps> OpsOfCpu(const ModelSpec& model, Executor& executor) {
   if (model.precision == Precision::kTf32) {
     LOG_FIRST_N(WARNING, 1) << "model.precision: tf32 is of GPUs; this CPU multiplies in fp32";

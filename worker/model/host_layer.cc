@@ -1,4 +1,4 @@
-// The inner layer sees places of its own, whose values and gradients are copies on the host.
+// Runs a layer on host copies of the graph's places, with their values and gradients.
 #include "worker/model/host_layer.h"
 
 #include <algorithm>
@@ -11,14 +11,14 @@
 namespace hdps {
 namespace {
 
-// Invariant: between two calls the copies are as the pass on the device has them.
+// Invariant: between two calls the copies equal the values of the pass on the device.
 class HostLayer : public Layer {
  public:
   HostLayer(const LayerSite& site, DenseOps& host)
       : place_(site.place), host_(host), packed_(&site.ops) {
     for (const Place& place : site.places) {
       Place& copy = places_.emplace_back(place);
-      copy.value_home = copy.gradient_home = -1;  // Each has memory of its own here.
+      copy.value_home = copy.gradient_home = -1;  // Each place has memory of its own here.
     }
     for (const DenseTensor& tensor : site.tensors) {
       runs_.push_back({tensor.first_chunk * kDenseChunkFloats, tensor.size()});
@@ -31,9 +31,9 @@ class HostLayer : public Layer {
     inner_ = NewLayer({site.job, site.spec, site.place, places_, host, site.tensors});
   }
 
-  bool meets() const {
-    const auto* const meeting = dynamic_cast<const MeetingLayer*>(inner_.get());
-    return meeting != nullptr && meeting->meets();
+  bool has_exchange() const {
+    const auto* const exchange = dynamic_cast<const ExchangeLayer*>(inner_.get());
+    return exchange != nullptr && exchange->has_exchange();
   }
 
   void Bring(Pass& pass) override {
@@ -83,14 +83,14 @@ class HostLayer : public Layer {
   const std::vector<uint32_t>& inputs() const { return places_[place_].inputs; }
   static std::span<float> Whole(const Matrix& m) { return {m.data, m.rows * m.cols}; }
 
-  // Without gaps between the rows: so they travel.
+  // Lays matrices without gaps between rows, as they travel.
   void LayMatrices(const Place& on_device, size_t n, Place* place) {
     const size_t rows = on_device.value.rows, cols = place->width;
     place->value = {values_[n]->Reserve(rows * cols), rows, cols, cols};
     if (place->learns) place->gradient = {gradients_[n]->Reserve(rows * cols), rows, cols, cols};
   }
 
-  // A matrix of the device, packed there first where its rows have gaps.
+  // Fetches a matrix from the device; if its rows have gaps, it is packed there first.
   void FetchLater(Pass& pass, const Matrix& from, const Matrix& to) {
     if (from.stride == from.cols || from.rows <= 1) {
       return pass.ops.FetchLater(from.data, Whole(to));
@@ -100,7 +100,7 @@ class HostLayer : public Layer {
     pass.ops.Download(packed.data, Whole(to));
   }
 
-  // Of the n-th input, unless a place before has been the same one.
+  // Uploads the gradient of the n-th input, unless an earlier input is the same place.
   void GiveGradient(Pass& pass, size_t n) {
     const uint32_t input = inputs()[n];
     const Place& copy = places_[input];
@@ -117,11 +117,11 @@ class HostLayer : public Layer {
 
   const uint32_t place_;
   DenseOps& host_;
-  std::vector<Place> places_;  // As those of the graph.
-  std::vector<Run> runs_;      // Of its tensors in the flat array.
-  size_t floats_ = 0;          // Of the flat array, up to the last of them.
+  std::vector<Place> places_;  // Copies of the graph's places.
+  std::vector<Run> runs_;      // Ranges of its tensors in the flat array.
+  size_t floats_ = 0;          // Length of the flat array up to the last of them.
   std::unique_ptr<Layer> inner_;
-  // [inputs + 1]: of the inputs, then of the layer itself.
+  // [inputs + 1]: of the inputs, and last of the layer itself.
   std::vector<std::unique_ptr<DeviceArray>> values_, gradients_;
   std::vector<float> dense_, dense_gradients_;
   DeviceArray packed_;  // On the device.
@@ -163,7 +163,7 @@ Result<std::vector<bool>> TablesOnHost(const Job& job, const DenseOps& ops) {
 
 Result<std::unique_ptr<Layer>> NewHostLayer(const LayerSite& site, DenseOps& host) {
   auto layer = std::make_unique<HostLayer>(site, host);
-  if (layer->meets()) {
+  if (layer->has_exchange()) {
     return Status(Code::kInvalidArgument,
                   "model.layers: \"" + site.spec.name +
                       "\": device cpu: all workers meet within this layer, which is possible "

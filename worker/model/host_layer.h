@@ -1,4 +1,4 @@
-// A layer that the host computes in the middle of a model on another device.
+// Runs a layer on the host in the middle of a model on another device.
 #pragma once
 
 #include <memory>
@@ -14,17 +14,18 @@ namespace hdps {
 
 struct Job;
 
-// Whether the layer at `place` says so (LayerSpec::device), of a model on the device of `ops`.
+// Returns true if the job assigns the layer at `place` to the CPU (LayerSpec::device) while `ops`
+// is another device.
 bool ComputedOnHost(const Job& job, const DenseOps& ops, size_t place);
 
-// Which tables are read by such layers alone, [tables]: their rows stay in the host's memory.
-// kInvalidArgument where layers on both sides read one, or its rows are kept on the device.
+// Returns which tables are read by such layers only [tables]; their rows stay in host memory.
+// kInvalidArgument if layers on both sides read a table, or its rows are cached on the device.
 Result<std::vector<bool>> TablesOnHost(const Job& job, const DenseOps& ops);
 
-// The layer of `site`, whose ops are those of the model, computed by `host`. What it reads, and the
-// gradient of what it gives, is fetched; what it gives is uploaded, and so are the gradients of its
-// tensors, whose weights it fetches anew in every pass. kInvalidArgument where its workers meet in
-// the middle of it.
+// Makes the layer of `site`, whose ops are the model's, computed by `host`. Its inputs and the
+// gradient of its output are fetched from the device; its output and the gradients of its tensors
+// are uploaded. The weights are fetched in every pass. kInvalidArgument if the layer exchanges
+// values between workers.
 Result<std::unique_ptr<Layer>> NewHostLayer(const LayerSite& site, DenseOps& host);
 
 }  // namespace hdps

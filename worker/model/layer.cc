@@ -1,4 +1,4 @@
-// Who makes a layer, and what all layers share.
+// Makes layers by their kind, and has code that layers share.
 #include "worker/model/layer.h"
 
 #include <glog/logging.h>
@@ -26,14 +26,14 @@ Maker BuiltInMaker(std::string_view kind) {
 
 }  // namespace
 
-void MeetingLayer::Forward(Pass& pass) {
+void ExchangeLayer::Forward(Pass& pass) {
   BeginForward(pass);
-  CHECK(EndForward(pass).ok()) << "it meets nobody";
+  CHECK(EndForward(pass).ok()) << "it has nothing to exchange";
 }
 
-void MeetingLayer::Backward(Pass& pass) {
+void ExchangeLayer::Backward(Pass& pass) {
   BeginBackward(pass);
-  CHECK(EndBackward(pass).ok()) << "it meets nobody";
+  CHECK(EndBackward(pass).ok()) << "it has nothing to exchange";
 }
 
 void CollectBags(const Pass& pass, uint32_t table, const std::vector<uint32_t>& features,

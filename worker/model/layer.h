@@ -1,4 +1,4 @@
-// What computes a layer of the graph: its place, what one pass gives it, and how it is made.
+// Interface of the graph's layers: their places, the data of a pass, and how layers are made.
 #pragma once
 
 #include <cstdint>
@@ -19,37 +19,37 @@ namespace hdps {
 struct Job;
 struct LayerSpec;
 
-// A layer's place in the graph. Places stand in the order of the job's layers.
+// The place of a layer in the graph. Places have the order of the job's layers.
 //
-// Invariant: after a forward pass `value` holds the output; when a layer's Backward begins,
-// `gradient` holds the sum of what all its consumers gave, added from the last consumer to the
+// Invariant: after a forward pass `value` holds the output. When a layer's Backward begins,
+// `gradient` holds the sum of its consumers' contributions, added from the last consumer to the
 // first.
 struct Place {
   std::vector<uint32_t> inputs;  // Places before this one.
   uint32_t width = 0;            // Columns of the output.
   uint32_t vector_dim = 0;       // As in LayerShape.
   bool used = false;             // The loss depends on it.
-  bool learns = false;           // Parameters stand here or below: a gradient is wanted.
-  bool relu = false;             // A dense layer that ends in a ReLU.
-  bool on_rows = false;          // Can multiply distinct rows: see first_layer.h.
-  bool fused = false;            // A place behind does its work: it has no values.
-  uint32_t num_consumers = 0;    // Among the used places, counted once an input.
-  // The concat whose columns hold the value, and the gradient when nobody else consumes this one;
-  // -1: the place has arrays of its own.
+  bool learns = false;         // This layer or one below has parameters, so a gradient is computed.
+  bool relu = false;           // A dense layer that ends in a ReLU.
+  bool on_rows = false;        // Can multiply distinct rows: see first_layer.h.
+  bool fused = false;          // A later place does its work, and it has no values.
+  uint32_t num_consumers = 0;  // Number of readers among the used places, counted once per input.
+  // The concat whose columns hold the value; and the gradient if it is the only consumer. -1: the
+  // place has arrays of its own.
   int value_home = -1, gradient_home = -1;
   uint32_t home_column = 0;
 
-  // What stands in bf16 alone: `value`, or `gradient`, then has a shape and no data. See
+  // Values that are kept in bf16 only: `value` or `gradient` then has a shape but no data. See
   // bf16_layers.h; a dense layer with bf16_products multiplies in bf16.
   bool bf16_products = false, value_in_bf16 = false, gradient_in_bf16 = false;
 
   Matrix value, gradient;          // [n, width]
-  Bf16Matrix value16, gradient16;  // Likewise.
+  Bf16Matrix value16, gradient16;  // [n, width]
   bool gradient_begun = false;
-  bool gradient_masked = false;         // It is already the one in front of the place's own ReLU.
-  const ReluMask* relu_mask = nullptr;  // Of `value`, where a layer has asked for it.
+  bool gradient_masked = false;         // The gradient has the place's own ReLU applied already.
+  const ReluMask* relu_mask = nullptr;  // Mask of `value`, if a layer has asked for it.
 
-  // How the next consumer gives its gradient: the first one writes, the others add.
+  // Returns how the next consumer gives its gradient: the first one writes, the others add.
   Write NextGradient() {
     const Write write = gradient_begun ? Write::kAdd : Write::kOver;
     gradient_begun = true;
@@ -57,75 +57,77 @@ struct Place {
   }
 };
 
-// One sparse table in one pass.
+// The keys, rows and gradients of one sparse table in a pass.
 struct TablePass {
   const KeySet* keys = nullptr;
   RowSpans<const float> rows;     // [unique, dim] on the device.
-  RowSpans<float> row_gradients;  // The same; empty in a pass without backward.
+  RowSpans<float> row_gradients;  // [unique, dim] on the device; empty in a pass without backward.
   bool gradients_begun = false;
 };
 
-// What one pass over one batch gives to all layers.
+// The data that one pass over one batch gives to all layers.
 struct Pass {
   DenseOps& ops;
   const Batch& batch;
-  const Batch& sources;  // What layers without inputs read; see PassRows.
+  const Batch& sources;  // Batch that layers without inputs read; see PassRows.
   std::vector<Place>& places;
-  std::vector<TablePass>& tables;    // [Job::tables]
-  const float* dense = nullptr;      // The flat array of parameters, on the device.
-  float* dense_gradients = nullptr;  // The same; null in a pass without backward.
-  bool training = false;             // Forward of a step, not of an evaluation.
-  bool tensors_later = false;        // Layers may leave gradients of tensors to FinishBackward.
-  // Of a step with lanes: whom its layers meet, and which lane this pass is. Null: nobody.
+  std::vector<TablePass>& tables;  // [Job::tables]
+  const float* dense = nullptr;    // The flat array of parameters, on the device.
+  // Gradients of the flat array, on the device; null in a pass without backward.
+  float* dense_gradients = nullptr;
+  bool training = false;       // Forward of a step, not of an evaluation.
+  bool tensors_later = false;  // Layers may leave gradients of tensors to FinishBackward.
+  // In a step with lanes: the exchange with other lanes and workers, and this pass's lane. Null:
+  // there is none.
   StepExchange* exchange = nullptr;
   size_t lane = 0;
 };
 
-// A layer may keep what its Forward found for the Backward of the same pass.
+// Computes one layer. It may keep results of Forward for the Backward of the same pass.
 class Layer {
  public:
   virtual ~Layer() = default;
-  // Takes what the layer needs of the batch to the device, before any layer's Forward.
+  // Copies what the layer needs of the batch to the device, before any layer's Forward.
   virtual void Bring(Pass&) {}
   virtual void Forward(Pass& pass) = 0;
-  // Gives gradients to tensors, rows and those inputs that learn.
+  // Writes the gradients of tensors, rows and those inputs that learn.
   virtual void Backward(Pass& pass) = 0;
-  // Of a pass with tensors_later: the gradients of tensors that Backward has left out. All layers'
-  // Backward is over; what it read stands as it was.
+  // In a pass with tensors_later: computes the gradients of tensors that Backward has left out.
+  // Called after all layers' Backward; what Backward read has not changed.
   virtual void FinishBackward(Pass&) {}
 };
 
-// A layer whose passes have an exchange in the middle, of lanes or of workers. Every lane begins
-// before any other lane's next layer, and ends when it is its turn again: what is exchanged has the
-// time in which the others compute.
+// A layer whose passes exchange values between lanes or workers in the middle. Every lane begins
+// the exchange before any lane computes its next layer, and ends it at its next turn, so that the
+// exchange overlaps the other lanes' computing.
 //
-// Unlike other layers it is called also where its place has no rows. A failure ends the step.
-class MeetingLayer : public Layer {
+// Unlike other layers it is called even if its place has no rows. An error ends the step.
+class ExchangeLayer : public Layer {
  public:
-  // Whether there is anything to exchange; settled when the graph is built.
-  virtual bool meets() const { return true; }
+  // Is true if there is anything to exchange; fixed when the graph is built.
+  virtual bool has_exchange() const { return true; }
   virtual void BeginForward(Pass& pass) = 0;
   [[nodiscard]] virtual Status EndForward(Pass& pass) = 0;
   virtual void BeginBackward(Pass& pass) = 0;
   [[nodiscard]] virtual Status EndBackward(Pass& pass) = 0;
-  // Where it does not meet.
+  // Used if there is nothing to exchange.
   void Forward(Pass& pass) final;
   void Backward(Pass& pass) final;
 };
 
-// What stands in the place of a layer whose work is done elsewhere.
-class FusedAway : public Layer {
+// Stands at the place of a layer whose work another layer does.
+class FusedPlaceholder : public Layer {
  public:
   void Forward(Pass&) override {}
   void Backward(Pass&) override {}
 };
 
-// The bags of some columns of the batch over a table's rows.
+// Collects the bags of some columns of the batch, over a table's rows.
 void CollectBags(const Pass& pass, uint32_t table, const std::vector<uint32_t>& features,
                  std::vector<Bags>* bags);
 
-// What a maker may see. All places have their inputs, widths and what learns; tensors have their
-// places in the flat array.
+// Parameters of a layer's maker. All places have their inputs, widths and `learns`; tensors have
+// their places in the flat array.
 struct LayerSite {
   const Job& job;
   const LayerSpec& spec;
@@ -136,17 +138,17 @@ struct LayerSite {
 
   Place& self() const { return places[place]; }
   const Place& input(size_t i) const { return places[self().inputs[i]]; }
-  // The first float of its i-th tensor in the flat array.
+  // Returns the first float of its i-th tensor in the flat array.
   size_t TensorAt(size_t i) const { return tensors[i].first_chunk * kDenseChunkFloats; }
-  // The value of a setting of its kind alone: a number, or a choice.
+  // Return the value of a setting that only this kind has: a number, or a choice.
   double Number(const std::string& name) const;
   const std::string& Word(const std::string& name) const;
 };
 
-// By the record of its kind, or, for a built-in one, by its maker.
+// Makes a layer by the record of its kind; built-in kinds have a maker below.
 std::unique_ptr<Layer> NewLayer(const LayerSite& site);
 
-// One maker a line of layer_list.def, in layers/<file>.cc.
+// Declares one maker for each line of layer_list.def; it is defined in layers/<file>.cc.
 #define HDPS_LAYER(file, name) std::unique_ptr<Layer> New##name(const LayerSite& site);
 #include "common/job/layers/layer_list.def"
 #undef HDPS_LAYER

@@ -1,4 +1,4 @@
-// Cuts labels and logits by task; finds the groups and items of a batch for losses of pairs.
+// Splits labels and logits by task, and finds the groups and items of a batch for losses of pairs.
 #include "worker/model/loss.h"
 
 #include <glog/logging.h>
@@ -17,9 +17,9 @@
 namespace hdps {
 namespace {
 
-// Users whose products with all items of the batch are in memory at once.
+// Number of users whose products with all items of the batch are in memory at once.
 constexpr size_t kUsersAtOnce = 512;
-// Numbers of examples are exact as floats.
+// Up to this number, example numbers are exact as floats.
 constexpr size_t kExamplesMax = size_t{1} << 24;
 
 }  // namespace
@@ -166,7 +166,7 @@ void ModelLoss::OfTasks(ConstMatrix logits, Matrix gradient, std::vector<float>*
       ops_.Loss(input, own, to, logit ? std::span<float>() : of_tasks[t], &sums_[t]);
     }
     if (!logit || scores == nullptr) continue;
-    // The score is the logit itself, which squared errors give; as such the losses mean nothing.
+    // The score is the logit itself, which the squared loss returns; the loss value is ignored.
     input.kind = LossKind::kSquared;
     ops_.Loss(input, own, {}, of_tasks[t], &no_sum);
   }
@@ -205,7 +205,7 @@ void ModelLoss::CountItems(const Batch& batch) {
       for (uint32_t k = column.offsets[i]; k < column.offsets[i + 1]; ++k) {
         item = CombineKeys(item, column.keys[k]);
       }
-      item = CombineKeys(item, feature);  // Where its values end.
+      item = CombineKeys(item, feature);  // Marks the end of the feature's values.
     }
     const auto [at, fresh] = numbers.try_emplace(item, static_cast<uint32_t>(times.size()));
     if (fresh) times.push_back(0);

@@ -1,4 +1,4 @@
-// What the lanes of a step and the workers give each other in the middle of a pass.
+// Exchanges values between the lanes of a step and between workers in the middle of a pass.
 #pragma once
 
 #include <cstddef>
@@ -11,16 +11,16 @@
 namespace hdps {
 
 class StepWatch;   // step_watch.h
-class Collective;  // worker/collective/collective.h: only handed on here.
+class Collective;  // worker/collective/collective.h; only passed on here.
 
-// Of one step: its lanes are parts of one worker's batch, computed in turns by one thread.
+// The exchange of one step, whose lanes are parts of one worker's batch; one thread computes them
+// in turns.
 //
-// Every lane of every worker makes the same calls with the same lengths in the same order, also one
-// without examples. What is given to work that has been started stays as it is until Wait() for it
-// has returned.
+// Every lane of every worker must make the same calls with the same lengths in the same order, even
+// without examples. Data given to started work must not change until Wait() for it has returned.
 //
-// Invariant: what comes out is a function of what was given, whatever came first. N workers of one
-// lane get the bits of one worker with N lanes.
+// Invariant: results are functions of the values given, not of their timing. N workers with one
+// lane get the same bits as one worker with N lanes.
 class StepExchange {
  public:
   using Ticket = uint64_t;
@@ -29,20 +29,20 @@ class StepExchange {
   virtual size_t lanes() const = 0;
   virtual uint32_t workers() const = 0;
 
-  // The sum of the values over the lanes in their order, and over the workers in that of their
-  // ranks, beginning with a copy of the first. -0.0 leaves what it is added to as it is. `values`
-  // is read before the call returns. The sum is made when the last lane has given.
+  // Starts a sum of the values over the lanes in order, then over the workers by rank, beginning
+  // with a copy of the first. -0.0 leaves a sum as it is. `values` is read before the call returns.
+  // The sum is computed when the last lane has given its values.
   virtual Ticket GiveToSum(size_t lane, std::span<const double> values) = 0;
-  // Waits for it; `sum` is as long as the values. All lanes have given.
+  // Waits for the sum; it has the length of the values. Requires: all lanes have given.
   virtual Status TakeSum(Ticket ticket, std::span<double> sum) = 0;
 
-  // Runs `work` with a group of all workers while the lanes compute, behind all that was started
-  // for this lane before. With one worker it is run at once, with no group: null.
+  // Runs `work` with a group of all workers while the lanes compute, after all work started earlier
+  // for this lane. With one worker it runs at once, and the group is null.
   virtual Ticket Start(size_t lane, std::function<Status(Collective*)> work) = 0;
-  // kUnavailable, kCancelled: of the first work of the lane that failed; what was started behind it
-  // is not run.
+  // Waits for the work. kUnavailable, kCancelled: error of the lane's first work that failed; later
+  // work is not run.
   virtual Status Wait(Ticket ticket) = 0;
-  // Who is told of segments and exchanges; null: nobody.
+  // Is told of segments and exchanges; null: none.
   virtual StepWatch* watch() const { return nullptr; }
 };
 

@@ -1,5 +1,5 @@
-// Cuts by stride, then in slices, and adds in the order of the parts; with a single part nothing is
-// copied.
+// Cuts batches by stride, then in slices, and adds gradients in the order of the parts. A single
+// part is not copied.
 #include "worker/model/step_parts.h"
 
 #include <glog/logging.h>
@@ -26,7 +26,7 @@ SparseColumn CutColumn(const SparseColumn& column, const std::vector<uint32_t>& 
   return cut;
 }
 
-// The examples of rows first, first + stride, first + 2 stride, ...
+// Returns the examples of rows first, first + stride, first + 2 stride, ...
 std::vector<uint32_t> ExamplesOf(const Batch& batch, uint32_t first, uint32_t stride) {
   std::vector<uint32_t> examples;
   if (batch.rows.empty()) {
@@ -39,7 +39,7 @@ std::vector<uint32_t> ExamplesOf(const Batch& batch, uint32_t first, uint32_t st
   return examples;
 }
 
-// Those examples, in the places that their rows have in `batch`.
+// Copies those examples; they keep the row numbers that they have in `batch`.
 Batch TakeExamples(const Batch& batch, const std::vector<uint32_t>& examples) {
   Batch cut;
   cut.num_numeric = batch.num_numeric;
@@ -132,7 +132,7 @@ void StepParts::Assign(Batch batch, const PartCount& count, KeyFinder& finder) {
   const uint64_t num_parts = uint64_t{count.micro_batches} * count.slices;
   parts_.resize(std::min<uint64_t>(num_parts, batch.num_examples));
   size_t filled = 0;
-  // `of_workers`: of all workers, or of this one alone.
+  // `of_workers`: the batches of all workers, or of this one alone.
   const auto fill = [&](std::vector<Batch> of_workers, uint32_t group) {
     const bool all = count.workers > 0;
     std::optional<Batch> of_all;
@@ -163,7 +163,7 @@ void StepParts::Assign(Batch batch, const PartCount& count, KeyFinder& finder) {
     }
     if (count.slices == 1) fill(std::move(of_workers), m);
   }
-  parts_.resize(filled);  // Rows may have given no example at all.
+  parts_.resize(filled);  // Rows may have given no examples at all.
   for (Part& part : parts_) finder.Find(part.sources(), &part.sets);
   MergeKeys();
 }

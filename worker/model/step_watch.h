@@ -1,4 +1,4 @@
-// Who is told what a step does and for how long, so that people can look at what overlaps.
+// Reports what a step does and for how long, so that people can see what overlaps.
 #pragma once
 
 #include <cstdint>
@@ -7,16 +7,16 @@
 
 namespace hdps {
 
-// Calls come from any thread.
+// Is told of spans of time. Safe to call from any thread.
 class StepWatch {
  public:
   virtual ~StepWatch() = default;
   virtual int64_t NowNs() = 0;
-  // `what` has lasted from then until now. What shares a track never overlaps.
+  // `what` has lasted from `begin_ns` until now. Spans of one track must not overlap.
   virtual void Ended(const std::string& track, const std::string& what, int64_t begin_ns) = 0;
 };
 
-// From its making to its end; nothing where there is no watch.
+// Reports a span of time from construction to destruction; does nothing without a watch.
 class WatchedSpan {
  public:
   template <typename MakeTrack, typename MakeWhat>

@@ -1,4 +1,4 @@
-// Rectangles by the digits of a rank.
+// Computes rectangles of a matrix from the digits of a rank.
 #include "worker/parallel/matrix_part.h"
 
 #include <glog/logging.h>

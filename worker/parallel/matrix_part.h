@@ -1,4 +1,4 @@
-// Which rectangle of a matrix of the step a rank has, under a layout.
+// The rectangle of a step's matrix that a rank holds under a layout.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace hdps {
 
-// The rows of one step over all workers, those of worker 0 first.
+// The rows of one step over all workers, worker 0's first.
 class StepRows {
  public:
   StepRows() : begin_(1, 0) {}
@@ -18,7 +18,8 @@ class StepRows {
 
   size_t total() const { return begin_.back(); }
   uint32_t workers() const { return static_cast<uint32_t>(begin_.size()) - 1; }
-  // The rows of neighbouring workers, where all are cut into `parts`; a divisor of their number.
+  // Returns part `part` of the rows if they are cut into `parts` parts of consecutive workers.
+  // Requires: `parts` divides the number of workers.
   Cut Part(uint32_t part, uint32_t parts) const;
   friend bool operator==(const StepRows&, const StepRows&) = default;
 
@@ -26,7 +27,7 @@ class StepRows {
   std::vector<size_t> begin_;  // [workers + 1]
 };
 
-// The columns of a matrix, and where they may be cut: at multiples of `unit`, a divisor.
+// The columns of a matrix, which may be cut at multiples of `unit`. `unit` divides `columns`.
 struct ColumnShape {
   size_t columns = 0;
   size_t unit = 1;
@@ -45,7 +46,7 @@ struct MatrixPart {
 
 MatrixPart PartOf(const Layout& layout, uint32_t rank, const StepRows& rows,
                   const ColumnShape& columns);
-// What both have.
+// Returns the intersection of both.
 MatrixPart Common(const MatrixPart& a, const MatrixPart& b);
 
 }  // namespace hdps

@@ -1,4 +1,5 @@
-// Walks the layers in their order; what lies otherwise than it is read gets a conversion behind it.
+// Cuts the layers in order, and inserts a conversion where a value lies otherwise than its reader
+// needs.
 #include "worker/parallel/rank_graph.h"
 
 #include <glog/logging.h>
@@ -22,8 +23,8 @@
 namespace hdps {
 namespace {
 
-// A value of the rank's graph: how it lies, and how its gradient is to be given.
-struct Lying {
+// A value of the rank's graph: its layout, and the layout in which it takes its gradient.
+struct ValueLayout {
   std::string layer;
   Layout value, gradient;
   ColumnShape columns;
@@ -52,7 +53,7 @@ class GraphCutter {
     const Layout own = Layout::OwnRows(strategy_.workers);
     Convert(values_.back(), own, own, values_.back().columns.unit);
     graph_.conversions = std::make_shared<const std::vector<ConversionSpec>>(conversions_);
-    graph_.meeting = std::make_shared<RankMeeting>();
+    graph_.lane_rows = std::make_shared<LaneRows>();
     auto registry = std::make_shared<JobRegistry>(RegistryOf(job_.model));
     HDPS_RETURN_IF_ERROR(AddRankLayers(graph_, &registry->layers));
     graph_.job.model.registry = std::move(registry);
@@ -70,14 +71,15 @@ class GraphCutter {
   }
   bool ReadsBatch(size_t i) const { return shape_.nodes[i].inputs.empty(); }
 
-  // As the records say; what reads the batch itself has the rows of its worker, or all.
+  // Returns the layouts by the layers' records. Layers that read the batch have the rows of this
+  // worker, or all rows.
   LayerLayouts LayoutsAt(size_t i) const {
     LayerSplit split = Split(i);
     if (ReadsBatch(i)) split.examples = graph_.reads_whole_batch ? 1 : strategy_.workers;
     return LayoutsOf(CutAt(i), split, strategy_.workers);
   }
 
-  // Running averages by the numbers of the rank's tensors.
+  // Sets the running averages by the numbers of the rank's tensors.
   Result<RankGraph> NumberAverages() {
     GraphShape own;
     Job& job = graph_.job;
@@ -110,7 +112,7 @@ class GraphCutter {
       if (split.columns > features) return Refuse(i, "features", features, split.columns);
       const bool all = split == LayerSplit{.columns = strategy_.workers};
       const bool own = split == OwnRowsSplit(strategy_.workers);
-      // A row's gradient is pushed once by each worker that reads it.
+      // Each worker that reads a row pushes its gradient once.
       if (graph_.reads_whole_batch ? all : own) return {};
       return {Code::kInvalidArgument,
               "strategy: layer \"" + Spec(i).name +
@@ -136,7 +138,7 @@ class GraphCutter {
     const LayerLayouts layouts = LayoutsAt(i);
     LayerSpec spec = Spec(i);
     for (size_t n = 0; n < node.inputs.size(); ++n) {
-      const Lying& input = values_[node.inputs[n]];
+      const ValueLayout& input = values_[node.inputs[n]];
       const size_t unit = cut == LayerCut::kColumns ? columns.unit : input.columns.unit;
       spec.inputs[n] = Convert(input, layouts.input, layouts.input_gradient, unit);
     }
@@ -153,7 +155,7 @@ class GraphCutter {
     return {};
   }
 
-  // Those of the rank, as many as there are workers have some.
+  // Keeps this rank's share of the layer's features.
   void KeepFeatures(size_t i, LayerSpec* spec) const {
     const std::vector<std::string> all = FeaturesAt(i);
     const hdps::Cut own = CutOf(all.size(), graph_.rank, Split(i).columns);
@@ -165,13 +167,13 @@ class GraphCutter {
     return Spec(i).features.empty() ? FeaturesOf(job_.data).sparse : Spec(i).features;
   }
 
-  // The product, the sum of its summands, bias and activation, each a layer.
+  // Adds the product, the sum of its summands, the bias and the activation, each as a layer.
   void AddCutProduct(size_t i, const LayerLayouts& layouts, const ColumnShape& columns,
                      LayerSpec spec) {
     const hdps::Cut own =
         columns.Part(layouts.product.PartOf(graph_.rank, AxisRole::kColumns), Split(i).columns);
     std::vector<TensorSlice> slices = SlicesOf(i, layouts, own);
-    // The bias belongs to rows that the parts of the inputs share.
+    // The bias belongs to rows that are shared by the parts of the inputs.
     slices[1].summed_by = layouts.output.Along(graph_.rank, AxisRole::kRows);
     slices[1].first_holder = FirstHolder(layouts.output);
     const std::string name = spec.name;
@@ -179,7 +181,7 @@ class GraphCutter {
     spec.kind = kProductKind;
     spec.name = name + ".product";
     Add(spec, layouts.product, {slices[0]});
-    const Lying product = {spec.name, layouts.product, layouts.product_gradient, columns};
+    const ValueLayout product = {spec.name, layouts.product, layouts.product_gradient, columns};
     LayerSpec bias;
     bias.inputs = {Convert(product, layouts.output, layouts.output_gradient, columns.unit)};
     bias.kind = "bias";
@@ -194,7 +196,7 @@ class GraphCutter {
     Add(bend, layouts.output, {});
   }
 
-  // The first of the ranks that have the same columns and summands of a layer.
+  // Returns the first of the ranks that hold the same columns and summands of a layer.
   uint32_t FirstHolder(const Layout& layout) const {
     uint32_t rank = 0;
     const auto same = [&](AxisRole role) {
@@ -240,8 +242,9 @@ class GraphCutter {
     graph_.tensors.insert(graph_.tensors.end(), slices.begin(), slices.end());
   }
 
-  // The name of the layer that gives `from` as it is wanted: itself, or a conversion.
-  std::string Convert(const Lying& from, const Layout& value, const Layout& gradient, size_t unit) {
+  // Returns the name of the layer that gives `from` in the layout wanted: itself, or a conversion.
+  std::string Convert(const ValueLayout& from, const Layout& value, const Layout& gradient,
+                      size_t unit) {
     const bool cut = value.parts(AxisRole::kColumns) > 1;
     const ColumnShape columns = {from.columns.columns, cut ? unit : from.columns.unit};
     if (from.value == value && from.gradient == gradient && (!cut || from.columns == columns)) {
@@ -284,9 +287,9 @@ class GraphCutter {
   const Strategy& strategy_;
   GraphShape shape_;
   RankGraph graph_;
-  std::vector<Lying> values_;  // Of the whole job's layers.
+  std::vector<ValueLayout> values_;  // Values of the whole job's layers.
   std::vector<ConversionSpec> conversions_;
-  // The layer that is converted, its conversion, and how the gradient comes.
+  // The layer that is converted, its conversion, and the layout of the gradient that comes in.
   std::vector<std::tuple<std::string, size_t, Layout>> made_;
 };
 

@@ -1,4 +1,4 @@
-// A group for each number of ranks.
+// Forms one group for each number of sharing ranks.
 #include "worker/parallel/rank_groups.h"
 
 #include <glog/logging.h>

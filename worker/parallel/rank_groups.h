@@ -1,4 +1,4 @@
-// The ranks that share the tensors of a cut model.
+// Groups of the ranks that share tensors of a cut model.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,18 @@
 
 namespace hdps {
 
-// Invariant: tensors that are shared by as many ranks are shared by the same: these differ in the
-// highest digits of their numbers alone, which are parts of the rows.
+// Invariant: tensors with the same number of sharing ranks are shared by the same ranks, which
+// differ only in the highest digits of their numbers, the parts of the rows.
 class RankGroups {
  public:
-  // `group` is of all ranks and outlives it. All ranks call it at the same time.
+  // Forms the groups; all ranks must call it at the same time. `group` has all ranks and outlives
+  // the groups.
   static Result<std::unique_ptr<RankGroups>> Form(const RankGraph& graph, Collective& group);
 
-  // Whose gradients of the tensor are added up, this rank's among them; null: it is alone.
+  // The ranks whose gradients of the tensor are summed, this one included; null: this rank is
+  // alone.
   Collective* Of(size_t tensor) const { return of_tensor_[tensor]; }
-  // Tensors of the same number travel together.
+  // Number of ranks that share the tensor. Tensors with the same number travel together.
   uint32_t SharedBy(size_t tensor) const { return shared_by_[tensor]; }
 
  private:

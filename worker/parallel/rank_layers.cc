@@ -1,4 +1,5 @@
-// Conversions as layers: forward to where the value is read, backward to where it was made.
+// Layers for conversions: forward brings the value to its reader's layout, backward the gradient to
+// the layout of the layer that made the value.
 #include "worker/parallel/rank_layers.h"
 
 #include <glog/logging.h>
@@ -14,11 +15,11 @@
 namespace hdps {
 namespace {
 
-class ConvertLayer : public MeetingLayer {
+class ConvertLayer : public ExchangeLayer {
  public:
   ConvertLayer(const LayerSite& site, const ConversionSpec& spec, uint32_t rank,
-               std::shared_ptr<RankMeeting> meeting)
-      : place_(site.place), meeting_(std::move(meeting)), gradient_(&site.ops) {
+               std::shared_ptr<LaneRows> lane_rows)
+      : place_(site.place), lane_rows_(std::move(lane_rows)), gradient_(&site.ops) {
     if (spec.forward.size() > 1) {
       forward_.emplace(spec.forward, spec.input_columns, spec.output_columns, rank);
     }
@@ -60,20 +61,20 @@ class ConvertLayer : public MeetingLayer {
 
  private:
   void Start(const Pass& pass, Redistribution* way, const Matrix& from, const Matrix& to) {
-    const StepRows& rows = meeting_->rows[pass.lane];
+    const StepRows& rows = lane_rows_->rows[pass.lane];
     ticket_ = pass.exchange->Start(pass.lane, [way, &rows, from, to](Collective* group) {
       return way->Run(*group, rows, from, to);
     });
   }
 
   const uint32_t place_;
-  const std::shared_ptr<RankMeeting> meeting_;
-  std::optional<Redistribution> forward_, backward_;  // Null: it lies so already.
-  DeviceArray gradient_;                              // Of the input, as it comes.
+  const std::shared_ptr<LaneRows> lane_rows_;
+  std::optional<Redistribution> forward_, backward_;  // Null: the layout is right already.
+  DeviceArray gradient_;                              // Gradient of the input, as received.
   StepExchange::Ticket ticket_ = 0;
 };
 
-// x W of the columns of x that a rank has, which is a summand of the whole.
+// Multiplies the rank's columns of x by its rows of W, which gives a summand of x W.
 class CutProduct : public Layer {
  public:
   explicit CutProduct(const LayerSite& site)
@@ -130,8 +131,8 @@ LayerRecord ConvertRecord(const RankGraph& graph) {
     return shape;
   };
   record.make = [specs = graph.conversions, rank = graph.rank,
-                 meeting = graph.meeting](const LayerSite& site) -> std::unique_ptr<Layer> {
-    return std::make_unique<ConvertLayer>(site, SpecOf(*specs, site.spec.name), rank, meeting);
+                 lane_rows = graph.lane_rows](const LayerSite& site) -> std::unique_ptr<Layer> {
+    return std::make_unique<ConvertLayer>(site, SpecOf(*specs, site.spec.name), rank, lane_rows);
   };
   return record;
 }

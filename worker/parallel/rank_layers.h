@@ -1,4 +1,4 @@
-// The kinds of layers that only a cut model has: conversions, and products of parts of the inputs.
+// Kinds of layers that only a cut model has: conversions, and products of a part of the inputs.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@
 
 namespace hdps {
 
-// What the conversions of one rank's model work with.
-struct RankMeeting {
-  std::vector<StepRows> rows;  // [lanes] of the step at hand.
+// Data that the conversions of one rank's model share.
+struct LaneRows {
+  std::vector<StepRows> rows;  // [lanes] of the current step.
 };
 
-// Adds both kinds for a rank's graph, whose conversions are all known.
+// Adds both kinds for a rank's graph. Requires: its conversions are complete.
 Status AddRankLayers(const RankGraph& graph, LayerRegistry* layers);
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// What a rank's model takes from the others and gives them.
+// Exchanges examples per lane and dense rows between the ranks of a cut model.
 #include "worker/parallel/rank_model.h"
 
 #include <glog/logging.h>
@@ -54,13 +54,13 @@ Status RankModel::BeginStep(Collective& group, std::span<const uint32_t> example
                                        std::as_writable_bytes(std::span(counts)),
                                        MemorySpace::kHost));
   std::vector<uint32_t> of_lane(graph_.workers);
-  graph_.meeting->rows.clear();
+  graph_.lane_rows->rows.clear();
   layer_rows_.resize(lanes);
   for (size_t lane = 0; lane < lanes; ++lane) {
     for (uint32_t rank = 0; rank < graph_.workers; ++rank) {
       of_lane[rank] = counts[rank * lanes + lane];
     }
-    const StepRows& rows = graph_.meeting->rows.emplace_back(of_lane);
+    const StepRows& rows = graph_.lane_rows->rows.emplace_back(of_lane);
     layer_rows_[lane].clear();
     for (const RowsOfLayer& of : graph_.rows) {
       layer_rows_[lane].push_back(rows.Part(of.part, of.parts).size);
@@ -87,7 +87,7 @@ Result<std::vector<float>> RankModel::GatherRows(Collective& group, uint32_t row
     whole.resize(chunks * row_floats);
     slices_.Join(kRoot, row_floats, own, whole);
   }
-  // One rank after the other, so that rank 0 holds the rows of one beside the whole.
+  // One rank at a time, so that rank 0 holds the rows of one rank besides the whole.
   std::vector<float> of_rank;
   for (uint32_t rank = 1; rank < graph_.workers; ++rank) {
     if (graph_.rank == rank && !own.empty()) {

@@ -18,32 +18,31 @@ namespace hdps {
 
 enum class RankUse : uint8_t { kTrain, kPredict };
 
-// Invariant: all ranks make the same calls with a group, in the same order; it is of all of them.
+// Invariant: all ranks make the same calls with a group in the same order; the group has all ranks.
 class RankModel {
  public:
-  // kInvalidArgument when the model cannot be cut so, lies on a GPU, or is updated by a rule that
-  // needs whole tensors or rows.
+  // Makes the rank's model. kInvalidArgument if the model cannot be cut so, lies on a GPU, or is
+  // updated by a rule that needs whole tensors or rows.
   static Result<std::unique_ptr<RankModel>> New(const Job& job, const Strategy& strategy,
                                                 uint32_t rank, Executor& executor,
                                                 RankUse use = RankUse::kTrain);
 
   const RankGraph& graph() const { return graph_; }
-  const Job& job() const { return graph_.job; }  // With the rank's layers.
+  const Job& job() const { return graph_.job; }  // Has the rank's layers.
   Model& model() { return *model_; }
 
-  // How many ranks have each tensor; 0: all. [tensors]
+  // Returns the number of ranks that hold each tensor [tensors]; 0: all.
   std::vector<uint32_t> SharedBy() const;
-  // Tells the other ranks how many examples this one has in each lane of the step, and hears of
-  // theirs.
+  // Exchanges the ranks' numbers of examples in each lane of the step; `examples` are this rank's.
   Status BeginStep(Collective& group, std::span<const uint32_t> examples);
-  // Which rows the layers have in a lane of the step, [layers].
+  // Returns the layers' numbers of rows in a lane of the step, [layers].
   std::span<const size_t> RowsOfLayers(size_t lane) const { return layer_rows_[lane]; }
 
-  // The rank's rows of the job's dense rows; see TensorSlices.
+  // Returns the rank's part of the job's dense rows; see TensorSlices.
   std::vector<float> CutRows(uint32_t row_floats, std::span<const float> whole) const {
     return slices_.Cut(row_floats, whole);
   }
-  // The rows of all ranks, put together at rank 0; empty elsewhere.
+  // Joins the rows of all ranks at rank 0; returns nothing on other ranks.
   Result<std::vector<float>> GatherRows(Collective& group, uint32_t row_floats,
                                         std::span<const float> own);
 

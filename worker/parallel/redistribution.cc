@@ -1,4 +1,4 @@
-// Every rank knows what each of them has and needs, so one exchange of rectangles does it.
+// Exchanges rectangles: every rank knows what each rank holds and needs, so one exchange is enough.
 #include "worker/parallel/redistribution.h"
 
 #include <glog/logging.h>
@@ -10,7 +10,7 @@
 namespace hdps {
 namespace {
 
-// `part` of a matrix whose first element is at `origin` of the whole one.
+// Returns `part` of the whole matrix within `matrix`, which is its part `own`.
 Matrix Within(const Matrix& matrix, const MatrixPart& own, const MatrixPart& part) {
   Matrix found = matrix;
   found.data +=
@@ -50,7 +50,8 @@ std::vector<RankPiece> PiecesOf(const LayoutHop& hop, uint32_t rank, const StepR
       pieces.push_back(piece);
       continue;
     }
-    // Copies: oneself, else the one that is as many ranks before, so that none serves all.
+    // Among copies, a rank takes its own, else the one whose number is its own modulo the copies,
+    // so that no rank serves all.
     const uint32_t copies = hop.from.parts(AxisRole::kCopies);
     const bool takes_turn = hop.from.PartOf(source, AxisRole::kCopies) == rank % copies;
     if (source == rank || (same->source != rank && takes_turn)) same->source = source;

@@ -1,4 +1,4 @@
-// A matrix of the step brought from one layout to another, by messages between the ranks.
+// Brings a matrix of the step from one layout to another by messages between the ranks.
 #pragma once
 
 #include <cstdint>
@@ -11,43 +11,44 @@
 
 namespace hdps {
 
-// One exchange of a way: who gives which rectangle to whom.
+// One exchange on the way from one layout to another.
 struct LayoutHop {
   Layout from, to;
-  ColumnShape from_columns, to_columns;  // As many; the units may differ.
+  ColumnShape from_columns, to_columns;  // The same number of columns; the units may differ.
 };
 
-// Where each rectangle that a rank needs comes from.
+// Source of one rectangle that a rank needs.
 struct RankPiece {
   uint32_t source = 0;   // A rank that has it.
-  uint32_t summand = 0;  // Its part of the sums; 0 where there are none.
+  uint32_t summand = 0;  // Number of the summand, or 0 if there is no sum.
   MatrixPart part;
 };
-// The pieces of `rank`, by summand; a rank that has a piece itself is its source. Every rank finds
-// the same for each.
+// Returns the pieces that `rank` needs, sorted by summand; a piece that it holds comes from itself.
+// Every rank computes the same result.
 std::vector<RankPiece> PiecesOf(const LayoutHop& hop, uint32_t rank, const StepRows& rows);
 
-// Belongs to one thread.
+// Moves a matrix along a fixed way of layouts. Belongs to one thread.
 //
-// Invariant: what a rank gets is a function of the layouts and of what all have; sums are added in
-// the order of their parts, beginning with a copy of the first.
+// Invariant: the result is a function of the layouts and of the ranks' matrices; sums are added in
+// the order of the summands, beginning with a copy of the first.
 class Redistribution {
  public:
-  // The way has at least two layouts; one between the first and the last is cut as the first.
+  // Requires: at least two layouts; layouts between the first and the last have the first one's
+  // columns.
   Redistribution(std::vector<Layout> way, const ColumnShape& from, const ColumnShape& to,
                  uint32_t rank);
 
-  // `from` is this rank's part under the first layout, `to` becomes the one under the last; both in
-  // host memory. All ranks of the group call it.
+  // Moves `from`, this rank's part under the first layout, to `to`, its part under the last; both
+  // in host memory. All ranks of the group must call it.
   Status Run(Collective& group, const StepRows& rows, const Matrix& from, const Matrix& to);
-  // Bytes that have left this rank.
+  // Bytes sent by this rank so far.
   uint64_t bytes_sent() const { return bytes_sent_; }
 
  private:
-  // What one hop does for the rows of a step; kept while they stay as they are.
+  // The messages of one hop for the rows of a step; kept while the rows stay the same.
   struct Plan {
     MatrixPart own_from, own_to;
-    std::vector<RankPiece> pieces;  // Of this rank.
+    std::vector<RankPiece> pieces;  // Pieces that this rank needs.
     struct Give {
       uint32_t to = 0;
       MatrixPart part;
@@ -60,10 +61,10 @@ class Redistribution {
 
   const uint32_t rank_;
   std::vector<LayoutHop> hops_;
-  StepRows rows_;  // Of the plans.
+  StepRows rows_;  // Rows for which the plans were made.
   std::vector<Plan> plans_;
-  std::vector<std::vector<float>> between_;  // Parts at the ends of all hops but the last.
-  std::vector<float> given_, taken_;         // Messages.
+  std::vector<std::vector<float>> between_;  // Parts after each hop except the last.
+  std::vector<float> given_, taken_;         // Messages sent and received.
   uint64_t bytes_sent_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Element by element along the rows of a slice, in runs that no chunk's end cuts.
+// Copies the rows of a slice in runs that do not cross the end of a chunk.
 #include "worker/parallel/tensor_slices.h"
 
 #include <glog/logging.h>

@@ -1,4 +1,4 @@
-// Looks at files and remembers what is still to be told.
+// Looks at data files, and keeps the changes that have not been reported.
 #include "worker/role/data_report.h"
 
 #include <glog/logging.h>

@@ -1,4 +1,4 @@
-// What a worker tells the scheduler of the data files: what they are, and what becomes of them.
+// Reports a worker's data files to the scheduler: their fingerprints, and changes during the job.
 #pragma once
 
 #include <cstdint>
@@ -17,26 +17,26 @@ namespace hdps {
 
 struct Job;
 
-// Invariant: each change of a file is logged and told once, in the order in which it was seen.
+// Invariant: each change of a file is logged and reported once, in the order of discovery.
 //
 // Belongs to the trainer's thread.
 class DataReport {
  public:
-  // Both outlive it.
+  // Requires: both outlive it.
   DataReport(const Job& job, FileSystem& files);
 
-  // Looks for what has changed since the last look; `then`: what follows from it.
+  // Look for changes since the last look; `then` tells the operator the consequence.
   void LookAtTraining(const std::string& then);
   void LookAtEvalSet(const EvalSet& set, const std::string& then);
-  // For the next answer: what was seen since the last one, or nothing.
+  // Returns the changes that were found since the last call, for the next answer; empty if none.
   std::string TakeChanges();
 
-  // The files of data.train as they are now.
+  // Returns the files of data.train as they are now.
   std::vector<FilePrint> TrainingPrints() { return training_.Prints(); }
-  // The same at the last call of MarkOpened(): as the epoch at hand reads them.
+  // Keeps the files' present state, in which the current epoch reads them.
   void MarkOpened() { opened_ = training_.Prints(); }
   const std::vector<FilePrint>& opened() const { return opened_; }
-  // The rows of an epoch, of all workers; they are counted the first time.
+  // Returns the number of rows in an epoch, over all workers; they are counted in the first call.
   Result<uint64_t> RowsOfEpoch();
 
  private:
@@ -45,9 +45,9 @@ class DataReport {
   const Job& job_;
   FileSystem& files_;
   DataWatch training_;
-  std::map<std::string, DataWatch> eval_sets_;  // By name, of those that were looked at.
+  std::map<std::string, DataWatch> eval_sets_;  // By name; sets that were looked at.
   std::vector<FilePrint> opened_;
-  std::string changes_;  // Not told yet.
+  std::string changes_;  // Not reported yet.
   std::optional<uint64_t> rows_of_epoch_;
 };
 

@@ -1,4 +1,4 @@
-// Dense state from the servers and back, and the groups through which its gradients go.
+// Moves dense state to and from the servers, and forms the groups that reduce its gradients.
 #include "worker/role/dense_replica.h"
 
 #include <glog/logging.h>
@@ -36,7 +36,7 @@ const DenseShards& DenseReplica::ShardsAt(WorkerPlace place) {
   const bool fits = shards_ != nullptr &&
                     (cut || (shards_->rank() == place.rank && shards_->size() == place.workers));
   if (!fits) {
-    // What a strategy cuts has no optimizer that is split as well.
+    // A model that a strategy cuts has no split optimizer.
     shards_ = cut ? std::make_unique<DenseShards>(part_.model().tensors())
                   : std::make_unique<DenseShards>(job_, part_.whole().tensors(), place.rank,
                                                   place.workers);
@@ -128,7 +128,7 @@ Status DenseReplica::Load(WorkerPlace place, Clock clock) {
   const MemoryFor dense(kMemory);
   const DenseShards& shards = ShardsAt(place);
   std::unique_ptr<DenseState> state = NewState(shards);
-  // Slices of a cut model are not chunks: the whole tensors are read for them.
+  // Slices of a cut model are not chunks, so the whole tensors are read.
   RankModel* const cut = part_.rank_model();
   const uint32_t row_floats = state->row_floats();
   const std::vector<Key>& keys = cut == nullptr ? state->keys() : rows_.keys();
@@ -150,7 +150,7 @@ Status DenseReplica::Load(WorkerPlace place, Clock clock) {
 }
 
 Status DenseReplica::Store(WorkerPlace place, Clock clock) {
-  // Slices are put together when the steps are over, which takes all ranks.
+  // Slices are joined after the steps by StoreSlices(), which needs all ranks.
   if (!loaded() || part_.rank_model() != nullptr) return Status();
   HDPS_FAILPOINT_OR_RETURN("worker.dense.before_store");
   const MemoryFor dense(kMemory);
@@ -158,7 +158,7 @@ Status DenseReplica::Store(WorkerPlace place, Clock clock) {
   if (stored.empty()) return Status();
   const uint32_t row_floats = state_->row_floats();
   const std::vector<float> rows = state_->Rows();
-  // Those that are stored are all of the keys, or the last of them.
+  // The stored keys are all keys or the last of them.
   CHECK_LE(stored.size(), state_->keys().size());
   return rows_.Store(row_floats, stored, clock, std::span(rows).last(stored.size() * row_floats));
 }

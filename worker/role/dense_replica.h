@@ -1,4 +1,4 @@
-// The dense parameters that a worker keeps and updates itself under allreduce.
+// Keeps the dense parameters that a worker updates itself under allreduce.
 #pragma once
 
 #include <cstdint>
@@ -21,38 +21,39 @@ namespace hdps {
 
 struct Job;
 
-// Invariant: where it is loaded, the state is what the servers had at the clock of Load() with
-// every update since, and all workers that share a tensor have the same bits of it.
+// Invariant: once loaded, the state is that of the servers at the clock of Load() plus every update
+// since, and all workers that share a tensor hold the same bits of it.
 //
 // Belongs to the trainer's thread.
 class DenseReplica {
  public:
-  // All of them outlive it.
+  // Requires: all arguments outlive it.
   DenseReplica(const Job& job, const DenseRows& rows, const TrainedPart& part, Executor& executor,
                MonotonicClock& time);
 
-  // Whether the job's dense tensors are kept at the workers; if not, nothing below is called.
+  // Is true if the job's dense tensors are kept at the workers; otherwise nothing below may be
+  // called.
   bool used() const;
   bool loaded() const { return state_ != nullptr; }
   uint64_t state_bytes() const { return loaded() ? state_->state_bytes() : 0; }
 
-  // All ranks of `group` at once: they compare what they are to do, and those who share tensors
-  // form groups. It is of all workers of `place` and outlives LeaveGroup().
+  // Compares the plans of all ranks, and forms groups of ranks that share tensors. All ranks of
+  // `group` must call it at once. `group` has all workers of `place` and must outlive LeaveGroup().
   Status JoinGroup(Collective& group, WorkerPlace place);
   void LeaveGroup();
-  // What a step reduces through. Requires: loaded(), joined.
+  // Returns the parameters of a step's reduction. Requires: loaded(), and the group is joined.
   DenseGroup InGroup(Collective& group);
 
-  // Reads the state and the weights from the servers; nothing where it is loaded.
+  // Reads the state and the weights from the servers, unless loaded().
   Status Load(WorkerPlace place, Clock clock);
-  // Writes to the servers what this rank stores, so that all ranks together store all.
+  // Writes this rank's share of the state to the servers; all ranks together write all of it.
   Status Store(WorkerPlace place, Clock clock);
-  // The same where a strategy cuts layers, which takes all ranks of `group` at once.
+  // The same for a model that a strategy cuts. All ranks of `group` must call it at once.
   Status StoreSlices(Collective& group, Clock clock);
 
-  // The rows at the servers are not those of this state any more.
+  // Drops the state, because the rows at the servers have changed.
   void Forget() { state_.reset(); }
-  // The part is about to change.
+  // Drops everything that depends on the trained part, which is about to change.
   void Outdate();
 
  private:
@@ -66,12 +67,13 @@ class DenseReplica {
   Executor& executor_;
   MonotonicClock& time_;
 
-  std::unique_ptr<DenseState> state_;    // Null: not loaded.
-  std::unique_ptr<DenseShards> shards_;  // Who updates which tensors.
-  // Of the group that was joined, and gone before it is.
-  std::unique_ptr<RankGroups> rank_groups_;        // Of the part; null: all share every tensor.
-  std::unique_ptr<Collective> places_, replicas_;  // Null: all of the group; this worker alone.
-  std::unique_ptr<CollectiveQueue> queue_;         // Null: gradients travel in one call, or none.
+  std::unique_ptr<DenseState> state_;    // Null if not loaded.
+  std::unique_ptr<DenseShards> shards_;  // Assigns tensors to the ranks that update them.
+  // The next four are made for the group that was joined, and destroyed before it is.
+  std::unique_ptr<RankGroups> rank_groups_;  // Null: all workers share every tensor.
+  // Null: places are the whole group; this worker has no replicas.
+  std::unique_ptr<Collective> places_, replicas_;
+  std::unique_ptr<CollectiveQueue> queue_;  // Null: gradients travel in one call, or not at all.
 };
 
 }  // namespace hdps

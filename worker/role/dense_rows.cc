@@ -1,4 +1,4 @@
-// One table of whole rows, through the transfers of worker/exchange.
+// Reads and stores the dense table through the transfers of worker/exchange.
 #include "worker/role/dense_rows.h"
 
 #include <glog/logging.h>

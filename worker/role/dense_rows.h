@@ -1,4 +1,4 @@
-// The dense rows of a job at its servers, as a worker reads and stores them outside the steps.
+// Reads and stores the dense rows of a job at its servers, outside of steps.
 #pragma once
 
 #include <cstdint>
@@ -16,27 +16,27 @@ namespace hdps {
 struct Job;
 struct TableSpec;
 
-// Invariant: keys() are those of the chunks of the model's flat array, in its order, and the rows
-// that a call is given or fills stand in the order of its keys.
+// Invariant: keys() are those of the chunks of the model's flat array, in order, and rows are in
+// the order of the keys of a call.
 //
 // Belongs to the trainer's thread.
 class DenseRows {
  public:
-  // `tensors` are those of the whole model. `job` and `channel` outlive it.
+  // `tensors` are those of the whole model. Requires: `job` and `channel` outlive it.
   DenseRows(const Job& job, const std::vector<DenseTensor>& tensors, NodeChannel& channel);
 
   const std::vector<Key>& keys() const { return keys_; }
-  bool empty() const { return keys_.empty(); }  // The model has no dense tensors.
+  bool empty() const { return keys_.empty(); }  // Is true if the model has no dense tensors.
   // Requires: not empty().
   const TableSpec& spec() const;
   TableId table() const;
 
-  // Some of the keys and their rows, [keys * row_floats], at a clock.
+  // Read or store the rows of some keys, [keys * row_floats], at a clock.
   Status Read(PullMode mode, uint32_t row_floats, const std::vector<Key>& keys, Clock clock,
               std::span<float> rows) const;
   Status Store(uint32_t row_floats, const std::vector<Key>& keys, Clock clock,
                std::span<const float> rows) const;
-  // The weights of all rows become those of the model; nothing where it has no dense tensors.
+  // Reads the weights of all rows into the model; does nothing without dense tensors.
   Status ReadInto(Model& model, Clock clock) const;
 
  private:

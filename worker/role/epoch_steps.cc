@@ -1,4 +1,4 @@
-// From a position in the data to the files, the part of this worker, and the steps to skip.
+// Turns a position in the data into the files, this worker's part, and the steps to skip.
 #include "worker/role/epoch_steps.h"
 
 #include <glog/logging.h>

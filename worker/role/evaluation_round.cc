@@ -1,4 +1,4 @@
-// Rows from the servers into the scorer, and its scores into answers.
+// Feeds rows from the servers to the scorer, and its scores into answers.
 #include "worker/role/evaluation_round.h"
 
 #include <algorithm>
@@ -33,7 +33,8 @@ Result<std::unique_ptr<EvaluationRound>> EvaluationRound::Begin(const Job& job, 
 
 RowSource EvaluationRound::RowsOfServers() {
   const auto ask = [this](const PreparedStep& step) {
-    gathers_.emplace_back(job_, channel_, time_).Ask(step, {.clock = clock_}, PullMode::kRead);
+    gathers_.emplace_back(job_, channel_, time_)
+        .RequestRows(step, {.clock = clock_}, PullMode::kRead);
   };
   const auto fetch = [this](const PreparedStep& /*asked for*/,
                             std::vector<std::vector<float>>* rows) {

@@ -1,4 +1,4 @@
-// A worker's part of an evaluation: scored step by step, answered in pieces.
+// Scores a worker's part of an evaluation step by step, and answers in pieces.
 #pragma once
 
 #include <cstddef>
@@ -21,17 +21,18 @@ namespace hdps {
 
 struct Job;
 
-// The evaluation set of that name; empty: the job's first. kInvalidArgument where there is none.
+// Returns the evaluation set of that name; the job's first if `name` is empty. kInvalidArgument if
+// there is none.
 Result<EvalSet> FindEvalSet(const Job& job, const std::string& name);
 
-// Invariant: every example of the part is in one piece, in the order of the files, scored with the
-// rows of the servers and the dense weights of the model.
+// Invariant: every example of the part is in exactly one piece, in the order of the files, and
+// scored with the rows of the servers and the dense weights of the model.
 //
 // Belongs to the trainer's thread.
 class EvaluationRound {
  public:
-  // All of them outlive it. `model` has the dense weights of `clock`; `reading` is that of
-  // EvaluationOptions(), split for the servers of the channel's view.
+  // Begins the round. Requires: all arguments outlive it; `model` has the dense weights of `clock`;
+  // `reading` is that of EvaluationOptions(), split for the servers of the channel's view.
   static Result<std::unique_ptr<EvaluationRound>> Begin(const Job& job, Model& model, Clock clock,
                                                         NodeChannel& channel, MonotonicClock& time,
                                                         FileSystem& files,
@@ -39,8 +40,8 @@ class EvaluationRound {
   EvaluationRound(const EvaluationRound&) = delete;
   EvaluationRound& operator=(const EvaluationRound&) = delete;
 
-  // The next examples, whole steps until they are at least `examples`, or what is left; fills what
-  // an answer to kEvaluate has of them.
+  // Scores whole steps until they have at least `examples` examples, or the rest, and fills in
+  // their part of an answer to kEvaluate.
   Status Next(size_t examples, CommandDone* done);
   bool at_end() const { return scorer_->at_end(); }
 
@@ -54,7 +55,7 @@ class EvaluationRound {
   MonotonicClock& time_;
   const Clock clock_;
   std::unique_ptr<StepPipeline> steps_;
-  std::deque<RowGather> gathers_;  // Of the step being scored and of the one behind it.
+  std::deque<RowGather> gathers_;  // Rows of the step being scored and of the next one.
   std::unique_ptr<StepScorer> scorer_;
 };
 

@@ -1,4 +1,4 @@
-// The strategy of a job and a number of workers, and the model that it leaves to one of them.
+// Makes the strategy for a job and a number of workers, and the model of one of them.
 #include "worker/role/trained_part.h"
 
 #include <glog/logging.h>
@@ -37,7 +37,7 @@ Status TrainedPart::Follow(WorkerPlace place, const std::function<void()>& let_g
 }
 
 Status TrainedPart::CompareStrategies(Collective& group) const {
-  if (!strategy_) return Status();  // Nothing is trained yet.
+  if (!strategy_) return Status();  // Nothing has been trained yet.
   uint64_t mine = 0;
   for (const LayerSplit& split : strategy_->layers) {
     for (const uint32_t parts : {split.examples, split.inputs, split.columns}) {

@@ -1,4 +1,4 @@
-// Commands in, answers out: which part is asked for what, and in which order.
+// Carries out commands by calling the parts of the worker in order.
 #include "worker/role/trainer.h"
 
 #include <glog/logging.h>
@@ -59,7 +59,7 @@ void Trainer::Run() {
   if (status.ok() || status.code() == Code::kCancelled) return;
   LOG(ERROR) << status.message();
   channel_.Fail(status);
-  // The loop ends when the scheduler has been told; nothing more is done for it.
+  // The loop ends when the scheduler has been told; later commands are ignored.
   while (channel_.NextCommand().has_value()) {
   }
 }
@@ -87,7 +87,7 @@ Status Trainer::Prepare() {
   dense_ = std::make_unique<Dense>(job(), part_, channel_, executor_, time_);
   MakeRunner();
   HDPS_RETURN_IF_ERROR(PrepareCache());
-  const ActivityBoard::Waiting reading(&channel_.board(), Hold::kData);
+  const ActivityBoard::Waiting reading(&channel_.board(), WaitReason::kData);
   HDPS_ASSIGN_OR_RETURN(const DataPreview preview, PreviewJobData(files_, job()));
   for (const std::string& line : preview.lines) LOG(INFO) << "data: " << line;
   for (const std::string& warning : preview.warnings) LOG(WARNING) << "data: " << warning;
@@ -138,12 +138,13 @@ Status Trainer::Execute(const Command& command) {
   switch (command.command) {
     case CommandKind::kInitDense:
       HDPS_RETURN_IF_ERROR(InitDense());
-      HDPS_RETURN_IF_ERROR(TellData(&done));
+      HDPS_RETURN_IF_ERROR(ReportDataFiles(&done));
       break;
     case CommandKind::kLoad:
-      done.clock = clock_;  // The scheduler may not have heard of all that is lost.
+      // Reported first, because the scheduler may not know how many steps are lost.
+      done.clock = clock_;
       HDPS_RETURN_IF_ERROR(Load(command));
-      HDPS_RETURN_IF_ERROR(TellData(&done));
+      HDPS_RETURN_IF_ERROR(ReportDataFiles(&done));
       channel_.Answer(std::move(done));
       return Status();
     case CommandKind::kTrain:
@@ -157,7 +158,7 @@ Status Trainer::Execute(const Command& command) {
     case CommandKind::kPause:  // Nothing is running.
     case CommandKind::kFinish:
       break;
-    default:  // A server's.
+    default:  // Commands for servers.
       done.code = Code::kInvalidArgument;
       done.message = std::string("a worker cannot ") + CommandKindName(command.command);
       break;
@@ -167,11 +168,11 @@ Status Trainer::Execute(const Command& command) {
   return Status();
 }
 
-Status Trainer::TellData(CommandDone* done) {
+Status Trainer::ReportDataFiles(CommandDone* done) {
   if (channel_.rank().value != 0) return Status();
   done->data_files = data_.TrainingPrints();
   if (job().train.evals_per_epoch == 0) return Status();
-  const ActivityBoard::Waiting waiting(&channel_.board(), Hold::kData);
+  const ActivityBoard::Waiting waiting(&channel_.board(), WaitReason::kData);
   HDPS_ASSIGN_OR_RETURN(done->rows, data_.RowsOfEpoch());
   return Status();
 }
@@ -189,7 +190,7 @@ Status Trainer::Load(const Command& command) {
   if (!command.keep) log_.BeginState();
   steps_.Close();
   evaluation_.reset();
-  dense_->kept.LeaveGroup();  // A call of its may have been cut off.
+  dense_->kept.LeaveGroup();  // One of its collective calls may have been cut off.
   groups_.LeaveSum();
   dense_->kept.Forget();
   MakeRunner();
@@ -228,10 +229,10 @@ Status Trainer::JoinLanes() {
   const View& view = *channel_.view();
   if (!groups_.LanesAreOf(view)) {
     channel_.board().Enter("meet");
-    runner_->set_meeting({});  // It lets go of the groups that were.
+    runner_->set_lane_groups({});  // Releases the old groups.
     HDPS_RETURN_IF_ERROR(groups_.FormLanes(view, channel_.rank().value, gpu()));
   }
-  runner_->set_meeting(groups_.lanes());
+  runner_->set_lane_groups(groups_.lanes());
   return Status();
 }
 
@@ -263,7 +264,7 @@ Status Trainer::Train(const Command& command) {
     HDPS_RETURN_IF_ERROR(kept.Load(place(), clock_));
     runner_->set_group(kept.InGroup(*groups_.sum()));
   }
-  if (part_.model().meets()) HDPS_RETURN_IF_ERROR(JoinLanes());
+  if (part_.model().has_exchange()) HDPS_RETURN_IF_ERROR(JoinLanes());
   if (cache_ != nullptr) HDPS_RETURN_IF_ERROR(JoinCache());
   channel_.board().Enter("train");
   HDPS_RETURN_IF_ERROR(OpenSteps(command));
@@ -271,7 +272,7 @@ Status Trainer::Train(const Command& command) {
   const int64_t begin = time_.NowNs();
   TrainingRound round(channel_, time_, steps_, *runner_, cache_.get(), options_.after_step, log_);
   HDPS_ASSIGN_OR_RETURN(const RoundOutcome outcome, round.Run(command, &clock_));
-  steps_.window().ForgetRows();
+  steps_.window().CancelRequests();
   channel_.board().Enter("push");
   HDPS_RETURN_IF_ERROR(runner_->Settle());
   if (part_.rank_model() != nullptr) {

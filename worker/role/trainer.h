@@ -1,4 +1,4 @@
-// The compute side of a worker: carries out the scheduler's commands, one after the other.
+// Runs the compute side of a worker: carries out the scheduler's commands one after another.
 #pragma once
 
 #include <cstdint>
@@ -31,35 +31,36 @@ struct Job;
 
 struct TrainerOptions {
   std::shared_ptr<const Job> job;
-  std::string collective_host = "127.0.0.1";  // Where the other ranks reach this one.
+  std::string collective_host = "127.0.0.1";  // Address at which the other ranks reach this one.
   AfterStep after_step;                       // May be empty.
-  StepTrace* trace = nullptr;                 // Null: nobody looks.
-  uint32_t number_here = 0;                   // Among the workers of its machine.
+  StepTrace* trace = nullptr;                 // Null: steps are not traced.
+  uint32_t number_here = 0;                   // Index among the workers of its machine.
 };
 
-// Says which part does what at which command, and answers; no part knows the trainer.
+// Decides which part does what for each command, and answers. No part knows the trainer.
 //
-// Invariant: `clock_` is the number of steps this worker has finished, and the next step it reads
-// is that one of the epoch, whatever was trained, loaded or paused before.
+// Invariant: `clock_` is the number of steps that this worker has finished, and the next step it
+// reads is that one of the epoch, whatever was trained, loaded or paused before.
 //
-// Belongs to one thread, its trainer's; all that it shares with the loop goes through the channel.
+// Belongs to the trainer's thread; shares data with the loop only through the channel.
 class Trainer {
  public:
   Trainer(const TrainerOptions& options, NodeChannel& channel, MonotonicClock& clock,
           FileSystem& files, Executor& executor);
   ~Trainer();
 
-  // Works until the job has ended for this worker. What goes wrong is told to the scheduler.
+  // Works until the job has ended for this worker. Errors are reported to the scheduler.
   void Run();
-  // Ends a wait for the other ranks, for good or until the job goes on from a checkpoint. The two
-  // calls allowed from another thread.
+  // Abort() ends a wait for other ranks for good; Interrupt() until the job goes on from a
+  // checkpoint. The only calls that are allowed from another thread.
   void Abort() { groups_.Abort(); }
-  void Interrupt(uint32_t restarts) { groups_.Interrupt(restarts); }  // View::restarts from now on.
-  // Of all steps; after Run().
+  // The View::restarts from now on.
+  void Interrupt(uint32_t restarts) { groups_.Interrupt(restarts); }
+  // Times of all steps; valid after Run().
   const StepTimes& times() const { return log_.times(); }
 
  private:
-  // The dense tensors of the job: at the servers, and where the workers keep them.
+  // The job's dense tensors: at the servers, and at the worker if workers keep them.
   struct Dense {
     Dense(const Job& job, const TrainedPart& part, NodeChannel& channel, Executor& executor,
           MonotonicClock& time)
@@ -68,14 +69,14 @@ class Trainer {
     DenseReplica kept;
   };
 
-  // Whether `failure` is that the job goes back to a checkpoint, or will be: who misses another
-  // rank waits for the scheduler's word. Then the command at hand is dropped.
+  // Returns true if `failure` means that the job goes back to a checkpoint, so that the command is
+  // dropped. If another rank is missing, waits for the scheduler's decision.
   bool Interrupted(const Status& failure);
-  Status Prepare();  // What can be found wrong before the cluster is there.
+  Status Prepare();  // Does the checks that need no cluster.
   Status PrepareCache();
-  // A runner with nothing under way.
+  // Makes a runner without any step in progress.
   void MakeRunner();
-  // With what every answer tells of this worker.
+  // Returns an answer with the fields that every answer has.
   CommandDone AnswerTo(const Command& command) const;
 
   // ---- The commands.
@@ -84,13 +85,14 @@ class Trainer {
   Status Load(const Command& command);
   Status Train(const Command& command);
   Status StoreDense();
-  // The next examples of this worker's part of an evaluation; `next`: behind those answered last.
+  // Scores the next examples of this worker's part of an evaluation; `next`: after those of the
+  // last answer.
   Status Evaluate(const Command& command, CommandDone* done);
-  // Of worker 0: what the files are, and where the job is to be evaluated at parts of an epoch, the
-  // rows of one.
-  Status TellData(CommandDone* done);
+  // Reports the data files (worker 0 only) and, if the job evaluates within epochs, the rows of an
+  // epoch.
+  Status ReportDataFiles(CommandDone* done);
 
-  // ---- What has to be there before the first step of a round.
+  // ---- Preparations for the first step of a round.
   Status FollowStrategy();
   Status JoinGroup();
   Status JoinLanes();
@@ -112,10 +114,10 @@ class Trainer {
   DataReport data_;
   WorkerGroups groups_;
   std::unique_ptr<Dense> dense_;        // Null until Prepare().
-  std::unique_ptr<DeviceCache> cache_;  // Null: no table keeps rows here.
+  std::unique_ptr<DeviceCache> cache_;  // Null: no table has cached rows.
   std::unique_ptr<StepRunner> runner_;
   EpochSteps steps_;
-  std::unique_ptr<EvaluationRound> evaluation_;  // That has been answered in part.
+  std::unique_ptr<EvaluationRound> evaluation_;  // An evaluation that has been answered in part.
   TrainingLog log_;
   Clock clock_ = 0;
 };

@@ -1,4 +1,4 @@
-// Adds up, and writes lines.
+// Adds up the steps, and writes lines to the log.
 #include "worker/role/training_log.h"
 
 #include <glog/logging.h>

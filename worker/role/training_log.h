@@ -1,4 +1,4 @@
-// What a worker tells of its training: to the scheduler with each step, to its log with each round.
+// Reports a worker's training: to the scheduler with each step, to its log with each round.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +14,20 @@ namespace hdps {
 
 struct Heartbeat;
 
-// Invariant: examples and losses are those since the state at hand was begun or loaded, times those
+// Invariant: examples and losses are counted since the current state was begun or loaded, times
 // since the process began.
 //
 // Belongs to the trainer's thread.
 class TrainingLog {
  public:
-  // Another state was begun; one that goes on keeps what was counted.
+  // Resets the counts for a new state. Must not be called for a state that goes on.
   void BeginState();
-  // A step is done, the clock of this worker with it; what heartbeats are to say from now on.
+  // Adds a finished step, and returns what heartbeats report from now on.
   Heartbeat AddStep(const StepOutcome& step, Clock clock, double epoch_progress);
-  // The steps of a command are done, and took these times. `cache`: null: no rows are kept here.
+  // Logs the times of a finished command. `cache`: null: no rows are cached.
   void EndRound(uint32_t epoch, Clock clock, const StepTimes& times, const DenseOps& ops,
                 const DeviceCache* cache);
-  // Of all rounds.
+  // Times of all rounds.
   const StepTimes& times() const { return times_; }
 
  private:
@@ -36,10 +36,10 @@ class TrainingLog {
   uint64_t examples_ = 0;
   double loss_sum_ = 0;
   StepTimes times_;
-  DeviceTraffic logged_;  // What had crossed the bus by then.
+  DeviceTraffic logged_;  // Traffic over the bus that has been logged.
 };
 
-// What the calls of groups moved, as an answer tells it.
+// Converts the counts of collectives into those of an answer.
 CollectiveTally TallyOf(const CollectiveCounts& counts, uint64_t state_bytes);
 
 }  // namespace hdps

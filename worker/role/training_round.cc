@@ -1,4 +1,4 @@
-// Fills the window, makes its first step, tells of it, and goes on.
+// Fills the window, runs its first step, reports it, and repeats.
 #include "worker/role/training_round.h"
 
 #include "common/protocol/membership_messages.h"

@@ -1,4 +1,4 @@
-// The steps of one command to train: until its clock, the end of the epoch, or a pause.
+// Runs the steps of one command to train: until its clock, the end of the epoch, or a pause.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +16,23 @@
 
 namespace hdps {
 
-// What a round comes to.
+// Result of a round.
 struct RoundOutcome {
   uint64_t examples = 0;
   double loss_sum = 0;
   uint64_t bad_rows = 0;
   LabelTally labels;
   bool end_of_epoch = false;
-  std::optional<Command> pause;  // A kPause that came meanwhile and has to be answered too.
+  std::optional<Command> pause;  // A kPause that came meanwhile and must be answered too.
 };
 
-// Invariant: `*clock` is the number of steps that are done, also where one has failed. A pause ends
-// the round behind the step at which all workers that have to agree on it do.
+// Invariant: `*clock` is the number of finished steps, even after an error. A pause ends the round
+// after the step on which all workers that must agree have agreed.
 //
 // Belongs to the trainer's thread.
 class TrainingRound {
  public:
-  // All of them outlive it. `cache` may be null and `after_step` empty.
+  // Requires: all arguments outlive it. `cache` may be null and `after_step` empty.
   TrainingRound(NodeChannel& channel, MonotonicClock& time, EpochSteps& steps, StepRunner& runner,
                 const DeviceCache* cache, const AfterStep& after_step, TrainingLog& log)
       : channel_(channel),
@@ -43,7 +43,7 @@ class TrainingRound {
         after_step_(after_step),
         log_(log) {}
 
-  // Requires: the steps are open at `*clock` of the command's epoch.
+  // Runs the round. Requires: the steps are open at `*clock` of the command's epoch.
   Result<RoundOutcome> Run(const Command& train, Clock* clock);
 
  private:

@@ -1,4 +1,4 @@
-// Meets the workers of a view; keeps, ends and counts what came of it.
+// Connects the workers of a view in groups; keeps, ends and counts them.
 #include "worker/role/worker_groups.h"
 
 #include <glog/logging.h>
@@ -15,7 +15,8 @@
 namespace hdps {
 namespace {
 
-// Lanes that can wait for other workers at the same time; each is a group with ways of its own.
+// Number of lanes that can wait for other workers at a time; each has a group with connections of
+// its own.
 constexpr uint32_t kLaneGroupsMax = 8;
 
 std::vector<PeerId> MembersOf(const View& view) {
@@ -51,7 +52,7 @@ Result<std::unique_ptr<Collective>> WorkerGroups::FormSum(const View& view, uint
   options.group = "allreduce/view_" + std::to_string(view.view.value);
   Result<std::unique_ptr<Collective>> met = std::unique_ptr<Collective>();
   {
-    const ActivityBoard::Waiting waiting(&board_, Hold::kGroup);
+    const ActivityBoard::Waiting waiting(&board_, WaitReason::kGroup);
     met = NewCollective(job_.parallel.collective, options, store_);
   }
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<Collective> group, std::move(met));
@@ -83,13 +84,13 @@ bool WorkerGroups::LanesAreOf(const View& view) const {
 Status WorkerGroups::FormLanes(const View& view, uint32_t rank, int gpu) {
   CollectiveOptions options = OptionsOf(view, rank, gpu);
   options.watch = board_.lane_calls();
-  // What lanes exchange lies on the host. Groups of GPUs are not to be called side by side.
+  // Lanes exchange values in host memory. Groups of GPUs cannot be called in parallel.
   const bool on_host = gpu < 0;
   const uint32_t copies = on_host ? job_.parallel.interleave_num : 1;
   std::vector<std::unique_ptr<Collective>> groups;
   for (uint32_t i = 0; options.size > 1 && i < std::min(copies, kLaneGroupsMax); ++i) {
     options.group = "lanes/view_" + std::to_string(view.view.value) + "/" + std::to_string(i);
-    const ActivityBoard::Waiting waiting(&board_, Hold::kGroup);
+    const ActivityBoard::Waiting waiting(&board_, WaitReason::kGroup);
     HDPS_ASSIGN_OR_RETURN(
         groups.emplace_back(),
         NewCollective(on_host ? "gloo" : job_.parallel.collective, options, store_));

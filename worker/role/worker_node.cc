@@ -1,4 +1,4 @@
-// Carries messages between the cluster and the compute side.
+// Passes messages between the cluster and the compute side.
 #include "worker/role/worker_node.h"
 
 #include <glog/logging.h>
@@ -19,7 +19,8 @@
 namespace hdps {
 namespace {
 
-// From the replacement of a server to the interruption of those who wait for it, at most.
+// Longest time between the replacement of a server and the interruption of workers that wait for
+// it.
 constexpr uint32_t kReplacementStartsS = 30;
 
 PsClientOptions ClientOf(const WorkerNodeOptions& options) {
@@ -27,16 +28,16 @@ PsClientOptions ClientOf(const WorkerNodeOptions& options) {
   PsClientOptions client;
   client.self = options.identity.self;
   client.request_retry_ms = cluster.request_retry_ms;
-  // While a lost server is being replaced its requests wait.
+  // Requests to a lost server wait while it is being replaced.
   client.request_timeout_s =
       std::max(cluster.request_timeout_s, cluster.replace_after_s + kReplacementStartsS);
-  if (cluster.memory_limit > 0) {  // And while a server waits for space on its disk.
+  if (cluster.memory_limit > 0) {  // Requests also wait while a server waits for disk space.
     client.request_timeout_s =
         std::max(client.request_timeout_s, options.job->checkpoint.retry_s + kReplacementStartsS);
   }
   client.pushes_in_flight_max = cluster.pushes_in_flight_max;
   client.probe_ms = cluster.heartbeat_ms;
-  // What is left until it is lost is for its answer.
+  // The rest of dead_after_ms is left for its answer.
   client.dial_anew_ms = cluster.dead_after_ms / 3 * 2;
   return client;
 }
@@ -63,16 +64,16 @@ void WorkerNode::OnFrame(PeerId from, Frame frame) {
 void WorkerNode::OnTick(TimeMs now) {
   client_.OnTick(now);
   membership_.ReportSilent(client_.SilentFor(dead_after_ms_));
-  membership_.ReportActivity(Doing());
+  membership_.ReportActivity(CurrentActivity());
   membership_.OnTick(now);
   Deliver();
 }
 
-Activity WorkerNode::Doing() const {
-  Activity activity = compute_->Doing();
-  if (activity.hold == Hold::kMembers) {
+Activity WorkerNode::CurrentActivity() const {
+  Activity activity = compute_->CurrentActivity();
+  if (activity.wait_reason == WaitReason::kMembers) {
     activity.awaited = client_.Unanswered();
-  } else if (activity.hold == Hold::kGroup && view_ != nullptr) {
+  } else if (activity.wait_reason == WaitReason::kGroup && view_ != nullptr) {
     for (const Member& worker : view_->workers) {
       if (worker.rank == membership_.rank()) continue;
       activity.awaited.push_back({worker.peer, activity.for_ms});
@@ -82,7 +83,7 @@ Activity WorkerNode::Doing() const {
 }
 
 Output WorkerNode::TakeOutput() {
-  Deliver();  // What the compute side asked for since the last frame may be answered already.
+  Deliver();  // Requests of the compute side since the last frame may have results already.
   Output output = membership_.TakeOutput();
   for (Dial& dial : client_.TakeDials()) output.dials.push_back(std::move(dial));
   std::vector<Outgoing> requests = client_.TakeOutgoing();
@@ -96,7 +97,7 @@ void WorkerNode::Deliver() {
     more = false;
     std::shared_ptr<const View> view = membership_.view();
     if (view != nullptr && (view_ == nullptr || view_->view < view->view)) {
-      // What was asked for before the job went back to a checkpoint must not reach the servers now.
+      // Requests from before the job went back to a checkpoint must not reach the servers now.
       if (view_ != nullptr && view_->restarts != view->restarts) client_.CancelAll();
       view_ = std::move(view);
       client_.OnView(view_);
@@ -129,7 +130,7 @@ const std::string& WorkerNode::exit_reason() const { return membership_.reason()
 
 void WorkerNode::Start(Ticket ticket, std::vector<ServerRequest> requests,
                        std::vector<ServerRequest> then) {
-  if (membership_.ended()) return;  // OnEnd is on its way: no answer will come.
+  if (membership_.ended()) return;  // OnEnd follows, so no reply will come.
   client_.Start(ticket, std::move(requests), std::move(then));
 }
 void WorkerNode::Cancel(Ticket ticket) { client_.Cancel(ticket); }

@@ -1,4 +1,4 @@
-// A worker as a member of the cluster: its membership and its requests to the servers.
+// A worker as a member of the cluster: its membership, and its requests to the servers.
 #pragma once
 
 #include <cstdint>
@@ -25,15 +25,15 @@ struct WorkerNodeOptions {
   NodeIdentity identity;
 };
 
-// Passes what the cluster says on to the compute side, and what that wants to the cluster. It knows
+// Passes messages from the cluster to the compute side, and its requests to the cluster. It knows
 // neither data nor model.
 //
-// Invariant: the compute side hears of a view before anything that was said in it; OnEnd comes once
-// and last. All calls come from one thread, also those of ComputeRequests; calling them from inside
-// a call of ComputeSide is fine.
+// Invariant: the compute side learns of a view before any message of that view; OnEnd comes once
+// and last. All calls, including those of ComputeRequests, come from one thread; they may be made
+// from inside a call of ComputeSide.
 class WorkerNode : public Node, public ComputeRequests {
  public:
-  // `compute` must outlive the node.
+  // Requires: `compute` outlives the node.
   WorkerNode(const WorkerNodeOptions& options, ComputeSide* compute);
 
   void OnFrame(PeerId from, Frame frame) override;
@@ -56,17 +56,17 @@ class WorkerNode : public Node, public ComputeRequests {
   const PsClientCounters& counters() const { return client_.counters(); }
 
  private:
-  // What the compute side is at, and whom it waits for.
-  Activity Doing() const;
-  // Hands what has come to the compute side, until nothing is left.
+  // Returns the activity of the compute side, and the members it waits for.
+  Activity CurrentActivity() const;
+  // Passes messages to the compute side until none is left.
   void Deliver();
 
   ComputeSide* const compute_;
   const TimeMs dead_after_ms_;
   MembershipClient membership_;
   PsClient client_;
-  std::shared_ptr<const View> view_;  // The last one the compute side was told.
-  bool ended_ = false;                // OnEnd has been said.
+  std::shared_ptr<const View> view_;  // The last view that the compute side was told.
+  bool ended_ = false;                // OnEnd has been called.
 };
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// Ties a worker together: loop thread, compute thread, and the channel between them.
+// Connects the parts of a worker: loop thread, compute thread, and the channel between them.
 #include "worker/role/worker_process.h"
 
 #include <glog/logging.h>
@@ -31,7 +31,7 @@ WorkerExit RunWorkerProcess(const WorkerProcessOptions& options, Transport& tran
     if (const std::optional<uint32_t> restarts = channel.TakeInterruption()) {
       trainer.Interrupt(*restarts);
     }
-    // A rank that waits for the others in a sum would not hear that the job has ended.
+    // A rank that waits for others in a collective would not notice that the job has ended.
     if (node.done()) trainer.Abort();
   };
 

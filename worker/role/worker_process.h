@@ -1,4 +1,4 @@
-// A whole worker in one call: its node on a loop thread, its compute side on another.
+// Runs a whole worker in one call: its node on a loop thread, its compute side on another.
 #pragma once
 
 #include <atomic>
@@ -18,21 +18,22 @@ namespace hdps {
 
 struct WorkerProcessOptions {
   WorkerNodeOptions node;
-  // Where the ranks of an allreduce reach this one; beyond loopback only with --insecure.
+  // Address at which the ranks of an allreduce reach this one; beyond loopback only with
+  // --insecure_collective.
   std::string collective_host = "127.0.0.1";
   const std::atomic<bool>* stop = nullptr;  // Becomes true on SIGTERM; may be null.
   AfterStep after_step;                     // May be empty.
-  StepTrace* trace = nullptr;               // Null: nobody looks.
-  uint32_t number_here = 0;                 // Among the workers of its machine, which share GPUs.
+  StepTrace* trace = nullptr;               // Null: steps are not traced.
+  uint32_t number_here = 0;  // Index among the workers of its machine, which share GPUs.
 };
 
 struct WorkerExit {
   ProcessEnd end;
-  StepTimes times;  // Of all steps this worker has done.
+  StepTimes times;  // Times of all steps of this worker.
 };
 
-// Joins, trains what the scheduler commands, and returns when the job has ended for this worker.
-// The calling thread becomes the loop thread; `transport` belongs to it.
+// Joins the cluster, trains as the scheduler commands, and returns when the job has ended for this
+// worker. The calling thread becomes the loop thread; `transport` belongs to it.
 WorkerExit RunWorkerProcess(const WorkerProcessOptions& options, Transport& transport,
                             MonotonicClock& clock, FileSystem& files, Executor& executor);
 

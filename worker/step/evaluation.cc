@@ -1,4 +1,4 @@
-// Read, fetch, predict, keep.
+// Scores steps one by one while the rows of the next one are being fetched.
 #include "worker/step/evaluation.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace hdps {
 namespace {
 
-// Examples of one worker's step: enough for the matrix products, little enough for memory.
+// Examples in one worker's step: enough for efficient matrix products, and little memory.
 constexpr uint32_t kEvaluationExamples = 4096;
 
 double WeightOf(const Batch& batch) {

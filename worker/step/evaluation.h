@@ -1,4 +1,4 @@
-// Scores data with a model: what a worker does for kEvaluate, and the tools with a checkpoint.
+// Scores data with a model. Workers do this for kEvaluate, the tools with a checkpoint.
 #pragma once
 
 #include <cstdint>
@@ -20,41 +20,42 @@ struct Job;
 
 struct ScoreSums {
   double loss_sum = 0;
-  double weight_sum = 0;  // Of the examples' weights.
+  double weight_sum = 0;  // Sum of the examples' weights.
   uint64_t examples = 0;
-  uint64_t bad_rows = 0;  // Refused and passed over.
-  LabelTally labels;      // Of the examples.
+  uint64_t bad_rows = 0;  // Bad rows that were left out.
+  LabelTally labels;      // Tally of the examples' labels.
 };
 
-// Takes a batch's scores, as Model::Predict gives them.
+// Is called with the scores of each batch, laid out as by Model::Predict.
 using TakeScores = std::function<Status(const Batch& batch, std::span<const float> scores)>;
-// Where the rows of steps come from. `ask`, if there is one, is told of a step while the one before
-// it is still being scored. `fetch` gives its rows: rows[table] is [keys of the table * dim], empty
-// for the dense table.
+// Supplies the rows of steps. `ask`, if set, is called with a step while the step before it is
+// still being scored, so that its rows can be requested. `fetch` returns the rows: rows[table] is
+// [keys of the table * dim], and empty for the dense table.
 struct RowSource {
   std::function<void(const PreparedStep& step)> ask;
   std::function<Status(const PreparedStep& step, std::vector<std::vector<float>>* rows)> fetch;
-  // If there is one, it scores in place of the model, as Model::Predict, and nothing is fetched.
+  // If set, scores the batch in place of the model, as Model::Predict would, and nothing is
+  // fetched.
   std::function<Result<double>(const Batch& batch, std::vector<float>* scores)> score = nullptr;
 };
 
-// Part `part` of `num_parts` of the set, in the order of the files.
+// Options for reading part `part` of `num_parts` of the set, in the order of the files.
 PipelineOptions EvaluationOptions(const Job& job, const EvalSet& set, uint32_t part,
                                   uint32_t num_parts);
 
-// Scores step by step.
+// Scores data one step at a time.
 //
-// Invariant: while one step is scored, the next one's rows are on their way.
+// Invariant: while one step is scored, the rows of the next one are on their way.
 class StepScorer {
  public:
-  // All of them outlive it. `steps` was started with EvaluationOptions, and the model's dense
-  // weights are in place.
+  // Requires: all arguments outlive it; `steps` was started with EvaluationOptions; the model's
+  // dense weights are set.
   StepScorer(const Job& job, Model& model, StepPipeline& steps, RowSource source);
 
-  // The next step that has examples, if there is one.
+  // Scores the next step that has examples; does nothing if there is none.
   Status ScoreStep(const TakeScores& take);
   bool at_end() const { return begun_ && next_ == nullptr; }
-  const ScoreSums& sums() const { return sums_; }  // So far.
+  const ScoreSums& sums() const { return sums_; }  // The sums so far.
 
  private:
   Status FindNext();
@@ -70,17 +71,17 @@ class StepScorer {
   std::vector<float> scores_;
 };
 
-// Scores of examples as ScoreBook takes them.
+// Collects scores of examples in the layout that ScoreBook takes.
 struct ExampleScores {
   std::vector<float> scores, labels, weights;
   std::vector<Key> groups;
   void Clear();
-  // Of a batch, as TakeScores is given them.
+  // Appends the scores `of_batch`, laid out as for TakeScores.
   void Add(const Job& job, const Batch& batch, std::span<const float> of_batch);
 };
 
-// Scores all that `steps` gives, in the order of the files; it was started with EvaluationOptions.
-// The model's dense weights are in place.
+// Scores everything that `steps` gives, in the order of the files. Requires: `steps` was started
+// with EvaluationOptions, and the model's dense weights are set.
 Result<ScoreSums> ScoreSteps(const Job& job, Model& model, StepPipeline& steps,
                              const RowSource& source, const TakeScores& take);
 

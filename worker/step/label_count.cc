@@ -1,4 +1,4 @@
-// One pass over the labels of a batch.
+// Counts labels in one pass over a batch.
 #include "worker/step/label_count.h"
 
 #include <algorithm>

@@ -1,5 +1,4 @@
-// Which labels a batch has: are they what they were meant to be?
-// be.
+// Counts the labels of a batch, so that a wrong label column or class can be noticed.
 #pragma once
 
 #include "worker/data/batch.h"

@@ -1,4 +1,5 @@
-// Sums are gathered and added up by everyone: one round trip, and the order is that of the ranks.
+// Sums values over lanes and workers: every worker gathers all contributions and adds them in the
+// order of the ranks, which takes one round trip.
 #include "worker/step/lane_exchange.h"
 
 #include <glog/logging.h>

@@ -1,4 +1,4 @@
-// The exchange of a worker's lanes with each other and, by queues, with other workers.
+// Exchanges values between the lanes of a worker and, through collectives, with other workers.
 #pragma once
 
 #include <cstddef>
@@ -17,21 +17,22 @@
 
 namespace hdps {
 
-// Calls come from one thread, that which computes the lanes; queues make the calls of the groups.
+// Belongs to the thread that computes the lanes; each collective runs on a queue's own thread.
 //
 // Invariant: between EndStep() and the next BeginStep() no group is in use.
 class LaneExchange : public StepExchange {
  public:
-  // `groups`, which outlive it, are each of all workers: lane i uses number i modulo how many there
-  // are, so that what one lane waits for delays no other. None: there is one worker.
+  // Each of `groups` joins all workers and must outlive the exchange. Lane i uses group i modulo
+  // their number, so that a wait in one lane does not delay the others. With no groups there is one
+  // worker.
   LaneExchange(std::span<Collective* const> groups, MonotonicClock& clock);
 
-  // Begins a step of so many lanes. Lanes of one micro-batch, which stand behind each other, are
-  // summed before the micro-batches are: one is what another worker could have. `micro_batches`
-  // [lanes] ascend.
+  // Begins a step. `micro_batches` [lanes] names the micro-batch of each lane and never decreases.
+  // Sums the lanes of each micro-batch first and then the micro-batches, because a micro-batch
+  // corresponds to one worker: this order gives the same bits as that many workers would.
   void BeginStep(std::span<const uint32_t> micro_batches);
-  // Waits until nothing is under way any more; behind a failure of the step, `status`, it ends what
-  // is. The first failure of all.
+  // Ends a step: waits until no collective is running, and aborts them first if `status`, the
+  // outcome of the step, is an error. Returns the first error of all, `status` included.
   Status EndStep(const Status& status);
 
   size_t lanes() const override { return micro_batches_.size(); }
@@ -41,16 +42,16 @@ class LaneExchange : public StepExchange {
   Ticket Start(size_t lane, std::function<Status(Collective*)> work) override;
   Status Wait(Ticket ticket) override;
   StepWatch* watch() const override { return watch_; }
-  void set_watch(StepWatch* watch) { watch_ = watch; }  // Null: nobody.
+  void set_watch(StepWatch* watch) { watch_ = watch; }  // Null: steps are not watched.
 
  private:
   struct Sum {
     std::vector<std::vector<double>> given;  // [lanes]
     size_t lanes_given = 0;
-    Ticket started = 0;        // Of the gathering.
-    std::vector<double> mine;  // Over the lanes.
+    Ticket started = 0;        // Ticket of the gathering.
+    std::vector<double> mine;  // Sum over this worker's lanes.
     std::vector<double> all;   // [workers, values]
-    bool added = false;        // `mine` is over the workers too.
+    bool added = false;        // `mine` is the sum over the workers too.
   };
 
   void AddLanes(Sum* sum) const;
@@ -59,9 +60,9 @@ class LaneExchange : public StepExchange {
   std::vector<std::unique_ptr<CollectiveQueue>> queues_;  // [groups]
   StepWatch* watch_ = nullptr;
   std::vector<uint32_t> micro_batches_;
-  std::deque<Sum> sums_;           // Of the step, by ticket.
-  std::vector<size_t> lane_sums_;  // [lanes]: how many sums each has given to.
-  Status alone_;                   // With one worker: the first failure of a work.
+  std::deque<Sum> sums_;           // Sums of the step, by ticket.
+  std::vector<size_t> lane_sums_;  // [lanes]: number of sums that each lane has given to.
+  Status alone_;                   // With one worker: the first error of any work.
 };
 
 }  // namespace hdps

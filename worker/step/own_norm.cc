@@ -1,4 +1,4 @@
-// Measures all rows, then shrinks them.
+// Measures the norm of all gradients of a worker, then scales them down.
 #include "worker/step/own_norm.h"
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Requests out, replies put in their places.
+// Requests the rows of a step, and puts the replies in place.
 #include "worker/step/row_gather.h"
 
 #include <glog/logging.h>
@@ -21,19 +21,19 @@ RowGather::RowGather(const Job& job, NodeChannel& channel, MonotonicClock& clock
       rows_(job.tables.size()),
       views_(job.tables.size()) {}
 
-RowGather::~RowGather() { Forget(); }
+RowGather::~RowGather() { CancelRequests(); }
 
-RowGather::Flight RowGather::Send(PullPlan plan, std::vector<ServerRequest> requests) {
-  Flight flight{std::nullopt, std::move(plan), clock_.NowNs()};
-  if (!requests.empty()) flight.ticket = channel_.Start(std::move(requests));
-  return flight;
+RowGather::PendingPull RowGather::Send(PullPlan plan, std::vector<ServerRequest> requests) {
+  PendingPull pull{std::nullopt, std::move(plan), clock_.NowNs()};
+  if (!requests.empty()) pull.ticket = channel_.Start(std::move(requests));
+  return pull;
 }
 
-void RowGather::AskAhead(const PreparedStep& step, const RowTerms& terms) {
-  CHECK(!asked() && !asked_ahead());
+void RowGather::PrefetchRows(const PreparedStep& step, const RowTerms& terms) {
+  CHECK(!requested() && !has_prefetch());
   step_ = &step;
   format_ = job_.parallel.wire;
-  in_place_ = false;  // A repair changes some of them.
+  in_place_ = false;  // A repair overwrites some of these rows.
   PullPlan plan;
   std::vector<ServerRequest> requests =
       plan.Pull(step.split, {terms.clock, PullMode::kPrefetch, terms.pushed, terms.list, format_});
@@ -41,21 +41,21 @@ void RowGather::AskAhead(const PreparedStep& step, const RowTerms& terms) {
   holds_ = job_.train.mode == Mode::kSync ? terms.pushed : kNotRead;
 }
 
-void RowGather::Ask(const PreparedStep& step, const RowTerms& terms, PullMode mode) {
-  CHECK(!asked());
+void RowGather::RequestRows(const PreparedStep& step, const RowTerms& terms, PullMode mode) {
+  CHECK(!requested());
   wanted_ = terms;
-  if (asked_ahead()) {
+  if (has_prefetch()) {
     CHECK(step_ == &step && mode == PullMode::kTrain);
     if (holds_ != kNotRead && !Arrived(*ahead_)) {
       std::vector<Clock> since(step.split.num_servers(), kNotRead);
       for (const PullPlan::Asked& asked : ahead_->plan.asked()) since[asked.server.value] = holds_;
       Repair(since);
     }
-    ready();  // What was read ahead is usually here.
+    ready();  // Rows that were prefetched have usually arrived by now.
     return;
   }
   step_ = &step;
-  // What is read to be judged is what a checkpoint would hold.
+  // Evaluation reads full precision, because a checkpoint would hold the same bits.
   format_ = mode == PullMode::kTrain ? job_.parallel.wire : DType::kFp32;
   in_place_ = terms.in_place && format_ == DType::kFp32;
   PullPlan plan;
@@ -65,27 +65,28 @@ void RowGather::Ask(const PreparedStep& step, const RowTerms& terms, PullMode mo
 }
 
 bool RowGather::ready() {
-  CHECK(asked());
+  CHECK(requested());
   if (ahead_.has_value() && status_.ok()) {
     if (!Arrived(*ahead_)) return false;
-    status_ = LandAhead();
+    status_ = PlacePrefetched();
   }
   return !status_.ok() || Arrived(*last_);
 }
 
-Status RowGather::LandAhead() {
-  const Flight flight = *std::exchange(ahead_, std::nullopt);
-  HDPS_ASSIGN_OR_RETURN(const std::vector<PullReply> replies, Land(flight));
+Status RowGather::PlacePrefetched() {
+  const PendingPull pull = *std::exchange(ahead_, std::nullopt);
+  HDPS_ASSIGN_OR_RETURN(const std::vector<PullReply> replies, TakeReplies(pull));
   std::vector<Clock> since(step_->split.num_servers(), kNotRead);
-  bool older = false;  // Than was asked for: by a server that has begun again.
+  // Whether a server returned older rows than were asked for; it has restarted then.
+  bool older = false;
   for (size_t i = 0; i < replies.size(); ++i) {
-    since[flight.plan.asked()[i].server.value] = replies[i].min_clock;
+    since[pull.plan.asked()[i].server.value] = replies[i].min_clock;
     older = older || replies[i].min_clock < holds_;
   }
   if (last_.has_value() && older && last_->ticket) channel_.Cancel(*last_->ticket);
   if (!last_.has_value() || older) Repair(since);
-  // Put in place while the servers look for what has changed.
-  return Place(flight, replies, std::nullopt);
+  // The rows are put in place while the servers look for what has changed since.
+  return Place(pull, replies, std::nullopt);
 }
 
 void RowGather::Repair(std::span<const Clock> since) {
@@ -97,13 +98,13 @@ void RowGather::Repair(std::span<const Clock> since) {
   last_ = Send(std::move(plan), std::move(requests));
 }
 
-Result<std::vector<PullReply>> RowGather::Land(const Flight& flight) {
-  std::vector<PullReply> replies(flight.plan.asked().size());
-  if (!flight.ticket.has_value()) return replies;
+Result<std::vector<PullReply>> RowGather::TakeReplies(const PendingPull& pull) {
+  std::vector<PullReply> replies(pull.plan.asked().size());
+  if (!pull.ticket.has_value()) return replies;
   const int64_t begin = clock_.NowNs();
   int64_t arrived = begin;
-  HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> frames, channel_.Wait(*flight.ticket, &arrived));
-  hidden_ns_ += std::max<int64_t>(std::min(begin, arrived) - flight.sent_ns, 0);
+  HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> frames, channel_.Wait(*pull.ticket, &arrived));
+  hidden_ns_ += std::max<int64_t>(std::min(begin, arrived) - pull.sent_ns, 0);
   CHECK_EQ(frames.size(), replies.size());
   for (size_t i = 0; i < frames.size(); ++i) {
     HDPS_RETURN_IF_ERROR(DecodeMessage(frames[i], &replies[i]));
@@ -115,7 +116,7 @@ Result<std::vector<PullReply>> RowGather::Land(const Flight& flight) {
   return replies;
 }
 
-Status RowGather::Place(const Flight& flight, const std::vector<PullReply>& replies,
+Status RowGather::Place(const PendingPull& pull, const std::vector<PullReply>& replies,
                         std::optional<std::span<float>> dense) {
   std::vector<std::span<float>> places;
   std::vector<TableId> tables;
@@ -123,7 +124,7 @@ Status RowGather::Place(const Flight& flight, const std::vector<PullReply>& repl
     if (job_.tables[t].dense) continue;
     tables.push_back({t});
     std::vector<float>& rows = rows_[t];
-    const bool stays = in_place_ && step_->split.InPieces(places.size());
+    const bool stays = in_place_ && step_->split.IsContiguous(places.size());
     rows.resize(stays ? 0 : step_->parts.KeysOf({t}).size() * job_.tables[t].dim);
     views_[t] = rows;
     places.push_back(rows);
@@ -133,7 +134,7 @@ Status RowGather::Place(const Flight& flight, const std::vector<PullReply>& repl
     places.push_back(dense.value_or(std::span<float>()));
   }
   for (size_t i = 0; i < replies.size(); ++i) {
-    HDPS_RETURN_IF_ERROR(flight.plan.Scatter(i, replies[i], places, in_place));
+    HDPS_RETURN_IF_ERROR(pull.plan.Scatter(i, replies[i], places, in_place));
     if (in_place_) held_.push_back(replies[i].rows);
   }
   for (size_t i = 0; in_place_ && i < tables.size(); ++i) {
@@ -146,9 +147,9 @@ Status RowGather::Take(std::optional<std::span<float>> dense) {
   while (!ready()) channel_.WaitForAnything();
   wanted_.reset();
   HDPS_RETURN_IF_ERROR(std::exchange(status_, Status()));
-  const Flight flight = *std::exchange(last_, std::nullopt);
-  HDPS_ASSIGN_OR_RETURN(const std::vector<PullReply> replies, Land(flight));
-  return Place(flight, replies, dense);
+  const PendingPull pull = *std::exchange(last_, std::nullopt);
+  HDPS_ASSIGN_OR_RETURN(const std::vector<PullReply> replies, TakeReplies(pull));
+  return Place(pull, replies, dense);
 }
 
 void RowGather::TakeMemoryOf(RowGather& done) {
@@ -156,9 +157,9 @@ void RowGather::TakeMemoryOf(RowGather& done) {
   if (std::none_of(rows_.begin(), rows_.end(), has_memory)) std::swap(rows_, done.rows_);
 }
 
-void RowGather::Forget() {
-  for (const std::optional<Flight>* flight : {&ahead_, &last_}) {
-    if (flight->has_value() && (*flight)->ticket) channel_.Cancel(*(*flight)->ticket);
+void RowGather::CancelRequests() {
+  for (const std::optional<PendingPull>* pull : {&ahead_, &last_}) {
+    if (pull->has_value() && (*pull)->ticket) channel_.Cancel(*(*pull)->ticket);
   }
   ahead_.reset();
   last_.reset();

@@ -1,4 +1,4 @@
-// The rows of one step on their way from the servers into place.
+// Requests the rows of one step and puts the replies in place.
 #pragma once
 
 #include <cstdint>
@@ -16,21 +16,23 @@ namespace hdps {
 
 struct Job;
 
-// When the rows of a step are used, and what they must hold.
+// Tells which step uses the rows and what they must contain.
 struct RowTerms {
-  Clock clock = 0;    // Of the step.
-  Clock pushed = 0;   // This worker's pushes of the clocks before it have been sent.
+  Clock clock = 0;    // Clock of the step.
+  Clock pushed = 0;   // This worker has sent its pushes of all clocks before this one.
   uint64_t list = 0;  // The number of the step's key list; the same for both calls of a step.
-  // Rows that nothing is put among need not be copied out of the reply; see RowsOf().
+  // The rows may stay in the reply instead of being copied, if none are inserted among them; see
+  // RowsOf().
   bool in_place = false;
 };
 
-// The one place where the rows of a step are put together: what was read ahead, in sync what has
-// changed since, and the dense ones.
+// Assembles the rows of one step from the prefetched rows, in sync mode from those that have
+// changed since, and from the dense rows.
 //
-// Invariant: from AskAhead or Ask on to Take or Forget the step stays as it is. rows()[t] are those
-// of the keys that the step needs of table t, in their order, once Take has succeeded; empty for
-// the dense table. In sync they are the same bits whether they were asked for ahead or not.
+// Invariant: the step must not change between PrefetchRows or RequestRows and Take or
+// CancelRequests. After Take has succeeded, rows()[t] holds the rows of the step's keys of table t
+// in the order of the keys, and is empty for the dense table. In sync mode the bits do not depend
+// on whether the rows were prefetched.
 //
 // Belongs to the trainer's thread.
 class RowGather {
@@ -39,67 +41,73 @@ class RowGather {
   ~RowGather();
   RowGather(RowGather&&) = delete;
 
-  // Sends for the rows as they are behind the pushes of terms.pushed; in sync behind those of all
-  // workers. Requires: not asked_ahead(), not asked().
-  void AskAhead(const PreparedStep& step, const RowTerms& terms);
-  bool asked_ahead() const { return ahead_.has_value(); }
-  // Sends for the rows, or for what is missing behind those that were read ahead: at once, or,
-  // where it is not known how old they will be, when they are here. With `mode` kRead nothing waits
-  // at a gate. Requires: not asked().
-  void Ask(const PreparedStep& step, const RowTerms& terms, PullMode mode = PullMode::kTrain);
-  bool asked() const { return wanted_.has_value(); }
+  // Prefetches the rows: requests them as they are after this worker's pushes before clock
+  // terms.pushed, and in sync mode after those of all workers. Requires: not has_prefetch(), not
+  // requested().
+  void PrefetchRows(const PreparedStep& step, const RowTerms& terms);
+  bool has_prefetch() const { return ahead_.has_value(); }
+  // Requests the rows of `step`, or, if some were prefetched, the rows that are missing or stale.
+  // If the age of the prefetched rows is not known yet, the request is sent when they arrive. With
+  // `mode` kRead the servers answer without waiting for other workers. Requires: not requested().
+  void RequestRows(const PreparedStep& step, const RowTerms& terms,
+                   PullMode mode = PullMode::kTrain);
+  bool requested() const { return wanted_.has_value(); }
 
-  // Goes on with what has come; whether Take() will not wait for answers. Requires: asked().
+  // Handles the replies that have come. Returns true if Take() will not wait for replies. Requires:
+  // requested().
   bool ready();
-  // Waits for the rows. `dense`: where the dense weights go when the step's split has them.
+  // Waits for the rows. The dense weights go to `dense` if the step's split includes them.
   Status Take(std::optional<std::span<float>> dense);
-  // Nobody will take them.
-  void Forget();
-  // Takes over the memory of one that is done with its rows, unless it has its own.
+  // Drops the rows and cancels outstanding requests.
+  void CancelRequests();
+  // Takes the row memory of `done`, whose rows are no longer used, unless this one has memory
+  // already.
   void TakeMemoryOf(RowGather& done);
 
-  // Requires: not asked for in place.
+  // Requires: the rows were requested without in_place.
   std::vector<std::vector<float>>& rows() { return rows_; }
-  // The same rows of one table, wherever they are; until Forget() or the next request.
+  // Returns the rows of one table, wherever they lie; valid until CancelRequests() or the next
+  // request.
   const RowSpans<const float>& RowsOf(TableId table) const { return views_[table.value]; }
-  // From requests to their answers, as far as nobody waited, since it was last called.
+  // Returns the time between requests and replies in which no thread waited, and resets it to 0.
   int64_t TakeHiddenNs() { return std::exchange(hidden_ns_, 0); }
 
  private:
-  // Requests on their way.
-  struct Flight {
-    std::optional<Ticket> ticket;  // None when there was nothing to ask for.
+  // Requests that have been sent and not been answered.
+  struct PendingPull {
+    std::optional<Ticket> ticket;  // None if there was nothing to request.
     PullPlan plan;
     int64_t sent_ns = 0;
   };
 
-  Flight Send(PullPlan plan, std::vector<ServerRequest> requests);
-  bool Arrived(const Flight& flight) { return !flight.ticket || channel_.Ready(*flight.ticket); }
-  Result<std::vector<PullReply>> Land(const Flight& flight);
-  // Puts the rows that were read ahead in place, and asks for what is missing behind them unless
-  // that was done.
-  Status LandAhead();
-  // since [servers]: which steps the rows read ahead hold; kNotRead where none were.
+  PendingPull Send(PullPlan plan, std::vector<ServerRequest> requests);
+  bool Arrived(const PendingPull& pull) { return !pull.ticket || channel_.Ready(*pull.ticket); }
+  Result<std::vector<PullReply>> TakeReplies(const PendingPull& pull);
+  // Puts the prefetched rows in place, and requests the missing ones unless that has been done.
+  Status PlacePrefetched();
+  // Requests what the prefetched rows lack. since [servers]: the clock up to which each server's
+  // prefetched rows are complete; kNotRead if none were read from it.
   void Repair(std::span<const Clock> since);
-  Status Place(const Flight& flight, const std::vector<PullReply>& replies,
+  Status Place(const PendingPull& pull, const std::vector<PullReply>& replies,
                std::optional<std::span<float>> dense);
 
   const Job& job_;
   NodeChannel& channel_;
   MonotonicClock& clock_;
   const PreparedStep* step_ = nullptr;
-  DType format_ = DType::kFp32;  // As the rows are to travel.
+  DType format_ = DType::kFp32;  // Number format in which the rows travel.
   bool in_place_ = false;
-  std::optional<Flight> ahead_;  // Until its rows are in place.
-  // Of ahead_: the steps that its rows hold at least, so that what is missing can be asked for
-  // before they are here; kNotRead where that is not known.
+  std::optional<PendingPull> ahead_;  // The prefetch, until its rows are in place.
+  // The clock up to which the rows of ahead_ are complete at least, so that the missing ones can be
+  // requested before those arrive; kNotRead if unknown.
   Clock holds_ = kNotRead;
   std::optional<RowTerms> wanted_;
-  std::optional<Flight> last_;                // None yet while it waits for the rows read ahead.
-  Status status_;                             // Of what ready() did.
-  std::vector<std::vector<float>> rows_;      // [tables][keys * dim]; kept for its memory.
-  std::vector<RowSpans<const float>> views_;  // [tables]: rows_[t], or in replies that are held.
-  std::vector<Buffer> held_;                  // Replies with rows in place.
+  std::optional<PendingPull> last_;       // None while it waits for the prefetched rows.
+  Status status_;                         // Result of the work done in ready().
+  std::vector<std::vector<float>> rows_;  // [tables][keys * dim]; kept for its memory.
+  // [tables]: rows_[t], or rows inside the replies in held_.
+  std::vector<RowSpans<const float>> views_;
+  std::vector<Buffer> held_;  // Replies whose rows are used in place.
   int64_t hidden_ns_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Prints where the time of steps went.
+// Formats the times of steps for the worker's log.
 #include "worker/step/stage.h"
 
 #include <cstdio>

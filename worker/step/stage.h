@@ -1,4 +1,4 @@
-// One training step as the ordered list of things that happen to a batch, and where time goes.
+// The stages of one training step in order, and the time spent in each.
 #pragma once
 
 #include <array>
@@ -9,8 +9,9 @@
 
 namespace hdps {
 
-// Read top to bottom, this is a step. Beside each stage, the file that does it. Under allreduce
-// rows may be reduced and pushed before the last dense gradients are computed: see README.md.
+// Read from top to bottom, this is a step; beside each stage stands the file that carries it out.
+// Under allreduce, rows may be reduced and pushed before the last dense gradients are computed: see
+// README.md.
 enum class Stage : uint8_t {
   kRead,         // worker/data/batch_reader       bytes -> Batch
   kDedup,        // worker/model KeyFinder         keys -> unique keys + positions; split by server
@@ -25,18 +26,19 @@ enum class Stage : uint8_t {
 };
 inline constexpr size_t kNumStages = 10;
 
-// Who does a stage. Stages of different lanes may overlap, within the limits below; those of one
-// lane never do.
+// Names the thread that carries out a stage. Stages of different lanes may overlap, within the
+// limits below; those of one lane never do.
 enum class Lane : uint8_t { kReader, kComms, kCompute, kCollective };
 
 struct StageRule {
   Stage stage;
   std::string_view name;
   Lane lane;
-  // Whether this stage of a later step may run while this step is being computed. Rows are read
-  // ahead as train.lookahead says; in sync, what a push changes afterwards is read again behind
-  // that push, with the dense rows. With train.lookahead = 0 a pull goes out behind the push of the
-  // step before and its rows hold that push: with one worker, async is then sync.
+  // Whether this stage of a later step may run while this step is being computed. With
+  // train.lookahead > 0 rows are prefetched; in sync mode the rows that a push changes afterwards
+  // are read again after that push, together with the dense rows. With train.lookahead = 0 a pull
+  // is sent after the push of the step before, and its rows include that push: async with one
+  // worker is then the same as sync.
   bool ahead_of_compute;
 };
 
@@ -53,26 +55,28 @@ inline constexpr std::array<StageRule, kNumStages> kStages = {{
     {Stage::kAdvance, "advance", Lane::kComms, false},
 }};
 
-// Where the time of a run of steps went. Reading and deduplicating belong to the reader's thread
-// and overlap the others, as does what is called hidden; the rest add up to the compute thread's
-// time.
+// Time spent in a run of steps. Reading and deduplicating take place on the reader's thread and
+// overlap the others, as do the times called hidden; the rest add up to the compute thread's time.
 struct StepTimes {
   uint64_t steps = 0;
   uint64_t examples = 0;
-  int64_t read_ns = 0;         // kRead
-  int64_t dedup_ns = 0;        // kDedup
-  int64_t read_wait_ns = 0;    // Compute thread: for the reader.
-  int64_t pull_wait_ns = 0;    // kPull, as far as the compute thread waits for rows or places them.
-  int64_t pull_hidden_ns = 0;  // kPull, from request to answer, while it did something else.
-  int64_t compute_ns = 0;      // kGather, kForward, kBackward, kReduceRows.
+  int64_t read_ns = 0;       // kRead
+  int64_t dedup_ns = 0;      // kDedup
+  int64_t read_wait_ns = 0;  // Time in which the compute thread waits for the reader.
+  // kPull, while the compute thread waits for rows or puts them in place.
+  int64_t pull_wait_ns = 0;
+  // kPull, between request and reply, while the compute thread did other work.
+  int64_t pull_hidden_ns = 0;
+  int64_t compute_ns = 0;        // kGather, kForward, kBackward, kReduceRows.
   int64_t reduce_dense_ns = 0;   // kReduceDense and the local update that follows.
-  int64_t reduce_hidden_ns = 0;  // kReduceDense, while the compute thread did something else.
-  int64_t keep_ns = 0;           // Of rows kept here: gradients summed over ranks, the update.
-  int64_t push_wait_ns = 0;      // kPush: gradients gathered and handed over.
-  int64_t total_ns = 0;          // Compute thread: all of the above and what no name was given.
+  int64_t reduce_hidden_ns = 0;  // kReduceDense, while the compute thread did other work.
+  // Rows cached at the worker: summing their gradients over ranks, and the update.
+  int64_t keep_ns = 0;
+  int64_t push_wait_ns = 0;  // kPush: collecting gradients and handing them over.
+  int64_t total_ns = 0;      // Compute thread: all of the above, and whatever is not listed.
 
   void Add(const StepTimes& other) { AddTimes(other, 1); }
-  // What came since `earlier`, which these times hold.
+  // Returns the times added since `earlier`, an older copy of these times.
   StepTimes Since(const StepTimes& earlier) const {
     StepTimes since = *this;
     since.AddTimes(earlier, -1);

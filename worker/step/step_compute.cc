@@ -1,4 +1,5 @@
-// Parts need the memory of one; lanes that of all, but wait for each other's exchanges together.
+// Computes the parts of a step one after another, which needs memory for one part, or all at once
+// as lanes, which needs memory for all but lets them wait for their exchanges together.
 #include "worker/step/step_compute.h"
 
 #include <algorithm>
@@ -20,9 +21,9 @@ StepCompute::StepCompute(const Job& job, Model& model, MonotonicClock& clock)
 }
 
 void StepCompute::set_groups(std::span<Collective* const> groups) {
-  exchange_.reset();  // Its threads may use the groups that were.
+  exchange_.reset();  // Its threads may use the old groups.
   group_ = groups.empty() ? nullptr : groups.front();
-  if (model_.meets()) exchange_ = std::make_unique<LaneExchange>(groups, clock_);
+  if (model_.has_exchange()) exchange_ = std::make_unique<LaneExchange>(groups, clock_);
   set_watch(watch_);
 }
 
@@ -151,7 +152,7 @@ Status StepCompute::RunParts(WindowStep& step, const StepTerms& terms,
                              const Model::RowsDone& rows_done, const TensorDone& tensor_done) {
   const StepParts& parts = step.prepared->parts;
   const size_t count = parts.parts().size();
-  // The second takes the memory of the first but for its dense gradients, and so on.
+  // All parts share one memory; only their dense gradients are separate.
   PartMemory& memory = MemoryOf(0);
   for (size_t part = 0; part < count; ++part) {
     FillInputs(step, part, terms.push, &memory);
@@ -195,9 +196,10 @@ Status StepCompute::RunLanes(WindowStep& step, const StepTerms& terms,
         LaneOf(has_part ? parts[i].batch : no_examples_, i == 0, terms.dense_gradients, &memory));
     groups.push_back(has_part ? parts[i].group : job_.train.micro_batches);
   }
-  if (rank_ != nullptr) HDPS_RETURN_IF_ERROR(LayRows(step.prepared->parts, &lanes));
+  if (rank_ != nullptr) HDPS_RETURN_IF_ERROR(SetLayerRows(step.prepared->parts, &lanes));
   exchange_->BeginStep(groups);
-  // Who stops stops with all others, or they would wait for it in the middle of the next step.
+  // All workers must pause after the same step: one that paused alone would leave the others
+  // waiting for it in the middle of the next step.
   any_pause_ = terms.pause ? 1 : 0;
   const StepExchange::Ticket asked = exchange_->Start(0, [this](Collective* group) {
     const std::array lists = {OrOf(std::span(&any_pause_, 1))};
@@ -219,7 +221,7 @@ Status StepCompute::RunLanes(WindowStep& step, const StepTerms& terms,
   return {};
 }
 
-Status StepCompute::LayRows(const StepParts& parts, std::vector<StepLane>* lanes) {
+Status StepCompute::SetLayerRows(const StepParts& parts, std::vector<StepLane>* lanes) {
   std::vector<uint32_t> examples;
   for (const StepLane& lane : *lanes) examples.push_back(lane.batch->num_examples);
   HDPS_RETURN_IF_ERROR(rank_->BeginStep(*group_, examples));
@@ -239,7 +241,7 @@ void StepCompute::AddLanes(const StepParts& parts, const DenseTensor& tensor,
     if (!begins) AddTensor(tensor, memory_[i]->dense.Like(of_step), of_group);
     if (parts.EndsGroup(i) && of_group.data != of_step.data) AddTensor(tensor, of_group, of_step);
   }
-  // Of a cut model a lane may have rows of other workers alone.
+  // With a model cut across workers, a lane may hold only rows of other workers.
   const size_t lanes = rank_ == nullptr ? 0 : exchange_->lanes();
   for (size_t i = std::max<size_t>(1, parts.parts().size()); i < lanes; ++i) {
     AddTensor(tensor, memory_[i]->dense.Like(of_step), of_step);
@@ -267,7 +269,7 @@ void StepCompute::TakePart(const PreparedStep& step, size_t part, size_t lane, b
 
 double StepCompute::LossOf(const PreparedStep& step, size_t part, double loss_sum) const {
   if (!job_.parallel.loss_sum || loss_sum == 0) return loss_sum;
-  // The mean over the step's examples of this is the sum of the copies' own means.
+  // The mean of this value over the step's examples equals the sum of the copies' means.
   const StepParts::Part& own = step.parts.parts()[part];
   uint64_t of_group = 0;
   for (const StepParts::Part& other : step.parts.parts()) {

@@ -1,4 +1,5 @@
-// The gradients of one step from its rows: its parts one after the other, or all of them as lanes.
+// Computes the gradients of one step from its rows: its parts one after another, or all of them at
+// once as lanes.
 #pragma once
 
 #include <cstdint>
@@ -19,24 +20,24 @@
 
 namespace hdps {
 
-// What a step came to.
+// Outcome of computing one step.
 struct ComputedStep {
-  double loss_sum = 0;  // Over the examples; of parallel.loss_sum as ParallelSpec says.
-  bool pause = false;   // With layers that meet: some worker wishes to pause.
+  double loss_sum = 0;  // Sum over the examples; under parallel.loss_sum see ParallelSpec.
+  bool pause = false;   // If layers exchange values between workers: some worker wants to pause.
 };
 
-// What a step is computed with.
+// Inputs of computing one step besides its rows.
 struct StepTerms {
-  const PushPlan& push;            // Has places for gradients of rows, or has not.
-  bool pause = false;              // This worker wishes to pause.
-  DenseGradients dense_gradients;  // [dense floats]: get sums over the examples.
+  const PushPlan& push;            // May have places to write row gradients to.
+  bool pause = false;              // This worker wants to pause.
+  DenseGradients dense_gradients;  // [dense floats]: receives the sums over the examples.
 };
 
-// Dense gradients of a part, in the memory where the step wants its own.
+// Dense gradients of one part, in the same kind of memory as the step's.
 class PartGradients {
  public:
   explicit PartGradients(DenseOps& ops) : device_(&ops) {}
-  // As many as those of the step; what they held may be lost.
+  // Returns gradients of the size and memory kind of `step`; earlier contents may be lost.
   DenseGradients Like(const DenseGradients& step) {
     if (step.on_device) return {device_.Reserve(step.size), step.size};
     host_.resize(step.size);
@@ -48,81 +49,89 @@ class PartGradients {
   DeviceArray device_;
 };
 
-// Parts of a step are added in their order: the slices of a micro-batch, then the micro-batches.
+// Computes the parts of a step and adds them in order: the slices of a micro-batch first, then the
+// micro-batches.
 //
-// Invariant: where layers meet, every worker computes each step with as many lanes, of which some
-// have no examples, so that none waits for another in vain.
+// Invariant: if layers exchange values between workers, every worker computes each step with the
+// same number of lanes, some of them without examples, so that no lane waits for a peer that does
+// not exist.
 class StepCompute {
  public:
-  // All of them outlive it.
+  // Requires: all arguments outlive it.
   StepCompute(const Job& job, Model& model, MonotonicClock& clock);
 
-  void set_cache(DeviceCache* cache) { cache_ = cache; }  // Null: no rows are kept here.
-  // The model is the one of a rank of a strategy; null: it is the job's whole model.
+  // Null: no rows are cached at this worker.
+  void set_cache(DeviceCache* cache) { cache_ = cache; }
+  // Sets the rank whose part of a cut model this is; null: the model is the whole one.
   void set_rank(RankModel* rank) { rank_ = rank; }
-  // Whom layers meet: see LaneExchange. Again after each change of the groups.
+  // Sets the groups in which layers exchange values: see LaneExchange. Must be called again after
+  // each change of the groups.
   void set_groups(std::span<Collective* const> groups);
-  void set_watch(StepWatch* watch);  // Null: nobody.
+  void set_watch(StepWatch* watch);  // Null: steps are not watched.
 
-  // The gradient of a tensor stands, of all parts; `finite`: so far the loss is a number.
+  // Is called when a tensor's gradient is complete over all parts. `finite`: the loss so far is a
+  // finite number.
   using TensorDone = std::function<void(uint32_t tensor, bool finite)>;
-  // Gradients of rows are row_gradients(); they and the dense ones are of no use when there is no
-  // example. `rows_done` as in Model::Step, for a step of one part; it is not called when the loss
-  // is not a number. kUnavailable, kCancelled: the other workers could not be met.
+  // Computes one step. The row gradients are in row_gradients(); they and the dense ones are
+  // meaningless if the step has no examples. `rows_done` is as in Model::Step; it is called only
+  // for a step of one part whose loss is finite. kUnavailable, kCancelled: the other workers could
+  // not be reached.
   Result<ComputedStep> Run(WindowStep& step, const StepTerms& terms,
                            const Model::RowsDone& rows_done, const TensorDone& tensor_done);
 
-  // [tables][keys * dim], of the whole step; empty of those that the push has a place for.
+  // [tables][keys * dim], over the whole step; empty for tables whose gradients go straight into
+  // the push.
   std::vector<std::vector<float>>& row_gradients() { return row_gradients_; }
   const std::vector<std::vector<float>>& row_gradients() const { return row_gradients_; }
-  // [keys * dim] of a table that keeps rows, where those are: there a row's is the sum over all
-  // parts. Null of a step without examples.
+  // Returns the gradients [keys * dim] of a table with cached rows, in the memory where those rows
+  // lie; a row's gradient is the sum over all parts. Null for a step without examples.
   const float* KeptGradients(const PreparedStep& step, TableId table) const;
 
  private:
-  // The keys of one of several parts, by where their rows are kept on the model's device.
+  // The keys of one of several parts, by where their cached rows lie on the model's device.
   struct KeptKeys {
     std::vector<uint32_t> slots;
-    std::unique_ptr<SlabSlots> loaded;     // `slots`.
-    std::unique_ptr<SlabSlots> positions;  // Among the keys of the step.
+    std::unique_ptr<SlabSlots> loaded;     // `slots`, copied to the device.
+    std::unique_ptr<SlabSlots> positions;  // Positions among the keys of the step.
   };
-  // Gradients of a table that keeps rows on the model's device, [keys of the step * dim]: negative
-  // zero, to which all parts are added.
+  // Gradients of a table with rows cached on the model's device, [keys of the step * dim]. Starts
+  // as negative zeros, to which all parts are added.
   struct KeptSum {
     explicit KeptSum(DenseOps& ops) : step(&ops), group(&ops) {}
     DeviceArray step;
-    DeviceArray group;  // Over slices of a micro-batch.
+    DeviceArray group;  // Sum over the slices of a micro-batch.
   };
-  // One part on its way; kept for its memory.
+  // Memory of one part's computation; kept for the next steps.
   struct PartMemory {
     explicit PartMemory(DenseOps& ops) : dense(ops) {}
-    std::vector<std::vector<float>> rows;  // [tables], of the part
-    std::vector<KeptKeys> kept;            // [groups of the cache], likewise
+    std::vector<std::vector<float>> rows;  // [tables], rows of the part.
+    std::vector<KeptKeys> kept;            // [groups of the cache], keys of the part.
     std::vector<TableInput> inputs;        // [tables]
     StepResult result;
-    PartGradients dense;  // Not used for the first part: its are those of the step.
+    PartGradients dense;  // Unused for the first part, which writes to those of the step.
   };
 
   PartMemory& MemoryOf(size_t lane);
   void FillInputs(WindowStep& step, size_t part, const PushPlan& push, PartMemory* memory);
   bool KeepsOnDevice() const { return cache_ != nullptr && !model_.ops().on_host(); }
-  // Rows of tables that are kept on the model's device go straight into its inputs.
+  // Lets the model read rows that are cached on its device where they lie.
   void PointAtKeptRows(const PreparedStep& step, size_t part, PartMemory* memory);
-  // Adds the gradients of one of several parts where such rows are.
+  // Adds one part's gradients of rows that are cached on the model's device.
   void AddKeptGradients(const StepParts& parts, size_t part, size_t lane);
   Status RunParts(WindowStep& step, const StepTerms& terms, const Model::RowsDone& rows_done,
                   const TensorDone& tensor_done);
   Status RunLanes(WindowStep& step, const StepTerms& terms, const Model::RowsDone& rows_done,
                   const TensorDone& tensor_done);
-  // Which rows the layers of a cut model have in each lane.
-  Status LayRows(const StepParts& parts, std::vector<StepLane>* lanes);
+  // Fills in the rows that the layers of a cut model have in each lane.
+  Status SetLayerRows(const StepParts& parts, std::vector<StepLane>* lanes);
   StepLane LaneOf(const Batch& batch, bool first, const DenseGradients& of_step,
                   PartMemory* memory) const;
   // Adds one tensor of a part's dense gradients to those of the step.
   void AddTensor(const DenseTensor& tensor, const DenseGradients& part, const DenseGradients& sum);
-  // One tensor's gradients of all lanes.
+  // Adds one tensor's gradients of all lanes.
   void AddLanes(const StepParts& parts, const DenseTensor& tensor, const DenseGradients& of_step);
-  // Takes loss and row gradients of a part, which was computed in a lane, behind those before it.
+  // Adds the loss and the row gradients of a part, which was computed in `lane`, to those of the
+  // parts before it.
   void TakePart(const PreparedStep& step, size_t part, size_t lane, bool rows_taken);
   double LossOf(const PreparedStep& step, size_t part, double loss_sum) const;
 
@@ -131,17 +140,17 @@ class StepCompute {
   MonotonicClock& clock_;
   DeviceCache* cache_ = nullptr;
   RankModel* rank_ = nullptr;
-  Collective* group_ = nullptr;  // The first of those that layers meet in.
+  Collective* group_ = nullptr;  // The first of the groups in which layers exchange values.
   StepWatch* watch_ = nullptr;
-  std::unique_ptr<LaneExchange> exchange_;  // Null where no layer meets.
-  uint64_t any_pause_ = 0;                  // Of the step at hand: on its way to the others.
+  std::unique_ptr<LaneExchange> exchange_;  // Null if no layer exchanges values.
+  uint64_t any_pause_ = 0;  // Of the current step: whether any worker wants to pause.
   const Batch no_examples_;
   std::vector<std::unique_ptr<PartMemory>> memory_;  // [lanes]
   std::vector<std::vector<float>> row_gradients_;
-  PartGradients group_dense_;                    // Over slices of a micro-batch.
-  std::vector<StepParts::GroupSum> group_rows_;  // [tables], likewise.
-  std::vector<std::unique_ptr<KeptSum>> kept_;   // [tables]; null where none are.
-  ComputedStep computed_;                        // Of the step at hand.
+  PartGradients group_dense_;                    // Sum over the slices of a micro-batch.
+  std::vector<StepParts::GroupSum> group_rows_;  // [tables]: sum over the slices of a micro-batch.
+  std::vector<std::unique_ptr<KeptSum>> kept_;   // [tables]; null if no rows are cached.
+  ComputedStep computed_;                        // Outcome of the current step.
 };
 
 }  // namespace hdps

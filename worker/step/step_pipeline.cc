@@ -1,4 +1,4 @@
-// The reader's loop: read, find keys, split, hand over.
+// Runs the reader's loop: read a batch, find its keys, split them by server, queue the step.
 #include "worker/step/step_pipeline.h"
 
 #include <optional>
@@ -14,8 +14,8 @@
 namespace hdps {
 namespace {
 
-// Of a table whose keys do not say where their rows are: the shard of each, and where it is cut by
-// column each key once for every slice.
+// Fills in the shards of a table whose keys do not determine them. If the table is cut by column,
+// each key is repeated once for every slice.
 void NameShards(const Job& job, TableId id, PreparedStep* step, KeysOfTable* table) {
   const TableSpec& spec = job.tables[id.value];
   const bool any = !table->keys.empty();
@@ -42,7 +42,7 @@ void NameShards(const Job& job, TableId id, PreparedStep* step, KeysOfTable* tab
 Result<std::unique_ptr<StepPipeline>> StepPipeline::Start(const Job& job, FileSystem& files,
                                                           MonotonicClock& clock,
                                                           const PipelineOptions& options) {
-  const ActivityBoard::Waiting waiting(options.board, Hold::kData);
+  const ActivityBoard::Waiting waiting(options.board, WaitReason::kData);
   ReaderOptions reading = options.reader;
   reading.labels = LabelsOf(job);
   if (!options.labels) {
@@ -70,7 +70,7 @@ StepPipeline::~StepPipeline() {
 }
 
 Result<std::unique_ptr<PreparedStep>> StepPipeline::Next() {
-  const ActivityBoard::Waiting waiting(options_.board, Hold::kData);
+  const ActivityBoard::Waiting waiting(options_.board, WaitReason::kData);
   return Take(ready_.Pop());
 }
 

@@ -1,4 +1,5 @@
-// Reads ahead: a thread of its own turns files into steps whose keys are found and split by server.
+// Prepares steps ahead of their use: a thread of its own turns files into batches whose keys are
+// found and split by server.
 #pragma once
 
 #include <cstdint>
@@ -25,33 +26,33 @@ namespace hdps {
 struct Job;
 struct View;
 
-// The tables that a step reads and writes at the servers, in the order of the request's lists.
+// The tables that a step reads and writes at the servers, in the order of a request's lists.
 struct SplitPlan {
   std::shared_ptr<const View> view;  // Null: nothing is split.
-  // Chunks of the dense table, wanted by every step that has examples; none under allreduce, where
-  // the servers are not asked for them.
+  // Keys of the dense table's chunks, which every step with examples reads. Empty under allreduce,
+  // where the servers are not asked for them.
   std::span<const Key> dense_keys;
-  // Rows kept at the worker: only the others are split. Null: none are kept.
+  // The rows cached at the worker; only other keys are split by server. Null: no rows are cached.
   std::shared_ptr<HotKeyRegistry> hot;
-  // Where the keys' sections come from, so that they are sent without a copy; null: from the
-  // process' own memory. Outlives the pipeline and its steps.
+  // Allocates the key sections, so that they are sent without a copy; null: they lie in the
+  // process's own memory. Outlives the pipeline and its steps.
   SectionAllocator* sections = nullptr;
 };
 
-// The keys of a table that is cut by column: each of the step's once for every slice, which stand
-// side by side, so that the rows of the slices together are the row.
+// The keys of a table that is cut by column: each key of the step once for every slice, side by
+// side, so that the slices' rows read one after another are the whole row.
 struct SlicedKeys {
   std::vector<Key> keys;
-  std::vector<uint32_t> shards;  // Of each.
+  std::vector<uint32_t> shards;  // [keys]
 };
 
 struct PreparedStep {
   StepParts parts;
   KeySplit split;  // Over the tables of the plan: all of the job, or all but the dense one.
   std::vector<HotSplit> hot;       // [groups of the plan's registry]
-  std::vector<SlicedKeys> sliced;  // [tables]; empty but of tables that are cut by column.
-  uint64_t bad_rows = 0;           // Of the reader, up to here.
-  double progress = 0;             // Of the reader, up to here: part of the epoch's bytes.
+  std::vector<SlicedKeys> sliced;  // [tables]; empty unless the table is cut by column.
+  uint64_t bad_rows = 0;           // The reader's count so far.
+  double progress = 0;             // The reader's progress: share of the epoch's bytes, 0..1.
   int64_t read_ns = 0;
   int64_t dedup_ns = 0;
 };
@@ -60,19 +61,19 @@ struct PipelineOptions {
   std::vector<std::string> paths;
   ReaderOptions reader;
   bool labels = true;  // False: labels are not read, and rows may lack them.
-  PartCount parts;     // Of a step.
-  // Bounds the memory: this many steps wait, one is made, so many are used.
+  PartCount parts;     // Number of parts of a step.
+  // Bound the memory: at most this many steps wait, one is being made, and this many are in use.
   size_t steps_ahead = 4;
   size_t steps_in_use = 2;
-  uint32_t epoch = 0;       // Where to start.
-  uint64_t skip_steps = 0;  // And behind which of its steps.
+  uint32_t epoch = 0;       // Epoch to start in.
+  uint64_t skip_steps = 0;  // Number of its steps to skip.
   SplitPlan plan;
-  // Whose threads help the reader's where a step has many keys; null: nobody's.
+  // Helps the reader's thread with steps of many keys; null: it works alone.
   Executor* executor = nullptr;
-  ActivityBoard* board = nullptr;  // Whoever waits for a step says so there; null: nowhere.
+  ActivityBoard* board = nullptr;  // Is told of waits for a step; null: no one is told.
 };
 
-// The steps of one epoch in order.
+// Gives the steps of one epoch in order.
 //
 // Invariant: at most steps_ahead + 1 + steps_in_use steps exist.
 class StepPipeline {
@@ -87,9 +88,9 @@ class StepPipeline {
   Result<std::unique_ptr<PreparedStep>> Next();
   // The same without waiting: null when none is ready.
   Result<std::unique_ptr<PreparedStep>> TryNext();
-  // Splits a step again, by the hot keys of now; from any thread.
+  // Splits a step again with the current hot keys. May be called from any thread.
   void Split(PreparedStep* step) const;
-  // Gives a step back, for its memory.
+  // Gives a step back, so that its memory is used again.
   void Recycle(std::unique_ptr<PreparedStep> step);
 
  private:

@@ -1,5 +1,4 @@
-// What a caller is told of every step: for callbacks that print, watch, or drive the run
-// themselves.
+// Reports each step, for callbacks that print, watch, or drive the run.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +12,9 @@ namespace hdps {
 struct StepReport {
   uint32_t epoch = 0;     // From 0.
   Clock clock = 0;        // Steps this worker has finished, this one included.
-  uint64_t examples = 0;  // Of this worker's part of the step.
-  double loss_sum = 0;    // Over those examples.
-  StepTimes times = {};   // Of the steps since the command to train, but for total_ns.
+  uint64_t examples = 0;  // Examples of this worker.
+  double loss_sum = 0;    // Sum over those examples.
+  StepTimes times = {};   // Times of the steps since the command to train, without total_ns.
 };
 
 // Called on the worker's compute thread after each step. The next step begins when it returns, so a

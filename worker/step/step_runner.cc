@@ -1,4 +1,4 @@
-// A step from its prepared keys to the announcement of its clock.
+// Carries a step from its prepared keys to the announcement of its clock.
 #include "worker/step/step_runner.h"
 
 #include <algorithm>
@@ -52,8 +52,8 @@ StepRunner::StepRunner(const Job& job, Model& model, NodeChannel& channel, Monot
   if (dense_.size() < model.dense_floats()) {
     dense_outside_.resize(model.dense_floats());
     dense_ = dense_outside_;
-    // A worker whose first steps have no rows of its own computes before it has pulled any.
-    if (model.meets()) model.SetDense(dense_);
+    // A worker whose first steps have no examples computes before it has pulled any weights.
+    if (model.has_exchange()) model.SetDense(dense_);
   }
 }
 
@@ -73,13 +73,13 @@ Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
   StepOutcome outcome;
   outcome.examples = step.parts.num_examples();
   outcome.pause = task.pause;
-  if (!window.at(0).rows->asked()) {
+  if (!window.at(0).rows->requested()) {
     HDPS_RETURN_IF_ERROR(RefreshCache(window, task.clock));
-    AskRows(window, 0, task.clock);
+    RequestRows(window, 0, task.clock);
   }
   HDPS_RETURN_IF_ERROR(TakeRows(window.at(0)));
   board.Enter(ActivityBoard::kCompute);
-  if (!task.pause) HDPS_RETURN_IF_ERROR(AskAhead(window, 0, task));
+  if (!task.pause) HDPS_RETURN_IF_ERROR(PrefetchSteps(window, 0, task));
   HDPS_FAILPOINT("worker.step.pulled");
   const int64_t pulled = clock_.NowNs();
   sent_ns_ = 0;
@@ -97,7 +97,7 @@ Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
   }
   board.Enter("push");
   const int64_t updated = clock_.NowNs();
-  if (!sent) HDPS_RETURN_IF_ERROR(PushAndAsk(window, task, outcome.pause));
+  if (!sent) HDPS_RETURN_IF_ERROR(PushAndRequest(window, task, outcome.pause));
   HDPS_RETURN_IF_ERROR(CollectAcks(job_.cluster.pushes_in_flight_max - 1));
   board.Enter("advance");
   times_.push_wait_ns += clock_.NowNs() - updated + sent_ns_;
@@ -119,14 +119,14 @@ void StepRunner::EndTracedStep() {
   if (trace_ == nullptr || !trace_->watches()) return;
   model_.ops().EndSpan();
   trace_->EndStep();
-  if (!trace_->watches()) TellOfDevice();
+  if (!trace_->watches()) AddDeviceSpans();
 }
 
-void StepRunner::TellOfDevice() {
+void StepRunner::AddDeviceSpans() {
   if (trace_ != nullptr) trace_->AddDevice(model_.ops().TakeSpans());
 }
 
-Status StepRunner::PushAndAsk(StepWindow& window, const StepTask& task, bool pause) {
+Status StepRunner::PushAndRequest(StepWindow& window, const StepTask& task, bool pause) {
   const WatchedSpan span(trace_, "step", "push, ask for the next rows");
   channel_.board().Enter("push");
   if (clips_own_) {
@@ -139,12 +139,12 @@ Status StepRunner::PushAndAsk(StepWindow& window, const StepTask& task, bool pau
   HDPS_RETURN_IF_ERROR(RefreshCache(window, task.clock + 1));
   HDPS_RETURN_IF_ERROR(window.Fill(2, 1));
   if (window.size() < 2) return Status();
-  AskRows(window, 1, task.clock + 1);
-  return AskAhead(window, 1, task);
+  RequestRows(window, 1, task.clock + 1);
+  return PrefetchSteps(window, 1, task);
 }
 
 bool StepRunner::PushesEarly(const PreparedStep& step) const {
-  // Without rows nothing is waited for, and buckets leave while all of backward is computed.
+  // Without sparse tables there is no push to send early, and buckets are reduced during backward.
   const bool has_rows = job_.tables.size() > 1 || dense_table_ < 0;
   if (!has_rows && queue_ != nullptr) return false;
   return !dense_at_servers() && cache_ == nullptr && !clips_all_ && !clips_own_ &&
@@ -153,7 +153,7 @@ bool StepRunner::PushesEarly(const PreparedStep& step) const {
 
 Status StepRunner::RefreshCache(StepWindow& window, Clock clock) {
   if (cache_ == nullptr || !cache_->RefreshDue()) return Status();
-  window.ForgetRows();
+  window.CancelRequests();
   HDPS_RETURN_IF_ERROR(Settle());
   return cache_->Refresh(clock);
 }
@@ -165,33 +165,33 @@ WindowStep& StepRunner::NewList(StepWindow& window, size_t i) {
   return step;
 }
 
-void StepRunner::AskRows(StepWindow& window, size_t i, Clock clock) {
-  WindowStep& step = window.at(i).rows->asked_ahead() ? window.at(i) : NewList(window, i);
-  // Rows kept here are put among those that come.
-  step.rows->Ask(
+void StepRunner::RequestRows(StepWindow& window, size_t i, Clock clock) {
+  WindowStep& step = window.at(i).rows->has_prefetch() ? window.at(i) : NewList(window, i);
+  // Cached rows are inserted among the rows that arrive, so those cannot stay in the reply.
+  step.rows->RequestRows(
       *step.prepared,
       {.clock = clock, .pushed = clock, .list = step.list, .in_place = cache_ == nullptr});
 }
 
-Status StepRunner::AskAhead(StepWindow& window, size_t turn, const StepTask& task) {
+Status StepRunner::PrefetchSteps(StepWindow& window, size_t turn, const StepTask& task) {
   const size_t lookahead = job_.train.lookahead;
   if (lookahead == 0) return Status();
   HDPS_RETURN_IF_ERROR(window.Fill(turn + 1 + lookahead, 1));
   for (size_t i = turn + 1; i < window.size(); ++i) {
     const Clock clock = task.clock + static_cast<Clock>(i);
     if (clock >= task.until) break;
-    if (window.at(i).rows->asked_ahead()) continue;
+    if (window.at(i).rows->has_prefetch()) continue;
     WindowStep& step = NewList(window, i);
     const Clock pushed = task.clock + static_cast<Clock>(turn);
-    step.rows->AskAhead(*step.prepared, {.clock = clock, .pushed = pushed, .list = step.list});
+    step.rows->PrefetchRows(*step.prepared, {.clock = clock, .pushed = pushed, .list = step.list});
   }
   return Status();
 }
 
 Status StepRunner::TakeRows(WindowStep& step) {
   const WatchedSpan span(trace_, "step", "wait for rows");
-  const ActivityBoard::Waiting waiting(&channel_.board(), Hold::kMembers);
-  // A push that was refused is never followed by its rows.
+  const ActivityBoard::Waiting waiting(&channel_.board(), WaitReason::kMembers);
+  // If a push was refused, its rows never come; so its acknowledgement is checked here too.
   while (!step.rows->ready()) {
     channel_.WaitForAnything();
     HDPS_RETURN_IF_ERROR(CollectAcks(job_.cluster.pushes_in_flight_max));
@@ -215,17 +215,17 @@ Status StepRunner::Compute(StepWindow& window, const StepTask& task, StepOutcome
   if (PushesEarly(*step.prepared)) {
     rows_done = [&] {
       const int64_t begin = clock_.NowNs();
-      // Others may wish to pause too; then the rows are asked for in vain.
-      sent = PushAndAsk(window, task, task.pause);
+      // Other workers may want to pause too; then this request is in vain.
+      sent = PushAndRequest(window, task, task.pause);
       sent_ns_ = clock_.NowNs() - begin;
       channel_.board().Enter(ActivityBoard::kCompute);
     };
   }
   BeginPush(*step.prepared);
-  dense_sum_.Begin({.word = {step.prepared->parts.num_examples(), outcome->pause},
+  dense_sum_.Begin({.vote = {step.prepared->parts.num_examples(), outcome->pause},
                     .workers = channel_.view()->workers.size(),
-                    .computed = model_.meets() || !step.prepared->parts.empty()});
-  // Of a step that has diverged nothing leaves.
+                    .computed = model_.has_exchange() || !step.prepared->parts.empty()});
+  // If the loss has diverged, no gradient is sent.
   const auto tensor_done = [this](uint32_t tensor, bool finite) {
     dense_sum_.TensorDone(tensor, /*stay=*/!finite);
   };
@@ -247,7 +247,7 @@ Status StepRunner::Compute(StepWindow& window, const StepTask& task, StepOutcome
 Status StepRunner::ReduceDense(const StepTask& task, StepOutcome* outcome) {
   const WatchedSpan span(trace_, "step", "reduce dense gradients");
   const int64_t begin = clock_.NowNs();
-  HDPS_ASSIGN_OR_RETURN(const StepWord all, dense_sum_.Finish());
+  HDPS_ASSIGN_OR_RETURN(const StepVote all, dense_sum_.Finish());
   if (queue_ != nullptr) {
     const int64_t waited = clock_.NowNs() - begin;
     times_.reduce_hidden_ns += std::max(queue_->TakeBusyNs() - waited, int64_t{0});
@@ -295,7 +295,7 @@ Status StepRunner::UpdateHotRows(const PreparedStep& step, const StepTask& task,
   hot.mine = {outcome->examples, outcome->pause};
   hot.hot = step.hot;
   hot.gradients = gradients;
-  HDPS_ASSIGN_OR_RETURN(const StepWord all, clips_all_ ? cache_->Sum(hot) : cache_->Apply(hot));
+  HDPS_ASSIGN_OR_RETURN(const StepVote all, clips_all_ ? cache_->Sum(hot) : cache_->Apply(hot));
   outcome->pause = all.pause;
   return Status();
 }
@@ -321,7 +321,8 @@ void StepRunner::Push(const WindowStep& window_step, const StepTask& task) {
                            .epoch = task.epoch};
   std::vector<ServerRequest> requests = push_->Requests(terms, GradientsOfSplit(step));
   push_.reset();
-  std::vector<ServerRequest> finished;  // Under clip_norm it is said with the norm.
+  // Under clip_norm the clock is announced together with the norm.
+  std::vector<ServerRequest> finished;
   if (!clips_all_) finished = AdvanceRequests(num_servers, task.clock + 1);
   pushes_.push_back(channel_.Start(std::move(requests), std::move(finished)));
   HDPS_FAILPOINT("worker.step.pushed");

@@ -1,4 +1,4 @@
-// Carries out one step: pull, compute, reduce, push, advance.
+// Carries out one training step: pull, compute, reduce, push, advance.
 #pragma once
 
 #include <cstdint>
@@ -23,49 +23,49 @@
 namespace hdps {
 
 struct StepOutcome {
-  uint64_t examples = 0;  // Of this worker.
+  uint64_t examples = 0;  // Examples of this worker.
   double loss_sum = 0;
-  bool pause =
-      false;  // Stop after this step; under allreduce, or where layers meet, all agree on it.
+  // The run stops after this step. All workers agree under allreduce, or if layers exchange values.
+  bool pause = false;
 };
 
-// What to do with the first step of a window.
+// Parameters of the step to run.
 struct StepTask {
   Clock clock = 0;
-  Clock until = 0;     // Where the command ends: the rows of that step are not asked for yet.
+  Clock until = 0;     // Clock at which the command ends; rows of later steps are not requested.
   bool pause = false;  // This worker was told to pause.
-  double rate = 1;     // What all learning rates are multiplied with.
+  double rate = 1;     // Factor of all learning rates.
   uint32_t epoch = 0;
 };
 
-// Belongs to the trainer's thread.
+// Runs the first step of a window. Belongs to the trainer's thread.
 //
-// Invariant: a clock is announced to the servers only after every push of the steps before it has
-// been acknowledged by all of them. The pull of a step is sent behind the push of the one before,
-// and its rows hold that push; what is asked for ahead goes right behind it, so that no link stands
-// still for want of a request. At most pushes_in_flight_max pushes wait for their answers.
+// Invariant: a clock is announced to the servers only after all of them have acknowledged every
+// push of the steps before it. The pull of a step is sent after the push of the step before, and
+// its rows include that push; prefetches follow immediately, so that no link is idle for want of a
+// request. At most pushes_in_flight_max pushes wait for their acknowledgements.
 class StepRunner {
  public:
-  // `rank`: `job` and `model` are its; null: the whole job.
+  // `rank`: the rank of a cut model that `job` and `model` describe; null: the whole job.
   StepRunner(const Job& job, Model& model, NodeChannel& channel, MonotonicClock& clock,
              Executor& executor, RankModel* rank = nullptr);
-  ~StepRunner() { TellOfDevice(); }
+  ~StepRunner() { AddDeviceSpans(); }
 
   void set_group(const DenseGroup& group);
-  // Whom layers meet: see LaneExchange.
-  void set_meeting(std::span<Collective* const> groups) { compute_.set_groups(groups); }
-  void set_trace(StepTrace* trace) {  // Null: nobody looks.
+  // Sets the groups in which layers exchange values: see LaneExchange.
+  void set_lane_groups(std::span<Collective* const> groups) { compute_.set_groups(groups); }
+  void set_trace(StepTrace* trace) {  // Null: steps are not traced.
     trace_ = trace;
     compute_.set_watch(trace);
     if (trace != nullptr && trace->watches()) model_.ops().WatchSpans(clock_);
   }
-  void set_cache(DeviceCache* cache) {  // Null: no rows are kept here.
+  void set_cache(DeviceCache* cache) {  // Null: no rows are cached.
     cache_ = cache;
     compute_.set_cache(cache);
   }
 
-  // Makes the first step of the window, which stays in it, and asks for the rows of the next.
-  // kCorruption when the loss is not a number: nothing of this step has been pushed then.
+  // Runs the first step of the window, which stays in it, and requests the rows of the next.
+  // kCorruption: the loss is not finite, and nothing of this step has been pushed.
   Result<StepOutcome> Run(StepWindow& window, const StepTask& task);
   // Waits until the servers have acknowledged every push.
   Status Settle();
@@ -73,42 +73,47 @@ class StepRunner {
   StepTimes& times() { return times_; }
 
  private:
-  // The rows of a step at its turn, which the push of the step before has begun.
-  void AskRows(StepWindow& window, size_t i, Clock clock);
-  // Those of the steps behind at(turn), whose own have been asked for at its turn.
-  Status AskAhead(StepWindow& window, size_t turn, const StepTask& task);
-  // Its key list gets a number, and its keys are those that are not kept here now.
+  // Requests the rows of step `i` when its turn begins, after the push of the step before.
+  void RequestRows(StepWindow& window, size_t i, Clock clock);
+  // Prefetches the rows of the steps after at(turn), whose own rows have been requested.
+  Status PrefetchSteps(StepWindow& window, size_t turn, const StepTask& task);
+  // Gives the step's key list a new number, and splits its keys again if the set of cached rows has
+  // changed.
   WindowStep& NewList(StepWindow& window, size_t i);
   Status TakeRows(WindowStep& step);
   Status Compute(StepWindow& window, const StepTask& task, StepOutcome* outcome);
   Status ReduceDense(const StepTask& task, StepOutcome* outcome);
-  UpdateTerms TermsOf(const StepTask& task) const;  // But for the norm.
-  // The update of rows that are kept here.
+  UpdateTerms TermsOf(const StepTask& task) const;  // Without the norm's factor.
+  // Updates the rows that are cached at this worker.
   Status UpdateHotRows(const PreparedStep& step, const StepTask& task, StepOutcome* outcome);
-  // Chooses the rows to keep from step `clock` on, where that is due.
+  // Chooses the rows to cache from step `clock` on, if a new choice is due.
   Status RefreshCache(StepWindow& window, Clock clock);
-  // Sends the push of the first step, and for the rows of those behind it unless `pause`.
-  Status PushAndAsk(StepWindow& window, const StepTask& task, bool pause);
-  // Whether that is done while dense gradients are still being computed: no part of the push waits
-  // for them.
+  // Sends the push of the first step and, unless `pause`, requests the rows of the next ones.
+  Status PushAndRequest(StepWindow& window, const StepTask& task, bool pause);
+  // Returns true if the push is sent while dense gradients are still being computed, because no
+  // part of it depends on them.
   bool PushesEarly(const PreparedStep& step) const;
-  // Sends the push of step `clock`, and behind its acknowledgements the word that it is finished.
+  // Sends the push of the step and, once it is acknowledged, the announcement that the step is
+  // finished.
   void Push(const WindowStep& step, const StepTask& task);
-  // Under clip_norm in sync mode: asks the servers for the squares of the step that was pushed,
-  // makes the updates that are made here with those of all, and tells the servers to make theirs.
+  // Settles the norm of a pushed step (clip_norm in sync mode): gets the sums of squares from the
+  // servers, adds the worker's own, makes the updates that are made here, and tells the servers to
+  // make theirs.
   Status SettleNorm(const StepTask& task);
-  Status AwaitAdvance();  // Its acknowledgements: then the servers have made the step's update.
-  // The update of dense tensors under allreduce, of the sum of the gradients.
+  // Waits for the announcement's replies; the servers have made the step's update then.
+  Status AwaitAdvance();
+  // Updates the dense tensors under allreduce with the summed gradients.
   Status ApplyDense(const UpdateTerms& terms, Clock clock);
-  // Looks at the acknowledgements that have come; waits while more than `left` are missing.
+  // Handles the acknowledgements that have come, and waits while more than `left` are missing.
   Status CollectAcks(size_t left);
   void EndTracedStep();
-  // The trace gets the spans of the model's device.
-  void TellOfDevice();
+  // Adds the spans of the model's device to the trace.
+  void AddDeviceSpans();
   bool dense_at_servers() const { return !dense_sum_.in_group() && !dense_.empty(); }
-  // Lets the model write gradients where they are sent from, as far as they need not be moved then.
+  // Lets the model write gradients straight into the push, unless they have to be changed before
+  // they are sent.
   void BeginPush(const PreparedStep& step);
-  // The gradients of the step for the tables of its split.
+  // Returns the step's gradients of the tables in its split.
   std::vector<std::span<const float>> GradientsOfSplit(const PreparedStep& step);
 
   const Job& job_;
@@ -117,25 +122,26 @@ class StepRunner {
   MonotonicClock& clock_;
   Executor& executor_;
   StepCompute compute_;
-  const int dense_table_;  // -1: the job has none.
-  // train.clip_norm is set; of all gradients of a step in sync mode, else of each worker's.
+  const int dense_table_;  // -1 if the job has none.
+  // train.clip_norm is set: clips_all_ clips by the norm of a step's gradients of all workers (sync
+  // mode), clips_own_ by that of this worker's.
   const bool clips_all_, clips_own_;
-  std::vector<Key> dense_keys_;  // Where the latter.
+  std::vector<Key> dense_keys_;  // Set if clips_own_.
   DenseReduction dense_sum_;
-  CollectiveQueue* queue_ = nullptr;  // Of its group.
+  CollectiveQueue* queue_ = nullptr;  // The queue of the dense group.
   DeviceCache* cache_ = nullptr;
 
   uint64_t next_sequence_ = 0;
   uint64_t next_list_ = 1;
-  std::deque<Ticket> pushes_;      // On their way, oldest first.
-  std::optional<Ticket> advance_;  // Under clip_norm: the word that the last step is finished.
-  std::optional<PushPlan> push_;   // Of the step at hand, from its gradients to its push.
-  int64_t sent_ns_ = 0;            // Of it, what sending cost inside of computing.
+  std::deque<Ticket> pushes_;      // Pushes without acknowledgement, oldest first.
+  std::optional<Ticket> advance_;  // Under clip_norm: the announcement of the last step.
+  std::optional<PushPlan> push_;   // Of the current step, between its gradients and its push.
+  int64_t sent_ns_ = 0;            // Of the current step: time spent sending during compute.
   StepTimes times_;
   StepTrace* trace_ = nullptr;
 
-  std::span<float> dense_;            // [dense floats]: the model's own, or
-  std::vector<float> dense_outside_;  // these, where the model lies on another device.
+  std::span<float> dense_;            // [dense floats]: the model's own memory, or dense_outside_.
+  std::vector<float> dense_outside_;  // Used if the model's weights lie on another device.
 };
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// Events are kept as they come and printed with names for their tracks.
+// Keeps events as they come, and prints them with names for their tracks.
 #include "worker/step/step_trace.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The first steps of a run as events in time, in the format of Chrome's tracing (about://tracing,
+// Records the first steps of a run as events in the format of Chrome's tracing (about://tracing,
 // ui.perfetto.dev).
 #pragma once
 
@@ -16,14 +16,15 @@
 
 namespace hdps {
 
-// What the workers of one process have told; a process of Chrome's is a worker, a thread a track.
+// Events of the workers of one process. In Chrome's format a worker is a process, a track a thread.
 //
-// Calls come from any thread.
+// Safe to call from any thread.
 class TraceEvents {
  public:
   void Add(uint32_t worker, const std::string& track, const std::string& what, int64_t begin_ns,
            int64_t end_ns) HDPS_EXCLUDES(mutex_);
-  // {"traceEvents": [...]}: complete events ("X"), times in microseconds since the first.
+  // Returns {"traceEvents": [...]}: complete events ("X"), with times in microseconds since the
+  // first event.
   std::string Json() const HDPS_EXCLUDES(mutex_);
 
  private:
@@ -39,19 +40,19 @@ class TraceEvents {
   std::vector<Event> events_ HDPS_GUARDED_BY(mutex_);
 };
 
-// Of one worker: all of its first `steps` steps, then nothing more.
+// Traces the first `steps` steps of one worker.
 class StepTrace : public StepWatch {
  public:
-  // Both outlive it.
+  // Requires: `events` and `clock` outlive it.
   StepTrace(TraceEvents& events, MonotonicClock& clock, uint32_t worker, uint64_t steps)
       : events_(events), clock_(clock), worker_(worker), left_(steps) {}
 
-  // Steps are still told of.
+  // Is true while steps are traced.
   bool watches() const { return left_ > 0; }
   void EndStep() {
     if (left_ > 0) --left_;
   }
-  // What the model's device did in these steps, each kind on a track of its own.
+  // Adds what the model's device did in these steps; each kind of work has its own track.
   void AddDevice(const std::vector<DeviceSpan>& spans);
   int64_t NowNs() override { return clock_.NowNs(); }
   void Ended(const std::string& track, const std::string& what, int64_t begin_ns) override {

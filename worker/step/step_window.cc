@@ -1,4 +1,4 @@
-// Takes steps from the reader and gives them back.
+// Takes steps from the reader and gives them back after use.
 #include "worker/step/step_window.h"
 
 #include <utility>
@@ -17,7 +17,7 @@ Status StepWindow::Fill(size_t count, size_t needed) {
     HDPS_ASSIGN_OR_RETURN(std::unique_ptr<PreparedStep> step,
                           wait ? source_.Next() : source_.TryNext());
     if (step == nullptr) {
-      at_end_ = wait;  // Who did not wait cannot tell the end from a reader that is late.
+      at_end_ = wait;  // Without a wait, the end looks the same as a reader that is late.
       break;
     }
     WindowStep& added = steps_.emplace_back();
@@ -34,9 +34,8 @@ Status StepWindow::Fill(size_t count, size_t needed) {
 
 void StepWindow::Pop() {
   WindowStep& done = steps_.front();
-  done.rows->Forget();
-  // Steps that are asked for ahead have their rows in replies until their turn: two sets of memory
-  // do for all.
+  done.rows->CancelRequests();
+  // Prefetched rows stay in replies until their step's turn, so two sets of row memory are enough.
   for (WindowStep& step : steps_) {
     if (&step != &done) step.rows->TakeMemoryOf(*done.rows);
   }
@@ -45,8 +44,8 @@ void StepWindow::Pop() {
   steps_.pop_front();
 }
 
-void StepWindow::ForgetRows() {
-  for (WindowStep& step : steps_) step.rows->Forget();
+void StepWindow::CancelRequests() {
+  for (WindowStep& step : steps_) step.rows->CancelRequests();
 }
 
 }  // namespace hdps

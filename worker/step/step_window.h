@@ -1,4 +1,4 @@
-// The step at hand and those behind it that are known already, each with its rows on their way.
+// Keeps the current step and those after it that are known, with the requests for their rows.
 #pragma once
 
 #include <cstddef>
@@ -17,29 +17,29 @@ struct Job;
 struct WindowStep {
   std::unique_ptr<PreparedStep> prepared;
   std::unique_ptr<RowGather> rows;
-  uint64_t list = 0;  // The number of its key list, from the first request for its rows on.
+  uint64_t list = 0;  // Number of its key list; set before the first request for its rows.
 };
 
-// Invariant: at(0), at(1), ... are neighbouring steps of one epoch, in order; no more than were
-// asked for by Fill(). The memory of steps that have left is used again.
+// Invariant: at(0), at(1), ... are consecutive steps of one epoch; there are no more of them than
+// Fill() was asked for. The memory of finished steps is used again.
 //
 // Belongs to the trainer's thread.
 class StepWindow {
  public:
-  // Both must outlive it.
+  // Requires: all arguments outlive it.
   StepWindow(StepPipeline& steps, const Job& job, NodeChannel& channel, MonotonicClock& clock);
 
-  // Takes from the reader until there are `count` steps, but waits for it only while there are
-  // fewer than `needed`.
+  // Takes steps from the reader until there are `count`, but waits only while there are fewer than
+  // `needed`.
   Status Fill(size_t count, size_t needed);
   size_t size() const { return steps_.size(); }
   WindowStep& at(size_t i) { return steps_[i]; }
-  // The first step is done.
+  // Removes the first step, which is finished.
   void Pop();
-  // Splits a step again, by the hot keys of now. Requires: its rows are not asked for.
+  // Splits a step again with the current hot keys. Requires: its rows have not been requested.
   void Split(size_t i) { source_.Split(steps_[i].prepared.get()); }
-  // Whatever was asked for the steps is not wanted; they stay.
-  void ForgetRows();
+  // Drops the rows and row requests of all steps; the steps stay.
+  void CancelRequests();
 
  private:
   StepPipeline& source_;

@@ -1,4 +1,4 @@
-// A function of each element, for where it does not stand right behind a product.
+// An activation as a layer of its own, if it does not directly follow a product.
 #include "common/job/activation.h"
 #include "common/job/layers/layer_record.h"
 #include "common/job/spec/layer_spec.h"

@@ -6,7 +6,7 @@ namespace hdps {
 LayerRecord BatchNormRecord() {
   LayerRecord record;
   record.kind = "batch_norm";
-  record.cut = LayerCut::kOwnRows;  // Of a worker's part.
+  record.cut = LayerCut::kOwnRows;  // It normalizes over a worker's part.
   record.gives =
       "as wide as its input: each column less its mean, divided by its deviation, times a gain "
       "plus a bias (Ioffe and Szegedy 2015). In training mean and deviation are those of the "

@@ -1,4 +1,4 @@
-// One number a column, added.
+// Adds one number to each column.
 #include "common/job/layers/layer_record.h"
 
 namespace hdps {

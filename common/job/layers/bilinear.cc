@@ -28,7 +28,7 @@ LayerRecord BilinearRecord() {
     shape.width = pairs * dim;
     shape.vector_dim = static_cast<uint32_t>(dim);
     shape.learns = true;
-    // Side by side.
+    // The matrices are side by side.
     shape.tensors = {{"weight", {dim, count * dim}, GlorotInit(dim, dim)}};
     if (count == 1) shape.tensors[0].uses = vectors - 1;
     return shape;

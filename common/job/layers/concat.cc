@@ -1,4 +1,4 @@
-// Other layers side by side.
+// Concatenates other layers.
 #include "common/job/layers/layer_record.h"
 
 namespace hdps {

@@ -1,4 +1,4 @@
-// Cross layers of low rank, as a mixture of experts.
+// Low-rank cross layers as a mixture of experts.
 #include "common/job/layers/layer_record.h"
 #include "common/job/spec/layer_spec.h"
 
@@ -24,7 +24,7 @@ LayerRecord CrossMixRecord() {
     for (uint32_t level = 0; level < question.spec.units; ++level) {
       const std::string number = std::to_string(level);
       shape.tensors.push_back({"down" + number, {width, inner}, GlorotInit(width, rank)});
-      // One above the other.
+      // The matrices are stacked.
       shape.tensors.push_back({"core" + number, {inner, rank}, GlorotInit(rank, rank)});
       shape.tensors.push_back({"up" + number, {inner, width}, GlorotInit(rank, width)});
       shape.tensors.push_back({"bias" + number, {width}, {InitKind::kZeros, 0.0f}});

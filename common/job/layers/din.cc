@@ -1,4 +1,4 @@
-// The attention of DIN: a sequence pooled by what each of its vectors is to a target.
+// The attention of DIN: pools a sequence with weights from the relation of each vector to a target.
 #include "common/job/layers/layer_record.h"
 #include "common/job/spec/layer_spec.h"
 
@@ -7,7 +7,7 @@ namespace hdps {
 LayerRecord DinRecord() {
   LayerRecord record;
   record.kind = "din";
-  record.cut = LayerCut::kOwnRows;  // It asks how long the sequences of its own rows are.
+  record.cut = LayerCut::kOwnRows;  // It needs the lengths of the sequences in its own rows.
   record.gives =
       "[n, dim]: the sequence's vectors k, each times its score, added up; the score is an MLP of "
       "one hidden layer of `units` with the activation over [k, q, k - q, k * q], q the target "
@@ -39,8 +39,9 @@ LayerRecord DinRecord() {
                      {"bias", {units}, {InitKind::kZeros, 0.0f}},
                      {"score", {units, 1}, GlorotInit(units, 1)}};
     if (WordOf(question.spec, scores) == "plain") {
-      // Begins as the plain sum of the vectors: near 0 the gradients of keys and scores would be
-      // products of two small numbers. Softmax knows no constant.
+      // A bias of 1 makes it begin as the plain sum of the vectors, because near 0 the gradients of
+      // keys and scores would be products of two small numbers. Softmax ignores constants, so there
+      // it has no effect.
       shape.tensors.push_back({"score_bias", {1}, {InitKind::kConstant, 1.0f}});
     }
     return shape;

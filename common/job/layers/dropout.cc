@@ -1,4 +1,4 @@
-// Elements of a layer left out at random while training.
+// Drops elements of a layer at random while training.
 #include "common/job/layers/layer_record.h"
 
 namespace hdps {
@@ -6,7 +6,7 @@ namespace hdps {
 LayerRecord DropoutRecord() {
   LayerRecord record;
   record.kind = "dropout";
-  record.cut = LayerCut::kOwnRows;  // It draws for each row of the step.
+  record.cut = LayerCut::kOwnRows;  // It draws random numbers for each row of the step.
   record.gives =
       "its input; in training each element is 0 with probability `rate`, the others divided by 1 - "
       "`rate` (Srivastava et al. 2014)";

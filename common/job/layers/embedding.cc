@@ -13,7 +13,8 @@ namespace hdps {
 
 namespace {
 
-// The first name of the layer's features that cannot be looked up; no key: there is none.
+// Returns the first of the layer's features that cannot be looked up, as a problem; its key is
+// empty if there is none.
 LayerProblem WrongFeature(const LayerQuestion& question) {
   const std::vector<std::string>& known = question.features.sparse;
   std::set<std::string> seen;

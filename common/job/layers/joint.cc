@@ -1,4 +1,4 @@
-// The logit that one thing and then another happens.
+// The logit of a joint event: one thing happens and then another.
 #include "common/job/layers/layer_record.h"
 
 namespace hdps {

@@ -1,4 +1,4 @@
-// What a kind of layer is: its words and settings, what it takes, gives and learns.
+// Describes a kind of layer: its word and settings, its inputs, output and parameters.
 #pragma once
 
 #include <cstdint>
@@ -19,33 +19,35 @@ struct FeatureNames;
 struct LayerSpec;
 struct TableSpec;
 
-class Layer;       // What computes it, and what that is made from: worker/model/layer.h. They are
-struct LayerSite;  // only handed on here.
+// The computation of a layer, and what it is built from: worker/model/layer.h. They are only passed
+// on here.
+class Layer;
+struct LayerSite;
 
-// A number that only some kinds have, "rate" of dropout. One word means the same in every kind.
+// A number that only some kinds have, "rate" of dropout. One name means the same in every kind.
 struct LayerNumber {
   std::string name;
   double min = 0, max = 0, standard = 0;
   std::string doc;
-  bool whole = false;  // Whole numbers alone.
-  // A job may go on from a checkpoint with another value, where its operator says so.
+  bool whole = false;  // Only whole numbers are allowed.
+  // May change when a job resumes from a checkpoint, if the operator says so.
   bool may_change = false;
 };
 
-// The value a layer has for it; where nothing was set, the default.
+// Returns the layer's value for a number, or the default if it was not set.
 double NumberOf(const LayerSpec& layer, const LayerNumber& number);
 
-// A choice that only some kinds have, "pairs" of bilinear; likewise.
+// A choice that only some kinds have, "pairs" of bilinear. One name means the same in every kind.
 struct LayerWord {
   std::string name;
   std::vector<std::string> words;  // The first is the default.
   std::string doc;
 };
 
-// The choice a layer has made; where nothing was set, the default.
+// Returns the layer's choice, or the default if it was not set.
 const std::string& WordOf(const LayerSpec& layer, const LayerWord& word);
 
-// Which of the fields of LayerSpec that several rooms read count for a kind.
+// The shared fields of LayerSpec that a kind uses.
 struct LayerFields {
   bool embedding = false;  // table, features: it reads rows.
   bool pooling = false;    // pooling, combine
@@ -53,78 +55,81 @@ struct LayerFields {
   bool activation = false;
 };
 
-// What a layer gives.
+// The output and the parameters of a layer.
 struct LayerShape {
   struct Tensor {
     std::string part;  // Its name is "<layer>.<part>".
     std::vector<uint64_t> shape;
     InitSpec init;
-    float averaged = 0;  // Not 0: no parameter but a running average; see AveragedTensor::momentum.
-    // Of one with two extents: how many vectors of an example are multiplied with it.
+    // Nonzero: a running average instead of a parameter; see AveragedTensor::momentum.
+    float averaged = 0;
+    // Number of vectors of an example that are multiplied with it; for matrices.
     uint64_t uses = 1;
     uint64_t size() const;  // Product of the shape.
   };
-  uint64_t width = 0;           // Columns of the output.
-  uint32_t vector_dim = 0;      // The output is vectors of this many columns; 0: it is not.
-  bool learns = false;          // A gradient is wanted here or below.
-  std::vector<Tensor> tensors;  // Those with two extents are multiplied with each example.
+  uint64_t width = 0;       // Columns of the output.
+  uint32_t vector_dim = 0;  // The output is vectors of this many columns; 0 if it is not vectors.
+  bool learns = false;      // A gradient is needed here or below.
+  std::vector<Tensor> tensors;  // Those with two axes are multiplied with each example.
 };
 
-// A layer and those that it reads, as far as they are known before anything is made.
+// A layer and its inputs, as far as they are known before anything is built.
 struct LayerQuestion {
   struct Input {
     const LayerSpec& spec;
     const LayerShape& shape;
-    std::string Shown() const;  // '"deep" (width 16)'
+    std::string Shown() const;  // Returns '"deep" (width 16)'.
   };
   const LayerSpec& spec;
-  std::vector<Input> inputs;  // As many as the record allows.
+  std::vector<Input> inputs;  // Has an allowed number of inputs.
   const std::vector<TableSpec>& tables;
   const FeatureNames& features;
 
-  // The shape of what is as wide as the first input, and learns where that does.
+  // Returns the shape of an output as wide as the first input, which learns if that does.
   LayerShape LikeInput() const;
 };
 
-// What is wrong with one key of a layer, and what would be right.
+// A wrong key of a layer: what is wrong with it, and what would be right.
 struct LayerProblem {
   std::string key;
   std::string problem;
 };
 
-// What is wrong with an input that has to consist of vectors.
+// Returns the problem of an input that is not made of vectors but should be.
 LayerProblem NoVectors(const LayerQuestion::Input& input);
 
-// One kind of layer. Job checks, printing, documentation, the cost model and the graph read it.
+// One kind of layer. The checks of jobs, printing, documentation, the cost model and the graph read
+// it.
 struct LayerRecord {
   std::string kind;        // The word in job files.
-  std::string gives;       // For docs: what comes out.
-  std::string inputs_doc;  // For docs: what the inputs have to be; empty: any layers.
-  std::string units_doc;   // For docs, where units counts.
+  std::string gives;       // The output, for docs.
+  std::string inputs_doc;  // Requirements on the inputs, for docs; empty if any layer will do.
+  std::string units_doc;   // Meaning of units, for docs; only for kinds that have them.
   size_t inputs_min = 1, inputs_max = 1;
   LayerFields fields;
-  LayerCut cut = LayerCut::kExamples;  // What its work can be cut into.
+  LayerCut cut = LayerCut::kExamples;  // The ways in which its work can be cut.
   std::vector<LayerNumber> numbers;
   std::vector<LayerWord> words;
-  // The layer's shape, or what is wrong with it. Called when there is an allowed number of inputs.
+  // Returns the layer's shape, or what is wrong with it. It is called with an allowed number of
+  // inputs.
   std::function<std::variant<LayerShape, LayerProblem>(const LayerQuestion&)> measure;
-  // Makes what computes the layer. Null for the built-in kinds, whose makers the workers have.
+  // Builds the layer's computation. Null for the built-in kinds, which the worker builds.
   std::function<std::unique_ptr<Layer>(const LayerSite&)> make;
 };
 
 inline constexpr size_t kManyInputs = 1024;
 
-// The kinds that a job may use: a value, so that two programs, or two jobs, may have different
+// The kinds that a job may use. A registry is a value, so programs and jobs may have different
 // ones.
 //
-// Invariant: no two records have the same kind; a number has one range and default in all, and a
-// choice the same words.
+// Invariant: no two records have the same kind. A number has the same range and default in all
+// kinds, and a choice the same words.
 class LayerRegistry {
  public:
-  // kInvalidArgument when the kind is taken, there is no measure, or a number or a choice means
-  // something else in another kind.
+  // Errors: kInvalidArgument if the kind is taken, measure is missing, or a number or choice has
+  // another meaning in another kind.
   Status Add(LayerRecord record);
-  const LayerRecord* Find(std::string_view kind) const;  // Null: there is none.
+  const LayerRecord* Find(std::string_view kind) const;  // Returns null if there is none.
   const std::vector<LayerRecord>& records() const { return records_; }
   std::vector<std::string> kinds() const;
 
@@ -132,21 +137,22 @@ class LayerRegistry {
   std::vector<LayerRecord> records_;
 };
 
-// The kinds of layer_list.def. A program with layers of its own adds them to a copy.
+// Returns the kinds of layer_list.def. A program with its own layers adds them to a copy.
 const LayerRegistry& BuiltInLayers();
 
-// Uniform in +-sqrt(6 / (inputs + outputs)) (Glorot and Bengio 2010).
+// Returns the uniform init in +-sqrt(6 / (inputs + outputs)) (Glorot and Bengio 2010).
 InitSpec GlorotInit(uint64_t inputs, uint64_t outputs);
 
-// Inits by fan, in the words of job files, the usual one first; what they come to. xavier_uniform
-// is the above, xavier_normal has its deviation, sqrt(2 / (inputs + outputs)); he_uniform is in
-// +-sqrt(6 / inputs), he_normal has the deviation sqrt(2 / inputs) (He et al. 2015, eq. 10).
+// The inits by fan, by their words in job files with the default first, and the init that each
+// stands for. xavier_uniform is the one above, and xavier_normal has its deviation, sqrt(2 /
+// (inputs + outputs)). he_uniform is in +-sqrt(6 / inputs), and he_normal has the deviation sqrt(2
+// / inputs) (He et al. 2015, eq. 10).
 const std::vector<std::string>& FanInits();
 InitSpec FanInit(const std::string& word, uint64_t inputs, uint64_t outputs);
-// A dense layer may also begin with weights of 0, whatever its fans.
+// The init of a dense layer with weights of 0, whatever its fans.
 inline constexpr char kZerosInit[] = "zeros";
 
-// One factory a line of layer_list.def.
+// Declares one factory for each line of layer_list.def.
 #define HDPS_LAYER(file, name) LayerRecord name##Record();
 #include "common/job/layers/layer_list.def"
 #undef HDPS_LAYER

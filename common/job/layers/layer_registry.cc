@@ -1,4 +1,4 @@
-// The list of built-in layers, and what all records share.
+// The list of built-in layers, and functions for all records.
 #include <glog/logging.h>
 
 #include <algorithm>
@@ -48,7 +48,7 @@ bool Same(const LayerNumber& a, const LayerNumber& b) {
 }
 bool Same(const LayerWord& a, const LayerWord& b) { return a.words == b.words; }
 
-// The kind in which a number or choice of that name is another one; null: there is none.
+// Returns the kind in which a number or choice of this name differs; null if there is none.
 template <typename Item>
 const LayerRecord* WhereElse(const std::vector<LayerRecord>& records,
                              std::vector<Item> LayerRecord::*own, const Item& item) {

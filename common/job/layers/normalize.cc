@@ -1,4 +1,4 @@
-// Rows at length 1.
+// Scales rows to length 1.
 #include "common/job/layers/layer_record.h"
 
 namespace hdps {

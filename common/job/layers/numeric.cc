@@ -1,4 +1,4 @@
-// The numbers of an example as a layer.
+// The numeric columns of an example as a layer.
 #include "common/job/job_facts.h"
 #include "common/job/layers/layer_record.h"
 

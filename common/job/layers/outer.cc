@@ -1,4 +1,4 @@
-// Outer products of all pairs of vectors, added.
+// The sum of the outer products of all pairs of vectors.
 #include "common/job/layers/layer_record.h"
 
 namespace hdps {

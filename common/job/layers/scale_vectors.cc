@@ -1,4 +1,4 @@
-// Each vector of an embedding times a number of its own.
+// Multiplies each vector of an embedding by a number of its own.
 #include "common/job/layers/layer_record.h"
 #include "common/job/spec/layer_spec.h"
 

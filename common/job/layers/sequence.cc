@@ -1,4 +1,4 @@
-// Rows of a table for each key of one feature, in order.
+// The rows of a table for each key of one feature, in order.
 #include <cmath>
 
 #include "common/job/layers/layer_record.h"
@@ -8,7 +8,7 @@ namespace hdps {
 LayerRecord SequenceRecord() {
   LayerRecord record;
   record.kind = "sequence";
-  record.cut = LayerCut::kOwnRows;  // The rows of the keys that its worker read.
+  record.cut = LayerCut::kOwnRows;  // It needs the rows of keys that its worker read.
   record.gives =
       "[n, length x dim]: the rows of one feature's keys in their order, not pooled; 0 behind the "
       "last";

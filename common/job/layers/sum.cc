@@ -1,4 +1,4 @@
-// Other layers of one width, added.
+// Adds other layers of equal width.
 #include "common/job/layers/layer_record.h"
 
 namespace hdps {

@@ -1,4 +1,4 @@
-// What a model of two towers ends in where the loss compares every user with every item.
+// The end of a two-tower model whose loss compares every user with every item.
 #include "common/job/layers/layer_record.h"
 
 namespace hdps {

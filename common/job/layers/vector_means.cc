@@ -1,4 +1,4 @@
-// Each vector of an embedding as one number.
+// The mean of each vector of an embedding.
 #include "common/job/layers/layer_record.h"
 
 namespace hdps {

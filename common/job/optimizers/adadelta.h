@@ -1,4 +1,4 @@
-// Adadelta: steps as large as those before, so that they have the unit of the weights.
+// Adadelta: scales steps by the size of earlier steps, so that they have the unit of the weights.
 #pragma once
 
 #include <cmath>

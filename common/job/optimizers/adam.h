@@ -1,4 +1,4 @@
-// Adam, and what the optimizers of its family share.
+// Adam, and the common part of its family.
 #pragma once
 
 #include <cmath>
@@ -7,7 +7,7 @@
 
 namespace hdps::optimizers {
 
-// base^exponent by squaring, so that it has the same bits on every machine (pow() has not).
+// Returns base^exponent by squaring, with the same bits on every machine, unlike pow().
 HDPS_HOST_DEVICE inline double PowerBySquaring(double base, int64_t exponent) {
   double result = 1;
   for (; exponent > 0; exponent >>= 1) {
@@ -17,13 +17,13 @@ HDPS_HOST_DEVICE inline double PowerBySquaring(double base, int64_t exponent) {
   return result;
 }
 
-// 1 / (1 - beta^t) for both moments, which begin at zero.
+// The factors 1 / (1 - beta^t) that correct the two moments for their start at zero.
 struct BiasCorrection {
   float first = 1, second = 1;
 };
 
-// m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2; the direction m^ / (sqrt(v^) +
-// epsilon) of their corrected values.
+// m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2. The direction of the update is m^ /
+// (sqrt(v^) + epsilon), where m^ and v^ are the corrected values.
 struct AdamFamily : OptimizerRule {
   static constexpr size_t kStateArrays = 2;
   static constexpr FactorOf kFactorOf = FactorOf::kUpdates;
@@ -39,7 +39,7 @@ struct AdamFamily : OptimizerRule {
     v = s.beta2 * v + (1 - s.beta2) * (g * g);
     return m * correction.first / (sqrtf(v * correction.second) + s.epsilon);
   }
-  // Decay as in AdamW; plain Adam is the same with 0, to the bit.
+  // Updates a weight with decay as in AdamW. Plain Adam uses decay 0, with the same bits.
   HDPS_RULE static void Move(const OptimizerSettings& s, float direction, float decay, float& w) {
     w -= s.learning_rate * (direction + decay * w);
   }

@@ -1,4 +1,4 @@
-// FTRL-Proximal, which keeps weights of little use at exactly zero.
+// FTRL-Proximal, which sets weights of little use to exactly zero.
 #pragma once
 
 #include <cmath>
@@ -7,7 +7,7 @@
 
 namespace hdps::optimizers {
 
-// Per coordinate, with beta = 0: the initial accumulator takes its place.
+// The per-coordinate rule with beta = 0, which the initial accumulator replaces.
 struct Ftrl : OptimizerRule {
   static constexpr char kName[] = "ftrl";
   static constexpr char kFormula[] =
@@ -26,7 +26,7 @@ struct Ftrl : OptimizerRule {
     const float root = sqrtf(grown);
     z += g - (root - sqrtf(n)) / s.learning_rate * w;
     n = grown;
-    // No branch, so that the loop becomes vectors; w is 0 and not -0 where |z| <= l1.
+    // Without a branch, so that the loop is vectorized. w is 0 and not -0 if |z| <= l1.
     const float excess = fabsf(z) - s.l1;
     const float size = excess / (root / s.learning_rate + s.l2);
     const float moved = z > 0 ? -size : size;

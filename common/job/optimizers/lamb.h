@@ -1,4 +1,4 @@
-// LAMB: Adam's direction, with a rate for each tensor by the sizes of weights and direction.
+// LAMB: Adam's direction, with a rate for each tensor from the norms of its weights and direction.
 #pragma once
 
 #include <cmath>
@@ -20,8 +20,8 @@ struct Lamb : AdamFamily {
                                    float w, float& m, float& v) {
     return AdamDirection(s, correction, g, m, v) + s.weight_decay * w;
   }
-  // What the tensor moves by, times its direction. A tensor that is all zeros, or is not to move,
-  // has no direction to trust.
+  // Returns the factor on the tensor's direction. The trust ratio is 1 for a tensor or direction of
+  // all zeros.
   static float Rate(const OptimizerSettings& s, double weights_squared, double direction_squared) {
     const bool trusted = weights_squared > 0 && direction_squared > 0;
     const double trust = trusted ? std::sqrt(weights_squared) / std::sqrt(direction_squared) : 1;

@@ -1,4 +1,4 @@
-// Adam whose correction comes from the step, so that a row keeps no count of its own.
+// Adam with a bias correction from the number of the step, so that rows keep no count.
 #pragma once
 
 #include "common/job/optimizers/adam.h"

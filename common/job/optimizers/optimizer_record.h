@@ -1,4 +1,4 @@
-// An optimizer as those know it who do not compute with it, and the one that a table is given.
+// An optimizer as code without its arithmetic sees it, and the optimizer of a table.
 #pragma once
 
 #include <cstddef>
@@ -11,41 +11,42 @@ namespace hdps {
 
 enum class OptimizerKind : uint8_t;  // optimizers.h, the list.
 
-struct OptimizerLoops;  // What computes an own optimizer: kernels/host/optimizer_loops.h. It is
-                        // only handed on here.
+// The arithmetic of an own optimizer: kernels/host/optimizer_loops.h. It is only passed on here.
+struct OptimizerLoops;
 
-// What an optimizer says of itself.
+// The description of an optimizer.
 struct OptimizerRecord {
   OptimizerKind kind;
   const char* name;  // As in the job file.
   const char* formula;
   const char* paper;
   std::span<const OptimizerSetting> settings;
-  size_t state_arrays;                    // Floats of state for every weight.
-  size_t state_more;                      // And for every row.
-  bool whole_tensors;                     // Only for dense weights.
-  const OptimizerLoops* loops = nullptr;  // Null for the built-in ones: the library has theirs.
+  size_t state_arrays;  // Floats of state for every weight.
+  size_t state_more;    // Additional floats for every row.
+  bool whole_tensors;   // Only for dense weights.
+  // Null for the built-in ones, whose loops are in the library.
+  const OptimizerLoops* loops = nullptr;
 
   constexpr size_t StateFloats(size_t dim) const { return state_arrays * dim + state_more; }
-  // It is not one of the list but a program's own.
+  // Is true if it is a program's own optimizer instead of one in the list.
   constexpr bool is_own() const { return loops != nullptr; }
 };
 
-// Of a table that is given none.
+// Returns the optimizer of a table that names none.
 const OptimizerRecord& DefaultOptimizer();
-// Gradient descent as it is.
+// Returns plain gradient descent.
 const OptimizerRecord& PlainDescent();
 
 // The optimizer of a table or of the dense weights, with its numbers.
 struct OptimizerSpec : OptimizerSettings {
-  const OptimizerRecord* record = &DefaultOptimizer();  // It lives as long as the program.
+  const OptimizerRecord* record = &DefaultOptimizer();  // Lives as long as the program.
   friend bool operator==(const OptimizerSpec&, const OptimizerSpec&) = default;
 };
 
 constexpr const OptimizerRecord& RecordOf(const OptimizerSpec& spec) { return *spec.record; }
 constexpr const char* OptimizerName(const OptimizerSpec& spec) { return spec.record->name; }
 
-// The optimizer with the defaults of its own settings.
+// Returns the optimizer with the defaults of its own settings.
 inline OptimizerSpec DefaultsOf(const OptimizerRecord& record) {
   OptimizerSpec spec;
   spec.record = &record;

@@ -1,4 +1,4 @@
-// What makes an optimizer of a program's own one of those that a job may name.
+// Checks and adds the own optimizers of a program.
 #include "common/job/optimizers/optimizer_registry.h"
 
 #include <algorithm>
@@ -9,8 +9,8 @@ namespace hdps {
 
 namespace {
 
-// Why the setting cannot stand beside one of another optimizer; empty: it can. Own optimizers may
-// use the values that no built-in one has, each under its own name.
+// Returns why a setting conflicts with one of another optimizer; empty if it does not. Own
+// optimizers may use the members that no built-in one has, each under its own name.
 std::string Conflict(const OptimizerSetting& setting, const OptimizerSetting& other,
                      bool other_is_own) {
   const bool same_name = std::string_view(setting.name) == other.name;

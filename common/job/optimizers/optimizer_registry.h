@@ -1,4 +1,4 @@
-// The optimizers that a job may name: those of the list, and what a program adds.
+// The optimizers that a job may name: the built-in ones and those that a program adds.
 #pragma once
 
 #include <string>
@@ -10,19 +10,19 @@
 
 namespace hdps {
 
-// A value, so that two programs, or two jobs, may have different ones.
+// A registry is a value, so programs and jobs may have different ones.
 //
-// Invariant: it holds the built-in optimizers; no two records have the same word, and a setting has
-// one range and one value of OptimizerSettings in all.
+// Invariant: it contains the built-in optimizers. No two records have the same word, and a setting
+// has one range and one member of OptimizerSettings in all of them.
 class OptimizerRegistry {
  public:
   OptimizerRegistry();
 
-  // Adds what OwnOptimizer<Rule>() of embedding/own_optimizer.h gave, which lives as long as the
-  // program. kInvalidArgument when the word is taken, or a setting means something else in another
-  // optimizer.
+  // Adds the result of OwnOptimizer<Rule>() of embedding/own_optimizer.h, which lives as long as
+  // the program. Errors: kInvalidArgument if the word is taken, or a setting has another meaning in
+  // another optimizer.
   Status Add(const OptimizerRecord* record);
-  const OptimizerRecord* Find(std::string_view name) const;  // Null: there is none.
+  const OptimizerRecord* Find(std::string_view name) const;  // Returns null if there is none.
   const std::vector<const OptimizerRecord*>& records() const { return records_; }
   std::vector<std::string> names() const;
 

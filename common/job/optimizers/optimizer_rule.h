@@ -1,4 +1,4 @@
-// What an optimizer is made of: one struct with its words, its settings, its state and its rule.
+// The parts of an optimizer: one struct with its words, settings, state and update rule.
 #pragma once
 
 #include <cstddef>
@@ -17,36 +17,38 @@
 
 namespace hdps {
 
-// What all weights of a row have in common in one update, and where it comes from.
+// The factor that all weights of a row share in one update, by its source.
 enum class FactorOf : uint8_t {
   kNothing,  // There is none.
-  kStep,     // FactorAt(settings, step): the number of the update as the workers count, from 1.
-  kUpdates,  // FactorAt(settings, n): this is the row's n-th update; a float behind the state of
-             // the weights counts them.
-  kSquares,  // FactorFrom(settings, mean, kept): the mean square of the row's gradient, and a float
-             // behind the state of the weights that is the rule's own.
+  kStep,     // FactorAt(settings, step): step is the number of the update as workers count, from 1.
+  // FactorAt(settings, n): n is the number of this row's updates, which a float after the state of
+  // the weights counts.
+  kUpdates,
+  // FactorFrom(settings, mean, kept): the mean square of the row's gradient, and a float after the
+  // state of the weights that belongs to the rule.
+  kSquares,
 };
 
-// What an optimizer has unless it says otherwise. Besides, each has
-//   kName, kFormula, kPaper                       words: the job file's, and for the reader
-//   kSettings                                     those it reads, in the order of printed jobs
-//   Update(settings, factor, g, w [, s0 [, s1]])  one weight and its state arrays
-// or, where it changes whole tensors, Direction() and Rate() as in lamb.h.
+// The defaults of an optimizer. Each must also have
+//   kName, kFormula, kPaper                       the word in job files, and texts for people
+//   kSettings                                     its settings, in the order of printed jobs
+//   Update(settings, factor, g, w [, s0 [, s1]])  updates one weight and its state arrays
+// or, if it updates whole tensors, Direction() and Rate() as in lamb.h.
 struct OptimizerRule {
-  // Floats of state for every weight; the arrays lie one behind the other behind the weights.
+  // Floats of state for every weight; the arrays follow the weights one after the other.
   static constexpr size_t kStateArrays = 0;
   static constexpr FactorOf kFactorOf = FactorOf::kNothing;
   struct Factor {};
   // Needs all weights of a tensor at once: only for dense weights.
   static constexpr bool kWholeTensors = false;
-  // Loops that know the usual dims are worth three more copies of the code for each dim.
+  // Compile loops for the usual dims; costs three more copies of the code for each dim.
   static constexpr bool kLoopsKnowDims = false;
-  // State of a row that has never been updated: of a state array, and of the float behind them.
+  // Initial state of a row: that of a state array, and that of the float after them.
   static constexpr float InitialState(const OptimizerSettings&, size_t /*array*/) { return 0; }
   static constexpr float InitialKept(const OptimizerSettings&) { return 0; }
 };
 
-// Floats of a rule's state behind `dim` weights.
+// Returns the floats of a rule's state after `dim` weights.
 template <typename Rule>
 constexpr size_t StateFloatsOf(size_t dim) {
   const bool keeps_one =
@@ -54,10 +56,11 @@ constexpr size_t StateFloatsOf(size_t dim) {
   return Rule::kStateArrays * dim + (keeps_one ? 1 : 0);
 }
 
-// A row counts its updates in a float, exactly up to here; there the bias correction is long 1.
+// A row counts its updates in a float, which is exact up to here; the bias correction is 1 long
+// before.
 inline constexpr float kUpdatesCountedMax = 16777216.0f;  // 2^24
 
-// Counts one more update; the count from 1.
+// Counts one more update; returns the count, from 1.
 HDPS_RULE int64_t CountUpdate(float* count) {
   const float grown = *count + 1.0f;
   *count = grown < kUpdatesCountedMax ? grown : kUpdatesCountedMax;

@@ -1,10 +1,10 @@
-// The numbers that optimizers are given, and how one of them is described.
+// The numeric settings of optimizers, and their descriptions.
 #pragma once
 
 namespace hdps {
 
-// A value for every setting that some optimizer has; each reads those that its record names. The
-// names are those of the papers.
+// The values of all settings that some optimizer has; each optimizer reads those that its record
+// names. Names are those of the papers.
 struct OptimizerSettings {
   float learning_rate = 0.01f;
   float momentum = 0.9f;
@@ -13,13 +13,13 @@ struct OptimizerSettings {
   float weight_decay = 0;
   float l1 = 0, l2 = 0;
   float initial_accumulator = 0.1f;
-  // Of no built-in optimizer: for settings that only an own optimizer of a program has.
+  // Unused by the built-in optimizers; for settings of a program's own optimizer.
   float own_a = 0, own_b = 0, own_c = 0, own_d = 0;
   friend bool operator==(const OptimizerSettings&, const OptimizerSettings&) = default;
 };
 
-// One setting of an optimizer as the job file has it: its range with both ends, and its value where
-// nothing is said.
+// Describes one setting of an optimizer in the job file: its range, both ends included, and its
+// default.
 struct OptimizerSetting {
   const char* name;
   float OptimizerSettings::*value;
@@ -35,7 +35,7 @@ struct OptimizerSetting {
   }
 };
 
-// Those that several optimizers have.
+// Settings that several optimizers have.
 namespace optimizers {
 
 inline constexpr double kBelowOne = 0.999999;

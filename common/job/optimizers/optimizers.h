@@ -1,4 +1,4 @@
-// The list of optimizers: an optimizer is one file and one line here. A program may bring more.
+// The list of optimizers. To add one, write a file and a line here; a program may add its own.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 #include "common/job/optimizers/rowwise_adagrad.h"
 #include "common/job/optimizers/sgd.h"
 
-// In the order in which people are shown them.
+// In the order of documentation.
 // clang-format off
 #define HDPS_OPTIMIZERS(Each) \
   Each(Sgd)                   \
@@ -35,7 +35,7 @@
 
 namespace hdps {
 
-// kSgd, kMomentum, ..., and kOwn: an optimizer that is not of this list but of the program's own.
+// kSgd, kMomentum, ..., and kOwn for a program's own optimizer.
 enum class OptimizerKind : uint8_t {
 #define HDPS_KIND(Rule) k##Rule,
   HDPS_OPTIMIZERS(HDPS_KIND)
@@ -43,7 +43,8 @@ enum class OptimizerKind : uint8_t {
       kOwn
 };
 
-// Calls call(Rule()) with the struct of a built-in optimizer; the only switch over all of them.
+// Calls call(Rule()) with the struct of a built-in optimizer. This is the only switch over all of
+// them.
 template <typename Call>
 decltype(auto) WithOptimizer(OptimizerKind kind, const Call& call) {
   switch (kind) {
@@ -76,7 +77,7 @@ inline constexpr OptimizerRecord kOptimizers[] = {
 #undef HDPS_RECORD
 };
 
-// Of a built-in optimizer.
+// Returns the record of a built-in optimizer.
 constexpr const OptimizerRecord& RecordOf(OptimizerKind kind) {
   return kOptimizers[static_cast<size_t>(kind)];
 }

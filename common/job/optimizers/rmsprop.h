@@ -1,4 +1,4 @@
-// RMSProp: each weight's rate falls with the size of its latest gradients.
+// RMSProp: each weight's rate falls with the size of its recent gradients.
 #pragma once
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// DIN: a history pooled by what each of its items is to the target item.
+// DIN: pools a history with weights from the relation of each item to the target item.
 #include <algorithm>
 
 #include "common/job/activation.h"

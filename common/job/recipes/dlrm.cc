@@ -1,4 +1,4 @@
-// DLRM: numbers through a bottom MLP, dot products of all pairs, a top MLP.
+// DLRM: a bottom MLP for the numeric columns, dot products of all pairs, and a top MLP.
 #include "common/job/activation.h"
 #include "common/job/recipes/graph_builder.h"
 #include "common/job/spec/layer_spec.h"

@@ -1,4 +1,4 @@
-// ESMM: that something is bought is that it is clicked, and bought when clicked.
+// ESMM: the probability of a purchase as that of a click times that of a purchase after the click.
 #include "common/job/activation.h"
 #include "common/job/recipes/graph_builder.h"
 #include "common/job/spec/model_spec.h"

@@ -1,5 +1,5 @@
-// FiBiNET: bilinear products of all pairs of the embeddings, and of the embeddings weighted by how
-// much each feature matters.
+// FiBiNET: bilinear products of all pairs of embeddings, and of the embeddings weighted by the
+// importance of their features.
 #include <algorithm>
 
 #include "common/job/activation.h"
@@ -11,7 +11,8 @@ namespace hdps {
 
 namespace {
 
-// The embeddings times a factor each, which a network of one hidden layer finds from their means.
+// Multiplies each embedding by a factor that a network with one hidden layer computes from their
+// means.
 std::string Senet(GraphBuilder& g, const std::string& embedding) {
   const std::vector<std::string>& chosen = g.recipe().deep_features;
   const size_t features = chosen.empty() ? g.features().sparse.size() : chosen.size();

@@ -1,4 +1,4 @@
-// The parts that recipes have in common.
+// Implements the parts that recipes share.
 #include "common/job/recipes/graph_builder.h"
 
 #include <glog/logging.h>

@@ -1,4 +1,4 @@
-// What recipes are built with: tables and layers added one after the other.
+// Builds the graph of a recipe: adds tables and layers one after the other.
 #pragma once
 
 #include <cstdint>
@@ -18,63 +18,65 @@ struct ModelSpec;
 struct TableSpec;
 enum class Activation : uint8_t;
 
-// Each function that adds layers gives the name of the last one it added.
+// Each function that adds layers returns the name of the last one it added.
 //
-// Invariant: every layer's inputs are before it.
+// Invariant: every layer's inputs come before it.
 class GraphBuilder {
  public:
-  // All are referred to, and have to outlive it.
+  // Keeps references to all arguments, which must outlive it.
   GraphBuilder(const RecipeRecord& record, const ModelSpec& model, const ModelRecipe& recipe,
                const FeatureNames& features);
   ~GraphBuilder();
 
-  const ModelSpec& model() const { return model_; }  // Without layers: those are being made.
+  const ModelSpec& model() const { return model_; }  // The model, whose layers are still missing.
   const ModelRecipe& recipe() const { return recipe_; }
   const FeatureNames& features() const { return features_; }
-  // Whether the numeric columns take part.
+  // Is true if the numeric columns are used.
   bool numeric() const { return numeric_; }
-  // The value of a setting in the recipe's record.
+  // Returns the value of a setting in the recipe's record.
   template <typename Value>
   const Value& Own(std::string_view setting) const {
     return std::get<Value>(OwnValue(setting));
   }
 
-  // Logits of an example: 1, or as many as the setting `classes` says, where the recipe has it.
+  // Number of logits of an example: 1, or the setting `classes` if the recipe has it.
   uint32_t classes() const { return classes_; }
-  // [n, classes]: one weight a key, one a numeric column, and a bias, each for every class.
+  // [n, classes]: the wide part. It has one weight for each key, one for each numeric column, and a
+  // bias, all for each class.
   std::string Wide();
-  // [n, F * dim]: the rows of the table "deep", and dropout where the recipe has one. Features of
-  // other dims stand behind those of the recipe's own, by dim.
+  // [n, F * dim]: the rows of the table "deep", with dropout if the recipe has it. Features with
+  // other dims follow those with the recipe's own, by dim.
   std::string Embedding();
   // [n, sum of their dims]: rows of these features, in the same order.
   std::string Rows(const std::string& name, const std::vector<std::string>& features);
-  // The table "deep" by itself, for layers of the recipe's own.
+  // Adds the table "deep" without a layer, for layers of the recipe's own.
   void AddDeepTable();
-  // [n, numeric columns]; one layer, however often it is asked for.
+  // [n, numeric columns]; there is one such layer, however often this is called.
   std::string Numeric();
-  // The input, and the numeric columns beside it where they take part.
+  // Returns the input, with the numeric columns appended if they are used.
   std::string WithNumeric(const std::string& input);
-  // Hidden layers "NAME1", "NAME2", ...: product, batch_norm, relu, dropout, where the recipe has
-  // the second and the last.
+  // Hidden layers "NAME1", "NAME2", ...: product, batch_norm, relu, dropout. batch_norm and dropout
+  // are added if the recipe has them.
   std::string Hidden(const std::string& name, std::string input,
                      const std::vector<uint32_t>& units);
   std::string Dense(const std::string& name, const std::string& input, uint32_t units,
                     Activation activation);
   // [n, classes]: a dense layer without activation.
   std::string Logits(const std::string& name, const std::string& input);
-  // A dense layer from features right to the logits. It begins with weights of 0, whatever
-  // `dense_init` says: others would be worse than a constant until they are unlearned.
+  // A dense layer directly from features to the logits. It starts with weights of 0, whatever
+  // `dense_init` says: others would be worse than a constant until training has removed them.
   std::string Linear(const std::string& name, const std::string& input, uint32_t units);
   std::string Concat(const std::string& name, const std::vector<std::string>& parts);
-  // The parts added; a single one is itself.
+  // The sum of the parts; a single part is returned as it is.
   std::string Sum(const std::string& name, const std::vector<std::string>& parts);
-  // The input itself where the rate is 0.
+  // Returns the input itself if the rate is 0.
   std::string Dropout(const std::string& name, const std::string& input, double rate);
   std::string Add(const LayerSpec& layer);
   void AddTable(const TableSpec& table);
-  // Whether a setting names features, and only such as the data has; else refuses it.
+  // Is true if a setting names features and all are in the data; otherwise refuses it.
   bool Knows(const std::string& setting, const std::vector<std::string>& features);
-  // What is wrong with the value of a setting; the first one is told. The recipe ends there.
+  // Reports what is wrong with the value of a setting; only the first report counts. The recipe
+  // should then return.
   void Refuse(const std::string& setting, const std::string& problem);
   static LayerSpec Layer(const std::string& name, const std::string& kind,
                          std::vector<std::string> inputs);
@@ -83,7 +85,7 @@ class GraphBuilder {
  private:
   std::string RowsOf(const std::string& name, const std::string& table,
                      const std::vector<std::string>& features);
-  // The table of rows of that dim, added where it is asked for first.
+  // Returns the table for rows of this dim, which is added on the first call.
   std::string TableOf(uint32_t dim);
   const RecipeValue& OwnValue(std::string_view setting) const;
 

@@ -12,7 +12,7 @@ namespace {
 void Build(GraphBuilder& g) {
   const auto experts = g.Own<uint32_t>("experts"), units = g.Own<uint32_t>("expert_units");
   const std::string input = g.WithNumeric(g.Embedding());
-  // Side by side in one product.
+  // All experts are computed in one product.
   g.Dense("experts", input, experts * units, Activation::kRelu);
   std::vector<std::string> logits;
   for (size_t t = 0; t < std::max<size_t>(1, g.model().tasks.size()); ++t) {

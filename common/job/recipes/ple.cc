@@ -1,4 +1,4 @@
-// PLE: experts of each task beside those that all share, level above level.
+// PLE: experts for each task beside shared ones, in several levels.
 #include <algorithm>
 
 #include "common/job/activation.h"
@@ -9,7 +9,7 @@ namespace hdps {
 
 namespace {
 
-// The inputs of a level, and what it makes of them: one for each task, and one that all share.
+// The inputs of a level, or its outputs: one for each task, and a shared one.
 struct Level {
   std::vector<std::string> tasks;
   std::string shared;
@@ -24,7 +24,7 @@ class Extraction {
         shared_(g.Own<uint32_t>("experts")),
         units_(g.Own<uint32_t>("expert_units")) {}
 
-  // `last`: nothing above reads what is shared.
+  // `last`: nothing above reads the shared output.
   Level Over(const Level& below, bool last) {
     const auto count = static_cast<uint32_t>(below.tasks.size());
     const std::string shared = Experts("shared", below.shared, shared_);

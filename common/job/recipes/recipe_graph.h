@@ -1,4 +1,4 @@
-// What a recipe makes of the short form of a model.
+// The graph that a recipe makes from the short form of a model.
 #pragma once
 
 #include <optional>
@@ -12,12 +12,13 @@ namespace hdps {
 
 enum class LossKind : uint8_t;
 
-// What a recipe makes.
+// The result of a recipe.
 struct ModelGraph {
   std::vector<TableSpec> tables;  // Without the dense table.
   std::vector<LayerSpec> layers;
-  std::optional<LossKind> loss;  // Where the job names none; none: logloss.
-  RecipeProblem problem;         // Where there is one, the rest is of no use.
+  // The recipe's loss for a job that names none; the default is logloss.
+  std::optional<LossKind> loss;
+  RecipeProblem problem;  // If set, the rest is unusable.
 };
 
 }  // namespace hdps

@@ -17,8 +17,8 @@ OptimizerSpec ModelRecipe::WideOptimizer() {
   ftrl.record = &RecordOf(OptimizerKind::kFtrl);
   ftrl.learning_rate = 0.05f;
   ftrl.l1 = ftrl.l2 = 1e-8f;
-  // Gradients are means over a batch, so a key's squares are of about 1e-6; an accumulator that
-  // begins far above them would all but freeze its weight.
+  // Gradients are means over a batch, so the squares of a key's gradients are about 1e-6. A larger
+  // initial accumulator would almost freeze its weight.
   ftrl.initial_accumulator = 1e-6f;
   return ftrl;
 }
@@ -33,7 +33,7 @@ OptimizerSpec ModelRecipe::DeepOptimizer() {
 OptimizerSpec ModelRecipe::DenseOptimizer() {
   OptimizerSpec adam;
   adam.record = &RecordOf(OptimizerKind::kAdam);
-  // Twice that of rows: a bias has to be at the base rate before ids are learned by heart.
+  // Twice the rate of rows, so that a bias reaches the base rate before ids are memorized.
   adam.learning_rate = 2e-3f;
   return adam;
 }
@@ -60,7 +60,7 @@ const RecipeSetting* RecipeRecord::Find(std::string_view setting) const {
 
 namespace {
 
-// A name means one thing in all recipes: the job file has one line for it.
+// A name must mean the same in all recipes, because the job file documents it once.
 void CheckSettings(const RecipeRecord& record, const std::vector<RecipeRecord>& others) {
   for (const RecipeSetting& setting : record.settings) {
     for (const RecipeRecord& other : others) {

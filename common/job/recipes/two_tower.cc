@@ -8,7 +8,7 @@ namespace hdps {
 
 namespace {
 
-// A normalised vector; of the last width, without relu.
+// Returns a normalized vector of the last width; the last layer has no relu.
 std::string Tower(GraphBuilder& g, const std::string& name, std::string input, double temperature) {
   std::vector<uint32_t> hidden = g.recipe().hidden;
   const uint32_t dim = hidden.back();

@@ -1,4 +1,4 @@
-// When a job saves checkpoints, and which of them stay.
+// The settings of checkpoints: when a job saves them, and which are kept.
 #pragma once
 
 #include <cstdint>
@@ -6,13 +6,15 @@
 namespace hdps {
 
 struct CheckpointSpec {
-  uint64_t every_steps = 0;  // 0 = only at the end and when told to stop.
-  // Between those, so often a delta: what changed since the last; 0 = none.
+  uint64_t every_steps = 0;  // 0 saves only at the end and when the job is told to stop.
+  // Interval of deltas between full checkpoints. A delta holds what changed since the one before;
+  // 0 saves none.
   uint64_t delta_every_steps = 0;
-  uint32_t every_epochs = 0;  // 0: none because of an epoch's end.
+  uint32_t every_epochs = 0;  // 0 saves none at the end of an epoch.
   uint32_t keep = 2;
-  bool keep_best = true;   // The one with the best evaluation stays beside them.
-  uint32_t retry_s = 600;  // The last save of a run, while it fails; rows for a full disk.
+  bool keep_best = true;  // Also keep the one with the best evaluation.
+  // Time for which the last save of a run, or the writing of rows to a full disk, is retried.
+  uint32_t retry_s = 600;
 };
 
 }  // namespace hdps

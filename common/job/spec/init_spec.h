@@ -1,4 +1,4 @@
-// What weights begin with.
+// The initial values of weights.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ constexpr auto WordsOf(InitKind) {
   using enum InitKind;
   return EnumWords(kZeros, "zeros", kConstant, "constant", kUniform, "uniform", kNormal, "normal");
 }
-// A row's first weights: a function of (seed, table, key). kUniform: [-scale, scale).
+// The initial weights of a row, a function of (seed, table, key). kUniform is in [-scale, scale).
 struct InitSpec {
   InitKind kind = InitKind::kUniform;
   float scale = 0.01f;

@@ -12,24 +12,27 @@ namespace hdps {
 
 enum class Activation : uint8_t;  // common/job/activation.h
 
-// One layer as the job gives it. Which of the fields count is said by the record of its kind.
+// One layer as the job gives it. The record of its kind says which fields it uses.
 struct LayerSpec {
   std::string name;
   std::string kind = "dense";                // The word of its record.
-  std::vector<std::string> inputs;           // Names of layers before this one.
+  std::vector<std::string> inputs;           // Names of earlier layers.
   std::string table;                         // embedding
-  std::vector<std::string> features;         // embedding; empty = all sparse features.
-  Pooling pooling = Pooling::kSum;           // embedding: of the keys of one feature.
-  Combine combine = Combine::kConcat;        // embedding: of the features.
+  std::vector<std::string> features;         // embedding; empty for all sparse features.
+  Pooling pooling = Pooling::kSum;           // embedding: pooling of the keys of one feature.
+  Combine combine = Combine::kConcat;        // embedding: combination of the features.
   uint32_t units = 0;                        // dense: outputs. cross: number of layers.
-  Activation activation = {};                // None.
-  std::map<std::string, double> numbers;     // Settings of its kind alone: see LayerNumber.
-  std::map<std::string, std::string> words;  // Likewise: see LayerWord.
-  // How it lies over the workers, one tuple an input and weight, or one for all; empty: not said.
+  Activation activation = {};                // The default is none.
+  std::map<std::string, double> numbers;     // Settings that only some kinds have; see LayerNumber.
+  std::map<std::string, std::string> words;  // Likewise; see LayerWord.
+  // The cut over the workers: one tuple for each input and weight, or one for all; empty if not
+  // given.
   std::vector<std::vector<uint32_t>> shard = {};
-  int32_t fusion = -1;  // Gradients of layers with the same id travel together; 0: alone; -1: any.
-  std::string device = "auto";      // auto | cpu | cuda: where it is computed; auto: as the model.
-  bool layerwise_parallel = false;  // Every worker has parameters of its own, which never meet.
+  // Gradients of layers with the same id are sent together; 0: alone; -1: any.
+  int32_t fusion = -1;
+  std::string device = "auto";  // auto | cpu | cuda: where it is computed; auto: as the model.
+  // Every worker has its own parameters, which are never exchanged.
+  bool layerwise_parallel = false;
 };
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// What a model learns by.
+// The losses of models.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace hdps {
 
-// kBpr: pairs of a positive and a negative example of one group. kSampledSoftmax: the items of the
-// batch's other examples are the negatives.
+// kBpr uses pairs of a positive and a negative example of one group. kSampledSoftmax uses the items
+// of the other examples in the batch as negatives.
 enum class LossKind : uint8_t { kLogloss, kSoftmax, kSquared, kBpr, kSampledSoftmax };
 constexpr auto WordsOf(LossKind) {
   using enum LossKind;

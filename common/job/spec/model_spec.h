@@ -15,35 +15,36 @@ namespace hdps {
 
 struct JobRegistry;  // job_registry.h
 
-// One of several things a model learns at once: a label column, and the logit of the same place.
+// One of several tasks that a model learns together: a label column, and the logit at the same
+// index.
 struct TaskSpec {
   std::string label;                   // Name of the column.
   LossKind loss = LossKind::kLogloss;  // kLogloss or kSquared.
-  double weight = 1;                   // Of its loss in the sum.
-  double positive_weight = 1;          // As ModelSpec has it.
+  double weight = 1;                   // Weight of its loss in the sum.
+  double positive_weight = 1;          // As in ModelSpec.
 };
 
-// How a dense layer that alone reads an embedding multiplies: every example's pooled rows, or each
-// distinct row of the batch once. kAuto: what a cost rule says of the batch; unique rows on CPUs
-// only.
+// The product of a dense layer that is the only reader of an embedding. kPlain multiplies every
+// example's pooled rows, kUniqueRows each distinct row of the batch once. kAuto follows a cost
+// estimate for the batch, and multiplies unique rows only on CPUs.
 enum class FirstLayer : uint8_t { kAuto, kPlain, kUniqueRows };
 constexpr auto WordsOf(FirstLayer) {
   using enum FirstLayer;
   return EnumWords(kAuto, "auto", kPlain, "plain", kUniqueRows, "unique_rows");
 }
 
-// A graph of layers; the last one gives the logits, [n, 1] for logloss, [n, classes] for softmax.
+// A graph of layers. The last one gives the logits, [n, 1] for logloss, [n, classes] for softmax.
 struct ModelSpec {
-  std::string type = "wide_deep";  // The recipe the graph was built from; else "graph".
+  std::string type = "wide_deep";  // The recipe that built the graph, or "graph".
   std::vector<LayerSpec> layers;
   LossKind loss = LossKind::kLogloss;
-  double positive_weight = 1;         // kLogloss: how much an example with label 1 counts.
-  std::vector<TaskSpec> tasks;        // Empty: one, by `loss`.
+  double positive_weight = 1;         // kLogloss: weight of an example with label 1.
+  std::vector<TaskSpec> tasks;        // Empty for a single task with `loss`.
   std::string device = "auto";        // auto | cpu | cuda: where the dense layers are computed.
   std::string dense_target = "auto";  // auto | cpu | cuda: where dense weights are updated.
   FirstLayer first_layer = FirstLayer::kAuto;
   Precision precision = Precision::kFp32;
-  // What the kinds of layers and optimizers mean; null: BuiltInRegistry().
+  // Explains the kinds of layers and optimizers; null for BuiltInRegistry().
   std::shared_ptr<const JobRegistry> registry;
 };
 

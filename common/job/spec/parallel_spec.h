@@ -1,4 +1,4 @@
-// How the work of a job lies over its workers, and how they exchange gradients.
+// The settings that spread the work of a job over its workers and exchange their gradients.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ constexpr auto WordsOf(DatasetStrategy) {
   return EnumWords(kDataParallel, "data_parallel", kFullBatch, "full_batch");
 }
 
-// How work is spread over the workers. kHybrid: as the layers' `shard` says. kSemiAuto: the same,
-// and what they leave open is filled in. kAuto: all of it is searched.
+// The mode of spreading work over the workers. kHybrid follows the layers' `shard`. kSemiAuto does
+// too and derives the rest. kAuto searches all of it.
 enum class ParallelMode : uint8_t { kStandAlone, kData, kHybrid, kSemiAuto, kAuto };
 constexpr auto WordsOf(ParallelMode) {
   using enum ParallelMode;
@@ -40,7 +40,7 @@ constexpr auto WordsOf(SearchMode) {
                    "recursive_programming", kPropagation, "sharding_propagation");
 }
 
-// Which tensors travel together in a collective of one kind.
+// Selects the tensors that are sent together in a collective of one kind.
 enum class FusionMode : uint8_t { kAuto, kSize, kIndex };
 constexpr auto WordsOf(FusionMode) {
   using enum FusionMode;
@@ -48,70 +48,75 @@ constexpr auto WordsOf(FusionMode) {
 }
 struct FusionSpec {
   FusionMode mode = FusionMode::kAuto;
-  uint32_t mebibytes = 64;      // kSize; kAuto has 64.
-  std::vector<uint32_t> index;  // kIndex: tensors before each of these numbers travel together.
+  uint32_t mebibytes = 64;      // kSize; kAuto uses 64.
+  std::vector<uint32_t> index;  // kIndex: tensors before each of these numbers are sent together.
   friend bool operator==(const FusionSpec&, const FusionSpec&) = default;
 };
 struct CommFusionSpec {
-  bool openstate = true;  // false: every tensor on its own.
+  bool openstate = true;  // If false, every tensor is sent alone.
   FusionSpec allreduce, allgather, reducescatter;
   friend bool operator==(const CommFusionSpec&, const CommFusionSpec&) = default;
 };
 
-// The update of dense tensors under allreduce split over the workers.
+// Splits the update of dense tensors under allreduce over the workers.
 struct OptimizerShardSpec {
   bool enabled = false;
-  int32_t weight_shard_size = -1;  // Workers that share one tensor; -1: all.
+  int32_t weight_shard_size = -1;  // Workers that share a tensor; -1 for all.
   uint32_t threshold_kib = 64;     // Smaller tensors are not split.
   uint32_t level = 1;              // 1: weights and state; 2: gradients too.
   friend bool operator==(const OptimizerShardSpec&, const OptimizerShardSpec&) = default;
 };
 
-// Layers that are cut together: how what goes in and what comes out lies over the workers is said,
-// and what lies between follows.
+// A block of layers that are cut together. The job gives the cut of its inputs and outputs, and
+// that of the layers between them is derived.
 struct BlockSpec {
   std::vector<std::string> layers;  // By name; or
-  std::string from, to;             // all that lie on a way from one layer to another, both too.
-  // Parts of the rows and the columns of what goes in, a tuple an input or one for all; of what
-  // comes out; or, as a layer's `shard`, of each of the layers. Empty: not said.
+  std::string from, to;             // all layers on a path from one to the other, inclusive.
+  // Parts of the rows and columns of the inputs, one tuple for each input or one for all; of the
+  // outputs; or of each of the layers, like a layer's `shard`. Empty if not given.
   std::vector<std::vector<uint32_t>> in_strategy = {}, out_strategy = {}, shard = {};
   std::string device = "auto";
-  uint32_t level = 0;  // What lies between: 0: as little as can be moves. 1: memory. 2: time.
+  uint32_t level = 0;  // The layers between minimize 0: what is moved, 1: memory, 2: time.
   friend bool operator==(const BlockSpec&, const BlockSpec&) = default;
 };
 
-// Names as MindSpore's users know them.
+// The names are those of MindSpore.
 struct ParallelSpec {
   ParallelMode parallel_mode = ParallelMode::kData;
-  uint32_t device_num = 0;     // Workers; 0 = as many as join.
-  bool gradients_mean = true;  // true: mean over all examples; false: sum over workers of means.
-  bool cross_batch = false;    // true: each worker's mean counts the same, whatever its rows.
+  uint32_t device_num = 0;  // Number of workers; 0 for as many as join.
+  // true: mean over all examples; false: sum over the workers of their means.
+  bool gradients_mean = true;
+  // true: each worker's mean has the same weight, whatever its number of rows.
+  bool cross_batch = false;
   DatasetStrategy dataset_strategy =
-      DatasetStrategy::kDataParallel;  // full_batch: same data to all.
-  // Tuples of dataset_strategy, one an input: how many parts of each of its axes, one part a
-  // worker. Inputs are the sparse features [examples, features] and the numeric columns [examples,
-  // columns]. Empty: as the word above says.
+      DatasetStrategy::kDataParallel;  // full_batch: same data for all.
+  // The tuples of dataset_strategy, one for each input: the number of parts of each of its axes,
+  // one part for each worker. Inputs are the sparse features [examples, features] and the numeric
+  // columns [examples, columns]. Empty if a word was given.
   std::vector<std::vector<uint32_t>> dataset_slices;
   DenseExchange dense_exchange = DenseExchange::kServers;
   std::string collective = "auto";  // auto | gloo | nccl
   // Under allreduce:
   CommFusionSpec comm_fusion = {};
-  bool gradient_fp32_sync = true;  // false: 16 bits on the way, sums in 32.
+  bool gradient_fp32_sync = true;  // false: sends 16 bits, adds in 32.
   OptimizerShardSpec optimizer = {};
-  uint32_t interleave_num = 1;  // Copies of the model that take turns in one step.
-  bool loss_sum = false;        // The loss of the copies is their sum, not their mean.
-  // A file to keep the strategy in, and one to take it from; empty: none.
+  uint32_t interleave_num = 1;  // Copies of the model that take turns within a step.
+  bool loss_sum = false;        // The loss is the sum over the copies instead of the mean.
+  // Files to write the strategy to and to read it from; empty for none.
   std::string strategy_save_file, strategy_load_file;
   SearchMode search_mode = SearchMode::kDynamicProgramming;  // kAuto
-  bool fully_use_devices = true;     // kAuto: every layer is spread over all workers.
-  uint64_t worker_memory_limit = 0;  // Bytes of dense parameters, their gradients and state, and
-                                     // of activations that a worker may have; 0: any.
+  bool fully_use_devices = true;  // kAuto: every layer is spread over all workers.
+  // Bytes that a worker may use for dense parameters, their gradients and state, and activations; 0
+  // for no limit.
+  uint64_t worker_memory_limit = 0;
   std::vector<BlockSpec> blocks;
-  std::string constants_file;  // What a machine does in how much time, to plan by; empty: built in.
-  // What LoadJob found in these files. A strategy is planned by the job alone, the same by all.
+  std::string constants_file;  // Speeds of a machine, for planning; empty for the built-in ones.
+  // The contents of these files, read by LoadJob(), so that the strategy depends only on the job
+  // and all processes plan the same.
   std::optional<KeptStrategy> kept_strategy;
   StepRates rates = {};
-  // Of weights pulled to train and of gradients pushed, of all tables, between workers and servers.
+  // Format on the wire between workers and servers of weights that are pulled for training and of
+  // gradients that are pushed, for all tables.
   DType wire = DType::kFp32;
 };
 

@@ -1,4 +1,4 @@
-// How rows become a feature's columns, and features a layer's.
+// The reductions of rows to the columns of a feature, and of features to those of a layer.
 #pragma once
 
 #include <cstdint>

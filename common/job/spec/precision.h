@@ -1,4 +1,4 @@
-// The numbers that are multiplied.
+// The number format of products.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace hdps {
 
-// Of the numbers that dense layers multiply; sums, weights and optimizers are in fp32.
+// The format of the numbers that dense layers multiply; sums, weights and optimizers use fp32.
 enum class Precision : uint8_t { kFp32, kTf32, kBf16 };
 constexpr auto WordsOf(Precision) {
   using enum Precision;

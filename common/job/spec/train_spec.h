@@ -1,4 +1,4 @@
-// How a job trains: steps, epochs, evaluations, and when it ends by itself.
+// The settings of training: steps, epochs, evaluations, and early ends.
 #pragma once
 
 #include <cstdint>
@@ -15,39 +15,41 @@ constexpr auto WordsOf(Mode) {
   return EnumWords(kSync, "sync", kAsync, "async", kSsp, "ssp");
 }
 
-// A figure of an evaluation that something depends on.
+// A figure of evaluations that controls something.
 struct WatchSpec {
   std::string metric = "auc";
-  std::string set;        // Name of the evaluation set; empty: the first.
-  uint32_t patience = 0;  // Evaluations without a better figure that are borne; 0: nothing is done.
-  double min_delta = 0;   // A figure counts as better when it is by more than this.
+  std::string set;        // Name of the evaluation set; empty for the first.
+  uint32_t patience = 0;  // Evaluations without improvement before it acts; 0 for never.
+  double min_delta = 0;   // A figure counts as better only by more than this.
   friend bool operator==(const WatchSpec&, const WatchSpec&) = default;
 };
 
-// The learning rates fall when the figure stands.
+// Lowers the learning rates when the figure no longer improves.
 struct PlateauSpec : WatchSpec {
-  double factor = 0.1;  // What they are multiplied with.
-  double least = 0;     // The product of the factors stays above.
+  double factor = 0.1;  // Factor on the learning rates.
+  double least = 0;     // Lower bound on the product of the factors.
   friend bool operator==(const PlateauSpec&, const PlateauSpec&) = default;
 };
 
 struct TrainSpec {
   Mode mode = Mode::kSync;
-  uint32_t staleness_bound = 0;  // kSsp, in clocks. ssp with bound 0 is sync.
-  uint32_t batch_size = 1024;    // Examples of one step over all workers.
+  uint32_t staleness_bound = 0;  // kSsp, in clocks; 0 means sync.
+  uint32_t batch_size = 1024;    // Examples of a step, over all workers.
   uint32_t epochs = 1;
-  uint64_t max_steps = 0;      // 0 = as many as the epochs have.
-  uint32_t micro_batches = 1;  // Parts a worker cuts its batch into, summed before the push.
-  uint32_t lookahead = 0;      // Steps whose rows are asked for before their turn.
+  uint64_t max_steps = 0;  // 0 for all steps of the epochs.
+  // Parts of a worker's batch whose gradients are added before the push.
+  uint32_t micro_batches = 1;
+  uint32_t lookahead = 0;  // Steps by which rows are requested ahead.
   bool eval_each_epoch = true;
-  uint64_t eval_every_steps = 0;     // 0 = only where eval_each_epoch says, and at the end.
+  uint64_t eval_every_steps = 0;     // 0: only as eval_each_epoch says, and at the end.
   uint32_t evals_per_epoch = 0;      // 0: as the two above say.
-  std::vector<std::string> metrics;  // Of evaluations; empty: those of the loss.
+  std::vector<std::string> metrics;  // Metrics of evaluations; empty for those of the loss.
   WatchSpec early_stop = {};
   PlateauSpec plateau = {};
-  double clip_value = 0;  // Each gradient stays within +-this; 0: any.
-  double clip_norm = 0;   // The norm of all gradients of a step stays below this; 0: any.
-  uint64_t cache_refresh_steps = 0;  // Between choices of the hot rows; 0: at growing distances.
+  double clip_value = 0;  // Clips each gradient to +-this; 0 for none.
+  double clip_norm = 0;   // Clips the norm of all gradients of a step; 0 for none.
+  // Interval at which hot rows are chosen; 0 for growing intervals.
+  uint64_t cache_refresh_steps = 0;
 };
 
 }  // namespace hdps

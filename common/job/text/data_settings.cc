@@ -1,4 +1,4 @@
-// The settings of "data": what the data is and how it is read.
+// The settings of "data": the data and how it is read.
 #include "common/job/spec/data_spec.h"
 #include "common/job/text/job_sections.h"
 #include "common/job/text/setting_table.h"
@@ -53,7 +53,7 @@ Section ColumnSection() {
       kRepeat, ValueKind::kInteger,
       "Stands for that many columns of this kind: pixel0, pixel1, ...",
       [](const JsonValue&, ColumnSpec*) {},
-      // The list of columns repeats it.
+      // RepeatColumns() repeats it in the list of columns.
       Range{1, 65536});
   return column.Done();
 }
@@ -98,7 +98,7 @@ Section EvalSetSection() {
 
 constexpr auto kFormat = &DataSpec::format;
 
-// How lines of cells are cut.
+// Adds the settings for splitting lines into cells.
 void AddCells(SettingTable<DataSpec>* data) {
   data->Add("delimiter", &DataSpec::delimiter, "One character between cells; \"\\t\" for TSV.",
             Where(kFormat, {DataFormat::kCsv}));
@@ -112,7 +112,8 @@ void AddCells(SettingTable<DataSpec>* data) {
             "The first line of each file holds the names of its columns. csv: in any order, with "
             "others between them.",
             Where(kFormat, {DataFormat::kCsv, DataFormat::kCriteo}),
-            // Criteo files had no header once, and the digests of their jobs stay what they were.
+            // Criteo files had no header in earlier versions, and the digests of their jobs must
+            // not change.
             [](const DataSpec& spec) { return spec.format == DataFormat::kCsv || spec.header; });
   data->Add("missing", &DataSpec::missing, "A cell with this text, blanks trimmed, is missing.",
             Where(kFormat, {DataFormat::kCsv}));
@@ -121,7 +122,7 @@ void AddCells(SettingTable<DataSpec>* data) {
             Where(kFormat, {DataFormat::kCsv}));
 }
 
-// A column with `repeat` stands for that many.
+// Replaces a column with `repeat` by that many columns.
 void RepeatColumns(const JsonValue& data, DataSpec* spec) {
   const JsonValue* list = data.Find("columns");
   std::vector<ColumnSpec> columns;

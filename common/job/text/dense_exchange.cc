@@ -1,4 +1,5 @@
-// How dense gradients travel under allreduce: the settings, and the rules that go beyond one.
+// The exchange of dense gradients under allreduce: its settings, and the rules that involve
+// several.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -40,7 +41,7 @@ std::vector<uint32_t> IndexIn(const JsonValue& value) {
   return index;
 }
 
-// Of one kind of collective. `index`: whether tensors may be counted.
+// Returns the section for one kind of collective. `index` says if tensors may be counted.
 Section FusionSection(const std::string& kind, bool index) {
   constexpr uint64_t kMebibytesMax = 1u << 20;
   SettingTable<FusionSpec> fusion("fusion_" + kind, "parallel.comm_fusion." + kind);
@@ -119,7 +120,7 @@ Section OptimizerShardSection() {
   return shards.Done();
 }
 
-// Tensors of the job's dense layers that `counts` holds for, by the fusion ids of their layers.
+// Counts the dense tensors of the job for which `counts` holds, by the fusion ids of their layers.
 size_t CountTensors(const GraphShape& shape, const ModelSpec& model) {
   size_t count = 0;
   for (size_t n = 0; n < shape.nodes.size(); ++n) {
@@ -151,7 +152,7 @@ const JsonValue* Below(const JsonValue* object, const char* key) {
   return object == nullptr ? nullptr : object->Find(key);
 }
 
-// Whether `config` says what the mode needs.
+// Checks that `config` gives what the mode needs.
 Status CheckFusions(const JobSource& source, const Job& job, const GraphShape& shape) {
   const JsonValue* const parallel = source.root.Find("parallel");
   const JsonValue* const fusion = Below(parallel, "comm_fusion");
@@ -278,7 +279,8 @@ void AddDenseExchange(SettingTable<ParallelSpec>* parallel) {
 Status CheckDenseExchange(const JobSource& source, Job* of) {
   const Job& job = *of;
   GraphShape shape;
-  MeasureGraph(job.model, job.tables, FeaturesOf(job.data), &shape);  // It has been checked.
+  // The graph was checked before.
+  MeasureGraph(job.model, job.tables, FeaturesOf(job.data), &shape);
   if (job.parallel.dense_exchange == DenseExchange::kAllreduce) {
     HDPS_RETURN_IF_ERROR(CheckFusions(source, job, shape));
   }

@@ -1,5 +1,5 @@
-// Settings that change nothing in a job, beyond those whose records name a condition: the job
-// trains without them, and warns.
+// Settings without an effect in a job, beyond those whose records name a condition. The job trains
+// without them and warns.
 #include <algorithm>
 #include <set>
 
@@ -25,13 +25,13 @@ using Holds = std::function<bool(const Job& job)>;
 
 bool HasNothingToEvaluate(const Job& job) { return EvalSetsOf(job.data).empty(); }
 
-// A rule of the job alone.
+// Adds a rule that depends only on the job.
 void Add(Rules* rules, const std::string& path, const std::string& why, const Holds& is_idle) {
   rules->push_back(
       {path, [is_idle](const JobSource&, const Job& job) { return is_idle(job); }, why});
 }
 
-// Whether the text gives a value under these keys; null stands for none.
+// Is true if the text gives a value at the path of these keys; null counts as none.
 bool Gives(const JobSource& source, std::initializer_list<const char*> keys) {
   const JsonValue* at = &source.root;
   for (const char* key : keys) {
@@ -41,7 +41,7 @@ bool Gives(const JobSource& source, std::initializer_list<const char*> keys) {
   return at->kind != JsonValue::Kind::kNull;
 }
 
-// Of the tables of a recipe, which stand in one place, and of those that are spelled out.
+// Adds rules for the tables of a recipe, which are set in one place, and for listed tables.
 void AddPolicyRules(Rules* rules) {
   const auto add = [rules](const std::string& key, const std::string& why,
                            const std::function<bool(const PolicySpec& policy)>& is_idle) {
@@ -64,7 +64,7 @@ void AddPolicyRules(Rules* rules) {
   });
 }
 
-// Settings of a recipe, beside another of its settings.
+// Adds rules for settings of a recipe that depend on another of its settings.
 void AddRecipeRules(Rules* rules) {
   const auto add = [rules](const char* key, const char* standard, const char* other,
                            const char* wanted) {
@@ -98,7 +98,7 @@ void AddDenseRules(Rules* rules) {
   add("dense_loss_l2", [](const TableSpec& dense) { return dense.loss_l2 > 0; });
 }
 
-// What follows from evaluations, where there are none, or where nothing is to follow.
+// Adds rules for settings that act on evaluations, if there are none or they have no consequence.
 void AddEvaluationRules(Rules* rules) {
   constexpr const char* kNothing = "there is nothing to evaluate";
   Add(rules, "train.eval_every_steps", kNothing,

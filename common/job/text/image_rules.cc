@@ -1,4 +1,4 @@
-// Columns of images.
+// Checks the columns of images.
 #include <algorithm>
 
 #include "common/job/spec/data_spec.h"

@@ -1,4 +1,4 @@
-// Inputs of the data that the model cannot use: it trains without them, and warns.
+// Finds inputs in the data that the model cannot use. The job trains without them and warns.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -21,7 +21,7 @@ const std::vector<std::string>& FeaturesRead(const LayerSpec& embedding,
   return embedding.features.empty() ? features.sparse : embedding.features;
 }
 
-// A factorization machine multiplies features with each other: of one alone nothing is left.
+// A factorization machine multiplies features with each other, so a single feature has no effect.
 void WarnOfSinglePairs(const FeatureNames& features, Job* job) {
   for (const LayerSpec& layer : job->model.layers) {
     if (layer.kind != "fm") continue;
@@ -51,7 +51,7 @@ void WarnOfUnread(const FeatureNames& features, Job* job) {
     const std::vector<std::string>& names = FeaturesRead(layer, features);
     read.insert(names.begin(), names.end());
   }
-  // A feature's sources come before it.
+  // In reverse order, because the sources of a feature come before it.
   for (auto feature = job->data.features.rbegin(); feature != job->data.features.rend();
        ++feature) {
     if (read.contains(feature->name)) read.insert(feature->from.begin(), feature->from.end());
@@ -69,13 +69,13 @@ void WarnOfUnread(const FeatureNames& features, Job* job) {
     job->warnings.push_back("no layer of the model reads the " + what + " " + unread);
   };
   warn(features.sparse, "sparse features");
-  // A recipe leaves numbers out only where its `numeric` says so.
+  // Recipes leave numeric columns out only if `numeric` says so.
   if (!numbers && job->model.type == "graph") warn(features.numeric, "numeric columns");
 }
 
-// A vocabulary of one column alone: most likely a name was mistaken.
+// A vocabulary with a single column is probably a mistyped name.
 void WarnOfVocabularies(Job* job) {
-  std::map<std::string, size_t> columns;  // Of each vocabulary.
+  std::map<std::string, size_t> columns;  // Columns of each vocabulary.
   std::vector<std::string> names;
   for (const ColumnSpec& column : job->data.columns) {
     if (column.type != ColumnType::kCategorical && column.type != ColumnType::kMulti) continue;
@@ -92,7 +92,7 @@ void WarnOfVocabularies(Job* job) {
   }
 }
 
-// What is wrong with the column that the cell of `column` is said to be that of; empty: nothing.
+// Returns what is wrong with the column whose cell `column` reads; empty if nothing.
 std::string WhyNoCell(const DataSpec& data, const ColumnSpec& column) {
   const auto of = std::ranges::find(data.columns, column.from, &ColumnSpec::name);
   const std::string whose = "the cell of " + Quoted(column.from);

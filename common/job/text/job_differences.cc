@@ -1,4 +1,4 @@
-// Walks the digest forms of two jobs along the descriptors of their settings.
+// Compares the digest forms of two jobs along the descriptors of their settings.
 #include "common/job/job_differences.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace hdps {
 
 namespace {
 
-// In a sentence, and short.
+// Formats a value for a sentence, shortened.
 std::string Shown(const JsonValue* value) {
   constexpr size_t kShownBytesMax = 60;
   if (value == nullptr) return "not given";
@@ -24,7 +24,7 @@ std::string Shown(const JsonValue* value) {
   return text;
 }
 
-// What the setting has where an object does not print it; nothing where that depends on the place.
+// Returns the value of a setting that an object does not print; none if it depends on the place.
 std::optional<JsonValue> UnprintedValue(const Section& section, const Setting& setting) {
   if (setting.kind == ValueKind::kObject && !setting.is_list) {
     return PrintSection(*setting.section, setting.section->defaults.get(), Form::kDigest);
@@ -65,7 +65,8 @@ class Comparison {
   }
 
  private:
-  // Whether the setting is there in one of the two because another, which differs, has that value.
+  // Is true if the setting appears in only one of the two because of another setting, which differs
+  // and is reported.
   static bool IsTold(const Section& section, const Setting& setting, const JsonValue& here,
                      const JsonValue& there) {
     if (!setting.only_where.has_value()) return false;

@@ -1,4 +1,4 @@
-// From a job file to a checked Job.
+// Parses a job file to a checked Job.
 #include <algorithm>
 #include <iterator>
 #include <memory>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr uint64_t kJobBytesMax = 16u << 20;
 
-// Accepts the spellings that are in use elsewhere, and answers those that have no meaning here.
+// Accepts the spellings of other systems, and explains those that have no meaning here.
 Status Normalise(JobSource* source) {
   JsonValue* parallel = source->root.Find("parallel");
   if (parallel == nullptr) return {};
@@ -78,7 +78,7 @@ Result<Job> ReadJob(const std::string& json, const std::vector<std::string>& ove
   return job;
 }
 
-// Nothing is there for a path of the job. `beside` and `path` have been looked for.
+// The error for a path of the job at which nothing exists. `beside` and `path` were searched.
 Status RefusePath(FileSystem& files, const JobSource& source, const std::string& place,
                   const std::string& beside, const std::string& path) {
   const std::string sought = beside == path ? path : beside + " and " + path;
@@ -119,7 +119,7 @@ Status FindData(FileSystem& files, const JobSource& source, const std::string& k
   return {};
 }
 
-// What the job says of a strategy in other files, sought beside the job file first.
+// Reads the files that the job names for its strategy, first beside the job file.
 Status ReadStrategyParts(FileSystem& files, const JobSource& source, ParallelSpec* parallel) {
   const size_t slash = source.origin.rfind('/');
   const std::string folder = slash == std::string::npos ? "" : source.origin.substr(0, slash + 1);
@@ -142,7 +142,8 @@ Status ReadStrategyParts(FileSystem& files, const JobSource& source, ParallelSpe
   return {};
 }
 
-// Patterns and folders meet files twice, and files to evaluate on, more easily than lists do.
+// Warns of files that are read twice or are both trained and evaluated on, which happens easily
+// with patterns and folders.
 void WarnOfRepeats(Job* job) {
   const auto warn = [job](const std::vector<std::string>& paths, const std::string& what) {
     if (paths.empty()) return;

@@ -1,4 +1,4 @@
-// A Job as JSON, and its digests, which are hashes of that.
+// Prints a Job as JSON, and hashes the result for its digests.
 #include <utility>
 
 #include "common/base/hash.h"
@@ -22,7 +22,7 @@ namespace hdps {
 
 namespace {
 
-// The job as it would be written with its model as a graph.
+// Returns the job in the form of a file that spells out the model as a graph.
 JobText TextOf(const Job& job) {
   JobText text;
   text.name = job.name;
@@ -52,8 +52,9 @@ JsonValue Print(const Job& job, Form form) {
 }
 
 JsonValue DigestForm(Job job) {
-  job.model.type = "graph";  // Whichever recipe it came from.
-  // Linear parts of the first checkpoints began otherwise; to go on from them that is all one.
+  job.model.type = "graph";  // Independent of the recipe.
+  // The linear parts of the first checkpoints had other initial values, which do not matter for
+  // resuming.
   for (LayerSpec& layer : job.model.layers) {
     const auto init = layer.words.find("init");
     if (init != layer.words.end() && init->second == kZerosInit) layer.words.erase(init);
@@ -62,9 +63,9 @@ JsonValue DigestForm(Job job) {
 }
 
 JsonValue WholeForm(Job job) {
-  if (job.train.mode == Mode::kSync) job.train.lookahead = 0;  // It changes no result there.
-  // How layers lie over the workers is not of the job: a checkpoint goes on in any strategy, and
-  // the workers compare theirs when they form a group.
+  if (job.train.mode == Mode::kSync) job.train.lookahead = 0;  // It changes no result in sync mode.
+  // The strategy is not part of the job: a checkpoint resumes under any strategy, and the workers
+  // compare theirs when they form a group.
   return DigestForm(std::move(job));
 }
 
@@ -72,12 +73,12 @@ JsonValue TablesForm(const Job& job) {
   Job tables;
   tables.seed = job.seed;
   tables.model.layers = job.model.layers;
-  // They load onto any number of workers, which hold them in any parts.
+  // Rows load onto any number of workers with any split.
   for (LayerSpec& layer : tables.model.layers) layer.shard.clear();
   tables.model.registry = job.model.registry;
   tables.tables = job.tables;
   tables.cluster.shards = job.cluster.shards;
-  // What the defaults were when the first checkpoints were written.
+  // The defaults when the first checkpoints were written.
   tables.parallel.gradients_mean = false;
   JsonValue form = DigestForm(std::move(tables));
   form.Find("train")->Erase("lookahead");

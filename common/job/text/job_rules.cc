@@ -1,4 +1,4 @@
-// The rules of a job that go beyond one setting.
+// Rules of a job that involve several settings.
 #include <algorithm>
 #include <bit>
 #include <map>
@@ -13,7 +13,7 @@ namespace hdps {
 
 namespace {
 
-// What a name of the data stands for, as derived features may use it.
+// The kinds of names that derived features may use.
 enum class Source : uint8_t { kNumeric, kCategorical, kBucketized, kOther };
 
 // Checks data.columns and data.features in order.
@@ -47,7 +47,7 @@ class DataCheck {
       return Refuse(source_, "data.columns", "csv data needs its columns, in the file's order");
     }
     size_t labels = 0, weights = 0, groups = 0;
-    size_t item = 0, left = 0;  // Where in the text the column stands; `repeat` makes many of one.
+    size_t item = 0, left = 0;  // Index in the text; columns that its `repeat` still makes.
     const JsonValue* list = source_.root.Find("data")->Find("columns");
     for (const ColumnSpec& column : data_.columns) {
       if (left == 0) {
@@ -205,7 +205,7 @@ Status CheckEvalSets(const JobSource& source, const DataSpec& data) {
     const EvalSetSpec& set = data.eval_sets[s];
     const std::string place = "data.eval_sets." + std::to_string(s);
     if (set.name.empty()) return Refuse(source, place + ".name", "\"\" is no name; give one");
-    constexpr size_t kNameBytesMax = 255;  // It stands in commands, lines and files.
+    constexpr size_t kNameBytesMax = 255;  // It is used in commands, log lines and files.
     if (set.name.size() > kNameBytesMax) {
       return Refuse(source, place + ".name",
                     Quoted(set.name.substr(0, 32) + "...") + " has " +
@@ -225,13 +225,13 @@ Status CheckEvalSets(const JobSource& source, const DataSpec& data) {
   return {};
 }
 
-// Whether the job is evaluated before its end, so that something can follow from it.
+// Is true if the job is evaluated before its end, so that evaluations can have consequences.
 bool IsEvaluatedMeanwhile(const TrainSpec& train) {
   return train.evals_per_epoch > 0 || train.eval_every_steps > 0 ||
          (train.eval_each_epoch && train.epochs > 1);
 }
 
-// `key`: the setting that watches.
+// `key` is the setting that watches.
 Status CheckWatch(const JobSource& source, const std::string& key, Job* job, WatchSpec* watch) {
   const std::string place = "train." + key;
   const JsonValue* const train = source.root.Find("train");
@@ -279,8 +279,8 @@ Status CheckEvaluation(const JobSource& source, Job* job) {
   return {};
 }
 
-// Hot rows kept at the workers: all of them make the same updates, so there has to be one a step,
-// and no server may drop or withhold a row meanwhile.
+// Checks the hot rows kept at the workers. All workers apply the same updates to them, so there
+// must be one update for each step, and no server may drop or withhold a row.
 Status CheckCache(const JobSource& source, const Job& job) {
   for (const TableSpec& table : job.tables) {
     if (table.vocab_cache_size == 0) continue;
@@ -342,7 +342,7 @@ Status CheckParallel(const JobSource& source, Job* job) {
 }
 
 Status CheckCluster(const JobSource& source, const Job& job) {
-  // A request says how many of its keys are of each table and shard, in what a frame has room for.
+  // A request gives the number of its keys for each table and shard, which must fit into a frame.
   constexpr uint64_t kCountsMax = 3'500'000;
   const ClusterSpec& cluster = job.cluster;
   if (!std::has_single_bit(cluster.shards)) {

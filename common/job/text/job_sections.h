@@ -22,69 +22,74 @@ struct ParallelSpec;
 struct ScheduleSpec;
 enum class JobPart : uint8_t;  // job_differences.h
 
-Section JobSection(const JobRegistry& registry);  // Of JobText: the whole.
+Section JobSection(const JobRegistry& registry);  // The whole job file, as JobText.
 
-// The form of that part of the job that its digest is the hash of.
+// Returns the part of the job in the form that its digest hashes.
 JsonValue FormOf(const Job& job, JobPart part);
 
 template <typename Struct>
 class SettingTable;  // setting_table.h
-// The rows of "parallel" that say how layers lie over the workers.
+// Adds the settings of "parallel" that split layers over the workers.
 void AddStrategySettings(SettingTable<ParallelSpec>* parallel);
 
 Section DataSection();
-Section ModelSection(const JobRegistry& registry);  // Of ModelText.
+Section ModelSection(const JobRegistry& registry);  // For ModelText.
 Section ScheduleSection();
 Section OptimizerSection(const OptimizerRegistry& optimizers);
 Section LayerSection(const LayerRegistry& layers);
-// The settings of how dense gradients travel under allreduce, behind dense_exchange.
+// Adds the settings for the exchange of dense gradients under allreduce, which follow
+// dense_exchange.
 void AddDenseExchange(SettingTable<ParallelSpec>* parallel);
 
-// Fills model and tables from what stands under "model"; needs job->data.
+// Fills in model and tables from the text under "model". Requires: job->data is filled in.
 Status BuildJobModel(const JobSource& source, const ModelText& text, Job* job);
 
-// Gives each table that the job text gives no schedule `all`, that of train; checks all, and warns
-// of tables whose learning rate neither that nor train.plateau moves.
+// Gives `all`, the schedule of "train", to each table without a schedule in the job text. Checks
+// all schedules, and warns of tables whose learning rate is moved neither by them nor by
+// train.plateau.
 Status FillSchedules(const JobSource& source, const ScheduleSpec& all, Job* job);
-// Labels, weights, groups and items against the losses and metrics that need them.
+// Checks that there are the labels, weights, groups and items that losses and metrics need.
 Status CheckLosses(const JobSource& source, Job* job);
 
-// Layers' shards, blocks and the search against the mode, and each for itself. How they fit the
-// number of workers is known when that is: common/planning/strategy_of_job.h.
+// Checks the layers' shards, the blocks and the search against the mode, and each alone. If they
+// fit the number of workers is checked when that is known: common/planning/strategy_of_job.h.
 Status CheckStrategySettings(const JobSource& source, const Job& job);
-// Those settings, and what layers say of it, against each other. The model has been built.
+// Checks these settings against each other and against those of layers. The model must have been
+// built.
 Status CheckDenseExchange(const JobSource& source, Job* job);
 
-// Micro-batches and copies of the model, and their other spelling. `worker_rows`: the rows a worker
-// has of a step.
+// Checks micro-batches and copies of the model, and their other spelling. `worker_rows` is the
+// number of rows that a worker has in a step.
 Status CheckStepParts(const JobSource& source, uint32_t worker_rows, Job* job);
-// Layers that exchange something within a step need all workers in the same one.
+// Checks that all workers make the same steps if layers exchange something within a step.
 Status CheckMeetings(const JobSource& source, const Job& job);
-// Sets what follows from how tables are cut over the servers, and refuses what cannot be cut so.
+// Sets what follows from the slicing of tables over the servers, and refuses tables that cannot be
+// sliced that way.
 Status SliceTables(const JobSource& source, Job* job);
 
-// The tuples of parallel.dataset_strategy against what they are for.
+// Checks the tuples of parallel.dataset_strategy against their inputs.
 Status CheckDatasetSlices(const JobSource& source, const ParallelSpec& parallel);
-// The columns of images against their shape; what holds of all columns was checked.
+// Checks the columns of images against their shape, after the checks for all columns.
 Status CheckImages(const JobSource& source, const DataSpec& data);
 
-// Builds the model and checks the whole; normalises what has two spellings (ssp with bound 0 is
-// sync).
+// Builds the model, checks the whole job, and normalizes settings with two spellings (ssp with
+// bound 0 is sync).
 Status CheckJob(const JobSource& source, const JobText& text, Job* job);
 
-// Checks that columns which read the cell of another name one that has a cell of its own.
+// Checks that columns which read the cell of another name one that has its own cell.
 Status CheckSharedCells(const JobSource& source, const DataSpec& data);
-// Names what the data has and the model cannot use. The job has passed every other check.
+// Warns of columns that the model cannot use. The job must have passed every other check.
 void WarnOfInputs(Job* job);
 
-// A setting that changes nothing while `is_idle` holds, which no condition of its record can say.
+// A setting that has no effect while `is_idle` holds, where no condition of its record can express
+// it.
 struct IdleRule {
   std::string path;  // As in docs/job_file.md: "model.tables[].policy.evict_by".
   std::function<bool(const JobSource& source, const Job& job)> is_idle;
   std::string why;
 };
 const std::vector<IdleRule>& IdleRules();
-// Names the settings that change nothing in this job.
+// Warns of settings that have no effect in this job.
 void WarnOfIdle(const JobSource& source, Job* job);
 
 }  // namespace hdps

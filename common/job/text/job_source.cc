@@ -1,4 +1,4 @@
-// A job text before it is understood: places in it, and changes from the command line.
+// Finds places in the text of a job, and applies overrides.
 #include "common/job/text/job_source.h"
 
 #include <algorithm>
@@ -11,9 +11,9 @@ namespace hdps {
 
 namespace {
 
-constexpr int kOverrideLine = -1;  // A value that came from the command line.
+constexpr int kOverrideLine = -1;  // Marks a value that came from the command line.
 
-// "a.b.2" as its parts.
+// Splits "a.b.2" into its parts.
 std::vector<std::string> PartsOf(const std::string& path) {
   std::vector<std::string> parts;
   size_t from = 0;
@@ -25,7 +25,7 @@ std::vector<std::string> PartsOf(const std::string& path) {
   }
 }
 
-// The number a list's item is named by; the list's length + 1 when it is none.
+// Returns the index that names a list's item; the list's length + 1 if it is not one.
 size_t ItemNumber(const JsonValue& list, const std::string& part) {
   size_t number = 0;
   const char* end = part.data() + part.size();
@@ -40,12 +40,13 @@ const JsonValue* Child(const JsonValue& value, const std::string& part) {
   return number < value.items.size() ? &value.items[number] : nullptr;
 }
 
-// A list of words as JSON: [auc, hr@10] as ["auc", "hr@10"]. Numbers, true, false and null stay.
+// Quotes the words of a list, so that [auc, hr@10] becomes ["auc", "hr@10"]. Numbers, true, false
+// and null stay.
 std::string WithQuotes(const std::string& text) {
   constexpr std::string_view kEnds = "[],{}:\" \t";
   std::string quoted;
   for (size_t at = 0; at < text.size();) {
-    if (text[at] == '"') {  // A text already, up to its end.
+    if (text[at] == '"') {  // A quoted text is copied up to its end.
       size_t end = at + 1;
       while (end < text.size() && text[end] != '"') end += text[end] == '\\' ? 2 : 1;
       end = std::min(end + 1, text.size());

@@ -1,4 +1,4 @@
-// A job text before it is understood: where it came from, and its tree.
+// The parsed text of a job file, and its origin.
 #pragma once
 
 #include <string>
@@ -13,15 +13,16 @@ struct JobSource {
   JsonValue root;
 };
 
-// kInvalidArgument: "census.json:12: train.mode: PROBLEM". The line is that of the deepest part of
-// the dotted `path` that was written; a value that came by an override is placed at "--set".
+// Returns kInvalidArgument with "census.json:12: train.mode: PROBLEM". The line is that of the
+// deepest part of the dotted `path` that was written; a value that came from an override has
+// "--set" as its place.
 Status Refuse(const JobSource& source, const std::string& path, const std::string& problem);
 
-// A text in a sentence.
+// Quotes a text for a sentence.
 inline std::string Quoted(const std::string& text) { return "\"" + text + "\""; }
 
-// Sets "train.mode=async" (the value as JSON, else as text) in the tree. A list's items are named
-// by their number, and their count appends.
+// Sets "train.mode=async" in the tree; the value is parsed as JSON, or else is a text. A list's
+// items are named by their index, and the index one past the end appends.
 Status ApplyOverride(const std::string& override_text, JobSource* source);
 
 }  // namespace hdps

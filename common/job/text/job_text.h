@@ -1,4 +1,4 @@
-// A job as it stands in its file, before its model has been built.
+// A job as its file gives it, before its model is built.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@
 
 namespace hdps {
 
-// What stands under "model", before a recipe becomes tables and layers.
+// The contents of "model", before a recipe becomes tables and layers.
 struct ModelText : ModelSpec, ModelRecipe {
-  PolicySpec policy;  // This and the five below: of each table of a recipe.
+  PolicySpec policy;  // This and the next five apply to each table of a recipe.
   WeightFormat weights = WeightFormat::kFp32;
   uint64_t vocab_cache_size = 0;
   SliceMode slice_mode = SliceMode::kBatch;
@@ -29,19 +29,19 @@ struct ModelText : ModelSpec, ModelRecipe {
   uint32_t column_slices = 2;
   std::vector<TableSpec> tables;
   OptimizerSpec dense_optimizer = DenseOptimizer();
-  // Of the tables of a recipe, and of the weights of dense layers.
+  // For the tables of a recipe, and for the weights of dense layers.
   ScheduleSpec wide_schedule, deep_schedule, dense_schedule;
   float wide_loss_l1 = 0, wide_loss_l2 = 0, deep_loss_l1 = 0, deep_loss_l2 = 0;
   float dense_loss_l1 = 0, dense_loss_l2 = 0;
-  std::string dense_init = FanInits().front();  // Of the dense layers of a recipe.
+  std::string dense_init = FanInits().front();  // For the dense layers of a recipe.
 };
 
-// What stands under "train".
+// The contents of "train".
 struct TrainText : TrainSpec {
-  ScheduleSpec schedule;  // Of tables without one of their own: once the model is built, in them.
+  ScheduleSpec schedule;  // For tables without a schedule; copied to them once the model is built.
 };
 
-// What stands in a job file. Its model has not been built yet.
+// The contents of a job file, whose model is not built yet.
 struct JobText {
   std::string name = Job().name;
   uint64_t seed = Job().seed;

@@ -1,4 +1,4 @@
-// The tree over nlohmann's reader, and its printer.
+// Builds the tree with nlohmann's parser, and prints it.
 #include "common/job/text/json_value.h"
 
 #include <algorithm>
@@ -58,14 +58,14 @@ JsonValue JsonValue::Float(float value) {
 
 namespace {
 
-// How far the reader has come.
+// The position of the reader.
 struct Cursor {
-  int line = 1;  // Of the character that was taken last.
+  int line = 1;  // Line of the character that was read last.
   int column = 0;
-  bool newline = false;  // The last one ended its line.
+  bool newline = false;  // That character ended its line.
 };
 
-// Hands the text to the reader one character at a time and counts lines.
+// Passes the text to the reader one character at a time and counts lines.
 class CountingIterator {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -100,7 +100,7 @@ class CountingIterator {
 
 // Builds the tree from the reader's events.
 //
-// Invariant: open_ leads from the root to the list or object that is being read.
+// Invariant: open_ is the path from the root to the list or object that is being read.
 class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
  public:
   TreeBuilder(const Cursor* cursor, std::string origin)
@@ -173,7 +173,8 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
   const std::string origin_;
   JsonValue root_;
   std::vector<JsonValue*> open_;
-  std::vector<std::unordered_set<std::string>> names_;  // [open_]: given there so far.
+  // For each entry of open_: the names seen so far.
+  std::vector<std::unordered_set<std::string>> names_;
   Status status_;
 };
 
@@ -202,7 +203,7 @@ void PrintPlain(const JsonValue& value, std::string* out) {
   }
 }
 
-// `indent` < 0: all on one line.
+// A negative `indent` prints on one line.
 void Print(const JsonValue& value, int indent, std::string* out) {
   if (IsPlain(value)) return PrintPlain(value, out);
   const bool object = value.kind == JsonValue::Kind::kObject;

@@ -1,4 +1,4 @@
-// The settings of a layer: each has an effect where a record of its kind says so.
+// The settings of a layer. Each has an effect if the record of its kind says so.
 #include <algorithm>
 #include <functional>
 #include <set>
@@ -14,7 +14,7 @@ namespace hdps {
 
 namespace {
 
-// The kinds for which `counts` holds.
+// Returns the condition for the kinds for which `counts` holds.
 Where<std::string, LayerSpec> KindsWhere(const LayerRegistry& layers,
                                          const std::function<bool(const LayerRecord&)>& counts) {
   std::vector<std::string> kinds;
@@ -24,7 +24,7 @@ Where<std::string, LayerSpec> KindsWhere(const LayerRegistry& layers,
   return Where(&LayerSpec::kind, std::move(kinds));
 }
 
-// " fm: an embedding. dot: ...": what single kinds say of a setting.
+// Returns what single kinds say about a setting: " fm: an embedding. dot: ...".
 std::string ByKind(const LayerRegistry& layers, std::string LayerRecord::*doc) {
   std::string text;
   for (const LayerRecord& record : layers.records()) {
@@ -33,7 +33,7 @@ std::string ByKind(const LayerRegistry& layers, std::string LayerRecord::*doc) {
   return text;
 }
 
-// A number or a word that only some kinds have, as a member of LayerSpec would give it.
+// Gives access to a number or a word that only some kinds have, like a member of LayerSpec.
 struct NumberIn {
   LayerNumber number;
   double& operator()(LayerSpec& layer) const {
@@ -49,7 +49,7 @@ struct WordIn {
   const std::string& operator()(const LayerSpec& layer) const { return WordOf(layer, word); }
 };
 
-// Calls `add` for those of all kinds, `LayerRecord::*own`, each name once, with its kinds.
+// Calls `add` for the items `LayerRecord::*own` of all kinds, each name once, with its kinds.
 template <typename Item, typename AddRow>
 void AddOwn(const LayerRegistry& layers, std::vector<Item> LayerRecord::*own, const AddRow& add) {
   std::set<std::string> added;
@@ -64,7 +64,7 @@ void AddOwn(const LayerRegistry& layers, std::vector<Item> LayerRecord::*own, co
   }
 }
 
-// Where a layer is computed, and at whom its parameters are.
+// Adds the settings for where a layer is computed and which workers hold its parameters.
 void AddPlaces(SettingTable<LayerSpec>* layer) {
   layer->Add("device", &LayerSpec::device,
              "Where it is computed in a model on a GPU: there (cuda, auto) or by the host (cpu), "
@@ -133,7 +133,7 @@ Section LayerSection(const LayerRegistry& layers) {
             "[parts of the examples, of the columns], of an embedding of its features. Not given: "
             "as parallel_mode says.",
             Range{1, 4096}, Hashed::kNothing, Note::kNoDefault, Note::kPrintedUnlessDefault);
-  // A layer holds the numbers and words of its own kind, and all of them.
+  // A layer stores all numbers and words of its own kind, and no others.
   layer.AfterReading([records = layers.records()](const JsonValue&, LayerSpec* spec) {
     LayerSpec own;
     for (const LayerRecord& record : records) {

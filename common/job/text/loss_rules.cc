@@ -1,4 +1,4 @@
-// What losses, tasks, metrics and negative sampling need of the data.
+// Checks that the data provides what losses, tasks, metrics and negative sampling need.
 #include <algorithm>
 #include <set>
 

@@ -1,4 +1,4 @@
-// The model of a job: a recipe expanded, or a graph spelled out.
+// Reads the model of a job: expands a recipe, or takes a listed graph.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -22,8 +22,7 @@ namespace hdps {
 
 namespace {
 
-// A graph that was spelled out needs nothing of the recipe: of what has an effect under some
-// recipes alone.
+// Warns of recipe settings beside a listed graph, which ignores them.
 void WarnOfRecipe(const JsonValue& object, const ModelText& text, Job* job) {
   const Section section = ModelSection(RegistryOf(job->model));
   for (const Setting& setting : section.settings) {
@@ -34,7 +33,7 @@ void WarnOfRecipe(const JsonValue& object, const ModelText& text, Job* job) {
   }
 }
 
-// Feature names of a recipe, told by the key they stand under.
+// Checks the feature names of a recipe; errors name the key that they stand under.
 Status CheckFeatureLists(const JobSource& source, const ModelRecipe& recipe,
                          const FeatureNames& features) {
   for (const bool wide : {true, false}) {
@@ -54,7 +53,7 @@ Status CheckFeatureLists(const JobSource& source, const ModelRecipe& recipe,
   return {};
 }
 
-// An init by fan becomes the uniform or normal one that it is for rows of the table.
+// Replaces an init by fan by the uniform or normal init that it means for rows of the table.
 void ResolveInit(const JsonValue* given, const std::string& place, TableSpec* table, Job* job) {
   const JsonValue* kind = given == nullptr ? nullptr : given->Find("kind");
   if (kind == nullptr || std::ranges::find(FanInits(), kind->text) == FanInits().end()) return;
@@ -65,7 +64,8 @@ void ResolveInit(const JsonValue* given, const std::string& place, TableSpec* ta
   table->init = FanInit(kind->text, table->dim, table->dim);
 }
 
-// `place`: what moves the learning rates of a whole job; `names`: of tables whose rates it cannot.
+// Warns of tables whose learning rates cannot be moved. `place` is the setting that moves the rates
+// of the whole job; `names` are these tables.
 void WarnOfRatesThatStay(const std::string& place, const std::vector<std::string>& names,
                          Job* job) {
   if (names.empty()) return;
@@ -76,7 +76,7 @@ void WarnOfRatesThatStay(const std::string& place, const std::vector<std::string
                           "with another optimizer, such as adagrad, they follow");
 }
 
-// What the settings of a recipe's table begin with.
+// Returns the prefix of the settings for a recipe's table.
 std::string RecipeKey(const TableSpec& table) {
   if (table.dense) return "dense";
   return table.name == "wide" ? "wide" : "deep";
@@ -152,7 +152,7 @@ Status FillSchedules(const JobSource& source, const ScheduleSpec& all, Job* job)
   const bool spelled_out = layers != nullptr && !layers->items.empty();
   const JsonValue* listed = spelled_out ? object.Find("tables") : nullptr;
   std::vector<std::string> staying,
-      of_all;  // Tables: all that stay; those that were to follow `all`.
+      of_all;  // Tables whose rates stay: all of them, and those that should have followed `all`.
   for (size_t t = 0; t < job->tables.size(); ++t) {
     TableSpec& table = job->tables[t];
     const bool own_place = listed != nullptr && !table.dense;

@@ -1,4 +1,4 @@
-// The settings of "model": a recipe, or tables and layers spelled out.
+// The settings of "model": a recipe, or listed tables and layers.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -40,7 +40,8 @@ Section InitSection() {
   init.Add("scale", &InitSpec::scale, "The constant, the half width or the deviation.",
            Range{-1e6, 1e6},
            Where(&InitSpec::kind, {InitKind::kConstant, InitKind::kUniform, InitKind::kNormal}));
-  // What is not given does not come from the place's own default, which may be of another kind.
+  // Values that are not given must not come from the default of the place, which may be of another
+  // kind.
   init.BeforeReading([](const JsonValue&, InitSpec* spec) { *spec = InitSpec(); });
   init.AfterReading([](const JsonValue&, InitSpec* spec) {
     if (spec->kind == InitKind::kZeros) spec->scale = 0;
@@ -117,7 +118,7 @@ Section TableSection(const OptimizerRegistry& optimizers) {
   return table.Done();
 }
 
-// The recipes for which `counts` holds.
+// Returns the condition for the recipes for which `counts` holds.
 template <typename Counts>
 Where<std::string, ModelSpec> RecipesWhere(const Counts& counts) {
   std::vector<std::string> words;
@@ -127,7 +128,7 @@ Where<std::string, ModelSpec> RecipesWhere(const Counts& counts) {
   return Where(&ModelSpec::type, std::move(words));
 }
 
-// A setting that only some recipes have, as a member of ModelRecipe would give it.
+// Gives access to a setting that only some recipes have, like a member of ModelRecipe.
 template <typename Value>
 struct OwnIn {
   RecipeSetting setting;
@@ -157,7 +158,7 @@ void AddOwn(const RecipeSetting& setting, SettingTable<ModelText>* model) {
   }
 }
 
-// The settings that recipes bring themselves, those of one name once.
+// Adds the recipes' own settings, each name once.
 void AddOwn(SettingTable<ModelText>* model) {
   std::set<std::string> added;
   for (const RecipeRecord& recipe : Recipes()) {
@@ -177,7 +178,7 @@ Section TaskSection() {
   return task.Done();
 }
 
-// How the tables of a recipe are cut over the servers.
+// Adds the settings that cut the tables of a recipe over the servers.
 void AddSlices(const Where<std::string, ModelSpec>& sparse, SettingTable<ModelText>* model) {
   model->Add(
       "slice_mode", &ModelText::slice_mode,
@@ -196,7 +197,7 @@ void AddSlices(const Where<std::string, ModelSpec>& sparse, SettingTable<ModelTe
              Range{2, 4096}, sparse);
 }
 
-// A recipe's settings, each with the recipes under which it has an effect.
+// Adds the settings of recipes, each with the recipes that it affects.
 void AddRecipe(const OptimizerRegistry& optimizers, SettingTable<ModelText>* model) {
   const auto deep = RecipesWhere([](const auto& r) { return r.fields.hidden; });
   const auto embeds = RecipesWhere([](const auto& r) { return r.fields.embedding; });
@@ -266,8 +267,8 @@ void AddRecipe(const OptimizerRegistry& optimizers, SettingTable<ModelText>* mod
   AddSlices(sparse, model);
 }
 
-// Whether the text of a model names a recipe all of whose dense weights are of features, right to
-// the logit.
+// Is true if the text of a model names a recipe whose dense weights all lead directly from features
+// to the logit.
 bool IsLinear(const JsonValue& model) {
   const JsonValue *type = model.Find("type"), *layers = model.Find("layers");
   if (type == nullptr || layers != nullptr) return false;
@@ -276,7 +277,7 @@ bool IsLinear(const JsonValue& model) {
   });
 }
 
-// The settings of the weights of all dense layers.
+// Adds the settings for the weights of all dense layers.
 void AddDense(const OptimizerRegistry& optimizers, SettingTable<ModelText>* model) {
   model->AddObject("dense_optimizer", &ModelText::dense_optimizer, OptimizerSection(optimizers),
                    "Of the weights of all dense layers. Default: adam 0.002; of a recipe that is "
@@ -378,7 +379,7 @@ Section ModelSection(const JobRegistry& registry) {
             kExpert, kMayChange);
   Section section = model.Done();
   for (Setting& setting : section.settings) {
-    // A job is printed with its model as a graph: nothing is left of a recipe.
+    // A job is printed with its model as a graph, so settings of recipes are not printed.
     if (setting.only_where.has_value()) setting.printed_if = [](const void*) { return false; };
   }
   return section;

@@ -1,4 +1,4 @@
-// The settings of an optimizer, from the optimizers' records.
+// The settings of an optimizer, built from the optimizers' records.
 #include <algorithm>
 #include <span>
 #include <string_view>
@@ -17,11 +17,11 @@ namespace {
 
 using Records = std::vector<const OptimizerRecord*>;
 
-// As short as it says the same number of 32 bits: 0.1, not 0.100000001.
+// Returns the shortest text for the same 32-bit number: 0.1, not 0.100000001.
 std::string ShortText(float value) { return NumberText(JsonValue::Float(value).number); }
 
-// The settings of all optimizers, those of one name once, in an order that is also each record's: a
-// new one comes before the next of its record that is known, else at the end.
+// Returns the settings of all optimizers, each name once, in an order that agrees with every
+// record. A new setting is inserted before the next known one of its record, or else at the end.
 std::vector<OptimizerSetting> AllSettings(const Records& records) {
   std::vector<OptimizerSetting> all;
   const auto find = [&all](std::string_view name) {
@@ -41,7 +41,8 @@ std::vector<OptimizerSetting> AllSettings(const Records& records) {
   return all;
 }
 
-// Which optimizers have the setting; those whose default is not the usual one are said in the doc.
+// Returns the condition for the optimizers that have the setting. Defaults that differ from the
+// usual one are added to the doc.
 Condition KindsWith(const Records& records, const OptimizerSetting& setting, std::string* doc) {
   Condition kinds{"kind", {}};
   for (const OptimizerRecord* record : records) {
@@ -56,13 +57,14 @@ Condition KindsWith(const Records& records, const OptimizerSetting& setting, std
   return kinds;
 }
 
-// Another kind than that of the place's default takes what is not given from its own defaults.
+// Fills in the kind. If it differs from the default kind of the place, settings that are not given
+// take its own defaults.
 void ReadKind(const OptimizerRegistry& optimizers, const JsonValue& kind, OptimizerSpec* spec) {
   const OptimizerRecord& record = *optimizers.Find(kind.text);
   if (&record != spec->record) *spec = DefaultsOf(record);
 }
 
-// What each kind does.
+// Returns a table of what each kind does.
 std::string KindTable(const Records& records) {
   std::string text =
       "\n| kind | update of a weight | paper | floats of state in a row |\n|---|---|---|---|\n";
@@ -106,7 +108,7 @@ Section OptimizerSection(const OptimizerRegistry& optimizers) {
     }
     const Condition kinds = KindsWith(records, setting, &doc);
     const Range range{setting.min, setting.max};
-    if (is_rate) {  // Recipes have rates of their own.
+    if (is_rate) {  // Recipes have their own rates.
       optimizer.Add(setting.name, setting.value, doc, range, kNoDefault, kMayChange);
     } else {
       optimizer.Add(setting.name, setting.value, doc, range, kinds, kMayChange);

@@ -1,5 +1,5 @@
-// The whole of a job file, and the settings of how a job is run: its steps, the exchange of
-// gradients, checkpoints and the cluster.
+// The whole job file, and the settings for running a job: its steps, the exchange of gradients,
+// checkpoints and the cluster.
 #include "common/job/job_registry.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/checkpoint_spec.h"
@@ -46,7 +46,7 @@ Section PlateauSection() {
            "All learning rates but those of ftrl fall after so many evaluations in a row without a "
            "better figure, "
            "and again after as many more; 0: never.");
-  // 0 would end the training, and 1 changes nothing.
+  // A factor of 0 would end the training, and 1 would change nothing.
   watch.Add("factor", &PlateauSpec::factor, "What they are multiplied with then.",
             Range{1e-6, 0.999});
   watch.Add("least", &PlateauSpec::least, "They do not fall below so much of what they were.",
@@ -121,7 +121,7 @@ Section TrainSection() {
   return train.Done();
 }
 
-// A word, or the tuples that take its place.
+// Adds a setting that is a word, or tuples in its place.
 void AddDatasetStrategy(SettingTable<ParallelSpec>* parallel) {
   std::vector<std::string> words;
   for (const auto& word : WordsOf(DatasetStrategy())) words.emplace_back(word.word);
@@ -300,8 +300,8 @@ Section MakeJobSection(const JobRegistry& registry) {
 
 }  // namespace
 
-// Some hundred settings take longer to describe than a job to print; the built-in ones never
-// change.
+// Describing some hundred settings takes longer than printing a job, so the section of the built-in
+// registry, which never changes, is kept.
 Section JobSection(const JobRegistry& registry) {
   if (&registry != &BuiltInRegistry()) return MakeJobSection(registry);
   static const Section& built_in = *new Section(MakeJobSection(registry));

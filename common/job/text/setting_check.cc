@@ -11,7 +11,7 @@ namespace {
 
 using Kind = JsonValue::Kind;
 
-// MindSpore's settings of the same section that mean nothing here, and what to do instead.
+// A setting of MindSpore in the same section that has no meaning here, and what to do instead.
 struct ForeignKey {
   std::string_view path;
   std::string_view instead;
@@ -20,7 +20,7 @@ constexpr ForeignKey kForeignKeys[] = {
     {"parallel.global_rank", "give the worker its --rank"},
 };
 
-// Whether the value, or an item of a list, is one of the setting.
+// Is true if the value, or an item of a list, is valid for the setting.
 bool FitsOne(const Setting& setting, const JsonValue& value) {
   const auto in_range = [&setting](double number) {
     return number >= setting.min && number <= setting.max;
@@ -91,7 +91,7 @@ std::string Shown(const JsonValue& value) {
   return text;
 }
 
-// Where in the job there are settings of this name: "train.epochs", "model.tables[].dim".
+// Lists the places of settings with this name: "train.epochs", "model.tables[].dim".
 void FindKey(const Section& section, const std::string& path, const std::string& key,
              std::vector<std::string>* places) {
   for (const Setting& setting : section.settings) {
@@ -102,7 +102,7 @@ void FindKey(const Section& section, const std::string& path, const std::string&
   }
 }
 
-// What may have been meant by a key that its object does not have.
+// Suggests what an unknown key may have meant.
 std::string KeyHint(const Section& whole, const Section& section, const std::string& key) {
   constexpr size_t kPlacesMax = 3;
   std::vector<std::string> known, places;
@@ -127,11 +127,11 @@ Status CheckUnknown(const JobSource& source, const Section& whole, const Section
   return Refuse(source, place, "there is no such key" + KeyHint(whole, section, key));
 }
 
-// What would make a value of another kind the one that was meant.
+// Suggests how to turn a value of the wrong kind into the one that was meant.
 std::string ValueHint(const Setting& setting, const JsonValue& value) {
   if (setting.is_list && value.kind != Kind::kList) {
     JsonValue list = JsonValue::List();
-    // --set=data.eval.0=FILE makes an object where there is no list yet.
+    // --set=data.eval.0=FILE makes an object if there is no list yet.
     const bool is_first = value.names.size() == 1 && value.names[0] == "0";
     list.items.push_back(is_first ? value.items[0] : value);
     if (Fits(setting, list)) return "; a list of one is " + PrintJsonLine(list);
@@ -189,9 +189,9 @@ Status CheckBelow(const JobSource& source, const Section& whole, const Section& 
   return {};
 }
 
-// " from 1 to 65536"; empty for any number.
+// Returns " from 1 to 65536", or nothing for any number.
 std::string RangeText(const Setting& setting) {
-  constexpr double kLarge = 4e9;  // An upper end that nobody reaches is left out.
+  constexpr double kLarge = 4e9;  // A larger upper end is not shown, because nobody reaches it.
   if (setting.min <= -kAnyNumber) return "";
   if (setting.max >= kLarge) return " of at least " + NumberText(setting.min);
   return " from " + NumberText(setting.min) + " to " + NumberText(setting.max);

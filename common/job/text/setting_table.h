@@ -1,5 +1,5 @@
-// Builds a section from the members of its struct: a setting's type, default, reading and printing
-// follow from the member.
+// Builds a section from the members of its struct: the type, default, reading and printing of a
+// setting follow from the member.
 #pragma once
 
 #include <glog/logging.h>
@@ -45,7 +45,8 @@ constexpr bool kIsByName = false;
 template <typename Item>
 constexpr bool kIsByName<std::map<std::string, Item>> = true;
 
-// How a member's type is written. Reading expects a value that passed CheckSection.
+// Returns the kind of setting for a member's type. The functions below expect a value that passed
+// CheckSection().
 template <typename Value>
 constexpr ValueKind KindOf() {
   if constexpr (std::is_same_v<Value, bool>) return ValueKind::kBool;
@@ -88,7 +89,7 @@ void ReadValue(const JsonValue& json, std::map<std::string, Item>* to) {
   for (size_t i = 0; i < json.items.size(); ++i) ReadValue(json.items[i], &(*to)[json.names[i]]);
 }
 
-// A single tuple may stand without the list.
+// A single tuple may be given without the outer list.
 inline void ReadValue(const JsonValue& json, std::vector<std::vector<uint32_t>>* to) {
   const bool single = !json.items.empty() && json.items[0].kind == JsonValue::Kind::kInteger;
   to->assign(single ? 1 : json.items.size(), {});
@@ -134,34 +135,35 @@ inline JsonValue PrintValue(const std::vector<std::vector<uint32_t>>& tuples) {
   return list;
 }
 
-// What is special about a setting: the options of a row of a SettingTable.
+// Options of a row of a SettingTable.
 struct Range {  // Both ends included.
   double min, max;
 };
 struct Bytes {  // A whole number or a text such as "4GiB", in this range.
   double min, max;
 };
-struct HashedAs {  // Whatever the value: the first checkpoints were written when it was the
-                   // default.
+// The value in the digest, whatever the setting's value: the default when the first checkpoints
+// were written.
+struct HashedAs {
   JsonValue value;
 };
 struct OneOf {  // A text that is one of these words, or an enum of which only these are allowed.
   std::vector<std::string> words;
 };
-struct Checked {  // Values of several kinds, in words, and whether one is among them.
+struct Checked {  // Values of several kinds: a description, and the test for one.
   std::string wanted;
   std::function<bool(const JsonValue& value)> fits;
 };
-struct OrWord {  // In place of a value that is no text.
+struct OrWord {  // Words allowed in place of a value that is not a text.
   std::vector<std::string> words;
 };
 enum class Note : uint8_t {
   kRequired,
   kExpert,
-  kNoDefault,            // It depends on the place, or cannot be written; the line says what holds.
-  kPrintedUnlessDefault  // It was not there when the first digests were made.
+  kNoDefault,            // Depends on the place, or cannot be written; `doc` says what holds.
+  kPrintedUnlessDefault  // Newer than the first digests.
 };
-// The setting has an effect where `member`, which has a row above, has one of these values.
+// The setting has an effect only if `member`, which needs a row above, has one of these values.
 template <typename Value, typename Base>
 struct Where {
   Where(Value Base::*of, std::vector<Value> wanted) : member(of), values(std::move(wanted)) {}
@@ -169,7 +171,7 @@ struct Where {
   std::vector<Value> values;
 };
 
-// The table of one section, filled a row at a time, each with its options:
+// The table of one section, filled one row at a time, each with its options:
 //   table.Add("staleness_bound", &TrainSpec::staleness_bound, "In steps; ssp with 0 is sync.",
 //             Where(&TrainSpec::mode, {Mode::kSsp}));
 template <typename Struct>
@@ -182,7 +184,8 @@ class SettingTable {
     section_.defaults = defaults_;
   }
 
-  // `member` is a pointer to a member, or whatever else gives a reference to the value in a struct.
+  // `member` is a pointer to a member, or any other callable that returns a reference to the value
+  // in a struct.
   template <typename Member, typename... Options>
   void Add(std::string key, Member member, std::string doc, Options... options) {
     using Value = std::remove_cvref_t<std::invoke_result_t<Member, Struct&>>;
@@ -209,8 +212,8 @@ class SettingTable {
            options...);
   }
 
-  // A member that is a struct with a section of its own, or a list of such structs, each of which
-  // begins as the defaults of that section.
+  // Adds a member that is a struct with its own section, or a list of such structs, each of which
+  // starts as the defaults of that section.
   template <typename Value, typename Base, typename... Options>
   void AddObject(std::string key, Value Base::*member, Section section, std::string doc,
                  Options... options) {
@@ -243,7 +246,7 @@ class SettingTable {
     AddRow(std::move(key), std::move(doc), nullptr, std::move(setting), options...);
   }
 
-  // A value that no member holds as it is written: read and printed by what is given here.
+  // Adds a value that no member holds in the written form; `read` and `print` convert it.
   template <typename... Options>
   void AddConverted(std::string key, ValueKind kind, std::string doc,
                     std::function<void(const JsonValue& value, Struct* object)> read,
@@ -259,7 +262,7 @@ class SettingTable {
     AddRow(std::move(key), std::move(doc), nullptr, std::move(setting), options...);
   }
 
-  // A key without a member: another way to say what others say.
+  // Adds a key without a member: another spelling of other settings.
   template <typename... Options>
   void AddSpelling(std::string key, ValueKind kind, std::string doc,
                    std::function<void(const JsonValue& value, Struct* object)> read,
@@ -346,7 +349,7 @@ class SettingTable {
 
   std::shared_ptr<Struct> defaults_;
   Section section_;
-  std::vector<const void*> places_;  // Of each setting, its member in *defaults_, or null.
+  std::vector<const void*> places_;  // For each setting: its member in *defaults_, or null.
 };
 
 }  // namespace hdps

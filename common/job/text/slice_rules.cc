@@ -1,4 +1,4 @@
-// How tables are cut over the servers and data over the workers, and what cannot be cut so.
+// Rules for tables cut over the servers and data cut over the workers.
 #include <bit>
 
 #include "common/job/job_spec.h"
@@ -26,7 +26,7 @@ ShardBy ShardByOf(SliceMode mode) {
   return ShardBy::kGiven;
 }
 
-// What is wrong, and what would be right; empty: nothing.
+// Returns what is wrong and what would be right; empty if nothing is wrong.
 std::string FieldProblem(const Job& job, const TableSpec& table) {
   if (table.policy.capped()) {
     return "limits its rows (policy), evenly over shards, which have the rows of one feature or "

@@ -1,4 +1,4 @@
-// What a step is cut into, and layers for which all workers make the same step.
+// Rules for the parts of a step, and for layers that need all workers in the same step.
 #include <string>
 
 #include "common/job/job_spec.h"

@@ -1,4 +1,4 @@
-// Strategy files as text, and the measured constants that a strategy is planned by.
+// Reads and writes strategy files, and reads the measured constants for planning.
 #include "common/job/strategy_file.h"
 
 #include <algorithm>
@@ -145,7 +145,7 @@ Result<StepRates> ReadStepRates(FileSystem& files, const std::string& path) {
     if (name == "wire.byte") rates.link_bytes_per_second = 1e9 / value->number;
     if (name == "server.push_float") rates.update_float_seconds = 1e-9 * value->number;
     if (name == "socket_pull.float") rates.row_float_seconds = 1e-9 * value->number;
-    // A float is read and another written.
+    // One float is read and one is written.
     if (name == "model.activation_float") rates.memory_bytes_per_second = 8e9 / value->number;
     if (name == "socket_pull.base") rates.exchange_seconds = 1e-6 * value->number / 2;
   }

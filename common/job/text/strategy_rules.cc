@@ -1,4 +1,4 @@
-// The rules of shards, blocks and searched strategies that need no number of workers.
+// Rules for shards, blocks and searched strategies that do not depend on the number of workers.
 #include <algorithm>
 
 #include "common/base/nearest_name.h"
@@ -70,7 +70,7 @@ Status CheckBlock(const JobSource& source, const Job& job, size_t number) {
   return {};
 }
 
-// Where a shard stands that cuts a layer over any number of workers; empty: none does.
+// Returns the place of a shard that cuts a layer for any number of workers; empty if there is none.
 std::string FirstCertainCut(const Job& job) {
   const auto cuts = [&job](const LayerSpec& layer, const ShardTuples& shard) {
     if (shard.empty()) return false;
@@ -93,7 +93,7 @@ std::string FirstCertainCut(const Job& job) {
   return "";
 }
 
-// Where the first thing stands that cuts a layer otherwise than by rows; empty: nothing does.
+// Returns the first place where a layer is cut other than by rows; empty if there is none.
 std::string FirstCut(const Job& job) {
   const ParallelSpec& parallel = job.parallel;
   if (parallel.parallel_mode == ParallelMode::kAuto) return "parallel.parallel_mode";

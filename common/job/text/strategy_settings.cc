@@ -1,4 +1,4 @@
-// The settings of how layers lie over the workers, who decides it, and what it is decided by.
+// The settings that split layers over the workers, and those for choosing a strategy.
 #include "common/job/spec/parallel_spec.h"
 #include "common/job/text/job_sections.h"
 #include "common/job/text/setting_table.h"

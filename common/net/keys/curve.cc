@@ -1,4 +1,4 @@
-// Key pairs over libzmq, which has them from libsodium.
+// Key pairs by libzmq, which uses libsodium.
 #include "common/net/keys/curve.h"
 
 #include <zmq.h>

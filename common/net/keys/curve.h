@@ -1,4 +1,4 @@
-// Key pairs of CURVE (Curve25519), as libzmq makes and writes them.
+// Key pairs of CURVE (Curve25519) in the form that libzmq uses.
 #pragma once
 
 #include <cstddef>
@@ -8,23 +8,25 @@
 
 namespace hdps {
 
-// Both halves are written in Z85 (rfc.zeromq.org/spec/32): 32 bytes are 40 characters.
+// Length of a key as text: Z85 (rfc.zeromq.org/spec/32) writes 32 bytes as 40 characters.
 inline constexpr size_t kKeyCharacters = 40;
 
-// Invariant: both are keys, and the public one is that of the secret one; or both are empty.
+// Invariant: either both keys are valid and belong together, or both are empty.
 struct CurveKeys {
   std::string public_key;
-  std::string secret_key;  // Stands in no log, no message and no command line.
+  std::string secret_key;  // Never written to a log, a message or a command line.
   friend bool operator==(const CurveKeys&, const CurveKeys&) = default;
 };
 
-// Drawn from the system's random numbers. kInvalidArgument where libzmq was built without CURVE.
+// Draws a key pair from the system's random numbers. Errors: kInvalidArgument if libzmq was built
+// without CURVE.
 Result<CurveKeys> NewCurveKeys();
-// kInvalidArgument when `secret_key` is no key; the message does not repeat it.
+// Returns the pair of a secret key. Errors: kInvalidArgument if `secret_key` is not a key; the
+// message does not repeat it.
 Result<CurveKeys> CurveKeysOf(const std::string& secret_key);
-// Whether `text` is written as a key is.
+// Is true if `text` has the form of a key.
 bool IsCurveKey(const std::string& text);
-// 32 raw bytes as 40 characters; empty for any other number of bytes.
+// Writes 32 raw bytes as 40 characters; returns an empty text for any other number of bytes.
 std::string CurveKeyText(const void* bytes, size_t size);
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// Reads keys, and refuses those that were left open to others.
+// Reads keys, and refuses files that others can read or write.
 #include "common/net/keys/key_folder.h"
 
 #include <glog/logging.h>
@@ -79,7 +79,7 @@ Result<CurveKeys> KeyFolder::FindOwn(const std::vector<AllowedKey>& allowed) {
       if (key->role != role || key->revoked) continue;
       if (!files_->Exists(SecretKeyPath(folder_, key->name))) continue;
       HDPS_ASSIGN_OR_RETURN(CurveKeys own, ReadSecretKey(*files_, folder_, key->name));
-      // Where the list came before the new secret of a key that was rotated, the old one holds.
+      // The list may arrive before the new secret of a rotated key; then the old key stays in use.
       const bool known = std::ranges::any_of(allowed, [&](const AllowedKey& other) {
         return other.public_key == own.public_key && other.role == role && !other.revoked;
       });

@@ -1,8 +1,8 @@
-// The folder with a job's keys: read at start, and again when it has changed.
+// The folder with the keys of a job: read at start, and again when it has changed.
 //
 // DIR/allowed is the list of all keys, DIR/NAME.key the secret half of one. A machine needs the
-// list and the secrets of the roles that run there. Secrets that others than their owner can read,
-// and a list or folder that others can write, are refused.
+// list and the secrets of the roles that run there. A secret that others than its owner can read is
+// refused, and so is a list or folder that others can write.
 #pragma once
 
 #include <cstdint>
@@ -19,23 +19,24 @@ namespace hdps {
 std::string AllowedKeysPath(const std::string& folder);
 std::string SecretKeyPath(const std::string& folder, const std::string& name);
 
-// kInvalidArgument names the path, why it is refused, and the command that mends it.
+// Errors: kInvalidArgument names the path, why it is refused, and the command that repairs it.
 Result<std::vector<AllowedKey>> ReadAllowedKeys(FileSystem& files, const std::string& folder);
 Result<CurveKeys> ReadSecretKey(FileSystem& files, const std::string& folder,
                                 const std::string& name);
 
-// Invariant: the list in ring() was once that of the folder, and so was its own key; each stays as
-// it was where it cannot be read. Belongs to one thread.
+// Invariant: ring() holds the last list and the last own key that could be read from the folder.
+// Belongs to one thread.
 class KeyFolder {
  public:
-  // Who we are is the last key of the list, not revoked, whose role is the first of `roles` that
-  // has such a key, and whose secret lies in the folder. kInvalidArgument when there is none.
+  // Reads the folder and chooses the own key: the last key of the list that is not revoked and
+  // whose secret lies in the folder, of the first of `roles` that has such a key. Errors:
+  // kInvalidArgument if there is none.
   static Result<std::shared_ptr<KeyFolder>> Open(std::shared_ptr<FileSystem> files,
                                                  std::string folder, std::vector<KeyRole> roles);
 
   const KeyRing& ring() const { return ring_; }
   const std::string& path() const { return folder_; }
-  // Looks once a second. True when ring() is another than before the call.
+  // Reads the folder at most once a second. Returns true if ring() has changed.
   bool Refresh(int64_t now_ms);
 
  private:
@@ -48,7 +49,7 @@ class KeyFolder {
   const std::vector<KeyRole> roles_;
   KeyRing ring_;
   int64_t looked_ms_ = 0;
-  std::string trouble_;  // The last that was logged.
+  std::string trouble_;  // The last problem that was logged.
 };
 
 }  // namespace hdps

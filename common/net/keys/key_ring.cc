@@ -1,4 +1,4 @@
-// Reads and writes the list of allowed keys, and looks keys up in it.
+// Parses and prints the list of allowed keys, and finds keys in it.
 #include "common/net/keys/key_ring.h"
 
 #include <algorithm>
@@ -22,17 +22,17 @@ Result<AllowedKey> ParseLine(const std::string& line) {
   words >> role >> key.name >> key.public_key >> word >> rest;
   const std::optional<KeyRole> known = KeyRoleOf(role);
   if (!known) {
-    return wrong("\"" + ShowOutside(role, 64) +
+    return wrong("\"" + EscapeUntrusted(role, 64) +
                  "\" is no role; write scheduler, server, worker, reader or admin");
   }
   key.role = *known;
   HDPS_RETURN_IF_ERROR(CheckKeyName(key.name));
   if (!IsCurveKey(key.public_key)) {
-    return wrong("\"" + ShowOutside(key.public_key, 64) +
+    return wrong("\"" + EscapeUntrusted(key.public_key, 64) +
                  "\" is no public key; write its 40 characters in Z85");
   }
   if (!rest.empty() || (!word.empty() && word != "revoked")) {
-    return wrong("\"" + ShowOutside(word + rest, 64) +
+    return wrong("\"" + EscapeUntrusted(word + rest, 64) +
                  "\" follows the key; write revoked there, or nothing");
   }
   key.revoked = !word.empty();
@@ -57,7 +57,7 @@ Status CheckKeyName(const std::string& name) {
     return {};
   }
   return Status(Code::kInvalidArgument,
-                "\"" + ShowOutside(name, 80) +
+                "\"" + EscapeUntrusted(name, 80) +
                     "\" is no name of a key; write up to 64 letters, digits, '-', '_' and '.', "
                     "which does not come first");
 }

@@ -1,4 +1,4 @@
-// The keys of a job as one process sees them: its own, and whose are allowed what.
+// The keys of a job as one process sees them: its own key, and the list of allowed keys.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace hdps {
 
-// What the holder of a key may be. A reader pulls rows and asks how the job is; an admin asks that
-// and changes it.
+// The role of the holder of a key. A reader pulls rows and asks for the status of the job; an admin
+// asks for the status and changes the job.
 enum class KeyRole : uint8_t { kScheduler, kServer, kWorker, kReader, kAdmin };
 constexpr auto WordsOf(KeyRole) {
   return EnumWords(KeyRole::kScheduler, "scheduler", KeyRole::kServer, "server", KeyRole::kWorker,
@@ -21,32 +21,34 @@ constexpr auto WordsOf(KeyRole) {
 }
 std::optional<KeyRole> KeyRoleOf(std::string_view word);
 
-// One line of the list. A key that was rotated keeps its line under another name, NAME.1, and goes
-// on being allowed until it is revoked.
+// One line of the list. A rotated key keeps its line under another name, NAME.1, and stays allowed
+// until it is revoked.
 struct AllowedKey {
   KeyRole role = KeyRole::kReader;
-  std::string name;  // Letters, digits, '-', '_' and '.': also the name of a file.
+  std::string name;  // Letters, digits, '-', '_' and '.', as it names a file.
   std::string public_key;
   bool revoked = false;
   friend bool operator==(const AllowedKey&, const AllowedKey&) = default;
 };
 
-// kInvalidArgument says what a name may be.
+// Errors: kInvalidArgument says what a name may be.
 Status CheckKeyName(const std::string& name);
-// "ROLE NAME KEY [revoked]" a line; '#' begins a remark. No name and no key stands there twice.
-// kInvalidArgument names `path`, the line, what stands there and what would be right.
+// Parses the list: one "ROLE NAME KEY [revoked]" a line; '#' begins a comment. Each name and each
+// key may occur once. Errors: kInvalidArgument names `path`, the line, what stands there and what
+// would be right.
 Result<std::vector<AllowedKey>> ParseAllowedKeys(const std::string& text, const std::string& path);
 std::string PrintAllowedKeys(const std::vector<AllowedKey>& keys);
 
-// What one process goes by. Its own key may have been revoked since; then others refuse it.
+// The keys that one process uses. Its own key may have been revoked since; then others refuse it.
 struct KeyRing {
   CurveKeys own;
   std::vector<AllowedKey> allowed;
 
-  // Null where nobody knows it; a revoked key is found.
+  // Returns the entry of a key, also of a revoked one; null if the list has none.
   const AllowedKey* Find(const std::string& public_key) const;
   bool Allows(const std::string& public_key) const;
-  // Public keys that a listener of that role may have, the newest first; no revoked one.
+  // Returns the public keys that a listener of `role` may have, the newest first, without revoked
+  // ones.
   std::vector<std::string> KeysToDial(KeyRole role) const;
   friend bool operator==(const KeyRing&, const KeyRing&) = default;
 };

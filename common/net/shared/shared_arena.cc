@@ -1,4 +1,4 @@
-// Lends blocks first-fit from the low end; the receiver's words say when they come home.
+// Allocates blocks first-fit from the low end; the receiver's words say when they are free again.
 #include "common/net/shared/shared_arena.h"
 
 #include <glog/logging.h>
@@ -18,17 +18,17 @@ using Word = std::atomic<uint64_t>;
 static_assert(Word::is_always_lock_free && sizeof(Word) == sizeof(uint64_t));
 }  // namespace
 
-// The head of the memory; a Word for each chunk of data follows it.
+// The head of the memory. A Word for each chunk of data follows it.
 struct ArenaControl {
   uint64_t magic = kArenaMagic;
   ArenaLabel label;
   uint64_t data_bytes = 0;
   // Written by the receiver, each on a cache line of its own.
   alignas(64) Word passed = 0;   // The highest sequence it has taken or passed.
-  alignas(64) Word returns = 0;  // Counts blocks let go.
+  alignas(64) Word returns = 0;  // The number of blocks released.
   alignas(64) uint64_t end = 0;
 
-  // Of the block that begins at `chunk`: its sequence times two, plus one once it was let go.
+  // The word of the block that begins at `chunk`: its sequence times two, plus one once released.
   Word& word(size_t chunk) { return reinterpret_cast<Word*>(this + 1)[chunk]; }
 };
 
@@ -198,7 +198,7 @@ void SharedArena::TakeBack(const SharedBlock& block) {
 }
 
 void SharedArena::Sweep() {
-  // `passed` first: a block's word is written before the receiver passes it.
+  // `passed` is read first, because a block's word is written before the receiver passes it.
   const uint64_t passed = control_->passed.load(std::memory_order_acquire);
   const uint64_t returns = control_->returns.load(std::memory_order_acquire);
   if (returns == returns_seen_ && passed == passed_seen_) return;
@@ -235,7 +235,7 @@ Result<std::shared_ptr<SharedView>> SharedView::Open(const SharedPlace& place,
       place.bytes > ControlBytes(kArenaBytesMax) + kArenaBytesMax) {
     return wrong("has a size that no arena has");
   }
-  // The size of the data decides that of the control part; it is not yet known to be right.
+  // The size of the data determines the size of the control part; it is not verified yet.
   HDPS_ASSIGN_OR_RETURN(auto memory, SharedMemory::Open(place, sizeof(ArenaControl)));
   const auto* head = reinterpret_cast<const ArenaControl*>(memory->data());
   const size_t data_bytes = head->data_bytes;

@@ -1,7 +1,7 @@
-// Memory between processes: sealed memfds, found by way of /proc/PID/fd.
+// Memory between processes: sealed memfds, found through /proc/PID/fd.
 //
-// The path through /proc can be walked only by who might also read the owner's memory: the same
-// user, in the same numbering of processes.
+// Only a process that might also read the owner's memory can follow the path through /proc: one of
+// the same user in the same PID namespace.
 #include "common/net/shared/shared_memory.h"
 
 #include <fcntl.h>
@@ -27,14 +27,14 @@ Status NotOurs(const std::string& path, const std::string& why) {
   return Status(Code::kInvalidArgument, path + " " + why);
 }
 
-// What the symbolic link says; empty when there is none.
+// Returns the target of a symbolic link, or an empty text if there is none.
 std::string LinkText(const std::string& path) {
   char text[PATH_MAX];
   const ssize_t length = readlink(path.c_str(), text, sizeof(text));
   return length > 0 ? std::string(text, static_cast<size_t>(length)) : std::string();
 }
 
-// Whether the open file is memory that this user made and that cannot shrink.
+// Checks that the open file is memory that this user created and that cannot shrink.
 Status CheckOpened(int fd, const std::string& path, size_t bytes) {
   struct stat found = {};
   if (fstat(fd, &found) != 0) return SystemFailed("fstat");
@@ -65,7 +65,7 @@ Result<std::unique_ptr<SharedMemory>> SharedMemory::Create(size_t bytes) {
 Result<std::unique_ptr<SharedMemory>> SharedMemory::Open(const SharedPlace& place,
                                                          size_t writable_bytes) {
   const std::string path = "/proc/" + std::to_string(place.pid) + "/fd/" + std::to_string(place.fd);
-  // Before it is opened: opening some things has effects or waits.
+  // This is checked before opening, because opening some files has side effects or blocks.
   if (!LinkText(path).starts_with(std::string("/memfd:") + kName)) {
     return NotOurs(path, "is not shared memory of this program");
   }
@@ -98,7 +98,7 @@ SharedPlace SharedMemory::place() const {
 bool SharedMemory::Commit(size_t offset, size_t bytes) {
   if (fallocate(fd_, 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) != 0) return false;
 #ifdef MADV_POPULATE_WRITE
-  // Page tables too, in one go; a kernel that cannot will do it page by page.
+  // Populates the page tables too, in one call; without support the kernel does it page by page.
   madvise(data_ + offset, bytes, MADV_POPULATE_WRITE);
 #endif
   return true;

@@ -1,4 +1,4 @@
-// Negotiates and uses arenas; the rules of who may open what are SharedMemory's.
+// Offers, accepts and uses arenas. SharedMemory decides which process may open which memory.
 #include "common/net/shared/shared_memory_links.h"
 
 #include <glog/logging.h>
@@ -17,10 +17,10 @@ namespace hdps {
 namespace {
 
 constexpr size_t kPathsMax = 256;
-constexpr uint32_t kOfferAgain = 256;    // Frames without an answer: it was lost.
-constexpr uint32_t kSectionsAMark = 16;  // That found no room.
+constexpr uint32_t kOfferAgain = 256;    // Offer again after so many frames without an answer.
+constexpr uint32_t kSectionsAMark = 16;  // Send a mark after so many sections found no room.
 
-// Kinds of frames between transports, beyond any MessageKind.
+// Kinds of frames between transports, above every MessageKind.
 constexpr uint16_t kOfferKind = 0xff01;
 constexpr uint16_t kAnswerKind = 0xff02;
 constexpr uint16_t kMarkKind = 0xff03;
@@ -34,7 +34,7 @@ enum class Verdict : uint64_t { kRefused = 0, kAccepted = 1, kUnknown = 2 };
 struct AnswerBody {
   uint64_t arena = 0;
   Verdict verdict = Verdict::kRefused;
-  uint64_t pid = 0;  // Of who answers.
+  uint64_t pid = 0;  // Process id of the sender.
 };
 struct MarkBody {
   uint64_t arena = 0;
@@ -106,7 +106,8 @@ std::vector<SharedBlock> SharedMemoryLinks::Place(PeerId to, Frame* frame) {
   if (path->way == Way::kOffered && ++path->unanswered % kOfferAgain == 0) Offer(to, *path);
   if (path->way != Way::kActive) return blocks;
   if (path->without_room >= kSectionsAMark) {
-    // Perhaps blocks were lost on the way. The mark goes ahead of this frame, so in number too.
+    // Blocks may have been lost in transit. The mark is sent before this frame, so it needs the
+    // lower number.
     path->without_room = 0;
     Send(to, kMarkKind, MarkBody{path->arena->label().secret, path->arena->NextMark()});
   }
@@ -211,7 +212,7 @@ void SharedMemoryLinks::OnAnswer(PeerId from, const Buffer& envelope) {
     Watch(path, answer.pid);
     return;
   }
-  // Whoever takes the peer's place does not know what we shared with it: it may like an offer.
+  // A new process in the peer's place knows nothing of what was shared, and may accept an offer.
   path.way = answer.verdict == Verdict::kUnknown ? Way::kNone : Way::kRefused;
   path.arena.reset();
   sections_.Use(from, nullptr);

@@ -1,4 +1,4 @@
-// The authenticator behind inproc://zeromq.zap.01.
+// Answers ZAP requests at inproc://zeromq.zap.01.
 #include "common/net/zmq/authenticator.h"
 
 #include <glog/logging.h>
@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kToldMax = 1024;
 constexpr int kAnswersAtOnce = 256;
 
-// The frames of a question, as a ROUTER gets it.
+// The frames of a ZAP request as a ROUTER receives them.
 enum Field : size_t {
   kAsker,
   kEmpty,
@@ -31,7 +31,7 @@ std::string TextOf(const zmq::message_t& part) {
   return std::string(part.data<char>(), part.size());
 }
 
-// Public; empty where none was shown.
+// Returns the public key that was shown; empty if there is none.
 std::string KeyShownIn(const std::vector<zmq::message_t>& question) {
   return question.size() == kCredentials + 1 && TextOf(question[kMechanism]) == "CURVE"
              ? CurveKeyText(question[kCredentials].data(), question[kCredentials].size())
@@ -54,11 +54,11 @@ void Authenticator::AnswerAll(const KeyRing& ring) {
       more = field.more();
       fields.push_back(std::move(field));
     }
-    if (fields.size() <= kMechanism) continue;  // None that libzmq asks.
+    if (fields.size() <= kMechanism) continue;  // Not a ZAP request.
     const bool open = TextOf(fields[kDomain]) == kOpenDomain;
     const std::string key = open ? "" : KeyShownIn(fields);
     const bool let_in = open || Admit(ring, key, TextOf(fields[kAddress]));
-    // A refusal ends the attempt, and its side learns that it is one.
+    // A refusal ends the attempt and tells the other side that it was refused.
     const std::string answer[] = {"1.0",
                                   TextOf(fields[kRequest]),
                                   let_in ? "200" : "400",
@@ -69,7 +69,7 @@ void Authenticator::AnswerAll(const KeyRing& ring) {
     zmq_msg_send(fields[kEmpty].handle(), socket_.handle(), ZMQ_SNDMORE | ZMQ_DONTWAIT);
     for (const std::string& field : answer) {
       const bool last = &field == &answer[std::size(answer) - 1];
-      // Fails only where the connection has ended meanwhile.
+      // Fails only if the connection has ended meanwhile.
       zmq_send(socket_.handle(), field.data(), field.size(),
                (last ? 0 : ZMQ_SNDMORE) | ZMQ_DONTWAIT);
     }
@@ -93,10 +93,10 @@ bool Authenticator::Admit(const KeyRing& ring, const std::string& key, const std
 
 void Authenticator::TellRefusal(const std::string& key, const std::string& address,
                                 const std::string& why) {
-  // Anybody can make new keys: then it is the address that is told once.
+  // Anybody can make any number of new keys, so an unknown key is logged once for its address.
   const std::string& whose = why.ends_with("list") ? address : key;
   if (told_.size() >= kToldMax || !told_.insert(whose).second) return;
-  LOG(WARNING) << "refused a connection from " << ShowOutside(address, 100) << ": the key "
+  LOG(WARNING) << "refused a connection from " << EscapeUntrusted(address, 100) << ": the key "
                << (key.empty() ? "it should have shown" : key) << " " << why;
 }
 

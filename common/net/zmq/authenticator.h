@@ -1,4 +1,4 @@
-// Says whose connections are let in: libzmq asks for each one (ZAP, rfc.zeromq.org/spec/27).
+// Decides which connections are accepted: libzmq asks about each one (ZAP, rfc.zeromq.org/spec/27).
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,23 @@
 
 namespace hdps {
 
-// The ZAP domain of sockets without CURVE that let in everybody: what they carry is sealed.
+// The ZAP domain of data sockets. They have no CURVE and accept everybody, because their frames are
+// authenticated under a session.
 inline constexpr char kOpenDomain[] = "open";
 
-// Its socket is to be polled with the others, and belongs to their loop: a connection is not open
-// before it has been answered for.
+// Answers libzmq's questions. The loop that polls the other sockets must poll socket() too: a
+// connection opens only after its answer.
 //
-// Invariant: who is let in by CURVE has proved that he has the secret of a key in the list that is
-// not revoked; all that comes from him carries that key in memory (KeyOf() of parts.h). In the open
-// domain nobody has proved anything, and no key is carried.
+// Invariant: every peer accepted over CURVE has proved that it holds the secret of an allowed key,
+// and all its messages carry that key in memory (KeyOf() of parts.h). In the open domain nothing is
+// proved, and messages carry no key.
 class Authenticator {
  public:
   explicit Authenticator(zmq::context_t& context);
 
   zmq::socket_t& socket() { return socket_; }
   void AnswerAll(const KeyRing& ring);
-  // Public keys that were let in since the last ForgetAdmitted().
+  // Public keys accepted since the last ForgetAdmitted().
   const std::set<std::string>& admitted() const { return admitted_; }
   void ForgetAdmitted() { admitted_.clear(); }
   uint64_t num_admitted() const { return num_admitted_; }
@@ -37,7 +38,7 @@ class Authenticator {
 
   zmq::socket_t socket_;
   std::set<std::string> admitted_;
-  std::set<std::string> told_;  // Addresses and keys, so that each is logged once.
+  std::set<std::string> told_;  // Addresses and keys that were logged, so that each is logged once.
   uint64_t num_admitted_ = 0, num_refused_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Counts connections, bytes and refused frames, and picks which connection ends.
+// Counts connections, bytes and refused frames, and chooses the connection to end.
 #include "common/net/zmq/connection_limits.h"
 
 #include <glog/logging.h>
@@ -14,7 +14,7 @@ constexpr size_t kToldMax = 1024;
 
 void ConnectionLimits::OnEvent(const ConnectionEvent& event, uint64_t listener) {
   const auto known = connections_.find(event.fd);
-  // Another listener's connection has that number by now where this one's has ended.
+  // If this listener's connection has ended, the descriptor may already belong to another listener.
   if (known != connections_.end() && (event.opened || known->second.listener == listener)) {
     Forget(known);
   }
@@ -23,15 +23,16 @@ void ConnectionLimits::OnEvent(const ConnectionEvent& event, uint64_t listener) 
 
 void ConnectionLimits::Open(int fd, const std::string& endpoint, uint64_t listener) {
   std::optional<OpenConnections::Identity> identity = open_.Identify(fd, endpoint);
-  if (!identity) return;  // It has ended meanwhile, as the next event will say.
+  if (!identity) return;  // It has ended meanwhile; the next event will say so.
   Connection& connection = connections_[fd];
   connection.serial = ++last_serial_;
   connection.cookie = identity->cookie;
   connection.listener = listener;
   connection.address = std::move(identity->address);
   unheard_[connection.serial] = fd;
-  // The oldest that has said nothing good has had more time for it than all others, so a member
-  // gets through beside strangers at the limit. Where all others were heard that is the new one.
+  // Ends the oldest connection without a good frame, because it has had the most time to send one.
+  // So a member gets through even while strangers fill the limit. If all others have sent a good
+  // frame, the new connection is ended.
   if (connections_.size() > limits_.connections_max) {
     End(connections_.find(unheard_.begin()->second), PeerLimit::kConnections);
   }

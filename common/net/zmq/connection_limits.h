@@ -1,4 +1,4 @@
-// Holds whoever connects to the limits of peer_limits.h, by ending single connections.
+// Enforces the limits of peer_limits.h by ending single connections.
 #pragma once
 
 #include <algorithm>
@@ -16,31 +16,34 @@
 
 namespace hdps {
 
-// A message is attributed to the connection that its descriptor is by now, if that is of the same
-// address. What a closed one has left in libzmq's queues may so be attributed to its successor, but
-// no more bytes of it than that has itself received.
+// Counts connections and what each of them holds. A message is attributed to the connection that
+// has its file descriptor now, if the address is the same. So a message that a closed connection
+// left in libzmq's queues may be attributed to the next connection with that descriptor, but for at
+// most the bytes that this connection has itself received.
 //
-// Invariant: a connection is here from the event that it was accepted until it is gone or ended,
-// and after each call no count is above its limit. Bytes are those of the last Look(), so they may
-// be above theirs for as long as that is ago.
+// Invariant: a connection is known from its accept event until it is gone or was ended, and after
+// each call no count is above its limit. Byte counts are those of the last Look(), so bytes may
+// exceed their limit until the next.
 class ConnectionLimits {
  public:
   ConnectionLimits(const PeerLimits& limits, OpenConnections& open)
       : limits_(limits), open_(open) {}
 
-  // What the socket `listener`, a number of its own, tells of a connection.
+  // Takes an event of the socket with number `listener`.
   void OnEvent(const ConnectionEvent& event, uint64_t listener);
-  // All its connections are gone.
+  // Forgets all connections of a listener.
   void ForgetListener(uint64_t listener);
   bool Knows(int connection) const { return connections_.contains(connection); }
-  // `refused`: it was not handed out, as something was wrong with it. False: nobody has told us of
-  // its connection yet, or it is ended.
+  // Counts a message. `refused` means that it was not handed out because something was wrong with
+  // it. Returns false if the connection is not known, because its event has not arrived yet or it
+  // was ended.
   bool OnMessage(const Arrival& arrival, bool refused);
-  // To be called often: looks at what has arrived of each connection every `kLookEveryMs`.
+  // Looks at the bytes that have arrived on each connection, at most every `kLookEveryMs`. Call it
+  // often.
   void Look(int64_t now_ms);
 
   size_t size() const { return connections_.size(); }
-  uint64_t held_bytes() const { return held_bytes_; }  // Of all, as of the last Look().
+  uint64_t held_bytes() const { return held_bytes_; }  // Of all connections, as of the last Look().
   const EndedConnections& ended() const { return ended_; }
 
   static constexpr int64_t kLookEveryMs = 100;
@@ -49,7 +52,7 @@ class ConnectionLimits {
   struct Connection {
     uint64_t serial = 0, cookie = 0, listener = 0;
     std::string address;
-    bool heard = false;  // A frame of it was good.
+    bool heard = false;  // A good frame has arrived.
     uint32_t refused = 0;
     uint64_t received = 0, handed_out = 0;
     uint64_t held() const { return received - std::min(received, handed_out); }
@@ -60,14 +63,14 @@ class ConnectionLimits {
   void End(ByDescriptor::iterator which, PeerLimit why);
   void Tell(const Connection& connection, PeerLimit why);
   void Forget(ByDescriptor::iterator which);
-  // False where it is gone.
+  // Updates the byte counts. Returns false if the connection is gone.
   bool Count(int fd, Connection& connection);
   void EndLargestHolders();
 
   const PeerLimits limits_;
   OpenConnections& open_;
   ByDescriptor connections_;
-  std::map<uint64_t, int> unheard_;  // Descriptors by serial, so the oldest first.
+  std::map<uint64_t, int> unheard_;  // Descriptors by serial, so the oldest comes first.
   uint64_t last_serial_ = 0, held_bytes_ = 0;
   int64_t looked_ms_ = 0;
   EndedConnections ended_;

@@ -1,4 +1,4 @@
-// Stands between libzmq and the C library's recv().
+// Replaces the C library's recv() for libzmq.
 #include "common/net/zmq/counted_reads.h"
 
 #include <pthread.h>
@@ -51,7 +51,7 @@ class EndedByParts {
   std::deque<Ended> ended_ HDPS_GUARDED_BY(mutex_);
 };
 
-// One list serves the process, as it has one recv().
+// There is one list, because the process has one recv().
 EndedByParts& EndedHere() {
   static EndedByParts ended;
   return ended;
@@ -63,16 +63,16 @@ bool IsThreadOfLibzmq() {
          std::string_view(name).starts_with("ZMQbg/IO");
 }
 
-// Reads counts what one thread of libzmq reads. A connection is read by one of them from its first
-// byte on.
+// Counts what one thread of libzmq reads. One thread reads a connection from its first byte to its
+// last.
 class Reads {
  public:
-  // False: the connection ends.
+  // Returns false if the connection must end.
   bool Take(int fd, std::span<const std::byte> bytes) {
     const std::optional<uint64_t> cookie = CookieOf(fd);
     if (!cookie) return true;
     Connection& connection = by_descriptor_[fd];
-    // A number may be another connection's by now.
+    // The descriptor may belong to another connection by now.
     if (connection.cookie != *cookie) connection = {*cookie, {}};
     if (connection.counter.Take(bytes)) return true;
     if (std::optional<ConnectionEnds> ends = EndsOf(fd)) EndedHere().Add(fd, *std::move(ends));
@@ -100,14 +100,14 @@ bool TakeEndedByParts(uint64_t cookie) { return EndedHere().Take(cookie); }
 extern "C" {
 
 #ifdef __SANITIZE_THREAD__
-// The thread sanitizer has these. It does not see how libzmq hands memory from one thread to
-// another, and is told to pass over what libzmq calls (scripts/dev/tsan.supp); this call stands
-// between them.
+// Functions of the thread sanitizer. It does not see how libzmq passes memory from thread to
+// thread, and scripts/dev/tsan.supp tells it to ignore what libzmq calls; but this call stands
+// between the two, so it must be ignored here.
 void AnnotateIgnoreReadsBegin(const char* file, int line);
 void AnnotateIgnoreReadsEnd(const char* file, int line);
 #endif
 
-// The name is given in this way as headers of the C library may define recv() themselves.
+// The symbol is set with __asm__ because the C library's headers may define recv() themselves.
 __attribute__((visibility("default"))) ssize_t CountedRecv(int fd, void* buffer, size_t size,
                                                            int flags) __asm__("recv");
 

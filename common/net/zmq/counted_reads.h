@@ -1,4 +1,4 @@
-// Ends a connection of libzmq's while a message of too many parts arrives by it.
+// Ends a connection of libzmq while a message with too many parts arrives on it.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,16 @@
 
 namespace hdps {
 
-// libzmq hands out a message when its last part has come, takes 64 bytes of memory for each part
-// until then, and has no limit on their number. So its reads pass through here: where this is
-// linked, recv() of this process is ours, which reads as the C library's does, counts the parts of
-// what libzmq's threads have read, and tells them of an end of stream once a message has more than
+// libzmq hands out a message when its last part has arrived, takes 64 bytes of memory for each part
+// until then, and does not limit their number. So its reads are counted here. A program that links
+// this file has its recv() replaced by one that reads like the C library's, counts the parts in
+// what libzmq's threads have read, and reports an end of stream once a message has more than
 // kPartsArrivingMax.
 //
-// The newest 4,096 that were ended so are remembered until they are taken. From any thread.
-//
-// The oldest of those that had this descriptor and were accepted at `endpoint`; none was.
+// The newest 4,096 connections that were ended this way are remembered until they are taken. Any
+// thread may call these functions.
 std::optional<ConnectionEnds> FindEndedByParts(int fd, const std::string& endpoint);
-// Whether the connection with this cookie was one of them, which it is no longer then.
+// Is true if the connection with this cookie was one of them; then it is forgotten.
 bool TakeEndedByParts(uint64_t cookie);
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// Dials the data port of a listener once there is a session.
+// Dials a listener's data port once there is a session.
 #include "common/net/zmq/data_link.h"
 
 #include <glog/logging.h>
@@ -15,7 +15,7 @@ constexpr int64_t kAnswersWithinMs = 5000;
 bool DataLink::Send(const Frame& frame, const std::vector<SharedBlock>& blocks) {
   if (connection_) {
     std::vector<zmq::message_t> parts = PartsOf(frame, blocks);
-    connection_->ends.Seal(&parts);
+    connection_->ends.Encrypt(&parts);
     return SendMessage(socket(), parts);
   }
   if (waiting_.size() >= options_.queue_frames_max) return false;
@@ -25,7 +25,7 @@ bool DataLink::Send(const Frame& frame, const std::vector<SharedBlock>& blocks) 
 
 size_t DataLink::OnAnswer(const Frame& frame) {
   const std::optional<SessionGrant> grant = GrantIn(frame);
-  // A listener answers again, with what it has, whenever the connection over CURVE is a new one.
+  // A listener repeats its grant whenever the connection over CURVE is a new one.
   if (grant && connection_ && connection_->session == grant->session) return 0;
   if (grant && begun_.contains(grant->session)) {
     LOG(ERROR) << endpoint_
@@ -52,7 +52,7 @@ size_t DataLink::OnAnswer(const Frame& frame) {
   return dropped;
 }
 
-void DataLink::Tend(int64_t now_ms) {
+void DataLink::Maintain(int64_t now_ms) {
   if (!connection_) return;
   connection_->answered =
       connection_->watched.TakeHandshakes().finished > 0 || connection_->answered;

@@ -1,4 +1,4 @@
-// The dialing end of one session: its connection, and frames that wait for it.
+// The dialing end of a session: its connection, and the frames that wait for the session.
 #pragma once
 
 #include <deque>
@@ -16,28 +16,30 @@
 
 namespace hdps {
 
-// Invariant: frames leave in the order in which they were given, all of them under one session at a
-// time, and no session begins twice, as its counters would begin again under the same keys; at most
-// `queue_frames_max` frames wait for one.
+// Sends and receives encrypted frames at a listener's data port.
+//
+// Invariant: frames leave in the order in which they were given, under one session at a time. No
+// session begins twice, because its counters would repeat under the same keys. At most
+// `queue_frames_max` frames wait for a session.
 class DataLink {
  public:
   DataLink(zmq::context_t& context, const TransportOptions& options, std::string endpoint)
       : context_(context), options_(options), endpoint_(std::move(endpoint)) {}
 
-  // The frame's header is filled in. False: there is no room.
+  // Sends a frame whose header is complete. Returns false if there is no room.
   bool Send(const Frame& frame, const std::vector<SharedBlock>& blocks);
-  // The listener has answered, over CURVE. Returns how many of the frames that waited there was no
-  // room for.
+  // Takes the listener's answer, which came over CURVE. Returns the number of waiting frames that
+  // were dropped because there was no room.
   size_t OnAnswer(const Frame& frame);
   bool has_session() const { return connection_.has_value(); }
   // Requires: has_session().
   zmq::socket_t& socket() { return connection_->watched.socket(); }
-  // Decrypts a message that came by socket(), and takes off its tag. False: it is none of this
-  // session.
-  bool Open(std::vector<zmq::message_t>* parts) { return connection_->ends.Open(parts, 0); }
-  // Says once where the port for data does not answer, although the other one did.
-  void Tend(int64_t now_ms);
-  // Closing will not wait for what is unsent.
+  // Verifies and decrypts a message that came from socket(), and removes its tag. Returns false if
+  // it does not belong to this session.
+  bool Decrypt(std::vector<zmq::message_t>* parts) { return connection_->ends.Decrypt(parts, 0); }
+  // Logs once if the data port does not answer although the first port did.
+  void Maintain(int64_t now_ms);
+  // Makes closing drop unsent frames instead of waiting for them.
   void DropUnsent();
 
  private:
@@ -45,7 +47,7 @@ class DataLink {
     uint64_t session;
     DataSession ends;
     WatchedSocket watched;
-    std::optional<int64_t> since_ms = {};  // Of the first Tend().
+    std::optional<int64_t> since_ms = {};  // Time of the first Maintain().
     bool answered = false, told = false;
   };
   struct Waiting {
@@ -57,7 +59,7 @@ class DataLink {
   const TransportOptions& options_;
   const std::string endpoint_;
   std::optional<Connection> connection_;
-  std::set<uint64_t> begun_;  // Sessions, this one and those before.
+  std::set<uint64_t> begun_;  // Ids of the current session and all before it.
   std::deque<Waiting> waiting_;
 };
 

@@ -1,4 +1,4 @@
-// The frames that set up a session, and sealed messages.
+// Session frames, and encrypted messages.
 #include "common/net/zmq/data_session.h"
 
 #include <array>
@@ -22,7 +22,7 @@ Frame FrameOf(uint16_t kind) {
   return frame;
 }
 
-// The bytes of a grant in the order in which they travel.
+// Visits the bytes of a grant in wire order.
 template <typename Grant, typename Visit>
 void VisitGrant(Grant& grant, uint64_t& aead, const Visit& visit) {
   visit(std::as_writable_bytes(std::span(&grant.session, 1)));
@@ -109,32 +109,33 @@ zmq::socket_t NewDataDialer(zmq::context_t& context, const TransportOptions& opt
   return dealer;
 }
 
-void DataSession::Seal(std::vector<zmq::message_t>* parts) {
-  // What a part shares with the frame, which others may read or send again, is left as it is.
-  std::vector<zmq::message_t> sealed(parts->size());
-  std::vector<PartToSeal> places;
+void DataSession::Encrypt(std::vector<zmq::message_t>* parts) {
+  // The bytes of `parts` may be shared with the frame, which others may read or send again, so the
+  // ciphertext goes into new parts.
+  std::vector<zmq::message_t> encrypted(parts->size());
+  std::vector<PartToEncrypt> places;
   for (size_t i = 0; i < parts->size(); ++i) {
     zmq::message_t& part = (*parts)[i];
     const bool shares = part.size() >= kSharedPartBytesMin;
-    if (shares) sealed[i].rebuild(part.size());
+    if (shares) encrypted[i].rebuild(part.size());
     places.push_back(
-        {{part.data<std::byte>(), part.size()}, (shares ? sealed[i] : part).data<std::byte>()});
+        {{part.data<std::byte>(), part.size()}, (shares ? encrypted[i] : part).data<std::byte>()});
   }
-  const AuthTag tag = sealer_.Seal(places);
+  const AuthTag tag = encryptor_.Encrypt(places);
   for (size_t i = 0; i < parts->size(); ++i) {
-    if (sealed[i].size() > 0) (*parts)[i] = std::move(sealed[i]);
+    if (encrypted[i].size() > 0) (*parts)[i] = std::move(encrypted[i]);
   }
   parts->emplace_back(&tag, sizeof(tag));
 }
 
-bool DataSession::Open(std::vector<zmq::message_t>* parts, size_t first) {
+bool DataSession::Decrypt(std::vector<zmq::message_t>* parts, size_t first) {
   const std::optional<AuthTag> tag = AuthTagIn(*parts);
   if (!tag || parts->size() <= first) return false;
   std::vector<std::span<std::byte>> places;
   for (size_t i = first; i + 1 < parts->size(); ++i) {
     places.emplace_back((*parts)[i].data<std::byte>(), (*parts)[i].size());
   }
-  if (!opener_.Open(*tag, places)) return false;
+  if (!decryptor_.Decrypt(*tag, places)) return false;
   parts->pop_back();
   return true;
 }

@@ -1,4 +1,4 @@
-// What two ends agree on over CURVE before frames travel sealed, and seals of ZeroMQ's messages.
+// Sets up sessions over CURVE, and encrypts and verifies ZeroMQ messages under them.
 #pragma once
 
 #include <array>
@@ -11,48 +11,48 @@
 #include "common/base/buffer.h"
 #include "common/net/frame.h"
 #include "common/net/transport.h"
-#include "common/net/zmq/frame_seal.h"
+#include "common/net/zmq/frame_cipher.h"
 
 namespace hdps {
 
-// What a listener tells who has asked for a session. The keys never leave CURVE.
+// The listener's answer to a session request. The keys travel only over CURVE.
 struct SessionGrant {
-  uint64_t session = 0;  // Stands in its tags, in the clear.
+  uint64_t session = 0;  // Stands in every tag, in the clear.
   AeadKind aead = AeadKind::kAes256Gcm;
   SecretKey to_listener, to_dialer;
 };
-// As it travels: session and kind in eight bytes each, little-endian, then the two keys.
+// Wire format: session and kind in eight bytes each, little-endian, then the two keys.
 inline constexpr size_t kGrantBytes = 80;
 
-// Frames between transports, beyond any MessageKind: the dialer asks; the listener grants, or says
-// that the session of before has ended.
+// Control frames between transports, with kinds above every MessageKind. The dialer requests a
+// session; the listener grants one, or reports that the session has ended.
 Frame SessionRequestFrame(AeadKind own);
-// Its envelope is wiped where it is let go.
+// Returns a frame whose envelope is wiped when it is freed.
 Frame SessionGrantFrame(const SessionGrant& grant);
 Frame SessionEndedFrame();
 bool IsSessionRequest(const FrameHeader& header);
-bool IsSessionFrame(const FrameHeader& header);  // One of the three.
-// The AEAD of a session between this machine and the one that has sent `request`: AES where both
-// have instructions for it.
+bool IsSessionFrame(const FrameHeader& header);  // Is true for any of the three.
+// Returns the AEAD for a session with the machine that sent `request`: AES if both machines have
+// instructions for it, else ChaCha20.
 AeadKind AeadFor(const Frame& request);
-// Nothing: it has ended, or was made by no listener.
+// Returns the grant in `frame`, or none if the session has ended or the frame is not a valid grant.
 std::optional<SessionGrant> GrantIn(const Frame& frame);
-// Wipes the keys in a frame that was received, of whose envelope nobody else has a copy.
+// Wipes the keys in a received frame. Nobody else may have a copy of its envelope.
 void WipeGrant(const Frame& frame);
 
-// A ROUTER and a DEALER for frames that are sealed. Whoever speaks the present version of ZeroMQ's
-// protocol is let in. The DEALER has no routing id of its own, so nobody can take it.
+// Make a ROUTER and a DEALER for encrypted frames. They accept everybody who speaks the current
+// version of ZeroMQ's protocol. The DEALER has no routing id of its own, so nobody can steal it.
 zmq::socket_t NewDataListener(zmq::context_t& context, const TransportOptions& options);
 zmq::socket_t NewDataDialer(zmq::context_t& context, const TransportOptions& options);
 
-// The last of the parts, if it may be one.
+// Returns the tag in the last part, if that part has the right size.
 std::optional<AuthTag> AuthTagIn(const std::vector<zmq::message_t>& parts);
 
-// Why a message of a session is refused that Open() below does not accept.
-inline constexpr char kNoSeal[] =
+// The reason given when DataSession::Decrypt() does not accept a message.
+inline constexpr char kBadAuthTag[] =
     "it has no valid seal: it was changed, repeated, overtaken or made up on its way";
 
-// One end of a session: it seals what it sends, and opens what it is sent.
+// One end of a session: encrypts and tags what it sends, verifies and decrypts what it receives.
 class DataSession {
  public:
   static DataSession OfListener(const SessionGrant& grant) {
@@ -61,18 +61,18 @@ class DataSession {
   static DataSession OfDialer(const SessionGrant& grant) {
     return DataSession(grant, grant.to_listener, grant.to_dialer);
   }
-  // Encrypts the parts of a frame, as PartsOf() has made them, and appends the tag.
-  void Seal(std::vector<zmq::message_t>* parts);
-  // Decrypts the parts from `first` on and takes off the tag, the last of them. False when it is
-  // none of this session, was there before, or is not of these parts.
-  bool Open(std::vector<zmq::message_t>* parts, size_t first);
+  // Encrypts the parts of a frame, as made by PartsOf(), and appends the tag.
+  void Encrypt(std::vector<zmq::message_t>* parts);
+  // Verifies and decrypts the parts from `first` on, and removes the tag, which is the last part.
+  // Returns false if the message belongs to another session, is a repeat, or was changed.
+  bool Decrypt(std::vector<zmq::message_t>* parts, size_t first);
 
  private:
   DataSession(const SessionGrant& grant, const SecretKey& out, const SecretKey& in)
-      : sealer_(grant.session, grant.aead, out), opener_(grant.session, grant.aead, in) {}
+      : encryptor_(grant.session, grant.aead, out), decryptor_(grant.session, grant.aead, in) {}
 
-  FrameSealer sealer_;
-  FrameOpener opener_;
+  FrameEncryptor encryptor_;
+  FrameDecryptor decryptor_;
 };
 
 }  // namespace hdps

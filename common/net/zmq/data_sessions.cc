@@ -1,4 +1,4 @@
-// Keeps the sessions of those who may speak at ports for data.
+// Grants and finds the sessions of peers that speak at data ports.
 #include "common/net/zmq/data_sessions.h"
 
 #include <algorithm>
@@ -38,13 +38,13 @@ DataSessions::Session* DataSessions::Find(const CallerId& caller) {
   return session.caller == caller ? &session : nullptr;
 }
 
-DataSessions::Session* DataSessions::Open(uint64_t listener, std::vector<zmq::message_t>* parts,
-                                          bool* sealed) {
+DataSessions::Session* DataSessions::Decrypt(uint64_t listener, std::vector<zmq::message_t>* parts,
+                                             bool* authentic) {
   const std::optional<AuthTag> tag = AuthTagIn(*parts);
   const auto session = tag ? sessions_.find(tag->session) : sessions_.end();
   if (session == sessions_.end()) return nullptr;
-  *sealed = session->second.ends.Open(parts, 1);
-  if (!*sealed) return &session->second;
+  *authentic = session->second.ends.Decrypt(parts, 1);
+  if (!*authentic) return &session->second;
   const auto& routing_id = parts->front();
   session->second.routing_id.assign(routing_id.data<char>(), routing_id.size());
   session->second.listener = listener;

@@ -1,4 +1,4 @@
-// The listening end of sessions: with whom one transport has which.
+// Keeps the sessions that a listening transport has granted, one for each caller.
 #pragma once
 
 #include <cstdint>
@@ -14,36 +14,37 @@
 
 namespace hdps {
 
-// Invariant: a session belongs to one caller and the key that he has shown over CURVE, and ends
-// when that key, or the one that he was shown, is not allowed any more, or when he dials anew. At
-// most `sessions_max` are kept; the one that was silent for longest makes room.
+// Invariant: a session belongs to one caller and to the key that the caller has shown over CURVE.
+// It ends when that key or the listener's key of then is no longer allowed, or when the caller
+// dials again. At most `sessions_max` are kept; the one silent for longest makes room.
 class DataSessions {
  public:
   struct Session {
     CallerId caller;
-    std::string key, own_key;  // Public ones.
+    std::string key, own_key;  // Public keys of the caller and of the listener.
     SessionGrant grant;
     DataSession ends;
-    // By which connection its last message came, and to which listener: he is answered there.
+    // The connection and the listener of the last message, where the caller is answered.
     std::string routing_id = {};
     uint64_t listener = 0;
-    uint64_t heard = 0;  // The number of the last message, over all sessions.
+    uint64_t heard = 0;  // Number of the last message, counted over all sessions.
   };
 
   explicit DataSessions(size_t sessions_max = Callers::kCallersMax) : sessions_max_(sessions_max) {}
 
   size_t size() const { return sessions_.size(); }
 
-  // The session of `caller`, who has shown `key`, and to whom `own_key` was shown; a new one is
-  // sealed by `aead`. `ended`: whose session had to make room.
+  // Returns the session of `caller`, who has shown `key` at a listener with `own_key`. Makes a new
+  // one with `aead` if there is none. `*ended` is set to the caller whose session had to make room,
+  // if any.
   const SessionGrant& Grant(const CallerId& caller, const std::string& key,
                             const std::string& own_key, AeadKind aead,
                             std::optional<CallerId>* ended);
-  Session* Find(const CallerId& caller);  // Null: he has none.
-  // Finds the session that a message which came to `listener` names in its tag; null where there is
-  // none. `sealed`: the message is of that session; then it is decrypted, without routing id and
+  Session* Find(const CallerId& caller);  // Returns null if the caller has no session.
+  // Finds the session that the tag of a message to `listener` names; returns null if there is none.
+  // Sets `*authentic` if the tag is right; then `parts` is decrypted and has lost routing id and
   // tag.
-  Session* Open(uint64_t listener, std::vector<zmq::message_t>* parts, bool* sealed);
+  Session* Decrypt(uint64_t listener, std::vector<zmq::message_t>* parts, bool* authentic);
   void OnNewKeys(const KeyRing& ring);
 
  private:

@@ -1,4 +1,4 @@
-// Dials, and dials anew when keys have changed.
+// Dials, and redials when keys have changed.
 #include "common/net/zmq/links.h"
 
 #include <glog/logging.h>
@@ -38,7 +38,7 @@ Status Links::Connect(PeerId peer, const std::string& text) {
                         AddressToDial(text, options_.insecure || options_.keys != nullptr));
   const std::string endpoint = address.ToString();
   if (const Link* link = To(peer); link != nullptr && link->address == endpoint) return Status();
-  // The address of a process that was replaced belongs to its successor.
+  // If a process was replaced, its address now belongs to its successor.
   std::erase_if(links_,
                 [&](const Link& link) { return link.peer == peer || link.address == endpoint; });
   HDPS_ASSIGN_OR_RETURN(Link link, Dial(peer, endpoint, 0));
@@ -86,7 +86,7 @@ void Links::AskForSession(Link& link) {
   Frame request = SessionRequestFrame(OwnAead());
   request.header.sender = options_.self.peer.value;
   ChecksumFrame(request);
-  // Without room there was one before, and each new connection asks.
+  // If there is no room, an earlier request is still queued; every new connection asks again.
   SendParts(link.connection.socket(), nullptr, request, {});
 }
 
@@ -121,14 +121,14 @@ void Links::OnNewKeys(const CurveKeys& own_before, int64_t now_ms) {
   }
 }
 
-void Links::Tend(int64_t now_ms) {
+void Links::Maintain(int64_t now_ms) {
   for (Link& link : links_) {
-    if (link.data) link.data->Tend(now_ms);
+    if (link.data) link.data->Maintain(now_ms);
     const HandshakeCounts handshakes = link.connection.TakeHandshakes();
     link.refused = handshakes.failed > 0 || (link.refused && handshakes.finished == 0);
     if (handshakes.finished > 0) {
       link.told = false;
-      // Who listens there may be another process by now.
+      // Another process may be listening there by now.
       if (link.data) AskForSession(link);
     }
     if (!link.refused) continue;

@@ -15,12 +15,12 @@
 
 namespace hdps {
 
-// The role whose key the listener has that is dialed as `peer`.
+// Returns the role that a listener dialed as `peer` must have a key of.
 KeyRole ListenerRole(PeerId peer);
 
-// Invariant: every link dials another address, and every peer has at most one link. With keys a
-// link is to the holder of one of the listener's keys in the list; while none of them is accepted
-// there, the next one is tried every second.
+// Invariant: no two links dial the same address, and every peer has at most one link. With keys, a
+// link goes to the holder of one of the listener's keys in the list. While the listener accepts
+// none of them, the next one is tried every second.
 class Links {
  public:
   struct Link {
@@ -31,9 +31,9 @@ class Links {
     size_t attempt = 0;
     int64_t dialed_ms = 0;
     bool told = false;
-    bool refused = false;  // libzmq dials no more then.
-    // Where the address names a port for data, and we are no guest: frames travel there alone.
-    // Null: over `connection`.
+    bool refused = false;  // The handshake failed; libzmq does not dial again.
+    // The link to the data port that the address names, if we are not a guest. All frames then
+    // travel there. If null, they travel over `connection`.
     std::unique_ptr<DataLink> data;
   };
 
@@ -42,17 +42,17 @@ class Links {
 
   size_t size() const { return links_.size(); }
   Link& operator[](size_t i) { return links_[i]; }
-  Link* To(PeerId peer);  // Null: not dialed.
+  Link* To(PeerId peer);  // Returns null if `peer` was not dialed.
 
   Status Connect(PeerId peer, const std::string& text);
   void HangUp(PeerId peer);
-  // The ring is another: whom we dialed under a key that is revoked, and all where our own has
-  // changed, are dialed anew.
+  // Acts on changed keys: redials listeners whose key was revoked, and all listeners if our own key
+  // changed.
   void OnNewKeys(const CurveKeys& own_before, int64_t now_ms);
-  // Looks at the handshakes, and dials with another key where one failed.
-  void Tend(int64_t now_ms);
-  // The listener has said something of the session of `link.data`. Returns how many frames that
-  // waited for it there was no room for.
+  // Checks handshakes, and redials with another key if one failed.
+  void Maintain(int64_t now_ms);
+  // Takes the listener's answer about the session of `link.data`. Returns the number of waiting
+  // frames that were dropped because there was no room.
   size_t OnSessionAnswer(Link& link, const Frame& frame);
 
  private:
@@ -65,7 +65,7 @@ class Links {
   zmq::context_t& context_;
   const TransportOptions& options_;
   std::vector<Link> links_;
-  std::map<PeerId, uint64_t> dials_;  // How often each was dialed.
+  std::map<PeerId, uint64_t> dials_;  // Number of dials of each peer.
 };
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// Listens, and listens anew when keys have changed.
+// Listens, and listens again when keys have changed.
 #include "common/net/zmq/listeners.h"
 
 #include <glog/logging.h>
@@ -87,7 +87,7 @@ bool Listeners::SendInSession(DataSessions::Session& session, const Frame& frame
   const auto router = std::ranges::find(routers_, session.listener, &Router::number);
   if (session.routing_id.empty() || router == routers_.end()) return false;
   std::vector<zmq::message_t> parts = PartsOf(frame, blocks);
-  session.ends.Seal(&parts);
+  session.ends.Encrypt(&parts);
   parts.emplace(parts.begin(), session.routing_id.data(), session.routing_id.size());
   return SendMessage(router->connections.socket(), parts);
 }
@@ -107,20 +107,20 @@ void Listeners::OnNewKeys(Authenticator& authenticator, int64_t now_ms) {
       zmq_unbind(socket.handle(), router.endpoint.c_str());
       to_bind_.push_back(std::exchange(router.endpoint, ""));
     }
-    // What waits for somebody who may no longer have it is dropped.
+    // Drops frames that wait for peers that may no longer have them.
     if (!ends(router)) continue;
     socket.set(zmq::sockopt::linger, 0);
     limits_.ForgetListener(router.number);
   }
   std::erase_if(routers_, ends);
-  Tend(now_ms);
+  Maintain(now_ms);
 }
 
 void Listeners::TakeEvents() {
   for (Router& router : routers_) {
     const HandshakeCounts counts = router.connections.TakeHandshakes(
         [&](const ConnectionEvent& event) { limits_.OnEvent(event, router.number); });
-    // Said here, whoever asks for the events.
+    // Logged here because events are read from several places.
     if (ring() != nullptr && handshakes_.failed == 0 && counts.failed > 0) {
       LOG(WARNING)
           << "a connection has failed its handshake: it has no key, or not the one of this "
@@ -153,20 +153,20 @@ int64_t Listeners::AddTo(std::vector<zmq_pollitem_t>* items, int64_t now_ns) {
 }
 
 void Listeners::OnMessage(const Arrival& arrival, bool refused) {
-  // It may have spoken before we have been told of it.
+  // The message may arrive before the event of its connection was read.
   if (limits_.OnMessage(arrival, refused)) return;
   TakeEvents();
   limits_.OnMessage(arrival, refused);
 }
 
-void Listeners::Tend(int64_t now_ms) {
+void Listeners::Maintain(int64_t now_ms) {
   TakeEvents();
   limits_.Look(now_ms);
   BindAnew();
 }
 
 void Listeners::BindAnew() {
-  // The socket of before gives its port back a moment after it was told to.
+  // The old socket gives its port back only some time after it was told to.
   while (!to_bind_.empty()) {
     try {
       Router router = NewRouter();
@@ -175,7 +175,7 @@ void Listeners::BindAnew() {
       LOG(INFO) << "listening on " << router.endpoint << " anew, as keys have changed";
       routers_.push_back(std::move(router));
       to_bind_.pop_back();
-    } catch (const zmq::error_t& error) {  // Too many open files: tried again.
+    } catch (const zmq::error_t& error) {  // Too many open files; tried again later.
       LOG_EVERY_N(ERROR, 100) << "listening on " << to_bind_.back() << ": " << error.what();
       return;
     }

@@ -1,4 +1,4 @@
-// The sockets at which one transport listens.
+// The sockets on which one transport listens.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@
 
 namespace hdps {
 
-// Invariant: each address has one listener that takes connections, or waits to be bound again; with
-// keys that is one of our own key. Others of before keep their connections until a key of them is
-// revoked. Ports for data know no keys and stay.
+// Invariant: each address has one listener that accepts connections, or waits to be bound again.
+// With keys, that listener has our own current key. Listeners with earlier keys keep their
+// connections until one of their keys is revoked. Data ports have no keys and stay.
 class Listeners {
  public:
   Listeners(zmq::context_t& context, const TransportOptions& options)
@@ -29,38 +29,40 @@ class Listeners {
 
   size_t size() const { return routers_.size(); }
   zmq::socket_t& operator[](size_t i) { return routers_[i].connections.socket(); }
-  // Whether socket `i` is that of a port for data, which lets in everybody.
+  // Is true for the socket of a data port, which accepts everybody.
   bool data(size_t i) const { return routers_[i].data; }
   uint64_t number(size_t i) const { return routers_[i].number; }
   const std::string& own_key(size_t i) const { return routers_[i].own_key; }
 
-  // With TransportOptions::data_port, opens a port for data beside a tcp port: the one that the
-  // address names, else the one after its port, else any.
+  // Binds an address. With TransportOptions::data_port, opens a data port beside a tcp port: the
+  // one that the address names, else the one after its port, else any.
   Result<std::string> Listen(const std::string& text);
-  // The ring is another: listens under our own key of now. With a revoked key among those that were
-  // let in, all connections end first, and whoever is still allowed comes again.
+  // Acts on changed keys: listens under our own current key. If a key that was accepted before is
+  // now revoked, all connections end first, and peers that are still allowed connect again.
   void OnNewKeys(Authenticator& authenticator, int64_t now_ms);
-  // Binds what could not be bound yet, counts handshakes, and holds connections to their limits.
-  void Tend(int64_t now_ms);
+  // Binds addresses that could not be bound yet, counts handshakes, and enforces the limits on
+  // connections.
+  void Maintain(int64_t now_ms);
 
-  // What came by listener `i` from a guest is served from now on, until EndService() or the next.
+  // Notes that a guest's frame from listener `i` is being served, until EndService() or the next
+  // BeginService().
   void BeginService(size_t i, int64_t began_ns) { service_ = {routers_[i].number, began_ns}; }
   void EndService(MonotonicClock& clock);
-  // Whether guests have had their share, so that this listener is not to be read.
+  // Is true while guests have used up their share, so this listener must not be read.
   bool Rests(size_t i, int64_t now_ns) const { return routers_[i].guests.Rests(now_ns); }
-  // Adds two items for each listener, its socket and its events. Returns after how many
-  // milliseconds one that rests may be read again.
+  // Adds two items for each listener, its socket and its events. Returns the milliseconds after
+  // which the first resting listener may be read again.
   int64_t AddTo(std::vector<zmq_pollitem_t>* items, int64_t now_ns);
 
-  // Due where an item of events is ready: somebody has connected or gone.
+  // Reads connection events. Call it if an item of events is ready.
   void TakeEvents();
-  // Whether this listener speaks CURVE.
+  // Is true if listener `i` speaks CURVE.
   bool has_keys(size_t i) const { return !routers_[i].own_key.empty(); }
   void OnMessage(const Arrival& arrival, bool refused);
 
-  // False: there is no such connection, or its queue is full.
+  // Returns false if there is no such connection, or its queue is full.
   bool SendToCaller(const CallerId& id, const Frame& frame, const std::vector<SharedBlock>& blocks);
-  // By the connection that the session's last message came by; false also before there was one.
+  // Sends on the connection of the session's last message. Returns false if there was none yet.
   bool SendInSession(DataSessions::Session& session, const Frame& frame,
                      const std::vector<SharedBlock>& blocks);
 
@@ -69,10 +71,10 @@ class Listeners {
 
  private:
   struct Router {
-    std::string endpoint;  // Where it takes connections; empty: nowhere any more.
+    std::string endpoint;  // Empty once it accepts no more connections.
     std::string own_key;   // Public; empty without keys.
     WatchedSocket connections;
-    uint64_t number = 0;  // Of no other, ever.
+    uint64_t number = 0;  // Unique for all time.
     bool data = false;
     GuestShare guests = {};
   };

@@ -51,13 +51,13 @@ std::optional<ConnectionEnds> EndsOf(int fd) {
     ends.accepted_at = ":" + std::to_string(ntohs(own.ipv4.sin_port));
     ends.identity.address = host;
   }
-  if (CookieOf(fd) != cookie) return std::nullopt;  // Names of two connections.
+  if (CookieOf(fd) != cookie) return std::nullopt;  // The names are of two connections.
   return ends;
 }
 
 std::optional<OpenConnections::Identity> SystemConnections::Identify(int fd,
                                                                      const std::string& endpoint) {
-  // One that has ended so came before any that has its number now.
+  // If a connection with this descriptor was ended, it came before the current one.
   std::optional<ConnectionEnds> ends = FindEndedByParts(fd, endpoint);
   if (!ends) ends = EndsOf(fd);
   if (!ends || !endpoint.ends_with(ends->accepted_at)) return std::nullopt;
@@ -68,7 +68,7 @@ std::optional<uint64_t> SystemConnections::ReceivedBy(int fd, uint64_t cookie) {
   tcp_info info = {};
   socklen_t size = sizeof(info);
   const bool tcp = getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0;
-  // Looked at behind the figure: it is of this connection if that is still there.
+  // Checked after reading the figure: the figure belongs to this connection if it is still there.
   if (CookieOf(fd) != cookie) return std::nullopt;
   return tcp ? info.tcpi_bytes_received : 0;
 }
@@ -76,7 +76,7 @@ std::optional<uint64_t> SystemConnections::ReceivedBy(int fd, uint64_t cookie) {
 bool SystemConnections::TakeEndedByParts(uint64_t cookie) { return hdps::TakeEndedByParts(cookie); }
 
 void SystemConnections::End(int fd, uint64_t cookie) {
-  // What the number means cannot change any more once we have a second one.
+  // A second descriptor keeps the socket alive, so the number cannot change its meaning any more.
   const int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
   if (own < 0) return;
   if (CookieOf(own) == cookie) shutdown(own, SHUT_RDWR);

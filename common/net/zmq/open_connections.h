@@ -1,4 +1,4 @@
-// What the system says of connections that libzmq has accepted, and how one of them is ended.
+// Asks the system about connections that libzmq has accepted, and ends one of them.
 #pragma once
 
 #include <cstdint>
@@ -7,42 +7,43 @@
 
 namespace hdps {
 
-// The address of all who come over ipc.
+// The address of every peer that connects over ipc.
 inline constexpr char kOverIpc[] = "ipc";
 
-// The number that the system gives to this socket alone; none where `fd` is no socket.
+// Returns the number that the system gives to this socket alone; none if `fd` is not a socket.
 std::optional<uint64_t> CookieOf(int fd);
 
-// libzmq names connections by file descriptors, which are its own: by the time that we look, it may
-// have closed one and the number may be another's. So each has an identity that never comes again.
+// Names connections beyond doubt. libzmq names them by its own file descriptors, and by the time we
+// look, it may have closed one and the number may belong to another. So each connection has an
+// identity that is never reused.
 class OpenConnections {
  public:
   struct Identity {
     uint64_t cookie = 0;
-    std::string address;  // Of the other end: its host, or kOverIpc.
+    std::string address;  // Host of the other end, or kOverIpc.
   };
   virtual ~OpenConnections() = default;
-  // Of what was accepted where libzmq listens at `endpoint`, "tcp://HOST:PORT" or "ipc://PATH",
-  // also where it has ended by its parts since; of anything else none.
+  // Returns the identity of a connection that was accepted at libzmq's endpoint "tcp://HOST:PORT"
+  // or "ipc://PATH", even if it was ended since for its parts. Returns none for everything else.
   virtual std::optional<Identity> Identify(int fd, const std::string& endpoint) = 0;
-  // The bytes that the kernel has received of it, whether or not libzmq has read them yet. None
-  // where the connection is gone; 0 over ipc, where nobody counts.
+  // Returns the bytes that the kernel has received on it, even if libzmq has not read them yet.
+  // Returns none if the connection is gone, and 0 over ipc, where nothing counts them.
   virtual std::optional<uint64_t> ReceivedBy(int fd, uint64_t cookie) = 0;
-  // Whether it ended by itself, while a message of too many parts arrived by it; true once.
+  // Is true, once, if the connection was ended while a message of too many parts arrived on it.
   virtual bool TakeEndedByParts(uint64_t cookie) = 0;
-  // Both ends see an end of stream; nothing happens where the connection is gone.
+  // Shuts the connection down, so both ends see an end of stream. Does nothing if it is gone.
   virtual void End(int fd, uint64_t cookie) = 0;
 };
 
-// Of a connection that is there: who it is, and how the endpoint ends where it was accepted,
-// ":PORT" or "//PATH". None of anything else.
+// Identity of an open connection, and the end of the endpoint that accepted it: ":PORT" or
+// "//PATH".
 struct ConnectionEnds {
   OpenConnections::Identity identity;
   std::string accepted_at;
 };
 std::optional<ConnectionEnds> EndsOf(int fd);
 
-// Those of this process.
+// The connections of this process.
 class SystemConnections : public OpenConnections {
  public:
   std::optional<Identity> Identify(int fd, const std::string& endpoint) override;

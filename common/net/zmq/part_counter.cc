@@ -1,4 +1,4 @@
-// Walks from header to header of ZMTP 3.
+// Steps from header to header of ZMTP 3.
 #include "common/net/zmq/part_counter.h"
 
 #include <algorithm>
@@ -9,9 +9,9 @@
 namespace hdps {
 namespace {
 
-static_assert(kPartsArrivingMax >= kPartsMax + 2, "a sealed frame has two more");
+static_assert(kPartsArrivingMax >= kPartsMax + 2, "an encrypted frame has two more");
 
-// The places in a greeting of its signature and of the version of its protocol.
+// Offsets of the signature and of the protocol version in a greeting.
 constexpr size_t kSignatureBegin = 0, kSignatureEnd = 9, kMajorVersion = 10;
 constexpr size_t kMechanism = 12;
 constexpr std::string_view kCurve = "CURVE";
@@ -71,7 +71,7 @@ void PartCounter::TakeHeader(std::byte byte) {
     if (left_ > kHandshakeBytesMax) inside_ = Inside::kTooMuch;
     return;
   }
-  // libzmq queues some commands as it does parts, so one that has more behind it is counted.
+  // libzmq queues some commands like parts, so a command with the MORE flag is counted.
   if (Has(flags, kMore)) {
     if (++parts_ >= kPartsArrivingMax) inside_ = Inside::kTooMuch;
   } else if (!Has(flags, kCommand)) {

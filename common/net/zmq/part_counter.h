@@ -8,22 +8,23 @@
 
 namespace hdps {
 
-// A message of more parts than this is none of ours, and its connection ends. It is above the
-// number of a frame's, so that one that is a few too long is still refused by name.
+// A message with more parts is not a frame, and its connection is ended. The limit is above that of
+// a frame, so that a message with a few parts too many is still refused with a reason.
 inline constexpr uint32_t kPartsArrivingMax = 16;
-// A side that greets with CURVE says two things before it has shown its key, or as listener that it
-// lets the other in, and neither is longer: libzmq would take the memory for whatever is announced.
+// Length limit of each of the two commands that a side sends under CURVE before it has shown its
+// key, or, as a listener, before it has accepted the other side. Without it, libzmq would allocate
+// whatever length is announced.
 inline constexpr uint64_t kHandshakeBytesMax = 4096;
 
-// Reads what one end says in ZMTP 3 (rfc.zeromq.org/spec/23): a greeting, then parts and commands,
-// each behind its flags and length.
+// Parses what one end sends in ZMTP 3 (rfc.zeromq.org/spec/23): a greeting, then parts and
+// commands, each after its flags and length.
 //
-// Invariant: it holds a few bytes, whatever comes, and looks at none of a part's. What is no ZMTP 3
-// is not counted: libzmq lets in no other where it is asked to authenticate.
+// Invariant: it holds a few bytes, whatever comes, and does not look into the parts. What is not
+// ZMTP 3 is not counted, because libzmq refuses such peers when an authenticator is asked.
 class PartCounter {
  public:
-  // The next bytes of the connection. False: a message has too many parts, or the handshake is too
-  // long, once and for all.
+  // Takes the next bytes of the connection. Returns false, from then on for ever, if a message has
+  // too many parts or the handshake is too long.
   bool Take(std::span<const std::byte> bytes);
 
  private:
@@ -36,11 +37,11 @@ class PartCounter {
 
   Inside inside_ = Inside::kGreeting;
   std::array<std::byte, kHeaderBytesMax> header_{};
-  size_t taken_ = 0;   // Of the greeting or the header.
-  uint64_t left_ = 0;  // Of the part or command.
+  size_t taken_ = 0;   // Bytes of the greeting or the header.
+  uint64_t left_ = 0;  // Bytes of the part or command.
   uint32_t parts_ = 0;
-  bool curve_ = true;       // So far as the greeting has come.
-  int handshake_left_ = 0;  // Of what CURVE says before a key is shown.
+  bool curve_ = true;       // False once the greeting differs.
+  int handshake_left_ = 0;  // Commands that CURVE sends before a key is shown.
 };
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// Moves the parts of frames in and out of ZeroMQ's sockets, without copying large ones.
+// Moves frames in and out of ZeroMQ's sockets, without copying large parts.
 #include "common/net/zmq/parts.h"
 
 #include <cstring>
@@ -17,8 +17,8 @@ zmq::message_t PartOf(const Buffer& bytes) {
       [](void*, void* buffer) { delete static_cast<Buffer*>(buffer); }, new Buffer(bytes));
 }
 
-// Of a part in ZMTP 3: flags, a length of one byte or of eight; by CURVE, a command's name, a
-// number that is used once, the flags and what proves that nobody has changed it.
+// Returns the size of a part in ZMTP 3: flags and a length of one or eight bytes; under CURVE also
+// a command name, a nonce, flags and an authenticator.
 uint64_t WireBytes(size_t bytes, bool curve) {
   constexpr uint64_t kCurveBytes = 8 + 8 + 1 + 16;
   constexpr uint64_t kShortMax = 255;
@@ -73,7 +73,7 @@ bool SendMessage(zmq::socket_t& socket, std::vector<zmq::message_t>& parts) {
     const int flags = ZMQ_DONTWAIT | (i + 1 < parts.size() ? ZMQ_SNDMORE : 0);
     bool taken = zmq_msg_send(parts[i].handle(), socket.handle(), flags) >= 0;
     if (!taken && i == 0 && zmq_errno() == EAGAIN) {
-      // ZeroMQ looks for room again about once a millisecond, and when asked for events.
+      // ZeroMQ checks for room about once a millisecond, and whenever it is asked for events.
       [[maybe_unused]] const int events = socket.get(zmq::sockopt::events);
       taken = zmq_msg_send(parts[i].handle(), socket.handle(), flags) >= 0;
     }
@@ -90,7 +90,7 @@ bool ReceiveParts(zmq::socket_t& socket, std::vector<zmq::message_t>* parts, Arr
     if (zmq_msg_recv(part.handle(), socket.handle(), ZMQ_DONTWAIT) < 0) return false;
     more = part.more();
     if (arrival != nullptr) {
-      // A ROUTER puts the routing id before what came.
+      // A ROUTER puts the routing id before the message.
       if (!first) arrival->wire_bytes += WireBytes(part.size(), arrival->curve);
       if (!more) TellConnection(part, arrival);
     }

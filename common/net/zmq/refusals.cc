@@ -1,4 +1,4 @@
-// The lines of the log about refused frames.
+// Writes the log lines about refused frames.
 #include "common/net/zmq/refusals.h"
 
 #include <glog/logging.h>

@@ -1,4 +1,4 @@
-// Says of whom a frame was refused, once.
+// Logs the senders of refused frames, each once.
 #pragma once
 
 #include <set>
@@ -10,11 +10,12 @@
 
 namespace hdps {
 
-// Invariant: a line a peer, or with keys a line a peer and key: what went wrong once will with
-// every retry. After many there are no more. No line tells a peer's number.
+// Invariant: there is one line for each peer, or with keys for each peer and key, because every
+// retry would fail the same way. After kToldMax lines there are no more. No line contains a peer's
+// number.
 class Refusals {
  public:
-  // `peer` 0: a stranger. `key`: what he has shown; null: none that is known.
+  // `peer` 0 means a stranger. `key` is the key that the sender showed, or null if none is known.
   void Tell(PeerId peer, const AllowedKey* key, const std::string& why);
 
  private:

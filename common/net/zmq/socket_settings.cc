@@ -1,4 +1,4 @@
-// The options of libzmq's sockets.
+// Sets the options of libzmq's sockets.
 #include "common/net/zmq/socket_settings.h"
 
 #include "common/net/frame.h"
@@ -6,12 +6,12 @@
 namespace hdps {
 namespace {
 
-constexpr int kLingerMs = 1000;  // How long closing waits for what is still to be sent.
+constexpr int kLingerMs = 1000;  // Time that closing waits for unsent messages.
 constexpr int kHandshakeMs = 5000, kConnectMs = 5000;
 constexpr int kReconnectMs = 50, kReconnectMaxMs = 1000;
-// A peer that is gone without a word is noticed by the kernel within half a minute, which is more
-// than the largest frame takes on a slow network: silent ones are asked, and bytes that nobody
-// acknowledges end the connection.
+// TCP keepalive lets the kernel notice within half a minute that a peer is gone without a word.
+// That is longer than the largest frame takes on a slow network. Silent peers are probed, and
+// unacknowledged bytes end the connection.
 constexpr int kAskAfterS = 5, kAskEveryS = 5, kAskTimes = 5;
 constexpr int kUnacknowledgedMs = 30000;
 
@@ -26,17 +26,17 @@ zmq::socket_t NewSocket(zmq::context_t& context, const TransportOptions& options
   socket.set(zmq::sockopt::connect_timeout, kConnectMs);
   socket.set(zmq::sockopt::reconnect_ivl, kReconnectMs);
   socket.set(zmq::sockopt::reconnect_ivl_max, kReconnectMaxMs);
-  // Not by heartbeats of libzmq: 4.3.4 aborts when one is due on a connection that has failed while
-  // its queue was full (stream_engine_base.cpp, out_event() behind an error).
+  // Heartbeats of libzmq are not used: 4.3.4 aborts when one is due on a connection that has failed
+  // while its queue was full (stream_engine_base.cpp, out_event() behind an error).
   socket.set(zmq::sockopt::tcp_keepalive, 1);
   socket.set(zmq::sockopt::tcp_keepalive_idle, kAskAfterS);
   socket.set(zmq::sockopt::tcp_keepalive_intvl, kAskEveryS);
   socket.set(zmq::sockopt::tcp_keepalive_cnt, kAskTimes);
   socket.set(zmq::sockopt::tcp_maxrt, kUnacknowledgedMs);
   socket.set(zmq::sockopt::ipv6, false);
-  // With keys the authenticator is asked. Without, a domain does one thing only: strangers that
-  // speak ZMTP 1 or 2, or anything that looks like it, are refused. libzmq 4.3.4 may abort on one
-  // while it closes.
+  // With keys, this makes libzmq ask the authenticator. Without keys, a domain has one effect only:
+  // it refuses strangers that speak ZMTP 1 or 2, or anything that looks like it. libzmq 4.3.4 may
+  // abort on one while it closes.
   socket.set(zmq::sockopt::zap_domain, "hdps");
   return socket;
 }
@@ -46,7 +46,8 @@ zmq::socket_t NewSocket(zmq::context_t& context, const TransportOptions& options
 zmq::socket_t NewListener(zmq::context_t& context, const TransportOptions& options,
                           const KeyRing* ring) {
   zmq::socket_t router = NewSocket(context, options, zmq::socket_type::router);
-  // Who comes again with the same secret replaces his connection; Send() notes an unknown one.
+  // A caller that dials again with the same secret replaces its connection; Send() notices an
+  // unknown one.
   router.set(zmq::sockopt::router_handover, true);
   router.set(zmq::sockopt::router_mandatory, true);
   if (ring != nullptr) {

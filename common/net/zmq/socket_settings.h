@@ -1,4 +1,4 @@
-// How the sockets of one transport are set, with keys and without.
+// Creates the sockets of a transport with their options, with keys and without.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace hdps {
 
-// A ROUTER to listen with, as `ring.own`; null: without keys.
+// Returns a ROUTER that listens under `ring.own`; `ring` is null without keys.
 zmq::socket_t NewListener(zmq::context_t& context, const TransportOptions& options,
                           const KeyRing* ring);
-// A DEALER to dial with, as `ring.own`, whoever has the secret of `listener_key`.
+// Returns a DEALER that dials under `ring.own` and connects only to the holder of `listener_key`.
 zmq::socket_t NewDialer(zmq::context_t& context, const TransportOptions& options,
                         const KeyRing* ring, const std::string& listener_key);
 

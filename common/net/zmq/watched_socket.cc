@@ -18,12 +18,12 @@ constexpr int kEvents =
 WatchedSocket::WatchedSocket(zmq::context_t& context, zmq::socket_t socket, bool watch)
     : socket_(std::move(socket)) {
   if (!watch) return;
-  // A name that was used before may still be taken by a socket that is being closed.
+  // A name that was used before may still be in use by a socket that is being closed.
   static std::atomic<uint64_t> number = 0;
   const std::string name = "inproc://handshakes-" + std::to_string(++number);
   if (zmq_socket_monitor(socket_.handle(), name.c_str(), kEvents) != 0) throw zmq::error_t();
   events_ = zmq::socket_t(context, zmq::socket_type::pair);
-  // Without a limit, as libzmq would wait for room, and all connections with it.
+  // Without a limit, because libzmq would otherwise wait for room and stall all connections.
   events_.set(zmq::sockopt::rcvhwm, 0);
   events_.set(zmq::sockopt::linger, 0);
   events_.connect(name);
@@ -55,7 +55,7 @@ HandshakeCounts WatchedSocket::TakeHandshakes(
       std::memcpy(&kind, event.data(), sizeof(kind));
       std::memcpy(&value, event.data<char>() + sizeof(kind), sizeof(value));
     }
-    // The second part is there once the first is.
+    // The second part is there once the first one is.
     if (event.more() && zmq_msg_recv(endpoint.handle(), events_.handle(), ZMQ_DONTWAIT) < 0) {
       return counts;
     }

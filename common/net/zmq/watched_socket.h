@@ -1,4 +1,4 @@
-// A socket, who connects to it, and how the handshakes end.
+// A socket together with its connection events and the results of its handshakes.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@ struct HandshakeCounts {
   uint64_t opened = 0, finished = 0, failed = 0;
 };
 
-// What libzmq has accepted, or has closed since.
+// A connection that libzmq has accepted or closed.
 struct ConnectionEvent {
   bool opened = false;
   int fd = -1;
-  std::string endpoint;  // Where it was accepted.
+  std::string endpoint;  // The endpoint that accepted it.
 };
 
-// Invariant: what libzmq tells of the socket is never waited for by libzmq, and ends before the
+// Invariant: libzmq never blocks on reporting events of the socket, and the reports end before the
 // socket does.
 class WatchedSocket {
  public:
-  // `watch`: connections and handshakes are told.
+  // `watch` turns the reports on.
   WatchedSocket(zmq::context_t& context, zmq::socket_t socket, bool watch);
   ~WatchedSocket() { StopWatching(); }
   WatchedSocket(WatchedSocket&& other) noexcept
@@ -34,9 +34,10 @@ class WatchedSocket {
   WatchedSocket& operator=(const WatchedSocket&) = delete;
 
   zmq::socket_t& socket() { return socket_; }
-  // Readable where TakeHandshakes() has not taken all, of a socket that is watched.
+  // A descriptor that is readable while TakeHandshakes() has events left; only for a watched
+  // socket.
   int events_fd() { return events_.get(zmq::sockopt::fd); }
-  // What has happened since the last call; connections are told one by one.
+  // Returns the counts since the last call, and passes each connection event to `tell`.
   HandshakeCounts TakeHandshakes(const std::function<void(const ConnectionEvent&)>& tell = {});
 
  private:

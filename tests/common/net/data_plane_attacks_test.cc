@@ -138,11 +138,11 @@ struct SessionEnds {
   static bool Accepts(DataSession& end, const Message& message) {
     std::vector<zmq::message_t> parts;
     for (const std::string& part : message) parts.emplace_back(part.data(), part.size());
-    return end.Open(&parts, 0);
+    return end.Decrypt(&parts, 0);
   }
   Message FromDialer(uint64_t number = 5) {
     std::vector<zmq::message_t> parts = PartsOf(Numbered(number), {});
-    dialer.Seal(&parts);
+    dialer.Encrypt(&parts);
     return Parts(parts);
   }
   SessionGrant grant;
@@ -190,10 +190,10 @@ TEST(SealedMessages, LeaveTheFrameOfTheSenderAsItIs) {
   SessionEnds ends;
   const Frame frame = Numbered(5), like = Numbered(5);
   std::vector<zmq::message_t> parts = PartsOf(frame, {}), again = PartsOf(frame, {});
-  ends.dialer.Seal(&parts);
+  ends.dialer.Encrypt(&parts);
   EXPECT_TRUE(Same(frame, like)) << "its sections may be on their way elsewhere";
-  ends.dialer.Seal(&again);
-  EXPECT_NE(SessionEnds::Parts(parts), SessionEnds::Parts(again)) << "no two are sealed alike";
+  ends.dialer.Encrypt(&again);
+  EXPECT_NE(SessionEnds::Parts(parts), SessionEnds::Parts(again)) << "no two are encrypted alike";
 }
 
 TEST_F(DataPlaneOfAJob, WhatIsReflectedOrCutOnItsWayIsRefused) {

@@ -192,11 +192,11 @@ TEST(DataPorts, OneThatDoesNotAnswerIsToldOnce) {
   zmq::context_t context;
   const TransportOptions options;
   DataLink link(context, options, "tcp://127.0.0.1:1");
-  link.Tend(0);
+  link.Maintain(0);
   link.OnAnswer(SessionGrantFrame(GrantOf(7)));
   const auto said_at = [&](int64_t ms) {
     testing::internal::CaptureStderr();
-    link.Tend(ms);
+    link.Maintain(ms);
     return testing::internal::GetCapturedStderr();
   };
   EXPECT_EQ(said_at(100000), "");

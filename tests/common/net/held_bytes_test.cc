@@ -62,7 +62,7 @@ TEST_P(WhatIsHeld, IsNothingOnceAllIsHandedOut) {
     }
     EXPECT_EQ(taken, messages);
     now_ms += ConnectionLimits::kLookEveryMs;
-    listeners.Tend(now_ms);
+    listeners.Maintain(now_ms);
     EXPECT_EQ(listeners.limits().size(), 1u);
     return listeners.limits().held_bytes();
   };

@@ -27,7 +27,7 @@ TransportOptions OptionsFor(PeerId self) {
   return options;
 }
 
-Frame SealedFrame(PeerId sender) {
+Frame ChecksummedFrame(PeerId sender) {
   Frame frame = EncodeMessage(AdvanceRequest{1});
   frame.header.sender = sender.value;
   ChecksumFrame(frame);
@@ -85,7 +85,7 @@ TEST_F(ZmqDoor, TheHandMadePeerIsHeard) {
   RawPeer peer(address_);
   peer.Greet(RoutingIdFor(kStranger));
   peer.AwaitGreeting();
-  peer.SendFrame(SealedFrame(kStranger));
+  peer.SendFrame(ChecksummedFrame(kStranger));
   EXPECT_TRUE(PassesOrIsRefused(1));
 }
 
@@ -93,7 +93,7 @@ TEST_F(ZmqDoor, AnotherProtocolVersionIsRefused) {
   RawPeer peer(address_);
   peer.Greet(RoutingIdFor(kStranger));
   peer.AwaitGreeting();
-  Frame frame = SealedFrame(kStranger);
+  Frame frame = ChecksummedFrame(kStranger);
   frame.header.protocol = 9;
   testing::internal::CaptureStderr();
   peer.SendFrame(frame);
@@ -110,7 +110,7 @@ TEST_F(ZmqDoor, AFrameInAnothersNameIsRefused) {
   RawPeer peer(address_);
   peer.Greet(RoutingIdFor(kStranger));
   peer.AwaitGreeting();
-  peer.SendFrame(SealedFrame(kHonest));
+  peer.SendFrame(ChecksummedFrame(kHonest));
   EXPECT_FALSE(PassesOrIsRefused(1));
   ExpectHonestPeerIsServed();
 }
@@ -119,7 +119,7 @@ TEST_F(ZmqDoor, ARoutingIdThatIsNoneOfOursIsRefused) {
   RawPeer peer(address_);
   peer.Greet("visitor");
   peer.AwaitGreeting();
-  peer.SendFrame(SealedFrame(kStranger));
+  peer.SendFrame(ChecksummedFrame(kStranger));
   EXPECT_FALSE(PassesOrIsRefused(1));
 }
 
@@ -128,7 +128,7 @@ TEST_F(ZmqDoor, AnOldReleaseIsToldByItsVersion) {
   RawPeer peer(address_);
   peer.Greet("h12345678");
   peer.AwaitGreeting();
-  Frame frame = SealedFrame(kStranger);
+  Frame frame = ChecksummedFrame(kStranger);
   frame.header.protocol = 2;
   testing::internal::CaptureStderr();
   peer.SendFrame(frame);
@@ -142,7 +142,7 @@ TEST_F(ZmqDoor, NobodyDialsAsTheSchedulerOrAsTheListenerItself) {
     RawPeer peer(address_);
     peer.Greet(RoutingIdFor(name));
     peer.AwaitGreeting();
-    peer.SendFrame(SealedFrame(name));
+    peer.SendFrame(ChecksummedFrame(name));
     EXPECT_FALSE(PassesOrIsRefused(++refused)) << "peer " << name.value;
   }
   ExpectHonestPeerIsServed();
@@ -158,7 +158,7 @@ TEST_F(ZmqDoor, WhoWasDialedIsHeardOverThatConnectionAlone) {
   RawPeer peer(address_);
   peer.Greet(RoutingIdFor(dialed));
   peer.AwaitGreeting();
-  peer.SendFrame(SealedFrame(dialed));
+  peer.SendFrame(ChecksummedFrame(dialed));
   EXPECT_FALSE(PassesOrIsRefused(1));
   listener_->Send(dialed, EncodeMessage(AdvanceRequest{3}));
   PeerId from;
@@ -176,7 +176,7 @@ TEST_F(ZmqDoor, AMembersNumberIsNotEnoughToSpeakInIt) {
     RawPeer thief(address_);
     thief.Greet(RoutingIdOfAThief(kHonest, kListener, dial));
     thief.AwaitGreeting();
-    thief.SendFrame(SealedFrame(kHonest));
+    thief.SendFrame(ChecksummedFrame(kHonest));
     EXPECT_FALSE(PassesOrIsRefused(++refused));
     // While the thief is there, and after it has gone.
     for (int i = 0; i < 2; ++i) {
@@ -191,7 +191,7 @@ TEST_F(ZmqDoor, AProofForAnotherListenerIsNone) {
   RawPeer thief(address_);
   thief.Greet(TextOf(CallerIdOf(NameOf(kHonest), PeerId{101}, 9)));
   thief.AwaitGreeting();
-  thief.SendFrame(SealedFrame(kHonest));
+  thief.SendFrame(ChecksummedFrame(kHonest));
   testing::internal::CaptureStderr();
   EXPECT_FALSE(PassesOrIsRefused(1));
   const std::string log = testing::internal::GetCapturedStderr();
@@ -216,7 +216,7 @@ TEST_F(ZmqDoor, HalfAFrameAndTooManyPartsAreRefused) {
   peer.AwaitGreeting();
   peer.SendPart("x", 1, false);
   for (int i = 0; i < 15; ++i) peer.SendPart("y", 1, i < 14);
-  const Frame frame = SealedFrame(kStranger);
+  const Frame frame = ChecksummedFrame(kStranger);
   peer.SendPart(&frame.header, sizeof(frame.header), false);
   peer.SendPart(&frame.header, sizeof(frame.header) - 1, true);
   peer.SendPart("z", 1, false);

@@ -119,7 +119,7 @@ TEST_F(MembershipClientTest, HeartbeatsSayInFewWordsWhatAMemberIsAt) {
   Activity activity;
   activity.stage = "read";
   activity.subject = "a\nb" + std::string(5000, 'x');
-  activity.hold = Hold::kData;
+  activity.wait_reason = WaitReason::kData;
   activity.for_ms = 12'000;
   activity.awaited.assign(10'000, {{11}, 3});
   client_.ReportActivity(activity);
@@ -129,7 +129,7 @@ TEST_F(MembershipClientTest, HeartbeatsSayInFewWordsWhatAMemberIsAt) {
   EXPECT_EQ(said.stage, "read");
   EXPECT_EQ(said.subject.substr(0, 6), "a\\x0ab");
   EXPECT_LT(said.subject.size(), 2 * kSubjectBytesMax);
-  EXPECT_EQ(said.hold, Hold::kData);
+  EXPECT_EQ(said.wait_reason, WaitReason::kData);
   EXPECT_EQ(said.for_ms, 12'000);
   EXPECT_EQ(said.awaited.size(), kAwaitedMax);
 }

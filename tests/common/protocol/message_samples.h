@@ -33,8 +33,10 @@ inline bool operator==(const SavedFile& a, const SavedFile& b) {
 }
 inline bool operator==(const MemberStatus& a, const MemberStatus& b) {
   const auto fields = [](const MemberStatus& m) {
-    const auto& [name, clock, silent_ms, peer, activity, trouble, told, told_ms, deaf] = m;
-    return std::tie(name, clock, silent_ms, peer, activity, trouble, told, told_ms, deaf);
+    const auto& [name, clock, silent_ms, peer, activity, trouble, pending_command, pending_ms,
+                 deaf] = m;
+    return std::tie(name, clock, silent_ms, peer, activity, trouble, pending_command, pending_ms,
+                    deaf);
   };
   return fields(a) == fields(b);
 }
@@ -62,7 +64,7 @@ inline std::vector<TableKeys> TwoTables() {
 }
 
 inline Activity SomeActivity() {
-  return {"pull", "part-3.gz", Hold::kMembers, 1200, {{{12}, 1100}, {{13}, 900}}};
+  return {"pull", "part-3.gz", WaitReason::kMembers, 1200, {{{12}, 1100}, {{13}, 900}}};
 }
 
 inline auto Fields(const JoinRequest& m) {

@@ -37,7 +37,7 @@ Buffer Prefix(const Buffer& bytes, size_t size) {
 }
 
 template <typename Message>
-Frame Sealed(const Message& message) {
+Frame Encoded(const Message& message) {
   Frame frame = EncodeMessage(message);
   frame.header.sender = 41;
   frame.header.view = 42;
@@ -63,7 +63,7 @@ bool DecodesToSomethingValid(const Frame& frame) {
 }
 
 template <typename Message>
-bool ResealedDecodes(Frame frame) {
+bool DecodesWithNewChecksums(Frame frame) {
   ChecksumFrame(frame);
   EXPECT_TRUE(CheckFrame(frame).ok());
   return DecodesToSomethingValid<Message>(frame);
@@ -83,7 +83,7 @@ TEST(Messages, EveryFieldSurvivesTheTrip) {
   int kinds = 0;
   ForEachSample([&](const auto& message) {
     ++kinds;
-    const Frame frame = Sealed(message);
+    const Frame frame = Encoded(message);
     ASSERT_TRUE(CheckFrame(frame).ok());
     std::remove_cvref_t<decltype(message)> decoded;
     const Status status = DecodeMessage(frame, &decoded);
@@ -99,7 +99,7 @@ TEST(Messages, DefaultsSurviveTheTrip) {
     std::remove_cvref_t<decltype(sample)> message, decoded = sample;
     if constexpr (requires { message.id; }) message.id = {1};
     if constexpr (requires { message.number; }) message.number = 1;
-    const Status status = DecodeMessage(Sealed(message), &decoded);
+    const Status status = DecodeMessage(Encoded(message), &decoded);
     ASSERT_TRUE(status.ok()) << status.message();
     EXPECT_TRUE(Fields(decoded) == Fields(message)) << MessageKindName(message.kKind);
   });
@@ -107,7 +107,7 @@ TEST(Messages, DefaultsSurviveTheTrip) {
 
 TEST(Messages, AreOfOneKindOnly) {
   ForEachSample([](const auto& message) {
-    const Frame frame = Sealed(message);
+    const Frame frame = Encoded(message);
     ForEachSample([&](auto other) {
       if (other.kKind == message.kKind) return;
       EXPECT_EQ(DecodeMessage(frame, &other).code(), Code::kCorruption);
@@ -131,14 +131,14 @@ TEST(Frame, IsByteForByteAsDocumented) {
 
 TEST(Frame, NoticesEveryFlippedBit) {
   ForEachSample([](const auto& message) {
-    const Frame sealed = Sealed(message);
+    const Frame original = Encoded(message);
     for (size_t bit = 0; bit < 8 * sizeof(FrameHeader); ++bit) {
-      Frame frame = sealed;
+      Frame frame = original;
       reinterpret_cast<uint8_t*>(&frame.header)[bit / 8] ^= static_cast<uint8_t>(1u << (bit % 8));
       EXPECT_FALSE(CheckFrame(frame).ok()) << "bit " << bit;
     }
-    for (const auto& part : PartsOf(sealed)) {
-      Frame frame = sealed;
+    for (const auto& part : PartsOf(original)) {
+      Frame frame = original;
       const Buffer whole = part(frame);
       for (size_t at = 0; at < whole.size(); ++at) {
         part(frame) = WithFlip(whole, at, static_cast<uint8_t>(1u << (at % 8)));
@@ -150,29 +150,29 @@ TEST(Frame, NoticesEveryFlippedBit) {
 
 TEST(Frame, NoticesEveryTruncation) {
   ForEachSample([](const auto& message) {
-    const Frame sealed = Sealed(message);
-    for (const auto& part : PartsOf(sealed)) {
-      Frame frame = sealed;
+    const Frame original = Encoded(message);
+    for (const auto& part : PartsOf(original)) {
+      Frame frame = original;
       const Buffer whole = part(frame);
       for (size_t size = 0; size < whole.size(); ++size) {
         part(frame) = Prefix(whole, size);
         EXPECT_EQ(CheckFrame(frame).code(), Code::kCorruption);
       }
     }
-    Frame more = sealed;
+    Frame more = original;
     more.sections.push_back(Buffer());
     EXPECT_EQ(CheckFrame(more).code(), Code::kCorruption);
   });
 }
 
 TEST(Frame, NoticesBytesThatMoveOverABoundary) {
-  Frame frame = Sealed(PushRequest{{6}, 7, 8, TwoTables(), KeysOf({1, 2, 3, 4, 5}), FloatsOf(12)});
+  Frame frame = Encoded(PushRequest{{6}, 7, 8, TwoTables(), KeysOf({1, 2, 3, 4, 5}), FloatsOf(12)});
   std::swap(frame.sections[0], frame.sections[1]);
   EXPECT_EQ(CheckFrame(frame).code(), Code::kCorruption);
 }
 
 TEST(Frame, NamesBothProtocolVersions) {
-  Frame frame = Sealed(HeartbeatAck{{5}});
+  Frame frame = Encoded(HeartbeatAck{{5}});
   frame.header.protocol = 77;
   const Status status = CheckFrame(frame);
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
@@ -185,14 +185,14 @@ TEST(Messages, SurviveEveryFlippedByte) {
   int accepted = 0, refused = 0;
   ForEachSample([&](const auto& message) {
     using Message = std::remove_cvref_t<decltype(message)>;
-    const Frame sealed = Sealed(message);
-    for (const auto& part : PartsOf(sealed)) {
-      Frame frame = sealed;
+    const Frame original = Encoded(message);
+    for (const auto& part : PartsOf(original)) {
+      Frame frame = original;
       const Buffer whole = part(frame);
       for (size_t at = 0; at < whole.size(); ++at) {
         for (const int mask : {0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0xff}) {
           part(frame) = WithFlip(whole, at, static_cast<uint8_t>(mask));
-          ++(ResealedDecodes<Message>(frame) ? accepted : refused);
+          ++(DecodesWithNewChecksums<Message>(frame) ? accepted : refused);
         }
       }
     }
@@ -205,21 +205,21 @@ TEST(Messages, SurviveEveryFlippedByte) {
 TEST(Messages, SurviveEveryTruncation) {
   ForEachSample([](const auto& message) {
     using Message = std::remove_cvref_t<decltype(message)>;
-    const Frame sealed = Sealed(message);
-    for (const auto& part : PartsOf(sealed)) {
-      Frame frame = sealed;
+    const Frame original = Encoded(message);
+    for (const auto& part : PartsOf(original)) {
+      Frame frame = original;
       const Buffer whole = part(frame);
       for (size_t size = 0; size < whole.size(); ++size) {
         part(frame) = Prefix(whole, size);
-        ResealedDecodes<Message>(frame);
+        DecodesWithNewChecksums<Message>(frame);
       }
     }
-    Frame frame = sealed;
+    Frame frame = original;
     frame.sections.push_back(Buffer());
-    EXPECT_FALSE(ResealedDecodes<Message>(frame));
+    EXPECT_FALSE(DecodesWithNewChecksums<Message>(frame));
     frame.sections.clear();
     frame.envelope = Buffer();
-    EXPECT_FALSE(ResealedDecodes<Message>(frame));
+    EXPECT_FALSE(DecodesWithNewChecksums<Message>(frame));
   });
 }
 
@@ -227,14 +227,14 @@ TEST(Messages, SurviveRandomHarm) {
   Random random(17);
   ForEachSample([&](const auto& message) {
     using Message = std::remove_cvref_t<decltype(message)>;
-    const Frame sealed = Sealed(message);
+    const Frame original = Encoded(message);
     for (int round = 0; round < 2000; ++round) {
-      Frame frame = sealed;
+      Frame frame = original;
       for (uint64_t harm = 1 + random.Below(6); harm > 0; --harm) {
         const uint8_t mask = static_cast<uint8_t>(1 + random.Below(255));
         frame.envelope = WithFlip(frame.envelope, random.Below(frame.envelope.size()), mask);
       }
-      ResealedDecodes<Message>(frame);
+      DecodesWithNewChecksums<Message>(frame);
     }
   });
 }
@@ -242,7 +242,7 @@ TEST(Messages, SurviveRandomHarm) {
 template <typename Message>
 std::string WhyRefused(const Message& message) {
   Message decoded;
-  const Status status = DecodeMessage(Sealed(message), &decoded);
+  const Status status = DecodeMessage(Encoded(message), &decoded);
   EXPECT_EQ(status.code(), Code::kCorruption);
   return status.message();
 }
@@ -333,7 +333,7 @@ TEST(Rules, PositionsStayAsTheyWereChecked) {
 
 TEST(Rules, TextForPeopleIsCutByTheSender) {
   StopRequest stop{std::string(1 << 20, 'x')}, decoded;
-  ASSERT_TRUE(DecodeMessage(Sealed(stop), &decoded).ok());
+  ASSERT_TRUE(DecodeMessage(Encoded(stop), &decoded).ok());
   EXPECT_GT(decoded.reason.size(), 1000u);
   EXPECT_LT(decoded.reason.size(), stop.reason.size());
 }

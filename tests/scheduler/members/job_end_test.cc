@@ -6,7 +6,7 @@
 namespace hdps {
 namespace {
 
-TEST(JobEnd, AJobThatIsLeftSaysFarewellFiveTimesAndIsDone) {
+TEST(JobEnd, AJobThatIsLeftSendsAbortFiveTimesAndIsDone) {
   JobEnd end;
   EXPECT_FALSE(end.over());
   EXPECT_EQ(end.last_word().exit_status, 0);
@@ -14,7 +14,7 @@ TEST(JobEnd, AJobThatIsLeftSaysFarewellFiveTimesAndIsDone) {
   int told = 0;
   while (!end.done()) {
     EXPECT_TRUE(end.leaving());
-    EXPECT_EQ(end.TakeFarewell().message, "no server is left");
+    EXPECT_EQ(end.TakeAbort().message, "no server is left");
     ASSERT_LE(++told, 5);
   }
   EXPECT_EQ(told, 5);

@@ -181,7 +181,7 @@ TEST_F(MemberCopiesTest, RowsThatAreOnTheirWayAreLostWithTheirServer) {
 
 TEST_F(MemberCopiesTest, WhereNobodyComesThoseThatAreLeftMakeTheCopies) {
   changes_.Enter(*changes_.Lose({{11}}, stand_, 1000).view, 1000);
-  changes_.SeekMembers(1000);
+  changes_.SeekServerForCopies(1000);
   EXPECT_EQ(changes_.copies_missing_since(), 1000);
   EXPECT_EQ(changes_.Next(stand_, 60999).what, Do::kNothing);
   EXPECT_EQ(changes_.Next(stand_, 61000).what, Do::kAskForQuiet);

@@ -68,7 +68,7 @@ TEST(Notices, LinesOfStrangersAreCutAndCounted) {
   Heard heard;
   Notices notices(heard.Listener());
   for (int i = 0; i < 100; ++i) notices.SayOutside("refused", 0);
-  EXPECT_EQ(heard.notices.size(), OutsideLines::kAtOnce);
+  EXPECT_EQ(heard.notices.size(), LineRateLimit::kAtOnce);
   notices.SayLeftOut(20000);
   EXPECT_THAT(heard.notices.back(), HasSubstr("80 more lines"));
 }

@@ -142,7 +142,7 @@ void ExpectSumsAsAtAServer(uint32_t ranks, uint32_t num_hot) {
   for (uint32_t r = 0; r < ranks; ++r) sums.push_back(std::make_unique<HotSum>(*ops));
   OnAllRanks(ranks, [&](uint32_t r) {
     HotGradients mine{slots[r], num_hot, {{kDim, values[r].data()}}};
-    const Result<StepWord> all =
+    const Result<StepVote> all =
         sums[r]->Add(*group[r], {5000u + r, r == 1}, parts[r].scale, {&mine, 1});
     ASSERT_TRUE(all.ok());
     EXPECT_EQ(all->examples, 5000u * ranks + ranks * (ranks - 1) / 2);

@@ -123,14 +123,14 @@ TEST_F(DenseReductionTest, ABucketIsReducedWhileTheNextAreComputed) {
     CollectiveQueue queue(group, *clock_);
     DenseReduction reduction(job_, *model_, dense_table(), *executor_);
     reduction.set_group({{&group, &group, nullptr}, nullptr, nullptr, &queue});
-    reduction.Begin({.word = {4 + rank, rank == 1}, .workers = 2});
+    reduction.Begin({.vote = {4 + rank, rank == 1}, .workers = 2});
     std::ranges::fill(reduction.gradients().host(), float(rank + 1));
     for (uint32_t t = 6; t-- > 0;) {
       events[rank].Add("computed " + std::to_string(t));
       reduction.TensorDone(t, /*stay=*/false);
       if (t == 4) events[rank].Await("begin 0");
     }
-    const Result<StepWord> all = reduction.Finish();
+    const Result<StepVote> all = reduction.Finish();
     ASSERT_TRUE(all.ok());
     EXPECT_EQ(all->examples, 9u);
     EXPECT_TRUE(all->pause);
@@ -161,13 +161,13 @@ TEST_F(DenseReductionTest, WhatStaysLeavesAtTheEnd) {
     // Rank 1 has no example.
     const bool has_examples = rank == 0;
     reduction.Begin(
-        {.word = {has_examples ? 6u : 0u, false}, .workers = 2, .computed = has_examples});
+        {.vote = {has_examples ? 6u : 0u, false}, .workers = 2, .computed = has_examples});
     if (has_examples) {
       std::ranges::fill(reduction.gradients().host(), 1.3125f);
       for (uint32_t t = 6; t-- > 0;) reduction.TensorDone(t, /*stay=*/true);
     }
     events[rank].Add("computed");
-    const Result<StepWord> all = reduction.Finish();
+    const Result<StepVote> all = reduction.Finish();
     ASSERT_TRUE(all.ok());
     EXPECT_EQ(all->examples, 6u);
     EXPECT_EQ(events[rank].list().front(), "computed");

@@ -13,11 +13,11 @@ namespace {
 
 class ActivityBoardTest : public testing::Test {
  protected:
-  void Expect(const std::string& stage, Hold hold, int64_t for_ms,
+  void Expect(const std::string& stage, WaitReason reason, int64_t for_ms,
               const std::string& subject = "") {
     const Activity now = board_.Now();
     EXPECT_EQ(now.stage, stage);
-    EXPECT_EQ(now.hold, hold);
+    EXPECT_EQ(now.wait_reason, reason);
     EXPECT_EQ(now.for_ms, for_ms);
     EXPECT_EQ(now.subject, subject);
   }
@@ -30,23 +30,23 @@ class ActivityBoardTest : public testing::Test {
 TEST_F(ActivityBoardTest, AStageAndTheWaitWithinIt) {
   board_.Enter("pull");
   Later(5);
-  Expect("pull", Hold::kWork, 5);
+  Expect("pull", WaitReason::kNone, 5);
   {
-    const ActivityBoard::Waiting outer(&board_, Hold::kMembers);
+    const ActivityBoard::Waiting outer(&board_, WaitReason::kMembers);
     Later(30);
     {
-      const ActivityBoard::Waiting same(&board_, Hold::kMembers);
+      const ActivityBoard::Waiting same(&board_, WaitReason::kMembers);
       Later(10);
-      Expect("pull", Hold::kMembers, 40);  // One wait, in several pieces.
+      Expect("pull", WaitReason::kMembers, 40);  // One wait, in several pieces.
     }
-    const ActivityBoard::Waiting other(&board_, Hold::kGroup);
+    const ActivityBoard::Waiting other(&board_, WaitReason::kGroup);
     Later(7);
-    Expect("pull", Hold::kGroup, 7);
+    Expect("pull", WaitReason::kGroup, 7);
   }
-  Expect("pull", Hold::kWork, 52);
+  Expect("pull", WaitReason::kNone, 52);
   board_.Enter("evaluate", "second set");
-  Expect("evaluate", Hold::kWork, 0, "second set");
-  const ActivityBoard::Waiting nowhere(nullptr, Hold::kData);
+  Expect("evaluate", WaitReason::kNone, 0, "second set");
+  const ActivityBoard::Waiting nowhere(nullptr, WaitReason::kData);
 }
 
 TEST_F(ActivityBoardTest, CallsOfCollectives) {
@@ -56,13 +56,13 @@ TEST_F(ActivityBoardTest, CallsOfCollectives) {
   Expect(ActivityBoard::kCompute, Hold::kWork, 20);
   board_.lane_calls()->CallBegun();  // Part of the computation.
   Later(3);
-  Expect(ActivityBoard::kCompute, Hold::kGroup, 3);
+  Expect(ActivityBoard::kCompute, WaitReason::kGroup, 3);
   board_.lane_calls()->CallEnded();
   board_.Enter("reduce_dense");
   Later(4);
-  Expect("reduce_dense", Hold::kGroup, 27);
+  Expect("reduce_dense", WaitReason::kGroup, 27);
   board_.calls()->CallEnded();
-  Expect("reduce_dense", Hold::kWork, 4);
+  Expect("reduce_dense", WaitReason::kNone, 4);
 }
 
 TEST_F(ActivityBoardTest, TheFileThatIsAskedFor) {
@@ -70,13 +70,13 @@ TEST_F(ActivityBoardTest, TheFileThatIsAskedFor) {
   WatchedFiles files(*disk, [this](const std::string& path) { board_.Opened(path); });
   ASSERT_TRUE(WriteFileAtomically(files, "a", std::string("x")).ok());
   board_.Enter("read");
-  const ActivityBoard::Waiting waiting(&board_, Hold::kData);
+  const ActivityBoard::Waiting waiting(&board_, WaitReason::kData);
   EXPECT_TRUE(files.OpenSequential("a").ok());
-  Expect("read", Hold::kData, 0, "a");
+  Expect("read", WaitReason::kData, 0, "a");
   EXPECT_FALSE(files.Exists("b"));
-  Expect("read", Hold::kData, 0, "b");
+  Expect("read", WaitReason::kData, 0, "b");
   EXPECT_FALSE(files.FileSize("c").ok());
-  Expect("read", Hold::kData, 0, "c");
+  Expect("read", WaitReason::kData, 0, "c");
 }
 
 }  // namespace

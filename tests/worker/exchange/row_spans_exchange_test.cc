@@ -38,7 +38,7 @@ ShardMap Dealt(uint32_t num_servers) {
   return shards;
 }
 
-TEST(InPieces, AnOpenPushIsTheSectionsThatGatheringMakes) {
+TEST(IsContiguous, AnOpenPushIsTheSectionsThatGatheringMakes) {
   KeySplit split;
   // One split for all: nothing may remain from the previous one.
   for (const uint32_t num_servers : {1u, 2u, 3u}) {
@@ -125,8 +125,8 @@ TEST(InPieces, RowsOfKeysInOrderStayInTheReplies) {
       const Status status = pull.Scatter(i, replies.back(), Spans<float>(back), in_place);
       ASSERT_TRUE(status.ok()) << status.message();
     }
-    EXPECT_TRUE(split.InPieces(0) && split.InPieces(2) && split.InPieces(3));
-    EXPECT_FALSE(split.InPieces(1));
+    EXPECT_TRUE(split.IsContiguous(0) && split.IsContiguous(2) && split.IsContiguous(3));
+    EXPECT_FALSE(split.IsContiguous(1));
     EXPECT_TRUE(in_place[1].empty());
     EXPECT_EQ(back[1], values[1]);
     EXPECT_EQ(in_place[0].count(), replies.size());
@@ -148,12 +148,12 @@ TEST(InPieces, RowsOfKeysInOrderStayInTheReplies) {
   ShardMap turns, many;
   for (uint32_t s = 0; s < 8; ++s) turns.owner.push_back({s % 2});
   split.Compute(turns, 2, tables);
-  EXPECT_FALSE(split.InPieces(0));
+  EXPECT_FALSE(split.IsContiguous(0));
   for (uint32_t s = 0; s < 8; ++s) many.owner.push_back({s});
   split.Compute(many, 8, tables);
-  EXPECT_TRUE(split.InPieces(0));
+  EXPECT_TRUE(split.IsContiguous(0));
   split.Compute(many, 9, tables);
-  EXPECT_FALSE(split.InPieces(0));
+  EXPECT_FALSE(split.IsContiguous(0));
 }
 
 // Dense weights are moved to the model's place, in any order.
@@ -164,8 +164,8 @@ TEST(InPieces, DenseWeightsAreMovedThoughInOrder) {
       {.table = {1}, .row_floats = 2, .keys = keys, .dense = true}};
   KeySplit split;
   split.Compute(ShardMap{{ServerId{0}}}, 1, tables);
-  EXPECT_TRUE(split.InPieces(0));
-  EXPECT_FALSE(split.InPieces(1));
+  EXPECT_TRUE(split.IsContiguous(0));
+  EXPECT_FALSE(split.IsContiguous(1));
   std::vector<std::vector<float>> values = {std::vector<float>(18, 1), std::vector<float>(12, 2)};
   std::vector<std::vector<float>> back = {{}, std::vector<float>(12)};
   std::vector<RowSpans<const float>> in_place(2);

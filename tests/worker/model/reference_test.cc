@@ -170,7 +170,7 @@ class ReferenceTest : public testing::TestWithParam<std::string> {
     model_->SetDense(dense_);
     StepResult result;
     std::vector<float> gradients(dense_.size());
-    if (model_->meets()) {
+    if (model_->has_exchange()) {
       StepInLanes(batch, &result, gradients);
     } else {
       model_->Step(batch, inputs, &result, gradients);
@@ -338,12 +338,12 @@ class MeetingReferenceTest : public ReferenceTest {
   }
 };
 
-TEST_P(MeetingReferenceTest, FiftyStepsAgree) {
-  ASSERT_TRUE(model_->meets());
+TEST_P(ExchangeReferenceTest, FiftyStepsAgree) {
+  ASSERT_TRUE(model_->has_exchange());
   FiftyStepsAgree();
 }
 
-INSTANTIATE_TEST_SUITE_P(Recorded, MeetingReferenceTest, testing::Values("batch_norm"));
+INSTANTIATE_TEST_SUITE_P(Recorded, ExchangeReferenceTest, testing::Values("batch_norm"));
 INSTANTIATE_TEST_SUITE_P(Recorded, ReferenceTest, testing::ValuesIn(References()),
                          [](const auto& instance) { return instance.param; });
 

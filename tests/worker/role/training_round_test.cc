@@ -97,7 +97,7 @@ TEST_F(TrainingRoundTest, AStepThatFailsIsNotCounted) {
     servers_.rows[{static_cast<uint32_t>(job_.tables.size() - 1), key}].assign(
         job_.tables.back().dim, std::numeric_limits<float>::quiet_NaN());
   }
-  steps_.window().ForgetRows();
+  steps_.window().CancelRequests();
   const Result<RoundOutcome> round = Train(100);
   ASSERT_FALSE(round.ok());
   EXPECT_EQ(round.status().code(), Code::kCorruption);

@@ -199,7 +199,7 @@ TEST(LaneExchangeTest, WhatOneLaneWaitsForHasTheTimeOfTheOthersCompute) {
   const std::unique_ptr<Executor> executor = NewInlineExecutor();
   Result<std::unique_ptr<Model>> model = NewModel(job, *executor);
   ASSERT_TRUE(model.ok()) << model.status().message();
-  ASSERT_TRUE((*model)->meets());
+  ASSERT_TRUE((*model)->has_exchange());
   (*model)->SetDense((*model)->InitialDense(1));
 
   std::vector<std::unique_ptr<Collective>> groups = NewThreadCollectives(2);
@@ -225,9 +225,9 @@ TEST(LaneExchangeTest, WhatOneLaneWaitsForHasTheTimeOfTheOthersCompute) {
 }
 
 // A model whose hidden layer is normalized over the batch, and its parts.
-class MeetingModelTest : public testing::Test {
+class ExchangeModelTest : public testing::Test {
  protected:
-  MeetingModelTest() : executor_(NewInlineExecutor()) {
+  ExchangeModelTest() : executor_(NewInlineExecutor()) {
     job_ = BatchNormGraph(Activation::kRelu, 0.25);
     for (LayerSpec& layer : job_.model.layers) {
       if (layer.kind == "batch_norm") layer.words["over"] = "batch";
@@ -323,8 +323,8 @@ class MeetingModelTest : public testing::Test {
   std::vector<float> dense_;
 };
 
-TEST_F(MeetingModelTest, LanesAreTheWholeBatch) {
-  ASSERT_TRUE(model_->meets());
+TEST_F(ExchangeModelTest, LanesAreTheWholeBatch) {
+  ASSERT_TRUE(model_->has_exchange());
   const Batch batch = Whole(97);
   const Found whole = Step(batch, 1);
   for (const uint32_t slices : {2, 3, 5}) {
@@ -341,12 +341,12 @@ TEST_F(MeetingModelTest, LanesAreTheWholeBatch) {
   // Statistics of the parts alone give another result.
   for (LayerSpec& layer : job_.model.layers) layer.words.clear();
   model_ = *NewModel(job_, *executor_);
-  EXPECT_FALSE(model_->meets());
+  EXPECT_FALSE(model_->has_exchange());
 }
 
 // The loss over all lanes, changed along a direction: a change of one lane's statistics changes the
 // others' losses.
-TEST_F(MeetingModelTest, GradientsOfLanesAreDifferences) {
+TEST_F(ExchangeModelTest, GradientsOfLanesAreDifferences) {
   const Batch batch = Whole(24);
   const Found at = Step(batch, 3);
   const double step = 1e-2;

@@ -180,8 +180,8 @@ class RowGatherTest : public testing::Test {
 TEST_F(RowGatherTest, WhatIsMissingIsAskedForAtOnceAndComesInAnyOrder) {
   for (const size_t first : {0, 1}) {
     RowGather gather(job_, channel_, *clock_);
-    gather.AskAhead(step_, Ahead(kTurn - 1));
-    gather.Ask(step_, Turn());
+    gather.PrefetchRows(step_, Ahead(kTurn - 1));
+    gather.RequestRows(step_, Turn());
     const std::vector<PullRequest> waiting = Waiting();
     ASSERT_EQ(waiting.size(), 2u);
     EXPECT_EQ(waiting[0].mode, PullMode::kPrefetch);
@@ -200,7 +200,7 @@ TEST_F(RowGatherTest, RowsStayInTheRepliesWhereNothingIsPutAmongThem) {
     RowGather gather(job_, channel_, *clock_);
     RowTerms turn = Turn();
     turn.in_place = in_place;
-    gather.Ask(step_, turn);
+    gather.RequestRows(step_, turn);
     Answer(0, kTurn);
     ExpectRowsOfTheTurn(gather);
     EXPECT_EQ(gather.RowsOf({0}).count(), in_place ? kServers : 1u);
@@ -224,8 +224,8 @@ TEST_F(RowGatherTest, OutsideSyncNothingIsAskedForBeforeTheRowsAreHere) {
   Job job = job_;
   job.train.mode = Mode::kAsync;
   RowGather gather(job, channel_, *clock_);
-  gather.AskAhead(step_, Ahead(kTurn - 2));
-  gather.Ask(step_, Turn());
+  gather.PrefetchRows(step_, Ahead(kTurn - 2));
+  gather.RequestRows(step_, Turn());
   ASSERT_EQ(Waiting().size(), 1u);
   EXPECT_EQ(Waiting()[0].mode, PullMode::kPrefetch);
   EXPECT_FALSE(gather.ready());
@@ -239,8 +239,8 @@ TEST_F(RowGatherTest, OutsideSyncNothingIsAskedForBeforeTheRowsAreHere) {
 // without waiting for the first reply.
 TEST_F(RowGatherTest, OlderRowsThanWereAskedForAreRepairedFromWhereTheyAre) {
   RowGather gather(job_, channel_, *clock_);
-  gather.AskAhead(step_, Ahead(kTurn - 1));
-  gather.Ask(step_, Turn());
+  gather.PrefetchRows(step_, Ahead(kTurn - 1));
+  gather.RequestRows(step_, Turn());
   Answer(0, kTurn - 3);
   EXPECT_FALSE(gather.ready());
   const std::vector<PullRequest> waiting = Waiting();

@@ -26,7 +26,7 @@ TEST_F(StepWindowTest, HoldsNeighbouringStepsInOrder) {
   for (; window.size() > 0; ++first) {
     for (size_t i = 0; i < window.size(); ++i) {
       EXPECT_EQ(NumberOf(window.at(i)), first + static_cast<int>(i));
-      EXPECT_FALSE(window.at(i).rows->asked());
+      EXPECT_FALSE(window.at(i).rows->requested());
     }
     window.Pop();
     ASSERT_TRUE(window.Fill(2, 2).ok());
@@ -51,7 +51,7 @@ TEST_F(StepWindowTest, AStepHasTheMemoryOfTheRowsThatHaveLeft) {
   ASSERT_TRUE(window.Fill(1, 1).ok());
   RowGather& first = *window.at(0).rows;
   EXPECT_EQ(first.rows()[0].capacity(), 0u);
-  first.Ask(*window.at(0).prepared, {.clock = 0, .list = 1});
+  first.RequestRows(*window.at(0).prepared, {.clock = 0, .list = 1});
   std::vector<float> dense(model_->dense_floats());
   ASSERT_TRUE(first.Take(dense).ok());
   const float* const memory = first.rows()[0].data();
@@ -66,13 +66,13 @@ TEST_F(StepWindowTest, ForgetsWhatWasAskedForAndKeepsTheSteps) {
   ASSERT_TRUE(window.Fill(2, 2).ok());
   for (const size_t i : {0, 1}) {
     const RowTerms terms = {.clock = static_cast<Clock>(i), .list = i + 1};
-    window.at(i).rows->Ask(*window.at(i).prepared, terms);
-    EXPECT_TRUE(window.at(i).rows->asked());
+    window.at(i).rows->RequestRows(*window.at(i).prepared, terms);
+    EXPECT_TRUE(window.at(i).rows->requested());
   }
-  window.ForgetRows();
+  window.CancelRequests();
   ASSERT_EQ(window.size(), 2u);
   for (const size_t i : {0, 1}) {
-    EXPECT_FALSE(window.at(i).rows->asked());
+    EXPECT_FALSE(window.at(i).rows->requested());
     EXPECT_EQ(NumberOf(window.at(i)), static_cast<int>(i));
   }
 }

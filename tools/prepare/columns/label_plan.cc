@@ -107,7 +107,7 @@ class LabelPlanner {
     HDPS_RETURN_IF_ERROR(Decide());
     for (const auto* texts : {&plan_.positive, &plan_.classes}) {
       for (const std::string& text : *texts) {
-        if (ShowOutside(text) == text) continue;
+        if (EscapeUntrusted(text) == text) continue;
         return Mistaken(
             place_ + " has the text '" + Printable(text) +
             "', which is no UTF-8 and cannot stand in a job: convert the file (iconv -f "

@@ -297,7 +297,7 @@ class TableTeller {
     std::map<std::string, size_t> places;
     for (size_t c = 0; c < layout_.names.size(); ++c) {
       const std::string& name = layout_.names[c];
-      if (ShowOutside(name) != name) {
+      if (EscapeUntrusted(name) != name) {
         return Refused(path_, lines_[0],
                        "a name of the header is no UTF-8, or has characters that do not print: "
                        "convert the file, as iconv -f LATIN1 -t UTF-8 " +

@@ -1,4 +1,4 @@
-// The layouts that a file may have, and which of them its first rows are of.
+// Determines the layout of a file from its first rows.
 #include "worker/data/formats/absent_cells.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace hdps {
 namespace {
 
-// Whether a feature reads a cell of a column of the type.
+// Returns true if a feature reads the cell of a column of this type.
 bool IsFeature(const std::vector<ColumnSpec>& columns, ColumnType type) {
   return std::ranges::any_of(columns, [&](const ColumnSpec& feature) {
     if (feature.has_cell() || MayBeAbsent(feature.type)) return false;
@@ -20,7 +20,7 @@ bool IsFeature(const std::vector<ColumnSpec>& columns, ColumnType type) {
   });
 }
 
-// By number of cells; of entries, by whether there is a label.
+// Returns layouts that differ in the number of cells, or, for entries, in whether there is a label.
 std::vector<CellOrder> LayoutsOf(const DataSpec& data) {
   if (data.format == DataFormat::kCriteo) {
     const auto cells = static_cast<uint32_t>(ColumnNames(data).size());
@@ -93,8 +93,8 @@ Status AbsentCells::LookCloser(const Line& line, RowParser& parser) {
   return Doubt(line, cells);
 }
 
-// Of several layouts with so many cells that which the row can be read by. A row that cannot be
-// read tells nothing.
+// Among the layouts with this many cells, chooses the one by which the row can be read. A row that
+// cannot be read decides nothing.
 Status AbsentCells::Choose(const Line& line, uint32_t cells, RowParser& parser) {
   std::vector<size_t> fitting, readable;
   for (size_t i = 0; i < layouts_.size(); ++i) {

@@ -1,4 +1,4 @@
-// Which cells the rows of a file to predict lack.
+// Finds the cells that the rows of a file to predict lack.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +14,20 @@ namespace hdps {
 
 struct DataSpec;
 
-// Rows to predict may come without the cells of labels, weights or groups, in all rows of a file or
-// in none: the first row of the file tells, by how many cells it has, or by whether it begins with
-// an entry in place of a label. A row of another number of cells is a bad row then.
+// Rows to predict may lack the cells of labels, weights or groups: in all rows of a file or in
+// none. The first row of the file decides, by its number of cells, or by whether it begins with an
+// entry in place of a label. A row with another number of cells is a bad row then.
 //
-// Invariant: what a file lacks is told once. It is an error where the rows that follow at once
-// speak against what the first row told, so that a first row that is itself short misleads nobody:
-// where it lacks cells one whole row does, else two that lack the same.
+// Invariant: the missing cells of a file are determined once. Because the first row may itself be
+// short, it is an error if the rows right after it contradict it: one complete row if the first
+// lacks cells, else two rows that lack the same cells.
 class AbsentCells {
  public:
-  // Null where rows have no such cells, or headers name them.
+  // Returns null if rows have no such cells, or headers name them.
   static std::unique_ptr<AbsentCells> Of(const DataSpec& data, std::vector<std::string> paths);
 
-  // Before `parser` takes the line: tells it how the cells of the line's file stand. Files come one
-  // behind the other. kInvalidArgument, with the place, where that cannot be told.
+  // Must be called before `parser` parses the line: sets the cell order of the line's file. Files
+  // come one after another. kInvalidArgument, with the place, if the order cannot be determined.
   Status Look(const Line& line, RowParser& parser) {
     const bool told = settled_ && line.place.file == file_;
     return told ? Status() : LookCloser(line, parser);
@@ -39,23 +39,23 @@ class AbsentCells {
   Status Choose(const Line& line, uint32_t cells, RowParser& parser);
   Status Doubt(const Line& line, uint32_t cells);
   uint32_t CellsOf(const std::vector<NamedText>& values) const;
-  // Null: nothing is absent.
+  // Returns null if nothing is absent.
   const CellOrder* OrderOf(size_t layout) const {
     return layout == 0 ? nullptr : &layouts_[layout];
   }
   std::string PlaceOf(uint32_t file, uint64_t number) const;
 
   const std::vector<std::string> paths_;
-  const std::vector<std::string> names_;  // Of the columns, to know a header by.
+  const std::vector<std::string> names_;  // Names of the columns, for recognizing a header.
   const bool entries_;                    // Rows are a label and entries.
-  std::vector<CellOrder> layouts_;        // That a file may have; the first has all cells.
+  std::vector<CellOrder> layouts_;        // Possible layouts of a file; the first has all cells.
   Row row_;
 
-  uint32_t file_ = UINT32_MAX;  // Of the last line.
+  uint32_t file_ = UINT32_MAX;  // File of the last line.
   bool chosen_ = false, settled_ = false;
-  size_t layout_ = 0;          // What its first row told, where chosen_.
-  uint64_t first_number_ = 0;  // Of that row's line.
-  uint32_t doubts_ = 0;        // Rows since then that speak against it.
+  size_t layout_ = 0;          // Layout of its first row, if chosen_.
+  uint64_t first_number_ = 0;  // Number of that row's line.
+  uint32_t doubts_ = 0;        // Rows since then that contradict it.
 };
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// Finds where the cells of a line end, 64 bytes at a time.
+// Finds the ends of a line's cells, 64 bytes at a time.
 #pragma once
 
 #include <bit>
@@ -14,10 +14,10 @@
 
 namespace hdps {
 
-// Bit i is set where bytes[i] is `wanted`. bytes[64].
+// Returns a mask in which bit i is set if bytes[i] is `wanted`. bytes[64].
 inline uint64_t MaskOf(const char* bytes, char wanted) {
   uint64_t mask = 0;
-#if defined(__SSE2__)  // Part of every x86-64, so nothing has to be chosen at run time.
+#if defined(__SSE2__)  // SSE2 is part of every x86-64, so no choice at run time is needed.
   for (uint32_t i = 0; i < 64; i += 16) {
     const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes + i));
     const int found = _mm_movemask_epi8(_mm_cmpeq_epi8(block, _mm_set1_epi8(wanted)));
@@ -29,11 +29,11 @@ inline uint64_t MaskOf(const char* bytes, char wanted) {
   return mask;
 }
 
-// Writes the places of the first `ends.size()` delimiters of `line` and returns how many there are,
-// counting at most one more than ends can hold. `*quoted`: whether a '"' was met on the way; null:
-// nobody asks.
+// Writes the positions of the first `ends.size()` delimiters of `line`, and returns their number,
+// counting at most one more than fit into `ends`. Sets `*quoted`, if not null, to whether a '"' was
+// found on the way.
 //
-// 64 bytes at a time, because each block costs about one branch that cannot be foreseen.
+// Works on 64 bytes at a time, because each block costs about one unpredictable branch.
 inline size_t ScanCells(std::string_view line, char delimiter, std::span<uint32_t> ends,
                         bool* quoted = nullptr) {
   size_t found = 0;
@@ -45,7 +45,7 @@ inline size_t ScanCells(std::string_view line, char delimiter, std::span<uint32_
   for (size_t at = 0; at < line.size(); at += 64) {
     const size_t left = line.size() - at;
     const char* block = line.data() + at;
-    // Nothing is read beyond the line: its end is in a block that ends with it, or in a copy.
+    // Never reads beyond the line: its last block overlaps the one before, or is a copy.
     char copy[64] = {};
     const size_t before = left < 64 && at > 0 ? 64 - left : 0;
     if (left < 64 && at == 0) block = static_cast<char*>(std::memcpy(copy, block, left));
@@ -59,8 +59,8 @@ inline size_t ScanCells(std::string_view line, char delimiter, std::span<uint32_
   return told(found);
 }
 
-// Where the cell of `line` that begins at `at` ends: at its delimiter, or at the end of the line.
-// In a cell between quotes delimiters are text; quotes that do not close reach to the end.
+// Returns the end of the cell of `line` that begins at `at`: its delimiter, or the end of the line.
+// Delimiters inside quotes are text; an open quote reaches to the end.
 inline size_t EndOfCell(std::string_view line, size_t at, char delimiter,
                         std::optional<char> quote) {
   size_t begin = at;

@@ -1,4 +1,4 @@
-// Lines of the Criteo display advertising logs.
+// Parses lines of the Criteo display advertising logs.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -95,8 +95,8 @@ class CriteoParser : public RowParser {
   }
 
   const LabelRule label_;
-  bool labelled_ = true;  // Whether rows begin with a label.
-  std::string line_;      // The row at hand with a label in front that it lacks.
+  bool labelled_ = true;  // Rows begin with a label.
+  std::string line_;      // The current row, with a label put in front of it.
   std::array<std::string, kNumbers> number_names_;
   std::array<uint64_t, kCategories> salts_;
   std::array<std::string, kCategories> category_names_;

@@ -1,4 +1,4 @@
-// Lines of cells, by the columns of the job.
+// Parses lines of cells by the columns of the job.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -36,7 +36,7 @@ class CsvParser : public RowParser {
         rules_[task] = LabelRule(spec.positive, labels[task].num_classes, spec.classes);
       }
     }
-    // Without a label all rows are positive ones.
+    // Without a label column all rows are positive.
     const bool labelled =
         std::ranges::any_of(columns_, [this](const Column& c) { return c.task < rules_.size(); });
     if (!labelled) label_ = 1;
@@ -76,7 +76,7 @@ class CsvParser : public RowParser {
   }
 
  private:
-  // Where every column is one label, number or key, as in most click logs.
+  // Finds out whether every column is one label, number or key, as in most click logs.
   void FindPlainCells() {
     size_t num_labels = 0;
     bool shares = false;
@@ -96,8 +96,8 @@ class CsvParser : public RowParser {
     ends_.resize(plain_.size());
   }
 
-  // The row of a line in which nothing is special, found in one pass. False for any other, of which
-  // ParseCells has more to say.
+  // Parses a line without anything special in one pass. Returns false for any other line;
+  // ParseCells reports more.
   bool ParsePlain(std::string_view line, Row* row) {
     bool quoted = false;
     const std::span<uint32_t> inner(ends_.data(), ends_.size() - 1);
@@ -162,8 +162,7 @@ class CsvParser : public RowParser {
     return std::nullopt;
   }
 
-  // The same for a line whose cells stand in another order, are read by several columns, or lack
-  // some.
+  // Parses a line whose cells have another order, are read by several columns, or are incomplete.
   std::optional<RowError> ParseInOrder(const CellOrder& order, std::string_view expected,
                                        std::string_view line, Row* row) {
     row->Clear();
@@ -188,13 +187,13 @@ class CsvParser : public RowParser {
       if (order.cell_of_column[c] == CellOrder::kAbsent) continue;
       size_t at = begins_[order.cell_of_column[c]];
       std::string_view cell;
-      NextCell(line, &at, &cell);  // It went well above.
+      NextCell(line, &at, &cell);  // Succeeded above.
       if (auto error = AddCell(columns_[c], cell, row)) return error;
     }
     return std::nullopt;
   }
 
-  // The column that a cell of a line belongs to; empty where the job has none for it.
+  // Returns the column of a cell; empty if the job has none for it.
   std::string NameOfCell(size_t cell) const {
     if (order_ == nullptr) {
       return cell < column_of_cell_.size() ? columns_[column_of_cell_[cell]].spec.name : "";
@@ -210,10 +209,11 @@ class CsvParser : public RowParser {
   struct Column {
     ColumnSpec spec;
     uint64_t salt;
-    size_t task;  // Of a label; as many as there are tasks: of none.
+    size_t task;  // For a label: its task; the number of tasks if it has none.
   };
 
-  // Takes the cell at `*at` and moves behind its delimiter, or to line.size() + 1 behind the last.
+  // Takes the cell at `*at`, and moves it behind the delimiter, or to line.size() + 1 after the
+  // last cell.
   std::optional<RowError> NextCell(std::string_view line, size_t* at, std::string_view* cell) {
     size_t begin = *at;
     while (begin < line.size() && line[begin] == ' ' && delimiter_ != ' ') ++begin;
@@ -267,7 +267,7 @@ class CsvParser : public RowParser {
       case ColumnType::kLabel:
         return AddLabel(column, cell, missing, row);
       case ColumnType::kWeight: {
-        if (!labels_read_) break;  // Of a row to predict nobody wants it.
+        if (!labels_read_) break;  // Predicting needs no weight.
         const std::optional<double> weight = missing ? std::nullopt : NumberOf(cell);
         row->weight = weight ? static_cast<float>(*weight) : -1.0f;
         if (row->weight >= 0 && std::isfinite(row->weight)) break;
@@ -341,7 +341,7 @@ class CsvParser : public RowParser {
   const char delimiter_;
   const std::optional<char> quote_;  // Around cells; none: quotes are letters.
   const char decimal_;
-  float label_ = 0;  // Of rows whose label is not read, or not there.
+  float label_ = 0;  // Label of rows whose label is not read or does not exist.
   const std::string missing_;
   const bool header_, labels_read_;
   std::vector<Column> columns_;
@@ -350,17 +350,17 @@ class CsvParser : public RowParser {
     ColumnType type;
     uint64_t salt;
   };
-  std::vector<PlainCell> plain_;  // [columns], or empty where some are of another kind.
+  std::vector<PlainCell> plain_;  // [columns]; empty if some are of another kind.
   size_t num_numbers_ = 0, num_keys_ = 0;
-  std::vector<uint32_t> ends_;  // Of the plain cells of the line at hand.
+  std::vector<uint32_t> ends_;  // Ends of the current line's plain cells.
   const CellOrder* order_ = nullptr;
-  // Of files without a header.
+  // Used for files without a header.
   CellOrder shared_;
   std::vector<size_t> column_of_cell_;
-  std::vector<size_t> begins_;  // Of the cells of the line at hand, where there is an order.
+  std::vector<size_t> begins_;  // Begins of the current line's cells, if there is an order.
   std::string expected_cells_, expected_in_order_, error_column_;
-  std::string with_point_;  // The number at hand, where `decimal_` is another.
-  std::string unquoted_;    // The cell at hand, if it has quotes inside.
+  std::string with_point_;  // The current number, if `decimal_` is not a point.
+  std::string unquoted_;    // The current cell, if it has quotes inside.
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Buckets, crosses and transforms.
+// Computes buckets, crosses and transforms.
 #include "worker/data/formats/derived_features.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kLog1pTable = 4096;
 
-// The place of `name`, or names.size().
+// Returns the index of `name`, or names.size().
 size_t IndexOf(const std::vector<std::string>& names, const std::string& name) {
   return static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
 }

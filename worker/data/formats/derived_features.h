@@ -1,4 +1,4 @@
-// Features made from the columns of a row: buckets of numbers, crosses of categories.
+// Derives features from the columns of a row: buckets of numbers, crosses of categories.
 #pragma once
 
 #include <cstdint>
@@ -13,35 +13,35 @@
 
 namespace hdps {
 
-// More keys than this in one row are taken for a mistake, not for data.
+// A row with more keys is taken for a mistake.
 inline constexpr size_t kRowKeysMax = size_t{1} << 16;
 
-// Appends the derived features to a row that has its base features, in the order of the job.
+// Appends the derived features, in the order of the job, to a row that has its base features.
 //
-// A bucketized feature has one key, that of the bucket's number in decimal, or of the empty text
-// where the number is missing. A crossed one has a key for each choice of one key from each of its
-// sources: k = CombineKeys(... CombineKeys(k0, k1) ..., kn), taken modulo hash_buckets if that is
-// not 0, then CombineKeys(salt of the feature, k).
+// A bucketized feature has one key: that of the bucket's number in decimal, or of the empty text if
+// the number is missing. A crossed feature has a key for each combination of one key from each
+// source: k = CombineKeys(... CombineKeys(k0, k1) ..., kn), modulo hash_buckets if that is not 0,
+// and then CombineKeys(salt of the feature, k).
 class DerivedFeatures {
  public:
-  // The base columns by name, in the order of Row::numbers and of the row's features.
+  // Takes the base columns by name, in the order of Row::numbers and of the row's features.
   // kInvalidArgument names a feature whose `from` is not among them.
   static Result<std::unique_ptr<DerivedFeatures>> Make(const std::vector<FeatureSpec>& features,
                                                        const std::vector<std::string>& numeric,
                                                        const std::vector<std::string>& sparse);
-  // None, or why the row is too much.
+  // Returns nothing, or why the row has too many keys.
   std::optional<RowError> Append(Row* row);
 
  private:
   struct Source {
-    bool bucketized;  // index is of features_, else of the row's base features.
+    bool bucketized;  // `index` is into features_, else into the row's base features.
     size_t index;
   };
   struct Feature {
     FeatureSpec spec;
     uint64_t salt;
     size_t number = 0;             // kBucketized: index in Row::numbers.
-    std::vector<Key> bucket_keys;  // By bucket; the last is the missing number's.
+    std::vector<Key> bucket_keys;  // By bucket; the last is the key of a missing number.
     std::vector<Source> sources;   // kCrossed
   };
 
@@ -49,12 +49,12 @@ class DerivedFeatures {
   bool Cross(const Feature& feature, Row* row);
 
   std::vector<Feature> features_;
-  // Of the row at hand; kept to allocate nothing.
+  // The current row; kept to avoid allocation.
   std::vector<Key> bucket_key_;  // [features_]
   std::vector<Key> crossed_, longer_;
 };
 
-// Numbers as the file has them -> numbers as the model takes them. A missing number is 0.
+// Transforms the numbers of the file into those of the model. A missing number becomes 0.
 class NumericTransforms {
  public:
   // One for each numeric column.
@@ -63,13 +63,13 @@ class NumericTransforms {
     double mean = 0, scale = 1;
   };
   explicit NumericTransforms(std::vector<Column> columns);
-  // numbers, transformed: [columns]. False when a result does not fit a float.
+  // Transforms the numbers [columns]. Returns false if a result does not fit a float.
   bool Apply(const std::vector<double>& numbers, std::vector<float>* transformed) const;
   size_t size() const { return columns_.size(); }
 
  private:
   std::vector<Column> columns_;
-  std::vector<float> log1p_;  // log1p of the small whole numbers, which most counts are.
+  std::vector<float> log1p_;  // log1p of small whole numbers, because most counts are small.
 };
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// An image: the byte of its label and its pixels.
+// Parses an image: the byte of its label, and its pixels.
 #include <string>
 
 #include "worker/data/formats/label.h"
@@ -46,7 +46,7 @@ class IdxParser : public RowParser {
   const size_t pixels_;
   const LabelRule label_;
   std::string expected_pixels_;
-  std::string label_text_;  // Of the image at hand.
+  std::string label_text_;  // Of the current image.
 };
 
 }  // namespace

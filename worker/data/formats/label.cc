@@ -1,4 +1,4 @@
-// Texts and numbers as class numbers.
+// Converts texts and numbers to class numbers.
 #include "worker/data/formats/label.h"
 
 #include <algorithm>

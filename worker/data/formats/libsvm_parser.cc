@@ -1,5 +1,5 @@
-// Lines of "label index:value ..." and "label field:index:value ...": libsvm, libffm, libfm. Blanks
-// stand between entries, or commas where one stands behind the label, as xLearn takes them.
+// Parses lines of "label index:value ..." and "label field:index:value ...": libsvm, libffm, libfm.
+// Entries are separated by blanks, or by commas if one follows the label, as in xLearn.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -23,7 +23,7 @@ bool AllDigits(std::string_view text) {
 constexpr std::string_view kBlanks = " \t\r", kComma = ",", kCommasAndBlanks = ", \t\r";
 
 // Takes the next word off the front of `*rest`; empty at the end or before a "#". `between` are the
-// characters of which one stands between words at least, with blanks.
+// separators, at least one of which stands between words, with blanks.
 std::string_view NextWord(std::string_view* rest, std::string_view between) {
   const std::string_view skipped = between == kBlanks ? kBlanks : kCommasAndBlanks;
   const size_t begin = std::min(rest->find_first_not_of(skipped), rest->size());
@@ -35,7 +35,7 @@ std::string_view NextWord(std::string_view* rest, std::string_view between) {
   return word;
 }
 
-// Takes the label off the front of `*rest`; `*between` becomes what stands between the entries.
+// Takes the label off the front of `*rest`, and sets `*between` to the separators of the entries.
 std::string_view TakeLabel(std::string_view* rest, std::string_view* between) {
   std::string_view after = *rest;
   std::string_view label = NextWord(&after, kBlanks);
@@ -50,7 +50,7 @@ std::string_view TakeLabel(std::string_view* rest, std::string_view* between) {
   return label;
 }
 
-// Takes the text before the first ':' of `*word`, or all of it.
+// Takes the text before the first ':' off `*word`, or all of it.
 std::string_view TextUpToColon(std::string_view* word) {
   const size_t end = std::min(word->find(':'), word->size());
   const std::string_view text = word->substr(0, end);
@@ -58,11 +58,11 @@ std::string_view TextUpToColon(std::string_view* word) {
   return text;
 }
 
-// What decides the field, and so the sparse feature, of an entry.
+// Tells what determines the field of an entry, and so its sparse feature.
 enum class FieldBy : uint8_t {
   kNothing,  // libsvm: there is one feature.
   kNumber,   // libffm: the number before the index.
-  kPlace,    // libfm: how many entries of the row come before it.
+  kPlace,    // libfm: the number of entries before it in the row.
 };
 
 class LibsvmParser : public RowParser {
@@ -127,7 +127,7 @@ class LibsvmParser : public RowParser {
     Key key;
   };
 
-  // Takes the label. Of a row to predict it is any word without a colon, which an entry has.
+  // Takes the label. In a row to predict it is any word without a colon; entries have one.
   std::optional<RowError> BeginRow(std::string_view* rest, std::string_view* between,
                                    Row* row) const {
     std::string_view behind = *rest;
@@ -175,7 +175,7 @@ class LibsvmParser : public RowParser {
     return std::nullopt;
   }
 
-  // Puts the entries in order of field, each field's in the order of the line.
+  // Sorts the entries by field, and within a field in the order of the line.
   void Group(Row* row) {
     const auto by_field = [](const Entry& a, const Entry& b) { return a.field < b.field; };
     if (!std::is_sorted(entries_.begin(), entries_.end(), by_field)) {
@@ -194,12 +194,12 @@ class LibsvmParser : public RowParser {
 
   const FieldBy field_by_;
   const LabelRule label_;
-  bool labelled_ = true;  // Whether rows begin with a label.
+  bool labelled_ = true;  // Rows begin with a label.
   const std::vector<std::string> features_;
   std::vector<uint64_t> salts_;  // [features]
   std::string expected_field_;
-  std::string expected_count_;  // Of the row at hand, if it has too few entries or too many.
-  std::vector<Entry> entries_;  // Of the row at hand.
+  std::string expected_count_;  // For the current row, if it has too few or too many entries.
+  std::vector<Entry> entries_;  // Entries of the current row.
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The parsers of all formats, by factory.
+// Factories of the parsers of all formats.
 #pragma once
 
 #include <cstdint>
@@ -14,32 +14,32 @@ namespace hdps {
 
 struct LabelSpec;
 
-// `data` has passed ParseJob, or NewBatchReader's own checks. Each gives the base features of
-// FeaturesOf(data), in its order; derived features come later.
+// Requires: `data` has passed ParseJob or NewBatchReader's checks. Each parser gives the base
+// features of FeaturesOf(data), in order; derived features are added later.
 
-// FeaturesOf(data).sparse without the derived ones.
+// Returns FeaturesOf(data).sparse without the derived features.
 inline std::vector<std::string> BaseFeaturesOf(DataSpec data) {
   data.features.clear();
   return FeaturesOf(data).sparse;
 }
 
-// Cells between delimiters; "a cell in quotes", with "" for a quote inside. Blanks around a cell do
-// not count. A missing number is kMissingNumber, a missing category the value "", and a missing
-// multi-valued cell has no keys.
+// Parses cells between delimiters; "a cell in quotes", with "" for a quote inside. Blanks around a
+// cell are ignored. A missing number is kMissingNumber, a missing category is the value "", and a
+// missing multi-valued cell has no keys.
 std::unique_ptr<RowParser> NewCsvParser(const DataSpec& data, const std::vector<LabelSpec>& labels);
 
-// label, 13 integers, 26 categories between tabs; an empty cell is missing.
+// Parses a label, 13 integers and 26 categories between tabs; an empty cell is missing.
 std::unique_ptr<RowParser> NewCriteoParser(const DataSpec& data, uint32_t num_classes);
 
-// The three formats of sparse entries:
-// libsvm: "label index:value ...", with "# ..." at the end passed over. The key is that of the
-// index, the value its weight; index alone has weight 1.
+// Parses the three formats of sparse entries:
+// libsvm: "label index:value ...", with "# ..." at the end ignored. The index gives the key, the
+// value its weight; an index alone has weight 1.
 // libffm: "label field:index:value ..."; field f is sparse feature f.
-// libfm: as libsvm, but every row has data.num_fields entries; the entry at place f of its row,
-// from 0, is of sparse feature f.
+// libfm: like libsvm, but every row has data.num_fields entries; entry f of a row, from 0, belongs
+// to sparse feature f.
 std::unique_ptr<RowParser> NewLibsvmParser(const DataSpec& data, uint32_t num_classes);
 
-// One image: the byte of its label, then a byte a pixel, as OpenImages gives them.
+// Parses one image: the byte of its label, then one byte per pixel, as from OpenImages.
 std::unique_ptr<RowParser> NewIdxParser(const DataSpec& data, uint32_t num_classes);
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// Parse, derive, transform; what fails on the way is named by file, line and column.
+// Parses, derives and transforms rows; errors name file, line and column.
 #include "worker/data/formats/row_adder.h"
 
 #include <glog/logging.h>
@@ -28,7 +28,7 @@ std::vector<NumericTransforms::Column> TransformsOf(const DataSpec& data, size_t
     return columns;
   }
   if (data.format == DataFormat::kIdx) {
-    columns.assign(num_numeric, {Transform::kStandardize, 0, 255});  // To 0 .. 1.
+    columns.assign(num_numeric, {Transform::kStandardize, 0, 255});  // Scales to 0 .. 1.
     return columns;
   }
   columns.assign(num_numeric, {data.numeric_transform, 0, 1});
@@ -101,7 +101,7 @@ Status RowAdder::TakeHeader(uint32_t file, std::string_view text,
   return {};
 }
 
-// Of a format whose columns have fixed names: a row in the header's place would have no line.
+// For formats with fixed column names: refuses a row in the header's place, which would be lost.
 Status RowAdder::RefuseRowAsHeader(uint32_t file, std::string_view text) {
   const CellOrder unlabelled{{}, 0, /*label=*/false};
   for (const CellOrder* const order : {static_cast<const CellOrder*>(nullptr), &unlabelled}) {
@@ -133,12 +133,12 @@ inline std::optional<RowError> RowAdder::TryAdd(const Line& line, const RowPlace
 void RowAdder::AddNegatives(const RowPlace& place, BatchBuilder* builder) {
   for (uint32_t n = 0; n < items_->per_positive(); ++n) {
     if (!items_->Replace(parsed_, place.epoch, place.position, n, &row_)) continue;
-    // A cross with the other item may have too many keys; there is one example less then.
+    // A cross with the other item may have too many keys; then this example is left out.
     if (!derived_->Append(&row_)) builder->Add(row_, numeric_, place.number);
   }
 }
 
-// Without keys, its numbers and labels 0.
+// Adds an example without keys, with 0 for its numbers and labels.
 void RowAdder::AddStandIn(const RowPlace& place, BatchBuilder* builder) const {
   Row row;
   row.weight = 0;

@@ -1,4 +1,4 @@
-// From a line to a row of a batch, or to a bad row that is counted.
+// Adds the row of a line to a batch, or counts it as bad.
 #pragma once
 
 #include <cstdint>
@@ -19,19 +19,21 @@ namespace hdps {
 
 class ItemPool;
 
-// Where in the stream a row is.
+// Position of a row in the stream.
 struct RowPlace {
   uint32_t epoch = 0;
-  uint64_t position = 0;  // In the epoch.
-  uint32_t number = 0;    // Among the rows of this worker in the step.
+  uint64_t position = 0;  // Position in the epoch.
+  uint32_t number = 0;    // Index among this worker's rows in the step.
 };
 
+// Parses lines, derives and transforms their values, and adds them to batches.
+//
 // Invariant: bad_rows() counts since the last Restart().
 class RowAdder {
  public:
-  // `paths` are the files that lines come from. kInvalidArgument where the job's columns do not
-  // fit together. With `items`, which have been collected when rows are added, examples with label
-  // 0 are made of those with label 1.
+  // `paths` are the files of the lines. kInvalidArgument if the job's columns do not fit together.
+  // With `items`, which must be collected before rows are added, examples with label 0 are made
+  // from those with label 1.
   static Result<std::unique_ptr<RowAdder>> Make(const DataSpec& data,
                                                 std::vector<std::string> paths,
                                                 const std::vector<LabelSpec>& labels,
@@ -43,16 +45,16 @@ class RowAdder {
   BatchBuilder NewBatch(size_t rows_max) const {
     return BatchBuilder(shape_, static_cast<uint32_t>(rows_max));
   }
-  // kInvalidArgument, with the place, for one bad row too many, and for a file of which it cannot
-  // be told what its cells are.
+  // Adds the row of the line. kInvalidArgument, with the place, for one bad row too many, and for a
+  // file whose cells cannot be determined.
   Status Add(const Line& line, const RowPlace& place, BatchBuilder* builder);
-  // Adds the row of the line; or says, with the place, why it is none, and counts nothing.
+  // Adds the row of the line, or returns its place and why it is bad, without counting it.
   std::optional<std::string> AddOrDescribe(const Line& line, BatchBuilder* builder);
-  // Of a file with a header: in which order its cells stand. The names that the job does not have
-  // are appended to `passed_over`, where that is not null. Formats other than csv have one order.
+  // Takes the cell order from the header of a file. Appends names that the job does not use to
+  // `passed_over`, if not null. Formats other than csv have one order.
   Status TakeHeader(uint32_t file, std::string_view text,
                     std::vector<std::string>* passed_over = nullptr);
-  // What stands in the line, by the names of the job.
+  // Returns the values in the line, with the names of the job.
   std::vector<NamedText> Values(const Line& line) {
     UseOrderOf(line);
     return parser_->Values(line.text);
@@ -71,12 +73,12 @@ class RowAdder {
   RowError DoesNotFit() const;
 
   std::vector<std::string> paths_;
-  std::vector<ColumnSpec> columns_;  // Of a csv job.
+  std::vector<ColumnSpec> columns_;  // Columns of a csv job.
   bool labels_read_ = true;
   BadRows bad_rows_become_ = BadRows::kCounted;
-  std::unique_ptr<AbsentCells> absent_;  // Null: no cell may lack, or the headers tell.
-  // [paths], or empty as long as all are in the job's order; null: this one is. Files of one order
-  // share it.
+  std::unique_ptr<AbsentCells> absent_;  // Null if no cells can be absent, or headers name them.
+  // [paths]; empty while all files have the job's order; null: this one has. Files with equal
+  // orders share one.
   std::vector<std::shared_ptr<const CellOrder>> orders_;
   uint64_t max_bad_rows_ = 0;
   std::unique_ptr<RowParser> parser_;
@@ -84,11 +86,11 @@ class RowAdder {
   NumericTransforms transforms_{{}};
   std::vector<std::string> numeric_names_;
   BatchShape shape_;
-  std::shared_ptr<ItemPool> items_;  // Null: nothing is made.
+  std::shared_ptr<ItemPool> items_;  // Null: no examples are made.
 
   uint64_t bad_rows_ = 0;
   Row row_;
-  Row parsed_;  // As it was before anything was derived; where examples are made of it.
+  Row parsed_;  // The row before features are derived, for making examples of it.
   std::vector<float> numeric_;
 };
 

@@ -1,4 +1,4 @@
-// The bytes of a row on both sides of its labels, as one hash.
+// Hashes the bytes of a row before and after its labels.
 
 #include <algorithm>
 
@@ -12,7 +12,7 @@
 namespace hdps {
 namespace {
 
-// Keeps it apart from the other things that the job's seed decides.
+// Keeps the choice independent of the other uses of the job's seed.
 constexpr uint64_t kHoldOutSalt = 0x76616c6964617465;
 
 }  // namespace
@@ -55,7 +55,7 @@ void HoldOut::TakeHeader(uint32_t file, std::string_view text) {
 }
 
 bool HoldOut::Has(uint32_t file, std::string_view row) const {
-  constexpr int kBits = 53;  // Of a double.
+  constexpr int kBits = 53;  // Bits of a double's mantissa.
   return static_cast<double>(HashOf(file, row) >> (64 - kBits)) <
          share_ * static_cast<double>(uint64_t{1} << kBits);
 }
@@ -78,7 +78,7 @@ uint64_t HoldOut::HashOf(uint32_t file, std::string_view row) const {
 
 uint64_t HoldOut::HashCells(const Cells& labels, std::string_view row) const {
   uint64_t hash = seed_;
-  size_t begin = 0, at = 0;  // What is not hashed yet, and the cell at hand.
+  size_t begin = 0, at = 0;  // The first byte not hashed yet, and the current cell.
   uint32_t cell = 0;
   for (const uint32_t label : labels) {
     for (; cell < label && at <= row.size(); ++cell) {

@@ -1,4 +1,4 @@
-// Counts rows by the hash that parts them, and labels on each side.
+// Counts rows and labels on each side of the split.
 #include "worker/data/held_out/share_look.h"
 
 #include <unordered_map>
@@ -12,11 +12,12 @@
 namespace hdps {
 namespace {
 
-// Of rows beyond those that were looked at, a class is missing only where more than so many were to
-// be expected among them.
+// If not all rows were read, a class counts as missing only if more than this many rows of it were
+// expected.
 constexpr double kExpectedMin = 10;
 
-// "class 1", "classes 2, 5 and 7 more"; empty where none is missing on the side that gets `share`.
+// Returns "class 1", "classes 2, 5 and 7 more"; empty if none is missing on the side that gets
+// `share`.
 std::string MissingClasses(const std::vector<uint64_t>& here, const std::vector<uint64_t>& there,
                            double share, bool whole) {
   constexpr size_t kShownMax = 5;
@@ -41,7 +42,7 @@ Result<ShareLook> LookAtShare(FileSystem& files, const Job& job) {
   std::vector<std::string> paths;
   for (const std::string& path : job.data.train) {
     HDPS_ASSIGN_OR_RETURN(const uint64_t bytes, files.FileSize(path));
-    if (bytes > 0) paths.push_back(path);  // A pipe can be read but once.
+    if (bytes > 0) paths.push_back(path);  // A pipe can be read only once.
   }
   ShareLook look;
   if (paths.empty()) return look;
@@ -50,7 +51,7 @@ Result<ShareLook> LookAtShare(FileSystem& files, const Job& job) {
   const bool classes = labels[0].num_classes != kLabelsAnyNumber;
   if (classes) look.trained_labels.resize(labels[0].num_classes);
   if (classes) look.held_out_labels.resize(labels[0].num_classes);
-  std::unordered_map<uint64_t, uint64_t> copies;  // Of the rows held out, by their hash.
+  std::unordered_map<uint64_t, uint64_t> copies;  // Number of rows held out, by their hash.
   Row row;
   while (look.trained + look.held_out < kShareRowsMax && rows.bytes_read() < kShareBytesMax) {
     HDPS_ASSIGN_OR_RETURN(const bool found, rows.Next(&row));

@@ -1,4 +1,4 @@
-// Stamps that are compared from look to look.
+// Compares the stamps of files with those of the last look.
 #include "worker/data/whole_files/data_watch.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ std::string DataWatch::Look(const std::string& then) {
   std::vector<FileStamp> now;
   for (const std::string& path : paths_) {
     const Result<FileStamp> stamp = files_.StampOf(path);
-    now.push_back(stamp.ok() ? *stamp : FileStamp());  // That it is gone, its reader says.
+    now.push_back(stamp.ok() ? *stamp : FileStamp());  // The reader will report a missing file.
   }
   const std::vector<FileStamp> before = std::exchange(stamps_, now);
   std::string text;

@@ -1,4 +1,4 @@
-// Whether files stay what they were while a job reads them.
+// Detects changes of files while a job reads them.
 #pragma once
 
 #include <string>
@@ -12,23 +12,24 @@ struct FilePrint;
 
 class DataWatch {
  public:
-  // `files` outlives it.
+  // Requires: `files` outlives it.
   DataWatch(FileSystem& files, std::vector<std::string> paths);
 
-  // What has changed since the last time, by size or time of change, in a sentence that ends with
-  // `then`, what follows from it; empty the first time, and where nothing has. Of many files the
-  // first few are named.
+  // Returns the changes since the last call, by size or modification time, as a sentence that ends
+  // with `then`, the consequence; empty in the first call, and if nothing has changed. Names only
+  // the first few files.
   std::string Look(const std::string& then);
-  // The prints of the files as they are, at most kFilePrintsMax. A pipe has an empty one.
+  // Returns the fingerprints of the files as they are now, at most kFilePrintsMax. A pipe's is
+  // empty.
   std::vector<FilePrint> Prints();
 
  private:
   FileSystem& files_;
   const std::vector<std::string> paths_;
-  std::vector<FileStamp> stamps_;  // [paths], at the last look; empty before the first.
+  std::vector<FileStamp> stamps_;  // [paths], as of the last look; empty before the first.
 };
 
-// The length of a file and a hash of its first and last bytes; zero where it cannot be read.
+// Returns the length of a file and a hash of its first and last bytes; zero if it cannot be read.
 FilePrint PrintOf(FileSystem& files, const std::string& path);
 
 }  // namespace hdps

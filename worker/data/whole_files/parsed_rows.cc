@@ -1,4 +1,4 @@
-// One parser for all files, told the order of each.
+// Uses one parser for all files, with the cell order of each.
 #include "worker/data/whole_files/parsed_rows.h"
 
 #include <utility>

@@ -1,4 +1,4 @@
-// The rows of files one after the other, parsed, for whoever looks at the data as a whole.
+// Reads and parses the rows of files one after another, for code that examines the data as a whole.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,18 @@ namespace hdps {
 struct DataSpec;
 struct LabelSpec;
 
-// Nothing is derived of the rows, and no number is transformed.
+// Gives parsed rows, without derived features and with numbers as they are.
 class ParsedRows {
  public:
-  // `labels` as in LabelsOf(job). `files` and `data` outlive it.
+  // `labels` as in LabelsOf(job). Requires: `files` and `data` outlive it.
   ParsedRows(FileSystem& files, const DataSpec& data, const std::vector<std::string>& paths,
              const std::vector<LabelSpec>& labels, LineRules rules);
 
   Status Start() { return lines_.Start(); }
-  // The next row that can be read; false behind the last.
+  // Returns the next readable row; false after the last.
   Result<bool> Next(Row* row);
-  // Of the last row: its line, valid until the next call, and how many lines stand before it that
-  // are rows or bad rows.
+  // The line of the last row, valid until the next call, and the number of lines before it that are
+  // rows or bad rows.
   const Line& line() const { return line_; }
   uint64_t number() const { return taken_ - 1; }
   uint64_t bytes_read() const { return lines_.bytes_read(); }
@@ -38,7 +38,7 @@ class ParsedRows {
 
   const DataSpec& data_;
   const std::unique_ptr<RowParser> parser_;
-  std::optional<CellOrder> order_;  // Of the file at hand, where its header names its columns.
+  std::optional<CellOrder> order_;  // Order of the current file, if its header names its columns.
   LineReader lines_;
   Line line_;
   uint64_t taken_ = 0;

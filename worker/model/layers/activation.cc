@@ -1,4 +1,4 @@
-// A function of each element.
+// Applies an activation function to each element.
 #include "common/job/spec/layer_spec.h"
 #include "worker/model/element_chain.h"
 

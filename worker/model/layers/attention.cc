@@ -8,7 +8,8 @@
 namespace hdps {
 namespace {
 
-// Vector f of example i stands in row i * fields_ + f of the arrays, which have no gaps.
+// Computes the attention with arrays without gaps, in which vector f of example i is row i *
+// fields_ + f.
 class AttentionLayer : public Layer {
  public:
   explicit AttentionLayer(const LayerSite& site)
@@ -70,7 +71,7 @@ class AttentionLayer : public Layer {
  private:
   enum Projection : size_t { kQuery, kKey, kValue, kResidual, kProjections };
 
-  // Gradients of all projections.
+  // Computes the gradients of all projections.
   void OfScores(Pass& pass, size_t n) {
     const Place& self = pass.places[place_];
     AttendFieldsBackward queries;
@@ -104,7 +105,7 @@ class AttentionLayer : public Layer {
   Matrix Rows(DeviceArray& array, size_t n, size_t cols) const {
     return {array.Reserve(n * fields_ * cols), n * fields_, cols, cols};
   }
-  // An example a row.
+  // Returns the same matrix with one example per row.
   Matrix Wide(Matrix rows) const {
     const size_t cols = rows.cols * fields_;
     return {rows.data, rows.rows / fields_, cols, cols};

@@ -1,4 +1,4 @@
-// One number a column, added.
+// Adds one number to each column.
 #include "worker/model/layer.h"
 
 namespace hdps {

@@ -4,9 +4,9 @@
 namespace hdps {
 namespace {
 
-// For vector f of F: u = v_f W_f, [n, dim], or with a matrix a pair [n, (F - 1 - f) * dim]; the
-// output has, for each g > f, u times v_g. Backward computes u again: kept, it would be as large as
-// the output.
+// For each vector f of F, computes u = v_f W_f, [n, dim], or [n, (F - 1 - f) * dim] with one matrix
+// a pair; the output has u times v_g for each g > f. Backward computes u again, because keeping it
+// would take as much memory as the output.
 class BilinearLayer : public Layer {
  public:
   explicit BilinearLayer(const LayerSite& site)
@@ -33,7 +33,7 @@ class BilinearLayer : public Layer {
     const Place& self = pass.places[place_];
     Place& input = pass.places[self.inputs[0]];
     const ConstMatrix x = input.value;
-    // Vector f has its first gradient in round 0, from its pairs or, vector 0, through W.
+    // Vector f gets its first gradient in round 0: from its pairs, or, for vector 0, through W.
     const Write first = input.learns ? input.NextGradient() : Write::kOver;
     for (size_t f = 0; f + 1 < vectors_; ++f) {
       const Write write = f == 0 ? first : Write::kAdd;
@@ -55,7 +55,7 @@ class BilinearLayer : public Layer {
   }
 
  private:
-  // The vectors behind f, and the pairs of f with them.
+  // Return the vectors after f, and the pairs of f with them.
   template <typename AnyMatrix>
   AnyMatrix Behind(const AnyMatrix& x, size_t f) const {
     return x.Columns((f + 1) * dim_, (vectors_ - 1 - f) * dim_);
@@ -84,7 +84,7 @@ class BilinearLayer : public Layer {
   size_t dim_, vectors_;
   bool one_for_all_, one_a_pair_;
   size_t weight_, weight_columns_;
-  DeviceArray products_, product_gradient_;  // Of one vector.
+  DeviceArray products_, product_gradient_;  // Products of one vector.
 };
 
 }  // namespace

@@ -8,9 +8,9 @@
 namespace hdps {
 namespace {
 
-// Components are examples here: all maps are [n * dim, maps]. A level is one product,
-// Z W, where Z [n * dim, maps before * F] holds the products of the maps with the F vectors. Z is
-// far larger than all else, so it is made, used and forgotten some rows at a time.
+// Treats components as examples: all maps are [n * dim, maps]. A level is one product Z W, where Z
+// [n * dim, maps before * F] holds the products of its input maps with the F vectors. Z is far
+// larger than everything else, so only some of its rows exist at a time.
 class CinLayer : public Layer {
  public:
   explicit CinLayer(const LayerSite& site)
@@ -58,8 +58,8 @@ class CinLayer : public Layer {
     first_gradient_.ReserveRows(rows, vectors_);
     size_t column = self.gradient.cols;
     for (size_t l = levels_.size(); l-- > 0;) {
-      // The level above has written the gradient of the maps it reads; with a split the others have
-      // theirs from the output alone.
+      // The level above has written the gradient of the maps that it reads; with a split the other
+      // maps get theirs from the output only.
       const Matrix gradient = levels_[l].gradient.ReserveRows(rows, maps_);
       const Matrix out = OutOf(gradient, l);
       column -= out.cols;
@@ -85,7 +85,7 @@ class CinLayer : public Layer {
     const size_t onward = halved_ && l + 1 < levels_.size() ? maps_ / 2 : 0;
     return maps.Columns(onward, maps_ - onward);
   }
-  // What level l reads beside the vectors.
+  // Returns the maps that level l reads besides the vectors.
   Matrix Before(size_t l, size_t rows) {
     if (l == 0) return first_.ReserveRows(rows, vectors_);
     return levels_[l - 1].maps.ReserveRows(rows, maps_).Columns(0, levels_[l].inputs / vectors_);
@@ -94,7 +94,7 @@ class CinLayer : public Layer {
     return {dense + levels_[l].weight, levels_[l].inputs, maps_, maps_};
   }
 
-  // At least once: without rows a sum over them is zero, which has to be written.
+  // Calls `body` at least once, because without rows the sum over them is zero and must be written.
   template <typename Body>
   void ForEachPiece(size_t l, size_t rows, const Body& body) const {
     const size_t piece = std::max<size_t>(products_floats_ / levels_[l].inputs, 1);
@@ -137,10 +137,12 @@ class CinLayer : public Layer {
   uint32_t place_;
   size_t dim_, vectors_, maps_;
   bool halved_;
-  size_t products_floats_;    // Of Z at a time: on the host what a second-level cache holds.
-  std::deque<Level> levels_;  // Never moved: arrays stay where they are.
+  // Floats of Z at a time: on the host as many as a second-level cache holds.
+  size_t products_floats_;
+  std::deque<Level> levels_;            // A deque, because arrays must not move.
   DeviceArray first_, first_gradient_;  // [n * dim, F]: the vectors, transposed.
-  DeviceArray before_gradient_;         // Of the maps that level 0 reads: the vectors again.
+  // Gradient of the maps that level 0 reads, which are the vectors too.
+  DeviceArray before_gradient_;
   DeviceArray products_, products_gradient_;
 };
 

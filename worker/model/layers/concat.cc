@@ -1,10 +1,11 @@
-// Other layers side by side.
+// Puts other layers side by side.
 #include "worker/model/layer.h"
 
 namespace hdps {
 namespace {
 
-// Inputs that live in this layer's own columns (Place::value_home) need no copy.
+// Copies inputs into columns. Inputs that live in this layer's columns (Place::value_home) need no
+// copy.
 class ConcatLayer : public Layer {
  public:
   explicit ConcatLayer(uint32_t place) : place_(place) {}

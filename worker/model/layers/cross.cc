@@ -7,7 +7,8 @@
 namespace hdps {
 namespace {
 
-// x_0 the input, x_{l+1} = x_0 * (x_l W_l + b_l) + x_l; the output is the last of them.
+// Computes x_{l+1} = x_0 * (x_l W_l + b_l) + x_l for each level, where x_0 is the input; the last
+// one is the output.
 class CrossLayer : public Layer {
  public:
   explicit CrossLayer(const LayerSite& site)
@@ -41,7 +42,8 @@ class CrossLayer : public Layer {
   void Backward(Pass& pass) override {
     const Place& self = pass.places[place_];
     Place& input = pass.places[self.inputs[0]];
-    const Matrix gradient = self.gradient;  // Of x_{l+1}; becomes that of x_l level by level.
+    // Gradient of x_{l+1}; becomes that of x_l, level by level.
+    const Matrix gradient = self.gradient;
     const Matrix product_gradient = Whole(product_gradient_, gradient.rows);
     const Matrix first_gradient = Whole(first_gradient_, gradient.rows);
     for (size_t l = levels_.size(); l-- > 0;) {
@@ -77,7 +79,7 @@ class CrossLayer : public Layer {
   ConstMatrix Weights(const float* data) const { return {data, width_, width_, width_}; }
 
   uint32_t place_, width_;
-  std::deque<Level> levels_;  // Never moved: arrays stay where they are.
+  std::deque<Level> levels_;  // A deque, because arrays must not move.
   DeviceArray product_gradient_, first_gradient_;
 };
 

@@ -9,11 +9,11 @@
 namespace hdps {
 namespace {
 
-// x_0 the input. A layer, with K experts and g the softmax of x W_gate:
+// Computes, for each layer with K experts, where x_0 is the input and g the softmax of x W_gate:
 //   a = tanh(x W_down)             [n, K * rank]
-//   h_k = tanh(a_k W_core,k)       [n, rank] of each expert, side by side
+//   h_k = tanh(a_k W_core,k)       [n, rank] for each expert, side by side
 //   x' = x_0 * ((g_k h_k, side by side) W_up + bias) + x
-// which is eq. 4, since the gates of an example add up to 1.
+// This is eq. 4, because the gates of an example add up to 1.
 class CrossMixLayer : public Layer {
  public:
   explicit CrossMixLayer(const LayerSite& site)
@@ -63,7 +63,8 @@ class CrossMixLayer : public Layer {
   void Backward(Pass& pass) override {
     const Place& self = pass.places[place_];
     Place& input = pass.places[self.inputs[0]];
-    const Matrix gradient = self.gradient;  // Of a layer's output; becomes that of its input.
+    // Gradient of a layer's output; becomes that of its input.
+    const Matrix gradient = self.gradient;
     const Matrix first_gradient = first_gradient_.ReserveRows(gradient.rows, width_);
     for (size_t l = levels_.size(); l-- > 0;) {
       const Matrix product_gradient = product_gradient_.ReserveRows(gradient.rows, width_);
@@ -86,7 +87,7 @@ class CrossMixLayer : public Layer {
     size_t down = 0, core = 0, up = 0, bias = 0, gate = 0;  // First floats in the flat array.
     DeviceArray down_out, core_out, gates, gated, product, output;
   };
-  // What a level keeps of a pass of n examples.
+  // Arrays that a level keeps in a pass of n examples.
   struct Arrays {
     Matrix down, core;  // [n, K * rank]: a and h.
     Matrix gates;       // [n, K]
@@ -104,7 +105,7 @@ class CrossMixLayer : public Layer {
   AnyMatrix Expert(const AnyMatrix& all, size_t k) const {
     return all.Columns(k * rank_, rank_);
   }
-  // The matrices in the flat array of weights, or of their gradients.
+  // Return the matrices in the flat array of weights, or of their gradients.
   template <typename Float>
   using MatrixOf = std::conditional_t<std::is_const_v<Float>, ConstMatrix, Matrix>;
   template <typename Float>
@@ -124,7 +125,8 @@ class CrossMixLayer : public Layer {
     return {dense + level.gate, width_, experts_, experts_};
   }
 
-  // From the gradient of a level's product to those of its tensors, and added to that of its input.
+  // Computes the gradients of a level's tensors from that of its product, and adds its input's
+  // gradient.
   void ProductBackward(Pass& pass, Level& level, ConstMatrix before, Matrix product_gradient,
                        Matrix gradient) {
     const GemmSpec of_weights{.transpose_a = true}, of_input{.transpose_b = true};
@@ -150,7 +152,7 @@ class CrossMixLayer : public Layer {
 
   uint32_t place_;
   size_t width_, experts_, rank_;
-  std::deque<Level> levels_;                       // Never moved: arrays stay where they are.
+  std::deque<Level> levels_;                       // A deque, because arrays must not move.
   DeviceArray product_gradient_, first_gradient_;  // [n, width]
   DeviceArray inner_gradient_, down_gradient_;     // [n, K * rank]
 };

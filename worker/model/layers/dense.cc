@@ -1,5 +1,5 @@
 // A fully connected layer: y = act(x W + b), W [inputs, units]. A ReLU is computed with the
-// product; the other activations behind it, from z = x W + b, which is kept for their slopes.
+// product; other activations follow it, and z = x W + b is kept for their slopes.
 #include "common/job/activation.h"
 #include "common/job/spec/layer_spec.h"
 #include "worker/model/layer.h"
@@ -72,13 +72,13 @@ class DenseLayer : public Layer {
   }
 
  private:
-  // Whether there is an activation that is not computed with the product.
+  // Is true if there is an activation that is not computed with the product.
   bool Bends() const { return activation_ != Activation::kNone && !relu_; }
   ConstMatrix WeightsOf(const Pass& pass) const {
     return {pass.dense + weight_, inputs_, units_, units_};
   }
-  // What the gradients of the tensors have in common: those of the weights, and of the bias unless
-  // masking has summed it up.
+  // Returns the common part of the tensors' gradients: the weights, and the bias unless masking has
+  // summed it already.
   template <typename Backward>
   Backward TensorsOf(const Pass& pass) const {
     const Place& self = pass.places[place_];
@@ -113,9 +113,9 @@ class DenseLayer : public Layer {
     return layer;
   }
 
-  // ---- in bf16. What Forward and Backward have rounded stays as it is until FinishBackward.
+  // ---- in bf16. Rounded values of Forward and Backward stay unchanged until FinishBackward.
 
-  // Rounds it, unless it stands in bf16.
+  // Returns the input in bf16, and rounds it if necessary.
   Bf16Matrix RoundedInput(const Pass& pass) {
     const Place& input = pass.places[pass.places[place_].inputs[0]];
     if (input.value_in_bf16) return input.value16;
@@ -153,9 +153,9 @@ class DenseLayer : public Layer {
   uint32_t place_, inputs_, units_;
   Activation activation_;
   bool relu_;
-  DeviceArray product_;                   // [n, units], where the activation needs it.
-  DeviceArray x_, dy_, rounded_weights_;  // In bf16, where it multiplies so.
-  ReluMask mask_;                         // Of the result, for the layer above.
+  DeviceArray product_;                   // [n, units], if the activation needs it.
+  DeviceArray x_, dy_, rounded_weights_;  // In bf16, if the layer multiplies in bf16.
+  ReluMask mask_;                         // Mask of the result, for the layer above.
   size_t weight_, bias_;                  // First floats in the flat array.
 };
 

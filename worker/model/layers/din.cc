@@ -1,4 +1,5 @@
-// The attention of DIN: a sequence pooled by what each of its vectors is to a target.
+// The attention of DIN: pools a sequence with weights that depend on each vector and a target (Zhou
+// et al. 2018).
 #include <algorithm>
 
 #include "common/job/activation.h"
@@ -11,7 +12,7 @@
 namespace hdps {
 namespace {
 
-// Vector p of example i stands in row i * length_ + p of what belongs to single vectors.
+// Computes the attention with arrays in which vector p of example i is row i * length_ + p.
 class DinLayer : public Layer {
  public:
   explicit DinLayer(const LayerSite& site)
@@ -65,7 +66,7 @@ class DinLayer : public Layer {
     Place &sequence = pass.places[self.inputs[0]], &target = pass.places[self.inputs[1]];
     const size_t n = self.value.rows, rows = n * length_;
     const Matrix weights = Of(weights_, n), slopes = Of(scores_, n);
-    // Of the keys as what is added up, before the weights become something else.
+    // First the gradients of the keys as summands, before the weights are overwritten.
     pass.ops.RunRows(
         WeighVectorsBackward{weights, self.gradient, sequence.NextGradient(), sequence.gradient});
     pass.ops.RunRows(WeightsBackward{sequence.value, self.gradient, slopes});
@@ -105,7 +106,7 @@ class DinLayer : public Layer {
     return {dense + weight_, 4 * size_t{dim_}, units_, units_};
   }
 
-  // Brings the number of vectors of each example to the device.
+  // Copies the number of vectors of each example to the device.
   void CountKeys(const Pass& pass) {
     const std::vector<uint32_t>& offsets = pass.batch.sparse[feature_].offsets;
     host_counts_.clear();
@@ -115,7 +116,7 @@ class DinLayer : public Layer {
     pass.ops.Upload(host_counts_, counts_.Reserve(host_counts_.size()));
   }
 
-  // Leaves the gradient of the features in product_, whose values have served.
+  // Leaves the gradient of the features in product_, whose values are no longer needed.
   void BackwardOfHidden(Pass& pass, ConstMatrix gradient) {
     const size_t rows = gradient.rows;
     DenseBackward layer;

@@ -1,4 +1,4 @@
-// Dot products of all pairs of vectors.
+// Computes dot products of all pairs of vectors.
 #include "worker/model/layer.h"
 
 namespace hdps {

@@ -1,5 +1,5 @@
-// Elements of a layer left out at random while training: which ones depends on the row's position
-// in the epoch, so parts of a batch leave out what the whole batch does.
+// Leaves out elements at random while training. The choice depends on the row's position in the
+// epoch, so the parts of a batch leave out the same elements as the whole batch.
 #include "common/base/hash.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/layer_spec.h"

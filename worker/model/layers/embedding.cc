@@ -1,4 +1,4 @@
-// Pooled rows of a table.
+// Pools rows of a table.
 #include "common/job/job_spec.h"
 #include "common/job/spec/data_spec.h"
 #include "common/job/spec/layer_spec.h"
@@ -48,7 +48,7 @@ class EmbeddingLayer : public Layer {
   uint32_t place_, table_ = 0;
   std::vector<uint32_t> features_;  // Columns of the batch.
   PoolSpec spec_;
-  std::vector<Bags> bags_;  // Of the current pass.
+  std::vector<Bags> bags_;  // Bags of the current pass.
   std::unique_ptr<BagIndex> index_;
 };
 

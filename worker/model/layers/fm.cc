@@ -1,4 +1,4 @@
-// The second-order term of a factorization machine.
+// Computes the second-order term of a factorization machine.
 #include "worker/model/layer.h"
 
 namespace hdps {

@@ -1,4 +1,4 @@
-// The inner product of two rows.
+// Computes the inner product of two rows.
 #include "worker/model/layer.h"
 
 namespace hdps {

@@ -1,4 +1,4 @@
-// The logit that one thing and then another happens.
+// Computes the logit of the joint probability of two events from their logits.
 #include "worker/model/layer.h"
 
 namespace hdps {

@@ -40,7 +40,7 @@ class LayerNormLayer : public Layer {
       task.dx = input.gradient;
     }
     pass.ops.RunRows(task);
-    // Sums of columns, in order of row.
+    // These sum columns in the order of the rows.
     pass.ops.ActivationBackward({}, false, task.normal, pass.dense_gradients + gain_);
     pass.ops.ActivationBackward({}, false, self.gradient, pass.dense_gradients + bias_);
   }

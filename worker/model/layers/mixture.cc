@@ -1,4 +1,4 @@
-// Experts mixed by a gate (Ma et al. 2018, eq. 6-7).
+// Mixes experts by a gate (Ma et al. 2018, eq. 6-7).
 #include "worker/model/layer.h"
 
 namespace hdps {

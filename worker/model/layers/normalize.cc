@@ -1,4 +1,4 @@
-// Rows at length 1.
+// Scales rows to length 1, divided by the temperature.
 #include "worker/model/layer.h"
 
 namespace hdps {

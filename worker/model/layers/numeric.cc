@@ -1,4 +1,4 @@
-// The numbers of an example as a layer.
+// Gives the numbers of an example.
 #include <glog/logging.h>
 
 #include "worker/model/layer.h"

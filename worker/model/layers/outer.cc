@@ -1,4 +1,4 @@
-// Outer products of all pairs of vectors, added.
+// Sums the outer products of all pairs of vectors (Qu et al. 2016, eq. 12).
 #include "worker/model/layer.h"
 
 namespace hdps {
@@ -26,7 +26,7 @@ class OuterLayer : public Layer {
 
  private:
   uint32_t place_, dim_;
-  DeviceArray sums_;  // [n, dim], of the pass.
+  DeviceArray sums_;  // [n, dim], of the current pass.
 };
 
 }  // namespace

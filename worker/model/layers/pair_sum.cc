@@ -1,4 +1,4 @@
-// Bi-interaction pooling.
+// Bi-interaction pooling: sums the products of all pairs of vectors (He and Chua 2017, eq. 4).
 #include "worker/model/layer.h"
 
 namespace hdps {

@@ -1,4 +1,4 @@
-// Each vector of an embedding times a number of its own.
+// Multiplies each vector of an embedding by a number of its own.
 #include "worker/model/layer.h"
 
 namespace hdps {

@@ -1,4 +1,4 @@
-// Rows of a table for each key of one feature, in order.
+// Gives the rows of one feature's keys, in order.
 #include <glog/logging.h>
 
 #include <algorithm>
@@ -13,7 +13,8 @@
 namespace hdps {
 namespace {
 
-// Position p of all sequences is, to the device, one more feature whose bags hold one key or none.
+// Reads the sequences as features: for the device, position p of all sequences is one more feature,
+// whose bags hold one key or none.
 class SequenceLayer : public Layer {
  public:
   explicit SequenceLayer(const LayerSite& site)
@@ -43,13 +44,13 @@ class SequenceLayer : public Layer {
   }
 
  private:
-  // The keys of one position: in as many bags as there are examples.
+  // The keys of one position, in one bag per example.
   struct Position {
     std::vector<uint32_t> offsets, row_index;
     std::vector<float> weights;
   };
 
-  // Fills positions_; the bags refer to it.
+  // Fills positions_, to which the bags refer.
   std::vector<Bags> SpreadOut(const Pass& pass) {
     const SparseColumn& column = pass.sources.sparse[feature_];
     const std::vector<uint32_t>& row_index = pass.tables[table_].keys->row_index[feature_];
@@ -62,7 +63,8 @@ class SequenceLayer : public Layer {
       const uint32_t begin = column.offsets[i], end = column.offsets[i + 1];
       const auto count = std::min<size_t>(end - begin, positions_.size());
       if (count < end - begin) TellOfCut(end - begin);
-      const size_t first = end - count;  // The last ones count.
+      // If there are more keys than positions, the last ones are used.
+      const size_t first = end - count;
       for (size_t p = 0; p < positions_.size(); ++p) {
         Position& position = positions_[p];
         if (p < count) {

@@ -1,4 +1,4 @@
-// Other layers of one width, added.
+// Adds other layers of the same width.
 #include "worker/model/layer.h"
 
 namespace hdps {

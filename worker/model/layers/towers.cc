@@ -1,4 +1,5 @@
-// What a model of two towers ends in where the loss compares every user with every item.
+// The end of a two-tower model whose loss compares every user with every item: puts both side by
+// side.
 #include "worker/model/layer.h"
 
 namespace hdps {

@@ -1,4 +1,4 @@
-// Each vector of an embedding as one number.
+// Computes the mean of each vector of an embedding.
 #include "worker/model/layer.h"
 
 namespace hdps {

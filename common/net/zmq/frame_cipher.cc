@@ -1,5 +1,5 @@
-// The seal over libcrypto (EVP), whose AES-256-GCM is three times as fast as libsodium's.
-#include "common/net/zmq/frame_seal.h"
+// The AEADs over libcrypto (EVP), whose AES-256-GCM is three times as fast as libsodium's.
+#include "common/net/zmq/frame_cipher.h"
 
 #include <glog/logging.h>
 #include <openssl/evp.h>
@@ -125,14 +125,14 @@ uint64_t CounterAfter(uint64_t last, bool next_key) {
   const uint64_t next = next_key ? ((last >> kKeyNumberShift) + 1) << kKeyNumberShift : last + 1;
   CHECK_GT(next, last) << "a session would use a counter twice with one key";
   CHECK(next_key || next >> kKeyNumberShift == last >> kKeyNumberShift)
-      << "a session would seal too many frames under one key";
+      << "a session would encrypt too many frames under one key";
   return next;
 }
 
-AuthTag FrameSealer::Seal(std::span<const PartToSeal> parts) {
+AuthTag FrameEncryptor::Encrypt(std::span<const PartToEncrypt> parts) {
   std::vector<uint64_t> lengths;
   uint64_t bytes = 0;
-  for (const PartToSeal& part : parts) {
+  for (const PartToEncrypt& part : parts) {
     lengths.push_back(part.from.size());
     bytes += part.from.size();
   }
@@ -142,12 +142,12 @@ AuthTag FrameSealer::Seal(std::span<const PartToSeal> parts) {
   bytes_of_key_ += bytes;
   last_ = CounterAfter(last_, next_key);
   cipher_.Begin(last_, lengths);
-  for (const PartToSeal& part : parts) cipher_.Next(part.from.data(), part.to, part.from.size());
+  for (const PartToEncrypt& part : parts) cipher_.Next(part.from.data(), part.to, part.from.size());
   return {session_, last_, cipher_.End()};
 }
 
-bool FrameOpener::Open(const AuthTag& tag, std::span<const std::span<std::byte>> parts) {
-  // Before the work of opening: the counter tells a repeat, whoever sent it.
+bool FrameDecryptor::Decrypt(const AuthTag& tag, std::span<const std::span<std::byte>> parts) {
+  // This is checked before decrypting: the counter reveals a repeat at no cost.
   if (tag.session != session_ || tag.counter <= last_) return false;
   std::vector<uint64_t> lengths;
   for (const auto& part : parts) lengths.push_back(part.size());

@@ -35,17 +35,17 @@ Parts RandomParts(Random& random) {
   return parts;
 }
 
-struct Sealed {
+struct Encrypted {
   Parts parts;
   AuthTag tag;
 };
 
-Sealed SealedBy(FrameSealer& sealer, const Parts& parts) {
-  Sealed sealed{parts, {}};
-  std::vector<PartToSeal> places;
-  for (size_t i = 0; i < parts.size(); ++i) places.push_back({parts[i], sealed.parts[i].data()});
-  sealed.tag = sealer.Seal(places);
-  return sealed;
+Encrypted EncryptedBy(FrameEncryptor& encryptor, const Parts& parts) {
+  Encrypted encrypted{parts, {}};
+  std::vector<PartToEncrypt> places;
+  for (size_t i = 0; i < parts.size(); ++i) places.push_back({parts[i], encrypted.parts[i].data()});
+  encrypted.tag = encryptor.Encrypt(places);
+  return encrypted;
 }
 
 // Returns the parts, or nothing if they were refused.
@@ -57,10 +57,12 @@ std::optional<Parts> OpenedBy(FrameOpener& opener, Sealed sealed) {
 
 class FrameSeal : public testing::TestWithParam<AeadKind> {
  protected:
-  FrameSealer Sealer(const SecretKey& key, KeyLimits limits = {}) const {
-    return FrameSealer(kSession, GetParam(), key, limits);
+  FrameEncryptor Encryptor(const SecretKey& key, KeyLimits limits = {}) const {
+    return FrameEncryptor(kSession, GetParam(), key, limits);
   }
-  FrameOpener Opener(const SecretKey& key) const { return FrameOpener(kSession, GetParam(), key); }
+  FrameDecryptor Decryptor(const SecretKey& key) const {
+    return FrameDecryptor(kSession, GetParam(), key);
+  }
 };
 
 // Returns the frame in one piece, encrypted by libsodium as the header describes.
@@ -88,14 +90,14 @@ Sealed AsSodiumHasIt(AeadKind kind, const SecretKey& key, uint64_t counter, cons
   encrypt(all.data(), &size, plain.data(), plain.size(), beside.data(), beside.size(), nullptr,
           nonce, derived);
   EXPECT_EQ(size, all.size());
-  Sealed sealed{parts, {kSession, counter, {}}};
+  Encrypted encrypted{parts, {kSession, counter, {}}};
   size_t at = 0;
-  for (auto& part : sealed.parts) {
+  for (auto& part : encrypted.parts) {
     if (!part.empty()) std::memcpy(part.data(), all.data() + at, part.size());
     at += part.size();
   }
-  std::memcpy(sealed.tag.tag.data(), all.data() + at, 16);
-  return sealed;
+  std::memcpy(encrypted.tag.tag.data(), all.data() + at, 16);
+  return encrypted;
 }
 
 TEST_P(FrameSeal, IsThatOfLibsodium) {
@@ -107,20 +109,20 @@ TEST_P(FrameSeal, IsThatOfLibsodium) {
   for (int i = 0; i < kFrames; ++i) {
     const SecretKey key = KeyFrom(random);
     const Parts parts = RandomParts(random);
-    FrameSealer sealer = Sealer(key, {1 + random.Below(3), 1 << 20});
-    FrameOpener opener = Opener(key);
+    FrameEncryptor encryptor = Encryptor(key, {1 + random.Below(3), 1 << 20});
+    FrameDecryptor decryptor = Decryptor(key);
     uint64_t last = 0;
     for (int frame = 0; frame < 4; ++frame) {
-      const Sealed sealed = SealedBy(sealer, parts);
-      ASSERT_GT(sealed.tag.counter, last);
-      last = sealed.tag.counter;
-      const Sealed expected = AsSodiumHasIt(GetParam(), key, last, parts);
-      ASSERT_EQ(sealed.parts, expected.parts) << i;
-      ASSERT_EQ(sealed.tag.tag, expected.tag.tag) << i;
-      ASSERT_EQ(OpenedBy(opener, sealed), parts) << i;
+      const Encrypted encrypted = EncryptedBy(encryptor, parts);
+      ASSERT_GT(encrypted.tag.counter, last);
+      last = encrypted.tag.counter;
+      const Encrypted expected = AsSodiumHasIt(GetParam(), key, last, parts);
+      ASSERT_EQ(encrypted.parts, expected.parts) << i;
+      ASSERT_EQ(encrypted.tag.tag, expected.tag.tag) << i;
+      ASSERT_EQ(DecryptedBy(decryptor, encrypted), parts) << i;
     }
   }
-  std::printf("[ measured ] seal: %d frames are sealed as libsodium's AEAD seals them\n",
+  std::printf("[ measured ] encryption: %d frames are encrypted as libsodium's AEAD does\n",
               4 * kFrames);
 }
 
@@ -129,36 +131,36 @@ TEST_P(FrameSeal, EveryBitAndEveryBoundaryCounts) {
   const SecretKey key = KeyFrom(random);
   const Parts parts = {
       std::vector<std::byte>(64), std::vector<std::byte>(21), {}, std::vector<std::byte>(33)};
-  FrameSealer sealer = Sealer(key);
-  Sealed sealed = SealedBy(sealer, parts);
-  const auto accepted = [&](const SecretKey& by, const Sealed& shown) {
-    FrameOpener opener = Opener(by);
-    return OpenedBy(opener, shown).has_value();
+  FrameEncryptor encryptor = Encryptor(key);
+  Encrypted encrypted = EncryptedBy(encryptor, parts);
+  const auto accepted = [&](const SecretKey& by, const Encrypted& shown) {
+    FrameDecryptor decryptor = Decryptor(by);
+    return DecryptedBy(decryptor, shown).has_value();
   };
-  ASSERT_TRUE(accepted(key, sealed));
+  ASSERT_TRUE(accepted(key, encrypted));
   const auto flip = [](std::byte* bytes, size_t bit) {
     bytes[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
   };
-  for (auto& part : sealed.parts) {
+  for (auto& part : encrypted.parts) {
     for (size_t bit = 0; bit < 8 * part.size(); ++bit) {
       flip(part.data(), bit);
-      EXPECT_FALSE(accepted(key, sealed)) << bit;
+      EXPECT_FALSE(accepted(key, encrypted)) << bit;
       flip(part.data(), bit);
     }
   }
   for (size_t bit = 0; bit < 8 * sizeof(AuthTag); ++bit) {
-    Sealed other = sealed;
+    Encrypted other = encrypted;
     flip(reinterpret_cast<std::byte*>(&other.tag), bit);
     EXPECT_FALSE(accepted(key, other)) << bit;
   }
   for (size_t bit = 0; bit < 8 * sizeof(SecretKey); ++bit) {
     SecretKey other = key;
     flip(other.bytes().data(), bit);
-    EXPECT_FALSE(accepted(other, sealed)) << bit;
+    EXPECT_FALSE(accepted(other, encrypted)) << bit;
   }
   // The same bytes in the same order: only the part lengths differ.
   std::vector<std::byte> all;
-  for (const auto& part : sealed.parts) all.insert(all.end(), part.begin(), part.end());
+  for (const auto& part : encrypted.parts) all.insert(all.end(), part.begin(), part.end());
   for (const auto& lengths : std::vector<std::vector<size_t>>{{64, 21, 33},
                                                               {64, 21, 1, 32},
                                                               {64, 20, 1, 33},
@@ -166,7 +168,7 @@ TEST_P(FrameSeal, EveryBitAndEveryBoundaryCounts) {
                                                               {64, 21, 0, 33, 0},
                                                               {118},
                                                               {63, 22, 0, 33}}) {
-    Sealed other{{}, sealed.tag};
+    Encrypted other{{}, encrypted.tag};
     auto at = all.begin();
     for (const size_t length : lengths) {
       other.parts.emplace_back(at, at + static_cast<ptrdiff_t>(length));
@@ -190,9 +192,9 @@ TEST_P(FrameSeal, NothingComesTwiceOrLate) {
   EXPECT_FALSE(accepted(0)) << "twice";
   EXPECT_TRUE(accepted(2)) << "one was lost on the way";
   EXPECT_FALSE(accepted(1)) << "overtaken";
-  Sealed forged = sealed[3];
+  Encrypted forged = encrypted[3];
   forged.tag.counter = ~uint64_t{0};
-  EXPECT_FALSE(OpenedBy(opener, forged).has_value());
+  EXPECT_FALSE(DecryptedBy(decryptor, forged).has_value());
   EXPECT_TRUE(accepted(3)) << "a forged counter moves nothing";
   EXPECT_TRUE(accepted(4));
 }
@@ -200,20 +202,20 @@ TEST_P(FrameSeal, NothingComesTwiceOrLate) {
 TEST_P(FrameSeal, TheFirstCounterShownMayBeAny) {
   const SecretKey key = SecretKey::Drawn();
   for (const uint64_t counter : {uint64_t{0}, uint64_t{1}, uint64_t{1} << 32, ~uint64_t{0}}) {
-    FrameOpener opener = Opener(key);
-    EXPECT_FALSE(OpenedBy(opener, {{std::vector<std::byte>(8)}, {kSession, counter, {}}}));
+    FrameDecryptor decryptor = Decryptor(key);
+    EXPECT_FALSE(DecryptedBy(decryptor, {{std::vector<std::byte>(8)}, {kSession, counter, {}}}));
   }
 }
 
 // ---- Keys.
 
-TEST_P(FrameSeal, ANewKeyIsTakenBeforeTheOldOneHasSealedTooMuch) {
+TEST_P(FrameSeal, ANewKeyIsTakenBeforeTheOldOneHasEncryptedTooMuch) {
   const SecretKey key = SecretKey::Drawn();
   const auto keys_of = [&](KeyLimits limits, const std::vector<size_t>& frames) {
-    FrameSealer sealer = Sealer(key, limits);
+    FrameEncryptor encryptor = Encryptor(key, limits);
     std::vector<uint64_t> keys;
     for (const size_t bytes : frames) {
-      keys.push_back(SealedBy(sealer, {std::vector<std::byte>(bytes)}).tag.counter >> 32);
+      keys.push_back(EncryptedBy(encryptor, {std::vector<std::byte>(bytes)}).tag.counter >> 32);
     }
     return keys;
   };
