@@ -41,7 +41,8 @@ void PrintJson(const StatusReply& status) {
                                        {"step", status.clock},
                                        {"members", members}};
   // Names come from members; bytes that are not text are replaced instead of failing.
-  PrintOutText(ShowJson(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace)) + "\n");
+  PrintOutText(EscapeJson(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace)) +
+               "\n");
 }
 
 Status Run() {

@@ -26,8 +26,8 @@ constexpr uint32_t kExchanges = 3;  // Forward, and as many backward.
 constexpr uint32_t kNumbers = 32, kUnits = 256;
 constexpr uint32_t kCopies[] = {1, 2, 4};  // The first is the yardstick of the others.
 
-// Returns its input once every worker has given its own.
-class EchoLayer : public MeetingLayer {
+// Gives what it gets, once every worker has given.
+class EchoLayer : public ExchangeLayer {
  public:
   explicit EchoLayer(uint32_t place) : place_(place) {}
 

@@ -62,8 +62,8 @@ WireLoad LoadOf(const BenchSetting& setting, const Case& c) {
   return load;
 }
 
-// Measures the case beside a bare socket of its kind, and with CURVE or authenticated frames beside
-// the same without.
+// The case, the bare socket of its kind, and what is shared, over CURVE or encrypted by a session
+// beside the same without.
 Status RunCase(const BenchSetting& setting, const Case& c, BenchReport& report) {
   SayProgress(kBench, c.name);
   const WireLoad load = LoadOf(setting, c);
@@ -198,9 +198,9 @@ class AeadRounds {
   uint64_t counter_ = 0;
 };
 
-// Measures authentication of frames on one core, beside CURVE of libzmq on a message, and beside a
-// tag that leaves the bytes readable.
-void RunSeal(const BenchSetting& setting, BenchReport& report) {
+// What encrypting and decrypting take beside what CURVE of libzmq does with a message, and beside a
+// tag that leaves the bytes readable, on one core.
+void RunEncryption(const BenchSetting& setting, BenchReport& report) {
   if (!setting.Wants("seal_alone_1MiB")) return;
   constexpr int kRounds = 200;
   const std::vector<uint8_t> bytes(kMiB, 3), key(crypto_onetimeauth_KEYBYTES, 5);
@@ -212,9 +212,9 @@ void RunSeal(const BenchSetting& setting, BenchReport& report) {
     for (int i = 0; i < kRounds; ++i) work();
     return kGiga * kRounds * kMiB / (ThreadCpuSeconds() - before);
   };
-  if (sodium_init() < 0) return;  // Selects the instructions for this machine.
-  AeadRounds aes_seals(EVP_aes_256_gcm(), true), aes_opens(EVP_aes_256_gcm(), false),
-      chacha_seals(EVP_chacha20_poly1305(), true);
+  if (sodium_init() < 0) return;  // It picks the instructions of this machine.
+  AeadRounds aes_encrypts(EVP_aes_256_gcm(), true), aes_decrypts(EVP_aes_256_gcm(), false),
+      chacha_encrypts(EVP_chacha20_poly1305(), true);
   struct Work {
     const char* name;
     std::function<void()> once;

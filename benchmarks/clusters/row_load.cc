@@ -180,8 +180,7 @@ void RowWorker::StartPush(const StepKeys& list, Flight* flight) {
   const Clock clock = sync_ ? static_cast<Clock>(next_sequence_) : 0;  // Each step is one push.
   const PushTerms terms = {
       .sequence = {next_sequence_++}, .clock = clock, .num_examples = kExamples};
-  // The gradients are written where they are sent from, as by a worker's model.
-  if (flight->split.InPieces(0)) {
+  if (flight->split.IsContiguous(0)) {  // Made where they are sent from, as a worker's model does.
     plan.Open();
     const RowSpans<float> place = plan.place(0);
     for (size_t p = 0; p < place.count(); ++p) FillLines(place.piece(p), kGradient);

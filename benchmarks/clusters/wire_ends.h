@@ -24,9 +24,8 @@ struct WireLoad {
   uint64_t round = 0;    // Number of the exchange between two ends.
 };
 
-// Without keys; with CURVE, as connections to schedulers; or with authenticated frames, as
-// connections to servers.
-enum class WireKeys { kNone, kCurve, kSealed };
+// Without keys; over CURVE, as schedulers are dialed; or encrypted by a session, as servers are.
+enum class WireKeys { kNone, kCurve, kEncrypted };
 
 // Two transports in two processes. The far process is this program again and runs FarEnd().
 class TransportEnds {

@@ -1,4 +1,4 @@
-// Limits on the memory that connections to a listener may take.
+// What whoever reaches a listener may take of its memory.
 #pragma once
 
 #include <algorithm>
@@ -13,21 +13,20 @@ namespace hdps {
 // Defaults are far above what the members of a job need. How often somebody connects or sends, and
 // from where, is left to a firewall (docs/how_to/keys.md).
 struct PeerLimits {
-  uint32_t connections_max = 4096;  // Over all listeners of a process.
-  // Bytes that have arrived and were not yet handed to the transport: of one connection, and of all
-  // together.
+  uint32_t connections_max = 4096;  // Of all listeners of a process.
+  // Bytes that have arrived of one connection, or of all together, and wait to be handed out.
   uint64_t held_bytes_max = uint64_t{1} << 30;
   uint64_t all_held_bytes_max = uint64_t{4} << 30;
-  uint32_t refused_max = 1000;  // Refused frames of one connection.
+  uint32_t refused_max = 1000;  // Frames of one connection that are refused.
 };
 
-// Limits the bytes held by all connections together to `bytes`, and those of one to no more.
+// Of all together `bytes` are held at most, and of one no more than that.
 inline void HoldAtMost(uint64_t bytes, PeerLimits* limits) {
   limits->all_held_bytes_max = bytes;
   limits->held_bytes_max = std::min(limits->held_bytes_max, bytes);
 }
 
-// The limit for which a connection was ended.
+// Why a connection was ended.
 enum class PeerLimit : uint8_t { kConnections, kHeldBytes, kAllHeldBytes, kRefused, kParts };
 constexpr auto WordsOf(PeerLimit) {
   return EnumWords(PeerLimit::kConnections, "connections", PeerLimit::kHeldBytes, "bytes held",
@@ -36,7 +35,7 @@ constexpr auto WordsOf(PeerLimit) {
                    "parts of a message or bytes of a handshake");
 }
 
-// Numbers of connections ended, by limit.
+// How many connections each limit has ended.
 struct EndedConnections {
   std::array<uint64_t, WordsOf(PeerLimit{}).size()> by_limit{};
   uint64_t& operator[](PeerLimit limit) { return by_limit[static_cast<size_t>(limit)]; }

@@ -19,8 +19,8 @@ zmq::message_t PartFrom(std::string_view bytes) {
   return zmq::message_t(bytes.data(), bytes.size());
 }
 
-// Parts that claim to be in a session are accepted only if the other end has authenticated them,
-// and once. In half of the inputs such parts exist, with one byte changed or none.
+// Parts that claim to be in a session: only those that its other end has encrypted are taken, once.
+// In half of the inputs what the other end encrypted is there, with one byte changed or none.
 Verdict RunSeal(std::string_view bytes) {
   Input input(bytes);
   DataSessions sessions(2);

@@ -127,9 +127,8 @@ TEST(ReplicaPlan, RowsComeOnlyWhereTheyAreNot) {
   View before = FirstView(3);
   before.shards = EvenShards(8, 3);  // Owners of the shards: 0 0 0 1 1 1 2 2.
   PlaceGroups(&before, before.servers, 1);
-  EXPECT_THAT(ShardsThatCome(before, before), IsEmpty());
-  // Another process of server 1: it lacks the rows of its group, and the copies of the previous
-  // group.
+  EXPECT_THAT(IncomingShards(before, before), IsEmpty());
+  // Another process of server 1: the rows of its group, and the copies of the one before it.
   const View lost = WithoutLost(before, {{11}})->view;
   View again = before;
   again.servers[1].peer = {15};

@@ -35,7 +35,7 @@ TEST(ServerActivity, PullsWaitForWorkersThatHaveNotPushed) {
   server.Run(CommandKind::kLoad);
   EXPECT_EQ(Said(server).wait_reason, WaitReason::kCommand);
   server.Push(0, 0, 0, 1, {{0, 1, {7}, {1}}});
-  EXPECT_EQ(Said(server).hold, Hold::kOrders);  // No request waits for what is missing.
+  EXPECT_EQ(Said(server).wait_reason, WaitReason::kCommand);  // Nobody waits for what is missing.
   server.Pull(0, 1, PullMode::kTrain, {{0, 1, {7}, {}}});
   const Activity first = Said(server);
   EXPECT_EQ(first.wait_reason, WaitReason::kMembers);

@@ -168,8 +168,8 @@ WhyKind Why::KindOf(size_t m) const {
       return WhyKind::kData;
     case WaitReason::kDisk:
       return WhyKind::kDisk;
-    case Hold::kOrders:
-      // It has nothing to do, although a message to it is long overdue.
+    case WaitReason::kCommand:
+      // It has nothing to do, also after what it should have heard long ago.
       if (graph_.is_overdue(m)) return WhyKind::kLink;
       if (!member.pending_command.empty() && member.pending_ms - member.silent_ms > LateMs(now_)) {
         return WhyKind::kLink;

@@ -49,9 +49,9 @@ struct Explanation {
     std::string state;  // "read part-3.gz"
     int64_t for_ms = 0;
     std::vector<std::string> waits_for;
-    std::string told;  // Command of the scheduler without an answer yet.
-    int64_t told_ms = 0;
-    int64_t heard_ms = 0;  // Time since its last message.
+    std::string pending_command;  // The scheduler's command that has no answer yet.
+    int64_t pending_ms = 0;
+    int64_t heard_ms = 0;  // Since its last message.
   };
   std::vector<Line> lines;  // One for each member.
 

@@ -82,8 +82,8 @@ std::string ToJson(const StatusReply& status, const Explanation& explanation) {
                                        {"step", status.clock},
                                        {"steps_made", explanation.steps},
                                        {"members", members}};
-  // Names come from members; bytes that are not text are replaced instead of failing.
-  return ShowJson(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace)) + "\n";
+  // Names come from members: bytes that are no text are replaced, not fatal.
+  return EscapeJson(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace)) + "\n";
 }
 
 }  // namespace hdps

@@ -111,10 +111,10 @@ TEST_F(DataPlaneOfAJob, AnEavesdropperSeesNoRow) {
   const auto pass = [](bool, Message message) { return std::vector<Message>{std::move(message)}; };
   ListenBehind(pass);
   const auto worker = Dial(kWorkerPeer, Folder(KeyRole::kWorker));
-  const std::string sealed = Overheard(*server_, *worker, *middle_, texts);
-  EXPECT_GT(sealed.size(), 200'000u) << "both ways went by the middle";
-  for (const std::string& sign : signs) EXPECT_EQ(Count(sealed, sign), 0u) << sign;
-  // Without keys, a proxy sees all of them.
+  const std::string encrypted = Overheard(*server_, *worker, *middle_, texts);
+  EXPECT_GT(encrypted.size(), 200'000u) << "both ways went by the middle";
+  for (const std::string& sign : signs) EXPECT_EQ(Count(encrypted, sign), 0u) << sign;
+  // Whoever listens in where there are no keys sees all of them.
   const auto plain = NewTransport(kServerPeer, nullptr), other = NewTransport(kWorkerPeer, nullptr);
   const Result<std::string> address = plain->Listen("tcp://127.0.0.1:0");
   ASSERT_TRUE(address.ok());
@@ -126,7 +126,7 @@ TEST_F(DataPlaneOfAJob, AnEavesdropperSeesNoRow) {
 
 // ---- Frames that were sent, and come in another way.
 
-// Both ends of one session, and a frame authenticated by one of them.
+// Both ends of one session, and a frame that was encrypted by one of them.
 struct SessionEnds {
   explicit SessionEnds(uint64_t session = 7)
       : grant{session, OwnAead(), SecretKey::Drawn(), SecretKey::Drawn()} {}

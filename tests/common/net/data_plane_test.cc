@@ -207,7 +207,7 @@ TEST(DataPorts, OneThatDoesNotAnswerIsToldOnce) {
 
 // ---- Sessions.
 
-// Otherwise its counters would start again under keys that have been used.
+// Else its counters would begin again under keys that have encrypted other frames.
 TEST(DataLinks, BeginNoSessionTwice) {
   zmq::context_t context;
   const TransportOptions options;

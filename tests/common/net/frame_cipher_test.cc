@@ -1,6 +1,5 @@
-// Tests the authentication of frames: beside libsodium's own AEADs, what it detects, and key
-// changes.
-#include "common/net/zmq/frame_seal.h"
+// The encryption of frames: beside libsodium's own AEADs, what it notices, and when keys change.
+#include "common/net/zmq/frame_cipher.h"
 
 #include <gtest/gtest.h>
 #include <sodium.h>
@@ -48,11 +47,11 @@ Encrypted EncryptedBy(FrameEncryptor& encryptor, const Parts& parts) {
   return encrypted;
 }
 
-// Returns the parts, or nothing if they were refused.
-std::optional<Parts> OpenedBy(FrameOpener& opener, Sealed sealed) {
-  std::vector<std::span<std::byte>> places(sealed.parts.begin(), sealed.parts.end());
-  if (!opener.Open(sealed.tag, places)) return {};
-  return sealed.parts;
+// Nothing: it was refused.
+std::optional<Parts> DecryptedBy(FrameDecryptor& decryptor, Encrypted encrypted) {
+  std::vector<std::span<std::byte>> places(encrypted.parts.begin(), encrypted.parts.end());
+  if (!decryptor.Decrypt(encrypted.tag, places)) return {};
+  return encrypted.parts;
 }
 
 class FrameSeal : public testing::TestWithParam<AeadKind> {
@@ -65,8 +64,8 @@ class FrameSeal : public testing::TestWithParam<AeadKind> {
   }
 };
 
-// Returns the frame in one piece, encrypted by libsodium as the header describes.
-Sealed AsSodiumHasIt(AeadKind kind, const SecretKey& key, uint64_t counter, const Parts& parts) {
+// As the header describes it, in one piece.
+Encrypted AsSodiumHasIt(AeadKind kind, const SecretKey& key, uint64_t counter, const Parts& parts) {
   std::vector<uint8_t> beside, plain;
   const auto add = [](std::vector<uint8_t>& to, const void* bytes, size_t size) {
     to.insert(to.end(), static_cast<const uint8_t*>(bytes),
@@ -158,7 +157,7 @@ TEST_P(FrameSeal, EveryBitAndEveryBoundaryCounts) {
     flip(other.bytes().data(), bit);
     EXPECT_FALSE(accepted(other, encrypted)) << bit;
   }
-  // The same bytes in the same order: only the part lengths differ.
+  // The same bytes in the same order: only where a part ends tells these from the encrypted one.
   std::vector<std::byte> all;
   for (const auto& part : encrypted.parts) all.insert(all.end(), part.begin(), part.end());
   for (const auto& lengths : std::vector<std::vector<size_t>>{{64, 21, 33},
@@ -183,11 +182,11 @@ TEST_P(FrameSeal, NothingComesTwiceOrLate) {
   Random random(9);
   const SecretKey key = KeyFrom(random);
   const Parts parts = RandomParts(random);
-  FrameSealer sealer = Sealer(key, {2, 1 << 20});  // So these use three keys.
-  Sealed sealed[5];
-  for (Sealed& one : sealed) one = SealedBy(sealer, parts);
-  FrameOpener opener = Opener(key);
-  const auto accepted = [&](int i) { return OpenedBy(opener, sealed[i]).has_value(); };
+  FrameEncryptor encryptor = Encryptor(key, {2, 1 << 20});  // So these are under three keys.
+  Encrypted encrypted[5];
+  for (Encrypted& one : encrypted) one = EncryptedBy(encryptor, parts);
+  FrameDecryptor decryptor = Decryptor(key);
+  const auto accepted = [&](int i) { return DecryptedBy(decryptor, encrypted[i]).has_value(); };
   EXPECT_TRUE(accepted(0));
   EXPECT_FALSE(accepted(0)) << "twice";
   EXPECT_TRUE(accepted(2)) << "one was lost on the way";

@@ -53,8 +53,8 @@ TEST_F(ActivityBoardTest, CallsOfCollectives) {
   board_.Enter(ActivityBoard::kCompute);
   board_.calls()->CallBegun();  // Called by a queue, beside the computation.
   Later(20);
-  Expect(ActivityBoard::kCompute, Hold::kWork, 20);
-  board_.lane_calls()->CallBegun();  // Part of the computation.
+  Expect(ActivityBoard::kCompute, WaitReason::kNone, 20);
+  board_.lane_calls()->CallBegun();  // A part of computing.
   Later(3);
   Expect(ActivityBoard::kCompute, WaitReason::kGroup, 3);
   board_.lane_calls()->CallEnded();

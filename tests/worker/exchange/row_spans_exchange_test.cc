@@ -89,9 +89,9 @@ TEST(IsContiguous, AnOpenPushIsTheSectionsThatGatheringMakes) {
   }
 }
 
-// Keys ordered by shard travel in the caller's order: rows stay in the buffers they arrived in, one
-// piece per server.
-TEST(InPieces, RowsOfKeysInOrderStayInTheReplies) {
+// Keys in the order of their shards travel in the caller's order: rows stay where they came, a
+// piece a server.
+TEST(IsContiguous, RowsOfKeysInOrderStayInTheReplies) {
   std::vector<Key> keys;
   for (Key key = 0; key < 100; ++key) keys.push_back(key);
   std::ranges::stable_sort(keys, {}, [](Key key) { return ShardOf(key, ShardBy::kKey, 8).value; });
@@ -156,8 +156,8 @@ TEST(InPieces, RowsOfKeysInOrderStayInTheReplies) {
   EXPECT_FALSE(split.IsContiguous(0));
 }
 
-// Dense weights are moved to the model's place, in any order.
-TEST(InPieces, DenseWeightsAreMovedThoughInOrder) {
+// Weights of dense layers are wanted where the model has them, in whatever order they come.
+TEST(IsContiguous, DenseWeightsAreMovedThoughInOrder) {
   const std::vector<Key> keys = {1, 2, 3, 4, 5, 6};
   const std::vector<KeysOfTable> tables = {
       {TableId{0}, ShardBy::kKey, 3, keys},

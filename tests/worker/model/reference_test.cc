@@ -328,8 +328,8 @@ TEST_P(ReferenceTest, PredictionsAgree) {
   }
 }
 
-// PyTorch normalizes over the whole batch, like three lanes that meet.
-class MeetingReferenceTest : public ReferenceTest {
+// PyTorch normalizes over the whole batch, as three lanes do that meet.
+class ExchangeReferenceTest : public ReferenceTest {
  protected:
   void Change(Json* model) override {
     for (Json& layer : (*model)["layers"]) {

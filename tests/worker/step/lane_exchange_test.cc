@@ -130,8 +130,8 @@ class Log {
 };
 
 // y = x. The exchange of lane 0 ends when lane 1 has begun its own, which needs lane 1's layers
-// below: a lane that waited at once would wait forever.
-class LateLayer : public MeetingLayer {
+// below: who waited for it at once would wait in vain.
+class LateLayer : public ExchangeLayer {
  public:
   LateLayer(uint32_t place, Log* log) : place_(place), log_(log) {}
 

@@ -209,9 +209,9 @@ TEST_F(RowGatherTest, RowsStayInTheRepliesWhereNothingIsPutAmongThem) {
 
 TEST_F(RowGatherTest, RowsThatAreHereTellThemselvesHowOldTheyAre) {
   RowGather gather(job_, channel_, *clock_);
-  gather.AskAhead(step_, Ahead(kTurn - 2));
-  Answer(0, kTurn - 1);  // A step later than requested.
-  gather.Ask(step_, Turn());
+  gather.PrefetchRows(step_, Ahead(kTurn - 2));
+  Answer(0, kTurn - 1);  // A step later than was asked for.
+  gather.RequestRows(step_, Turn());
   const std::vector<PullRequest> waiting = Waiting();
   ASSERT_EQ(waiting.size(), 1u);
   EXPECT_EQ(waiting[0].since, kTurn - 1);
