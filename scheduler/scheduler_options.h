@@ -5,10 +5,11 @@
 #include <memory>
 #include <string>
 
-#include "common/job/job.h"
 #include "scheduler/plan/resume.h"
 
 namespace hdps {
+
+struct Job;
 
 // Takes a mechanism out, so that a test can see its absence noticed. Never set elsewhere.
 struct SchedulerSabotage {

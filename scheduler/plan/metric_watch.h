@@ -8,13 +8,12 @@
 #include <string_view>
 
 #include "common/base/ids.h"
-#include "common/job/spec/train_spec.h"
+#include "common/job/spec/watch_spec.h"
 #include "common/protocol/watch_state.h"
 
 namespace hdps {
 
 struct Job;
-struct WatchSpec;
 
 // The figure of one of kMetricWords that a set, by its number in EvalSetsOf, has come to; NaN where
 // it has none.

@@ -13,6 +13,9 @@
 
 namespace hdps {
 
+class CommandTracker;
+class Membership;
+
 // An empty line is nothing, and is not said.
 //
 // Invariant: of lines about who is waited for, all that are due at one moment are said, and then

@@ -1,6 +1,10 @@
 // Tells a command that is not answered from a worker that trains but does not advance.
 #include "scheduler/report/wait_notices.h"
 
+#include "common/protocol/command_messages.h"
+#include "scheduler/members/membership.h"
+#include "scheduler/plan/command_tracker.h"
+
 namespace hdps {
 
 std::vector<std::string> WaitNotices::Lines(const CommandTracker& tracker,

@@ -20,7 +20,6 @@
 #include "common/platform/monotonic_clock.h"
 #include "common/protocol/board_messages.h"
 #include "common/protocol/command_messages.h"
-#include "common/protocol/view.h"
 #include "worker/collective/collective.h"
 #include "worker/exchange/activity_board.h"
 #include "worker/exchange/compute_port.h"
@@ -29,6 +28,7 @@ namespace hdps {
 
 struct CommandDone;
 struct Heartbeat;
+struct View;
 
 // The trainer's view of the node: requests that wait for their answers, commands one by one.
 //
@@ -78,9 +78,7 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   ActivityBoard& board() { return board_; }
   SectionAllocator* sections() const { return sections_; }  // The transport's, or null; any thread.
   // A section to be filled and sent to a server of view().
-  Buffer MakeBytes(ServerId to, size_t size, std::span<std::byte>* bytes) {
-    return MakeSection(sections_, view_->servers[to.value].peer, size, bytes);
-  }
+  Buffer MakeBytes(ServerId to, size_t size, std::span<std::byte>* bytes);
   // Numbers this worker's stores, so that servers know a repeat of one.
   Sequence NextStore() { return {next_store_++}; }
   Status Put(const std::string& key, const std::string& value) override;

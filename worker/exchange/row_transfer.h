@@ -1,6 +1,7 @@
 // Whole rows to and from the servers, outside the steps.
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include "common/base/ids.h"
@@ -9,6 +10,8 @@
 #include "worker/exchange/node_channel.h"
 
 namespace hdps {
+
+enum class PullMode : uint8_t;
 
 // rows[i] [keys * row_floats] of tables[i]; see KeySplit::Compute for what `tables` may be. Waits
 // for the answers of the servers of the channel's view.

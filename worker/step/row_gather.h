@@ -14,7 +14,9 @@
 
 namespace hdps {
 
+enum class PullMode : uint8_t;
 struct Job;
+struct PullReply;
 
 // When the rows of a step are used, and what they must hold.
 struct RowTerms {
@@ -46,7 +48,7 @@ class RowGather {
   // Sends for the rows, or for what is missing behind those that were read ahead: at once, or,
   // where it is not known how old they will be, when they are here. With `mode` kRead nothing waits
   // at a gate. Requires: not asked().
-  void Ask(const PreparedStep& step, const RowTerms& terms, PullMode mode = PullMode::kTrain);
+  void Ask(const PreparedStep& step, const RowTerms& terms, PullMode mode = {});
   bool asked() const { return wanted_.has_value(); }
 
   // Goes on with what has come; whether Take() will not wait for answers. Requires: asked().

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/base/enum_words.h"
+#include "common/job/spec/watch_spec.h"
 
 namespace hdps {
 
@@ -14,22 +15,6 @@ constexpr auto WordsOf(Mode) {
   using enum Mode;
   return EnumWords(kSync, "sync", kAsync, "async", kSsp, "ssp");
 }
-
-// A figure of an evaluation that something depends on.
-struct WatchSpec {
-  std::string metric = "auc";
-  std::string set;        // Name of the evaluation set; empty: the first.
-  uint32_t patience = 0;  // Evaluations without a better figure that are borne; 0: nothing is done.
-  double min_delta = 0;   // A figure counts as better when it is by more than this.
-  friend bool operator==(const WatchSpec&, const WatchSpec&) = default;
-};
-
-// The learning rates fall when the figure stands.
-struct PlateauSpec : WatchSpec {
-  double factor = 0.1;  // What they are multiplied with.
-  double least = 0;     // The product of the factors stays above.
-  friend bool operator==(const PlateauSpec&, const PlateauSpec&) = default;
-};
 
 struct TrainSpec {
   Mode mode = Mode::kSync;
