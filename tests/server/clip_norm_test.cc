@@ -2,6 +2,9 @@
 // worker tells the norm of all servers, once.
 #include <cmath>
 
+#include "common/job/spec/train_spec.h"
+#include "common/protocol/command_messages.h"
+#include "common/protocol/row_messages.h"
 #include "gtest/gtest.h"
 #include "tests/server/server_harness.h"
 
