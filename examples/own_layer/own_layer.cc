@@ -6,6 +6,7 @@
 #include <memory>
 #include <variant>
 
+#include "common/job/job.h"
 #include "common/job/job_registry.h"
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "common/job/job.h"
 #include "common/job/job_registry.h"
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"

@@ -84,7 +84,7 @@ class RunReport {
 
   const uint32_t epochs_;
   const Clock max_steps_;
-  // Of the dense weights, in update `step` and with all rates times `rate`.
+  // Returns the learning rate of the dense weights in update `step`: see OptimizerAt().
   const std::function<float(Clock step, double rate)> learning_rate_;
   std::unique_ptr<WritableFile> metrics_;
   std::optional<std::string> trouble_;

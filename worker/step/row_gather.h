@@ -48,7 +48,7 @@ class RowGather {
   // Sends for the rows, or for what is missing behind those that were read ahead: at once, or,
   // where it is not known how old they will be, when they are here. With `mode` kRead nothing waits
   // at a gate. Requires: not asked().
-  void Ask(const PreparedStep& step, const RowTerms& terms, PullMode mode = {});
+  void Ask(const PreparedStep& step, const RowTerms& terms, PullMode mode = {});  // {}: kTrain.
   bool asked() const { return wanted_.has_value(); }
 
   // Goes on with what has come; whether Take() will not wait for answers. Requires: asked().
