@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "common/job/schedule.h"
-#include "common/job/spec/pooling.h"
 #include "common/job/table_slices.h"
 #include "common/protocol/manifest_parts.h"
 #include "embedding/change_log.h"
+#include "embedding/memory/averages.h"
 #include "embedding/memory/gradient_sums.h"
 #include "embedding/memory/optimizer.h"
 #include "embedding/memory/row_batches.h"

@@ -6,6 +6,7 @@
 #include <functional>
 #include <utility>
 
+#include "common/job/job_file.h"
 #include "common/platform/failpoint.h"
 #include "scheduler/members/validate_cluster.h"
 #include "scheduler/report/job_status.h"

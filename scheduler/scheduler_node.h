@@ -11,7 +11,6 @@
 #include "common/base/status.h"
 #include "common/net/node.h"
 #include "common/platform/file_system.h"
-#include "common/protocol/messages.h"
 #include "scheduler/job_coordinator.h"
 #include "scheduler/members/admission.h"
 #include "scheduler/members/job_end.h"
@@ -27,6 +26,17 @@
 #include "scheduler/state/kept_state.h"
 
 namespace hdps {
+
+struct Abort;
+struct CommandDone;
+struct Heartbeat;
+struct JoinRequest;
+struct KvGet;
+struct KvPut;
+struct ScaleRequest;
+struct StatusRequest;
+struct StopRequest;
+struct View;
 
 // A job is a sequence of phases; in each, commands are repeated to members until all have answered:
 // rendezvous, load or initialize, then train to the next boundary, evaluate, save, ..., digest,

@@ -5,10 +5,11 @@
 #include <memory>
 #include <string>
 
-#include "common/job/job.h"
 #include "scheduler/plan/resume.h"
 
 namespace hdps {
+
+struct Job;
 
 // Switches safety mechanisms off, so that tests can check that their absence is noticed. Never set
 // elsewhere.

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "common/base/buffer.h"
-#include "common/protocol/row_messages.h"
+#include "common/protocol/table_keys.h"
 #include "server/request_plan.h"
 
 namespace hdps {

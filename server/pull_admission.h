@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "common/base/ids.h"
-#include "common/job/job_spec.h"
 #include "common/job/spec/train_spec.h"
 #include "common/protocol/row_messages.h"
 
@@ -30,9 +29,9 @@ inline bool IsTraining(PullMode mode) {
 inline constexpr Clock kUnboundedStaleness = std::numeric_limits<Clock>::max();
 
 // Returns how many steps the slowest worker may be behind a reader.
-inline Clock StalenessBoundOf(const Job& job) {
-  if (job.train.mode == Mode::kSsp) return job.train.staleness_bound;
-  return job.train.mode == Mode::kSync ? 0 : kUnboundedStaleness;
+inline Clock StalenessBoundOf(const TrainSpec& train) {
+  if (train.mode == Mode::kSsp) return train.staleness_bound;
+  return train.mode == Mode::kSync ? 0 : kUnboundedStaleness;
 }
 
 // Returns a pull's admission. In sync mode a prefetch reads whole steps up to a known one; rows

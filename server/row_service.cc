@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "common/job/job_spec.h"
 #include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/table_spec.h"
 #include "common/platform/failpoint.h"
@@ -25,7 +26,7 @@ RowService::RowService(const Job& job, Executor& executor, PeerId self,
       sabotage_(sabotage),
       sections_(sections),
       sync_(job.train.mode == Mode::kSync),
-      gate_(StalenessBoundOf(job), job.cluster.pushes_in_flight_max + job.train.lookahead),
+      gate_(StalenessBoundOf(job.train), job.cluster.pushes_in_flight_max + job.train.lookahead),
       combiner_(job.cluster.pushes_in_flight_max),
       clips_norm_(sync_ && job.train.clip_norm > 0) {}
 

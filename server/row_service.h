@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/net/node.h"
+#include "common/protocol/row_messages.h"
 #include "server/key_list_cache.h"
 #include "server/push_ledger.h"
 #include "server/push_watermark.h"

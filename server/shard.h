@@ -8,6 +8,7 @@
 
 #include "common/base/status.h"
 #include "common/platform/file_system.h"
+#include "common/protocol/row_messages.h"
 #include "embedding/shard_memory.h"
 #include "embedding/snapshot/snapshot.h"
 #include "embedding/table.h"

@@ -14,6 +14,7 @@
 #include "common/job/spec/table_spec.h"
 #include "common/platform/failpoint.h"
 #include "common/protocol/command_messages.h"
+#include "common/protocol/row_messages.h"
 #include "embedding/snapshot/snapshot.h"
 #include "kernels/host/half_floats.h"
 

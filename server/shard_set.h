@@ -18,6 +18,7 @@ namespace hdps {
 
 struct Command;
 struct Job;
+struct StoreRequest;
 
 // Every call runs one task a shard on the executor and returns when all are done, so no two tasks
 // ever touch one shard. Results do not depend on the number of threads.

@@ -9,6 +9,7 @@
 
 #include "benchmarks/bench.h"
 #include "common/job/job_file.h"
+#include "common/job/spec/table_spec.h"
 #include "common/platform/executor.h"
 #include "common/platform/monotonic_clock.h"
 #include "common/platform/pause.h"

@@ -12,6 +12,7 @@
 #include "common/job/job_file.h"
 #include "common/job/job_registry.h"
 #include "common/job/job_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "common/platform/random.h"
 #include "worker/model/layer.h"
 #include "worker/model/step_parts.h"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "benchmarks/yardsticks/model_products.h"
+#include "common/job/spec/table_spec.h"
 #include "common/job/spec/train_spec.h"
 #include "common/platform/executor.h"
 #include "tools/plan/job_shape.h"

@@ -312,7 +312,7 @@ Status CheckShape(const Frame& frame, MessageKind kind, size_t num_sections);
 // Returns a verifier with limits that make its work linear in the length of the envelope.
 flatbuffers::Verifier EnvelopeVerifier(const Buffer& envelope);
 
-// ---- The two functions of common/protocol/messages.h.
+// ---- The two functions of common/protocol/message_frames.h.
 
 template <typename Message>
 std::vector<Buffer> SectionsOf(const Message& message) {

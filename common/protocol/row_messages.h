@@ -11,19 +11,11 @@
 #include "common/base/square_sum.h"
 #include "common/base/status.h"
 #include "common/protocol/message_kind.h"
+#include "common/protocol/table_keys.h"
 
 namespace hdps {
 
 // ---- Rows: worker <-> server.
-
-// The part of a request about one table. Its keys stand in the request's `keys` section after those
-// of the tables before it. They are grouped by shard, in ascending order of the server's shards.
-struct TableKeys {
-  TableId table;
-  uint32_t num_keys = 0;
-  uint32_t row_floats = 0;             // Floats per row in the matching `rows` section.
-  std::vector<uint32_t> shard_counts;  // [shards of the server, ascending]; sums to num_keys.
-};
 
 enum class PullMode : uint8_t {
   kTrain = 0,  // Waits at the staleness gate. Rows are [dim].

@@ -11,7 +11,7 @@
 
 #include "common/job/spec/cluster_spec.h"
 #include "common/net/node.h"
-#include "common/protocol/messages.h"
+#include "common/protocol/membership_messages.h"
 #include "scheduler/members/member_step.h"
 #include "scheduler/members/rendezvous.h"
 

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/protocol/view.h"
+#include "scheduler/members/rendezvous.h"
 #include "scheduler/members/replica_plan.h"
 
 namespace hdps {

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 
-#include "common/protocol/messages.h"
-#include "scheduler/members/rendezvous.h"
+#include "common/base/ids.h"
 
 namespace hdps {
+
+struct View;
+class Rendezvous;
 
 inline constexpr ViewId kFirstView{1};
 

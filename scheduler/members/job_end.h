@@ -5,7 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "common/protocol/messages.h"
+#include "common/protocol/membership_messages.h"
+#include "common/protocol/message_kind.h"
 
 namespace hdps {
 

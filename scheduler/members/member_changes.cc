@@ -7,6 +7,7 @@
 
 #include "common/base/counted.h"
 #include "common/base/exit_status.h"
+#include "common/job/job_spec.h"
 #include "scheduler/members/cut_links.h"
 #include "scheduler/members/forming.h"
 #include "scheduler/members/replica_plan.h"
@@ -21,6 +22,10 @@ MemberChanges::MemberChanges(std::shared_ptr<const Job> job, Rendezvous& rendezv
       fewer_at_once_(fewer_at_once),
       rendezvous_(rendezvous),
       recovery_(job_->cluster) {}
+
+TimeMs MemberChanges::replace_after_ms() const {
+  return TimeMs{1000} * job_->cluster.replace_after_s;
+}
 
 bool MemberChanges::Knows(PeerId peer) const {
   return formed() ? members_->Has(peer) : rendezvous_.Has(peer);

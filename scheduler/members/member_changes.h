@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "common/job/job.h"
+#include "common/base/ids.h"
 #include "common/net/node.h"
-#include "common/protocol/messages.h"
 #include "scheduler/members/member_failures.h"
 #include "scheduler/members/member_step.h"
 #include "scheduler/members/membership.h"
@@ -18,6 +17,11 @@
 #include "scheduler/members/scaling.h"
 
 namespace hdps {
+
+struct Abort;
+struct Heartbeat;
+struct Job;
+struct ScaleRequest;
 
 // Decides what the job is to do about its members; the caller does it.
 //
@@ -105,7 +109,7 @@ class MemberChanges {
   // Returns whether copies have been missing for so long that the remaining servers should make
   // those that they can.
   bool CopiesMayBeAtOthers(TimeMs now) const;
-  TimeMs replace_after_ms() const { return TimeMs{1000} * job_->cluster.replace_after_s; }
+  TimeMs replace_after_ms() const;
 
   const std::shared_ptr<const Job> job_;
   const bool fewer_at_once_;

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "common/base/ids.h"
-#include "common/protocol/messages.h"
 #include "scheduler/members/job_failure.h"
 
 namespace hdps {

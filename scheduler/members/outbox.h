@@ -4,8 +4,9 @@
 #include <cstdint>
 #include <utility>
 
+#include "common/base/ids.h"
 #include "common/net/node.h"
-#include "common/protocol/messages.h"
+#include "common/protocol/message_frames.h"
 
 namespace hdps {
 

@@ -7,6 +7,7 @@
 
 #include "common/job/job_spec.h"
 #include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "common/platform/failpoint.h"
 #include "scheduler/members/membership.h"
 #include "scheduler/phases/move.h"

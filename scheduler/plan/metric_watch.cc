@@ -9,6 +9,7 @@
 #include "common/job/eval_sets.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/data_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "common/metrics/metric.h"
 
 namespace hdps {

@@ -8,13 +8,12 @@
 #include <string_view>
 
 #include "common/base/ids.h"
-#include "common/job/spec/train_spec.h"
+#include "common/job/spec/watch_spec.h"
 #include "common/protocol/watch_state.h"
 
 namespace hdps {
 
 struct Job;
-struct WatchSpec;
 
 // Returns the value of a metric (of kMetricWords) for a set, by its number in EvalSetsOf; NaN if
 // there is none.

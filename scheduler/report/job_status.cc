@@ -6,7 +6,15 @@
 #include <string>
 #include <vector>
 
+#include "common/job/job_spec.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/protocol/command_messages.h"
+#include "common/protocol/status_messages.h"
+#include "scheduler/members/admission.h"
+#include "scheduler/members/member_changes.h"
+#include "scheduler/members/rendezvous.h"
 #include "scheduler/members/replica_plan.h"
+#include "scheduler/plan/command_tracker.h"
 
 namespace hdps {
 namespace {

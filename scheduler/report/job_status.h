@@ -1,14 +1,16 @@
 // Composes the scheduler's answer to status requests.
 #pragma once
 
-#include "common/job/job.h"
 #include "common/net/node.h"
-#include "common/protocol/messages.h"
-#include "scheduler/members/admission.h"
-#include "scheduler/members/member_changes.h"
-#include "scheduler/plan/command_tracker.h"
 
 namespace hdps {
+
+struct Job;
+struct StatusReply;
+class Admission;
+class CommandTracker;
+class MemberChanges;
+class Rendezvous;
 
 // Returns the activity and the commands of each member, which members are missing, and for how
 // long.

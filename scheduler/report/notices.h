@@ -13,6 +13,9 @@
 
 namespace hdps {
 
+class CommandTracker;
+class Membership;
+
 // Ignores empty lines.
 //
 // Invariant: all lines about waits that are due at one moment are printed, and then none for

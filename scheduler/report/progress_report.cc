@@ -3,6 +3,8 @@
 
 #include <optional>
 
+#include "scheduler/members/member_step.h"
+
 namespace hdps {
 
 void ProgressReport::OnLoss(TimeMs now, const AfterLoss& loss) {

@@ -4,14 +4,15 @@
 #include <functional>
 #include <string>
 
-#include "common/job/job.h"
 #include "common/net/node.h"
 #include "common/platform/file_system.h"
-#include "scheduler/members/member_step.h"
 #include "scheduler/report/notices.h"
 #include "scheduler/report/run_report.h"
 
 namespace hdps {
+
+struct AfterLoss;
+struct Job;
 
 // Invariant: metrics.jsonl gets a line every `interval_ms` of training. A live display shows the
 // newest state; otherwise a line of it is printed every kNoticeEveryMs.

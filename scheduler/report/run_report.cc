@@ -14,7 +14,9 @@
 #include "common/base/show_number.h"
 #include "common/job/job_file.h"
 #include "common/job/job_spec.h"
+#include "common/job/optimizers/optimizer_record.h"
 #include "common/job/schedule.h"
+#include "common/job/spec/table_spec.h"
 #include "common/job/spec/train_spec.h"
 #include "common/platform/file_identity.h"
 #include "common/protocol/view.h"
@@ -103,7 +105,10 @@ RunReport::RunReport(FileSystem& files, const std::string& out, const Job& job,
                      const std::string& given, bool continued)
     : epochs_(job.train.epochs),
       max_steps_(static_cast<Clock>(job.train.max_steps)),
-      dense_(job.tables.empty() ? TableSpec() : job.tables.back()) {
+      learning_rate_(
+          [dense = job.tables.empty() ? TableSpec() : job.tables.back()](Clock step, double rate) {
+            return OptimizerAt(dense, step, rate).learning_rate;
+          }) {
   const std::string path = JoinPath(out, "metrics.jsonl");
   const Result<FileIdentity> there = IdentityOf(files, path);
   const bool is_pipe = there.ok() && !there->plain;  // Opening it would wait for its other end.
@@ -160,8 +165,7 @@ std::string RunReport::Progress(TimeMs now, const ProgressState& state) {
       {"examples", state.examples},
       {"examples_per_second", Number(speed)},
       {"train_loss", Number(loss)},
-      {"learning_rate",
-       Rounded(OptimizerAt(dense_, std::max<Clock>(1, state.clock), state.rate).learning_rate)}};
+      {"learning_rate", Rounded(learning_rate_(std::max<Clock>(1, state.clock), state.rate))}};
   if (state.cache.bytes > 0) entry["cache"] = TallyJson(state.cache);
   Append(Dump(entry, -1));
   std::string line =

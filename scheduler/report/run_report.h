@@ -2,16 +2,18 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "common/base/ids.h"
 #include "common/base/status.h"
-#include "common/job/spec/table_spec.h"
 #include "common/net/node.h"
 #include "common/platform/file_system.h"
+#include "common/protocol/tallies.h"
 #include "scheduler/report/evaluation.h"
 #include "scheduler/report/run_summary.h"
 #include "scheduler/report/training_speed.h"
@@ -83,7 +85,8 @@ class RunReport {
 
   const uint32_t epochs_;
   const Clock max_steps_;
-  const TableSpec dense_;  // Its learning rate is reported.
+  // Returns the learning rate of the dense weights in update `step`: see OptimizerAt().
+  const std::function<float(Clock step, double rate)> learning_rate_;
   std::unique_ptr<WritableFile> metrics_;
   std::optional<std::string> trouble_;
   bool trouble_told_ = false;

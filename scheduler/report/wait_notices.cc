@@ -1,6 +1,10 @@
 // Distinguishes an unanswered command from a worker that trains without advancing.
 #include "scheduler/report/wait_notices.h"
 
+#include "common/protocol/command_messages.h"
+#include "scheduler/members/membership.h"
+#include "scheduler/plan/command_tracker.h"
+
 namespace hdps {
 
 std::vector<std::string> WaitNotices::Lines(const CommandTracker& tracker,

@@ -5,11 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "scheduler/members/membership.h"
+#include "common/base/ids.h"
+#include "common/net/node.h"
 #include "scheduler/members/time_text.h"
-#include "scheduler/plan/command_tracker.h"
 
 namespace hdps {
+
+class CommandTracker;
+class Membership;
 
 // A wait is reported after this time, and again each time it has passed.
 inline constexpr TimeMs kNoticeEveryMs = 10000;

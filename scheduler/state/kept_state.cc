@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "common/job/job_spec.h"
 #include "common/platform/failpoint.h"
 #include "scheduler/members/validate_cluster.h"
 

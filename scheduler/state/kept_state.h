@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "common/job/job.h"
 #include "common/net/node.h"
 #include "common/platform/file_system.h"
 #include "common/protocol/manifest.h"
@@ -17,6 +16,8 @@
 #include "scheduler/scheduler_state.h"
 
 namespace hdps {
+
+struct Job;
 
 // Returns the state of a job from its members, commands and key-value entries; `job` is the rest.
 SchedulerState StateOf(const MemberChanges& changes, const CommandTracker& tracker,

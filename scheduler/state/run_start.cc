@@ -4,6 +4,8 @@
 #include <string>
 
 #include "common/base/counted.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/parallel_spec.h"
 #include "common/planning/strategy_of_job.h"
 #include "scheduler/members/validate_cluster.h"
 

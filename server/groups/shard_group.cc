@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "common/job/job_spec.h"
 #include "common/job/spec/cluster_spec.h"
 #include "common/platform/memory_full.h"
 #include "common/protocol/view.h"

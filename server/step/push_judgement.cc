@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/job/job_spec.h"
 #include "common/job/spec/cluster_spec.h"
 #include "common/platform/failpoint.h"
 #include "embedding/memory/gradient_scale.h"

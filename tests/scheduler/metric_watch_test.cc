@@ -2,6 +2,7 @@
 #include "scheduler/plan/metric_watch.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/data_spec.h"
+#include "common/job/spec/train_spec.h"
 
 #include <gtest/gtest.h>
 

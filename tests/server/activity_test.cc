@@ -3,6 +3,10 @@
 
 #include <vector>
 
+#include "common/job/spec/train_spec.h"
+#include "common/protocol/command_messages.h"
+#include "common/protocol/membership_messages.h"
+#include "common/protocol/row_messages.h"
 #include "tests/server/server_harness.h"
 
 namespace hdps {

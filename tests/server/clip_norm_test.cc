@@ -2,6 +2,9 @@
 // once when a worker sends the norm of all servers.
 #include <cmath>
 
+#include "common/job/spec/train_spec.h"
+#include "common/protocol/command_messages.h"
+#include "common/protocol/row_messages.h"
 #include "gtest/gtest.h"
 #include "tests/server/server_harness.h"
 

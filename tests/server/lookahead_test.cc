@@ -3,6 +3,11 @@
 #include <set>
 #include <vector>
 
+#include "common/job/optimizers/optimizers.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/table_spec.h"
+#include "common/job/spec/train_spec.h"
+#include "common/protocol/row_messages.h"
 #include "gtest/gtest.h"
 #include "tests/server/server_harness.h"
 

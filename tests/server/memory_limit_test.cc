@@ -9,7 +9,11 @@
 
 #include "common/job/job_file.h"
 #include "common/job/model_graph.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "common/platform/random.h"
+#include "common/protocol/command_messages.h"
+#include "common/protocol/row_messages.h"
 #include "server_harness.h"
 #include "tests/logged_lines.h"
 

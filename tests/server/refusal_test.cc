@@ -5,7 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "common/job/spec/train_spec.h"
 #include "common/platform/random.h"
+#include "common/protocol/command_messages.h"
+#include "common/protocol/row_messages.h"
+#include "common/protocol/view.h"
 #include "gtest/gtest.h"
 #include "tests/server/server_harness.h"
 

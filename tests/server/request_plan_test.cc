@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/job/spec/train_spec.h"
 #include "common/platform/executor.h"
+#include "common/protocol/row_messages.h"
+#include "common/protocol/view.h"
 #include "server/row_service.h"
 #include "tests/server/server_harness.h"
 

@@ -5,8 +5,13 @@
 #include <vector>
 
 #include "common/job/job_file.h"
+#include "common/job/optimizers/optimizers.h"
 #include "common/job/spec/checkpoint_spec.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/table_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "common/platform/random.h"
+#include "common/protocol/command_messages.h"
 #include "common/protocol/manifest.h"
 #include "gtest/gtest.h"
 #include "tests/server/server_harness.h"

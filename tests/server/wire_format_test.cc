@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "common/job/spec/train_spec.h"
+#include "common/protocol/row_messages.h"
 #include "gtest/gtest.h"
 #include "kernels/host/half_floats.h"
 #include "tests/server/server_harness.h"

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "common/job/job_spec.h"
 #include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/train_spec.h"
 #include "common/platform/file_system.h"
@@ -24,6 +23,10 @@
 #include "tests/sim/scripted_worker.h"
 #include "tests/sim/tally.h"
 #include "worker/role/worker_node.h"
+
+namespace hdps {
+struct Job;
+}  // namespace hdps
 
 namespace hdps::sim {
 

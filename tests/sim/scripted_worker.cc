@@ -11,6 +11,7 @@
 #include "common/protocol/board_messages.h"
 #include "common/protocol/membership_messages.h"
 #include "common/protocol/message_frames.h"
+#include "common/protocol/row_messages.h"
 #include "worker/exchange/push_plan.h"
 
 namespace hdps::sim {

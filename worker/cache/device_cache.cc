@@ -11,6 +11,7 @@
 #include "common/job/job_spec.h"
 #include "common/job/spec/table_spec.h"
 #include "common/job/spec/train_spec.h"
+#include "common/protocol/row_messages.h"
 #include "worker/exchange/row_transfer.h"
 
 namespace hdps {

@@ -7,7 +7,10 @@
 #include <array>
 #include <utility>
 
+#include "common/job/optimizers/optimizer_record.h"
+#include "common/job/spec/table_spec.h"
 #include "common/job/spec/train_spec.h"
+#include "embedding/memory/averages.h"
 #include "embedding/memory/gradient_scale.h"
 #include "kernels/host/half_floats.h"
 #include "worker/model/step_parts.h"

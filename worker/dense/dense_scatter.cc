@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "common/job/spec/table_spec.h"
 #include "kernels/host/half_floats.h"
 
 namespace hdps {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/base/shard_map.h"
+#include "common/job/spec/table_spec.h"
 #include "embedding/memory/whole_tensors.h"
 
 namespace hdps {

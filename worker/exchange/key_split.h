@@ -10,7 +10,7 @@
 #include "common/base/buffer.h"
 #include "common/base/ids.h"
 #include "common/base/shard_map.h"
-#include "common/protocol/row_messages.h"
+#include "common/protocol/table_keys.h"
 #include "kernels/vector_width.h"
 #include "worker/exchange/key_order.h"
 

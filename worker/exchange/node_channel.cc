@@ -5,6 +5,7 @@
 
 #include "common/platform/failpoint.h"
 #include "common/protocol/membership_messages.h"
+#include "common/protocol/view.h"
 
 namespace hdps {
 
@@ -91,6 +92,10 @@ Result<std::vector<Frame>> NodeChannel::Wait(Ticket ticket, int64_t* arrived_ns)
   if (arrived_ns != nullptr) *arrived_ns = replies.arrived_ns;
   if (!replies.status.ok()) return replies.status;
   return std::move(replies.frames);
+}
+
+Buffer NodeChannel::MakeBytes(ServerId to, size_t size, std::span<std::byte>* bytes) {
+  return MakeSection(sections_, view_->servers[to.value].peer, size, bytes);
 }
 
 Status NodeChannel::Put(const std::string& key, const std::string& value) {

@@ -20,7 +20,6 @@
 #include "common/platform/monotonic_clock.h"
 #include "common/protocol/board_messages.h"
 #include "common/protocol/command_messages.h"
-#include "common/protocol/view.h"
 #include "worker/collective/collective.h"
 #include "worker/exchange/activity_board.h"
 #include "worker/exchange/compute_port.h"
@@ -29,6 +28,7 @@ namespace hdps {
 
 struct CommandDone;
 struct Heartbeat;
+struct View;
 
 // Gives the trainer blocking requests and a queue of commands.
 //
@@ -82,9 +82,7 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   // The transport's allocator, or null; any thread.
   SectionAllocator* sections() const { return sections_; }
   // Allocates a section that will be filled and sent to a server of view().
-  Buffer MakeBytes(ServerId to, size_t size, std::span<std::byte>* bytes) {
-    return MakeSection(sections_, view_->servers[to.value].peer, size, bytes);
-  }
+  Buffer MakeBytes(ServerId to, size_t size, std::span<std::byte>* bytes);
   // Returns the next number of this worker's stores, by which servers recognize a repeat.
   Sequence NextStore() { return {next_store_++}; }
   Status Put(const std::string& key, const std::string& value) override;

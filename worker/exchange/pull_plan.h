@@ -15,10 +15,13 @@
 
 namespace hdps {
 
+enum class PullMode : uint8_t;
+struct PullReply;
+
 // Parameters of a pull besides its keys; see the fields of PullRequest.
 struct PullTerms {
   Clock clock = 0;
-  PullMode mode = PullMode::kTrain;
+  PullMode mode = {};  // kTrain.
   Clock pushed = 0;
   uint64_t list = 0;
   DType format = DType::kFp32;
@@ -45,7 +48,7 @@ class PullPlan {
  public:
   struct Asked {
     ServerId server;
-    PullMode mode = PullMode::kTrain;
+    PullMode mode = {};  // kTrain.
   };
 
   // Makes requests to the servers that hold keys of the split; under kPrefetch only to those that

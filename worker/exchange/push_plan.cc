@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/protocol/message_frames.h"
+#include "common/protocol/row_messages.h"
 #include "worker/exchange/row_moves.h"
 
 namespace hdps {

@@ -9,6 +9,7 @@
 #include "common/base/buffer.h"
 #include "common/base/dtype.h"
 #include "common/base/ids.h"
+#include "common/base/square_sum.h"
 #include "kernels/row_spans.h"
 #include "worker/exchange/key_split.h"
 #include "worker/exchange/server_request.h"

@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "common/protocol/message_frames.h"
+#include "common/protocol/row_messages.h"
+#include "common/protocol/view.h"
 #include "worker/exchange/pull_plan.h"
 #include "worker/exchange/push_plan.h"
 

@@ -1,6 +1,7 @@
 // Reads whole rows from the servers and stores them there, outside of steps.
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include "common/base/ids.h"
@@ -9,6 +10,8 @@
 #include "worker/exchange/node_channel.h"
 
 namespace hdps {
+
+enum class PullMode : uint8_t;
 
 // Reads rows[i] [keys * row_floats] of tables[i]; for the requirements on `tables` see
 // KeySplit::Compute. Waits for the replies of the servers of the channel's view.

@@ -9,6 +9,7 @@
 #include "common/job/spec/layer_spec.h"
 #include "common/job/spec/model_spec.h"
 #include "common/job/spec/precision.h"
+#include "common/job/spec/table_spec.h"
 
 namespace hdps {
 namespace {

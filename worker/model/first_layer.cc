@@ -14,6 +14,7 @@
 #include "common/job/spec/layer_spec.h"
 #include "common/job/spec/model_spec.h"
 #include "common/job/spec/pooling.h"
+#include "common/job/spec/table_spec.h"
 #include "worker/model/feature_list.h"
 
 namespace hdps {

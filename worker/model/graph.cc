@@ -10,6 +10,7 @@
 #include "common/job/spec/data_spec.h"
 #include "common/job/spec/layer_spec.h"
 #include "common/job/spec/model_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "worker/model/bf16_layers.h"
 #include "worker/model/element_chain.h"
 #include "worker/model/first_layer.h"

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/job/job_spec.h"
+#include "common/job/spec/table_spec.h"
 
 namespace hdps {
 

@@ -7,6 +7,7 @@
 
 #include "common/job/job_spec.h"
 #include "common/job/spec/model_spec.h"
+#include "common/job/spec/table_spec.h"
 
 namespace hdps {
 namespace {

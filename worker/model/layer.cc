@@ -10,6 +10,7 @@
 #include "common/job/job_spec.h"
 #include "common/job/spec/layer_spec.h"
 #include "common/job/spec/model_spec.h"
+#include "common/job/spec/table_spec.h"
 
 namespace hdps {
 namespace {
@@ -44,6 +45,8 @@ void CollectBags(const Pass& pass, uint32_t table, const std::vector<uint32_t>& 
     bags->push_back({column.offsets, pass.tables[table].keys->row_index[f], column.weights});
   }
 }
+
+size_t LayerSite::TensorAt(size_t i) const { return tensors[i].first_chunk * kDenseChunkFloats; }
 
 double LayerSite::Number(const std::string& name) const {
   for (const LayerNumber& number : RegistryOf(job.model).layers.Find(spec.kind)->numbers) {

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "common/job/layers/layer_record.h"
-#include "common/job/spec/table_spec.h"
 #include "kernels/dense_ops.h"
 #include "worker/data/batch.h"
 #include "worker/model/model.h"
@@ -139,7 +138,7 @@ struct LayerSite {
   Place& self() const { return places[place]; }
   const Place& input(size_t i) const { return places[self().inputs[i]]; }
   // Returns the first float of its i-th tensor in the flat array.
-  size_t TensorAt(size_t i) const { return tensors[i].first_chunk * kDenseChunkFloats; }
+  size_t TensorAt(size_t i) const;
   // Return the value of a setting that only this kind has: a number, or a choice.
   double Number(const std::string& name) const;
   const std::string& Word(const std::string& name) const;

@@ -11,8 +11,10 @@
 #include "common/job/job_facts.h"
 #include "common/job/spec/model_spec.h"
 #include "common/job/spec/parallel_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "common/platform/failpoint.h"
 #include "common/platform/memory_full.h"
+#include "common/protocol/row_messages.h"
 #include "worker/dense/dense_plan.h"
 
 namespace hdps {

@@ -7,6 +7,7 @@
 
 #include "common/job/job_spec.h"
 #include "common/job/spec/table_spec.h"
+#include "common/protocol/row_messages.h"
 #include "worker/dense/dense_state.h"
 #include "worker/exchange/row_transfer.h"
 

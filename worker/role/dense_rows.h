@@ -13,6 +13,7 @@
 
 namespace hdps {
 
+enum class PullMode : uint8_t;
 struct Job;
 struct TableSpec;
 

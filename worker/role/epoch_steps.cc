@@ -10,6 +10,7 @@
 #include "common/job/spec/data_spec.h"
 #include "common/job/spec/parallel_spec.h"
 #include "common/job/spec/train_spec.h"
+#include "common/protocol/view.h"
 #include "worker/data/item_pool.h"
 
 namespace hdps {

@@ -9,6 +9,7 @@
 
 #include "common/job/job_spec.h"
 #include "common/job/spec/data_spec.h"
+#include "common/protocol/row_messages.h"
 #include "worker/step/label_count.h"
 
 namespace hdps {

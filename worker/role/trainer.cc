@@ -8,10 +8,12 @@
 
 #include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/model_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "common/job/spec/train_spec.h"
 #include "common/planning/memory_check.h"
 #include "common/platform/failpoint.h"
 #include "common/platform/memory_full.h"
+#include "common/protocol/view.h"
 #include "kernels/device_memory_full.h"
 #include "worker/data/data_preview.h"
 #include "worker/role/training_round.h"

@@ -9,10 +9,13 @@
 
 #include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/parallel_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "common/job/spec/train_spec.h"
 #include "common/platform/failpoint.h"
 #include "common/platform/memory_full.h"
 #include "common/protocol/message_frames.h"
+#include "common/protocol/row_messages.h"
+#include "common/protocol/view.h"
 #include "worker/step/own_norm.h"
 
 namespace hdps {

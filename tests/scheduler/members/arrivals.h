@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "common/protocol/messages.h"
+#include "common/protocol/membership_messages.h"
 #include "scheduler/members/rendezvous.h"
 
 namespace hdps {

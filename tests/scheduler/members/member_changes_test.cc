@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "common/job/job_spec.h"
 #include "tests/scheduler/members/arrivals.h"
 
 namespace hdps {

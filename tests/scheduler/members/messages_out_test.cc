@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "common/protocol/membership_messages.h"
 #include "scheduler/members/key_value_store.h"
 #include "scheduler/members/outbox.h"
 

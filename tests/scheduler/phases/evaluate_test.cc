@@ -7,6 +7,7 @@
 #include "common/job/job_spec.h"
 #include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/data_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "tests/scheduler/phases/phase_fixture.h"
 
 namespace hdps {

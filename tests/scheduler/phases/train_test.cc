@@ -4,6 +4,7 @@
 #include "common/job/job_spec.h"
 #include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/parallel_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "scheduler/phases/store_dense.h"
 #include "tests/scheduler/phases/phase_fixture.h"
 

@@ -9,6 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "common/job/job_spec.h"
+#include "scheduler/members/member_step.h"
+
 namespace hdps {
 namespace {
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "common/platform/file_system.h"
+#include "common/protocol/row_messages.h"
 #include "gtest/gtest.h"
 #include "tests/sim/cluster.h"
 #include "tests/sim/extremes/extreme_member.h"

@@ -13,6 +13,7 @@
 
 #include "common/base/thread_annotations.h"
 #include "common/job/job_file.h"
+#include "common/job/spec/table_spec.h"
 #include "common/protocol/membership_messages.h"
 #include "worker/collective/rank_transport.h"
 

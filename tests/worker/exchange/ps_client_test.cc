@@ -5,7 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "common/protocol/messages.h"
+#include "common/protocol/activity.h"
+#include "common/protocol/membership_messages.h"
+#include "common/protocol/message_frames.h"
+#include "common/protocol/message_kind.h"
+#include "common/protocol/row_messages.h"
+#include "common/protocol/view.h"
 #include "gmock/gmock.h"
 
 namespace hdps {
@@ -25,13 +30,11 @@ std::shared_ptr<const View> ViewOf(uint64_t view, std::vector<uint64_t> server_p
 }
 
 PsClientOptions Options() {
-  PsClientOptions options;
-  options.self = kSelf;
-  options.request_retry_ms = 100;
-  options.request_timeout_s = 10;
-  options.pushes_in_flight_max = 2;
-  options.requests_max = 8;
-  return options;
+  return {.self = kSelf,
+          .request_retry_ms = 100,
+          .request_timeout_s = 10,
+          .pushes_in_flight_max = 2,
+          .requests_max = 8};
 }
 
 ServerRequest Advance(uint32_t server) {
@@ -42,6 +45,7 @@ ServerRequest Push(uint32_t server, uint64_t sequence) {
   push.sequence = Sequence{sequence};
   return {ServerId{server}, EncodeMessage(push)};
 }
+PushAck AckOf(Code code) { return {{}, code, ""}; }
 
 template <typename Message>
 Frame Reply(const Outgoing& request, const Message& message) {
@@ -161,8 +165,7 @@ TEST_F(PsClientTest, ARequestForAServerThatIsGoneAsksToBeSplitAgain) {
 }
 
 TEST_F(PsClientTest, APostponedRequestIsSentAgainInTheNextView) {
-  PushAck postponed;
-  postponed.code = Code::kStaleView;
+  const PushAck postponed = AckOf(Code::kStaleView);
   client_.Start(Ticket{1}, {Push(1, 0)});
   const Outgoing sent = client_.TakeOutgoing().at(0);
   client_.OnFrame(sent.to, Reply(sent, postponed));
@@ -180,8 +183,7 @@ TEST_F(PsClientTest, APostponedRequestIsSentAgainInTheNextView) {
 }
 
 TEST_F(PsClientTest, WhoIsNotReadyYetIsAskedAgainSoonAndLessAndLessOften) {
-  PushAck not_ready;
-  not_ready.code = Code::kUnavailable;
+  const PushAck not_ready = AckOf(Code::kUnavailable);
   client_.Start(Ticket{1}, {Push(0, 0)});
   Outgoing sent = client_.TakeOutgoing().at(0);
   std::vector<TimeMs> repeats;
@@ -217,8 +219,7 @@ TEST_F(PsClientTest, WhatFollowsATicketIsSentWhenAllBeforeItIsAcknowledged) {
 }
 
 TEST_F(PsClientTest, NothingFollowsARefusal) {
-  PushAck refused;
-  refused.code = Code::kInvalidArgument;
+  const PushAck refused = AckOf(Code::kInvalidArgument);
   client_.Start(Ticket{1}, {Push(0, 0)}, {Advance(0)});
   client_.Start(Ticket{2}, {Push(0, 1)}, {Advance(0)});
   const std::vector<Outgoing> pushes = client_.TakeOutgoing();
@@ -236,8 +237,7 @@ TEST_F(PsClientTest, AnUnknownKeyListIsSentAgainWithItsKeys) {
   request.whole = EncodeMessage(whole);
   client_.Start(Ticket{1}, {request});
   const Outgoing named = client_.TakeOutgoing().at(0);
-  PushAck unknown;
-  unknown.code = Code::kNotFound;
+  const PushAck unknown = AckOf(Code::kNotFound);
   client_.OnFrame(named.to, Reply(named, unknown));
   const std::vector<Outgoing> again = client_.TakeOutgoing();
   ASSERT_EQ(again.size(), 1u);

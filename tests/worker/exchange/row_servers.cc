@@ -6,6 +6,7 @@
 #include "common/protocol/membership_messages.h"
 #include "common/protocol/message_frames.h"
 #include "common/protocol/row_messages.h"
+#include "common/protocol/view.h"
 
 namespace hdps {
 namespace {

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "common/job/spec/table_spec.h"
+#include "common/protocol/row_messages.h"
 #include "embedding/table.h"
 #include "tests/worker/step/step_fixture.h"
 #include "worker/collective/rank_transport.h"

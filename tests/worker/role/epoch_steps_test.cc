@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/protocol/view.h"
 #include "tests/worker/step/step_fixture.h"
 
 namespace hdps {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "common/protocol/row_messages.h"
 #include "tests/worker/step/step_fixture.h"
 
 namespace hdps {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/job/spec/table_spec.h"
 #include "tests/worker/step/step_fixture.h"
 
 namespace hdps {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "common/job/spec/table_spec.h"
 #include "tests/worker/step/step_fixture.h"
 
 namespace hdps {

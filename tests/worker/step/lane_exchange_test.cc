@@ -15,6 +15,7 @@
 #include "common/base/thread_annotations.h"
 #include "common/job/job_registry.h"
 #include "common/job/spec/model_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "common/platform/monotonic_clock.h"
 #include "common/platform/random.h"
 #include "tests/worker/model/model_fixture.h"

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "common/job/spec/table_spec.h"
 #include "tests/worker/step/step_fixture.h"
 
 namespace hdps {

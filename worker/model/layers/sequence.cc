@@ -7,6 +7,7 @@
 #include "common/job/spec/data_spec.h"
 #include "common/job/spec/layer_spec.h"
 #include "common/job/spec/pooling.h"
+#include "common/job/spec/table_spec.h"
 #include "worker/model/feature_list.h"
 #include "worker/model/layer.h"
 
