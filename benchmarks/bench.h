@@ -99,7 +99,7 @@ struct BenchSetting {
 
 // Returns the seconds that `work` takes on the monotonic clock.
 double SecondsOf(const std::function<void()>& work);
-// Returns the CPU seconds of the calling thread: the cost of a figure on a shared machine.
+// Returns the CPU seconds of the calling thread, which other load on the machine hardly changes.
 double ThreadCpuSeconds();
 // Returns the CPU seconds of all threads of this process.
 double ProcessCpuSeconds();

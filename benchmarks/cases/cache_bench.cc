@@ -23,7 +23,7 @@ constexpr int64_t kSteadyFrom = 20, kSteps = 60;
 struct Case {
   const char* name;
   uint32_t batch;
-  uint32_t categorical;  // Fields.
+  uint32_t categorical;  // Number of categorical fields.
   uint64_t vocabulary;   // Values per field.
   double zipf;
   bool buckets;        // Makes fields of the 13 numbers too.

@@ -24,7 +24,7 @@ constexpr char kBench[] = "end_to_end";
 struct Work {
   const char* name;
   uint32_t batch;
-  uint64_t steps;      // Per epoch.
+  uint64_t steps;      // Steps per epoch.
   uint32_t numeric;    // Numeric columns of the log that are not empty.
   uint64_t eval_rows;  // 0: no evaluation.
   const char* model;   // JSON.

@@ -25,7 +25,7 @@ constexpr double kMilli = 1e3;
 // First steps of the second epoch, in which the pipeline fills; not counted.
 constexpr int64_t kFirstSteps = 4;
 
-// `shard` of each layer; empty: data parallel.
+// A strategy to measure: `shard` of each layer, empty for a data parallel layer.
 struct Case {
   const char* name;
   const char *rows, *h1, *h2, *h3;

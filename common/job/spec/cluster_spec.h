@@ -19,7 +19,8 @@ struct ClusterSpec {
   uint32_t shards = 32;  // A power of two; fixed for the lifetime of the tables.
   uint32_t heartbeat_ms = 500;
   uint32_t dead_after_ms = 3000;
-  uint32_t replace_after_s = 60;  // Afterwards the job goes on without the lost member, or ends.
+  // Seconds to wait for a replacement of a lost member. Then the job goes on without it, or ends.
+  uint32_t replace_after_s = 60;
   OnWorkerLoss on_worker_loss = OnWorkerLoss::kWait;
   uint32_t replicas = 0;               // Copies of each row on other servers.
   uint32_t scheduler_timeout_s = 120;  // Members go on this long without the scheduler.

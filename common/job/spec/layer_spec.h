@@ -24,7 +24,7 @@ struct LayerSpec {
   uint32_t units = 0;                        // dense: outputs. cross: number of layers.
   Activation activation = {};                // The default is none.
   std::map<std::string, double> numbers;     // Settings that only some kinds have; see LayerNumber.
-  std::map<std::string, std::string> words;  // Likewise; see LayerWord.
+  std::map<std::string, std::string> words;  // Likewise, settings that are words; see LayerWord.
   // The cut over the workers: one tuple for each input and weight, or one for all; empty if not
   // given.
   std::vector<std::vector<uint32_t>> shard = {};

@@ -89,7 +89,7 @@ struct Setting {
   // Null if the setting has no value of its own, but is another spelling of settings that are
   // printed.
   std::function<JsonValue(const void* object, Form form)> print;
-  std::function<bool(const void* object)> printed_if;  // Null for always.
+  std::function<bool(const void* object)> printed_if;  // Null: always printed.
 };
 
 // The settings of one object of the job file, such as "train", in the order of reading, printing
