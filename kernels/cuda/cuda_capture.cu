@@ -1,4 +1,4 @@
-// Captures, finds a graph with the same nodes, launches.
+// Captures a stream, finds a graph with the same nodes or builds one, and launches it.
 #include "kernels/cuda/cuda_capture.cuh"
 
 #include <utility>

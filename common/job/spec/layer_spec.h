@@ -17,8 +17,8 @@ struct LayerSpec {
   std::string name;
   std::string kind = "dense";                // The word of its record.
   std::vector<std::string> inputs;           // Names of earlier layers.
-  std::string table;                         // embedding
-  std::vector<std::string> features;         // embedding; empty for all sparse features.
+  std::string table;                         // embedding: name of its table.
+  std::vector<std::string> features;         // embedding: its features; empty for all sparse ones.
   Pooling pooling = Pooling::kSum;           // embedding: pooling of the keys of one feature.
   Combine combine = Combine::kConcat;        // embedding: combination of the features.
   uint32_t units = 0;                        // dense: outputs. cross: number of layers.

@@ -246,7 +246,7 @@ TEST_F(PsClientTest, AnUnknownKeyListIsSentAgainWithItsKeys) {
   ASSERT_TRUE(DecodeMessage(again[0].frame, &sent).ok());
   EXPECT_EQ(sent.num_examples, 9u);
   EXPECT_EQ(client_.counters().lists_unknown, 1u);
-  client_.OnFrame(named.to, Reply(named, unknown));  // The reply to a repeat of the first.
+  client_.OnFrame(named.to, Reply(named, unknown));  // Refuses a repeat of the first frame.
   EXPECT_TRUE(client_.TakeResults().empty());
   client_.OnFrame(named.to, Reply(named, PushAck{}));
   EXPECT_EQ(client_.TakeResults().size(), 1u);
