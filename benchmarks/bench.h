@@ -105,10 +105,10 @@ double ThreadCpuSeconds();
 double ProcessCpuSeconds();
 // Runs `works` in turns, so that noise hits all alike; each returns one sample. Returns
 // [works][repeats].
-std::vector<std::vector<double>> InTurns(int repeats,
-                                         std::initializer_list<std::function<double()>> works);
+std::vector<std::vector<double>> InterleavedSamples(
+    int repeats, std::initializer_list<std::function<double()>> works);
 // Prints a line of progress on stderr: "reader: criteo_tsv_shuffled".
-void SayProgress(const std::string& bench, const std::string& text);
+void PrintProgress(const std::string& bench, const std::string& text);
 
 struct BenchEntry {
   const char* name;

@@ -132,8 +132,8 @@ Status RunCase(const BenchSetting& setting, FileSystem& files, const Case& c, Be
               "vocab_cache_size=" + std::to_string(c.kept_rows));
         }
       }
-      SayProgress(kBench, std::string(c.name) + (samples == &on ? " on" : " off") + ", run " +
-                              std::to_string(repeat + 1));
+      PrintProgress(kBench, std::string(c.name) + (samples == &on ? " on" : " off") + ", run " +
+                                std::to_string(repeat + 1));
       options.out = JoinPath(folder, "out");
       SlowLink link;
       link.ns_per_byte = c.link_ns_per_byte;

@@ -215,7 +215,7 @@ Status RunCase(const BenchSetting& setting, FileSystem& files, const Case& c, Be
   std::vector<std::pair<std::string, std::vector<double>>> parts;
   // Runs in turns, so that noise hits both alike.
   for (int repeat = 0; repeat < setting.repeats; ++repeat) {
-    SayProgress(kBench, name + ", run " + std::to_string(repeat + 1));
+    PrintProgress(kBench, name + ", run " + std::to_string(repeat + 1));
     options.out = JoinPath(folder, "out_" + name + "_" + std::to_string(repeat));
     constexpr int kProductSteps = 4;
     const std::clock_t cpu_before = std::clock();

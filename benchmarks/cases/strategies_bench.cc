@@ -181,7 +181,7 @@ Status RunStrategiesBench(const BenchSetting& setting, FileSystem& files, BenchR
         MeasureSharedRates(setting, job, kWorkers, "rates" + std::to_string(turn)));
     rates.push_back(of_turn);
     for (Measured& measured : cases) {
-      SayProgress(kBench, std::string(measured.of->name) + ", run " + std::to_string(turn + 1));
+      PrintProgress(kBench, std::string(measured.of->name) + ", run " + std::to_string(turn + 1));
       HDPS_RETURN_IF_ERROR(RunOnce(setting, files, &measured));
     }
   }
