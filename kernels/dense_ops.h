@@ -72,7 +72,6 @@ struct DenseBackward {
   Write write_dx = Write::kOver;
   // x is what a ReLU gave, and dx is all of its gradient.
   bool relu_below = false;
-  const ReluMask* mask_below = nullptr;  // Of the product that gave x; null: none was asked for.
 };
 
 // What a loss has beside the logits.
@@ -193,7 +192,7 @@ class DenseOps {
     LOG(FATAL) << "this device has no numbers in bf16";
   }
   // row_gradients[num_rows * dim] (+)= for each row the gradients of its keys, in order of feature,
-  // then of bag. Never gives -0.0 under kOver.
+  // then of bag; a GPU adds up parts of a row with many keys first. Never gives -0.0 under kOver.
   virtual void PoolBackward(BagIndex& index, const PoolSpec& spec, ConstMatrix gradient,
                             Write write, const RowSpans<float>& row_gradients) = 0;
   // The same of a gradient in bf16, added up in fp32, where there is bf16().
@@ -300,13 +299,6 @@ class DeviceArray {
   DenseOps* ops_;
   float* data_ = nullptr;
   size_t size_ = 0;
-};
-
-// Which results of a product with a ReLU are positive, where its device has told.
-struct ReluMask {
-  explicit ReluMask(DenseOps* ops) : bits(ops) {}
-  DeviceArray bits;  // As the device lays them.
-  bool written = false;
 };
 
 }  // namespace hdps

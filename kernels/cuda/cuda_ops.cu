@@ -233,19 +233,11 @@ class CudaOps : public DenseOps {
 
 // The bias and the activation are computed in the kernel of the product, where the library has one.
 void CudaOps::Gemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c) {
-  if (spec.relu_mask != nullptr) spec.relu_mask->written = false;
   if (c.rows == 0 || c.cols == 0) return;
   CudaProduct product{spec.transpose_a, spec.transpose_b, spec.write, a, b, c};
   CudaProduct whole = product;
   whole.bias = spec.bias;
   whole.relu = spec.relu;
-  if (spec.relu && spec.relu_mask != nullptr) {
-    whole.mask_to = spec.relu_mask->bits.Reserve(CudaProduct::MaskFloats(c));
-    Ready();
-    spec.relu_mask->written = products_.Run(whole);
-    if (spec.relu_mask->written) return;
-    whole.mask_to = nullptr;
-  }
   Ready();
   if (products_.Run(whole)) return;
   if (product.depth() > 0) {
@@ -257,9 +249,9 @@ void CudaOps::Gemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c)
   CudaAddBiasActivate(stream_, spec.bias, spec.relu, c);
 }
 
-// The sums of the bias are made beside the product that reads dy anyway, and dx is masked while it
-// is written, by a bit an element: the passes over dy and dx, which move 12 bytes an element each,
-// cost as much as the products of narrow layers.
+// The sums of the bias are left to the product that reads dy anyway. The mask of dx is a kernel of
+// its own: where products are in fp32 or tf32, cuBLASLt masks in a kernel of its own too, which
+// takes twice as long as CudaMask, and so does what writes its bits in forward.
 bool CudaOps::BackwardOfDense(const DenseBackward& layer) {
   Ready();
   const bool wants_weights = layer.weight_gradient.data != nullptr;
@@ -276,11 +268,6 @@ bool CudaOps::BackwardOfDense(const DenseBackward& layer) {
     Gemm({.transpose_a = true}, layer.x, layer.dy, layer.weight_gradient);
   }
   if (layer.dx.data == nullptr) return false;
-  if (layer.relu_below && layer.mask_below != nullptr && layer.mask_below->written) {
-    CudaProduct product{false, true, layer.write_dx, layer.dy, layer.weights, layer.dx};
-    product.mask = layer.mask_below->bits.data();
-    if (products_.Run(product)) return true;
-  }
   Gemm({.transpose_b = true, .write = layer.write_dx}, layer.dy, layer.weights, layer.dx);
   if (layer.relu_below) CudaMask(Ready(), layer.x, layer.dx);
   return layer.relu_below;

@@ -43,13 +43,9 @@ cublasComputeType_t ComputeTypeOf(Precision precision) {
 // cuBLASLt counts by columns, so it sees every matrix transposed: c^T = op(b)^T op(a)^T. Its A is
 // b, the rows of its result are the columns of c, and so is the length of a bias.
 cublasLtEpilogue_t EpilogueOf(const CudaProduct& p) {
-  if (p.mask != nullptr) return CUBLASLT_EPILOGUE_DRELU;
   if (p.sums_of_b != nullptr) return CUBLASLT_EPILOGUE_BGRADA;
   if (!p.relu) return p.bias == nullptr ? CUBLASLT_EPILOGUE_DEFAULT : CUBLASLT_EPILOGUE_BIAS;
-  if (p.mask_to == nullptr) {
-    return p.bias == nullptr ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_RELU_BIAS;
-  }
-  return p.bias == nullptr ? CUBLASLT_EPILOGUE_RELU_AUX : CUBLASLT_EPILOGUE_RELU_AUX_BIAS;
+  return p.bias == nullptr ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_RELU_BIAS;
 }
 
 uint32_t AlignmentOf(const void* data) {
@@ -62,10 +58,9 @@ const float* AlignedLike(const float* data) {
 }
 
 const float* BiasOf(const CudaProduct& p) { return p.sums_of_b == nullptr ? p.bias : p.sums_of_b; }
-const float* MaskOf(const CudaProduct& p) { return p.mask == nullptr ? p.mask_to : p.mask; }
 
 // All that the choice of an algorithm may depend on.
-using PlanKey = std::array<uint64_t, 15>;
+using PlanKey = std::array<uint64_t, 14>;
 PlanKey KeyOf(const CudaProduct& p) {
   return {p.c.rows,
           p.c.cols,
@@ -80,8 +75,7 @@ PlanKey KeyOf(const CudaProduct& p) {
           AlignmentOf(p.a.data),
           AlignmentOf(p.b.data),
           AlignmentOf(p.c.data),
-          AlignmentOf(BiasOf(p)),
-          AlignmentOf(MaskOf(p))};
+          AlignmentOf(BiasOf(p))};
 }
 
 // One product as the library is told of it.
@@ -105,7 +99,9 @@ class Plan {
     HDPS_CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(desc_, attribute, &value, sizeof(value)));
   }
   // Null: the product has none.
-  void SetPointers(const float* bias, const float* mask);
+  void SetBias(const float* bias) {
+    if (bias != nullptr) Set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+  }
   void Choose(cublasLtHandle_t handle, const CudaProduct& p);
 
   cublasLtMatmulDesc_t desc_ = nullptr;
@@ -120,9 +116,6 @@ Plan::Plan(cublasLtHandle_t handle, Precision precision, const CudaProduct& p) {
   Set(CUBLASLT_MATMUL_DESC_TRANSA, order_of(p.transpose_b));
   Set(CUBLASLT_MATMUL_DESC_TRANSB, order_of(p.transpose_a));
   Set(CUBLASLT_MATMUL_DESC_EPILOGUE, EpilogueOf(p));
-  if (p.mask != nullptr || p.mask_to != nullptr) {
-    Set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, static_cast<int64_t>(CudaProduct::MaskStride(p.c)));
-  }
   const auto lay = [](const auto& m, cublasLtMatrixLayout_t* layout) {
     HDPS_CUBLAS_CHECK(cublasLtMatrixLayoutCreate(layout, CUDA_R_32F, m.cols, m.rows,
                                                  static_cast<int64_t>(m.stride)));
@@ -131,11 +124,6 @@ Plan::Plan(cublasLtHandle_t handle, Precision precision, const CudaProduct& p) {
   lay(p.a, &b_);
   lay(p.c, &c_);
   Choose(handle, p);
-}
-
-void Plan::SetPointers(const float* bias, const float* mask) {
-  if (bias != nullptr) Set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
-  if (mask != nullptr) Set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, mask);
 }
 
 void Plan::Choose(cublasLtHandle_t handle, const CudaProduct& p) {
@@ -153,7 +141,7 @@ void Plan::Choose(cublasLtHandle_t handle, const CudaProduct& p) {
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, AlignmentOf(p.a.data));
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, AlignmentOf(p.c.data));
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, AlignmentOf(p.c.data));
-  SetPointers(AlignedLike(BiasOf(p)), AlignedLike(MaskOf(p)));  // It looks at no more of them.
+  SetBias(AlignedLike(BiasOf(p)));  // It looks at no more of it.
   int found = 0;
   const cublasStatus_t status =
       cublasLtMatmulAlgoGetHeuristic(handle, desc_, a_, b_, c_, c_, wanted, 1, &chosen_, &found);
@@ -167,7 +155,7 @@ void Plan::Choose(cublasLtHandle_t handle, const CudaProduct& p) {
 
 void Plan::Run(cublasLtHandle_t handle, const CudaProduct& p, void* workspace,
                cudaStream_t stream) {
-  SetPointers(BiasOf(p), MaskOf(p));
+  SetBias(BiasOf(p));
   const float one = 1.0f, beta = p.write == Write::kAdd ? 1.0f : 0.0f;
   HDPS_CUBLAS_CHECK(cublasLtMatmul(handle, desc_, &one, p.b.data, a_, p.a.data, b_, &beta, p.c.data,
                                    c_, p.c.data, c_, &chosen_.algo, workspace,

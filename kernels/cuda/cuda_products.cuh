@@ -22,15 +22,10 @@ struct CudaProduct {
   Matrix c;
 
   const float* bias = nullptr;  // [c.cols], added to every row;
-  bool relu = false;            // and negative results become zero,
-  float* mask_to = nullptr;     // [MaskFloats(c)]: which were positive.
-  const float* mask = nullptr;  // Likewise, of an earlier product: the others become zero.
+  bool relu = false;            // and negative results become zero.
   float* sums_of_b = nullptr;   // [c.cols]: sums of the rows of b, where only a is transposed.
 
   size_t depth() const { return transpose_a ? a.rows : a.cols; }
-  // A bit an element, each row of c in whole pieces of 128.
-  static size_t MaskStride(const Matrix& c) { return (c.cols + 127) / 128 * 128; }
-  static size_t MaskFloats(const Matrix& c) { return c.rows * MaskStride(c) / 32; }
 };
 
 // Invariant: which of the library's algorithms computes a product is a function of its sizes,

@@ -7,16 +7,12 @@
 
 namespace hdps {
 
-struct ReluMask;  // kernels/dense_ops.h
-
 // c = op(a) op(b), then what the flags say, in the order of the fields.
 struct GemmSpec {
   bool transpose_a = false, transpose_b = false;
   Write write = Write::kOver;   // kAdd: c += op(a) op(b).
   const float* bias = nullptr;  // [c.cols], added to every row; null: none.
   bool relu = false;            // Negative results become zero.
-  // With `relu`: gets which results are positive, from a device that masks gradients by bits.
-  ReluMask* relu_mask = nullptr;
 };
 
 // By one sgemm call on the calling thread; the bits depend on the shapes and the machine's

@@ -9,6 +9,7 @@
 
 #include "common/base/status.h"
 #include "common/job/job_facts.h"
+#include "common/platform/executor.h"
 #include "common/platform/file_system.h"
 #include "worker/data/batch.h"
 #include "worker/data/line_reader.h"
@@ -41,6 +42,8 @@ struct ReaderOptions {
   BadRows bad_rows = BadRows::kCounted;
   // Whence negative examples are made; null: none are.
   std::shared_ptr<ItemPool> items = nullptr;
+  // Whose threads parse the rows of large batches; null: the caller's does.
+  Executor* executor = nullptr;
 
   std::vector<LabelSpec> LabelsWanted() const {
     return labels.empty() ? std::vector<LabelSpec>{{"", num_classes}} : labels;

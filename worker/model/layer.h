@@ -46,8 +46,7 @@ struct Place {
   Matrix value, gradient;          // [n, width]
   Bf16Matrix value16, gradient16;  // Likewise.
   bool gradient_begun = false;
-  bool gradient_masked = false;         // It is already the one in front of the place's own ReLU.
-  const ReluMask* relu_mask = nullptr;  // Of `value`, where a layer has asked for it.
+  bool gradient_masked = false;  // It is already the one in front of the place's own ReLU.
 
   // How the next consumer gives its gradient: the first one writes, the others add.
   Write NextGradient() {

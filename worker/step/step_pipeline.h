@@ -1,4 +1,4 @@
-// Reads ahead: a thread of its own turns files into steps whose keys are found and split by server.
+// Reads ahead: one thread turns files into batches, another finds and splits the keys of each.
 #pragma once
 
 #include <cstdint>
@@ -61,13 +61,14 @@ struct PipelineOptions {
   ReaderOptions reader;
   bool labels = true;  // False: labels are not read, and rows may lack them.
   PartCount parts;     // Of a step.
-  // Bounds the memory: this many steps wait, one is made, so many are used.
+  // Bounds the memory: this many steps wait, one is made, so many are used; beside them one batch
+  // waits and one is read.
   size_t steps_ahead = 4;
   size_t steps_in_use = 2;
   uint32_t epoch = 0;       // Where to start.
   uint64_t skip_steps = 0;  // And behind which of its steps.
   SplitPlan plan;
-  // Whose threads help the reader's where a step has many keys; null: nobody's.
+  // Whose threads help where a batch has many rows or keys; null: nobody's.
   Executor* executor = nullptr;
   ActivityBoard* board = nullptr;  // Whoever waits for a step says so there; null: nowhere.
 };
@@ -101,21 +102,31 @@ class StepPipeline {
   StepPipeline(const Job& job, MonotonicClock& clock, const PipelineOptions& options,
                std::unique_ptr<BatchReader> reader);
   static Result<std::unique_ptr<PreparedStep>> Take(std::optional<Item> item);
-  void ReadAll();  // The reader's thread.
-  Result<std::unique_ptr<PreparedStep>> Prepare();
+  // A batch as it was read, and what the reader said then; or why there is none.
+  struct ReadBatch {
+    Status status;
+    Batch batch = {};
+    uint64_t bad_rows = 0;
+    double progress = 0;
+    int64_t read_ns = 0;
+  };
+
+  void ReadAll();     // The reader's thread.
+  void PrepareAll();  // That of the keys.
+  std::unique_ptr<PreparedStep> Prepare(ReadBatch read);
   void CountKeys(const PreparedStep& step);
 
   const Job& job_;
   MonotonicClock& clock_;
   const PipelineOptions options_;
 
-  // The reader's thread only.
-  std::unique_ptr<BatchReader> reader_;
-  KeyFinder finder_;
+  std::unique_ptr<BatchReader> reader_;  // The reader's thread only.
+  KeyFinder finder_;                     // The thread of the keys only.
 
+  BoundedQueue<ReadBatch> batches_;
   BoundedQueue<Item> ready_;
   BoundedQueue<std::unique_ptr<PreparedStep>> used_;
-  std::unique_ptr<Thread> thread_;  // Last: it starts when all else is there.
+  std::unique_ptr<Thread> reading_, preparing_;  // Last: they start when all else is there.
 };
 
 }  // namespace hdps

@@ -46,6 +46,11 @@ class RowAdder {
   // kInvalidArgument, with the place, for one bad row too many, and for a file of which it cannot
   // be told what its cells are.
   Status Add(const Line& line, const RowPlace& place, BatchBuilder* builder);
+  // Adds the row of the line, if it is one; a bad row is not counted. Requires: labels are read and
+  // no examples are made.
+  bool AddIfRow(const Line& line, uint32_t number, BatchBuilder* builder);
+  // Takes the headers that `other`, which has the same files, has taken.
+  void UseHeadersOf(const RowAdder& other) { orders_ = other.orders_; }
   // Adds the row of the line; or says, with the place, why it is none, and counts nothing.
   std::optional<std::string> AddOrDescribe(const Line& line, BatchBuilder* builder);
   // Of a file with a header: in which order its cells stand. The names that the job does not have
