@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "common/job/spec/pooling.h"
+#include "kernels/cuda/cuda_bf16.cuh"
 #include "kernels/cuda/cuda_check.cuh"
 #include "kernels/cuda/cuda_kernels.cuh"
 #include "kernels/cuda/cuda_key_sort.cuh"
-#include "kernels/cuda/cuda_neighbours.cuh"
 #include "kernels/cuda/cuda_staging.cuh"
 
 namespace hdps {
@@ -162,8 +162,8 @@ __device__ float LargestOf(const DeviceBags& bags, uint32_t bag, const float* ro
 }
 
 // One thread kWidth elements of `out`, which are of one feature.
-template <size_t kWidth>
-__global__ void PoolKernel(DeviceBags bags, PoolSpec spec, const float* rows, Matrix out) {
+template <size_t kWidth, typename To>
+__global__ void PoolKernel(DeviceBags bags, PoolSpec spec, const float* rows, To out) {
   const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
   const auto pieces = static_cast<uint32_t>(out.cols / kWidth);
   const uint32_t row = i / pieces, col = i % pieces * static_cast<uint32_t>(kWidth);
@@ -189,19 +189,20 @@ __global__ void PoolKernel(DeviceBags bags, PoolSpec spec, const float* rows, Ma
     }
     total.Add(sum, 1.0f);
   }
-  total.To(out.data + row * out.stride + col);
+  Store(total, out, row, col);
 }
 
 // What the sorted key at `at` adds to columns [d, d + kWidth) of its row.
 template <size_t kWidth>
 struct KeyGradient {
+  template <typename From>
   __device__ static KeyGradient Of(const DeviceBags& bags, const PoolSpec& spec,
-                                   const ConstMatrix& gradient, uint32_t at, uint32_t d) {
+                                   const From& gradient, uint32_t at, uint32_t d) {
     const uint32_t bag = bags.sorted_bags[at];
     const uint32_t feature = bag / bags.num_bags, example = bag % bags.num_bags;
     const uint32_t col = spec.combine == Combine::kConcat ? feature * spec.dim + d : d;
     KeyGradient found;
-    found.value = Neighbours<kWidth>::From(gradient.data + example * gradient.stride + col);
+    found.value = Load<kWidth>(gradient, example, col);
     found.factor = BagScale(bags, spec.pooling, bag);
     if (bags.weights != nullptr) found.factor *= bags.weights[bags.key_of[at]];
     for (size_t w = 0; spec.pooling == Pooling::kMax && w < kWidth; ++w) {
@@ -216,8 +217,8 @@ struct KeyGradient {
 
 // One thread kWidth columns of a segment. It adds a row's keys in their order. The sum of a row
 // that began in an earlier segment goes to `carried` [segments, dim], every other to its row.
-template <size_t kWidth>
-__global__ void AddUpSegments(DeviceBags bags, PoolSpec spec, ConstMatrix gradient, Write write,
+template <size_t kWidth, typename From>
+__global__ void AddUpSegments(DeviceBags bags, PoolSpec spec, From gradient, Write write,
                               float* row_gradients, float* carried) {
   const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x, pieces = spec.dim / kWidth;
   const uint32_t segment = i / pieces, d = i % pieces * static_cast<uint32_t>(kWidth);
@@ -284,14 +285,14 @@ unsigned BlocksFor32(size_t items) {
   return BlocksFor(items);
 }
 
-template <size_t kWidth>
+template <size_t kWidth, typename From>
 void LaunchBackward(cudaStream_t stream, CudaBagIndex& index, const PoolSpec& spec,
-                    ConstMatrix gradient, Write write, float* row_gradients) {
+                    const From& gradient, Write write, float* row_gradients) {
   float* const carried = index.ReserveCarried(spec.dim);
   const DeviceBags bags = index.view();
   const size_t pieces = spec.dim / kWidth;
   if (bags.num_keys > 0) {
-    StartKernel(AddUpSegments<kWidth>, BlocksFor32(index.Segments() * pieces), kThreadsABlock,
+    StartKernel(AddUpSegments<kWidth, From>, BlocksFor32(index.Segments() * pieces), kThreadsABlock,
                 stream, bags, spec, gradient, write, row_gradients, carried);
   }
   StartKernel(AddCarried<kWidth>, BlocksFor32(bags.num_rows * pieces), kThreadsABlock, stream, bags,
@@ -306,25 +307,34 @@ void CudaLoadBags(CudaStaging& staging, std::span<const Bags> features, uint32_t
   static_cast<CudaBagIndex&>(**index).Load(staging, features, num_rows);
 }
 
+template <typename To>
 void CudaPool(cudaStream_t stream, BagIndex& index, const PoolSpec& spec, const float* rows,
-              Matrix out) {
+              const To& out) {
   if (out.rows == 0) return;
   auto& loaded = static_cast<CudaBagIndex&>(index);
   if (spec.pooling == Pooling::kMax) loaded.ReserveLargest(spec.dim);
-  const bool wide = IsWide(rows, spec.dim) && IsWide(out.data, out.stride);
-  StartKernel(wide ? PoolKernel<kWide> : PoolKernel<1>,
+  const bool wide = IsWide(rows, spec.dim) && IsWide(out);
+  StartKernel(wide ? PoolKernel<kWide, To> : PoolKernel<1, To>,
               BlocksFor32(out.rows * out.cols / (wide ? kWide : 1)), kThreadsABlock, stream,
               loaded.view(), spec, rows, out);
 }
 
+template <typename From>
 void CudaPoolBackward(cudaStream_t stream, BagIndex& index, const PoolSpec& spec,
-                      ConstMatrix gradient, Write write, float* row_gradients) {
+                      const From& gradient, Write write, float* row_gradients) {
   auto& loaded = static_cast<CudaBagIndex&>(index);
   loaded.Transpose(stream);
   if (loaded.view().num_rows == 0) return;
-  const bool wide = IsWide(row_gradients, spec.dim) && IsWide(gradient.data, gradient.stride);
-  const auto launch = wide ? LaunchBackward<kWide> : LaunchBackward<1>;
+  const bool wide = IsWide(row_gradients, spec.dim) && IsWide(gradient);
+  const auto launch = wide ? LaunchBackward<kWide, From> : LaunchBackward<1, From>;
   launch(stream, loaded, spec, gradient, write, row_gradients);
 }
+
+template void CudaPool(cudaStream_t, BagIndex&, const PoolSpec&, const float*, const Matrix&);
+template void CudaPool(cudaStream_t, BagIndex&, const PoolSpec&, const float*, const Bf16Matrix&);
+template void CudaPoolBackward(cudaStream_t, BagIndex&, const PoolSpec&, const ConstMatrix&, Write,
+                               float*);
+template void CudaPoolBackward(cudaStream_t, BagIndex&, const PoolSpec&, const Bf16Matrix&, Write,
+                               float*);
 
 }  // namespace hdps

@@ -95,8 +95,12 @@ void CudaActivationBackward(cudaStream_t stream, ConstMatrix y, bool relu, Matri
     const dim3 grid(BlocksFor(dy.cols), static_cast<unsigned>(blocks));
     StartKernel(MaskAndSum, grid, kThreadsABlock, stream, y, relu, dy, partials);
   }
-  StartKernel(SumPartials, BlocksFor(dy.cols), kThreadsABlock, stream, partials, blocks, dy.cols,
-              bias_gradient);
+  CudaSumPartials(stream, partials, blocks, dy.cols, bias_gradient);
+}
+
+void CudaSumPartials(cudaStream_t stream, const float* partials, size_t blocks, size_t cols,
+                     float* sums) {
+  StartKernel(SumPartials, BlocksFor(cols), kThreadsABlock, stream, partials, blocks, cols, sums);
 }
 
 }  // namespace hdps

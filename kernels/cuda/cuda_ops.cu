@@ -1,9 +1,11 @@
 // Dense operations on the GPU: products by cuBLASLt, the rest by our kernels, all on one stream.
+#include <memory>
 #include <string>
 
 #include "common/base/enum_words.h"
 #include "common/job/spec/precision.h"
 #include "kernels/cuda/cublas_library.h"
+#include "kernels/cuda/cuda_bf16_ops.cuh"
 #include "kernels/cuda/cuda_capture.cuh"
 #include "kernels/cuda/cuda_check.cuh"
 #include "kernels/cuda/cuda_kernels.cuh"
@@ -49,7 +51,10 @@ class CudaOps : public DenseOps {
         capture_(stream_, &timeline_),
         staging_(stream_, capture_, options.executor, timeline_),
         products_(stream_, capture_, precision_),
-        slabs_(stream_, staging_) {}
+        slabs_(stream_, staging_) {
+    if (precision_ != Precision::kBf16) return;
+    bf16_ = std::make_unique<CudaBf16Ops>([this] { return Ready(); }, products_, capture_);
+  }
   ~CudaOps() override {
     cudaSetDevice(gpu_);
     cudaStreamSynchronize(stream_);
@@ -60,6 +65,8 @@ class CudaOps : public DenseOps {
   std::string Arithmetic() const override {
     return precision_ == Precision::kFp32 ? "cuda" : "cuda " + std::string(WordOf(precision_));
   }
+
+  Bf16Ops* bf16() const override { return bf16_.get(); }
 
   float* Allocate(size_t floats) override {
     Use(gpu_);
@@ -149,7 +156,16 @@ class CudaOps : public DenseOps {
             Matrix out) override {
     CudaPool(Ready(), index, spec, rows.InOnePiece(0, rows.size()), out);
   }
+  void Pool(BagIndex& index, const PoolSpec& spec, const RowSpans<const float>& rows,
+            Bf16Matrix out) override {
+    CudaPool(Ready(), index, spec, rows.InOnePiece(0, rows.size()), out);
+  }
   void PoolBackward(BagIndex& index, const PoolSpec& spec, ConstMatrix gradient, Write write,
+                    const RowSpans<float>& row_gradients) override {
+    CudaPoolBackward(Ready(), index, spec, gradient, write,
+                     row_gradients.InOnePiece(0, row_gradients.size()));
+  }
+  void PoolBackward(BagIndex& index, const PoolSpec& spec, Bf16Matrix gradient, Write write,
                     const RowSpans<float>& row_gradients) override {
     CudaPoolBackward(Ready(), index, spec, gradient, write,
                      row_gradients.InOnePiece(0, row_gradients.size()));
@@ -229,6 +245,7 @@ class CudaOps : public DenseOps {
   CudaArray<float> partials_{capture_};
   CudaArray<double> losses_{capture_};
   CudaRowSlabs slabs_;
+  std::unique_ptr<CudaBf16Ops> bf16_;  // Null: the job does not ask for them.
 };
 
 // The bias and the activation are computed in the kernel of the product, where the library has one.

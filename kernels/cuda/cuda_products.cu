@@ -26,9 +26,10 @@ constexpr size_t kPlansMax = 4096;
 // No kernel reads more at once. Memory that happens to be aligned better chooses no other one.
 constexpr uintptr_t kAlignment = 16;
 
-// Factors are rounded by the library on their way into the product, whose sums are in fp32. kFp32
+// Factors in fp32 are rounded by the library on their way into the product. Sums are in fp32. kFp32
 // agrees with the CPU's results to the rounding of sums.
-cublasComputeType_t ComputeTypeOf(Precision precision) {
+cublasComputeType_t ComputeTypeOf(Precision precision, const CudaProduct& p) {
+  if (p.a.bf16) return CUBLAS_COMPUTE_32F;
   switch (precision) {
     case Precision::kFp32:
       return CUBLAS_COMPUTE_32F_PEDANTIC;
@@ -53,14 +54,15 @@ uint32_t AlignmentOf(const void* data) {
   return static_cast<uint32_t>(std::min(kAlignment, address & (~address + 1)));
 }
 // An address of which nothing but its alignment is known.
-const float* AlignedLike(const float* data) {
-  return reinterpret_cast<const float*>(uintptr_t{AlignmentOf(data)});
+const void* AlignedLike(const void* data) {
+  return reinterpret_cast<const void*>(uintptr_t{AlignmentOf(data)});
 }
 
-const float* BiasOf(const CudaProduct& p) { return p.sums_of_b == nullptr ? p.bias : p.sums_of_b; }
+const void* BiasOf(const CudaProduct& p) { return p.sums_of_b == nullptr ? p.bias : p.sums_of_b; }
+cudaDataType_t TypeOf(const CudaMatrix& m) { return m.bf16 ? CUDA_R_16BF : CUDA_R_32F; }
 
 // All that the choice of an algorithm may depend on.
-using PlanKey = std::array<uint64_t, 14>;
+using PlanKey = std::array<uint64_t, 16>;
 PlanKey KeyOf(const CudaProduct& p) {
   return {p.c.rows,
           p.c.cols,
@@ -72,6 +74,8 @@ PlanKey KeyOf(const CudaProduct& p) {
           p.transpose_b,
           p.write == Write::kAdd,
           static_cast<uint64_t>(EpilogueOf(p)),
+          p.a.bf16,
+          p.c.bf16,
           AlignmentOf(p.a.data),
           AlignmentOf(p.b.data),
           AlignmentOf(p.c.data),
@@ -99,7 +103,7 @@ class Plan {
     HDPS_CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(desc_, attribute, &value, sizeof(value)));
   }
   // Null: the product has none.
-  void SetBias(const float* bias) {
+  void SetBias(const void* bias) {
     if (bias != nullptr) Set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
   }
   void Choose(cublasLtHandle_t handle, const CudaProduct& p);
@@ -111,13 +115,13 @@ class Plan {
 };
 
 Plan::Plan(cublasLtHandle_t handle, Precision precision, const CudaProduct& p) {
-  HDPS_CUBLAS_CHECK(cublasLtMatmulDescCreate(&desc_, ComputeTypeOf(precision), CUDA_R_32F));
+  HDPS_CUBLAS_CHECK(cublasLtMatmulDescCreate(&desc_, ComputeTypeOf(precision, p), CUDA_R_32F));
   const auto order_of = [](bool transpose) { return transpose ? CUBLAS_OP_T : CUBLAS_OP_N; };
   Set(CUBLASLT_MATMUL_DESC_TRANSA, order_of(p.transpose_b));
   Set(CUBLASLT_MATMUL_DESC_TRANSB, order_of(p.transpose_a));
   Set(CUBLASLT_MATMUL_DESC_EPILOGUE, EpilogueOf(p));
-  const auto lay = [](const auto& m, cublasLtMatrixLayout_t* layout) {
-    HDPS_CUBLAS_CHECK(cublasLtMatrixLayoutCreate(layout, CUDA_R_32F, m.cols, m.rows,
+  const auto lay = [](const CudaMatrix& m, cublasLtMatrixLayout_t* layout) {
+    HDPS_CUBLAS_CHECK(cublasLtMatrixLayoutCreate(layout, TypeOf(m), m.cols, m.rows,
                                                  static_cast<int64_t>(m.stride)));
   };
   lay(p.b, &a_);
@@ -157,9 +161,9 @@ void Plan::Run(cublasLtHandle_t handle, const CudaProduct& p, void* workspace,
                cudaStream_t stream) {
   SetBias(BiasOf(p));
   const float one = 1.0f, beta = p.write == Write::kAdd ? 1.0f : 0.0f;
-  HDPS_CUBLAS_CHECK(cublasLtMatmul(handle, desc_, &one, p.b.data, a_, p.a.data, b_, &beta, p.c.data,
-                                   c_, p.c.data, c_, &chosen_.algo, workspace,
-                                   chosen_.workspaceSize, stream));
+  void* const c = const_cast<void*>(p.c.data);
+  HDPS_CUBLAS_CHECK(cublasLtMatmul(handle, desc_, &one, p.b.data, a_, p.a.data, b_, &beta, c, c_, c,
+                                   c_, &chosen_.algo, workspace, chosen_.workspaceSize, stream));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "kernels/matrix.h"
+#include "kernels/products/bf16_gemm.h"
 
 namespace hdps {
 
@@ -14,16 +15,30 @@ enum class Precision : uint8_t;
 
 class CudaCapture;  // cuda_capture.cuh
 
-// c (+)= op(a) op(b), all in the device's memory, then one of the rest.
+// A matrix in fp32 or in bf16.
+struct CudaMatrix {
+  CudaMatrix(const ConstMatrix& m)  // NOLINT: converts on purpose
+      : data(m.data), rows(m.rows), cols(m.cols), stride(m.stride) {}
+  CudaMatrix(const Matrix& m) : CudaMatrix(ConstMatrix(m)) {}  // NOLINT: likewise
+  CudaMatrix(const Bf16Matrix& m)                              // NOLINT: likewise
+      : data(m.data), rows(m.rows), cols(m.cols), stride(m.stride), bf16(true) {}
+  explicit CudaMatrix(const Bf16Tile& m)
+      : CudaMatrix(m.fp32.data != nullptr ? CudaMatrix(m.fp32) : CudaMatrix(m.bf16)) {}
+
+  const void* data;
+  size_t rows, cols, stride;
+  bool bf16 = false;
+};
+
+// c (+)= op(a) op(b), all in the device's memory, then one of the rest. a and b have one format.
 struct CudaProduct {
   bool transpose_a = false, transpose_b = false;
   Write write = Write::kOver;
-  ConstMatrix a, b;
-  Matrix c;
+  CudaMatrix a, b, c;
 
-  const float* bias = nullptr;  // [c.cols], added to every row;
-  bool relu = false;            // and negative results become zero.
-  float* sums_of_b = nullptr;   // [c.cols]: sums of the rows of b, where only a is transposed.
+  const void* bias = nullptr;  // [c.cols], in the format of c, added to every row;
+  bool relu = false;           // and negative results become zero.
+  float* sums_of_b = nullptr;  // [c.cols]: sums of the rows of b, where only a is transposed.
 
   size_t depth() const { return transpose_a ? a.rows : a.cols; }
 };

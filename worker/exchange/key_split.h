@@ -13,6 +13,7 @@
 #include "common/protocol/row_messages.h"
 #include "kernels/vector_width.h"
 #include "worker/exchange/key_order.h"
+#include "worker/exchange/row_moves.h"
 
 namespace hdps {
 
@@ -54,7 +55,9 @@ class KeySplit {
   std::span<const uint32_t> PositionsAt(ServerId server, uint32_t i) const;
   // Keys of the i-th table's list, meant or not: the caller's arrays have as many rows.
   size_t KeysOfInput(size_t i) const { return OrderOf(i).list_size(); }
-  VectorWidth width() const { return width_; }  // To move rows with.
+  RowMovers movers() const { return {width_, executor_}; }
+  // Whose threads move many rows; null: nobody's. It must outlive the split.
+  void set_executor(Executor* executor) { executor_ = executor; }
 
  private:
   const KeyOrder& OrderOf(size_t input) const { return orders_[order_of_input_[input]]; }
@@ -62,6 +65,7 @@ class KeySplit {
   void Fill(ServerId server, std::span<const KeysOfTable> tables, const MakeBytes& make);
 
   const VectorWidth width_ = WidestVectors();
+  Executor* executor_ = nullptr;
   ShardOrder shards_;
   uint32_t num_orders_ = 0;
   std::vector<KeyOrder> orders_;          // The first num_orders_ are in use.

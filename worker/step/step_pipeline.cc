@@ -125,8 +125,14 @@ std::unique_ptr<PreparedStep> StepPipeline::Prepare(ReadBatch read) {
   std::unique_ptr<PreparedStep> step = used_.TryPop().value_or(nullptr);
   if (step == nullptr) step = std::make_unique<PreparedStep>();
   step->parts.Assign(std::move(read.batch), options_.parts, finder_);
-  if (options_.plan.hot != nullptr) CountKeys(*step);
-  if (options_.plan.view != nullptr) Split(step.get());
+  const bool counts = options_.plan.hot != nullptr, splits = options_.plan.view != nullptr;
+  if (counts && splits && options_.executor != nullptr) {
+    options_.executor->ParallelFor(
+        2, [&](size_t i) { i == 0 ? Split(step.get()) : CountKeys(*step); });
+  } else {
+    if (counts) CountKeys(*step);
+    if (splits) Split(step.get());
+  }
   step->bad_rows = read.bad_rows;
   step->progress = read.progress;
   step->read_ns = read.read_ns;
@@ -143,7 +149,7 @@ void StepPipeline::CountKeys(const PreparedStep& step) {
 
 void StepPipeline::Split(PreparedStep* step) const {
   const HotKeyRegistry* const registry = options_.plan.hot.get();
-  if (registry != nullptr) SplitHot(step->parts, *registry, &step->hot);
+  if (registry != nullptr) SplitHot(step->parts, *registry, options_.executor, &step->hot);
   std::vector<KeysOfTable> tables;
   for (uint32_t t = 0; t < job_.tables.size(); ++t) {
     const TableSpec& spec = job_.tables[t];
@@ -165,6 +171,7 @@ void StepPipeline::Split(PreparedStep* step) const {
   const auto make = [&](ServerId to, size_t size, std::span<std::byte>* bytes) {
     return MakeSection(options_.plan.sections, view.servers[to.value].peer, size, bytes);
   };
+  step->split.set_executor(options_.executor);
   step->split.Compute(view.shards, static_cast<uint32_t>(view.servers.size()), tables, make);
 }
 
