@@ -27,14 +27,14 @@ constexpr ModelCase kRefL = {"ref_l",
                              R"("embedding_dim": 80, "hidden": [1024, 512, 256, 128])",
                              false,
                              200'000 / 39};
-// Steps that are not measured: memory is taken in the first, graphs are built in the second, and the
-// libraries load their kernels and choose their algorithms.
+// Steps that are not measured: memory is taken in the first, graphs are built in the second, and
+// the libraries load their kernels and choose their algorithms.
 constexpr int kFirstSteps = 3;
 constexpr DeviceSizes kSizes = {kRefL, size_t{1} << 30, size_t{256} << 20, 10};
 
 // The dense layers of a model alone, by the calls that its layers make: products with bias and
-// ReLU, and their backward down to the gradient of the embeddings. In bf16 the wide ones round their
-// weights, and between two of them values and gradients stand in bf16.
+// ReLU, and their backward down to the gradient of the embeddings. In bf16 the wide ones round
+// their weights, and between two of them values and gradients stand in bf16.
 class DenseLayers {
  public:
   DenseLayers(DenseOps& ops, const std::vector<Product>& products, size_t batch)

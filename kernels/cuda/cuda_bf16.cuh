@@ -33,8 +33,7 @@ __device__ Neighbours<kWidth> Load(const ConstMatrix& m, size_t row, size_t col)
 }
 template <size_t kWidth>
 __device__ Neighbours<kWidth> Load(const Bf16Matrix& m, size_t row, size_t col) {
-  const auto half =
-      *reinterpret_cast<const HalfNeighbours<kWidth>*>(m.data + row * m.stride + col);
+  const auto half = *reinterpret_cast<const HalfNeighbours<kWidth>*>(m.data + row * m.stride + col);
   Neighbours<kWidth> found;
   for (size_t w = 0; w < kWidth; ++w) found.at[w] = FromBf16OnDevice(half.at[w]);
   return found;

@@ -80,8 +80,7 @@ void CudaCopy(cudaStream_t stream, Write write, ConstMatrix x, Matrix y) {
 
 void CudaMask(cudaStream_t stream, ConstMatrix y, Matrix dy) {
   if (dy.rows * dy.cols == 0) return;
-  const bool wide =
-      dy.cols % kWide == 0 && IsWide(y.data, y.stride) && IsWide(dy.data, dy.stride);
+  const bool wide = dy.cols % kWide == 0 && IsWide(y.data, y.stride) && IsWide(dy.data, dy.stride);
   const size_t items = dy.rows * (dy.cols / (wide ? kWide : 1));
   StartKernel(wide ? MaskKernel<kWide> : MaskKernel<1>, BlocksFor(items), kThreadsABlock, stream, y,
               dy);

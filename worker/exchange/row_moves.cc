@@ -121,8 +121,7 @@ void InParts(const RowMovers& by, size_t n, size_t row_bytes, const Move& move) 
   const size_t parts = (n + part - 1) / part;
   constexpr size_t kPartsMin = 4;  // Fewer are done before the others have begun.
   if (by.executor == nullptr || parts < kPartsMin) return move(size_t{0}, n);
-  by.executor->ParallelFor(
-      parts, [&](size_t i) { move(i * part, std::min(part, n - i * part)); });
+  by.executor->ParallelFor(parts, [&](size_t i) { move(i * part, std::min(part, n - i * part)); });
 }
 
 }  // namespace

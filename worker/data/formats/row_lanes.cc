@@ -58,9 +58,8 @@ Batch Join(std::span<Batch> parts, uint64_t first_row, Executor& executor) {
     Append(part.numeric, &joined.numeric);
   }
   joined.sparse.resize(columns);
-  executor.ParallelFor(columns, [&](size_t f) {
-    joined.sparse[f] = JoinColumn(parts, f, joined.num_examples);
-  });
+  executor.ParallelFor(
+      columns, [&](size_t f) { joined.sparse[f] = JoinColumn(parts, f, joined.num_examples); });
   joined.first_row = first_row;
   return joined;
 }

@@ -23,8 +23,7 @@ class NumericLayer : public Layer {
     const Place& self = pass.places[place_];
     if (!self.value_in_bf16) return;
     const Matrix& shape = self.value;
-    const float* const numbers =
-        pass.ops.on_host() ? pass.sources.numeric.data() : Brought(shape);
+    const float* const numbers = pass.ops.on_host() ? pass.sources.numeric.data() : Brought(shape);
     pass.ops.bf16()->Narrow({numbers, shape.rows, shape.cols, shape.cols}, self.value16);
   }
   void Backward(Pass&) override { LOG(FATAL) << "numbers have no gradient"; }
