@@ -75,7 +75,6 @@ struct DenseBackward {
   Write write_dx = Write::kOver;
   // x is the output of a ReLU, and dx is the whole gradient of it.
   bool relu_below = false;
-  const ReluMask* mask_below = nullptr;  // Mask of the product that gave x; null: none.
 };
 
 // The inputs of a loss besides the logits.
@@ -306,13 +305,6 @@ class DeviceArray {
   DenseOps* ops_;
   float* data_ = nullptr;
   size_t size_ = 0;
-};
-
-// A record of which results of a product with a ReLU are positive.
-struct ReluMask {
-  explicit ReluMask(DenseOps* ops) : bits(ops) {}
-  DeviceArray bits;  // In the device's own layout.
-  bool written = false;
 };
 
 }  // namespace hdps

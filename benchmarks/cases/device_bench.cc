@@ -27,6 +27,9 @@ constexpr ModelCase kRefL = {"ref_l",
                              R"("embedding_dim": 80, "hidden": [1024, 512, 256, 128])",
                              false,
                              200'000 / 39};
+// Steps that are not measured: memory is taken in the first, graphs are built in the second, and
+// the libraries load their kernels and choose their algorithms.
+constexpr int kFirstSteps = 3;
 constexpr DeviceSizes kSizes = {kRefL, size_t{1} << 30, size_t{256} << 20, 10};
 
 // The dense layers of a model alone, by the calls that its layers make: products with bias and
@@ -46,11 +49,11 @@ class DenseLayers {
     }
     Fill(in_, batch * RowStride(products[0].inputs), 0.5f);
     Fill(in_gradient_, batch * RowStride(products[0].inputs), 0.0f);
+    for (int step = 0; step < kFirstSteps; ++step) Step();
+    ops_.Finish();
   }
 
   double ExamplesPerSecond(int steps) {
-    Step();
-    ops_.Finish();
     const double seconds = SecondsOf([&] {
       for (int step = 0; step < steps; ++step) Step();
       ops_.Finish();
@@ -68,13 +71,15 @@ class DenseLayers {
           bias_gradient(ops),
           out(ops),
           out_gradient(ops),
-          mask(ops) {}
+          weights16(ops),
+          out16(ops),
+          out_gradient16(ops) {}
     Matrix Weights(DeviceArray& array) const {
       return {array.data(), product.inputs, product.units, product.units};
     }
     const Product product;
     DeviceArray weights, weight_gradient, bias, bias_gradient, out, out_gradient;
-    ReluMask mask;
+    DeviceArray weights16, out16, out_gradient16;  // In bf16.
   };
 
   void Fill(DeviceArray& array, size_t floats, float value) {
@@ -88,34 +93,82 @@ class DenseLayers {
     return (l == 0 ? in_gradient_ : layers_[l - 1]->out_gradient)
         .ReserveRows(batch_, layers_[l]->product.inputs);
   }
+  Matrix Out(size_t l) { return layers_[l]->out.ReserveRows(batch_, layers_[l]->product.units); }
+  Matrix OutGradient(size_t l) {
+    return layers_[l]->out_gradient.ReserveRows(batch_, layers_[l]->product.units);
+  }
 
-  void Step() {
-    for (size_t l = 0; l < layers_.size(); ++l) {
-      Layer& layer = *layers_[l];
-      const bool relu = l + 1 < layers_.size();
-      ops_.Gemm(
-          {.bias = layer.bias.data(), .relu = relu, .relu_mask = relu ? &layer.mask : nullptr},
-          In(l), layer.Weights(layer.weights), layer.out.ReserveRows(batch_, layer.product.units));
+  // ---- in bf16.
+
+  // As ChooseBf16() marks them.
+  bool InBf16(size_t l) const {
+    constexpr uint32_t kUnitsMin = 16;
+    return ops_.bf16() != nullptr && l < layers_.size() && layers_[l]->product.units >= kUnitsMin;
+  }
+  // The memory of floats that are not looked at otherwise serves for what stands in bf16.
+  Bf16Matrix In16(size_t l) {
+    return (l == 0 ? in_ : layers_[l - 1]->out16)
+        .ReserveBf16Rows(batch_, layers_[l]->product.inputs);
+  }
+  Bf16Matrix InGradient16(size_t l) {
+    return (l == 0 ? in_gradient_ : layers_[l - 1]->out_gradient16)
+        .ReserveBf16Rows(batch_, layers_[l]->product.inputs);
+  }
+  Bf16Matrix OutGradient16(size_t l) {
+    return layers_[l]->out_gradient16.ReserveBf16Rows(batch_, layers_[l]->product.units);
+  }
+  Bf16Matrix Weights16(size_t l) {
+    return layers_[l]->weights16.ReserveBf16Rows(layers_[l]->product.inputs,
+                                                 layers_[l]->product.units);
+  }
+
+  void Forward(size_t l) {
+    Layer& layer = *layers_[l];
+    const GemmSpec spec{.bias = layer.bias.data(), .relu = l + 1 < layers_.size()};
+    if (!InBf16(l)) return ops_.Gemm(spec, In(l), layer.Weights(layer.weights), Out(l));
+    ops_.bf16()->Narrow(layer.Weights(layer.weights), Weights16(l));
+    Bf16Tile out;
+    if (InBf16(l + 1)) {
+      out.bf16 = In16(l + 1);
+    } else {
+      out.fp32 = Out(l);
     }
-    bool masked = true;  // There is no activation after the logits.
-    for (size_t l = layers_.size(); l-- > 0;) {
-      Layer& layer = *layers_[l];
-      DenseBackward backward;
-      backward.x = In(l);
-      backward.weights = layer.Weights(layer.weights);
-      backward.dy = layer.out_gradient.ReserveRows(batch_, layer.product.units);
+    ops_.bf16()->Gemm(spec, In16(l), Weights16(l), out);
+  }
+  // `masked` says that the output's gradient is already that in front of the ReLU. Returns the same
+  // of the input's gradient.
+  bool Backward(size_t l, bool masked) {
+    Layer& layer = *layers_[l];
+    float* bias_gradient = layer.bias_gradient.data();
+    if (!masked) ops_.ActivationBackward(Out(l), true, OutGradient(l), bias_gradient);
+    if (!masked) bias_gradient = nullptr;
+    if (InBf16(l)) {
+      if (!InBf16(l + 1)) ops_.bf16()->Narrow(OutGradient(l), OutGradient16(l));
+      Bf16DenseBackward backward;
+      backward.x = In16(l);
+      backward.weights = Weights16(l);
+      backward.dy = OutGradient16(l);
       backward.weight_gradient = layer.Weights(layer.weight_gradient);
-      backward.bias_gradient = layer.bias_gradient.data();
-      if (!masked) {
-        ops_.ActivationBackward(layer.out.ReserveRows(batch_, layer.product.units), true,
-                                backward.dy, backward.bias_gradient);
-        backward.bias_gradient = nullptr;
-      }
-      backward.dx = InGradient(l);
+      backward.bias_gradient = bias_gradient;
+      backward.dx.bf16 = InGradient16(l);
       backward.relu_below = l > 0;
-      if (l > 0) backward.mask_below = &layers_[l - 1]->mask;
-      masked = ops_.BackwardOfDense(backward);
+      ops_.bf16()->BackwardOfDense(backward);
+      return true;
     }
+    DenseBackward backward;
+    backward.x = In(l);
+    backward.weights = layer.Weights(layer.weights);
+    backward.dy = OutGradient(l);
+    backward.weight_gradient = layer.Weights(layer.weight_gradient);
+    backward.bias_gradient = bias_gradient;
+    backward.dx = InGradient(l);
+    backward.relu_below = l > 0;
+    return ops_.BackwardOfDense(backward);
+  }
+  void Step() {
+    for (size_t l = 0; l < layers_.size(); ++l) Forward(l);
+    bool masked = true;  // The logits have no activation.
+    for (size_t l = layers_.size(); l-- > 0;) masked = Backward(l, masked);
   }
 
   DenseOps& ops_;
@@ -249,6 +302,7 @@ Status RunModel(const DeviceSizes& sizes, const BenchSetting& setting, Precision
   const DeviceTraffic before = model->ops().traffic();
   model->Step();
   const DeviceTraffic after = model->ops().traffic();
+  model->ExamplesPerSecond(kFirstSteps);
   DenseLayers layers(model->ops(), shape.products, c.batch);
   const int steps = setting.quick ? 1 : c.steps;
   const double examples = static_cast<double>(c.batch) * steps;

@@ -31,6 +31,7 @@ struct Work {
   // Uses the 13 numbers as keys too: 39 fields.
   bool buckets;
   uint64_t vocabulary = 100'000;
+  uint64_t quick_part = 3;  // With --quick an epoch has the steps divided by this.
 };
 
 // First steps of the last epoch, in which the pipeline fills; not counted.
@@ -90,7 +91,8 @@ constexpr Work kRefLHot = {"ref_l_hot_rows",
                            R"({"type": "wide_deep", "embedding_dim": 80, "numeric": false,
                                "hidden": [1024, 512, 256, 128], "vocab_cache_size": 160000})",
                            true,
-                           7685};
+                           7685,
+                           2};
 
 struct Case {
   const Work& work;
@@ -147,7 +149,7 @@ std::string Buckets() {
 int Epochs(const Work& work) { return work.eval_rows > 0 ? 1 : 2; }
 
 uint64_t StepsOf(const BenchSetting& setting, const Work& work) {
-  return setting.quick ? work.steps / 3 : work.steps;
+  return setting.quick ? work.steps / work.quick_part : work.steps;
 }
 
 std::string JobText(const Work& work, const std::string& folder) {

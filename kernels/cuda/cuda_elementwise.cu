@@ -1,6 +1,7 @@
 // Activation, copies and column sums on the device.
 #include "kernels/cuda/cuda_check.cuh"
 #include "kernels/cuda/cuda_kernels.cuh"
+#include "kernels/cuda/cuda_neighbours.cuh"
 
 namespace hdps {
 namespace {
@@ -16,6 +17,19 @@ template <typename Function>
 void LaunchForElements(cudaStream_t stream, size_t rows, size_t cols, Function f) {
   if (rows * cols == 0) return;
   StartKernel(ForElements<Function>, BlocksFor(rows * cols), kThreadsABlock, stream, rows, cols, f);
+}
+
+// One thread kWidth neighbours of dy.
+template <size_t kWidth>
+__global__ void MaskKernel(ConstMatrix y, Matrix dy) {
+  const size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x, pieces = dy.cols / kWidth;
+  if (i >= dy.rows * pieces) return;
+  const size_t row = i / pieces, col = i % pieces * kWidth;
+  const auto from = Neighbours<kWidth>::From(y.data + row * y.stride + col);
+  float* const to = dy.data + row * dy.stride + col;
+  auto masked = Neighbours<kWidth>::From(to);
+  for (size_t w = 0; w < kWidth; ++w) masked.at[w] = from.at[w] > 0.0f ? masked.at[w] : 0.0f;
+  masked.To(to);
 }
 
 // Masks and sums one column of one block of rows.
@@ -65,9 +79,11 @@ void CudaCopy(cudaStream_t stream, Write write, ConstMatrix x, Matrix y) {
 }
 
 void CudaMask(cudaStream_t stream, ConstMatrix y, Matrix dy) {
-  LaunchForElements(stream, dy.rows, dy.cols, [=] __device__(size_t r, size_t j) {
-    if (!(y.data[r * y.stride + j] > 0.0f)) dy.data[r * dy.stride + j] = 0.0f;
-  });
+  if (dy.rows * dy.cols == 0) return;
+  const bool wide = dy.cols % kWide == 0 && IsWide(y.data, y.stride) && IsWide(dy.data, dy.stride);
+  const size_t items = dy.rows * (dy.cols / (wide ? kWide : 1));
+  StartKernel(wide ? MaskKernel<kWide> : MaskKernel<1>, BlocksFor(items), kThreadsABlock, stream, y,
+              dy);
 }
 
 void CudaActivationBackward(cudaStream_t stream, ConstMatrix y, bool relu, Matrix dy,
@@ -78,8 +94,12 @@ void CudaActivationBackward(cudaStream_t stream, ConstMatrix y, bool relu, Matri
     const dim3 grid(BlocksFor(dy.cols), static_cast<unsigned>(blocks));
     StartKernel(MaskAndSum, grid, kThreadsABlock, stream, y, relu, dy, partials);
   }
-  StartKernel(SumPartials, BlocksFor(dy.cols), kThreadsABlock, stream, partials, blocks, dy.cols,
-              bias_gradient);
+  CudaSumPartials(stream, partials, blocks, dy.cols, bias_gradient);
+}
+
+void CudaSumPartials(cudaStream_t stream, const float* partials, size_t blocks, size_t cols,
+                     float* sums) {
+  StartKernel(SumPartials, BlocksFor(cols), kThreadsABlock, stream, partials, blocks, cols, sums);
 }
 
 }  // namespace hdps

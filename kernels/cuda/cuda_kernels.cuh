@@ -20,6 +20,9 @@ void CudaCopy(cudaStream_t stream, Write write, ConstMatrix x, Matrix y);
 void CudaMask(cudaStream_t stream, ConstMatrix y, Matrix dy);
 // Sums of columns run over blocks of this many rows, then over the blocks.
 inline constexpr size_t kColumnSumRows = 64;
+// sums [cols] of partials [blocks, cols], in their order.
+void CudaSumPartials(cudaStream_t stream, const float* partials, size_t blocks, size_t cols,
+                     float* sums);
 // partials [blocks of rows, cols] is scratch.
 void CudaActivationBackward(cudaStream_t stream, ConstMatrix y, bool relu, Matrix dy,
                             float* partials, float* bias_gradient);
@@ -30,10 +33,13 @@ void CudaRunRows(cudaStream_t stream, const RowTask& task);
 // ---- cuda_bags.cu.
 void CudaLoadBags(CudaStaging& staging, std::span<const Bags> features, uint32_t num_rows,
                   std::unique_ptr<BagIndex>* index);
+// `out` and `gradient` are in fp32 or in bf16.
+template <typename To>
 void CudaPool(cudaStream_t stream, BagIndex& index, const PoolSpec& spec, const float* rows,
-              Matrix out);
+              const To& out);
+template <typename From>
 void CudaPoolBackward(cudaStream_t stream, BagIndex& index, const PoolSpec& spec,
-                      ConstMatrix gradient, Write write, float* row_gradients);
+                      const From& gradient, Write write, float* row_gradients);
 
 // ---- cuda_pair_dots.cu.
 void CudaDot(cudaStream_t stream, const DotInputs& in, Matrix out);

@@ -124,6 +124,7 @@ void CudaKeySort::Sort(cudaStream_t stream, const uint32_t* rows, size_t n, uint
     pass.shift += kDigitBits;
     into = 1 - into;
   } while (pass.shift < 32 && num_rows > 0 && (num_rows - 1) >> pass.shift != 0);
+  sorted_ = pass.rows;
   StartKernel(FindRowOffsets, BlocksFor(size_t{num_rows} + 1), kThreadsABlock, stream, pass.rows, n,
               num_rows, offsets);
 }

@@ -27,11 +27,13 @@ class CudaKeySort {
   void Sort(cudaStream_t stream, const uint32_t* rows, size_t n, uint32_t num_rows);
   const uint32_t* row_offsets() const { return row_offsets_.data(); }  // [num_rows + 1]
   const uint32_t* positions() const { return positions_; }             // [n]
+  const uint32_t* sorted_rows() const { return sorted_; }              // [n]: of the positions.
 
  private:
   CudaArray<uint32_t> row_offsets_, counts_;
   CudaArray<uint32_t> sorted_rows_[2], sorted_positions_[2];
   const uint32_t* positions_ = nullptr;
+  const uint32_t* sorted_ = nullptr;
 };
 
 }  // namespace hdps

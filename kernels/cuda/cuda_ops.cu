@@ -1,9 +1,11 @@
 // Dense operations on the GPU: products by cuBLASLt, the rest by our kernels, all on one stream.
+#include <memory>
 #include <string>
 
 #include "common/base/enum_words.h"
 #include "common/job/spec/precision.h"
 #include "kernels/cuda/cublas_library.h"
+#include "kernels/cuda/cuda_bf16_ops.cuh"
 #include "kernels/cuda/cuda_capture.cuh"
 #include "kernels/cuda/cuda_check.cuh"
 #include "kernels/cuda/cuda_kernels.cuh"
@@ -49,7 +51,10 @@ class CudaOps : public DenseOps {
         capture_(stream_, &timeline_),
         staging_(stream_, capture_, options.executor, timeline_),
         products_(stream_, capture_, precision_),
-        slabs_(stream_, staging_) {}
+        slabs_(stream_, staging_) {
+    if (precision_ != Precision::kBf16) return;
+    bf16_ = std::make_unique<CudaBf16Ops>([this] { return Ready(); }, products_, capture_);
+  }
   ~CudaOps() override {
     cudaSetDevice(gpu_);
     cudaStreamSynchronize(stream_);
@@ -60,6 +65,8 @@ class CudaOps : public DenseOps {
   std::string Arithmetic() const override {
     return precision_ == Precision::kFp32 ? "cuda" : "cuda " + std::string(WordOf(precision_));
   }
+
+  Bf16Ops* bf16() const override { return bf16_.get(); }
 
   float* Allocate(size_t floats) override {
     Use(gpu_);
@@ -149,7 +156,16 @@ class CudaOps : public DenseOps {
             Matrix out) override {
     CudaPool(Ready(), index, spec, rows.InOnePiece(0, rows.size()), out);
   }
+  void Pool(BagIndex& index, const PoolSpec& spec, const RowSpans<const float>& rows,
+            Bf16Matrix out) override {
+    CudaPool(Ready(), index, spec, rows.InOnePiece(0, rows.size()), out);
+  }
   void PoolBackward(BagIndex& index, const PoolSpec& spec, ConstMatrix gradient, Write write,
+                    const RowSpans<float>& row_gradients) override {
+    CudaPoolBackward(Ready(), index, spec, gradient, write,
+                     row_gradients.InOnePiece(0, row_gradients.size()));
+  }
+  void PoolBackward(BagIndex& index, const PoolSpec& spec, Bf16Matrix gradient, Write write,
                     const RowSpans<float>& row_gradients) override {
     CudaPoolBackward(Ready(), index, spec, gradient, write,
                      row_gradients.InOnePiece(0, row_gradients.size()));
@@ -229,23 +245,16 @@ class CudaOps : public DenseOps {
   CudaArray<float> partials_{capture_};
   CudaArray<double> losses_{capture_};
   CudaRowSlabs slabs_;
+  std::unique_ptr<CudaBf16Ops> bf16_;  // Null: the job does not ask for them.
 };
 
 // Computes bias and activation in the kernel of the product if the library has one for it.
 void CudaOps::Gemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c) {
-  if (spec.relu_mask != nullptr) spec.relu_mask->written = false;
   if (c.rows == 0 || c.cols == 0) return;
   CudaProduct product{spec.transpose_a, spec.transpose_b, spec.write, a, b, c};
   CudaProduct whole = product;
   whole.bias = spec.bias;
   whole.relu = spec.relu;
-  if (spec.relu && spec.relu_mask != nullptr) {
-    whole.mask_to = spec.relu_mask->bits.Reserve(CudaProduct::MaskFloats(c));
-    Ready();
-    spec.relu_mask->written = products_.Run(whole);
-    if (spec.relu_mask->written) return;
-    whole.mask_to = nullptr;
-  }
   Ready();
   if (products_.Run(whole)) return;
   if (product.depth() > 0) {
@@ -276,11 +285,6 @@ bool CudaOps::BackwardOfDense(const DenseBackward& layer) {
     Gemm({.transpose_a = true}, layer.x, layer.dy, layer.weight_gradient);
   }
   if (layer.dx.data == nullptr) return false;
-  if (layer.relu_below && layer.mask_below != nullptr && layer.mask_below->written) {
-    CudaProduct product{false, true, layer.write_dx, layer.dy, layer.weights, layer.dx};
-    product.mask = layer.mask_below->bits.data();
-    if (products_.Run(product)) return true;
-  }
   Gemm({.transpose_b = true, .write = layer.write_dx}, layer.dy, layer.weights, layer.dx);
   if (layer.relu_below) CudaMask(Ready(), layer.x, layer.dx);
   return layer.relu_below;

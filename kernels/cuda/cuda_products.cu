@@ -28,7 +28,8 @@ constexpr uintptr_t kAlignment = 16;
 
 // The library rounds factors on their way into the product; sums are in fp32. kFp32 agrees with the
 // CPU's results up to the rounding of sums.
-cublasComputeType_t ComputeTypeOf(Precision precision) {
+cublasComputeType_t ComputeTypeOf(Precision precision, const CudaProduct& p) {
+  if (p.a.bf16) return CUBLAS_COMPUTE_32F;
   switch (precision) {
     case Precision::kFp32:
       return CUBLAS_COMPUTE_32F_PEDANTIC;
@@ -43,13 +44,9 @@ cublasComputeType_t ComputeTypeOf(Precision precision) {
 // cuBLASLt is column-major, so it sees every matrix transposed: c^T = op(b)^T op(a)^T. Its A is b,
 // and the rows of its result are the columns of c, as is the length of a bias.
 cublasLtEpilogue_t EpilogueOf(const CudaProduct& p) {
-  if (p.mask != nullptr) return CUBLASLT_EPILOGUE_DRELU;
   if (p.sums_of_b != nullptr) return CUBLASLT_EPILOGUE_BGRADA;
   if (!p.relu) return p.bias == nullptr ? CUBLASLT_EPILOGUE_DEFAULT : CUBLASLT_EPILOGUE_BIAS;
-  if (p.mask_to == nullptr) {
-    return p.bias == nullptr ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_RELU_BIAS;
-  }
-  return p.bias == nullptr ? CUBLASLT_EPILOGUE_RELU_AUX : CUBLASLT_EPILOGUE_RELU_AUX_BIAS;
+  return p.bias == nullptr ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_RELU_BIAS;
 }
 
 uint32_t AlignmentOf(const void* data) {
@@ -57,15 +54,15 @@ uint32_t AlignmentOf(const void* data) {
   return static_cast<uint32_t>(std::min(kAlignment, address & (~address + 1)));
 }
 // Returns an address with the alignment of `data` and nothing else in common.
-const float* AlignedLike(const float* data) {
-  return reinterpret_cast<const float*>(uintptr_t{AlignmentOf(data)});
+const void* AlignedLike(const void* data) {
+  return reinterpret_cast<const void*>(uintptr_t{AlignmentOf(data)});
 }
 
-const float* BiasOf(const CudaProduct& p) { return p.sums_of_b == nullptr ? p.bias : p.sums_of_b; }
-const float* MaskOf(const CudaProduct& p) { return p.mask == nullptr ? p.mask_to : p.mask; }
+const void* BiasOf(const CudaProduct& p) { return p.sums_of_b == nullptr ? p.bias : p.sums_of_b; }
+cudaDataType_t TypeOf(const CudaMatrix& m) { return m.bf16 ? CUDA_R_16BF : CUDA_R_32F; }
 
 // Everything that the choice of an algorithm may depend on.
-using PlanKey = std::array<uint64_t, 15>;
+using PlanKey = std::array<uint64_t, 16>;
 PlanKey KeyOf(const CudaProduct& p) {
   return {p.c.rows,
           p.c.cols,
@@ -77,11 +74,12 @@ PlanKey KeyOf(const CudaProduct& p) {
           p.transpose_b,
           p.write == Write::kAdd,
           static_cast<uint64_t>(EpilogueOf(p)),
+          p.a.bf16,
+          p.c.bf16,
           AlignmentOf(p.a.data),
           AlignmentOf(p.b.data),
           AlignmentOf(p.c.data),
-          AlignmentOf(BiasOf(p)),
-          AlignmentOf(MaskOf(p))};
+          AlignmentOf(BiasOf(p))};
 }
 
 // One product in the library's description.
@@ -105,7 +103,9 @@ class Plan {
     HDPS_CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(desc_, attribute, &value, sizeof(value)));
   }
   // Null: the product has none.
-  void SetPointers(const float* bias, const float* mask);
+  void SetBias(const void* bias) {
+    if (bias != nullptr) Set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+  }
   void Choose(cublasLtHandle_t handle, const CudaProduct& p);
 
   cublasLtMatmulDesc_t desc_ = nullptr;
@@ -115,27 +115,19 @@ class Plan {
 };
 
 Plan::Plan(cublasLtHandle_t handle, Precision precision, const CudaProduct& p) {
-  HDPS_CUBLAS_CHECK(cublasLtMatmulDescCreate(&desc_, ComputeTypeOf(precision), CUDA_R_32F));
+  HDPS_CUBLAS_CHECK(cublasLtMatmulDescCreate(&desc_, ComputeTypeOf(precision, p), CUDA_R_32F));
   const auto order_of = [](bool transpose) { return transpose ? CUBLAS_OP_T : CUBLAS_OP_N; };
   Set(CUBLASLT_MATMUL_DESC_TRANSA, order_of(p.transpose_b));
   Set(CUBLASLT_MATMUL_DESC_TRANSB, order_of(p.transpose_a));
   Set(CUBLASLT_MATMUL_DESC_EPILOGUE, EpilogueOf(p));
-  if (p.mask != nullptr || p.mask_to != nullptr) {
-    Set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, static_cast<int64_t>(CudaProduct::MaskStride(p.c)));
-  }
-  const auto lay = [](const auto& m, cublasLtMatrixLayout_t* layout) {
-    HDPS_CUBLAS_CHECK(cublasLtMatrixLayoutCreate(layout, CUDA_R_32F, m.cols, m.rows,
+  const auto lay = [](const CudaMatrix& m, cublasLtMatrixLayout_t* layout) {
+    HDPS_CUBLAS_CHECK(cublasLtMatrixLayoutCreate(layout, TypeOf(m), m.cols, m.rows,
                                                  static_cast<int64_t>(m.stride)));
   };
   lay(p.b, &a_);
   lay(p.a, &b_);
   lay(p.c, &c_);
   Choose(handle, p);
-}
-
-void Plan::SetPointers(const float* bias, const float* mask) {
-  if (bias != nullptr) Set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
-  if (mask != nullptr) Set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, mask);
 }
 
 void Plan::Choose(cublasLtHandle_t handle, const CudaProduct& p) {
@@ -153,7 +145,7 @@ void Plan::Choose(cublasLtHandle_t handle, const CudaProduct& p) {
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, AlignmentOf(p.a.data));
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, AlignmentOf(p.c.data));
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, AlignmentOf(p.c.data));
-  SetPointers(AlignedLike(BiasOf(p)), AlignedLike(MaskOf(p)));  // Only their alignment matters.
+  SetBias(AlignedLike(BiasOf(p)));  // It looks at no more of it.
   int found = 0;
   const cublasStatus_t status =
       cublasLtMatmulAlgoGetHeuristic(handle, desc_, a_, b_, c_, c_, wanted, 1, &chosen_, &found);
@@ -167,11 +159,11 @@ void Plan::Choose(cublasLtHandle_t handle, const CudaProduct& p) {
 
 void Plan::Run(cublasLtHandle_t handle, const CudaProduct& p, void* workspace,
                cudaStream_t stream) {
-  SetPointers(BiasOf(p), MaskOf(p));
+  SetBias(BiasOf(p));
   const float one = 1.0f, beta = p.write == Write::kAdd ? 1.0f : 0.0f;
-  HDPS_CUBLAS_CHECK(cublasLtMatmul(handle, desc_, &one, p.b.data, a_, p.a.data, b_, &beta, p.c.data,
-                                   c_, p.c.data, c_, &chosen_.algo, workspace,
-                                   chosen_.workspaceSize, stream));
+  void* const c = const_cast<void*>(p.c.data);
+  HDPS_CUBLAS_CHECK(cublasLtMatmul(handle, desc_, &one, p.b.data, a_, p.a.data, b_, &beta, c, c_, c,
+                                   c_, &chosen_.algo, workspace, chosen_.workspaceSize, stream));
 }
 
 }  // namespace

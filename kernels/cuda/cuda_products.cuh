@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "kernels/matrix.h"
+#include "kernels/products/bf16_gemm.h"
 
 namespace hdps {
 
@@ -14,24 +15,33 @@ enum class Precision : uint8_t;
 
 class CudaCapture;  // cuda_capture.cuh
 
+// A matrix in the device's memory, in fp32 or in bf16.
+struct CudaMatrix {
+  CudaMatrix(const ConstMatrix& m)  // NOLINT: converts on purpose
+      : data(m.data), rows(m.rows), cols(m.cols), stride(m.stride) {}
+  CudaMatrix(const Matrix& m) : CudaMatrix(ConstMatrix(m)) {}  // NOLINT: likewise
+  CudaMatrix(const Bf16Matrix& m)                              // NOLINT: likewise
+      : data(m.data), rows(m.rows), cols(m.cols), stride(m.stride), bf16(true) {}
+  explicit CudaMatrix(const Bf16Tile& m)
+      : CudaMatrix(m.fp32.data != nullptr ? CudaMatrix(m.fp32) : CudaMatrix(m.bf16)) {}
+
+  const void* data;
+  size_t rows, cols, stride;
+  bool bf16 = false;
+};
+
 // c (+)= op(a) op(b), all in the device's memory, then at most one kind of the fused work below.
+// a and b have the same format.
 struct CudaProduct {
   bool transpose_a = false, transpose_b = false;
   Write write = Write::kOver;
-  ConstMatrix a, b;
-  Matrix c;
+  CudaMatrix a, b, c;
 
-  const float* bias = nullptr;  // [c.cols]: added to every row.
-  bool relu = false;            // After the bias, negative results become zero.
-  float* mask_to = nullptr;     // [MaskFloats(c)]: records which results were positive.
-  // Record of an earlier product: results that were not positive there become zero.
-  const float* mask = nullptr;
+  const void* bias = nullptr;  // [c.cols], in the format of c: added to every row.
+  bool relu = false;           // After the bias, negative results become zero.
   float* sums_of_b = nullptr;  // [c.cols]: sums of the rows of b; if only a is transposed.
 
   size_t depth() const { return transpose_a ? a.rows : a.cols; }
-  // One bit an element; each row of c takes a multiple of 128 bits.
-  static size_t MaskStride(const Matrix& c) { return (c.cols + 127) / 128 * 128; }
-  static size_t MaskFloats(const Matrix& c) { return c.rows * MaskStride(c) / 32; }
 };
 
 // Invariant: the algorithm for a product depends only on its sizes, strides, alignments up to 16

@@ -60,6 +60,14 @@ T* RoomFor(CudaStaging& staging, size_t size, CudaArray<T>* array) {
   return array->Reserve(size);
 }
 
+// move(first, last) for parts of n rows, on the threads that copy within the host's memory.
+template <typename Move>
+void ForRows(const CudaStaging& staging, size_t n, const Move& move) {
+  constexpr size_t kRows = 1024;
+  staging.ForEach((n + kRows - 1) / kRows,
+                  [&](size_t i) { move(i * kRows, std::min(n, (i + 1) * kRows)); });
+}
+
 CudaSlabSlots& Loaded(SlabSlots& slots) { return static_cast<CudaSlabSlots&>(slots); }
 
 // Calls f(row, column) for n rows of `floats`, one thread a float.
@@ -214,8 +222,12 @@ void CudaRowSlabs::BringOutside(SlabSlots& slots, uint32_t dim, std::span<const 
   CHECK_EQ(outside.size(), by.size * dim);
   const size_t floats = by.outside.size() * dim;
   float* const room = RoomFor(staging_, floats, &by.PackedFor(rows));
-  auto* to = static_cast<float*>(staging_.Place(floats * sizeof(float), room));
-  for (const uint32_t i : by.outside) to = std::copy_n(&outside[size_t{i} * dim], dim, to);
+  auto* const to = static_cast<float*>(staging_.Place(floats * sizeof(float), room));
+  ForRows(staging_, by.outside.size(), [&](size_t first, size_t last) {
+    for (size_t i = first; i < last; ++i) {
+      std::copy_n(&outside[size_t{by.outside[i]} * dim], dim, to + i * dim);
+    }
+  });
 }
 
 void CudaRowSlabs::Gather(SlabSlots& slots, const RowSlab& slab, float* rows) {
@@ -250,12 +262,13 @@ void CudaRowSlabs::FetchOutside(SlabSlots& slots, uint32_t dim, const float* row
   };
   LaunchForRowFloats(stream_, by.size, dim, pick);
   staging_.FetchLater(floats, by.outside.size() * dim * sizeof(float),
-                      [dim, to, places = by.outside](const std::byte* bytes) {
+                      [this, dim, to, places = by.outside](const std::byte* bytes) {
                         const auto* from = reinterpret_cast<const float*>(bytes);
-                        for (const uint32_t place : places) {
-                          std::copy_n(from, dim, to.data() + size_t{place} * dim);
-                          from += dim;
-                        }
+                        ForRows(staging_, places.size(), [&](size_t first, size_t last) {
+                          for (size_t i = first; i < last; ++i) {
+                            std::copy_n(from + i * dim, dim, to.data() + size_t{places[i]} * dim);
+                          }
+                        });
                       });
 }
 

@@ -98,14 +98,15 @@ std::byte* PinnedMemory::Reserve(size_t bytes, size_t kept) {
 }
 
 void CudaStaging::CopyOnHost(const std::byte* from, size_t bytes, std::byte* to) {
-  if (executor_ == nullptr || bytes < 2 * kCopyBytes) {
-    std::memcpy(to, from, bytes);
-    return;
-  }
-  executor_->ParallelFor((bytes + kCopyBytes - 1) / kCopyBytes, [&](size_t i) {
+  ForEach((bytes + kCopyBytes - 1) / kCopyBytes, [&](size_t i) {
     const size_t begin = i * kCopyBytes;
     std::memcpy(to + begin, from + begin, std::min(kCopyBytes, bytes - begin));
   });
+}
+
+void CudaStaging::ForEach(size_t count, const std::function<void(size_t)>& body) const {
+  if (executor_ != nullptr && count > 1) return executor_->ParallelFor(count, body);
+  for (size_t i = 0; i < count; ++i) body(i);
 }
 
 bool CudaStaging::Awaited(const std::byte* begin, const std::byte* end) const {

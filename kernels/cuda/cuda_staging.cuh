@@ -69,14 +69,15 @@ class CudaStaging {
   // All sizes are whole words of 4 bytes; `from` may be reused at once.
   void Upload(const void* from, size_t bytes, void* to) { UploadRows(from, bytes, 1, to, bytes); }
   void UploadRows(const void* from, size_t row_bytes, size_t rows, void* to, size_t stride_bytes);
-  template <typename T>
-  T* Upload(std::span<const T> from, CudaArray<T>* to) {
-    if (from.size() > to->size()) Flush();  // Sends what goes to its old memory.
-    Upload(from.data(), from.size_bytes(), to->Reserve(from.size()));
-    return to->data();
-  }
   // Returns memory in which the bytes for `to` may be written until the next call.
   void* Place(size_t bytes, void* to) { return AddPiece(bytes, 1, to, bytes); }
+  template <typename T>
+  T* Place(size_t count, CudaArray<T>* to) {
+    if (count > to->size()) Flush();  // Sends what goes to its old memory.
+    return static_cast<T*>(Place(count * sizeof(T), to->Reserve(count)));
+  }
+  // Runs body(0) ... body(count - 1) on the threads that copy within the host's memory.
+  void ForEach(size_t count, const std::function<void(size_t)>& body) const;
   // Sends pending uploads; computing work follows on `compute`.
   void Flush() {
     if (!up_pieces_.empty()) SendUp();

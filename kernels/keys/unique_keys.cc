@@ -40,8 +40,15 @@ void UniqueKeys::Find(std::span<const KeyColumn> columns, ShardBy by, uint32_t n
   shard_begin->resize(num_shards + 1);
   OrderByShard(width_, unique, by, num_shards, executor, places_.data(), sorted->data(),
                shard_begin->data());
-  for (const KeyColumn& column : columns) {
+  const auto place = [&](size_t c) {
+    const KeyColumn& column = columns[c];
     for (size_t i = 0; i < column.keys.size(); ++i) column.index[i] = places_[column.index[i]];
+  };
+  constexpr size_t kKeysMany = size_t{1} << 16;
+  if (executor != nullptr && keys >= kKeysMany) {
+    executor->ParallelFor(columns.size(), place);
+  } else {
+    for (size_t c = 0; c < columns.size(); ++c) place(c);
   }
 }
 

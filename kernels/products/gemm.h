@@ -7,16 +7,12 @@
 
 namespace hdps {
 
-struct ReluMask;  // kernels/dense_ops.h
-
 // c = op(a) op(b), then the following fields in their order.
 struct GemmSpec {
   bool transpose_a = false, transpose_b = false;
   Write write = Write::kOver;   // kAdd: c += op(a) op(b).
   const float* bias = nullptr;  // [c.cols], added to every row; null: none.
   bool relu = false;            // Negative results become zero.
-  // With `relu`: records which results are positive, on devices that mask gradients by bits.
-  ReluMask* relu_mask = nullptr;
 };
 
 // Computes the product by one sgemm call on the calling thread; the bits depend on the shapes and

@@ -107,8 +107,10 @@ class Plan:
 
     def pytorch(self):
         why = why_no_pytorch(self.flags)
+        # PyTorch's dense weights are on the GPU, so those of hdps are too.
         yield Step("pytorch", 110, [sys.executable, self.flags.peers / "compare.py", f"--bin={self.flags.bin}",
                                    f"--python={sys.executable}", "--device=cuda", "--case=ref_l", "--repeats=1",
+                                   f"--threads={os.cpu_count()}", "--set=parallel.dense_exchange=allreduce",
                                    f"--scratch={self.work}", f"--json={self.work / 'pytorch.json'}"],
                    "PyTorch, plain and tuned, in turns with hdps", why)
 

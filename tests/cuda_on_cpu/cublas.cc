@@ -16,7 +16,7 @@ struct MatmulDesc {
   cublasComputeType_t compute;
   int32_t transpose_a = CUBLAS_OP_N, transpose_b = CUBLAS_OP_N;
   uint32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
-  float* bias = nullptr;
+  void* bias = nullptr;
   uint32_t* mask = nullptr;
   int64_t mask_bits = 0;  // Stride between columns.
 };
@@ -123,14 +123,14 @@ struct Product {
   const void *a, *b, *c;
   void* d;
   cudaDataType_t type_a, type_b, type_c, type_d;
-  float* bias;
+  void* bias;  // Of the result's type.
   uint32_t* mask;
   void* workspace;
   size_t lda, ldb, ldc, ldd, mask_words, workspace_bytes;
 
   bool Has(uint32_t bit) const { return (epilogue & bit) != 0; }
   float Finished(float value, size_t i, size_t j) const {
-    if (Has(4)) value += bias[i];
+    if (Has(4)) value += Get(bias, type_d, i);
     uint32_t* const word = mask == nullptr ? nullptr : mask + j * mask_words + i / 32;
     const uint32_t bit = 1u << i % 32;
     if (Has(8)) return (*word & bit) != 0 ? value : 0.0f;
@@ -148,10 +148,11 @@ struct Product {
       }
     }
     if (Has(CUBLASLT_EPILOGUE_BGRADA)) {
-      std::fill_n(bias, m, 0.0f);
+      auto* const sums = static_cast<float*>(bias);
+      std::fill_n(sums, m, 0.0f);
       for (size_t p = 0; p < k; ++p) {
         for (size_t i = 0; i < m; ++i) {
-          bias[i] += Get(a, type_a, transpose_a ? i * lda + p : p * lda + i);
+          sums[i] += Get(a, type_a, transpose_a ? i * lda + p : p * lda + i);
         }
       }
     }

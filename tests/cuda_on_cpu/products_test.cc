@@ -23,13 +23,12 @@ std::unique_ptr<DenseOps> Ops() {
 }
 
 // Computes two layers of ReLUs, forward and backward; returns all results of the second.
-std::vector<float> TwoLayers(DenseOps& ops, size_t examples, ReluMask* mask) {
+std::vector<float> TwoLayers(DenseOps& ops, size_t examples) {
   TestMatrix x(ops, examples, 20, 1), w(ops, 20, 33, 2), b(ops, 1, 33, 3), h(ops, examples, 33, 4);
   TestMatrix w2(ops, 33, 12, 5), b2(ops, 1, 12, 6), y(ops, examples, 12, 7);
   TestMatrix dy(ops, examples, 12, 8), dw2(ops, 33, 12, 9), db2(ops, 1, 12, 10);
   TestMatrix dh(ops, examples, 33, 11);
-  ops.Gemm({.bias = b.device().data, .relu = true, .relu_mask = mask}, x.device(), w.device(),
-           h.device());
+  ops.Gemm({.bias = b.device().data, .relu = true}, x.device(), w.device(), h.device());
   ops.Gemm({.bias = b2.device().data, .relu = true}, h.device(), w2.device(), y.device());
   DenseBackward layer;
   layer.x = h.device();
@@ -39,7 +38,6 @@ std::vector<float> TwoLayers(DenseOps& ops, size_t examples, ReluMask* mask) {
   layer.bias_gradient = db2.device().data;
   layer.dx = dh.device();
   layer.relu_below = true;
-  layer.mask_below = mask;
   EXPECT_TRUE(ops.BackwardOfDense(layer));
   std::vector<float> all = h.Fetch();
   for (const TestMatrix* m : {&y, &dw2, &db2, &dh}) {
@@ -56,13 +54,11 @@ TEST(CudaProducts, WhereTheLibraryHasNoEpiloguesKernelsTakeTheirPlace) {
   for (const bool refused : {false, true}) {
     cuda_on_cpu::RefuseEpilogues(refused);
     const std::unique_ptr<DenseOps> ops = Ops();
-    ReluMask mask(ops.get());
     const Counters before = CountersNow();
-    found.push_back(TwoLayers(*ops, 50, &mask));
+    found.push_back(TwoLayers(*ops, 50));
     const Counters after = CountersNow();
-    EXPECT_EQ(mask.written, !refused);
     EXPECT_EQ(after.products - before.products, 4u);
-    EXPECT_EQ(after.epilogues - before.epilogues, refused ? 0u : 4u);
+    EXPECT_EQ(after.epilogues - before.epilogues, refused ? 0u : 3u);
     std::printf("two layers forward and backward%s: %lu products, %lu with an epilogue\n",
                 refused ? " without epilogues" : "", after.products - before.products,
                 after.epilogues - before.epilogues);
@@ -74,13 +70,12 @@ TEST(CudaProducts, WhereTheLibraryHasNoEpiloguesKernelsTakeTheirPlace) {
 
 TEST(CudaProducts, AnAlgorithmIsChosenOncePerShape) {
   const std::unique_ptr<DenseOps> ops = Ops();
-  ReluMask mask(ops.get());
   const uint64_t before = CountersNow().heuristics;
-  const std::vector<float> first = TwoLayers(*ops, 50, &mask);
+  const std::vector<float> first = TwoLayers(*ops, 50);
   EXPECT_EQ(CountersNow().heuristics - before, 4u);
-  EXPECT_EQ(TwoLayers(*ops, 50, &mask), first);
+  EXPECT_EQ(TwoLayers(*ops, 50), first);
   EXPECT_EQ(CountersNow().heuristics - before, 4u);
-  TwoLayers(*ops, 49, &mask);
+  TwoLayers(*ops, 49);
   EXPECT_EQ(CountersNow().heuristics - before, 8u);
 }
 

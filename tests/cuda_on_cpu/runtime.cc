@@ -95,11 +95,14 @@ cudaError_t cudaGetDevice(int* device) {
 cudaError_t cudaSetDevice(int device) {
   int count = 0;
   cudaGetDeviceCount(&count);
-  if (device < 0 || device >= count) return cudaErrorInvalidDevice;
+  if (device < 0 || device >= count) return last_error = cudaErrorInvalidDevice;
   current_device = device;
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetPCIBusId(char* id, int length, int device) {
+  int count = 0;
+  cudaGetDeviceCount(&count);
+  if (device < 0 || device >= count) return last_error = cudaErrorInvalidDevice;
   std::snprintf(id, static_cast<size_t>(length), "0000:%02x:00.0", device);
   return cudaSuccess;
 }

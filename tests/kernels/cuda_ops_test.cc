@@ -1,11 +1,15 @@
 // Runs the suite of dense operations on a GPU; skips it where there is none.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "common/job/spec/pooling.h"
 #include "common/job/spec/precision.h"
+#include "common/platform/executor.h"
+#include "kernels/bf16_ops.h"
+#include "kernels/host/half_floats.h"
 #include "tests/kernels/dense_ops_suite.h"
 #include "tests/kernels/random_matrix.h"
 
@@ -86,6 +90,109 @@ TEST(CudaOps, FactorsOfProductsAreRoundedAsThePrecisionSays) {
     }
     EXPECT_GT(largest, unit / 64) << "nothing was rounded";
     EXPECT_EQ(product(**ops, false), found) << "two runs";
+  }
+}
+
+// A matrix in bf16 on a device, rounded there.
+class Rounded {
+ public:
+  Rounded(DenseOps& ops, const TestMatrix& from)
+      : ops_(ops),
+        array_(&ops),
+        view_(array_.ReserveBf16Rows(from.device().rows, from.device().cols)) {
+    ops.bf16()->Narrow(from.device(), view_);
+  }
+  Bf16Matrix view() const { return view_; }
+  // [rows, cols]
+  std::vector<float> Fetch() const {
+    std::vector<float> words((view_.rows * view_.stride + 1) / 2);
+    ops_.Download(array_.data(), words);
+    const auto* const bits = reinterpret_cast<const uint16_t*>(words.data());
+    std::vector<float> values;
+    for (size_t r = 0; r < view_.rows; ++r) {
+      const uint16_t* const row = bits + r * view_.stride;
+      for (size_t j = 0; j < view_.cols; ++j) values.push_back(FromBf16(row[j]));
+    }
+    return values;
+  }
+
+ private:
+  DenseOps& ops_;
+  DeviceArray array_;
+  Bf16Matrix view_;
+};
+
+std::vector<float> ValuesOf(const TestMatrix& matrix) {
+  const std::vector<float> all = matrix.Fetch();
+  const Matrix view = matrix.device();
+  std::vector<float> values;
+  for (size_t r = 0; r < view.rows; ++r) {
+    values.insert(values.end(), &all[r * view.stride], &all[r * view.stride] + view.cols);
+  }
+  return values;
+}
+
+// All that a dense layer computes in bf16, and what rows make of a gradient in bf16.
+std::vector<std::vector<float>> LayerInBf16(DenseOps& ops, size_t units) {
+  constexpr size_t kExamples = 70, kInputs = 40;
+  TestMatrix x(ops, kExamples, kInputs, 1), w(ops, kInputs, units, 2), bias(ops, 1, units, 3);
+  TestMatrix y(ops, kExamples, units, 4), dy(ops, kExamples, units, 5), dw(ops, kInputs, units, 6);
+  TestMatrix db(ops, 1, units, 7), dx(ops, kExamples, kInputs, 8), rows(ops, 60, units, 9, 0);
+  const Rounded x16(ops, x), w16(ops, w), dy16(ops, dy), y16(ops, y), dx16(ops, x);
+  const GemmSpec spec{.bias = bias.device().data, .relu = true};
+  ops.bf16()->Gemm(spec, x16.view(), w16.view(), {y.device(), {}});
+  ops.bf16()->Gemm(spec, x16.view(), w16.view(), {{}, y16.view()});
+  Bf16DenseBackward layer;
+  layer.x = x16.view();
+  layer.weights = w16.view();
+  layer.dy = dy16.view();
+  layer.weight_gradient = dw.device();
+  layer.bias_gradient = db.device().data;
+  layer.dx.fp32 = dx.device();
+  layer.write_dx = Write::kAdd;
+  ops.bf16()->BackwardOfDense(layer);
+  layer.weight_gradient = {};
+  layer.bias_gradient = nullptr;
+  layer.dx = {{}, dx16.view()};
+  layer.write_dx = Write::kOver;
+  layer.relu_below = true;
+  ops.bf16()->BackwardOfDense(layer);
+
+  const TestBags feature(kExamples, 1, 60, false, 1);
+  const std::vector<Bags> bags = {feature.bags()};
+  const PoolSpec pool{Pooling::kSum, Combine::kConcat, static_cast<uint32_t>(units)};
+  std::unique_ptr<BagIndex> index;
+  ops.LoadBags(bags, 60, &index);
+  const Rounded pooled(ops, y);
+  ops.Pool(*index, pool, std::span<const float>(rows.whole()), pooled.view());
+  const std::vector<float> of_rows = pooled.Fetch();
+  ops.PoolBackward(*index, pool, dy16.view(), Write::kOver, rows.whole());
+  return {x16.Fetch(),  ValuesOf(y),  y16.Fetch(), ValuesOf(dw),  ValuesOf(db),
+          ValuesOf(dx), dx16.Fetch(), of_rows,     ValuesOf(rows)};
+}
+
+// Beside the CPU's products of the same rounded numbers. Sums differ in their order; what is
+// rounded to bf16 behind them, and a bias that is rounded first, by a unit of bf16 each.
+TEST(CudaOps, DenseLayersInBf16AreThoseOfTheHost) {
+  const auto made = NewCudaOps({.executor = nullptr, .worker = 0, .precision = Precision::kBf16});
+  if (!made.ok()) GTEST_SKIP() << made.status().message();
+  const std::unique_ptr<Executor> executor = NewInlineExecutor();
+  const std::unique_ptr<DenseOps> host = NewCpuOps(*executor, Bf16Products::kWidened);
+  constexpr size_t kExact[] = {0, 7};  // Rounded alone.
+  for (const size_t units : {33u, 64u}) {
+    const auto found = LayerInBf16(**made, units), wanted = LayerInBf16(*host, units);
+    for (size_t part = 0; part < wanted.size(); ++part) {
+      SCOPED_TRACE(testing::Message() << units << " units, part " << part);
+      ASSERT_EQ(found[part].size(), wanted[part].size());
+      const bool in_bf16 = part == 2 || part == 6;
+      const double unit = in_bf16 ? 0x1p-6 : 1e-5;
+      for (size_t i = 0; i < wanted[part].size(); ++i) {
+        const double size = std::max(1.0, std::fabs(double{wanted[part][i]}));
+        const double bound = std::ranges::count(kExact, part) > 0 ? 0 : unit * size;
+        ASSERT_NEAR(found[part][i], wanted[part][i], bound) << i;
+      }
+    }
+    EXPECT_EQ(LayerInBf16(**made, units), found) << "two runs";
   }
 }
 

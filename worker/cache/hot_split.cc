@@ -15,15 +15,36 @@ namespace {
 constexpr uint64_t kCountedPerRow = 4;
 constexpr uint64_t kCountedMin = 1 << 16;
 
+// Number of keys from which a further thread pays.
+constexpr size_t kFoundAtOnce = 8192;
+
+// Calls run(first, count) for parts of n keys, in parallel if there are several.
+template <typename Run>
+void InParts(Executor* executor, size_t n, size_t part, const Run& run) {
+  if (executor == nullptr || n <= part) return run(size_t{0}, n);
+  executor->ParallelFor((n + part - 1) / part,
+                        [&](size_t i) { run(i * part, std::min(part, n - i * part)); });
+}
+
 // Counts how often the examples name keys of the group, and hot keys among them.
-void CountHits(const StepParts& parts, TableId table, HotSplit* split) {
+void CountHits(const StepParts& parts, TableId table, Executor* executor, HotSplit* split) {
   std::vector<uint32_t> scratch;
+  std::vector<uint64_t> hits;  // [features]
   split->lookups = split->hits = 0;
   for (size_t p = 0; p < parts.parts().size(); ++p) {
     const std::span<const uint32_t> slots = parts.SlotsOfPart(p, table, split->slots, &scratch);
-    for (const std::vector<uint32_t>& rows : parts.SetOf(p, table)->row_index) {
-      split->lookups += rows.size();
-      for (const uint32_t row : rows) split->hits += slots[row] != kNotInSlab;
+    const std::vector<std::vector<uint32_t>>& features = parts.SetOf(p, table)->row_index;
+    hits.assign(features.size(), 0);
+    InParts(executor, features.size(), 1, [&](size_t first, size_t count) {
+      for (size_t f = first; f < first + count; ++f) {
+        uint64_t of_feature = 0;
+        for (const uint32_t row : features[f]) of_feature += slots[row] != kNotInSlab;
+        hits[f] = of_feature;
+      }
+    });
+    for (size_t f = 0; f < features.size(); ++f) {
+      split->lookups += features[f].size();
+      split->hits += hits[f];
     }
   }
 }
@@ -53,11 +74,12 @@ std::vector<HotGroup> HotGroupsOf(const Job& job, const std::vector<int>& table_
 HotKeyRegistry::HotKeyRegistry(std::vector<HotGroup> groups, bool counting)
     : groups_(std::move(groups)) {
   MutexLock lock(mutex_);
+  MutexLock counts_lock(counts_mutex_);
   for (const HotGroup& group : groups_) {
-    State& state = states_.emplace_back();
-    state.keys = std::make_shared<const HotKeys>();
+    keys_.push_back(std::make_shared<const HotKeys>());
+    Counts& counts = counts_.emplace_back();
     if (!counting) continue;
-    state.counts =
+    counts.keys =
         std::make_unique<FrequentKeys>(std::max(kCountedMin, kCountedPerRow * group.rows_max));
   }
 }
@@ -72,31 +94,31 @@ int HotKeyRegistry::GroupOf(TableId table) const {
 
 std::shared_ptr<const HotKeys> HotKeyRegistry::keys(size_t g) const {
   MutexLock lock(mutex_);
-  return states_[g].keys;
+  return keys_[g];
 }
 
 void HotKeyRegistry::Count(size_t g, std::span<const Key> keys) {
-  MutexLock lock(mutex_);
-  State& state = states_[g];
-  if (state.counts != nullptr && state.steps++ % state.stride == 0) state.counts->Add(keys);
+  MutexLock lock(counts_mutex_);
+  Counts& counts = counts_[g];
+  if (counts.keys != nullptr && counts.steps++ % counts.stride == 0) counts.keys->Add(keys);
 }
 
 void HotKeyRegistry::Publish(size_t g, std::shared_ptr<const HotKeys> keys) {
   MutexLock lock(mutex_);
-  states_[g].keys = std::move(keys);
+  keys_[g] = std::move(keys);
 }
 
 std::vector<FrequentKeys::Counted> HotKeyRegistry::TakeCounts(size_t g, uint64_t stride) {
-  MutexLock lock(mutex_);
-  State& state = states_[g];
-  if (state.counts == nullptr) return {};
-  state.stride = std::max<uint64_t>(stride, 1);
-  std::vector<FrequentKeys::Counted> counted = state.counts->All();
-  state.counts->Halve();
+  MutexLock lock(counts_mutex_);
+  Counts& counts = counts_[g];
+  if (counts.keys == nullptr) return {};
+  counts.stride = std::max<uint64_t>(stride, 1);
+  std::vector<FrequentKeys::Counted> counted = counts.keys->All();
+  counts.keys->Halve();
   return counted;
 }
 
-void SplitHot(const StepParts& parts, const HotKeyRegistry& registry,
+void SplitHot(const StepParts& parts, const HotKeyRegistry& registry, Executor* executor,
               std::vector<HotSplit>* splits) {
   splits->resize(registry.groups().size());
   for (size_t g = 0; g < splits->size(); ++g) {
@@ -105,12 +127,14 @@ void SplitHot(const StepParts& parts, const HotKeyRegistry& registry,
     const std::span<const Key> keys = parts.KeysOf(table);
     split.keys = registry.keys(g);
     split.slots.resize(keys.size());
-    split.keys->Find(keys, split.slots.data());
+    InParts(executor, keys.size(), kFoundAtOnce, [&](size_t first, size_t count) {
+      split.keys->Find(keys.subspan(first, count), split.slots.data() + first);
+    });
     split.cold.clear();
     for (uint32_t i = 0; i < split.slots.size(); ++i) {
       if (split.slots[i] == kNotInSlab) split.cold.push_back(i);
     }
-    CountHits(parts, table, &split);
+    CountHits(parts, table, executor, &split);
   }
 }
 

@@ -10,6 +10,7 @@
 #include "common/base/frequent_keys.h"
 #include "common/base/ids.h"
 #include "common/base/thread_annotations.h"
+#include "common/platform/executor.h"
 #include "worker/cache/hot_keys.h"
 #include "worker/model/step_parts.h"
 
@@ -40,22 +41,25 @@ class HotKeyRegistry {
 
   // The reader's side.
   std::shared_ptr<const HotKeys> keys(size_t g) const HDPS_EXCLUDES(mutex_);
-  void Count(size_t g, std::span<const Key> keys) HDPS_EXCLUDES(mutex_);
+  void Count(size_t g, std::span<const Key> keys) HDPS_EXCLUDES(counts_mutex_);
 
   // The trainer's side.
   void Publish(size_t g, std::shared_ptr<const HotKeys> keys) HDPS_EXCLUDES(mutex_);
   // Returns the counts and halves them. From then on one step in `stride` is counted.
-  std::vector<FrequentKeys::Counted> TakeCounts(size_t g, uint64_t stride) HDPS_EXCLUDES(mutex_);
+  std::vector<FrequentKeys::Counted> TakeCounts(size_t g, uint64_t stride)
+      HDPS_EXCLUDES(counts_mutex_);
 
  private:
-  struct State {
-    std::shared_ptr<const HotKeys> keys;
-    std::unique_ptr<FrequentKeys> counts;  // Null: this worker does not count.
+  struct Counts {
+    std::unique_ptr<FrequentKeys> keys;  // Null: this worker does not count.
     uint64_t stride = 1, steps = 0;
   };
   const std::vector<HotGroup> groups_;
   mutable Mutex mutex_;
-  std::vector<State> states_ HDPS_GUARDED_BY(mutex_);
+  std::vector<std::shared_ptr<const HotKeys>> keys_ HDPS_GUARDED_BY(mutex_);  // [groups]
+  // Counting takes long; who splits does not wait for it.
+  Mutex counts_mutex_;
+  std::vector<Counts> counts_ HDPS_GUARDED_BY(counts_mutex_);  // [groups]
 };
 
 // The keys of one step, split for one group.
@@ -66,8 +70,9 @@ struct HotSplit {
   uint64_t lookups = 0, hits = 0;       // Counted as often as the examples name the keys.
 };
 
-// Splits the keys of every group; `*splits` keeps its memory.
-void SplitHot(const StepParts& parts, const HotKeyRegistry& registry,
+// Splits the keys of every group; `*splits` keeps its memory. `executor`, which may be null, looks
+// for many keys at once.
+void SplitHot(const StepParts& parts, const HotKeyRegistry& registry, Executor* executor,
               std::vector<HotSplit>* splits);
 
 }  // namespace hdps

@@ -307,6 +307,7 @@ std::string NcclGpuName(int gpu, std::string* why_none) {
   char name[32] = {};
   if (const cudaError_t error = cudaDeviceGetPCIBusId(name, sizeof(name), gpu);
       error != cudaSuccess) {
+    cudaGetLastError();  // The next kernel that this thread starts is not to hear of it.
     *why_none = std::string("no GPU: ") + cudaGetErrorString(error);
     return "";
   }

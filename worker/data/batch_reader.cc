@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "worker/data/formats/row_adder.h"
+#include "worker/data/formats/row_lanes.h"
 #include "worker/data/indexed_reader.h"
 #include "worker/data/item_pool.h"
 #include "worker/data/line_reader.h"
@@ -19,10 +20,12 @@ namespace {
 class StreamReader : public BatchReader {
  public:
   StreamReader(FileSystem& files, const DataSpec& data, const std::vector<std::string>& paths,
-               const ReaderOptions& options, std::unique_ptr<RowAdder> rows)
+               const ReaderOptions& options, std::unique_ptr<RowAdder> rows,
+               std::unique_ptr<RowLanes> lanes)
       : options_(options),
         window_rows_(options.shuffle ? data.shuffle_rows : 0),
         rows_(std::move(rows)),
+        lanes_(std::move(lanes)),
         lines_(
             files, paths, RulesOf(data, options),
             [this](uint32_t file, std::string_view text) { return rows_->TakeHeader(file, text); }),
@@ -47,6 +50,7 @@ class StreamReader : public BatchReader {
   Result<std::optional<Batch>> Next() override {
     if (ended_) return std::optional<Batch>();
     const uint64_t first_row = position_;
+    if (lanes_ != nullptr) return NextByLanes();
     BatchBuilder builder = rows_->NewBatch(options_.batch_size / options_.num_parts + 1);
     uint32_t number = 0;
     for (Line line; position_ - first_row < options_.batch_size; ++position_) {
@@ -68,6 +72,26 @@ class StreamReader : public BatchReader {
   double progress() const override { return lines_.progress(); }
 
  private:
+  // Does what Next() does, but takes all lines of the batch first and then parses them in parallel.
+  Result<std::optional<Batch>> NextByLanes() {
+    const uint64_t first_row = position_;
+    lanes_->Clear();
+    for (Line line; position_ - first_row < options_.batch_size; ++position_) {
+      HDPS_ASSIGN_OR_RETURN(const bool found, NextLine(&line));
+      ended_ = !found;
+      if (ended_) break;
+      if (position_ % options_.num_parts == options_.part) lanes_->Add(line, position_);
+    }
+    if (position_ == first_row) return std::optional<Batch>();
+    HDPS_ASSIGN_OR_RETURN(std::optional<Batch> batch, lanes_->Parse(*rows_, first_row));
+    if (batch.has_value()) return batch;
+    BatchBuilder builder = rows_->NewBatch(lanes_->size());
+    for (size_t i = 0; i < lanes_->size(); ++i) {
+      const RowPlace place{epoch_, lanes_->position(i), static_cast<uint32_t>(i)};
+      HDPS_RETURN_IF_ERROR(rows_->Add(lanes_->line(i), place, &builder));
+    }
+    return std::optional<Batch>(builder.Finish(first_row));
+  }
   // Returns the next line of the epoch's stream, valid until the next call.
   Result<bool> NextLine(Line* line) {
     if (window_rows_ == 0) return lines_.Next(line);
@@ -84,6 +108,7 @@ class StreamReader : public BatchReader {
   const ReaderOptions options_;
   const uint64_t window_rows_;
   const std::unique_ptr<RowAdder> rows_;
+  const std::unique_ptr<RowLanes> lanes_;  // Null: rows are parsed as their lines come.
   LineReader lines_;
   ShuffleWindow window_;
   bool lines_ended_ = true;
@@ -91,6 +116,16 @@ class StreamReader : public BatchReader {
   uint32_t epoch_ = 0;
   uint64_t position_ = 0;
 };
+
+// Threads that wait for each other cost more than the rows of small batches.
+constexpr uint32_t kLaneBatchMin = 1024;
+
+bool ParsesInLanes(const ReaderOptions& options) {
+  const bool plain = options.items == nullptr && options.bad_rows == BadRows::kCounted &&
+                     options.LabelsWanted()[0].num_classes != kLabelsNotRead;
+  return plain && options.executor != nullptr && options.executor->threads() >= kLaneThreadsMin &&
+         options.batch_size / options.num_parts >= kLaneBatchMin;
+}
 
 Status CheckFiles(FileSystem& files, const std::vector<std::string>& paths) {
   if (paths.empty()) {
@@ -119,14 +154,16 @@ Result<std::unique_ptr<BatchReader>> NewBatchReader(FileSystem& files, const Dat
     return Status(Code::kInvalidArgument,
                   "data.delimiter '" + data.delimiter + "': expected one character");
   }
-  HDPS_ASSIGN_OR_RETURN(
-      std::unique_ptr<RowAdder> rows,
-      RowAdder::Make(data, paths, options.LabelsWanted(), options.items, options.bad_rows));
-  std::unique_ptr<BatchReader> reader =
-      std::make_unique<StreamReader>(files, data, paths, options, std::move(rows));
+  const RowLanes::MakeAdder make = [=] {
+    return RowAdder::Make(data, paths, options.LabelsWanted(), options.items, options.bad_rows);
+  };
+  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<RowAdder> rows, make());
+  std::unique_ptr<RowLanes> lanes;
+  if (ParsesInLanes(options)) lanes = std::make_unique<RowLanes>(make, *options.executor);
+  std::unique_ptr<BatchReader> reader = std::make_unique<StreamReader>(
+      files, data, paths, options, std::move(rows), std::move(lanes));
   if (!options.shuffle || data.shuffle_rows == 0 || options.num_parts < kPartsMany) return reader;
-  HDPS_ASSIGN_OR_RETURN(
-      rows, RowAdder::Make(data, paths, options.LabelsWanted(), options.items, options.bad_rows));
+  HDPS_ASSIGN_OR_RETURN(rows, make());
   return NewIndexedReader({files, data, paths, options}, std::move(rows), std::move(reader));
 }
 

@@ -9,6 +9,7 @@
 
 #include "common/base/status.h"
 #include "common/job/job_facts.h"
+#include "common/platform/executor.h"
 #include "common/platform/file_system.h"
 #include "worker/data/batch.h"
 #include "worker/data/line_reader.h"
@@ -41,6 +42,8 @@ struct ReaderOptions {
   BadRows bad_rows = BadRows::kCounted;
   // Pool for making negative examples; null: none are made.
   std::shared_ptr<ItemPool> items = nullptr;
+  // Parses the rows of large batches on its threads; null for the caller's thread.
+  Executor* executor = nullptr;
 
   std::vector<LabelSpec> LabelsWanted() const {
     return labels.empty() ? std::vector<LabelSpec>{{"", num_classes}} : labels;

@@ -13,6 +13,7 @@
 #include "common/protocol/table_keys.h"
 #include "kernels/vector_width.h"
 #include "worker/exchange/key_order.h"
+#include "worker/exchange/row_moves.h"
 
 namespace hdps {
 
@@ -54,7 +55,10 @@ class KeySplit {
   std::span<const uint32_t> PositionsAt(ServerId server, uint32_t i) const;
   // Length of the i-th table's list, requested or not: the number of rows in the caller's arrays.
   size_t KeysOfInput(size_t i) const { return OrderOf(i).list_size(); }
-  VectorWidth width() const { return width_; }  // Vector width for moving rows.
+  RowMovers movers() const { return {width_, executor_}; }
+  // Sets the executor whose threads move long lists of rows; null for the caller's thread alone. It
+  // must outlive the split.
+  void set_executor(Executor* executor) { executor_ = executor; }
 
  private:
   const KeyOrder& OrderOf(size_t input) const { return orders_[order_of_input_[input]]; }
@@ -62,6 +66,7 @@ class KeySplit {
   void Fill(ServerId server, std::span<const KeysOfTable> tables, const MakeBytes& make);
 
   const VectorWidth width_ = WidestVectors();
+  Executor* executor_ = nullptr;
   ShardOrder shards_;
   uint32_t num_orders_ = 0;
   std::vector<KeyOrder> orders_;          // The first num_orders_ are in use.

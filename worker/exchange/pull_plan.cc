@@ -143,7 +143,7 @@ Status PullPlan::Scatter(size_t i, const PullReply& reply, std::span<const std::
     if (count < places.size()) {
       for (size_t k = 0; k < count; ++k) some.push_back(places[*position++]);
     }
-    ScatterRows(split_->width(), {format, floats}, count == places.size() ? places : some, from,
+    ScatterRows(split_->movers(), {format, floats}, count == places.size() ? places : some, from,
                 rows[input].data());
     from += count * floats * FloatBytes(format);
   }

@@ -24,7 +24,7 @@ void GatherValues(const KeySplit& split, ServerId server,
     const size_t floats = its.tables[t].row_floats;
     if (places.empty() || places[input].empty()) {
       CHECK_EQ(values[input].size(), split.KeysOfInput(input) * floats);
-      GatherRows(split.width(), {format, floats}, split.PositionsAt(server, input),
+      GatherRows(split.movers(), {format, floats}, split.PositionsAt(server, input),
                  values[input].data(), to);
     }
     to += its.tables[t].num_keys * floats * FloatBytes(format);

@@ -1,6 +1,7 @@
 // Moves consecutive rows together, and prefetches single rows.
 #include "worker/exchange/row_moves.h"
 
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
 
@@ -112,25 +113,44 @@ void WithRow(const RowFormat& row, const Move& move) {
   }
 }
 
+// move(first, count) for parts of n rows, side by side where they are many.
+template <typename Move>
+void InParts(const RowMovers& by, size_t n, size_t row_bytes, const Move& move) {
+  constexpr size_t kPartBytes = size_t{256} << 10;
+  const size_t part = std::max<size_t>(1, kPartBytes / std::max<size_t>(1, row_bytes));
+  const size_t parts = (n + part - 1) / part;
+  constexpr size_t kPartsMin = 4;  // Fewer are done before the others have begun.
+  if (by.executor == nullptr || parts < kPartsMin) return move(size_t{0}, n);
+  by.executor->ParallelFor(parts, [&](size_t i) { move(i * part, std::min(part, n - i * part)); });
+}
+
 }  // namespace
 
-void GatherRows(VectorWidth width, const RowFormat& row, std::span<const uint32_t> positions,
+void GatherRows(const RowMovers& by, const RowFormat& row, std::span<const uint32_t> positions,
                 const float* from, std::byte* to) {
-  WithRow(row, [&](auto format, auto floats) {
-    WithVectors(
-        width, [&]() __attribute__((always_inline)) {
-          GatherAll<format(), floats()>(positions, row.floats, from, to);
-        });
+  const size_t row_bytes = row.floats * FloatBytes(row.format);
+  InParts(by, positions.size(), row_bytes, [&](size_t first, size_t count) {
+    WithRow(row, [&](auto format, auto floats) {
+      WithVectors(
+          by.width, [&]() __attribute__((always_inline)) {
+            GatherAll<format(), floats()>(positions.subspan(first, count), row.floats, from,
+                                          to + first * row_bytes);
+          });
+    });
   });
 }
 
-void ScatterRows(VectorWidth width, const RowFormat& row, std::span<const uint32_t> positions,
+void ScatterRows(const RowMovers& by, const RowFormat& row, std::span<const uint32_t> positions,
                  const std::byte* from, float* to) {
-  WithRow(row, [&](auto format, auto floats) {
-    WithVectors(
-        width, [&]() __attribute__((always_inline)) {
-          ScatterAll<format(), floats()>(positions, row.floats, from, to);
-        });
+  const size_t row_bytes = row.floats * FloatBytes(row.format);
+  InParts(by, positions.size(), row_bytes, [&](size_t first, size_t count) {
+    WithRow(row, [&](auto format, auto floats) {
+      WithVectors(
+          by.width, [&]() __attribute__((always_inline)) {
+            ScatterAll<format(), floats()>(positions.subspan(first, count), row.floats,
+                                           from + first * row_bytes, to);
+          });
+    });
   });
 }
 

@@ -6,22 +6,29 @@
 #include <span>
 
 #include "common/base/dtype.h"
+#include "common/platform/executor.h"
 #include "kernels/vector_width.h"
 
 namespace hdps {
 
-// Format of a row in a section. Numbers are rounded to nearest when written; `width` does not
-// change the result.
+// The vector width and the threads that move rows. Neither changes the result.
+struct RowMovers {
+  VectorWidth width;
+  Executor* executor =
+      nullptr;  // Shares long lists among its threads; null for the caller's alone.
+};
+
+// Format of a row in a section. Numbers are rounded to nearest when written.
 struct RowFormat {
   DType format = DType::kFp32;
   size_t floats = 0;  // Floats per row.
 };
 
 // to[i] = from[positions[i]]
-void GatherRows(VectorWidth width, const RowFormat& row, std::span<const uint32_t> positions,
+void GatherRows(const RowMovers& by, const RowFormat& row, std::span<const uint32_t> positions,
                 const float* from, std::byte* to);
-// to[positions[i]] = from[i]
-void ScatterRows(VectorWidth width, const RowFormat& row, std::span<const uint32_t> positions,
+// to[positions[i]] = from[i]; no position stands twice.
+void ScatterRows(const RowMovers& by, const RowFormat& row, std::span<const uint32_t> positions,
                  const std::byte* from, float* to);
 
 }  // namespace hdps

@@ -45,8 +45,7 @@ struct Place {
   Matrix value, gradient;          // [n, width]
   Bf16Matrix value16, gradient16;  // [n, width]
   bool gradient_begun = false;
-  bool gradient_masked = false;         // The gradient has the place's own ReLU applied already.
-  const ReluMask* relu_mask = nullptr;  // Mask of `value`, if a layer has asked for it.
+  bool gradient_masked = false;  // It is already the one in front of the place's own ReLU.
 
   // Returns how the next consumer gives its gradient: the first one writes, the others add.
   Write NextGradient() {

@@ -45,6 +45,7 @@ Result<std::unique_ptr<StepPipeline>> StepPipeline::Start(const Job& job, FileSy
   const ActivityBoard::Waiting waiting(options.board, WaitReason::kData);
   ReaderOptions reading = options.reader;
   reading.labels = LabelsOf(job);
+  reading.executor = options.executor;
   if (!options.labels) {
     for (LabelSpec& label : reading.labels) label.num_classes = kLabelsNotRead;
   }
@@ -60,13 +61,17 @@ StepPipeline::StepPipeline(const Job& job, MonotonicClock& clock, const Pipeline
       options_(options),
       reader_(std::move(reader)),
       finder_(job, options.executor),
+      batches_(1),
       ready_(options.steps_ahead),
       used_(options.steps_ahead + 1 + options.steps_in_use),
-      thread_(StartThread("reader", [this] { ReadAll(); })) {}
+      reading_(StartThread("reader", [this] { ReadAll(); })),
+      preparing_(StartThread("keys", [this] { PrepareAll(); })) {}
 
 StepPipeline::~StepPipeline() {
+  batches_.Close();
   ready_.Close();
-  thread_->Join();
+  reading_->Join();
+  preparing_->Join();
 }
 
 Result<std::unique_ptr<PreparedStep>> StepPipeline::Next() {
@@ -88,33 +93,50 @@ void StepPipeline::ReadAll() {
   const MemoryFor batches("batches of the data (train.batch_size, train.lookahead)");
   Status status = reader_->StartEpoch(options_.epoch, options_.skip_steps);
   while (status.ok()) {
-    Result<std::unique_ptr<PreparedStep>> step = Prepare();
-    status = step.status();
-    if (!status.ok() || *step == nullptr) break;
-    if (!ready_.Push({Status(), *std::move(step)})) return;
+    const int64_t begin_ns = clock_.NowNs();
+    Result<std::optional<Batch>> batch = reader_->Next();
+    status = batch.status();
+    if (!status.ok() || !batch->has_value()) break;
+    const int64_t read_ns = clock_.NowNs() - begin_ns;
+    ReadBatch read{{}, **std::move(batch), reader_->bad_rows(), reader_->progress(), read_ns};
+    if (!batches_.Push(std::move(read))) return;
   }
-  if (!status.ok()) ready_.Push({std::move(status), nullptr});
+  if (!status.ok()) batches_.Push({.status = std::move(status)});
+  batches_.Close();
+}
+
+void StepPipeline::PrepareAll() {
+  const MemoryFor batches("batches of the data (train.batch_size, train.lookahead)");
+  while (std::optional<ReadBatch> read = batches_.Pop()) {
+    const bool ok = read->status.ok();
+    Item item{ok ? Status() : std::move(read->status), nullptr};
+    if (ok) item.step = Prepare(*std::move(read));
+    if (!ready_.Push(std::move(item))) return;
+  }
   ready_.Close();
 }
 
-Result<std::unique_ptr<PreparedStep>> StepPipeline::Prepare() {
+std::unique_ptr<PreparedStep> StepPipeline::Prepare(ReadBatch read) {
   const int64_t begin_ns = clock_.NowNs();
-  HDPS_ASSIGN_OR_RETURN(std::optional<Batch> batch, reader_->Next());
-  if (!batch.has_value()) return std::unique_ptr<PreparedStep>();
   const ReaderOptions& reading = options_.reader;
-  batch->epoch = options_.epoch;
-  batch->own_row = FirstRowOf(*batch, reading.part, reading.num_parts);
-  batch->row_stride = reading.num_parts;
+  read.batch.epoch = options_.epoch;
+  read.batch.own_row = FirstRowOf(read.batch, reading.part, reading.num_parts);
+  read.batch.row_stride = reading.num_parts;
   std::unique_ptr<PreparedStep> step = used_.TryPop().value_or(nullptr);
   if (step == nullptr) step = std::make_unique<PreparedStep>();
-  const int64_t read_ns = clock_.NowNs();
-  step->parts.Assign(*std::move(batch), options_.parts, finder_);
-  if (options_.plan.hot != nullptr) CountKeys(*step);
-  if (options_.plan.view != nullptr) Split(step.get());
-  step->bad_rows = reader_->bad_rows();
-  step->progress = reader_->progress();
-  step->read_ns = read_ns - begin_ns;
-  step->dedup_ns = clock_.NowNs() - read_ns;
+  step->parts.Assign(std::move(read.batch), options_.parts, finder_);
+  const bool counts = options_.plan.hot != nullptr, splits = options_.plan.view != nullptr;
+  if (counts && splits && options_.executor != nullptr) {
+    options_.executor->ParallelFor(
+        2, [&](size_t i) { i == 0 ? Split(step.get()) : CountKeys(*step); });
+  } else {
+    if (counts) CountKeys(*step);
+    if (splits) Split(step.get());
+  }
+  step->bad_rows = read.bad_rows;
+  step->progress = read.progress;
+  step->read_ns = read.read_ns;
+  step->dedup_ns = clock_.NowNs() - begin_ns;
   return step;
 }
 
@@ -127,7 +149,7 @@ void StepPipeline::CountKeys(const PreparedStep& step) {
 
 void StepPipeline::Split(PreparedStep* step) const {
   const HotKeyRegistry* const registry = options_.plan.hot.get();
-  if (registry != nullptr) SplitHot(step->parts, *registry, &step->hot);
+  if (registry != nullptr) SplitHot(step->parts, *registry, options_.executor, &step->hot);
   std::vector<KeysOfTable> tables;
   for (uint32_t t = 0; t < job_.tables.size(); ++t) {
     const TableSpec& spec = job_.tables[t];
@@ -149,6 +171,7 @@ void StepPipeline::Split(PreparedStep* step) const {
   const auto make = [&](ServerId to, size_t size, std::span<std::byte>* bytes) {
     return MakeSection(options_.plan.sections, view.servers[to.value].peer, size, bytes);
   };
+  step->split.set_executor(options_.executor);
   step->split.Compute(view.shards, static_cast<uint32_t>(view.servers.size()), tables, make);
 }
 

@@ -61,7 +61,7 @@ struct PipelineOptions {
   std::vector<std::string> paths;
   ReaderOptions reader;
   bool labels = true;  // False: labels are not read, and rows may lack them.
-  PartCount parts;     // Number of parts of a step.
+  PartCount parts;     // Of a step.
   // Bound the memory: at most this many steps wait, one is being made, and this many are in use.
   size_t steps_ahead = 4;
   size_t steps_in_use = 2;
@@ -102,21 +102,31 @@ class StepPipeline {
   StepPipeline(const Job& job, MonotonicClock& clock, const PipelineOptions& options,
                std::unique_ptr<BatchReader> reader);
   static Result<std::unique_ptr<PreparedStep>> Take(std::optional<Item> item);
-  void ReadAll();  // The reader's thread.
-  Result<std::unique_ptr<PreparedStep>> Prepare();
+  // A batch as it was read, and what the reader said then; or why there is none.
+  struct ReadBatch {
+    Status status;
+    Batch batch = {};
+    uint64_t bad_rows = 0;
+    double progress = 0;
+    int64_t read_ns = 0;
+  };
+
+  void ReadAll();     // The reader's thread.
+  void PrepareAll();  // That of the keys.
+  std::unique_ptr<PreparedStep> Prepare(ReadBatch read);
   void CountKeys(const PreparedStep& step);
 
   const Job& job_;
   MonotonicClock& clock_;
   const PipelineOptions options_;
 
-  // The reader's thread only.
-  std::unique_ptr<BatchReader> reader_;
-  KeyFinder finder_;
+  std::unique_ptr<BatchReader> reader_;  // The reader's thread only.
+  KeyFinder finder_;                     // The thread of the keys only.
 
+  BoundedQueue<ReadBatch> batches_;
   BoundedQueue<Item> ready_;
   BoundedQueue<std::unique_ptr<PreparedStep>> used_;
-  std::unique_ptr<Thread> thread_;  // Last: it starts when all else is there.
+  std::unique_ptr<Thread> reading_, preparing_;  // Last: they start when all else is there.
 };
 
 }  // namespace hdps

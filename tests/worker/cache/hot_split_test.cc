@@ -109,7 +109,7 @@ TEST(SplitHot, FindsSlotsAndColdPositionsAndCountsAsOftenAsExamplesName) {
   const auto hot = std::make_shared<const HotKeys>(std::vector<Key>{8, 3, 9});
   registry.Publish(0, hot);
   std::vector<HotSplit> splits;
-  SplitHot(parts, registry, &splits);
+  SplitHot(parts, registry, nullptr, &splits);
   ASSERT_EQ(splits.size(), 1u);
   const HotSplit& split = splits[0];
   EXPECT_EQ(split.keys, hot);

@@ -160,6 +160,11 @@ std::optional<std::string> RowAdder::AddOrDescribe(const Line& line, BatchBuilde
   return Describe(line, *error);
 }
 
+bool RowAdder::AddIfRow(const Line& line, uint32_t number, BatchBuilder* builder) {
+  DCHECK(absent_ == nullptr && items_ == nullptr);
+  return !TryAdd(line, {.number = number}, builder);
+}
+
 Status RowAdder::Add(const Line& line, const RowPlace& place, BatchBuilder* builder) {
   if (absent_ != nullptr) HDPS_RETURN_IF_ERROR(absent_->Look(line, *parser_));
   const std::optional<RowError> error = TryAdd(line, place, builder);

@@ -48,6 +48,11 @@ class RowAdder {
   // Adds the row of the line. kInvalidArgument, with the place, for one bad row too many, and for a
   // file whose cells cannot be determined.
   Status Add(const Line& line, const RowPlace& place, BatchBuilder* builder);
+  // Adds the row of the line and returns true, or returns false for a bad row without counting it.
+  // Requires: labels are read and no examples are made.
+  bool AddIfRow(const Line& line, uint32_t number, BatchBuilder* builder);
+  // Takes over the headers that `other` has read of the same files.
+  void UseHeadersOf(const RowAdder& other) { orders_ = other.orders_; }
   // Adds the row of the line, or returns its place and why it is bad, without counting it.
   std::optional<std::string> AddOrDescribe(const Line& line, BatchBuilder* builder);
   // Takes the cell order from the header of a file. Appends names that the job does not use to

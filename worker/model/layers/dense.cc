@@ -19,7 +19,6 @@ class DenseLayer : public Layer {
         x_(&site.ops),
         dy_(&site.ops),
         rounded_weights_(&site.ops),
-        mask_(&site.ops),
         weight_(site.TensorAt(0)),
         bias_(site.TensorAt(1)) {}
 
@@ -28,8 +27,6 @@ class DenseLayer : public Layer {
     GemmSpec spec;
     spec.bias = pass.dense + bias_;
     spec.relu = relu_;
-    const bool masks = pass.training && relu_ && self.num_consumers == 1;
-    self.relu_mask = spec.relu_mask = masks ? &mask_ : nullptr;
     const Matrix z = Bends() ? product_.ReserveRows(self.value.rows, units_) : self.value;
     if (self.bf16_products) {
       const Bf16Matrix rounded = rounded_weights_.ReserveBf16Rows(inputs_, units_);
@@ -101,7 +98,6 @@ class DenseLayer : public Layer {
       layer.write_dx = input.NextGradient();
       layer.x = input.value;
       layer.relu_below = input.relu && input.num_consumers == 1;
-      layer.mask_below = input.relu_mask;
     }
     input.gradient_masked = pass.ops.BackwardOfDense(layer);
   }
@@ -153,9 +149,8 @@ class DenseLayer : public Layer {
   uint32_t place_, inputs_, units_;
   Activation activation_;
   bool relu_;
-  DeviceArray product_;                   // [n, units], if the activation needs it.
-  DeviceArray x_, dy_, rounded_weights_;  // In bf16, if the layer multiplies in bf16.
-  ReluMask mask_;                         // Mask of the result, for the layer above.
+  DeviceArray product_;                   // [n, units], where the activation needs it.
+  DeviceArray x_, dy_, rounded_weights_;  // In bf16, where it multiplies so.
   size_t weight_, bias_;                  // First floats in the flat array.
 };
 
