@@ -224,7 +224,7 @@ Status Run() {
 
 Subcommand PlanCommand() {
   return {"plan",
-          "estimate how fast a job would train on a cluster, and what limits it",
+          "estimate how fast a job trains on a cluster, and what limits it",
           "hdps plan --job=FILE --servers=M --workers=N --network=25Gbit [flags]",
           {"job", "set", "servers", "workers", "machines", "threads", "network",
            "network_round_trip_us", "rows", "row_bytes", "zipf", "unique", "constants", "json",

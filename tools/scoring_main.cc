@@ -51,7 +51,7 @@ Status Score() {
 
 Subcommand EvaluateCommand() {
   return {"evaluate",
-          "score a checkpoint on files: AUC, logloss and the job's other figures",
+          "score a checkpoint on files: AUC, logloss and the job's metrics",
           "hdps evaluate --checkpoint=DIR [--job=FILE] [--data=FILE,...]",
           {"checkpoint", "which", "data", "eval_set", "job", "set", "max_bad_rows", "threads",
            "workers", "dry_run"},
