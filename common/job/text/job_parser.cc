@@ -128,7 +128,9 @@ Status ReadStrategyParts(FileSystem& files, const JobSource& source, ParallelSpe
     return files.Exists(beside) ? beside : path;
   };
   if (!parallel->strategy_load_file.empty()) {
-    auto kept = ReadStrategyFile(files, found(parallel->strategy_load_file));
+    const std::string& path = parallel->strategy_load_file;
+    const std::string beside = StrategyFileAt(files, JoinPath(folder, path));
+    auto kept = ReadStrategyFile(files, files.Exists(beside) ? beside : path);
     if (!kept.ok()) {
       return Refuse(source, "parallel.strategy_ckpt_load_file", kept.status().message());
     }
