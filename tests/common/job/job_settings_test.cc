@@ -7,9 +7,12 @@
 #include <cmath>
 #include <set>
 
+#include "common/job/job_facts.h"
 #include "common/job/job_registry.h"
 #include "common/job/layers/layer_record.h"
+#include "common/job/model_graph.h"
 #include "common/job/spec/data_spec.h"
+#include "common/job/spec/init_spec.h"
 #include "common/job/spec/table_spec.h"
 #include "common/job/text/job_sections.h"
 #include "tests/common/job/job_samples.h"
@@ -314,17 +317,35 @@ TEST_F(JobSettingsTest, InitsByFanAreTheUniformOrNormalThatTheyComeTo) {
   EXPECT_THAT(Good({R"(model.embedding_init={"kind": "he_normal", "scale": 2})"}).warnings,
               ElementsAre("model.embedding_init.scale is ignored: that of he_normal follows from "
                           "the dim"));
+  EXPECT_EQ(FanInit("normal", 50, 3), (InitSpec{InitKind::kNormal, 0.01f}));
+  EXPECT_EQ(FanInit("uniform", 50, 3), (InitSpec{InitKind::kUniform, 0.07f}));
+  EXPECT_EQ(FanInit("ones", 50, 3), (InitSpec{InitKind::kConstant, 1.0f}));
+  EXPECT_EQ(FanInit("zeros", 50, 3), (InitSpec{InitKind::kZeros, 0.0f}));
   // Applies to dense layers: one layer of a graph, or all of a recipe.
   const Job job = Good({"model.dense_init=he_normal"});
   EXPECT_THAT(PrintJob(job), HasSubstr("\"init\": \"he_normal\""));
   EXPECT_EQ(JobDigest(Good({}, PrintJob(job))), JobDigest(job));
   EXPECT_NE(JobDigest(job), JobDigest(Good({})));
   EXPECT_EQ(JobDigest(Good({"model.dense_init=xavier_uniform"})), JobDigest(Good({})));
+  // A layer has its own, of its weights and of its bias.
+  const std::string out = "model.layers.1.";
+  const Job both = Good({kGraph, out + "weight_init=Normal", out + "bias_init=normal"});
+  EXPECT_EQ(JobDigest(Good({}, PrintJob(both))), JobDigest(both));
+  EXPECT_EQ(JobDigest(both),
+            JobDigest(Good({kGraph, out + "init=normal", out + "bias_init=normal"})));
+  EXPECT_NE(JobDigest(both), JobDigest(Good({kGraph, out + "init=normal"})));
+  EXPECT_EQ(JobDigest(Good({kGraph, out + "bias_init=zeros"})), JobDigest(Good({kGraph})));
+  GraphShape shape;
+  MeasureGraph(both.model, both.tables, FeaturesOf(both.data), &shape);
+  ASSERT_EQ(shape.nodes[1].shape.tensors.size(), 2u);
+  for (const auto& tensor : shape.nodes[1].shape.tensors) {
+    EXPECT_EQ(tensor.init, (InitSpec{InitKind::kNormal, 0.01f})) << tensor.part;
+  }
 }
 
-// Returns the text between two marks of docs/job_file.md.
-std::string InDocs(const std::string& mark) {
-  const std::string doc = ReadText("docs/job_file.md");
+// Returns the text between two marks of a page.
+std::string InDocs(const std::string& mark, const std::string& page = "docs/job_file.md") {
+  const std::string doc = ReadText(page);
   const std::string begin = "<!-- " + mark + " -->\n";
   const size_t from = doc.find(begin), to = doc.find("<!-- end of " + mark + " -->");
   if (from == doc.npos || to == doc.npos) return "no marks";
@@ -335,6 +356,7 @@ TEST_F(JobSettingsTest, TheReferenceIsUpToDate) {
   EXPECT_EQ(InDocs("keys"), PrintSettingReference(whole_)) << "run scripts/dev/job_file_docs.sh";
   EXPECT_EQ(InDocs("layers"), PrintLayerReference(BuiltInLayers()));
   EXPECT_EQ(InDocs("recipes"), PrintRecipeReference());
+  EXPECT_EQ(InDocs("mindspore", "docs/how_to/coming_from.md"), PrintMindSporeWords());
 }
 
 TEST_F(JobSettingsTest, EveryRecipeHasASectionInTheDocs) {
