@@ -50,6 +50,8 @@ const std::map<std::string, std::vector<std::string>> kIdle = {
     {"model.dense_loss_l2", {kNoDense, "model.dense_loss_l2=0.5"}},
     {"train.eval_every_steps", {"train.eval_every_steps=5"}},
     {"train.evals_per_epoch", {"train.evals_per_epoch=4"}},
+    {"train.eval_each_epoch", {"train.eval_each_epoch=false"}},
+    {"checkpoint.keep_best", {"checkpoint.keep_best=false"}},
     {"train.early_stop.metric", {"train.early_stop.metric=logloss"}},
     {"train.early_stop.set", {"train.early_stop.set=eval"}},
     {"train.early_stop.min_delta", {"train.early_stop.min_delta=0.5"}},
@@ -66,6 +68,12 @@ const std::map<std::string, std::vector<std::string>> kIdle = {
     {"parallel.parallel_optimizer_config",
      {"parallel.dense_exchange=allreduce",
       R"(parallel.parallel_optimizer_config={"optimizer_level":"level2"})"}},
+    {"parallel.parallel_optimizer_config.optimizer_level",
+     {"parallel.dense_exchange=allreduce", "parallel.enable_parallel_optimizer=true",
+      R"(parallel.parallel_optimizer_config={"optimizer_level":"level2"})"}},
+    {"parallel.parallel_optimizer_config.gradient_accumulation_shard",
+     {"parallel.dense_exchange=allreduce", "parallel.enable_parallel_optimizer=true",
+      R"(parallel.parallel_optimizer_config={"gradient_accumulation_shard":true})"}},
     {"parallel.loss_sum", {"parallel.loss_sum=true"}},
     {"parallel.comm_fusion.allreduce",
      {"parallel.dense_exchange=allreduce",
@@ -109,11 +117,12 @@ TEST(IdleSettingsTest, BesideWhatTheyNeedTheyAreNotWarnedOf) {
        {std::vector<std::string>{"model.policy.evict_by=norm", "model.policy.max_rows=9"},
         {"model.policy.admit_sketch_bytes=8192", "model.policy.admit_after=2"},
         {"parallel.loss_sum=true", "parallel.interleave_num=2"},
+        {"data.eval=[\"e.csv\"]", "train.eval_each_epoch=false", "checkpoint.keep_best=false"},
         {"train.metrics=[\"auc\"]"},  // hdps evaluate --data reports them.
         {"train.cache_refresh_steps=7", "model.vocab_cache_size=9"},
         {kGraph, "model.layers.1.fusion=3", "parallel.dense_exchange=allreduce"},
         {"parallel.dense_exchange=allreduce", "parallel.enable_parallel_optimizer=true",
-         R"(parallel.parallel_optimizer_config={"optimizer_level":"level2"})"}}) {
+         R"(parallel.parallel_optimizer_config={"parallel_optimizer_threshold":5})"}}) {
     for (const std::string& warning : Good(overrides).warnings) {
       EXPECT_THAT(warning, Not(HasSubstr("is ignored"))) << testing::PrintToString(overrides);
     }
@@ -166,7 +175,6 @@ const char* const kAlways[] = {"name",
                                "train.max_steps",
                                "train.micro_batches",
                                "train.lookahead",
-                               "train.eval_each_epoch",
                                "train.metrics",
                                "train.schedule",
                                "train.clip_value",
