@@ -22,6 +22,11 @@ std::string PrintStrategyFile(const KeptStrategy& kept);
 // checked if the strategy fits a job.
 Result<KeptStrategy> ParseStrategyFile(const std::string& text, const std::string& path);
 
+// Returns the file that `path` names: the path itself, or "strategy.json" in it if it is a folder.
+// A path that ends in "/", "." or ".." is a folder, whether it exists or not.
+std::string StrategyFileAt(FileSystem& files, const std::string& path);
+
+// `path` may be a folder here; the path that is kept is the file's.
 Result<KeptStrategy> ReadStrategyFile(FileSystem& files, const std::string& path);
 Status WriteStrategyFile(FileSystem& files, const std::string& path, const KeptStrategy& kept);
 

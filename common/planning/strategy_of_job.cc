@@ -135,18 +135,19 @@ KeptStrategy KeptOf(const Job& job, const Strategy& strategy) {
 }
 
 Status SaveStrategy(FileSystem& files, const Job& job, const Strategy& strategy) {
-  const std::string& path = job.parallel.strategy_save_file;
-  if (path.empty()) return {};
+  if (job.parallel.strategy_save_file.empty()) return {};
+  const std::string path = StrategyFileAt(files, job.parallel.strategy_save_file);
   // A path that cannot name a file is a mistake of the operator.
   const std::filesystem::path file(path);
   const std::string folder = file.has_parent_path() ? file.parent_path().string() : ".";
-  const bool is_folder = !file.has_filename() || file.filename() == "." ||
-                         file.filename() == ".." || files.List(path).ok();
-  if (is_folder || !files.List(folder).ok()) {
+  if (!files.List(folder).ok()) {
     return Wrong("parallel.strategy_ckpt_save_file",
-                 "\"" + path + "\"" +
-                     (is_folder ? " is a folder; name a file, such as \"strategy.json\""
-                                : ": there is no folder \"" + folder + "\" to write into"));
+                 "\"" + job.parallel.strategy_save_file + "\": there is no folder \"" + folder +
+                     "\" to write into; make it, or name another");
+  }
+  if (files.List(path).ok()) {
+    return Wrong("parallel.strategy_ckpt_save_file",
+                 "\"" + path + "\" is a folder; name another file");
   }
   const Status written = WriteStrategyFile(files, path, KeptOf(job, strategy));
   if (written.ok()) return {};

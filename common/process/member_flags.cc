@@ -17,9 +17,11 @@ namespace hdps {
 
 Result<MemberFlags> ReadMemberFlags(const DaemonFlags& flags) {
   HDPS_RETURN_IF_ERROR(CheckSchedulerGiven(FLAGS_scheduler));
-  if (FLAGS_rank < -1) {
+  constexpr int kRankMax = 4095;
+  if (FLAGS_rank < -1 || FLAGS_rank > kRankMax) {
     return Status(Code::kInvalidArgument, "--rank=" + std::to_string(FLAGS_rank) +
-                                              " is out of range; give 0 or above, or -1 for any");
+                                              " is out of range; give 0 to " +
+                                              std::to_string(kRankMax) + ", or -1 for any");
   }
   constexpr int kThreadsMax = 4096;
   if (FLAGS_threads < 0 || FLAGS_threads > kThreadsMax) {

@@ -105,6 +105,12 @@ std::vector<std::string> WarningsOf(const Job& job, uint32_t num_workers) {
                        std::to_string(num_workers) +
                        " workers are summed, as if the learning rate were that many times higher");
   }
+  // A process alone is worker 0 in any case.
+  if (job.parallel.global_rank > 0 || (job.parallel.global_rank == 0 && num_workers > 1)) {
+    warnings.push_back("parallel.global_rank = " + std::to_string(job.parallel.global_rank) +
+                       " is ignored here: it counts only in the command of an hdps-worker, and "
+                       "each has another");
+  }
   return warnings;
 }
 

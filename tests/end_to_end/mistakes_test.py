@@ -210,9 +210,10 @@ class Mistakes(harness.Case):
              "cluster.shards is 32", "--servers=64", "make it 64"),
             ("more copies than rows of a worker", [hdps, "train", *good, "--workers=2",
              "--set=train.batch_size=4,parallel.interleave_num=3"], "interleave_num is 3", "2 examples"),
-            ("a strategy into a folder", [hdps, "train", *good, "--workers=2",
+            ("a folder without a strategy", [hdps, "train", *good, "--workers=2",
              "--set=parallel.dense_exchange=allreduce,parallel.parallel_mode=auto_parallel,"
-             "parallel.strategy_ckpt_save_file=./"], "strategy_ckpt_save_file", "is a folder; name a file"),
+             f"parallel.strategy_ckpt_load_file={self.out('nothing')}/"], "strategy_ckpt_load_file",
+             "nothing/strategy.json"),
             ("a strategy into no folder", [hdps, "train", *good, "--workers=2",
              "--set=parallel.dense_exchange=allreduce,parallel.parallel_mode=auto_parallel,"
              "parallel.strategy_ckpt_save_file=/nowhere/s.json"], "strategy_ckpt_save_file", "/nowhere"),

@@ -87,6 +87,35 @@ class Roles(harness.DaemonsCase):
             self.finish(process)
         self.assertEqual(harness.summary_of(self.out("run"))["digest"], expected)
 
+    def test_the_rank_of_a_job(self):
+        """parallel.global_rank is --rank: honoured, refused when taken, and not against the flag."""
+        rank = lambda r: f"--set=parallel.global_rank={r}"
+        expected = harness.train(self.job, self.out("automatic"), 1, 4)["digest"]
+        scheduler, address = self.scheduler("run", 1, 4)
+        members = [self.member("hdps-server", address)]
+        members += [self.member("hdps-worker", address, rank(r)) for r in (3, 1, 0)]
+        members += [self.member("hdps-worker", address, rank(2), "--rank=2")]
+        self.finish(scheduler)
+        for process in members:
+            self.finish(process)
+        self.assertEqual(harness.summary_of(self.out("run"))["digest"], expected)
+        for flags, *needles in (((rank(1), "--rank=2"), "--rank=2", "parallel.global_rank is 1", "give one"),
+                                ((rank(4096),), "parallel.global_rank", "4096", "from 0 to 4095"),
+                                ((rank(-1),), "parallel.global_rank", "-1", "from 0 to 4095"),
+                                (("--rank=4096",), "--rank=4096", "0 to 4095")):
+            text = self.finish(self.member("hdps-worker", "tcp://127.0.0.1:9", *flags), 2, seconds=15)
+            for needle in needles:
+                self.assertIn(needle, text)
+        scheduler, address = self.scheduler("claims", 1, 2)
+        claims = [self.member("hdps-worker", address, rank(1)), self.member("hdps-worker", address, "--rank=1")]
+        harness.wait_until(lambda: any(c.poll() is not None for c in claims), 10, "a refusal")
+        self.assertIn("rank 1", self.finish(next(c for c in claims if c.poll() is not None), 2))
+        scheduler.send_signal(signal.SIGTERM)
+        scheduler.communicate(timeout=15)
+        told = harness.run([harness.program("hdps"), "train", f"--job={self.job}", "--workers=2",
+                            f"--out={self.out('local')}", rank(1)])
+        self.assertIn("parallel.global_rank = 1 is ignored here", told.stdout + told.stderr)
+
     def test_second_claim_of_a_rank(self):
         scheduler, address = self.scheduler("run", 1, 2)
         first = self.member("hdps-worker", address, "--rank=1")

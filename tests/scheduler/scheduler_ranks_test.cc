@@ -1,4 +1,5 @@
-// Tests members that ask for a rank that is taken by now: the job continues, and so do they.
+// Tests members that ask for a rank that is taken by now: the job continues, and so do they. A rank
+// in the scheduler's own job is told.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,6 +7,7 @@
 
 #include "common/job/spec/checkpoint_spec.h"
 #include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/parallel_spec.h"
 #include "tests/scheduler/scheduler_node_fixture.h"
 
 namespace hdps {
@@ -88,6 +90,19 @@ TEST_F(SchedulerRanksTest, AViewOfFewerServersWaitsForThoseOnTheirWay) {
   ExpectDone();
   EXPECT_EQ(last.client.exit_status(), 0) << last.client.reason();
   EXPECT_THAT(cluster_->summary(), HasSubstr("\"servers\": 3"));
+}
+
+TEST_F(SchedulerRanksTest, ARankInTheJobOfTheSchedulerIsTold) {
+  for (const int32_t rank : {-1, 0, 2}) {
+    for (const uint32_t workers : {1, 3}) {
+      options_.job.parallel.global_rank = rank;
+      options_.num_workers = workers;
+      Start();
+      EXPECT_EQ(cluster_->Noticed("warning: parallel.global_rank = " + std::to_string(rank) +
+                                  " is ignored here"),
+                rank > 0 || (rank == 0 && workers > 1));
+    }
+  }
 }
 
 }  // namespace

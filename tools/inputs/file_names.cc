@@ -7,6 +7,7 @@
 #include "common/job/job_spec.h"
 #include "common/job/spec/data_spec.h"
 #include "common/job/spec/parallel_spec.h"
+#include "common/job/strategy_file.h"
 
 namespace hdps {
 
@@ -45,7 +46,7 @@ std::vector<InputFile> InputsOf(const std::string& job_file, const Job& job) {
 Status RefuseSavedStrategy(FileSystem& files, const std::string& job_file, const Job& job) {
   Job without = job;
   without.parallel.kept_strategy.reset();
-  const std::string& path = job.parallel.strategy_save_file;
+  const std::string path = StrategyFileAt(files, job.parallel.strategy_save_file);
   return RefuseInput(files, "parallel.strategy_ckpt_save_file: " + path, path,
                      InputsOf(job_file, without));
 }

@@ -38,6 +38,18 @@ constexpr char kUsage[] =
 constexpr std::string_view kFlags[] = {"collective_host", "insecure_collective", "gpu",
                                        "max_bad_rows"};
 
+// Takes the rank that the worker asks for from its job, where --rank says none.
+Status TakeRank(const Job& job, NodeIdentity* identity) {
+  const int32_t wanted = job.parallel.global_rank;
+  if (wanted >= 0 && identity->rank >= 0 && wanted != identity->rank) {
+    return {Code::kInvalidArgument, "--rank=" + std::to_string(identity->rank) +
+                                        ", but parallel.global_rank is " + std::to_string(wanted) +
+                                        "; they are one setting, give one of them"};
+  }
+  if (wanted >= 0) identity->rank = wanted;
+  return {};
+}
+
 Result<ProcessEnd> Run() {
   HDPS_ASSIGN_OR_RETURN(DaemonFlags flags, ReadDaemonFlags(KeyRole::kWorker));
   HDPS_ASSIGN_OR_RETURN(MemberFlags member, ReadMemberFlags(flags));
@@ -46,6 +58,7 @@ Result<ProcessEnd> Run() {
   }
   const std::unique_ptr<FileSystem> files = flags.faults.Around(NewPosixFileSystem());
   HDPS_ASSIGN_OR_RETURN(Job job, LoadJob(*files, flags.job, flags.overrides));
+  HDPS_RETURN_IF_ERROR(TakeRank(job, &member.identity));
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<PidFile> pid_file, StartDaemon(kProgram, flags));
   HDPS_RETURN_IF_ERROR(
       CheckCollectiveHost(flags.connections, FLAGS_collective_host, FLAGS_insecure_collective,

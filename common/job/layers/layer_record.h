@@ -148,6 +148,10 @@ InitSpec GlorotInit(uint64_t inputs, uint64_t outputs);
 // (inputs + outputs)). he_uniform is in +-sqrt(6 / inputs), and he_normal has the deviation sqrt(2
 // / inputs) (He et al. 2015, eq. 10).
 const std::vector<std::string>& FanInits();
+// The inits whatever the fans, in MindSpore's words and with its numbers: normal has the deviation
+// 0.01, and uniform is in +-0.07.
+const std::vector<std::string>& PlainInits();
+// Returns the init that a word of either list stands for.
 InitSpec FanInit(const std::string& word, uint64_t inputs, uint64_t outputs);
 // The init of a dense layer with weights of 0, whatever its fans.
 inline constexpr char kZerosInit[] = "zeros";

@@ -127,9 +127,17 @@ const std::vector<std::string>& FanInits() {
   return words;
 }
 
+const std::vector<std::string>& PlainInits() {
+  static const std::vector<std::string> words = {kZerosInit, "ones", "normal", "uniform"};
+  return words;
+}
+
 InitSpec FanInit(const std::string& word, uint64_t inputs, uint64_t outputs) {
   if (word == "xavier_uniform") return GlorotInit(inputs, outputs);
   if (word == kZerosInit) return {InitKind::kZeros, 0};
+  if (word == "ones") return {InitKind::kConstant, 1.0f};
+  if (word == "normal") return {InitKind::kNormal, 0.01f};
+  if (word == "uniform") return {InitKind::kUniform, 0.07f};
   const auto fan_in = static_cast<double>(inputs);
   if (word == "he_uniform") {
     return {InitKind::kUniform, static_cast<float>(std::sqrt(6.0 / fan_in))};

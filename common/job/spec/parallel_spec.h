@@ -84,6 +84,8 @@ struct BlockSpec {
 struct ParallelSpec {
   ParallelMode parallel_mode = ParallelMode::kData;
   uint32_t device_num = 0;  // Number of workers; 0 for as many as join.
+  // The rank that a worker with this job text asks for; -1: any. Nobody else reads it.
+  int32_t global_rank = -1;
   // true: mean over all examples; false: sum over the workers of their means.
   bool gradients_mean = true;
   // true: each worker's mean has the same weight, whatever its number of rows.

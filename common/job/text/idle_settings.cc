@@ -8,6 +8,7 @@
 #include "common/job/job_spec.h"
 #include "common/job/model_graph.h"
 #include "common/job/optimizers/optimizer_record.h"
+#include "common/job/spec/checkpoint_spec.h"
 #include "common/job/spec/data_spec.h"
 #include "common/job/spec/layer_spec.h"
 #include "common/job/spec/model_spec.h"
@@ -105,6 +106,14 @@ void AddEvaluationRules(Rules* rules) {
       [](const Job& job) { return job.train.eval_every_steps > 0 && HasNothingToEvaluate(job); });
   Add(rules, "train.evals_per_epoch", kNothing,
       [](const Job& job) { return job.train.evals_per_epoch > 0 && HasNothingToEvaluate(job); });
+  Add(rules, "train.eval_each_epoch",
+      "it counts only where there is data to evaluate and evals_per_epoch is 0",
+      [](const Job& job) {
+        return !job.train.eval_each_epoch &&
+               (HasNothingToEvaluate(job) || job.train.evals_per_epoch > 0);
+      });
+  Add(rules, "checkpoint.keep_best", kNothing,
+      [](const Job& job) { return !job.checkpoint.keep_best && HasNothingToEvaluate(job); });
   const auto impatient = [rules](const std::string& key, const std::string& of,
                                  std::function<bool(const TrainSpec& train)> is_set) {
     Add(rules, "train." + key + "." + of, "train." + key + ".patience is 0",
@@ -148,6 +157,19 @@ void AddParallelRules(Rules* rules) {
       "it counts only beside enable_parallel_optimizer = true", [](const Job& job) {
         return !job.parallel.optimizer.enabled && job.parallel.optimizer != OptimizerShardSpec();
       });
+  Add(rules, "parallel.parallel_optimizer_config.optimizer_level",
+      "a worker keeps the reduced gradient of its own part alone under level1 too",
+      [](const Job& job) {
+        return job.parallel.optimizer.enabled &&
+               job.parallel.optimizer.level != OptimizerShardSpec().level;
+      });
+  rules->push_back({"parallel.parallel_optimizer_config.gradient_accumulation_shard",
+                    [](const JobSource& source, const Job&) {
+                      return Gives(source, {"parallel", "parallel_optimizer_config",
+                                            "gradient_accumulation_shard"});
+                    },
+                    "gradients of train.micro_batches are added before they are reduced, so "
+                    "there are none to split"});
   Add(rules, "parallel.loss_sum", "it counts only where interleave_num is above 1",
       [](const Job& job) { return job.parallel.loss_sum && job.parallel.interleave_num == 1; });
   const auto add_fusion = [rules](const std::string& kind, FusionSpec CommFusionSpec::*of,

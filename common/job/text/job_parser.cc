@@ -16,6 +16,7 @@
 #include "common/job/strategy_file.h"
 #include "common/job/text/job_sections.h"
 #include "common/job/text/job_text.h"
+#include "common/job/words/mindspore_words.h"
 
 namespace hdps {
 
@@ -23,18 +24,14 @@ namespace {
 
 constexpr uint64_t kJobBytesMax = 16u << 20;
 
-// Accepts the spellings of other systems, and explains those that have no meaning here.
-Status Normalise(JobSource* source) {
-  JsonValue* parallel = source->root.Find("parallel");
+// Checks settings of "parallel" that have two spellings.
+Status CheckSpellings(const JobSource& source) {
+  const JsonValue* parallel = source.root.Find("parallel");
   if (parallel == nullptr) return {};
-  for (const char* key : {"parallel_mode", "dataset_strategy"}) {
-    JsonValue* value = parallel->Find(key);
-    if (value != nullptr && value->text == "data_paralel") value->text = "data_parallel";
-  }
   const JsonValue* search = parallel->Find("search_mode");
   const JsonValue* same = parallel->Find("auto_parallel_search_mode");
   if (search != nullptr && same != nullptr && search->text != same->text) {
-    return Refuse(*source, "parallel.auto_parallel_search_mode",
+    return Refuse(source, "parallel.auto_parallel_search_mode",
                   PrintJsonLine(*same) + " contradicts search_mode = " + PrintJsonLine(*search) +
                       "; they are one setting, give one of them");
   }
@@ -42,7 +39,7 @@ Status Normalise(JobSource* source) {
   const JsonValue* full_batch = parallel->Find("full_batch");
   if (strategy != nullptr && full_batch != nullptr && full_batch->kind == JsonValue::Kind::kBool &&
       (strategy->text == "full_batch") != full_batch->boolean) {
-    return Refuse(*source, "parallel.full_batch",
+    return Refuse(source, "parallel.full_batch",
                   PrintJsonLine(*full_batch) + " contradicts dataset_strategy = " +
                       PrintJsonLine(*strategy) + "; give one of them");
   }
@@ -53,11 +50,12 @@ Result<Job> ReadJob(const std::string& json, const std::vector<std::string>& ove
                     const JobRegistry& registry, JobSource* source) {
   HDPS_ASSIGN_OR_RETURN(source->root, ParseJson(json, source->origin));
   for (const std::string& text : overrides) HDPS_RETURN_IF_ERROR(ApplyOverride(text, source));
-  HDPS_RETURN_IF_ERROR(Normalise(source));
   if (source->root.kind != JsonValue::Kind::kObject) {
     return Refuse(*source, "", "a job is an object, {\"data\": {...}, \"model\": {...}}");
   }
   const Section section = JobSection(registry);
+  TakeForeignWords(section, &source->root);
+  HDPS_RETURN_IF_ERROR(CheckSpellings(*source));
   HDPS_RETURN_IF_ERROR(CheckSection(*source, section, source->root, ""));
   JobText text;
   if (&registry != &BuiltInRegistry()) {
@@ -128,7 +126,9 @@ Status ReadStrategyParts(FileSystem& files, const JobSource& source, ParallelSpe
     return files.Exists(beside) ? beside : path;
   };
   if (!parallel->strategy_load_file.empty()) {
-    auto kept = ReadStrategyFile(files, found(parallel->strategy_load_file));
+    const std::string& path = parallel->strategy_load_file;
+    const std::string beside = StrategyFileAt(files, JoinPath(folder, path));
+    auto kept = ReadStrategyFile(files, files.Exists(beside) ? beside : path);
     if (!kept.ok()) {
       return Refuse(source, "parallel.strategy_ckpt_load_file", kept.status().message());
     }

@@ -311,36 +311,6 @@ Status CheckCache(const JobSource& source, const Job& job) {
   return {};
 }
 
-Status CheckParallel(const JobSource& source, Job* job) {
-  const ParallelSpec& parallel = job->parallel;
-  if (parallel.parallel_mode == ParallelMode::kStandAlone && parallel.device_num > 1) {
-    return Refuse(
-        source, "parallel.device_num",
-        std::to_string(parallel.device_num) +
-            " workers, but parallel_mode is stand_alone, which is one; use data_parallel");
-  }
-  HDPS_RETURN_IF_ERROR(CheckDatasetSlices(source, parallel));
-  if (parallel.collective == "nccl" && job->model.device == "cpu") {
-    return Refuse(source, "parallel.collective",
-                  "nccl reduces on GPUs, but model.device is cpu; use gloo");
-  }
-  if (job->model.dense_target == "cuda") {
-    const std::string why =
-        job->model.device == "cpu" ? "model.device is cpu" : WhyDenseOnHost(*job);
-    if (!why.empty()) {
-      return Refuse(source, "model.dense_target",
-                    "cuda: dense weights cannot be updated on a GPU: " + why +
-                        "; change that, or set dense_target = auto");
-    }
-  }
-  if (parallel.device_num > 1 && !parallel.gradients_mean) {
-    job->warnings.push_back(
-        "parallel.gradients_mean is false: the means of " + std::to_string(parallel.device_num) +
-        " workers are summed, as if the learning rate were that many times higher");
-  }
-  return {};
-}
-
 Status CheckCluster(const JobSource& source, const Job& job) {
   // A request gives the number of its keys for each table and shard, which must fit into a frame.
   constexpr uint64_t kCountsMax = 3'500'000;

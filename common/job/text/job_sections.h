@@ -67,6 +67,8 @@ Status CheckMeetings(const JobSource& source, const Job& job);
 // sliced that way.
 Status SliceTables(const JobSource& source, Job* job);
 
+// Checks the number of workers, a worker's rank, and where their gradients meet.
+Status CheckParallel(const JobSource& source, Job* job);
 // Checks the tuples of parallel.dataset_strategy against their inputs.
 Status CheckDatasetSlices(const JobSource& source, const ParallelSpec& parallel);
 // Checks the columns of images against their shape, after the checks for all columns.

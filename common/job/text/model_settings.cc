@@ -197,6 +197,14 @@ void AddSlices(const Where<std::string, ModelSpec>& sparse, SettingTable<ModelTe
              Range{2, 4096}, sparse);
 }
 
+// Returns the inits for all dense layers of a recipe. Layers that begin alike, as with zeros, would
+// stay alike.
+std::vector<std::string> DenseInits() {
+  std::vector<std::string> words = FanInits();
+  words.insert(words.end(), {"normal", "uniform"});
+  return words;
+}
+
 // Adds the settings of recipes, each with the recipes that it affects.
 void AddRecipe(const OptimizerRegistry& optimizers, SettingTable<ModelText>* model) {
   const auto deep = RecipesWhere([](const auto& r) { return r.fields.hidden; });
@@ -248,7 +256,7 @@ void AddRecipe(const OptimizerRegistry& optimizers, SettingTable<ModelText>* mod
   model->AddObject("embedding_init", &ModelText::embedding_init, InitSection(),
                    "Default: normal, scale 0.01.", embeds);
   model->Add("dense_init", &ModelText::dense_init,
-             "How the weights of dense layers begin, as `init` of a layer.", OneOf{FanInits()},
+             "How the weights of dense layers begin, as `init` of a layer.", OneOf{DenseInits()},
              RecipesWhere([](const auto&) { return true; }));
   model->AddObject("policy", &ModelText::policy, PolicySection(),
                    "Which keys get rows and which rows leave, in each table of the recipe.",

@@ -152,6 +152,13 @@ Section ParallelSection() {
                HashedAs{JsonValue::Text("data_parallel")});
   parallel.Add("device_num", &ParallelSpec::device_num, "Workers; not given: as many as join.",
                Range{1, 4096}, kNoDefault, kPrintedUnlessDefault, kMayChange);
+  parallel.Add(
+      "global_rank", &ParallelSpec::global_rank,
+      "The rank that a worker asks for, below the number of workers; its flag --rank says "
+      "the same. Each worker has another, so it stands in the worker's own command: "
+      "--set=parallel.global_rank=2. Not given: the scheduler picks one. The scheduler and "
+      "hdps train take no notice, and warn.",
+      Range{0, 4095}, Hashed::kNothing, kNoDefault, kPrintedUnlessDefault);
   parallel.Add("gradients_mean", &ParallelSpec::gradients_mean,
                "true: the mean over all examples of the step, so the number of workers changes "
                "nothing. false, MindSpore's own default: the sum over workers of their means, as "

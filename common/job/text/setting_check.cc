@@ -4,21 +4,13 @@
 
 #include "common/base/nearest_name.h"
 #include "common/job/text/setting.h"
+#include "common/job/words/mindspore_words.h"
 
 namespace hdps {
 
 namespace {
 
 using Kind = JsonValue::Kind;
-
-// A setting of MindSpore in the same section that has no meaning here, and what to do instead.
-struct ForeignKey {
-  std::string_view path;
-  std::string_view instead;
-};
-constexpr ForeignKey kForeignKeys[] = {
-    {"parallel.global_rank", "give the worker its --rank"},
-};
 
 // Is true if the value, or an item of a list, is valid for the setting.
 bool FitsOne(const Setting& setting, const JsonValue& value) {
@@ -118,12 +110,8 @@ std::string KeyHint(const Section& whole, const Section& section, const std::str
 
 Status CheckUnknown(const JobSource& source, const Section& whole, const Section& section,
                     const std::string& place, const std::string& key) {
-  for (const ForeignKey& foreign : kForeignKeys) {
-    if (foreign.path == place) {
-      return Refuse(source, place,
-                    "this setting of MindSpore has no use here; " + std::string(foreign.instead));
-    }
-  }
+  const std::string answer = AnswerToKey(section, key);
+  if (!answer.empty()) return Refuse(source, place, "there is no such key; " + answer);
   return Refuse(source, place, "there is no such key" + KeyHint(whole, section, key));
 }
 
@@ -156,14 +144,29 @@ std::string ValueHint(const Setting& setting, const JsonValue& value) {
   return DidYouMean(value.text, setting.words);
 }
 
+// Suggests what to write for a word that another system has, or for one in place of an object.
+std::string WordHint(const Section& section, const Setting& setting, const JsonValue& value) {
+  if (value.kind != Kind::kText) return "";
+  const std::string answer = AnswerToValue(section, setting, value.text);
+  if (!answer.empty()) return "; " + answer;
+  if (setting.kind != ValueKind::kObject || setting.is_list) return "";
+  const Setting* const kind = setting.section->Find("kind");
+  if (kind == nullptr) return "";
+  JsonValue object = JsonValue::Object();
+  object.Set("kind", value);
+  TakeForeignWords(*setting.section, &object);
+  return Fits(*kind, object.items[0]) ? "; as an object it is " + PrintJsonLine(object) : "";
+}
+
 Status CheckBelow(const JobSource& source, const Section& whole, const Section& section,
                   const JsonValue& object, const std::string& path);
 
-Status CheckValue(const JobSource& source, const Section& whole, const std::string& path,
-                  const Setting& setting, const JsonValue& value) {
+Status CheckValue(const JobSource& source, const Section& whole, const Section& section,
+                  const std::string& path, const Setting& setting, const JsonValue& value) {
   if (!Fits(setting, value)) {
-    return Refuse(source, path,
-                  Shown(value) + " is not " + WantedText(setting) + ValueHint(setting, value));
+    std::string hint = WordHint(section, setting, value);
+    if (hint.empty()) hint = ValueHint(setting, value);
+    return Refuse(source, path, Shown(value) + " is not " + WantedText(setting) + hint);
   }
   if (setting.kind != ValueKind::kObject) return {};
   if (!setting.is_list) return CheckBelow(source, whole, *setting.section, value, path);
@@ -180,7 +183,7 @@ Status CheckBelow(const JobSource& source, const Section& whole, const Section& 
     const std::string place = PathBelow(path, object.names[i]);
     const Setting* setting = section.Find(object.names[i]);
     if (setting == nullptr) return CheckUnknown(source, whole, section, place, object.names[i]);
-    HDPS_RETURN_IF_ERROR(CheckValue(source, whole, place, *setting, object.items[i]));
+    HDPS_RETURN_IF_ERROR(CheckValue(source, whole, section, place, *setting, object.items[i]));
   }
   for (const Setting& setting : section.settings) {
     if (!setting.required || object.Find(setting.key) != nullptr) continue;

@@ -15,6 +15,7 @@ namespace {
 using Kind = JsonValue::Kind;
 constexpr uint64_t kFileBytesMax = 16u << 20;
 constexpr uint64_t kPartsMax = 4096;
+constexpr const char* kFileName = "strategy.json";  // In a folder that is given in place of a file.
 
 Status CheckParts(const JobSource& source, const std::string& place, const JsonValue* value) {
   if (value == nullptr) return Refuse(source, place, "it is missing; give a number of parts");
@@ -114,10 +115,17 @@ Result<KeptStrategy> ParseStrategyFile(const std::string& text, const std::strin
   return kept;
 }
 
+std::string StrategyFileAt(FileSystem& files, const std::string& path) {
+  const std::string last = path.substr(path.rfind('/') + 1);
+  const bool is_folder = last.empty() || last == "." || last == ".." || files.List(path).ok();
+  return is_folder && !path.empty() ? JoinPath(path, kFileName) : path;
+}
+
 Result<KeptStrategy> ReadStrategyFile(FileSystem& files, const std::string& path) {
-  Result<std::string> text = ReadWholeFile(files, path, kFileBytesMax);
+  const std::string file = StrategyFileAt(files, path);
+  Result<std::string> text = ReadWholeFile(files, file, kFileBytesMax);
   if (!text.ok()) return Status(Code::kInvalidArgument, text.status().message());
-  return ParseStrategyFile(*text, path);
+  return ParseStrategyFile(*text, file);
 }
 
 Status WriteStrategyFile(FileSystem& files, const std::string& path, const KeptStrategy& kept) {

@@ -1,7 +1,9 @@
-// Rules for shards, blocks and searched strategies that do not depend on the number of workers.
+// Rules for workers, shards, blocks and searched strategies that need no number of workers but the
+// job's own.
 #include <algorithm>
 
 #include "common/base/nearest_name.h"
+#include "common/job/job_facts.h"
 #include "common/job/job_registry.h"
 #include "common/job/job_spec.h"
 #include "common/job/layer_shard.h"
@@ -14,6 +16,18 @@
 namespace hdps {
 
 namespace {
+
+Status CheckGlobalRank(const JobSource& source, const ParallelSpec& parallel) {
+  const bool alone = parallel.parallel_mode == ParallelMode::kStandAlone;
+  const uint32_t workers = alone ? 1 : parallel.device_num;
+  if (parallel.global_rank < 0 || workers == 0) return {};
+  if (static_cast<uint32_t>(parallel.global_rank) < workers) return {};
+  return Refuse(source, "parallel.global_rank",
+                std::to_string(parallel.global_rank) + ", but " +
+                    (alone ? "parallel_mode is stand_alone, whose one worker has rank 0"
+                           : "device_num is " + std::to_string(workers) + "; give 0 to " +
+                                 std::to_string(workers - 1)));
+}
 
 Status CheckShard(const JobSource& source, const Job& job, const std::string& place,
                   const LayerSpec& layer, const ShardTuples& shard) {
@@ -105,6 +119,37 @@ std::string FirstCut(const Job& job) {
 }
 
 }  // namespace
+
+Status CheckParallel(const JobSource& source, Job* job) {
+  const ParallelSpec& parallel = job->parallel;
+  if (parallel.parallel_mode == ParallelMode::kStandAlone && parallel.device_num > 1) {
+    return Refuse(
+        source, "parallel.device_num",
+        std::to_string(parallel.device_num) +
+            " workers, but parallel_mode is stand_alone, which is one; use data_parallel");
+  }
+  HDPS_RETURN_IF_ERROR(CheckGlobalRank(source, parallel));
+  HDPS_RETURN_IF_ERROR(CheckDatasetSlices(source, parallel));
+  if (parallel.collective == "nccl" && job->model.device == "cpu") {
+    return Refuse(source, "parallel.collective",
+                  "nccl reduces on GPUs, but model.device is cpu; use gloo");
+  }
+  if (job->model.dense_target == "cuda") {
+    const std::string why =
+        job->model.device == "cpu" ? "model.device is cpu" : WhyDenseOnHost(*job);
+    if (!why.empty()) {
+      return Refuse(source, "model.dense_target",
+                    "cuda: dense weights cannot be updated on a GPU: " + why +
+                        "; change that, or set dense_target = auto");
+    }
+  }
+  if (parallel.device_num > 1 && !parallel.gradients_mean) {
+    job->warnings.push_back(
+        "parallel.gradients_mean is false: the means of " + std::to_string(parallel.device_num) +
+        " workers are summed, as if the learning rate were that many times higher");
+  }
+  return {};
+}
 
 Status CheckStrategySettings(const JobSource& source, const Job& job) {
   const ParallelSpec& parallel = job.parallel;

@@ -63,11 +63,13 @@ void AddStrategySettings(SettingTable<ParallelSpec>* parallel) {
                 "workers alike.",
                 searched, Hashed::kNothing, kPrintedUnlessDefault);
   parallel->Add("strategy_ckpt_save_file", &ParallelSpec::strategy_save_file,
-                "A file to keep the strategy in, a line a layer, written when the job starts.",
+                "A file to keep the strategy in, a line a layer, written when the job starts. A "
+                "folder such as \"./\" means strategy.json in it.",
                 sharded, Hashed::kNothing, kPrintedUnlessDefault);
   parallel->Add("strategy_ckpt_load_file", &ParallelSpec::strategy_load_file,
                 "The strategy is taken from this file, and nothing is planned. It has to be of "
-                "this model and as many workers. Sought beside the job file first.",
+                "this model and as many workers. Sought beside the job file first. A folder means "
+                "strategy.json in it.",
                 sharded, Hashed::kNothing, kPrintedUnlessDefault);
   parallel->Add("worker_memory_limit", &ParallelSpec::worker_memory_limit,
                 "Of one worker, for the weights, gradients and optimizer state of dense layers "

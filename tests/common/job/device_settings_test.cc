@@ -19,7 +19,7 @@ TEST(JobMistakesTest, OfPlacesOnDevicesAreAnsweredWithWhatKeepsThemAway) {
     std::vector<std::string> overrides;
     std::vector<std::string> needles;
   } mistakes[] = {
-      {{"model.dense_target=gpu"}, {"model.dense_target", "\"gpu\"", "cuda"}},
+      {{"model.dense_target=ascend"}, {"model.dense_target", "\"ascend\"", "cuda"}},
       {{cuda}, {"model.dense_target", "dense_exchange is servers", "allreduce"}},
       {{cuda, all, "model.device=cpu"}, {"model.device is cpu"}},
       {{cuda, all, "train.clip_norm=1"}, {"train.clip_norm"}},

@@ -52,7 +52,7 @@ TEST(JobHintsTest, EachMistakeSaysWhatWasMeant) {
       {{"epochs=3"}, {"there is train.epochs"}},
       {{"train.learning_rate=0.1"},
        {"there is model.wide_optimizer.learning_rate, model.deep_optimizer.learning_rate"}},
-      {{"train.mode=SYNC"}, {"did you mean \"sync\"?"}},
+      {{"train.mode=SYNCH"}, {"did you mean \"sync\"?"}},
       {{"train.batch_size=\"64\""}, {"train.batch_size", "without the quotes, 64"}},
       {{"train.eval_each_epoch=True"}, {"true or false", "did you mean \"true\"?"}},
       {{"train.eval_each_epoch=\"false\""}, {"without the quotes, false"}},
@@ -62,7 +62,7 @@ TEST(JobHintsTest, EachMistakeSaysWhatWasMeant) {
       {{"data.eval.0=e.csv"}, {"data.eval", "a list of one is [\"e.csv\"]"}},
       {{"model.hidden=64"}, {"model.hidden", "a list of one is [64]"}},
       {{"model.hidden=[\"64\"]"}, {"model.hidden", "without the quotes, 64"}},
-      {{"data.columns.0.type=Label"}, {"data.columns.0.type", "did you mean \"label\"?"}},
+      {{"data.columns.0.type=Labels"}, {"data.columns.0.type", "did you mean \"label\"?"}},
       {{"model.deep_optimizer.lr=0.1"}, {"did you mean \"learning_rate\"?"}},
       {{"checkpoint.every_step=5"}, {"did you mean \"every_steps\"?"}},
   };

@@ -230,7 +230,7 @@ TEST(JobMistakesTest, InAGraphNameTheLayer) {
               AllOf(HasSubstr("layers.1.momentum"), HasSubstr("from 0.001 to 0.9999")));
   EXPECT_THAT(graph(e + R"({"name":"a","kind":"batch_norm","inputs":["e"],"epsilon":0})"),
               AllOf(HasSubstr("layers.1.epsilon"), HasSubstr("from 1e-12 to 1")));
-  EXPECT_THAT(graph(e + R"({"name":"a","kind":"batchnorm","inputs":["e"]})"),
+  EXPECT_THAT(graph(e + R"({"name":"a","kind":"batchnrom","inputs":["e"]})"),
               HasSubstr("did you mean \"batch_norm\"?"));
   EXPECT_THAT(graph(e + R"({"name":"a","inputs":["e"],"units":2})"), HasSubstr("1 wide"));
   EXPECT_THAT(graph(e + R"({"name":"e","inputs":["e"],"units":1})"), HasSubstr("all different"));

@@ -7,12 +7,16 @@
 #include <cmath>
 #include <set>
 
+#include "common/job/job_facts.h"
 #include "common/job/job_registry.h"
 #include "common/job/layers/layer_record.h"
+#include "common/job/model_graph.h"
 #include "common/job/spec/data_spec.h"
+#include "common/job/spec/init_spec.h"
 #include "common/job/spec/table_spec.h"
 #include "common/job/text/job_sections.h"
 #include "tests/common/job/job_samples.h"
+#include "tests/common/job/setting_places.h"
 #include "tests/common/job/setting_reference.h"
 
 namespace hdps {
@@ -22,81 +26,10 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// A setting, its place in kShort of job_samples.h, and overrides that give it an effect there.
-struct Place {
-  const Section* section;
-  const Setting* setting;
-  std::vector<std::string> overrides;
-  std::string path;
-};
-
-// Returns the item of a list of objects on which a setting is tried.
-std::string ItemFor(const Section& section, const Setting& setting) {
-  const bool conditional = setting.only_where.has_value();
-  if (section.name == "column") {
-    return conditional && setting.only_where->values.front() == "label" ? ".0" : ".4";
-  }
-  if (section.name == "feature") return ".2";
-  if (section.name != "layer") return ".0";
-  return conditional && setting.only_where->values.front() == "embedding" ? ".0" : ".1";
-}
-
-// Sets the values that the setting depends on, so that it has an effect in the object.
-void Fulfil(const Section& section, const Setting& setting, const std::string& object,
-            std::vector<std::string>* overrides) {
-  if (!setting.only_where.has_value()) return;
-  const std::string& key = setting.only_where->key;
-  const std::string& value = setting.only_where->values.front();
-  Fulfil(section, *section.Find(key), object, overrides);
-  if (value == "label" || value == "embedding") return;  // ItemFor has found such an item.
-  if (value == "criteo") overrides->push_back("data.features=[]");
-  if (value == "idx")
-    overrides->insert(overrides->end(), {"data.features=[]", "data.columns=[]", "model.type=mlp"});
-  if (section.name == "schedule") overrides->push_back(object + ".decay_steps=10");
-  if (value == "auto_parallel") overrides->push_back("parallel.dense_exchange=allreduce");
-  overrides->push_back(PathBelow(object, key) + "=" + value);
-  // Settings that these recipes require.
-  if (value == "din") {
-    overrides->insert(overrides->end(), {"model.history=c", "model.target=d"});
-  } else if (value == "two_tower") {
-    overrides->insert(overrides->end(),
-                      {"model.user_features=[\"c\"]", "model.item_features=[\"d\"]"});
-  }
-}
-
-void ListPlaces(const Section& section, const std::string& list,
-                const std::vector<std::string>& overrides, std::vector<Place>* places) {
-  for (const Setting& setting : section.settings) {
-    const bool of_list = section.name == "column" || section.name == "feature" ||
-                         section.name == "table" || section.name == "layer" ||
-                         section.name == "eval_set" || section.name == "task" ||
-                         section.name == "block";
-    const std::string object = of_list ? list + ItemFor(section, setting) : list;
-    Place place{&section, &setting, overrides, PathBelow(object, setting.key)};
-    Fulfil(section, setting, object, &place.overrides);
-    places->push_back(place);
-    if (setting.kind != ValueKind::kObject) continue;
-    if (setting.key == "tables" || setting.key == "layers") place.overrides.push_back(kGraph);
-    if (setting.section->name == "eval_set") {
-      place.overrides.push_back(place.path + "=[{\"name\":\"other\",\"files\":[\"o.csv\"]}]");
-    }
-    if (setting.key == "tasks") place.overrides.push_back(R"(model.tasks=[{"label": "y"}])");
-    if (setting.section->name == "block") {
-      place.overrides.push_back("parallel.dense_exchange=allreduce");
-      place.overrides.push_back("parallel.parallel_mode=hybrid_parallel");
-      place.overrides.push_back(place.path + R"(=[{"layers": ["deep1"], "shard": [1, 2]}])");
-    }
-    if (setting.section->name == "init") place.overrides.push_back(place.path + "={}");
-    ListPlaces(*setting.section, place.path, place.overrides, places);
-  }
-}
-
 class JobSettingsTest : public ::testing::Test {
  protected:
-  JobSettingsTest() { ListPlaces(whole_, "", {}, &places_); }
-
   const Section whole_ = JobSection(BuiltInRegistry());
-  std::vector<Place> places_;
+  const std::vector<SettingPlace> places_ = PlacesOf(whole_);
 };
 
 TEST_F(JobSettingsTest, DefaultsThatAreShownHold) {
@@ -105,7 +38,7 @@ TEST_F(JobSettingsTest, DefaultsThatAreShownHold) {
       "name",          "data.train",   "data.columns",        "data.features",      "model.tables",
       "model.history", "model.target", "model.user_features", "model.item_features"};
   int compared = 0;
-  for (Place place : places_) {
+  for (SettingPlace place : places_) {
     const std::string& part = place.section->name;
     if (!place.setting->shows_default || other.contains(place.path)) continue;
     if (part == "feature" || part == "layer" || place.path.starts_with("model.wide_o")) continue;
@@ -122,7 +55,7 @@ TEST_F(JobSettingsTest, DefaultsThatAreShownHold) {
 }
 
 TEST_F(JobSettingsTest, EveryOneRefusesAnotherTypeAndSaysWhereAndWhat) {
-  for (const Place& place : places_) {
+  for (const SettingPlace& place : places_) {
     SCOPED_TRACE(place.path);
     for (const char* wrong : {"null", "{\"odd\": 1}", "[[]]"}) {
       std::vector<std::string> overrides = place.overrides;
@@ -136,7 +69,7 @@ TEST_F(JobSettingsTest, EveryOneRefusesAnotherTypeAndSaysWhereAndWhat) {
 
 TEST_F(JobSettingsTest, EveryRangeIsChecked) {
   int ranges = 0;
-  for (const Place& place : places_) {
+  for (const SettingPlace& place : places_) {
     const Setting& setting = *place.setting;
     const bool whole = setting.kind == ValueKind::kInteger;
     if (setting.is_list || setting.fits || (!whole && setting.kind != ValueKind::kNumber)) continue;
@@ -159,7 +92,7 @@ TEST_F(JobSettingsTest, EveryRangeIsChecked) {
 
 TEST_F(JobSettingsTest, EveryWordIsReadAndPrintedAgain) {
   int words = 0;
-  for (const Place& place : places_) {
+  for (const SettingPlace& place : places_) {
     if (!place.setting->print) continue;  // An alias of another setting.
     for (const std::string& word : place.setting->words) {
       // Fan-based inits are printed as the resulting distribution.
@@ -209,7 +142,7 @@ TEST_F(JobSettingsTest, OnesThatDependOnWhatHasNoEffectHaveNone) {
 
 TEST_F(JobSettingsTest, RequiredOnesAreMissed) {
   int required = 0;
-  for (const Place& place : places_) {
+  for (const SettingPlace& place : places_) {
     if (!place.setting->required || place.path.find('.') == place.path.npos) continue;
     const std::string object = place.path.substr(0, place.path.rfind('.'));
     std::vector<std::string> overrides = place.overrides;
@@ -223,7 +156,7 @@ TEST_F(JobSettingsTest, RequiredOnesAreMissed) {
 }
 
 TEST_F(JobSettingsTest, ConditionsNameASettingAndItsValues) {
-  for (const Place& place : places_) {
+  for (const SettingPlace& place : places_) {
     if (!place.setting->only_where.has_value()) continue;
     SCOPED_TRACE(place.path);
     const Setting* on = place.section->Find(place.setting->only_where->key);
@@ -314,17 +247,35 @@ TEST_F(JobSettingsTest, InitsByFanAreTheUniformOrNormalThatTheyComeTo) {
   EXPECT_THAT(Good({R"(model.embedding_init={"kind": "he_normal", "scale": 2})"}).warnings,
               ElementsAre("model.embedding_init.scale is ignored: that of he_normal follows from "
                           "the dim"));
+  EXPECT_EQ(FanInit("normal", 50, 3), (InitSpec{InitKind::kNormal, 0.01f}));
+  EXPECT_EQ(FanInit("uniform", 50, 3), (InitSpec{InitKind::kUniform, 0.07f}));
+  EXPECT_EQ(FanInit("ones", 50, 3), (InitSpec{InitKind::kConstant, 1.0f}));
+  EXPECT_EQ(FanInit("zeros", 50, 3), (InitSpec{InitKind::kZeros, 0.0f}));
   // Applies to dense layers: one layer of a graph, or all of a recipe.
   const Job job = Good({"model.dense_init=he_normal"});
   EXPECT_THAT(PrintJob(job), HasSubstr("\"init\": \"he_normal\""));
   EXPECT_EQ(JobDigest(Good({}, PrintJob(job))), JobDigest(job));
   EXPECT_NE(JobDigest(job), JobDigest(Good({})));
   EXPECT_EQ(JobDigest(Good({"model.dense_init=xavier_uniform"})), JobDigest(Good({})));
+  // A layer has its own, of its weights and of its bias.
+  const std::string out = "model.layers.1.";
+  const Job both = Good({kGraph, out + "weight_init=Normal", out + "bias_init=normal"});
+  EXPECT_EQ(JobDigest(Good({}, PrintJob(both))), JobDigest(both));
+  EXPECT_EQ(JobDigest(both),
+            JobDigest(Good({kGraph, out + "init=normal", out + "bias_init=normal"})));
+  EXPECT_NE(JobDigest(both), JobDigest(Good({kGraph, out + "init=normal"})));
+  EXPECT_EQ(JobDigest(Good({kGraph, out + "bias_init=zeros"})), JobDigest(Good({kGraph})));
+  GraphShape shape;
+  MeasureGraph(both.model, both.tables, FeaturesOf(both.data), &shape);
+  ASSERT_EQ(shape.nodes[1].shape.tensors.size(), 2u);
+  for (const auto& tensor : shape.nodes[1].shape.tensors) {
+    EXPECT_EQ(tensor.init, (InitSpec{InitKind::kNormal, 0.01f})) << tensor.part;
+  }
 }
 
-// Returns the text between two marks of docs/job_file.md.
-std::string InDocs(const std::string& mark) {
-  const std::string doc = ReadText("docs/job_file.md");
+// Returns the text between two marks of a page.
+std::string InDocs(const std::string& mark, const std::string& page = "docs/job_file.md") {
+  const std::string doc = ReadText(page);
   const std::string begin = "<!-- " + mark + " -->\n";
   const size_t from = doc.find(begin), to = doc.find("<!-- end of " + mark + " -->");
   if (from == doc.npos || to == doc.npos) return "no marks";
@@ -335,6 +286,7 @@ TEST_F(JobSettingsTest, TheReferenceIsUpToDate) {
   EXPECT_EQ(InDocs("keys"), PrintSettingReference(whole_)) << "run scripts/dev/job_file_docs.sh";
   EXPECT_EQ(InDocs("layers"), PrintLayerReference(BuiltInLayers()));
   EXPECT_EQ(InDocs("recipes"), PrintRecipeReference());
+  EXPECT_EQ(InDocs("mindspore", "docs/how_to/coming_from.md"), PrintMindSporeWords());
 }
 
 TEST_F(JobSettingsTest, EveryRecipeHasASectionInTheDocs) {

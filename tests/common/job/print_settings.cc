@@ -1,5 +1,5 @@
-// Prints the tables of docs/job_file.md for one mark, "keys", "layers" or "recipes", for
-// scripts/dev/job_file_docs.sh.
+// Prints the tables of one mark for scripts/dev/job_file_docs.sh: "keys", "layers" and "recipes" of
+// docs/job_file.md, "mindspore" of docs/how_to/coming_from.md.
 #include <cstdio>
 #include <string_view>
 
@@ -11,9 +11,10 @@
 int main(int argc, char** argv) {
   const hdps::JobRegistry& registry = hdps::BuiltInRegistry();
   const std::string_view mark = argc > 1 ? argv[1] : "keys";
-  const std::string text = mark == "layers" ? hdps::PrintLayerReference(registry.layers)
-                           : mark == "recipes"
-                               ? hdps::PrintRecipeReference()
+  const std::string text = mark == "layers"    ? hdps::PrintLayerReference(registry.layers)
+                           : mark == "recipes" ? hdps::PrintRecipeReference()
+                           : mark == "mindspore"
+                               ? hdps::PrintMindSporeWords()
                                : hdps::PrintSettingReference(hdps::JobSection(registry));
   std::fputs(text.c_str(), stdout);
 }

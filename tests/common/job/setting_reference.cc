@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "common/job/words/mindspore_words.h"
 #include "tests/common/job/narrow_page.h"
 
 namespace hdps {
@@ -107,6 +108,14 @@ std::string PrintSettingReference(const Section& whole) {
           "timings and the number of epochs may change in any case.\n\n" +
           ListMayChange(sections);
   return NarrowPage(text);
+}
+
+std::string PrintMindSporeWords() {
+  std::string text = "\n| MindSpore | hdps |\n|---|---|\n";
+  for (const MindSporeRow& row : MindSporeRows()) {
+    text += "| " + std::string(row.mindspore) + " | " + std::string(row.here) + " |\n";
+  }
+  return text + "\n";
 }
 
 std::string PrintLayerReference(const LayerRegistry& layers) {

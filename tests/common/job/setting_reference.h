@@ -1,4 +1,4 @@
-// Prints the descriptors of settings, layers and recipes as Markdown, for docs/job_file.md.
+// Prints the descriptors of settings, layers and recipes, and words of MindSpore, as Markdown.
 #pragma once
 
 #include <string>
@@ -18,5 +18,8 @@ std::string PrintLayerReference(const LayerRegistry& layers);
 
 // Prints the recipes as a table.
 std::string PrintRecipeReference();
+
+// Prints MindSpore's words and those of a job as a table, for docs/how_to/coming_from.md.
+std::string PrintMindSporeWords();
 
 }  // namespace hdps

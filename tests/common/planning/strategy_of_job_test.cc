@@ -147,6 +147,47 @@ TEST(StrategyOfJobTest, FilesAreReadWithTheJobAndWrittenWhenItStarts) {
   EXPECT_FALSE(LoadJob(*files, "jobs/job.json", {"parallel.constants=c.json"}).ok());
 }
 
+// MindSpore's own example is "./".
+TEST(StrategyOfJobTest, AFolderMeansTheFileOfTheUsualNameInIt) {
+  const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
+  ASSERT_TRUE(files->MakeDirectories("jobs/kept").ok());
+  ASSERT_TRUE(files->MakeDirectories("jobs/blocked/strategy.json").ok());
+  ASSERT_TRUE(WriteFileAtomically(*files, "jobs/a.csv", std::string("1,2,3,4,5\n")).ok());
+  ASSERT_TRUE(WriteFileAtomically(*files, "jobs/job.json", std::string(kTower)).ok());
+  const auto load = [&files](const std::string& setting, const std::string& path) {
+    return LoadJob(*files, "jobs/job.json", {"parallel.strategy_ckpt_" + setting + "=" + path});
+  };
+  const auto saved = [&](const std::string& path) {
+    const Result<Job> job = load("save_file", path);
+    EXPECT_TRUE(job.ok()) << job.status().message();
+    return SaveStrategy(*files, *job, *StrategyOf(*job, 4));
+  };
+  for (const std::string path : {"jobs/", "jobs/.", "jobs/kept", "jobs/kept/../"}) {
+    const std::string file = JoinPath(path, "strategy.json");
+    ASSERT_FALSE(files->Exists(file)) << path;
+    const Status status = saved(path);
+    ASSERT_TRUE(status.ok()) << path << ": " << status.message();
+    ASSERT_TRUE(files->Exists(file)) << path;
+    const Result<Job> again = load("load_file", path);
+    ASSERT_TRUE(again.ok()) << again.status().message();
+    EXPECT_EQ(again->parallel.kept_strategy->path, file);
+    ASSERT_TRUE(files->RemoveAll(file).ok());
+  }
+  // A path that is loaded is sought beside the job file first.
+  ASSERT_TRUE(saved("jobs/kept").ok());
+  EXPECT_EQ(load("load_file", "kept/")->parallel.kept_strategy->path, "jobs/kept/strategy.json");
+  EXPECT_THAT(load("load_file", "./").status().message(), HasSubstr("./strategy.json"));
+  const std::pair<std::string, std::string> mistakes[] = {
+      {"nowhere/", "there is no folder \"nowhere\""},
+      {"jobs/blocked/", "is a folder; name another"}};
+  for (const auto& [path, needle] : mistakes) {
+    const Status refused = saved(path);
+    EXPECT_EQ(refused.code(), Code::kInvalidArgument) << path;
+    EXPECT_THAT(refused.message(),
+                testing::AllOf(HasSubstr("strategy_ckpt_save_file"), HasSubstr(needle)));
+  }
+}
+
 TEST(StrategyOfJobTest, FilesThatAreNoStrategyNameTheirLine) {
   const std::string head = "{\"workers\": 2, \"graph\": \"00000000000000aa\",\n\"layers\": [";
   const struct {

@@ -1,0 +1,22 @@
+// Lists every setting with a place in a small job where it has an effect.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/job/text/setting.h"
+
+namespace hdps {
+
+// A setting, its place in kShort of job_samples.h, and overrides that give it an effect there.
+struct SettingPlace {
+  const Section* section;
+  const Setting* setting;
+  std::vector<std::string> overrides;
+  std::string path;
+};
+
+// Lists the settings of the whole job, which must live as long as the result.
+std::vector<SettingPlace> PlacesOf(const Section& whole);
+
+}  // namespace hdps
