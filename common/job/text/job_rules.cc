@@ -319,7 +319,7 @@ Status CheckParallel(const JobSource& source, Job* job) {
         std::to_string(parallel.device_num) +
             " workers, but parallel_mode is stand_alone, which is one; use data_parallel");
   }
-  HDPS_RETURN_IF_ERROR(CheckDatasetSlices(source, parallel));
+  HDPS_RETURN_IF_ERROR(CheckDatasetSlices(source, *job));
   if (parallel.collective == "nccl" && job->model.device == "cpu") {
     return Refuse(source, "parallel.collective",
                   "nccl reduces on GPUs, but model.device is cpu; use gloo");

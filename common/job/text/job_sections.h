@@ -68,7 +68,7 @@ Status CheckMeetings(const JobSource& source, const Job& job);
 Status SliceTables(const JobSource& source, Job* job);
 
 // Checks the tuples of parallel.dataset_strategy against their inputs.
-Status CheckDatasetSlices(const JobSource& source, const ParallelSpec& parallel);
+Status CheckDatasetSlices(const JobSource& source, const Job& job);
 // Checks the columns of images against their shape, after the checks for all columns.
 Status CheckImages(const JobSource& source, const DataSpec& data);
 
