@@ -99,16 +99,16 @@ struct BenchSetting {
 
 // Returns the seconds that `work` takes on the monotonic clock.
 double SecondsOf(const std::function<void()>& work);
-// Returns the CPU seconds of the calling thread: the cost of a figure on a shared machine.
+// Returns the CPU seconds of the calling thread, which other load on the machine hardly changes.
 double ThreadCpuSeconds();
 // Returns the CPU seconds of all threads of this process.
 double ProcessCpuSeconds();
 // Runs `works` in turns, so that noise hits all alike; each returns one sample. Returns
 // [works][repeats].
-std::vector<std::vector<double>> InTurns(int repeats,
-                                         std::initializer_list<std::function<double()>> works);
+std::vector<std::vector<double>> InterleavedSamples(
+    int repeats, std::initializer_list<std::function<double()>> works);
 // Prints a line of progress on stderr: "reader: criteo_tsv_shuffled".
-void SayProgress(const std::string& bench, const std::string& text);
+void PrintProgress(const std::string& bench, const std::string& text);
 
 struct BenchEntry {
   const char* name;

@@ -171,8 +171,8 @@ double ThreadCpuSeconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-std::vector<std::vector<double>> InTurns(int repeats,
-                                         std::initializer_list<std::function<double()>> works) {
+std::vector<std::vector<double>> InterleavedSamples(
+    int repeats, std::initializer_list<std::function<double()>> works) {
   std::vector<std::vector<double>> samples(works.size());
   for (int repeat = 0; repeat < repeats; ++repeat) {
     size_t at = 0;
@@ -181,7 +181,7 @@ std::vector<std::vector<double>> InTurns(int repeats,
   return samples;
 }
 
-void SayProgress(const std::string& bench, const std::string& text) {
+void PrintProgress(const std::string& bench, const std::string& text) {
   std::fprintf(stderr, "%s: %s\n", bench.c_str(), text.c_str());
 }
 

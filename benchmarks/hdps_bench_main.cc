@@ -130,10 +130,10 @@ Status RunOne(const BenchEntry& bench, const std::string& program, FileSystem& f
   setting.overrides = SplitOverrides(FLAGS_set);
   setting.data = FLAGS_data;
   HDPS_RETURN_IF_ERROR(files.MakeDirectories(setting.scratch));
-  SayProgress(bench.name, bench.question);
+  PrintProgress(bench.name, bench.question);
   Status status;
   const double seconds = SecondsOf([&] { status = bench.run(setting, files, report); });
-  SayProgress(bench.name, "took " + std::to_string(static_cast<int>(seconds)) + " s");
+  PrintProgress(bench.name, "took " + std::to_string(static_cast<int>(seconds)) + " s");
   const Status removed = files.RemoveAll(setting.scratch);
   return status.ok() ? removed : status;
 }

@@ -12,7 +12,7 @@ namespace hdps {
 
 struct Machine {
   std::string cpu;  // Name from the kernel.
-  int cores = 0;    // Online.
+  int cores = 0;    // Number of cores online.
   uint64_t memory_bytes = 0;
   // Widest vectors of the CPU: "avx512", "avx2" or "plain".
   std::string vector_width;

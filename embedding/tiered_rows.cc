@@ -185,7 +185,7 @@ Status TieredRows::ForEachInOrder(const Visit& visit, int64_t since) const {
   constexpr size_t kSortedKeysMax = size_t{1} << 20, kPrefetch = 16;
   std::vector<Key> keys;
   size_t next = 0;
-  bool no_more = false;  // Keys behind these.
+  bool no_more = false;  // True: no key follows those in `keys`.
   // Visits the rows in memory up to `last`.
   const auto visit_memory = [&](Key last) -> Status {
     for (;; ++next) {

@@ -67,7 +67,7 @@ struct PoolSpec {
 struct DenseBackward {
   ConstMatrix x;           // [n, inputs]
   ConstMatrix weights;     // [inputs, units]
-  Matrix dy;               // Only read.
+  Matrix dy;               // [n, units]; read only.
   Matrix weight_gradient;  // [inputs, units] = x^T dy; not computed without data.
   // [units] = sum of dy over the rows, in their order; not computed if null.
   float* bias_gradient = nullptr;

@@ -29,7 +29,8 @@ Manifest ManifestOf(JobState state, const RowCounts& counts) {
   // A run that resumes from the manifest has trained nothing since.
   state.examples_before += state.trained.examples;
   state.counts_before.Add(counts);
-  state.counts_before.fetched = state.counts_before.on_disk = 0;  // Of these servers only.
+  // These describe the present servers only.
+  state.counts_before.fetched = state.counts_before.on_disk = 0;
   Manifest manifest;
   VisitFields(
       state, [&manifest]<typename Place = std::nullptr_t>(const char*, const auto& field, Kept,

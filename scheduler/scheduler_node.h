@@ -92,7 +92,7 @@ class SchedulerNode : public Node {
   void ForgiveOwnStandstill(TimeMs at);
 
   JobStand Stand() const;
-  void Follow(MemberStep step);  // Carries it out.
+  void Follow(MemberStep step);  // Carries out `step`.
   void GiveUp(PeerId peer, const std::string& how, int mistake_status = kExitDone);
   void Lose(const std::vector<PeerId>& lost);
 

@@ -62,7 +62,7 @@ enum class RowShape : uint8_t { kWeights, kWithState, kEither };
 // The shards of the server that plans a request.
 struct OwnShards {
   size_t count = 0;
-  bool moved = false;  // An earlier view had others.
+  bool moved = false;  // An earlier view gave the server other shards.
 };
 
 // Checks the tables of a request and plans it. Requires: `tables` were decoded, so their counts add

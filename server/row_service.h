@@ -150,7 +150,7 @@ class RowService {
   std::map<PeerId, WorkerId> workers_;
   ServerMemoryLimit* memory_ = nullptr;
   std::unique_ptr<ShardSet> shards_;
-  bool shards_moved_ = false;  // An earlier view had others.
+  bool shards_moved_ = false;  // An earlier view gave this server other shards.
   Clock ended_step_ = 0;       // async, ssp: the last step that every worker has finished.
   VectorClock clocks_;
   std::map<PeerId, PushLedger> ledgers_, store_ledgers_;

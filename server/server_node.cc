@@ -81,9 +81,10 @@ struct ServerNode::Impl {
   const Job& job;
 
   MembershipClient membership;
-  std::shared_ptr<const View> view;           // The last view `groups` was given.
-  HeardMembers heard;                         // Members of `view`, and a few frames of others.
-  uint32_t rows_restart = 0;                  // View::restarts to which the present rows belong.
+  std::shared_ptr<const View> view;  // The last view `groups` was given.
+  HeardMembers heard;                // Members of `view`, and a few frames of others.
+  // View::restarts of the view in which the present rows were loaded.
+  uint32_t rows_restart = 0;
   bool rows_missing = false;                  // Rows of shards that may have moved to this server.
   std::unique_ptr<ServerMemoryLimit> memory;  // Null: unlimited.
   HostedGroups groups;                        // Uses `memory`.

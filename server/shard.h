@@ -105,7 +105,7 @@ class Shard {
   const bool saves_deltas_;
   const VectorWidth width_ = WidestVectors();
   std::unique_ptr<ShardMemory> memory_;  // Null without a limit.
-  std::vector<TableSlice> tables_;       // Use memory_.
+  std::vector<TableSlice> tables_;       // The slices use memory_.
   std::vector<float> wide_;              // 16-bit values widened to floats.
 };
 

@@ -15,7 +15,7 @@
 
 namespace hdps {
 
-void TellWhich(const FoundCheckpoint& found) {
+void WarnUnlessNewest(const FoundCheckpoint& found) {
   if (found.newest == kNoClock) return;
   PrintError("step %" PRId64
              " is the best that was evaluated, so %s is taken; --which=newest "

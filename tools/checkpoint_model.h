@@ -27,7 +27,7 @@ Result<std::vector<TableSlice>> ReadShard(FileSystem& files, const FoundCheckpoi
 
 // Tells on stderr, if `found` is not the newest checkpoint, that it is the best one and how to take
 // the newest.
-void TellWhich(const FoundCheckpoint& found);
+void WarnUnlessNewest(const FoundCheckpoint& found);
 
 // The model and all rows of one checkpoint.
 //

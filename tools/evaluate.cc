@@ -39,7 +39,7 @@ Status RunEvaluate(const CommonFlags& flags, FileSystem& files, Executor& execut
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<ScoredData> data,
                         ScoredData::Open(flags, files, executor));
   if (flags.dry_run) {
-    to << data->WhoHoldsWhat();
+    to << data->DescribePlacement();
     return Status();
   }
   std::vector<TaskMetrics> metrics = data->Metrics();

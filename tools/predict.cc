@@ -80,7 +80,7 @@ Status RunPredict(const CommonFlags& flags, FileSystem& files, Executor& executo
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<ScoredData> data,
                         ScoredData::Open(flags, files, executor));
   if (flags.dry_run) {
-    to << data->WhoHoldsWhat();
+    to << data->DescribePlacement();
     return Status();
   }
   if (data->held_out()) {

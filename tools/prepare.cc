@@ -195,7 +195,8 @@ std::string FromFolder(const std::string& folder, const std::string& path) {
       (std::filesystem::weakly_canonical(file.parent_path()) / file.filename())
           .lexically_relative(from);
   const auto ups = std::ranges::count(relative, std::filesystem::path(kUp));
-  const auto depth = std::distance(from.begin(), from.end()) - 1;  // Without the root.
+  // Number of folders below the root.
+  const auto depth = std::distance(from.begin(), from.end()) - 1;
   return relative.empty() || ups > kUpMax || ups >= depth ? path : relative.string();
 }
 

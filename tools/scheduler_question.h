@@ -17,11 +17,11 @@
 namespace hdps {
 
 // A connection to the scheduler of --scheduler.
-class SchedulerLine {
+class SchedulerConnection {
  public:
   // Connects with the first key of `roles` that the folder --keys has. Returns kInvalidArgument if
   // a flag is missing or wrong.
-  static Result<std::unique_ptr<SchedulerLine>> Open(std::vector<KeyRole> roles);
+  static Result<std::unique_ptr<SchedulerConnection>> Open(std::vector<KeyRole> roles);
 
   // Sends the request again until a reply arrives, because both may be lost; returns kUnavailable
   // after `patience_ms`. Requires: the request may be answered twice.
@@ -59,7 +59,7 @@ class SchedulerLine {
   bool may_leave() const { return connections_.may_leave(); }
 
  private:
-  SchedulerLine(std::string address, Connections connections);
+  SchedulerConnection(std::string address, Connections connections);
 
   const std::string address_;
   const Connections connections_;
@@ -70,9 +70,9 @@ class SchedulerLine {
 template <typename Reply, typename Request>
 Result<Reply> AskScheduler(std::vector<KeyRole> roles, const Request& request) {
   constexpr int64_t kPatienceMs = 5000;
-  HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<SchedulerLine> line,
-                        SchedulerLine::Open(std::move(roles)));
-  return line->Ask<Reply>(request, kPatienceMs);
+  HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<SchedulerConnection> connection,
+                        SchedulerConnection::Open(std::move(roles)));
+  return connection->Ask<Reply>(request, kPatienceMs);
 }
 
 }  // namespace hdps

@@ -137,7 +137,7 @@ Result<std::unique_ptr<ScoredData>> ScoredData::Open(const CommonFlags& flags, F
   HDPS_ASSIGN_OR_RETURN(
       opened->loaded_,
       CheckpointModel::Load(files, opened->job_, flags.checkpoint, flags.which, executor));
-  TellWhich(opened->loaded_->checkpoint());
+  WarnUnlessNewest(opened->loaded_->checkpoint());
   if (flags.workers > 1) {
     HDPS_ASSIGN_OR_RETURN(const Strategy strategy, StrategyOf(opened->job_, flags.workers));
     HDPS_ASSIGN_OR_RETURN(opened->ranks_, RankScoring::New(opened->job_, strategy, *opened->loaded_,
@@ -146,7 +146,7 @@ Result<std::unique_ptr<ScoredData>> ScoredData::Open(const CommonFlags& flags, F
   return opened;
 }
 
-std::string ScoredData::WhoHoldsWhat() const {
+std::string ScoredData::DescribePlacement() const {
   std::string text;
   if (ranks_ != nullptr) {
     text = ranks_->Describe();

@@ -40,7 +40,7 @@ class ScoredData {
   const Job& job() const { return job_; }
   std::vector<TaskMetrics> Metrics() const { return MetricsOf(job_); }
   // Describes how the model and the checkpoint's tables would be split among the workers.
-  std::string WhoHoldsWhat() const;
+  std::string DescribePlacement() const;
   const std::string& checkpoint() const { return loaded_->checkpoint().folder; }
   // Explains the scores if they are neither probabilities nor predicted numbers; else empty.
   std::string WhatScoresAre() const;

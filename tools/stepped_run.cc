@@ -11,11 +11,11 @@ SteppedRun::SteppedRun(LocalClusterOptions options, FileSystem& files, Monotonic
     : num_workers_(options.num_workers), done_(options.num_workers) {
   CHECK(options.after_step == nullptr && options.stop == nullptr) << "these are the run's own";
   for (uint32_t w = 0; w < num_workers_; ++w) {
-    leave_.push_back(std::make_unique<BoundedQueue<bool>>(1));
+    permits_.push_back(std::make_unique<BoundedQueue<bool>>(1));
   }
   options.stop = &stop_;
   options.after_step = [this](WorkerId worker, const StepReport& report) {
-    if (done_.Push({worker, report})) leave_[worker.value]->Pop();
+    if (done_.Push({worker, report})) permits_[worker.value]->Pop();
   };
   thread_ = StartThread("stepped_run", [this, options = std::move(options), &files, &clock] {
     end_ = RunLocalCluster(options, files, clock);
@@ -25,17 +25,17 @@ SteppedRun::SteppedRun(LocalClusterOptions options, FileSystem& files, Monotonic
 
 SteppedRun::~SteppedRun() {
   stop_ = true;
-  LetGo();
+  ReleaseWorkers();
 }
 
-void SteppedRun::LetGo() {
+void SteppedRun::ReleaseWorkers() {
   done_.Close();
-  for (const auto& leave : leave_) leave->Close();
+  for (const auto& permits : permits_) permits->Close();
 }
 
 std::optional<std::vector<StepReport>> SteppedRun::Step() {
   if (std::exchange(begun_, true)) {
-    for (const auto& leave : leave_) leave->Push(true);
+    for (const auto& permits : permits_) permits->Push(true);
   }
   std::vector<StepReport> reports(num_workers_);
   for (uint32_t w = 0; w < num_workers_; ++w) {
@@ -47,7 +47,7 @@ std::optional<std::vector<StepReport>> SteppedRun::Step() {
 }
 
 Result<ProcessEnd> SteppedRun::Finish() {
-  LetGo();
+  ReleaseWorkers();
   thread_->Join();
   return *end_;
 }

@@ -32,7 +32,7 @@ class SteppedRun {
   Result<ProcessEnd> Finish();
 
  private:
-  void LetGo();  // Lets the workers run without waiting for the caller from now on.
+  void ReleaseWorkers();  // Lets the workers run without waiting for the caller from now on.
 
   struct Done {
     WorkerId worker;
@@ -44,7 +44,7 @@ class SteppedRun {
   // Is false until the first step, which the workers begin without permission.
   bool begun_ = false;
   // Permissions to go on, one queue per worker.
-  std::vector<std::unique_ptr<BoundedQueue<bool>>> leave_;
+  std::vector<std::unique_ptr<BoundedQueue<bool>>> permits_;
   BoundedQueue<Done> done_;
   std::optional<Result<ProcessEnd>> end_;
   std::unique_ptr<Thread> thread_;  // Last: it uses all members above.

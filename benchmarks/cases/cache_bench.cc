@@ -23,7 +23,7 @@ constexpr int64_t kSteadyFrom = 20, kSteps = 60;
 struct Case {
   const char* name;
   uint32_t batch;
-  uint32_t categorical;  // Fields.
+  uint32_t categorical;  // Number of categorical fields.
   uint64_t vocabulary;   // Values per field.
   double zipf;
   bool buckets;        // Makes fields of the 13 numbers too.
@@ -132,8 +132,8 @@ Status RunCase(const BenchSetting& setting, FileSystem& files, const Case& c, Be
               "vocab_cache_size=" + std::to_string(c.kept_rows));
         }
       }
-      SayProgress(kBench, std::string(c.name) + (samples == &on ? " on" : " off") + ", run " +
-                              std::to_string(repeat + 1));
+      PrintProgress(kBench, std::string(c.name) + (samples == &on ? " on" : " off") + ", run " +
+                                std::to_string(repeat + 1));
       options.out = JoinPath(folder, "out");
       SlowLink link;
       link.ns_per_byte = c.link_ns_per_byte;

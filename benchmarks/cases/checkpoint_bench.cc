@@ -49,7 +49,7 @@ Result<double> Load(FileSystem& files, const Job& job, Executor& executor,
 Status RunCase(const BenchSetting& setting, FileSystem& files, uint32_t dim, BenchReport& report) {
   const std::string name = "adagrad_dim" + std::to_string(dim);
   if (!setting.Wants(name)) return Status();
-  SayProgress(kBench, name);
+  PrintProgress(kBench, name);
   HDPS_ASSIGN_OR_RETURN(const Job job, ParseJob(RowsJob(dim, "adagrad"), kBench, {}));
   const std::unique_ptr<Executor> executor = NewTbbExecutor(setting.threads);
   const uint64_t bytes_wanted = uint64_t{1} << (setting.quick ? 27 : 29);

@@ -58,7 +58,7 @@ Status MeasureProducts(const BenchSetting& setting, ConstantSamples* samples) {
   constexpr Product kShapes[] = {{3120, 1024}, {1024, 512}, {429, 1024}, {512, 256}, {256, 128},
                                  {429, 64},    {1300, 64},  {64, 32},    {128, 64},  {128, 1}};
   for (const size_t batch : {size_t{256}, size_t{1024}, size_t{kBatch}}) {
-    SayProgress(kBench, "products of batches of " + std::to_string(batch));
+    PrintProgress(kBench, "products of batches of " + std::to_string(batch));
     for (const Product& shape : kShapes) {
       HDPS_ASSIGN_OR_RETURN(const auto products,
                             ModelProducts::Make("cpu", setting.threads, {shape}, batch));
@@ -103,7 +103,7 @@ Result<ParseSeconds> SecondsToParse(FileSystem& files, const DataSpec& data, uin
 
 Status MeasureReader(const BenchSetting& setting, FileSystem& files, const Job& job,
                      ConstantSamples* samples) {
-  SayProgress(kBench, "reader");
+  PrintProgress(kBench, "reader");
   HDPS_ASSIGN_OR_RETURN(const uint64_t bytes, files.FileSize(job.data.train[0]));
   HDPS_ASSIGN_OR_RETURN(const std::vector<Batch> batches, FirstBatches(files, job.data, kBatches));
   KeyFinder finder(job);
@@ -152,7 +152,7 @@ Status MeasureReader(const BenchSetting& setting, FileSystem& files, const Job& 
 // ---- Disk and checkpoints.
 
 Status MeasureDisk(const BenchSetting& setting, FileSystem& files, ConstantSamples* samples) {
-  SayProgress(kBench, "disk");
+  PrintProgress(kBench, "disk");
   constexpr uint64_t kBytes = 200'000'000;
   const std::string path = JoinPath(setting.scratch, "disk");
   for (int repeat = 0; repeat < setting.repeats; ++repeat) {
@@ -166,7 +166,7 @@ Status MeasureDisk(const BenchSetting& setting, FileSystem& files, ConstantSampl
 }
 
 Status MeasureCheckpoint(const BenchSetting& setting, const Job& job, ConstantSamples* samples) {
-  SayProgress(kBench, "checkpoint");
+  PrintProgress(kBench, "checkpoint");
   const std::unique_ptr<FileSystem> memory = NewMemoryFileSystem();
   constexpr uint64_t kRows = 200'000;
   TableSpec spec = job.tables.front();
@@ -190,7 +190,7 @@ Status MeasureCheckpoint(const BenchSetting& setting, const Job& job, ConstantSa
 }
 
 Status MeasureStart(const BenchSetting& setting, FileSystem& files, ConstantSamples* samples) {
-  SayProgress(kBench, "start of a cluster");
+  PrintProgress(kBench, "start of a cluster");
   JobRunOptions options;
   options.job = ConstantsJob(16, "64, 32", setting.scratch, "auto");
   options.overrides = {"train.max_steps=2"};

@@ -185,7 +185,7 @@ SharedStep TimeSteps(FileSystem& files, const Job& job, std::span<LoneWorker> wo
 // Measures what threads on the same cores cost each other: caches, switches, and parallel loops in
 // which one core is late.
 Status MeasureSharing(const BenchSetting& setting, FileSystem& files, ConstantSamples* samples) {
-  SayProgress("constants", "threads that share the cores");
+  PrintProgress("constants", "threads that share the cores");
   HDPS_ASSIGN_OR_RETURN(const Job job, ParseJob(ConstantsJob(16, "64, 32", setting.scratch, "auto"),
                                                 "constants", {}));
   std::vector<LoneWorker> two(2);
@@ -209,7 +209,7 @@ Status MeasureSharing(const BenchSetting& setting, FileSystem& files, ConstantSa
 }
 
 Status MeasureLayers(const BenchSetting& setting, FileSystem& files, ConstantSamples* samples) {
-  SayProgress("constants", "layers");
+  PrintProgress("constants", "layers");
   const auto make = [&](uint32_t dim, const char* hidden, const char* first_layer) {
     return LoneModel::Make(setting, files, dim, hidden, first_layer);
   };

@@ -276,10 +276,10 @@ double ProcessCpuSeconds() {
 
 Status MeasureRows(const BenchSetting& setting, FileSystem& files, ConstantSamples* samples) {
   for (const Path& path : kPaths) {
-    SayProgress("constants", std::string("exchanges, ") + path.name);
+    PrintProgress("constants", std::string("exchanges, ") + path.name);
     HDPS_RETURN_IF_ERROR(MeasureExchange(setting, files, path, samples));
   }
-  SayProgress("constants", "rows of a server");
+  PrintProgress("constants", "rows of a server");
   HDPS_RETURN_IF_ERROR(MeasureServer(setting, samples));
   return MeasureMessages(setting, files, samples);
 }

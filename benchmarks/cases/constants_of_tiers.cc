@@ -88,7 +88,7 @@ class Shards {
 }  // namespace
 
 Status MeasureTier(const BenchSetting& setting, ConstantSamples* samples) {
-  SayProgress("constants", "rows on disk");
+  PrintProgress("constants", "rows on disk");
   constexpr uint64_t kDiskBytes = 8 << 20;
   constexpr double kPart = 0.25;
   Shards whole;

@@ -149,7 +149,7 @@ class Pair {
 Status RunFusion(const BenchSetting& setting, BenchReport& report) {
   const std::string name = "200_tensors_4KiB";
   if (!setting.Wants(name)) return Status();
-  SayProgress(kBench, name);
+  PrintProgress(kBench, name);
   HDPS_ASSIGN_OR_RETURN(const Job together, MlpOf(100, 32, {}));
   HDPS_ASSIGN_OR_RETURN(const Job alone, MlpOf(100, 32, {"parallel.comm_fusion.openstate=false"}));
   Pair fused(together), each(alone);
@@ -166,7 +166,7 @@ Status RunFusion(const BenchSetting& setting, BenchReport& report) {
   run(fused);
   run(each);
   const auto samples =
-      InTurns(setting.repeats, {[&] { return run(fused); }, [&] { return run(each); }});
+      InterleavedSamples(setting.repeats, {[&] { return run(fused); }, [&] { return run(each); }});
   HDPS_RETURN_IF_ERROR(status);
   report.AddBeside(kBench, name, "fused", "steps/s", samples[0], "one by one", samples[1]);
   return Status();
@@ -177,7 +177,7 @@ Status RunFusion(const BenchSetting& setting, BenchReport& report) {
 Status RunHiding(const BenchSetting& setting, BenchReport& report) {
   const std::string name = "hidden_under_backward";
   if (!setting.Wants(name)) return Status();
-  SayProgress(kBench, name);
+  PrintProgress(kBench, name);
   HDPS_ASSIGN_OR_RETURN(const Job job,
                         MlpOf(8, 32, {"parallel.all_reduce_fusion_config=[2,4,6,8,10,12,14]"}));
   constexpr int64_t kTensorMs = 2, kSumMs = 4;
@@ -191,8 +191,8 @@ Status RunHiding(const BenchSetting& setting, BenchReport& report) {
   };
   run(beside);
   run(after);
-  const auto samples =
-      InTurns(setting.repeats, {[&] { return run(beside); }, [&] { return run(after); }});
+  const auto samples = InterleavedSamples(
+      setting.repeats, {[&] { return run(beside); }, [&] { return run(after); }});
   HDPS_RETURN_IF_ERROR(status);
   report.AddBeside(kBench, name, "beside", "ms/step", samples[0], "behind", samples[1]);
   std::vector<double> hidden;
@@ -207,7 +207,7 @@ Status RunHiding(const BenchSetting& setting, BenchReport& report) {
 Status RunUpdate(const BenchSetting& setting, BenchReport& report) {
   const std::string name = "update_split_by_4";
   if (!setting.Wants(name)) return Status();
-  SayProgress(kBench, name);
+  PrintProgress(kBench, name);
   HDPS_ASSIGN_OR_RETURN(const Job job, MlpOf(setting.quick ? 3 : 18, 512,
                                              {"parallel.enable_parallel_optimizer=true"}));
   const std::unique_ptr<Executor> executor = NewInlineExecutor();
@@ -223,7 +223,7 @@ Status RunUpdate(const BenchSetting& setting, BenchReport& report) {
   run(whole);
   run(part);
   const auto samples =
-      InTurns(setting.repeats, {[&] { return run(part); }, [&] { return run(whole); }});
+      InterleavedSamples(setting.repeats, {[&] { return run(part); }, [&] { return run(whole); }});
   report.AddBeside(kBench, name, "part", "ms", samples[0], "whole", samples[1]);
   const auto bytes = [](const DenseState& state) {
     return static_cast<double>(state.state_bytes());

@@ -196,7 +196,7 @@ void RunCopies(const DeviceSizes& sizes, const BenchSetting& setting, DeviceYard
   const auto copies = [&](size_t up, size_t down) {
     return yardsticks.BusCopies(up, down, sizes.copies);
   };
-  const auto samples = InTurns(
+  const auto samples = InterleavedSamples(
       setting.repeats,
       {[&] { return bus / copies(sizes.bus_bytes, 0); },
        [&] { return bus / copies(0, sizes.bus_bytes); },
@@ -227,11 +227,11 @@ void RunPooling(const DeviceSizes& sizes, const BenchSetting& setting, ModelAtWo
                 DeviceYardsticks& yardsticks, BenchReport& report) {
   PooledRows rows(model, WidestTable(model));
   const double memory = 2 * Gigabytes(static_cast<double>(sizes.memory_bytes) * sizes.copies);
-  const auto samples =
-      InTurns(setting.repeats,
-              {[&] { return rows.ForwardGbs(sizes.copies); },
-               [&] { return rows.BackwardGbs(sizes.copies); },
-               [&] { return memory / yardsticks.MemoryCopies(sizes.memory_bytes, sizes.copies); }});
+  const auto samples = InterleavedSamples(
+      setting.repeats,
+      {[&] { return rows.ForwardGbs(sizes.copies); },
+       [&] { return rows.BackwardGbs(sizes.copies); },
+       [&] { return memory / yardsticks.MemoryCopies(sizes.memory_bytes, sizes.copies); }});
   const char* const copy = "a copy within the GPU's memory";
   report.AddBeside(kBench, "rows", "gathered and pooled", "GB/s", samples[0], copy, samples[2]);
   report.AddBeside(kBench, "rows", "gradients added up by row", "GB/s", samples[1], copy,
@@ -243,7 +243,7 @@ Status RunModel(const DeviceSizes& sizes, const BenchSetting& setting, Precision
   const ModelCase& c = sizes.model;
   const std::string word(WordOf(precision)), name = std::string(c.name) + "_" + word;
   if (!setting.Wants(name)) return Status();
-  SayProgress(kBench, name);
+  PrintProgress(kBench, name);
   HDPS_ASSIGN_OR_RETURN(const auto model, ModelAtWork::Make(c, setting, "plain", word));
   HDPS_ASSIGN_OR_RETURN(const JobShape shape, ShapeOf(model->job()));
   const DeviceTraffic before = model->ops().traffic();
@@ -253,7 +253,7 @@ Status RunModel(const DeviceSizes& sizes, const BenchSetting& setting, Precision
   const int steps = setting.quick ? 1 : c.steps;
   const double examples = static_cast<double>(c.batch) * steps;
   Status refused;
-  const auto samples = InTurns(
+  const auto samples = InterleavedSamples(
       setting.repeats,
       {[&] { return model->ExamplesPerSecond(steps); },
        [&] { return layers.ExamplesPerSecond(steps); },
@@ -289,7 +289,7 @@ Status RunDeviceCases(const DeviceSizes& sizes, const BenchSetting& asked, Bench
   setting.device = "cuda";
   const auto yardsticks = DeviceYardsticks::Make();
   if (!yardsticks.ok()) {
-    SayProgress(kBench, "skipped: " + yardsticks.status().message());
+    PrintProgress(kBench, "skipped: " + yardsticks.status().message());
     return Status();
   }
   if (setting.Wants("bus") || setting.Wants("memory")) {
@@ -300,7 +300,7 @@ Status RunDeviceCases(const DeviceSizes& sizes, const BenchSetting& asked, Bench
   for (const Precision precision : {Precision::kFp32, Precision::kTf32, Precision::kBf16}) {
     const Status status = RunModel(sizes, setting, precision, **yardsticks, report);
     if (status.ok()) continue;
-    SayProgress(kBench, std::string(WordOf(precision)) + ": " + status.message());
+    PrintProgress(kBench, std::string(WordOf(precision)) + ": " + status.message());
     failed = status;
   }
   return report.results().empty() ? failed : Status();

@@ -72,7 +72,7 @@ Status RunCase(const BenchSetting& setting, FileSystem& files, const Case& c, Be
   std::vector<double> speeds, whole_speeds, peaks, limits, fetched, on_disk;
   uint64_t limit = 0;
   for (int repeat = 0; repeat < setting.repeats; ++repeat) {
-    SayProgress(kBench, std::string(c.name) + ", run " + std::to_string(repeat + 1));
+    PrintProgress(kBench, std::string(c.name) + ", run " + std::to_string(repeat + 1));
     HDPS_ASSIGN_OR_RETURN(const JobRun all, RunJob(setting, files, whole));
     HDPS_RETURN_IF_ERROR(files.RemoveAll(whole.out));
     if (limit == 0) {
@@ -169,7 +169,7 @@ Status RunForgetting(const BenchSetting& setting, BenchReport& report) {
       (1 << 20);
   std::vector<double> rates, early, late, every, admitted, came_back;
   for (int repeat = 0; repeat < std::min(setting.repeats, 3); ++repeat) {
-    SayProgress(kBench, std::string(kName) + ", run " + std::to_string(repeat + 1));
+    PrintProgress(kBench, std::string(kName) + ", run " + std::to_string(repeat + 1));
     PassingKeys keys(spec);
     double most_early = 0, most = 0;
     const double seconds = SecondsOf([&] {

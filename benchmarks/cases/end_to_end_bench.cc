@@ -24,7 +24,7 @@ constexpr char kBench[] = "end_to_end";
 struct Work {
   const char* name;
   uint32_t batch;
-  uint64_t steps;      // Per epoch.
+  uint64_t steps;      // Steps per epoch.
   uint32_t numeric;    // Numeric columns of the log that are not empty.
   uint64_t eval_rows;  // 0: no evaluation.
   const char* model;   // JSON.
@@ -215,7 +215,7 @@ Status RunCase(const BenchSetting& setting, FileSystem& files, const Case& c, Be
   std::vector<std::pair<std::string, std::vector<double>>> parts;
   // Runs in turns, so that noise hits both alike.
   for (int repeat = 0; repeat < setting.repeats; ++repeat) {
-    SayProgress(kBench, name + ", run " + std::to_string(repeat + 1));
+    PrintProgress(kBench, name + ", run " + std::to_string(repeat + 1));
     options.out = JoinPath(folder, "out_" + name + "_" + std::to_string(repeat));
     constexpr int kProductSteps = 4;
     const std::clock_t cpu_before = std::clock();

@@ -170,7 +170,7 @@ Status RunInterleaveBench(const BenchSetting& setting, FileSystem&, BenchReport&
   std::vector<double> compute_ms;
   std::vector<std::vector<double>> step_ms(std::size(kCopies)), rates(std::size(kCopies));
   for (int repeat = 0; repeat < setting.repeats; ++repeat) {
-    SayProgress(kBench, "run " + std::to_string(repeat + 1));
+    PrintProgress(kBench, "run " + std::to_string(repeat + 1));
     HDPS_ASSIGN_OR_RETURN(compute_ms.emplace_back(), work.StepMs(examples, 1, false, steps));
     for (size_t c = 0; c < std::size(kCopies); ++c) {
       HDPS_ASSIGN_OR_RETURN(const double ms, work.StepMs(examples, kCopies[c], true, steps));

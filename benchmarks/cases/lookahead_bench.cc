@@ -107,7 +107,7 @@ Status RunLookaheadBench(const BenchSetting& setting, FileSystem& files, BenchRe
   for (std::vector<Samples>& of_case : samples) of_case.resize(std::size(kDepths));
   std::vector<double> compute_ms;
   for (int repeat = 0; repeat < setting.repeats; ++repeat) {
-    SayProgress(kBench, "run " + std::to_string(repeat + 1));
+    PrintProgress(kBench, "run " + std::to_string(repeat + 1));
     // Without delay: how long a step computes, and how many bytes it pulls.
     SlowLink free;
     HDPS_ASSIGN_OR_RETURN(const JobRun plain, run(0, free));

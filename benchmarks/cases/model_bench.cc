@@ -44,12 +44,12 @@ Status RunCase(const ModelCase& c, const BenchSetting& setting, BenchReport& rep
       ModelProducts::Make(setting.device, setting.threads, shape.products, c.batch));
   products->Step();
   const int steps = setting.quick ? 1 : c.steps;
-  const auto samples =
-      InTurns(setting.repeats, {[&] { return models[0]->ExamplesPerSecond(steps); },
-                                [&] { return models[1]->ExamplesPerSecond(steps); },
-                                [&] { return models[2]->ExamplesPerSecond(steps); },
-                                [&] { return products->ExamplesPerSecond(steps); },
-                                [&] { return 1e3 * SecondsOf([&] { models[0]->FindKeys(); }); }});
+  const auto samples = InterleavedSamples(
+      setting.repeats, {[&] { return models[0]->ExamplesPerSecond(steps); },
+                        [&] { return models[1]->ExamplesPerSecond(steps); },
+                        [&] { return models[2]->ExamplesPerSecond(steps); },
+                        [&] { return products->ExamplesPerSecond(steps); },
+                        [&] { return 1e3 * SecondsOf([&] { models[0]->FindKeys(); }); }});
   for (size_t i = 0; i < std::size(choices); ++i) {
     report.AddBeside(kBench, c.name, std::string("first layer ") + choices[i], "examples/s",
                      samples[i], "matrix products alone", samples[3]);
@@ -75,10 +75,10 @@ Status RunInBf16(const ModelCase& c, const BenchSetting& setting, BenchReport& r
   products->Step();
   const int steps = setting.quick ? 1 : 2 * c.steps;
   const auto samples =
-      InTurns(setting.repeats, {[&] { return plain->ExamplesPerSecond(steps); },
-                                [&] { return rows->ExamplesPerSecond(steps); },
-                                [&] { return chosen->ExamplesPerSecond(steps); },
-                                [&] { return products->ExamplesPerSecond(steps); }});
+      InterleavedSamples(setting.repeats, {[&] { return plain->ExamplesPerSecond(steps); },
+                                           [&] { return rows->ExamplesPerSecond(steps); },
+                                           [&] { return chosen->ExamplesPerSecond(steps); },
+                                           [&] { return products->ExamplesPerSecond(steps); }});
   const std::string by = "bf16 by " + std::string(Bf16ProductsName(bf16)) + ", first layer ";
   const char* const choices[] = {"plain", "unique_rows in fp32", "auto"};
   for (size_t i = 0; i < std::size(choices); ++i) {
@@ -106,10 +106,10 @@ Status RunRegularised(const BenchSetting& setting, BenchReport& report) {
   }
   const int steps = setting.quick ? 1 : kCases[0].steps;
   const auto samples =
-      InTurns(setting.repeats, {[&] { return models[0]->ExamplesPerSecond(steps); },
-                                [&] { return models[1]->ExamplesPerSecond(steps); },
-                                [&] { return models[2]->ExamplesPerSecond(steps); },
-                                [&] { return models[3]->ExamplesPerSecond(steps); }});
+      InterleavedSamples(setting.repeats, {[&] { return models[0]->ExamplesPerSecond(steps); },
+                                           [&] { return models[1]->ExamplesPerSecond(steps); },
+                                           [&] { return models[2]->ExamplesPerSecond(steps); },
+                                           [&] { return models[3]->ExamplesPerSecond(steps); }});
   for (size_t i = 1; i < std::size(names); ++i) {
     report.AddBeside(kBench, kRegularised, names[i], "examples/s", samples[i], "without",
                      samples[0]);
@@ -122,12 +122,12 @@ Status RunRegularised(const BenchSetting& setting, BenchReport& report) {
 Status RunModelBench(const BenchSetting& setting, FileSystem&, BenchReport& report) {
   for (const ModelCase& c : kCases) {
     if (!setting.Wants(c.name)) continue;
-    SayProgress(kBench, c.name);
+    PrintProgress(kBench, c.name);
     HDPS_RETURN_IF_ERROR(RunCase(c, setting, report));
     HDPS_RETURN_IF_ERROR(RunInBf16(c, setting, report));
   }
   if (setting.Wants(kRegularised)) {
-    SayProgress(kBench, kRegularised);
+    PrintProgress(kBench, kRegularised);
     HDPS_RETURN_IF_ERROR(RunRegularised(setting, report));
   }
   return Status();

@@ -191,7 +191,7 @@ Status RunPlanBench(const BenchSetting& setting, FileSystem& files, BenchReport&
       all.insert(all.end(), values.begin(), values.end());
     }
     for (Measured& measured : cases) {
-      SayProgress(kBench, std::string(measured.of->name) + ", run " + std::to_string(turn + 1));
+      PrintProgress(kBench, std::string(measured.of->name) + ", run " + std::to_string(turn + 1));
       HDPS_RETURN_IF_ERROR(RunOnce(setting, files, &measured));
     }
   }

@@ -138,7 +138,7 @@ RowClusterOptions OptionsOf(const Case& c) {
 // Measures socket to row and back, beside the rows alone and the wire alone.
 Status RunCase(const BenchSetting& setting, FileSystem& files, const Case& c, BenchReport& report) {
   const std::string name = NameOf(c);
-  SayProgress(kBench, name);
+  PrintProgress(kBench, name);
   const uint64_t rows = setting.quick ? 2'000'000 : 4'000'000;
   const size_t lists_count = setting.quick ? 12 : 24;  // The rows do not fit into a cache.
   HDPS_ASSIGN_OR_RETURN(const auto cluster, RowCluster::Start(setting, files, OptionsOf(c)));
@@ -184,7 +184,7 @@ Status RunCase(const BenchSetting& setting, FileSystem& files, const Case& c, Be
     a_core_second[figure].push_back(rate(ProcessCpuSeconds() - cpu_before));
     return rate(seconds);
   };
-  const auto samples = InTurns(
+  const auto samples = InterleavedSamples(
       setting.repeats,
       {[&] { return served(kPull, pull); },
        [&] { return without_wire(kPullRows, [&] { alone.PullAll(requests); }); },
@@ -207,7 +207,7 @@ Status RunRoundTrip(const BenchSetting& setting, FileSystem& files, const std::s
                     BenchReport& report) {
   const std::string name = "empty_pull_" + transport;
   if (!setting.Wants(name)) return Status();
-  SayProgress(kBench, name);
+  PrintProgress(kBench, name);
   constexpr double kMicro = 1e6;
   const size_t count = setting.quick ? 500 : 2000;
   RowClusterOptions options;
@@ -281,7 +281,7 @@ Result<Grown> GrowOnce(const BenchSetting& setting, FileSystem& files, uint32_t 
 Status RunGrowing(const BenchSetting& setting, FileSystem& files, BenchReport& report) {
   const std::string names[] = {"ps_lite_load_1s", "ps_lite_load_2s"};
   if (!setting.Wants(names[0]) && !setting.Wants(names[1])) return Status();
-  SayProgress(kBench, "ps_lite_load, 1 and 2 servers in turns");
+  PrintProgress(kBench, "ps_lite_load, 1 and 2 servers in turns");
   constexpr size_t kBatch = 1024;
   HDPS_ASSIGN_OR_RETURN(const Job job, ParseJob(RowsJob(16, "sgd"), "benchmark", {}));
   const KeyBatches lists =

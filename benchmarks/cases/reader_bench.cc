@@ -77,7 +77,7 @@ struct Case {
 
 Status RunCase(const BenchSetting& setting, FileSystem& files, const std::string& path,
                const Case& c, BenchReport& report) {
-  SayProgress(kBench, c.name);
+  PrintProgress(kBench, c.name);
   DataSpec data;
   data.format = DataFormat::kCriteo;
   data.train = {path};

@@ -37,7 +37,7 @@ Status RunRecoveryBench(const BenchSetting& setting, FileSystem& files, BenchRep
   HDPS_RETURN_IF_ERROR(WriteSyntheticLog(files, setting.scratch, log).status());
   std::vector<double> noticed, first_step, cold_first_step, lost;
   for (int repeat = 0; repeat < setting.repeats; ++repeat) {
-    SayProgress(kBench, name + ", run " + std::to_string(repeat + 1));
+    PrintProgress(kBench, name + ", run " + std::to_string(repeat + 1));
     JobRunOptions options;
     options.job = JobText(setting.scratch);
     options.placement = "servers";

@@ -146,7 +146,8 @@ Status MeasureLink(const BenchSetting& setting, uint32_t workers, const std::str
   if (many > few) {
     rates->link_bytes_per_second = double(kMany - kFew) * (workers - 1) / (many - few);
   } else {
-    SayProgress(name, "128 KiB took no longer than 64 bytes: the link's rate is the built-in one");
+    PrintProgress(name,
+                  "128 KiB took no longer than 64 bytes: the link's rate is the built-in one");
   }
   return {};
 }

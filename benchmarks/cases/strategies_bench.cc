@@ -25,7 +25,7 @@ constexpr double kMilli = 1e3;
 // First steps of the second epoch, in which the pipeline fills; not counted.
 constexpr int64_t kFirstSteps = 4;
 
-// `shard` of each layer; empty: data parallel.
+// A strategy to measure: `shard` of each layer, empty for a data parallel layer.
 struct Case {
   const char* name;
   const char *rows, *h1, *h2, *h3;
@@ -181,7 +181,7 @@ Status RunStrategiesBench(const BenchSetting& setting, FileSystem& files, BenchR
         MeasureSharedRates(setting, job, kWorkers, "rates" + std::to_string(turn)));
     rates.push_back(of_turn);
     for (Measured& measured : cases) {
-      SayProgress(kBench, std::string(measured.of->name) + ", run " + std::to_string(turn + 1));
+      PrintProgress(kBench, std::string(measured.of->name) + ", run " + std::to_string(turn + 1));
       HDPS_RETURN_IF_ERROR(RunOnce(setting, files, &measured));
     }
   }

@@ -268,12 +268,12 @@ void MeasureLoad(const BenchSetting& setting, const Case& c, const std::string& 
   for (const int threads : {1, 2}) {
     const std::string name = NameOf(c) + "_" + load + "_" + std::to_string(threads) + "t";
     if (!setting.Wants(name)) continue;
-    SayProgress(kBench, name);
+    PrintProgress(kBench, name);
     const std::unique_ptr<Executor> executor = NewTbbExecutor(threads);
     const auto rate = [&](void (Rows::*work)(Executor&, const Request&)) {
       return RowsPerSecond(requests, [&](const Request& r) { (rows.*work)(*executor, r); });
     };
-    const auto samples = InTurns(
+    const auto samples = InterleavedSamples(
         setting.repeats,
         {[&] { return rate(&Rows::Pull); }, [&] { return rate(&Rows::WalkPull<true>); },
          [&] { return rate(&Rows::WalkPull<false>); }, [&] { return rate(&Rows::Push); },
@@ -301,7 +301,7 @@ void RunCase(const BenchSetting& setting, Case c, BenchReport& report) {
     return setting.Wants(NameOf(c) + load + "_1t") || setting.Wants(NameOf(c) + load + "_2t");
   };
   if (!wanted("_zipf") && !wanted("_uniform") && !setting.Wants(NameOf(c) + "_insert")) return;
-  SayProgress(kBench, NameOf(c) + ": making the rows");
+  PrintProgress(kBench, NameOf(c) + ": making the rows");
   Rows rows(c);
   const std::vector<Request> all = AllRequests(c.rows);
   const std::unique_ptr<Executor> executor = NewTbbExecutor(0);
@@ -335,7 +335,7 @@ void RunInsert(const BenchSetting& setting, Case c, BenchReport& report) {
   for (const int threads : {1, 2}) {
     const std::string own = name + "_" + std::to_string(threads) + "t";
     if (!setting.Wants(own)) continue;
-    SayProgress(kBench, own);
+    PrintProgress(kBench, own);
     const std::unique_ptr<Executor> executor = NewTbbExecutor(threads);
     std::vector<double> pulls, inserts, again, touches, bytes;
     for (int repeat = 0; repeat < setting.repeats; ++repeat) {

@@ -30,7 +30,7 @@ constexpr Growth kGrowths[] = {{"growth_dim16_1slice", 1, 1000, 20'000'000},
 void RunGrowth(const BenchSetting& setting, const Growth& growth, BenchReport& report) {
   constexpr uint32_t kDim = 16;
   if (!setting.Wants(growth.name)) return;
-  SayProgress(kBench, growth.name);
+  PrintProgress(kBench, growth.name);
   const std::unique_ptr<Executor> executor = NewTbbExecutor(setting.threads);
   TableSpec spec;
   spec.name = "rows";

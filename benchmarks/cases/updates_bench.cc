@@ -162,7 +162,7 @@ Status RunLargeStep(const BenchSetting& setting, Ids ids, BenchReport& report) {
   const std::string name =
       ids == Ids::kOfOneField ? "s27_624k_keys_ids_of_one_field" : "s27_624k_keys";
   if (!setting.Wants(name)) return Status();
-  SayProgress(kBench, name);
+  PrintProgress(kBench, name);
   HDPS_ASSIGN_OR_RETURN(Job job, ParseJob(LargeStep::kJob, kBench, {}));
   job.cluster.shards = LargeStep::kShards;
   LargeStep step(ids);
@@ -214,7 +214,7 @@ Status RunHuge(const BenchSetting& setting, BenchReport& report) {
   const std::string name = "huge_2e31";
   // Takes 9 GiB, so it runs only if named.
   if (setting.only.empty() || !setting.Wants(name)) return Status();
-  SayProgress(kBench, name);
+  PrintProgress(kBench, name);
   constexpr uint32_t kDim = 4096;
   constexpr uint64_t kRows = (uint64_t{1} << 31) / kDim + 5000;
   constexpr size_t kCallRows = 512;

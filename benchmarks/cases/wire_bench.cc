@@ -65,7 +65,7 @@ WireLoad LoadOf(const BenchSetting& setting, const Case& c) {
 // The case, the bare socket of its kind, and what is shared, over CURVE or encrypted by a session
 // beside the same without.
 Status RunCase(const BenchSetting& setting, const Case& c, BenchReport& report) {
-  SayProgress(kBench, c.name);
+  PrintProgress(kBench, c.name);
   const WireLoad load = LoadOf(setting, c);
   HDPS_ASSIGN_OR_RETURN(const auto ends,
                         TransportEnds::Make(c.kind, setting, c.shared_bytes, c.keys));
@@ -91,7 +91,7 @@ Status RunCase(const BenchSetting& setting, const Case& c, BenchReport& report) 
     a_core_second[figure].push_back(bytes / (ends->CpuSeconds() - before));
     return rate;
   };
-  const auto samples = InTurns(
+  const auto samples = InterleavedSamples(
       setting.repeats, {[&] { return with_cpu(0, [&] { return kGiga * ends->Exchange(load); }); },
                         [&] { return with_cpu(1, socket); },
                         [&] { return beside_plain ? kGiga * plain->Exchange(load) : 1.0; }});
@@ -120,7 +120,7 @@ Status RunRoundTrip(const BenchSetting& setting, const std::string& kind, bool b
                     BenchReport& report) {
   const std::string name = "round_trip_" + kind + (busy ? "_busy" : "_idle");
   if (!setting.Wants(name)) return Status();
-  SayProgress(kBench, name);
+  PrintProgress(kBench, name);
   const size_t count = setting.quick ? 500 : 3000;
   // The busy case has one thread that computes all the time.
   std::atomic<bool> stop{false};
@@ -163,14 +163,14 @@ void RunChecksum(const BenchSetting& setting, BenchReport& report) {
     for (int i = 0; i < kRounds; ++i) work();
     return kGiga * kRounds * kMiB / (ThreadCpuSeconds() - before);
   };
-  const auto samples =
-      InTurns(setting.repeats, {[&] { return rate([&] { sum ^= HashBytes(bytes, sum); }); },
-                                [&] {
-                                  return rate([&] {
-                                    std::memcpy(copy.data(), bytes.data(), kMiB);
-                                    sum += static_cast<uint64_t>(copy[sum % kMiB]);
-                                  });
-                                }});
+  const auto samples = InterleavedSamples(
+      setting.repeats, {[&] { return rate([&] { sum ^= HashBytes(bytes, sum); }); },
+                        [&] {
+                          return rate([&] {
+                            std::memcpy(copy.data(), bytes.data(), kMiB);
+                            sum += static_cast<uint64_t>(copy[sum % kMiB]);
+                          });
+                        }});
   report.AddBeside(kBench, "checksum_1MiB", "hashed", "GB/s", samples[0], "copied", samples[1]);
 }
 
@@ -231,7 +231,8 @@ void RunEncryption(const BenchSetting& setting, BenchReport& report) {
   const auto turn = [&](size_t i) -> std::function<double()> {
     return [&, i] { return rate(works[i].once); };
   };
-  const auto samples = InTurns(setting.repeats, {turn(0), turn(1), turn(2), turn(3), turn(4)});
+  const auto samples =
+      InterleavedSamples(setting.repeats, {turn(0), turn(1), turn(2), turn(3), turn(4)});
   for (size_t i = 0; i < std::size(works); ++i) {
     report.Add(kBench, "seal_alone_1MiB", works[i].name, "GB/s", samples[i]);
   }
@@ -241,7 +242,7 @@ void RunEncryption(const BenchSetting& setting, BenchReport& report) {
 void RunBuffers(const BenchSetting& setting, size_t bytes, BenchReport& report) {
   const std::string name = "buffer_" + std::to_string(bytes / kKiB) + "KiB";
   if (!setting.Wants(name)) return;
-  SayProgress(kBench, name);
+  PrintProgress(kBench, name);
   constexpr size_t kCount = 4000, kHeld = 16;
   const auto handed_over = [&] {
     BoundedQueue<Buffer> queue(kHeld);
@@ -269,7 +270,7 @@ void RunBuffers(const BenchSetting& setting, size_t bytes, BenchReport& report) 
     }
     return sum == 1 ? 0 : (ThreadCpuSeconds() - before) * 1e6 / kCount;
   };
-  const auto samples = InTurns(setting.repeats, {handed_over, only_filled});
+  const auto samples = InterleavedSamples(setting.repeats, {handed_over, only_filled});
   report.AddBeside(kBench, name, "made, filled, handed over", "us", samples[0], "only filled",
                    samples[1]);
 }

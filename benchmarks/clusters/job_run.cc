@@ -35,7 +35,7 @@ struct Setting {
   const JobRunOptions& run;
   std::shared_ptr<const Job> job;
   std::shared_ptr<InprocHub> hub;  // Null with sockets.
-  std::string hall;                // Address of the scheduler.
+  std::string scheduler_address;   // Address of the scheduler.
 
   std::unique_ptr<Transport> NewTransport(const PeerName& self) const {
     return hub ? NewInprocTransport(hub, {.self = self}) : NewZmqTransport({.self = self});
@@ -52,7 +52,7 @@ void RunServer(const Setting& setting, uint32_t rank) {
   options.node.job = setting.job;
   const PeerName name = NewPeerName();
   options.node.identity.self = name.peer;
-  options.node.identity.scheduler_address = setting.hall;
+  options.node.identity.scheduler_address = setting.scheduler_address;
   options.node.identity.rank = static_cast<int32_t>(rank);
   options.node.spill_folder = JoinPath(setting.run.out, "spill");
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
@@ -81,7 +81,7 @@ void RunWorker(const Setting& setting, uint32_t rank, const AfterStep& after_ste
   options.node.job = setting.job;
   const PeerName name = NewPeerName();
   options.node.identity.self = name.peer;
-  options.node.identity.scheduler_address = setting.hall;
+  options.node.identity.scheduler_address = setting.scheduler_address;
   options.node.identity.rank = static_cast<int32_t>(rank);
   const std::unique_ptr<Transport> transport = setting.NewTransport(name);
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
@@ -147,7 +147,7 @@ class Members {
     const std::string name = role + "_" + std::to_string(rank);
     std::vector<std::string> command = {Beside(setting_.bench.program, "hdps-" + role),
                                         "--job=" + JoinPath(run.out, "job.json"),
-                                        "--scheduler=" + setting_.hall,
+                                        "--scheduler=" + setting_.scheduler_address,
                                         "--log=warning",
                                         "--rank=" + std::to_string(rank),
                                         "--threads=" + std::to_string(setting_.bench.threads)};
@@ -281,8 +281,9 @@ Result<JobRun> RunJob(const BenchSetting& bench, FileSystem& files, const JobRun
   voice.notice = [](const std::string&) {};
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<SchedulerNode> scheduler,
                         SchedulerNode::Make(scheduler_options, voice, files));
-  const std::unique_ptr<Transport> hall = setting.NewTransport(kSchedulerPeer);
-  HDPS_ASSIGN_OR_RETURN(setting.hall, hall->Listen(setting.AddressFor("scheduler")));
+  const std::unique_ptr<Transport> scheduler_transport = setting.NewTransport(kSchedulerPeer);
+  HDPS_ASSIGN_OR_RETURN(setting.scheduler_address,
+                        scheduler_transport->Listen(setting.AddressFor("scheduler")));
 
   JobRun run;
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
@@ -291,7 +292,7 @@ Result<JobRun> RunJob(const BenchSetting& bench, FileSystem& files, const JobRun
   RunWatch watch(options, *clock, [&members] { members.KillFirst(); });
   const AfterStep after_step = [&watch](const StepReport& step) { watch.After(step); };
   members.Start(after_step);
-  const ProcessEnd end = RunNodeLoop(*scheduler, *hall, *clock, {});
+  const ProcessEnd end = RunNodeLoop(*scheduler, *scheduler_transport, *clock, {});
   const int64_t ended_ns = clock->NowNs();
   members.Join();
   run.wall_seconds = static_cast<double>(clock->NowNs() - begin_ns) * 1e-9;

@@ -38,8 +38,8 @@ struct JobRun {
   // CPU time of this process, all threads, per steady step of worker 0. Other load on the machine
   // hardly changes it.
   double steady_cpu_seconds = 0;
-  double examples_per_second = 0;         // While training, all workers.
-  double steady_examples_per_second = 0;  // All workers.
+  double examples_per_second = 0;         // Rate of all workers while training.
+  double steady_examples_per_second = 0;  // Rate of all workers.
   // From the start of the members to the end of the first step.
   double first_step_seconds = 0;
   double wall_seconds = 0;

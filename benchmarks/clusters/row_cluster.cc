@@ -41,9 +41,9 @@ Result<std::unique_ptr<RowCluster>> RowCluster::Start(const BenchSetting& settin
   cluster->job_ = std::make_shared<const Job>(std::move(job));
   cluster->shared_ = options.shared;
   if (options.transport == "inproc") cluster->hub_ = NewInprocHub();
-  cluster->hall_ = cluster->NewTransport(kSchedulerPeer);
-  const std::string hall = cluster->hub_ ? "inproc://scheduler" : "tcp://127.0.0.1:0";
-  HDPS_ASSIGN_OR_RETURN(cluster->hall_address_, cluster->hall_->Listen(hall));
+  cluster->scheduler_transport_ = cluster->NewTransport(kSchedulerPeer);
+  const std::string listen = cluster->hub_ ? "inproc://scheduler" : "tcp://127.0.0.1:0";
+  HDPS_ASSIGN_OR_RETURN(cluster->scheduler_address_, cluster->scheduler_transport_->Listen(listen));
   HDPS_RETURN_IF_ERROR(cluster->StartServers(setting, files, options));
   HDPS_RETURN_IF_ERROR(cluster->Form(options));
   RowCluster* const self = cluster.get();
@@ -76,7 +76,7 @@ Status RowCluster::StartServers(const BenchSetting& setting, FileSystem& files,
     }
     processes_.push_back(std::make_unique<ChildProcess>(
         std::vector<std::string>{Beside(setting.program, "hdps-server"), "--job=" + job_file,
-                                 "--scheduler=" + hall_address_, "--listen=" + listen,
+                                 "--scheduler=" + scheduler_address_, "--listen=" + listen,
                                  "--log=warning", "--threads=" + std::to_string(setting.threads)},
         JoinPath(setting.scratch, name + ".log")));
   }
@@ -88,7 +88,7 @@ void RowCluster::RunServer(const std::string& address, FileSystem& files, int th
   server.node.job = job_;
   const PeerName name = NewPeerName();
   server.node.identity.self = name.peer;
-  server.node.identity.scheduler_address = hall_address_;
+  server.node.identity.scheduler_address = scheduler_address_;
   const std::unique_ptr<Transport> transport = NewTransport(name);
   const Result<std::string> listening = transport->Listen(address);
   if (!listening.ok()) return;  // The cluster will miss it.
@@ -113,7 +113,7 @@ Status RowCluster::Form(const RowClusterOptions& options) {
     PeerId from;
     Frame frame;
     JoinRequest join;
-    if (!hall_->Receive(kReceiveMs, &from, &frame)) continue;
+    if (!scheduler_transport_->Receive(kReceiveMs, &from, &frame)) continue;
     if (!IsOf(frame, MessageKind::kJoinRequest) || !DecodeMessage(frame, &join).ok()) continue;
     const bool known = std::any_of(view.servers.begin(), view.servers.end(),
                                    [&](const Member& member) { return member.peer == from; });
@@ -128,7 +128,8 @@ Status RowCluster::Form(const RowClusterOptions& options) {
     view.shards.owner.push_back({s * options.servers / shards});
   }
   view_ = std::make_shared<const View>(std::move(view));
-  for (const Member& server : view_->servers) SendTo(*hall_, server.peer, view_->view, *view_);
+  for (const Member& server : view_->servers)
+    SendTo(*scheduler_transport_, server.peer, view_->view, *view_);
   return Status();
 }
 
@@ -141,15 +142,16 @@ void RowCluster::AnswerHeartbeats() {
       Command finish;
       finish.id = {1};
       finish.command = CommandKind::kFinish;
-      for (const Member& server : view_->servers) SendTo(*hall_, server.peer, view_->view, finish);
+      for (const Member& server : view_->servers)
+        SendTo(*scheduler_transport_, server.peer, view_->view, finish);
     }
     PeerId from;
     Frame frame;
-    if (!hall_->Receive(kReceiveMs, &from, &frame)) continue;
+    if (!scheduler_transport_->Receive(kReceiveMs, &from, &frame)) continue;
     if (IsOf(frame, MessageKind::kHeartbeat)) {
-      SendTo(*hall_, from, view_->view, HeartbeatAck{view_->view});
+      SendTo(*scheduler_transport_, from, view_->view, HeartbeatAck{view_->view});
     } else if (IsOf(frame, MessageKind::kJoinRequest)) {
-      SendTo(*hall_, from, view_->view, *view_);
+      SendTo(*scheduler_transport_, from, view_->view, *view_);
     } else if (IsOf(frame, MessageKind::kCommandDone)) {
       ++gone;
     }

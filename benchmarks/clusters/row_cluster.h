@@ -63,8 +63,8 @@ class RowCluster {
 
   std::vector<PeerName> worker_names_;  // In order of ranks.
   std::shared_ptr<InprocHub> hub_;      // Null with ZeroMQ.
-  std::unique_ptr<Transport> hall_;
-  std::string hall_address_;
+  std::unique_ptr<Transport> scheduler_transport_;
+  std::string scheduler_address_;
   std::atomic<bool> stop_{false};
   std::vector<std::unique_ptr<ChildProcess>> processes_;
   std::vector<std::unique_ptr<Thread>> threads_;  // Server threads.

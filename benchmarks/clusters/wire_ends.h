@@ -39,7 +39,7 @@ class TransportEnds {
   // Returns the bytes per second of both directions together; 0 if a part did not arrive.
   double Exchange(WireLoad load);
   uint64_t bytes_shared() const { return near_->counters().bytes_shared; }  // Sent by the near end.
-  // Both ends, so far.
+  // Returns the CPU seconds that both processes have used so far.
   double CpuSeconds() const { return ProcessCpuSeconds() + far_->CpuSeconds(); }
 
  private:

@@ -1,4 +1,4 @@
-// Digits in groups of three.
+// Formats numbers, with digits in groups of three.
 #include "common/base/show_number.h"
 
 #include <cstdio>

@@ -16,7 +16,7 @@ namespace hdps {
 enum class ScoreKind : uint8_t {
   kProbability,  // The logit of the probability of label 1; labels are 0 or 1.
   kNumber,       // A prediction of the label.
-  kClass,        // 1 if the most probable class is the label, else -1; the label is 1.
+  kClass,        // 1 if the most probable class is the example's, else -1; stored with label 1.
   kRank          // Any number, larger for items that are preferred; labels are 0 or 1.
 };
 

@@ -65,7 +65,7 @@ class ScoredExamples {
   const size_t held_max_;
   std::vector<ScoredExample> held_;
   bool held_sorted_ = true;
-  std::vector<std::string> runs_;  // Paths.
+  std::vector<std::string> runs_;  // Paths of the runs on disk.
   uint64_t runs_made_ = 0;
   uint64_t size_ = 0;
 };

@@ -156,7 +156,7 @@ class CalibrationError : public MetricPass {
 
  private:
   static constexpr size_t kBins = 10;
-  using Sums = CalibrationBin;  // Not divided yet.
+  using Sums = CalibrationBin;  // Holds sums: not divided yet.
   std::array<Sums, kBins> bins_ = {};
 };
 

@@ -20,9 +20,10 @@ namespace hdps {
 struct FrameFaults {
   uint64_t seed = 1;
   double drop = 0;
-  double repeat = 0;   // Sent twice.
-  double reorder = 0;  // Sent after the next frame to the same peer.
-  double late = 0;     // Sent after `late_ms_min` to `late_ms_max`; later frames are not delayed.
+  double repeat = 0;   // Probability of sending a frame twice.
+  double reorder = 0;  // Probability of sending a frame after the next one to the same peer.
+  // Probability of a delay of `late_ms_min` to `late_ms_max`; later frames are not delayed.
+  double late = 0;
   int64_t late_ms_min = 0, late_ms_max = 0;
 
   enum class Whom { kAll, kScheduler, kMembers };  // kMembers is everybody but the scheduler.

@@ -33,7 +33,7 @@ struct FrameHeader {
   uint16_t group = 0;            // Between workers and servers: the group of shards.
   uint64_t body_bytes = 0;       // Envelope and sections together.
   uint64_t body_checksum = 0;    // Parts are hashed in order; shared sections are skipped.
-  uint64_t header_checksum = 0;  // Over the 56 bytes above; verified before the body.
+  uint64_t header_checksum = 0;  // Checksum of the 56 bytes above; verified before the body.
 };
 
 static_assert(sizeof(FrameHeader) == 64);

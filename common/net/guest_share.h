@@ -1,4 +1,4 @@
-// Limits the share of a listener's time that guests may take.
+// Limits the share of a listener's time for requests of guests, which are not members of the job.
 #pragma once
 
 #include <algorithm>

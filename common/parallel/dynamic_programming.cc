@@ -27,7 +27,7 @@ using Entries = std::vector<Entry>;  // Sorted by seconds; Pareto-optimal.
 
 // A function of the options of some nodes.
 struct Factor {
-  std::vector<uint32_t> scope;  // Ascending.
+  std::vector<uint32_t> scope;  // Nodes, in ascending order.
   std::vector<Entries> table;   // The last node of the scope varies fastest.
 };
 

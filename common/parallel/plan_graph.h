@@ -70,9 +70,9 @@ std::vector<std::vector<std::pair<uint32_t, uint32_t>>> EdgesOfNodes(const PlanG
 // Returns the cost of an edge of `node` for options of this node and of the other.
 double EdgeSeconds(const PlanEdge& edge, uint32_t node, uint32_t option, uint32_t other_option);
 
+using PlanSearch = std::function<PlanChoice(const PlanGraph&)>;
 // Makes a search without a memory limit respect one: memory gets a price in seconds (a Lagrange
 // multiplier), the lowest for which the result fits.
-using PlanSearch = std::function<PlanChoice(const PlanGraph&)>;
 std::optional<PlanChoice> UnderLimit(const PlanGraph& graph, double bytes_max,
                                      const PlanSearch& search);
 

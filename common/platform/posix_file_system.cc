@@ -198,7 +198,7 @@ Result<std::unique_ptr<WritableFile>> OpenWritable(const std::string& path, int 
 
 Status MakeFolders(const std::string& path, bool sync) {
   struct stat info {};
-  // Usually it exists.
+  // Usually the folder exists.
   if (::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) return {};
   std::filesystem::path made;
   for (const std::filesystem::path& part : std::filesystem::path(path)) {

@@ -11,8 +11,9 @@ enum class MessageKind : uint16_t;
 
 // Is true if a key of this role may send messages of this kind. No role may send an unknown kind.
 bool MaySend(KeyRole role, MessageKind kind);
-// Checks a frame, as TransportOptions::may_send. Errors: kInvalidArgument names the message and the
-// roles that may send it. A JoinRequest requires the key of the role that it asks for.
+// Checks that a key of this role may send `frame`; serves as TransportOptions::may_send. Errors:
+// kInvalidArgument names the message and the roles that may send it. A JoinRequest requires the key
+// of the role that it asks for.
 Status CheckMaySend(KeyRole role, const Frame& frame);
 
 }  // namespace hdps

@@ -30,8 +30,8 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* kFormat = "hdps checkpoint";
-constexpr int kFormatVersion = 1;  // Of a full checkpoint.
-constexpr int kDeltaVersion = 2;   // Of a delta.
+constexpr int kFormatVersion = 1;  // Version of a full checkpoint.
+constexpr int kDeltaVersion = 2;   // Version of a delta checkpoint.
 constexpr uint64_t kManifestBytesMax = 64u << 20;
 
 // Numbers of 64 bits are written as hexadecimal text, because many JSON readers keep only 53 bits.

@@ -54,7 +54,8 @@ struct Manifest {
   // kept.
   RowCounts row_counts;
   std::vector<SettingChange> changes;  // Since the first step, in order.
-  Watched watched;  // State of the evaluations so far; initial in older versions.
+  // State of the evaluations so far; the initial one in older versions.
+  Watched watched;
   // Everything beside the job on which the bits of the results depend, for each worker since the
   // last start, without duplicates (CommandDone::arithmetic). Empty in older versions.
   std::vector<std::string> arithmetic;

@@ -49,11 +49,12 @@ struct Heartbeat {
   double loss_sum = 0;         // Workers: sum of the losses of those examples.
   double epoch_progress = 0;   // Workers: part of the epoch's bytes read, in [0, 1].
   uint64_t staleness_max = 0;  // Servers: the most clocks by which a pull was ahead of the slowest.
-  CacheTally cache = {};       // Workers.
+  CacheTally cache = {};       // Workers: counts of the cached rows.
   uint64_t number = 0;         // Counts this process' heartbeats from 1.
   uint64_t heard = 0;          // The largest number that was answered.
   std::string trouble = {};    // For people: what holds this member up, or empty.
-  std::vector<SilentServer> silent = {};  // Workers.
+  // Workers: servers that have not answered for long.
+  std::vector<SilentServer> silent = {};
   Activity activity = {};
 };
 

@@ -66,7 +66,8 @@ Status CheckShape(const Frame& frame, MessageKind kind, size_t num_sections) {
 flatbuffers::Verifier EnvelopeVerifier(const Buffer& envelope) {
   constexpr flatbuffers::uoffset_t kDepthMax = 16;
   constexpr size_t kTablesFree = 4096;
-  constexpr size_t kTableBytesMin = 8;  // An offset to it and the table's own offset.
+  // The parent's offset to a table, and the table's to its vtable.
+  constexpr size_t kTableBytesMin = 8;
   return flatbuffers::Verifier(
       reinterpret_cast<const uint8_t*>(envelope.data()), envelope.size(), kDepthMax,
       static_cast<flatbuffers::uoffset_t>(kTablesFree + envelope.size() / kTableBytesMin));

@@ -75,7 +75,7 @@ struct PushRequest {
   Buffer keys;                    // uint64 [sum of num_keys]; unique within a table (not checked).
   // [sum of num_keys * dim] in `format`: sums over the worker's examples.
   Buffer gradients;
-  uint64_t list = 0;  // As in PullRequest.
+  uint64_t list = 0;  // As PullRequest::list.
   DType format = DType::kFp32;
   double rate = 1;     // Factor on the learning rates in this step.
   uint32_t epoch = 0;  // Epoch of the step, from 0.

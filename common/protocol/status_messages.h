@@ -23,7 +23,7 @@ struct MemberStatus {
   int64_t silent_ms = 0;     // Since the scheduler last heard from it.
   uint64_t number = 0;       // Counts from 1 within this reply; peer ids are not revealed.
   Activity activity = {};    // As last reported; members that it awaits are given by `number`.
-  std::string trouble = {};  // Heartbeat::trouble.
+  std::string trouble = {};  // As last reported in Heartbeat::trouble.
   std::string pending_command = {};  // The command that it has not answered yet, or empty.
   int64_t pending_ms = 0;            // Time since the command was sent.
   bool deaf = false;                 // It sends heartbeats but does not receive the answers.

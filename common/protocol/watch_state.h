@@ -13,7 +13,7 @@ namespace hdps {
 struct WatchState {
   std::string of;         // Name of the figure: "auc of the first set".
   Clock best_clock = -1;  // Clock of the evaluation with the best figure; -1 if none had one.
-  double best = 0;        // That figure.
+  double best = 0;        // The best figure.
   uint32_t since = 0;     // Number of evaluations after it.
   Clock last_clock = -1;  // Clock of the last evaluation; -1 if there was none.
   friend bool operator==(const WatchState&, const WatchState&) = default;

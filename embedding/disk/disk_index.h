@@ -78,7 +78,7 @@ class DiskIndex {
   static constexpr uint32_t kPieceWords = 128, kLineWords = 16;
   static constexpr size_t kPieceBytes = kPieceWords * sizeof(uint32_t);
   static constexpr size_t kSlabBytes = 1 << 20;  // Address space of one slab.
-  static constexpr size_t kSegmentPairs = 1024;  // On average.
+  static constexpr size_t kSegmentPairs = 1024;  // Average number of pairs in a segment.
   static constexpr uint32_t kNowhere = ~uint32_t{0};
 
   // A part of the index: the words of its buckets, one bucket behind the other, each in no order.

@@ -27,8 +27,8 @@ size_t Ahead(size_t most, size_t piece, size_t end) {
   return most * std::min(end, grown) >> std::countr_zero(grown);
 }
 
-// Returns the distance of two rows: whole cache lines or else 16 bytes, if that adds at most an
-// eighth.
+// Returns the bytes from one row to the next: a multiple of 64, or else of 16, if that adds at most
+// an eighth.
 size_t StrideOf(size_t row_bytes) {
   for (const size_t unit : {size_t{64}, size_t{16}}) {
     const size_t rounded = (row_bytes + unit - 1) / unit * unit;
@@ -110,7 +110,7 @@ size_t RowStore::PredictBytes(size_t row_bytes, size_t rows) {
   if (bytes == 0) return RowIndex::PredictBytes(rows);
   const size_t piece = kHugePageBytes, end = RoundUp(bytes, piece);
   const size_t usual = bytes <= piece ? RoundUp(bytes, kPageBytes) : end;
-  // Some turns have already taken the next piece.
+  // Some stores, depending on their turn, have already allocated the next piece.
   const size_t wanted = bytes + Ahead(piece, piece, bytes);
   const double early =
       static_cast<double>(wanted - std::min(wanted, end)) / static_cast<double>(wanted - bytes);

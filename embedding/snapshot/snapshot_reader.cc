@@ -190,7 +190,7 @@ class Walk {
 
   FileSystem& files_;
   const std::string folder_;
-  const std::string path_;  // For messages.
+  const std::string path_;  // Path for error messages.
   const SavedFile& saved_;
   std::unique_ptr<SequentialFile> file_;
   HashStream hash_;  // Hash of all bytes read so far.

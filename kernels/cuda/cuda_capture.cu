@@ -1,4 +1,4 @@
-// Captures, finds a graph with the same nodes, launches.
+// Captures a stream, finds a graph with the same nodes or builds one, and launches it.
 #include "kernels/cuda/cuda_capture.cuh"
 
 #include <utility>
@@ -9,7 +9,8 @@
 namespace hdps {
 namespace {
 
-constexpr size_t kRememberedMax = 64;  // Graphs take device memory.
+// Limits the remembered graphs, because each takes device memory.
+constexpr size_t kRememberedMax = 64;
 
 std::string KindsOf(cudaGraph_t graph) {
   size_t count = 0;
@@ -136,7 +137,7 @@ cudaGraphExec_t CudaCapture::Remembered(cudaGraph_t graph) {
 
 void CudaCapture::Forget() {
   if (remembered_.empty()) return;
-  cudaStreamSynchronize(stream_);  // They may be running.
+  cudaStreamSynchronize(stream_);  // The remembered graphs may be running.
   for (const auto& [kinds, whole] : remembered_) {
     if (whole != nullptr) cudaGraphExecDestroy(whole);
   }

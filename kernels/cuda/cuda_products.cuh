@@ -21,10 +21,10 @@ struct CudaProduct {
   ConstMatrix a, b;
   Matrix c;
 
-  const float* bias = nullptr;  // [c.cols], added to every row;
-  bool relu = false;            // and negative results become zero,
-  float* mask_to = nullptr;     // [MaskFloats(c)]: records which were positive.
-  // Such a record of an earlier product: the other results become zero.
+  const float* bias = nullptr;  // [c.cols]: added to every row.
+  bool relu = false;            // After the bias, negative results become zero.
+  float* mask_to = nullptr;     // [MaskFloats(c)]: records which results were positive.
+  // Record of an earlier product: results that were not positive there become zero.
   const float* mask = nullptr;
   float* sums_of_b = nullptr;  // [c.cols]: sums of the rows of b; if only a is transposed.
 

@@ -1,4 +1,4 @@
-// One source for all vector widths; each function is compiled for its own.
+// Sums gathered rows, in one source for all vector widths: each function is compiled for one width.
 #include "kernels/host/gather_sum.h"
 
 #include "kernels/vector_width.h"

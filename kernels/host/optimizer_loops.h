@@ -36,7 +36,7 @@ struct OptimizerLoops {
   void (*update_fp32_rows)(VectorWidth width, const RowUpdating& updating);
   void (*update_fp16_rows)(VectorWidth width, const RowUpdating& updating);
   void (*update_bf16_rows)(VectorWidth width, const RowUpdating& updating);
-  // For rows that a worker keeps in the host's memory.
+  // Updates rows that a worker keeps in the host's memory.
   bool (*update_slab)(const RowUpdate& update, std::span<const uint32_t> slots,
                       const float* gradients, size_t first, size_t count, const RowSlab& slab);
 };

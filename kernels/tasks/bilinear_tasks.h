@@ -1,5 +1,5 @@
-// Pairs of one vector with those behind it, after a product with a matrix (Huang et al. 2019, eq.
-// 6-8): y_j = u_j * x_j, element by element.
+// Products of one vector with the vectors behind it, element by element: y_j = u_j * x_j, where u_j
+// is the vector times a matrix (Huang et al. 2019, eq. 6-8).
 #pragma once
 
 #include "kernels/tasks/row_task.h"

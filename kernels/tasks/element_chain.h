@@ -15,7 +15,7 @@ enum class Activation : uint8_t;  // common/job/activation.h
 struct DropoutMask {
   uint64_t stream = 0;
   uint64_t first_row = 0, row_stride = 1;  // Row r is at position first_row + r * row_stride.
-  uint32_t threshold = 0;                  // 0: all stay.
+  uint32_t threshold = 0;                  // 0: all elements stay.
   float scale = 1.0f;                      // Factor of the elements that stay.
 
   static constexpr uint64_t kStep = 0x9e3779b97f4a7c15u;

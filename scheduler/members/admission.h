@@ -69,7 +69,7 @@ class Admission {
   const bool taken_is_final_;
   std::map<PeerId, StandBy> standing_by_;
   std::string last_refusal_;
-  std::optional<TimeMs> began_;  // The first tick.
+  std::optional<TimeMs> began_;  // Time of the first tick.
 };
 
 }  // namespace hdps

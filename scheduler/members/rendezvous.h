@@ -83,9 +83,9 @@ class Rendezvous {
   // runs, or with the fewest moves from `before`.
   View FormView(ViewId id, const ShardMap* before = nullptr) const;
 
-  // Such as "1 of 4 workers (worker 3)"; empty if no member is missing.
+  // Returns what is missing, such as "1 of 4 workers (worker 3)"; empty if nothing is.
   std::string Missing() const;
-  // Such as "server 0 (host-a 71), worker (host-b 17)"; "nobody" if there is none.
+  // Returns who is present, such as "server 0 (host-a 71), worker (host-b 17)"; or "nobody".
   std::string Present() const;
   std::vector<PeerId> peers() const;
   // Returns the intended number of members of a role.

@@ -65,7 +65,8 @@ std::map<PeerId, std::vector<ShardId>> IncomingShards(const View& before, const 
   std::map<PeerId, std::vector<ShardId>> come;
   for (uint32_t s = 0; s < next.shards.num_shards(); ++s) {
     const ServerId was = before.shards.owner[s], is = next.shards.owner[s];
-    // Rows of another group that are here belong to that group; these must be moved in any case.
+    // A shard that changes its group is moved to all holders of the new group, even if one of them
+    // has its rows as a holder of the old group.
     const std::vector<Member> had = was == is ? before.HoldersOf(was) : std::vector<Member>();
     for (const Member& holder : next.HoldersOf(is)) {
       if (std::ranges::count(had, holder.peer, &Member::peer) == 0)

@@ -21,7 +21,7 @@ class EvaluatePhase : public Phase {
   Next OnAllAnswered(const Turn& turn) override;
 
  private:
-  Command CommandOfSet() const;  // For the present set.
+  Command CommandOfSet() const;  // Returns the command for the current set.
   void Report(const Turn& turn) const;
   void ApplyEvaluation(const Turn& turn) const;
 

@@ -25,8 +25,9 @@ class SavePhase : public Phase {
   // Retries the last save of a run after it failed.
   Next TryAgain(const std::string& message, TimeMs now);
 
-  std::string fault_;                              // The first error.
-  std::optional<TimeMs> failed_since_, again_at_;  // Times of the last save while it fails.
+  std::string fault_;  // The first error.
+  // While the last save of a run fails: when it first did, and when to try again.
+  std::optional<TimeMs> failed_since_, again_at_;
   TimeMs wait_ms_ = 0;
 };
 

@@ -20,13 +20,13 @@ struct JobPosition {
 };
 
 enum class JobStep : uint8_t {
-  kTrain,  // All workers, up to until().
+  kTrain,  // All workers train, up to until().
   // Worker 0, or all workers that share the optimizer's state, store what allreduce kept at them.
   kStoreDense,
-  kEvaluate,  // All workers.
-  kDigest,    // Servers, once at the end.
-  kSave,      // Servers.
-  kFinish,    // All members.
+  kEvaluate,  // All workers evaluate.
+  kDigest,    // The servers compute their digests, once at the end.
+  kSave,      // The servers save a checkpoint.
+  kFinish,    // All members finish.
 };
 
 // Invariant: next() depends on the position, on what is due there, and on whether the job was

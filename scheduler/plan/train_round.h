@@ -28,7 +28,7 @@ class TrainRound {
 
   struct Order {
     uint32_t worker = 0;
-    CommandKind command = CommandKind::kTrain;  // or kPause
+    CommandKind command = CommandKind::kTrain;  // kTrain or kPause.
     Clock until = 0;
   };
   // Notes that a former scheduler process sent this worker an order of this round, which is now

@@ -29,8 +29,8 @@ struct ProgressState {
   uint32_t epoch = 0;         // Number of complete epochs.
   double epoch_progress = 0;  // 0..1
   uint64_t examples = 0;      // Trained since this process began.
-  double loss_sum = 0;        // Over those examples.
-  CacheTally cache = {};      // Over all workers.
+  double loss_sum = 0;        // Sum of their losses.
+  CacheTally cache = {};      // Counts of all workers.
   bool epoch_begun = true;    // A step of `epoch` was taken.
   double rate = 1;            // Factor of the learning rates.
 };
@@ -92,10 +92,10 @@ class RunReport {
   bool trouble_told_ = false;
   bool torn_ = false;  // The last line may be incomplete.
   TimeMs begin_ = 0, last_ = 0;
-  double part_at_begin_ = 0;  // Part of the whole job.
+  double part_at_begin_ = 0;  // Part of the whole job done at begin_.
   ProgressState last_state_;
   TrainingSpeed speed_;
-  std::string line_;  // The last text of progress.
+  std::string line_;  // The last progress line.
   std::optional<Evaluation> evaluation_;
 };
 

@@ -20,7 +20,7 @@ struct RunSummary {
   std::string mode;  // "sync", "async", "ssp"
   uint32_t workers = 0, servers = 0;
   Clock steps = 0;                       // Steps of the job, including those before it was resumed.
-  uint64_t examples = 0;                 // Examples, counted likewise.
+  uint64_t examples = 0;                 // Examples of the job, counted as `steps` are.
   std::optional<double> train_logloss;   // Mean over the last epoch trained here, if any.
   std::optional<Evaluation> evaluation;  // Result of the first evaluation set.
   // The evaluations of all sets, by name in their order; empty if there is only one set.
@@ -33,22 +33,22 @@ struct RunSummary {
   double best_auc = 0, best_logloss = 0;  // Figures of the first set there; NaN if there is none.
   std::string best_checkpoint;
   std::string stopped_early;       // Why the job ended before its last epoch; empty: it did not.
-  double examples_per_second = 0;  // While training.
+  double examples_per_second = 0;  // Rate while training.
   double wall_seconds = 0;         // Time from the complete cluster to the end.
   uint64_t digest[2] = {0, 0};
   uint64_t rows = 0;               // Rows of embedding tables.
   uint64_t dense_rows = 0;         // Rows of the dense layers at the servers.
   uint64_t dense_parameters = 0;   // Parameters of the dense layers.
-  RowCounts row_counts;            // Over all servers.
+  RowCounts row_counts;            // Counts of all servers.
   uint64_t row_bytes = 0;          // Memory of rows and their index, over all servers.
   uint64_t server_bytes_max = 0;   // The largest memory of a server; 0: not reported.
-  uint32_t failures_survived = 0;  // Lost members.
+  uint32_t failures_survived = 0;  // Members that were lost.
   // Steps, and examples as far as known, that were lost and trained again.
   uint64_t steps_again = 0, examples_again = 0;
   int64_t stood_ms = 0;    // Total time from losses until the job went on.
   std::string checkpoint;  // Folder of the newest checkpoint.
   uint64_t staleness_max = 0;
-  CacheTally cache;             // Over all workers.
+  CacheTally cache;             // Counts of all workers.
   CollectiveTally collectives;  // Largest value of any worker, for each field.
   uint64_t bad_rows = 0;
   std::optional<Clock> resumed_from;

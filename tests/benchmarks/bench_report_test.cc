@@ -72,7 +72,7 @@ TEST(BenchListTest, NamesDiffer) {
 TEST(InTurnsTest, TakesTurns) {
   std::string order;
   const auto samples =
-      InTurns(2, {[&] { return order += 'a', 1.0; }, [&] { return order += 'b', 2.0; }});
+      InterleavedSamples(2, {[&] { return order += 'a', 1.0; }, [&] { return order += 'b', 2.0; }});
   EXPECT_EQ(order, "abab");
   EXPECT_EQ(samples, (std::vector<std::vector<double>>{{1, 1}, {2, 2}}));
 }

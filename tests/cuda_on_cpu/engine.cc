@@ -46,7 +46,7 @@ void Engine::Add(Stream* stream, Node node) {
 void Engine::Add(Stream* stream, Work work) {
   if (stream != nullptr && stream->capture != nullptr) Fail("what cannot be a node of a graph");
   auto lock = Lock();
-  // The legacy stream runs after all streams that wait for it, and at once.
+  // Work on the legacy stream runs at once, after that of all streams that synchronize with it.
   if (stream == nullptr) {
     WorkOff(lock, true);
     const DeviceAtWork at_work;

@@ -49,7 +49,8 @@ std::vector<float> TwoLayers(DenseOps& ops, size_t examples, ReluMask* mask) {
   return all;
 }
 
-// 50 examples are one block of the column sums, so these have the same order.
+// 50 examples are one block of the column sums, so the sums have the same order with and without
+// epilogues.
 TEST(CudaProducts, WhereTheLibraryHasNoEpiloguesKernelsTakeTheirPlace) {
   std::vector<std::vector<float>> found;
   for (const bool refused : {false, true}) {

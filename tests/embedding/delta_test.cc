@@ -130,7 +130,7 @@ class Delta : public testing::Test {
     const Status status = Read(chain, slices);
     return status.ok() ? slices.Text() : status.message();
   }
-  // Saves a full one at clock 10 and deltas at 20 and 30.
+  // Saves a full checkpoint at clock 10, and deltas at 20 and 30.
   std::vector<CheckpointPart> ThreeParts(Slices& slices) {
     Random random(5);
     std::vector<CheckpointPart> chain;

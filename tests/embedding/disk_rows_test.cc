@@ -234,7 +234,7 @@ TEST(DiskIndex, FindsPairsAndFewOthers) {
 // Block numbers grow forever, while few are in use; sometimes many more are.
 TEST(DiskIndex, KeepsPairsWhileNumbersMoveOnAndBecomeLonger) {
   DiskIndex index(3);
-  std::map<uint64_t, std::vector<Key>> blocks;  // Those in use.
+  std::map<uint64_t, std::vector<Key>> blocks;  // Blocks in use, with their keys.
   Random random(4);
   uint64_t end = (uint64_t{1} << 32) - 700, pairs = 0;  // Soon beyond 32 bits.
   for (int round = 0; round < 6000; ++round) {

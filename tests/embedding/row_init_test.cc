@@ -54,7 +54,8 @@ TEST(InitRow, NormalIsNormal) {
     const double share = static_cast<double>(i) / static_cast<double>(values.size());
     gap = std::max(gap, std::abs(expected - share));
   }
-  EXPECT_LT(gap * std::sqrt(static_cast<double>(values.size())), 1.63);  // 1 % level.
+  // Kolmogorov-Smirnov test at the 1 % level.
+  EXPECT_LT(gap * std::sqrt(static_cast<double>(values.size())), 1.63);
   EXPECT_LT(values.front(), -3.0f * 3.9f);
   EXPECT_GT(values.back(), 3.0f * 3.9f);
 }

@@ -15,7 +15,7 @@ namespace hdps::fuzz {
 namespace {
 
 constexpr PeerId kStranger = {600'000'000};
-constexpr TimeMs kTickMs = 100;  // Records one tick in ten.
+constexpr TimeMs kTickMs = 100;  // Least time between two recorded ticks: one tick in ten.
 // ^Bound on frames that answer one frame or tick: views to every member, held requests, copies.
 constexpr size_t kFramesMax = 200;
 constexpr size_t kBytesMax = size_t{1} << 20;

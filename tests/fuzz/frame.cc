@@ -75,11 +75,11 @@ void CheckChangeIsNoticed(Frame frame, size_t at, uint8_t mask) {
 
 Verdict Run(std::string_view bytes) {
   Input input(bytes);
-  const bool sealed = TakeSealed(input);
+  const bool repaired = TakeChecksumRepair(input);
   const size_t at = input.Take<uint16_t>();
   const uint8_t mask = input.Take();
   Frame frame = TakeFrame(&input);
-  if (sealed && frame.sections.size() <= kFrameSectionsMax) ChecksumFrame(frame);
+  if (repaired && frame.sections.size() <= kFrameSectionsMax) ChecksumFrame(frame);
   const Status status = CheckFrame(frame);
   if (!status.ok()) {
     CHECK(!status.message().empty());
@@ -100,8 +100,8 @@ std::vector<std::string> Seeds() {
     frame.header.sender = 41;
     frame.header.view = 42;
     ChecksumFrame(frame);
-    const char sealed = static_cast<char>(seeds.size() % 2);
-    seeds.push_back(sealed + BytesOf(uint16_t{70}) + "\1" + BytesOfFrame(frame));
+    const char repaired = static_cast<char>(seeds.size() % 2);
+    seeds.push_back(repaired + BytesOf(uint16_t{70}) + "\1" + BytesOfFrame(frame));
   });
   return seeds;
 }

@@ -37,7 +37,7 @@ void Start(int argc, char** argv) {
   CHECK(chosen != nullptr) << program << " has no target of this name";
   // libFuzzer ignores arguments that begin with two dashes.
   for (int i = 1; i < argc; ++i) {
-    if (std::string_view(argv[i]) == "--unsealed") LeaveUnsealed();
+    if (std::string_view(argv[i]) == "--unsealed") LeaveChecksums();
   }
   const std::string_view flag = "--seeds=";
   if (argc != 2 || !std::string_view(argv[1]).starts_with(flag)) return;

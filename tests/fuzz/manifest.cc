@@ -32,10 +32,10 @@ std::string Sealed(std::string_view checkpoint) {
 
 Verdict Run(std::string_view bytes) {
   Input input(bytes);
-  const bool sealed = TakeSealed(input);
+  const bool repaired = TakeChecksumRepair(input);
   const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
   const std::string_view text = input.TakeRest();
-  PutFile(*files, JoinPath(kFolder, kManifestName), sealed ? Sealed(text) : std::string(text));
+  PutFile(*files, JoinPath(kFolder, kManifestName), repaired ? Sealed(text) : std::string(text));
   const Result<Manifest> read = ReadManifest(*files, kFolder);
   const Result<FoundCheckpoint> found = OpenCheckpoint(*files, "out", WhichCheckpoint::kBest);
   if (!read.ok()) {

@@ -142,11 +142,11 @@ class Sealer {
 
 // Writes the file `name` of `folder`, and returns its entry in a manifest.
 SavedFile Put(FileSystem& files, const std::string& folder, const std::string& name,
-              std::string bytes, bool sealed) {
+              std::string bytes, bool repaired) {
   std::string sealed_bytes = bytes;
   Sealer sealer(&sealed_bytes);
   sealer.Run();
-  if (sealed) bytes = sealed_bytes;
+  if (repaired) bytes = sealed_bytes;
   PutFile(files, JoinPath(folder, name), bytes);
   return {name, bytes.size(), HashString(bytes), sealer.total_rows()};
 }
@@ -172,13 +172,13 @@ Verdict Refuse(const Status& status) {
 
 Verdict RunWhole(std::string_view bytes) {
   Input input(bytes);
-  const bool sealed = TakeSealed(input);
+  const bool repaired = TakeChecksumRepair(input);
   const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
   SavedFile saved =
-      Put(*files, kWhole, SnapshotName(kShard), std::string(input.TakeRest()), sealed);
+      Put(*files, kWhole, SnapshotName(kShard), std::string(input.TakeRest()), repaired);
   const SnapshotHeader header = HeaderOf(120, kNoClock);
   Slices slices;
-  if (!sealed) {  // Tests what can happen if the manifest was forged too.
+  if (!repaired) {  // Tests what can happen if the manifest was forged too.
     const auto summary = SummarizeSnapshot(*files, kWhole, saved, header, nullptr);
     if (!summary.ok()) static_cast<void>(summary.status());
   }
@@ -227,12 +227,12 @@ struct Chain {
 Verdict RunDelta(std::string_view bytes) {
   static const Chain& chain = *new Chain;
   Input input(bytes);
-  const bool sealed = TakeSealed(input);
+  const bool repaired = TakeChecksumRepair(input);
   const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
   const SavedFile whole = chain.whole;
   PutFile(*files, JoinPath(kWhole, whole.name), Bytes(*chain.files, kWhole, whole));
   const SavedFile delta =
-      Put(*files, kDelta, DeltaName(kShard), std::string(input.TakeRest()), sealed);
+      Put(*files, kDelta, DeltaName(kShard), std::string(input.TakeRest()), repaired);
   Slices slices, once;
   const std::vector<CheckpointPart> parts = {PartOf(kWhole, 120, whole),
                                              PartOf(kDelta, 130, delta)};

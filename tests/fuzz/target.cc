@@ -13,15 +13,15 @@ std::vector<Target>& All() {
   return all;
 }
 
-bool seals = true;
+bool repairs_checksums = true;
 
 }  // namespace
 
 const std::vector<Target>& Targets() { return All(); }
 AddTarget::AddTarget(Target target) { All().push_back(std::move(target)); }
 
-bool TakeSealed(Input& input) { return input.Take() % 2 == 1 && seals; }
-void LeaveUnsealed() { seals = false; }
+bool TakeChecksumRepair(Input& input) { return input.Take() % 2 == 1 && repairs_checksums; }
+void LeaveChecksums() { repairs_checksums = false; }
 
 Verdict Refused(const Status& status, Code expected) {
   CHECK(!status.ok());

@@ -65,9 +65,9 @@ class Input {
 
 // Reads from the input's first byte whether its checksums should be made valid, so that the code
 // behind the check is reached; every second value says yes.
-bool TakeSealed(Input& input);
+bool TakeChecksumRepair(Input& input);
 // Leaves all checksums as they are from now on, to measure how far inputs get without it.
-void LeaveUnsealed();
+void LeaveChecksums();
 
 // Returns the bytes of a number, or of a struct without padding, as Input reads them.
 template <typename Value>

@@ -263,7 +263,7 @@ TEST_P(DenseOpsTest, AGradientThatIsNoNumberIsNoticed) {
   for (const float bad :
        {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN(), 1e38f}) {
     std::vector<float> values(9, 1.0f);
-    values[4] = bad;  // The row outside is not checked.
+    values[4] = bad;  // The row outside the slab is not checked.
     ops_->Upload(values, gradients.Reserve(values.size()));
     // Also if it would be clipped.
     const RowUpdate update{rule, 1, 1.0f, 100.0f, {0, 0, 1, 0.5f}};

@@ -102,7 +102,7 @@ TEST_F(CheckpointCatalogTest, AChangeIsRememberedByAllCheckpointsBehindIt) {
   Save(&changed, 120, 60);
   EXPECT_EQ(changed.DeltaBase(), 120);
 
-  // Now it is this job's checkpoint, and another change follows the first.
+  // The checkpoint at 120 belongs to the changed job; another change follows the first.
   CheckpointCatalog same = Catalog({"model.deep_optimizer.learning_rate=0.5"});
   ASSERT_TRUE(same.FindStart().ok());
   EXPECT_THAT(same.changes(), ElementsAre(rate));

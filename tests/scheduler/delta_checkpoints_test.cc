@@ -135,7 +135,7 @@ TEST_F(DeltaCheckpoints, GoesOnFromTheLastGoodPoint) {
   options_.job.checkpoint.delta_every_steps = 4;
   Start();
   ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker a").clock >= 18; }));
-  cluster_.reset();  // Like a kill.
+  cluster_.reset();  // Ends the cluster as a kill would.
   for (const Clock damaged : {16, 12, 8}) {
     const std::string path = "out/checkpoint/" + CheckpointName(damaged) + "/shard_1.delta";
     ASSERT_TRUE(files_->Exists(path));

@@ -153,7 +153,7 @@ TEST(JobPlan, StoppedWhileSomethingElseGoesOnItStillEnds) {
   plan.Done();
   ASSERT_EQ(plan.next(), JobStep::kSave);
   plan.Done();
-  EXPECT_EQ(Play(plan, 10), "# F");  // Saved already.
+  EXPECT_EQ(Play(plan, 10), "# F");  // The last step is saved already.
 }
 
 TEST(JobPlan, AStopThatIsForgottenEndsNothing) {

@@ -71,7 +71,7 @@ TEST_F(PendingSaves, BecomeCheckpointsWhenTheFilesAreThere) {
   ExpectDone();
   EXPECT_THAT(cluster_->transcript(), HasSubstr("await saved 8\n"));
   EXPECT_THAT(cluster_->transcript(), HasSubstr("await saved 32\n"));
-  // No training follows the last one, so it is written at once.
+  // No training follows the last save, so its checkpoint is written at once.
   EXPECT_THAT(cluster_->transcript(), Not(HasSubstr("await saved 40")));
   EXPECT_EQ(FindCheckpoint(*files_, "out/checkpoint")->manifest.clock, 40);
   EXPECT_EQ(FindCheckpoint(*files_, "out/checkpoint", 40)->manifest.clock, 32);

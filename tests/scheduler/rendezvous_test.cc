@@ -107,7 +107,8 @@ TEST(Rendezvous, ShardsAreSpreadInEvenContiguousRuns) {
 TEST(Rendezvous, ExplicitRanksAreHonouredAndAnotherJobsMembersRefused) {
   Rendezvous rendezvous(Options(1, 4));
   EXPECT_EQ(Refusal(rendezvous, 1, Request(Role::kWorker, "first:1", 3)), "");
-  EXPECT_EQ(Refusal(rendezvous, 1, Request(Role::kWorker, "first:1", 3)), "");  // Repeated.
+  // The same request again is accepted too.
+  EXPECT_EQ(Refusal(rendezvous, 1, Request(Role::kWorker, "first:1", 3)), "");
   EXPECT_THAT(
       Refusal(rendezvous, 2, Request(Role::kWorker, "second:2", 3)),
       AllOf(HasSubstr("rank 3"), HasSubstr("first:1"), HasSubstr("second:2"), HasSubstr("--rank")));
@@ -167,7 +168,7 @@ TEST(Rendezvous, ASilentCandidateGivesUpItsPlace) {
   rendezvous.ForgiveSilence(5000);
   EXPECT_THAT(rendezvous.Expire(7000), IsEmpty());
   EXPECT_FALSE(rendezvous.Admit({3}, Request(Role::kServer, "c"), 7000));
-  // Complete: from now on Membership is responsible.
+  // All members are present: from now on Membership watches for silence.
   EXPECT_THAT(rendezvous.Expire(90000), IsEmpty());
 }
 

@@ -111,7 +111,7 @@ TEST_F(RunReportTest, NoSpeedIsThatOfAnInstant) {
     report.Progress(second * 1000, state);
   }
   report.Progress(5020, {51, 1, 0, 560'000, 60});
-  report.GoOn(9000);  // After an evaluation.
+  report.GoOn(9000);  // Training goes on after an evaluation.
   report.Progress(9010, {52, 1, 0, 561'000, 60});
   for (const nlohmann::json& line : Metrics()) {
     if (line["time"] == 0.02) {
@@ -194,7 +194,7 @@ TEST_F(RunReportTest, LinesGoOnWhenAFullDiskHasSpaceAgain) {
 TEST_F(RunReportTest, MaxStepsCountsWhereItEndsTheJobFirst) {
   job_.train.max_steps = 100;
   RunReport report(*files_, "out", job_, "", false);
-  report.Begin(0, {50, 0, 0, 0, 0});  // Resumed half way.
+  report.Begin(0, {50, 0, 0, 0, 0});  // The run resumes half way.
   EXPECT_THAT(report.Progress(10000, {75, 0, 0.1, 100, 1}), HasSubstr("00:10 left"));
 }
 

@@ -115,7 +115,7 @@ TEST_F(SchedulerNodeTest, WithoutOneWholeCheckpointItDoesNotBeginAnewByItself) {
   EXPECT_THAT(status.message(), AllOf(HasSubstr("shard_3"), HasSubstr("use another --out")));
 }
 
-// It may replace a lost one; if none is lost, it was a mistake.
+// A surplus worker may replace a lost one. If none is lost, starting it was a mistake.
 TEST_F(SchedulerNodeTest, ASurplusWorkerIsRefusedWhileTheOthersGoOn) {
   options_.steps_per_epoch = 200;
   Start();
@@ -151,7 +151,7 @@ TEST_F(SchedulerNodeTest, WhoGivesUpBeforeTheClusterIsCompleteIsNamed) {
   Start();
   for (const char* name : {"v", "w"}) {
     ScriptedMember& worker = cluster_->Add(Role::kWorker, name);
-    for (int turn = 0; turn < 3; ++turn) cluster_->Turn();  // It joins.
+    for (int turn = 0; turn < 3; ++turn) cluster_->Turn();  // Lets the worker join.
     ASSERT_FALSE(node().done()) << "both workers have to say so";
     node().OnFrame(worker.self, EncodeMessage(Abort{2, "train.csv:1: 'x'"}));
   }

@@ -81,7 +81,7 @@ TEST_F(ClipNormTest, StepsFollowEachOther) {
     const float a = static_cast<float>(step + 1), b = 2;
     EXPECT_EQ(server_.Ack(Push(1, step, a, b)).code, Code::kOk);
     EXPECT_EQ(server_.Ack(Push(0, step, a, b)).code, Code::kOk);
-    EXPECT_EQ(server_.Ack(Push(0, step, a, b)).code, Code::kOk);  // A repeat.
+    EXPECT_EQ(server_.Ack(Push(0, step, a, b)).code, Code::kOk);  // A repeat of the push.
     const double squares = *Squares(Ask(0, step));
     EXPECT_EQ(squares, a * a + b * b);
     Advance(1, step + 1, squares);

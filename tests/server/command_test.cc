@@ -152,7 +152,8 @@ TEST(Commands, ADamagedOrForeignCheckpointLeavesTheServerEmpty) {
   other.tables[1].dim = 5;
   Servers foreign(other, 1, *files);
   EXPECT_EQ(foreign.all[0]->Run(CommandKind::kLoad, kFolder, 3).code, Code::kInvalidArgument);
-  EXPECT_EQ(server.Run(CommandKind::kLoad, kFolder, 4).code, Code::kCorruption);  // Another clock.
+  // The checkpoint has another clock.
+  EXPECT_EQ(server.Run(CommandKind::kLoad, kFolder, 4).code, Code::kCorruption);
   EXPECT_EQ(server.Run(CommandKind::kLoad, "/run/checkpoint/nowhere", 3).code, Code::kNotFound);
   ASSERT_EQ(server.Run(CommandKind::kLoad, kFolder, 3).code, Code::kOk);
 
@@ -177,7 +178,7 @@ TEST(Commands, FoldersThatHoldNoCheckpointsAreNeitherReadNorWritten) {
         std::string("/run/checkpoint/../checkpoint/x"), std::string("/run/checkpoint/a/b"),
         std::string("/run/checkpoint/a\0b", 19)}) {
     for (const CommandKind kind : {CommandKind::kSave, CommandKind::kLoad}) {
-      if (kind == CommandKind::kLoad && path.empty()) continue;  // Starts anew.
+      if (kind == CommandKind::kLoad && path.empty()) continue;  // An empty path starts anew.
       const CommandDone done = server.Run(kind, path, 0);
       EXPECT_EQ(done.code, Code::kInvalidArgument) << path;
       EXPECT_NE(done.message.find("OUT/checkpoint/NAME"), std::string::npos) << done.message;

@@ -139,7 +139,7 @@ TEST(StalenessGate, WhatIsAskedAheadComesBehindThePullsOfItsTurn) {
   EXPECT_TRUE(gate.Park({1}, 1, At(5), 51));  // Both are held: neither replaces the other.
   EXPECT_TRUE(gate.Park({2}, 1, At(5), 52));
   EXPECT_TRUE(gate.Park({2}, 2, {.clock = 6, .step = 7}, 72));
-  EXPECT_TRUE(gate.Park({1}, 2, {.clock = 5, .step = 6}, 62));  // A repeat.
+  EXPECT_TRUE(gate.Park({1}, 2, {.clock = 5, .step = 6}, 62));  // A repeat of the first request.
   EXPECT_EQ(gate.size(), 4u);
   EXPECT_EQ(Released(gate, 4), std::vector<int>{});
   EXPECT_EQ(Released(gate, 5), (std::vector<int>{51, 52, 62}));

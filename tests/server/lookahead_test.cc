@@ -101,7 +101,7 @@ TEST(Lookahead, ARepairBringsWhatChangedAndTheDenseRows) {
   repair.tables.clear();
   repair.keys = Buffer();
   server.FromPeer(worker, repair, 2);
-  EXPECT_FALSE(server.TakeReply<PullReply>(2).has_value());  // Through the gate.
+  EXPECT_FALSE(server.TakeReply<PullReply>(2).has_value());  // The pull waits at the gate.
   push(2, 10, 5);
   const auto repaired = server.TakeReply<PullReply>(2);
   ASSERT_TRUE(repaired.has_value());
@@ -118,7 +118,7 @@ TEST(Lookahead, ARepairBringsWhatChangedAndTheDenseRows) {
   const std::span<const float> rows = repaired->rows.As<float>();
   EXPECT_EQ(std::vector<float>(rows.begin(), rows.end()),
             (std::vector<float>{-1, -1, -3, -6, 0, 0, 0, 0}));
-  repair.since = 3;  // Nothing since.
+  repair.since = 3;  // No step has changed a row since.
   server.FromPeer(worker, repair, 3);
   EXPECT_EQ(server.TakeReply<PullReply>(3)->positions.size(), 0u);
 }

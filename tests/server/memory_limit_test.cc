@@ -108,7 +108,7 @@ TEST(ServerMemoryLimit, UnderALimitRowsGetTheRest) {
   const MemoryPlan plan = PlanMemory(job, OptionsOf(), 30 << 20);
   EXPECT_EQ(plan.total(), 1ull << 30);
   EXPECT_EQ(plan.disk, 64ull << 20);
-  EXPECT_EQ(plan.sketches, 16ull << 20);  // Two tables.
+  EXPECT_EQ(plan.sketches, 16ull << 20);  // The sketches of both tables.
   EXPECT_GT(plan.rows, 800ull << 20);
   EXPECT_THAT(plan.Text(), HasSubstr("= 1.00 GiB"));
   // The cap is below what would fit.
@@ -158,7 +158,7 @@ TEST(ServerMemoryLimit, RefusesALimitThatCannotBeKeptWithTheRowsToCome) {
   EXPECT_EQ(WhyLimitIsTooSmall(with_limit(kLimit), unknown, 20 << 20), "");
   EXPECT_EQ(WhyLimitIsTooSmall(with_limit(kLimit), OptionsOf(kRows / 10), 20 << 20), "");
   const MemoryPlan plan = PlanMemory(with_limit(kLimit), many, 20 << 20);
-  EXPECT_GT(plan.spilled, 2 * 4 * kRows);  // Two tables.
+  EXPECT_GT(plan.spilled, 2 * 4 * kRows);  // Bytes of both tables.
   EXPECT_LT(plan.spilled, 2 * 5 * kRows);
   const Result<std::unique_ptr<ServerMemoryLimit>> refused =
       ServerMemoryLimit::Make(with_limit(kLimit), many, *files);
@@ -335,7 +335,7 @@ TEST_F(SlowDisk, ACommandSendsThoseThatWaitAway) {
   server_.Tick();
   EXPECT_EQ(server_.Ack(first).code, Code::kOk);
   EXPECT_EQ(server_.Ack(second).code, Code::kUnavailable);
-  EXPECT_EQ(executor_.RunAll(), 1u);  // The command.
+  EXPECT_EQ(executor_.RunAll(), 1u);  // Runs the command.
   server_.Tick();
   EXPECT_EQ(server_.node().counters().pushes, 1u);
 }

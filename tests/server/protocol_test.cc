@@ -77,7 +77,8 @@ TEST(Sync, RepeatsAreAcknowledgedAndTakenOnce) {
   }
   server.Push(1, 0, 0, 1, Gradient(7, 4));
   EXPECT_EQ(server.Read(0, {7})[0], -3);
-  EXPECT_EQ(server.Ack(server.Push(0, 0, 0, 1, Gradient(7, 2))).code, Code::kOk);  // Late.
+  // The repeat of an applied push comes late.
+  EXPECT_EQ(server.Ack(server.Push(0, 0, 0, 1, Gradient(7, 2))).code, Code::kOk);
   EXPECT_EQ(server.Ack(server.Push(1, 0, 0, 1, Gradient(7, 4))).code, Code::kOk);
   EXPECT_EQ(server.Read(0, {7})[0], -3);
   EXPECT_EQ(server.node().counters().pushes, 2u);

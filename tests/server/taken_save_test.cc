@@ -166,7 +166,7 @@ TEST_F(TakenSaves, TheNextOneWaitsForTheFilesOfTheOneBefore) {
   const CommandId next = Ask(CommandKind::kSave, 8);
   server_->Tick();
   EXPECT_TRUE(files_->List(Folder(4))->empty());
-  executor_.RunAll();  // From the first one.
+  executor_.RunAll();  // Does the work of the first save.
   EXPECT_EQ(files_->List(Folder(4))->size(), 1u);
   server_->Tick();
   EXPECT_TRUE(RunAndTake(next)->taken);

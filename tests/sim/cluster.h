@@ -196,14 +196,14 @@ class Cluster {
   bool AllDone() const;
   Outcome Judge(bool all_done) const;
   // Checks the digests and the request to the job: all of its steps, or to stop.
-  void JudgeEnd(Outcome* outcome) const;
+  void CheckEnd(Outcome* outcome) const;
   // Is true if the summary is that of a job with `steps` steps which ended, but for the members'
   // goodbye.
   bool SummaryIsOf(Clock steps) const;
   // Is true if the process had reason to end as it did.
   bool IsExcused(PeerId peer, const Node& node, uint32_t* excuses) const;
   // Checks that every copy of a group's rows equals the primary's bit for bit.
-  void JudgeCopies(Outcome* outcome) const;
+  void CheckCopies(Outcome* outcome) const;
 
   const ClusterOptions options_;
   const std::shared_ptr<const Job> job_;

@@ -57,8 +57,9 @@ class StepHistory {
 struct TallyOptions {
   Mode mode = Mode::kSync;
   Clock staleness_bound = 0;
-  uint32_t num_workers = 1;  // At the start.
-  bool rows_leave = false;   // As in TallyTables().
+  uint32_t num_workers = 1;  // Workers at the start.
+  // Rows are evicted, as in TallyTables().
+  bool rows_leave = false;
   // A read need not contain more of other workers than the mode promises, because a server may
   // answer that has not heard of its replacement as primary.
   bool owner_may_be_replaced = false;

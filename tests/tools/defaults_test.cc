@@ -24,8 +24,8 @@ using Json = nlohmann::json;
 
 constexpr uint64_t kEvalRows = 4000;
 constexpr int kSeeds = 3;
-constexpr double kBehindConstantMax = 0.02;  // Logloss.
-constexpr double kBehindBestMax = 0.05;      // AUC.
+constexpr double kBehindConstantMax = 0.02;  // Most by which a model may be behind, in logloss.
+constexpr double kBehindBestMax = 0.05;      // Most by which a model may be behind, in AUC.
 
 // Returns one seed for each change, and all for the full tests: docs/records/night.md.
 int Seeds() {
@@ -51,7 +51,7 @@ Json ModelOf(const RecipeRecord& recipe) {
 // Results of training and evaluation on the rows of one seed.
 struct Outcome {
   double behind_constant = 0;  // Logloss; below 0: the model has learned.
-  double behind_best = 0;      // AUC.
+  double behind_best = 0;      // Difference in AUC.
 };
 
 // Figures that are known to be worse than the others, with their values: docs/models.md.

@@ -21,7 +21,7 @@ constexpr uint64_t kGiB = uint64_t{1} << 30;
 
 struct Situation {
   Job job;
-  MembersHere here{2, 2, true};
+  LocalMembers here{2, 2, true};
   MachineFacts facts;
   PlanAnswer answer;
 

@@ -14,7 +14,7 @@ namespace hdps {
 struct PlantedRow {
   double logit = 0;  // Logit of label 1.
   std::vector<double> numbers;
-  uint64_t a = 0, b = 0;    // Categories.
+  uint64_t a = 0, b = 0;    // Values of the categorical columns.
   std::vector<uint64_t> m;  // Some of the values of `a`.
 };
 

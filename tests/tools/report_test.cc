@@ -191,7 +191,8 @@ TEST(ReportPageTest, TwoRunsAreInOnePictureWithWhatDiffers) {
   EXPECT_THAT(ReportPage({a, a}), HasSubstr("both trained the same job"));
 }
 
-// Two sets; the first is best at step 20 of 30, where the second has no figure.
+// Metrics of two evaluation sets. The first set is best at step 20 of 30; the second set has no hit
+// rate at step 30.
 constexpr const char* kSets =
     "{\"step\":10,\"train_loss\":0.7,\"examples_per_second\":100,\"learning_rate\":0.1}\n"
     "{\"step\":20,\"eval_metrics\":{\"hr@10\":0.5,\"logloss\":0.6}}\n"

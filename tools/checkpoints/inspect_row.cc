@@ -23,7 +23,8 @@ namespace {
 
 Status Wrong(const std::string& what) { return {Code::kInvalidArgument, "--row: " + what}; }
 
-// A feature uses the keys of its column, or of a vocabulary that several columns share.
+// Returns the key that `text` names: its number, or FEATURE=VALUE. The key of a value depends on
+// the feature's column, or on the vocabulary that several columns share.
 Result<Key> KeyOf(const Job& job, const std::string& text) {
   Key key = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), key);

@@ -46,7 +46,7 @@ Result<OpenedCheckpoint> OpenWithJob(FileSystem& files, const std::string& path,
                                      WhichCheckpoint which) {
   OpenedCheckpoint opened;
   HDPS_ASSIGN_OR_RETURN(opened.found, OpenCheckpoint(files, path, which));
-  TellWhich(opened.found);
+  WarnUnlessNewest(opened.found);
   const Manifest& manifest = opened.found.manifest;
   const std::string place = JoinPath(opened.found.folder, kManifestName);
   HDPS_ASSIGN_OR_RETURN(opened.job, ParseJob(manifest.job_json, place, {}));

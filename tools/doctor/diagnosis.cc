@@ -20,7 +20,7 @@ std::string Bytes(double bytes) { return ShowByteCount(static_cast<uint64_t>(byt
 
 class Doctor {
  public:
-  Doctor(const Job& job, const MembersHere& here, const MachineFacts& facts,
+  Doctor(const Job& job, const LocalMembers& here, const MachineFacts& facts,
          const PlanAnswer* answer)
       : job_(job), here_(here), facts_(facts), answer_(answer) {}
 
@@ -195,7 +195,7 @@ class Doctor {
   }
 
   const Job& job_;
-  const MembersHere& here_;
+  const LocalMembers& here_;
   const MachineFacts& facts_;
   const PlanAnswer* answer_;
   std::vector<Diagnosis> found_;
@@ -203,7 +203,7 @@ class Doctor {
 
 }  // namespace
 
-std::vector<Diagnosis> Diagnose(const Job& job, const MembersHere& here, const MachineFacts& facts,
+std::vector<Diagnosis> Diagnose(const Job& job, const LocalMembers& here, const MachineFacts& facts,
                                 const PlanAnswer* answer) {
   return Doctor(job, here, facts, answer).Look();
 }

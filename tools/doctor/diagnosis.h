@@ -21,14 +21,14 @@ struct Diagnosis {
 };
 
 // The members of the job that this machine will run.
-struct MembersHere {
+struct LocalMembers {
   uint32_t servers = 1, workers = 1;
   bool all = true;  // The job has no other members elsewhere.
 };
 
 // Compares the facts with the job. `answer` predicts the memory of a server and a worker; it is
 // null if the number of rows is not known.
-std::vector<Diagnosis> Diagnose(const Job& job, const MembersHere& here, const MachineFacts& facts,
+std::vector<Diagnosis> Diagnose(const Job& job, const LocalMembers& here, const MachineFacts& facts,
                                 const PlanAnswer* answer);
 
 }  // namespace hdps

@@ -41,8 +41,8 @@ uint64_t LimitIn(FileSystem& files, const std::string& path) {
   return text >> value ? value : kNoLimit;
 }
 
-Room Memory(FileSystem& files) {
-  Room room;
+FreeSpace Memory(FileSystem& files) {
+  FreeSpace space;
   std::istringstream lines(TextOf(files, "/proc/meminfo"));
   std::string line;
   while (std::getline(lines, line)) {
@@ -50,16 +50,16 @@ Room Memory(FileSystem& files) {
     std::string name;
     uint64_t kib = 0;
     words >> name >> kib;
-    if (name == "MemTotal:") room.total = kib << 10;
-    if (name == "MemAvailable:") room.free = kib << 10;
+    if (name == "MemTotal:") space.total = kib << 10;
+    if (name == "MemAvailable:") space.free = kib << 10;
   }
   const std::string group = "/sys/fs/cgroup/memory.";
   const uint64_t limit = LimitIn(files, group + "max"), used = LimitIn(files, group + "current");
-  if (limit < room.total) {
-    room.total = limit;
-    room.free = std::min(room.free, used == kNoLimit || used > limit ? 0 : limit - used);
+  if (limit < space.total) {
+    space.total = limit;
+    space.free = std::min(space.free, used == kNoLimit || used > limit ? 0 : limit - used);
   }
-  return room;
+  return space;
 }
 
 double Cores(FileSystem& files, double there) {
@@ -68,7 +68,7 @@ double Cores(FileSystem& files, double there) {
   return text >> quota >> period && period > 0 ? std::min(there, quota / period) : there;
 }
 
-Room DiskOf(const std::string& path) {
+FreeSpace DiskOf(const std::string& path) {
   struct statvfs disk {};
   if (path.empty() || ::statvfs(path.c_str(), &disk) != 0) return {0, 0};
   return {uint64_t{disk.f_bavail} * disk.f_frsize, uint64_t{disk.f_blocks} * disk.f_frsize};
@@ -146,7 +146,7 @@ std::string HugePages(FileSystem& files) {
 
 }  // namespace
 
-std::string WhyNotReached(const std::string& text, bool may_leave, int patience_ms) {
+std::string ReachError(const std::string& text, bool may_leave, int patience_ms) {
   const Result<Address> address = AddressToDial(text, may_leave);
   if (!address.ok()) return address.status().message();
   sockaddr_un local{};
@@ -210,7 +210,7 @@ MachineFacts GatherFacts(FileSystem& files, const FactsWanted& wanted) {
   }
   if (!wanted.scheduler.empty()) {
     constexpr int kPatienceMs = 3000;
-    facts.scheduler_trouble = WhyNotReached(wanted.scheduler, wanted.may_leave, kPatienceMs);
+    facts.scheduler_trouble = ReachError(wanted.scheduler, wanted.may_leave, kPatienceMs);
   }
   if (const auto gpu = NewCudaOps(); !gpu.ok()) facts.gpu_trouble = gpu.status().message();
   return facts;

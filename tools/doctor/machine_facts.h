@@ -10,17 +10,18 @@
 namespace hdps {
 
 // Bytes of one kind of memory or disk: those free, and all.
-struct Room {
+struct FreeSpace {
   uint64_t free = std::numeric_limits<uint64_t>::max();
   uint64_t total = std::numeric_limits<uint64_t>::max();
 };
 
 struct MachineFacts {
   // The control group's limit, if it is below the machine's memory.
-  Room memory;
-  Room shared_memory;  // /dev/shm; 0 of 0 if it does not exist.
-  Room out, spill;   // The disks of --out and of the spill folder for rows beyond the memory limit.
-  double cores = 1;  // Limit of the control group, or all cores of the machine.
+  FreeSpace memory;
+  FreeSpace shared_memory;  // /dev/shm; 0 of 0 if it does not exist.
+  // The disks of --out and of the spill folder for rows beyond the memory limit.
+  FreeSpace out, spill;
+  double cores = 1;        // Limit of the control group, or all cores of the machine.
   double cores_there = 1;  // Cores of the machine.
   uint64_t open_files_max = std::numeric_limits<uint64_t>::max();
   uint64_t file_bytes_max = std::numeric_limits<uint64_t>::max();
@@ -43,7 +44,7 @@ struct FactsWanted {
 };
 // Tries for `patience_ms` to reach `address`. Returns the reason why that failed, or nothing if a
 // process accepts connections there.
-std::string WhyNotReached(const std::string& address, bool may_leave, int patience_ms);
+std::string ReachError(const std::string& address, bool may_leave, int patience_ms);
 // Gathers the facts. Leaves nothing on disk but the folder --out, if it did not exist.
 MachineFacts GatherFacts(FileSystem& files, const FactsWanted& wanted);
 

@@ -353,7 +353,7 @@ class Planner {
 
   void Step() {
     const double members = q_.one_machine ? workers() : workers_here();
-    const double chain = answer_.exchange_seconds;  // The worker's side.
+    const double chain = answer_.exchange_seconds;  // Seconds of a worker's pushes and pulls.
     double step = q_.one_machine ? StepOnOneMachine()
                   : spread()     ? StepOfMachines()
                                  : StepOverNetwork();
@@ -388,7 +388,7 @@ class Planner {
   double allreduce_ = 0, allreduce_bytes_ = 0, kept_bytes_ = 0;
   double worker_link_ = 0, server_link_ = 0, machine_link_ = 0;
   double server_pull_ = 0, server_push_ = 0, server_repair_ = 0;  // Seconds of one server per step.
-  double keys_bytes_ = 0, pull_bytes_ = 0, push_bytes_ = 0, repair_bytes_ = 0;  // One worker's.
+  double keys_bytes_ = 0, pull_bytes_ = 0, push_bytes_ = 0, repair_bytes_ = 0;  // Per worker.
 };
 
 }  // namespace

@@ -23,7 +23,7 @@ struct PlanQuestion {
   // many workers. 0: each member has a machine of its own. Messages between members of one machine
   // do not use the network.
   uint32_t machines = 0;
-  uint32_t cores = 1;        // Per machine.
+  uint32_t cores = 1;        // Cores of one machine.
   bool one_machine = false;  // All members share one machine; `network` does not count.
   bool inproc = false;       // With one_machine: all members share one process.
   double network_bytes_per_second = 0, network_round_trip_us = 0;
@@ -84,7 +84,7 @@ struct PlanAnswer {
   double worker_bytes = 0;
   double device_bytes = 0;  // Memory on the worker's GPU, if it has one.
 
-  double checkpoint_bytes = 0;  // All servers together.
+  double checkpoint_bytes = 0;  // Bytes of all servers together.
   double checkpoint_seconds = 0;
   double detect_seconds = 0, load_seconds = 0, redo_seconds = 0, recovery_seconds = 0;
 };

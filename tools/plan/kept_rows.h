@@ -23,9 +23,9 @@ struct KeptRows {
   // Tables share one set of keys if they have as many features and keep as many rows.
   std::set<std::pair<uint32_t, double>> key_sets;
 
-  // Adds the table's kept rows and returns how many of the `distinct` rows of one worker's step
-  // they are. `of_feature` is the expected number of distinct values of one feature in the worker's
-  // examples.
+  // Adds the kept rows of `table` to the sums above. Returns how many of the `distinct` rows of one
+  // worker's step are kept. `of_feature` is the expected number of distinct values of one feature
+  // in the worker's examples.
   double Add(const JobShape::Table& table, const PlanQuestion& question, double of_feature,
              double distinct);
   // Bytes in each direction for one worker: one bit for each slot tells which rows it has, then the

@@ -21,8 +21,8 @@ void AddDeviceMemory(const PlanQuestion& question, PlanAnswer* answer) {
   const auto state = static_cast<double>(shape.dense_state_floats);
   double floats = 0;
   for (const JobShape::Table& table : shape.tables) {
-    const double rows =
-        table.features * std::min(examples, step * answer->unique_share);  // Of one micro-batch.
+    // Rows of one micro-batch.
+    const double rows = table.features * std::min(examples, step * answer->unique_share);
     // Rows and gradients; twice for the upload, once for the download.
     floats += 5 * rows * table.dim;
     // Kept rows have state and are copied as a whole.
@@ -57,7 +57,7 @@ void AddMemory(const PlanQuestion& question, const MachineConstants& constants, 
   answer->server_rows = question.rows / servers;
   answer->server_row_bytes = answer->server_rows * row_bytes + dense;
   answer->server_index_bytes = answer->server_rows * tables * constants.index_row_bytes;
-  // Each worker has a pull and a push at a time, and its key lists.
+  // A server buffers one pull and one push of each worker at a time, and its key lists.
   const double rows_bytes = kFloatBytes * floats;
   const double each = (2 * rows_bytes + 2 * kKeyBytes * rows) / servers;
   answer->server_buffer_bytes = question.workers * each;

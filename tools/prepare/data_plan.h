@@ -21,7 +21,7 @@ struct DataPlan {
   // Index into `columns`; kNoColumn: no label; only with kPositivesOnly.
   size_t label = 0;
   uint32_t num_classes = 2;  // kClasses; the label's spec has their texts, if they have any.
-  double label_mean = 0;     // kRating.
+  double label_mean = 0;     // kRating: mean of the labels.
   double label_deviation = 0;
   // The columns that say by name and values which user and item a row is about; kNoColumn: none.
   // They are set for rankings and for all data that has both. Both are categorical; the user may be

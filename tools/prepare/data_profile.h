@@ -53,7 +53,7 @@ struct ColumnProfile {
   NumberSample sample;                      // Sample of these numbers.
   DistinctValues distinct;                  // Values of the cells that are not empty.
   FrequentValues frequent;                  // Most frequent of these values.
-  std::map<char, PartsProfile> parts;       // By separator.
+  std::map<char, PartsProfile> parts;       // Parts of the cells, by separator.
   uint64_t leading_zeros = 0;               // Numbers with leading zeros: 007.
   // Whole numbers too large to be told apart as doubles.
   uint64_t beyond_exact = 0;

@@ -92,7 +92,7 @@ bool IsWatched(const DataPlan& plan, const JobWish& wish) {
   return plan.task != TaskKind::kPositivesOnly && (!wish.eval.empty() || wish.validation_share > 0);
 }
 
-// Returns names.
+// Returns the names of the plan's columns of this type.
 std::vector<std::string> ColumnsOfType(const DataPlan& plan, ColumnType type) {
   std::vector<std::string> names;
   for (const ColumnPlan& column : plan.columns) {

@@ -35,7 +35,7 @@ std::string Compact(double value) {
 // Maps a range of numbers to pixels, with ticks at round numbers.
 struct Axis {
   double low = 0, high = 1;
-  double from = 0, to = 1;  // Pixels.
+  double from = 0, to = 1;  // Range of pixels.
 
   // Widens the range a little; an empty range gets a width.
   void Settle(double margin) {

@@ -209,8 +209,8 @@ class Page {
     return false;
   }
 
-  // Draws the curve `training` of every run, dashed if those of the evaluation `word` are beside
-  // it.
+  // Draws the training curve `training` and the evaluation curve `word` of every run. Training
+  // curves are dashed if any run has the evaluation curve.
   std::string Chart(const std::string& title, const std::string& training,
                     const std::string& word) const {
     std::vector<ChartLine> lines;

@@ -166,7 +166,7 @@ class RunReader {
     const auto figures = entry.find("eval_metrics");
     if (figures != entry.end() && figures->is_object()) {
       for (const auto& [word, figure] : figures->items()) take(word, figure);
-    } else {  // Older runs have only these two.
+    } else {  // Older runs have only auc and logloss.
       for (const char* word : {"auc", "logloss"}) {
         const auto figure = entry.find("eval_" + std::string(word));
         if (figure != entry.end() && figure->is_number()) take(word, *figure);

@@ -90,7 +90,7 @@ class PictureFiles {
   }
 
   std::unique_ptr<WritableFile> pictures_, labels_;  // The second only with IDX.
-  std::string picture_text_, label_text_;            // Not written yet.
+  std::string picture_text_, label_text_;            // Text that is not written yet.
 };
 
 Status WritePictures(FileSystem& files, const std::string& dir, const SyntheticDigits& digits,

@@ -25,8 +25,8 @@ constexpr int64_t kClosingMs = 1000, kBusyMs = 1000, kPromisedMs = 5000;
 static_assert(kFirstMs + kProbeMs + kClosingMs + kBusyMs <= kPromisedMs);
 static_assert(kFirstMs + kApartMs + kSecondMs + kBusyMs <= kPromisedMs);
 
-Status SchedulerSilent(const SchedulerLine& line) {
-  const std::string trouble = WhyNotReached(line.address(), line.may_leave(), kProbeMs);
+Status SchedulerSilent(const SchedulerConnection& connection) {
+  const std::string trouble = ReachError(connection.address(), connection.may_leave(), kProbeMs);
   if (!trouble.empty()) {
     return {Code::kUnavailable,
             "the scheduler is not there: " + trouble +
@@ -35,7 +35,7 @@ Status SchedulerSilent(const SchedulerLine& line) {
                 "cluster.scheduler_timeout_s; started again on its address and --out it goes on"};
   }
   return {Code::kUnavailable,
-          "the scheduler stands still: connections to " + line.address() +
+          "the scheduler stands still: connections to " + connection.address() +
               " are taken, and nothing was answered for " + Duration(kFirstMs) +
               ". Look at its process: is it stopped (SIGSTOP, a debugger) or swapped out, or does "
               "its --out hang? Or that port is another program's. Members go on as far as they "
@@ -43,20 +43,21 @@ Status SchedulerSilent(const SchedulerLine& line) {
 }
 
 Status Run() {
-  HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<SchedulerLine> line,
-                        SchedulerLine::Open({KeyRole::kReader, KeyRole::kAdmin}));
-  const Result<StatusReply> first = line->Ask<StatusReply>(StatusRequest(), kFirstMs);
-  if (!first.ok() && first.status().code() == Code::kUnavailable) return SchedulerSilent(*line);
+  HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<SchedulerConnection> connection,
+                        SchedulerConnection::Open({KeyRole::kReader, KeyRole::kAdmin}));
+  const Result<StatusReply> first = connection->Ask<StatusReply>(StatusRequest(), kFirstMs);
+  if (!first.ok() && first.status().code() == Code::kUnavailable)
+    return SchedulerSilent(*connection);
   HDPS_RETURN_IF_ERROR(first.status());
   // Two answers show whether the job moves.
   WhyFacts facts{.now = *first, .before = {}, .apart_ms = 0};
-  const int64_t begin = line->NowMs();
-  line->Pause(kApartMs);
-  Result<StatusReply> second = line->Ask<StatusReply>(StatusRequest(), kSecondMs);
+  const int64_t begin = connection->NowMs();
+  connection->Pause(kApartMs);
+  Result<StatusReply> second = connection->Ask<StatusReply>(StatusRequest(), kSecondMs);
   if (second.ok()) {
     facts.before = std::move(facts.now);
     facts.now = *std::move(second);
-    facts.apart_ms = line->NowMs() - begin;
+    facts.apart_ms = connection->NowMs() - begin;
   }
   const Explanation explanation = Explain(facts);
   const std::string text =

@@ -25,7 +25,7 @@ struct CacheCounters {
   // Distinct keys per step; how many were neither pulled nor pushed.
   uint64_t rows = 0, hot_rows = 0;
   uint64_t choices = 0;     // Times the hot rows were chosen.
-  uint64_t swaps = 0;       // Rows brought in.
+  uint64_t swaps = 0;       // Rows brought into the cache.
   uint64_t given_back = 0;  // Rows that this worker wrote to the servers.
 };
 std::string Describe(const CacheCounters& counters, uint64_t bytes);
@@ -95,8 +95,8 @@ class DeviceCache {
   Collective* group_ = nullptr;
   std::vector<std::shared_ptr<const HotKeys>> keys_;  // [groups]: keys whose rows the slots hold.
   uint64_t steps_ = 0;                                // Steps since the cache was empty.
-  uint64_t next_refresh_ = 0;                         // Counted as steps_.
-  uint64_t distance_ = 0;  // Steps from the next refresh to the one after.
+  uint64_t next_refresh_ = 0;  // Step of the next refresh, counted as steps_.
+  uint64_t distance_ = 0;      // Steps from the next refresh to the one after.
   CacheCounters counters_;
 };
 

@@ -293,7 +293,7 @@ class Preview {
   const DataSpec& data_;
   const std::vector<std::string>& paths_;
   const std::vector<LabelSpec> labels_;
-  const uint32_t num_classes_;  // Of the first label.
+  const uint32_t num_classes_;  // Classes of the first label.
   const std::unique_ptr<RowAdder> rows_;
   BatchBuilder batch_;
   const std::vector<std::string> column_names_;

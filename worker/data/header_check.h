@@ -23,7 +23,8 @@ inline bool MayBeAbsent(ColumnType type) {
 }
 
 // Returns the cell order of a file without a header: the columns that have a cell, without those of
-// the types in `absent`. A column that reads another's cell has its position.
+// the types in `absent`. A column that reads the cell of another column has the position of that
+// cell.
 CellOrder OrderOf(const std::vector<ColumnSpec>& columns,
                   const std::vector<ColumnType>& absent = {});
 

@@ -30,7 +30,7 @@ struct Row {
   std::vector<float> task_labels;  // [tasks], if there are several; `label` is unused then.
   float weight = 1;                // Weight of the example.
   Key group = 0;
-  uint64_t positive_texts = 0;  // The bit of its label's text, as in Batch.
+  uint64_t positive_texts = 0;  // Bit of the label's text, as in Batch::positive_texts.
   std::vector<double> numbers;  // As in the file; kMissingNumber if missing.
   std::vector<Key> keys;
   std::vector<float> weights;

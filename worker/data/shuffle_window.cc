@@ -36,7 +36,8 @@ char* NewChunk(size_t bytes) {
   const size_t alignment = bytes % kLargeChunkBytes == 0 ? kLargeChunkBytes : kCacheLineBytes;
   auto* const chunk = static_cast<char*>(std::aligned_alloc(alignment, bytes));
   if (chunk == nullptr) throw MemoryFull(bytes);
-  if (alignment == kLargeChunkBytes) (void)madvise(chunk, bytes, MADV_HUGEPAGE);  // Only a request.
+  // The kernel may ignore the request.
+  if (alignment == kLargeChunkBytes) (void)madvise(chunk, bytes, MADV_HUGEPAGE);
   return chunk;
 }
 

@@ -99,7 +99,7 @@ class DenseReduction {
   void FillNegativeZeros();
 
   const Job& job_;
-  DenseOps& ops_;  // Of the model.
+  DenseOps& ops_;  // Operations of the model's device.
   const std::vector<DenseTensor>& tensors_;
   const int dense_table_;
   Executor& executor_;

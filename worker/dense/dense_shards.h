@@ -26,7 +26,7 @@ class DenseShards {
   // The view of one rank of `size`. Nothing is split if there is one rank or one place.
   DenseShards(const Job& job, const std::vector<DenseTensor>& tensors, uint32_t rank,
               uint32_t size);
-  // Nothing is split.
+  // Splits nothing.
   explicit DenseShards(const std::vector<DenseTensor>& tensors);
 
   uint32_t rank() const { return rank_; }

@@ -54,7 +54,7 @@ class KeySplit {
   std::span<const uint32_t> PositionsAt(ServerId server, uint32_t i) const;
   // Length of the i-th table's list, requested or not: the number of rows in the caller's arrays.
   size_t KeysOfInput(size_t i) const { return OrderOf(i).list_size(); }
-  VectorWidth width() const { return width_; }  // For moving rows.
+  VectorWidth width() const { return width_; }  // Vector width for moving rows.
 
  private:
   const KeyOrder& OrderOf(size_t input) const { return orders_[order_of_input_[input]]; }

@@ -179,7 +179,7 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
 
   // The loop's thread only.
   TimeMs now_ = 0;
-  uint32_t restarts_ = 0;  // Of the newest view.
+  uint32_t restarts_ = 0;  // View::restarts of the newest view.
   bool interruption_told_ = false;
   std::optional<TimeMs> await_until_;  // Deadline of AwaitInterruption().
   // Keys that are awaited on the scheduler's board, and since when.

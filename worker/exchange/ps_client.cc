@@ -123,7 +123,7 @@ void PsClient::Start(Ticket ticket, std::vector<ServerRequest> requests,
 }
 
 void PsClient::Send(uint64_t id, Request* request) {
-  Frame frame = request->frame;  // Shares the bytes.
+  Frame frame = request->frame;  // The copy shares the bytes.
   frame.header.sender = options_.self.value;
   frame.header.view = view_->view.value;
   frame.header.request_id = id;

@@ -34,8 +34,8 @@ struct PsClientOptions {
 };
 
 struct PsClientCounters {
-  uint64_t requests = 0;         // Started.
-  uint64_t repeats = 0;          // Sent again.
+  uint64_t requests = 0;         // Requests started.
+  uint64_t repeats = 0;          // Requests sent again.
   uint64_t replies = 0;          // Replies that answered a request.
   uint64_t replies_ignored = 0;  // Late, repeated, of another kind, broken, or from a stranger.
   uint64_t postponed = 0;        // Answered with kStaleView or kUnavailable and kept.
@@ -90,7 +90,7 @@ class PsClient {
  private:
   struct Request {
     Ticket ticket;
-    size_t position = 0;  // Position in its ticket.
+    size_t position = 0;  // Position of the request in its ticket.
     ServerId server;
     Frame frame;
     std::optional<Frame> whole;  // The request with its keys, until it replaces `frame`.

@@ -22,7 +22,7 @@ namespace {
 
 // Positions of the parts in the graph and in the flat array.
 struct JoinedParts {
-  uint32_t embedding = 0, dense = 0;  // Places.
+  uint32_t embedding = 0, dense = 0;  // Places in the graph.
   uint32_t input = 0;  // Input of the dense layer: the embedding itself or the concat.
   uint32_t table = 0;
   std::vector<uint32_t> features;  // Columns of the batch.
@@ -148,7 +148,7 @@ class FirstLayerOnRows : public Layer {
   const JoinedParts parts_;
   const std::unique_ptr<UniqueRowGemm> products_;
   const std::unique_ptr<Layer> embedding_, dense_;
-  // The current pass.
+  // State of the current pass. on_rows_: it multiplies distinct rows.
   bool on_rows_ = false;
   std::vector<Bags> bags_;
   std::vector<PlainColumns> plain_;

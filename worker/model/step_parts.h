@@ -54,7 +54,7 @@ class StepParts {
     // those of these rows.
     std::optional<Batch> of_all;
     std::vector<KeySet> sets;
-    uint32_t group = 0;  // Its micro-batch.
+    uint32_t group = 0;  // Index of its micro-batch.
     const Batch& sources() const { return of_all ? *of_all : batch; }
   };
 

@@ -41,8 +41,9 @@ struct ConversionSpec {
 
 struct LaneRows;  // rank_layers.h
 
-// Invariant: rows, conversions and tensors have the order of job.model.layers and of their tensors.
-// The graphs of all ranks have the same layers in the same order, so that their exchanges match.
+// Invariant: `rows`, `conversions` and `tensors` follow the order of job.model.layers and, within a
+// layer, of its tensors. The graphs of all ranks have the same layers in the same order, so that
+// their exchanges match.
 struct RankGraph {
   uint32_t rank = 0, workers = 1;
   Job job;                        // The whole job, but with the rank's layers.

@@ -47,7 +47,7 @@ class DataReport {
   DataWatch training_;
   std::map<std::string, DataWatch> eval_sets_;  // By name; sets that were looked at.
   std::vector<FilePrint> opened_;
-  std::string changes_;  // Not reported yet.
+  std::string changes_;  // Changes that are not reported yet.
   std::optional<uint64_t> rows_of_epoch_;
 };
 

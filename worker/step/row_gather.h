@@ -46,13 +46,14 @@ class RowGather {
   // Prefetches the rows: requests them as they are after this worker's pushes before clock
   // terms.pushed, and in sync mode after those of all workers. Requires: not has_prefetch(), not
   // requested().
-  void AskAhead(const PreparedStep& step, const RowTerms& terms);
-  bool asked_ahead() const { return ahead_.has_value(); }
+  void PrefetchRows(const PreparedStep& step, const RowTerms& terms);
+  bool has_prefetch() const { return ahead_.has_value(); }
   // Requests the rows of `step`, or, if some were prefetched, the rows that are missing or stale.
   // If the age of the prefetched rows is not known yet, the request is sent when they arrive. With
   // `mode` kRead the servers answer without waiting for other workers. Requires: not requested().
-  void Ask(const PreparedStep& step, const RowTerms& terms, PullMode mode = {});  // {}: kTrain.
-  bool asked() const { return wanted_.has_value(); }
+  void RequestRows(const PreparedStep& step, const RowTerms& terms,
+                   PullMode mode = {});  // {}: kTrain.
+  bool requested() const { return wanted_.has_value(); }
 
   // Handles the replies that have come. Returns true if Take() will not wait for replies. Requires:
   // requested().

@@ -10,10 +10,10 @@
 namespace hdps {
 
 struct StepReport {
-  uint32_t epoch = 0;     // From 0.
+  uint32_t epoch = 0;     // Number of the epoch, from 0.
   Clock clock = 0;        // Steps this worker has finished, this one included.
   uint64_t examples = 0;  // Examples of this worker.
-  double loss_sum = 0;    // Sum over those examples.
+  double loss_sum = 0;    // Sum of those examples' losses.
   StepTimes times = {};   // Times of the steps since the command to train, without total_ns.
 };
 

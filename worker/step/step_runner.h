@@ -83,7 +83,7 @@ class StepRunner {
   Status TakeRows(WindowStep& step);
   Status Compute(StepWindow& window, const StepTask& task, StepOutcome* outcome);
   Status ReduceDense(const StepTask& task, StepOutcome* outcome);
-  UpdateTerms TermsOf(const StepTask& task) const;  // Without the norm's factor.
+  UpdateTerms TermsOf(const StepTask& task) const;  // The result lacks the norm's factor.
   // Updates the rows that are cached at this worker.
   Status UpdateHotRows(const PreparedStep& step, const StepTask& task, StepOutcome* outcome);
   // Chooses the rows to cache from step `clock` on, if a new choice is due.

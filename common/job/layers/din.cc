@@ -7,7 +7,7 @@ namespace hdps {
 LayerRecord DinRecord() {
   LayerRecord record;
   record.kind = "din";
-  record.cut = LayerCut::kOwnRows;  // It needs the lengths of the sequences in its own rows.
+  record.cut = LayerCut::kOwnRows;  // The layer needs the lengths of its own rows' sequences.
   record.gives =
       "[n, dim]: the sequence's vectors k, each times its score, added up; the score is an MLP of "
       "one hidden layer of `units` with the activation over [k, q, k - q, k * q], q the target "

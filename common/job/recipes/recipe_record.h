@@ -81,9 +81,9 @@ class GraphBuilder;  // graph_builder.h
 
 // The shared settings that a recipe uses.
 struct RecipeFields {
-  bool embedding = false;  // embedding_dim, deep_features, deep_optimizer, embedding_init
-  bool dims = false;  // feature_dims, for a recipe that only concatenates the vectors of features.
-  bool wide = false;  // wide_features, wide_optimizer, wide_init
+  bool embedding = false;  // Uses embedding_dim, deep_features, deep_optimizer, embedding_init.
+  bool dims = false;  // Uses feature_dims: the recipe only concatenates the vectors of features.
+  bool wide = false;  // Uses wide_features, wide_optimizer, wide_init.
   bool hidden = false;
 };
 

@@ -19,13 +19,14 @@ struct ClusterSpec {
   uint32_t shards = 32;  // A power of two; fixed for the lifetime of the tables.
   uint32_t heartbeat_ms = 500;
   uint32_t dead_after_ms = 3000;
-  uint32_t replace_after_s = 60;  // Afterwards the job goes on without the lost member, or ends.
+  // Seconds to wait for a replacement of a lost member. Then the job goes on without it, or ends.
+  uint32_t replace_after_s = 60;
   OnWorkerLoss on_worker_loss = OnWorkerLoss::kWait;
   uint32_t replicas = 0;               // Copies of each row on other servers.
   uint32_t scheduler_timeout_s = 120;  // Members go on this long without the scheduler.
   uint32_t rendezvous_timeout_s = 600;
   uint32_t request_retry_ms = 2000;   // A pull or push is sent again after this time.
-  uint32_t request_timeout_s = 120;   // And given up after this time.
+  uint32_t request_timeout_s = 120;   // A pull or push is given up after this time.
   uint32_t pushes_in_flight_max = 8;  // Unacknowledged pushes of a worker at one server.
   uint64_t memory_limit = 0;  // Bytes of one server in total; 0 for all memory of the machine.
   std::string spill_path;     // Folder for rows beyond it; the server picks one if empty.

@@ -81,7 +81,7 @@ constexpr auto WordsOf(NegativesBy) {
 // Negative examples, label 0, that the reader adds while training: a positive example with the item
 // of another row. kUniform draws among the distinct items of data.train, kFrequency among its rows.
 struct NegativeSpec {
-  uint32_t per_positive = 0;  // 0 for none.
+  uint32_t per_positive = 0;  // Negatives per positive example; 0 for none.
   NegativesBy by = NegativesBy::kFrequency;
   friend bool operator==(const NegativeSpec&, const NegativeSpec&) = default;
 };
@@ -90,7 +90,7 @@ struct DataSpec {
   DataFormat format = DataFormat::kCsv;
   std::vector<std::string> train;  // Paths in the order of reading; .gz and .zst are decompressed.
   std::vector<std::string> eval;
-  std::vector<EvalSetSpec> eval_sets;  // Additional named ones.
+  std::vector<EvalSetSpec> eval_sets;  // Additional evaluation sets with names.
   // The share of the rows of `train` that is held out and never trained on. A hash of the row
   // without its labels selects them.
   double validation_share = 0;
@@ -104,7 +104,7 @@ struct DataSpec {
   std::string missing = "";           // A cell with this text, after trimming blanks, is missing.
   std::string comment = "";           // Lines that begin with this are skipped; empty for none.
   std::vector<ColumnSpec> columns;    // kCsv
-  std::vector<FeatureSpec> features;  // Derived.
+  std::vector<FeatureSpec> features;  // Derived features.
   uint32_t num_fields = 1;  // kLibffm, kLibfm: fields 0..num_fields-1, one sparse feature each.
   Transform numeric_transform = Transform::kLog1p;  // kCriteo: for I1..I13.
   std::vector<uint32_t> image_shape = {28, 28};     // kIdx: axes of an image.

@@ -17,14 +17,14 @@ struct LayerSpec {
   std::string name;
   std::string kind = "dense";                // The word of its record.
   std::vector<std::string> inputs;           // Names of earlier layers.
-  std::string table;                         // embedding
-  std::vector<std::string> features;         // embedding; empty for all sparse features.
+  std::string table;                         // embedding: name of its table.
+  std::vector<std::string> features;         // embedding: its features; empty for all sparse ones.
   Pooling pooling = Pooling::kSum;           // embedding: pooling of the keys of one feature.
   Combine combine = Combine::kConcat;        // embedding: combination of the features.
   uint32_t units = 0;                        // dense: outputs. cross: number of layers.
   Activation activation = {};                // The default is none.
   std::map<std::string, double> numbers;     // Settings that only some kinds have; see LayerNumber.
-  std::map<std::string, std::string> words;  // Likewise; see LayerWord.
+  std::map<std::string, std::string> words;  // Likewise, settings that are words; see LayerWord.
   // The cut over the workers: one tuple for each input and weight, or one for all; empty if not
   // given.
   std::vector<std::vector<uint32_t>> shard = {};

@@ -24,9 +24,9 @@ struct TaskSpec {
   double positive_weight = 1;          // As in ModelSpec.
 };
 
-// The product of a dense layer that is the only reader of an embedding. kPlain multiplies every
-// example's pooled rows, kUniqueRows each distinct row of the batch once. kAuto follows a cost
-// estimate for the batch, and multiplies unique rows only on CPUs.
+// The way of computing a dense layer that is the only reader of an embedding. kPlain multiplies
+// every example's pooled rows, kUniqueRows each distinct row of the batch once. kAuto follows a
+// cost estimate for the batch, and multiplies unique rows only on CPUs.
 enum class FirstLayer : uint8_t { kAuto, kPlain, kUniqueRows };
 constexpr auto WordsOf(FirstLayer) {
   using enum FirstLayer;

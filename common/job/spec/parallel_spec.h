@@ -70,8 +70,8 @@ struct OptimizerShardSpec {
 // A block of layers that are cut together. The job gives the cut of its inputs and outputs, and
 // that of the layers between them is derived.
 struct BlockSpec {
-  std::vector<std::string> layers;  // By name; or
-  std::string from, to;             // all layers on a path from one to the other, inclusive.
+  std::vector<std::string> layers;  // Names of the layers; empty if `from` and `to` are given.
+  std::string from, to;  // Instead: all layers on a path from one to the other, inclusive.
   // Parts of the rows and columns of the inputs, one tuple for each input or one for all; of the
   // outputs; or of each of the layers, like a layer's `shard`. Empty if not given.
   std::vector<std::vector<uint32_t>> in_strategy = {}, out_strategy = {}, shard = {};
@@ -96,7 +96,7 @@ struct ParallelSpec {
   std::vector<std::vector<uint32_t>> dataset_slices;
   DenseExchange dense_exchange = DenseExchange::kServers;
   std::string collective = "auto";  // auto | gloo | nccl
-  // Under allreduce:
+  // The fields up to `optimizer` apply under allreduce.
   CommFusionSpec comm_fusion = {};
   bool gradient_fp32_sync = true;  // false: sends 16 bits, adds in 32.
   OptimizerShardSpec optimizer = {};

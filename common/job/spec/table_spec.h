@@ -45,7 +45,8 @@ constexpr auto WordsOf(ScheduleKind) {
 struct ScheduleSpec {
   ScheduleKind kind = ScheduleKind::kConstant;
   uint64_t warmup_steps = 0;  // First rises linearly from 0 to 1.
-  // After the warmup. kStep: steps between two falls. Others: steps to the end.
+  // Steps after the warmup in which kStep and kExponential multiply the factor by `decay` once, and
+  // in which the others reach their final value.
   uint64_t decay_steps = 0;
   double decay = 0.1;  // kStep, kExponential: the factor of decay_steps.
   double power = 1;    // kPolynomial

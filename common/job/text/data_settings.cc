@@ -53,7 +53,7 @@ Section ColumnSection() {
       kRepeat, ValueKind::kInteger,
       "Stands for that many columns of this kind: pixel0, pixel1, ...",
       [](const JsonValue&, ColumnSpec*) {},
-      // RepeatColumns() repeats it in the list of columns.
+      // The function above does nothing, because RepeatColumns() repeats the column in the list.
       Range{1, 65536});
   return column.Done();
 }

@@ -33,7 +33,7 @@ class SettingTable;  // setting_table.h
 void AddStrategySettings(SettingTable<ParallelSpec>* parallel);
 
 Section DataSection();
-Section ModelSection(const JobRegistry& registry);  // For ModelText.
+Section ModelSection(const JobRegistry& registry);  // Settings of a ModelText.
 Section ScheduleSection();
 Section OptimizerSection(const OptimizerRegistry& optimizers);
 Section LayerSection(const LayerRegistry& layers);

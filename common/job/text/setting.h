@@ -73,14 +73,16 @@ struct Setting {
   std::string doc;                 // Its meaning, in a line of docs/job_file.md.
   std::vector<std::string> words;  // kChoice, kTuples.
   double min = 0, max = 0;         // For all numbers; both included.
-  // For values of several kinds: replaces `kind`, and describes it in words.
+  // For values of several kinds, instead of `kind`: `fits` checks a value, and `wanted` says in
+  // words what fits.
   std::function<bool(const JsonValue& value)> fits;
   std::string wanted;
   std::shared_ptr<const Section> section;  // kObject: the settings in it.
   std::optional<Condition> only_where;     // Otherwise it is ignored with a warning.
   Hashed hashed = Hashed::kValue;
   OnResume on_resume = OnResume::kStays;  // For an object, applies to everything below it.
-  std::optional<JsonValue> hashed_as;     // The value in the digest: a default of earlier versions.
+  // Replaces the value in the digest: a default of earlier versions.
+  std::optional<JsonValue> hashed_as;
   bool required = false;
   bool expert = false;        // Rarely needed: documented separately.
   bool shows_default = true;  // If false, the default depends on the place; see `doc`.
@@ -89,7 +91,7 @@ struct Setting {
   // Null if the setting has no value of its own, but is another spelling of settings that are
   // printed.
   std::function<JsonValue(const void* object, Form form)> print;
-  std::function<bool(const void* object)> printed_if;  // Null for always.
+  std::function<bool(const void* object)> printed_if;  // Null: always printed.
 };
 
 // The settings of one object of the job file, such as "train", in the order of reading, printing

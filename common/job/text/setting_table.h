@@ -25,7 +25,8 @@ template <typename Item>
 constexpr bool kIsList<std::vector<Item>> = true;
 
 template <>
-inline constexpr bool kIsList<std::vector<std::vector<uint32_t>>> = false;  // One value: tuples.
+// A list of tuples is one value.
+inline constexpr bool kIsList<std::vector<std::vector<uint32_t>>> = false;
 
 template <typename Value>
 struct ItemOf {

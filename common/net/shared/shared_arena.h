@@ -82,7 +82,7 @@ class SharedArena : public std::enable_shared_from_this<SharedArena> {
 
  private:
   struct Range {
-    uint32_t first = 0, count = 0;  // In chunks.
+    uint32_t first = 0, count = 0;  // First chunk and number of chunks.
     uint64_t sequence = 0;          // 0 means not sent.
     bool held = false;              // A buffer of this process refers to it.
     bool lent = false;              // Sent, and not returned yet.

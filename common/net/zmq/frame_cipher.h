@@ -86,7 +86,7 @@ class FrameCipher {
   void TakeKey(uint32_t number);
 
   struct Free {
-    void operator()(evp_cipher_ctx_st* context) const;  // Wipes the key in it.
+    void operator()(evp_cipher_ctx_st* context) const;  // Frees the context and wipes its key.
   };
   std::unique_ptr<evp_cipher_ctx_st, Free> context_;
   AeadKind kind_;

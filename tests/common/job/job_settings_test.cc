@@ -243,7 +243,7 @@ TEST_F(JobSettingsTest, OneScheduleForAllStandsInEveryTableThatHasNoneOfItsOwn) 
   const ScheduleSpec cosine = {
       .kind = ScheduleKind::kCosine, .warmup_steps = 5, .decay_steps = 80, .least = 0.1};
   ASSERT_EQ(job.tables.size(), 3u);
-  EXPECT_EQ(job.tables[0].schedule, cosine);  // Wide, deep, dense.
+  EXPECT_EQ(job.tables[0].schedule, cosine);  // The tables are wide, deep and dense.
   EXPECT_EQ(job.tables[1].schedule, ScheduleSpec());
   EXPECT_EQ(job.tables[2].schedule, cosine);
   EXPECT_THAT(job.warnings, ElementsAre(HasSubstr("train.schedule does not move the learning rate "

@@ -86,7 +86,7 @@ TEST(JobTest, HotRowsAreAskedForByTable) {
   ASSERT_EQ(recipe.tables.size(), 3u);
   EXPECT_EQ(recipe.tables[0].vocab_cache_size, 1000u);
   EXPECT_EQ(recipe.tables[1].vocab_cache_size, 1000u);
-  EXPECT_EQ(recipe.tables[2].vocab_cache_size, 0u);  // Dense.
+  EXPECT_EQ(recipe.tables[2].vocab_cache_size, 0u);  // The dense table.
   EXPECT_EQ(TablesDigest(recipe), TablesDigest(Good({})));
   const Job again = Good({"model.tables.1.vocab_cache_size=5"}, PrintJob(recipe));
   EXPECT_EQ(again.tables[0].vocab_cache_size, 1000u);
@@ -214,7 +214,7 @@ TEST(JobTest, PoliciesAreOfEveryTableThatHasKeys) {
   policy.evict_by = EvictBy::kUse;
   EXPECT_EQ(recipe.tables[0].policy, policy);
   EXPECT_EQ(recipe.tables[1].policy, policy);
-  EXPECT_EQ(recipe.tables[2].policy, PolicySpec());  // The dense one.
+  EXPECT_EQ(recipe.tables[2].policy, PolicySpec());  // The dense table.
   EXPECT_EQ(Good({}, PrintJob(recipe)).tables[1].policy, policy);
 
   const Job graph = Good({kGraph, "model.tables.0.policy.admit_probability=0.5"});

@@ -31,7 +31,7 @@ Examples RandomExamples(uint64_t seed, size_t count, bool weighted, uint64_t gro
   for (ScoredExample& example : examples) {
     example.score = static_cast<float>(random.Below(16)) / 2 - 4;  // Logits; many are equal.
     example.label = random.Below(3) == 0 ? 1.0f : 0.0f;
-    if (weighted) example.weight = static_cast<float>(random.Below(5)) / 2;  // Some are 0.
+    if (weighted) example.weight = static_cast<float>(random.Below(5)) / 2;  // Some weights are 0.
     example.group = random.Below(groups);
   }
   return examples;
@@ -210,7 +210,7 @@ TEST(MetricsTest, AllAreTheirDefinitions) {
     const size_t count = seed % 20 * 3;  // None, few, many.
     Examples examples = RandomExamples(seed, count, seed % 2 == 0, 1 + seed % 7);
     if (seed % 10 == 3) {
-      for (auto& e : examples) e.label = 1;  // One class.
+      for (auto& e : examples) e.label = 1;  // All examples have one class.
     }
     for (const auto& [word, definition] : plain) {
       ExpectClose(Tell(examples, word), definition(examples),

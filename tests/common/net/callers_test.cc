@@ -78,7 +78,7 @@ TEST(Callers, WhoDoesNotOwnTheNumberIsNotHeard) {
   CallerId later = own;                                            // A proof of another dial.
   ++later.dial;
   const CallerId none{kPeer, 6, kSelf, {}, {}};
-  for (const bool first : {true, false}) {  // Before and after the owner.
+  for (const bool first : {true, false}) {  // Before and after the owner is heard.
     for (const CallerId& id : {other_key, copied_key, elsewhere, later, none}) {
       EXPECT_FALSE(callers.Hear(id).ok());
       EXPECT_FALSE(callers.Hear(id).ok()) << "again";

@@ -64,7 +64,7 @@ class FrameSeal : public testing::TestWithParam<AeadKind> {
   }
 };
 
-// As the header describes it, in one piece.
+// Encrypts the parts as one message with libsodium, as frame_cipher.h describes it.
 Encrypted AsSodiumHasIt(AeadKind kind, const SecretKey& key, uint64_t counter, const Parts& parts) {
   std::vector<uint8_t> beside, plain;
   const auto add = [](std::vector<uint8_t>& to, const void* bytes, size_t size) {

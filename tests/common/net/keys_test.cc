@@ -101,7 +101,7 @@ TEST_F(KeysOfAJob, AListenersKeyIsRotatedWhileItIsTalkedTo) {
   Listen();
   const auto worker = Dial(kWorkerPeer, Folder(KeyRole::kWorker));
   ASSERT_TRUE(Talk(*worker));
-  const auto late = Dial(kStranger, Folder(KeyRole::kWorker));  // With the old key.
+  const auto late = Dial(kStranger, Folder(KeyRole::kWorker));  // Dialed with the old key.
   Rotate("server");
   EXPECT_TRUE(Talk(*worker));
   EXPECT_TRUE(Talk(*late));

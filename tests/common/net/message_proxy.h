@@ -84,12 +84,12 @@ class MessageProxy {
   using Change = std::function<std::vector<Message>(bool to_listener, Message message)>;
 
   MessageProxy(int to_port, Change change) : to_port_(to_port), change_(std::move(change)) {
-    door_ = socket(AF_INET, SOCK_STREAM, 0);
+    listener_fd_ = socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in name = Loopback(0);
     socklen_t size = sizeof(name);
-    EXPECT_EQ(bind(door_, reinterpret_cast<sockaddr*>(&name), size), 0);
-    EXPECT_EQ(listen(door_, 8), 0);
-    EXPECT_EQ(getsockname(door_, reinterpret_cast<sockaddr*>(&name), &size), 0);
+    EXPECT_EQ(bind(listener_fd_, reinterpret_cast<sockaddr*>(&name), size), 0);
+    EXPECT_EQ(listen(listener_fd_, 8), 0);
+    EXPECT_EQ(getsockname(listener_fd_, reinterpret_cast<sockaddr*>(&name), &size), 0);
     port_ = ntohs(name.sin_port);
     thread_ = std::thread([this] { Run(); });
   }
@@ -97,7 +97,7 @@ class MessageProxy {
     stop_ = true;
     thread_.join();
     for (const Connection& connection : connections_) connection.Close();
-    close(door_);
+    close(listener_fd_);
   }
   MessageProxy(const MessageProxy&) = delete;
   MessageProxy& operator=(const MessageProxy&) = delete;
@@ -141,7 +141,7 @@ class MessageProxy {
 
   void Run() {
     while (!stop_) {
-      std::vector<pollfd> fds = {{door_, POLLIN, 0}};
+      std::vector<pollfd> fds = {{listener_fd_, POLLIN, 0}};
       for (const Connection& connection : connections_) {
         for (const int end : connection.ends) fds.push_back({end, POLLIN, 0});
       }
@@ -165,7 +165,7 @@ class MessageProxy {
   }
   void Accept() {
     Connection connection;
-    connection.ends[0] = accept(door_, nullptr, nullptr);
+    connection.ends[0] = accept(listener_fd_, nullptr, nullptr);
     connection.ends[1] = socket(AF_INET, SOCK_STREAM, 0);
     const sockaddr_in name = Loopback(to_port_);
     if (connect(connection.ends[1], reinterpret_cast<const sockaddr*>(&name), sizeof(name)) != 0) {
@@ -198,7 +198,7 @@ class MessageProxy {
 
   const int to_port_;
   const Change change_;
-  int door_, port_ = 0;
+  int listener_fd_, port_ = 0;
   std::atomic<bool> stop_ = false, cut_ = false;
   std::list<Connection> connections_;
   bool recording_ = false;

@@ -43,25 +43,26 @@ uint64_t ResidentMiB() {
 // Relays the bytes at its own address, a limited number per turn.
 class SlowRelay {
  public:
-  explicit SlowRelay(const std::string& to) : door_(socket(AF_INET, SOCK_STREAM, 0)), to_(to) {
+  explicit SlowRelay(const std::string& to)
+      : listener_fd_(socket(AF_INET, SOCK_STREAM, 0)), to_(to) {
     sockaddr_in name = {};
     name.sin_family = AF_INET;
     name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t size = sizeof(name);
-    EXPECT_EQ(bind(door_, reinterpret_cast<sockaddr*>(&name), size), 0);
-    EXPECT_EQ(listen(door_, 1), 0);
-    EXPECT_EQ(getsockname(door_, reinterpret_cast<sockaddr*>(&name), &size), 0);
+    EXPECT_EQ(bind(listener_fd_, reinterpret_cast<sockaddr*>(&name), size), 0);
+    EXPECT_EQ(listen(listener_fd_, 1), 0);
+    EXPECT_EQ(getsockname(listener_fd_, reinterpret_cast<sockaddr*>(&name), &size), 0);
     address_ = "tcp://127.0.0.1:" + std::to_string(ntohs(name.sin_port));
   }
   ~SlowRelay() {
     if (near_ >= 0) close(near_);
-    close(door_);
+    close(listener_fd_);
   }
   const std::string& address() const { return address_; }
   void Pass(size_t bytes) {
-    pollfd waiting = {door_, POLLIN, 0};
+    pollfd waiting = {listener_fd_, POLLIN, 0};
     if (near_ < 0 && poll(&waiting, 1, 0) == 1) {
-      near_ = accept(door_, nullptr, nullptr);
+      near_ = accept(listener_fd_, nullptr, nullptr);
       far_ = std::make_unique<RawPeer>(to_, "127.0.0.9");
     }
     if (near_ < 0) return;
@@ -79,7 +80,7 @@ class SlowRelay {
     EXPECT_EQ(send(to, buffer.data(), static_cast<size_t>(got), MSG_NOSIGNAL), got);
   }
 
-  int door_, near_ = -1;
+  int listener_fd_, near_ = -1;
   const std::string to_;
   std::string address_;
   std::unique_ptr<RawPeer> far_;

@@ -366,7 +366,7 @@ TEST_F(SharedDoor, ForgedOffersAndDescriptorsAreRefused) {
   const auto offer = [&](uint64_t on, const SharedPlace& at, uint64_t owner, uint64_t secret) {
     peer.SendFrame(Control(0xff01, {on, at.pid, at.fd, at.bytes, owner, kListener.value, secret}));
   };
-  offer(machine + 1, place, kDialer.value, 7);  // Another machine.
+  offer(machine + 1, place, kDialer.value, 7);  // An arena of another machine.
   offer(machine, place, 9, 7);                  // The arena of another peer.
   offer(machine, place, kDialer.value, 8);      // Another secret than the file has.
   offer(machine, {pid, 0, place.bytes}, kDialer.value, 7);

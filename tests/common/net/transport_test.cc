@@ -188,7 +188,7 @@ TEST_P(TransportTest, SpeaksToManyListeners) {
 
 TEST_P(TransportTest, DropsAndCountsWhatNobodyTakes) {
   auto listener = NewTransport(kListener), dialer = NewTransport(kDialer);
-  listener->Send({77}, NumberedFrame(1));  // Before it listens.
+  listener->Send({77}, NumberedFrame(1));  // The transport does not listen yet.
   Listen(*listener);
   listener->Send({77}, NumberedFrame(1));
   dialer->Send({77}, NumberedFrame(1));

@@ -258,7 +258,7 @@ TEST(AutoParallelTest, OneHugeLayerIsSplit) {
                             Tower({64, 16384, 16384, 64}, 256));
     const Result<Strategy> strategy = StrategyOf(job, 4);
     ASSERT_TRUE(strategy.ok()) << strategy.status().message();
-    const LayerSplit& huge = strategy->layers[3];  // 16384 x 16384.
+    const LayerSplit& huge = strategy->layers[3];  // The layer of 16384 x 16384 weights.
     EXPECT_GT(huge.inputs * huge.columns, 1u) << search;
   }
 }

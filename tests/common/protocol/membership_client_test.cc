@@ -201,7 +201,7 @@ TEST(MembershipClient, DialsASilentSchedulerAnewLessAndLessOften) {
 TEST_F(MembershipClientTest, ItsOwnStandstillIsNoSilence) {
   Form();
   TickUntil(300);
-  now_ += 1000000;  // Stopped, and continued.
+  now_ += 1000000;  // The process was stopped, and goes on.
   TickUntil(now_);
   EXPECT_FALSE(client_.ended());
 }

@@ -23,7 +23,7 @@ FoundCheckpoint Checkpoint() {
 class LoadPhaseTest : public PhaseTest {};
 
 TEST_F(LoadPhaseTest, ServersThenWorkersThenTheJobGoesOnFromTheCheckpoint) {
-  job_.record.trained = {5, 5.0};  // The lost part.
+  job_.record.trained = {5, 5.0};  // Progress that is lost.
   LoadPhase load(parts_, Checkpoint());
   EXPECT_EQ(Begin(load).what, What::kWait);
   EXPECT_EQ(told(), "11: load 8, 12: load 8");

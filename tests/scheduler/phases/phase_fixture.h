@@ -26,7 +26,7 @@ class PhaseTest : public ::testing::Test {
 
   explicit PhaseTest(const Job& job);
   PhaseTest();
-  static Job JobOfPhases();  // ScriptedJob().
+  static Job JobOfPhases();  // Returns ScriptedJob().
   static View ViewOf(std::vector<ServerId> owners);
 
   // Each call returns the next phase; told() has the commands to members.

@@ -93,7 +93,7 @@ TEST_F(TrainPhaseTest, AnotherProcessTakesTheRoundOverFromItsOrders) {
   job_.record.orders = {{kWorkers[0], order.command}, order};
   train_.TakeOver(job_, now_);
   EXPECT_EQ(Tick(train_, now_).what, What::kWait);
-  EXPECT_EQ(told(), "");  // They are training.
+  EXPECT_EQ(told(), "");  // The workers are training already.
   train_.OnProgress(1, 7);
   EXPECT_EQ(train_.furthest(), 7);
 }

@@ -52,7 +52,7 @@ TEST(Notices, WithoutAnEarForWarningsTheyAreNotices) {
 TEST(Notices, AWaitIsToldEveryTenSecondsFromItsBeginning) {
   Heard heard;
   Notices notices(heard.Listener());
-  notices.SayWait("first", 5000);  // The wait begins.
+  notices.SayWait("first", 5000);  // The wait begins at 5 s.
   notices.SayWait("early", 14999);
   notices.SayWait("due", 15000);
   notices.SayWait("early", 24999);

@@ -159,7 +159,7 @@ TEST_F(ReplicationTest, WhatIsLostIsSentAgain) {
   a_.chain.OnTick(1);
   a_.Change(1);
   a_.Change(2);
-  a_.Collect();  // Lost.
+  a_.Collect();  // These frames are lost.
   a_.chain.OnTick(kRetryMs);
   EXPECT_THAT(a_.Collect(), IsEmpty());
   a_.chain.OnTick(kRetryMs + 1);

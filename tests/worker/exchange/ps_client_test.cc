@@ -121,14 +121,14 @@ TEST_F(PsClientTest, IgnoresWhatAnswersNothing) {
   const Outgoing sent = client_.TakeOutgoing().at(0);
   EXPECT_TRUE(client_.OnFrame(sent.to, Reply(sent, StoreAck{})));        // A reply of another kind.
   EXPECT_TRUE(client_.OnFrame(PeerId{11}, Reply(sent, AdvanceAck{5})));  // From another server.
-  EXPECT_TRUE(client_.OnFrame(sent.to, EncodeMessage(AdvanceAck{5})));   // With another id.
-  EXPECT_FALSE(client_.OnFrame(sent.to, Reply(sent, HeartbeatAck{ViewId{1}})));  // Not a reply.
+  EXPECT_TRUE(client_.OnFrame(sent.to, EncodeMessage(AdvanceAck{5})));   // A reply with another id.
+  EXPECT_FALSE(client_.OnFrame(sent.to, Reply(sent, HeartbeatAck{ViewId{1}})));  // Is not a reply.
   Frame broken = Reply(sent, AdvanceAck{5});
   broken.envelope = Buffer();
   EXPECT_TRUE(client_.OnFrame(sent.to, broken));
   EXPECT_TRUE(client_.TakeResults().empty());
   EXPECT_TRUE(client_.OnFrame(sent.to, Reply(sent, AdvanceAck{5})));
-  EXPECT_TRUE(client_.OnFrame(sent.to, Reply(sent, AdvanceAck{5})));  // Twice.
+  EXPECT_TRUE(client_.OnFrame(sent.to, Reply(sent, AdvanceAck{5})));  // The same reply again.
   EXPECT_EQ(client_.TakeResults().size(), 1u);
   EXPECT_EQ(client_.counters().replies, 1u);
   EXPECT_EQ(client_.counters().replies_ignored, 5u);
@@ -149,7 +149,7 @@ TEST_F(PsClientTest, ADeadlineNamesTheServerTheRequestAndTheTime) {
               HasSubstr(MessageKindName(MessageKind::kAdvanceRequest)));
   EXPECT_THAT(results[0].status.message(), HasSubstr("10 s"));
   EXPECT_EQ(client_.outstanding(), 0u);
-  client_.OnFrame(sent[1].to, Reply(sent[1], AdvanceAck{5}));  // Too late.
+  client_.OnFrame(sent[1].to, Reply(sent[1], AdvanceAck{5}));  // The reply comes too late.
   EXPECT_TRUE(client_.TakeResults().empty());
 }
 
@@ -246,7 +246,7 @@ TEST_F(PsClientTest, AnUnknownKeyListIsSentAgainWithItsKeys) {
   ASSERT_TRUE(DecodeMessage(again[0].frame, &sent).ok());
   EXPECT_EQ(sent.num_examples, 9u);
   EXPECT_EQ(client_.counters().lists_unknown, 1u);
-  client_.OnFrame(named.to, Reply(named, unknown));  // The reply to a repeat of the first.
+  client_.OnFrame(named.to, Reply(named, unknown));  // Refuses a repeat of the first frame.
   EXPECT_TRUE(client_.TakeResults().empty());
   client_.OnFrame(named.to, Reply(named, PushAck{}));
   EXPECT_EQ(client_.TakeResults().size(), 1u);

@@ -170,7 +170,6 @@ TEST_P(PairLossTest, SeveralTasksAreTheirDefinition) {
 }
 INSTANTIATE_TEST_SUITE_P(Weights, PairLossTest, testing::Bool());
 
-// More users than are processed at once.
 TEST_P(PairLossTest, ScoresOfPairsAreTheirLogits) {
   const Job bpr = LossJob(LossKind::kBpr), towers = LossJob(LossKind::kSampledSoftmax);
   const std::vector<float> z = RandomLogits(1), x = RandomLogits(8);

@@ -53,7 +53,8 @@ TEST_F(ModelTest, LogisticIsItsDefinition) {
   const KeySet& keys = step.sets[0];
   std::vector<double> row_gradients(keys.unique.size()), row_errors(keys.unique.size());
   double loss = 0, bias_gradient = 0, error_sum = 0;
-  const size_t roundings = batch.num_examples + 2 + 5 + 4 * 3;  // Biases, numbers, keys.
+  // The terms are those of biases, numbers and keys.
+  const size_t roundings = batch.num_examples + 2 + 5 + 4 * 3;
   for (uint32_t i = 0; i < batch.num_examples; ++i) {
     double z = double{run.dense()[biases[0]]} + double{run.dense()[biases[1]]};
     double size = 1 + std::fabs(z);  // Size of all terms, and of the exponential.

@@ -281,7 +281,7 @@ TEST_F(RankModelTest, RanksWithoutRowsTakePart) {
 TEST_F(RankModelTest, ALayerHasAsManyColumnsAsParts) {
   const Job job = DeepGraph();
   Strategy strategy = Strategy::DataParallel(4, job.model.layers.size());
-  strategy.layers[9] = {.columns = 4};  // One column.
+  strategy.layers[9] = {.columns = 4};  // This layer has one column.
   const Result<RankGraph> graph = CutForRank(job, strategy, 0);
   ASSERT_FALSE(graph.ok());
   EXPECT_THAT(graph.status().message(), testing::HasSubstr("\"z\" has 1 columns"));

@@ -22,7 +22,7 @@ namespace hdps {
 namespace {
 
 constexpr uint32_t kServers = 2;
-constexpr Clock kTurn = 7;  // The step's clock.
+constexpr Clock kTurn = 7;  // Clock of the step.
 constexpr uint64_t kList = 12;
 
 Job SmallJob() {

@@ -131,7 +131,7 @@ std::optional<CellKind> CellKindOf(std::string_view cell, const std::string& dec
   return std::nullopt;
 }
 
-std::string MendOf(CellKind kind) {
+std::string RemedyFor(CellKind kind) {
   switch (kind) {
     case CellKind::kDecimalComma:
       return "write 1.5 for 1,5";

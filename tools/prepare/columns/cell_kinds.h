@@ -34,6 +34,6 @@ std::optional<double> NumberOf(std::string_view cell, const std::string& decimal
 std::optional<CellKind> CellKindOf(std::string_view cell, const std::string& decimal);
 
 // Returns the advice for a column of such cells: "write 1234 for 1,234".
-std::string MendOf(CellKind kind);
+std::string RemedyFor(CellKind kind);
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// Lists the words.
+// Lists words in the names of columns, and what they hint at.
 #include "tools/prepare/columns/column_names.h"
 
 #include <algorithm>

@@ -127,13 +127,14 @@ class ColumnPlanner {
     const ForeignCells& cells = column_.foreign.at(kind);
     const std::string what(WordOf(kind));
     if (kind == CellKind::kDate) {
-      plan_.look_at = Named(column_.name) + " has " + what + ", and is left out: " + MendOf(kind);
+      plan_.look_at =
+          Named(column_.name) + " has " + what + ", and is left out: " + RemedyFor(kind);
       return Skip("dates: those to come are none of these");
     }
     return Status(Code::kInvalidArgument,
                   cells.place + ": '" + Printable(cells.first) + "' in " + Named(column_.name) +
                       ": " + what + " are not read (" +
-                      ShowWhole(static_cast<double>(cells.count)) + " cells): " + MendOf(kind) +
+                      ShowWhole(static_cast<double>(cells.count)) + " cells): " + RemedyFor(kind) +
                       ", or say --categorical=" + column_.name +
                       " to take them as texts, or --skip=" + column_.name);
   }

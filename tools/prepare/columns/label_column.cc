@@ -42,7 +42,7 @@ bool IsTargetItem(const DataProfile& train, const ColumnProfile& column) {
 
 // Columns that may be the label, by the reason.
 struct Candidates {
-  std::vector<size_t> two;         // Two values.
+  std::vector<size_t> two;         // Columns with two values.
   std::vector<size_t> named;       // Two values and a label's name.
   std::vector<size_t> named_more;  // A label's name, and more values that can be learned.
   std::vector<size_t> rated;       // A rating's name, and more values, all numbers.

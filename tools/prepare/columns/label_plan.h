@@ -19,8 +19,8 @@ struct LabelPlan {
   // kClasses: texts of the classes in the order of their numbers; empty: labels are these numbers.
   std::vector<std::string> classes;
   uint32_t num_classes = 2;                            // kClasses.
-  double mean = 0, deviation = 0;                      // kRating.
-  uint64_t positives = 0, negatives = 0, missing = 0;  // Rows.
+  double mean = 0, deviation = 0;                      // kRating: of the labels.
+  uint64_t positives = 0, negatives = 0, missing = 0;  // Numbers of rows.
   // Tasks that also fit, `task` first; empty: no doubt.
   std::vector<TaskKind> choices;
   std::vector<std::string> notes;

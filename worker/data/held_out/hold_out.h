@@ -33,7 +33,7 @@ class HoldOut {
  private:
   // The form of a label in a line.
   enum class LabelIs : uint8_t { kCells, kFirstWord, kFirstByte };
-  using Cells = std::vector<uint32_t>;  // Ascending, from 0.
+  using Cells = std::vector<uint32_t>;  // Indices of cells, ascending.
 
   Cells LabelCells(const std::vector<uint32_t>& cell_of_column) const;
   uint64_t HashCells(const Cells& labels, std::string_view row) const;
@@ -44,7 +44,7 @@ class HoldOut {
   const char delimiter_;
   const std::optional<char> quote_;  // Quote around cells, in which delimiters are text.
   const std::vector<ColumnSpec> columns_;
-  const std::unique_ptr<RowParser> header_parser_;  // Set for csv.
+  const std::unique_ptr<RowParser> header_parser_;  // Null except for csv.
   Cells labels_;                                    // Cells of files in the job's order.
   std::vector<Cells> labels_by_header_;             // [files] whose header was taken.
 };

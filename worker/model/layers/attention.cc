@@ -118,7 +118,7 @@ class AttentionLayer : public Layer {
   }
 
   uint32_t place_, dim_, units_, fields_, heads_;
-  std::array<size_t, kProjections> tensors_;       // First floats in the flat array.
+  std::array<size_t, kProjections> tensors_;       // Positions of the tensors' first floats.
   DeviceArray input_;                              // [n * fields, dim]
   DeviceArray weights_, score_gradients_;          // [n, heads * fields * fields]
   std::deque<DeviceArray> projected_, gradients_;  // [projections] of [n * fields, units]

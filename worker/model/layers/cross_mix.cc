@@ -105,7 +105,7 @@ class CrossMixLayer : public Layer {
   AnyMatrix Expert(const AnyMatrix& all, size_t k) const {
     return all.Columns(k * rank_, rank_);
   }
-  // Return the matrices in the flat array of weights, or of their gradients.
+  // The functions below return a level's matrices in the flat array of weights or of gradients.
   template <typename Float>
   using MatrixOf = std::conditional_t<std::is_const_v<Float>, ConstMatrix, Matrix>;
   template <typename Float>
@@ -125,8 +125,8 @@ class CrossMixLayer : public Layer {
     return {dense + level.gate, width_, experts_, experts_};
   }
 
-  // Computes the gradients of a level's tensors from that of its product, and adds its input's
-  // gradient.
+  // Computes the gradients of a level's tensors from `product_gradient`, and adds the gradient of
+  // the level's input `before` to `gradient`.
   void ProductBackward(Pass& pass, Level& level, ConstMatrix before, Matrix product_gradient,
                        Matrix gradient) {
     const GemmSpec of_weights{.transpose_a = true}, of_input{.transpose_b = true};

@@ -46,7 +46,7 @@ Outcome Cluster::Judge(bool all_done) const {
   outcome.promoted = promoted_;
   outcome.power_lost = power_lost_;
   if (scheduler_ == nullptr) {
-    JudgeEnd(&outcome);
+    CheckEnd(&outcome);
     return outcome;
   }
   uint32_t excuses = unconfirmed_;
@@ -84,12 +84,12 @@ Outcome Cluster::Judge(bool all_done) const {
   if (options_.never_fewer && views_of_fewer_ > 0) {
     outcome.problems.push_back("a view of fewer servers did not wait for those on their way");
   }
-  JudgeCopies(&outcome);
-  JudgeEnd(&outcome);
+  CheckCopies(&outcome);
+  CheckEnd(&outcome);
   return outcome;
 }
 
-void Cluster::JudgeEnd(Outcome* outcome) const {
+void Cluster::CheckEnd(Outcome* outcome) const {
   if (const std::string why = launcher_.GaveUp(network_.now()); !why.empty()) {
     outcome->problems.push_back("the launcher ended a job that could go on: " + why);
   }
@@ -159,7 +159,7 @@ bool Cluster::IsExcused(PeerId peer, const Node& node, uint32_t* excuses) const 
   return true;
 }
 
-void Cluster::JudgeCopies(Outcome* outcome) const {
+void Cluster::CheckCopies(Outcome* outcome) const {
   for (uint32_t group = 0; group < newest_view_.servers.size(); ++group) {
     const std::vector<Member> holders = newest_view_.HoldersOf({group});
     std::optional<RowsDigest> first;
