@@ -74,6 +74,8 @@ class RowService {
     if (norm_.holds()) return norm_.clock();
     return sync_ ? combiner_.next() : clocks_.min();
   }
+  // Number of steps that the fastest worker has finished since Reset(), also if it has left.
+  Clock furthest() const { return clocks_.furthest(); }
   const ServerCounters& counters() const { return counters_; }
   // Returns the workers whose part of the present step is missing while a request waits for it.
   std::vector<PeerId> WaitsFor() const;

@@ -28,16 +28,19 @@ class VectorClock {
     const auto at = clocks_.find(worker);
     if (at == clocks_.end()) return;  // It left before this message arrived.
     at->second = std::max(at->second, to);
+    furthest_ = std::max(furthest_, to);
     Raise();
   }
 
   // Sets all clocks to `to`, after a checkpoint was loaded.
   void Reset(Clock to) {
     for (auto& [worker, clock] : clocks_) clock = to;
-    min_ = to;
+    min_ = furthest_ = to;
   }
 
   Clock min() const { return min_; }
+  // The highest clock since the last Reset(), also of a worker that has left.
+  Clock furthest() const { return furthest_; }
   // Requires: `worker` has joined.
   Clock of(WorkerId worker) const { return clocks_.at(worker); }
   const std::map<WorkerId, Clock>& clocks() const { return clocks_; }
@@ -53,6 +56,7 @@ class VectorClock {
 
   std::map<WorkerId, Clock> clocks_;
   Clock min_ = 0;
+  Clock furthest_ = 0;
 };
 
 }  // namespace hdps

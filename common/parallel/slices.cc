@@ -82,7 +82,8 @@ std::string ProblemOfSlices(const std::vector<std::vector<uint32_t>>& tuples, ui
   for (const std::vector<uint32_t>& tuple : tuples) {
     if (tuple.size() != kAxes) {
       return Shown(tuple) + " has " + std::to_string(tuple.size()) +
-             " axes; an input has two, examples and features: [N, 1] or [1, N]";
+             (tuple.size() == 1 ? " axis" : " axes") +
+             "; an input has two, examples and features: [N, 1] or [1, N]";
     }
     const auto cut = std::ranges::count_if(tuple, [](uint32_t parts) { return parts > 1; });
     if (cut > 1) {
@@ -91,7 +92,7 @@ std::string ProblemOfSlices(const std::vector<std::vector<uint32_t>>& tuples, ui
              "[1, N] the features";
     }
     const uint32_t parts = *std::ranges::max_element(tuple);
-    if (all == 0) all = parts;
+    if (all == 0 && parts > 1) all = parts;
     if (parts > 1 && parts != all) {
       return Shown(tuple) +
              " has other parts than the tuple before it; inputs that are cut have "

@@ -177,35 +177,10 @@ class ChoiceMaker {
     return {};
   }
 
-  // Is true if the job's data is cut by features among the workers.
-  Result<bool> SlicesByFeatures() const {
-    const std::vector<std::vector<uint32_t>>& slices = job_.parallel.dataset_slices;
-    if (slices.empty()) return false;
-    const auto wrong = [&](const std::string& problem) {
-      return Wrong("parallel.dataset_strategy", ShowTuples(slices) + ": " + problem);
-    };
-    for (const std::vector<uint32_t>& tuple : slices) {
-      for (const uint32_t parts : tuple) {
-        if (parts == 1 || parts == workers_) continue;
-        return wrong(std::to_string(parts) + " parts, and there are " + std::to_string(workers_) +
-                     " workers; give as many");
-      }
-    }
-    if (slices.size() > 1 && slices[1].size() > 1 && slices[1][1] > 1) {
-      return wrong("numeric columns are read by every worker; give them [1, 1]");
-    }
-    if (workers_ > 1 && std::ranges::all_of(slices[0], [](uint32_t parts) { return parts == 1; })) {
-      return wrong(
-          "this cuts nothing; say full_batch where every worker is to have all examples, "
-          "or leave it out");
-    }
-    return slices[0].size() > 1 && slices[0][1] > 1;
-  }
-
   // Makes all layers that read rows agree, because a worker reads either the rows of all features
   // for its own examples, or those of its own features for all examples.
   Status AlignRows() {
-    HDPS_ASSIGN_OR_RETURN(bool by_features, SlicesByFeatures());
+    HDPS_ASSIGN_OR_RETURN(bool by_features, SlicesByFeatures(job_, workers_));
     std::string said = "parallel.dataset_strategy";
     std::vector<size_t> readers;
     for (size_t i = 0; i < facts_.layers.size(); ++i) {
@@ -250,6 +225,29 @@ class ChoiceMaker {
 
 Result<StrategyChoices> ChoicesOf(const Job& job, const JobFacts& facts, uint32_t workers) {
   return ChoiceMaker(job, facts, workers).Run();
+}
+
+Result<bool> SlicesByFeatures(const Job& job, uint32_t workers) {
+  const ShardTuples& slices = job.parallel.dataset_slices;
+  if (slices.empty()) return false;
+  const auto wrong = [&](const std::string& problem) {
+    return Wrong("parallel.dataset_strategy", ShowTuples(slices) + ": " + problem);
+  };
+  bool cuts = false;
+  for (const std::vector<uint32_t>& tuple : slices) {
+    for (const uint32_t parts : tuple) {
+      cuts = cuts || parts > 1;
+      if (parts == 1 || parts == workers) continue;
+      return wrong(std::to_string(parts) + " parts, and there are " + std::to_string(workers) +
+                   " workers; give as many");
+    }
+  }
+  if (workers > 1 && !cuts) {
+    return wrong(
+        "this cuts nothing; say full_batch where every worker is to have all examples, "
+        "or leave it out");
+  }
+  return slices[0].size() > 1 && slices[0][1] > 1;
 }
 
 std::string WhyNotRows(const JobFacts& facts, const std::vector<LayerSplit>& splits,

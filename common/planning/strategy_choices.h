@@ -24,6 +24,10 @@ struct StrategyChoices {
 // Errors: kInvalidArgument names the setting, the layer, the value, and what would be right.
 Result<StrategyChoices> ChoicesOf(const Job& job, const JobFacts& facts, uint32_t workers);
 
+// Is true if parallel.dataset_strategy cuts the data by features among the workers. Errors:
+// kInvalidArgument if it cuts it into other parts than one for each worker.
+Result<bool> SlicesByFeatures(const Job& job, uint32_t workers);
+
 // Returns why layers that read rows would be split differently; empty if they agree. In a step, a
 // worker reads either the rows of its own examples, or the rows of its features for all examples.
 std::string WhyNotRows(const JobFacts& facts, const std::vector<LayerSplit>& splits,

@@ -63,6 +63,24 @@ Result<Strategy> FromFile(const KeptStrategy& kept, const JobFacts& facts, uint3
   return kept.strategy;
 }
 
+// Checks that layers which read rows are cut by features if dataset_strategy says so, and only
+// then.
+Status CheckSlices(const Job& job, const JobFacts& facts, const Strategy& strategy) {
+  HDPS_ASSIGN_OR_RETURN(const bool by_features, SlicesByFeatures(job, strategy.workers));
+  for (size_t i = 0; i < facts.layers.size() && !job.parallel.dataset_slices.empty(); ++i) {
+    const LayerFacts& layer = facts.layers[i];
+    const LayerSplit& split = strategy.layers[i];
+    if (layer.table.empty() || (split.columns > 1) == by_features) continue;
+    return Wrong("parallel.dataset_strategy",
+                 ShowTuples(job.parallel.dataset_slices) + " cuts the data by " +
+                     (by_features ? "features" : "examples") + ", and in the strategy of " +
+                     job.parallel.kept_strategy->path + " layer \"" + layer.name +
+                     "\", which reads rows, is cut by " + ShowSplit(split, strategy.workers) +
+                     "; leave one of the two out");
+  }
+  return {};
+}
+
 // Checks a strategy that a person wrote, which is executed as it is or refused.
 Status CheckMemory(const Job& job, const JobFacts& facts, const Strategy& strategy) {
   const uint64_t limit = job.parallel.worker_memory_limit;
@@ -86,6 +104,7 @@ Result<Strategy> StrategyOf(const Job& job, uint32_t workers) {
   Strategy strategy;
   if (parallel.kept_strategy) {
     HDPS_ASSIGN_OR_RETURN(strategy, FromFile(*parallel.kept_strategy, facts, workers));
+    HDPS_RETURN_IF_ERROR(CheckSlices(job, facts, strategy));
   } else {
     HDPS_ASSIGN_OR_RETURN(const StrategyChoices choices, ChoicesOf(job, facts, workers));
     HDPS_ASSIGN_OR_RETURN(strategy, SearchStrategy(parallel, facts, choices, workers));

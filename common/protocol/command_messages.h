@@ -64,7 +64,9 @@ struct CommandDone {
   CommandId id;
   Code code = Code::kOk;
   std::string message;
-  Clock clock = 0;                   // kTrain, kPause: steps this worker has finished.
+  // kTrain, kPause: steps this worker has finished. kLoad: steps finished before the load, at a
+  // server those of the fastest worker.
+  Clock clock = 0;
   bool end_of_epoch = false;         // kTrain: the data of the epoch ended at this clock.
   uint64_t examples = 0;             // kTrain: since this command began; kEvaluate: scored.
   double loss_sum = 0;               // kTrain, kEvaluate

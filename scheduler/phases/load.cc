@@ -50,9 +50,18 @@ Next LoadPhase::Begin(const Turn& turn) {
   return Next::Wait();
 }
 
+// Heartbeats may lack a worker's last steps. The servers know them if the worker has died since,
+// and the workers that are left know their own. Each answer is counted at once, because the job may
+// be sent back again before the last one.
+Next LoadPhase::OnAnswer(const Answer& answer, const Turn& turn) {
+  CountLost(turn.job, answer.done.clock);
+  return Phase::OnAnswer(answer, turn);
+}
+
 bool LoadPhase::TakesRefusal(const Answer& answer) {
   if (!IsOfDamagedFiles(answer)) return false;
   if (fault_.empty()) fault_ = FaultOf(answer);
+  refused_at_ = std::max(refused_at_, answer.done.clock);
   return true;
 }
 
@@ -61,6 +70,7 @@ Next LoadPhase::LoadOlder(JobAtHand& job) {
   Result<std::optional<FoundCheckpoint>> older = parts_.checkpoints.FindOlder(*start_, fault_);
   if (!older.ok()) return Next::Fail(3, older.status().message());
   for (const std::string& line : parts_.checkpoints.TakeNotices()) parts_.notice(line);
+  CountLost(job, refused_at_);
   if (job.loss) CountOlder(job, *older ? (*older)->manifest : Manifest());
   start_ = *std::move(older);
   at_workers_ = false;
@@ -74,7 +84,6 @@ Next LoadPhase::OnAllAnswered(const Turn& turn) {
     at_workers_ = true;
     return Next::Again(JobPhase::kLoadWorkers);
   }
-  if (job.loss) CountLost(job);
   parts_.facts.SetEpochRows(answers_.at(parts_.members.workers().front()).rows, &job.record);
   job.SetBackTo(start_ ? start_->manifest : Manifest(), parts_.job);
   if (!start_) return Next::Enter(JobPhase::kInitDense);
@@ -97,11 +106,11 @@ void LoadPhase::TellResumed(JobAtHand& job) const {
                 (job.plan->stopped_early() ? ", for " + job.watches.WhyEnded() : ""));
 }
 
-void LoadPhase::CountLost(JobAtHand& job) const {
-  Clock reached = job.lost_to;
-  for (const auto& [worker, done] : answers_) reached = std::max(reached, done.clock);
-  job.record.summary.steps_again += static_cast<uint64_t>(reached - job.lost_to);
-  job.record.reached = std::max(job.record.reached, reached);
+void LoadPhase::CountLost(JobAtHand& job, Clock clock) const {
+  if (!job.loss || clock <= job.lost_to) return;
+  job.record.summary.steps_again += static_cast<uint64_t>(clock - job.lost_to);
+  job.lost_to = clock;
+  job.record.reached = std::max(job.record.reached, clock);
 }
 
 void LoadPhase::CountOlder(JobAtHand& job, const Manifest& older) const {

@@ -17,21 +17,24 @@ class LoadPhase : public Phase {
       : Phase(parts), start_(std::move(start)) {}
 
   Next Begin(const Turn& turn) override;
+  Next OnAnswer(const Answer& answer, const Turn& turn) override;
   bool TakesRefusal(const Answer& answer) override;
   Next OnAllAnswered(const Turn& turn) override;
 
  private:
   Next LoadOlder(JobAtHand& job);
-  // Count into steps_again: what workers had trained without its having been reported, and the
-  // steps between a checkpoint that could not be loaded and the one before it.
-  void CountLost(JobAtHand& job) const;
+  // Counts steps up to `clock` into steps_again that no heartbeat has reported.
+  void CountLost(JobAtHand& job, Clock clock) const;
+  // Counts into steps_again the steps between a checkpoint that could not be loaded and the one
+  // before it.
   void CountOlder(JobAtHand& job, const Manifest& older) const;
   void WarnOfOtherData(const JobRecord& record) const;
   void TellResumed(JobAtHand& job) const;
 
   std::optional<FoundCheckpoint> start_;
   bool at_workers_ = false;
-  std::string fault_;  // The first error.
+  std::string fault_;     // The first error.
+  Clock refused_at_ = 0;  // The highest clock of a server that could not load.
 };
 
 }  // namespace hdps

@@ -159,6 +159,12 @@ Clock HostedGroups::finished() const {
   return groups_.empty() ? 0 : least;
 }
 
+Clock HostedGroups::furthest() const {
+  Clock most = 0;
+  for (const auto& [id, group] : groups_) most = std::max(most, group->furthest());
+  return most;
+}
+
 ServerCounters HostedGroups::counters() const {
   ServerCounters sum;
   for (const auto& [id, group] : groups_) {

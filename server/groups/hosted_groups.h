@@ -61,6 +61,7 @@ class HostedGroups {
   std::vector<PeerId> WaitsFor() const;  // Over all groups; each member once.
   Status failure() const;
   Clock finished() const;  // Number of steps that every worker has finished, in every group.
+  Clock furthest() const;  // As of RowService, over all groups.
   ServerCounters counters() const;
 
  private:

@@ -47,6 +47,7 @@ class ShardGroup {
   // Is not ok if the rows failed, or if a change of the primary could not be made here.
   Status failure() const { return fault_.ok() ? rows_.failure() : fault_; }
   Clock finished() const { return rows_.finished(); }
+  Clock furthest() const { return rows_.furthest(); }
   const ServerCounters& counters() const { return rows_.counters(); }
   // Returns workers whose part of a step others wait for, and the holder that lacks changes.
   std::vector<PeerId> WaitsFor() const;

@@ -124,6 +124,22 @@ TEST(Commands, LoadedClocksHoldForTheGate) {
   EXPECT_TRUE(server.TakeReply<PullReply>(later).has_value());
 }
 
+// The scheduler may have heard of fewer steps, and the worker may be dead.
+TEST(Commands, ALoadTellsHowFarTheFastestWorkerWas) {
+  ServerHarness server({.job = TestJob(Mode::kAsync), .workers = 2});
+  EXPECT_EQ(server.Run(CommandKind::kLoad, "", 0).clock, 0);
+  server.Advance(0, 3);
+  server.Advance(1, 7);
+  EXPECT_EQ(server.Run(CommandKind::kLoad, "", 5).clock, 7);
+  EXPECT_EQ(server.Run(CommandKind::kLoad, "", 2).clock, 5);
+  server.Advance(1, 9);
+  ++server.view().view.value;
+  ++server.view().restarts;
+  server.view().workers.pop_back();  // Worker 1 is lost.
+  server.SendView();
+  EXPECT_EQ(server.Run(CommandKind::kLoad, "", 2).clock, 9);
+}
+
 TEST(Commands, ADamagedOrForeignCheckpointLeavesTheServerEmpty) {
   const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
   const Job job = StatefulJob();

@@ -102,17 +102,23 @@ Section OptimizerShardSection() {
                         }};
   shards.Add("optimizer_weight_shard_size", &OptimizerShardSpec::weight_shard_size,
              "Workers over which a tensor is split, which divides their number; -1: all.", size);
+  // CheckOptimizerShards says why level3 is refused.
+  const Checked level = {"one of level1, level2", [](const JsonValue& value) {
+                           return value.text == "level1" || value.text == "level2" ||
+                                  value.text == "level3";
+                         }};
   shards.AddConverted(
       "optimizer_level", ValueKind::kChoice,
       "level1: weights and optimizer state are split. level2: gradients too. Here a worker keeps "
-      "the reduced gradient of its own part alone under both.",
+      "the reduced gradient of its own part alone under both. level3, which gathers the weights "
+      "once more before backward, is refused: a worker keeps them whole.",
       [](const JsonValue& value, OptimizerShardSpec* spec) {
-        spec->level = value.text == "level2" ? 2 : 1;
+        spec->level = value.text.back() - '0';
       },
       [](const OptimizerShardSpec& spec) {
         return JsonValue::Text("level" + std::to_string(spec.level));
       },
-      OneOf{{"level1", "level2"}});
+      level);
   shards.AddSpelling("gradient_accumulation_shard", ValueKind::kBool,
                      "Changes nothing here: gradients of `train.micro_batches` are added before "
                      "they are reduced.",
@@ -193,6 +199,12 @@ Status CheckFusions(const JobSource& source, const Job& job, const GraphShape& s
 
 Status CheckOptimizerShards(const JobSource& source, const Job& job) {
   const OptimizerShardSpec& shards = job.parallel.optimizer;
+  if (shards.level > 2) {
+    return Refuse(source, "parallel.parallel_optimizer_config.optimizer_level",
+                  "\"level3\" drops weights after forward and gathers them again before backward, "
+                  "and here each worker keeps the weights whole; take level2, or cut the layers "
+                  "themselves (parallel.parallel_mode, docs/parallel.md)");
+  }
   if (!shards.enabled) return {};
   if (job.parallel.dense_exchange != DenseExchange::kAllreduce) {
     return Refuse(source, "parallel.enable_parallel_optimizer",

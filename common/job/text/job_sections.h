@@ -70,7 +70,7 @@ Status SliceTables(const JobSource& source, Job* job);
 // Checks the number of workers, a worker's rank, and where their gradients meet.
 Status CheckParallel(const JobSource& source, Job* job);
 // Checks the tuples of parallel.dataset_strategy against their inputs.
-Status CheckDatasetSlices(const JobSource& source, const ParallelSpec& parallel);
+Status CheckDatasetSlices(const JobSource& source, const Job& job);
 // Checks the columns of images against their shape, after the checks for all columns.
 Status CheckImages(const JobSource& source, const DataSpec& data);
 

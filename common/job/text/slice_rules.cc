@@ -1,9 +1,12 @@
 // Rules for tables cut over the servers and data cut over the workers.
 #include <bit>
 
+#include "common/job/job_facts.h"
 #include "common/job/job_spec.h"
+#include "common/job/layer_shard.h"
 #include "common/job/optimizers/optimizers.h"
 #include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/data_spec.h"
 #include "common/job/spec/parallel_spec.h"
 #include "common/job/table_slices.h"
 #include "common/job/text/job_sections.h"
@@ -78,6 +81,32 @@ std::string ColumnProblem(const Job& job, const TableSpec& table) {
   return "";
 }
 
+// Returns why the tuples of dataset_strategy, each of two axes, cut inputs of the job in a way that
+// workers cannot read them; empty if they can.
+std::string ProblemOfInputs(const Job& job) {
+  const ShardTuples& tuples = job.parallel.dataset_slices;
+  const bool has_sparse = !FeaturesOf(job.data).sparse.empty();
+  const std::string shown = ShowTuples(tuples);
+  if (!has_sparse && tuples[0][1] > 1) {
+    const bool images = job.data.format == DataFormat::kIdx;
+    const std::string what = images ? "pixels of images" : "numeric columns";
+    return shown + " cuts features, and the job has " + what +
+           " alone, which a worker reads whole, for its own examples; give [" +
+           std::to_string(tuples[0][1]) +
+           ", 1], and cut the layers that read them (model.layers[].shard)";
+  }
+  if (tuples.size() < 2) return "";
+  if (tuples[1][1] > 1) {
+    return shown +
+           ": numeric columns are read whole, for a worker's own examples; give them [1, 1]";
+  }
+  if (has_sparse && tuples[0] == std::vector<uint32_t>{1, 1} && tuples[1][0] > 1) {
+    return shown + " cuts the numeric columns by examples and the sparse features not at all; " +
+           "both are of the same examples, so give the first " + ShowTuples({tuples[1]}) + " too";
+  }
+  return "";
+}
+
 }  // namespace
 
 Status SliceTables(const JobSource& source, Job* job) {
@@ -102,9 +131,16 @@ Status SliceTables(const JobSource& source, Job* job) {
   return {};
 }
 
-Status CheckDatasetSlices(const JobSource& source, const ParallelSpec& parallel) {
+Status CheckDatasetSlices(const JobSource& source, const Job& job) {
+  const ParallelSpec& parallel = job.parallel;
   if (parallel.dataset_slices.empty()) return {};
   std::string problem = ProblemOfSlices(parallel.dataset_slices, parallel.device_num);
+  if (problem.empty()) problem = ProblemOfInputs(job);
+  if (job.data.format == DataFormat::kIdx && parallel.dataset_slices[0].size() > 2) {
+    problem = ShowTuples(parallel.dataset_slices) +
+              " cuts axes of images, which a worker reads whole, [examples, pixels]; give [N, 1], "
+              "and cut the layers that read them (model.layers[].shard)";
+  }
   if (parallel.parallel_mode == ParallelMode::kData ||
       parallel.parallel_mode == ParallelMode::kStandAlone) {
     problem = "under parallel_mode " + std::string(WordOf(parallel.parallel_mode)) +

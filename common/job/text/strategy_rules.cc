@@ -84,7 +84,34 @@ Status CheckBlock(const JobSource& source, const Job& job, size_t number) {
   return {};
 }
 
-// Returns the place of a shard that cuts a layer for any number of workers; empty if there is none.
+// Is true if dataset_strategy gives each worker some of the features of all examples.
+bool SlicesFeatures(const ParallelSpec& parallel) {
+  return std::ranges::any_of(parallel.dataset_slices, [](const std::vector<uint32_t>& tuple) {
+    return tuple.size() > 1 && tuple[1] > 1;
+  });
+}
+
+// Returns the place in a block that cuts one of its layers for any number of workers; empty if
+// there is none.
+std::string CertainCutOf(const Job& job, size_t number, const auto& cuts) {
+  const BlockSpec& block = job.parallel.blocks[number];
+  const std::string place = "parallel.blocks." + std::to_string(number);
+  for (const LayerSpec& layer : job.model.layers) {
+    const bool inside = std::ranges::count(block.layers, layer.name) > 0 ||
+                        layer.name == block.from || layer.name == block.to;
+    if (inside && cuts(layer, block.shard)) return place + ".shard";
+  }
+  for (const auto& [key, tuples] : {std::pair(".in_strategy", &block.in_strategy),
+                                    std::pair(".out_strategy", &block.out_strategy)}) {
+    if (std::ranges::any_of(*tuples, [](const auto& tuple) { return tuple[1] > 1; })) {
+      return place + key;
+    }
+  }
+  return "";
+}
+
+// Returns the place of a setting that cuts a layer for any number of workers; empty if there is
+// none.
 std::string FirstCertainCut(const Job& job) {
   const auto cuts = [&job](const LayerSpec& layer, const ShardTuples& shard) {
     if (shard.empty()) return false;
@@ -97,14 +124,9 @@ std::string FirstCertainCut(const Job& job) {
     if (cuts(layer, layer.shard)) return "model.layers." + std::to_string(i) + ".shard";
   }
   for (size_t b = 0; b < job.parallel.blocks.size(); ++b) {
-    for (const LayerSpec& layer : job.model.layers) {
-      const BlockSpec& block = job.parallel.blocks[b];
-      if (std::ranges::count(block.layers, layer.name) > 0 && cuts(layer, block.shard)) {
-        return "parallel.blocks." + std::to_string(b) + ".shard";
-      }
-    }
+    if (std::string place = CertainCutOf(job, b, cuts); !place.empty()) return place;
   }
-  return "";
+  return SlicesFeatures(job.parallel) ? "parallel.dataset_strategy" : "";
 }
 
 // Returns the first place where a layer is cut other than by rows; empty if there is none.
@@ -115,7 +137,8 @@ std::string FirstCut(const Job& job) {
   for (size_t i = 0; i < job.model.layers.size(); ++i) {
     if (!job.model.layers[i].shard.empty()) return "model.layers." + std::to_string(i) + ".shard";
   }
-  return parallel.blocks.empty() ? "" : "parallel.blocks";
+  if (!parallel.blocks.empty()) return "parallel.blocks";
+  return SlicesFeatures(parallel) ? "parallel.dataset_strategy" : "";
 }
 
 }  // namespace
@@ -129,7 +152,7 @@ Status CheckParallel(const JobSource& source, Job* job) {
             " workers, but parallel_mode is stand_alone, which is one; use data_parallel");
   }
   HDPS_RETURN_IF_ERROR(CheckGlobalRank(source, parallel));
-  HDPS_RETURN_IF_ERROR(CheckDatasetSlices(source, parallel));
+  HDPS_RETURN_IF_ERROR(CheckDatasetSlices(source, *job));
   if (parallel.collective == "nccl" && job->model.device == "cpu") {
     return Refuse(source, "parallel.collective",
                   "nccl reduces on GPUs, but model.device is cpu; use gloo");

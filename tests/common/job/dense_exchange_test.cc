@@ -67,14 +67,23 @@ TEST(DenseExchangeTest, PlainJobsShowNoneOfIt) {
                           "is allreduce"));
 }
 
+struct Mistake {
+  std::vector<std::string> overrides;
+  std::vector<std::string> needles;
+};
+
+void ExpectAnswered(const Mistake& mistake) {
+  std::vector<std::string> overrides = {kAllreduce};
+  overrides.insert(overrides.end(), mistake.overrides.begin(), mistake.overrides.end());
+  SCOPED_TRACE(mistake.overrides.front());
+  const std::string message = Bad(overrides);
+  for (const std::string& needle : mistake.needles) EXPECT_THAT(message, HasSubstr(needle));
+}
+
 TEST(DenseExchangeTest, MistakesAreAnsweredWithPlaceValueAndMend) {
   const std::string layers = R"(model={"type": "graph", "tables": [{"name": "t"}], "layers": [)"
                              R"({"name": "e", "kind": "embedding", "table": "t"},)"
                              R"({"name": "out", "inputs": ["e"], "units": 1}]})";
-  struct Mistake {
-    std::vector<std::string> overrides;
-    std::vector<std::string> needles;
-  };
   const Mistake mistakes[] = {
       {{"parallel.comm_fusion=true"}, {"parallel.comm_fusion", "true", "an object"}},
       {{"parallel.comm_fusion.openstat=true"}, {"openstat", "\"openstate\""}},
@@ -106,31 +115,39 @@ TEST(DenseExchangeTest, MistakesAreAnsweredWithPlaceValueAndMend) {
        {"layerwise_parallel", "train.clip_norm", "leave one"}},
       {{layers, "model.layers.1.layerwise_parallel=true", "parallel.dense_exchange=servers"},
        {"layerwise_parallel", "dense_exchange = allreduce"}},
+      {{layers, "model.layers.1.layerwise_parallel=true", "parallel.parallel_mode=hybrid_parallel",
+        "model.layers.1.shard=[2, 1]"},
+       {"model.layers.1.layerwise_parallel", "model.layers.1.shard cuts"}},
+  };
+  for (const Mistake& mistake : mistakes) ExpectAnswered(mistake);
+}
+
+TEST(DenseExchangeTest, MistakesInOptimizersShardsAreAnsweredToo) {
+  const Mistake mistakes[] = {
       {{"parallel.enable_parallel_optimizer=true", "parallel.dense_exchange=servers"},
        {"enable_parallel_optimizer", "dense_exchange = allreduce"}},
       {{"parallel.enable_parallel_optimizer=true", "parallel.parallel_mode=hybrid_parallel",
         R"(parallel.blocks=[{"layers": ["deep1"], "shard": [1, 4]}])"},
        {"parallel.enable_parallel_optimizer", "parallel.blocks.0.shard cuts", "leave one of"}},
-      {{layers, "model.layers.1.layerwise_parallel=true", "parallel.parallel_mode=hybrid_parallel",
-        "model.layers.1.shard=[2, 1]"},
-       {"model.layers.1.layerwise_parallel", "model.layers.1.shard cuts"}},
+      {{"parallel.enable_parallel_optimizer=true", "parallel.parallel_mode=hybrid_parallel",
+        R"(parallel.blocks=[{"from": "deep1", "to": "deep2", "shard": [1, 4]}])"},
+       {"parallel.enable_parallel_optimizer", "parallel.blocks.0.shard cuts", "leave one of"}},
+      {{"parallel.enable_parallel_optimizer=true", "parallel.parallel_mode=hybrid_parallel",
+        R"(parallel.blocks=[{"layers": ["deep1"], "out_strategy": [1, 4]}])"},
+       {"parallel.enable_parallel_optimizer", "parallel.blocks.0.out_strategy cuts"}},
       {{"parallel.enable_parallel_optimizer=true", "parallel.device_num=4",
         "parallel.parallel_optimizer_config.optimizer_weight_shard_size=3"},
        {"optimizer_weight_shard_size", "3", "divide", "4 workers"}},
       {{"parallel.parallel_optimizer_config.optimizer_weight_shard_size=0"},
        {"optimizer_weight_shard_size", "0", "-1 or a whole number"}},
       {{"parallel.parallel_optimizer_config.optimizer_level=level3"},
-       {"optimizer_level", "\"level3\"", "level1, level2"}},
+       {"optimizer_level", "\"level3\" drops weights", "take level2"}},
+      {{"parallel.parallel_optimizer_config.optimizer_level=level4"},
+       {"optimizer_level", "\"level4\"", "level1, level2"}},
       {{"parallel.parallel_optimizer_config.parallel_optimizer_threshold=-5"},
        {"parallel_optimizer_threshold", "-5"}},
   };
-  for (const Mistake& mistake : mistakes) {
-    std::vector<std::string> overrides = {kAllreduce};
-    overrides.insert(overrides.end(), mistake.overrides.begin(), mistake.overrides.end());
-    SCOPED_TRACE(mistake.overrides.front());
-    const std::string message = Bad(overrides);
-    for (const std::string& needle : mistake.needles) EXPECT_THAT(message, HasSubstr(needle));
-  }
+  for (const Mistake& mistake : mistakes) ExpectAnswered(mistake);
 }
 
 }  // namespace

@@ -165,6 +165,52 @@ TEST(DatasetStrategyTest, TuplesAreOfTheModesThatCutLayers) {
   EXPECT_THAT(Bad(with("[[1,2]]")), HasSubstr("2 parts for 4 workers"));
 }
 
+// Whatever a worker's reader cannot do is refused when the job is read.
+TEST(DatasetStrategyTest, TuplesThatNoReaderFollowsAreRefused) {
+  const std::string hybrid = "parallel.parallel_mode=hybrid_parallel";
+  const std::string allreduce = "parallel.dense_exchange=allreduce";
+  const std::string dense_alone =
+      R"({"data": {"train": ["a.csv"], "columns": [{"name": "y", "type": "label"},
+          {"name": "x", "type": "numeric"}]}, "model": {"type": "mlp", "hidden": [4]}})";
+  const std::string images =
+      R"({"data": {"format": "idx", "train": ["images"]},
+          "model": {"type": "mlp", "classes": 10}})";
+  const std::string sparse = kShort;
+  const struct {
+    std::string job, strategy;
+    std::vector<std::string> needles;
+  } mistakes[] = {
+      {dense_alone, "[[1,4]]", {"[1, 4] cuts features", "numeric columns", "[4, 1]", "shard"}},
+      {dense_alone, "[[1,1],[1,4]]", {"numeric columns are read whole", "[1, 1]"}},
+      {images, "[[1,4]]", {"pixels of images", "[4, 1]"}},
+      {images, "[1,1,1,4]", {"[1, 1, 1, 4] cuts axes of images", "[N, 1]"}},
+      {sparse, "[4]", {"[4] has 1 axis; an input has two"}},
+      {sparse, "[[4,1],[1,4]]", {"numeric columns are read whole"}},
+      {sparse, "[[1,1],[4,1]]", {"the sparse features not at all", "give the first [4, 1] too"}},
+  };
+  for (const auto& mistake : mistakes) {
+    SCOPED_TRACE(mistake.strategy);
+    const std::string message =
+        Bad({hybrid, allreduce, "parallel.dataset_strategy=" + mistake.strategy}, mistake.job);
+    EXPECT_THAT(message, HasSubstr("parallel.dataset_strategy"));
+    for (const std::string& needle : mistake.needles) EXPECT_THAT(message, HasSubstr(needle));
+  }
+  for (const char* strategy : {"[[4,1],[1,1]]", "[[1,4],[4,1]]", "[[1,4],[1,1]]"}) {
+    Good({hybrid, allreduce, std::string("parallel.dataset_strategy=") + strategy});
+  }
+  Good({hybrid, allreduce, "parallel.dataset_strategy=[[1,1],[4,1]]"}, dense_alone);
+  // Data that is cut by features cuts the layers that read it, with all that follows from it.
+  const std::string features = "parallel.dataset_strategy=[[1,4]]";
+  EXPECT_THAT(Bad({hybrid, features, "parallel.dense_exchange=servers"}),
+              testing::AllOf(HasSubstr("parallel.dense_exchange"), HasSubstr("use allreduce"),
+                             HasSubstr("parallel.dataset_strategy cuts them")));
+  EXPECT_THAT(Bad({hybrid, allreduce, features, "train.mode=async"}),
+              testing::AllOf(HasSubstr("train.mode"), HasSubstr("use sync")));
+  EXPECT_THAT(Bad({hybrid, allreduce, features, "parallel.enable_parallel_optimizer=true"}),
+              testing::AllOf(HasSubstr("parallel.enable_parallel_optimizer"),
+                             HasSubstr("parallel.dataset_strategy cuts")));
+}
+
 TEST(TableSlicesTest, TablesTimesShardsFitARequest) {
   std::string tables, layers, inputs;
   for (int t = 0; t < 70; ++t) {

@@ -73,7 +73,7 @@ TEST(DatasetSlicesTest, AtMostOneAxisOfAnInput) {
   EXPECT_THAT(ProblemOfSlices({{2, 2}}, 4), HasSubstr("[2, 2] cuts two axes of one input"));
   EXPECT_THAT(ProblemOfSlices({{1, 3}}, 4), HasSubstr("3 parts for 4 workers"));
   EXPECT_THAT(ProblemOfSlices({{1, 4}, {1, 2}}, 4), HasSubstr("as many parts, 4"));
-  EXPECT_THAT(ProblemOfSlices({{4}}, 4), HasSubstr("[4] has 1 axes"));
+  EXPECT_THAT(ProblemOfSlices({{4}}, 4), HasSubstr("[4] has 1 axis;"));
   EXPECT_THAT(ProblemOfSlices({{}}, 4), HasSubstr("[] has 0 axes"));
   EXPECT_THAT(ProblemOfSlices({{1, 4}, {1, 4}, {1, 4}}, 4), HasSubstr("3 tuples"));
 }

@@ -59,6 +59,29 @@ TEST(StrategyOfJobTest, AFileKeepsAStrategyThatAPersonCanEdit) {
                                                 HasSubstr("4 parts of the examples")));
 }
 
+TEST(StrategyOfJobTest, AKeptStrategyGoesTogetherWithTheDataThatIsCut) {
+  const std::string by_features = "parallel.dataset_strategy=[[1,2]]";
+  const std::string by_examples = "parallel.dataset_strategy=[[2,1]]";
+  const Job features = GoodJob({by_features}), examples = GoodJob({});
+  const auto loaded = [](Job job, const Job& of) {
+    job.parallel.kept_strategy =
+        *ParseStrategyFile(PrintStrategyFile(KeptOf(of, *StrategyOf(of, 2))), "s.json");
+    return job;
+  };
+  for (const Job& of : {features, examples}) {
+    EXPECT_EQ(*StrategyOf(loaded(examples, of), 2), *StrategyOf(of, 2));
+  }
+  EXPECT_EQ(*StrategyOf(loaded(features, features), 2), *StrategyOf(features, 2));
+  EXPECT_THAT(
+      Refused(loaded(features, examples), 2),
+      testing::AllOf(HasSubstr("parallel.dataset_strategy: [1, 2] cuts the data by features"),
+                     HasSubstr("s.json"), HasSubstr("examples 2")));
+  EXPECT_THAT(Refused(loaded(GoodJob({by_examples}), features), 2),
+              testing::AllOf(HasSubstr("cuts the data by examples"), HasSubstr("columns 2")));
+  EXPECT_THAT(Refused(loaded(GoodJob({"parallel.dataset_strategy=[[4,1]]"}), examples), 2),
+              HasSubstr("4 parts, and there are 2 workers"));
+}
+
 // Nothing is set in between: act follows the columns of one, and two takes them as they are.
 TEST(StrategyOfJobTest, WhatGoesIntoABlockAndComesOutLiesAsItSays) {
   const auto block = [](const std::string& more) {
@@ -112,8 +135,6 @@ TEST(StrategyOfJobTest, LayersThatReadRowsAreCutAlike) {
   EXPECT_TRUE(Found({"parallel.dataset_strategy=[[4,1]]"}, 4).data_parallel());
   EXPECT_THAT(Refused(GoodJob({"parallel.dataset_strategy=[[2,1]]"}), 4), HasSubstr("2 parts"));
   EXPECT_THAT(Refused(GoodJob({"parallel.dataset_strategy=[[1,1]]"}), 4), HasSubstr("full_batch"));
-  EXPECT_THAT(Refused(GoodJob({second, sums, "parallel.dataset_strategy=[[1,2],[1,2]]"}), 2),
-              HasSubstr("numeric columns"));
 }
 
 TEST(StrategyOfJobTest, FilesAreReadWithTheJobAndWrittenWhenItStarts) {
@@ -244,6 +265,8 @@ TEST(StrategyOfJobTest, MistakesThatNeedNoWorkersAreAnsweredWhenTheJobIsRead) {
        {"model.layers.1.shard", "data_parallel", "hybrid_parallel"}},
       {{"parallel.dense_exchange=servers", "model.layers.1.shard=[1,2]"},
        {"parallel.dense_exchange", "use allreduce"}},
+      {{"parallel.dataset_strategy=[[1,2],[1,2]]"},
+       {"parallel.dataset_strategy", "numeric columns"}},
       {{"parallel.dataset_strategy=full_batch", "model.layers.1.shard=[1,2]"},
        {"parallel.dataset_strategy", "use data_parallel"}},
       {{"parallel.blocks=[{\"layers\":[\"onne\"],\"shard\":[1,2]}]"},

@@ -76,6 +76,34 @@ TEST_F(LoadPhaseTest, WhatNobodyHadHeardOfCountsAsLost) {
   EXPECT_EQ(job_.record.reached, 12);
 }
 
+// A worker that died has told its servers of more steps than its heartbeats. What the servers say
+// counts at once, because another loss may end the phase.
+TEST_F(LoadPhaseTest, WhatTheServersKnowOfADeadWorkerCountsAsLost) {
+  job_.loss = Loss{1, 0};
+  job_.lost_to = 9;
+  LoadPhase load(parts_, Checkpoint());
+  Begin(load);
+  CommandDone done;
+  done.clock = 24;
+  Done(load, kServers[0], done);
+  EXPECT_EQ(job_.record.summary.steps_again, 15u);
+  done.clock = 23;
+  Done(load, kServers[1], done);
+  EXPECT_EQ(job_.lost_to, 24);
+  EXPECT_EQ(job_.record.reached, 24);
+  LoadPhase again(parts_, Checkpoint());
+  Begin(again);
+  done.clock = 8;  // Where the servers have stood since.
+  for (const PeerId server : kServers) Done(again, server, done);
+  AllAnswered(again);
+  Begin(again);
+  done.clock = 25;  // A worker that is left was a step further.
+  Done(again, kWorkers[0], done);
+  Done(again, kWorkers[1]);
+  EXPECT_EQ(AllAnswered(again).what, What::kReady);
+  EXPECT_EQ(job_.record.summary.steps_again, 16u);
+}
+
 // A server's refusal is the checkpoint's fault, a worker's is its own; without an older checkpoint
 // the job ends.
 TEST_F(LoadPhaseTest, ACheckpointThatAServerRefusesIsGivenUp) {
