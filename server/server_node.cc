@@ -100,8 +100,7 @@ struct ServerNode::Impl {
   BackgroundWork background;  // Last: ends before what it works on.
 };
 
-// Takes the scheduler's messages. New views wait, too, while a command runs, because a view may let
-// pulls and steps go on.
+// Takes the scheduler's messages. New views, which may let pulls go on, wait while a command runs.
 void ServerNode::Impl::AfterMembership() {
   for (Command& command : membership.TakeCommands()) commands.push_back(std::move(command));
   while (!membership.ended()) {
