@@ -161,6 +161,7 @@ const std::map<std::string, std::vector<std::string>> kValues = {
     {"model.manual_shapes", {"[2, 4]"}},
     {"model.tables[].manual_shapes", {"[2, 4]"}},
     {"model.feature_dims", {"{\"c\": 4}"}},
+    {"parallel.parallel_optimizer_config.optimizer_level", {"level1", "level2"}},
     {"model.tables[].name", {"u"}},
     {"model.layers[].name", {"z"}},
     {"model.layers[].inputs", {"[\"e\", \"e\"]"}},
