@@ -58,7 +58,8 @@ Section TrainSection() {
   SettingTable<TrainText> train("train", "train");
   train.Add("mode", &TrainSpec::mode,
             "sync: one combined update a step. async: each worker's as it comes. ssp: async, no "
-            "worker more than the bound ahead.",
+            "worker more than the bound ahead. Dense layers under parallel.dense_exchange = "
+            "allreduce have one combined update a step in all three.",
             kMayChange);
   train.Add("staleness_bound", &TrainSpec::staleness_bound, "In steps; ssp with 0 is sync.",
             Where(&TrainSpec::mode, {Mode::kSsp}), kMayChange);
