@@ -203,7 +203,7 @@ TEST(OptimizerOwn, IsAWordOfItsProgramsJobs) {
     return ParseJob(kJob, "own.json", {text}, registry).status().message();
   };
   EXPECT_THAT(refusal(place + "softness=0"), HasSubstr(place + "softness: 0 is not a number"));
-  EXPECT_THAT(refusal(place + "kind=softsign"), HasSubstr("did you mean \"soft_sign\"?"));
+  EXPECT_THAT(refusal(place + "kind=soft_sine"), HasSubstr("did you mean \"soft_sign\"?"));
   const Result<Job> sgd = ParseJob(kJob, "own.json", {place + "kind=sgd"}, registry);
   ASSERT_TRUE(sgd.ok()) << sgd.status().message();
   EXPECT_THAT(sgd->warnings, ElementsAre(AllOf(HasSubstr(place + "softness is ignored"),
