@@ -218,8 +218,7 @@ void ServerNode::Impl::FinishCommand() {
   CHECK(current.has_value());
   const Command command = *std::exchange(current, std::nullopt);
   if (command.command == CommandKind::kLoad && (!command.keep || done.code == Code::kOk)) {
-    done.clock = groups.furthest();  // The scheduler may not know how many steps are lost.
-    groups.Reset(command.until, std::move(outcome.loaded));
+    done.clock = groups.Reset(command.until, std::move(outcome.loaded));
     rows_restart = view->restarts;
     rows_missing = false;
     HDPS_FAILPOINT("server.load.taken");

@@ -83,6 +83,7 @@ void RunWorker(Cluster& cluster, uint32_t rank) {
   options.node.identity.rank = static_cast<int32_t>(rank);
   options.node.identity.host = HostAndProcess();
   options.number_here = rank;
+  options.print = cluster.options.voice.notice;
   if (cluster.options.after_step) {
     options.after_step = [&cluster, rank](const StepReport& report) {
       cluster.options.after_step({rank}, report);

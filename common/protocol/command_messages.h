@@ -64,9 +64,7 @@ struct CommandDone {
   CommandId id;
   Code code = Code::kOk;
   std::string message;
-  // kTrain, kPause: steps this worker has finished. kLoad: steps finished before the load, at a
-  // server those of the fastest worker.
-  Clock clock = 0;
+  Clock clock = 0;                   // kTrain, kPause: finished steps; kLoad: until the load.
   bool end_of_epoch = false;         // kTrain: the data of the epoch ended at this clock.
   uint64_t examples = 0;             // kTrain: since this command began; kEvaluate: scored.
   double loss_sum = 0;               // kTrain, kEvaluate

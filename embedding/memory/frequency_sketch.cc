@@ -1,15 +1,36 @@
 // Counts in four counters a key, all in one line.
 #include "embedding/memory/frequency_sketch.h"
 
+#include <glog/logging.h>
+
 #include <algorithm>
 
 #include "common/base/hash.h"
 
 namespace hdps {
+namespace {
 
-FrequencySketch::FrequencySketch(uint64_t bytes, uint64_t seed)
+int BitsFor(uint32_t until) {
+  CHECK_LE(until, FrequencySketch::kLongestCount);
+  return until <= 15 ? 4 : until <= 255 ? 8 : 16;
+}
+
+// Returns the counts per line between halvings. With 4 bits each uses four of 128 counters, so at
+// most half are used. More bits are for larger counts, of which a counter's share of the other keys
+// may be a sixteenth.
+size_t LineCounts(uint32_t until) {
+  constexpr size_t kLineBits = 512, kQuarters = 4;
+  const auto bits = static_cast<size_t>(BitsFor(until));
+  return bits == 4 ? 16 : kLineBits / bits / kQuarters * until / 16;
+}
+
+}  // namespace
+
+FrequencySketch::FrequencySketch(uint64_t bytes, uint64_t seed, uint32_t until)
     : seed_(MixBits(seed)),
       lines_(std::max<uint64_t>(1, (bytes + 63) / 64)),
+      bits_(BitsFor(until)),
+      line_counts_(LineCounts(until)),
       words_(lines_ * kLineWords + 1) {}
 
 uint64_t FrequencySketch::Hash(Key key) const { return MixBits(key ^ seed_); }
@@ -26,15 +47,15 @@ FrequencySketch::Counters FrequencySketch::CountersOf(Key key) const {
   Counters counters;
   for (size_t i = 0; i < 4; ++i, places >>= 5) {
     counters.words[i] = line + 2 * i + (places & 1);
-    counters.shifts[i] = static_cast<int>(places >> 1 & 15) * 4;
+    counters.shifts[i] = static_cast<int>(places >> 1 & (64 / bits_ - 1)) * bits_;
   }
   return counters;
 }
 
 uint32_t FrequencySketch::Least(const Counters& counters) const {
-  uint64_t least = kCountMax;
+  uint64_t least = count_max();
   for (int i = 0; i < 4; ++i) {
-    least = std::min(least, words_[counters.words[i]] >> counters.shifts[i] & kCountMax);
+    least = std::min(least, words_[counters.words[i]] >> counters.shifts[i] & count_max());
   }
   return static_cast<uint32_t>(least);
 }
@@ -44,10 +65,10 @@ uint32_t FrequencySketch::Seen(Key key) const { return Least(CountersOf(key)); }
 uint32_t FrequencySketch::Count(Key key) {
   const Counters counters = CountersOf(key);
   uint32_t least = Least(counters);
-  if (least < kCountMax) {
+  if (least < count_max()) {
     for (int i = 0; i < 4; ++i) {
       uint64_t& word = words_[counters.words[i]];
-      if ((word >> counters.shifts[i] & kCountMax) == least) {
+      if ((word >> counters.shifts[i] & count_max()) == least) {
         word += uint64_t{1} << counters.shifts[i];
       }
     }
@@ -69,8 +90,9 @@ bool FrequencySketch::ChangedSinceMark(size_t piece) const {
 }
 
 void FrequencySketch::Halve() {
-  constexpr uint64_t kLowBits = 0x7777777777777777;
-  for (uint64_t& word : words_) word = word >> 1 & kLowBits;
+  // All bits but the highest of each counter.
+  const uint64_t low_bits = ~uint64_t{0} / count_max() * (count_max() >> 1);
+  for (uint64_t& word : words_) word = word >> 1 & low_bits;
   words_.back() = 0;
 }
 

@@ -11,19 +11,21 @@
 
 namespace hdps {
 
-// A count-min sketch of four-bit counters (Cormode and Muthukrishnan 2005) with conservative update
+// A count-min sketch (Cormode and Muthukrishnan 2005) with conservative update
 // (Estan and Varghese 2002): a key's four counters lie in one cache line, and only the smallest of
-// them are incremented. After one count for every eight counters, all counters are halved (Einziger
-// and others 2017), so that keys that no longer come are forgotten.
+// them are incremented. After so many counts all counters are halved (Einziger and others 2017), so
+// that keys that no longer come are forgotten. Counters have the fewest bits that hold the count in
+// question: 4, 8 or 16.
 //
 // Invariant: a count is never less than the number of times its key was counted since the last
-// halving, up to kCountMax. The state depends only on the seed and on the sequence of counted keys.
+// halving, up to count_max(). The state depends only on the seed and on the sequence of counted
+// keys.
 class FrequencySketch {
  public:
-  static constexpr uint32_t kCountMax = 15;
+  static constexpr uint32_t kLongestCount = 65535;  // The highest `until`.
 
-  // Takes at least `bytes`, in whole lines.
-  FrequencySketch(uint64_t bytes, uint64_t seed);
+  // Takes at least `bytes`, in whole lines. `until`: counts up to this are told apart.
+  FrequencySketch(uint64_t bytes, uint64_t seed, uint32_t until = 15);
 
   // Counts the key; returns how often it has been seen, this time included.
   uint32_t Count(Key key);
@@ -33,7 +35,8 @@ class FrequencySketch {
 
   size_t bytes() const { return (words_.size() + piece_hashes_.size()) * sizeof(uint64_t); }
   // Number of counted keys between two halvings.
-  uint64_t window() const { return lines_ * kLineCounts; }
+  uint64_t window() const { return lines_ * line_counts_; }
+  uint32_t count_max() const { return (1u << bits_) - 1; }
 
   // The sketch is saved in pieces. Hashes of the pieces at the last mark tell which have changed: a
   // mark costs a pass over all words, counting costs nothing more.
@@ -54,10 +57,8 @@ class FrequencySketch {
 
  private:
   static constexpr size_t kLineWords = 8;  // 64 bytes.
-  // Counts per line between halvings; each uses four of its 128 counters, so at most half are used.
-  static constexpr size_t kLineCounts = 16;
 
-  // A key's four of its line's 128 counters, one in each quarter, so they differ.
+  // A key's four of its line's counters, one in each quarter, so they differ.
   struct Counters {
     size_t words[4];  // Positions in words_.
     int shifts[4];
@@ -70,6 +71,8 @@ class FrequencySketch {
 
   const uint64_t seed_;
   const size_t lines_;
+  const int bits_;               // Bits of a counter.
+  const size_t line_counts_;     // Counts per line between halvings.
   std::vector<uint64_t> words_;  // The lines, then the number counted since the last halving.
   std::vector<uint64_t> piece_hashes_;  // Hash of each piece at the last mark.
 };

@@ -62,7 +62,9 @@ RowPolicy::RowPolicy(const TableSpec& spec, TableId table, uint64_t seed, ShardI
       floats_(PolicyFloats(spec.policy)),
       max_rows_(RowsOfSlice(spec, num_shards)) {
   const MemoryFor sketch("a sketch of keys without a row (policy.admit_sketch_bytes)");
-  if (spec_.admit_after > 1) sketch_.emplace(spec_.admit_sketch_bytes / num_shards, chance_seed_);
+  if (spec_.admit_after > 1) {
+    sketch_.emplace(spec_.admit_sketch_bytes / num_shards, chance_seed_, spec_.admit_after);
+  }
 }
 
 bool RowPolicy::Admits(Key key, int64_t step, bool first_epoch) {

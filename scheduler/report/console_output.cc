@@ -11,6 +11,7 @@
 #include <string>
 
 #include "common/base/outside_text.h"
+#include "common/base/thread_annotations.h"
 
 namespace hdps {
 namespace {
@@ -34,11 +35,17 @@ std::string InOneRow(const std::string& line) {
 
 ProgressListener SpeakOnStderr(bool also_log) {
   const bool terminal = isatty(STDERR_FILENO) != 0;
-  auto live = std::make_shared<std::string>();  // Text of the live line.
+  // Lines may come from several threads.
+  struct Terminal {
+    Mutex mutex;
+    std::string live HDPS_GUARDED_BY(mutex);  // Text of the live line.
+  };
+  auto shown = std::make_shared<Terminal>();
   ProgressListener voice;
   const auto say = [=](const std::string& line) {
     const std::string text = EscapeLines(line.ends_with('\n') ? line : line + "\n");
-    std::fprintf(stderr, "%s%s%s", terminal ? kEraseLine : "", text.c_str(), live->c_str());
+    MutexLock lock(shown->mutex);
+    std::fprintf(stderr, "%s%s%s", terminal ? kEraseLine : "", text.c_str(), shown->live.c_str());
     std::fflush(stderr);
   };
   voice.notice = [=](const std::string& line) {
@@ -51,8 +58,9 @@ ProgressListener SpeakOnStderr(bool also_log) {
   };
   if (!terminal) return voice;
   voice.progress = [=](const std::string& line) {
-    *live = InOneRow(EscapeLines(line));
-    std::fprintf(stderr, "%s%s", kEraseLine, live->c_str());
+    MutexLock lock(shown->mutex);
+    shown->live = InOneRow(EscapeLines(line));
+    std::fprintf(stderr, "%s%s", kEraseLine, shown->live.c_str());
     std::fflush(stderr);
   };
   return voice;

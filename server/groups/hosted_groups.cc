@@ -80,8 +80,13 @@ Status HostedGroups::TakeShards(FileSystem& files, const Command& load) {
   return {};
 }
 
-void HostedGroups::Reset(Clock clock, Loaded loaded) {
-  for (const auto& [id, group] : groups_) group->Reset(clock, std::move(loaded[id]));
+Clock HostedGroups::Reset(Clock clock, Loaded loaded) {
+  Clock furthest = 0;
+  for (const auto& [id, group] : groups_) {
+    furthest = std::max(furthest, group->furthest());
+    group->Reset(clock, std::move(loaded[id]));
+  }
+  return furthest;
 }
 
 Result<std::vector<TakenSnapshot>> HostedGroups::Save(FileSystem& files, const Command& command,
@@ -157,12 +162,6 @@ Clock HostedGroups::finished() const {
   Clock least = std::numeric_limits<Clock>::max();
   for (const auto& [id, group] : groups_) least = std::min(least, group->finished());
   return groups_.empty() ? 0 : least;
-}
-
-Clock HostedGroups::furthest() const {
-  Clock most = 0;
-  for (const auto& [id, group] : groups_) most = std::max(most, group->furthest());
-  return most;
 }
 
 ServerCounters HostedGroups::counters() const {

@@ -47,7 +47,8 @@ class HostedGroups {
   // ShardSet::LoadFrom.
   Status TakeShards(FileSystem& files, const Command& load);
   // Sets every worker's clock to `clock`. A group without an entry in `loaded` keeps its rows.
-  void Reset(Clock clock, Loaded loaded);
+  // Returns the highest clock before, because the scheduler may not know how many steps are lost.
+  Clock Reset(Clock clock, Loaded loaded);
   // Saves the rows. If the command allows it, rows are only copied: the copies are returned, to be
   // written later.
   Result<std::vector<TakenSnapshot>> Save(FileSystem& files, const Command& command,
@@ -61,7 +62,6 @@ class HostedGroups {
   std::vector<PeerId> WaitsFor() const;  // Over all groups; each member once.
   Status failure() const;
   Clock finished() const;  // Number of steps that every worker has finished, in every group.
-  Clock furthest() const;  // As of RowService, over all groups.
   ServerCounters counters() const;
 
  private:

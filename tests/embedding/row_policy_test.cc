@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <set>
 #include <vector>
 
@@ -17,7 +18,7 @@ TEST(FrequencySketch, CountsFewKeysExactly) {
   FrequencySketch sketch(1 << 16, 1);
   for (uint32_t time = 1; time <= 20; ++time) {
     for (Key key = 0; key < 40; ++key) {
-      EXPECT_EQ(sketch.Count(MixBits(key)), std::min(time, FrequencySketch::kCountMax));
+      EXPECT_EQ(sketch.Count(MixBits(key)), std::min(time, 15u));
     }
   }
 }
@@ -31,6 +32,62 @@ TEST(FrequencySketch, RarelyTakesANewKeyForAnOldOne) {
   // The average while it fills; the last keys meet a twentieth.
   EXPECT_LT(static_cast<double>(wrong), 0.02 * static_cast<double>(keys));
   EXPECT_GT(wrong, 0u);
+}
+
+// Larger counts have counters of more bits in the same memory.
+TEST(FrequencySketch, CountsAsFarAsItIsAsked) {
+  for (const uint32_t until : {16u, 100u, 255u, 256u, 1000u, 65535u}) {
+    FrequencySketch sketch(1 << 16, 1, until);
+    EXPECT_GE(sketch.count_max(), until);
+    EXPECT_EQ(sketch.bytes(), FrequencySketch(1 << 16, 1).bytes());
+    const uint32_t times = std::min(until, 2000u);
+    for (uint32_t time = 1; time <= times; ++time) {
+      for (Key key = 0; key < 5; ++key) ASSERT_EQ(sketch.Count(MixBits(key)), time) << until;
+    }
+  }
+  FrequencySketch most(1 << 12, 1, 255);
+  for (int time = 0; time < 260; ++time) most.Count(5);
+  EXPECT_EQ(most.Count(5), 255u);
+}
+
+// The model zoo's minimum of 100: keys that come 70 times are not taken for such that come 100
+// times, however many others share their counters, and those that come 100 times all are.
+TEST(FrequencySketch, TellsSeventyFromAHundred) {
+  FrequencySketch sketch(1 << 18, 7, 100);
+  const uint64_t keys = sketch.window() / 86 - 1;
+  std::vector<uint32_t> most(keys, 0);
+  for (uint32_t time = 0; time < 100; ++time) {
+    for (Key key = 0; key < keys; ++key) {
+      if (key % 2 == 0 || time < 70) most[key] = sketch.Count(MixBits(key));
+    }
+  }
+  size_t wrong = 0;
+  for (Key key = 0; key < keys; ++key) {
+    if (key % 2 == 0) {
+      ASSERT_GE(most[key], 100u);
+    } else {
+      wrong += most[key] >= 100 ? 1 : 0;
+    }
+  }
+  EXPECT_LE(static_cast<double>(wrong), 0.02 * static_cast<double>(keys)) << wrong;
+}
+
+TEST(FrequencySketch, HalvesCountersOfEachWidth) {
+  for (const uint32_t until : {15u, 255u, 65535u}) {
+    FrequencySketch sketch(64, 1, until);
+    for (uint64_t n = 0; n + 1 < sketch.window(); ++n) sketch.Count(5);
+    const uint32_t before = sketch.Seen(5);
+    sketch.Count(5);
+    EXPECT_EQ(sketch.Seen(5), std::min<uint64_t>(before + 1, sketch.count_max()) / 2) << until;
+    for (const uint64_t word : sketch.state().first(8)) {
+      uint64_t highest = 0;  // Of each counter.
+      for (uint32_t bit = std::bit_width(sketch.count_max()) - 1; bit < 64;
+           bit += std::bit_width(sketch.count_max())) {
+        highest |= uint64_t{1} << bit;
+      }
+      EXPECT_EQ(word & highest, 0u);
+    }
+  }
 }
 
 TEST(FrequencySketch, NeverCountsLessBetweenHalvings) {
@@ -89,6 +146,9 @@ TEST(RowPolicy, AdmitsWithTheNthUpdate) {
     EXPECT_TRUE(policy.Admits(key, 3));
   }
   EXPECT_GT(policy.bytes(), 0u);
+  RowPolicy rare = PolicyOf({.admit_after = 100});
+  for (int update = 1; update < 100; ++update) EXPECT_FALSE(rare.Admits(7, update));
+  EXPECT_TRUE(rare.Admits(7, 100));
 }
 
 // Later epochs bring the keys of the first again, each only once.
@@ -116,7 +176,7 @@ TEST(FrequencySketch, SeenIsWhatWasCounted) {
     for (Key time = 0; time < key; ++time) sketch.Count(MixBits(key));
   }
   for (Key key = 0; key < 40; ++key) {
-    EXPECT_EQ(sketch.Seen(MixBits(key)), std::min<uint64_t>(key, FrequencySketch::kCountMax));
+    EXPECT_EQ(sketch.Seen(MixBits(key)), std::min<uint64_t>(key, 15));
   }
 }
 

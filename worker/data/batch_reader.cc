@@ -5,7 +5,9 @@
 #include <glog/logging.h>
 
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "worker/data/formats/row_adder.h"
 #include "worker/data/formats/row_lanes.h"
@@ -39,6 +41,8 @@ class StreamReader : public BatchReader {
     rows_->Restart();
     lines_ended_ = ended_ = false;
     position_ = 0;
+    first_lines_.clear();
+    filled_ = 0;
     const uint64_t skip_rows = skip_steps * options_.batch_size;
     for (Line line; position_ < skip_rows; ++position_) {
       HDPS_ASSIGN_OR_RETURN(const bool found, NextLine(&line));
@@ -54,11 +58,8 @@ class StreamReader : public BatchReader {
     BatchBuilder builder = rows_->NewBatch(options_.batch_size / options_.num_parts + 1);
     uint32_t number = 0;
     for (Line line; position_ - first_row < options_.batch_size; ++position_) {
-      HDPS_ASSIGN_OR_RETURN(const bool found, NextLine(&line));
-      if (!found) {
-        ended_ = true;
-        break;
-      }
+      HDPS_ASSIGN_OR_RETURN(const bool found, NextOfStep(first_row, &line));
+      if (!found) break;
       if (position_ % options_.num_parts != options_.part) continue;
       HDPS_RETURN_IF_ERROR(rows_->Add(line, {epoch_, position_, number++}, &builder));
     }
@@ -77,9 +78,8 @@ class StreamReader : public BatchReader {
     const uint64_t first_row = position_;
     lanes_->Clear();
     for (Line line; position_ - first_row < options_.batch_size; ++position_) {
-      HDPS_ASSIGN_OR_RETURN(const bool found, NextLine(&line));
-      ended_ = !found;
-      if (ended_) break;
+      HDPS_ASSIGN_OR_RETURN(const bool found, NextOfStep(first_row, &line));
+      if (!found) break;
       if (position_ % options_.num_parts == options_.part) lanes_->Add(line, position_);
     }
     if (position_ == first_row) return std::optional<Batch>();
@@ -92,8 +92,32 @@ class StreamReader : public BatchReader {
     }
     return std::optional<Batch>(builder.Finish(first_row));
   }
+  // Returns the next line of the step that begins at `first_row`: of the epoch's stream or, behind
+  // its end, one that fills the step up. False: the step is complete.
+  Result<bool> NextOfStep(uint64_t first_row, Line* line) {
+    HDPS_ASSIGN_OR_RETURN(const bool found, NextLine(line));
+    ended_ = !found;
+    return found || (position_ > first_row && FirstLine(line));
+  }
   // Returns the next line of the epoch's stream, valid until the next call.
   Result<bool> NextLine(Line* line) {
+    HDPS_ASSIGN_OR_RETURN(const bool found, NextShuffled(line));
+    if (found && options_.fill_last && position_ < options_.batch_size) {
+      first_lines_.push_back({std::string(line->text), line->place});
+    }
+    return found;
+  }
+
+  // Returns the next line with which the last step is filled up: those of the first step, one after
+  // the other. False: the step stays short.
+  bool FirstLine(Line* line) {
+    if (first_lines_.empty()) return false;
+    const KeptLine& kept = first_lines_[filled_++ % first_lines_.size()];
+    *line = {kept.text, kept.place};
+    return true;
+  }
+
+  Result<bool> NextShuffled(Line* line) {
     if (window_rows_ == 0) return lines_.Next(line);
     while (!lines_ended_ && !window_.full()) {
       HDPS_ASSIGN_OR_RETURN(const bool found, lines_.Next(line));
@@ -115,6 +139,12 @@ class StreamReader : public BatchReader {
   bool ended_ = true;  // True before the first StartEpoch, too.
   uint32_t epoch_ = 0;
   uint64_t position_ = 0;
+  struct KeptLine {
+    std::string text;
+    LinePlace place;
+  };
+  std::vector<KeptLine> first_lines_;  // Lines of the first step, if the last one is filled up.
+  uint64_t filled_ = 0;                // Number of lines added to the last step.
 };
 
 // Threads that wait for each other cost more than the rows of small batches.

@@ -24,7 +24,8 @@ struct DataSpec;
 // rows of the files, shuffled within a window by (seed, epoch). Step b has rows [b * batch_size, (b
 // + 1) * batch_size) of it. Part p of N of a step has the rows at positions congruent to p modulo
 // N, so all rows are read exactly once, and the parts differ by at most one row an epoch. A bad row
-// keeps its position, so it moves no other row.
+// keeps its position, so it moves no other row. The last step of an epoch has what is left, or is
+// filled up with the rows that the epoch began with.
 struct ReaderOptions {
   uint64_t seed = 1;
   uint32_t batch_size = 1024;  // Rows of the whole step.
@@ -44,6 +45,7 @@ struct ReaderOptions {
   std::shared_ptr<ItemPool> items = nullptr;
   // Parses the rows of large batches on its threads; null for the caller's thread.
   Executor* executor = nullptr;
+  bool fill_last = false;  // Fills the last step up with the epoch's first rows.
 
   std::vector<LabelSpec> LabelsWanted() const {
     return labels.empty() ? std::vector<LabelSpec>{{"", num_classes}} : labels;

@@ -42,6 +42,8 @@ class IndexedReader : public BatchReader {
     rows_->Restart();
     window_.clear();
     next_row_ = position_ = 0;
+    first_rows_.clear();
+    filled_ = 0;
     ended_ = false;
     const uint64_t skip_rows = skip_steps * options_.batch_size;
     for (; position_ < skip_rows; ++position_) {
@@ -58,12 +60,13 @@ class IndexedReader : public BatchReader {
     const uint64_t first_row = position_;
     own_.clear();
     for (; position_ - first_row < options_.batch_size; ++position_) {
-      HDPS_ASSIGN_OR_RETURN(const std::optional<uint64_t> row, NextRow());
+      HDPS_ASSIGN_OR_RETURN(std::optional<uint64_t> row, NextRow());
       if (!on_) return GoOnPlainly(first_row);
-      if (!row) {
-        ended_ = true;
-        break;
+      ended_ = !row;
+      if (!row && position_ > first_row && !first_rows_.empty()) {
+        row = first_rows_[filled_++ % first_rows_.size()];
       }
+      if (!row) break;
       if (position_ % options_.num_parts == options_.part) own_.push_back(*row);
     }
     if (position_ == first_row) return std::optional<Batch>();
@@ -120,6 +123,7 @@ class IndexedReader : public BatchReader {
     const uint64_t row = window_[chosen];
     window_[chosen] = window_.back();
     window_.pop_back();
+    if (options_.fill_last && position_ < options_.batch_size) first_rows_.push_back(row);
     return std::optional<uint64_t>(row);
   }
 
@@ -174,8 +178,10 @@ class IndexedReader : public BatchReader {
   bool indexed_ = false;           // The index is complete.
   std::vector<FileStamp> stamps_;  // Of the files, when the index was made.
   WindowDraws draws_;
-  std::vector<uint64_t> window_;  // Row numbers.
-  std::vector<uint64_t> own_;     // Rows of the current batch.
+  std::vector<uint64_t> window_;      // Row numbers.
+  std::vector<uint64_t> own_;         // Rows of the current batch.
+  std::vector<uint64_t> first_rows_;  // Of the first step, if the last one is filled up.
+  uint64_t filled_ = 0;               // Rows in the last step that are those of the first.
   uint32_t epoch_ = 0;
   uint64_t next_row_ = 0, position_ = 0;
   bool ended_ = true;  // True before the first StartEpoch, too.

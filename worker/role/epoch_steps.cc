@@ -40,6 +40,7 @@ Status EpochSteps::Open(const Job& part, const EpochPosition& position, const Ep
   options.reader.items = items_;
   options.reader.batch_size = job_.train.batch_size;
   options.reader.side = RowSide::kTrained;
+  options.reader.fill_last = job_.train.last_batch == LastBatch::kFilled;
   options.reader.part = full_batch ? 0 : rank;
   options.reader.num_parts = full_batch ? 1 : workers;
   options.parts = {job_.train.micro_batches, job_.parallel.interleave_num};

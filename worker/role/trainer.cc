@@ -30,7 +30,9 @@ Trainer::Trainer(const TrainerOptions& options, NodeChannel& channel, MonotonicC
       part_(job(), files_, executor),
       data_(job(), files_),
       groups_(job(), options.collective_host, channel, channel.board()),
-      steps_(job(), files_, channel, clock, executor) {}
+      steps_(job(), files_, channel, clock, executor) {
+  log_.PrintLosses(job().train.log_every_steps, options.print);
+}
 
 Trainer::~Trainer() = default;
 

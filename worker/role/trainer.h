@@ -35,6 +35,8 @@ struct TrainerOptions {
   AfterStep after_step;                       // May be empty.
   StepTrace* trace = nullptr;                 // Null: steps are not traced.
   uint32_t number_here = 0;                   // Index among the workers of its machine.
+  // Prints the lines of train.log_every_steps, on the trainer's thread; may be empty.
+  std::function<void(const std::string&)> print = {};
 };
 
 // Decides which part does what for each command, and answers. No part knows the trainer.

@@ -3,6 +3,8 @@
 
 #include <glog/logging.h>
 
+#include <cstdio>
+
 #include "common/protocol/membership_messages.h"
 
 namespace hdps {
@@ -21,6 +23,17 @@ Heartbeat TrainingLog::AddStep(const StepOutcome& step, Clock clock, double epoc
   report.loss_sum = loss_sum_;
   report.epoch_progress = epoch_progress;
   return report;
+}
+
+void TrainingLog::PrintLoss(const StepOutcome& step, Clock clock, uint32_t epoch,
+                            Clock in_epoch) const {
+  if (print_every_ == 0 || !print_ || step.examples == 0) return;
+  if (static_cast<uint64_t>(clock) % print_every_ != 0) return;
+  char line[128];
+  std::snprintf(line, sizeof(line), "epoch: %u step: %lld, loss is %.8g", epoch + 1,
+                static_cast<long long>(in_epoch),
+                step.loss_sum / static_cast<double>(step.examples));
+  print_(line);
 }
 
 void TrainingLog::EndRound(uint32_t epoch, Clock clock, const StepTimes& times, const DenseOps& ops,

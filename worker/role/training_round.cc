@@ -32,6 +32,9 @@ Result<RoundOutcome> TrainingRound::Run(const Command& train, Clock* clock) {
       round.labels.Add(CountLabels(part.batch));
     }
     Heartbeat report = log_.AddStep(step, *clock, prepared.progress);
+    if (channel_.rank().value == 0) {
+      log_.PrintLoss(step, *clock, train.epoch, *clock - train.epoch_start);
+    }
     if (cache_ != nullptr) report.cache = cache_->tally();
     channel_.Report(report);
     if (after_step_) {

@@ -14,6 +14,7 @@
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
 #include "common/process/daemon.h"
+#include "common/process/terminal.h"
 #include "worker/role/worker_process.h"
 
 DEFINE_string(collective_host, "127.0.0.1",
@@ -71,6 +72,10 @@ Result<ProcessEnd> Run() {
   options.number_here = FLAGS_gpu;
   options.node.job = std::make_shared<const Job>(std::move(job));
   options.node.identity = std::move(member.identity);
+  options.print = [](const std::string& line) {
+    LOG(INFO) << line;
+    PrintErrorText(line + "\n");
+  };
   const std::unique_ptr<Transport> transport =
       flags.faults.Around(NewZmqTransport(flags.connections.Options(member.name)));
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <string>
 
 #include "common/base/exit_status.h"
@@ -24,6 +25,8 @@ struct WorkerProcessOptions {
   const std::atomic<bool>* stop = nullptr;  // Becomes true on SIGTERM; may be null.
   AfterStep after_step;                     // May be empty.
   StepTrace* trace = nullptr;               // Null: steps are not traced.
+  // Prints the lines of train.log_every_steps, on the compute thread; may be empty.
+  std::function<void(const std::string&)> print = {};
   uint32_t number_here = 0;  // Index among the workers of its machine, which share GPUs.
 };
 

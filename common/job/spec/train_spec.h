@@ -16,10 +16,17 @@ constexpr auto WordsOf(Mode) {
   return EnumWords(kSync, "sync", kAsync, "async", kSsp, "ssp");
 }
 
+enum class LastBatch : uint8_t { kShort, kFilled };  // Of an epoch.
+constexpr auto WordsOf(LastBatch) {
+  using enum LastBatch;
+  return EnumWords(kShort, "short", kFilled, "filled");
+}
+
 struct TrainSpec {
   Mode mode = Mode::kSync;
   uint32_t staleness_bound = 0;  // kSsp, in clocks; 0 means sync.
   uint32_t batch_size = 1024;    // Examples of a step, over all workers.
+  LastBatch last_batch = LastBatch::kShort;
   uint32_t epochs = 1;
   uint64_t max_steps = 0;  // 0 for all steps of the epochs.
   // Parts of a worker's batch whose gradients are added before the push.
@@ -31,8 +38,9 @@ struct TrainSpec {
   std::vector<std::string> metrics;  // Metrics of evaluations; empty for those of the loss.
   WatchSpec early_stop = {};
   PlateauSpec plateau = {};
-  double clip_value = 0;  // Clips each gradient to +-this; 0 for none.
-  double clip_norm = 0;   // Clips the norm of all gradients of a step; 0 for none.
+  uint64_t log_every_steps = 0;  // Steps between two lines with the loss; 0 for none.
+  double clip_value = 0;         // Clips each gradient to +-this; 0 for none.
+  double clip_norm = 0;          // Clips the norm of all gradients of a step; 0 for none.
   // Interval at which hot rows are chosen; 0 for growing intervals.
   uint64_t cache_refresh_steps = 0;
 };

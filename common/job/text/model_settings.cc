@@ -57,7 +57,7 @@ Section PolicySection() {
       "initial "
       "row and its gradients are dropped. Later epochs, which bring the same keys again, make rows "
       "for no others. 1: at once.",
-      Range{1, 15});
+      Range{1, 65535});
   policy.Add(
       "admit_probability", &PolicySpec::admit_probability,
       "Once a key may have a row, each update gives it one with this probability, drawn from seed, "
@@ -66,7 +66,7 @@ Section PolicySection() {
   policy.Add("admit_sketch_bytes", &PolicySpec::admit_sketch_bytes,
              "With admit_after above 1: memory that counts the keys without a row, over all "
              "shards. Four bytes a key hold one wrong admission in fifty; keys that come no more "
-             "are forgotten.",
+             "are forgotten, later where admit_after is above 15.",
              Bytes{4096, 1e15}, kExpert);
   policy.Add("evict_after_steps", &PolicySpec::evict_after_steps,
              "A row that no update has changed for more steps than this leaves; 0: none does.",

@@ -54,6 +54,26 @@ Section PlateauSection() {
   return watch.Done();
 }
 
+// Adds what evaluations tell, and what follows from them.
+void AddEvaluations(SettingTable<TrainText>* train) {
+  train->Add("metrics", &TrainSpec::metrics,
+             "What evaluations tell. Empty: auc and logloss; logloss under softmax; rmse and mae "
+             "under squared_error; auc, or group_auc where there is a group column, under bpr and "
+             "sampled_softmax. " +
+                 MetricWordsText(),
+             Hashed::kNothing, kPrintedUnlessDefault);
+  train->Add("evals_per_epoch", &TrainSpec::evals_per_epoch,
+             "Evaluate so many times an epoch, at equal distances, the last time at its end; the "
+             "rows are counted for it before the training. 0: as the two above say.",
+             Range{0, 1e6}, Hashed::kNothing, kPrintedUnlessDefault);
+  train->AddObject("early_stop", &TrainSpec::early_stop, EarlyStopSection(),
+                   "End before the last epoch where evaluations get no better.", Hashed::kNothing,
+                   kPrintedUnlessDefault);
+  train->AddObject("plateau", &TrainSpec::plateau, PlateauSection(),
+                   "Let the learning rates fall where evaluations get no better.",
+                   kPrintedUnlessDefault, kMayChange);
+}
+
 Section TrainSection() {
   SettingTable<TrainText> train("train", "train");
   train.Add("mode", &TrainSpec::mode,
@@ -65,6 +85,13 @@ Section TrainSection() {
             Where(&TrainSpec::mode, {Mode::kSsp}), kMayChange);
   train.Add("batch_size", &TrainSpec::batch_size, "Examples of one step over all workers.",
             Range{1, 16777216}, kMayChange);
+  train.Add(
+      "last_batch", &TrainSpec::last_batch,
+      "Where the rows of an epoch are no multiple of batch_size. short: the last step has what "
+      "is left, and each row is trained once. filled: it is filled up with the rows that the "
+      "epoch began with, which are trained twice, so a worker has as many rows in it as in any "
+      "other step, as MindSpore's samplers do.",
+      kPrintedUnlessDefault, kMayChange);
   train.Add("epochs", &TrainSpec::epochs, "Passes over the training data.", Range{1, 1e6},
             Hashed::kDefault);
   train.Add("max_steps", &TrainSpec::max_steps, "0: as many as the epochs have.", Range{0, 9e15},
@@ -84,6 +111,11 @@ Section TrainSection() {
             "Evaluate after every so many steps as well, as within a long epoch; 0: do not. "
             "Training waits meanwhile, and its result stays the same.",
             Range{0, 9e15}, Hashed::kNothing);
+  train.Add("log_every_steps", &TrainSpec::log_every_steps,
+            "Every so many steps worker 0 prints \"epoch: 1 step: 100, loss is 0.4514\" on stderr "
+            "and into its log: the step counted in its epoch, both from 1, and the mean loss of "
+            "its own examples of that step, as MindSpore's LossMonitor does; 0: never.",
+            Range{0, 9e15}, Hashed::kNothing, kPrintedUnlessDefault);
   train.AddObject("schedule", &TrainText::schedule, ScheduleSection(),
                   "How learning rates change with the step: of every table and of the dense "
                   "layers, as far as they are given none of their own.",
@@ -99,22 +131,7 @@ Section TrainSection() {
             "step. In async and ssp it is the norm of each worker's own push, without penalties. "
             "clip_value then looks at what is left.",
             Range{0, 1e9}, kPrintedUnlessDefault, kMayChange);
-  train.Add("metrics", &TrainSpec::metrics,
-            "What evaluations tell. Empty: auc and logloss; logloss under softmax; rmse and mae "
-            "under squared_error; auc, or group_auc where there is a group column, under bpr and "
-            "sampled_softmax. " +
-                MetricWordsText(),
-            Hashed::kNothing, kPrintedUnlessDefault);
-  train.Add("evals_per_epoch", &TrainSpec::evals_per_epoch,
-            "Evaluate so many times an epoch, at equal distances, the last time at its end; the "
-            "rows are counted for it before the training. 0: as the two above say.",
-            Range{0, 1e6}, Hashed::kNothing, kPrintedUnlessDefault);
-  train.AddObject("early_stop", &TrainSpec::early_stop, EarlyStopSection(),
-                  "End before the last epoch where evaluations get no better.", Hashed::kNothing,
-                  kPrintedUnlessDefault);
-  train.AddObject("plateau", &TrainSpec::plateau, PlateauSection(),
-                  "Let the learning rates fall where evaluations get no better.",
-                  kPrintedUnlessDefault, kMayChange);
+  AddEvaluations(&train);
   train.Add("cache_refresh_steps", &TrainSpec::cache_refresh_steps,
             "With vocab_cache_size: steps between two choices of the rows; 0: 4, 12, 48, ... up to "
             "4096.",

@@ -102,7 +102,8 @@ constexpr Word kFields[] = {{"field_size"}, {"vocab_size"}};
 constexpr Word kPenalties[] = {{"l2_coef"}};
 constexpr Word kSeeds[] = {{"set_seed"}, {"random_seed"}};
 constexpr Word kGraphMode[] = {{"GRAPH_MODE", "train.mode"}, {"PYNATIVE_MODE", "train.mode"}};
-constexpr Word kMonitors[] = {{"LossMonitor"}, {"TimeMonitor"}, {"callbacks"}};
+constexpr Word kLossMonitors[] = {{"LossMonitor"}};
+constexpr Word kMonitors[] = {{"TimeMonitor"}, {"callbacks"}};
 constexpr Word kGraphs[] = {{"save_graphs"}};
 constexpr Word kPipelines[] = {{"pipeline_stages"}, {"pipeline_config"}};
 constexpr Word kShuffles[] = {{"shuffle"}, {"shuffle_size"}};
@@ -162,8 +163,11 @@ constexpr MindSporeRow kRows[] = {
     {"`model.train(epoch, dataset)`", "`train.epochs`, `hdps train`", kEpochs},
     {"`dataset_sink_mode`, `sink_size`", "nothing to set: rows are read while others are computed",
      kSinks},
-    {"`LossMonitor`, `TimeMonitor`, `callbacks`",
+    {"`LossMonitor(k)`", "`train.log_every_steps` = k, with the same line, of worker 0",
+     kLossMonitors},
+    {"`TimeMonitor`, `callbacks`",
      "nothing to set: loss and speed are in `metrics.jsonl` of `--out`", kMonitors},
+    {"a sampler that fills the last shard with its first rows", "`train.last_batch` = `filled`"},
     {"`loss_scale`, `FixedLossScaleManager`",
      "nothing to set: gradients are computed and summed in 32 bits", kScales},
     {"`amp_level`, `float16`", "`model.precision` = `fp32`, `tf32` or `bf16`", kAmp},

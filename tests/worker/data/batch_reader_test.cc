@@ -212,13 +212,49 @@ TEST(BatchReaderTest, ABadRowKeepsItsPosition) {
   EXPECT_EQ(strict->Next().status().code(), Code::kInvalidArgument);
 }
 
+// ---- Last steps that are filled up.
+
+TEST(BatchReaderTest, TheLastStepIsFilledWithTheFirstRows) {
+  const auto files = NewMemoryFileSystem();
+  WriteText(*files, "rows.csv", NumberedText(0, 10));
+  const auto plain = [&files](const ReaderOptions& options, uint64_t skip) {
+    std::vector<std::vector<int>> ids;
+    const auto reader = MakeReader(*files, NumberedRows(), options);
+    for (const Batch& batch : ReadEpoch(*reader, 0, skip)) ids.push_back(IdsOf(batch));
+    return ids;
+  };
+  using Steps = std::vector<std::vector<int>>;
+  ReaderOptions options{.batch_size = 4, .shuffle = false, .fill_last = true};
+  EXPECT_EQ(plain(options, 0), (Steps{{0, 1, 2, 3}, {4, 5, 6, 7}, {8, 9, 0, 1}}));
+  EXPECT_EQ(plain(options, 2), (Steps{{8, 9, 0, 1}})) << "as if it had read the steps before";
+  EXPECT_EQ(plain(options, 3), Steps());
+  options.batch_size = 5;
+  EXPECT_EQ(plain(options, 0), (Steps{{0, 1, 2, 3, 4}, {5, 6, 7, 8, 9}})) << "nothing to fill";
+  options.batch_size = 24;
+  const Steps twice = plain(options, 0);
+  ASSERT_EQ(twice.size(), 1u);
+  EXPECT_EQ(twice[0].size(), 24u);
+  EXPECT_EQ(twice[0][23], 3) << "a step of more rows than there are has them more than once";
+  // Every part of every step is as large as the others.
+  options.batch_size = 6;
+  options.num_parts = 3;
+  std::multiset<int> last;
+  for (options.part = 0; options.part < 3; ++options.part) {
+    const Steps own = plain(options, 0);
+    ASSERT_EQ(own.size(), 2u);
+    EXPECT_EQ(own[1].size(), 2u);
+    last.insert(own[1].begin(), own[1].end());
+  }
+  EXPECT_EQ(last, (std::multiset<int>{0, 1, 6, 7, 8, 9}));
+}
+
 // ---- Many parts: rows by their index.
 
 // Compares the interleaved batches of `parts` readers with one reader of all rows, epoch by epoch.
 void ExpectPartsAreTheStream(FileSystem& files, const DataSpec& data,
                              const std::vector<std::string>& paths, uint32_t parts,
-                             uint64_t skip_steps = 0) {
-  ReaderOptions options{.batch_size = 3 * parts + 1, .num_parts = 1};
+                             uint64_t skip_steps = 0, bool fill_last = false) {
+  ReaderOptions options{.batch_size = 3 * parts + 1, .num_parts = 1, .fill_last = fill_last};
   const auto whole = MakeReader(files, data, options, paths);
   options.num_parts = parts;
   std::vector<std::unique_ptr<BatchReader>> readers;
@@ -251,6 +287,8 @@ TEST(ManyPartsTest, InterleavedAreTheWholeStreamInEveryEpoch) {
     ExpectPartsAreTheStream(*files, data, {"rows.csv"}, kPartsMany);
   }
   ExpectPartsAreTheStream(*files, data, {"rows.csv"}, kPartsMany + 13, 7);
+  ExpectPartsAreTheStream(*files, data, {"rows.csv"}, kPartsMany, 0, /*fill_last=*/true);
+  ExpectPartsAreTheStream(*files, data, {"rows.csv"}, kPartsMany, 7, /*fill_last=*/true);
   data.shuffle_rows = 1 << 16;  // More than there are.
   ExpectPartsAreTheStream(*files, data, {"rows.csv"}, kPartsMany + 24);
 }

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <limits>
 #include <string>
 #include <vector>
@@ -32,6 +33,8 @@ class TrainingRoundTest : public StepTest {
     Command train;
     train.command = CommandKind::kTrain;
     train.until = until;
+    train.epoch = epoch_;
+    train.epoch_start = epoch_start_;
     TrainingRound round(servers_.channel(), *clock_, steps_, runner_, /*cache=*/nullptr,
                         after_step_, log_);
     return round.Run(train, &clock_of_steps_);
@@ -48,6 +51,8 @@ class TrainingRoundTest : public StepTest {
   TrainingLog log_;
   AfterStep after_step_;
   Clock clock_of_steps_ = 0;
+  uint32_t epoch_ = 0;
+  Clock epoch_start_ = 0;
 };
 
 TEST_F(TrainingRoundTest, EndsAtItsClockAndTheNextGoesOnBehindIt) {
@@ -78,6 +83,27 @@ TEST_F(TrainingRoundTest, HeartbeatsSumOverRoundsUntilAnotherStateBegins) {
   log_.BeginState();
   ASSERT_TRUE(Train(4).ok());
   EXPECT_EQ(servers_.reports[3].examples, 10u);
+}
+
+// Steps are counted in their epoch, as MindSpore's LossMonitor prints them; their turn is that of
+// the job.
+TEST_F(TrainingRoundTest, TheLossOfEveryFewStepsIsPrinted) {
+  std::vector<std::string> lines;
+  log_.PrintLosses(2, [&lines](const std::string& line) { lines.push_back(line); });
+  epoch_ = 6;
+  epoch_start_ = -1;
+  ASSERT_TRUE(Train(3).ok());
+  ASSERT_TRUE(Train(100).ok());
+  std::vector<std::string> expected;
+  for (const size_t step : {2u, 4u}) {
+    char line[100];
+    std::snprintf(line, sizeof(line), "epoch: 7 step: %zu, loss is %.8g", step + 1,
+                  (servers_.reports[step - 1].loss_sum - servers_.reports[step - 2].loss_sum) / 10);
+    expected.emplace_back(line);
+  }
+  EXPECT_EQ(lines, expected);
+  log_.PrintLosses(0, [&lines](const std::string& line) { lines.push_back(line); });
+  EXPECT_EQ(lines.size(), 2u);
 }
 
 TEST_F(TrainingRoundTest, APauseEndsItBehindTheStepAtHandAndComesOut) {
