@@ -70,6 +70,7 @@ const std::map<std::string, Told> kTold = {
     {"train.max_steps", {"steps in summary.json"}},
     {"train.eval_each_epoch", {"evaluations in metrics.jsonl", Evaluates}},
     {"train.eval_every_steps", {"evaluations in metrics.jsonl", Evaluates}},
+    {"train.log_every_steps", {"lines of loss by worker 0"}},
     {"train.evals_per_epoch", {"evaluations in metrics.jsonl", Evaluates}},
     {"train.metrics", {"eval_metrics in summary.json, or of hdps evaluate"}},
     {"train.early_stop.", {"stopped_early in summary.json", Evaluates}},
