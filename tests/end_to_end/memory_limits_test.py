@@ -125,7 +125,8 @@ policy.admit_after policy.evict_after_steps policy.max_rows policy.max_bytes pol
 model.tables[].loss_l1 model.tables[].loss_l2 model.tables[].manual_shapes model.tables[].column_slices
 model.layers[].fusion model.layers[].rate model.layers[].epsilon model.layers[].momentum model.layers[].temperature
 model.layers[].shard model.tasks[].weight model.tasks[].positive_weight
-train.staleness_bound train.epochs train.max_steps train.eval_every_steps train.log_every_steps parallel.global_rank train.clip_value train.clip_norm
+train.staleness_bound train.epochs train.max_steps train.eval_every_steps train.log_every_steps
+parallel.global_rank train.clip_value train.clip_norm
 train.evals_per_epoch train.early_stop.patience train.early_stop.min_delta train.plateau.patience
 train.plateau.min_delta train.plateau.factor train.plateau.least train.cache_refresh_steps
 parallel.device_num parallel.dataset_strategy parallel.all_reduce_fusion_config parallel.worker_memory_limit
