@@ -100,7 +100,7 @@ class DenseLayers {
 
   // ---- in bf16.
 
-  // As ChooseBf16() marks them.
+  // Returns whether the layer's input is in bf16, by the rule of ChooseBf16().
   bool InBf16(size_t l) const {
     constexpr uint32_t kUnitsMin = 16;
     return ops_.bf16() != nullptr && l < layers_.size() && layers_[l]->product.units >= kUnitsMin;

@@ -198,7 +198,7 @@ class AeadRounds {
   uint64_t counter_ = 0;
 };
 
-// What encrypting and decrypting take beside what CURVE of libzmq does with a message, and beside a
+// Measures encrypting and decrypting beside what CURVE of libzmq does with a message, and beside a
 // tag that leaves the bytes readable, on one core.
 void RunEncryption(const BenchSetting& setting, BenchReport& report) {
   if (!setting.Wants("seal_alone_1MiB")) return;

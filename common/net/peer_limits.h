@@ -1,4 +1,4 @@
-// What whoever reaches a listener may take of its memory.
+// Limits the memory that peers of a listener can take.
 #pragma once
 
 #include <algorithm>
