@@ -75,9 +75,15 @@ void Rendezvous::CheckComplete() {
   was_complete_ = true;
   AssignRanks(Role::kServer);
   AssignRanks(Role::kWorker);
-  for (auto& [peer, candidate] : candidates_) {
-    candidate.settled = true;
-    candidate.returned = false;
+}
+
+void Rendezvous::Settle(const View& view) {
+  for (auto& [peer, candidate] : candidates_) candidate.settled = candidate.returned = false;
+  for (const std::vector<Member>& members : {view.Holders(), view.workers}) {
+    for (const Member& member : members) {
+      const auto at = candidates_.find(member.peer);
+      if (at != candidates_.end()) at->second.settled = true;
+    }
   }
   vacated_.clear();
 }
@@ -233,7 +239,6 @@ std::optional<JoinRefused> Rendezvous::Taken(const JoinRequest& request) const {
 
 std::vector<std::string> Rendezvous::Expire(TimeMs now) {
   std::vector<std::string> gone;
-  if (complete_) return gone;
   for (auto it = candidates_.begin(); it != candidates_.end();) {
     const bool left = now - it->second.heard > options_.dead_after_ms ||
                       it->second.watch->Look() == ProcessState::kEnded;
@@ -241,6 +246,7 @@ std::vector<std::string> Rendezvous::Expire(TimeMs now) {
       gone.push_back(std::string(RoleName(it->second.role)) + " (" + it->second.process.host + ")");
       if (it->second.returned) vacated_[it->first] = it->second;  // It may be heard once more.
       it = candidates_.erase(it);
+      complete_ = false;
     } else {
       ++it;
     }

@@ -71,8 +71,10 @@ class Rendezvous {
   // Removes the members with the highest ranks until `count` are left; returns those removed.
   std::vector<PeerId> Dismiss(Role role, uint32_t count);
 
-  // Frees the places of candidates that went silent before the cluster was complete; returns their
-  // names.
+  // Notes that the members are those of `view` now: their silence is judged elsewhere, and members
+  // of the view before it that are not among them do not come back.
+  void Settle(const View& view);
+  // Frees the places of processes that went silent before a view had them; returns their names.
   std::vector<std::string> Expire(TimeMs now);
   void Heard(PeerId peer, TimeMs now);
   void ForgiveSilence(TimeMs gap);  // After a standstill of this process.
@@ -106,7 +108,7 @@ class Rendezvous {
     MemberProcess process;
     std::shared_ptr<ProcessWatch> watch;
     TimeMs heard = 0;
-    bool settled = false;   // Present when the cluster became complete; only Vacate() removes it.
+    bool settled = false;   // Is in the newest view, so Expire() leaves it its place.
     bool returned = false;  // Was lost and came back; this may happen again.
     std::string Name() const;
   };
@@ -123,7 +125,7 @@ class Rendezvous {
   const RendezvousOptions options_;
   uint32_t num_servers_, num_workers_;  // Numbers at which the cluster is complete.
   std::map<PeerId, Candidate> candidates_;
-  std::map<PeerId, Candidate> vacated_;  // Since the cluster was last complete.
+  std::map<PeerId, Candidate> vacated_;  // Lost members of the newest view.
   bool complete_ = false;
   bool was_complete_ = false;  // Ranks were assigned; a process that asks for one may have lost it.
 };

@@ -168,8 +168,24 @@ TEST(Rendezvous, ASilentCandidateGivesUpItsPlace) {
   rendezvous.ForgiveSilence(5000);
   EXPECT_THAT(rendezvous.Expire(7000), IsEmpty());
   EXPECT_FALSE(rendezvous.Admit({3}, Request(Role::kServer, "c"), 7000));
-  // All members are present: from now on Membership watches for silence.
+  // The members of a view keep their places: Membership watches for their silence.
+  rendezvous.Settle(rendezvous.FormView({1}));
   EXPECT_THAT(rendezvous.Expire(90000), IsEmpty());
+}
+
+TEST(Rendezvous, WhoWentSilentBeforeAViewHadItGivesUpItsPlaceAlsoWhereNobodyIsMissing) {
+  Rendezvous rendezvous(Options(1, 1));
+  rendezvous.Admit({11}, Request(Role::kServer, "a"), 0);
+  rendezvous.Admit({21}, Request(Role::kWorker, "b"), 0);
+  rendezvous.Settle(rendezvous.FormView({1}));
+  rendezvous.OpenPlaces(Role::kWorker, 2);
+  rendezvous.Admit({22}, Request(Role::kWorker, "c"), 5000);
+  ASSERT_TRUE(rendezvous.complete());
+  EXPECT_THAT(rendezvous.Expire(6000), IsEmpty());
+  EXPECT_THAT(rendezvous.Expire(6001), ElementsAre("worker (c)"));
+  EXPECT_FALSE(rendezvous.complete());
+  EXPECT_EQ(Refusal(rendezvous, 23, Request(Role::kWorker, "d")), "");
+  EXPECT_TRUE(rendezvous.complete());
 }
 
 TEST(Rendezvous, AMemberThatCameBackAndWentSilentAgainMayComeBackOnceMore) {
@@ -178,6 +194,7 @@ TEST(Rendezvous, AMemberThatCameBackAndWentSilentAgainMayComeBackOnceMore) {
   EXPECT_EQ(Refusal(rendezvous, 21, Request(Role::kWorker, "b")), "");
   EXPECT_EQ(Refusal(rendezvous, 22, Request(Role::kWorker, "c")), "");
   ASSERT_TRUE(rendezvous.complete());
+  rendezvous.Settle(rendezvous.FormView({1}));
   rendezvous.Vacate({21});
   rendezvous.Vacate({22});
   ASSERT_TRUE(rendezvous.Return({21}, 2000));

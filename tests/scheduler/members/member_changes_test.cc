@@ -153,6 +153,22 @@ TEST_F(MemberChangesTest, AJobThatStandsThoughNewcomersAreMissingGoesOn) {
   EXPECT_THAT(step.gone, ElementsAre(HasSubstr("came to join the job and went silent again")));
 }
 
+TEST_F(MemberChangesTest, ANewcomerThatGoesSilentBeforeTheJobIsQuietIsNotTakenIn) {
+  ScaleRequest request;
+  request.servers = 1;
+  ASSERT_TRUE(changes_.OnRequest({50}, request, 0).accepted);
+  rendezvous_.Admit({13}, RequestOf(Role::kServer, "s3"), 0);
+  EXPECT_EQ(changes_.Next(stand_, 0).what, Do::kAskForQuiet);
+  stand_.quiet = true;
+  const MemberStep step = changes_.Next(stand_, 1001);
+  EXPECT_EQ(step.what, Do::kGoOn);
+  EXPECT_THAT(step.gone, ElementsAre(HasSubstr("came to join the job and went silent again")));
+  rendezvous_.Admit({14}, RequestOf(Role::kServer, "s4"), 1001);
+  const MemberStep change = changes_.Next(stand_, 1001);
+  ASSERT_EQ(change.what, Do::kChange);
+  EXPECT_EQ(change.view.servers[3].peer, PeerId{14});
+}
+
 TEST_F(MemberChangesTest, RowsThatWereLostOnTheirWayNeedARestart) {
   stand_.needs_restart = true;
   const MemberStep back = changes_.Next(stand_, 700);
