@@ -148,12 +148,11 @@ bool Rendezvous::Return(PeerId peer, TimeMs now) {
   const auto at = vacated_.find(peer);
   if (at == vacated_.end()) return false;
   const Candidate& back = at->second;
-  const std::vector<const Candidate*> others = Of(back.role);
-  const bool has_rank = static_cast<uint32_t>(back.rank) < Quota(back.role);
-  const bool taken =
-      std::ranges::any_of(others, [&](const Candidate* other) { return other->rank == back.rank; });
-  if (!has_rank || taken || others.size() >= Quota(back.role)) return false;
+  if (Count(back.role) >= Quota(back.role)) return false;
+  const bool has_rank = static_cast<uint32_t>(back.rank) < Quota(back.role) &&
+                        OfRank(back.role, back.rank) == nullptr;
   Candidate& candidate = candidates_[peer] = back;
+  if (!has_rank) candidate.rank = -1;
   candidate.heard = now;
   candidate.settled = false;
   candidate.returned = true;

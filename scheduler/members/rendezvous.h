@@ -59,7 +59,8 @@ class Rendezvous {
 
   // Frees the rank of a lost member.
   void Vacate(PeerId peer);
-  // Gives a member that was only silent its place back, unless another process has it by now.
+  // Gives a member that was only silent its place back, or another free one if another process has
+  // it by now. Returns false if no place is free.
   bool Return(PeerId peer, TimeMs now);
   // Goes on with only the present members of the role, in the order of their ranks. Requires: there
   // is at least one.

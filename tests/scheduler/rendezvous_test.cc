@@ -188,6 +188,22 @@ TEST(Rendezvous, WhoWentSilentBeforeAViewHadItGivesUpItsPlaceAlsoWhereNobodyIsMi
   EXPECT_TRUE(rendezvous.complete());
 }
 
+TEST(Rendezvous, OneThatWasOnlySilentGetsAnotherPlaceIfItsOwnIsTaken) {
+  Rendezvous rendezvous(Options(1, 2));
+  rendezvous.Admit({11}, Request(Role::kServer, "a"), 0);
+  rendezvous.Admit({21}, Request(Role::kWorker, "b", 0), 0);
+  rendezvous.Admit({22}, Request(Role::kWorker, "c", 1), 0);
+  rendezvous.Settle(rendezvous.FormView({1}));
+  rendezvous.Vacate({21});
+  rendezvous.Vacate({22});
+  EXPECT_EQ(Refusal(rendezvous, 23, Request(Role::kWorker, "d", 0)), "");
+  EXPECT_TRUE(rendezvous.Return({21}, 2000));
+  EXPECT_FALSE(rendezvous.Return({22}, 2000)) << "there is no third place";
+  const View view = rendezvous.FormView({2});
+  EXPECT_EQ(view.workers[0].peer, PeerId{23});
+  EXPECT_EQ(view.workers[1].peer, PeerId{21});
+}
+
 TEST(Rendezvous, AMemberThatCameBackAndWentSilentAgainMayComeBackOnceMore) {
   Rendezvous rendezvous(Options(1, 2));
   EXPECT_EQ(Refusal(rendezvous, 11, Request(Role::kServer, "a")), "");

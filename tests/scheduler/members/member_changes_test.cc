@@ -104,6 +104,16 @@ TEST_F(MemberChangesTest, OneThatWasOnlySilentHasItsPlaceBack) {
   EXPECT_EQ(changes_.Next(stand_, 1600).what, Do::kGoBack);
 }
 
+TEST_F(MemberChangesTest, OneWhosePlaceIsTakenMeanwhileGetsThatOfAnotherLostMember) {
+  changes_.Lose({{20}, {21}}, stand_, 1500);
+  rendezvous_.Admit({22}, RequestOf(Role::kWorker, "w2", 0), 1500);
+  EXPECT_EQ(changes_.OnHeartbeat({20}, {}, 1600).notices.size(), 1u);
+  const MemberStep back = changes_.Next(stand_, 1600);
+  ASSERT_EQ(back.what, Do::kGoBack);
+  EXPECT_EQ(back.view.workers[0].peer, PeerId{22});
+  EXPECT_EQ(back.view.workers[1].peer, PeerId{20});
+}
+
 TEST_F(MemberChangesTest, ATroubleIsToldWhenItBeginsAndEnds) {
   Heartbeat beat;
   beat.number = 1;
