@@ -38,8 +38,10 @@ bool Admission::MayStandBy(PeerId peer, const JoinRequest& request, Stage stage,
   if (!standing_by_.contains(peer) && standing_by_.size() >= kStandingByMax) return false;
   StandBy& stands = standing_by_.try_emplace(peer, StandBy{now, now}).first->second;
   stands.heard = now;
-  const bool for_rank = request.rank >= 0 && !taken_is_final_;
-  const bool for_good = stage == Stage::kEnding || (stage == Stage::kUnderWay && for_rank);
+  const bool asked_twice =
+      stage == Stage::kGathering && rendezvous_.HasRank(request.role, request.rank);
+  const bool for_rank = request.rank >= 0 && !asked_twice && !taken_is_final_;
+  const bool for_good = stage == Stage::kEnding || for_rank;
   return for_good || now - stands.since <= patience_ms();
 }
 

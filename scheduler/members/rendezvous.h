@@ -57,6 +57,9 @@ class Rendezvous {
   // it could have is taken: another member may be lost already, unnoticed.
   std::optional<std::string> Full(const JoinRequest& request) const;
 
+  // Returns whether a present process has this rank; before the first view, has asked for it.
+  bool HasRank(Role role, int32_t rank) const { return OfRank(role, rank) != nullptr; }
+
   // Frees the rank of a lost member.
   void Vacate(PeerId peer);
   // Gives a member that was only silent its place back, or another free one if another process has
