@@ -19,18 +19,19 @@ Admission::Answer Admission::OnJoin(PeerId peer, const JoinRequest& request, Sta
     answer.newcomer = !known;
     return answer;
   }
+  const std::string name = NameOfProcess(request.role, request.host);
   if (const std::optional<std::string> full = rendezvous_.Full(request)) {
     std::erase_if(standing_by_,
                   [&](const auto& other) { return now - other.second.heard > patience_ms(); });
     const bool comes = !standing_by_.contains(peer);
     if (MayStandBy(peer, request, stage, now)) {
       answer.refused = JoinRefused{0, answer.refused->message, true};
-      if (comes) answer.line = request.host + " stands by: " + *full;
+      if (comes) answer.line = name + " stands by: " + *full;
       return answer;
     }
   }
-  last_refusal_ = request.host + " was refused: " + answer.refused->message;
-  answer.line = "refused " + request.host + ": " + answer.refused->message;
+  last_refusal_ = name + " was refused: " + answer.refused->message;
+  answer.line = "refused " + name + ": " + answer.refused->message;
   return answer;
 }
 

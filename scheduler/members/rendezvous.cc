@@ -31,7 +31,13 @@ std::string Counted(uint32_t count, Role role) {
   return std::to_string(count) + " " + RoleName(role) + (count == 1 ? "" : "s");
 }
 
+std::string InBrackets(const std::string& host) { return host.empty() ? "" : " (" + host + ")"; }
+
 }  // namespace
+
+std::string NameOfProcess(Role role, const std::string& host) {
+  return host.empty() ? std::string("a ") + RoleName(role) : host;
+}
 
 std::string WrongAddress(Role role, const std::string& address) {
   if (role == Role::kWorker) {
@@ -225,11 +231,13 @@ std::optional<JoinRefused> Rendezvous::Taken(const JoinRequest& request) const {
   if (!full && was_complete_) return std::nullopt;
   if (const Candidate* const other = OfRank(role, request.rank)) {
     return Mistaken("rank " + std::to_string(request.rank) + " of the " + name + "s is taken: by " +
-                    other->process.host + ", and " + request.host + " asks for it too; give each " +
-                    name + " a --rank of its own");
+                    NameOfProcess(role, other->process.host) + ", and " +
+                    NameOfProcess(role, request.host) + " asks for it too; give each " + name +
+                    " a --rank of its own");
   }
   if (full) {
-    return Mistaken("the job has its " + Counted(Quota(role), role) + ", so " + request.host +
+    return Mistaken("the job has its " + Counted(Quota(role), role) + ", so " +
+                    NameOfProcess(role, request.host) +
                     " is one too many; start it for another job, or the job with more --" + name +
                     "s");
   }
@@ -242,7 +250,7 @@ std::vector<std::string> Rendezvous::Expire(TimeMs now) {
     const bool left = now - it->second.heard > options_.dead_after_ms ||
                       it->second.watch->Look() == ProcessState::kEnded;
     if (!it->second.settled && left) {
-      gone.push_back(std::string(RoleName(it->second.role)) + " (" + it->second.process.host + ")");
+      gone.push_back(RoleName(it->second.role) + InBrackets(it->second.process.host));
       if (it->second.returned) vacated_[it->first] = it->second;  // It may be heard once more.
       it = candidates_.erase(it);
       complete_ = false;
@@ -371,7 +379,7 @@ const MemberProcess& Rendezvous::ProcessOf(PeerId peer) const {
 std::string Rendezvous::NameOf(PeerId peer) const { return candidates_.at(peer).Name(); }
 
 std::string Rendezvous::Candidate::Name() const {
-  return RoleName(role) + (rank >= 0 ? " " + std::to_string(rank) : "") + " (" + process.host + ")";
+  return RoleName(role) + (rank >= 0 ? " " + std::to_string(rank) : "") + InBrackets(process.host);
 }
 
 }  // namespace hdps

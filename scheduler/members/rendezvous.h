@@ -27,6 +27,9 @@ struct MemberProcess {
 // fine.
 std::string WrongAddress(Role role, const std::string& address);
 
+// Returns how messages call a process: by its description, or by its role if it gave none.
+std::string NameOfProcess(Role role, const std::string& host);
+
 struct RendezvousOptions {
   uint32_t num_servers = 1, num_workers = 1;
   uint32_t num_shards = 1;  // At least num_servers.

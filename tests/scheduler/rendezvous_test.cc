@@ -145,6 +145,17 @@ TEST(Rendezvous, SurplusMembersAreRefusedBeforeAndAfterItIsComplete) {
   EXPECT_EQ(Refusal(rendezvous, 1, Request(Role::kWorker, "a")), "");
 }
 
+TEST(Rendezvous, WhoGivesNoNameIsCalledByItsRole) {
+  Rendezvous rendezvous(Options(1, 1));
+  EXPECT_EQ(Refusal(rendezvous, 1, Request(Role::kWorker, "", 0)), "");
+  EXPECT_THAT(Refusal(rendezvous, 2, Request(Role::kWorker, "", 0)),
+              HasSubstr("is taken: by a worker, and a worker asks for it too"));
+  EXPECT_THAT(Refusal(rendezvous, 3, Request(Role::kWorker, "")),
+              HasSubstr("has its 1 worker, so a worker is one too many"));
+  EXPECT_EQ(rendezvous.Present(), "worker 0");
+  EXPECT_THAT(rendezvous.Expire(1001), ElementsAre("worker"));
+}
+
 TEST(Rendezvous, TellsWhoIsMissing) {
   Rendezvous rendezvous(Options(2, 4));
   EXPECT_EQ(rendezvous.Missing(), "2 of 2 servers and 4 of 4 workers");
