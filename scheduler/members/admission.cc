@@ -19,18 +19,19 @@ Admission::Answer Admission::OnJoin(PeerId peer, const JoinRequest& request, Sta
     answer.newcomer = !known;
     return answer;
   }
+  const std::string name = NameOfProcess(request.role, request.host);
   if (const std::optional<std::string> full = rendezvous_.Full(request)) {
     std::erase_if(standing_by_,
                   [&](const auto& other) { return now - other.second.heard > patience_ms(); });
     const bool comes = !standing_by_.contains(peer);
     if (MayStandBy(peer, request, stage, now)) {
       answer.refused = JoinRefused{0, answer.refused->message, true};
-      if (comes) answer.line = request.host + " stands by: " + *full;
+      if (comes) answer.line = name + " stands by: " + *full;
       return answer;
     }
   }
-  last_refusal_ = request.host + " was refused: " + answer.refused->message;
-  answer.line = "refused " + request.host + ": " + answer.refused->message;
+  last_refusal_ = name + " was refused: " + answer.refused->message;
+  answer.line = "refused " + name + ": " + answer.refused->message;
   return answer;
 }
 
@@ -38,8 +39,10 @@ bool Admission::MayStandBy(PeerId peer, const JoinRequest& request, Stage stage,
   if (!standing_by_.contains(peer) && standing_by_.size() >= kStandingByMax) return false;
   StandBy& stands = standing_by_.try_emplace(peer, StandBy{now, now}).first->second;
   stands.heard = now;
-  const bool for_rank = request.rank >= 0 && !taken_is_final_;
-  const bool for_good = stage == Stage::kEnding || (stage == Stage::kUnderWay && for_rank);
+  const bool asked_twice =
+      stage == Stage::kGathering && rendezvous_.HasRank(request.role, request.rank);
+  const bool for_rank = request.rank >= 0 && !asked_twice && !taken_is_final_;
+  const bool for_good = stage == Stage::kEnding || for_rank;
   return for_good || now - stands.since <= patience_ms();
 }
 

@@ -36,9 +36,10 @@ class Admission {
     bool newcomer = false;               // It got its place by this request.
     std::string line;  // A notice, rate-limited because anybody can cause it; or empty.
   };
-  // Once the job is under way, a process that asks for a rank is a restarted member whose place
-  // another process has taken; it may stand by as long as the job goes on. At the end of the job no
-  // place is given away any more, so that everyone is told that the job is done.
+  // A process that asks for a rank is a member whose place another process has taken; it may stand
+  // by as long as the job goes on. Before the first view this holds unless the other has asked for
+  // the same rank, which is a mistake. At the end of the job no place is given away any more, so
+  // that everyone is told that the job is done.
   Answer OnJoin(PeerId peer, const JoinRequest& request, Stage stage, TimeMs now);
 
   // Advances the wait for the first cluster; called at each tick until it is complete.

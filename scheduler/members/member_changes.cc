@@ -55,6 +55,7 @@ void MemberChanges::Enter(View view, TimeMs now) {
   std::map<PeerId, MemberProcess> processes;
   for (const PeerId peer : rendezvous_.peers()) processes[peer] = rendezvous_.ProcessOf(peer);
   if (!formed()) members_.emplace(job_->cluster.dead_after_ms);
+  rendezvous_.Settle(view);
   members_->Enter(std::move(view), processes, now);
 }
 

@@ -31,7 +31,13 @@ std::string Counted(uint32_t count, Role role) {
   return std::to_string(count) + " " + RoleName(role) + (count == 1 ? "" : "s");
 }
 
+std::string InBrackets(const std::string& host) { return host.empty() ? "" : " (" + host + ")"; }
+
 }  // namespace
+
+std::string NameOfProcess(Role role, const std::string& host) {
+  return host.empty() ? std::string("a ") + RoleName(role) : host;
+}
 
 std::string WrongAddress(Role role, const std::string& address) {
   if (role == Role::kWorker) {
@@ -75,9 +81,15 @@ void Rendezvous::CheckComplete() {
   was_complete_ = true;
   AssignRanks(Role::kServer);
   AssignRanks(Role::kWorker);
-  for (auto& [peer, candidate] : candidates_) {
-    candidate.settled = true;
-    candidate.returned = false;
+}
+
+void Rendezvous::Settle(const View& view) {
+  for (auto& [peer, candidate] : candidates_) candidate.settled = candidate.returned = false;
+  for (const std::vector<Member>& members : {view.Holders(), view.workers}) {
+    for (const Member& member : members) {
+      const auto at = candidates_.find(member.peer);
+      if (at != candidates_.end()) at->second.settled = true;
+    }
   }
   vacated_.clear();
 }
@@ -142,12 +154,11 @@ bool Rendezvous::Return(PeerId peer, TimeMs now) {
   const auto at = vacated_.find(peer);
   if (at == vacated_.end()) return false;
   const Candidate& back = at->second;
-  const std::vector<const Candidate*> others = Of(back.role);
-  const bool has_rank = static_cast<uint32_t>(back.rank) < Quota(back.role);
-  const bool taken =
-      std::ranges::any_of(others, [&](const Candidate* other) { return other->rank == back.rank; });
-  if (!has_rank || taken || others.size() >= Quota(back.role)) return false;
+  if (Count(back.role) >= Quota(back.role)) return false;
+  const bool has_rank = static_cast<uint32_t>(back.rank) < Quota(back.role) &&
+                        OfRank(back.role, back.rank) == nullptr;
   Candidate& candidate = candidates_[peer] = back;
+  if (!has_rank) candidate.rank = -1;
   candidate.heard = now;
   candidate.settled = false;
   candidate.returned = true;
@@ -220,11 +231,13 @@ std::optional<JoinRefused> Rendezvous::Taken(const JoinRequest& request) const {
   if (!full && was_complete_) return std::nullopt;
   if (const Candidate* const other = OfRank(role, request.rank)) {
     return Mistaken("rank " + std::to_string(request.rank) + " of the " + name + "s is taken: by " +
-                    other->process.host + ", and " + request.host + " asks for it too; give each " +
-                    name + " a --rank of its own");
+                    NameOfProcess(role, other->process.host) + ", and " +
+                    NameOfProcess(role, request.host) + " asks for it too; give each " + name +
+                    " a --rank of its own");
   }
   if (full) {
-    return Mistaken("the job has its " + Counted(Quota(role), role) + ", so " + request.host +
+    return Mistaken("the job has its " + Counted(Quota(role), role) + ", so " +
+                    NameOfProcess(role, request.host) +
                     " is one too many; start it for another job, or the job with more --" + name +
                     "s");
   }
@@ -233,14 +246,14 @@ std::optional<JoinRefused> Rendezvous::Taken(const JoinRequest& request) const {
 
 std::vector<std::string> Rendezvous::Expire(TimeMs now) {
   std::vector<std::string> gone;
-  if (complete_) return gone;
   for (auto it = candidates_.begin(); it != candidates_.end();) {
     const bool left = now - it->second.heard > options_.dead_after_ms ||
                       it->second.watch->Look() == ProcessState::kEnded;
     if (!it->second.settled && left) {
-      gone.push_back(std::string(RoleName(it->second.role)) + " (" + it->second.process.host + ")");
+      gone.push_back(RoleName(it->second.role) + InBrackets(it->second.process.host));
       if (it->second.returned) vacated_[it->first] = it->second;  // It may be heard once more.
       it = candidates_.erase(it);
+      complete_ = false;
     } else {
       ++it;
     }
@@ -366,7 +379,7 @@ const MemberProcess& Rendezvous::ProcessOf(PeerId peer) const {
 std::string Rendezvous::NameOf(PeerId peer) const { return candidates_.at(peer).Name(); }
 
 std::string Rendezvous::Candidate::Name() const {
-  return RoleName(role) + (rank >= 0 ? " " + std::to_string(rank) : "") + " (" + process.host + ")";
+  return RoleName(role) + (rank >= 0 ? " " + std::to_string(rank) : "") + InBrackets(process.host);
 }
 
 }  // namespace hdps

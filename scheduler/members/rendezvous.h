@@ -27,6 +27,9 @@ struct MemberProcess {
 // fine.
 std::string WrongAddress(Role role, const std::string& address);
 
+// Returns how messages call a process: by its description, or by its role if it gave none.
+std::string NameOfProcess(Role role, const std::string& host);
+
 struct RendezvousOptions {
   uint32_t num_servers = 1, num_workers = 1;
   uint32_t num_shards = 1;  // At least num_servers.
@@ -57,9 +60,13 @@ class Rendezvous {
   // it could have is taken: another member may be lost already, unnoticed.
   std::optional<std::string> Full(const JoinRequest& request) const;
 
+  // Returns whether a present process has this rank; before the first view, has asked for it.
+  bool HasRank(Role role, int32_t rank) const { return OfRank(role, rank) != nullptr; }
+
   // Frees the rank of a lost member.
   void Vacate(PeerId peer);
-  // Gives a member that was only silent its place back, unless another process has it by now.
+  // Gives a member that was only silent its place back, or another free one if another process has
+  // it by now. Returns false if no place is free.
   bool Return(PeerId peer, TimeMs now);
   // Goes on with only the present members of the role, in the order of their ranks. Requires: there
   // is at least one.
@@ -71,8 +78,10 @@ class Rendezvous {
   // Removes the members with the highest ranks until `count` are left; returns those removed.
   std::vector<PeerId> Dismiss(Role role, uint32_t count);
 
-  // Frees the places of candidates that went silent before the cluster was complete; returns their
-  // names.
+  // Notes that the members are those of `view` now: their silence is judged elsewhere, and members
+  // of the view before it that are not among them do not come back.
+  void Settle(const View& view);
+  // Frees the places of processes that went silent before a view had them; returns their names.
   std::vector<std::string> Expire(TimeMs now);
   void Heard(PeerId peer, TimeMs now);
   void ForgiveSilence(TimeMs gap);  // After a standstill of this process.
@@ -106,7 +115,7 @@ class Rendezvous {
     MemberProcess process;
     std::shared_ptr<ProcessWatch> watch;
     TimeMs heard = 0;
-    bool settled = false;   // Present when the cluster became complete; only Vacate() removes it.
+    bool settled = false;   // Is in the newest view, so Expire() leaves it its place.
     bool returned = false;  // Was lost and came back; this may happen again.
     std::string Name() const;
   };
@@ -123,7 +132,7 @@ class Rendezvous {
   const RendezvousOptions options_;
   uint32_t num_servers_, num_workers_;  // Numbers at which the cluster is complete.
   std::map<PeerId, Candidate> candidates_;
-  std::map<PeerId, Candidate> vacated_;  // Since the cluster was last complete.
+  std::map<PeerId, Candidate> vacated_;  // Lost members of the newest view.
   bool complete_ = false;
   bool was_complete_ = false;  // Ranks were assigned; a process that asks for one may have lost it.
 };

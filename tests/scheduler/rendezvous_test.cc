@@ -145,6 +145,17 @@ TEST(Rendezvous, SurplusMembersAreRefusedBeforeAndAfterItIsComplete) {
   EXPECT_EQ(Refusal(rendezvous, 1, Request(Role::kWorker, "a")), "");
 }
 
+TEST(Rendezvous, WhoGivesNoNameIsCalledByItsRole) {
+  Rendezvous rendezvous(Options(1, 1));
+  EXPECT_EQ(Refusal(rendezvous, 1, Request(Role::kWorker, "", 0)), "");
+  EXPECT_THAT(Refusal(rendezvous, 2, Request(Role::kWorker, "", 0)),
+              HasSubstr("is taken: by a worker, and a worker asks for it too"));
+  EXPECT_THAT(Refusal(rendezvous, 3, Request(Role::kWorker, "")),
+              HasSubstr("has its 1 worker, so a worker is one too many"));
+  EXPECT_EQ(rendezvous.Present(), "worker 0");
+  EXPECT_THAT(rendezvous.Expire(1001), ElementsAre("worker"));
+}
+
 TEST(Rendezvous, TellsWhoIsMissing) {
   Rendezvous rendezvous(Options(2, 4));
   EXPECT_EQ(rendezvous.Missing(), "2 of 2 servers and 4 of 4 workers");
@@ -168,8 +179,40 @@ TEST(Rendezvous, ASilentCandidateGivesUpItsPlace) {
   rendezvous.ForgiveSilence(5000);
   EXPECT_THAT(rendezvous.Expire(7000), IsEmpty());
   EXPECT_FALSE(rendezvous.Admit({3}, Request(Role::kServer, "c"), 7000));
-  // All members are present: from now on Membership watches for silence.
+  // The members of a view keep their places: Membership watches for their silence.
+  rendezvous.Settle(rendezvous.FormView({1}));
   EXPECT_THAT(rendezvous.Expire(90000), IsEmpty());
+}
+
+TEST(Rendezvous, WhoWentSilentBeforeAViewHadItGivesUpItsPlaceAlsoWhereNobodyIsMissing) {
+  Rendezvous rendezvous(Options(1, 1));
+  rendezvous.Admit({11}, Request(Role::kServer, "a"), 0);
+  rendezvous.Admit({21}, Request(Role::kWorker, "b"), 0);
+  rendezvous.Settle(rendezvous.FormView({1}));
+  rendezvous.OpenPlaces(Role::kWorker, 2);
+  rendezvous.Admit({22}, Request(Role::kWorker, "c"), 5000);
+  ASSERT_TRUE(rendezvous.complete());
+  EXPECT_THAT(rendezvous.Expire(6000), IsEmpty());
+  EXPECT_THAT(rendezvous.Expire(6001), ElementsAre("worker (c)"));
+  EXPECT_FALSE(rendezvous.complete());
+  EXPECT_EQ(Refusal(rendezvous, 23, Request(Role::kWorker, "d")), "");
+  EXPECT_TRUE(rendezvous.complete());
+}
+
+TEST(Rendezvous, OneThatWasOnlySilentGetsAnotherPlaceIfItsOwnIsTaken) {
+  Rendezvous rendezvous(Options(1, 2));
+  rendezvous.Admit({11}, Request(Role::kServer, "a"), 0);
+  rendezvous.Admit({21}, Request(Role::kWorker, "b", 0), 0);
+  rendezvous.Admit({22}, Request(Role::kWorker, "c", 1), 0);
+  rendezvous.Settle(rendezvous.FormView({1}));
+  rendezvous.Vacate({21});
+  rendezvous.Vacate({22});
+  EXPECT_EQ(Refusal(rendezvous, 23, Request(Role::kWorker, "d", 0)), "");
+  EXPECT_TRUE(rendezvous.Return({21}, 2000));
+  EXPECT_FALSE(rendezvous.Return({22}, 2000)) << "there is no third place";
+  const View view = rendezvous.FormView({2});
+  EXPECT_EQ(view.workers[0].peer, PeerId{23});
+  EXPECT_EQ(view.workers[1].peer, PeerId{21});
 }
 
 TEST(Rendezvous, AMemberThatCameBackAndWentSilentAgainMayComeBackOnceMore) {
@@ -178,6 +221,7 @@ TEST(Rendezvous, AMemberThatCameBackAndWentSilentAgainMayComeBackOnceMore) {
   EXPECT_EQ(Refusal(rendezvous, 21, Request(Role::kWorker, "b")), "");
   EXPECT_EQ(Refusal(rendezvous, 22, Request(Role::kWorker, "c")), "");
   ASSERT_TRUE(rendezvous.complete());
+  rendezvous.Settle(rendezvous.FormView({1}));
   rendezvous.Vacate({21});
   rendezvous.Vacate({22});
   ASSERT_TRUE(rendezvous.Return({21}, 2000));

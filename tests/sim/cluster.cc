@@ -175,7 +175,8 @@ void Cluster::StartScheduler(bool same_run) {
   CHECK(made.ok()) << made.status().message();
   scheduler_ = *std::move(made);
   clocks_told_.clear();
-  if (options_.told_again) scheduler_told_ = false;
+  // A stop is kept with the job, which begins with the first view.
+  if (options_.told_again || newest_view_.view.value == 0) scheduler_told_ = false;
   network_.Attach(kSchedulerPeer, kSchedulerAddress, scheduler_.get());
 }
 

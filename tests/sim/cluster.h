@@ -58,7 +58,8 @@ struct ClusterOptions {
   // this delay.
   TimeMs restart_after_ms = 0;
   LauncherSabotage launcher_sabotage;
-  // With kDrain: the launcher also tells each new scheduler to drain.
+  // With kDrain: the launcher also tells each new scheduler to drain. Before the first view it
+  // always does.
   bool told_again = true;
   // A view with fewer servers than at the start is a fault.
   bool never_fewer = false;

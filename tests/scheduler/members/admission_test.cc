@@ -84,6 +84,21 @@ TEST_F(AdmissionTest, OnceTheJobHasBegunWhoAsksForARankWaitsForGood) {
   EXPECT_FALSE(StandsBy(final.OnJoin({22}, request, Stage::kUnderWay, 2000)));
 }
 
+TEST_F(AdmissionTest, BeforeItBeginsTwoWhoAskForOneRankAreAMistakeButAPlaceOfAnyRankIsNot) {
+  const auto late = [&](int32_t rank) {
+    Rendezvous rendezvous(ClusterOf(1, 1));
+    Admission admission(cluster_, rendezvous, /*taken_is_final=*/false);
+    admission.OnJoin({20}, RequestOf(Role::kWorker, "v", rank), Stage::kGathering, 0);
+    const JoinRequest request = RequestOf(Role::kWorker, "w", 0);
+    for (const TimeMs at : {0, 1200}) {
+      EXPECT_TRUE(StandsBy(admission.OnJoin({21}, request, Stage::kGathering, at)));
+    }
+    return admission.OnJoin({21}, request, Stage::kGathering, 1201);
+  };
+  EXPECT_TRUE(StandsBy(late(-1)));
+  EXPECT_FALSE(StandsBy(late(0)));
+}
+
 TEST_F(AdmissionTest, NoMoreThanSixtyFourStandByAndTheSilentMakeRoom) {
   Join(20, Stage::kGathering, 0);
   for (uint64_t i = 0; i < Admission::kStandingByMax; ++i) {

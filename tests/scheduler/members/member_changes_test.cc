@@ -104,6 +104,16 @@ TEST_F(MemberChangesTest, OneThatWasOnlySilentHasItsPlaceBack) {
   EXPECT_EQ(changes_.Next(stand_, 1600).what, Do::kGoBack);
 }
 
+TEST_F(MemberChangesTest, OneWhosePlaceIsTakenMeanwhileGetsThatOfAnotherLostMember) {
+  changes_.Lose({{20}, {21}}, stand_, 1500);
+  rendezvous_.Admit({22}, RequestOf(Role::kWorker, "w2", 0), 1500);
+  EXPECT_EQ(changes_.OnHeartbeat({20}, {}, 1600).notices.size(), 1u);
+  const MemberStep back = changes_.Next(stand_, 1600);
+  ASSERT_EQ(back.what, Do::kGoBack);
+  EXPECT_EQ(back.view.workers[0].peer, PeerId{22});
+  EXPECT_EQ(back.view.workers[1].peer, PeerId{20});
+}
+
 TEST_F(MemberChangesTest, ATroubleIsToldWhenItBeginsAndEnds) {
   Heartbeat beat;
   beat.number = 1;
@@ -151,6 +161,22 @@ TEST_F(MemberChangesTest, AJobThatStandsThoughNewcomersAreMissingGoesOn) {
   const MemberStep step = changes_.Next(stand_, 1001);
   EXPECT_EQ(step.what, Do::kNothing);
   EXPECT_THAT(step.gone, ElementsAre(HasSubstr("came to join the job and went silent again")));
+}
+
+TEST_F(MemberChangesTest, ANewcomerThatGoesSilentBeforeTheJobIsQuietIsNotTakenIn) {
+  ScaleRequest request;
+  request.servers = 1;
+  ASSERT_TRUE(changes_.OnRequest({50}, request, 0).accepted);
+  rendezvous_.Admit({13}, RequestOf(Role::kServer, "s3"), 0);
+  EXPECT_EQ(changes_.Next(stand_, 0).what, Do::kAskForQuiet);
+  stand_.quiet = true;
+  const MemberStep step = changes_.Next(stand_, 1001);
+  EXPECT_EQ(step.what, Do::kGoOn);
+  EXPECT_THAT(step.gone, ElementsAre(HasSubstr("came to join the job and went silent again")));
+  rendezvous_.Admit({14}, RequestOf(Role::kServer, "s4"), 1001);
+  const MemberStep change = changes_.Next(stand_, 1001);
+  ASSERT_EQ(change.what, Do::kChange);
+  EXPECT_EQ(change.view.servers[3].peer, PeerId{14});
 }
 
 TEST_F(MemberChangesTest, RowsThatWereLostOnTheirWayNeedARestart) {
