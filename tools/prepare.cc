@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/nearest_name.h"
@@ -17,6 +18,8 @@
 #include "common/job/job_file.h"
 #include "common/job/job_spec.h"
 #include "common/job/recipes/recipe_record.h"
+#include "common/job/spec/data_spec.h"
+#include "common/job/vocabulary.h"
 #include "common/platform/file_system.h"
 #include "common/process/terminal.h"
 #include "tools/commands.h"
@@ -41,6 +44,12 @@ DEFINE_string(skip, "", "Columns that are left out, NAME,...");
 DEFINE_string(
     positive, "",
     "Labels that mean 1: \">=4\", \"=text\" or \"text1|text2\"; not needed where values tell it");
+DEFINE_int64(min_count, 0,
+             "Makes a vocabulary: values that come fewer times in the rows trained on share one "
+             "key a feature; 0: none. MindSpore's model zoo keeps those of 101");
+DEFINE_string(split, "rows",
+              "How rows are held out where no --eval is given: rows, one by one, or blocks, of "
+              "1,000 lines each");
 DEFINE_string(task, "",
               "What is learned: binary, classes, rating, or ranking (each row is an event of a "
               "user and an item); not needed where names and values tell it");
@@ -56,6 +65,9 @@ namespace {
 constexpr double kValidationShares[] = {0.1, 0.2, 0.3};
 
 Status Mistaken(const std::string& message) { return {Code::kInvalidArgument, message}; }
+
+// Lines of a block under --split=blocks: a record of MindSpore's model zoo has so many.
+constexpr uint64_t kBlockLines = 1000;
 
 Result<std::vector<std::string>> AllFiles(FileSystem& files, const std::vector<std::string>& paths,
                                           const std::string& where) {
@@ -104,7 +116,24 @@ struct Request {
   std::string out;
   JobWish wish;
   DataWish data;
+  uint64_t min_count = 0;  // Of values that have keys of their own; 0: all have.
 };
+
+// Reads --split, after the files.
+Status ReadSplit(JobWish* wish) {
+  if (FLAGS_split == "rows") return {};
+  const std::string given = "--split=" + FLAGS_split + ": ";
+  if (FLAGS_split != "blocks") {
+    return Mistaken(given + "expected rows or blocks" +
+                    DidYouMean(FLAGS_split, {"rows", "blocks"}));
+  }
+  if (!wish->eval.empty()) {
+    return Mistaken(given + "no rows are held out, since there are files to evaluate on, " +
+                    wish->eval[0] + ": expected one of the two");
+  }
+  wish->validation_block_lines = kBlockLines;
+  return {};
+}
 
 Result<Request> ReadRequest(FileSystem& files, const std::vector<std::string>& arguments) {
   HDPS_ASSIGN_OR_RETURN(const CommonFlags flags, ReadCommonFlags());
@@ -140,6 +169,12 @@ Result<Request> ReadRequest(FileSystem& files, const std::vector<std::string>& a
     wish.eval = {wish.train.back()};
     wish.train.pop_back();
   }
+  if (FLAGS_min_count < 0) {
+    return Mistaken("--min_count=" + std::to_string(FLAGS_min_count) +
+                    ": expected a number from 0 on");
+  }
+  request.min_count = static_cast<uint64_t>(FLAGS_min_count);
+  HDPS_RETURN_IF_ERROR(ReadSplit(&wish));
   wish.name = std::filesystem::path(wish.train[0]).filename().replace_extension().string();
   return request;
 }
@@ -223,8 +258,22 @@ Result<std::string> ChooseShare(FileSystem& files, const DataProfile& profile, c
   return "the job keeps no rows apart to evaluate on: " + why + " (hdps prepare --eval=FILE)";
 }
 
-Status Write(FileSystem& files, const Request& request, const DataProfile& profile,
-             const DataPlan& plan) {
+// Counts the values of the training rows under the split of the wish.
+Status MakeVocabulary(FileSystem& files, const DataProfile& profile, uint64_t min_count,
+                      DataPlan* plan, JobWish* wish) {
+  HDPS_ASSIGN_OR_RETURN(const Job job, ParseJob(PreparedJob(profile, *plan, *wish), "job", {}));
+  if (KeySpacesOf(job.data).empty()) {
+    return Mistaken(
+        "--min_count=" + std::to_string(min_count) +
+        ": no column has values that are counted: expected categories, or no such flag");
+  }
+  HDPS_ASSIGN_OR_RETURN(CountedVocabulary counted, CountVocabulary(files, job, min_count));
+  CountKeysOf(counted, plan);
+  wish->vocabulary = std::make_shared<const CountedVocabulary>(std::move(counted));
+  return {};
+}
+
+Status Write(FileSystem& files, const Request& request, const DataProfile& profile, DataPlan plan) {
   JobWish wish = request.wish;
   const std::string path = JoinPath(request.out, "job.json");
   HDPS_RETURN_IF_ERROR(CheckModel(plan, wish));
@@ -232,19 +281,38 @@ Status Write(FileSystem& files, const Request& request, const DataProfile& profi
   if (wish.eval.empty() && plan.task != TaskKind::kPositivesOnly) {
     HDPS_ASSIGN_OR_RETURN(why_no_share, ChooseShare(files, profile, plan, &wish));
   }
-  HDPS_ASSIGN_OR_RETURN(const Job job, ParseJob(PreparedJob(profile, plan, wish), path, {}));
+  if (wish.validation_block_lines > 0 && wish.validation_share == 0 && why_no_share.empty()) {
+    return Mistaken(
+        "--split=blocks: rows that are all positive ones are not held out: expected "
+        "no such flag");
+  }
+  if (request.min_count > 0) {
+    HDPS_RETURN_IF_ERROR(MakeVocabulary(files, profile, request.min_count, &plan, &wish));
+  }
+  HDPS_ASSIGN_OR_RETURN(Job job, ParseJob(PreparedJob(profile, plan, wish), path, {}));
+  if (wish.vocabulary != nullptr) {
+    job.data.vocabulary.values = {wish.vocabulary, &wish.vocabulary->vocabulary};
+  }
   const std::string text = PreparedJob(profile, plan, FromFolder(request.out, wish));
   HDPS_ASSIGN_OR_RETURN(const DataPreview preview, PreviewJobData(files, job));
   std::string report = PrepareReport(profile, plan, wish);
   if (!why_no_share.empty()) report += "look at       " + why_no_share + "\n";
   for (const std::string& warning : job.warnings) report += "look at       " + warning + "\n";
   for (const std::string& warning : preview.warnings) report += "look at       " + warning + "\n";
+  job.data.vocabulary = {};  // It is written, not read.
+  const std::vector<InputFile> inputs = InputsOf("", job);
   if (const Status made = files.MakeDirectories(request.out); !made.ok()) {
     return Mistaken("--out=" + request.out + " cannot be written to: " + made.message());
   }
-  const std::string report_path = JoinPath(request.out, "report.txt");
-  HDPS_RETURN_IF_ERROR(RefuseInput(files, "--out: " + report_path, report_path, InputsOf("", job)));
-  HDPS_RETURN_IF_ERROR(WriteFileAtomically(files, report_path, report));
+  std::vector<std::pair<std::string, std::string>> outputs = {{"report.txt", report}};
+  if (wish.vocabulary != nullptr) {
+    outputs.emplace_back(kVocabularyName, wish.vocabulary->vocabulary.Print());
+  }
+  for (const auto& [name, bytes] : outputs) {
+    const std::string output = JoinPath(request.out, name);
+    HDPS_RETURN_IF_ERROR(RefuseInput(files, "--out: " + output, output, inputs));
+    HDPS_RETURN_IF_ERROR(WriteFileAtomically(files, output, bytes));
+  }
   HDPS_RETURN_IF_ERROR(WriteFileAtomically(files, path, text));
   PrintOutText(report);
   PrintOut("\n%s, %s\nto train on it: hdps train --job=%s --out=%s\n", ShellWord(path).c_str(),
@@ -304,7 +372,7 @@ Status Prepare(const std::vector<std::string>& arguments) {
     HDPS_ASSIGN_OR_RETURN(plan, plan_data());
   }
   plan.notes.insert(plan.notes.end(), notes.begin(), notes.end());
-  return Write(*files, request, train, plan);
+  return Write(*files, request, train, std::move(plan));
 }
 
 }  // namespace
@@ -316,12 +384,14 @@ Subcommand PrepareCommand() {
           "                    [--model=TYPE] [--task=rating] [--positive=\">=4\"]\n"
           "                    [--categorical=NAME,... --numeric=NAME,... --multi=NAME,...]\n"
           "                    [--skip=NAME,... --group=NAME --weight=NAME]\n"
+          "                    [--min_count=N] [--split=blocks]\n"
           "Reads csv, tsv, criteo, libsvm, libffm or libfm files, compressed or not,\n"
           "once, finds the type of each column, and writes DIR/job.json, which trains as\n"
-          "it is, and DIR/report.txt. Flags correct what it finds wrongly; a name with a\n"
-          "comma stands in double quotes: --skip='\"a, b\",c'.",
+          "it is, and DIR/report.txt. With --min_count it also counts the values, in\n"
+          "further passes, and writes DIR/vocabulary.keys. Flags correct what it finds\n"
+          "wrongly; a name with a comma stands in double quotes: --skip='\"a, b\",c'.",
           {"out", "label", "eval", "model", "task", "positive", "categorical", "numeric", "multi",
-           "skip", "group", "weight", "max_bad_rows"},
+           "skip", "group", "weight", "min_count", "split", "max_bad_rows"},
           nullptr,
           Prepare};
 }

@@ -15,6 +15,7 @@
 #include "common/job/spec/parallel_spec.h"
 #include "common/job/spec/table_spec.h"
 #include "common/job/spec/train_spec.h"
+#include "common/job/vocabulary.h"
 #include "common/planning/strategy_of_job.h"
 #include "tools/inputs/file_names.h"
 #include "tools/warnings.h"
@@ -113,6 +114,22 @@ Result<EvalSet> FindData(const CommonFlags& flags, const ReadJob& read, FileSyst
   return found;
 }
 
+// Reads the job's vocabulary: the checkpoint's copy, so that a checkpoint is enough to score rows,
+// or else the file that the job names.
+Status LoadVocabularyOf(const std::string& origin, const FoundCheckpoint& checkpoint,
+                        FileSystem& files, DataSpec* data) {
+  if (data->vocabulary.file.empty()) return {};
+  for (const CheckpointPart& part : checkpoint.chain) {
+    const std::string copy = JoinPath(part.folder, kVocabularyName);
+    if (files.Exists(copy)) data->vocabulary.file = copy;
+  }
+  const Status loaded = LoadVocabulary(files, data);
+  if (loaded.ok()) return loaded;
+  return {Code::kInvalidArgument, origin + ": data.vocabulary.file: " + loaded.message() + "; " +
+                                      kVocabularyName + " lies in full checkpoints and beside " +
+                                      "the prepared job, --set=data.vocabulary.file=FILE"};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<ScoredData>> ScoredData::Open(const CommonFlags& flags, FileSystem& files,
@@ -138,6 +155,8 @@ Result<std::unique_ptr<ScoredData>> ScoredData::Open(const CommonFlags& flags, F
       opened->loaded_,
       CheckpointModel::Load(files, opened->job_, flags.checkpoint, flags.which, executor));
   WarnUnlessNewest(opened->loaded_->checkpoint());
+  HDPS_RETURN_IF_ERROR(
+      LoadVocabularyOf(read.origin, opened->loaded_->checkpoint(), files, &opened->job_.data));
   if (flags.workers > 1) {
     HDPS_ASSIGN_OR_RETURN(const Strategy strategy, StrategyOf(opened->job_, flags.workers));
     HDPS_ASSIGN_OR_RETURN(opened->ranks_, RankScoring::New(opened->job_, strategy, *opened->loaded_,
@@ -199,6 +218,9 @@ Result<std::vector<InputFile>> ScoredData::Inputs() const {
   if (!job_file_.empty()) inputs.push_back({"the job file", job_file_});
   if (job_.parallel.kept_strategy) {
     inputs.push_back({"the strategy that the job loads", job_.parallel.kept_strategy->path});
+  }
+  if (!job_.data.vocabulary.file.empty()) {
+    inputs.push_back({"the vocabulary of the job", job_.data.vocabulary.file});
   }
   for (const CheckpointPart& part : loaded_->checkpoint().chain) {
     HDPS_ASSIGN_OR_RETURN(const std::vector<std::string> names, files_.List(part.folder));

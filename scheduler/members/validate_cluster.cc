@@ -7,6 +7,7 @@
 
 #include "common/job/job_spec.h"
 #include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/data_spec.h"
 #include "common/job/spec/parallel_spec.h"
 #include "common/job/spec/train_spec.h"
 #include "common/net/address.h"
@@ -58,6 +59,11 @@ Status ValidateMembers(const Job& job, uint32_t num_servers, uint32_t num_worker
                                         std::to_string(job.parallel.device_num) +
                                         ", but the job is started with --workers=" + workers +
                                         "; make them equal, or leave device_num out"};
+  }
+  if (!job.data.parts.empty() && job.data.parts.size() != num_workers) {
+    return {Code::kInvalidArgument, "data.parts has " + std::to_string(job.data.parts.size()) +
+                                        " numbers, but the job is started with --workers=" +
+                                        workers + "; give one for each worker"};
   }
   if (job.parallel.parallel_mode == ParallelMode::kStandAlone && num_workers > 1) {
     return {Code::kInvalidArgument,

@@ -16,6 +16,7 @@
 #include "common/job/spec/data_spec.h"
 #include "common/job/spec/model_spec.h"
 #include "common/job/spec/train_spec.h"
+#include "common/job/vocabulary.h"
 #include "common/platform/failpoint.h"
 
 namespace hdps {
@@ -35,12 +36,14 @@ bool HoldsCheckpoint(FileSystem& files, const std::string& root, const std::stri
 std::string JobForEverywhere(Job job, FileSystem& files) {
   std::vector<std::vector<std::string>*> lists = {&job.data.train, &job.data.eval};
   for (EvalSetSpec& set : job.data.eval_sets) lists.push_back(&set.files);
+  const auto whole_path = [&files](std::string* path) {
+    const std::string whole = std::filesystem::absolute(*path).lexically_normal().string();
+    if (files.Exists(whole)) *path = whole;
+  };
   for (std::vector<std::string>* paths : lists) {
-    for (std::string& path : *paths) {
-      const std::string whole = std::filesystem::absolute(path).lexically_normal().string();
-      if (files.Exists(whole)) path = whole;
-    }
+    for (std::string& path : *paths) whole_path(&path);
   }
+  if (!job.data.vocabulary.file.empty()) whole_path(&job.data.vocabulary.file);
   return PrintJob(job);
 }
 
@@ -212,6 +215,20 @@ void CheckpointCatalog::Discard(Clock clock) {
   LOG_IF(WARNING, !removed.ok()) << removed.message();
 }
 
+// Who has the checkpoint can so score rows without the job's other files.
+Status CheckpointCatalog::CopyVocabulary(const std::string& folder) const {
+  const std::string& file = job_->data.vocabulary.file;
+  if (file.empty()) return {};
+  const Result<std::string> bytes =
+      ReadWholeFile(files_, file, std::numeric_limits<int64_t>::max());
+  if (!bytes.ok()) {
+    LOG(WARNING) << "the checkpoint has no copy of the vocabulary (data.vocabulary.file), so rows "
+                 << "are scored with that file alone: " << bytes.status().message();
+    return {};
+  }
+  return WriteFileAtomically(files_, JoinPath(folder, kVocabularyName), *bytes);
+}
+
 Status CheckpointCatalog::Commit(Manifest manifest) {
   const std::string folder = JoinPath(root_, CheckpointName(manifest.clock));
   if (job_text_.empty()) job_text_ = JobForEverywhere(*job_, files_);
@@ -227,6 +244,7 @@ Status CheckpointCatalog::Commit(Manifest manifest) {
     manifest.base_clock = chain_.back().clock;
     manifest.base_checksum = chain_.back().checksum;
   }
+  if (!is_delta) HDPS_RETURN_IF_ERROR(CopyVocabulary(folder));
   HDPS_FAILPOINT_OR_RETURN("checkpoint.before_manifest");
   HDPS_RETURN_IF_ERROR(WriteManifest(files_, folder, manifest));
   HDPS_FAILPOINT_OR_RETURN("checkpoint.manifest_written");

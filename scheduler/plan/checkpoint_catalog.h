@@ -78,6 +78,8 @@ class CheckpointCatalog {
   Status Adopt(FoundCheckpoint* found);
   Status RefuseOther(const FoundCheckpoint& found,
                      const std::vector<SettingDifference>& differences) const;
+  // Puts a copy of the job's vocabulary, if it has one, into the folder of a full checkpoint.
+  Status CopyVocabulary(const std::string& folder) const;
   void MovePosition(const Job& before, Manifest* manifest);
 
   FileSystem& files_;

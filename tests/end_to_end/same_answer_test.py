@@ -207,6 +207,81 @@ class SameAnswer(harness.Case):
         self.assertLessEqual(same, 1e-6)
         self.assertGreater(other, 1e-5)
 
+    def test_parts_that_differ(self):
+        """Workers of 700, 200 and 124 rows: dividing by all rows matches one process, whichever way dense
+        gradients go, with the masks of the rows' positions; per-worker means do not."""
+        masks = {"model.dropout": 0.2}
+        parts = {"data.parts": [700, 200, 124], **masks}
+        harness.train(self.job, self.out("single"), 1, 1, masks)
+        harness.train(self.job, self.out("global"), 2, 3, parts)
+        harness.train(self.job, self.out("reduced"), 1, 3, {**parts, "parallel.dense_exchange": "allreduce"})
+        harness.train(self.job, self.out("local"), 2, 3, {**parts, "parallel.cross_batch": True})
+        same, reduced, other = (self.largest_difference("single", name) for name in ("global", "reduced", "local"))
+        harness.figure(f"700, 200, 124 rows: over all rows {same:.3g}, by allreduce {reduced:.3g}, "
+                       f"per-worker means {other:.3g}")
+        self.assertLessEqual(same, 1e-6)
+        self.assertLessEqual(reduced, 1e-6)
+        self.assertGreater(other, 1e-5)
+        for workers in (1, 2, 4):
+            done = harness.train(self.job, self.out(f"refused{workers}"), 1, workers, parts, expect=2)
+            self.assertIn(f"data.parts has 3 numbers, but the job is started with --workers={workers}", done.stderr)
+
+    def test_mean_of_local_means_by_hand(self):
+        """A model of one weight for each of two numbers and five values, against the same steps in Python: the mean
+        over all rows, and with cross_batch the mean of the means of 700, 200 and 124 rows."""
+        draw, sizes, rate, steps = random.Random(9), (700, 200, 124), 0.5, 5
+        rows = [(draw.randrange(2), draw.uniform(-1, 1), draw.uniform(-1, 1), draw.randrange(5))
+                for _ in range(sum(sizes) * steps)]
+        rows = [(int(draw.random() < 0.2 + 0.5 * (b > 0) + 0.04 * c), a, b, c) for _, a, b, c in rows]
+        self.out("rows.csv").write_text("".join(f"{y},{a},{b},v{c}\n" for y, a, b, c in rows))
+        probes = [(0, 1, 0, 0), (0, 0, 1, 0), *((0, 0, 0, c) for c in range(5))]
+        self.out("probes.csv").write_text("".join(f"{y},{a},{b},v{c}\n" for y, a, b, c in probes))
+        sgd = {"kind": "sgd", "learning_rate": rate}
+        job = harness.write_job(self.out("job.json"), {
+            "data": {"train": ["rows.csv"], "shuffle_rows": 0, "parts": sizes,
+                     "columns": [{"name": "y", "type": "label"}, {"name": "a", "type": "numeric"},
+                                 {"name": "b", "type": "numeric"}, {"name": "c"}]},
+            "model": {"type": "graph", "device": "cpu", "dense_optimizer": sgd,
+                      "tables": [{"name": "t", "dim": 1, "optimizer": sgd, "init": {"kind": "zeros"}}],
+                      "layers": [{"name": "x", "kind": "numeric"},
+                                 {"name": "d", "inputs": ["x"], "units": 1, "init": "zeros"},
+                                 {"name": "e", "kind": "embedding", "table": "t", "combine": "sum"},
+                                 {"name": "z", "kind": "sum", "inputs": ["d", "e"]}]},
+            "train": {"batch_size": sum(sizes)}})
+
+        def by_hand(local):
+            weights = [0.0] * 8  # Of a, of b, the bias, of the five values.
+
+            def inputs(a, b, c):
+                return {0: a, 1: b, 2: 1.0, 3 + c: 1.0}
+
+            for step in range(steps):
+                begin, change = step * sum(sizes), [0.0] * 8
+                for size in sizes:
+                    share = 1 / size / len(sizes) if local else 1 / sum(sizes)
+                    for y, a, b, c in rows[begin:begin + size]:
+                        at = inputs(a, b, c)
+                        slope = 1 / (1 + math.exp(-sum(weights[i] * x for i, x in at.items()))) - y
+                        for i, x in at.items():
+                            change[i] += share * slope * x
+                    begin += size
+                weights = [w - rate * g for w, g in zip(weights, change)]
+            return [sum(weights[i] * x for i, x in inputs(a, b, c).items()) for _, a, b, c in probes]
+
+        found = {}
+        for name, sets in (("global", {}), ("local", {"parallel.cross_batch": True})):
+            harness.train(job, self.out(name), 2, 3, sets)
+            said = harness.run([harness.program("hdps"), "predict", f"--checkpoint={self.out(name)}",
+                                f"--data={self.out('probes.csv')}"]).stdout
+            found[name] = [math.log(p / (1 - p)) for p in map(float, said.split())]
+        for name, local in (("global", False), ("local", True)):
+            apart = max(abs(a - b) for a, b in zip(found[name], by_hand(local)))
+            harness.figure(f"logits of {name} means, from those by hand: {apart:.3g}")
+            self.assertLessEqual(apart, 1e-6)
+        apart = max(abs(a - b) for a, b in zip(found["local"], found["global"]))
+        harness.figure(f"logits of local means from those of global ones: {apart:.3g}")
+        self.assertGreater(apart, 1e-5)
+
     def test_full_batch(self):
         """Every worker reads everything: the mean over copies is the mean (E1)."""
         harness.train(self.job, self.out("split"), 1, 2)

@@ -37,6 +37,9 @@ std::vector<InputFile> InputsOf(const std::string& job_file, const Job& job) {
       inputs.push_back({"a file of the evaluation set '" + set.name + "'", path});
     }
   }
+  if (!job.data.vocabulary.file.empty()) {
+    inputs.push_back({"the vocabulary of the job", job.data.vocabulary.file});
+  }
   if (job.parallel.kept_strategy) {
     inputs.push_back({"the strategy that the job loads", job.parallel.kept_strategy->path});
   }

@@ -9,6 +9,7 @@
 #include "tools/prepare/columns/column_names.h"
 #include "tools/prepare/columns/label_column.h"
 #include "tools/prepare/columns/label_plan.h"
+#include "tools/prepare/vocabulary_count.h"
 #include "worker/data/data_description.h"
 
 namespace hdps {
@@ -113,15 +114,25 @@ Status PlanColumns(const DataProfile& train, const Wanted& wanted, DataPlan* pla
   return {};
 }
 
+// Adds keys that come often.
+void AddKeys(double keys, DataPlan* plan) {
+  plan->keys += keys;
+  plan->keys_twice += keys;
+  plan->keys_by_times.back() += keys;
+}
+
+// Adds the keys of the buckets of numbers.
+void CountBuckets(DataPlan* plan) {
+  for (const ColumnPlan& column : plan->columns) {
+    const auto buckets = static_cast<double>(column.boundaries.size() + 1);
+    if (!column.boundaries.empty()) AddKeys(buckets, plan);
+  }
+}
+
 void CountKeys(const DataProfile& train, DataPlan* plan) {
+  CountBuckets(plan);
   for (size_t c = 0; c < train.columns.size(); ++c) {
     const ColumnPlan& column = plan->columns[c];
-    const auto buckets = static_cast<double>(column.boundaries.size() + 1);
-    if (!column.boundaries.empty()) {
-      plan->keys += buckets;
-      plan->keys_twice += buckets;
-      plan->keys_by_times.back() += buckets;
-    }
     const DistinctValues* distinct = &train.columns[c].distinct;
     if (column.spec.type == ColumnType::kMulti) {
       distinct = &train.columns[c].parts.at(column.spec.separator[0]).distinct;
@@ -256,6 +267,16 @@ Status PlanBadRows(const DataProfile& train, const DataProfile* eval, const Labe
 }
 
 }  // namespace
+
+void CountKeysOf(const CountedVocabulary& counted, DataPlan* plan) {
+  plan->keys = plan->keys_twice = 0;
+  std::ranges::fill(plan->keys_by_times, 0);
+  plan->admit_twice = false;
+  CountBuckets(plan);
+  for (const ValuesOfSpace& of : counted.spaces) {
+    AddKeys(static_cast<double>(of.frequent + (of.frequent < of.values ? 1 : 0)), plan);
+  }
+}
 
 Result<DataPlan> PlanData(const DataProfile& train, const DataProfile* eval, const DataWish& wish) {
   if (train.rows == 0)

@@ -13,6 +13,8 @@
 
 namespace hdps {
 
+struct CountedVocabulary;
+
 struct DataPlan {
   static constexpr size_t kTimesMax = 16;
 
@@ -43,6 +45,10 @@ struct DataPlan {
   bool admit_twice = false;        // Most keys occur once, so a key gets a row when it comes again.
   std::vector<std::string> notes;  // Advice what to check.
 };
+
+// Takes the keys of the counted values in place of the estimates. Values that come seldom share a
+// key then, so none has to come twice to get a row.
+void CountKeysOf(const CountedVocabulary& counted, DataPlan* plan);
 
 // Plans the job. `eval` is the profile of the label in the evaluation files, or null if there are
 // none. Returns kInvalidArgument if no label can be learned or the wish does not fit the data; the

@@ -63,7 +63,17 @@ std::string PlanOf(const ColumnPlan& column) {
   return text + (column.why.empty() ? "" : " (" + OneLine(column.why) + ")");
 }
 
-Line LineOf(const ColumnProfile& column, const ColumnPlan& plan, uint64_t rows) {
+// Returns how many values of the column have keys of their own; empty without a vocabulary.
+std::string FrequentValuesOf(const ColumnPlan& plan, const JobWish& wish) {
+  if (wish.vocabulary == nullptr) return "";
+  const std::vector<ValuesOfSpace>& spaces = wish.vocabulary->spaces;
+  const auto of = std::ranges::find(spaces, plan.spec.key_space(), &ValuesOfSpace::space);
+  if (of == spaces.end()) return "";
+  return "; keys for " + Whole(of->frequent) + " of " + Whole(of->values) + " values";
+}
+
+Line LineOf(const ColumnProfile& column, const ColumnPlan& plan, const JobWish& wish,
+            uint64_t rows) {
   uint64_t missing = column.empty;
   for (const auto& [text, count] : column.missing) missing += count;
   // A mean is shown only for amounts, not for identifiers.
@@ -78,7 +88,7 @@ Line LineOf(const ColumnProfile& column, const ColumnPlan& plan, uint64_t rows) 
     line.push_back(numbers.count() == 0 ? "" : Number(value));
   }
   line.push_back(FrequentOf(column));
-  line.push_back(PlanOf(plan));
+  line.push_back(PlanOf(plan) + FrequentValuesOf(plan, wish));
   return line;
 }
 
@@ -143,7 +153,7 @@ std::string PrepareReport(const DataProfile& profile, const DataPlan& plan, cons
   std::vector<Line> lines = {{"column", "filled", "missing", "distinct", "min", "max", "mean",
                               "deviation", "most frequent", "the job takes it as"}};
   for (size_t c = 0; c < profile.columns.size() && c < kColumnsShownMax; ++c) {
-    lines.push_back(LineOf(profile.columns[c], plan.columns[c], profile.rows));
+    lines.push_back(LineOf(profile.columns[c], plan.columns[c], wish, profile.rows));
   }
   text += Table(lines);
   if (profile.columns.size() > kColumnsShownMax) {
@@ -153,6 +163,12 @@ std::string PrepareReport(const DataProfile& profile, const DataPlan& plan, cons
   text += "\nlabel         " + LabelOf(profile, plan) + "\n";
   text += "keys          " + ShowWhole(plan.keys) + " distinct, " +
           Percent(plan.keys_twice, plan.keys) + " of them come twice or more\n";
+  if (wish.vocabulary != nullptr) {
+    const Vocabulary& values = wish.vocabulary->vocabulary;
+    text += "vocabulary    " + Counted(values.size(), "value") + " that come " +
+            Whole(values.min_count()) +
+            " times or more in the rows trained on; the others of a feature share one key\n";
+  }
   text += "memory        about " + Bytes(tables.bytes) + " of servers for " +
           ShowWhole(tables.rows) + " rows of embedding tables with optimizer state\n";
   if (plan.admit_twice) {
@@ -168,7 +184,10 @@ std::string PrepareReport(const DataProfile& profile, const DataPlan& plan, cons
     text += Counted(wish.eval.size(), "file") + ", the first " + OneLine(wish.eval[0]);
   } else if (wish.validation_share > 0) {
     text += ShowNumber("%.0f%%", 100 * wish.validation_share) +
-            " of the rows, which are never trained on (data.validation_share)";
+            (wish.validation_block_lines == 0
+                 ? " of the rows"
+                 : " of the blocks of " + Whole(wish.validation_block_lines) + " lines") +
+            ", which are never trained on (data.validation_share)";
   } else {
     text += "none: give files with --eval=FILE";
   }

@@ -52,11 +52,16 @@ Json ColumnJson(const ColumnSpec& spec) {
   return column;
 }
 
+bool IsSplitInBlocks(const JobWish& wish) {
+  return wish.validation_share > 0 && wish.validation_block_lines > 0;
+}
+
 Json DataJson(const DataProfile& profile, const DataPlan& plan, const JobWish& wish) {
   const DataLayout& layout = profile.layout;
   Json data = {{"format", WordOf(layout.format)}, {"train", wish.train}};
   if (!wish.eval.empty()) data["eval"] = wish.eval;
   if (wish.validation_share > 0) data["validation_share"] = wish.validation_share;
+  if (IsSplitInBlocks(wish)) data["validation_block_lines"] = wish.validation_block_lines;
   if (layout.header) data["header"] = true;
   const bool csv = layout.format == DataFormat::kCsv;
   if (csv && layout.delimiter != ",") data["delimiter"] = layout.delimiter;
@@ -83,6 +88,10 @@ Json DataJson(const DataProfile& profile, const DataPlan& plan, const JobWish& w
   if (plan.negatives > 0 && !MeetsItemsOfTheBatch(plan, wish)) {
     // Draws all items alike: drawing by frequency would make popular items count as bad.
     data["negatives"] = {{"per_positive", plan.negatives}, {"by", "uniform"}};
+  }
+  if (wish.vocabulary != nullptr) {
+    data["vocabulary"] = {{"file", kVocabularyName},
+                          {"checksum", wish.vocabulary->vocabulary.Checksum()}};
   }
   return data;
 }
@@ -252,11 +261,12 @@ Status CheckModel(const DataPlan& plan, const JobWish& wish) {
 }
 
 std::string PreparedJob(const DataProfile& profile, const DataPlan& plan, const JobWish& wish) {
-  const Json job = {{"name", wish.name},
-                    {"data", DataJson(profile, plan, wish)},
-                    {"model", ModelJson(profile, plan, wish)},
-                    {"train", TrainJson(profile, plan, wish)},
-                    {"parallel", {{"gradients_mean", true}}}};
+  Json job = {{"name", wish.name}};
+  if (IsSplitInBlocks(wish)) job["seed"] = kBlocksSeed;
+  job["data"] = DataJson(profile, plan, wish);
+  job["model"] = ModelJson(profile, plan, wish);
+  job["train"] = TrainJson(profile, plan, wish);
+  job["parallel"] = {{"gradients_mean", true}};
   return job.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -1,11 +1,15 @@
 // Writes the job file for a profile and a plan; it trains without changes.
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/status.h"
 #include "tools/prepare/data_plan.h"
+#include "tools/prepare/vocabulary_count.h"
 
 namespace hdps {
 
@@ -15,7 +19,14 @@ struct JobWish {
   std::vector<std::string> train, eval;  // Paths as the job file should have them.
   // Share of `train` to evaluate on if there is no `eval`.
   double validation_share = 0;
+  // If not 0, that share is one of blocks of so many lines, under kBlocksSeed.
+  uint64_t validation_block_lines = 0;
+  // The values that have keys of their own; null: all. Its file lies beside the job.
+  std::shared_ptr<const CountedVocabulary> vocabulary = nullptr;
 };
+// The seed of a job whose rows are held out in blocks: that of MindSpore's model zoo
+// (official/recommend/wide_and_deep, process_data.py).
+inline constexpr uint64_t kBlocksSeed = 2020;
 
 // Returns the recipe of the job.
 std::string ModelOf(const DataPlan& plan, const JobWish& wish);

@@ -55,12 +55,12 @@ class StreamReader : public BatchReader {
     if (ended_) return std::optional<Batch>();
     const uint64_t first_row = position_;
     if (lanes_ != nullptr) return NextByLanes();
-    BatchBuilder builder = rows_->NewBatch(options_.batch_size / options_.num_parts + 1);
+    BatchBuilder builder = rows_->NewBatch(options_.RowsOfStep() + 1);
     uint32_t number = 0;
     for (Line line; position_ - first_row < options_.batch_size; ++position_) {
       HDPS_ASSIGN_OR_RETURN(const bool found, NextOfStep(first_row, &line));
       if (!found) break;
-      if (position_ % options_.num_parts != options_.part) continue;
+      if (!options_.Owns(position_, first_row)) continue;
       HDPS_RETURN_IF_ERROR(rows_->Add(line, {epoch_, position_, number++}, &builder));
     }
     if (position_ == first_row) return std::optional<Batch>();
@@ -80,7 +80,7 @@ class StreamReader : public BatchReader {
     for (Line line; position_ - first_row < options_.batch_size; ++position_) {
       HDPS_ASSIGN_OR_RETURN(const bool found, NextOfStep(first_row, &line));
       if (!found) break;
-      if (position_ % options_.num_parts == options_.part) lanes_->Add(line, position_);
+      if (options_.Owns(position_, first_row)) lanes_->Add(line, position_);
     }
     if (position_ == first_row) return std::optional<Batch>();
     HDPS_ASSIGN_OR_RETURN(std::optional<Batch> batch, lanes_->Parse(*rows_, first_row));
@@ -154,7 +154,7 @@ bool ParsesInLanes(const ReaderOptions& options) {
   const bool plain = options.items == nullptr && options.bad_rows == BadRows::kCounted &&
                      options.LabelsWanted()[0].num_classes != kLabelsNotRead;
   return plain && options.executor != nullptr && options.executor->threads() >= kLaneThreadsMin &&
-         options.batch_size / options.num_parts >= kLaneBatchMin;
+         options.RowsOfStep() >= kLaneBatchMin;
 }
 
 Status CheckFiles(FileSystem& files, const std::vector<std::string>& paths) {
@@ -179,6 +179,8 @@ Result<std::unique_ptr<BatchReader>> NewBatchReader(FileSystem& files, const Dat
                                                     const ReaderOptions& options) {
   CHECK_GT(options.batch_size, 0u);
   CHECK_LT(options.part, options.num_parts);
+  CHECK(data.vocabulary.file.empty() || data.vocabulary.values != nullptr)
+      << "LoadVocabulary() comes before rows are read";
   HDPS_RETURN_IF_ERROR(CheckFiles(files, paths));
   if (data.format == DataFormat::kCsv && data.delimiter.size() != 1) {
     return Status(Code::kInvalidArgument,

@@ -23,13 +23,19 @@ struct DataSpec;
 // Selects the rows that a reader gives. The stream of an epoch is the same for every worker: the
 // rows of the files, shuffled within a window by (seed, epoch). Step b has rows [b * batch_size, (b
 // + 1) * batch_size) of it. Part p of N of a step has the rows at positions congruent to p modulo
-// N, so all rows are read exactly once, and the parts differ by at most one row an epoch. A bad row
-// keeps its position, so it moves no other row. The last step of an epoch has what is left, or is
-// filled up with the rows that the epoch began with.
+// N, so all rows are read exactly once, and the parts differ by at most one row an epoch; with
+// `own_rows` it has these rows of each step. A bad row keeps its position, so it moves no other
+// row. The last step of an epoch has what is left, or is filled up with the rows that the epoch
+// began with.
 struct ReaderOptions {
+  // Rows of each step from the begin up to the end.
+  struct Range {
+    uint32_t begin = 0, end = 0;
+  };
   uint64_t seed = 1;
   uint32_t batch_size = 1024;  // Rows of the whole step.
   uint32_t part = 0, num_parts = 1;
+  std::optional<Range> own_rows = std::nullopt;  // Of parts that are not alike (data.parts).
   bool shuffle = true;
   RowSide side = RowSide::kAll;  // Split by data.validation_share and the seed.
   // Labels are whole numbers below this: 2 under logloss (where -1 counts as 0), the width of the
@@ -46,6 +52,22 @@ struct ReaderOptions {
   // Parses the rows of large batches on its threads; null for the caller's thread.
   Executor* executor = nullptr;
   bool fill_last = false;  // Fills the last step up with the epoch's first rows.
+
+  // Is true if the row at `position`, of the step that begins at `first_row`, is one of this part.
+  bool Owns(uint64_t position, uint64_t first_row) const {
+    if (!own_rows) return position % num_parts == part;
+    return position - first_row >= own_rows->begin && position - first_row < own_rows->end;
+  }
+  // Returns the index in such a step of the part's first row. The next ones are Stride() apart.
+  uint32_t FirstOwn(uint64_t first_row) const {
+    if (own_rows) return own_rows->begin;
+    return (part + num_parts - static_cast<uint32_t>(first_row % num_parts)) % num_parts;
+  }
+  uint32_t Stride() const { return own_rows ? 1 : num_parts; }
+  // Returns the number of rows of the part in a step, or one less.
+  uint32_t RowsOfStep() const {
+    return own_rows ? own_rows->end - own_rows->begin : batch_size / num_parts;
+  }
 
   std::vector<LabelSpec> LabelsWanted() const {
     return labels.empty() ? std::vector<LabelSpec>{{"", num_classes}} : labels;

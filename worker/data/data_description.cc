@@ -8,6 +8,7 @@
 #include "common/base/show_number.h"
 #include "common/job/job_facts.h"
 #include "common/job/spec/data_spec.h"
+#include "common/job/vocabulary.h"
 #include "worker/data/row.h"
 
 namespace hdps {
@@ -72,6 +73,10 @@ std::string DescribeFormat(const DataSpec& data, size_t num_files) {
                      Counted(names.sparse.size(), "sparse feature");
   if (!data.features.empty()) {
     text += " (" + Whole(data.features.size()) + " of them derived)";
+  }
+  if (const Vocabulary* const values = data.vocabulary.values.get(); values != nullptr) {
+    text += "; " + Counted(values->size(), "value") + " of " + data.vocabulary.file +
+            " with keys of their own, the others of a feature share one";
   }
   if (data.format != DataFormat::kCsv) return text;
   for (const std::string& shared : SharedVocabularies(data)) text += "; " + shared;

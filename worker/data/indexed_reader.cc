@@ -67,17 +67,16 @@ class IndexedReader : public BatchReader {
         row = first_rows_[filled_++ % first_rows_.size()];
       }
       if (!row) break;
-      if (position_ % options_.num_parts == options_.part) own_.push_back(*row);
+      if (options_.Owns(position_, first_row)) own_.push_back(*row);
     }
     if (position_ == first_row) return std::optional<Batch>();
     for (const uint64_t row : own_) HDPS_RETURN_IF_ERROR(fetcher_.Announce(index_, row));
     BatchBuilder builder = rows_->NewBatch(own_.size());
-    RowPlace place{.epoch = epoch_, .position = first_row};
-    while (place.position % options_.num_parts != options_.part) ++place.position;
+    RowPlace place{.epoch = epoch_, .position = first_row + options_.FirstOwn(first_row)};
     for (const uint64_t row : own_) {
       HDPS_ASSIGN_OR_RETURN(const Line line, fetcher_.Fetch(index_, row));
       HDPS_RETURN_IF_ERROR(rows_->Add(line, place, &builder));
-      place.position += options_.num_parts;
+      place.position += options_.Stride();
       ++place.number;
     }
     return std::optional<Batch>(builder.Finish(first_row));

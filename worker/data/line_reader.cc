@@ -78,7 +78,7 @@ std::optional<std::string_view> LineRules::RowOf(std::string_view raw,
                                                  const LinePlace& place) const {
   const uint64_t number = place.number;
   const auto of_other_side = [&](std::string_view text) {
-    return side != RowSide::kAll && hold_out->Has(place.file, text) != (side == RowSide::kHeldOut);
+    return side != RowSide::kAll && hold_out->Has(place, text) != (side == RowSide::kHeldOut);
   };
   if (image_bytes > 0) return of_other_side(raw) ? std::nullopt : std::optional(raw);
   if (number == 1 && header) return std::nullopt;

@@ -3,6 +3,7 @@
 
 #include <glog/logging.h>
 
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -43,6 +44,11 @@ Status EpochSteps::Open(const Job& part, const EpochPosition& position, const Ep
   options.reader.fill_last = job_.train.last_batch == LastBatch::kFilled;
   options.reader.part = full_batch ? 0 : rank;
   options.reader.num_parts = full_batch ? 1 : workers;
+  if (const std::vector<uint32_t>& parts = job_.data.parts; !parts.empty()) {
+    CHECK_EQ(parts.size(), workers);
+    const uint32_t begin = std::accumulate(parts.begin(), parts.begin() + rank, 0u);
+    options.reader.own_rows = {begin, begin + parts[rank]};
+  }
   options.parts = {job_.train.micro_batches, job_.parallel.interleave_num};
   if (split.whole_batch) {
     options.parts.workers = std::exchange(options.reader.num_parts, 1);

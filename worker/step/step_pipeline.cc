@@ -120,8 +120,8 @@ std::unique_ptr<PreparedStep> StepPipeline::Prepare(ReadBatch read) {
   const int64_t begin_ns = clock_.NowNs();
   const ReaderOptions& reading = options_.reader;
   read.batch.epoch = options_.epoch;
-  read.batch.own_row = FirstRowOf(read.batch, reading.part, reading.num_parts);
-  read.batch.row_stride = reading.num_parts;
+  read.batch.own_row = reading.FirstOwn(read.batch.first_row);
+  read.batch.row_stride = reading.Stride();
   std::unique_ptr<PreparedStep> step = used_.TryPop().value_or(nullptr);
   if (step == nullptr) step = std::make_unique<PreparedStep>();
   step->parts.Assign(std::move(read.batch), options_.parts, finder_);

@@ -2,12 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "common/base/enum_words.h"
 
 namespace hdps {
+
+class Vocabulary;
 
 enum class DataFormat : uint8_t { kCsv, kCriteo, kLibsvm, kLibffm, kLibfm, kIdx };
 constexpr auto WordsOf(DataFormat) {
@@ -86,6 +89,14 @@ struct NegativeSpec {
   friend bool operator==(const NegativeSpec&, const NegativeSpec&) = default;
 };
 
+// The values of sparse features that have keys of their own; all others of a feature share one key.
+struct VocabularySpec {
+  std::string file;      // As vocabulary.h reads it; empty: every value has a key of its own.
+  std::string checksum;  // That of the file, 16 hexadecimal digits.
+  // The contents, read by LoadJob() for a process that reads the data.
+  std::shared_ptr<const Vocabulary> values = nullptr;
+};
+
 struct DataSpec {
   DataFormat format = DataFormat::kCsv;
   std::vector<std::string> train;  // Paths in the order of reading; .gz and .zst are decompressed.
@@ -94,9 +105,12 @@ struct DataSpec {
   // The share of the rows of `train` that is held out and never trained on. A hash of the row
   // without its labels selects them.
   double validation_share = 0;
+  // If not 0, blocks of so many lines of a file are selected instead, by a hash of their number.
+  uint64_t validation_block_lines = 0;
   // Sparse features, not derived, that identify the item of a row.
   std::vector<std::string> item_features;
   NegativeSpec negatives;
+  VocabularySpec vocabulary;  // All formats with sparse features.
   std::string delimiter = ",";
   std::string quote = "\"";           // kCsv: around a cell; empty for none.
   std::string decimal = ".";          // kCsv: the decimal point.
@@ -110,6 +124,8 @@ struct DataSpec {
   std::vector<uint32_t> image_shape = {28, 28};     // kIdx: axes of an image.
   // Shuffle window of training data in rows; 0 keeps the file order.
   uint64_t shuffle_rows = 65536;
+  // Rows of each step that worker 0, 1, ... takes, one behind the other; empty: alike.
+  std::vector<uint32_t> parts;
   int64_t max_bad_rows = 0;  // More bad rows than this end the job.
 };
 

@@ -89,6 +89,17 @@ Section NegativeSection() {
   return negatives.Done();
 }
 
+Section VocabularySection() {
+  SettingTable<VocabularySpec> vocabulary("vocabulary", "data.vocabulary");
+  vocabulary.Add("file", &VocabularySpec::file,
+                 "A file that `hdps prepare --min_count=N` wrote. It is sought from the job file's "
+                 "folder, then from the working directory; full checkpoints keep a copy.",
+                 kRequired, Hashed::kNothing);
+  vocabulary.Add("checksum", &VocabularySpec::checksum,
+                 "That of the file, 16 hexadecimal digits; another file is refused.", kRequired);
+  return vocabulary.Done();
+}
+
 Section EvalSetSection() {
   SettingTable<EvalSetSpec> set("eval_set", "data.eval_sets[]");
   set.Add("name", &EvalSetSpec::name, "How reports and other settings refer to it.", kRequired);
@@ -97,6 +108,31 @@ Section EvalSetSection() {
 }
 
 constexpr auto kFormat = &DataSpec::format;
+
+// Adds the settings that say what is trained on and what is evaluated.
+void AddFiles(SettingTable<DataSpec>* data) {
+  data->Add(
+      "train", &DataSpec::train,
+      "Files, read in this order; .gz and .zst are unpacked on the way. A folder stands for "
+      "the files in it, a pattern (*, ?, [...]) for those it matches, by name. Relative paths "
+      "are sought from the job file's folder, then from the working directory. At least one.",
+      Hashed::kDefault);
+  data->Add("eval", &DataSpec::eval, "Files that are never trained on, as in train.",
+            Hashed::kDefault);
+  data->AddObject("eval_sets", &DataSpec::eval_sets, EvalSetSection(),
+                  "Further files that are evaluated whenever those are, each set by itself.",
+                  Hashed::kNothing, kPrintedUnlessDefault);
+  data->Add("validation_share", &DataSpec::validation_share,
+            "This share of the rows of the training files, picked by a hash of the seed and the "
+            "row without its labels, is never trained on and takes no place in the epoch: the "
+            "evaluation set where data.eval is empty, else one more, called validation. 0: none.",
+            Range{0, 0.5}, kPrintedUnlessDefault);
+  data->Add(
+      "validation_block_lines", &DataSpec::validation_block_lines,
+      "validation_share picks whole blocks of so many lines of a file, by a hash of the seed, "
+      "the file's place in `train` and the block's number. 0: rows, one by one.",
+      Range{0, 1e9}, kPrintedUnlessDefault);
+}
 
 // Adds the settings for splitting lines into cells.
 void AddCells(SettingTable<DataSpec>* data) {
@@ -146,21 +182,7 @@ Section DataSection() {
            "libffm and libfm: `field0`, `field1`, ..., by the number before an index, or by the "
            "place of an entry in its row. idx: images of bytes, a numeric column a pixel; their "
            "labels are in the file named alike with `labels` for `images` and `idx1` for `idx3`.");
-  data.Add("train", &DataSpec::train,
-           "Files, read in this order; .gz and .zst are unpacked on the way. A folder stands for "
-           "the files in it, a pattern (*, ?, [...]) for those it matches, by name. Relative paths "
-           "are sought from the job file's folder, then from the working directory. At least one.",
-           Hashed::kDefault);
-  data.Add("eval", &DataSpec::eval, "Files that are never trained on, as in train.",
-           Hashed::kDefault);
-  data.AddObject("eval_sets", &DataSpec::eval_sets, EvalSetSection(),
-                 "Further files that are evaluated whenever those are, each set by itself.",
-                 Hashed::kNothing, kPrintedUnlessDefault);
-  data.Add("validation_share", &DataSpec::validation_share,
-           "This share of the rows of the training files, picked by a hash of the seed and the "
-           "row without its labels, is never trained on and takes no place in the epoch: the "
-           "evaluation set where data.eval is empty, else one more, called validation. 0: none.",
-           Range{0, 0.5}, kPrintedUnlessDefault);
+  AddFiles(&data);
   AddCells(&data);
   data.AddObject(
       "columns", &DataSpec::columns, ColumnSection(),
@@ -189,6 +211,20 @@ Section DataSection() {
   data.AddObject("negatives", &DataSpec::negatives, NegativeSection(),
                  "Negative examples that the reader makes, of training data alone.",
                  kPrintedUnlessDefault, kMayChange);
+  data.AddObject(
+      "vocabulary", &DataSpec::vocabulary, VocabularySection(),
+      "The values of sparse features that have keys of their own. All other values of a feature, "
+      "or of the columns of one vocabulary, share one key. Not given: every value has its own.",
+      Where(kFormat, {DataFormat::kCsv, DataFormat::kCriteo, DataFormat::kLibsvm,
+                      DataFormat::kLibffm, DataFormat::kLibfm}),
+      kPrintedUnlessDefault);
+  data.Add("parts", &DataSpec::parts,
+           "The rows of a step that each worker takes, worker 0 the first ones, worker 1 those "
+           "behind: a "
+           "number for each worker, and train.batch_size is their sum. What is left at the end of "
+           "an epoch fills "
+           "the first workers first. Empty: every so many-th row, so parts differ by one at most.",
+           Range{1, 16777216}, kPrintedUnlessDefault, kMayChange);
   data.Add("shuffle_rows", &DataSpec::shuffle_rows,
            "Rows in training's shuffle window; 0: file order.", Range{0, 1e8}, kMayChange);
   data.Add("max_bad_rows", &DataSpec::max_bad_rows, "More bad rows than this end the job.",

@@ -141,6 +141,13 @@ void AddEvaluationRules(Rules* rules) {
   impatient("plateau", "least", plateau(&PlateauSpec::least));
 }
 
+void AddDataRules(Rules* rules) {
+  Add(rules, "data.validation_block_lines", "it counts only where validation_share is above 0",
+      [](const Job& job) {
+        return job.data.validation_block_lines > 0 && job.data.validation_share == 0;
+      });
+}
+
 void AddParallelRules(Rules* rules) {
   Add(rules, "train.cache_refresh_steps", "no table has a vocab_cache_size", [](const Job& job) {
     return job.train.cache_refresh_steps > 0 &&
@@ -203,6 +210,7 @@ Rules MakeRules() {
   AddRecipeRules(&rules);
   AddDenseRules(&rules);
   AddEvaluationRules(&rules);
+  AddDataRules(&rules);
   AddParallelRules(&rules);
   return rules;
 }

@@ -16,6 +16,7 @@
 #include "common/job/strategy_file.h"
 #include "common/job/text/job_sections.h"
 #include "common/job/text/job_text.h"
+#include "common/job/vocabulary.h"
 #include "common/job/words/mindspore_words.h"
 
 namespace hdps {
@@ -92,11 +93,21 @@ Status RefusePath(FileSystem& files, const JobSource& source, const std::string&
           sought);
 }
 
+std::string FolderOf(const JobSource& source) {
+  const size_t slash = source.origin.rfind('/');
+  return slash == std::string::npos ? "" : source.origin.substr(0, slash + 1);
+}
+
+// Returns `path` taken from the folder of the job file if there is something, else as it is.
+std::string Found(FileSystem& files, const JobSource& source, const std::string& path) {
+  const std::string beside = JoinPath(FolderOf(source), path);
+  return files.Exists(beside) ? beside : path;
+}
+
 // Replaces each path by where it was found, and folders and patterns by their files.
 Status FindData(FileSystem& files, const JobSource& source, const std::string& key,
                 DataFiles needed, std::vector<std::string>* paths) {
-  const size_t slash = source.origin.rfind('/');
-  const std::string folder = slash == std::string::npos ? "" : source.origin.substr(0, slash + 1);
+  const std::string folder = FolderOf(source);
   std::vector<std::string> found;
   for (size_t i = 0; i < paths->size(); ++i) {
     const std::string& path = (*paths)[i];
@@ -119,15 +130,9 @@ Status FindData(FileSystem& files, const JobSource& source, const std::string& k
 
 // Reads the files that the job names for its strategy, first beside the job file.
 Status ReadStrategyParts(FileSystem& files, const JobSource& source, ParallelSpec* parallel) {
-  const size_t slash = source.origin.rfind('/');
-  const std::string folder = slash == std::string::npos ? "" : source.origin.substr(0, slash + 1);
-  const auto found = [&](const std::string& path) {
-    const std::string beside = JoinPath(folder, path);
-    return files.Exists(beside) ? beside : path;
-  };
   if (!parallel->strategy_load_file.empty()) {
     const std::string& path = parallel->strategy_load_file;
-    const std::string beside = StrategyFileAt(files, JoinPath(folder, path));
+    const std::string beside = StrategyFileAt(files, JoinPath(FolderOf(source), path));
     auto kept = ReadStrategyFile(files, files.Exists(beside) ? beside : path);
     if (!kept.ok()) {
       return Refuse(source, "parallel.strategy_ckpt_load_file", kept.status().message());
@@ -135,11 +140,21 @@ Status ReadStrategyParts(FileSystem& files, const JobSource& source, ParallelSpe
     parallel->kept_strategy = *std::move(kept);
   }
   if (!parallel->constants_file.empty()) {
-    const auto rates = ReadStepRates(files, found(parallel->constants_file));
+    const auto rates = ReadStepRates(files, Found(files, source, parallel->constants_file));
     if (!rates.ok()) return Refuse(source, "parallel.constants", rates.status().message());
     parallel->rates = *rates;
   }
   return {};
+}
+
+// Finds the vocabulary, first beside the job file, and reads it if the process reads the data.
+Status FindVocabulary(FileSystem& files, const JobSource& source, DataFiles needed,
+                      DataSpec* data) {
+  if (data->vocabulary.file.empty()) return {};
+  data->vocabulary.file = Found(files, source, data->vocabulary.file);
+  if (needed == DataFiles::kNotNeeded) return {};
+  const Status loaded = LoadVocabulary(files, data);
+  return loaded.ok() ? loaded : Refuse(source, "data.vocabulary.file", loaded.message());
 }
 
 // Warns of files that are read twice or are both trained and evaluated on, which happens easily
@@ -187,6 +202,7 @@ Result<Job> LoadJob(FileSystem& files, const std::string& path,
     HDPS_RETURN_IF_ERROR(FindData(files, source, "eval_sets." + std::to_string(s) + ".files",
                                   needed, &job.data.eval_sets[s].files));
   }
+  HDPS_RETURN_IF_ERROR(FindVocabulary(files, source, needed, &job.data));
   HDPS_RETURN_IF_ERROR(ReadStrategyParts(files, source, &job.parallel));
   WarnOfRepeats(&job);
   return job;

@@ -36,11 +36,28 @@ class DataCheck {
     }
     if (data_.format == DataFormat::kCriteo) NameCriteoColumns();
     if (images) HDPS_RETURN_IF_ERROR(CheckImages(source_, data_));
+    HDPS_RETURN_IF_ERROR(CheckVocabulary(data_.vocabulary));
     for (size_t f = 0; f < data_.features.size(); ++f) HDPS_RETURN_IF_ERROR(CheckFeature(f));
     return {};
   }
 
  private:
+  Status CheckVocabulary(const VocabularySpec& vocabulary) const {
+    if (vocabulary.file.empty() && vocabulary.checksum.empty()) return {};
+    if (vocabulary.file.empty()) {
+      return Refuse(source_, "data.vocabulary.file", "\"\" is no file; give one");
+    }
+    constexpr size_t kDigits = 16;
+    const std::string& digits = vocabulary.checksum;
+    if (digits.size() == kDigits && digits.find_first_not_of("0123456789abcdef") == digits.npos) {
+      return {};
+    }
+    return Refuse(source_, "data.vocabulary.checksum",
+                  Quoted(digits) +
+                      " is not the 16 hexadecimal digits of a checksum; hdps prepare "
+                      "writes them beside the file");
+  }
+
   Status CheckColumns() {
     HDPS_RETURN_IF_ERROR(CheckOneByte("data.delimiter", data_.delimiter));
     if (data_.columns.empty()) {
@@ -194,7 +211,11 @@ Status CheckTrain(const JobSource& source, Job* job) {
                       std::to_string(workers) +
                       " workers; raise it, or set parallel.dataset_strategy = full_batch");
   }
-  return CheckStepParts(source, split ? train.batch_size / workers : train.batch_size, job);
+  HDPS_RETURN_IF_ERROR(CheckDataParts(source, *job));
+  const std::vector<uint32_t>& parts = job->data.parts;
+  const uint32_t least =
+      parts.empty() ? train.batch_size / workers : *std::ranges::min_element(parts);
+  return CheckStepParts(source, split ? least : train.batch_size, job);
 }
 
 Status CheckEvalSets(const JobSource& source, const DataSpec& data) {

@@ -61,6 +61,9 @@ Status CheckDenseExchange(const JobSource& source, Job* job);
 // Checks micro-batches and copies of the model, and their other spelling. `worker_rows` is the
 // number of rows that a worker has in a step.
 Status CheckStepParts(const JobSource& source, uint32_t worker_rows, Job* job);
+// Checks data.parts against the rows of a step, the number of workers if it is given, and settings
+// that share the rows out otherwise.
+Status CheckDataParts(const JobSource& source, const Job& job);
 // Checks that all workers make the same steps if layers exchange something within a step.
 Status CheckMeetings(const JobSource& source, const Job& job);
 // Sets what follows from the slicing of tables over the servers, and refuses tables that cannot be

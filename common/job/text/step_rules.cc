@@ -1,7 +1,9 @@
 // Rules for the parts of a step, and for layers that need all workers in the same step.
+#include <numeric>
 #include <string>
 
 #include "common/job/job_spec.h"
+#include "common/job/spec/data_spec.h"
 #include "common/job/spec/layer_spec.h"
 #include "common/job/spec/model_spec.h"
 #include "common/job/spec/parallel_spec.h"
@@ -41,6 +43,33 @@ Status CheckStepParts(const JobSource& source, uint32_t worker_rows, Job* job) {
                       std::to_string(part_rows) + " examples; at most one copy an example");
   }
   return {};
+}
+
+Status CheckDataParts(const JobSource& source, const Job& job) {
+  const std::vector<uint32_t>& parts = job.data.parts;
+  const ParallelSpec& parallel = job.parallel;
+  if (parts.empty()) return {};
+  const bool alone = parallel.parallel_mode == ParallelMode::kStandAlone;
+  if (!parallel.dataset_slices.empty() ||
+      parallel.dataset_strategy != DatasetStrategy::kDataParallel ||
+      (parallel.parallel_mode != ParallelMode::kData && !alone)) {
+    return Refuse(source, "data.parts",
+                  "it gives each worker rows of its own for the whole model; leave it out, or take "
+                  "parallel.parallel_mode and parallel.dataset_strategy = data_parallel");
+  }
+  const uint32_t workers = alone ? 1 : parallel.device_num;
+  if (workers != 0 && parts.size() != workers) {
+    return Refuse(source, "data.parts",
+                  "there are " + std::to_string(parts.size()) + " numbers for " +
+                      std::to_string(workers) +
+                      (alone ? " worker (stand_alone)" : " workers (parallel.device_num)") +
+                      "; give one for each");
+  }
+  const uint64_t sum = std::accumulate(parts.begin(), parts.end(), uint64_t{0});
+  if (sum == job.train.batch_size) return {};
+  return Refuse(source, "data.parts",
+                "the sum is " + std::to_string(sum) + ", and train.batch_size is " +
+                    std::to_string(job.train.batch_size) + "; make them equal");
 }
 
 Status CheckMeetings(const JobSource& source, const Job& job) {

@@ -151,8 +151,8 @@ TEST_F(JobSettingsTest, RequiredOnesAreMissed) {
     EXPECT_THAT(Bad(overrides), HasSubstr("it is missing"));
     ++required;
   }
-  EXPECT_EQ(required, 8) << "names of columns, features, evaluation sets, tables, layers, labels; "
-                            "and where from";
+  EXPECT_EQ(required, 10) << "names of columns, features, evaluation sets, tables, layers, labels; "
+                             "a vocabulary's file and checksum; and where from";
 }
 
 TEST_F(JobSettingsTest, ConditionsNameASettingAndItsValues) {

@@ -63,6 +63,10 @@ void ListPlaces(const Section& section, const std::string& list,
       place.overrides.push_back("parallel.parallel_mode=hybrid_parallel");
       place.overrides.push_back(place.path + R"(=[{"layers": ["deep1"], "shard": [1, 2]}])");
     }
+    if (setting.section->name == "vocabulary") {
+      place.overrides.push_back(place.path +
+                                R"(={"file": "w.keys", "checksum": "fedcba9876543210"})");
+    }
     if (setting.section->name == "init") place.overrides.push_back(place.path + "={}");
     ListPlaces(*setting.section, place.path, place.overrides, places);
   }

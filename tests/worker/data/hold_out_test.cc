@@ -16,6 +16,7 @@
 #include "worker/data/data_preview.h"
 #include "worker/data/held_out/hold_out.h"
 #include "worker/data/held_out/share_look.h"
+#include "worker/data/line_reader.h"
 
 namespace hdps {
 namespace {
@@ -79,6 +80,47 @@ TEST_F(HoldOutTest, AnyNumberOfPartsSeesTheSameStream) {
   for (const uint32_t parts : {2u, 3u, kPartsMany + 3}) {
     EXPECT_EQ(Read(RowSide::kTrained, parts, 1, 2), trained) << parts;
     EXPECT_EQ(Read(RowSide::kHeldOut, parts), held_out) << parts;
+  }
+}
+
+// With data.validation_block_lines the lines of a block are on one side, for any number of parts.
+TEST_F(HoldOutTest, BlocksOfLinesAreHeldOutWhole) {
+  constexpr int kBlock = 40;
+  data_.validation_block_lines = kBlock;
+  const std::vector<int> held_out = Read(RowSide::kHeldOut, 1);
+  ASSERT_EQ(held_out.size() % kBlock, 0u);
+  for (size_t i = 0; i < held_out.size(); ++i) {
+    EXPECT_EQ(held_out[i], held_out[i - i % kBlock] + static_cast<int>(i % kBlock));
+    EXPECT_EQ(held_out[i - i % kBlock] % kBlock, 0) << "blocks begin at the file's first line";
+  }
+  const double blocks = double{kRows} / kBlock,
+               found = static_cast<double>(held_out.size()) / kBlock;
+  // Six deviations of a binomial, which one correct run in 10^9 exceeds.
+  EXPECT_LE(std::fabs(found - blocks * kShare), 6 * std::sqrt(blocks * kShare * (1 - kShare)));
+  std::vector<int> all = Read(RowSide::kTrained, 1);
+  for (const uint32_t parts : {3u, kPartsMany + 3}) {
+    EXPECT_EQ(Read(RowSide::kTrained, parts), all) << parts;
+    EXPECT_EQ(Read(RowSide::kHeldOut, parts), held_out) << parts;
+  }
+  all.insert(all.end(), held_out.begin(), held_out.end());
+  std::ranges::sort(all);
+  ASSERT_EQ(all.size(), size_t{kRows});
+  for (int id = 0; id < kRows; ++id) EXPECT_EQ(all[static_cast<size_t>(id)], id);
+  EXPECT_NE(Read(RowSide::kHeldOut, 1, /*seed=*/2), held_out);
+  // The blocks of a second file are others, and comments count among the lines.
+  WriteText(*files_, "more.csv", NumberedText(kRows, 2 * kRows));
+  std::vector<int> second = Read(RowSide::kHeldOut, 1, 1, 0, {"rows.csv", "more.csv"});
+  ASSERT_TRUE(std::equal(held_out.begin(), held_out.end(), second.begin()));
+  second.erase(second.begin(), second.begin() + static_cast<ptrdiff_t>(held_out.size()));
+  for (int& id : second) id -= kRows;
+  EXPECT_NE(second, held_out);
+  data_.comment = "#";
+  std::string commented = NumberedText(0, kRows);
+  for (int line = 0; line < kBlock; ++line) commented.insert(0, "# a comment\n");
+  WriteText(*files_, "commented.csv", commented);
+  const HoldOut whole(data_, 1);
+  for (const int id : Read(RowSide::kHeldOut, 1, 1, 0, {"commented.csv"})) {
+    EXPECT_TRUE(whole.Has({0, static_cast<uint64_t>(id + kBlock + 1)}, ""));
   }
 }
 

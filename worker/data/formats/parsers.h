@@ -42,4 +42,9 @@ std::unique_ptr<RowParser> NewLibsvmParser(const DataSpec& data, uint32_t num_cl
 // Parses one image: the byte of its label, then one byte per pixel, as from OpenImages.
 std::unique_ptr<RowParser> NewIdxParser(const DataSpec& data, uint32_t num_classes);
 
+// Gives the rows of `parser` with the keys of data.vocabulary: those of other values become the
+// OtherValuesKey of their feature. Requires: the vocabulary was loaded.
+std::unique_ptr<RowParser> NewVocabularyParser(std::unique_ptr<RowParser> parser,
+                                               const DataSpec& data);
+
 }  // namespace hdps

@@ -35,10 +35,8 @@ std::vector<NumericTransforms::Column> TransformsOf(const DataSpec& data, size_t
   return columns;
 }
 
-}  // namespace
-
-std::unique_ptr<RowParser> NewRowParser(const DataSpec& data,
-                                        const std::vector<LabelSpec>& labels) {
+std::unique_ptr<RowParser> ParserOfFormat(const DataSpec& data,
+                                          const std::vector<LabelSpec>& labels) {
   switch (data.format) {
     case DataFormat::kCsv:
       return NewCsvParser(data, labels);
@@ -52,6 +50,15 @@ std::unique_ptr<RowParser> NewRowParser(const DataSpec& data,
       return NewIdxParser(data, labels[0].num_classes);
   }
   return nullptr;
+}
+
+}  // namespace
+
+std::unique_ptr<RowParser> NewRowParser(const DataSpec& data,
+                                        const std::vector<LabelSpec>& labels) {
+  std::unique_ptr<RowParser> parser = ParserOfFormat(data, labels);
+  if (data.vocabulary.values == nullptr) return parser;
+  return NewVocabularyParser(std::move(parser), data);
 }
 
 Result<std::unique_ptr<RowAdder>> RowAdder::Make(const DataSpec& data,

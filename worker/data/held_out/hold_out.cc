@@ -1,4 +1,4 @@
-// Hashes the bytes of a row before and after its labels.
+// Hashes the bytes of a row before and after its labels, or the number of its block.
 
 #include <algorithm>
 
@@ -7,6 +7,7 @@
 #include "worker/data/formats/cell_scan.h"
 #include "worker/data/header_check.h"
 #include "worker/data/held_out/hold_out.h"
+#include "worker/data/line_reader.h"
 #include "worker/data/number.h"
 
 namespace hdps {
@@ -20,6 +21,7 @@ constexpr uint64_t kHoldOutSalt = 0x76616c6964617465;
 HoldOut::HoldOut(const DataSpec& data, uint64_t seed)
     : seed_(MixBits(seed ^ kHoldOutSalt)),
       share_(data.validation_share),
+      block_lines_(data.validation_block_lines),
       label_is_(data.format == DataFormat::kIdx ? LabelIs::kFirstByte
                 : data.format == DataFormat::kCsv || data.format == DataFormat::kCriteo
                     ? LabelIs::kCells
@@ -54,9 +56,13 @@ void HoldOut::TakeHeader(uint32_t file, std::string_view text) {
   labels_by_header_[file] = LabelCells(match->order.cell_of_column);
 }
 
-bool HoldOut::Has(uint32_t file, std::string_view row) const {
+bool HoldOut::Has(const LinePlace& place, std::string_view row) const {
   constexpr int kBits = 53;  // Bits of a double's mantissa.
-  return static_cast<double>(HashOf(file, row) >> (64 - kBits)) <
+  // Lines are counted from 1.
+  const uint64_t hash = block_lines_ == 0 ? HashOf(place.file, row)
+                                          : CombineKeys(CombineKeys(seed_, place.file),
+                                                        (place.number - 1) / block_lines_);
+  return static_cast<double>(hash >> (64 - kBits)) <
          share_ * static_cast<double>(uint64_t{1} << kBits);
 }
 

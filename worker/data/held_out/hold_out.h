@@ -13,12 +13,14 @@
 namespace hdps {
 
 struct DataSpec;
+struct LinePlace;
 
 // Chooses by a hash of the job's seed and of all bytes of a row except its labels. So rows that
-// differ only in their labels are on the same side, wherever they stand.
+// differ only in their labels are on the same side, wherever they stand. With
+// data.validation_block_lines it hashes the number of the row's block of lines instead.
 //
 // Invariant: the choice is a function of the row, of the place of the labels in its file, of the
-// seed, and of the share.
+// seed, and of the share; with blocks, of the row's place, of the seed, and of the share.
 class HoldOut {
  public:
   HoldOut(const DataSpec& data, uint64_t seed);
@@ -26,7 +28,7 @@ class HoldOut {
   // Takes the header of a file, before any of its rows is asked for. A header that does not fit the
   // job is ignored; the reader of the rows reports it.
   void TakeHeader(uint32_t file, std::string_view text);
-  bool Has(uint32_t file, std::string_view row) const;
+  bool Has(const LinePlace& place, std::string_view row) const;
   // Returns the hash of a row; equal for rows that differ only in their labels.
   uint64_t HashOf(uint32_t file, std::string_view row) const;
 
@@ -40,6 +42,7 @@ class HoldOut {
 
   const uint64_t seed_;
   const double share_;
+  const uint64_t block_lines_;  // 0: rows are chosen one by one.
   const LabelIs label_is_;
   const char delimiter_;
   const std::optional<char> quote_;  // Quote around cells, in which delimiters are text.

@@ -57,10 +57,10 @@ Result<ShareLook> LookAtShare(FileSystem& files, const Job& job) {
     HDPS_ASSIGN_OR_RETURN(const bool found, rows.Next(&row));
     look.whole = !found && paths.size() == job.data.train.size();
     if (!found) break;
-    const uint32_t file = rows.line().place.file;
-    const bool held_out = hold_out->Has(file, rows.line().text);
+    const Line& line = rows.line();
+    const bool held_out = hold_out->Has(line.place, line.text);
     ++(held_out ? look.held_out : look.trained);
-    if (held_out) ++copies[hold_out->HashOf(file, rows.line().text)];
+    if (held_out) ++copies[hold_out->HashOf(line.place.file, line.text)];
     if (!classes) continue;
     const float label = row.task_labels.empty() ? row.label : row.task_labels[0];
     ++(held_out ? look.held_out_labels : look.trained_labels)[static_cast<size_t>(label)];
