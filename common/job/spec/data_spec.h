@@ -111,6 +111,9 @@ struct DataSpec {
   // Shuffle window of training data in rows; 0 keeps the file order.
   uint64_t shuffle_rows = 65536;
   int64_t max_bad_rows = 0;  // More bad rows than this end the job.
+  // Numbers of the numeric columns that a reader keeps, in their order in a batch; empty for all.
+  // It is no setting: the data of a rank has it if numeric columns are cut over the workers.
+  std::vector<uint32_t> kept_numbers = {};
 };
 
 }  // namespace hdps
