@@ -2,9 +2,12 @@
 #include "tools/rank_scoring.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "common/base/byte_count.h"
+#include "common/job/job_facts.h"
+#include "common/job/spec/data_spec.h"
 #include "common/job/spec/layer_spec.h"
 #include "common/job/spec/model_spec.h"
 #include "common/job/spec/table_spec.h"
@@ -39,8 +42,12 @@ Result<std::unique_ptr<RankScoring>> RankScoring::New(const Job& job, const Stra
 Status RankScoring::ScorePart(uint32_t number, const Batch& batch) {
   Rank& rank = ranks_[number];
   const auto workers = static_cast<uint32_t>(ranks_.size());
-  const Batch own = SliceBatch(batch, number, workers);
-  const Batch& sources = rank.model->graph().reads_whole_batch ? batch : own;
+  const std::vector<uint32_t>& kept = rank.model->job().data.kept_numbers;
+  std::optional<Batch> cut;
+  if (!kept.empty()) cut = KeepNumbers(batch, kept);
+  const Batch& read = cut ? *cut : batch;
+  const Batch own = SliceBatch(read, number, workers);
+  const Batch& sources = rank.model->graph().reads_whole_batch ? read : own;
   std::vector<KeySet> sets;
   rank.keys->Find(sources, &sets);
   std::vector<std::vector<float>> rows(job_.tables.size());
@@ -93,13 +100,19 @@ std::string RankScoring::Describe() const {
       const DenseTensor& whole = whole_[slice.whole];
       if (own[t].size() == whole.size()) continue;
       cuts += "  " + whole.name + " rows " + std::to_string(slice.rows.begin) + ".." +
-              std::to_string(slice.rows.end()) + ", columns " +
-              std::to_string(slice.columns.begin) + ".." + std::to_string(slice.columns.end()) +
-              ", " + ShowByteCount(own[t].size() * sizeof(float)) + "\n";
+              std::to_string(slice.rows.end()) +
+              (slice.row_order == AxisFirst() ? "" : " (the cut axis of the image first)") +
+              ", columns " + std::to_string(slice.columns.begin) + ".." +
+              std::to_string(slice.columns.end()) + ", " +
+              ShowByteCount(own[t].size() * sizeof(float)) + "\n";
     }
     text += "worker " + std::to_string(r) + ": " + std::to_string(floats) + " dense weights, " +
             ShowByteCount(floats * sizeof(float)) + (cuts.empty() ? ", all whole" : ", cut:") +
             "\n" + cuts;
+    if (const size_t kept = graph.job.data.kept_numbers.size(); kept > 0) {
+      text += "  " + std::to_string(kept) + " of the " +
+              std::to_string(FeaturesOf(job_.data).numeric.size()) + " numeric columns\n";
+    }
     for (const LayerSpec& layer : graph.job.model.layers) {
       if (!graph.reads_whole_batch || layer.features.empty()) continue;
       text += "  " + layer.name + " of";

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/job/job_facts.h"
@@ -89,6 +90,10 @@ FeatureNames FeaturesOf(const DataSpec& data) {
       break;
   }
   for (const FeatureSpec& feature : data.features) names.sparse.push_back(feature.name);
+  if (!data.kept_numbers.empty()) {
+    const std::vector<std::string> all = std::exchange(names.numeric, {});
+    for (const uint32_t column : data.kept_numbers) names.numeric.push_back(all[column]);
+  }
   return names;
 }
 

@@ -37,6 +37,31 @@ void ForRuns(std::span<const size_t> shape, std::span<const Cut> slice, const Ru
   }
 }
 
+// Returns what is wrong with the axes of one tuple; `image` as in ProblemOfSlices().
+std::string ProblemOfAxes(const std::vector<uint32_t>& tuple, const std::vector<uint32_t>& image) {
+  constexpr size_t kAxes = 2;
+  const bool by_pixels = tuple.size() == kAxes;
+  if (!by_pixels && (image.empty() || tuple.size() != 1 + image.size())) {
+    const std::string has = Shown(tuple) + " has " + std::to_string(tuple.size()) +
+                            (tuple.size() == 1 ? " axis" : " axes");
+    if (image.empty()) return has + "; an input has two, examples and features: [N, 1] or [1, N]";
+    return has + "; images of data.image_shape " + Shown(image) + " have " +
+           std::to_string(1 + image.size()) +
+           ", the examples first: give as many, or two, examples and pixels";
+  }
+  if (std::ranges::count_if(tuple, [](uint32_t parts) { return parts > 1; }) > 1) {
+    return Shown(tuple) + " cuts two axes of one input; cut one of them" +
+           (by_pixels ? ": [N, 1] the examples or [1, N] the features" : "");
+  }
+  for (size_t axis = 0; !by_pixels && axis < image.size(); ++axis) {
+    const uint32_t parts = tuple[1 + axis];
+    if (parts <= image[axis]) continue;
+    return Shown(tuple) + " has " + std::to_string(parts) + " parts of an axis of " +
+           std::to_string(image[axis]) + "; give at most as many";
+  }
+  return "";
+}
+
 }  // namespace
 
 std::vector<Cut> SliceOf(std::span<const size_t> shape, std::span<const uint32_t> strategy,
@@ -72,25 +97,18 @@ void PutSlice(std::span<const size_t> shape, std::span<const Cut> slice, const f
   });
 }
 
-std::string ProblemOfSlices(const std::vector<std::vector<uint32_t>>& tuples, uint32_t workers) {
-  constexpr size_t kInputs = 2, kAxes = 2;
+std::string ProblemOfSlices(const std::vector<std::vector<uint32_t>>& tuples, uint32_t workers,
+                            const std::vector<uint32_t>& image) {
+  constexpr size_t kInputs = 2;
   if (tuples.size() > kInputs) {
     return std::to_string(tuples.size()) +
            " tuples; there is one for the sparse features and one for the numeric columns";
   }
   uint32_t all = 0;  // Number of parts of the first input.
   for (const std::vector<uint32_t>& tuple : tuples) {
-    if (tuple.size() != kAxes) {
-      return Shown(tuple) + " has " + std::to_string(tuple.size()) +
-             (tuple.size() == 1 ? " axis" : " axes") +
-             "; an input has two, examples and features: [N, 1] or [1, N]";
-    }
-    const auto cut = std::ranges::count_if(tuple, [](uint32_t parts) { return parts > 1; });
-    if (cut > 1) {
-      return Shown(tuple) +
-             " cuts two axes of one input; cut one of them: [N, 1] the examples or "
-             "[1, N] the features";
-    }
+    const bool last = &tuple == &tuples.back();
+    std::string problem = ProblemOfAxes(tuple, last ? image : std::vector<uint32_t>());
+    if (!problem.empty()) return problem;
     const uint32_t parts = *std::ranges::max_element(tuple);
     if (all == 0 && parts > 1) all = parts;
     if (parts > 1 && parts != all) {

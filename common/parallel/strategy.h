@@ -31,6 +31,7 @@ enum class LayerCut : uint8_t {
   kMatrix,       // Examples, inputs, columns.
   kFeatures,     // Examples or features, into as many parts as there are workers.
   kFeatureSums,  // Like kFeatures; the features are summed, so parts of them give summands.
+  kNumbers,      // Like kFeatures; the features are the numeric columns.
 };
 
 // The layouts of the matrices of a layer. If the columns are cut and an input is whole, each rank

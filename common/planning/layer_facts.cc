@@ -46,7 +46,8 @@ LayerFacts MeasureLayer(const Job& job, const GraphShape& graph, size_t place) {
 }
 
 bool ReadsFeatures(const LayerFacts& layer) {
-  return layer.cut == LayerCut::kFeatures || layer.cut == LayerCut::kFeatureSums;
+  return layer.cut == LayerCut::kFeatures || layer.cut == LayerCut::kFeatureSums ||
+         layer.cut == LayerCut::kNumbers;
 }
 
 std::string TooMany(uint64_t parts, uint64_t extent, const std::string& of) {
@@ -68,10 +69,11 @@ std::string WhyNotExtents(const LayerFacts& layer, const LayerSplit& split) {
   if (matrix && split.columns > layer.width) {
     return TooMany(split.columns, layer.width, "columns of " + weight);
   }
-  if (ReadsFeatures(layer) && split.columns > layer.features) {
+  const bool numbers = layer.cut == LayerCut::kNumbers;
+  if (ReadsFeatures(layer) && !numbers && split.columns > layer.features) {
     return TooMany(split.columns, layer.features, "features of \"" + layer.name + "\"");
   }
-  if (layer.cut == LayerCut::kColumns && split.columns > layer.width) {
+  if ((layer.cut == LayerCut::kColumns || numbers) && split.columns > layer.width) {
     return TooMany(split.columns, layer.width, "columns of \"" + layer.name + "\"");
   }
   return "";
@@ -136,16 +138,18 @@ std::string WhyNotSplit(const LayerFacts& layer, const LayerSplit& split, uint32
   }
   if (std::string why = WhyNotExtents(layer, split); !why.empty()) return why;
   if (ReadsFeatures(layer) && split.columns != workers) {
-    return parts + " parts of an embedding on " + std::to_string(workers) +
-           " workers; either its examples or its features are cut, into as many parts as there " +
-           "are workers";
+    const bool numbers = layer.cut == LayerCut::kNumbers;
+    return parts + " parts of " + (numbers ? "numeric columns" : "an embedding") + " on " +
+           std::to_string(workers) + " workers; either " +
+           (numbers ? "the examples or the columns" : "its examples or its features") +
+           " are cut, into as many parts as there are workers";
   }
   return "";
 }
 
 std::vector<LayerSplit> SplitsOf(const LayerFacts& layer, uint32_t workers, bool all_workers) {
   std::vector<LayerSplit> splits = {OwnRowsSplit(workers)};
-  const bool given = layer.inputs.empty() && !ReadsFeatures(layer);
+  const bool given = layer.inputs.empty() && layer.table.empty();
   if (given || layer.cut == LayerCut::kOwnRows) return splits;
   for (uint32_t a = workers; a >= 1; --a) {
     if (workers % a != 0) continue;

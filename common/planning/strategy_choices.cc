@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "common/job/dataset_slices.h"
 #include "common/job/job_registry.h"
 #include "common/job/job_spec.h"
 #include "common/job/layer_shard.h"
@@ -16,6 +17,9 @@ namespace {
 Status Wrong(const std::string& place, const std::string& problem) {
   return {Code::kInvalidArgument, place + ": " + problem};
 }
+
+bool ReadsRowsOf(const LayerFacts& layer) { return !layer.table.empty(); }
+bool ReadsNumbersOf(const LayerFacts& layer) { return layer.cut == LayerCut::kNumbers; }
 
 class ChoiceMaker {
  public:
@@ -39,7 +43,7 @@ class ChoiceMaker {
       if (!shard.empty()) HDPS_RETURN_IF_ERROR(Pin(ShardPlace(i), i, shard));
     }
     for (size_t b = 0; b < job_.parallel.blocks.size(); ++b) HDPS_RETURN_IF_ERROR(AddBlock(b));
-    HDPS_RETURN_IF_ERROR(AlignRows());
+    HDPS_RETURN_IF_ERROR(AlignReaders());
     for (size_t i = 0; i < facts_.layers.size(); ++i) {
       if (choices_.splits[i].size() == 1 && choices_.level[i] >= 0) choices_.pinned[i] = true;
     }
@@ -177,41 +181,65 @@ class ChoiceMaker {
     return {};
   }
 
-  // Makes all layers that read rows agree, because a worker reads either the rows of all features
-  // for its own examples, or those of its own features for all examples.
-  Status AlignRows() {
-    HDPS_ASSIGN_OR_RETURN(bool by_features, SlicesByFeatures(job_, workers_));
+  // Makes all layers that read one input agree, and says whether it is cut by its columns.
+  // `by_columns`: dataset_strategy cuts it so. `what`: what the layers read.
+  Result<bool> Align(bool by_columns, const std::string& what, const auto& reads) {
     std::string said = "parallel.dataset_strategy";
     std::vector<size_t> readers;
     for (size_t i = 0; i < facts_.layers.size(); ++i) {
-      if (facts_.layers[i].table.empty()) continue;
+      if (!reads(facts_.layers[i])) continue;
       readers.push_back(i);
       const bool wants = choices_.pinned[i] && choices_.splits[i][0].columns > 1;
-      if (wants && !by_features) said = ShardPlace(i);
-      by_features = by_features || wants;
+      if (wants && !by_columns) said = ShardPlace(i);
+      by_columns = by_columns || wants;
     }
-    const LayerSplit split = by_features ? LayerSplit{.columns = workers_} : OwnRowsSplit(workers_);
+    const std::string alike = "layers that read " + what + " have to be cut alike, and ";
+    const LayerSplit split = by_columns ? LayerSplit{.columns = workers_} : OwnRowsSplit(workers_);
     for (const size_t i : readers) {
       const LayerFacts& layer = facts_.layers[i];
+      const std::string name = "\"" + layer.name + "\"";
       if (choices_.pinned[i] && choices_.splits[i][0] != split) {
-        return Wrong(said, "layers that read rows have to be cut alike, and \"" + layer.name +
-                               "\" is to be " + ShowSplit(choices_.splits[i][0], workers_) +
+        return Wrong(said, alike + name + " is to be " +
+                               ShowSplit(choices_.splits[i][0], workers_) +
                                "; cut all by their features, or none");
       }
       if (const std::string why = WhyNotSplit(layer, split, workers_); !why.empty()) {
-        return Wrong(said, "layers that read rows have to be cut alike, and \"" + layer.name +
-                               "\" cannot: " + why);
+        return Wrong(said, alike + name + " cannot: " + why);
       }
       const std::vector<LayerSplit>& able = choices_.splits[i];
       if (choices_.level[i] >= 0 && std::ranges::find(able, split) == able.end()) {
-        return Wrong(said, "layers that read rows have to be cut alike, and the block of \"" +
-                               layer.name + "\" does not let it be " + ShowSplit(split, workers_) +
-                               "; leave it out of the block");
+        return Wrong(said, alike + "the block of " + name + " does not let it be " +
+                               ShowSplit(split, workers_) + "; leave it out of the block");
       }
       choices_.splits[i] = {split};
-      choices_.pinned[i] = choices_.pinned[i] || by_features;
+      choices_.pinned[i] = choices_.pinned[i] || by_columns;
     }
-    return {};
+    return by_columns;
+  }
+
+  Status AlignReaders() {
+    HDPS_ASSIGN_OR_RETURN(const DatasetCuts cuts, DatasetCutsOf(job_, workers_));
+    HDPS_RETURN_IF_ERROR(Align(cuts.features, "rows", ReadsRowsOf).status());
+    HDPS_ASSIGN_OR_RETURN(const bool numbers,
+                          Align(cuts.numbers, "numeric columns", ReadsNumbersOf));
+    if (numbers) PinSummands();
+    std::vector<LayerSplit> first;
+    for (const std::vector<LayerSplit>& splits : choices_.splits) first.push_back(splits[0]);
+    const std::string why = WhyNotReaders(facts_, first, workers_);
+    return why.empty() ? Status()
+                       : Wrong(cuts.numbers ? "parallel.dataset_strategy" : "model.layers", why);
+  }
+
+  // Cuts the inputs of dense layers that read numeric columns like these, if nothing names the
+  // layers: then each worker has a summand of their products, and no column moves.
+  void PinSummands() {
+    for (size_t i = 0; i < facts_.layers.size(); ++i) {
+      const LayerFacts& layer = facts_.layers[i];
+      if (layer.cut != LayerCut::kMatrix || choices_.pinned[i] || choices_.level[i] >= 0) continue;
+      if (!ReadsNumbersOf(facts_.layers[layer.inputs[0]])) continue;
+      choices_.splits[i] = {LayerSplit{.inputs = workers_}};
+      choices_.pinned[i] = true;
+    }
   }
 
   const Job& job_;
@@ -227,9 +255,9 @@ Result<StrategyChoices> ChoicesOf(const Job& job, const JobFacts& facts, uint32_
   return ChoiceMaker(job, facts, workers).Run();
 }
 
-Result<bool> SlicesByFeatures(const Job& job, uint32_t workers) {
+Result<DatasetCuts> DatasetCutsOf(const Job& job, uint32_t workers) {
   const ShardTuples& slices = job.parallel.dataset_slices;
-  if (slices.empty()) return false;
+  if (slices.empty()) return DatasetCuts();
   const auto wrong = [&](const std::string& problem) {
     return Wrong("parallel.dataset_strategy", ShowTuples(slices) + ": " + problem);
   };
@@ -247,21 +275,27 @@ Result<bool> SlicesByFeatures(const Job& job, uint32_t workers) {
         "this cuts nothing; say full_batch where every worker is to have all examples, "
         "or leave it out");
   }
-  return slices[0].size() > 1 && slices[0][1] > 1;
+  return DatasetCuts{CutsColumns(SparseTuple(job)), CutsColumns(NumericTuple(job))};
 }
 
-std::string WhyNotRows(const JobFacts& facts, const std::vector<LayerSplit>& splits,
-                       uint32_t workers) {
-  size_t first = splits.size();
+std::string WhyNotReaders(const JobFacts& facts, const std::vector<LayerSplit>& splits,
+                          uint32_t workers) {
+  const auto shown = [&](size_t i) {
+    return "\"" + facts.layers[i].name + "\" (" + ShowSplit(splits[i], workers) + ")";
+  };
+  std::optional<size_t> rows, numbers;  // The first layers that read them.
   for (size_t i = 0; i < splits.size(); ++i) {
-    if (facts.layers[i].table.empty()) continue;
-    if (first == splits.size()) first = i;
-    if ((splits[first].columns > 1) == (splits[i].columns > 1)) continue;
-    return "\"" + facts.layers[first].name + "\" (" + ShowSplit(splits[first], workers) +
-           ") and \"" + facts.layers[i].name + "\" (" + ShowSplit(splits[i], workers) +
-           ") read rows, and have to be cut alike: all by their features, or none";
+    const bool of_rows = ReadsRowsOf(facts.layers[i]);
+    if (!of_rows && !ReadsNumbersOf(facts.layers[i])) continue;
+    std::optional<size_t>& first = of_rows ? rows : numbers;
+    if (!first) first = i;
+    if ((splits[*first].columns > 1) == (splits[i].columns > 1)) continue;
+    return shown(*first) + " and " + shown(i) + " read " + (of_rows ? "rows" : "numeric columns") +
+           ", and have to be cut alike: all by their features, or none";
   }
-  return "";
+  if (!rows || !numbers || splits[*numbers].columns == 1 || splits[*rows].columns > 1) return "";
+  return shown(*numbers) + " reads its columns of all examples, and " + shown(*rows) +
+         " the rows of its own examples; cut the sparse features too";
 }
 
 }  // namespace hdps

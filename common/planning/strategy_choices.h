@@ -12,8 +12,8 @@ namespace hdps {
 
 struct Job;
 
-// Invariant: there is one nonempty entry for each layer, in the order of the job's layers. Either
-// all layers that read rows may be cut by features, or none.
+// Invariant: there is one nonempty entry for each layer, in the order of the job's layers. Layers
+// that read rows, and those that read numeric columns, have one split each, on which they agree.
 struct StrategyChoices {
   std::vector<std::vector<LayerSplit>> splits;
   // Fixed by the layer's `shard` or by a block, or only one split is possible.
@@ -24,13 +24,17 @@ struct StrategyChoices {
 // Errors: kInvalidArgument names the setting, the layer, the value, and what would be right.
 Result<StrategyChoices> ChoicesOf(const Job& job, const JobFacts& facts, uint32_t workers);
 
-// Is true if parallel.dataset_strategy cuts the data by features among the workers. Errors:
-// kInvalidArgument if it cuts it into other parts than one for each worker.
-Result<bool> SlicesByFeatures(const Job& job, uint32_t workers);
+// The inputs of which parallel.dataset_strategy gives each worker some of the columns.
+struct DatasetCuts {
+  bool features = false, numbers = false;
+};
+// Errors: kInvalidArgument if it cuts an input into other parts than one for each worker.
+Result<DatasetCuts> DatasetCutsOf(const Job& job, uint32_t workers);
 
-// Returns why layers that read rows would be split differently; empty if they agree. In a step, a
-// worker reads either the rows of its own examples, or the rows of its features for all examples.
-std::string WhyNotRows(const JobFacts& facts, const std::vector<LayerSplit>& splits,
-                       uint32_t workers);
+// Returns why layers that read the batch would be split differently; empty if they agree. In a
+// step, a worker reads either its own examples, or its features for all examples. With these it may
+// have all numeric columns of all examples, or its own.
+std::string WhyNotReaders(const JobFacts& facts, const std::vector<LayerSplit>& splits,
+                          uint32_t workers);
 
 }  // namespace hdps

@@ -58,25 +58,27 @@ Result<Strategy> FromFile(const KeptStrategy& kept, const JobFacts& facts, uint3
     const std::string why = WhyNotSplit(facts.layers[i], kept.strategy.layers[i], workers);
     if (!why.empty()) return Wrong(kept.path, place + why);
   }
-  const std::string why = WhyNotRows(facts, kept.strategy.layers, workers);
+  const std::string why = WhyNotReaders(facts, kept.strategy.layers, workers);
   if (!why.empty()) return Wrong(kept.path, "layers: " + why);
   return kept.strategy;
 }
 
-// Checks that layers which read rows are cut by features if dataset_strategy says so, and only
-// then.
+// Checks that layers which read an input are cut by its columns if dataset_strategy says so, and
+// only then.
 Status CheckSlices(const Job& job, const JobFacts& facts, const Strategy& strategy) {
-  HDPS_ASSIGN_OR_RETURN(const bool by_features, SlicesByFeatures(job, strategy.workers));
+  HDPS_ASSIGN_OR_RETURN(const DatasetCuts cuts, DatasetCutsOf(job, strategy.workers));
   for (size_t i = 0; i < facts.layers.size() && !job.parallel.dataset_slices.empty(); ++i) {
     const LayerFacts& layer = facts.layers[i];
     const LayerSplit& split = strategy.layers[i];
-    if (layer.table.empty() || (split.columns > 1) == by_features) continue;
+    const bool numbers = layer.cut == LayerCut::kNumbers;
+    const bool by_columns = numbers ? cuts.numbers : cuts.features;
+    if ((layer.table.empty() && !numbers) || (split.columns > 1) == by_columns) continue;
     return Wrong("parallel.dataset_strategy",
                  ShowTuples(job.parallel.dataset_slices) + " cuts the data by " +
-                     (by_features ? "features" : "examples") + ", and in the strategy of " +
+                     (by_columns ? "features" : "examples") + ", and in the strategy of " +
                      job.parallel.kept_strategy->path + " layer \"" + layer.name +
-                     "\", which reads rows, is cut by " + ShowSplit(split, strategy.workers) +
-                     "; leave one of the two out");
+                     "\", which reads " + (numbers ? "numeric columns" : "rows") + ", is cut by " +
+                     ShowSplit(split, strategy.workers) + "; leave one of the two out");
   }
   return {};
 }

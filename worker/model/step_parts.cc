@@ -97,6 +97,18 @@ Batch SliceBatch(const Batch& batch, uint32_t slice, uint32_t num_slices) {
   return cut;
 }
 
+Batch KeepNumbers(Batch batch, std::span<const uint32_t> columns) {
+  const std::vector<float> all = std::exchange(batch.numeric, {});
+  batch.numeric.reserve(batch.num_examples * columns.size());
+  for (size_t i = 0; i < batch.num_examples; ++i) {
+    for (const uint32_t column : columns) {
+      batch.numeric.push_back(all[i * batch.num_numeric + column]);
+    }
+  }
+  batch.num_numeric = static_cast<uint32_t>(columns.size());
+  return batch;
+}
+
 Batch JoinBatches(std::span<const Batch> batches) {
   CHECK(!batches.empty());
   Batch joined = batches.front();

@@ -26,6 +26,9 @@ Batch CutBatch(const Batch& batch, uint32_t part, uint32_t num_parts);
 // slice's first.
 Batch SliceBatch(const Batch& batch, uint32_t slice, uint32_t num_slices);
 
+// Returns the batch with these of its numeric columns, in this order.
+Batch KeepNumbers(Batch batch, std::span<const uint32_t> columns);
+
 // Number of parts of a worker's batch: it is first cut as if there were `micro_batches` workers
 // (train.micro_batches), and then each part into slices (parallel.interleave_num).
 struct PartCount {

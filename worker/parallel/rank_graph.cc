@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "common/job/activation.h"
+#include "common/job/dataset_slices.h"
 #include "common/job/job_facts.h"
 #include "common/job/job_registry.h"
 #include "common/job/layer_shard.h"
@@ -47,7 +48,8 @@ class GraphCutter {
     }
     CHECK_EQ(strategy_.layers.size(), shape_.nodes.size());
     for (size_t i = 0; i < shape_.nodes.size(); ++i) {
-      graph_.reads_whole_batch |= ReadsFeatures(i) && Split(i).columns > 1;
+      const bool reads = ReadsFeatures(i) || CutAt(i) == LayerCut::kNumbers;
+      graph_.reads_whole_batch |= reads && Split(i).columns > 1;
     }
     for (size_t i = 0; i < shape_.nodes.size(); ++i) HDPS_RETURN_IF_ERROR(AddLayer(i));
     const Layout own = Layout::OwnRows(strategy_.workers);
@@ -70,6 +72,10 @@ class GraphCutter {
     return CutAt(i) == LayerCut::kFeatures || CutAt(i) == LayerCut::kFeatureSums;
   }
   bool ReadsBatch(size_t i) const { return shape_.nodes[i].inputs.empty(); }
+  // Is true if a rank reads some of the numeric columns for the layer.
+  bool CutsNumbers(size_t i) const {
+    return CutAt(i) == LayerCut::kNumbers && Split(i).columns > 1;
+  }
 
   // Returns the layouts by the layers' records. Layers that read the batch have the rows of this
   // worker, or all rows.
@@ -133,6 +139,7 @@ class GraphCutter {
     const LayerCut cut = CutAt(i);
     ColumnShape columns = {node.shape.width, 1};
     if (cut == LayerCut::kFeatures) columns.unit = std::max(1u, node.shape.vector_dim);
+    if (CutsNumbers(i)) columns.unit = NumericOrder(job_).each();
     if (cut == LayerCut::kColumns) columns.unit = values_[node.inputs[0]].columns.unit;
     HDPS_RETURN_IF_ERROR(CheckParts(i, columns.columns / columns.unit));
     const LayerLayouts layouts = LayoutsAt(i);
@@ -145,6 +152,7 @@ class GraphCutter {
     const hdps::Cut own = columns.Part(layouts.product.PartOf(graph_.rank, AxisRole::kColumns),
                                        layouts.product.parts(AxisRole::kColumns));
     if (ReadsFeatures(i) && Split(i).columns > 1) KeepFeatures(i, &spec);
+    if (CutsNumbers(i)) KeepNumbers(own, columns.columns);
     if (cut == LayerCut::kMatrix) spec.units = static_cast<uint32_t>(own.size);
     values_.push_back({spec.name, layouts.output, layouts.output_gradient, columns});
     if (cut == LayerCut::kMatrix && Split(i).inputs > 1) {
@@ -161,6 +169,16 @@ class GraphCutter {
     const hdps::Cut own = CutOf(all.size(), graph_.rank, Split(i).columns);
     const auto first = all.begin() + static_cast<ptrdiff_t>(own.begin);
     spec->features.assign(first, first + static_cast<ptrdiff_t>(own.size));
+  }
+
+  // Keeps this rank's share of the `count` numeric columns, a run of their order.
+  void KeepNumbers(const hdps::Cut& own, size_t count) {
+    const AxisFirst order = NumericOrder(job_);
+    std::vector<uint32_t>& kept = graph_.job.data.kept_numbers;
+    kept.clear();
+    for (size_t at = own.begin; at < own.end(); ++at) {
+      kept.push_back(static_cast<uint32_t>(order.IndexOf(at, count)));
+    }
   }
 
   std::vector<std::string> FeaturesAt(size_t i) const {
@@ -219,8 +237,10 @@ class GraphCutter {
       slice.columns = {0, tensor.size() / rows};
       if (cut == LayerCut::kMatrix || cut == LayerCut::kColumns) slice.columns = columns;
       if (cut == LayerCut::kMatrix && tensor.shape.size() > 1) {
-        slice.rows = values_[shape_.nodes[i].inputs[0]].columns.Part(
+        const uint32_t input = shape_.nodes[i].inputs[0];
+        slice.rows = values_[input].columns.Part(
             layouts.product.PartOf(graph_.rank, AxisRole::kSums), Split(i).inputs);
+        if (CutsNumbers(input)) slice.row_order = NumericOrder(job_);
       }
       slice.summed_by = layouts.product.Along(graph_.rank, AxisRole::kRows);
       slice.first_holder = FirstHolder(layouts.product);

@@ -9,6 +9,7 @@
 
 #include "common/base/status.h"
 #include "common/job/job_spec.h"
+#include "common/parallel/slices.h"
 #include "common/parallel/strategy.h"
 #include "worker/parallel/matrix_part.h"
 
@@ -19,6 +20,7 @@ struct TensorSlice {
   uint32_t whole = 0;  // Number of the tensor in the job's model.
   // Ranges of the first extent and of the product of the others; a tensor of one extent is one row.
   Cut rows, columns;
+  AxisFirst row_order;  // The order of the whole tensor's rows in which `rows` is a run.
   // The ranks that hold the same slice, each with a summand of its gradient; ascending.
   std::vector<uint32_t> summed_by;
   // The first rank that holds the slice; it stores the slice for all of them.
@@ -51,7 +53,8 @@ struct RankGraph {
   std::shared_ptr<const std::vector<ConversionSpec>> conversions;
   std::vector<TensorSlice> tensors;
   std::shared_ptr<LaneRows> lane_rows;  // Rows of the current step, which the conversions need.
-  // Embeddings are cut by features, so all layers that read the batch take all rows of the step.
+  // Features or numeric columns are cut, so all layers that read the batch take all rows of the
+  // step. If numeric columns are, job.data.kept_numbers has those of this rank.
   bool reads_whole_batch = false;
 };
 

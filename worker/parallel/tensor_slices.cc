@@ -35,7 +35,7 @@ void TensorSlices::ForEachPiece(size_t slice, uint32_t row_floats, const Move& m
   };
   for (size_t r = 0; r < of.rows.size; ++r) {
     size_t from = r * of.columns.size;
-    size_t to = (of.rows.begin + r) * columns + of.columns.begin;
+    size_t to = of.row_order.IndexOf(of.rows.begin + r, rows) * columns + of.columns.begin;
     for (size_t left = of.columns.size; left > 0;) {
       const size_t count = std::min({left, kChunk - from % kChunk, kChunk - to % kChunk});
       for (size_t array = 0; array < row_floats / kChunk; ++array) {

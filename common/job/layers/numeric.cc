@@ -7,6 +7,7 @@ namespace hdps {
 LayerRecord NumericRecord() {
   LayerRecord record;
   record.kind = "numeric";
+  record.cut = LayerCut::kNumbers;
   record.gives = "[n, numeric columns], as read";
   record.inputs_min = record.inputs_max = 0;
   record.measure = [](const LayerQuestion& question) -> std::variant<LayerShape, LayerProblem> {

@@ -127,6 +127,9 @@ struct DataSpec {
   // Rows of each step that worker 0, 1, ... takes, one behind the other; empty: alike.
   std::vector<uint32_t> parts;
   int64_t max_bad_rows = 0;  // More bad rows than this end the job.
+  // Numbers of the numeric columns that a reader keeps, in their order in a batch; empty for all.
+  // It is no setting: the data of a rank has it if numeric columns are cut over the workers.
+  std::vector<uint32_t> kept_numbers = {};
 };
 
 }  // namespace hdps

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "common/job/dataset_slices.h"
 #include "common/job/eval_sets.h"
 #include "common/job/job_facts.h"
 #include "common/job/job_spec.h"
@@ -155,10 +156,11 @@ void AddParallelRules(Rules* rules) {
                                [](const TableSpec& table) { return table.vocab_cache_size == 0; });
   });
   Add(rules, "parallel.dataset_strategy",
-      "its tuples cut sparse features, and the job has none: numeric columns are read by every "
-      "worker, for its own examples",
+      "its tuples cut the examples alone, as they are cut without them, and the job has no sparse "
+      "features",
       [](const Job& job) {
-        return !job.parallel.dataset_slices.empty() && FeaturesOf(job.data).sparse.empty();
+        return !job.parallel.dataset_slices.empty() && FeaturesOf(job.data).sparse.empty() &&
+               !CutsColumns(NumericTuple(job));
       });
   Add(rules, "parallel.parallel_optimizer_config",
       "it counts only beside enable_parallel_optimizer = true", [](const Job& job) {

@@ -148,8 +148,8 @@ void AddDatasetStrategy(SettingTable<ParallelSpec>* parallel) {
       "full_batch: every worker gets the whole batch. Tuples, one for the sparse features and if "
       "wanted one for the numeric columns, cut the batch of all workers: [[4, 1]] the examples in "
       "four parts, [[1, 4]] the features; at most one axis of an input, and not under "
-      "parallel_mode data_parallel. Numeric columns, images too, are read whole for a worker's own "
-      "examples: theirs is [1, 1] or [N, 1].",
+      "parallel_mode data_parallel. A single tuple of a job without sparse features is that of the "
+      "numeric columns; that of images may name their axes, [1, 1, 1, 8].",
       [](const JsonValue& value, ParallelSpec* spec) {
         if (value.kind == JsonValue::Kind::kList) return ReadValue(value, &spec->dataset_slices);
         ReadValue(value, &spec->dataset_strategy);

@@ -1,12 +1,18 @@
 // Rules for tables cut over the servers and data cut over the workers.
+#include <algorithm>
 #include <bit>
+#include <set>
 
+#include "common/job/dataset_slices.h"
 #include "common/job/job_facts.h"
+#include "common/job/job_registry.h"
 #include "common/job/job_spec.h"
 #include "common/job/layer_shard.h"
 #include "common/job/optimizers/optimizers.h"
 #include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/data_spec.h"
+#include "common/job/spec/layer_spec.h"
+#include "common/job/spec/model_spec.h"
 #include "common/job/spec/parallel_spec.h"
 #include "common/job/table_slices.h"
 #include "common/job/text/job_sections.h"
@@ -81,28 +87,62 @@ std::string ColumnProblem(const Job& job, const TableSpec& table) {
   return "";
 }
 
-// Returns why the tuples of dataset_strategy, each of two axes, cut inputs of the job in a way that
-// workers cannot read them; empty if they can.
+// Returns the first layer other than a dense one that takes numeric columns, whose order a dense
+// layer alone follows by the rows of its weight; null if there is none.
+const LayerSpec* FirstInOrder(const ModelSpec& model) {
+  const auto cut_of = [&model](const LayerSpec& layer) {
+    return CutOfLayer(layer, *RegistryOf(model).layers.Find(layer.kind));
+  };
+  std::set<std::string> numbers;
+  for (const LayerSpec& layer : model.layers) {
+    const bool reads = std::ranges::any_of(
+        layer.inputs, [&](const std::string& input) { return numbers.contains(input); });
+    if (reads && cut_of(layer) != LayerCut::kMatrix) return &layer;
+    if (cut_of(layer) == LayerCut::kNumbers) numbers.insert(layer.name);
+  }
+  const LayerSpec& last = model.layers.back();
+  return numbers.contains(last.name) ? &last : nullptr;
+}
+
+bool ReadsNumbers(const ModelSpec& model) {
+  return std::ranges::any_of(model.layers, [&](const LayerSpec& layer) {
+    return CutOfLayer(layer, *RegistryOf(model).layers.Find(layer.kind)) == LayerCut::kNumbers;
+  });
+}
+
+// Returns why the tuples of dataset_strategy cut inputs of the job in a way that workers cannot
+// read them; empty if they can.
 std::string ProblemOfInputs(const Job& job) {
   const ShardTuples& tuples = job.parallel.dataset_slices;
-  const bool has_sparse = !FeaturesOf(job.data).sparse.empty();
+  const FeatureNames names = FeaturesOf(job.data);
+  const std::vector<uint32_t>*const sparse = SparseTuple(job), *const numeric = NumericTuple(job);
   const std::string shown = ShowTuples(tuples);
-  if (!has_sparse && tuples[0][1] > 1) {
-    const bool images = job.data.format == DataFormat::kIdx;
-    const std::string what = images ? "pixels of images" : "numeric columns";
-    return shown + " cuts features, and the job has " + what +
-           " alone, which a worker reads whole, for its own examples; give [" +
-           std::to_string(tuples[0][1]) +
-           ", 1], and cut the layers that read them (model.layers[].shard)";
+  if (CutsColumns(sparse) && names.sparse.empty()) {
+    return shown + " cuts sparse features, and the job has none; give them [1, 1]";
   }
-  if (tuples.size() < 2) return "";
-  if (tuples[1][1] > 1) {
-    return shown +
-           ": numeric columns are read whole, for a worker's own examples; give them [1, 1]";
+  if (CutsColumns(numeric)) {
+    if (names.numeric.empty() || !ReadsNumbers(job.model)) {
+      return shown + " cuts numeric columns, and " +
+             (names.numeric.empty() ? "the job has none" : "no layer of the model reads them") +
+             "; give them [1, 1]";
+    }
+    if (!names.sparse.empty() && !CutsColumns(sparse)) {
+      return shown +
+             " cuts the numeric columns and not the sparse features, and a worker reads either its "
+             "own examples or its columns of all; give the first [1, " +
+             std::to_string(*std::ranges::max_element(*numeric)) + "] too";
+    }
+    const LayerSpec* const other = NumericOrder(job).blocks > 1 ? FirstInOrder(job.model) : nullptr;
+    if (other != nullptr) {
+      return shown + " cuts an axis of images with others before it, which only dense layers can " +
+             "read, and \"" + other->name + "\" is of kind " + other->kind +
+             "; cut the first axis of the image, or its pixels: [1, N]";
+    }
   }
-  if (has_sparse && tuples[0] == std::vector<uint32_t>{1, 1} && tuples[1][0] > 1) {
+  if (!names.sparse.empty() && tuples[0] == std::vector<uint32_t>{1, 1} && numeric != nullptr &&
+      (*numeric)[0] > 1) {
     return shown + " cuts the numeric columns by examples and the sparse features not at all; " +
-           "both are of the same examples, so give the first " + ShowTuples({tuples[1]}) + " too";
+           "both are of the same examples, so give the first " + ShowTuples({*numeric}) + " too";
   }
   return "";
 }
@@ -134,13 +174,10 @@ Status SliceTables(const JobSource& source, Job* job) {
 Status CheckDatasetSlices(const JobSource& source, const Job& job) {
   const ParallelSpec& parallel = job.parallel;
   if (parallel.dataset_slices.empty()) return {};
-  std::string problem = ProblemOfSlices(parallel.dataset_slices, parallel.device_num);
+  const bool images = job.data.format == DataFormat::kIdx;
+  std::string problem = ProblemOfSlices(parallel.dataset_slices, parallel.device_num,
+                                        images ? job.data.image_shape : std::vector<uint32_t>());
   if (problem.empty()) problem = ProblemOfInputs(job);
-  if (job.data.format == DataFormat::kIdx && parallel.dataset_slices[0].size() > 2) {
-    problem = ShowTuples(parallel.dataset_slices) +
-              " cuts axes of images, which a worker reads whole, [examples, pixels]; give [N, 1], "
-              "and cut the layers that read them (model.layers[].shard)";
-  }
   if (parallel.parallel_mode == ParallelMode::kData ||
       parallel.parallel_mode == ParallelMode::kStandAlone) {
     problem = "under parallel_mode " + std::string(WordOf(parallel.parallel_mode)) +

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/base/nearest_name.h"
+#include "common/job/dataset_slices.h"
 #include "common/job/job_facts.h"
 #include "common/job/job_registry.h"
 #include "common/job/job_spec.h"
@@ -84,10 +85,10 @@ Status CheckBlock(const JobSource& source, const Job& job, size_t number) {
   return {};
 }
 
-// Is true if dataset_strategy gives each worker some of the features of all examples.
-bool SlicesFeatures(const ParallelSpec& parallel) {
+// Is true if dataset_strategy gives each worker some of the columns of all examples.
+bool SlicesColumns(const ParallelSpec& parallel) {
   return std::ranges::any_of(parallel.dataset_slices, [](const std::vector<uint32_t>& tuple) {
-    return tuple.size() > 1 && tuple[1] > 1;
+    return CutsColumns(&tuple);
   });
 }
 
@@ -126,7 +127,7 @@ std::string FirstCertainCut(const Job& job) {
   for (size_t b = 0; b < job.parallel.blocks.size(); ++b) {
     if (std::string place = CertainCutOf(job, b, cuts); !place.empty()) return place;
   }
-  return SlicesFeatures(job.parallel) ? "parallel.dataset_strategy" : "";
+  return SlicesColumns(job.parallel) ? "parallel.dataset_strategy" : "";
 }
 
 // Returns the first place where a layer is cut other than by rows; empty if there is none.
@@ -138,7 +139,7 @@ std::string FirstCut(const Job& job) {
     if (!job.model.layers[i].shard.empty()) return "model.layers." + std::to_string(i) + ".shard";
   }
   if (!parallel.blocks.empty()) return "parallel.blocks";
-  return SlicesFeatures(parallel) ? "parallel.dataset_strategy" : "";
+  return SlicesColumns(parallel) ? "parallel.dataset_strategy" : "";
 }
 
 }  // namespace

@@ -175,17 +175,32 @@ TEST(DatasetStrategyTest, TuplesThatNoReaderFollowsAreRefused) {
   const std::string images =
       R"({"data": {"format": "idx", "train": ["images"]},
           "model": {"type": "mlp", "classes": 10}})";
+  const std::string normed =
+      R"({"data": {"format": "idx", "train": ["images"]},
+          "model": {"type": "graph", "loss": "softmax", "classes": 10, "layers": [
+              {"name": "p", "kind": "numeric"},
+              {"name": "n", "kind": "layer_norm", "inputs": ["p"]},
+              {"name": "y", "inputs": ["n"], "units": 10}]}})";
+  const std::string columns = R"({"data": {"train": ["a.csv"], "columns": [
+      {"name": "y", "type": "label"}, {"name": "c"}, {"name": "d"})";
+  const std::string no_numbers = columns + R"(]}, "model": {"type": "wide_deep"}})";
+  const std::string unread = columns + R"(, {"name": "x", "type": "numeric"}]},
+      "model": {"type": "wide_deep", "numeric": false}})";
   const std::string sparse = kShort;
   const struct {
     std::string job, strategy;
     std::vector<std::string> needles;
   } mistakes[] = {
-      {dense_alone, "[[1,4]]", {"[1, 4] cuts features", "numeric columns", "[4, 1]", "shard"}},
-      {dense_alone, "[[1,1],[1,4]]", {"numeric columns are read whole", "[1, 1]"}},
-      {images, "[[1,4]]", {"pixels of images", "[4, 1]"}},
-      {images, "[1,1,1,4]", {"[1, 1, 1, 4] cuts axes of images", "[N, 1]"}},
+      {dense_alone, "[[1,4],[1,1]]", {"cuts sparse features, and the job has none", "[1, 1]"}},
+      {dense_alone, "[[2,2]]", {"[2, 2] cuts two axes of one input"}},
+      {images, "[[1,1,1,4]]", {"[1, 1, 1, 4] has 4 axes", "data.image_shape [28, 28] have 3"}},
+      {images, "[[2,1,2]]", {"[2, 1, 2] cuts two axes of one input"}},
+      {normed, "[[1,1,4]]", {"[1, 1, 4] cuts an axis of images", "\"n\" is of kind layer_norm"}},
       {sparse, "[4]", {"[4] has 1 axis; an input has two"}},
-      {sparse, "[[4,1],[1,4]]", {"numeric columns are read whole"}},
+      {sparse, "[1,1,1,4]", {"has 4 axes; an input has two"}},
+      {sparse, "[[4,1],[1,4]]", {"and not the sparse features", "give the first [1, 4] too"}},
+      {unread, "[[1,4],[1,4]]", {"cuts numeric columns, and no layer of the model reads them"}},
+      {no_numbers, "[[1,4],[1,4]]", {"cuts numeric columns, and the job has none"}},
       {sparse, "[[1,1],[4,1]]", {"the sparse features not at all", "give the first [4, 1] too"}},
   };
   for (const auto& mistake : mistakes) {
@@ -195,10 +210,18 @@ TEST(DatasetStrategyTest, TuplesThatNoReaderFollowsAreRefused) {
     EXPECT_THAT(message, HasSubstr("parallel.dataset_strategy"));
     for (const std::string& needle : mistake.needles) EXPECT_THAT(message, HasSubstr(needle));
   }
-  for (const char* strategy : {"[[4,1],[1,1]]", "[[1,4],[4,1]]", "[[1,4],[1,1]]"}) {
+  for (const char* strategy :
+       {"[[4,1],[1,1]]", "[[1,4],[4,1]]", "[[1,4],[1,1]]", "[[1,4],[1,4]]"}) {
     Good({hybrid, allreduce, std::string("parallel.dataset_strategy=") + strategy});
   }
   Good({hybrid, allreduce, "parallel.dataset_strategy=[[1,1],[4,1]]"}, dense_alone);
+  Good({hybrid, allreduce, "parallel.dataset_strategy=[[1,1],[1,4]]"}, dense_alone);
+  Good({hybrid, allreduce, "parallel.dataset_strategy=[[1,4]]"}, dense_alone);
+  for (const char* strategy : {"[1,4]", "[1,1,4]", "[1,4,1]", "[4,1,1]"}) {
+    Good({hybrid, allreduce, std::string("parallel.dataset_strategy=[") + strategy + "]"}, images);
+  }
+  // The rows of an image come first, so their parts are runs of columns that any layer reads.
+  Good({hybrid, allreduce, "parallel.dataset_strategy=[[1,4,1]]"}, normed);
   // Data that is cut by features cuts the layers that read it, with all that follows from it.
   const std::string features = "parallel.dataset_strategy=[[1,4]]";
   EXPECT_THAT(Bad({hybrid, features, "parallel.dense_exchange=servers"}),

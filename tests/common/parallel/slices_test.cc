@@ -64,6 +64,31 @@ TEST(SlicesTest, KeepTheOrderOfTheTensor) {
   EXPECT_THAT(part, ElementsAre(2, 3, 6, 7));
 }
 
+// With the cut axis first, the elements of a slice are a run.
+TEST(SlicesTest, AreRunsOfTheOrderWithTheirAxisFirst) {
+  const std::vector<size_t> image = {3, 7, 9};
+  const size_t size = 3 * 7 * 9;
+  std::vector<float> tensor(size);
+  std::iota(tensor.begin(), tensor.end(), 0.0f);
+  const AxisFirst orders[] = {{1, 7 * 9}, {3, 9}, {3 * 7, 1}};
+  for (size_t axis = 0; axis < image.size(); ++axis) {
+    std::vector<uint32_t> strategy(image.size(), 1);
+    strategy[axis] = 3;
+    const AxisFirst& order = orders[axis];
+    EXPECT_EQ(order.each() * image[axis], size);
+    for (uint32_t rank = 0; rank < 3; ++rank) {
+      const std::vector<Cut> slice = SliceOf(image, strategy, rank);
+      std::vector<float> part(SizeOf(slice)), run;
+      TakeSlice(image, slice, tensor.data(), part.data());
+      const size_t begin = slice[axis].begin * order.each();
+      for (size_t at = begin; at < begin + part.size(); ++at) {
+        run.push_back(static_cast<float>(order.IndexOf(at, size)));
+      }
+      EXPECT_THAT(run, testing::UnorderedElementsAreArray(part)) << axis << " " << rank;
+    }
+  }
+}
+
 TEST(DatasetSlicesTest, AtMostOneAxisOfAnInput) {
   EXPECT_EQ(ProblemOfSlices({{4, 1}}, 4), "");
   EXPECT_EQ(ProblemOfSlices({{1, 4}}, 4), "");
@@ -76,6 +101,24 @@ TEST(DatasetSlicesTest, AtMostOneAxisOfAnInput) {
   EXPECT_THAT(ProblemOfSlices({{4}}, 4), HasSubstr("[4] has 1 axis;"));
   EXPECT_THAT(ProblemOfSlices({{}}, 4), HasSubstr("[] has 0 axes"));
   EXPECT_THAT(ProblemOfSlices({{1, 4}, {1, 4}, {1, 4}}, 4), HasSubstr("3 tuples"));
+  EXPECT_THAT(ProblemOfSlices({{1, 1, 1, 4}}, 4), HasSubstr("has 4 axes; an input has two"));
+}
+
+TEST(DatasetSlicesTest, ImagesHaveTheirAxesOrTwo) {
+  const std::vector<uint32_t> image = {3, 28, 28};
+  for (const std::vector<uint32_t>& tuple : std::vector<std::vector<uint32_t>>{
+           {1, 1, 1, 8}, {8, 1, 1, 1}, {1, 1, 8, 1}, {1, 8}, {8, 1}}) {
+    EXPECT_EQ(ProblemOfSlices({tuple}, 8, image), "");
+  }
+  EXPECT_EQ(ProblemOfSlices({{1, 1}, {1, 1, 1, 8}}, 8, image), "");
+  EXPECT_THAT(ProblemOfSlices({{1, 1, 1, 8}, {1, 1}}, 8, image), HasSubstr("has 4 axes"));
+  EXPECT_THAT(ProblemOfSlices({{1, 1, 8}}, 8, image),
+              HasSubstr("[1, 1, 8] has 3 axes; images of data.image_shape [3, 28, 28] have 4"));
+  EXPECT_THAT(ProblemOfSlices({{1, 1, 2, 2}}, 4, image), HasSubstr("cuts two axes of one input"));
+  EXPECT_THAT(ProblemOfSlices({{2, 1, 1, 2}}, 4, image), HasSubstr("cuts two axes of one input"));
+  EXPECT_THAT(ProblemOfSlices({{2, 2}}, 4, image), HasSubstr("cuts two axes of one input"));
+  EXPECT_THAT(ProblemOfSlices({{1, 8, 1, 1}}, 8, image), HasSubstr("8 parts of an axis of 3"));
+  EXPECT_THAT(ProblemOfSlices({{1, 1, 1, 8}}, 4, image), HasSubstr("8 parts for 4 workers"));
 }
 
 }  // namespace

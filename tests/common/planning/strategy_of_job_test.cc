@@ -137,6 +137,81 @@ TEST(StrategyOfJobTest, LayersThatReadRowsAreCutAlike) {
   EXPECT_THAT(Refused(GoodJob({"parallel.dataset_strategy=[[1,1]]"}), 4), HasSubstr("full_batch"));
 }
 
+constexpr const char* kNumbers = R"({
+  "data": {"train": ["a.csv"], "columns": [{"name": "y", "type": "label"}, {"name": "c"},
+    {"name": "d"}, {"name": "x", "type": "numeric", "repeat": 3}]},
+  "model": {"type": "graph", "tables": [{"name": "t", "dim": 4}], "layers": [
+    {"name": "rows", "kind": "embedding", "table": "t"}, {"name": "x", "kind": "numeric"},
+    {"name": "one", "inputs": ["rows"], "units": 8}, {"name": "two", "inputs": ["x"], "units": 8},
+    {"name": "sum", "kind": "sum", "inputs": ["one", "two"]},
+    {"name": "out", "inputs": ["sum"], "units": 1}]},
+  "parallel": {"parallel_mode": "hybrid_parallel", "dense_exchange": "allreduce",
+               "dataset_strategy": [[1, 2], [1, 2]]}
+})";
+
+// A dense layer that reads cut columns has as many parts of its inputs, unless its shard is given.
+TEST(StrategyOfJobTest, CutNumericColumnsAreSummandsOfDenseLayers) {
+  const LayerSplit columns = {1, 1, 2}, inputs = {1, 2, 1}, own = OwnRowsSplit(2);
+  for (const char* mode : {"hybrid_parallel", "semi_auto_parallel", "auto_parallel"}) {
+    SCOPED_TRACE(mode);
+    const Job job = GoodJob({std::string("parallel.parallel_mode=") + mode}, kNumbers);
+    const Strategy found = *StrategyOf(job, 2);
+    EXPECT_EQ(found.layers[0], columns);
+    EXPECT_EQ(found.layers[1], columns);
+    EXPECT_EQ(found.layers[3], inputs);
+  }
+  const Strategy hybrid = *StrategyOf(GoodJob({}, kNumbers), 2);
+  EXPECT_EQ(hybrid.layers[2], own);
+  EXPECT_EQ(StrategyOf(GoodJob({"model.layers.3.shard=[1,2]"}, kNumbers), 2)->layers[3], columns);
+  const std::string first = "parallel.dataset_strategy=[[1,2],[1,1]]";
+  const Strategy whole = *StrategyOf(GoodJob({first}, kNumbers), 2);
+  EXPECT_EQ(whole.layers[0], columns);
+  EXPECT_EQ(whole.layers[1], own);
+  EXPECT_EQ(whole.layers[3], own);
+  // The layer's own shard says the same as the tuple.
+  EXPECT_EQ(*StrategyOf(GoodJob({first, "model.layers.1.shard=[1,2]"}, kNumbers), 2), hybrid);
+}
+
+TEST(StrategyOfJobTest, NumericColumnsAreNotCutAlone) {
+  const std::string four = "parallel.dataset_strategy=[[1,4],[1,4]]";
+  EXPECT_THAT(Refused(GoodJob({four, "model.layers.0.features=[c]"}, kNumbers), 4),
+              HasSubstr("4 parts of the 1 features of \"rows\""));
+  EXPECT_THAT(Refused(GoodJob({"parallel.dataset_strategy=[[2,1]]", "model.layers.1.shard=[1,2]"},
+                              kNumbers),
+                      2),
+              testing::AllOf(HasSubstr("\"x\" (columns 2) reads its columns of all examples"),
+                             HasSubstr("\"rows\" (examples 2)"), HasSubstr("too")));
+  const Job cut = GoodJob({}, kNumbers);
+  Job whole = GoodJob({"parallel.dataset_strategy=[[1,2],[1,1]]"}, kNumbers);
+  whole.parallel.kept_strategy =
+      *ParseStrategyFile(PrintStrategyFile(KeptOf(cut, *StrategyOf(cut, 2))), "s.json");
+  EXPECT_THAT(Refused(whole, 2),
+              testing::AllOf(HasSubstr("[[1, 2], [1, 1]] cuts the data by examples"),
+                             HasSubstr("layer \"x\", which reads numeric columns")));
+  whole.parallel.dataset_slices.clear();
+  EXPECT_EQ(*StrategyOf(whole, 2), *StrategyOf(cut, 2));
+  whole.parallel.kept_strategy->strategy.layers[0] = OwnRowsSplit(2);
+  EXPECT_THAT(Refused(whole, 2), HasSubstr("cut the sparse features too"));
+}
+
+// The form of MindSpore's Mul().shard(((2, 1), (2, 1))), for two layers that are added.
+TEST(StrategyOfJobTest, ATupleForEachInputOfAnElementwiseLayer) {
+  const auto shard = [](const std::string& tuples) {
+    return GoodJob({"parallel.dataset_strategy=data_parallel", "model.layers.4.shard=" + tuples},
+                   kNumbers);
+  };
+  EXPECT_EQ(StrategyOf(shard("[[2,1],[2,1]]"), 4)->layers[4], (LayerSplit{2, 1, 1}));
+  EXPECT_EQ(StrategyOf(shard("[[1,4],[1,4]]"), 4)->layers[4], (LayerSplit{1, 1, 4}));
+  EXPECT_EQ(StrategyOf(shard("[[2,2],[2,2]]"), 4)->layers[4], (LayerSplit{2, 1, 2}));
+  EXPECT_EQ(*StrategyOf(shard("[[2,2],[2,2]]"), 4), *StrategyOf(shard("[2,2]"), 4));
+  for (const char* tuples : {"[[2,1],[1,2]]", "[[2,1],[2,1],[2,1]]"}) {
+    EXPECT_FALSE(ParseJob(kNumbers, "job.json",
+                          {"parallel.dataset_strategy=data_parallel",
+                           std::string("model.layers.4.shard=") + tuples})
+                     .ok());
+  }
+}
+
 TEST(StrategyOfJobTest, FilesAreReadWithTheJobAndWrittenWhenItStarts) {
   const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
   ASSERT_TRUE(files->MakeDirectories("jobs").ok());

@@ -107,6 +107,25 @@ TEST(IdxTest, EveryPixelIsANumberAndEveryImageHasItsLabel) {
   }
 }
 
+// A worker that has one of three columns of an image keeps a third of its numbers.
+TEST(IdxTest, OnlyTheKeptPixelsAreInABatch) {
+  const auto files = NewMemoryFileSystem();
+  WriteText(*files, kImages, Images(4));
+  WriteText(*files, kLabels, Labels(4));
+  DataSpec data = SpecOf();
+  data.kept_numbers = {1, 4};  // The middle of both rows.
+  const auto read = Read(*files, data, {.batch_size = 4, .shuffle = false});
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  const std::vector<Batch>& batches = *read;
+  ASSERT_EQ(batches.size(), 1u);
+  EXPECT_EQ(batches[0].num_numeric, 2u);
+  ASSERT_EQ(batches[0].numeric.size(), 4u * 2) << "of 4 x 6 pixels";
+  for (uint32_t i = 0; i < 4; ++i) {
+    EXPECT_FLOAT_EQ(batches[0].numeric[2 * i] * 255, 10.0f * static_cast<float>(i) + 1);
+    EXPECT_FLOAT_EQ(batches[0].numeric[2 * i + 1] * 255, 10.0f * static_cast<float>(i) + 4);
+  }
+}
+
 TEST(IdxTest, ColumnsTransformPixels) {
   const auto files = NewMemoryFileSystem();
   WriteText(*files, kImages, Images(2));

@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "common/job/job_registry.h"
+#include "common/job/spec/data_spec.h"
 #include "common/job/spec/model_spec.h"
+#include "common/job/spec/parallel_spec.h"
 #include "common/job/spec/table_spec.h"
 #include "common/planning/layer_facts.h"
 #include "common/planning/strategy_of_job.h"
@@ -111,8 +113,10 @@ Found Together(const Job& job, const Strategy& strategy, const Batch& batch, Exe
       model.SetDense(cut->CutRows(kDenseChunkFloats, dense));
       KeyFinder finder(cut->job());
       StepParts parts;
+      const std::vector<uint32_t>& kept = cut->job().data.kept_numbers;
       if (cut->graph().reads_whole_batch) {
-        parts.Assign(batch, {.workers = workers, .worker = rank}, finder);
+        parts.Assign(kept.empty() ? batch : KeepNumbers(batch, kept),
+                     {.workers = workers, .worker = rank}, finder);
       } else {
         parts.Assign(CutBatch(batch, rank, workers), 1, finder);
       }
@@ -206,6 +210,10 @@ Strategy AnyStrategy(const Job& job, uint32_t workers, uint64_t seed) {
       });
     }
     if (!splits.empty()) strategy.layers[i] = splits[RandomAt(seed, i) % splits.size()];
+    const bool numbers = by_features && workers > 1 && workers <= 4 && seed % 4 == 1;
+    if (facts.layers[i].cut == LayerCut::kNumbers && numbers) {
+      strategy.layers[i] = {.columns = workers};
+    }
   }
   return strategy;
 }
@@ -275,6 +283,42 @@ TEST_F(RankModelTest, RanksWithoutRowsTakePart) {
     std::string why;
     EXPECT_LT(ApartOf(Together(job, strategy, batch, *executor_, &why), whole), 5e-6) << seed;
     EXPECT_EQ(why, "");
+  }
+}
+
+// Parts of an image along any axis, read by dense layers that are cut in any way.
+TEST_F(RankModelTest, ImagesAreCutAlongAnyAxis) {
+  Job job = TestJob("mlp");
+  job.data.format = DataFormat::kIdx;
+  job.data.columns.clear();
+  job.data.image_shape = {2, 4, 5};
+  const Batch batch = TestBatch(job, {.num_examples = 9});
+  const Found whole = Whole(job, batch, *executor_);
+  const std::vector<std::vector<uint32_t>> tuples = {{1, 2},       {1, 1, 4, 1}, {1, 1, 1, 4},
+                                                     {1, 2, 1, 1}, {1, 1, 3, 1}, {1, 1, 1, 5}};
+  for (const std::vector<uint32_t>& tuple : tuples) {
+    job.parallel.dataset_slices = {tuple};
+    const uint32_t workers = *std::ranges::max_element(tuple);
+    Strategy strategy = Strategy::DataParallel(workers, job.model.layers.size());
+    ASSERT_EQ(job.model.layers[0].kind, "numeric");
+    strategy.layers[0] = {.columns = workers};
+    size_t kept = 0;
+    for (uint32_t rank = 0; rank < workers; ++rank) {
+      const Result<RankGraph> graph = CutForRank(job, strategy, rank);
+      ASSERT_TRUE(graph.ok()) << graph.status().message();
+      const size_t own = graph->job.data.kept_numbers.size();
+      EXPECT_LT(own, 40 / workers + 40 / 4) << "at most one index of the axis more than others";
+      kept += own;
+    }
+    EXPECT_EQ(kept, 40u);
+    for (const LayerSplit& dense :
+         {LayerSplit{.inputs = workers}, OwnRowsSplit(workers), LayerSplit{.columns = workers}}) {
+      strategy.layers[1] = dense;
+      std::string why;
+      EXPECT_LT(ApartOf(Together(job, strategy, batch, *executor_, &why), whole), 5e-6)
+          << testing::PrintToString(tuple) << ShowSplit(dense, workers);
+      EXPECT_EQ(why, "");
+    }
   }
 }
 

@@ -66,7 +66,10 @@ Result<std::unique_ptr<RowAdder>> RowAdder::Make(const DataSpec& data,
                                                  const std::vector<LabelSpec>& labels,
                                                  std::shared_ptr<ItemPool> items,
                                                  BadRows bad_rows) {
-  const FeatureNames names = FeaturesOf(data);
+  // All columns are parsed and looked at, so that a row is bad for every worker or for none.
+  DataSpec all = data;
+  all.kept_numbers.clear();
+  const FeatureNames names = FeaturesOf(all);
   std::unique_ptr<RowAdder> adder(new RowAdder());
   HDPS_ASSIGN_OR_RETURN(adder->derived_,
                         DerivedFeatures::Make(data.features, names.numeric, BaseFeaturesOf(data)));
@@ -80,7 +83,8 @@ Result<std::unique_ptr<RowAdder>> RowAdder::Make(const DataSpec& data,
   adder->items_ = std::move(items);
   adder->transforms_ = NumericTransforms(TransformsOf(data, names.numeric.size()));
   adder->numeric_names_ = names.numeric;
-  adder->shape_ = {.num_numeric = names.numeric.size(),
+  adder->kept_columns_ = data.kept_numbers;
+  adder->shape_ = {.num_numeric = FeaturesOf(data).numeric.size(),
                    .num_sparse = names.sparse.size(),
                    .num_labels = static_cast<uint32_t>(labels.size()),
                    .weights = HasColumn(data, ColumnType::kWeight) || bad_rows == BadRows::kKept,
@@ -132,16 +136,22 @@ inline std::optional<RowError> RowAdder::TryAdd(const Line& line, const RowPlace
   if (makes) parsed_ = row_;
   if (!error) error = derived_->Append(&row_);
   if (!error && !transforms_.Apply(row_.numbers, &numeric_)) error = DoesNotFit();
-  if (!error) builder->Add(row_, numeric_, place.number);
+  if (!error) KeepNumbers();
+  if (!error) builder->Add(row_, kept(), place.number);
   if (!error && makes) AddNegatives(place, builder);
   return error;
+}
+
+void RowAdder::KeepNumbers() {
+  kept_.resize(kept_columns_.size());
+  for (size_t i = 0; i < kept_.size(); ++i) kept_[i] = numeric_[kept_columns_[i]];
 }
 
 void RowAdder::AddNegatives(const RowPlace& place, BatchBuilder* builder) {
   for (uint32_t n = 0; n < items_->per_positive(); ++n) {
     if (!items_->Replace(parsed_, place.epoch, place.position, n, &row_)) continue;
     // A cross with the other item may have too many keys; then this example is left out.
-    if (!derived_->Append(&row_)) builder->Add(row_, numeric_, place.number);
+    if (!derived_->Append(&row_)) builder->Add(row_, kept(), place.number);
   }
 }
 

@@ -67,10 +67,12 @@ class RowAdder {
 
  private:
   RowAdder() = default;
+  const std::vector<float>& kept() const { return kept_columns_.empty() ? numeric_ : kept_; }
   void UseOrderOf(const Line& line) {
     if (!orders_.empty()) parser_->UseOrder(orders_[line.place.file].get());
   }
   std::optional<RowError> TryAdd(const Line& line, const RowPlace& place, BatchBuilder* builder);
+  void KeepNumbers();
   void AddNegatives(const RowPlace& place, BatchBuilder* builder);
   void AddStandIn(const RowPlace& place, BatchBuilder* builder) const;
   Status RefuseRowAsHeader(uint32_t file, std::string_view text);
@@ -95,8 +97,10 @@ class RowAdder {
 
   uint64_t bad_rows_ = 0;
   Row row_;
-  Row parsed_;  // The row before features are derived, for making examples of it.
-  std::vector<float> numeric_;
+  Row parsed_;                  // The row before features are derived, for making examples of it.
+  std::vector<float> numeric_;  // All numbers of the row, after their transforms.
+  std::vector<uint32_t> kept_columns_;  // As in DataSpec::kept_numbers.
+  std::vector<float> kept_;             // The numbers of kept_columns_.
 };
 
 }  // namespace hdps
