@@ -85,6 +85,7 @@ struct RecipeFields {
   bool dims = false;  // Uses feature_dims: the recipe only concatenates the vectors of features.
   bool wide = false;  // Uses wide_features, wide_optimizer, wide_init.
   bool hidden = false;
+  bool linear = false;  // All dense weights lead directly from features to the logit.
 };
 
 // One recipe. The job file's settings, their documentation and the checks read it.
