@@ -35,6 +35,10 @@ struct RecipeSetting {
 
 // Returns "classes", a setting of recipes that can have a logit for each of several classes.
 RecipeSetting ClassesSetting();
+// Returns "history", "target" and "history_length", of recipes that read a history in its order.
+std::vector<RecipeSetting> HistorySettings();
+// Returns "blocks", "attention_heads" and "feed_forward", of recipes with transformers.
+std::vector<RecipeSetting> TransformerSettings();
 
 // The short form of a model, from which a recipe makes tables and layers.
 struct ModelRecipe {
