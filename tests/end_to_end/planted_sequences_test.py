@@ -76,7 +76,7 @@ CASES = {
     "bst": (order_log, ["history", "target"],
             {"history": "history", "target": "target", "history_length": 8, "embedding_dim": 8}, {"epochs": 4}),
     "sasrec": (order_log, ["history", "target"],
-               {"history": "history", "target": "target", "history_length": 8, "embedding_dim": 8}, {"epochs": 4}),
+               {"history": "history", "target": "target", "history_length": 8, "embedding_dim": 8}, {"epochs": 7}),
     "autoint": (pairs_log, [f"f{field}" for field in range(4)],
                 {"attention_layers": 2, "attention_units": 8, "embedding_dim": 8}, {"epochs": 4}),
     "two_tower": (cosine_log, ["user", "item"],
