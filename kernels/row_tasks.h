@@ -16,8 +16,10 @@
 #include "kernels/tasks/element_chain.h"
 #include "kernels/tasks/field_weight_tasks.h"
 #include "kernels/tasks/gradient_tasks.h"
+#include "kernels/tasks/gru_tasks.h"
 #include "kernels/tasks/pair_losses.h"
 #include "kernels/tasks/row_task.h"
+#include "kernels/tasks/sequence_tasks.h"
 #include "kernels/tasks/tower_tasks.h"
 #include "kernels/tasks/vector_sum_tasks.h"
 #include "kernels/tasks/weigh_tasks.h"
@@ -252,23 +254,23 @@ struct LossRows {
   }
 };
 
-using RowTask =
-    std::variant<AddBias, Activate, ActivateBackward, NormalizeRows, NormalizeRowsBackward, FmRows,
-                 FmRowsBackward, CrossRows, CrossRowsBackward, LossRows, RunChain, RunChainBackward,
-                 SumColumns, SumChainBackward, AddBlockSums, ColumnStatistics, ColumnGradients,
-                 NormalizeColumnsBackward, BprRows, InnerProductRows, SampledSoftmaxRows,
-                 // Products of fields.
-                 SumVectors, PairSumRows, PairSumRowsBackward, OuterRows, OuterRowsBackward,
-                 MeanOfVectors, MeanOfVectorsBackward, ScaleVectors, ScaleVectorsBackward,
-                 BilinearRows, BilinearRowsBackward, SplitVectors, SplitVectorsBackward,
-                 CinProducts, CinProductsBackward, SumComponents, SumComponentsBackward,
-                 GateExperts, GateExpertsBackward, TanhBackward,
-                 // Layers over sequences, fields, experts and towers.
-                 AttendFields, AttendFieldsBackward, AttendedFieldsBackward, DinFeatures,
-                 DinFeaturesBackward, DinQueryBackward, MaskRows, SoftmaxRows, SoftmaxRowsBackward,
-                 WeighVectors, WeighVectorsBackward, WeightsBackward, ScaleToLength,
-                 ScaleToLengthBackward, InnerRows, MultiplyByColumn, JointLogit, JointLogitBackward,
-                 // Gradients.
-                 FillElements, ScaleElements>;
+using RowTask = std::variant<
+    AddBias, Activate, ActivateBackward, NormalizeRows, NormalizeRowsBackward, FmRows,
+    FmRowsBackward, CrossRows, CrossRowsBackward, LossRows, RunChain, RunChainBackward, SumColumns,
+    SumChainBackward, AddBlockSums, ColumnStatistics, ColumnGradients, NormalizeColumnsBackward,
+    BprRows, InnerProductRows, SampledSoftmaxRows,
+    // Products of fields.
+    SumVectors, PairSumRows, PairSumRowsBackward, OuterRows, OuterRowsBackward, MeanOfVectors,
+    MeanOfVectorsBackward, ScaleVectors, ScaleVectorsBackward, BilinearRows, BilinearRowsBackward,
+    SplitVectors, SplitVectorsBackward, CinProducts, CinProductsBackward, SumComponents,
+    SumComponentsBackward, GateExperts, GateExpertsBackward, TanhBackward,
+    // Layers over sequences, fields, experts and towers.
+    AttendFields, AttendFieldsBackward, AttendedFieldsBackward, DinFeatures, DinFeaturesBackward,
+    DinQueryBackward, MaskRows, SoftmaxRows, SoftmaxRowsBackward, GruStep, GruStepBackward,
+    NextItemStates, NextItemItems, AddPositions, AlignVectors, LastVector, LastVectorBackward,
+    WeighVectors, WeighVectorsBackward, WeightsBackward, ScaleToLength, ScaleToLengthBackward,
+    InnerRows, MultiplyByColumn, JointLogit, JointLogitBackward,
+    // Gradients.
+    FillElements, ScaleElements>;
 
 }  // namespace hdps

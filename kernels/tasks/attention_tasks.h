@@ -5,46 +5,61 @@
 
 namespace hdps {
 
-// Self-attention over the F vectors of each example (Song et al. 2019, eq. 5-8), in `heads` parts
-// of head_dim columns. queries, keys, values, residuals [n * F, heads * head_dim] are contiguous,
-// vector f of example i in row i * F + f:
-//   weights[i, (h, f, g)] = softmax over g of <query_f, key_g> in the columns of h
+// Self-attention over the F vectors of each example (Song et al. 2019, eq. 5-8; Vaswani et al.
+// 2017, eq. 1), in `heads` parts of head_dim columns. queries, keys, values, residuals [n * F,
+// heads * head_dim] are contiguous, vector f of example i in row i * F + f:
+//   weights[i, (h, f, g)] = softmax over the g that f sees of scale * <query_f, key_g> in the
+//                           columns of h; 0 of others
 //   y[i, f, h] = relu(sum over g of weights * value_g + residual_f)
-// An element is (i, h * F + f).
+// Without residuals there is no relu either. A vector sees all of the first counts[i], or of those
+// up to itself if `causal`; one behind them sees none. An element is (i, h * F + f).
 struct AttendFields {
   size_t fields = 0, heads = 0, head_dim = 0;
+  float scale = 1.0f;
+  const float* counts = nullptr;  // [n], integers; null: all F.
+  bool causal = false;
   const float* queries = nullptr;
   const float* keys = nullptr;
   const float* values = nullptr;
-  const float* residuals = nullptr;
-  Matrix weights;  // [n, heads * F * F]
-  Matrix y;        // [n, F * heads * head_dim]
+  const float* residuals = nullptr;  // Null: none.
+  Matrix weights;                    // [n, heads * F * F]
+  Matrix y;                          // [n, F * heads * head_dim]
   Matrix Over() const { return weights.Columns(0, heads * fields); }
   size_t FloatsARow() const { return weights.cols + 4 * y.cols; }
 
+  // Returns how many vectors, the first ones, vector f sees.
+  HDPS_ROW_TASK size_t SeenBy(size_t row, size_t f) const {
+    const size_t count = counts == nullptr ? fields : static_cast<size_t>(counts[row]);
+    if (f >= count) return 0;
+    return causal ? f + 1 : count;
+  }
+
   HDPS_ROW_TASK void operator()(size_t row, size_t element) const {
     const size_t width = heads * head_dim, head = element / fields, f = element % fields;
+    const size_t seen = SeenBy(row, f);
     // First column of vector 0 of the example.
     const size_t first = row * fields * width + head * head_dim;
     float* const to = &ElementOf(weights, row, element * fields);
     float largest = 0.0f;
-    for (size_t g = 0; g < fields; ++g) {
-      to[g] = DotOf(queries + first + f * width, keys + first + g * width, head_dim);
+    for (size_t g = 0; g < seen; ++g) {
+      to[g] = scale * DotOf(queries + first + f * width, keys + first + g * width, head_dim);
       largest = g == 0 || largest < to[g] ? to[g] : largest;
     }
     float total = 0.0f;
-    for (size_t g = 0; g < fields; ++g) {
+    for (size_t g = 0; g < seen; ++g) {
       to[g] = std::exp(to[g] - largest);
       total += to[g];
     }
+    for (size_t g = seen; g < fields; ++g) to[g] = 0.0f;
     float* const out = &ElementOf(y, row, f * width + head * head_dim);
-    const float* const residual = residuals + first + f * width;
-    for (size_t d = 0; d < head_dim; ++d) out[d] = residual[d];
-    for (size_t g = 0; g < fields; ++g) {
+    const float* const residual = residuals == nullptr ? nullptr : residuals + first + f * width;
+    for (size_t d = 0; d < head_dim; ++d) out[d] = residual == nullptr ? 0.0f : residual[d];
+    for (size_t g = 0; g < seen; ++g) {
       const float weight = to[g] = to[g] / total;
       const float* const value = values + first + g * width;
       for (size_t d = 0; d < head_dim; ++d) out[d] += weight * value[d];
     }
+    if (residual == nullptr) return;
     for (size_t d = 0; d < head_dim; ++d) out[d] = out[d] > 0.0f ? out[d] : 0.0f;
   }
 };
@@ -53,21 +68,23 @@ struct AttendFields {
 // the sum before the ReLU), of the scores before softmax, and of the query. An element is as above.
 struct AttendFieldsBackward {
   size_t fields = 0, heads = 0, head_dim = 0;
+  float scale = 1.0f;
   const float* keys = nullptr;
   const float* values = nullptr;
-  ConstMatrix weights, y, dy;
+  ConstMatrix weights;
+  ConstMatrix y, dy;            // Without data: dresiduals holds the gradient of y already.
   Matrix dscores;               // Same shape as the weights.
   float* dqueries = nullptr;    // Same shape as the queries.
   float* dresiduals = nullptr;  // Same shape as the residuals.
   Matrix Over() const { return dscores.Columns(0, heads * fields); }
-  size_t FloatsARow() const { return weights.cols + 4 * y.cols; }
+  size_t FloatsARow() const { return weights.cols + 4 * fields * heads * head_dim; }
 
   HDPS_ROW_TASK void operator()(size_t row, size_t element) const {
     const size_t width = heads * head_dim, head = element / fields, f = element % fields;
     const size_t first = row * fields * width + head * head_dim;
     const size_t column = f * width + head * head_dim;
     float* const dsum = dresiduals + first + f * width;
-    for (size_t d = 0; d < head_dim; ++d) {
+    for (size_t d = 0; d < head_dim && y.data != nullptr; ++d) {
       dsum[d] = ElementOf(y, row, column + d) > 0.0f ? ElementOf(dy, row, column + d) : 0.0f;
     }
     const float* const weight = &ElementOf(weights, row, element * fields);
@@ -80,7 +97,7 @@ struct AttendFieldsBackward {
     float* const dquery = dqueries + first + f * width;
     for (size_t d = 0; d < head_dim; ++d) dquery[d] = 0.0f;
     for (size_t g = 0; g < fields; ++g) {
-      const float slope = dscore[g] = weight[g] * (dscore[g] - mean);
+      const float slope = dscore[g] = scale * (weight[g] * (dscore[g] - mean));
       const float* const key = keys + first + g * width;
       for (size_t d = 0; d < head_dim; ++d) dquery[d] += slope * key[d];
     }

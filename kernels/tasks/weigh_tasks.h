@@ -5,14 +5,16 @@
 
 namespace hdps {
 
-// y = x in the first counts[row] columns, 0 in the others.
+// y = x in the first counts[row] vectors of dim columns, 0 in the others.
 struct MaskRows {
   const float* counts = nullptr;  // [rows], integers.
   ConstMatrix x;
   Matrix y;
+  size_t dim = 1;
   Matrix Over() const { return y; }
   HDPS_ROW_TASK void operator()(size_t row, size_t col) const {
-    ElementOf(y, row, col) = static_cast<float>(col) < counts[row] ? ElementOf(x, row, col) : 0.0f;
+    ElementOf(y, row, col) =
+        static_cast<float>(col / dim) < counts[row] ? ElementOf(x, row, col) : 0.0f;
   }
 };
 

@@ -132,7 +132,7 @@ class Truth:
         for line in page.read_text().splitlines() if page.exists() else []:
             heading = re.match(r"### (.+)", line)
             if heading:
-                section = re.sub(r"^An? (\w+)$", r"\1", heading[1].replace("[]", "").strip())
+                section = re.sub(r"^An? (\w+)$", r"\1", heading[1].replace("[]", "").replace("{}", "").strip())
             row = re.match(r"\| `([\w.]+)` \|", line)
             if row and section:
                 of, _, name = row[1].rpartition(".")  # Expert settings stand with their sections.

@@ -25,7 +25,7 @@ ROOMS = {
     "tools": ["inputs", "plan", "synthetic", "prepare", "report", "checkpoints", "doctor", "why"],
 }
 # Rooms with a file per record, which may grow beyond the limit of files.
-RECORDS = {"common/job/layers", "common/job/optimizers", "common/job/recipes"}
+RECORDS = {"common/job/layers", "common/job/optimizers", "common/job/recipes", "worker/model/layers"}
 # Folders that only their parent folder and tests may include.
 PRIVATE = ["common/net/shared/", "common/net/zmq/", "common/job/text/", "worker/data/formats/"]
 # Calls that reach outside the process, and the only files that may make them.

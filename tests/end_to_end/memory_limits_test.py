@@ -23,6 +23,7 @@ SEED = int(os.environ.get("HDPS_MEMORY_SEED", "1"))
 TOWERS = {"user_features": ["user"], "item_features": ["item"]}
 TASKS = {"tasks": [{"label": "label"}, {"label": "label2"}]}
 WIDE = {"embedding_dim": 4096}
+TRANSFORMER = {"type": "bst", "history": "history", "target": "item", "blocks": 16, "feed_forward": 65536, **WIDE}
 
 
 def layers(*kinds):
@@ -53,6 +54,8 @@ SCALES = {
                                "batch_size|rows"),
     "model.history_length": ({"type": "din", "history": "history", "target": "item", "history_length": 4096,
                               "embedding_dim": 256}, {"train.batch_size": 16384}, "batch_size|rows"),
+    "model.blocks": (TRANSFORMER, {}, "model.layers"),
+    "model.feed_forward": (TRANSFORMER, {}, "model.layers"),
     "model.experts": ({"type": "mmoe", "experts": 256, "expert_units": 4096, **TASKS, **WIDE}, {}, "model.layers"),
     "model.expert_units": ({"type": "mmoe", "experts": 256, "expert_units": 4096, **TASKS, **WIDE}, {},
                            "model.layers"),
@@ -123,6 +126,8 @@ optimizer.l1 optimizer.l2 optimizer.initial_accumulator optimizer.weight_decay
 schedule.warmup_steps schedule.decay_steps schedule.decay schedule.power schedule.least init.scale
 policy.admit_after policy.evict_after_steps policy.max_rows policy.max_bytes policy.admit_probability
 model.tables[].loss_l1 model.tables[].loss_l2 model.tables[].manual_shapes model.tables[].column_slices
+model.auxiliary_weight model.layers[].loss_weight
+model.layer_settings{}.fusion model.layer_settings{}.shard
 model.layers[].fusion model.layers[].rate model.layers[].epsilon model.layers[].momentum model.layers[].temperature
 model.layers[].shard model.tasks[].weight model.tasks[].positive_weight
 train.staleness_bound train.epochs train.max_steps train.eval_every_steps train.log_every_steps

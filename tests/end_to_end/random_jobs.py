@@ -104,7 +104,7 @@ RULES = ("sgd", "momentum", "adagrad", "rowwise_adagrad", "adam", "lazy_adam", "
          "adadelta")
 RECIPES = ("wide_deep", "fm", "deepfm", "nfm", "pnn", "xdeepfm", "fibinet", "dcn_v2", "dcn_mix", "dlrm",
            "autoint", "logistic")
-OF_COLUMNS = ("din", "two_tower", "mmoe", "ple", "esmm", "graph", "mlp")  # They name columns.
+OF_COLUMNS = ("din", "dien", "bst", "sasrec", "two_tower", "mmoe", "ple", "esmm", "graph", "mlp")  # They name columns.
 
 
 def rule(draw, *more):
@@ -154,6 +154,12 @@ def model_of_columns(draw, kind):
     if kind == "din":
         return {"type": kind, "history": "history", "target": "item", "history_length": draw.choice((2, 4)),
                 "attention_scores": draw.choice(("plain", "softmax"))}, ("click",)
+    if kind == "dien":
+        return {"type": kind, "history": "history", "target": "item", "history_length": draw.choice((2, 4)),
+                "auxiliary_weight": draw.choice((0, 0.5))}, ("click",)
+    if kind in ("bst", "sasrec"):
+        return {"type": kind, "history": "history", "target": "item", "history_length": draw.choice((2, 4)),
+                "blocks": draw.choice((1, 2)), "feed_forward": 12}, ("click",)
     if kind == "two_tower":
         model = {"type": kind, "user_features": ["user", "history"], "item_features": ["item"]}
         return model, ("click",)

@@ -71,6 +71,25 @@ class Recipes(harness.Case):
                 self.assertGreater(auc, AUC_MARGIN)
                 self.assertGreater(loss, LOSS_MARGIN)
 
+    def test_layer_settings_are_those_of_the_equal_graph(self):
+        """Two workers exchange and train alike, with settings of layers by name or in the graph that is spelled out."""
+        recipe = FOLDER / "wide_deep.json"
+        common = {"train.max_steps": 20, "parallel.dense_exchange": "allreduce"}
+        printed = harness.run([harness.program("hdps"), "train", f"--job={recipe}", f"--out={self.out('none')}",
+                               "--print_config"]).stdout
+        graph = harness.write_job(self.out("graph.json"), json.loads(printed))
+        names = [layer["name"] for layer in json.loads(printed)["model"]["layers"]]
+        given = {"deep1": {"fusion": 0, "device": "cpu"}, "deep2": {"layerwise_parallel": True}}
+        of_graph = {f"model.layers.{names.index(name)}.{key}": value
+                    for name, settings in given.items() for key, value in settings.items()}
+        runs = [harness.train(job, self.out(f"run{i}"), workers=2, sets={**common, **sets})
+                for i, (job, sets) in enumerate([(recipe, {"model.layer_settings": given}), (graph, of_graph),
+                                                 (recipe, {})])]
+        self.assertEqual(runs[0]["digest"], runs[1]["digest"])
+        self.assertEqual(runs[0]["collectives"], runs[1]["collectives"])
+        self.assertNotEqual(runs[0]["digest"], runs[2]["digest"])
+        self.assertNotEqual(runs[0]["collectives"]["allreduce_calls"], runs[2]["collectives"]["allreduce_calls"])
+
     def test_a_model_that_does_not_learn_is_seen(self):
         """With rates of nearly zero nothing is learned, and the margins say so."""
         still = {"model.dense_optimizer.kind": "sgd", "model.dense_optimizer.learning_rate": 1e-12,

@@ -109,12 +109,14 @@ def record(
     labels=1,
     special=(),
     items=(),
+    added=None,
 ):
     """Writes NAME.json. `model`: the "model" section of the job, its tables with rule sgd and its
     layers; `tensors`: name -> shape, as hdps lays them out; forward(parameters, batch, training)
     gives the logits [n, 1]; `bags`: the longest bag of each sparse feature; loss(logits, batch): a sum;
     `labels`: how many label columns; `special`: "weight" and "group", if the data has such columns; `items`: the
-    features of an item, for losses that compare items.
+    features of an item, for losses that compare items; added(parameters, batch): a sum that is in the gradients and
+    not in the loss.
     """
     tables = {table["name"]: table["dim"] for table in model.get("tables", [])}
     parameters = Parameters(tensors, tables, len(bags))
@@ -124,6 +126,8 @@ def record(
         batch = Batch(step, numeric, bags, classes)
         total = loss(forward(parameters, batch, True), batch)
         losses.append(total.item() / batch.examples)
+        if added:
+            total = total + added(parameters, batch)
         gradients = torch.autograd.grad(total / batch.examples, moving, allow_unused=True)
         with torch.no_grad():
             for parameter, gradient in zip(moving, gradients):

@@ -16,7 +16,9 @@ LayerRecord DropoutRecord() {
        "and column: the same for any number of workers.",
        /*whole=*/false, /*may_change=*/true}};
   record.measure = [](const LayerQuestion& question) -> std::variant<LayerShape, LayerProblem> {
-    return question.LikeInput();
+    LayerShape shape = question.LikeInput();
+    shape.sequence = question.inputs[0].shape.sequence;
+    return shape;
   };
   return record;
 }

@@ -63,7 +63,7 @@ struct LayerShape {
     InitSpec init;
     // Nonzero: a running average instead of a parameter; see AveragedTensor::momentum.
     float averaged = 0;
-    // Number of vectors of an example that are multiplied with it; for matrices.
+    // Number of vectors of an example that are multiplied with it; for matrices. 0: none are.
     uint64_t uses = 1;
     uint64_t size() const;  // Product of the shape.
   };
@@ -71,6 +71,7 @@ struct LayerShape {
   uint32_t vector_dim = 0;  // The output is vectors of this many columns; 0 if it is not vectors.
   bool learns = false;      // A gradient is needed here or below.
   std::vector<Tensor> tensors;  // Those with two axes are multiplied with each example.
+  bool sequence = false;        // The vectors are a sequence: an example has the first ones alone.
 };
 
 // A layer and its inputs, as far as they are known before anything is built.
@@ -97,6 +98,8 @@ struct LayerProblem {
 
 // Returns the problem of an input that is not made of vectors but should be.
 LayerProblem NoVectors(const LayerQuestion::Input& input);
+// Returns the problem of an input that is no sequence but should be.
+LayerProblem NoSequence(const LayerQuestion::Input& input);
 
 // One kind of layer. The checks of jobs, printing, documentation, the cost model and the graph read
 // it.

@@ -32,13 +32,23 @@ std::string LayerQuestion::Input::Shown() const {
 
 LayerShape LayerQuestion::LikeInput() const {
   const LayerShape& input = inputs[0].shape;
-  return {input.width, input.vector_dim, input.learns, {}};
+  LayerShape shape;
+  shape.width = input.width;
+  shape.vector_dim = input.vector_dim;
+  shape.learns = input.learns;
+  return shape;
 }
 
 LayerProblem NoVectors(const LayerQuestion::Input& input) {
   return {"inputs", input.Shown() +
                         " does not consist of vectors of one dim; take an embedding with combine "
                         "= concat, or a concat of such of one dim"};
+}
+
+LayerProblem NoSequence(const LayerQuestion::Input& input) {
+  return {"inputs", input.Shown() +
+                        " is no sequence; take a layer of kind sequence, or one "
+                        "that gives a vector for each of its vectors"};
 }
 
 namespace {

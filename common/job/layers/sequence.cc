@@ -29,6 +29,7 @@ LayerRecord SequenceRecord() {
     const double keys = NumberOf(question.spec, length);
     if (keys != std::floor(keys)) return LayerProblem{"length", "has to be a whole number"};
     shape.width *= static_cast<uint64_t>(keys);
+    shape.sequence = true;
     return row;
   };
   return record;

@@ -19,7 +19,7 @@ RecipeRecord FmRecipe() {
   record.word = "fm";
   record.gives = "a weight a key and the dot products of all pairs of features, added";
   record.paper = "Rendle 2010";
-  record.fields = {.embedding = true, .wide = true};
+  record.fields = {.embedding = true, .wide = true, .linear = true};
   record.build = Build;
   return record;
 }

@@ -51,7 +51,42 @@ std::string GraphBuilder::Wide() {
   return Add(Layer("wide_bias", "bias", {Sum("wide_sum", parts)}));
 }
 
-void GraphBuilder::AddDeepTable() { TableOf(recipe_.embedding_dim); }
+bool GraphBuilder::AddHistory() {
+  const auto& history = Own<std::string>("history");
+  const auto& target = Own<std::string>("target");
+  if (!Knows("history", {history}) || !Knows("target", {target})) return false;
+  if (history == target) {
+    Refuse("target", "is the history itself; name another feature");
+    return false;
+  }
+  for (const std::string& name : {history, target}) {
+    if (!recipe_.feature_dims.contains(name)) continue;
+    Refuse("feature_dims", "\"" + name +
+                               "\" is compared with the other of history and target, so both have "
+                               "embedding_dim columns; leave it out");
+    return false;
+  }
+  LayerSpec sequence = Layer("history", "sequence", {});
+  sequence.table = TableOf(recipe_.embedding_dim);
+  sequence.features = {history};
+  sequence.numbers["length"] = Own<uint32_t>("history_length");
+  Add(sequence);
+  Rows("target", {target});
+  return true;
+}
+
+std::vector<std::string> GraphBuilder::BesideHistory() {
+  std::vector<std::string> parts, others;
+  for (const std::string& name :
+       recipe_.deep_features.empty() ? features_.sparse : recipe_.deep_features) {
+    if (name != Own<std::string>("history") && name != Own<std::string>("target")) {
+      others.push_back(name);
+    }
+  }
+  if (!others.empty()) parts.push_back(Rows("others", others));
+  if (numeric_) parts.push_back(Numeric());
+  return parts;
+}
 
 std::string GraphBuilder::TableOf(uint32_t dim) {
   const bool own = dim != recipe_.embedding_dim;
@@ -141,6 +176,27 @@ std::string GraphBuilder::Dense(const std::string& name, const std::string& inpu
   layer.units = units;
   layer.activation = activation;
   return Add(layer);
+}
+
+std::string GraphBuilder::Transformer(const std::vector<std::string>& inputs, LayerSpec block) {
+  const auto heads = Own<uint32_t>("attention_heads");
+  if (recipe_.embedding_dim % heads != 0) {
+    Refuse("attention_heads", std::to_string(heads) + " heads cannot share the " +
+                                  std::to_string(recipe_.embedding_dim) +
+                                  " columns of embedding_dim; take a divisor");
+    return "";
+  }
+  std::string input = Dropout("positions_dropout", Add(Layer("positions", "positions", inputs)),
+                              recipe_.embedding_dropout);
+  for (uint32_t i = 1; i <= Own<uint32_t>("blocks"); ++i) {
+    block.name = "block" + std::to_string(i);
+    block.kind = "transformer";
+    block.inputs = {input};
+    block.units = Own<uint32_t>("feed_forward");
+    block.numbers["heads"] = heads;
+    input = Add(block);
+  }
+  return Add(Layer("interest", "last_vector", {input}));
 }
 
 std::string GraphBuilder::Logits(const std::string& name, const std::string& input) {

@@ -49,8 +49,13 @@ class GraphBuilder {
   std::string Embedding();
   // [n, sum of their dims]: rows of these features, in the same order.
   std::string Rows(const std::string& name, const std::vector<std::string>& features);
-  // Adds the table "deep" without a layer, for layers of the recipe's own.
-  void AddDeepTable();
+  // Adds "history" [n, history_length * embedding_dim], a sequence, and "target" [n,
+  // embedding_dim], with rows of the features that the settings of these names give. Is false if a
+  // setting is refused.
+  bool AddHistory();
+  // Returns rows of the features besides history and target, and the numeric columns, if there are
+  // any and they are used.
+  std::vector<std::string> BesideHistory();
   // [n, numeric columns]; there is one such layer, however often this is called.
   std::string Numeric();
   // Returns the input, with the numeric columns appended if they are used.
@@ -59,6 +64,10 @@ class GraphBuilder {
   // are added if the recipe has them.
   std::string Hidden(const std::string& name, std::string input,
                      const std::vector<uint32_t>& units);
+  // Learned positions on the history, "positions", and the transformer's blocks "block1", "block2",
+  // ... above them; `block` says what each is like. Returns [n, embedding_dim], what they make of
+  // the last vector; "" if a setting is refused. `inputs` are those of the positions.
+  std::string Transformer(const std::vector<std::string>& inputs, LayerSpec block);
   std::string Dense(const std::string& name, const std::string& input, uint32_t units,
                     Activation activation);
   // [n, classes]: a dense layer without activation.

@@ -35,6 +35,10 @@ struct RecipeSetting {
 
 // Returns "classes", a setting of recipes that can have a logit for each of several classes.
 RecipeSetting ClassesSetting();
+// Returns "history", "target" and "history_length", of recipes that read a history in its order.
+std::vector<RecipeSetting> HistorySettings();
+// Returns "blocks", "attention_heads" and "feed_forward", of recipes with transformers.
+std::vector<RecipeSetting> TransformerSettings();
 
 // The short form of a model, from which a recipe makes tables and layers.
 struct ModelRecipe {
@@ -85,6 +89,7 @@ struct RecipeFields {
   bool dims = false;  // Uses feature_dims: the recipe only concatenates the vectors of features.
   bool wide = false;  // Uses wide_features, wide_optimizer, wide_init.
   bool hidden = false;
+  bool linear = false;  // All dense weights lead directly from features to the logit.
 };
 
 // One recipe. The job file's settings, their documentation and the checks read it.

@@ -48,6 +48,18 @@ RecipeSetting ClassesSetting() {
   return {"classes", 1u, 1, 65536, {}, "More than 1: softmax over as many classes."};
 }
 
+std::vector<RecipeSetting> HistorySettings() {
+  return {{"history", std::string(), 0, 0, {}, "The feature with the keys of a history, in order."},
+          {"target", std::string(), 0, 0, {}, "The feature that the history is compared with."},
+          {"history_length", 50u, 1, 4096, {}, "Keys of a history; of more, the last ones count."}};
+}
+
+std::vector<RecipeSetting> TransformerSettings() {
+  return {{"blocks", 1u, 1, 16, {}, "Blocks of a transformer above each other."},
+          {"attention_heads", 2u, 1, 64, {}, "Heads of each self-attention."},
+          {"feed_forward", 64u, 1, 65536, {}, "Width of the hidden layer in each block."}};
+}
+
 const RecipeValue& ValueOf(const ModelRecipe& recipe, const RecipeSetting& setting) {
   const auto found = recipe.own.find(setting.name);
   return found == recipe.own.end() ? setting.standard : found->second;

@@ -227,7 +227,7 @@ Status CheckOwnLayers(const JobSource& source, const GraphShape& shape, Job* of)
   for (size_t n = 0; n < job.model.layers.size(); ++n) {
     const LayerSpec& layer = job.model.layers[n];
     if (!layer.layerwise_parallel) continue;
-    const std::string place = "model.layers." + std::to_string(n) + ".layerwise_parallel";
+    const std::string place = PlaceOfLayer(source, job, n, "layerwise_parallel");
     if (shape.nodes[n].shape.tensors.empty()) {
       return Refuse(source, place,
                     "layer " + Quoted(layer.name) + " has no dense parameters; leave it out");

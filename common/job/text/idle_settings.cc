@@ -196,14 +196,18 @@ void AddParallelRules(Rules* rules) {
   add_fusion("allreduce", &CommFusionSpec::allreduce, false);
   add_fusion("allgather", &CommFusionSpec::allgather, true);
   add_fusion("reducescatter", &CommFusionSpec::reducescatter, true);
-  Add(rules, "model.layers[].fusion",
-      "it counts only where parallel.dense_exchange is allreduce: servers take each layer by "
-      "itself",
-      [](const Job& job) {
-        return job.parallel.dense_exchange == DenseExchange::kServers &&
-               std::ranges::any_of(job.model.layers,
-                                   [](const LayerSpec& layer) { return layer.fusion >= 0; });
-      });
+  for (const bool spelled_out : {false, true}) {
+    rules->push_back({spelled_out ? "model.layers[].fusion" : "model.layer_settings{}.fusion",
+                      [=](const JobSource& source, const Job& job) {
+                        return Gives(source, {"model", "layers"}) == spelled_out &&
+                               job.parallel.dense_exchange == DenseExchange::kServers &&
+                               std::ranges::any_of(job.model.layers, [](const LayerSpec& layer) {
+                                 return layer.fusion >= 0;
+                               });
+                      },
+                      "it counts only where parallel.dense_exchange is allreduce: servers take "
+                      "each layer by itself"});
+  }
 }
 
 Rules MakeRules() {

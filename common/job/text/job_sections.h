@@ -37,6 +37,12 @@ Section ModelSection(const JobRegistry& registry);  // Settings of a ModelText.
 Section ScheduleSection();
 Section OptimizerSection(const OptimizerRegistry& optimizers);
 Section LayerSection(const LayerRegistry& layers);
+// Where a layer is computed and how it lies over the workers: settings of a LayerSpec that count
+// for every kind.
+Section PlacementSection();
+// Returns the place of a placement setting of layer i: "model.layers.3.shard" where the job spells
+// the layers out, else "model.layer_settings.deep1.shard".
+std::string PlaceOfLayer(const JobSource& source, const Job& job, size_t i, const std::string& key);
 // Adds the settings for the exchange of dense gradients under allreduce, which follow
 // dense_exchange.
 void AddDenseExchange(SettingTable<ParallelSpec>* parallel);

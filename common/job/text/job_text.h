@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "common/job/spec/checkpoint_spec.h"
 #include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/data_spec.h"
+#include "common/job/spec/layer_spec.h"
 #include "common/job/spec/model_spec.h"
 #include "common/job/spec/parallel_spec.h"
 #include "common/job/spec/table_spec.h"
@@ -34,6 +36,8 @@ struct ModelText : ModelSpec, ModelRecipe {
   float wide_loss_l1 = 0, wide_loss_l2 = 0, deep_loss_l1 = 0, deep_loss_l2 = 0;
   float dense_loss_l1 = 0, dense_loss_l2 = 0;
   std::string dense_init = FanInits().front();  // For the dense layers of a recipe.
+  // By the names of layers of a recipe: only the settings of PlacementSection() count.
+  std::map<std::string, LayerSpec> layer_settings;
 };
 
 // The contents of "train".

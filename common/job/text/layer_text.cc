@@ -64,6 +64,15 @@ void AddOwn(const LayerRegistry& layers, std::vector<Item> LayerRecord::*own, co
   }
 }
 
+void AddFusion(SettingTable<LayerSpec>* layer) {
+  layer->Add(
+      "fusion", &LayerSpec::fusion,
+      "Under `parallel.dense_exchange` = allreduce: gradients of layers with the same number "
+      "travel together, 0: those of each tensor alone; not given: as `parallel.comm_fusion` "
+      "says.",
+      Range{0, 1e6}, Hashed::kNothing, Note::kNoDefault, Note::kPrintedUnlessDefault);
+}
+
 // Adds the settings for where a layer is computed and which workers hold its parameters.
 void AddPlaces(SettingTable<LayerSpec>* layer) {
   layer->Add("device", &LayerSpec::device,
@@ -77,7 +86,25 @@ void AddPlaces(SettingTable<LayerSpec>* layer) {
              Note::kPrintedUnlessDefault);
 }
 
+void AddShard(SettingTable<LayerSpec>* layer) {
+  layer->Add("shard", &LayerSpec::shard,
+             "How it lies over the workers. A dense layer: [parts of its weight's rows, of its "
+             "columns]; what is left of the workers are parts of the examples. Or in full, [[a, "
+             "b], [b, c]]: parts of its input's rows and columns, and of its weight's. Others: "
+             "[parts of the examples, of the columns], of an embedding of its features. Not given: "
+             "as parallel_mode says.",
+             Range{1, 4096}, Hashed::kNothing, Note::kNoDefault, Note::kPrintedUnlessDefault);
+}
+
 }  // namespace
+
+Section PlacementSection() {
+  SettingTable<LayerSpec> layer("layer_setting", "model.layer_settings{}");
+  AddFusion(&layer);
+  AddPlaces(&layer);
+  AddShard(&layer);
+  return layer.Done();
+}
 
 Section LayerSection(const LayerRegistry& layers) {
   const auto embedding = KindsWhere(layers, [](const auto& r) { return r.fields.embedding; });
@@ -100,11 +127,7 @@ Section LayerSection(const LayerRegistry& layers) {
             Note::kNoDefault, KindsWhere(layers, [](const auto& r) { return r.fields.units; }));
   layer.Add("activation", &LayerSpec::activation, kActivationDoc,
             KindsWhere(layers, [](const auto& r) { return r.fields.activation; }));
-  layer.Add("fusion", &LayerSpec::fusion,
-            "Under `parallel.dense_exchange` = allreduce: gradients of layers with the same number "
-            "travel together, 0: those of each tensor alone; not given: as `parallel.comm_fusion` "
-            "says.",
-            Range{0, 1e6}, Hashed::kNothing, Note::kNoDefault, Note::kPrintedUnlessDefault);
+  AddFusion(&layer);
   AddPlaces(&layer);
   AddOwn(layers, &LayerRecord::numbers, [&](const LayerNumber& number, const auto& kinds) {
     const Range range{number.min, number.max};
@@ -126,13 +149,7 @@ Section LayerSection(const LayerRegistry& layers) {
     layer.Add(word.name, WordIn{word}, word.doc, OneOf{word.words}, kinds,
               Note::kPrintedUnlessDefault);
   });
-  layer.Add("shard", &LayerSpec::shard,
-            "How it lies over the workers. A dense layer: [parts of its weight's rows, of its "
-            "columns]; what is left of the workers are parts of the examples. Or in full, [[a, "
-            "b], [b, c]]: parts of its input's rows and columns, and of its weight's. Others: "
-            "[parts of the examples, of the columns], of an embedding of its features. Not given: "
-            "as parallel_mode says.",
-            Range{1, 4096}, Hashed::kNothing, Note::kNoDefault, Note::kPrintedUnlessDefault);
+  AddShard(&layer);
   // A layer stores all numbers and words of its own kind, and no others.
   layer.AfterReading([records = layers.records()](const JsonValue&, LayerSpec* spec) {
     LayerSpec own;

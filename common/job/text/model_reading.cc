@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/nearest_name.h"
 #include "common/job/job_facts.h"
 #include "common/job/job_registry.h"
 #include "common/job/job_spec.h"
@@ -82,7 +83,39 @@ std::string RecipeKey(const TableSpec& table) {
   return table.name == "wide" ? "wide" : "deep";
 }
 
+// Gives the layers of a recipe their settings by name.
+Status PlaceLayers(const JobSource& source, const ModelText& text, std::vector<LayerSpec>* layers) {
+  for (const auto& [name, given] : text.layer_settings) {
+    const auto layer = std::ranges::find(*layers, name, &LayerSpec::name);
+    if (layer == layers->end()) {
+      std::vector<std::string> known;
+      std::string list;
+      for (const LayerSpec& one : *layers) {
+        known.push_back(one.name);
+        list += (list.empty() ? "" : ", ") + one.name;
+      }
+      return Refuse(source, "model.layer_settings." + name,
+                    text.type + " has no layer of this name" + DidYouMean(name, known) +
+                        "; its layers are " + list);
+    }
+    layer->fusion = given.fusion;
+    layer->device = given.device;
+    layer->layerwise_parallel = given.layerwise_parallel;
+    layer->shard = given.shard;
+  }
+  return {};
+}
+
 }  // namespace
+
+std::string PlaceOfLayer(const JobSource& source, const Job& job, size_t i,
+                         const std::string& key) {
+  const JsonValue* const layers = source.root.Find("model")->Find("layers");
+  const bool listed = layers != nullptr && !layers->items.empty();
+  return (listed ? "model.layers." + std::to_string(i)
+                 : "model.layer_settings." + job.model.layers[i].name) +
+         "." + key;
+}
 
 Status BuildJobModel(const JobSource& source, const ModelText& text, Job* job) {
   const JsonValue& object = *source.root.Find("model");
@@ -132,6 +165,7 @@ Status BuildJobModel(const JobSource& source, const ModelText& text, Job* job) {
     for (LayerSpec& layer : job->model.layers) {
       if (layer.kind == "dense") layer.words.try_emplace("init", text.dense_init);
     }
+    HDPS_RETURN_IF_ERROR(PlaceLayers(source, text, &job->model.layers));
   }
   for (const GraphProblem& problem : CheckGraph(job->model, job->tables, features)) {
     return Refuse(source, "model." + problem.place, problem.problem);

@@ -281,7 +281,7 @@ bool IsLinear(const JsonValue& model) {
   const JsonValue *type = model.Find("type"), *layers = model.Find("layers");
   if (type == nullptr || layers != nullptr) return false;
   return std::ranges::any_of(Recipes(), [type](const RecipeRecord& recipe) {
-    return recipe.word == type->text && recipe.fields.wide && !recipe.fields.hidden;
+    return recipe.word == type->text && recipe.fields.linear;
   });
 }
 
@@ -350,13 +350,16 @@ Section ModelSection(const JobRegistry& registry) {
                   "With `layers`: the tables they use.");
   model.AddObject("layers", &ModelText::layers, LayerSection(registry.layers),
                   "The graph, inputs before users; the last layer gives the logits.");
+  model.AddObject("layer_settings", &ModelText::layer_settings, PlacementSection(),
+                  "Where layers of a recipe are computed and how they lie over the workers, by "
+                  "their names: {\"deep1\": {\"shard\": [1, 2]}}. `--print_config` shows them.",
+                  RecipesWhere([](const auto&) { return true; }));
   AddDense(registry.optimizers, &model);
   model.Add("loss", &ModelText::loss,
             "Default: softmax where there are several `classes`, else logloss. "
             "squared_error: the square of the difference, labels are any numbers. bpr: of pairs of "
-            "a positive and a negative "
-            "example of one group. sampled_softmax: the item of an example among those of its "
-            "part of the batch; the last layer is one of towers.",
+            "a positive and a negative example of one group. sampled_softmax: the item of an "
+            "example among those of its part of the batch; the last layer is one of towers.",
             kNoDefault);
   model.Add("positive_weight", &ModelText::positive_weight,
             "Under logloss: how much an example with label 1 counts, beside 1 for label 0.",

@@ -71,6 +71,10 @@ std::string PlainText(const JsonValue& value) {
   return value.kind == JsonValue::Kind::kText ? value.text : PrintJsonLine(value);
 }
 
+std::string ItemMark(const Setting& setting) {
+  return setting.is_list ? "[]" : setting.by_name ? "{}" : "";
+}
+
 std::string PathBelow(const std::string& path, const std::string& key) {
   return path.empty() ? key : path + "." + key;
 }

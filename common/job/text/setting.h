@@ -43,6 +43,10 @@ enum class OnResume : uint8_t { kStays, kMayChange };
 // The form of a printed job: for people and checkpoints, or for its digest.
 enum class Form : uint8_t { kWhole, kDigest };
 
+struct Setting;
+// Returns what follows a setting in the path of those below it: "[]" of a list, "{}" of objects by
+// name, else nothing.
+std::string ItemMark(const Setting& setting);
 // Joins "train" and "mode" to "train.mode".
 std::string PathBelow(const std::string& path, const std::string& key);
 // Formats a value for a sentence: texts without quotes.
@@ -70,6 +74,7 @@ struct Setting {
   std::string key;
   ValueKind kind = ValueKind::kText;
   bool is_list = false;            // A list of values of that kind.
+  bool by_name = false;            // kObject: an object of such objects, with free names.
   std::string doc;                 // Its meaning, in a line of docs/job_file.md.
   std::vector<std::string> words;  // kChoice, kTuples.
   double min = 0, max = 0;         // For all numbers; both included.

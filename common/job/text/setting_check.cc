@@ -90,7 +90,7 @@ void FindKey(const Section& section, const std::string& path, const std::string&
     const std::string place = PathBelow(path, setting.key);
     if (setting.key == key) places->push_back(place);
     if (setting.section == nullptr) continue;
-    FindKey(*setting.section, place + (setting.is_list ? "[]" : ""), key, places);
+    FindKey(*setting.section, place + ItemMark(setting), key, places);
   }
 }
 
@@ -169,10 +169,16 @@ Status CheckValue(const JobSource& source, const Section& whole, const Section& 
     return Refuse(source, path, Shown(value) + " is not " + WantedText(setting) + hint);
   }
   if (setting.kind != ValueKind::kObject) return {};
-  if (!setting.is_list) return CheckBelow(source, whole, *setting.section, value, path);
+  if (!setting.is_list && !setting.by_name) {
+    return CheckBelow(source, whole, *setting.section, value, path);
+  }
   for (size_t n = 0; n < value.items.size(); ++n) {
-    HDPS_RETURN_IF_ERROR(CheckBelow(source, whole, *setting.section, value.items[n],
-                                    PathBelow(path, std::to_string(n))));
+    const std::string place = PathBelow(path, setting.by_name ? value.names[n] : std::to_string(n));
+    if (value.items[n].kind != Kind::kObject) {
+      return Refuse(source, place,
+                    Shown(value.items[n]) + " is not an object (" + setting.section->name + ")");
+    }
+    HDPS_RETURN_IF_ERROR(CheckBelow(source, whole, *setting.section, value.items[n], place));
   }
   return {};
 }
@@ -230,8 +236,10 @@ std::string WantedText(const Setting& setting) {
       return (setting.words.empty() ? "" : "one of " + Listed(setting.words) + ", or ") +
              "a tuple such as [2, 1], or a list of tuples, of whole numbers" + RangeText(setting);
     case ValueKind::kObject:
-      return (setting.is_list ? "a list of objects (" : "an object (") + setting.section->name +
-             ")";
+      return (setting.is_list   ? "a list of objects ("
+              : setting.by_name ? "an object of names, each with an object ("
+                                : "an object (") +
+             setting.section->name + ")";
   }
   return "";
 }

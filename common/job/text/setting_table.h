@@ -213,14 +213,16 @@ class SettingTable {
            options...);
   }
 
-  // Adds a member that is a struct with its own section, or a list of such structs, each of which
-  // starts as the defaults of that section.
+  // Adds a member that is a struct with its own section, or a list or a map by name of such
+  // structs, each of which starts as the defaults of that section.
   template <typename Value, typename Base, typename... Options>
   void AddObject(std::string key, Value Base::*member, Section section, std::string doc,
                  Options... options) {
     Setting setting;
     setting.kind = ValueKind::kObject;
-    setting.shows_default = setting.is_list = kIsList<Value>;
+    setting.is_list = kIsList<Value>;
+    setting.by_name = kIsByName<Value>;
+    setting.shows_default = setting.is_list || setting.by_name;
     const auto of = setting.section = std::make_shared<const Section>(std::move(section));
     setting.read = [member, of](const JsonValue& json, void* object, const Reading& at) {
       Value& value = static_cast<Struct*>(object)->*member;
@@ -229,6 +231,14 @@ class SettingTable {
         value.assign(json.items.size(), *static_cast<const Item*>(of->defaults.get()));
         for (size_t i = 0; i < value.size(); ++i) {
           ReadSection(*of, json.items[i], &value[i], at.Below(std::to_string(i)));
+        }
+      } else if constexpr (kIsByName<Value>) {
+        using Item = typename Value::mapped_type;
+        value.clear();
+        for (size_t i = 0; i < json.items.size(); ++i) {
+          const std::string& name = json.names[i];
+          Item& item = value[name] = *static_cast<const Item*>(of->defaults.get());
+          ReadSection(*of, json.items[i], &item, at.Below(name));
         }
       } else {
         ReadSection(*of, json, &value, at);
@@ -240,6 +250,12 @@ class SettingTable {
         JsonValue list = JsonValue::List();
         for (const auto& item : value) list.items.push_back(PrintSection(*of, &item, form));
         return list;
+      } else if constexpr (kIsByName<Value>) {
+        JsonValue object_by_name = JsonValue::Object();
+        for (const auto& [name, item] : value) {
+          object_by_name.Set(name, PrintSection(*of, &item, form));
+        }
+        return object_by_name;
       } else {
         return PrintSection(*of, &value, form);
       }

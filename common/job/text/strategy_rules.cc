@@ -113,7 +113,7 @@ std::string CertainCutOf(const Job& job, size_t number, const auto& cuts) {
 
 // Returns the place of a setting that cuts a layer for any number of workers; empty if there is
 // none.
-std::string FirstCertainCut(const Job& job) {
+std::string FirstCertainCut(const JobSource& source, const Job& job) {
   const auto cuts = [&job](const LayerSpec& layer, const ShardTuples& shard) {
     if (shard.empty()) return false;
     const auto wanted = ReadShard(layer, *RegistryOf(job.model).layers.Find(layer.kind), shard);
@@ -122,7 +122,7 @@ std::string FirstCertainCut(const Job& job) {
   };
   for (size_t i = 0; i < job.model.layers.size(); ++i) {
     const LayerSpec& layer = job.model.layers[i];
-    if (cuts(layer, layer.shard)) return "model.layers." + std::to_string(i) + ".shard";
+    if (cuts(layer, layer.shard)) return PlaceOfLayer(source, job, i, "shard");
   }
   for (size_t b = 0; b < job.parallel.blocks.size(); ++b) {
     if (std::string place = CertainCutOf(job, b, cuts); !place.empty()) return place;
@@ -131,12 +131,12 @@ std::string FirstCertainCut(const Job& job) {
 }
 
 // Returns the first place where a layer is cut other than by rows; empty if there is none.
-std::string FirstCut(const Job& job) {
+std::string FirstCut(const JobSource& source, const Job& job) {
   const ParallelSpec& parallel = job.parallel;
   if (parallel.parallel_mode == ParallelMode::kAuto) return "parallel.parallel_mode";
   if (!parallel.strategy_load_file.empty()) return "parallel.strategy_ckpt_load_file";
   for (size_t i = 0; i < job.model.layers.size(); ++i) {
-    if (!job.model.layers[i].shard.empty()) return "model.layers." + std::to_string(i) + ".shard";
+    if (!job.model.layers[i].shard.empty()) return PlaceOfLayer(source, job, i, "shard");
   }
   if (!parallel.blocks.empty()) return "parallel.blocks";
   return SlicesColumns(parallel) ? "parallel.dataset_strategy" : "";
@@ -179,13 +179,13 @@ Status CheckStrategySettings(const JobSource& source, const Job& job) {
   const ParallelSpec& parallel = job.parallel;
   for (size_t i = 0; i < job.model.layers.size(); ++i) {
     const LayerSpec& layer = job.model.layers[i];
-    HDPS_RETURN_IF_ERROR(CheckShard(source, job, "model.layers." + std::to_string(i) + ".shard",
-                                    layer, layer.shard));
+    HDPS_RETURN_IF_ERROR(
+        CheckShard(source, job, PlaceOfLayer(source, job, i, "shard"), layer, layer.shard));
   }
   for (size_t b = 0; b < parallel.blocks.size(); ++b) {
     HDPS_RETURN_IF_ERROR(CheckBlock(source, job, b));
   }
-  const std::string place = FirstCut(job);
+  const std::string place = FirstCut(source, job);
   if (place.empty()) return {};
   const std::string mode(WordOf(parallel.parallel_mode));
   if (parallel.parallel_mode == ParallelMode::kData ||
@@ -211,7 +211,7 @@ Status CheckStrategySettings(const JobSource& source, const Job& job) {
   for (const auto& need : needs) {
     if (need.wrong) return Refuse(source, need.place, need.why);
   }
-  const std::string cut = FirstCertainCut(job);
+  const std::string cut = FirstCertainCut(source, job);
   const CutConflict conflict = cut.empty() ? CutConflict() : ConflictWithCuts(job);
   if (conflict.setting.empty()) return {};
   return Refuse(

@@ -256,8 +256,8 @@ void TakeWord(const Section& section, const Setting& setting, JsonValue* value) 
 
 void TakeValue(const Section& section, const Setting& setting, JsonValue* value) {
   if (setting.kind == ValueKind::kObject) {
-    if (!setting.is_list) return TakeForeignWords(*setting.section, value);
-    if (value->kind != Kind::kList) return;
+    if (!setting.is_list && !setting.by_name) return TakeForeignWords(*setting.section, value);
+    if (value->kind != (setting.is_list ? Kind::kList : Kind::kObject)) return;
     for (JsonValue& item : value->items) TakeForeignWords(*setting.section, &item);
     return;
   }

@@ -27,7 +27,7 @@ void ListPaths(const Section& section, const std::string& path,
     const std::string place = PathBelow(path, setting.key);
     (*paths)[place] = &setting;
     if (setting.section == nullptr) continue;
-    ListPaths(*setting.section, place + (setting.is_list ? "[]" : ""), paths);
+    ListPaths(*setting.section, place + ItemMark(setting), paths);
   }
 }
 
@@ -85,6 +85,7 @@ const std::map<std::string, std::vector<std::string>> kIdle = {
     {"parallel.comm_fusion.reducescatter",
      {"parallel.dense_exchange=allreduce",
       R"(parallel.comm_fusion={"reducescatter":{"mode":"size","config":4}})"}},
+    {"model.layer_settings{}.fusion", {"model.layer_settings.deep1.fusion=3"}},
     {"model.layers[].fusion", {kGraph, "model.layers.1.fusion=3"}}};
 
 TEST(IdleSettingsTest, EachRuleNamesItsSettingOnce) {
@@ -123,6 +124,7 @@ TEST(IdleSettingsTest, BesideWhatTheyNeedTheyAreNotWarnedOf) {
         {"train.metrics=[\"auc\"]"},  // hdps evaluate --data reports them.
         {"train.cache_refresh_steps=7", "model.vocab_cache_size=9"},
         {kGraph, "model.layers.1.fusion=3", "parallel.dense_exchange=allreduce"},
+        {"model.layer_settings.deep1.fusion=3", "parallel.dense_exchange=allreduce"},
         {"parallel.dense_exchange=allreduce", "parallel.enable_parallel_optimizer=true",
          R"(parallel.parallel_optimizer_config={"parallel_optimizer_threshold":5})"}}) {
     for (const std::string& warning : Good(overrides).warnings) {
@@ -202,6 +204,9 @@ const char* const kAlways[] = {"name",
                                "parallel.interleave_num",
                                "parallel.grad_accumulation_step",
                                "parallel.blocks",
+                               "model.layer_settings{}.device",
+                               "model.layer_settings{}.layerwise_parallel",
+                               "model.layer_settings{}.shard",
                                "model.layers[].name",
                                "model.layers[].kind",
                                "model.layers[].device",

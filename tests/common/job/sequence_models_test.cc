@@ -5,6 +5,7 @@
 
 #include "common/job/spec/layer_spec.h"
 #include "common/job/spec/model_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "tests/common/job/job_samples.h"
 
 namespace hdps {
@@ -45,6 +46,43 @@ TEST(SequenceModelsTest, DinReadsItsHistoryUnpooled) {
   EXPECT_THAT(job.model.layers[3].features, ElementsAre("c", "range", "cross", "pair"));
 }
 
+TEST(SequenceModelsTest, BstPutsTheTargetBehindItsHistory) {
+  const std::string pair = R"("type":"bst","history":"e","target":"d",)";
+  const Job job = Good({Recipe(pair + R"("blocks":2,"attention_heads":4,"feed_forward":24,)"
+                                      R"("embedding_dropout":0.1,"hidden":[8])")});
+  EXPECT_THAT(LayerNames(job),
+              ElementsAre("history", "target", "positions", "positions_dropout", "block1", "block2",
+                          "interest", "others", "numeric", "all", "deep1", "logit"));
+  EXPECT_THAT(job.model.layers[2].inputs, ElementsAre("history", "target"));
+  EXPECT_EQ(job.model.layers[5].numbers.at("heads"), 4);
+  EXPECT_EQ(job.model.layers[5].units, 24u);
+  EXPECT_THAT(job.model.layers[7].features, ElementsAre("c", "range", "cross", "pair"));
+  EXPECT_EQ(Good({Recipe(pair + R"("classes":3)")}).model.layers.back().units, 3u);
+}
+
+TEST(SequenceModelsTest, DienHasTwoUnitsAndALossBetween) {
+  const std::string pair = R"("type":"dien","history":"e","target":"d","hidden":[8])";
+  const Job job = Good({Recipe(pair + R"(,"auxiliary_weight":0.5)")});
+  EXPECT_THAT(LayerNames(job),
+              ElementsAre("history", "target", "interests", "next_item", "evolution", "interest",
+                          "others", "numeric", "all", "deep1", "logit"));
+  EXPECT_EQ(job.model.layers[3].numbers.at("loss_weight"), 0.5);
+  EXPECT_THAT(job.model.layers[4].inputs, ElementsAre("next_item", "target"));
+  const Job without = Good({Recipe(pair + R"(,"auxiliary_weight":0)")});
+  EXPECT_THAT(without.model.layers[3].inputs, ElementsAre("interests", "target"));
+}
+
+TEST(SequenceModelsTest, SasRecComparesItsLastStateWithTheTarget) {
+  const Job job = Good({Recipe(R"("type":"sasrec","history":"e","target":"d")")});
+  EXPECT_THAT(LayerNames(job),
+              ElementsAre("history", "target", "positions", "block1", "interest", "user", "product",
+                          "wide", "numeric", "wide_numeric", "wide_sum", "wide_bias", "logit"));
+  EXPECT_THAT(job.model.layers[2].inputs, ElementsAre("history"));
+  EXPECT_EQ(job.model.layers[3].words.at("sees"), "earlier");
+  EXPECT_EQ(job.model.layers[3].words.at("norm"), "before");
+  EXPECT_STREQ(OptimizerName(job.tables.back().optimizer), "adam");
+}
+
 TEST(SequenceModelsTest, TowersEndInTheirCosine) {
   const Job job = Good({Recipe(R"("type":"two_tower","user_features":["c","d"],)"
                                R"("item_features":["e"],"hidden":[16,8],"temperature":0.05)")});
@@ -71,6 +109,8 @@ TEST(SequenceModelsTest, ExpertsAreMixedByGates) {
 TEST(SequenceModelsTest, ArePrintedAsTheyAre) {
   for (const std::string recipe :
        {R"("type":"autoint")", R"("type":"din","history":"c","target":"d")",
+        R"("type":"dien","history":"c","target":"d")", R"("type":"bst","history":"c","target":"d")",
+        R"("type":"sasrec","history":"c","target":"d","blocks":2)",
         R"("type":"two_tower","user_features":["c"],"item_features":["d"])", R"("type":"mmoe")",
         R"("type":"ple")"}) {
     SCOPED_TRACE(recipe);
@@ -96,6 +136,19 @@ TEST(SequenceModelsTest, MistakesInRecipesNameTheSetting) {
        {"model.history_length", "0", "from 1 to 4096"}},
       {R"("type":"din","history":"c","target":"d","attention_scores":"sofmax")",
        {"model.attention_scores", "\"sofmax\"", "did you mean \"softmax\"?"}},
+      {R"("type":"dien","history":"c")", {"model.target", "dien needs it"}},
+      {R"("type":"dien","history":"c","target":"d","auxiliary_weight":-1)",
+       {"model.auxiliary_weight", "-1"}},
+      {R"("type":"bst","history":"c")", {"model.target", "bst needs it"}},
+      {R"("type":"bst","history":"c","target":"c")", {"model.target", "the history itself"}},
+      {R"("type":"bst","history":"c","target":"d","attention_heads":3)",
+       {"model.attention_heads", "3 heads", "16 columns", "divisor"}},
+      {R"("type":"bst","history":"c","target":"d","blocks":0)", {"model.blocks", "from 1 to 16"}},
+      {R"("type":"sasrec","target":"d")", {"model.history", "sasrec needs it"}},
+      {R"("type":"sasrec","history":"c","target":"d","feed_forward":0)",
+       {"model.feed_forward", "from 1 to 65536"}},
+      {R"("type":"sasrec","history":"c","target":"d","deep_features":["e"])",
+       {"model.deep_features", "history and the target alone", "bst"}},
       {R"("type":"autoint","attention_heads":65)", {"model.attention_heads", "65", "from 1 to 64"}},
       {R"("type":"autoint","attention_layers":0)", {"model.attention_layers", "from 1 to 16"}},
       {R"("type":"two_tower","user_features":["c"])",
@@ -145,6 +198,23 @@ TEST(SequenceModelsTest, MistakesInLayersNameTheInput) {
       {R"({"name":"x","kind":"din","inputs":["s","e"],"units":4})",
        {"layers.2.inputs", "\"e\"", "as wide as a vector of \"s\", 4"}},
       {R"({"name":"x","kind":"din","inputs":["s"],"units":4})", {"1 inputs", "take 2"}},
+      {R"({"name":"x","kind":"positions","inputs":["e"]})",
+       {"layers.2.inputs", "\"e\"", "no sequence"}},
+      {R"({"name":"x","kind":"positions","inputs":["s","e"]})",
+       {"layers.2.inputs", "\"e\"", "as wide as a vector of \"s\", 4"}},
+      {R"({"name":"x","kind":"transformer","inputs":["e"],"units":4})",
+       {"layers.2.inputs", "\"e\"", "no sequence"}},
+      {R"({"name":"x","kind":"transformer","inputs":["s"],"units":4,"heads":3})",
+       {"layers.2.heads", "3 heads", "4 columns", "divisor"}},
+      {R"({"name":"x","kind":"transformer","inputs":["s"],"units":4,"sees":"later"})",
+       {"layers.2.sees", "\"later\"", "earlier"}},
+      {R"({"name":"x","kind":"gru","inputs":["e"],"units":4})",
+       {"layers.2.inputs", "\"e\"", "no sequence"}},
+      {R"({"name":"g","kind":"gru","inputs":["s"],"units":5},)"
+       R"({"name":"x","kind":"next_item","inputs":["g","s"]})",
+       {"layers.3.inputs", "\"g\" (width 15)", "\"s\" (width 12)", "of one dim"}},
+      {R"({"name":"x","kind":"last_vector","inputs":["e"]})",
+       {"layers.2.inputs", "\"e\"", "no sequence"}},
       {n + R"({"name":"x","kind":"attention","inputs":["n"],"units":4})",
        {"layers.3.inputs", "\"n\"", "vectors of one dim"}},
       {R"({"name":"x","kind":"attention","inputs":["e"],"units":4,"heads":3})",

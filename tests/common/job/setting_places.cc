@@ -33,7 +33,7 @@ void Fulfil(const Section& section, const Setting& setting, const std::string& o
   if (value == "auto_parallel") overrides->push_back("parallel.dense_exchange=allreduce");
   overrides->push_back(PathBelow(object, key) + "=" + value);
   // Settings that these recipes require.
-  if (value == "din") {
+  if (value == "din" || value == "dien" || value == "bst") {
     overrides->insert(overrides->end(), {"model.history=c", "model.target=d"});
   } else if (value == "two_tower") {
     overrides->insert(overrides->end(),
@@ -48,7 +48,8 @@ void ListPlaces(const Section& section, const std::string& list,
                          section.name == "table" || section.name == "layer" ||
                          section.name == "eval_set" || section.name == "task" ||
                          section.name == "block";
-    const std::string object = of_list ? list + ItemFor(section, setting) : list;
+    std::string object = of_list ? list + ItemFor(section, setting) : list;
+    if (section.name == "layer_setting") object += ".deep1";
     SettingPlace place{&section, &setting, overrides, PathBelow(object, setting.key)};
     Fulfil(section, setting, object, &place.overrides);
     places->push_back(place);

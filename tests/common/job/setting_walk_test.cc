@@ -80,6 +80,9 @@ const std::map<std::string, Told> kTold = {
     {"model.dense_target", {"the warning of a worker without a GPU"}},
     {"model.vocab_cache_size", {"cache in summary.json"}},
     {"model.tables[].vocab_cache_size", {"cache in summary.json"}},
+    {"model.layer_settings{}.device", {"the line of the model in the worker's log"}},
+    {"model.layer_settings{}.fusion", {"collectives in summary.json", Allreduces}},
+    {"model.layer_settings{}.shard", {"the line of the strategy", Cuts}},
     {"model.layers[].device", {"the line of the model in the worker's log"}},
     {"model.layers[].fusion", {"collectives in summary.json", Allreduces}},
     {"model.layers[].init", {"the digest of the rows; zeros are hashed as in the first version"}},
@@ -110,14 +113,16 @@ const std::map<std::string, Told> kTold = {
     {"cluster.", {"hdps why, and the times of losses and repeats"}},
 };
 
-// "model.layers.1.units" is "model.layers[].units" in the table above and in docs/job_file.md.
+// "model.layers.1.units" is "model.layers[].units" in the table above and in docs/job_file.md, and
+// "model.layer_settings.deep1.device" is "model.layer_settings{}.device".
 std::string PathOf(const std::string& place) {
   std::string path;
   for (size_t at = 0; at <= place.size();) {
     const size_t dot = std::min(place.find('.', at), place.size());
     const std::string part = place.substr(at, dot - at);
     const bool number = !part.empty() && std::isdigit(static_cast<unsigned char>(part[0])) != 0;
-    path += number ? "[]" : (path.empty() ? "" : ".") + part;
+    const bool name = path.ends_with("layer_settings");
+    path += number ? "[]" : name ? "{}" : (path.empty() ? "" : ".") + part;
     at = dot + 1;
   }
   return path;

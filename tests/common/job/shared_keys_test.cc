@@ -73,7 +73,8 @@ TEST(FeatureDimsTest, RecipesTakeThemWhereVectorsStandSideBySide) {
   const std::string dims = R"("feature_dims":{"c":4})";
   for (const std::string type :
        {R"("type":"dcn_v2")", R"("type":"dcn_mix")", R"("type":"mmoe")", R"("type":"ple")",
-        R"("type":"din","history":"d","target":"e")",
+        R"("type":"din","history":"d","target":"e")", R"("type":"bst","history":"d","target":"e")",
+        R"("type":"dien","history":"d","target":"e")",
         R"("type":"two_tower","user_features":["c","d"],"item_features":["e"])"}) {
     SCOPED_TRACE(type);
     const Job job = Good({"model={" + type + "," + dims + "}"});

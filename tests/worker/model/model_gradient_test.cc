@@ -97,7 +97,9 @@ Job OnRows(Job job) {
 std::vector<Case> Cases() {
   std::vector<Case> cases;
   for (const RecipeRecord& recipe : Recipes()) {
-    cases.push_back({recipe.word, TestJob(recipe.word), {}});
+    // With one key there is nothing to learn of what comes before or beside it.
+    if (recipe.word != "sasrec" && recipe.word != "dien")
+      cases.push_back({recipe.word, TestJob(recipe.word), {}});
     cases.push_back({recipe.word + "_bags", TestJob(recipe.word), {40, 3, true, 5}});
   }
   // The values that are not the default.

@@ -41,18 +41,56 @@ Job Max() {
                     Units("z", "dense", {"h"}, 1), Wide(), TestLayer("logit", "sum", {"z", "w"})});
 }
 
-// Shorter than some sequences.
-Job Din(const std::string& scores) {
+LayerSpec Sequence(uint32_t length) {
   LayerSpec sequence = TestLayer("seq", "sequence", {});
   sequence.table = "deep";
   sequence.features = {"C0"};
-  sequence.numbers["length"] = 2;
+  sequence.numbers["length"] = length;
+  return sequence;
+}
+
+// Shorter than some sequences.
+Job Din(const std::string& scores) {
   LayerSpec din = Units("din", "din", {"seq", "target"}, 5, Activation::kSigmoid);
   din.words["scores"] = scores;
-  return TestGraph({sequence, Rows("target", {"C1"}), din,
+  return TestGraph({Sequence(2), Rows("target", {"C1"}), din,
                     TestLayer("all", "concat", {"din", "target"}),
                     Units("h", "dense", {"all"}, 7, Activation::kTanh),
                     Units("z", "dense", {"h"}, 1), Wide(), TestLayer("logit", "sum", {"z", "w"})});
+}
+
+// Ends in what is made of the last vector of the sequence `top`, of which a dense layer reads all.
+Job EndsIn(std::vector<LayerSpec> layers, const std::string& top) {
+  layers.insert(layers.end(),
+                {TestLayer("last", "last_vector", {top}), TestLayer("all", "concat", {"last", top}),
+                 Units("h", "dense", {"all"}, 7, Activation::kTanh), Units("z", "dense", {"h"}, 1),
+                 Wide(), TestLayer("logit", "sum", {"z", "w"})});
+  return TestGraph(layers);
+}
+
+// Two blocks on a sequence that is shorter than some histories, with or without a target behind it.
+Job Transformer(const std::string& norm, const std::string& sees, bool target) {
+  std::vector<LayerSpec> layers = {Sequence(2), Rows("target", {"C1"})};
+  layers.push_back(TestLayer("at", "positions", {"seq"}));
+  if (target) layers.back().inputs.push_back("target");
+  for (const char* name : {"a", "b"}) {
+    LayerSpec block = Units(name, "transformer", {layers.back().name}, 5, Activation::kTanh);
+    block.words["norm"] = norm;
+    block.words["sees"] = sees;
+    layers.push_back(block);
+  }
+  if (!target) layers.erase(layers.begin() + 1);
+  return EndsIn(layers, "b");
+}
+
+// One unit above another; the second with the target, or not.
+Job Gru(bool target) {
+  LayerSpec second = Units("b", "gru", {"a"}, 5);
+  if (target) second.inputs.push_back("target");
+  std::vector<LayerSpec> layers = {Sequence(2), Units("a", "gru", {"seq"}, 3)};
+  if (target) layers.push_back(Rows("target", {"C1"}));
+  layers.push_back(second);
+  return EndsIn(layers, "b");
 }
 
 // Two layers in sequence; the rows of the second have gaps behind them if they are wide.
@@ -101,7 +139,12 @@ std::vector<NamedJob> SequenceGraphs() {
           {"attention_wide", Attention(64)},
           {"mixture", Mixture()},
           {"cosine", Cosine()},
-          {"joint", Joint()}};
+          {"joint", Joint()},
+          {"gru", Gru(false), true},
+          {"augru", Gru(true), true},
+          {"transformer", Transformer("after", "all", true)},
+          {"transformer_before", Transformer("before", "earlier", false), true},
+          {"transformer_earlier", Transformer("after", "earlier", false), true}};
 }
 
 }  // namespace hdps

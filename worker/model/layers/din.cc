@@ -1,13 +1,9 @@
 // The attention of DIN: pools a sequence with weights that depend on each vector and a target (Zhou
 // et al. 2018).
-#include <algorithm>
-
 #include "common/job/activation.h"
-#include "common/job/job_spec.h"
-#include "common/job/spec/data_spec.h"
-#include "common/job/spec/model_spec.h"
-#include "worker/model/feature_list.h"
+#include "common/job/spec/layer_spec.h"
 #include "worker/model/layer.h"
+#include "worker/model/sequence_lengths.h"
 
 namespace hdps {
 namespace {
@@ -20,22 +16,21 @@ class DinLayer : public Layer {
         dim_(site.self().width),
         units_(site.spec.units),
         length_(site.input(0).width / dim_),
-        feature_(FeatureOf(site)),
         activation_(site.spec.activation),
         softmax_(site.Word("scores") == "softmax"),
         weight_(site.TensorAt(0)),
         bias_(site.TensorAt(1)),
         score_(site.TensorAt(2)),
         score_bias_(softmax_ ? 0 : site.TensorAt(3)),
+        lengths_(site),
         features_(&site.ops),
         product_(&site.ops),
         hidden_(&site.ops),
         scores_(&site.ops),
         weights_(&site.ops),
-        counts_(&site.ops),
         hidden_gradient_(&site.ops) {}
 
-  void Bring(Pass& pass) override { CountKeys(pass); }
+  void Bring(Pass& pass) override { lengths_.Bring(pass); }
 
   void Forward(Pass& pass) override {
     const Place& self = pass.places[place_];
@@ -54,9 +49,9 @@ class DinLayer : public Layer {
     const ConstMatrix scores{scores_.data(), keys.rows, length_, length_};
     const Matrix weights = Of(weights_, keys.rows);
     if (softmax_) {
-      pass.ops.RunRows(SoftmaxRows{counts_.data(), scores, weights});
+      pass.ops.RunRows(SoftmaxRows{lengths_.counts(), scores, weights});
     } else {
-      pass.ops.RunRows(MaskRows{counts_.data(), scores, weights});
+      pass.ops.RunRows(MaskRows{lengths_.counts(), scores, weights});
     }
     pass.ops.RunRows(WeighVectors{weights, keys, self.value});
   }
@@ -73,7 +68,7 @@ class DinLayer : public Layer {
     if (softmax_) {
       pass.ops.RunRows(SoftmaxRowsBackward{weights, slopes, Write::kOver, slopes});
     } else {
-      pass.ops.RunRows(MaskRows{counts_.data(), slopes, slopes});
+      pass.ops.RunRows(MaskRows{lengths_.counts(), slopes, slopes});
     }
     const Matrix score_gradient{slopes.data, rows, 1, 1};
     const Matrix hidden_gradient = hidden_gradient_.ReserveRows(rows, units_);
@@ -96,24 +91,11 @@ class DinLayer : public Layer {
   }
 
  private:
-  static uint32_t FeatureOf(const LayerSite& site) {
-    return FeatureIndexes(site.job.data, site.job.model.layers[site.self().inputs[0]]).at(0);
-  }
   Matrix Of(DeviceArray& array, size_t n) const {
     return {array.Reserve(n * length_), n, length_, length_};
   }
   ConstMatrix Weights(const float* dense) const {
     return {dense + weight_, 4 * size_t{dim_}, units_, units_};
-  }
-
-  // Copies the number of vectors of each example to the device.
-  void CountKeys(const Pass& pass) {
-    const std::vector<uint32_t>& offsets = pass.batch.sparse[feature_].offsets;
-    host_counts_.clear();
-    for (size_t i = 0; i < pass.batch.num_examples; ++i) {
-      host_counts_.push_back(static_cast<float>(std::min(offsets[i + 1] - offsets[i], length_)));
-    }
-    pass.ops.Upload(host_counts_, counts_.Reserve(host_counts_.size()));
   }
 
   // Leaves the gradient of the features in product_, whose values are no longer needed.
@@ -129,16 +111,15 @@ class DinLayer : public Layer {
     pass.ops.BackwardOfDense(layer);
   }
 
-  uint32_t place_, dim_, units_, length_, feature_;
+  uint32_t place_, dim_, units_, length_;
   Activation activation_;
   bool softmax_;
   size_t weight_, bias_, score_, score_bias_;  // First floats in the flat array.
-  DeviceArray features_;                       // [n * length, 4 * dim]
-  DeviceArray product_, hidden_;               // [n * length, units]
-  DeviceArray scores_, weights_;               // [n, length]
-  DeviceArray counts_;                         // [n]
-  DeviceArray hidden_gradient_;                // [n * length, units]
-  std::vector<float> host_counts_;
+  SequenceLengths lengths_;
+  DeviceArray features_;          // [n * length, 4 * dim]
+  DeviceArray product_, hidden_;  // [n * length, units]
+  DeviceArray scores_, weights_;  // [n, length]
+  DeviceArray hidden_gradient_;   // [n * length, units]
 };
 
 }  // namespace
