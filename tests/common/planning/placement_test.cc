@@ -80,24 +80,19 @@ double BruteForce(const std::string& json, uint32_t workers, double bytes_max,
       splits.push_back(whole ? std::vector{OwnRowsSplit(workers)}
                              : SplitsOf(layer, workers, /*all_workers=*/true));
     }
-    std::vector<size_t> counts;
-    for (const auto& of : splits) counts.push_back(of.size());
-    for (const KeptRowsChoices& table : tables) counts.push_back(table.options.size());
-    std::vector<size_t> at(counts.size(), 0);
+    std::vector<size_t> at(splits.size(), 0);
     for (size_t n = 0; n < at.size();) {
       Strategy strategy{workers, {}};
       for (size_t i = 0; i < splits.size(); ++i) strategy.layers.push_back(splits[i][at[i]]);
-      StrategyTotal total = TotalOf(facts, strategy, job.parallel.rates);
-      bool keeps = false;
-      for (size_t t = 0; t < tables.size(); ++t) {
-        const KeptRowsOption& option = tables[t].options[at[splits.size() + t]];
-        total.seconds += option.seconds;
-        total.memory_bytes += option.bytes;
-        keeps = keeps || option.rows > 0;
+      const StrategyTotal total = TotalOf(facts, strategy, job.parallel.rates);
+      for (const KeptRowsOption& t : tables[0].options) {
+        for (const KeptRowsOption& u : tables[1].options) {
+          const bool can = strategy.data_parallel() || t.rows + u.rows == 0;
+          if (!can || total.memory_bytes + t.bytes + u.bytes > bytes_max) continue;
+          best = std::min(best, total.seconds + t.seconds + u.seconds);
+        }
       }
-      const bool can = strategy.data_parallel() || !keeps;
-      if (can && total.memory_bytes <= bytes_max) best = std::min(best, total.seconds);
-      for (n = 0; n < at.size() && ++at[n] == counts[n];) at[n++] = 0;
+      for (n = 0; n < at.size() && ++at[n] == splits[n].size();) at[n++] = 0;
     }
   }
   return best;
