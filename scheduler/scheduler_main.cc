@@ -10,10 +10,10 @@
 #include "common/base/counted.h"
 #include "common/base/outside_text.h"
 #include "common/job/given_job.h"
-#include "common/job/job_file.h"
 #include "common/job/job_spec.h"
 #include "common/net/node_loop.h"
 #include "common/net/transport.h"
+#include "common/planning/placement.h"
 #include "common/platform/monotonic_clock.h"
 #include "common/platform/output_file.h"
 #include "common/platform/process_watch.h"
@@ -58,11 +58,11 @@ Status CheckFlags(const DaemonFlags& flags) {
 }
 
 Result<ProcessEnd> Run() {
-  HDPS_ASSIGN_OR_RETURN(const DaemonFlags flags, ReadDaemonFlags(KeyRole::kScheduler));
+  HDPS_ASSIGN_OR_RETURN(DaemonFlags flags, ReadDaemonFlags(KeyRole::kScheduler));
   HDPS_RETURN_IF_ERROR(CheckFlags(flags));
   const std::unique_ptr<FileSystem> files = flags.faults.Around(NewPosixFileSystem());
-  HDPS_ASSIGN_OR_RETURN(Job job,
-                        LoadJob(*files, flags.job, flags.overrides, DataFiles::kNotNeeded));
+  HDPS_ASSIGN_OR_RETURN(Job job, LoadPlannedJob(*files, flags.job, &flags.overrides, FLAGS_workers,
+                                                DataFiles::kNotNeeded));
   if (FLAGS_print_config) {
     PrintOutText(EscapeJson(PrintJob(job)) + "\n");
     return Status(Code::kCancelled, "the job was to be printed");

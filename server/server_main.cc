@@ -6,10 +6,10 @@
 #include <string>
 #include <utility>
 
-#include "common/job/job_file.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/cluster_spec.h"
 #include "common/net/transport.h"
+#include "common/planning/placement.h"
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
@@ -38,11 +38,11 @@ constexpr char kUsage[] =
 constexpr std::string_view kFlags[] = {"listen", "spill_path", "expected_rows"};
 
 Result<ProcessEnd> Run() {
-  HDPS_ASSIGN_OR_RETURN(const DaemonFlags flags, ReadDaemonFlags(KeyRole::kServer));
+  HDPS_ASSIGN_OR_RETURN(DaemonFlags flags, ReadDaemonFlags(KeyRole::kServer));
   HDPS_ASSIGN_OR_RETURN(MemberFlags member, ReadMemberFlags(flags));
   const std::unique_ptr<FileSystem> files = flags.faults.Around(NewPosixFileSystem());
-  HDPS_ASSIGN_OR_RETURN(Job job,
-                        LoadJob(*files, flags.job, flags.overrides, DataFiles::kNotNeeded));
+  HDPS_ASSIGN_OR_RETURN(
+      Job job, LoadPlannedJob(*files, flags.job, &flags.overrides, 0, DataFiles::kNotNeeded));
   if (job.cluster.memory_limit > 0) ReturnFreedMemory();
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<PidFile> pid_file, StartDaemon(kProgram, flags));
   for (const std::string& warning : job.warnings) LOG(WARNING) << warning;

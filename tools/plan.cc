@@ -16,6 +16,7 @@
 #include "common/job/spec/precision.h"
 #include "common/job/spec/train_spec.h"
 #include "common/job/strategy_file.h"
+#include "common/planning/placement.h"
 #include "common/planning/strategy_of_job.h"
 #include "common/platform/file_system.h"
 #include "common/platform/output_file.h"
@@ -27,6 +28,8 @@
 #include "tools/common_flags.h"
 #include "tools/inputs/file_names.h"
 #include "tools/plan/cost_model.h"
+#include "tools/plan/kept_choices.h"
+#include "tools/plan/placement_text.h"
 #include "tools/plan/plan_report.h"
 #include "tools/plan/strategy_view.h"
 #include "tools/warnings.h"
@@ -47,6 +50,9 @@ DEFINE_string(constants, "",
               "figures of the machine that hdps was developed on");
 DEFINE_bool(strategy, false,
             "Show how the layers lie over the workers and what that costs, in place of the plan");
+DEFINE_bool(placement, false,
+            "Show where auto_parallel would keep tables and dense layers, and how many rows the "
+            "workers, in place of the plan");
 DEFINE_string(strategy_file, "", "File of a strategy that --strategy shows; empty: the job's own");
 DEFINE_string(dot, "",
               "File to which --strategy writes the model as a graph for graphviz: dot -Tsvg FILE");
@@ -58,6 +64,8 @@ DECLARE_double(zipf);
 
 namespace hdps {
 namespace {
+
+constexpr double kRowsUsual = 1e7;
 
 // Reads bytes per second; 0 for one machine.
 Result<double> ReadNetwork() {
@@ -110,7 +118,6 @@ Status CheckFlags(const CommonFlags& flags) {
 Result<PlanQuestion> ReadQuestion(const Job& job) {
   PlanQuestion question;
   HDPS_ASSIGN_OR_RETURN(question.shape, ShapeOf(job));
-  constexpr double kRowsUsual = 1e7;
   HDPS_ASSIGN_OR_RETURN(question.rows, ReadRowsFlag(kRowsUsual));
   HDPS_ASSIGN_OR_RETURN(question.network_bytes_per_second, ReadNetwork());
   question.one_machine = question.network_bytes_per_second == 0;
@@ -185,16 +192,51 @@ Status ShowStrategy(FileSystem& files, Job job) {
   return {Code::kInvalidArgument, "--dot=" + FLAGS_dot + ": " + written.message()};
 }
 
+// Shows what auto_parallel would choose, and the kept rows that it cannot, because the job does not
+// say how many keys there are.
+Status ShowPlacement(FileSystem& files, CommonFlags flags) {
+  flags.overrides.emplace_back("parallel.parallel_mode=auto_parallel");
+  flags.overrides.push_back("parallel.device_num=" + std::to_string(FLAGS_workers));
+  if (!FLAGS_constants.empty()) flags.overrides.push_back("parallel.constants=" + FLAGS_constants);
+  const auto load = [&](const std::vector<std::string>& overrides) {
+    return LoadJob(files, flags.job, overrides, DataFiles::kNotNeeded);
+  };
+  HDPS_ASSIGN_OR_RETURN(const Job job, load(flags.overrides));
+  HDPS_ASSIGN_OR_RETURN(const JobShape shape, ShapeOf(job));
+  HDPS_ASSIGN_OR_RETURN(const double rows, ReadRowsFlag(kRowsUsual));
+  HDPS_ASSIGN_OR_RETURN(const double network, ReadNetwork());
+  KeptRowsQuestion kept = {.rows = rows, .zipf = FLAGS_zipf, .workers = FLAGS_workers};
+  kept.rates = OverNetwork(job.parallel.rates, network, FLAGS_network_round_trip_us, FLAGS_servers,
+                           FLAGS_workers);
+  const auto fits = [&](const std::string& setting) {
+    std::vector<std::string> with = flags.overrides;
+    with.push_back(setting);
+    return load(with).ok();
+  };
+  const PlacementQuestion question = {KeptRowsOf(job, shape, kept, fits), kept.rates};
+  HDPS_ASSIGN_OR_RETURN(const PlacedJob placed,
+                        LoadPlacedJob(files, flags.job, &flags.overrides, FLAGS_workers,
+                                      DataFiles::kNotNeeded, question));
+  PrintWarnings(placed.job.warnings);
+  PrintOutText(PlacementText({placed, question.tables, shape, FLAGS_servers, rows}));
+  return {};
+}
+
 Status Run() {
-  HDPS_ASSIGN_OR_RETURN(const CommonFlags flags, ReadCommonFlags());
+  HDPS_ASSIGN_OR_RETURN(CommonFlags flags, ReadCommonFlags());
   HDPS_RETURN_IF_ERROR(CheckFlags(flags));
   if (!FLAGS_strategy && (!FLAGS_strategy_file.empty() || !FLAGS_dot.empty())) {
     return {Code::kInvalidArgument,
             "--strategy_file and --dot show a strategy; give --strategy as well"};
   }
+  if (FLAGS_strategy && FLAGS_placement) {
+    return {Code::kInvalidArgument,
+            "--strategy and --placement each take the place of the plan; give one of the two"};
+  }
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
-  HDPS_ASSIGN_OR_RETURN(const Job job,
-                        LoadJob(*files, flags.job, flags.overrides, DataFiles::kNotNeeded));
+  if (FLAGS_placement) return ShowPlacement(*files, flags);
+  HDPS_ASSIGN_OR_RETURN(const Job job, LoadPlannedJob(*files, flags.job, &flags.overrides,
+                                                      FLAGS_workers, DataFiles::kNotNeeded));
   PrintWarnings(job.warnings);
   if (FLAGS_strategy) return ShowStrategy(*files, job);
   HDPS_ASSIGN_OR_RETURN(PlanQuestion question, ReadQuestion(job));
@@ -228,7 +270,7 @@ Subcommand PlanCommand() {
           "hdps plan --job=FILE --servers=M --workers=N --network=25Gbit [flags]",
           {"job", "set", "servers", "workers", "machines", "threads", "network",
            "network_round_trip_us", "rows", "row_bytes", "zipf", "unique", "constants", "json",
-           "strategy", "strategy_file", "dot"},
+           "strategy", "strategy_file", "dot", "placement"},
           Run};
 }
 

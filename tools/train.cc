@@ -11,11 +11,11 @@
 
 #include "common/base/outside_text.h"
 #include "common/job/given_job.h"
-#include "common/job/job_file.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/model_spec.h"
 #include "common/planning/memory_check.h"
+#include "common/planning/placement.h"
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
 #include "common/platform/output_file.h"
@@ -69,7 +69,7 @@ Status WriteTrace(FileSystem& files, const TraceEvents& trace) {
 }
 
 Status Train() {
-  HDPS_ASSIGN_OR_RETURN(const CommonFlags flags, ReadCommonFlags());
+  HDPS_ASSIGN_OR_RETURN(CommonFlags flags, ReadCommonFlags());
   if (flags.job.empty()) {
     return Status(Code::kInvalidArgument, "--job is missing; give the job file, --job=FILE");
   }
@@ -79,7 +79,8 @@ Status Train() {
   }
   HDPS_ASSIGN_OR_RETURN(const Resume resume, ReadResume(FLAGS_resume));
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
-  HDPS_ASSIGN_OR_RETURN(Job job, LoadJob(*files, flags.job, flags.overrides));
+  HDPS_ASSIGN_OR_RETURN(Job job,
+                        LoadPlannedJob(*files, flags.job, &flags.overrides, FLAGS_workers));
   if (FLAGS_print_config) {
     PrintWarnings(job.warnings);
     PrintOutText(EscapeJson(PrintJob(job)) + "\n");

@@ -6,7 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "benchmarks/clusters/row_cluster.h"
+#include "benchmarks/clusters/row_load.h"
 #include "benchmarks/yardsticks/model_products.h"
+#include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/table_spec.h"
 #include "common/job/spec/train_spec.h"
 #include "common/platform/executor.h"
@@ -92,6 +95,35 @@ Result<double> UpdateFloatSeconds(const BenchSetting& setting, const Job& job, u
   return seconds / (double(updates) * double(floats));
 }
 
+// Returns the seconds of a float in one direction, for rows as long as the chunks of dense layers.
+// The rule is the one that adds least to a push, because updates are measured alone.
+Result<double> RowFloatSeconds(const BenchSetting& setting, FileSystem& files, uint32_t workers) {
+  constexpr uint64_t kRows = 256;
+  HDPS_ASSIGN_OR_RETURN(
+      const std::unique_ptr<RowCluster> cluster,
+      RowCluster::Start(
+          setting, files,
+          {.job = RowsJob(kDenseChunkFloats, "sgd"), .workers = workers, .transport = "inproc"}));
+  const KeyBatches lists = ByShard(AllKeys(kRows), cluster->job().cluster.shards);
+  std::vector<std::unique_ptr<RowWorker>> of_rank(workers);
+  for (uint32_t r = 0; r < workers; ++r) {
+    HDPS_ASSIGN_OR_RETURN(of_rank[r], RowWorker::Make(*cluster, r));
+  }
+  const auto pass = [&](size_t passes) {
+    return SecondsOfRanks(workers, [&](uint32_t r) -> Status {
+      for (size_t p = 0; p < passes; ++p) {
+        HDPS_RETURN_IF_ERROR(of_rank[r]->PullAll(lists, 1));
+        HDPS_RETURN_IF_ERROR(of_rank[r]->PushAll(lists, 1));
+      }
+      return {};
+    });
+  };
+  HDPS_RETURN_IF_ERROR(pass(1).status());  // Creates the rows.
+  const size_t passes = setting.quick ? 20 : 80;
+  HDPS_ASSIGN_OR_RETURN(const double seconds, pass(passes));
+  return seconds / (2.0 * double(passes) * double(kRows) * kDenseChunkFloats);
+}
+
 // A group of all ranks in which each sends the same amount to every other.
 class Ring {
  public:
@@ -154,12 +186,13 @@ Status MeasureLink(const BenchSetting& setting, uint32_t workers, const std::str
 
 }  // namespace
 
-Result<StepRates> MeasureSharedRates(const BenchSetting& setting, const Job& job, uint32_t workers,
-                                     const std::string& group) {
+Result<StepRates> MeasureSharedRates(const BenchSetting& setting, FileSystem& files, const Job& job,
+                                     uint32_t workers, const std::string& group) {
   StepRates rates;
   HDPS_ASSIGN_OR_RETURN(rates.flops_per_second, FlopsPerSecond(setting, job, workers));
   HDPS_ASSIGN_OR_RETURN(rates.memory_bytes_per_second, MemoryBytesPerSecond(setting, workers));
   HDPS_ASSIGN_OR_RETURN(rates.update_float_seconds, UpdateFloatSeconds(setting, job, workers));
+  HDPS_ASSIGN_OR_RETURN(rates.row_float_seconds, RowFloatSeconds(setting, files, workers));
   HDPS_RETURN_IF_ERROR(MeasureLink(setting, workers, group, &rates));
   return rates;
 }

@@ -1,5 +1,5 @@
-// Checks the costs by which strategies are chosen: predicts and runs the same job with a dozen
-// strategies.
+// Checks the costs by which strategies and placements are chosen: predicts and runs the same job
+// with a dozen strategies, with its dense layers at the servers, and with rows kept at the workers.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -13,6 +13,8 @@
 #include "common/planning/layer_facts.h"
 #include "common/planning/strategy_cost.h"
 #include "common/planning/strategy_of_job.h"
+#include "tools/plan/job_shape.h"
+#include "tools/plan/kept_choices.h"
 #include "tools/synthetic/synthetic_log.h"
 
 namespace hdps {
@@ -20,15 +22,18 @@ namespace {
 
 constexpr char kBench[] = "strategies";
 constexpr uint32_t kWorkers = 4;
-constexpr uint32_t kFields = 8;
+constexpr uint32_t kFields = 8, kVocabulary = 1000;
 constexpr double kMilli = 1e3;
 // First steps of the second epoch, in which the pipeline fills; not counted.
 constexpr int64_t kFirstSteps = 4;
 
-// A strategy to measure: `shard` of each layer, empty for a data parallel layer.
+// A placement to measure: `shard` of each layer, empty for a data parallel layer, the exchange, and
+// the rows that each worker keeps of all kFields * kVocabulary.
 struct Case {
   const char* name;
-  const char *rows, *h1, *h2, *h3;
+  const char *rows = "", *h1 = "", *h2 = "", *h3 = "";
+  const char* exchange = "allreduce";
+  uint32_t kept = 0;
 };
 constexpr Case kCases[] = {
     {"data_parallel", "", "", "", ""},
@@ -43,6 +48,11 @@ constexpr Case kCases[] = {
     {"examples_and_columns", "", "[[2, 1], [1, 2]]", "[[2, 1], [1, 2]]", "[[2, 1], [1, 2]]"},
     {"rows_by_features", "[1, 4]", "", "", ""},
     {"features_then_rows", "[1, 4]", "[4, 1]", "", ""},
+    {.name = "kept_400", .kept = 400},
+    {.name = "kept_4000", .kept = 4000},
+    {.name = "servers", .exchange = "servers"},
+    {.name = "servers_kept_400", .exchange = "servers", .kept = 400},
+    {.name = "servers_kept_4000", .exchange = "servers", .kept = 4000},
 };
 
 uint32_t BatchOf(const BenchSetting& setting) { return setting.quick ? 512 : 1024; }
@@ -62,18 +72,22 @@ std::string JobText(const BenchSetting& setting, const Case& c, const std::strin
            shard(tuples) + "}";
   };
   return R"({"name": "strategies", "data": {"format": "criteo", "train": [")" + log +
-         R"("]}, "model": {"type": "graph", "device": "cpu", "tables": [{"name": "t", "dim": 16}],
+         R"("]}, "model": {"type": "graph", "device": "cpu", "tables": [{"name": "t", "dim": 16,
+         "vocab_cache_size": )" +
+         std::to_string(c.kept) + R"(}],
          "layers": [{"name": "rows", "kind": "embedding", "table": "t", "features": [)" +
          fields + "]" + shard(c.rows) + "}" + dense("h1", "rows", 512, c.h1) +
          dense("h2", "h1", 512, c.h2) + dense("h3", "h2", 256, c.h3) +
          R"(, {"name": "logit", "inputs": ["h3"], "units": 1}]},
-         "parallel": {"parallel_mode": "hybrid_parallel", "dense_exchange": "allreduce"},
+         "parallel": {"parallel_mode": "hybrid_parallel", "dense_exchange": ")" +
+         c.exchange + R"("},
          "train": {"epochs": 2, "batch_size": )" +
          std::to_string(BatchOf(setting)) + "}}";
 }
 
 struct Measured {
   const Case* of = nullptr;
+  Job job;
   JobFacts facts;
   Strategy strategy;
   JobRunOptions options;
@@ -94,7 +108,21 @@ Result<Measured> Prepare(const BenchSetting& setting, const Case& c, const std::
   HDPS_ASSIGN_OR_RETURN(const Job job, ParseJob(options.job, kBench, options.overrides));
   HDPS_ASSIGN_OR_RETURN(made.strategy, StrategyOf(job, kWorkers));
   made.facts = FactsOf(job);
+  made.job = job;
   return made;
+}
+
+double PredictedSeconds(const Measured& of, const StepRates& rates) {
+  double seconds = TotalOf(of.facts, of.strategy, rates).seconds;
+  const SyntheticLogSpec log;
+  const KeptRowsQuestion question = {
+      .rows = kFields * kVocabulary, .zipf = log.zipf, .workers = kWorkers, .rates = rates};
+  const auto only_its_own = [](const std::string&) { return false; };
+  for (const KeptRowsChoices& table :
+       KeptRowsOf(of.job, *ShapeOf(of.job), question, only_its_own)) {
+    seconds += table.options[0].seconds;
+  }
+  return seconds;
 }
 
 // Measures steps, because the workers' numbers of examples differ between strategies.
@@ -132,6 +160,7 @@ void ReportRates(const StepRates& rates, BenchReport& report) {
   add("values", "GB/s", rates.memory_bytes_per_second / kGiga);
   add("link", "GB/s", rates.link_bytes_per_second / kGiga);
   add("exchange", "us", rates.exchange_seconds * kMicro);
+  add("row", "ns/float", rates.row_float_seconds * kGiga);
   add("update", "ns/float", rates.update_float_seconds * kGiga);
 }
 
@@ -139,7 +168,7 @@ void Report(const std::vector<Measured>& cases, const StepRates& rates, BenchRep
   std::vector<double> measured, predicted;
   for (const Measured& one : cases) {
     measured.push_back(MedianOf(one.step_ms));
-    predicted.push_back(kMilli * TotalOf(one.facts, one.strategy, rates).seconds);
+    predicted.push_back(kMilli * PredictedSeconds(one, rates));
   }
   const std::vector<double> measured_rank = RanksOf(measured), predicted_rank = RanksOf(predicted);
   for (size_t i = 0; i < cases.size(); ++i) {
@@ -163,6 +192,7 @@ Status RunStrategiesBench(const BenchSetting& setting, FileSystem& files, BenchR
   log.eval_rows = 0;
   log.numeric = 0;
   log.categorical = kFields;
+  log.vocabulary = kVocabulary;
   HDPS_RETURN_IF_ERROR(files.MakeDirectories(setting.scratch));
   HDPS_RETURN_IF_ERROR(WriteSyntheticLog(files, setting.scratch, log).status());
   std::vector<Measured> cases;
@@ -178,7 +208,7 @@ Status RunStrategiesBench(const BenchSetting& setting, FileSystem& files, BenchR
   for (int turn = 0; turn < setting.repeats; ++turn) {
     HDPS_ASSIGN_OR_RETURN(
         const StepRates of_turn,
-        MeasureSharedRates(setting, job, kWorkers, "rates" + std::to_string(turn)));
+        MeasureSharedRates(setting, files, job, kWorkers, "rates" + std::to_string(turn)));
     rates.push_back(of_turn);
     for (Measured& measured : cases) {
       PrintProgress(kBench, std::string(measured.of->name) + ", run " + std::to_string(turn + 1));

@@ -14,6 +14,7 @@
 #include "common/job/spec/data_spec.h"
 #include "common/job/spec/layer_spec.h"
 #include "common/job/spec/model_spec.h"
+#include "common/job/spec/parallel_spec.h"
 #include "common/job/spec/table_spec.h"
 #include "common/job/spec/train_spec.h"
 
@@ -90,6 +91,7 @@ JobFacts FactsOf(const Job& job) {
     facts.layers.push_back(MeasureLayer(job, graph, i));
   }
   facts.batch = job.train.batch_size;
+  facts.dense_at_servers = job.parallel.dense_exchange == DenseExchange::kServers;
   for (const TableSpec& table : job.tables) {
     if (!table.dense) continue;
     const auto floats = static_cast<double>(RecordOf(table.optimizer).StateFloats(table.dim));

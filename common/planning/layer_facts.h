@@ -26,8 +26,9 @@ struct LayerFacts {
 
 struct JobFacts {
   std::vector<LayerFacts> layers;
-  uint32_t batch = 0;       // Rows of a step, over all workers.
-  double state_floats = 0;  // State of the dense optimizer for each weight.
+  uint32_t batch = 0;             // Rows of a step, over all workers.
+  double state_floats = 0;        // State of the dense optimizer for each weight.
+  bool dense_at_servers = false;  // Servers keep and update the weights, which are whole there.
 };
 
 // Requires: the job's graph has no problems.

@@ -25,9 +25,11 @@ class ChoiceMaker {
  public:
   ChoiceMaker(const Job& job, const JobFacts& facts, uint32_t workers)
       : job_(job), facts_(facts), workers_(workers) {
-    const bool data_parallel = job.parallel.parallel_mode == ParallelMode::kHybrid;
-    const bool all =
-        job.parallel.parallel_mode == ParallelMode::kAuto && job.parallel.fully_use_devices;
+    const bool searched = job.parallel.parallel_mode == ParallelMode::kAuto;
+    // A search leaves layers whole where what the job says does not go with cut ones.
+    const bool data_parallel =
+        job.parallel.parallel_mode == ParallelMode::kHybrid || (searched && !WhyWhole(job).empty());
+    const bool all = searched && job.parallel.fully_use_devices;
     for (const LayerFacts& layer : facts.layers) {
       choices_.splits.push_back(data_parallel ? std::vector{OwnRowsSplit(workers)}
                                               : SplitsOf(layer, workers, all));
@@ -250,6 +252,14 @@ class ChoiceMaker {
 };
 
 }  // namespace
+
+std::string WhyWhole(const Job& job) {
+  if (job.parallel.dense_exchange == DenseExchange::kServers) {
+    return "parallel.dense_exchange is servers, which hold whole layers";
+  }
+  const CutConflict conflict = ConflictWithCuts(job);
+  return conflict.setting.empty() ? "" : "of " + conflict.setting + ": " + conflict.problem;
+}
 
 Result<StrategyChoices> ChoicesOf(const Job& job, const JobFacts& facts, uint32_t workers) {
   return ChoiceMaker(job, facts, workers).Run();

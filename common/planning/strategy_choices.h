@@ -21,6 +21,9 @@ struct StrategyChoices {
   std::vector<int> level;  // Level of the block that derives the layer; -1 if none does.
 };
 
+// Returns the reason why no layer of the job may be cut; empty if layers may be cut.
+std::string WhyWhole(const Job& job);
+
 // Errors: kInvalidArgument names the setting, the layer, the value, and what would be right.
 Result<StrategyChoices> ChoicesOf(const Job& job, const JobFacts& facts, uint32_t workers);
 

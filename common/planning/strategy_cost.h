@@ -13,7 +13,9 @@ namespace hdps {
 // The cost of one layer on the slowest worker.
 struct LayerCost {
   double compute_seconds = 0;  // Forward and backward; includes the transfer of rows.
-  double reduce_seconds = 0;   // Reduction of its gradients over the parts of the examples.
+  // Reduction of its gradients over the parts of the examples, or their way to the servers and that
+  // of the weights back.
+  double reduce_seconds = 0;
   double update_seconds = 0;
   double memory_bytes = 0;  // Weights, gradients, optimizer state, and values with their gradients.
   double weight_floats = 0;

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <utility>
 
 #include "common/base/byte_count.h"
 #include "common/job/job_spec.h"
@@ -109,7 +110,8 @@ Result<Strategy> StrategyOf(const Job& job, uint32_t workers) {
     HDPS_RETURN_IF_ERROR(CheckSlices(job, facts, strategy));
   } else {
     HDPS_ASSIGN_OR_RETURN(const StrategyChoices choices, ChoicesOf(job, facts, workers));
-    HDPS_ASSIGN_OR_RETURN(strategy, SearchStrategy(parallel, facts, choices, workers));
+    HDPS_ASSIGN_OR_RETURN(FoundStrategy found, SearchStrategy(parallel, facts, choices, workers));
+    strategy = std::move(found.strategy);
   }
   HDPS_RETURN_IF_ERROR(CheckMemory(job, facts, strategy));
   return strategy;
@@ -129,6 +131,8 @@ std::string StrategyLine(const Job& job, const Strategy& strategy) {
     how = "from what the job says, by sharding_propagation";
   } else if (job.parallel.parallel_mode == ParallelMode::kAuto) {
     how = "by " + std::string(WordOf(job.parallel.search_mode));
+    const std::string whole = WhyWhole(job);
+    if (!whole.empty()) how = "whole layers because " + whole;
   }
   if (job.parallel.kept_strategy) {
     how = "loaded from " + job.parallel.kept_strategy->path + ", nothing was planned";
@@ -140,7 +144,8 @@ std::string StrategyLine(const Job& job, const Strategy& strategy) {
            ShowSplit(strategy.layers[i], strategy.workers);
   }
   return "strategy for " + std::to_string(strategy.workers) + " workers, " + how + ": " +
-         (cut.empty() ? "all layers data parallel" : cut);
+         (cut.empty() ? "all layers data parallel" : cut) +
+         (job.parallel.exchange_choice.empty() ? "" : "; " + job.parallel.exchange_choice);
 }
 
 KeptStrategy KeptOf(const Job& job, const Strategy& strategy) {

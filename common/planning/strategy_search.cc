@@ -69,6 +69,17 @@ void DeriveBlocks(const JobFacts& facts, uint32_t workers, const StrategyCost& c
   }
 }
 
+// Makes the least of the options cost nothing, because the searches count on seconds of at least 0.
+PlanNode NodeOf(const KeptRowsChoices& table) {
+  const double least =
+      std::ranges::min_element(table.options, {}, &KeptRowsOption::seconds)->seconds;
+  PlanNode node;
+  for (const KeptRowsOption& option : table.options) {
+    node.options.push_back({{}, option.seconds - least, option.bytes});
+  }
+  return node;
+}
+
 Status NothingFits(const ParallelSpec& parallel, const PlanGraph& graph) {
   return {Code::kInvalidArgument,
           "parallel.worker_memory_limit: it is " + ShowByteCount(parallel.worker_memory_limit) +
@@ -116,22 +127,27 @@ JobPlanGraph PlanGraphOf(const JobFacts& facts, const StrategyChoices& choices, 
   return plan;
 }
 
-Result<Strategy> SearchStrategy(const ParallelSpec& parallel, const JobFacts& facts,
-                                const StrategyChoices& choices, uint32_t workers) {
+Result<FoundStrategy> SearchStrategy(const ParallelSpec& parallel, const JobFacts& facts,
+                                     const StrategyChoices& choices, uint32_t workers,
+                                     const std::vector<KeptRowsChoices>& tables) {
   const StrategyCost cost(facts, workers, parallel.rates);
   StrategyChoices left = choices;
   DeriveBlocks(facts, workers, cost, &left);
   const bool pins = std::ranges::find(left.pinned, true) != left.pinned.end();
   if (parallel.parallel_mode == ParallelMode::kSemiAuto && !pins) {
-    return Strategy::DataParallel(workers, facts.layers.size());
+    return FoundStrategy{Strategy::DataParallel(workers, facts.layers.size()), {}};
   }
-  const JobPlanGraph plan = PlanGraphOf(facts, left, workers, cost);
+  JobPlanGraph plan = PlanGraphOf(facts, left, workers, cost);
+  const size_t first_table = plan.graph.nodes.size();
+  for (const KeptRowsChoices& table : tables) plan.graph.nodes.push_back(NodeOf(table));
   const double bytes_max = parallel.worker_memory_limit == 0
                                ? kAnyBytes
                                : static_cast<double>(parallel.worker_memory_limit);
   std::optional<PlanChoice> choice;
-  if (parallel.parallel_mode != ParallelMode::kAuto ||
-      parallel.search_mode == SearchMode::kPropagation) {
+  if (!tables.empty()) {
+    choice = DynamicProgramming(plan.graph, bytes_max);
+  } else if (parallel.parallel_mode != ParallelMode::kAuto ||
+             parallel.search_mode == SearchMode::kPropagation) {
     choice = ShardingPropagation(plan.graph, bytes_max);
   } else if (parallel.search_mode == SearchMode::kRecursiveProgramming) {
     choice = RecursiveProgramming(plan.graph, bytes_max);
@@ -139,11 +155,11 @@ Result<Strategy> SearchStrategy(const ParallelSpec& parallel, const JobFacts& fa
     choice = DynamicProgramming(plan.graph, bytes_max);
   }
   if (!choice.has_value()) return NothingFits(parallel, plan.graph);
-  Strategy strategy{workers, {}};
+  FoundStrategy found{{workers, {}}, {choice->begin() + ptrdiff_t(first_table), choice->end()}};
   for (const uint32_t node : plan.node_of) {
-    strategy.layers.push_back(plan.graph.nodes[node].options[(*choice)[node]].split);
+    found.strategy.layers.push_back(plan.graph.nodes[node].options[(*choice)[node]].split);
   }
-  return strategy;
+  return found;
 }
 
 }  // namespace hdps

@@ -1,6 +1,7 @@
 """Tests that sync training gives one answer: for any number of servers and threads, and for N workers as for
 one process that splits its batch into N parts."""
 import itertools
+import json
 import math
 import random
 
@@ -130,6 +131,25 @@ class SameAnswer(harness.Case):
                              parallel__dense_exchange=exchange)
                  for ahead, exchange in itertools.product((0, 1), ("servers", "allreduce"))}
         self.assertEqual(len(found), 1)
+
+    def test_an_exchange_that_is_chosen(self):
+        """Under auto_parallel each process chooses it alike; it is told, printed, and kept by a resume (E0)."""
+        said = self.digest("said", 2, 2, train__max_steps=6)
+        auto = {"parallel.parallel_mode": "auto_parallel", "parallel.device_num": 2}
+        out = self.out("chosen")
+        chosen = harness.cluster(self.job, out, 2, 2, {**auto, "train.max_steps": 3})
+        run = json.loads((out / "job_as_run.json").read_text())["parallel"]
+        self.assertIn(run["dense_exchange"], ("servers", "allreduce"))
+        self.assertEqual(run["parallel_mode"], "auto_parallel")
+        again = harness.run([harness.program("hdps"), "train", f"--job={self.job}", f"--out={out}", "--servers=2",
+                             "--workers=2", *harness.settings({**auto, "train.max_steps": 6})])
+        self.assertIn(f"chose parallel.dense_exchange={run['dense_exchange']}: ", again.stderr)
+        self.assertEqual(json.loads((out / "job_as_run.json").read_text())["parallel"], run)
+        self.assertEqual((chosen["steps"], harness.summary_of(out)["digest"]), (3, said))
+        del auto["parallel.device_num"]
+        done = harness.run([harness.program("hdps-worker"), f"--job={self.job}", "--scheduler=tcp://127.0.0.1:1",
+                            *harness.settings(auto)], expect=2)
+        self.assertIn("give parallel.device_num", done.stderr)
 
     def test_two_runs_threads_and_daemons(self):
         """A second run, other numbers of threads and real processes change nothing."""

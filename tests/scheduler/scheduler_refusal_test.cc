@@ -51,9 +51,9 @@ TEST_F(SchedulerNodeTest, WhatTheNumberOfWorkersMakesWrongIsRefused) {
   EXPECT_THAT(Refused(1, 2).message(), HasSubstr("8 examples of a step in 2 parts"));
 }
 
-// A search may or may not cut a layer, which is known only with the number of workers.
+// Under a search layers stay whole where another setting does not go with cut ones.
 TEST(ValidateClusterTest, WhatASearchCutsGoesTogetherWithTheRest) {
-  const auto fits = [](const std::string& hidden) {
+  const auto fits = [](const std::string& hidden, const std::string& optimizer) {
     const Result<Job> job = ParseJob(
         R"({"data": {"train": ["a"], "format": "libsvm"}, "model": {"layers": [
               {"name": "e", "kind": "embedding", "table": "t"},
@@ -61,14 +61,16 @@ TEST(ValidateClusterTest, WhatASearchCutsGoesTogetherWithTheRest) {
             hidden + R"(}, {"name": "out", "inputs": ["h"], "units": 1}],
               "tables": [{"name": "t", "dim": 1024}]},
             "parallel": {"parallel_mode": "auto_parallel", "dense_exchange": "allreduce",
-                         "enable_parallel_optimizer": true}, "train": {"batch_size": 16}})",
+                         "enable_parallel_optimizer": )" +
+            optimizer + R"(}, "train": {"batch_size": 16}})",
         "job.json", {});
     EXPECT_TRUE(job.ok()) << job.status().message();
     return ValidateCluster(*job, 1, 4);
   };
-  EXPECT_TRUE(fits("2").ok());
-  EXPECT_THAT(fits("65536").message(),
-              AllOf(HasSubstr("parallel.enable_parallel_optimizer"), HasSubstr("cuts layers")));
+  EXPECT_TRUE(fits("2", "true").ok());
+  EXPECT_TRUE(fits("65536", "true").ok());
+  EXPECT_THAT(fits("65536", R"(true, "worker_memory_limit": "512MiB")").message(),
+              AllOf(HasSubstr("parallel.worker_memory_limit"), HasSubstr("needs least")));
 }
 
 TEST_F(SchedulerNodeTest, SettingsThatCountForNothingOnACpuAreWarnedOf) {

@@ -5,11 +5,11 @@
 #include <optional>
 
 #include "common/base/outside_text.h"
-#include "common/job/job_file.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/parallel_spec.h"
 #include "common/job/spec/train_spec.h"
+#include "common/planning/placement.h"
 #include "common/process/command_line.h"
 #include "common/process/connections.h"
 #include "common/process/terminal.h"
@@ -66,11 +66,12 @@ Diagnosis LookAtData(FileSystem& files, const Job& job) {
 }
 
 Status Run() {
-  HDPS_ASSIGN_OR_RETURN(const CommonFlags flags, ReadCommonFlags());
+  HDPS_ASSIGN_OR_RETURN(CommonFlags flags, ReadCommonFlags());
   if (flags.job.empty()) return {Code::kInvalidArgument, "--job is missing; give the job's file"};
   HDPS_RETURN_IF_ERROR(StartLogging("hdps", "", "error"));
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
-  HDPS_ASSIGN_OR_RETURN(const Job job, LoadJob(*files, flags.job, flags.overrides));
+  HDPS_ASSIGN_OR_RETURN(const Job job,
+                        LoadPlannedJob(*files, flags.job, &flags.overrides, FLAGS_workers));
   const std::string spill = job.cluster.memory_limit > 0 ? job.cluster.spill_path : "";
   HDPS_ASSIGN_OR_RETURN(const Connections connections,
                         ReadConnections({KeyRole::kScheduler, KeyRole::kServer, KeyRole::kWorker,

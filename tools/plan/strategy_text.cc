@@ -4,6 +4,7 @@
 #include "common/base/byte_count.h"
 #include "common/base/show_number.h"
 #include "common/planning/strategy_cost.h"
+#include "tools/plan/aligned_rows.h"
 #include "tools/plan/strategy_view.h"
 
 namespace hdps {
@@ -14,26 +15,6 @@ std::string Bytes(double bytes) { return ShowByteCount(static_cast<uint64_t>(byt
 std::string Milliseconds(double seconds) { return ShowNumber("%.3g ms", seconds * 1e3); }
 
 using Row = std::vector<std::string>;
-
-// Makes columns as wide as their longest cell.
-std::string Aligned(const std::vector<Row>& rows) {
-  std::vector<size_t> widths;
-  for (const Row& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()), 0);
-    if (row.size() == 1) continue;  // A single cell is a line of its own.
-    for (size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
-  }
-  std::string text;
-  for (const Row& row : rows) {
-    std::string line;
-    for (size_t c = 0; c < row.size(); ++c) {
-      line += row[c];
-      if (c + 1 < row.size()) line += std::string(widths[c] - row[c].size() + 2, ' ');
-    }
-    text += line + "\n";
-  }
-  return text;
-}
 
 void AddConversion(const std::string& way, const ConversionCost& cost, std::vector<Row>* rows) {
   if (cost.forward_bytes + cost.backward_bytes == 0) return;
@@ -115,7 +96,7 @@ std::string StrategyText(const StrategyView& view) {
                   &rows);
   }
   const StrategyTotal total = TotalOf(view.facts, view.strategy, view.rates);
-  std::string text = view.heading + "\n\n" + Aligned(rows) + "\n";
+  std::string text = view.heading + "\n\n" + AlignedRows(rows) + "\n";
   text += "a step of " + std::to_string(view.facts.batch) + " examples: about " +
           Milliseconds(total.seconds) + " of dense layers, rows and what moves between workers; " +
           "memory of a worker about " + Bytes(total.memory_bytes) + "\n\n";

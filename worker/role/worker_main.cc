@@ -6,10 +6,10 @@
 #include <string>
 #include <utility>
 
-#include "common/job/job_file.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/parallel_spec.h"
 #include "common/net/transport.h"
+#include "common/planning/placement.h"
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
@@ -58,7 +58,7 @@ Result<ProcessEnd> Run() {
     flags.overrides.push_back("data.max_bad_rows=" + std::to_string(FLAGS_max_bad_rows));
   }
   const std::unique_ptr<FileSystem> files = flags.faults.Around(NewPosixFileSystem());
-  HDPS_ASSIGN_OR_RETURN(Job job, LoadJob(*files, flags.job, flags.overrides));
+  HDPS_ASSIGN_OR_RETURN(Job job, LoadPlannedJob(*files, flags.job, &flags.overrides, 0));
   HDPS_RETURN_IF_ERROR(TakeRank(job, &member.identity));
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<PidFile> pid_file, StartDaemon(kProgram, flags));
   HDPS_RETURN_IF_ERROR(

@@ -97,6 +97,8 @@ struct ParallelSpec {
   // columns [examples, columns]. Empty if a word was given.
   std::vector<std::vector<uint32_t>> dataset_slices;
   DenseExchange dense_exchange = DenseExchange::kServers;
+  // auto_parallel without a dense_exchange: kAllreduce until LoadPlannedJob() chooses.
+  bool exchange_open = false;
   std::string collective = "auto";  // auto | gloo | nccl
   // The fields up to `optimizer` apply under allreduce.
   CommFusionSpec comm_fusion = {};
@@ -117,6 +119,8 @@ struct ParallelSpec {
   // and all processes plan the same.
   std::optional<KeptStrategy> kept_strategy;
   StepRates rates = {};
+  // Tells how LoadPlannedJob() chose dense_exchange; empty if the job says it.
+  std::string exchange_choice;
   // Format on the wire between workers and servers of weights that are pulled for training and of
   // gradients that are pushed, for all tables.
   DType wire = DType::kFp32;

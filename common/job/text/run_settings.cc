@@ -161,13 +161,24 @@ void AddDatasetStrategy(SettingTable<ParallelSpec>* parallel) {
       Range{1, 4096}, OrWord{words}, kMayChange);
 }
 
+// Leaves the exchange open where a search chooses it. Settings that count only under allreduce are
+// read meanwhile.
+void OpenExchange(const JsonValue& value, ParallelSpec* spec) {
+  const JsonValue* mode = value.Find("parallel_mode");
+  spec->exchange_open = mode != nullptr && mode->text == WordOf(ParallelMode::kAuto) &&
+                        value.Find("dense_exchange") == nullptr;
+  if (spec->exchange_open) spec->dense_exchange = DenseExchange::kAllreduce;
+}
+
 Section ParallelSection() {
   SettingTable<ParallelSpec> parallel("parallel", "parallel");
+  parallel.BeforeReading(OpenExchange);
   parallel.Add("parallel_mode", &ParallelSpec::parallel_mode,
                "stand_alone: one worker. data_parallel: each computes the whole model on its rows. "
                "hybrid_parallel: layers lie over the workers as their `shard` and "
                "parallel.blocks say, the others data parallel. semi_auto_parallel: from what "
-               "these say the rest is derived. auto_parallel: it is searched.",
+               "these say the rest is derived. auto_parallel: it is searched, and dense_exchange "
+               "with it.",
                HashedAs{JsonValue::Text("data_parallel")});
   parallel.Add("device_num", &ParallelSpec::device_num, "Workers; not given: as many as join.",
                Range{1, 4096}, kNoDefault, kPrintedUnlessDefault, kMayChange);
@@ -195,7 +206,8 @@ Section ParallelSection() {
   parallel.Add(
       "dense_exchange", &ParallelSpec::dense_exchange,
       "How gradients of dense layers meet. In async and ssp an allreduce makes the workers take "
-      "each step together; rows of tables still change as pushes come.",
+      "each step together; rows of tables still change as pushes come. Not given under "
+      "auto_parallel: chosen by the costs, for device_num workers.",
       kMayChange);
   parallel.Add("collective", &ParallelSpec::collective,
                "auto: nccl with a GPU per worker, else gloo.", OneOf{{"auto", "gloo", "nccl"}},

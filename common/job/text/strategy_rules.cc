@@ -133,7 +133,9 @@ std::string FirstCertainCut(const JobSource& source, const Job& job) {
 // Returns the first place where a layer is cut other than by rows; empty if there is none.
 std::string FirstCut(const JobSource& source, const Job& job) {
   const ParallelSpec& parallel = job.parallel;
-  if (parallel.parallel_mode == ParallelMode::kAuto) return "parallel.parallel_mode";
+  const bool searched = parallel.parallel_mode == ParallelMode::kAuto &&
+                        parallel.dense_exchange == DenseExchange::kAllreduce;
+  if (searched) return "parallel.parallel_mode";
   if (!parallel.strategy_load_file.empty()) return "parallel.strategy_ckpt_load_file";
   for (size_t i = 0; i < job.model.layers.size(); ++i) {
     if (!job.model.layers[i].shard.empty()) return PlaceOfLayer(source, job, i, "shard");

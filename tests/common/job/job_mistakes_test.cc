@@ -89,7 +89,6 @@ TEST(JobMistakesTest, AreAnsweredWithPlaceValueAndMend) {
       {"trian={}", {"trian", "\"train\""}},
       {"parallel.device_num=0", {"device_num", "0", "from 1 to 4096"}},
       {"parallel.device_num=4097", {"device_num", "4097", "from 1 to 4096"}},
-      {"parallel.parallel_mode=auto_parallel", {"parallel.dense_exchange", "use allreduce"}},
       {"parallel.worker_memory_limit=lots", {"worker_memory_limit", "\"lots\"", "4GiB"}},
       {"parallel.search_mode=dynamic", {"search_mode", "\"dynamic\"", "dynamic_programming"}},
       {"parallel.strategy_ckpt_lod_file=a", {"did you mean \"strategy_ckpt_load_file\"?"}},
