@@ -30,6 +30,7 @@ struct Row {
   std::vector<float> task_labels;  // [tasks], if there are several; `label` is unused then.
   float weight = 1;                // Weight of the example.
   Key group = 0;
+  uint32_t unknown_ids = 0;     // Ids without a row; their keys are not among `keys`.
   uint64_t positive_texts = 0;  // Bit of the label's text, as in Batch::positive_texts.
   std::vector<double> numbers;  // As in the file; kMissingNumber if missing.
   std::vector<Key> keys;
@@ -106,6 +107,7 @@ struct BatchShape {
   size_t num_numeric = 0, num_sparse = 0;
   uint32_t num_labels = 1;
   bool weights = false, groups = false;
+  bool ids = false;       // Some column has ids.
   bool numbered = false;  // A row may give several examples or none, so Batch::rows is filled.
 };
 
