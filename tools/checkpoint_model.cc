@@ -66,8 +66,8 @@ Status CheckIsOf(const Job& job, const FoundCheckpoint& found) {
 // were saved.
 Status TakeCut(const Manifest& manifest, Job* job) {
   if (TablesDigest(*job) == manifest.tables_digest) return {};
-  HDPS_ASSIGN_OR_RETURN(const Job saved, ParseJob(manifest.job_json, manifest.job_name, {},
-                                                  RegistryOf(job->model)));
+  HDPS_ASSIGN_OR_RETURN(const Job saved,
+                        ParseJob(manifest.job_json, manifest.job_name, {}, RegistryOf(job->model)));
   for (size_t t = 0; t < job->tables.size(); ++t) {
     TableSpec& table = job->tables[t];
     table.slice_mode = saved.tables[t].slice_mode;
@@ -83,8 +83,7 @@ Status TakeCut(const Manifest& manifest, Job* job) {
 Result<std::unique_ptr<CheckpointModel>> CheckpointModel::Load(FileSystem& files, const Job& job,
                                                                const std::string& path,
                                                                WhichCheckpoint which,
-                                                               Executor& executor,
-                                                               RowForm form) {
+                                                               Executor& executor, RowForm form) {
   const MemoryFor loading("the checkpoint's rows and dense layers");
   std::unique_ptr<CheckpointModel> loaded(new CheckpointModel(job, form));
   HDPS_ASSIGN_OR_RETURN(loaded->checkpoint_, OpenCheckpoint(files, path, which));

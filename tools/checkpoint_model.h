@@ -10,8 +10,8 @@
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
 #include "common/protocol/manifest.h"
+#include "embedding/int8_rows.h"
 #include "embedding/table.h"
-#include "tools/int8_rows.h"
 #include "worker/model/model.h"
 #include "worker/step/evaluation.h"
 

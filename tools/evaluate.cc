@@ -61,7 +61,8 @@ Status RunEvaluate(const CommonFlags& flags, FileSystem& files, Executor& execut
   }
   to << "checkpoint " << data->checkpoint() << "\n";
   to << "examples   " << sums.examples << "\n";
-  if (const std::string int8 = data->RowsInInt8(); !int8.empty()) to << "weights    " << int8 << "\n";
+  if (const std::string int8 = data->RowsInInt8(); !int8.empty())
+    to << "weights    " << int8 << "\n";
   if (sums.labels.unknown_ids > 0) {
     to << "unknown ids " << sums.labels.unknown_ids << ", from their vocab_size on: zeros\n";
   }

@@ -165,8 +165,7 @@ std::string ScoredData::DescribePlacement() const {
     const TableSpec& table = job_.tables[t];
     if (table.dense) continue;
     text += "table " + EscapeUntrusted(table.name) + ": " + std::to_string(rows[t]) + " rows of " +
-            std::to_string(table.dim) + " weights, " +
-            ShowByteCount(bytes[t].held) + ", in " +
+            std::to_string(table.dim) + " weights, " + ShowByteCount(bytes[t].held) + ", in " +
             std::to_string(job_.cluster.shards) + " shards of this process\n";
   }
   return text;
@@ -181,7 +180,8 @@ std::string ScoredData::RowsInInt8() const {
     sum.held += bytes[t].held;
     sum.saved += bytes[t].saved;
   }
-  const double share = static_cast<double>(sum.held) / std::max(1.0, static_cast<double>(sum.saved));
+  const double share =
+      static_cast<double>(sum.held) / std::max(1.0, static_cast<double>(sum.saved));
   return "int8: " + ShowByteCount(sum.held) + " of rows instead of " + ShowByteCount(sum.saved) +
          ", " + ShowNumber("%.3f", share) + " of them";
 }

@@ -18,9 +18,10 @@ DEFINE_bool(dry_run, false,
 DEFINE_string(bad_rows, "refuse",
               "What is done with a row that cannot be scored: refuse ends the command and names "
               "the row, nan is printed in its line");
-DEFINE_string(weights, "saved",
-              "How rows are held in memory: saved, as the checkpoint has them, or int8, in 8 bits a "
-              "weight with a scale for each row");
+DEFINE_string(
+    weights, "saved",
+    "How rows are held in memory: saved, as the checkpoint has them, or int8, in 8 bits a "
+    "weight with a scale for each row");
 DECLARE_uint32(workers);
 
 namespace hdps {

@@ -46,7 +46,5 @@ inline Key FeatureKey(uint64_t feature_salt, std::string_view value) {
   return HashString(value, feature_salt);
 }
 inline Key CombineKeys(Key a, Key b) { return MixBits(a * 0x9e3779b97f4a7c15u ^ MixBits(b)); }
-// Returns the key of an id. For one vocabulary this is one-to-one, so no two ids share a row.
-inline Key IdKey(uint64_t feature_salt, uint64_t id) { return CombineKeys(feature_salt, id); }
 
 }  // namespace hdps

@@ -13,7 +13,7 @@ struct LabelTally {
   uint64_t count = 0;
   float least = 0, largest = 0;  // Meaningless while `count` is 0.
   uint64_t texts = 0;
-  uint64_t weightless = 0;  // Examples of weight 0; not part of the counts above.
+  uint64_t weightless = 0;   // Examples of weight 0; not part of the counts above.
   uint64_t unknown_ids = 0;  // Ids of all examples from their column's vocab_size on.
   void Add(const LabelTally& other) {
     weightless += other.weightless;

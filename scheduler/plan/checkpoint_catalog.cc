@@ -128,11 +128,11 @@ Status CheckpointCatalog::Adopt(FoundCheckpoint* found) {
     const TableSpec &here = job_->tables[t], &there = before->tables[t];
     const std::string why = WhyNotRecut(there, here);
     if (why.empty()) continue;
-    return {Code::kInvalidArgument,
-            found->folder + ": table '" + here.name + "' cannot go from slice_mode " +
-                std::string(WordOf(there.slice_mode)) + " to " +
-                std::string(WordOf(here.slice_mode)) + ": " + why +
-                "; set slice_mode back, or give this job another --out"};
+    return {Code::kInvalidArgument, found->folder + ": table '" + here.name +
+                                        "' cannot go from slice_mode " +
+                                        std::string(WordOf(there.slice_mode)) + " to " +
+                                        std::string(WordOf(here.slice_mode)) + ": " + why +
+                                        "; set slice_mode back, or give this job another --out"};
   }
   std::string told;
   for (const SettingDifference& one : *differences) {

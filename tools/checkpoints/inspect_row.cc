@@ -19,6 +19,7 @@
 #include "tools/checkpoint_model.h"
 #include "tools/checkpoints/opened_checkpoint.h"
 #include "worker/data/number.h"
+#include "worker/data/row.h"
 
 namespace hdps {
 namespace {

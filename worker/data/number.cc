@@ -41,7 +41,7 @@ std::optional<uint64_t> ParseId(std::string_view text) {
   uint64_t id = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, id);
-  if (stop != end || text.empty() || error == std::errc::invalid_argument) return std::nullopt;
+  if (error == std::errc::invalid_argument || stop != end) return std::nullopt;
   return error == std::errc() ? id : std::numeric_limits<uint64_t>::max();
 }
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/base/hash.h"
 #include "common/base/ids.h"
 #include "worker/data/batch.h"
 
@@ -19,6 +20,10 @@ struct LabelSpec;
 
 // A missing number. Only missing numbers are not finite.
 inline constexpr double kMissingNumber = std::numeric_limits<double>::quiet_NaN();
+
+// Returns the key of an id of a vocabulary, salted as FeatureKey is. For one vocabulary this is
+// one-to-one, so no two ids share a row of a table.
+inline Key IdKey(uint64_t feature_salt, uint64_t id) { return CombineKeys(feature_salt, id); }
 
 // One row of the data.
 //

@@ -287,7 +287,8 @@ class CsvParser : public RowParser {
       case ColumnType::kCategorical:
         // A missing text is a value of its own, and a missing id has no row.
         if (!missing || column.spec.vocab_size == 0) {
-          if (!AddValue(column, missing ? std::string_view() : cell, row)) return NoId(column, cell);
+          if (!AddValue(column, missing ? std::string_view() : cell, row))
+            return NoId(column, cell);
         }
         row->EndFeature();
         break;

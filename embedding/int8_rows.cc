@@ -1,5 +1,5 @@
 // Rounds rows to multiples of their scale.
-#include "tools/int8_rows.h"
+#include "embedding/int8_rows.h"
 
 #include <algorithm>
 #include <bit>
