@@ -113,6 +113,8 @@ class TableSlices(harness.Case):
                 self.assertLessEqual(abs(resumed["train_logloss"] - whole["train_logloss"]), 1e-6, name)
             else:
                 self.assertEqual(resumed["digest"], whole["digest"], name)
+        done = harness.run([harness.program("hdps"), "diff", self.out("whole"), self.out("batch_column")], expect=2)
+        self.assertIn("slice_mode batch_slice and table_column_slice", done.stderr)
         # What was saved since is of the new layout.
         self.assertEqual(self.train("batch_row", "row", **{"train.max_steps": "60"})["resumed_from"], 50)
 
