@@ -2,12 +2,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
 #include <numeric>
 #include <set>
 #include <string>
 
 #include "common/base/hash.h"
 #include "common/job/spec/data_spec.h"
+#include "common/platform/executor.h"
 #include "tests/worker/data/data_fixture.h"
 #include "worker/data/formats/row_lanes.h"
 #include "worker/data/row.h"
@@ -99,6 +102,18 @@ TEST(IdColumnsTest, ColumnsOfOneVocabularyHaveTheSameRows) {
   EXPECT_THAT((**read).sparse[1].keys, ElementsAre(IdOf("user", 7), IdOf("user", 3)));
 }
 
+// Has enough threads, by its word, for the rows of a batch to be parsed in parts.
+class Parts : public Executor {
+ public:
+  void ParallelFor(size_t count, const std::function<void(size_t)>& body) override {
+    parts = std::max(parts, count);
+    for (size_t i = 0; i < count; ++i) body(i);
+  }
+  void Submit(std::function<void()> work) override { work(); }
+  int threads() const override { return kLaneThreadsMin; }
+  size_t parts = 0;
+};
+
 TEST(IdColumnsTest, ThreadsCountWhatOneCounts) {
   std::string text;
   for (int i = 0; i < 3000; ++i) {
@@ -106,15 +121,17 @@ TEST(IdColumnsTest, ThreadsCountWhatOneCounts) {
   }
   const auto files = NewMemoryFileSystem();
   WriteText(*files, "f", text);
-  const auto executor = NewTbbExecutor(kLaneThreadsMin);
+  Parts executor;
   std::vector<Batch> batches;
-  for (Executor* const each : {static_cast<Executor*>(nullptr), executor.get()}) {
+  for (Executor* const each :
+       {static_cast<Executor*>(nullptr), static_cast<Executor*>(&executor)}) {
     ReaderOptions options{.batch_size = 3000, .shuffle = false};
     options.executor = each;
     auto reader = NewBatchReader(*files, Ids(), {"f"}, options);
     ASSERT_TRUE(reader.ok()) << reader.status().message();
     batches.push_back(ReadEpoch(**reader).at(0));
   }
+  EXPECT_GE(executor.parts, size_t{kLaneThreadsMin});
   EXPECT_EQ(batches[0].unknown_ids, batches[1].unknown_ids);
   const auto& counts = batches[0].unknown_ids;
   // Of each 13 users 3 are beyond, and of each 7 tags 2. The 3000 rows are 230 times 13 and 10
