@@ -121,6 +121,8 @@ void VisitFields(State& job, Visit&& visit) {
   visit("summary/examples_again", summary.examples_again, kEvery);
   visit("summary/stood_ms", summary.stood_ms, Kept{.in = Kept::In::kIfAny, .past = true});
   visit("summary/bad_rows", summary.bad_rows, kEvery, &Manifest::bad_rows);
+  visit("summary/unknown_ids", summary.unknown_ids, Kept{.in = Kept::In::kIfAny, .past = true},
+        &Manifest::unknown_ids);
   visit("summary/digest", summary.digest, kEvery);
   visit("summary/rows", summary.rows, kEvery);
   visit("summary/dense_rows", summary.dense_rows, kEvery);

@@ -36,6 +36,7 @@ class Shard {
   Shard(const Job& job, uint64_t tables_digest, ShardId id, ServerMemoryLimit* memory);
 
   ShardId id() const { return id_; }
+  TableSlice& table(size_t t) { return tables_[t]; }
 
   // Returns whether every key of `pieces` belongs here. kCorruption names the table and the key.
   Status CheckKeys(std::span<const ShardPiece> pieces, const Buffer& keys) const;

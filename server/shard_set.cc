@@ -9,12 +9,15 @@
 
 #include "common/job/job_differences.h"
 #include "common/job/job_file.h"
+#include "common/job/job_registry.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/table_spec.h"
+#include "common/job/table_slices.h"
 #include "common/platform/failpoint.h"
 #include "common/protocol/command_messages.h"
 #include "common/protocol/row_messages.h"
+#include "embedding/recut.h"
 #include "embedding/snapshot/snapshot.h"
 #include "kernels/host/half_floats.h"
 
@@ -69,6 +72,21 @@ ChangesPlan PlanChanges(const RequestPlan& plan, std::span<const Shard::Changed>
     }
   }
   return to;
+}
+
+// Returns whether a table of `before`, the job of the checkpoint in `folder`, is cut over the
+// shards in another way than in `job`.
+Result<bool> IsRecut(const Job& before, const Job& job, const std::string& folder) {
+  bool recut = false;
+  for (size_t t = 0; t < job.tables.size(); ++t) {
+    const std::string why = WhyNotRecut(before.tables[t], job.tables[t]);
+    if (!why.empty()) {
+      return Status(Code::kInvalidArgument, folder + ": table '" + job.tables[t].name +
+                                                "' was cut by another slice_mode: " + why);
+    }
+    recut = recut || !SameCut(before.tables[t], job.tables[t]);
+  }
+  return recut;
 }
 
 }  // namespace
@@ -301,7 +319,42 @@ Status ShardSet::Load(FileSystem& files, const Job& job, const std::string& fold
                                    std::to_string(manifest.clock) + ", expected " +
                                    std::to_string(clock)};
   }
+  if (manifest.tables_digest != tables_digest_) {
+    HDPS_ASSIGN_OR_RETURN(const Job before,
+                          ParseJob(manifest.job_json, folder, {}, RegistryOf(job.model)));
+    HDPS_ASSIGN_OR_RETURN(const bool recut, IsRecut(before, job, folder));
+    if (recut) return LoadRecut(files, before, chain);
+  }
   return LoadChain(files, chain, IfDamaged::kNothingIsStored);
+}
+
+Status ShardSet::LoadRecut(FileSystem& files, const Job& before,
+                           const std::vector<CheckpointPart>& chain) {
+  for (uint32_t s = 0; s < num_shards_ && !shards_.empty(); ++s) {
+    const ShardId from{s};
+    const auto own = std::ranges::find(shards_, from, &Shard::id);
+    std::vector<TableSlice> slices;
+    for (uint32_t t = 0; t < before.tables.size(); ++t) {
+      slices.emplace_back(before.tables[t], TableId{t}, before.seed,
+                          RowPlacement{.shard = from, .num_shards = num_shards_});
+    }
+    const auto moves = [&](size_t t) {
+      return !SameCut(before.tables[t], shards_[0].table(t).spec());
+    };
+    // Tables that are cut as before are read into their place.
+    std::vector<TableSlice*> read;
+    for (size_t t = 0; t < slices.size(); ++t) {
+      read.push_back(moves(t) || own == shards_.end() ? &slices[t] : &own->table(t));
+    }
+    HDPS_RETURN_IF_ERROR(ReadShard(files, chain, from, read));
+    for (size_t t = 0; t < slices.size(); ++t) {
+      std::vector<PlacedSlice> to;
+      for (Shard& shard : shards_) to.push_back({&shard.table(t), shard.id()});
+      if (moves(t)) HDPS_RETURN_IF_ERROR(RecutRows({&slices[t], from}, num_shards_, to));
+    }
+  }
+  HDPS_FAILPOINT_OR_RETURN("server.load.read");
+  return failure();
 }
 
 Status ShardSet::LoadFrom(FileSystem& files, const Command& load) {

@@ -92,6 +92,9 @@ class ShardSet {
   Status LoadFrom(FileSystem& files, const Command& load);
 
  private:
+  // Loads a checkpoint of `before`, a job that cuts the same tables in another way. Every server
+  // reads all shards, one after another, and keeps the rows that are its own.
+  Status LoadRecut(FileSystem& files, const Job& before, const std::vector<CheckpointPart>& chain);
   // Loads the shards that the chain holds: all of them if it is a whole checkpoint.
   Status LoadChain(FileSystem& files, const std::vector<CheckpointPart>& chain,
                    IfDamaged if_damaged);

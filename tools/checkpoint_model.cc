@@ -6,10 +6,14 @@
 
 #include "common/base/shard_map.h"
 #include "common/job/job_differences.h"
+#include "common/job/job_file.h"
+#include "common/job/job_registry.h"
 #include "common/job/job_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "common/job/table_slices.h"
 #include "common/platform/memory_full.h"
 #include "common/process/terminal.h"
+#include "embedding/memory/weight_format.h"
 #include "embedding/snapshot/snapshot.h"
 #include "worker/dense/dense_state.h"
 
@@ -58,17 +62,34 @@ Status CheckIsOf(const Job& job, const FoundCheckpoint& found) {
               "; give the job file it was trained with, or the checkpoint of this job"};
 }
 
+// Cuts the tables of `job` over the shards as those of the checkpoint are: rows are read where they
+// were saved.
+Status TakeCut(const Manifest& manifest, Job* job) {
+  if (TablesDigest(*job) == manifest.tables_digest) return {};
+  HDPS_ASSIGN_OR_RETURN(const Job saved,
+                        ParseJob(manifest.job_json, manifest.job_name, {}, RegistryOf(job->model)));
+  for (size_t t = 0; t < job->tables.size(); ++t) {
+    TableSpec& table = job->tables[t];
+    table.slice_mode = saved.tables[t].slice_mode;
+    table.manual_shapes = saved.tables[t].manual_shapes;
+    table.column_slices = saved.tables[t].column_slices;
+    table.shard_by = saved.tables[t].shard_by;
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<CheckpointModel>> CheckpointModel::Load(FileSystem& files, const Job& job,
                                                                const std::string& path,
                                                                WhichCheckpoint which,
-                                                               Executor& executor) {
+                                                               Executor& executor, RowForm form) {
   const MemoryFor loading("the checkpoint's rows and dense layers");
-  std::unique_ptr<CheckpointModel> loaded(new CheckpointModel(job));
+  std::unique_ptr<CheckpointModel> loaded(new CheckpointModel(job, form));
   HDPS_ASSIGN_OR_RETURN(loaded->checkpoint_, OpenCheckpoint(files, path, which));
   HDPS_RETURN_IF_ERROR(CheckIsOf(job, loaded->checkpoint_));
-  HDPS_ASSIGN_OR_RETURN(loaded->model_, NewModel(job, executor));
+  HDPS_RETURN_IF_ERROR(TakeCut(loaded->checkpoint_.manifest, &loaded->job_));
+  HDPS_ASSIGN_OR_RETURN(loaded->model_, NewModel(loaded->job_, executor));
   HDPS_RETURN_IF_ERROR(loaded->ReadShards(files, executor));
   if (loaded->model_->dense_floats() > 0) loaded->model_->SetDense(loaded->DenseWeights());
   return loaded;
@@ -81,10 +102,30 @@ Status CheckpointModel::ReadShards(FileSystem& files, Executor& executor) {
     Result<std::vector<TableSlice>> shard =
         ReadShard(files, checkpoint_, job_, {static_cast<uint32_t>(s)});
     read[s] = shard.status();
-    if (shard.ok()) shards_[s] = *std::move(shard);
+    if (!shard.ok()) return;
+    shards_[s].saved = *std::move(shard);
+    read[s] = RoundRows({static_cast<uint32_t>(s)}, &shards_[s]);
   });
   for (const Status& status : read) HDPS_RETURN_IF_ERROR(status);
   return Status();
+}
+
+Status CheckpointModel::RoundRows(ShardId id, Shard* shard) const {
+  shard->rounded.resize(shard->saved.size());
+  if (form_ == RowForm::kSaved) return {};
+  std::vector<TableSlice> empty = EmptySlices(job_, checkpoint_.manifest, id), kept;
+  for (size_t t = 0; t < empty.size(); ++t) {
+    TableSlice& slice = shard->saved[t];
+    const TableSpec& table = job_.tables[t];
+    const size_t saved_bytes = WeightBytes(table.weights, slice.dim());
+    const bool rounds = !table.dense && Int8Rows::RowBytes(slice.dim()) < saved_bytes;
+    if (rounds) {
+      HDPS_ASSIGN_OR_RETURN(shard->rounded[t], Int8Rows::Of(slice));
+    }
+    kept.push_back(std::move(rounds ? empty[t] : slice));
+  }
+  shard->saved = std::move(kept);
+  return {};
 }
 
 void CheckpointModel::Read(TableId table, std::span<const Key> keys,
@@ -98,16 +139,34 @@ void CheckpointModel::Read(TableId table, std::span<const Key> keys,
     const uint32_t shard = !field_shards.empty() ? field_shards[k]
                            : slices > 1          ? ColumnShard(keys[k], slice, slices, num_shards)
                                         : ShardOf(keys[k], spec.shard_by, num_shards).value;
-    shards_[shard][table.value].Read(keys.subspan(k, 1), dim, rows.subspan(i * dim, dim));
+    const std::span<float> row = rows.subspan(i * dim, dim);
+    const Int8Rows* const rounded = shards_[shard].rounded[table.value].get();
+    if (rounded != nullptr && rounded->Read(keys[k], row)) continue;
+    shards_[shard].saved[table.value].Read(keys.subspan(k, 1), dim, row);
   }
 }
 
 std::vector<uint64_t> CheckpointModel::RowsOfTables() const {
   std::vector<uint64_t> rows(job_.tables.size());
-  for (const std::vector<TableSlice>& shard : shards_) {
-    for (size_t t = 0; t < shard.size(); ++t) rows[t] += shard[t].num_rows();
+  for (const Shard& shard : shards_) {
+    for (size_t t = 0; t < rows.size(); ++t) {
+      const Int8Rows* const rounded = shard.rounded[t].get();
+      rows[t] += rounded != nullptr ? rounded->num_rows() : shard.saved[t].num_rows();
+    }
   }
   return rows;
+}
+
+std::vector<CheckpointModel::RowBytes> CheckpointModel::BytesOfTables() const {
+  const std::vector<uint64_t> rows = RowsOfTables();
+  std::vector<RowBytes> bytes;
+  for (size_t t = 0; t < rows.size(); ++t) {
+    const uint32_t dim = job_.tables[t].slice_dim();
+    const uint64_t saved = rows[t] * WeightBytes(job_.tables[t].weights, dim);
+    const bool rounded = !shards_.empty() && shards_[0].rounded[t] != nullptr;
+    bytes.push_back({rounded ? rows[t] * Int8Rows::RowBytes(dim) : saved, saved});
+  }
+  return bytes;
 }
 
 std::vector<float> CheckpointModel::DenseWeights() {

@@ -6,16 +6,17 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/job/job_spec.h"
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
 #include "common/protocol/manifest.h"
+#include "embedding/int8_rows.h"
 #include "embedding/table.h"
 #include "worker/model/model.h"
 #include "worker/step/evaluation.h"
 
 namespace hdps {
 
-struct Job;
 struct Manifest;
 enum class WhichCheckpoint : uint8_t;
 
@@ -29,17 +30,25 @@ Result<std::vector<TableSlice>> ReadShard(FileSystem& files, const FoundCheckpoi
 // the newest.
 void WarnUnlessNewest(const FoundCheckpoint& found);
 
+// How rows are held for scoring: as they were saved, or as Int8Rows where that takes less.
+enum class RowForm : uint8_t { kSaved, kInt8 };
+
 // The model and all rows of one checkpoint.
 //
-// Invariant: the rows are those of the checkpoint and never change; a key that the checkpoint lacks
-// reads as its initial value, as in training.
+// Invariant: the rows are those of the checkpoint, or of kInt8 those rounded, and never change; a
+// key that the checkpoint lacks reads as its initial value, as in training. Dense weights are not
+// rounded.
 class CheckpointModel {
  public:
   // Takes `path` and `which` as OpenCheckpoint does. Returns kInvalidArgument if the checkpoint
-  // belongs to a job with other tables than `job`.
+  // belongs to a job with other tables than `job`; they may be cut in another way.
   static Result<std::unique_ptr<CheckpointModel>> Load(FileSystem& files, const Job& job,
                                                        const std::string& path,
-                                                       WhichCheckpoint which, Executor& executor);
+                                                       WhichCheckpoint which, Executor& executor,
+                                                       RowForm form = RowForm::kSaved);
+
+  // Returns the job of Load() with its tables cut over the shards as those of the checkpoint are.
+  const Job& job() const { return job_; }
 
   Model& model() { return *model_; }
   const FoundCheckpoint& checkpoint() const { return checkpoint_; }
@@ -51,17 +60,30 @@ class CheckpointModel {
   void Read(TableId table, std::span<const Key> keys, std::span<const uint32_t> field_shards,
             std::span<float> rows);
   std::vector<uint64_t> RowsOfTables() const;  // Number of rows of each table, [tables].
+  // Bytes of the weights of a table's rows: as they are held here, and as they were saved.
+  struct RowBytes {
+    uint64_t held = 0, saved = 0;
+  };
+  std::vector<RowBytes> BytesOfTables() const;  // [tables]
   // Returns the dense weights as the model's flat array.
   std::vector<float> DenseWeights();
 
  private:
-  explicit CheckpointModel(const Job& job) : job_(job) {}
-  Status ReadShards(FileSystem& files, Executor& executor);
+  // Rows of one shard. A table that is rounded has an empty slice, which tells initial values.
+  struct Shard {
+    std::vector<TableSlice> saved;                   // [tables]
+    std::vector<std::unique_ptr<Int8Rows>> rounded;  // [tables]; null: the table is as saved.
+  };
 
-  const Job& job_;
+  CheckpointModel(const Job& job, RowForm form) : job_(job), form_(form) {}
+  Status ReadShards(FileSystem& files, Executor& executor);
+  Status RoundRows(ShardId id, Shard* shard) const;
+
+  Job job_;
+  const RowForm form_;
   FoundCheckpoint checkpoint_;
   std::unique_ptr<Model> model_;
-  std::vector<std::vector<TableSlice>> shards_;  // [shards][tables]
+  std::vector<Shard> shards_;
 };
 
 }  // namespace hdps

@@ -61,6 +61,11 @@ Status RunEvaluate(const CommonFlags& flags, FileSystem& files, Executor& execut
   }
   to << "checkpoint " << data->checkpoint() << "\n";
   to << "examples   " << sums.examples << "\n";
+  if (const std::string int8 = data->RowsInInt8(); !int8.empty())
+    to << "weights    " << int8 << "\n";
+  if (sums.labels.unknown_ids > 0) {
+    to << "unknown ids " << sums.labels.unknown_ids << ", from their vocab_size on: zeros\n";
+  }
   if (sums.bad_rows > 0) to << "bad rows   " << sums.bad_rows << "\n";
   HDPS_ASSIGN_OR_RETURN(ScoreBook::Told told, book.Finish(sums.loss_sum / sums.weight_sum));
   // Compatibility: the logloss has always come first.

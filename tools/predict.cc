@@ -92,6 +92,9 @@ Status RunPredict(const CommonFlags& flags, FileSystem& files, Executor& executo
   HDPS_RETURN_IF_ERROR(RefuseInputs(*data, flags.out, files));
   const std::string what = data->WhatScoresAre();
   if (!what.empty()) PrintError("%s\n", what.c_str());
+  if (const std::string int8 = data->RowsInInt8(); !int8.empty()) {
+    PrintError("weights are %s\n", int8.c_str());
+  }
   std::unique_ptr<WritableFile> file;
   if (!flags.out.empty()) {
     Result<std::unique_ptr<WritableFile>> created = CreateAtomically(files, flags.out);
@@ -112,6 +115,10 @@ Status RunPredict(const CommonFlags& flags, FileSystem& files, Executor& executo
                            .bad_rows = flags.nan_for_bad_rows ? BadRows::kKept : BadRows::kRefused};
   HDPS_ASSIGN_OR_RETURN(const ScoreSums sums, data->Score(rows, take));
   if (file != nullptr) HDPS_RETURN_IF_ERROR(file->Close());
+  if (sums.labels.unknown_ids > 0) {
+    PrintError("%llu ids from their vocab_size on read as zeros\n",
+               static_cast<unsigned long long>(sums.labels.unknown_ids));
+  }
   if (lines.rows_without() > 0) {
     PrintError("nan in %llu of %llu lines: these rows cannot be scored\n",
                static_cast<unsigned long long>(lines.rows_without()),

@@ -1,12 +1,14 @@
 // Opens job, checkpoint and data, in this order, and reports what does not fit.
 #include "tools/scored_data.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
 #include "common/base/byte_count.h"
 #include "common/base/nearest_name.h"
 #include "common/base/outside_text.h"
+#include "common/base/show_number.h"
 #include "common/job/data_paths.h"
 #include "common/job/job_file.h"
 #include "common/job/spec/checkpoint_spec.h"
@@ -153,7 +155,10 @@ Result<std::unique_ptr<ScoredData>> ScoredData::Open(const CommonFlags& flags, F
   }
   HDPS_ASSIGN_OR_RETURN(
       opened->loaded_,
-      CheckpointModel::Load(files, opened->job_, flags.checkpoint, flags.which, executor));
+      CheckpointModel::Load(files, opened->job_, flags.checkpoint, flags.which, executor,
+                            flags.int8_rows ? RowForm::kInt8 : RowForm::kSaved));
+  opened->int8_rows_ = flags.int8_rows;
+  opened->job_ = opened->loaded_->job();
   WarnUnlessNewest(opened->loaded_->checkpoint());
   HDPS_RETURN_IF_ERROR(
       LoadVocabularyOf(read.origin, opened->loaded_->checkpoint(), files, &opened->job_.data));
@@ -174,15 +179,30 @@ std::string ScoredData::DescribePlacement() const {
     text = "worker 0: all dense weights, " + ShowByteCount(bytes) + "\n";
   }
   const std::vector<uint64_t> rows = loaded_->RowsOfTables();
+  const std::vector<CheckpointModel::RowBytes> bytes = loaded_->BytesOfTables();
   for (size_t t = 0; t < job_.tables.size(); ++t) {
     const TableSpec& table = job_.tables[t];
     if (table.dense) continue;
     text += "table " + EscapeUntrusted(table.name) + ": " + std::to_string(rows[t]) + " rows of " +
-            std::to_string(table.dim) + " weights, " +
-            ShowByteCount(rows[t] * table.dim * sizeof(float)) + ", in " +
+            std::to_string(table.dim) + " weights, " + ShowByteCount(bytes[t].held) + ", in " +
             std::to_string(job_.cluster.shards) + " shards of this process\n";
   }
   return text;
+}
+
+std::string ScoredData::RowsInInt8() const {
+  if (!int8_rows_) return "";
+  CheckpointModel::RowBytes sum;
+  const std::vector<CheckpointModel::RowBytes> bytes = loaded_->BytesOfTables();
+  for (size_t t = 0; t < bytes.size(); ++t) {
+    if (job_.tables[t].dense) continue;
+    sum.held += bytes[t].held;
+    sum.saved += bytes[t].saved;
+  }
+  const double share =
+      static_cast<double>(sum.held) / std::max(1.0, static_cast<double>(sum.saved));
+  return "int8: " + ShowByteCount(sum.held) + " of rows instead of " + ShowByteCount(sum.saved) +
+         ", " + ShowNumber("%.3f", share) + " of them";
 }
 
 std::string ScoredData::TextsHint(const LabelTally& labels) const {

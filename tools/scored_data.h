@@ -41,6 +41,8 @@ class ScoredData {
   std::vector<TaskMetrics> Metrics() const { return MetricsOf(job_); }
   // Describes how the model and the checkpoint's tables would be split among the workers.
   std::string DescribePlacement() const;
+  // Returns how much memory rows in 8 bits take, for a person; empty if rows are as saved.
+  std::string RowsInInt8() const;
   const std::string& checkpoint() const { return loaded_->checkpoint().folder; }
   // Explains the scores if they are neither probabilities nor predicted numbers; else empty.
   std::string WhatScoresAre() const;
@@ -60,6 +62,7 @@ class ScoredData {
   const std::unique_ptr<MonotonicClock> clock_;
   std::string job_file_;  // Empty: the job comes from the checkpoint.
   Job job_;
+  bool int8_rows_ = false;
   EvalSet set_;  // The set to score; without a name, the files of the command line.
   std::unique_ptr<CheckpointModel> loaded_;
   std::unique_ptr<RankScoring> ranks_;  // Null with one worker.

@@ -18,6 +18,10 @@ DEFINE_bool(dry_run, false,
 DEFINE_string(bad_rows, "refuse",
               "What is done with a row that cannot be scored: refuse ends the command and names "
               "the row, nan is printed in its line");
+DEFINE_string(
+    weights, "saved",
+    "How rows are held in memory: saved, as the checkpoint has them, or int8, in 8 bits a "
+    "weight with a scale for each row");
 DECLARE_uint32(workers);
 
 namespace hdps {
@@ -38,6 +42,11 @@ Status Score() {
                                         DidYouMean(FLAGS_bad_rows, {"refuse", "nan"})};
   }
   flags.nan_for_bad_rows = FLAGS_bad_rows == "nan";
+  if (FLAGS_weights != "saved" && FLAGS_weights != "int8") {
+    return {Code::kInvalidArgument, "--weights=" + FLAGS_weights + ": expected saved or int8" +
+                                        DidYouMean(FLAGS_weights, {"saved", "int8"})};
+  }
+  flags.int8_rows = FLAGS_weights == "int8";
   flags.workers = FLAGS_workers;
   flags.dry_run = FLAGS_dry_run;
   HDPS_RETURN_IF_ERROR(StartLogging("hdps", "", "warning"));
@@ -54,7 +63,7 @@ Subcommand EvaluateCommand() {
           "score a checkpoint on files: AUC, logloss and the job's metrics",
           "hdps evaluate --checkpoint=DIR [--job=FILE] [--data=FILE,...]",
           {"checkpoint", "which", "data", "eval_set", "job", "set", "max_bad_rows", "threads",
-           "workers", "dry_run"},
+           "workers", "weights", "dry_run"},
           Score<RunEvaluate>};
 }
 
@@ -68,7 +77,7 @@ Subcommand PredictCommand() {
           "and sampled_softmax a score that only orders rows. Labels, weights and groups\n"
           "are not read; a file may lack their cells, in all rows or in none.",
           {"checkpoint", "which", "data", "eval_set", "job", "set", "bad_rows", "threads", "out",
-           "workers", "dry_run"},
+           "workers", "weights", "dry_run"},
           Score<RunPredict>};
 }
 

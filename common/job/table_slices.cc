@@ -54,6 +54,24 @@ std::vector<uint32_t> FeaturesOfTable(const Job& job, const std::string& table) 
   return features;
 }
 
+bool SameCut(const TableSpec& a, const TableSpec& b) {
+  if (a.slice_mode != b.slice_mode) return false;
+  if (a.slice_mode == SliceMode::kField) return a.manual_shapes == b.manual_shapes;
+  return a.row_slices() == b.row_slices();
+}
+
+std::string WhyNotRecut(const TableSpec& from, const TableSpec& to) {
+  if (SameCut(from, to)) return "";
+  if (to.slice_mode == SliceMode::kField) {
+    return "field_slice places a row by its feature, and the key of a saved row does not tell it";
+  }
+  if (from.policy.admit_after > 1) {
+    return "policy.admit_after counts keys without a row in each shard, and such a count does not "
+           "tell its key";
+  }
+  return "";
+}
+
 std::vector<uint32_t> FieldShards(const Job& job, const TableSpec& table,
                                   std::span<const uint32_t> features) {
   const uint64_t num_shards = job.cluster.shards, count = features.size();

@@ -18,6 +18,12 @@ struct Job;
 // FeaturesOf(job.data).sparse, ascending.
 std::vector<uint32_t> FeaturesOfTable(const Job& job, const std::string& table);
 
+// Is true if two tables that are alike otherwise have every row in the same shard.
+bool SameCut(const TableSpec& a, const TableSpec& b);
+// Returns why the rows of a table cut as `from` cannot be stored in the same table cut as `to`;
+// empty if they can. Rows that are whole move by their keys, and parts of rows are put together.
+std::string WhyNotRecut(const TableSpec& from, const TableSpec& to);
+
 // SliceMode::kField: returns the shard of each of the table's features, in order; all rows of a
 // feature are in one shard. Without manual_shapes, feature f of F is in shard f * shards / F, so
 // that servers, which own consecutive shards, own consecutive features, and as many as each other.

@@ -85,6 +85,7 @@ Json ToJson(const Manifest& manifest) {
                {"arithmetic", manifest.arithmetic},
                {"job", manifest.job_json},
                {"files", std::move(files)}};
+  if (manifest.unknown_ids > 0) json["unknown_ids"] = manifest.unknown_ids;
   if (const RowCounts& counts = manifest.row_counts; counts != RowCounts()) {
     json["row_counts"] = {
         {"admitted", counts.admitted}, {"refused", counts.refused}, {"evicted", counts.evicted}};
@@ -132,6 +133,7 @@ Manifest FromJson(const Json& json) {
   manifest.epoch_sums = SumsOf(json.value("epoch_sums", Json::object()));
   manifest.last_epoch_sums = SumsOf(json.value("last_epoch_sums", Json::object()));
   manifest.bad_rows = WholeOr<uint64_t>(json, "bad_rows", 0);
+  manifest.unknown_ids = WholeOr<uint64_t>(json, "unknown_ids", 0);
   if (json.contains("row_counts")) {
     const Json& counts = json.at("row_counts");
     manifest.row_counts.admitted = WholeOf<uint64_t>(counts.at("admitted"));

@@ -50,6 +50,7 @@ struct Manifest {
   // Zero in checkpoints of older versions.
   TrainedSums epoch_sums, last_epoch_sums;
   uint64_t bad_rows = 0;
+  uint64_t unknown_ids = 0;  // Ids without a row so far; zero in older versions.
   // Rows admitted, refused and evicted so far; zero in older versions. The other counts are not
   // kept.
   RowCounts row_counts;

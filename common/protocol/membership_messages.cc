@@ -161,6 +161,7 @@ struct Layout<LabelTally> {
     fields.Number(tally.largest);
     fields.Number(tally.texts);
     fields.Number(tally.weightless);
+    fields.Number(tally.unknown_ids);
   }
 };
 

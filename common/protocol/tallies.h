@@ -8,13 +8,16 @@ namespace hdps {
 
 // Counts the labels of a worker's examples with nonzero weight: their number and range. Bit i of
 // `texts` is set if the i-th of the first 64 `positive` texts of the label's column was among them.
+// Beside them it counts the ids that have no row.
 struct LabelTally {
   uint64_t count = 0;
   float least = 0, largest = 0;  // Meaningless while `count` is 0.
   uint64_t texts = 0;
-  uint64_t weightless = 0;  // Examples of weight 0; not part of the counts above.
+  uint64_t weightless = 0;   // Examples of weight 0; not part of the counts above.
+  uint64_t unknown_ids = 0;  // Ids of all examples from their column's vocab_size on.
   void Add(const LabelTally& other) {
     weightless += other.weightless;
+    unknown_ids += other.unknown_ids;
     if (other.count == 0) return;
     least = count == 0 ? other.least : std::min(least, other.least);
     largest = count == 0 ? other.largest : std::max(largest, other.largest);

@@ -78,6 +78,7 @@ TrainRound::Sums TrainPhase::AddSums(JobRecord& record) const {
     total->loss_sum += sums.loss_sum;
   }
   record.summary.bad_rows += sums.bad_rows;
+  record.summary.unknown_ids += sums.labels.unknown_ids;
   return sums;
 }
 

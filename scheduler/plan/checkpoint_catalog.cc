@@ -15,7 +15,9 @@
 #include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/data_spec.h"
 #include "common/job/spec/model_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "common/job/spec/train_spec.h"
+#include "common/job/table_slices.h"
 #include "common/job/vocabulary.h"
 #include "common/platform/failpoint.h"
 
@@ -124,6 +126,16 @@ Status CheckpointCatalog::Adopt(FoundCheckpoint* found) {
   if (!differences.ok() || !before.ok() || resume_ != Resume::kChanged ||
       !std::ranges::all_of(*differences, &SettingDifference::may_change)) {
     return RefuseOther(*found, differences.ok() ? *differences : std::vector<SettingDifference>());
+  }
+  for (size_t t = 0; t < job_->tables.size(); ++t) {
+    const TableSpec &here = job_->tables[t], &there = before->tables[t];
+    const std::string why = WhyNotRecut(there, here);
+    if (why.empty()) continue;
+    return {Code::kInvalidArgument, found->folder + ": table '" + here.name +
+                                        "' cannot go from slice_mode " +
+                                        std::string(WordOf(there.slice_mode)) + " to " +
+                                        std::string(WordOf(here.slice_mode)) + ": " + why +
+                                        "; set slice_mode back, or give this job another --out"};
   }
   std::string told;
   for (const SettingDifference& one : *differences) {

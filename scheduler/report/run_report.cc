@@ -363,6 +363,7 @@ Status WriteSummary(FileSystem& files, const std::string& out, const RunSummary&
                {"checkpoint", s.checkpoint},
                {"staleness_max", s.staleness_max},
                {"bad_rows", s.bad_rows},
+               {"unknown_ids", s.unknown_ids},
                {"cache", s.cache.bytes > 0 ? TallyJson(s.cache) : Json()},
                {"collectives", TallyJson(s.collectives)},
                {"resumed_from", s.resumed_from ? Json(*s.resumed_from) : Json()},

@@ -51,6 +51,7 @@ struct RunSummary {
   CacheTally cache;             // Counts of all workers.
   CollectiveTally collectives;  // Largest value of any worker, for each field.
   uint64_t bad_rows = 0;
+  uint64_t unknown_ids = 0;  // Ids of the training data that have no row.
   std::optional<Clock> resumed_from;
   // Clock at which the job was stopped; none if it ran to its end.
   std::optional<Clock> stopped_at;

@@ -96,12 +96,40 @@ class TableSlices(harness.Case):
             resumed = self.train(name, layout)
             self.assertEqual(resumed["digest"], whole["digest"], layout)
 
-    def test_a_checkpoint_of_another_layout_is_refused(self):
-        self.train("batch", "batch", **{"train.max_steps": "2"})
-        done = harness.run([harness.program("hdps"), "evaluate", f"--job={self.job}",
-                            f"--checkpoint={self.out('batch')}/checkpoint",
-                            *harness.merged_settings(LAYOUTS["field"])], expect=2)
-        self.assertIn("was written by another job", done.stderr)
+    def go_on(self, name, layout, servers, expect=0):
+        return harness.train(self.job, self.out(name), servers, 1, LAYOUTS[layout], expect=expect,
+                             extra=["--resume=changed"])
+
+    def test_a_checkpoint_of_one_layout_loads_under_another(self):
+        whole = self.train("whole", "batch")
+        moves = (("batch", "row"), ("row", "batch"), ("field", "row"), ("batch", "column"), ("column", "batch"))
+        for number, (before, after) in enumerate(moves):
+            name = f"{before}_{after}"
+            self.train(name, before, 1 + number % 3, **{"train.max_steps": "20"})
+            resumed = self.go_on(name, after, 1 + (number + 1) % 3)
+            self.assertEqual(resumed["resumed_from"], 20)
+            self.assertIn("slice_mode", resumed["changes"][0]["setting"])
+            if "column" in name:
+                self.assertLessEqual(abs(resumed["train_logloss"] - whole["train_logloss"]), 1e-6, name)
+            else:
+                self.assertEqual(resumed["digest"], whole["digest"], name)
+        done = harness.run([harness.program("hdps"), "diff", self.out("whole"), self.out("batch_column")], expect=2)
+        self.assertIn("slice_mode batch_slice and table_column_slice", done.stderr)
+        # What was saved since is of the new layout.
+        self.assertEqual(self.train("batch_row", "row", **{"train.max_steps": "60"})["resumed_from"], 50)
+
+    def test_a_layout_that_keys_do_not_tell_is_refused(self):
+        self.train("batch", "batch", **{"train.max_steps": "20"})
+        refused = self.go_on("batch", "field", 1, expect=2)
+        self.assertIn("cannot go from slice_mode batch_slice to field_slice", refused.stderr)
+        self.assertIn("does not tell it", refused.stderr)
+
+    def test_a_checkpoint_is_scored_under_any_layout(self):
+        for trained in ("batch", "field", "column"):
+            self.train(trained, trained, **{"train.max_steps": "20"})
+            own = self.predictions(trained, trained)
+            for layout in LAYOUTS:
+                self.assertEqual(self.predictions(trained, layout), own, (trained, layout))
 
     def test_servers_have_like_shares(self):
         """Bytes of the files of each server's shards: 32 shards over 2 servers."""

@@ -64,6 +64,7 @@ SchedulerState EveryField() {
   summary.steps_again = 62;
   summary.examples_again = 63;
   summary.bad_rows = 64;
+  summary.unknown_ids = 81;
   summary.digest[0] = 65;
   summary.digest[1] = 66;
   summary.rows = 67;
@@ -193,7 +194,8 @@ constexpr const char* kWritten = R"({
    "row_bytes": 76,
    "rows": 67,
    "server_bytes_max": 77,
-   "steps_again": 62
+   "steps_again": 62,
+   "unknown_ids": 81
   },
   "trained": {
    "examples": 44,

@@ -8,6 +8,7 @@
 
 #include "common/base/outside_text.h"
 #include "common/job/spec/table_spec.h"
+#include "common/job/table_slices.h"
 #include "common/platform/file_system.h"
 #include "common/process/command_line.h"
 #include "common/process/terminal.h"
@@ -100,6 +101,11 @@ Status CheckComparable(const OpenedCheckpoint& a, const OpenedCheckpoint& b) {
   }
   for (size_t t = 0; t < a.job.tables.size(); ++t) {
     const TableSpec &left = a.job.tables[t], &right = b.job.tables[t];
+    if (!SameCut(left, right)) {
+      return refuse("table '" + left.name + "' has slice_mode " +
+                    std::string(WordOf(left.slice_mode)) + " and " +
+                    std::string(WordOf(right.slice_mode)) + ", or other slices");
+    }
     if (left.name != right.name || left.dim != right.dim || left.shard_by != right.shard_by) {
       return refuse("table '" + left.name + "' of dim " + std::to_string(left.dim) +
                     " stands where the other has '" + right.name + "' of dim " +

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cinttypes>
+#include <optional>
 #include <vector>
 
 #include "common/base/hash.h"
@@ -17,6 +18,8 @@
 #include "embedding/table.h"
 #include "tools/checkpoint_model.h"
 #include "tools/checkpoints/opened_checkpoint.h"
+#include "worker/data/number.h"
+#include "worker/data/row.h"
 
 namespace hdps {
 namespace {
@@ -41,16 +44,25 @@ Result<Key> KeyOf(const Job& job, const std::string& text) {
           "\" is made of other columns, so its values have no words; give the key's number");
     }
   }
+  const std::string_view value = std::string_view(text).substr(equals + 1);
   std::string space = feature;
+  uint64_t vocab_size = 0;
   std::vector<std::string> known;
   for (const auto& column : job.data.columns) {
     known.push_back(column.name);
-    if (column.name == feature) space = column.key_space();
+    if (column.name != feature) continue;
+    space = column.key_space();
+    vocab_size = column.vocab_size;
   }
   if (!known.empty() && std::ranges::count(known, feature) == 0) {
     return Wrong("there is no column \"" + feature + "\"" + DidYouMean(feature, known));
   }
-  return FeatureKey(HashString(space), std::string_view(text).substr(equals + 1));
+  if (vocab_size == 0) return FeatureKey(HashString(space), value);
+  const std::optional<uint64_t> id = ParseId(value);
+  if (id && *id < vocab_size) return IdKey(HashString(space), *id);
+  return Wrong("\"" + std::string(value) + "\" is no id of \"" + feature +
+               "\" with a row: expected a whole number from 0 to " +
+               std::to_string(vocab_size - 1));
 }
 
 void PrintFloats(const char* name, std::span<const float> values) {

@@ -58,6 +58,7 @@ constexpr FieldName kFieldNames[] = {
     {"checkpoint", "newest checkpoint"},
     {"staleness_max", "most steps ahead of the slowest"},
     {"bad_rows", "bad rows passed over"},
+    {"unknown_ids", "ids without a row"},
     {"resumed_from", "resumed from step"},
     {"stopped_at", "stopped at step"},
 };

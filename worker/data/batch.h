@@ -28,6 +28,9 @@ struct Batch {
   std::vector<float> weights;  // [num_examples]: weight of each example; empty: all 1.
   // [num_examples]: group of each example; empty: there is no group column.
   std::vector<Key> groups;
+  // [num_examples]: ids of each example from their column's vocab_size on, which have no keys here;
+  // empty: no column has ids.
+  std::vector<uint32_t> unknown_ids;
   // [num_examples]: example i belongs to row rows[i] of this worker's rows in the step; a row may
   // give several examples, or none if it is bad. Empty: example i belongs to row i.
   std::vector<uint32_t> rows;

@@ -3,7 +3,10 @@
 
 #include <fast_float/fast_float.h>
 
+#include <charconv>
 #include <cmath>
+#include <limits>
+#include <system_error>
 
 namespace hdps {
 namespace {
@@ -32,6 +35,14 @@ std::optional<double> ParseNumber(std::string_view text) {
   if (error != std::errc() || stop != end || !std::isfinite(value)) return std::nullopt;
   // "-0" becomes 0, so that rows do not differ by the sign.
   return negative && value != 0 ? -value : value;
+}
+
+std::optional<uint64_t> ParseId(std::string_view text) {
+  uint64_t id = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, id);
+  if (error == std::errc::invalid_argument || stop != end) return std::nullopt;
+  return error == std::errc() ? id : std::numeric_limits<uint64_t>::max();
 }
 
 }  // namespace hdps

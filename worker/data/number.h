@@ -16,6 +16,10 @@ std::string_view TrimBlanks(std::string_view text);
 // letters.
 std::optional<double> ParseNumber(std::string_view text);
 
+// Returns the whole number from 0 on that `text` represents in decimal digits alone; one beyond 64
+// bits is the largest. Nothing for other text.
+std::optional<uint64_t> ParseId(std::string_view text);
+
 // Parses short whole numbers, which most cells hold and which need no rounding: up to 15 digits and
 // nothing else. Returns false if ParseNumber is needed.
 inline bool ParseDigits(std::string_view text, double* number) {

@@ -39,6 +39,7 @@ void Row::Clear() {
   task_labels.clear();
   weight = 1;
   group = 0;
+  unknown_ids = 0;
   positive_texts = 0;
   numbers.clear();
   keys.clear();
@@ -61,7 +62,8 @@ std::string DescribeRowError(const std::string& path, uint64_t line_number, std:
 
 BatchBuilder::BatchBuilder(const BatchShape& shape, uint32_t rows_expected)
     : shape_(shape),
-      plain_(shape.num_labels == 1 && !shape.weights && !shape.groups && !shape.numbered),
+      plain_(shape.num_labels == 1 && !shape.weights && !shape.groups && !shape.ids &&
+             !shape.numbered),
       rows_expected_(rows_expected) {
   batch_.num_numeric = static_cast<uint32_t>(shape.num_numeric);
   batch_.num_labels = shape.num_labels;
@@ -85,6 +87,7 @@ void BatchBuilder::AddSpecial(const Row& row, uint32_t number) {
   }
   if (shape_.weights) batch_.weights.push_back(row.weight);
   if (shape_.groups) batch_.groups.push_back(row.group);
+  if (shape_.ids) batch_.unknown_ids.push_back(row.unknown_ids);
   if (shape_.numbered) batch_.rows.push_back(number);
 }
 

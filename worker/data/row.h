@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/base/hash.h"
 #include "common/base/ids.h"
 #include "worker/data/batch.h"
 
@@ -20,6 +21,10 @@ struct LabelSpec;
 // A missing number. Only missing numbers are not finite.
 inline constexpr double kMissingNumber = std::numeric_limits<double>::quiet_NaN();
 
+// Returns the key of an id of a vocabulary, salted as FeatureKey is. For one vocabulary this is
+// one-to-one, so no two ids share a row of a table.
+inline Key IdKey(uint64_t feature_salt, uint64_t id) { return CombineKeys(feature_salt, id); }
+
 // One row of the data.
 //
 // Invariant: sparse feature f owns keys[KeyBegin(f) .. key_ends[f]); key_ends never decreases and
@@ -30,6 +35,7 @@ struct Row {
   std::vector<float> task_labels;  // [tasks], if there are several; `label` is unused then.
   float weight = 1;                // Weight of the example.
   Key group = 0;
+  uint32_t unknown_ids = 0;     // Ids without a row; their keys are not among `keys`.
   uint64_t positive_texts = 0;  // Bit of the label's text, as in Batch::positive_texts.
   std::vector<double> numbers;  // As in the file; kMissingNumber if missing.
   std::vector<Key> keys;
@@ -106,6 +112,7 @@ struct BatchShape {
   size_t num_numeric = 0, num_sparse = 0;
   uint32_t num_labels = 1;
   bool weights = false, groups = false;
+  bool ids = false;       // Some column has ids.
   bool numbered = false;  // A row may give several examples or none, so Batch::rows is filled.
 };
 

@@ -53,6 +53,7 @@ Batch TakeExamples(const Batch& batch, const std::vector<uint32_t>& examples) {
     cut.labels.insert(cut.labels.end(), labels, labels + batch.num_labels);
     if (!batch.weights.empty()) cut.weights.push_back(batch.weights[i]);
     if (!batch.groups.empty()) cut.groups.push_back(batch.groups[i]);
+    if (!batch.unknown_ids.empty()) cut.unknown_ids.push_back(batch.unknown_ids[i]);
     if (!batch.rows.empty()) cut.rows.push_back(batch.rows[i]);
     const auto numeric = batch.numeric.begin() + static_cast<ptrdiff_t>(i * batch.num_numeric);
     cut.numeric.insert(cut.numeric.end(), numeric, numeric + batch.num_numeric);
@@ -120,6 +121,7 @@ Batch JoinBatches(std::span<const Batch> batches) {
     append(joined.labels, batch.labels);
     append(joined.weights, batch.weights);
     append(joined.groups, batch.groups);
+    append(joined.unknown_ids, batch.unknown_ids);
     append(joined.rows, batch.rows);
     append(joined.numeric, batch.numeric);
     for (size_t f = 0; f < joined.sparse.size(); ++f) {

@@ -10,6 +10,7 @@ namespace hdps {
 
 LabelTally CountLabels(const Batch& batch) {
   LabelTally tally;
+  for (const uint32_t ids : batch.unknown_ids) tally.unknown_ids += ids;
   if (batch.labels.empty()) return tally;
   const size_t tasks = batch.num_labels;
   const auto add = [&](float label) {

@@ -1,4 +1,5 @@
-// Counts the labels of a batch, so that a wrong label column or class can be noticed.
+// Counts the labels of a batch and its ids without a row, so that a wrong label column, class or
+// vocab_size can be noticed.
 #pragma once
 
 #include "worker/data/batch.h"

@@ -49,6 +49,9 @@ struct ColumnSpec {
   // for the same values. Empty for the column's own name.
   std::string vocabulary;
   const std::string& key_space() const { return vocabulary.empty() ? name : vocabulary; }
+  // Sparse columns: a value is an id, a whole number whose own row it reads, and an id from this
+  // one on has no row. 0: a value is a text, whose hash is the key.
+  uint64_t vocab_size = 0;
 };
 
 enum class FeatureKind : uint8_t { kBucketized, kCrossed };

@@ -41,6 +41,13 @@ Section ColumnSection() {
              "name.",
              Where(&ColumnSpec::type, {ColumnType::kCategorical, ColumnType::kMulti}),
              kPrintedUnlessDefault);
+  column.Add("vocab_size", &ColumnSpec::vocab_size,
+             "Values are ids, whole numbers from 0 on, each with a row of its own. Ids from this "
+             "one on read as zeros, train nothing and are counted as unknown_ids. 0: values are "
+             "texts.",
+             Range{0, 9e15},
+             Where(&ColumnSpec::type, {ColumnType::kCategorical, ColumnType::kMulti}),
+             kPrintedUnlessDefault);
   column.Add(
       "from", &ColumnSpec::from,
       "The column, not of type label, whose cell this one reads too, as another type or "

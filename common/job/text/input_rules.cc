@@ -121,6 +121,20 @@ Status CheckSharedCells(const JobSource& source, const DataSpec& data) {
   return {};
 }
 
+Status CheckVocabularies(const JobSource& source, const DataSpec& data) {
+  std::map<std::string, const ColumnSpec*> first;  // First column of each vocabulary.
+  for (const ColumnSpec& column : data.columns) {
+    if (column.type != ColumnType::kCategorical && column.type != ColumnType::kMulti) continue;
+    const ColumnSpec& other = *first.try_emplace(column.key_space(), &column).first->second;
+    if (other.vocab_size == column.vocab_size) continue;
+    return Refuse(source, "data.columns",
+                  Quoted(column.name) + " has vocab_size " + std::to_string(column.vocab_size) +
+                      ", and " + Quoted(other.name) + ", which is of the same vocabulary, has " +
+                      std::to_string(other.vocab_size) + "; give both the same");
+  }
+  return {};
+}
+
 void WarnOfInputs(Job* job) {
   WarnOfVocabularies(job);
   const FeatureNames features = FeaturesOf(job->data);

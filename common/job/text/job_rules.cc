@@ -84,7 +84,10 @@ class DataCheck {
                         (weights > 1 ? "weight" : "group") + "; at most one can be");
     }
     const bool fits = several_labels_ ? labels > 0 : labels == 1;
-    if (fits || (labels == 0 && positives_alone_)) return CheckSharedCells(source_, data_);
+    if (fits || (labels == 0 && positives_alone_)) {
+      HDPS_RETURN_IF_ERROR(CheckSharedCells(source_, data_));
+      return CheckVocabularies(source_, data_);
+    }
     return Refuse(source_, "data.columns",
                   std::to_string(labels) +
                       " columns are of type label; exactly one has to be, or one for each of "

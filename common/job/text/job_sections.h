@@ -89,6 +89,8 @@ Status CheckJob(const JobSource& source, const JobText& text, Job* job);
 
 // Checks that columns which read the cell of another name one that has its own cell.
 Status CheckSharedCells(const JobSource& source, const DataSpec& data);
+// Checks that columns of one vocabulary have the same ids or none, because they have the same keys.
+Status CheckVocabularies(const JobSource& source, const DataSpec& data);
 // Warns of columns that the model cannot use. The job must have passed every other check.
 void WarnOfInputs(Job* job);
 

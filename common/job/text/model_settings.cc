@@ -110,11 +110,12 @@ Section TableSection(const OptimizerRegistry& optimizers) {
   table.Add("weights", &TableSpec::weights, "As `model.weights`.", kPrintedUnlessDefault);
   table.Add("vocab_cache_size", &TableSpec::vocab_cache_size, "As `model.vocab_cache_size`.",
             Range{0, 1e9}, Hashed::kDefault);
-  table.Add("slice_mode", &TableSpec::slice_mode, "As `model.slice_mode`.", kPrintedUnlessDefault);
+  table.Add("slice_mode", &TableSpec::slice_mode, "As `model.slice_mode`.", kPrintedUnlessDefault,
+            kMayChange);
   table.Add("manual_shapes", &TableSpec::manual_shapes, "As `model.manual_shapes`.",
-            Where(&TableSpec::slice_mode, {SliceMode::kField}), kPrintedUnlessDefault);
+            Where(&TableSpec::slice_mode, {SliceMode::kField}), kPrintedUnlessDefault, kMayChange);
   table.Add("column_slices", &TableSpec::column_slices, "As `model.column_slices`.", Range{2, 4096},
-            Where(&TableSpec::slice_mode, {SliceMode::kColumn}));
+            Where(&TableSpec::slice_mode, {SliceMode::kColumn}), kMayChange);
   return table.Done();
 }
 
@@ -187,14 +188,14 @@ void AddSlices(const Where<std::string, ModelSpec>& sparse, SettingTable<ModelTe
       "field_slice: all rows of a feature at one server. The results of these three are the same. "
       "table_column_slice: the columns of every row in `column_slices` parts, each with its own "
       "state at its own servers; tables of dim 1 stay whole.",
-      sparse);
+      sparse, kMayChange);
   model->Add("manual_shapes", &ModelText::manual_shapes,
              "field_slice: features in each slice, which is what a server has where there are as "
              "many servers; empty: all features dealt out evenly.",
-             sparse);
+             sparse, kMayChange);
   model->Add("column_slices", &ModelText::column_slices,
              "table_column_slice: parts of a row; a power of two that divides the dim.",
-             Range{2, 4096}, sparse);
+             Range{2, 4096}, sparse, kMayChange);
 }
 
 // Returns the inits for all dense layers of a recipe. Layers that begin alike, as with zeros, would

@@ -98,7 +98,8 @@ constexpr Word kActivations[] = {{"ReLU", "layer.kind"},
                                  {"GELU", "layer.kind"}};
 constexpr Word kDropout[] = {{"keep_prob"}, {"dropout_flag"}};
 constexpr Word kZoo[] = {{"emb_dim"}, {"deep_layer_dim"}};
-constexpr Word kFields[] = {{"field_size"}, {"vocab_size"}};
+constexpr Word kFields[] = {{"field_size"}};
+constexpr Word kVocabularies[] = {{"vocab_size"}};
 constexpr Word kPenalties[] = {{"l2_coef"}};
 constexpr Word kSeeds[] = {{"set_seed"}, {"random_seed"}};
 constexpr Word kGraphMode[] = {{"GRAPH_MODE", "train.mode"}, {"PYNATIVE_MODE", "train.mode"}};
@@ -186,9 +187,10 @@ constexpr MindSporeRow kRows[] = {
      "`activation` of a dense layer, or a layer of kind `activation` with it", kActivations},
     {"`keep_prob`", "`model.dropout`, the part that is left out: 1 - keep_prob", kDropout},
     {"`emb_dim`, `deep_layer_dim` of Wide&Deep", "`model.embedding_dim`, `model.hidden`", kZoo},
-    {"`field_size`, `vocab_size`",
-     "nothing to set: features are those of `data`, and rows are made by their first update",
-     kFields},
+    {"`field_size`", "nothing to set: features are those of `data`", kFields},
+    {"`vocab_size`",
+     "`vocab_size` of a column of ids, else nothing to set: rows are made by their first update",
+     kVocabularies},
     {"`l2_coef`", "`model.deep_loss_l2`, `model.wide_loss_l2`, `model.dense_loss_l2`", kPenalties},
     {"`set_seed(n)`", "`seed` = n", kSeeds},
     {"`mode=GRAPH_MODE`", "nothing to set: a job is a graph; `train.mode` is sync, async or ssp",

@@ -38,6 +38,29 @@ TEST(SharedKeysTest, AVocabularyOfOneColumnIsWarnedOf) {
               ElementsAre(HasSubstr("data.columns.1.vocabulary is ignored")));
 }
 
+TEST(SharedKeysTest, AColumnMayHaveIds) {
+  EXPECT_EQ(PrintJob(Good({})).find("vocab_size"), std::string::npos);
+  EXPECT_EQ(JobDigest(Good({"data.columns.2.vocab_size=0"})), JobDigest(Good({})));
+  const Job job = Good({"data.columns.2.vocab_size=100"});
+  EXPECT_EQ(job.data.columns[2].vocab_size, 100u);
+  EXPECT_NE(JobDigest(job), JobDigest(Good({})));
+  EXPECT_EQ(JobDigest(Good({}, PrintJob(job))), JobDigest(job));
+  EXPECT_EQ(TablesDigest(job), TablesDigest(Good({})));
+  EXPECT_THAT(Good({"data.columns.1.vocab_size=9"}).warnings,
+              ElementsAre(HasSubstr("data.columns.1.vocab_size is ignored")));
+  EXPECT_THAT(Bad({"data.columns.2.vocab_size=-1"}), HasSubstr("data.columns.2.vocab_size"));
+}
+
+TEST(SharedKeysTest, ColumnsOfOneVocabularyHaveTheSameIds) {
+  EXPECT_THAT(Good({"data.columns.2.vocabulary=d", "data.columns.2.vocab_size=5",
+                    "data.columns.3.vocab_size=5"})
+                  .warnings,
+              ElementsAre());
+  EXPECT_THAT(Bad({"data.columns.2.vocabulary=d", "data.columns.2.vocab_size=5"}),
+              HasSubstr("data.columns: \"d\" has vocab_size 0, and \"c\", which is of the same "
+                        "vocabulary, has 5; give both the same"));
+}
+
 const LayerSpec& LayerOf(const Job& job, const std::string& name) {
   for (const LayerSpec& layer : job.model.layers) {
     if (layer.name == name) return layer;

@@ -107,6 +107,31 @@ TEST(TableSlicesTest, HashesAndRangesAreBalanced) {
   }
 }
 
+TEST(TableSlicesTest, RowsMayMoveUnlessTheirPlaceIsUnknown) {
+  TableSpec batch, row, field, manual, column, counts;
+  row.slice_mode = SliceMode::kRow;
+  field.slice_mode = manual.slice_mode = SliceMode::kField;
+  manual.manual_shapes = {1, 2};
+  column.slice_mode = SliceMode::kColumn;
+  TableSpec columns = column;
+  columns.column_slices = 4;
+  for (const TableSpec& from : {batch, row, field, manual, column, columns}) {
+    EXPECT_TRUE(SameCut(from, from));
+    EXPECT_EQ(WhyNotRecut(from, from), "");
+    for (const TableSpec& to : {batch, row, column, columns}) EXPECT_EQ(WhyNotRecut(from, to), "");
+  }
+  EXPECT_FALSE(SameCut(column, columns));
+  EXPECT_FALSE(SameCut(batch, row));
+  for (const TableSpec& from : {batch, column, manual}) {
+    EXPECT_THAT(WhyNotRecut(from, field), HasSubstr("key of a saved row does not tell it"));
+  }
+  counts.policy.admit_after = 2;
+  TableSpec counts_row = counts;
+  counts_row.slice_mode = SliceMode::kRow;
+  EXPECT_EQ(WhyNotRecut(counts, counts), "");
+  EXPECT_THAT(WhyNotRecut(counts, counts_row), HasSubstr("policy.admit_after"));
+}
+
 TEST(TableSlicesTest, WhatCannotBeCutIsRefused) {
   const std::string field = "model.slice_mode=field_slice";
   const std::string column = "model.slice_mode=table_column_slice";

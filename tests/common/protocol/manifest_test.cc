@@ -45,6 +45,7 @@ class ManifestTest : public ::testing::Test {
     manifest.epoch_start = clock / 2;
     manifest.examples = uint64_t{1} << 60;
     manifest.arithmetic = {"avx2 vectors", "avx512 vectors"};
+    manifest.unknown_ids = 11;
     manifest.row_counts = {.admitted = uint64_t{1} << 60, .refused = 5, .evicted = 7};
     manifest.changes = {{2, "train.batch_size", "32", "64"}, {3, "train.mode", "sync", "async"}};
     manifest.job_json = "{\"name\": \"census\"}\n";
@@ -79,6 +80,7 @@ TEST_F(ManifestTest, ReadsWhatWasWritten) {
   EXPECT_EQ(read->job_name, expected.job_name);
   EXPECT_EQ(read->job_digest, expected.job_digest);
   EXPECT_EQ(read->tables_digest, expected.tables_digest);
+  EXPECT_EQ(read->unknown_ids, expected.unknown_ids);
   EXPECT_EQ(read->clock, 120);
   EXPECT_EQ(read->epoch, 3u);
   EXPECT_EQ(read->epoch_start, 60);

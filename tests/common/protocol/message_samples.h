@@ -223,7 +223,7 @@ inline CommandDone SampleDone() {
   done.groups = KeysOf({1, 2, 3, 4, 5});
   done.more = true;
   done.weight_sum = 2.5;
-  done.label_tally = {17, -1, 3, 0x8000000000000001u, 4};
+  done.label_tally = {17, -1, 3, 0x8000000000000001u, 4, 5};
   done.data_files = {{100, ~uint64_t{0}}, {0, 1}};
   done.data_changes = "a.csv is gone";
   done.dense_parameters = 18;

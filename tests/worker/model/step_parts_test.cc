@@ -97,6 +97,7 @@ TEST(StepParts, KnowTheShardsOfFields) {
 TEST(CutBatch, GivesEveryRowToOnePartByItsPositionInTheEpoch) {
   Batch whole = RandomBatch(23, 1);
   whole.positive_texts = 5;
+  for (uint32_t i = 0; i < whole.num_examples; ++i) whole.unknown_ids.push_back(i);
   for (uint32_t num_parts = 1; num_parts <= 5; ++num_parts) {
     whole.first_row = num_parts * 11 + 3;
     uint32_t rows = 0;
@@ -110,6 +111,7 @@ TEST(CutBatch, GivesEveryRowToOnePartByItsPositionInTheEpoch) {
         while ((whole.first_row + row) % num_parts != p) ++row;
         EXPECT_EQ(part.labels[i], whole.labels[row]);
         EXPECT_EQ(part.numeric[i], whole.numeric[row]);
+        EXPECT_EQ(part.unknown_ids[i], whole.unknown_ids[row]);
         for (size_t f = 0; f < whole.sparse.size(); ++f) {
           const SparseColumn& from = whole.sparse[f];
           const SparseColumn& to = part.sparse[f];

@@ -79,16 +79,16 @@ class CsvParser : public RowParser {
   // Finds out whether every column is one label, number or key, as in most click logs.
   void FindPlainCells() {
     size_t num_labels = 0;
-    bool shares = false;
+    bool special = false;
     for (const Column& column : columns_) {
       const ColumnType type = column.spec.type;
       num_labels += type == ColumnType::kLabel ? 1 : 0;
       num_numbers_ += type == ColumnType::kNumeric ? 1 : 0;
       num_keys_ += type == ColumnType::kCategorical ? 1 : 0;
       plain_.push_back({type, column.salt});
-      shares |= !column.spec.has_cell();
+      special |= !column.spec.has_cell() || column.spec.vocab_size > 0;
     }
-    if (num_labels + num_numbers_ + num_keys_ < columns_.size() || num_labels > 1 || shares ||
+    if (num_labels + num_numbers_ + num_keys_ < columns_.size() || num_labels > 1 || special ||
         rules_.size() > 1 || delimiter_ == ' ' || delimiter_ == '"' || decimal_ != '.' ||
         (quote_ && *quote_ != '"')) {
       plain_.clear();
@@ -285,10 +285,17 @@ class CsvParser : public RowParser {
         break;
       }
       case ColumnType::kCategorical:
-        row->AddFeature(FeatureKey(column.salt, missing ? std::string_view() : cell));
+        // A missing text is a value of its own, and a missing id has no row.
+        if (!missing || column.spec.vocab_size == 0) {
+          if (!AddValue(column, missing ? std::string_view() : cell, row))
+            return NoId(column, cell);
+        }
+        row->EndFeature();
         break;
       case ColumnType::kMulti:
-        if (!missing) AddValues(column, cell, row);
+        if (!missing) {
+          if (auto error = AddValues(column, cell, row)) return error;
+        }
         row->EndFeature();
         if (row->keys.size() > kRowKeysMax) {
           return RowError{cell, column.spec.name, "fewer values in a row"};
@@ -327,13 +334,30 @@ class CsvParser : public RowParser {
     return std::nullopt;
   }
 
-  static void AddValues(const Column& column, std::string_view cell, Row* row) {
+  // Returns false if the value has to be an id and is none.
+  static bool AddValue(const Column& column, std::string_view value, Row* row) {
+    const uint64_t vocab_size = column.spec.vocab_size;
+    if (vocab_size == 0) {
+      row->keys.push_back(FeatureKey(column.salt, value));
+      return true;
+    }
+    const std::optional<uint64_t> id = ParseId(value);
+    if (id && *id < vocab_size) row->keys.push_back(IdKey(column.salt, *id));
+    if (id && *id >= vocab_size) ++row->unknown_ids;
+    return id.has_value();
+  }
+
+  static RowError NoId(const Column& column, std::string_view value) {
+    return {value, column.spec.name, "an id: a whole number from 0 on"};
+  }
+
+  static std::optional<RowError> AddValues(const Column& column, std::string_view cell, Row* row) {
     const std::string& separator = column.spec.separator;
     while (true) {
       const size_t end = separator.empty() ? std::string_view::npos : cell.find(separator);
       const std::string_view value = TrimBlanks(cell.substr(0, end));
-      if (!value.empty()) row->keys.push_back(FeatureKey(column.salt, value));
-      if (end == std::string_view::npos) return;
+      if (!value.empty() && !AddValue(column, value, row)) return NoId(column, value);
+      if (end == std::string_view::npos) return std::nullopt;
       cell.remove_prefix(end + separator.size());
     }
   }

@@ -89,6 +89,8 @@ Result<std::unique_ptr<RowAdder>> RowAdder::Make(const DataSpec& data,
                    .num_labels = static_cast<uint32_t>(labels.size()),
                    .weights = HasColumn(data, ColumnType::kWeight) || bad_rows == BadRows::kKept,
                    .groups = HasColumn(data, ColumnType::kGroup),
+                   .ids = std::ranges::any_of(adder->columns_,
+                                              [](const ColumnSpec& c) { return c.vocab_size > 0; }),
                    .numbered = adder->items_ != nullptr || data.max_bad_rows > 0};
   return adder;
 }

@@ -54,6 +54,7 @@ Batch Join(std::span<Batch> parts, uint64_t first_row, Executor& executor) {
     Append(part.labels, &joined.labels);
     Append(part.weights, &joined.weights);
     Append(part.groups, &joined.groups);
+    Append(part.unknown_ids, &joined.unknown_ids);
     Append(part.rows, &joined.rows);
     Append(part.numeric, &joined.numeric);
   }
