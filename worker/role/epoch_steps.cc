@@ -10,6 +10,7 @@
 #include "common/job/spec/data_spec.h"
 #include "common/job/spec/parallel_spec.h"
 #include "common/job/spec/train_spec.h"
+#include "common/job/step_lists.h"
 #include "common/protocol/view.h"
 #include "worker/data/item_pool.h"
 
@@ -43,7 +44,9 @@ Status EpochSteps::Open(const Job& part, const EpochPosition& position, const Ep
   options.reader.fill_last = job_.train.last_batch == LastBatch::kFilled;
   options.reader.part = full_batch ? 0 : rank;
   options.reader.num_parts = full_batch ? 1 : workers;
-  options.parts = {job_.train.micro_batches, job_.parallel.interleave_num};
+  options.parts = {.micro_batches = job_.train.micro_batches,
+                   .slices = job_.parallel.interleave_num,
+                   .pieces = PiecesOfStep(job_)};
   if (split.whole_batch) {
     options.parts.workers = std::exchange(options.reader.num_parts, 1);
     options.parts.worker = std::exchange(options.reader.part, 0);

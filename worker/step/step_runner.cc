@@ -85,7 +85,7 @@ Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
   if (!task.pause) HDPS_RETURN_IF_ERROR(PrefetchSteps(window, 0, task));
   HDPS_FAILPOINT("worker.step.pulled");
   const int64_t pulled = clock_.NowNs();
-  sent_ns_ = 0;
+  sent_ns_ = waited_ns_ = 0;
   HDPS_RETURN_IF_ERROR(Compute(window, task, &outcome));
   HDPS_FAILPOINT("worker.step.computed");
   const int64_t computed = clock_.NowNs();
@@ -105,9 +105,9 @@ Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
   board.Enter("advance");
   times_.push_wait_ns += clock_.NowNs() - updated + sent_ns_;
   times_.keep_ns += updated - reduced;
-  times_.pull_wait_ns += pulled - begin;
+  times_.pull_wait_ns += pulled - begin + waited_ns_;
   times_.pull_hidden_ns += window.at(0).rows->TakeHiddenNs();
-  times_.compute_ns += computed - pulled - sent_ns_;
+  times_.compute_ns += computed - pulled - sent_ns_ - waited_ns_;
   times_.reduce_dense_ns += reduced - computed;
   times_.read_ns += step.read_ns;
   times_.dedup_ns += step.dedup_ns;
@@ -164,7 +164,8 @@ Status StepRunner::RefreshCache(StepWindow& window, Clock clock) {
 WindowStep& StepRunner::NewList(StepWindow& window, size_t i) {
   WindowStep& step = window.at(i);
   if (cache_ != nullptr && cache_->Stale(step.prepared->hot)) window.Split(i);
-  step.list = next_list_++;
+  step.list = next_list_;
+  next_list_ += step.prepared->lists.size();
   return step;
 }
 
@@ -191,39 +192,61 @@ Status StepRunner::PrefetchSteps(StepWindow& window, size_t turn, const StepTask
   return Status();
 }
 
-Status StepRunner::TakeRows(WindowStep& step) {
-  const WatchedSpan span(trace_, "step", "wait for rows");
-  const ActivityBoard::Waiting waiting(&channel_.board(), WaitReason::kMembers);
-  // If a push was refused, its rows never come; so its acknowledgement is checked here too.
-  while (!step.rows->ready()) {
-    channel_.WaitForAnything();
-    HDPS_RETURN_IF_ERROR(CollectAcks(job_.cluster.pushes_in_flight_max));
-  }
+Status StepRunner::TakeLists(WindowStep& step, size_t end) {
   const bool has_examples = !step.prepared->parts.empty();
   std::optional<std::span<float>> dense;
   if (dense_at_servers()) dense = has_examples ? dense_ : std::span<float>();
-  HDPS_RETURN_IF_ERROR(step.rows->Take(dense));
+  for (; lists_taken_ < end; ++lists_taken_) {
+    const WatchedSpan span(trace_, "step", "wait for rows");
+    const ActivityBoard::Waiting waiting(&channel_.board(), WaitReason::kMembers);
+    // If a push was refused, its rows never come; so its acknowledgement is checked here too.
+    while (!step.rows->ready(lists_taken_)) {
+      channel_.WaitForAnything();
+      HDPS_RETURN_IF_ERROR(CollectAcks(job_.cluster.pushes_in_flight_max));
+    }
+    HDPS_RETURN_IF_ERROR(step.rows->Take(dense, lists_taken_));
+  }
+  return Status();
+}
+
+Status StepRunner::TakeRows(WindowStep& step) {
+  lists_taken_ = 0;
+  HDPS_RETURN_IF_ERROR(TakeLists(step, 1));
   if (cache_ != nullptr) {
     cache_->rows().Load(step.prepared->hot);
     if (model_.ops().on_host()) cache_->rows().Gather(step.rows->rows());
   }
-  if (!dense_outside_.empty() && dense_at_servers() && has_examples) model_.SetDense(dense_);
+  if (!dense_outside_.empty() && dense_at_servers() && !step.prepared->parts.empty()) {
+    model_.SetDense(dense_);
+  }
   return Status();
 }
 
 Status StepRunner::Compute(StepWindow& window, const StepTask& task, StepOutcome* outcome) {
   WindowStep& step = window.at(0);
   Status sent;
+  const auto timed = [this](int64_t* ns, const auto& work) {
+    const int64_t begin = clock_.NowNs();
+    work();
+    *ns += clock_.NowNs() - begin;
+    channel_.board().Enter(ActivityBoard::kCompute);
+  };
   Model::RowsDone rows_done;
   if (PushesEarly(*step.prepared)) {
     rows_done = [&] {
-      const int64_t begin = clock_.NowNs();
       // Other workers may want to pause too; then this request is in vain.
-      sent = PushAndRequest(window, task, task.pause);
-      sent_ns_ = clock_.NowNs() - begin;
-      channel_.board().Enter(ActivityBoard::kCompute);
+      timed(&sent_ns_, [&] { sent = PushAndRequest(window, task, task.pause); });
     };
   }
+  const auto need_piece = [&](uint32_t piece) {
+    Status taken;
+    const size_t end = std::min<size_t>(piece + 2, step.prepared->lists.size());
+    timed(&waited_ns_, [&] { taken = TakeLists(step, end); });
+    return taken;
+  };
+  const auto piece_done = [&](uint32_t piece) {
+    timed(&sent_ns_, [&] { PushPieces(step, task, piece + 2); });
+  };
   BeginPush(*step.prepared);
   dense_sum_.Begin({.vote = {step.prepared->parts.num_examples(), outcome->pause},
                     .workers = channel_.view()->workers.size(),
@@ -234,8 +257,11 @@ Status StepRunner::Compute(StepWindow& window, const StepTask& task, StepOutcome
   };
   HDPS_ASSIGN_OR_RETURN(
       const ComputedStep computed,
-      compute_.Run(step, {*push_, outcome->pause, dense_sum_.gradients()}, rows_done, tensor_done));
+      compute_.Run(step, {*push_, outcome->pause, dense_sum_.gradients(), need_piece, piece_done},
+                   rows_done, tensor_done));
   HDPS_RETURN_IF_ERROR(sent);
+  // The lists of pieces without an example are empty.
+  HDPS_RETURN_IF_ERROR(TakeLists(step, step.prepared->lists.size()));
   outcome->loss_sum = computed.loss_sum;
   outcome->pause = computed.pause;
   if (!std::isfinite(outcome->loss_sum)) {
@@ -270,7 +296,7 @@ UpdateTerms StepRunner::TermsOf(const StepTask& task) const {
   return {.rate = task.rate, .clip_value = static_cast<float>(job_.train.clip_value)};
 }
 
-std::vector<std::span<const float>> StepRunner::GradientsOfSplit(const PreparedStep& step) {
+std::vector<std::span<const float>> StepRunner::GradientsOf(const PreparedStep& step, size_t list) {
   const bool has_examples = !step.parts.empty();
   std::vector<std::span<const float>> gradients;
   for (uint32_t t = 0; t < job_.tables.size(); ++t) {
@@ -278,7 +304,7 @@ std::vector<std::span<const float>> StepRunner::GradientsOfSplit(const PreparedS
     gradients.push_back(has_examples ? std::span<const float>(compute_.row_gradients()[t])
                                      : std::span<const float>());
   }
-  if (dense_at_servers()) {
+  if (dense_at_servers() && list == 0) {
     gradients.push_back(has_examples ? dense_sum_.gradients().host() : std::span<float>());
   }
   return gradients;
@@ -303,32 +329,51 @@ Status StepRunner::UpdateHotRows(const PreparedStep& step, const StepTask& task,
   return Status();
 }
 
-void StepRunner::BeginPush(const PreparedStep& step) {
-  push_.emplace(step.split, [this](ServerId to, size_t size, std::span<std::byte>* bytes) {
+MakeBytes StepRunner::SectionMaker() {
+  return [this](ServerId to, size_t size, std::span<std::byte>* bytes) {
     return channel_.MakeBytes(to, size, bytes);
-  });
-  const bool moved = step.parts.parts().size() > 1 || cache_ != nullptr || clips_own_ ||
-                     job_.parallel.wire != DType::kFp32;
+  };
+}
+
+void StepRunner::BeginPush(const PreparedStep& step) {
+  lists_pushed_ = 1;
+  push_.emplace(step.lists.front(), SectionMaker());
+  const bool moved = step.parts.parts().size() > 1 || step.lists.size() > 1 || cache_ != nullptr ||
+                     clips_own_ || job_.parallel.wire != DType::kFp32;
   if (!moved) push_->Open();
 }
 
-void StepRunner::Push(const WindowStep& window_step, const StepTask& task) {
-  const PreparedStep& step = *window_step.prepared;
+void StepRunner::Push(const WindowStep& step, const StepTask& task) {
+  PushPieces(step, task, step.prepared->lists.size());
+  // Under clip_norm the clock is announced together with the norm.
+  std::vector<ServerRequest> finished;
   const auto num_servers = static_cast<uint32_t>(channel_.view()->servers.size());
+  if (!clips_all_) finished = AdvanceRequests(num_servers, task.clock + 1);
+  PushList(step, task, 0, std::move(finished));
+  push_.reset();
+  HDPS_FAILPOINT("worker.step.pushed");
+}
+
+void StepRunner::PushPieces(const WindowStep& step, const StepTask& task, size_t end) {
+  for (; lists_pushed_ < end; ++lists_pushed_) PushList(step, task, lists_pushed_, {});
+}
+
+void StepRunner::PushList(const WindowStep& window_step, const StepTask& task, size_t list,
+                          std::vector<ServerRequest> then) {
+  const PreparedStep& step = *window_step.prepared;
   const PushTerms terms = {.sequence = {next_sequence_++},
                            .clock = task.clock,
                            .num_examples = step.parts.num_examples(),
-                           .list = window_step.list,
+                           .list = window_step.list + list,
                            .format = job_.parallel.wire,
                            .rate = task.rate,
-                           .epoch = task.epoch};
-  std::vector<ServerRequest> requests = push_->Requests(terms, GradientsOfSplit(step));
-  push_.reset();
-  // Under clip_norm the clock is announced together with the norm.
-  std::vector<ServerRequest> finished;
-  if (!clips_all_) finished = AdvanceRequests(num_servers, task.clock + 1);
-  pushes_.push_back(channel_.Start(std::move(requests), std::move(finished)));
-  HDPS_FAILPOINT("worker.step.pushed");
+                           .epoch = task.epoch,
+                           .part = static_cast<uint32_t>(list),
+                           .loss_scale = job_.train.loss_scale};
+  const std::vector<std::span<const float>> gradients = GradientsOf(step, list);
+  PushPlan of_piece(step.lists[list], SectionMaker());
+  PushPlan& push = list == 0 ? *push_ : of_piece;
+  pushes_.push_back(channel_.Start(push.Requests(terms, gradients), std::move(then)));
 }
 
 Status StepRunner::SettleNorm(const StepTask& task) {
