@@ -77,7 +77,7 @@ void AddEvaluations(SettingTable<TrainText>* train) {
 }
 
 // Adds a setting that is a power of two, or a word in its place.
-void AddLossScale(SettingTable<TrainSpec>* train) {
+void AddLossScale(SettingTable<TrainText>* train) {
   constexpr double kMost = 1 << 24;
   train->AddConverted(
       "loss_scale", ValueKind::kNumber,
@@ -87,7 +87,7 @@ void AddLossScale(SettingTable<TrainSpec>* train) {
       "fp16, its message travels with a smaller scale of its own. dynamic: each message has the "
       "largest scale at which it fits, so no step is left out as under MindSpore's "
       "DynamicLossScaleManager. 1: none, a gradient too large travels as 65504.",
-      [](const JsonValue& value, TrainSpec* spec) {
+      [](const JsonValue& value, TrainText* spec) {
         spec->loss_scale = value.kind == JsonValue::Kind::kText ? kDynamicScale : value.number;
       },
       [](const TrainSpec& spec) {
@@ -240,13 +240,15 @@ Section ParallelSection() {
       "that is no number still ends the job. What an allreduce moves stays in 32 bits, but for "
       "gradient_fp32_sync.",
       kPrintedUnlessDefault, kMayChange);
-  parallel.Add("interleave_num", &ParallelSpec::interleave_num,
-               "Copies of the model that take turns in one step, MindSpore's "
-               "MicroBatchInterleaved: copy i has the rows of a worker's B from i B / "
-               "interleave_num on. What layers exchange for one copy has the time in which the "
-               "others compute; where no layer exchanges anything, copies are computed one after "
-               "the other. At most a worker's rows.",
-               Range{1, 65536}, kPrintedUnlessDefault, kMayChange);
+  parallel.Add(
+      "interleave_num", &ParallelSpec::interleave_num,
+      "Copies of the model that take turns in one step, MindSpore's "
+      "MicroBatchInterleaved: copy i has the rows of a worker's B from i B / "
+      "interleave_num on. In sync mode rows of a copy come, and its gradients leave, while "
+      "others are computed. What layers exchange for one copy has the time in which the "
+      "others compute; where no layer exchanges anything, copies are computed one after "
+      "the other. At most a worker's rows.",
+      Range{1, 65536}, kPrintedUnlessDefault, kMayChange);
   parallel.Add("loss_sum", &ParallelSpec::loss_sum,
                "The loss of training that is told is the sum of the copies' mean losses, as "
                "MindSpore's MicroBatchInterleaved gives it, not the mean over all rows. What is "

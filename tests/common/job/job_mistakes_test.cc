@@ -173,10 +173,6 @@ TEST(JobMistakesTest, OfPartsOfAStep) {
   EXPECT_THAT(Bad({"parallel.device_num=4", "parallel.interleave_num=257"}),
               AllOf(HasSubstr("257 copies"), HasSubstr("a worker's 256")));
   const Mistake mistakes[] = {
-      {"train.loss_scale=1000", {"train.loss_scale", "1000", "a power of two", "dynamic"}},
-      {"train.loss_scale=0.5", {"train.loss_scale", "0.5", "a power of two from 1"}},
-      {"train.loss_scale=33554432", {"train.loss_scale", "33554432", "16777216"}},
-      {"train.loss_scale=auto", {"train.loss_scale", "auto", "dynamic"}},
       {"parallel.interleave_num=0", {"interleave_num", "0", "from 1"}},
       {"parallel.interleave_num=1025", {"interleave_num", "1025 copies", "1024", "at most one"}},
       {"parallel={\"interleave_num\":300,\"grad_accumulation_step\":4}",

@@ -111,12 +111,6 @@ TEST(JobTest, ValuesTravelInAFormat) {
   EXPECT_NE(JobDigest(job), JobDigest(Good({}))) << "it trains another thing";
   EXPECT_EQ(TablesDigest(job), TablesDigest(Good({}))) << "its rows are alike";
   EXPECT_EQ(JobDigest(Good({"parallel.wire=fp32"})), JobDigest(Good({})));
-  for (const auto& [text, scale] : {std::pair("1024", 1024.0), std::pair("dynamic", 0.0)}) {
-    const Job scaled = Good({"parallel.wire=fp16", std::string("train.loss_scale=") + text});
-    EXPECT_EQ(scaled.train.loss_scale, scale);
-    EXPECT_EQ(Good({}, PrintJob(scaled)).train.loss_scale, scale);
-    EXPECT_NE(JobDigest(scaled), JobDigest(Good({"parallel.wire=fp16"})));
-  }
 }
 
 TEST(JobTest, OtherSpellingsAreNormalised) {

@@ -304,11 +304,6 @@ TEST(Rules, OfRows) {
     EXPECT_THAT(WhyRefused(push), HasSubstr("clocks"));
     EXPECT_THAT(WhyRefused(AdvanceRequest{clock}), HasSubstr("clocks"));
   }
-  push = good;
-  for (const int32_t exponent : {-127, 127, std::numeric_limits<int32_t>::min()}) {
-    push.scale_exponent = exponent;
-    EXPECT_THAT(WhyRefused(push), HasSubstr("scales"));
-  }
   // Sizes whose product overflows 64 bits must not wrap around to the right one.
   push = good;
   push.tables = {{{0}, 0xffffffffu, 0xffffffffu, {}}};
