@@ -204,7 +204,7 @@ constexpr LinkCase kLinks[] = {{"rows_as_compute", 1}, {"rows_each_as_compute", 
 
 // Returns a job with 26 keys per example, each uniform over 20,000 values, so that few keys are of
 // several copies. The dense layers are the worker's own (allreduce): only rows go over the link.
-JobRunOptions RowsJob(const std::string& scratch, uint32_t copies, int run) {
+JobRunOptions RowsJob(const std::string& scratch, uint32_t copies, const std::string& run) {
   JobRunOptions options;
   options.job = R"({"name": "copies",
     "data": {"format": "criteo", "train": [")" +
@@ -214,7 +214,7 @@ JobRunOptions RowsJob(const std::string& scratch, uint32_t copies, int run) {
     "train": {"batch_size": )" +
                 std::to_string(kBatch) + R"(, "epochs": 1, "eval_each_epoch": false}})";
   options.overrides = {"parallel.interleave_num=" + std::to_string(copies)};
-  options.out = JoinPath(scratch, "copies_" + std::to_string(run));
+  options.out = JoinPath(scratch, run);
   options.steady_from = kFirstSteps;
   return options;
 }
@@ -235,7 +235,7 @@ Status MeasureRows(const BenchSetting& setting, FileSystem& files, const LinkCas
   HDPS_RETURN_IF_ERROR(WriteSyntheticLog(files, setting.scratch, log).status());
   int runs = 0;
   const auto run = [&](uint32_t copies, SlowLink& link) {
-    JobRunOptions options = RowsJob(setting.scratch, copies, runs++);
+    JobRunOptions options = RowsJob(setting.scratch, copies, of.name + std::to_string(runs++));
     options.server_link = &link;
     options.steady_to = steps - 1;
     return RunJob(setting, files, options);

@@ -203,7 +203,7 @@ TEST_F(PsClientTest, WhoIsNotReadyYetIsAskedAgainSoonAndLessAndLessOften) {
 TEST_F(PsClientTest, WhatFollowsATicketIsSentWhenAllBeforeItIsAcknowledged) {
   client_.Start(Ticket{3}, {Push(0, 0)});  // Nothing follows this push alone.
   client_.Start(Ticket{1}, {Push(0, 1)}, {Advance(0), Advance(1)});
-  client_.Start(Ticket{2}, {Push(0, 2)}, {Advance(1)});
+  client_.Start(Ticket{2}, {Push(1, 1)}, {Advance(1)});
   const std::vector<Outgoing> pushes = client_.TakeOutgoing();
   for (const size_t last : {2, 1, 0}) {
     EXPECT_TRUE(client_.TakeOutgoing().empty());  // The first is missing.
