@@ -241,7 +241,8 @@ Status MeasureRows(const BenchSetting& setting, FileSystem& files, const LinkCas
     return RunJob(setting, files, options);
   };
   std::vector<double> compute_ms, pulled;
-  std::vector<std::vector<double>> step_ms(std::size(kCopies)), rates(std::size(kCopies));
+  std::vector<std::vector<double>> step_ms(std::size(kCopies)), rates(std::size(kCopies)),
+      busy_ms(std::size(kCopies));
   for (int repeat = 0; repeat < setting.repeats; ++repeat) {
     PrintProgress(kBench, std::string(of.name) + ", run " + std::to_string(repeat + 1));
     SlowLink free;
@@ -259,12 +260,14 @@ Status MeasureRows(const BenchSetting& setting, FileSystem& files, const LinkCas
       HDPS_ASSIGN_OR_RETURN(const JobRun slow, run(kCopies[c], link));
       step_ms[c].push_back(MsOf(slow, &StepTimes::total_ns));
       rates[c].push_back(1e3 * kBatch / step_ms[c].back());
+      busy_ms[c].push_back(MsOf(slow, &StepTimes::compute_ns));
     }
   }
   report.Add(kBench, of.name, "compute without delay, 1 copy", "ms", compute_ms);
   for (size_t c = 0; c < std::size(kCopies); ++c) {
     const std::string copies = std::to_string(kCopies[c]) + (c == 0 ? " copy" : " copies");
     report.Add(kBench, of.name, "step, " + copies, "ms", step_ms[c]);
+    report.Add(kBench, of.name, "compute, " + copies, "ms", busy_ms[c]);
     if (c == 0) continue;
     report.AddBeside(kBench, of.name, "examples, " + copies, "examples/s", rates[c], "1 copy",
                      rates[0]);
