@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <compare>
+#include <cstdint>
 #include <limits>
 
 #include "common/base/ids.h"
@@ -12,10 +13,11 @@
 namespace hdps {
 
 // The step for which a pull reads, and the clock at which it may be answered: that of the step, or
-// an earlier one for prefetched rows.
+// an earlier one for prefetched rows. Pulls of one step are answered in the order of its key lists.
 struct PullAdmission {
   Clock clock = 0;
   Clock step = 0;
+  uint32_t part = 0;
 
   auto operator<=>(const PullAdmission&) const = default;
 };
@@ -38,7 +40,8 @@ inline Clock StalenessBoundOf(const TrainSpec& train) {
 // that change later are read again at the step's own turn.
 inline PullAdmission AdmissionOf(Mode mode, const PullRequest& request) {
   const bool early = mode == Mode::kSync && request.mode == PullMode::kPrefetch;
-  return {early ? std::min(request.pushed, request.clock) : request.clock, request.clock};
+  return {early ? std::min(request.pushed, request.clock) : request.clock, request.clock,
+          request.part};
 }
 
 }  // namespace hdps

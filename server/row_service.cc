@@ -12,6 +12,7 @@
 #include "common/job/job_spec.h"
 #include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/table_spec.h"
+#include "common/job/step_lists.h"
 #include "common/platform/failpoint.h"
 #include "common/protocol/message_dispatch.h"
 #include "common/protocol/view.h"
@@ -26,8 +27,9 @@ RowService::RowService(const Job& job, Executor& executor, PeerId self,
       sabotage_(sabotage),
       sections_(sections),
       sync_(job.train.mode == Mode::kSync),
-      gate_(StalenessBoundOf(job.train), job.cluster.pushes_in_flight_max + job.train.lookahead),
-      combiner_(job.cluster.pushes_in_flight_max),
+      gate_(StalenessBoundOf(job.train),
+            ListsOfStep(job) * (job.cluster.pushes_in_flight_max + job.train.lookahead)),
+      combiner_(job.cluster.pushes_in_flight_max, ListsOfStep(job)),
       clips_norm_(sync_ && job.train.clip_norm > 0) {}
 
 void RowService::OnView(const View& view, const std::vector<ShardId>& shards) {
@@ -187,7 +189,8 @@ Result<std::shared_ptr<const KeyList>> RowService::FindKeys(PeerId worker,
                                                             const KeyReference& reference,
                                                             const std::vector<TableKeys>& tables,
                                                             const Buffer& keys) {
-  const size_t lists_max = job_.train.lookahead + job_.cluster.pushes_in_flight_max + 2;
+  const size_t steps_max = job_.train.lookahead + job_.cluster.pushes_in_flight_max + 2;
+  const size_t lists_max = ListsOfStep(job_) * steps_max;
   KeyListCache& lists = lists_.try_emplace(worker, lists_max).first->second;
   if (tables.empty() && reference.number != 0) {
     std::shared_ptr<const KeyList> known = lists.Find(reference.number);

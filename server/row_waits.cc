@@ -9,7 +9,7 @@ std::vector<PeerId> RowService::WaitsFor() const {
   for (const auto& [peer, worker] : workers_) {
     const Clock clock = clocks_.of(worker);
     bool is_late = clock == clocks_.min();
-    if (sync_) is_late = clock <= combiner_.next() && !combiner_.Holds(worker, combiner_.next());
+    if (sync_) is_late = clock <= combiner_.next() && !combiner_.HoldsAll(worker, combiner_.next());
     if (norm_.holds()) is_late = clock <= norm_.clock();
     if (is_late) late.push_back(peer);
   }

@@ -7,6 +7,7 @@
 #include "common/job/job_spec.h"
 #include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/train_spec.h"
+#include "common/job/step_lists.h"
 #include "common/net/frame.h"
 #include "common/protocol/command_messages.h"
 #include "common/protocol/manifest_parts.h"
@@ -21,11 +22,13 @@ void LogPlacement(const Job& job, uint32_t rank, size_t own_shards, size_t worke
               << OptimizerName(table.optimizer) << ", dim " << table.dim << ", " << RowBytes(table)
               << " bytes a row with state, shards " << own_shards << " of " << job.cluster.shards;
   }
+  const size_t pulls = workers * ListsOfStep(job);
   const size_t each = workers * job.cluster.pushes_in_flight_max;
-  const size_t ahead = workers * job.train.lookahead;
+  const size_t held = pulls * job.cluster.pushes_in_flight_max;
+  const size_t ahead = pulls * job.train.lookahead;
   LOG(INFO) << "server " << rank << ": " << threads << " threads; bounds for " << workers
-            << " workers: " << each + ahead << " parked pulls + " << each << " held pushes + "
-            << each << " ledger entries + " << each + ahead + 2 * workers
+            << " workers: " << held + ahead << " parked pulls + " << held << " held pushes + "
+            << each << " ledger entries + " << held + ahead + 2 * pulls
             << " key lists, each request at most " << (kFrameBytesMax >> 20) << " MiB; rows: "
             << (job.cluster.memory_limit > 0
                     ? "cluster.memory_limit less all else, the others on disk"

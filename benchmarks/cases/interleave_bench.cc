@@ -1,5 +1,6 @@
-// Measures how much of the exchanges within a step is hidden by copies of the model that take
-// turns, if a round trip takes as long as the work between two of them.
+// Measures how much of the exchanges of a step is hidden by copies of the model that take turns: of
+// exchanges between layers, if a round trip takes as long as the work between two of them, and of
+// pulls and pushes over a slow link.
 #include <algorithm>
 #include <iterator>
 #include <memory>
@@ -9,11 +10,14 @@
 
 #include "benchmarks/bench.h"
 #include "benchmarks/clusters/far_group.h"
+#include "benchmarks/clusters/job_run.h"
+#include "benchmarks/clusters/slow_link.h"
 #include "common/job/job_file.h"
 #include "common/job/job_registry.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/table_spec.h"
 #include "common/platform/random.h"
+#include "tools/synthetic/synthetic_log.h"
 #include "worker/model/layer.h"
 #include "worker/model/step_parts.h"
 #include "worker/step/lane_exchange.h"
@@ -151,10 +155,7 @@ class CopiesAtWork {
   std::vector<std::unique_ptr<FarGroup>> groups_;
 };
 
-}  // namespace
-
-Status RunInterleaveBench(const BenchSetting& setting, FileSystem&, BenchReport& report) {
-  if (!setting.Wants("round_trips")) return Status();
+Status MeasureRoundTrips(const BenchSetting& setting, BenchReport& report) {
   HDPS_ASSIGN_OR_RETURN(Job job, EchoJob());
   const std::unique_ptr<Executor> executor = NewTbbExecutor(setting.threads);
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
@@ -185,6 +186,103 @@ Status RunInterleaveBench(const BenchSetting& setting, FileSystem&, BenchReport&
     if (c == 0) continue;
     report.AddBeside(kBench, "round_trips", "examples, " + copies, "examples/s", rates[c], "1 copy",
                      rates[0]);
+  }
+  return Status();
+}
+
+// ---- Pulls and pushes.
+
+constexpr uint32_t kBatch = 2048;
+constexpr int64_t kFirstSteps = 4;  // Not counted: they make rows and allocate memory.
+
+// Links over which a step's rows and gradients together take as long as computing, or each do.
+struct LinkCase {
+  const char* name;
+  double times_compute;  // Transfers and round trip, as a multiple of computing.
+};
+constexpr LinkCase kLinks[] = {{"rows_as_compute", 1}, {"rows_each_as_compute", 2}};
+
+// Returns a job with 26 keys per example, each uniform over 20,000 values, so that few keys are of
+// several copies. The dense layers are the worker's own (allreduce): only rows go over the link.
+JobRunOptions RowsJob(const std::string& scratch, uint32_t copies, const std::string& run) {
+  JobRunOptions options;
+  options.job = R"({"name": "copies",
+    "data": {"format": "criteo", "train": [")" +
+                JoinPath(scratch, "train.tsv") + R"("]},
+    "model": {"type": "wide_deep", "embedding_dim": 32, "hidden": [1024, 512], "device": "cpu"},
+    "parallel": {"dense_exchange": "allreduce"},
+    "train": {"batch_size": )" +
+                std::to_string(kBatch) + R"(, "epochs": 1, "eval_each_epoch": false}})";
+  options.overrides = {"parallel.interleave_num=" + std::to_string(copies)};
+  options.out = JoinPath(scratch, run);
+  options.steady_from = kFirstSteps;
+  return options;
+}
+
+double MsOf(const JobRun& run, int64_t StepTimes::*ns) {
+  const StepTimes& times = run.steady_times;
+  return static_cast<double>(times.*ns) * 1e-6 / static_cast<double>(times.steps);
+}
+
+Status MeasureRows(const BenchSetting& setting, FileSystem& files, const LinkCase& of,
+                   BenchReport& report) {
+  SyntheticLogSpec log;
+  const int64_t steps = setting.quick ? 8 : 20;
+  log.rows = uint64_t{kBatch} * static_cast<uint64_t>(steps);
+  log.eval_rows = 0;
+  log.vocabulary = 20'000;
+  log.zipf = 0;
+  HDPS_RETURN_IF_ERROR(WriteSyntheticLog(files, setting.scratch, log).status());
+  int runs = 0;
+  const auto run = [&](uint32_t copies, SlowLink& link) {
+    JobRunOptions options = RowsJob(setting.scratch, copies, of.name + std::to_string(runs++));
+    options.server_link = &link;
+    options.steady_to = steps - 1;
+    return RunJob(setting, files, options);
+  };
+  std::vector<double> compute_ms, pulled;
+  std::vector<std::vector<double>> step_ms(std::size(kCopies)), rates(std::size(kCopies)),
+      busy_ms(std::size(kCopies));
+  for (int repeat = 0; repeat < setting.repeats; ++repeat) {
+    PrintProgress(kBench, std::string(of.name) + ", run " + std::to_string(repeat + 1));
+    SlowLink free;
+    HDPS_ASSIGN_OR_RETURN(const JobRun plain, run(1, free));
+    compute_ms.push_back(MsOf(plain, &StepTimes::compute_ns));
+    pulled.push_back(static_cast<double>(free.bytes_pulled) /
+                     static_cast<double>(plain.times.steps));
+    for (size_t c = 0; c < std::size(kCopies); ++c) {
+      SlowLink link;
+      link.pushes_too = true;
+      link.round_trip_ns = kRoundTripMs * 1'000'000;
+      // As many bytes are pushed as pulled.
+      const double transfers_ms = of.times_compute * compute_ms.back() - kRoundTripMs;
+      link.ns_per_byte = std::max(transfers_ms, 0.0) * 1e6 / (2 * pulled.back());
+      HDPS_ASSIGN_OR_RETURN(const JobRun slow, run(kCopies[c], link));
+      step_ms[c].push_back(MsOf(slow, &StepTimes::total_ns));
+      rates[c].push_back(1e3 * kBatch / step_ms[c].back());
+      busy_ms[c].push_back(MsOf(slow, &StepTimes::compute_ns));
+    }
+  }
+  report.Add(kBench, of.name, "compute without delay, 1 copy", "ms", compute_ms);
+  for (size_t c = 0; c < std::size(kCopies); ++c) {
+    const std::string copies = std::to_string(kCopies[c]) + (c == 0 ? " copy" : " copies");
+    report.Add(kBench, of.name, "step, " + copies, "ms", step_ms[c]);
+    report.Add(kBench, of.name, "compute, " + copies, "ms", busy_ms[c]);
+    if (c == 0) continue;
+    report.AddBeside(kBench, of.name, "examples, " + copies, "examples/s", rates[c], "1 copy",
+                     rates[0]);
+  }
+  return Status();
+}
+
+}  // namespace
+
+Status RunInterleaveBench(const BenchSetting& setting, FileSystem& files, BenchReport& report) {
+  if (setting.Wants("round_trips")) HDPS_RETURN_IF_ERROR(MeasureRoundTrips(setting, report));
+  for (const LinkCase& link : kLinks) {
+    if (setting.Wants(link.name)) {
+      HDPS_RETURN_IF_ERROR(MeasureRows(setting, files, link, report));
+    }
   }
   return Status();
 }

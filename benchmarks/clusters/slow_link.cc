@@ -81,7 +81,8 @@ class SlowTransport : public Transport {
     const auto takes =
         static_cast<int64_t>(link_.ns_per_byte * static_cast<double>(BytesOf(frame)));
     lane->free_ns = std::max(lane->free_ns, clock_.NowNs()) + takes;
-    lane->frames.push_back({lane->free_ns, peer, std::move(frame)});
+    const int64_t on_its_way = lane == &out_ ? link_.round_trip_ns : 0;
+    lane->frames.push_back({lane->free_ns + on_its_way, peer, std::move(frame)});
   }
   void SendDue() {
     while (!out_.frames.empty() && out_.frames.front().due_ns <= clock_.NowNs()) {

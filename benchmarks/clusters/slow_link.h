@@ -14,6 +14,8 @@ namespace hdps {
 struct SlowLink {
   double ns_per_byte = 0;   // 0: no delay.
   bool pushes_too = false;  // Also delays the workers' pushes; otherwise only pull replies.
+  // Added to the way of every pull reply, however many are on it: the round trip.
+  int64_t round_trip_ns = 0;
   std::atomic<uint64_t> bytes_pulled{0};  // Bytes of rows that were sent.
 };
 

@@ -79,6 +79,7 @@ struct Layout<PullRequest> {
     fields.Number(message.list);
     fields.Number(message.since);
     fields.Enumerator(message.format, kLastFormat);
+    fields.Number(message.part);
     fields.Section(message.keys);
   }
   static void Check(const PullRequest& message, Rules& rules) {
@@ -129,12 +130,17 @@ struct Layout<PushRequest> {
     fields.Enumerator(message.format, kLastFormat);
     fields.Number(message.rate);
     fields.Number(message.epoch);
+    fields.Number(message.part);
+    fields.Number(message.scale_exponent);
     fields.Section(message.keys);
     fields.Section(message.gradients);
   }
   static void Check(const PushRequest& message, Rules& rules) {
     RequireClock(message.clock, rules);
     rules.Require(std::isfinite(message.rate) && message.rate >= 0, "rates are not negative");
+    rules.Require(
+        message.scale_exponent >= -kScaleExponentMax && message.scale_exponent <= kScaleExponentMax,
+        "scales are normal numbers");
     RequireKeys(message.tables, message.keys, rules);
     if (message.list != 0 && message.tables.empty()) {  // The number of keys is that of the list.
       rules.Require(message.gradients.size() % FloatBytes(message.format) == 0,

@@ -46,6 +46,9 @@ struct PullRequest {
   uint64_t list = 0;
   Clock since = 0;              // kRefresh: min_clock of the reply to kPrefetch.
   DType format = DType::kFp32;  // Format of the rows in the reply; not for kWithState.
+  // Which of the step's key lists these keys are: see ListsOfStep(). A worker has at most one pull
+  // of each for a step.
+  uint32_t part = 0;
 };
 
 struct PullReply {
@@ -65,12 +68,16 @@ struct PullReply {
   DType format = DType::kFp32;  // As in the request.
 };
 
-// The gradients of one worker's step for one server, in one message for all tables.
+// Limits of PushRequest::scale_exponent; their powers of two are normal fp32 numbers.
+inline constexpr int32_t kScaleExponentMax = 126;
+
+// The gradients of one worker's step for one server, for all tables: in one message, or in one for
+// each of the step's key lists, which have no key in common.
 struct PushRequest {
   static constexpr MessageKind kKind = MessageKind::kPushRequest;
   Sequence sequence;
   Clock clock = 0;                // Steps finished before the step of these gradients.
-  uint64_t num_examples = 0;      // Examples in this worker's part of the step.
+  uint64_t num_examples = 0;      // Examples in this worker's part of the step, in each message.
   std::vector<TableKeys> tables;  // row_floats == dim of the table.
   Buffer keys;                    // uint64 [sum of num_keys]; unique within a table (not checked).
   // [sum of num_keys * dim] in `format`: sums over the worker's examples.
@@ -79,6 +86,10 @@ struct PushRequest {
   DType format = DType::kFp32;
   double rate = 1;     // Factor on the learning rates in this step.
   uint32_t epoch = 0;  // Epoch of the step, from 0.
+  uint32_t part = 0;   // As PullRequest::part; the step is complete with one push of each.
+  // The gradients were multiplied by two to the power of this, so that fp16 holds small ones. A
+  // power of two changes no digit, and the receiver divides by it in fp32.
+  int32_t scale_exponent = 0;
 };
 struct PushAck {
   static constexpr MessageKind kKind = MessageKind::kPushAck;

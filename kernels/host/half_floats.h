@@ -88,11 +88,12 @@ HDPS_INLINE float WidenFp16(uint16_t half) {
   return std::bit_cast<float>((bits & 0x7c00u) == 0x7c00u ? not_finite : finite);
 }
 
-// Sets to[i] = from[i] for contiguous numbers; kFormat is kFp16 or kBf16.
+// Sets to[i] = from[i] * scale for contiguous numbers; kFormat is kFp16 or kBf16.
 template <DType kFormat>
-HDPS_INLINE void NarrowEach(const float* __restrict from, size_t count, uint16_t* __restrict to) {
+HDPS_INLINE void NarrowEach(const float* __restrict from, size_t count, uint16_t* __restrict to,
+                            float scale = 1) {
   for (size_t i = 0; i < count; ++i) {
-    to[i] = kFormat == DType::kFp16 ? NarrowToFp16(from[i]) : NarrowToBf16(from[i]);
+    to[i] = kFormat == DType::kFp16 ? NarrowToFp16(from[i] * scale) : NarrowToBf16(from[i] * scale);
   }
 }
 template <DType kFormat>

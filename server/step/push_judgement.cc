@@ -1,10 +1,12 @@
 // Decides which pushes a server takes: each once, in its step, and none that contradicts another.
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "common/job/job_spec.h"
 #include "common/job/spec/cluster_spec.h"
+#include "common/job/step_lists.h"
 #include "common/platform/failpoint.h"
 #include "embedding/memory/gradient_scale.h"
 #include "server/row_service.h"
@@ -13,6 +15,11 @@ namespace hdps {
 
 Status RowService::PlanPush(PeerId worker, PlannedPush* push) {
   const PushRequest& request = push->request;
+  if (request.part >= ListsOfStep(job_)) {
+    return {Code::kCorruption, "part " + std::to_string(request.part) +
+                                   " of a push; a step of this job has " +
+                                   std::to_string(ListsOfStep(job_))};
+  }
   HDPS_ASSIGN_OR_RETURN(push->list, FindKeys(worker, {request.list}, request.tables, request.keys));
   return CheckGradients(*shards_, *push);
 }
@@ -20,6 +27,7 @@ Status RowService::PlanPush(PeerId worker, PlannedPush* push) {
 Status RowService::TakePush(PeerId peer, WorkerId worker, PlannedPush push) {
   const Clock clock = push.request.clock;
   const Sequence sequence = push.request.sequence;
+  const uint32_t part = push.request.part;
   PushLedger& ledger = ledgers_.try_emplace(peer, job_.cluster.pushes_in_flight_max).first->second;
   const PushLedger::Verdict verdict =
       sabotage_.no_ledger ? PushLedger::Verdict::kFirst : ledger.Check(sequence);
@@ -42,7 +50,7 @@ Status RowService::TakePush(PeerId peer, WorkerId worker, PlannedPush push) {
       case PushLedger::Verdict::kFirst:
         break;
       case PushLedger::Verdict::kRepeat:
-        if (sync_ && !combiner_.Holds(worker, clock)) {
+        if (sync_ && !combiner_.Holds(worker, clock, part)) {
           return {Code::kCorruption, "push " + std::to_string(sequence.value) +
                                          " was one of another clock than " + std::to_string(clock)};
         }
@@ -54,9 +62,9 @@ Status RowService::TakePush(PeerId peer, WorkerId worker, PlannedPush push) {
                     std::to_string(job_.cluster.pushes_in_flight_max) +
                     " of this worker; no more than that many may be on their way"};
     }
-    if (sync_ && combiner_.Holds(worker, clock)) {
+    if (sync_ && combiner_.Holds(worker, clock, part)) {
       return {Code::kCorruption, "a second push of clock " + std::to_string(clock) +
-                                     "; a worker sends one for each step and server"};
+                                     "; a worker sends one for each step, key list and server"};
     }
     ledger.Record(sequence);
     HDPS_FAILPOINT("server.push.recorded");
@@ -64,10 +72,11 @@ Status RowService::TakePush(PeerId peer, WorkerId worker, PlannedPush push) {
   ++counters_.pushes;
   change_ = records_changes_ ? WithKeys(push) : Frame();
   if (push.request.num_examples > 0) {
-    push.scale = PartScale(job_.parallel, push.request.num_examples);
+    push.scale = std::ldexp(PartScale(job_.parallel, push.request.num_examples),
+                            -push.request.scale_exponent);
   }
   if (sync_) {
-    if (!combiner_.Holds(worker, clock)) combiner_.Hold(worker, std::move(push));
+    if (!combiner_.Holds(worker, clock, part)) combiner_.Hold(worker, std::move(push));
     return {};
   }
   std::vector<PlannedPush> alone;

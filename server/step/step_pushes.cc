@@ -19,7 +19,8 @@ StepPushes::StepPushes(const Job& job, std::vector<PlannedPush> pushes, uint64_t
   uint64_t examples = 0;
   for (const PlannedPush& push : pushes_) {
     CHECK_EQ(push.request.clock, clock);
-    examples += push.request.num_examples;
+    // The pushes of a worker name the same examples, and each has one of part 0.
+    if (push.request.part == 0) examples += push.request.num_examples;
   }
   std::erase_if(pushes_, [](const PlannedPush& push) { return push.request.num_examples == 0; });
   if (!pushes_.empty()) scale_ = SumScale(job_.parallel, workers, examples);

@@ -13,10 +13,10 @@ std::optional<SyncCombiner::Step> SyncCombiner::TakeComplete(const VectorClock& 
   const auto at = held_.find(next_);
   if (at == held_.end()) return std::nullopt;
   for (const auto& [worker, clock] : clocks.clocks()) {
-    if (clock <= next_ && at->second.count(worker) == 0) return std::nullopt;
+    if (clock <= next_ && !HoldsAll(worker, next_)) return std::nullopt;
   }
   Step step{.clock = next_, .pushes = {}};
-  for (auto& [worker, push] : at->second) step.pushes.push_back(std::move(push));
+  for (auto& [key, push] : at->second) step.pushes.push_back(std::move(push));
   held_.erase(at);
   ++next_;
   return step;

@@ -11,7 +11,7 @@ CASES = {
     "dense_exchange": "",
     "disk_tier": "small_mlp_4_times",
     "end_to_end": "peers_set_cpu_sync_inproc",
-    "interleave": "",
+    "interleave": "round_trips",
     "lookahead": "slow_rows",
     "model": "small_mlp_dim16",
     "plan": "dim16_small_1s_1w_async",

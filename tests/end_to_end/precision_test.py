@@ -1,5 +1,6 @@
 """Tests jobs with bf16 products: one answer for any number of servers, threads and workers and over each
-transport, models as good as in fp32, and a message if the CPU lacks them.
+transport, models as good as in fp32, and a message if the CPU lacks them. Tests that values in 16 bits on their
+way make models as good.
 
 The rounding is the same on every machine: without bf16 products on this one, HDPS_WIDENED_BF16=1 makes it
 multiply the rounded numbers in fp32."""
@@ -115,6 +116,28 @@ class Precision(harness.Case):
         harness.figure(f"planted wide_deep: AUC fp32 {found['fp32']:.5f}, bf16 {found['bf16']:.5f}")
         self.assertNotEqual(found["fp32"], found["bf16"])
         self.assertLess(abs(found["fp32"] - found["bf16"]), 0.001)
+
+
+class Wire(harness.Case):
+    """Values in 16 bits between workers and servers."""
+
+    def test_the_auc_of_fp32(self):
+        """REF-S with fp16, with and without a loss scale, and with bf16: the AUC of fp32 within 0.001."""
+        steps = harness.share(100, 2000, "1900 of 2000 steps of REF-S in 16 bits")
+        data = self.out("data")
+        data.mkdir()
+        harness.generate(data, rows=1024 * steps, eval_rows=20480, vocabulary=20000, zipf=1.05, seed=1)
+        job = harness.write_job(self.out("job.json"), harness.reference_job(data))
+        auc = {}
+        for name, sets in {"fp32": {}, "bf16": {"parallel.wire": "bf16"}, "fp16": {"parallel.wire": "fp16"},
+                           "fp16_1024": {"parallel.wire": "fp16", "train.loss_scale": 1024},
+                           "fp16_dynamic": {"parallel.wire": "fp16", "train.loss_scale": "dynamic"}}.items():
+            summary = harness.train(job, self.out(name), 1, 2, sets)
+            self.assertEqual(summary["steps"], steps)
+            auc[name] = summary["eval_auc"]
+        harness.figure(f"REF-S, {steps} steps: AUC " + ", ".join(f"{n} {a:.5f}" for n, a in auc.items()))
+        for name, value in auc.items():
+            self.assertAlmostEqual(value, auc["fp32"], delta=0.001, msg=name)
 
 
 if __name__ == "__main__":

@@ -201,6 +201,18 @@ class SameAnswer(harness.Case):
             self.assertLessEqual(difference, 1e-6)
             self.assertLessEqual(loss_difference, 1e-6)
 
+    def test_copies_within_1e_6(self):
+        """Copies of the model, whose pulls and pushes are split, against the whole batch, 50 steps (E1). How
+        rows are asked for, and from how many servers, changes no bit."""
+        self.digest("single")
+        for copies in (2, 3, 4):
+            first = self.digest(f"copies{copies}", 1, 1, parallel__interleave_num=copies)
+            ahead = self.digest(f"ahead{copies}", 2, 1, parallel__interleave_num=copies, train__lookahead=2)
+            difference = self.largest_difference("single", f"copies{copies}")
+            harness.figure(f"{copies} copies: parameters differ by {difference:.3g}")
+            self.assertEqual(first, ahead)
+            self.assertLessEqual(difference, 1e-6)
+
     def test_gradients_mean_and_sum(self):
         """gradients_mean = false with N workers and SGD is a learning rate N times as large (E1)."""
         sgd = {"kind": "sgd", "learning_rate": 0.02}

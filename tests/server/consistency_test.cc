@@ -183,8 +183,9 @@ TEST(PushWatermark, CountsWithoutAGapInAnyOrder) {
   EXPECT_EQ(progress.next(), 10);
 }
 
-PlannedPush PushOf(Clock clock, uint64_t examples) {
+PlannedPush PushOf(Clock clock, uint64_t examples, uint32_t part = 0) {
   PlannedPush push;
+  push.request.part = part;
   push.request.clock = clock;
   push.request.num_examples = examples;
   return push;
@@ -193,12 +194,12 @@ PlannedPush PushOf(Clock clock, uint64_t examples) {
 TEST(SyncCombiner, WaitsForAllAndOrdersByRank) {
   VectorClock clocks;
   for (uint32_t w = 0; w < 3; ++w) clocks.Join({w});
-  SyncCombiner combiner(2);
+  SyncCombiner combiner(2, 1);
   combiner.Hold({2}, PushOf(0, 2));
   combiner.Hold({0}, PushOf(0, 0));
   EXPECT_FALSE(combiner.TakeComplete(clocks).has_value());
-  EXPECT_TRUE(combiner.Holds({2}, 0));
-  EXPECT_FALSE(combiner.Holds({1}, 0));
+  EXPECT_TRUE(combiner.Holds({2}, 0, 0));
+  EXPECT_FALSE(combiner.Holds({1}, 0, 0));
   combiner.Hold({0}, PushOf(1, 0));
   combiner.Hold({1}, PushOf(0, 1));
   const auto step = combiner.TakeComplete(clocks);
@@ -212,11 +213,35 @@ TEST(SyncCombiner, WaitsForAllAndOrdersByRank) {
   EXPECT_TRUE(combiner.TooFarAhead(3));
 }
 
+// With several parts a step, a worker's share is there with the last of them, whichever that is.
+TEST(SyncCombiner, WaitsForAllPartsAndOrdersThem) {
+  VectorClock clocks;
+  for (uint32_t w = 0; w < 2; ++w) clocks.Join({w});
+  SyncCombiner combiner(2, 3);
+  // {worker, part}: as they arrive.
+  const std::vector<std::pair<uint32_t, uint32_t>> order = {{1, 2}, {0, 1}, {1, 0},
+                                                            {0, 2}, {1, 1}, {0, 0}};
+  for (const auto& [worker, part] : order) {
+    EXPECT_FALSE(combiner.TakeComplete(clocks).has_value());
+    EXPECT_FALSE(combiner.HoldsAll({worker}, 0));
+    EXPECT_FALSE(combiner.Holds({worker}, 0, part));
+    combiner.Hold({worker}, PushOf(0, worker, part));
+    EXPECT_TRUE(combiner.Holds({worker}, 0, part));
+  }
+  const auto step = combiner.TakeComplete(clocks);
+  ASSERT_TRUE(step.has_value());
+  ASSERT_EQ(step->pushes.size(), 6u);
+  for (uint64_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(step->pushes[i].request.num_examples, i / 3);
+    EXPECT_EQ(step->pushes[i].request.part, i % 3);
+  }
+}
+
 TEST(SyncCombiner, AWorkerThatHasPassedAStepIsNotWaitedFor) {
   VectorClock clocks;
   clocks.Join({0});
   clocks.Join({1});
-  SyncCombiner combiner(4);
+  SyncCombiner combiner(4, 1);
   combiner.Hold({0}, PushOf(2, 1));
   clocks.Advance({1}, 3);
   EXPECT_FALSE(combiner.TakeComplete(clocks).has_value());  // Steps 0 and 1 are not finished.

@@ -118,6 +118,69 @@ TEST(Sync, ASecondPushOfAStepIsRefusedAndOneFarAheadPutOff) {
   EXPECT_EQ(server.Ack(server.Push(0, 3, last, 1, Gradient(7, 2))).code, Code::kUnavailable);
 }
 
+// With two copies a step has three key lists. Their pushes are one update, with the examples of the
+// worker counted once.
+TEST(Sync, ThePushesOfAStepsKeyListsAreOneUpdate) {
+  Job job = TestJob(Mode::kSync);
+  job.parallel.interleave_num = 2;
+  job.cluster.pushes_in_flight_max = 1;  // Pulls of one step may be as many as its lists.
+  ServerHarness server({.job = job, .workers = 2});
+  uint64_t request_id = 0;
+  const auto push = [&](uint32_t worker, uint64_t sequence, uint32_t part, Key key, float value) {
+    PushRequest request = server.PushOf(sequence, 0, 2, Gradient(key, value));
+    request.part = part;
+    server.FromPeer(ServerHarness::WorkerPeer(worker), request, 1000 + ++request_id);
+    return server.Ack(1000 + request_id);
+  };
+  std::vector<uint64_t> pulls;
+  for (uint32_t part = 0; part < 3; ++part) {
+    PullRequest pull = server.PullOf(1, PullMode::kTrain, {{0, 1, {7 + part}, {}}});
+    pull.part = part;
+    for (int repeat = 0; repeat < 2; ++repeat) {  // A repeat takes the place of the first.
+      pulls.push_back(2000 + part);
+      server.FromPeer(ServerHarness::WorkerPeer(0), pull, pulls.back());
+    }
+  }
+  EXPECT_EQ(push(0, 0, 1, 8, 4).code, Code::kOk);
+  EXPECT_EQ(push(0, 0, 1, 8, 4).code, Code::kOk);  // The same once more.
+  EXPECT_EQ(push(0, 1, 2, 9, 8).code, Code::kOk);
+  const PushAck second = push(0, 2, 1, 8, 4);
+  EXPECT_EQ(second.code, Code::kCorruption);
+  EXPECT_NE(second.message.find("second push"), std::string::npos);
+  const PushAck unknown = push(0, 2, 3, 8, 4);
+  EXPECT_EQ(unknown.code, Code::kCorruption);
+  EXPECT_NE(unknown.message.find("part 3"), std::string::npos);
+  for (const uint32_t part : {0, 1, 2}) push(1, part, part, 7 + part, 4);
+  EXPECT_EQ(server.Read(0, {7, 8, 9}), (std::vector<float>{0, 0, 0}));  // Part 0 is missing.
+  for (const uint64_t pull : pulls) EXPECT_FALSE(server.TakeReply<PullReply>(pull).has_value());
+  EXPECT_EQ(push(0, 2, 0, 7, 12).code, Code::kOk);
+  // Means over 4 examples.
+  EXPECT_EQ(server.Read(0, {7, 8, 9}), (std::vector<float>{-4, -2, -3}));
+  EXPECT_EQ(server.node().counters().steps, 1u);
+  EXPECT_EQ(server.node().counters().pushes, 6u);
+  const float rows[] = {-4, -2, -3};
+  for (uint32_t part = 0; part < 3; ++part) {
+    const auto reply = server.TakeReply<PullReply>(2000 + part);
+    ASSERT_TRUE(reply.has_value());
+    EXPECT_EQ(reply->rows.As<float>()[0], rows[part]);
+  }
+}
+
+// A push says by which power of two its gradients were multiplied, and no other does.
+TEST(Sync, ScaledGradientsAreDividedWhereTheyArrive) {
+  for (const bool cross : {false, true}) {
+    Job job = TestJob(Mode::kSync);
+    job.parallel.cross_batch = cross;
+    ServerHarness server({.job = job, .workers = 2});
+    PushRequest scaled = server.PushOf(0, 0, 1, Gradient(7, 3 * 1024));
+    scaled.scale_exponent = 10;
+    server.FromPeer(ServerHarness::WorkerPeer(0), scaled, 900);
+    EXPECT_EQ(server.Ack(900).code, Code::kOk);
+    server.Push(1, 0, 0, 1, Gradient(7, 5));
+    EXPECT_EQ(server.Read(0, {7})[0], -4);
+  }
+}
+
 TEST(Sync, AnyOrderOfArrivalAndAnyNumberOfServersGiveTheSameBits) {
   // 3 workers, 5 steps, all rules: digests over all servers.
   for (const OptimizerKind kind : {OptimizerKind::kAdagrad, OptimizerKind::kLazyAdam,

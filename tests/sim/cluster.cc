@@ -11,6 +11,7 @@
 #include "common/job/spec/data_spec.h"
 #include "common/job/spec/parallel_spec.h"
 #include "common/job/spec/table_spec.h"
+#include "common/job/step_lists.h"
 #include "common/protocol/membership_messages.h"
 #include "common/protocol/message_frames.h"
 
@@ -46,6 +47,7 @@ std::shared_ptr<const Job> JobOf(const ClusterOptions& options) {
     job->train.plateau.factor = kJudgedFactor;
   }
   job->parallel.gradients_mean = false;  // Keeps the numbers whole.
+  job->parallel.interleave_num = options.copies;
   job->checkpoint.every_steps = options.checkpoint_every;
   job->checkpoint.delta_every_steps = options.delta_every;
   ClusterSpec& cluster = job->cluster;
@@ -77,6 +79,7 @@ ClusterOptions DrawCluster(uint64_t seed, Mode mode) {
   options.lookahead = static_cast<uint32_t>(random.Below(4));
   // A tally counts below 256, which every format holds exactly.
   options.wire = static_cast<DType>(seed % 3);
+  options.copies = 1 + static_cast<uint32_t>(seed / 3 % 3);
   return options;
 }
 
@@ -226,6 +229,7 @@ void Cluster::StartWorker(uint32_t rank) {
   script.advance_early = options_.advance_early;
   script.lookahead = options_.lookahead;
   script.wire = options_.wire;
+  script.lists = ListsOfStep(*job_);
   script.repairs = options_.mode == Mode::kSync;
   script.rows_leave = options_.rows_leave;
   script.judged = options_.judged;

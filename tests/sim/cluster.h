@@ -48,6 +48,7 @@ struct ClusterOptions {
   bool advance_early = false;
   uint32_t lookahead = 0;
   DType wire = DType::kFp32;
+  uint32_t copies = 1;  // Of the model: in sync mode workers push a step in several parts.
   bool since_late = false;
   Clock mistaken_at = -1;  // Clock at which worker 0 reports a mistake of the operator and ends.
   // Distinguishes the processes of a cluster that was started again.

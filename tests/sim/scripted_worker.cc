@@ -4,6 +4,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <iterator>
 #include <span>
 #include <string>
 #include <utility>
@@ -280,6 +281,20 @@ void ScriptedWorker::OnRows(Ticket ticket, const std::vector<Frame>& replies) {
   compute_until_ = now_ + options_.compute_ms_min + static_cast<TimeMs>(random_.Below(spread));
 }
 
+KeySplit ScriptedWorker::PartOf(const Step& step, uint32_t part) const {
+  std::vector<uint32_t> positions[2];
+  KeysOfTable tables[2];
+  for (uint32_t t = 0; t < 2; ++t) {
+    for (uint32_t i = 0; i < step.keys[t].size(); ++i) {
+      if (i % options_.lists == part) positions[t].push_back(i);
+    }
+    tables[t] = {TableId{t}, ShardBy::kKey, kDims[t], step.keys[t], positions[t]};
+  }
+  KeySplit split;
+  split.Compute(view_->shards, static_cast<uint32_t>(view_->servers.size()), tables);
+  return split;
+}
+
 void ScriptedWorker::PushStep(Clock clock) {
   const Step& step = steps_.at(clock);
   // A step changes only the shared rows, its own and its fresh one.
@@ -298,14 +313,21 @@ void ScriptedWorker::PushStep(Clock clock) {
   if (Counts()) tally_->PushStarted(rank_);
   ++clock_;
   std::vector<ServerRequest> advances = AdvanceRequests(step.split.num_servers(), clock_);
-  std::vector<ServerRequest> pushes =
-      PushPlan(step.split)
-          .Requests({.sequence = {next_sequence_++},
-                     .clock = clock,
-                     .num_examples = 1,
-                     .list = step.list + (options_.strange_lists ? uint64_t{1} << 40 : 0),
-                     .format = options_.wire},
-                    gradients);
+  std::vector<ServerRequest> pushes;
+  for (uint32_t part = options_.lists; part-- > 0;) {
+    const KeySplit split = PartOf(step, part);
+    const bool whole = options_.lists == 1;  // Then the servers know its key list.
+    std::ranges::move(
+        PushPlan(split).Requests(
+            {.sequence = {next_sequence_++},
+             .clock = clock,
+             .num_examples = 1,
+             .list = whole ? step.list + (options_.strange_lists ? uint64_t{1} << 40 : 0) : 0,
+             .format = options_.wire,
+             .part = part},
+            gradients),
+        std::back_inserter(pushes));
+  }
   steps_.erase(clock);
   if (!options_.advance_early) {
     Send(Purpose::kPush, std::move(pushes), std::move(advances));

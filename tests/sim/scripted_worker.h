@@ -41,6 +41,7 @@ struct ScriptOptions {
   uint32_t lookahead = 0;       // Steps whose rows are requested before their turn.
   bool repairs = true;          // sync: prefetched rows are repaired.
   DType wire = DType::kFp32;
+  uint32_t lists = 1;  // Pushes of a step: see ListsOfStep().
   bool judged = false;
   bool rows_leave = false;  // As in TallyTables().
   // Pushes refer to key lists that the servers do not have.
@@ -110,6 +111,8 @@ class ScriptedWorker : public ComputeSide {
   void OnRows(Ticket ticket, const std::vector<Frame>& replies);
   bool PlaceAhead(Step* step, const std::vector<Frame>& replies);
   bool Place(Step* step, const std::vector<Frame>& replies);
+  // Returns every so many-th key of a step.
+  KeySplit PartOf(const Step& step, uint32_t part) const;
   void PushStep(Clock clock);
   void OnPushed(const std::vector<Frame>& replies);
   void FillPipeline();

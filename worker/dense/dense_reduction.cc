@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include "common/job/optimizers/optimizer_record.h"
@@ -13,6 +14,7 @@
 #include "embedding/memory/averages.h"
 #include "embedding/memory/gradient_scale.h"
 #include "kernels/host/half_floats.h"
+#include "kernels/host/half_scale.h"
 #include "worker/model/step_parts.h"
 
 namespace hdps {
@@ -116,12 +118,61 @@ std::vector<ReducedValues> DenseReduction::Votes() {
 
 Status DenseReduction::ReduceVotes(Collective& group) { return group.AllReduce(Votes()); }
 
+Collective& DenseReduction::GroupOf(Collective& all, const DenseBucket& bucket) const {
+  return bucket.shared_by == 0 ? all : *group_.sharing->Of(bucket.tensors.front());
+}
+
 Status DenseReduction::Reduce(Collective& group, size_t bucket) {
+  const DenseBucket& of = plan_.buckets[bucket];
+  Collective& sharing = GroupOf(group, of);
+  const bool halves = WireOf(job_.parallel) == DType::kFp16 && sharing.size() > 1;
+  if (job_.train.loss_scale == 1 || !halves) return ReduceUnscaled(group, bucket);
+  HDPS_ASSIGN_OR_RETURN(const std::vector<int> exponents, AgreeOnScales(sharing, of));
+  ScaleBucket(of, exponents, 1, false);
+  HDPS_RETURN_IF_ERROR(ReduceUnscaled(group, bucket));
+  ScaleBucket(of, exponents, -1, of.scattered);
+  return Status();
+}
+
+Result<std::vector<int>> DenseReduction::AgreeOnScales(Collective& group,
+                                                       const DenseBucket& bucket) {
+  std::vector<float> mine;
+  for (const uint32_t t : bucket.tensors) mine.push_back(LargestMagnitude(In(RunOf(tensors_[t]))));
+  std::vector<float> all(group.size() * mine.size());
+  const std::vector<size_t> sizes(group.size(), mine.size() * sizeof(float));
+  HDPS_RETURN_IF_ERROR(group.AllGather(std::as_bytes(std::span(mine)), sizes,
+                                       std::as_writable_bytes(std::span(all))));
+  std::vector<int> exponents;
+  for (size_t i = 0; i < mine.size(); ++i) {
+    std::vector<float> of_ranks;
+    for (uint32_t r = 0; r < group.size(); ++r) of_ranks.push_back(all[r * mine.size() + i]);
+    exponents.push_back(
+        ScaleExponent(LargestMagnitude(of_ranks), job_.train.loss_scale, group.size()));
+  }
+  return exponents;
+}
+
+void DenseReduction::ScaleBucket(const DenseBucket& bucket, std::span<const int> exponents,
+                                 int sign, bool of_own) {
+  for (size_t i = 0; i < bucket.tensors.size(); ++i) {
+    const uint32_t t = bucket.tensors[i];
+    const float scale = std::ldexp(1.0f, sign * exponents[i]);
+    std::span<float> values = In(RunOf(tensors_[t]));
+    if (of_own) {
+      values = std::span(own_gradients_)
+                   .subspan(group_.shards->OwnAt(t) * kDenseChunkFloats,
+                            group_.shards->OwnOf(t).size * kDenseChunkFloats);
+    }
+    for (float& value : values) value *= scale;
+  }
+}
+
+Status DenseReduction::ReduceUnscaled(Collective& group, size_t bucket) {
   const DenseBucket& of = plan_.buckets[bucket];
   if (of.scattered) return scatter_->Reduce(of, gradients_, own_gradients_);
   std::vector<ReducedValues> beside;
   if (plan_.votes_bucket() == static_cast<int>(bucket)) beside = Votes();
-  Collective& sharing = of.shared_by == 0 ? group : *group_.sharing->Of(of.tensors.front());
+  Collective& sharing = GroupOf(group, of);
   if (WireOf(job_.parallel) != DType::kFp32 && sharing.size() > 1) {
     return ReduceHalves(sharing, of, std::move(beside));
   }

@@ -88,6 +88,16 @@ class DenseReduction {
   void SendFull();  // Sends the complete buckets, in the order of the plan.
   // Sums one bucket over the ranks; one of the buckets carries the votes.
   Status Reduce(Collective& group, size_t bucket);
+  // The same without a loss scale.
+  Status ReduceUnscaled(Collective& group, size_t bucket);
+  // Returns the exponent of the scale of each tensor of the bucket, on which the ranks of `group`
+  // agree: a tensor's depends on its values alone, so buckets change no bit.
+  Result<std::vector<int>> AgreeOnScales(Collective& group, const DenseBucket& bucket);
+  // Multiplies this rank's gradients of the bucket's tensors by powers of two: `of_own` those that
+  // it updates under a split optimizer.
+  void ScaleBucket(const DenseBucket& bucket, std::span<const int> exponents, int sign,
+                   bool of_own);
+  Collective& GroupOf(Collective& all, const DenseBucket& bucket) const;
   Status ReduceVotes(Collective& group);
   Status ReduceHalves(Collective& group, const DenseBucket& bucket,
                       std::vector<ReducedValues> beside);

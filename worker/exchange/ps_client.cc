@@ -95,7 +95,12 @@ void PsClient::Start(Ticket ticket, std::vector<ServerRequest> requests,
     results_.push_back({ticket, StaleSplit(), {}});
     return;
   }
-  if (!then.empty()) sequels_.push_back({ticket, false, std::move(then)});
+  const auto is_push = [](const ServerRequest& request) {
+    return KindOf(request.frame) == MessageKind::kPushRequest;
+  };
+  if (!then.empty() || std::ranges::any_of(requests, is_push)) {
+    sequels_.push_back({ticket, false, std::move(then)});
+  }
   if (requests.empty()) return FinishTicket(ticket, OpenTicket());
   OpenTicket& open = tickets_[ticket];
   open.missing = requests.size();
@@ -246,6 +251,7 @@ void PsClient::StartSequels() {
   while (!sequels_.empty() && sequels_.front().due) {
     std::vector<ServerRequest> requests = std::move(sequels_.front().requests);
     sequels_.pop_front();
+    if (requests.empty()) continue;
     Start(Ticket{next_own_ticket_++}, std::move(requests));
   }
 }

@@ -63,8 +63,9 @@ class PsClient {
   // Requires: a view is known. A ticket without requests succeeds at once; one for a server that
   // the newest view lacks fails with kStaleView.
   //
-  // `then` is sent once every request of this ticket, and of each earlier ticket with a `then`, has
-  // been answered with kOk; the order of tickets is kept. Its replies are not reported.
+  // `then` is sent once every request of this ticket, and of each earlier ticket with pushes or
+  // with a `then`, has been answered with kOk; the order of tickets is kept. Its replies are not
+  // reported.
   void Start(Ticket ticket, std::vector<ServerRequest> requests,
              std::vector<ServerRequest> then = {});
   // Drops a ticket: it comes out with kCancelled unless it has come out already.

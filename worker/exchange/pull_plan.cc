@@ -34,6 +34,7 @@ std::vector<ServerRequest> PullPlan::Pull(const KeySplit& split, const PullTerms
     pull.pushed = terms.pushed;
     pull.list = terms.list;
     pull.format = terms.format;
+    pull.part = terms.part;
     pull.tables = its.tables;
     pull.keys = its.keys;
     requests.push_back({ServerId{s}, EncodeMessage(pull)});
@@ -58,6 +59,7 @@ std::vector<ServerRequest> PullPlan::Repair(const KeySplit& split, const RepairT
     pull.pushed = terms.pushed;
     pull.list = terms.list;
     pull.format = terms.format;
+    pull.part = terms.part;
     pull.since = read ? terms.since[s] : 0;
     ServerRequest request = {ServerId{s}, Frame()};
     if (read) request.frame = EncodeMessage(pull);

@@ -25,6 +25,7 @@ struct PullTerms {
   Clock pushed = 0;
   uint64_t list = 0;
   DType format = DType::kFp32;
+  uint32_t part = 0;
 };
 
 inline constexpr Clock kNotRead = -1;
@@ -39,6 +40,7 @@ struct RepairTerms {
   // False: prefetched rows are good as they are, and only dense rows are missing.
   bool changes = true;
   DType format = DType::kFp32;
+  uint32_t part = 0;
 };
 
 // Invariant: asked()[i] describes the i-th request, which the i-th reply answers. The split must

@@ -3,19 +3,22 @@
 
 #include <glog/logging.h>
 
+#include <cmath>
 #include <utility>
 
 #include "common/protocol/message_frames.h"
 #include "common/protocol/row_messages.h"
+#include "kernels/host/half_scale.h"
 #include "worker/exchange/row_moves.h"
 
 namespace hdps {
 namespace {
 
 // Gathers values from the caller's order into one section in `server`'s wire order, rounded to
-// `format`. Skips tables with a place in `places`, whose values are in the section already.
+// `format` after a product with 2^exponent. Skips tables with a place in `places`, whose values are
+// in the section already.
 void GatherValues(const KeySplit& split, ServerId server,
-                  std::span<const std::span<const float>> values, DType format,
+                  std::span<const std::span<const float>> values, DType format, int exponent,
                   std::span<const RowSpans<float>> places, std::byte* to) {
   CHECK_EQ(values.size(), split.num_tables());
   const ServerKeys& its = split.at(server);
@@ -24,11 +27,28 @@ void GatherValues(const KeySplit& split, ServerId server,
     const size_t floats = its.tables[t].row_floats;
     if (places.empty() || places[input].empty()) {
       CHECK_EQ(values[input].size(), split.KeysOfInput(input) * floats);
-      GatherRows(split.movers(), {format, floats}, split.PositionsAt(server, input),
-                 values[input].data(), to);
+      GatherRows(split.movers(), {format, floats, std::ldexp(1.0f, exponent)},
+                 split.PositionsAt(server, input), values[input].data(), to);
     }
     to += its.tables[t].num_keys * floats * FloatBytes(format);
   }
+}
+
+// Returns the largest magnitude of the values at the split's keys.
+float LargestOf(const KeySplit& split, std::span<const std::span<const float>> values) {
+  float largest = 0;
+  for (uint32_t s = 0; s < split.num_servers(); ++s) {
+    const ServerKeys& its = split.at({s});
+    for (size_t t = 0; t < its.tables.size(); ++t) {
+      const size_t floats = its.tables[t].row_floats;
+      for (const uint32_t position : split.PositionsAt({s}, its.input[t])) {
+        const float of_row =
+            LargestMagnitude(values[its.input[t]].subspan(position * floats, floats));
+        if (!(of_row <= largest)) largest = of_row;  // NaN stays.
+      }
+    }
+  }
+  return largest;
 }
 
 }  // namespace
@@ -63,16 +83,21 @@ std::vector<ServerRequest> PushPlan::Requests(const PushTerms& terms,
                                               std::span<const std::span<const float>> gradients) {
   const bool open = !sections_.empty();
   CHECK(!open || terms.format == DType::kFp32);
+  // One scale for all servers, so that their number changes no bit.
+  const bool scaled = terms.format == DType::kFp16 && terms.loss_scale != 1;
+  const int exponent =
+      scaled ? ScaleExponent(LargestOf(*split_, gradients), terms.loss_scale, 1) : 0;
   std::vector<ServerRequest> requests;
   for (uint32_t s = 0; s < split_->num_servers(); ++s) {
     Section section = open ? std::move(sections_[s]) : MakeSection({s}, terms.format);
-    GatherValues(*split_, {s}, gradients, terms.format, places_, section.bytes.data());
-    requests.push_back(RequestTo({s}, terms, std::move(section.buffer)));
+    GatherValues(*split_, {s}, gradients, terms.format, exponent, places_, section.bytes.data());
+    requests.push_back(RequestTo({s}, terms, exponent, std::move(section.buffer)));
   }
   return requests;
 }
 
-ServerRequest PushPlan::RequestTo(ServerId server, const PushTerms& terms, Buffer gradients) const {
+ServerRequest PushPlan::RequestTo(ServerId server, const PushTerms& terms, int exponent,
+                                  Buffer gradients) const {
   const ServerKeys& its = split_->at(server);
   const bool named = terms.list != 0 && !its.tables.empty();
   PushRequest push;
@@ -83,6 +108,8 @@ ServerRequest PushPlan::RequestTo(ServerId server, const PushTerms& terms, Buffe
   push.format = terms.format;
   push.rate = terms.rate;
   push.epoch = terms.epoch;
+  push.part = terms.part;
+  push.scale_exponent = exponent;
   push.gradients = std::move(gradients);
   ServerRequest request = {server, Frame()};
   if (named) request.frame = EncodeMessage(push);
@@ -103,7 +130,7 @@ std::vector<ServerRequest> StoreRequests(const KeySplit& split, Sequence sequenc
     store.keys = its.keys;
     std::span<std::byte> section;
     store.rows = Buffer::Allocate(its.num_floats * sizeof(float), &section);
-    GatherValues(split, {s}, rows, DType::kFp32, {}, section.data());
+    GatherValues(split, {s}, rows, DType::kFp32, 0, {}, section.data());
     store.sequence = sequence;
     store.clock = clock;
     requests.push_back({ServerId{s}, EncodeMessage(store)});

@@ -26,6 +26,8 @@ struct PushTerms {
   DType format = DType::kFp32;
   double rate = 1;
   uint32_t epoch = 0;
+  uint32_t part = 0;
+  double loss_scale = 1;  // TrainSpec::loss_scale, for gradients in fp16.
 };
 
 // Makes the push of one step.
@@ -54,7 +56,9 @@ class PushPlan {
     std::span<std::byte> bytes;  // Bytes of the buffer; writable until it is sent.
   };
   Section MakeSection(ServerId server, DType format) const;
-  ServerRequest RequestTo(ServerId server, const PushTerms& terms, Buffer gradients) const;
+  // `exponent` as PushRequest::scale_exponent.
+  ServerRequest RequestTo(ServerId server, const PushTerms& terms, int exponent,
+                          Buffer gradients) const;
 
   const KeySplit* split_;
   MakeBytes make_;

@@ -28,12 +28,12 @@ HDPS_INLINE void ForEachRun(std::span<const uint32_t> positions, const Copy& cop
 
 // Converts `rows` rows on their way into a section, or out of it.
 template <DType kFormat, size_t kFloats>
-HDPS_INLINE void Pack(const float* from, size_t rows, size_t floats, std::byte* to) {
+HDPS_INLINE void Pack(const float* from, size_t rows, size_t floats, float scale, std::byte* to) {
   const size_t count = rows * (kFloats > 0 ? kFloats : floats);
   if constexpr (kFormat != DType::kFp32) {
     auto* const halves = reinterpret_cast<uint16_t*>(to);
-    if (kFloats > 0 && rows == 1) return NarrowEach<kFormat>(from, kFloats, halves);
-    return NarrowEach<kFormat>(from, count, halves);
+    if (kFloats > 0 && rows == 1) return NarrowEach<kFormat>(from, kFloats, halves, scale);
+    return NarrowEach<kFormat>(from, count, halves, scale);
   }
   if (kFloats > 0 && rows == 1) {
     std::memcpy(to, from, kFloats * sizeof(float));
@@ -56,15 +56,15 @@ HDPS_INLINE void Unpack(const std::byte* from, size_t rows, size_t floats, float
   }
 }
 
-// Sets to[i] = from[positions[i]].
+// Sets to[i] = from[positions[i]] * scale.
 template <DType kFormat, size_t kFloats>
-HDPS_INLINE void GatherAll(std::span<const uint32_t> positions, size_t floats, const float* from,
-                           std::byte* to) {
+HDPS_INLINE void GatherAll(std::span<const uint32_t> positions, size_t floats, float scale,
+                           const float* from, std::byte* to) {
   const size_t row_bytes = floats * FloatBytes(kFormat);
   ForEachRun(
       positions,
       [=](size_t i, size_t position, size_t rows) __attribute__((always_inline)) {
-        Pack<kFormat, kFloats>(from + position * floats, rows, floats, to + i * row_bytes);
+        Pack<kFormat, kFloats>(from + position * floats, rows, floats, scale, to + i * row_bytes);
       },
       [=](size_t position)
           __attribute__((always_inline)) { __builtin_prefetch(from + position * floats, 0); });
@@ -133,8 +133,8 @@ void GatherRows(const RowMovers& by, const RowFormat& row, std::span<const uint3
     WithRow(row, [&](auto format, auto floats) {
       WithVectors(
           by.width, [&]() __attribute__((always_inline)) {
-            GatherAll<format(), floats()>(positions.subspan(first, count), row.floats, from,
-                                          to + first * row_bytes);
+            GatherAll<format(), floats()>(positions.subspan(first, count), row.floats, row.scale,
+                                          from, to + first * row_bytes);
           });
     });
   });

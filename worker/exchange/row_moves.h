@@ -22,6 +22,7 @@ struct RowMovers {
 struct RowFormat {
   DType format = DType::kFp32;
   size_t floats = 0;  // Floats per row.
+  float scale = 1;    // Factor of numbers that are written in 16 bits.
 };
 
 // to[i] = from[positions[i]]

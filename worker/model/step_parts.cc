@@ -11,6 +11,8 @@
 namespace hdps {
 namespace {
 
+constexpr uint32_t kNoList = ~0u;
+
 SparseColumn CutColumn(const SparseColumn& column, const std::vector<uint32_t>& examples) {
   SparseColumn cut;
   cut.offsets.push_back(0);
@@ -147,7 +149,7 @@ void StepParts::Assign(Batch batch, const PartCount& count, KeyFinder& finder) {
   parts_.resize(std::min<uint64_t>(num_parts, batch.num_examples));
   size_t filled = 0;
   // `of_workers`: the batches of all workers, or of this one alone.
-  const auto fill = [&](std::vector<Batch> of_workers, uint32_t group) {
+  const auto fill = [&](std::vector<Batch> of_workers, uint32_t group, uint32_t piece) {
     const bool all = count.workers > 0;
     std::optional<Batch> of_all;
     if (all) of_all = JoinBatches(of_workers);
@@ -158,6 +160,7 @@ void StepParts::Assign(Batch batch, const PartCount& count, KeyFinder& finder) {
     part.batch = std::move(own);
     part.of_all = std::move(of_all);
     part.group = group;
+    part.piece = piece;
   };
   for (uint32_t m = 0; m < count.micro_batches && !parts_.empty(); ++m) {
     std::vector<Batch> of_workers;
@@ -173,13 +176,44 @@ void StepParts::Assign(Batch batch, const PartCount& count, KeyFinder& finder) {
     for (uint32_t s = 0; count.slices > 1 && s < count.slices; ++s) {
       std::vector<Batch> slices;
       for (const Batch& part : of_workers) slices.push_back(SliceBatch(part, s, count.slices));
-      fill(std::move(slices), m);
+      fill(std::move(slices), m, s * count.pieces / count.slices);
     }
-    if (count.slices == 1) fill(std::move(of_workers), m);
+    if (count.slices == 1) fill(std::move(of_workers), m, 0);
   }
   parts_.resize(filled);  // Rows may have given no examples at all.
   for (Part& part : parts_) finder.Find(part.sources(), &part.sets);
   MergeKeys();
+  if (count.pieces > 1) ListKeys(count.pieces);
+}
+
+void StepParts::ListKeys(uint32_t pieces) {
+  const size_t num_sets = parts_.empty() ? 0 : parts_[0].sets.size();
+  lists_.resize(pieces + 1);
+  for (auto& of_sets : lists_) of_sets.resize(num_sets);
+  for (size_t s = 0; s < num_sets; ++s) {
+    const size_t keys = parts_.size() == 1 ? parts_[0].sets[s].unique.size()  //
+                                           : merged_[s].unique().size();
+    list_of_key_.assign(keys, kNoList);
+    for (size_t p = 0; p < parts_.size(); ++p) {
+      const uint32_t own = 1 + parts_[p].piece;
+      const auto note = [&](uint32_t at) {
+        uint32_t& list = list_of_key_[at];
+        list = list == kNoList || list == own ? own : 0;
+      };
+      if (parts_.size() == 1) {
+        for (uint32_t at = 0; at < keys; ++at) note(at);
+      } else {
+        std::ranges::for_each(positions_[p][s].at, note);
+      }
+    }
+    for (auto& of_sets : lists_) of_sets[s].clear();
+    for (uint32_t at = 0; at < keys; ++at) lists_[list_of_key_[at]][s].push_back(at);
+  }
+}
+
+std::span<const uint32_t> StepParts::PositionsOfList(size_t list, TableId table) const {
+  if (parts_.empty() || table_sets_[table.value] < 0) return {};
+  return lists_[list][static_cast<size_t>(table_sets_[table.value])];
 }
 
 void StepParts::MergeKeys() {

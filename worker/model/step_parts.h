@@ -30,10 +30,12 @@ Batch SliceBatch(const Batch& batch, uint32_t slice, uint32_t num_slices);
 Batch KeepNumbers(Batch batch, std::span<const uint32_t> columns);
 
 // Number of parts of a worker's batch: it is first cut as if there were `micro_batches` workers
-// (train.micro_batches), and then each part into slices (parallel.interleave_num).
+// (train.micro_batches), and then each part into slices (parallel.interleave_num), which are dealt
+// out to pieces of the step (common/job/step_lists.h).
 struct PartCount {
   uint32_t micro_batches = 1;
   uint32_t slices = 1;
+  uint32_t pieces = 1;  // At most `slices`; 1 with several micro-batches.
   // Number of workers whose rows this batch holds; 0 if it holds only this worker's own rows. If
   // set, `worker` is this worker's index, and layers without inputs read the rows of all workers.
   uint32_t workers = 0;
@@ -58,6 +60,7 @@ class StepParts {
     std::optional<Batch> of_all;
     std::vector<KeySet> sets;
     uint32_t group = 0;  // Index of its micro-batch.
+    uint32_t piece = 0;  // Index of its piece; never decreases.
     const Batch& sources() const { return of_all ? *of_all : batch; }
   };
 
@@ -65,7 +68,7 @@ class StepParts {
   // reuses their memory.
   void Assign(Batch batch, const PartCount& count, KeyFinder& finder);
   void Assign(Batch batch, uint32_t micro_batches, KeyFinder& finder) {
-    Assign(std::move(batch), PartCount{micro_batches, 1}, finder);
+    Assign(std::move(batch), PartCount{.micro_batches = micro_batches}, finder);
   }
 
   uint64_t num_examples() const { return num_examples_; }  // Examples of this worker.
@@ -80,6 +83,10 @@ class StepParts {
   // several parts, whose merged keys are not sorted by shard, and for a table that shards by
   // another rule than the keys were sorted by.
   std::span<const uint32_t> ShardBeginOf(TableId table, ShardBy shard_by) const;
+
+  // Returns the positions in KeysOf(table) of the keys of one of the step's key lists, ascending:
+  // see PiecesOfStep(). Requires: several pieces.
+  std::span<const uint32_t> PositionsOfList(size_t list, TableId table) const;
 
   // Returns the shard of each of KeysOf(table) under SliceMode::kField; empty for other tables.
   std::span<const uint32_t> FieldShardsOf(TableId table) const;
@@ -127,6 +134,7 @@ class StepParts {
   };
 
   void MergeKeys();
+  void ListKeys(uint32_t pieces);
   // Is true if there are several micro-batches, and one of them has several slices.
   bool nested() const {
     return positions_.size() > 1 && parts_.back().group != parts_.front().group && sliced_;
@@ -140,6 +148,9 @@ class StepParts {
   std::vector<UniqueKeys> merged_;                         // [sets]
   std::vector<std::vector<uint32_t>> merged_field_shard_;  // [sets], as KeySet::field_shard.
   std::vector<std::vector<Positions>> positions_;          // [parts][sets]
+  // Used with more than one piece: [lists][sets], positions in the merged keys.
+  std::vector<std::vector<std::vector<uint32_t>>> lists_;
+  std::vector<uint32_t> list_of_key_;  // Scratch memory of ListKeys().
 };
 
 // Adds `part` to `sum`, element by element.

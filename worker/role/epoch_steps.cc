@@ -11,6 +11,7 @@
 #include "common/job/spec/data_spec.h"
 #include "common/job/spec/parallel_spec.h"
 #include "common/job/spec/train_spec.h"
+#include "common/job/step_lists.h"
 #include "common/protocol/view.h"
 #include "worker/data/item_pool.h"
 
@@ -49,7 +50,9 @@ Status EpochSteps::Open(const Job& part, const EpochPosition& position, const Ep
     const uint32_t begin = std::accumulate(parts.begin(), parts.begin() + rank, 0u);
     options.reader.own_rows = {begin, begin + parts[rank]};
   }
-  options.parts = {job_.train.micro_batches, job_.parallel.interleave_num};
+  options.parts = {.micro_batches = job_.train.micro_batches,
+                   .slices = job_.parallel.interleave_num,
+                   .pieces = PiecesOfStep(job_)};
   if (split.whole_batch) {
     options.parts.workers = std::exchange(options.reader.num_parts, 1);
     options.parts.worker = std::exchange(options.reader.part, 0);

@@ -35,68 +35,91 @@ void RowGather::PrefetchRows(const PreparedStep& step, const RowTerms& terms) {
   step_ = &step;
   format_ = job_.parallel.wire;
   in_place_ = false;  // A repair overwrites some of these rows.
-  PullPlan plan;
-  std::vector<ServerRequest> requests =
-      plan.Pull(step.split, {terms.clock, PullMode::kPrefetch, terms.pushed, terms.list, format_});
-  ahead_ = Send(std::move(plan), std::move(requests));
-  holds_ = job_.train.mode == Mode::kSync ? terms.pushed : kNotRead;
+  lists_.resize(step.lists.size());
+  for (uint32_t i = 0; i < lists_.size(); ++i) {
+    PullPlan plan;
+    std::vector<ServerRequest> requests =
+        plan.Pull(step.lists[i],
+                  {terms.clock, PullMode::kPrefetch, terms.pushed, terms.list + i, format_, i});
+    lists_[i].ahead = Send(std::move(plan), std::move(requests));
+    lists_[i].holds = job_.train.mode == Mode::kSync ? terms.pushed : kNotRead;
+  }
 }
 
 void RowGather::RequestRows(const PreparedStep& step, const RowTerms& terms, PullMode mode) {
   CHECK(!requested());
+  CHECK(!has_prefetch() || (step_ == &step && mode == PullMode::kTrain));
   wanted_ = terms;
-  if (has_prefetch()) {
-    CHECK(step_ == &step && mode == PullMode::kTrain);
-    if (holds_ != kNotRead && !Arrived(*ahead_)) {
-      std::vector<Clock> since(step.split.num_servers(), kNotRead);
-      for (const PullPlan::Asked& asked : ahead_->plan.asked()) since[asked.server.value] = holds_;
-      Repair(since);
+  if (!has_prefetch()) {
+    step_ = &step;
+    // Evaluation reads full precision, because a checkpoint would hold the same bits.
+    format_ = mode == PullMode::kTrain ? job_.parallel.wire : DType::kFp32;
+    // The rows of several lists lie between each other.
+    in_place_ = terms.in_place && format_ == DType::kFp32 && step.lists.size() == 1;
+    lists_.resize(step.lists.size());
+  }
+  for (size_t i = 0; i < lists_.size(); ++i) RequestList(i, mode);
+}
+
+void RowGather::RequestList(size_t list, PullMode mode) {
+  ListPulls& pulls = lists_[list];
+  const KeySplit& split = step_->lists[list];
+  if (pulls.ahead.has_value()) {
+    if (pulls.holds != kNotRead && !Arrived(*pulls.ahead)) {
+      std::vector<Clock> since(split.num_servers(), kNotRead);
+      for (const PullPlan::Asked& asked : pulls.ahead->plan.asked()) {
+        since[asked.server.value] = pulls.holds;
+      }
+      Repair(list, since);
     }
-    ready();  // Rows that were prefetched have usually arrived by now.
+    ready(list);  // Rows that were prefetched have usually arrived by now.
     return;
   }
-  step_ = &step;
-  // Evaluation reads full precision, because a checkpoint would hold the same bits.
-  format_ = mode == PullMode::kTrain ? job_.parallel.wire : DType::kFp32;
-  in_place_ = terms.in_place && format_ == DType::kFp32;
   PullPlan plan;
   std::vector<ServerRequest> requests =
-      plan.Pull(step.split, {terms.clock, mode, terms.pushed, terms.list, format_});
-  last_ = Send(std::move(plan), std::move(requests));
+      plan.Pull(split, {wanted_->clock, mode, wanted_->pushed, NumberOf(list), format_,
+                        static_cast<uint32_t>(list)});
+  pulls.last = Send(std::move(plan), std::move(requests));
 }
 
-bool RowGather::ready() {
+uint64_t RowGather::NumberOf(size_t list) const {
+  return wanted_->list == 0 ? 0 : wanted_->list + list;
+}
+
+bool RowGather::ready(size_t list) {
   CHECK(requested());
-  if (ahead_.has_value() && status_.ok()) {
-    if (!Arrived(*ahead_)) return false;
-    status_ = PlacePrefetched();
+  ListPulls& pulls = lists_[list];
+  if (pulls.ahead.has_value() && pulls.status.ok()) {
+    if (!Arrived(*pulls.ahead)) return false;
+    pulls.status = PlacePrefetched(list);
   }
-  return !status_.ok() || Arrived(*last_);
+  return !pulls.status.ok() || Arrived(*pulls.last);
 }
 
-Status RowGather::PlacePrefetched() {
-  const PendingPull pull = *std::exchange(ahead_, std::nullopt);
+Status RowGather::PlacePrefetched(size_t list) {
+  ListPulls& pulls = lists_[list];
+  const PendingPull pull = *std::exchange(pulls.ahead, std::nullopt);
   HDPS_ASSIGN_OR_RETURN(const std::vector<PullReply> replies, TakeReplies(pull));
-  std::vector<Clock> since(step_->split.num_servers(), kNotRead);
+  std::vector<Clock> since(step_->lists[list].num_servers(), kNotRead);
   // Whether a server returned older rows than were asked for; it has restarted then.
   bool older = false;
   for (size_t i = 0; i < replies.size(); ++i) {
     since[pull.plan.asked()[i].server.value] = replies[i].min_clock;
-    older = older || replies[i].min_clock < holds_;
+    older = older || replies[i].min_clock < pulls.holds;
   }
-  if (last_.has_value() && older && last_->ticket) channel_.Cancel(*last_->ticket);
-  if (!last_.has_value() || older) Repair(since);
+  if (pulls.last.has_value() && older && pulls.last->ticket) channel_.Cancel(*pulls.last->ticket);
+  if (!pulls.last.has_value() || older) Repair(list, since);
   // The rows are put in place while the servers look for what has changed since.
-  return Place(pull, replies, std::nullopt);
+  return Place(list, pull, replies, std::nullopt);
 }
 
-void RowGather::Repair(std::span<const Clock> since) {
+void RowGather::Repair(size_t list, std::span<const Clock> since) {
   const bool sync = job_.train.mode == Mode::kSync;
   PullPlan plan;
   std::vector<ServerRequest> requests =
-      plan.Repair(step_->split, {wanted_->clock, wanted_->pushed, wanted_->list, since,
-                                 /*changes=*/sync, format_});
-  last_ = Send(std::move(plan), std::move(requests));
+      plan.Repair(step_->lists[list], {wanted_->clock, wanted_->pushed, NumberOf(list), since,
+                                       /*changes=*/sync, format_, static_cast<uint32_t>(list)});
+  lists_[list].last = Send(std::move(plan), std::move(requests));
 }
 
 Result<std::vector<PullReply>> RowGather::TakeReplies(const PendingPull& pull) {
@@ -105,7 +128,10 @@ Result<std::vector<PullReply>> RowGather::TakeReplies(const PendingPull& pull) {
   const int64_t begin = clock_.NowNs();
   int64_t arrived = begin;
   HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> frames, channel_.Wait(*pull.ticket, &arrived));
-  hidden_ns_ += std::max<int64_t>(std::min(begin, arrived) - pull.sent_ns, 0);
+  // The pulls of several lists overlap each other; a time counts once.
+  hidden_ns_ +=
+      std::max<int64_t>(std::min(begin, arrived) - std::max(pull.sent_ns, counted_ns_), 0);
+  counted_ns_ = std::max(begin, arrived);
   CHECK_EQ(frames.size(), replies.size());
   for (size_t i = 0; i < frames.size(); ++i) {
     HDPS_RETURN_IF_ERROR(DecodeMessage(frames[i], &replies[i]));
@@ -117,21 +143,22 @@ Result<std::vector<PullReply>> RowGather::TakeReplies(const PendingPull& pull) {
   return replies;
 }
 
-Status RowGather::Place(const PendingPull& pull, const std::vector<PullReply>& replies,
+Status RowGather::Place(size_t list, const PendingPull& pull, const std::vector<PullReply>& replies,
                         std::optional<std::span<float>> dense) {
+  const KeySplit& split = step_->lists[list];
   std::vector<std::span<float>> places;
   std::vector<TableId> tables;
   for (uint32_t t = 0; t < job_.tables.size(); ++t) {
     if (job_.tables[t].dense) continue;
     tables.push_back({t});
     std::vector<float>& rows = rows_[t];
-    const bool stays = in_place_ && step_->split.IsContiguous(places.size());
+    const bool stays = in_place_ && split.IsContiguous(places.size());
     rows.resize(stays ? 0 : step_->parts.KeysOf({t}).size() * job_.tables[t].dim);
     views_[t] = rows;
     places.push_back(rows);
   }
-  std::vector<RowSpans<const float>> in_place(in_place_ ? step_->split.num_tables() : 0);
-  if (step_->split.num_tables() > places.size()) {
+  std::vector<RowSpans<const float>> in_place(in_place_ ? split.num_tables() : 0);
+  if (split.num_tables() > places.size()) {
     places.push_back(dense.value_or(std::span<float>()));
   }
   for (size_t i = 0; i < replies.size(); ++i) {
@@ -144,13 +171,13 @@ Status RowGather::Place(const PendingPull& pull, const std::vector<PullReply>& r
   return Status();
 }
 
-Status RowGather::Take(std::optional<std::span<float>> dense) {
-  while (!ready()) channel_.WaitForAnything();
-  wanted_.reset();
-  HDPS_RETURN_IF_ERROR(std::exchange(status_, Status()));
-  const PendingPull pull = *std::exchange(last_, std::nullopt);
+Status RowGather::Take(std::optional<std::span<float>> dense, size_t list) {
+  while (!ready(list)) channel_.WaitForAnything();
+  if (list + 1 == lists_.size()) wanted_.reset();
+  HDPS_RETURN_IF_ERROR(std::exchange(lists_[list].status, Status()));
+  const PendingPull pull = *std::exchange(lists_[list].last, std::nullopt);
   HDPS_ASSIGN_OR_RETURN(const std::vector<PullReply> replies, TakeReplies(pull));
-  return Place(pull, replies, dense);
+  return Place(list, pull, replies, dense);
 }
 
 void RowGather::TakeMemoryOf(RowGather& done) {
@@ -159,14 +186,14 @@ void RowGather::TakeMemoryOf(RowGather& done) {
 }
 
 void RowGather::CancelRequests() {
-  for (const std::optional<PendingPull>* pull : {&ahead_, &last_}) {
-    if (pull->has_value() && (*pull)->ticket) channel_.Cancel(*(*pull)->ticket);
+  for (const ListPulls& pulls : lists_) {
+    for (const std::optional<PendingPull>* pull : {&pulls.ahead, &pulls.last}) {
+      if (pull->has_value() && (*pull)->ticket) channel_.Cancel(*(*pull)->ticket);
+    }
   }
-  ahead_.reset();
-  last_.reset();
+  lists_.clear();
   wanted_.reset();
   held_.clear();
-  status_ = Status();
 }
 
 }  // namespace hdps

@@ -20,9 +20,10 @@ struct PullReply;
 
 // Tells which step uses the rows and what they must contain.
 struct RowTerms {
-  Clock clock = 0;    // Clock of the step.
-  Clock pushed = 0;   // This worker has sent its pushes of all clocks before this one.
-  uint64_t list = 0;  // The number of the step's key list; the same for both calls of a step.
+  Clock clock = 0;   // Clock of the step.
+  Clock pushed = 0;  // This worker has sent its pushes of all clocks before this one.
+  // The number of the step's first key list, the same for both calls of a step; the others follow.
+  uint64_t list = 0;
   // The rows may stay in the reply instead of being copied, if none are inserted among them; see
   // RowsOf().
   bool in_place = false;
@@ -31,10 +32,10 @@ struct RowTerms {
 // Assembles the rows of one step from the prefetched rows, in sync mode from those that have
 // changed since, and from the dense rows.
 //
-// Invariant: the step must not change between PrefetchRows or RequestRows and Take or
-// CancelRequests. After Take has succeeded, rows()[t] holds the rows of the step's keys of table t
-// in the order of the keys, and is empty for the dense table. In sync mode the bits do not depend
-// on whether the rows were prefetched.
+// Invariant: the step must not change between PrefetchRows or RequestRows and the last Take or
+// CancelRequests. After Take has succeeded for all of the step's key lists, rows()[t] holds the
+// rows of the step's keys of table t in the order of the keys, and is empty for the dense table. In
+// sync mode the bits do not depend on whether the rows were prefetched.
 //
 // Belongs to the trainer's thread.
 class RowGather {
@@ -47,7 +48,7 @@ class RowGather {
   // terms.pushed, and in sync mode after those of all workers. Requires: not has_prefetch(), not
   // requested().
   void PrefetchRows(const PreparedStep& step, const RowTerms& terms);
-  bool has_prefetch() const { return ahead_.has_value(); }
+  bool has_prefetch() const { return !lists_.empty() && lists_.back().ahead.has_value(); }
   // Requests the rows of `step`, or, if some were prefetched, the rows that are missing or stale.
   // If the age of the prefetched rows is not known yet, the request is sent when they arrive. With
   // `mode` kRead the servers answer without waiting for other workers. Requires: not requested().
@@ -55,11 +56,12 @@ class RowGather {
                    PullMode mode = {});  // {}: kTrain.
   bool requested() const { return wanted_.has_value(); }
 
-  // Handles the replies that have come. Returns true if Take() will not wait for replies. Requires:
-  // requested().
-  bool ready();
-  // Waits for the rows. The dense weights go to `dense` if the step's split includes them.
-  Status Take(std::optional<std::span<float>> dense);
+  // Handles the replies that have come for one of the step's key lists. Returns true if Take() of
+  // it will not wait for replies. Requires: requested().
+  bool ready(size_t list = 0);
+  // Waits for the rows of one of the step's key lists, which are taken in order. The dense weights
+  // go to `dense` if the list includes them.
+  Status Take(std::optional<std::span<float>> dense, size_t list = 0);
   // Drops the rows and cancels outstanding requests.
   void CancelRequests();
   // Takes the row memory of `done`, whose rows are no longer used, unless this one has memory
@@ -82,15 +84,27 @@ class RowGather {
     int64_t sent_ns = 0;
   };
 
+  // The requests for one of the step's key lists.
+  struct ListPulls {
+    std::optional<PendingPull> ahead;  // The prefetch, until its rows are in place.
+    // The clock up to which the rows of `ahead` are complete at least, so that the missing ones can
+    // be requested before those arrive; kNotRead if unknown.
+    Clock holds = kNotRead;
+    std::optional<PendingPull> last;  // None while it waits for the prefetched rows.
+    Status status;                    // Result of the work done in ready().
+  };
+
   PendingPull Send(PullPlan plan, std::vector<ServerRequest> requests);
   bool Arrived(const PendingPull& pull) { return !pull.ticket || channel_.Ready(*pull.ticket); }
   Result<std::vector<PullReply>> TakeReplies(const PendingPull& pull);
+  void RequestList(size_t list, PullMode mode);
+  uint64_t NumberOf(size_t list) const;  // Of a key list; 0 if the servers need not know it.
   // Puts the prefetched rows in place, and requests the missing ones unless that has been done.
-  Status PlacePrefetched();
+  Status PlacePrefetched(size_t list);
   // Requests what the prefetched rows lack. since [servers]: the clock up to which each server's
   // prefetched rows are complete; kNotRead if none were read from it.
-  void Repair(std::span<const Clock> since);
-  Status Place(const PendingPull& pull, const std::vector<PullReply>& replies,
+  void Repair(size_t list, std::span<const Clock> since);
+  Status Place(size_t list, const PendingPull& pull, const std::vector<PullReply>& replies,
                std::optional<std::span<float>> dense);
 
   const Job& job_;
@@ -99,18 +113,14 @@ class RowGather {
   const PreparedStep* step_ = nullptr;
   DType format_ = DType::kFp32;  // Number format in which the rows travel.
   bool in_place_ = false;
-  std::optional<PendingPull> ahead_;  // The prefetch, until its rows are in place.
-  // The clock up to which the rows of ahead_ are complete at least, so that the missing ones can be
-  // requested before those arrive; kNotRead if unknown.
-  Clock holds_ = kNotRead;
+  std::vector<ListPulls> lists_;  // [lists of the step]; empty before the first request.
   std::optional<RowTerms> wanted_;
-  std::optional<PendingPull> last_;       // None while it waits for the prefetched rows.
-  Status status_;                         // Result of the work done in ready().
   std::vector<std::vector<float>> rows_;  // [tables][keys * dim]; kept for its memory.
   // [tables]: rows_[t], or rows inside the replies in held_.
   std::vector<RowSpans<const float>> views_;
   std::vector<Buffer> held_;  // Replies whose rows are used in place.
   int64_t hidden_ns_ = 0;
+  int64_t counted_ns_ = 0;  // Waits and hidden times of the step are counted up to here.
 };
 
 }  // namespace hdps

@@ -155,6 +155,10 @@ Status StepCompute::RunParts(WindowStep& step, const StepTerms& terms,
   // All parts share one memory; only their dense gradients are separate.
   PartMemory& memory = MemoryOf(0);
   for (size_t part = 0; part < count; ++part) {
+    const uint32_t piece = parts.parts()[part].piece;
+    if (part == 0 || parts.parts()[part - 1].piece != piece) {
+      HDPS_RETURN_IF_ERROR(terms.need_piece(piece));
+    }
     FillInputs(step, part, terms.push, &memory);
     const bool begins = parts.BeginsGroup(part), ends = parts.EndsGroup(part);
     const bool first_group = parts.parts()[part].group == parts.parts()[0].group;
@@ -177,6 +181,8 @@ Status StepCompute::RunParts(WindowStep& step, const StepTerms& terms,
         [] { return std::string("forward and backward"); });
     HDPS_RETURN_IF_ERROR(model_.Step({&lane, 1}, nullptr, rows_done, done));
     TakePart(*step.prepared, part, 0, rows_done != nullptr);
+    const bool more = part + 1 < count && parts.parts()[part + 1].piece != piece;
+    if (more && std::isfinite(computed_.loss_sum)) terms.piece_done(piece);
   }
   return {};
 }
@@ -191,6 +197,7 @@ Status StepCompute::RunLanes(WindowStep& step, const StepTerms& terms,
     PartMemory& memory = MemoryOf(i);
     memory.inputs.assign(job_.tables.size(), {});
     const bool has_part = i < parts.size();
+    if (has_part) HDPS_RETURN_IF_ERROR(terms.need_piece(parts[i].piece));
     if (has_part) FillInputs(step, i, terms.push, &memory);
     lanes.push_back(
         LaneOf(has_part ? parts[i].batch : no_examples_, i == 0, terms.dense_gradients, &memory));

@@ -31,6 +31,12 @@ struct StepTerms {
   const PushPlan& push;            // May have places to write row gradients to.
   bool pause = false;              // This worker wants to pause.
   DenseGradients dense_gradients;  // [dense floats]: receives the sums over the examples.
+  // Is called before a piece of the step is computed, in order, and returns when the rows of its
+  // keys are there. Lanes have the rows of all pieces before the first is computed.
+  std::function<Status(uint32_t piece)> need_piece = {};
+  // Is called when the row gradients of the keys that only this piece uses are complete, if others
+  // follow and the loss so far is finite. Not called for lanes.
+  std::function<void(uint32_t piece)> piece_done = {};
 };
 
 // Dense gradients of one part, in the same kind of memory as the step's.

@@ -150,10 +150,24 @@ void StepPipeline::CountKeys(const PreparedStep& step) {
 void StepPipeline::Split(PreparedStep* step) const {
   const HotKeyRegistry* const registry = options_.plan.hot.get();
   if (registry != nullptr) SplitHot(step->parts, *registry, options_.executor, &step->hot);
+  step->lists.resize(options_.parts.pieces == 1 ? 1 : options_.parts.pieces + 1);
+  const View& view = *options_.plan.view;
+  const auto make = [&](ServerId to, size_t size, std::span<std::byte>* bytes) {
+    return MakeSection(options_.plan.sections, view.servers[to.value].peer, size, bytes);
+  };
+  for (size_t i = 0; i < step->lists.size(); ++i) {
+    step->lists[i].set_executor(options_.executor);
+    step->lists[i].Compute(view.shards, static_cast<uint32_t>(view.servers.size()),
+                           TablesOf(step, i), make);
+  }
+}
+
+std::vector<KeysOfTable> StepPipeline::TablesOf(PreparedStep* step, size_t list) const {
+  const HotKeyRegistry* const registry = options_.plan.hot.get();
   std::vector<KeysOfTable> tables;
   for (uint32_t t = 0; t < job_.tables.size(); ++t) {
     const TableSpec& spec = job_.tables[t];
-    if (spec.dense && options_.plan.dense_keys.empty()) continue;
+    if (spec.dense && (options_.plan.dense_keys.empty() || list > 0)) continue;
     KeysOfTable& table = tables.emplace_back();
     table.table = {t};
     table.shard_by = spec.shard_by;
@@ -162,17 +176,21 @@ void StepPipeline::Split(PreparedStep* step) const {
     table.keys = spec.dense ? options_.plan.dense_keys : step->parts.KeysOf({t});
     if (step->parts.empty()) table.keys = {};
     if (!table.keys.empty()) table.shard_begin = step->parts.ShardBeginOf({t}, spec.shard_by);
-    if (spec.shard_by == ShardBy::kGiven) NameShards(job_, {t}, step, &table);
+    if (spec.shard_by == ShardBy::kGiven) {
+      // Shards are named for all keys of a table, which go with the first list.
+      if (list > 0) {
+        table.keys = {};
+      } else {
+        NameShards(job_, {t}, step, &table);
+      }
+    } else if (step->lists.size() > 1 && !spec.dense) {
+      table.only = step->parts.PositionsOfList(list, {t});
+    }
     if (registry == nullptr || table.keys.empty()) continue;
     const int group = registry->GroupOf({t});
     if (group >= 0) table.only = step->hot[static_cast<size_t>(group)].cold;
   }
-  const View& view = *options_.plan.view;
-  const auto make = [&](ServerId to, size_t size, std::span<std::byte>* bytes) {
-    return MakeSection(options_.plan.sections, view.servers[to.value].peer, size, bytes);
-  };
-  step->split.set_executor(options_.executor);
-  step->split.Compute(view.shards, static_cast<uint32_t>(view.servers.size()), tables, make);
+  return tables;
 }
 
 }  // namespace hdps

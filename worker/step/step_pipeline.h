@@ -48,7 +48,9 @@ struct SlicedKeys {
 
 struct PreparedStep {
   StepParts parts;
-  KeySplit split;  // Over the tables of the plan: all of the job, or all but the dense one.
+  // [lists of the step], each over the tables of the plan: all of the job, or all but the dense
+  // one, which only the first list has.
+  std::vector<KeySplit> lists;
   std::vector<HotSplit> hot;       // [groups of the plan's registry]
   std::vector<SlicedKeys> sliced;  // [tables]; empty unless the table is cut by column.
   uint64_t bad_rows = 0;           // The reader's count so far.
@@ -115,6 +117,8 @@ class StepPipeline {
   void PrepareAll();  // That of the keys.
   std::unique_ptr<PreparedStep> Prepare(ReadBatch read);
   void CountKeys(const PreparedStep& step);
+  // Returns the keys of one of the step's lists, by table.
+  std::vector<KeysOfTable> TablesOf(PreparedStep* step, size_t list) const;
 
   const Job& job_;
   MonotonicClock& clock_;

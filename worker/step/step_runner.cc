@@ -13,8 +13,6 @@
 #include "common/job/spec/train_spec.h"
 #include "common/platform/failpoint.h"
 #include "common/platform/memory_full.h"
-#include "common/protocol/message_frames.h"
-#include "common/protocol/row_messages.h"
 #include "common/protocol/view.h"
 #include "worker/step/own_norm.h"
 
@@ -24,15 +22,6 @@ namespace {
 int DenseTableOf(const Job& job) {
   const bool has = !job.tables.empty() && job.tables.back().dense;
   return has ? static_cast<int>(job.tables.size() - 1) : -1;
-}
-
-Status CheckAcks(const std::vector<Frame>& replies) {
-  for (const Frame& reply : replies) {
-    PushAck ack;
-    HDPS_RETURN_IF_ERROR(DecodeMessage(reply, &ack));
-    if (ack.code != Code::kOk) return Status(ack.code, ack.message);
-  }
-  return Status();
 }
 
 }  // namespace
@@ -85,7 +74,7 @@ Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
   if (!task.pause) HDPS_RETURN_IF_ERROR(PrefetchSteps(window, 0, task));
   HDPS_FAILPOINT("worker.step.pulled");
   const int64_t pulled = clock_.NowNs();
-  sent_ns_ = 0;
+  sent_ns_ = waited_ns_ = 0;
   HDPS_RETURN_IF_ERROR(Compute(window, task, &outcome));
   HDPS_FAILPOINT("worker.step.computed");
   const int64_t computed = clock_.NowNs();
@@ -105,9 +94,9 @@ Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
   board.Enter("advance");
   times_.push_wait_ns += clock_.NowNs() - updated + sent_ns_;
   times_.keep_ns += updated - reduced;
-  times_.pull_wait_ns += pulled - begin;
+  times_.pull_wait_ns += pulled - begin + waited_ns_;
   times_.pull_hidden_ns += window.at(0).rows->TakeHiddenNs();
-  times_.compute_ns += computed - pulled - sent_ns_;
+  times_.compute_ns += computed - pulled - sent_ns_ - waited_ns_;
   times_.reduce_dense_ns += reduced - computed;
   times_.read_ns += step.read_ns;
   times_.dedup_ns += step.dedup_ns;
@@ -164,7 +153,8 @@ Status StepRunner::RefreshCache(StepWindow& window, Clock clock) {
 WindowStep& StepRunner::NewList(StepWindow& window, size_t i) {
   WindowStep& step = window.at(i);
   if (cache_ != nullptr && cache_->Stale(step.prepared->hot)) window.Split(i);
-  step.list = next_list_++;
+  step.list = next_list_;
+  next_list_ += step.prepared->lists.size();
   return step;
 }
 
@@ -191,39 +181,61 @@ Status StepRunner::PrefetchSteps(StepWindow& window, size_t turn, const StepTask
   return Status();
 }
 
-Status StepRunner::TakeRows(WindowStep& step) {
-  const WatchedSpan span(trace_, "step", "wait for rows");
-  const ActivityBoard::Waiting waiting(&channel_.board(), WaitReason::kMembers);
-  // If a push was refused, its rows never come; so its acknowledgement is checked here too.
-  while (!step.rows->ready()) {
-    channel_.WaitForAnything();
-    HDPS_RETURN_IF_ERROR(CollectAcks(job_.cluster.pushes_in_flight_max));
-  }
+Status StepRunner::TakeLists(WindowStep& step, size_t end) {
   const bool has_examples = !step.prepared->parts.empty();
   std::optional<std::span<float>> dense;
   if (dense_at_servers()) dense = has_examples ? dense_ : std::span<float>();
-  HDPS_RETURN_IF_ERROR(step.rows->Take(dense));
+  for (; lists_taken_ < end; ++lists_taken_) {
+    const WatchedSpan span(trace_, "step", "wait for rows");
+    const ActivityBoard::Waiting waiting(&channel_.board(), WaitReason::kMembers);
+    // If a push was refused, its rows never come; so its acknowledgement is checked here too.
+    while (!step.rows->ready(lists_taken_)) {
+      channel_.WaitForAnything();
+      HDPS_RETURN_IF_ERROR(CollectAcks(job_.cluster.pushes_in_flight_max));
+    }
+    HDPS_RETURN_IF_ERROR(step.rows->Take(dense, lists_taken_));
+  }
+  return Status();
+}
+
+Status StepRunner::TakeRows(WindowStep& step) {
+  lists_taken_ = 0;
+  HDPS_RETURN_IF_ERROR(TakeLists(step, 1));
   if (cache_ != nullptr) {
     cache_->rows().Load(step.prepared->hot);
     if (model_.ops().on_host()) cache_->rows().Gather(step.rows->rows());
   }
-  if (!dense_outside_.empty() && dense_at_servers() && has_examples) model_.SetDense(dense_);
+  if (!dense_outside_.empty() && dense_at_servers() && !step.prepared->parts.empty()) {
+    model_.SetDense(dense_);
+  }
   return Status();
 }
 
 Status StepRunner::Compute(StepWindow& window, const StepTask& task, StepOutcome* outcome) {
   WindowStep& step = window.at(0);
   Status sent;
+  const auto timed = [this](int64_t* ns, const auto& work) {
+    const int64_t begin = clock_.NowNs();
+    work();
+    *ns += clock_.NowNs() - begin;
+    channel_.board().Enter(ActivityBoard::kCompute);
+  };
   Model::RowsDone rows_done;
   if (PushesEarly(*step.prepared)) {
     rows_done = [&] {
-      const int64_t begin = clock_.NowNs();
       // Other workers may want to pause too; then this request is in vain.
-      sent = PushAndRequest(window, task, task.pause);
-      sent_ns_ = clock_.NowNs() - begin;
-      channel_.board().Enter(ActivityBoard::kCompute);
+      timed(&sent_ns_, [&] { sent = PushAndRequest(window, task, task.pause); });
     };
   }
+  const auto need_piece = [&](uint32_t piece) {
+    Status taken;
+    const size_t end = std::min<size_t>(piece + 2, step.prepared->lists.size());
+    timed(&waited_ns_, [&] { taken = TakeLists(step, end); });
+    return taken;
+  };
+  const auto piece_done = [&](uint32_t piece) {
+    timed(&sent_ns_, [&] { PushPieces(step, task, piece + 2); });
+  };
   BeginPush(*step.prepared);
   dense_sum_.Begin({.vote = {step.prepared->parts.num_examples(), outcome->pause},
                     .workers = channel_.view()->workers.size(),
@@ -234,8 +246,11 @@ Status StepRunner::Compute(StepWindow& window, const StepTask& task, StepOutcome
   };
   HDPS_ASSIGN_OR_RETURN(
       const ComputedStep computed,
-      compute_.Run(step, {*push_, outcome->pause, dense_sum_.gradients()}, rows_done, tensor_done));
+      compute_.Run(step, {*push_, outcome->pause, dense_sum_.gradients(), need_piece, piece_done},
+                   rows_done, tensor_done));
   HDPS_RETURN_IF_ERROR(sent);
+  // The lists of pieces without an example are empty.
+  HDPS_RETURN_IF_ERROR(TakeLists(step, step.prepared->lists.size()));
   outcome->loss_sum = computed.loss_sum;
   outcome->pause = computed.pause;
   if (!std::isfinite(outcome->loss_sum)) {
@@ -270,20 +285,6 @@ UpdateTerms StepRunner::TermsOf(const StepTask& task) const {
   return {.rate = task.rate, .clip_value = static_cast<float>(job_.train.clip_value)};
 }
 
-std::vector<std::span<const float>> StepRunner::GradientsOfSplit(const PreparedStep& step) {
-  const bool has_examples = !step.parts.empty();
-  std::vector<std::span<const float>> gradients;
-  for (uint32_t t = 0; t < job_.tables.size(); ++t) {
-    if (static_cast<int>(t) == dense_table_) continue;
-    gradients.push_back(has_examples ? std::span<const float>(compute_.row_gradients()[t])
-                                     : std::span<const float>());
-  }
-  if (dense_at_servers()) {
-    gradients.push_back(has_examples ? dense_sum_.gradients().host() : std::span<float>());
-  }
-  return gradients;
-}
-
 Status StepRunner::UpdateHotRows(const PreparedStep& step, const StepTask& task,
                                  StepOutcome* outcome) {
   std::vector<const float*> gradients(job_.tables.size());
@@ -301,82 +302,6 @@ Status StepRunner::UpdateHotRows(const PreparedStep& step, const StepTask& task,
   HDPS_ASSIGN_OR_RETURN(const StepVote all, clips_all_ ? cache_->Sum(hot) : cache_->Apply(hot));
   outcome->pause = all.pause;
   return Status();
-}
-
-void StepRunner::BeginPush(const PreparedStep& step) {
-  push_.emplace(step.split, [this](ServerId to, size_t size, std::span<std::byte>* bytes) {
-    return channel_.MakeBytes(to, size, bytes);
-  });
-  const bool moved = step.parts.parts().size() > 1 || cache_ != nullptr || clips_own_ ||
-                     job_.parallel.wire != DType::kFp32;
-  if (!moved) push_->Open();
-}
-
-void StepRunner::Push(const WindowStep& window_step, const StepTask& task) {
-  const PreparedStep& step = *window_step.prepared;
-  const auto num_servers = static_cast<uint32_t>(channel_.view()->servers.size());
-  const PushTerms terms = {.sequence = {next_sequence_++},
-                           .clock = task.clock,
-                           .num_examples = step.parts.num_examples(),
-                           .list = window_step.list,
-                           .format = job_.parallel.wire,
-                           .rate = task.rate,
-                           .epoch = task.epoch};
-  std::vector<ServerRequest> requests = push_->Requests(terms, GradientsOfSplit(step));
-  push_.reset();
-  // Under clip_norm the clock is announced together with the norm.
-  std::vector<ServerRequest> finished;
-  if (!clips_all_) finished = AdvanceRequests(num_servers, task.clock + 1);
-  pushes_.push_back(channel_.Start(std::move(requests), std::move(finished)));
-  HDPS_FAILPOINT("worker.step.pushed");
-}
-
-Status StepRunner::SettleNorm(const StepTask& task) {
-  const auto num_servers = static_cast<uint32_t>(channel_.view()->servers.size());
-  const Ticket asked = channel_.Start(SquaresRequests(num_servers, task.clock));
-  HDPS_RETURN_IF_ERROR(CollectAcks(0));
-  HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies, channel_.Wait(asked));
-  SquareSum squares;
-  for (const Frame& frame : replies) {
-    SquaresReply reply;
-    HDPS_RETURN_IF_ERROR(DecodeMessage(frame, &reply));
-    if (reply.code != Code::kOk) return Status(reply.code, reply.message);
-    squares.Add(reply.squares);
-  }
-  const bool dense_here = dense_sum_.in_group() && dense_sum_.has_update();
-  if (dense_here) {
-    HDPS_ASSIGN_OR_RETURN(const SquareSum of_dense, dense_sum_.Squares());
-    squares.Add(of_dense);
-  }
-  if (cache_ != nullptr) squares.Add(cache_->rows().squares());
-  UpdateTerms terms = TermsOf(task);
-  terms.shrink = ShrinkTo(job_.train.clip_norm, squares);
-  if (dense_here) HDPS_RETURN_IF_ERROR(ApplyDense(terms, task.clock));
-  if (cache_ != nullptr) HDPS_RETURN_IF_ERROR(cache_->rows().Update(terms));
-  HDPS_RETURN_IF_ERROR(AwaitAdvance());
-  advance_ = channel_.Start(AdvanceRequests(num_servers, task.clock + 1, squares));
-  return Status();
-}
-
-Status StepRunner::AwaitAdvance() {
-  if (!advance_) return Status();
-  return channel_.Wait(*std::exchange(advance_, std::nullopt)).status();
-}
-
-Status StepRunner::CollectAcks(size_t left) {
-  while (!pushes_.empty() && (pushes_.size() > left || channel_.Ready(pushes_.front()))) {
-    const Ticket ticket = pushes_.front();
-    pushes_.pop_front();
-    HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies, channel_.Wait(ticket));
-    HDPS_RETURN_IF_ERROR(CheckAcks(replies));
-    HDPS_FAILPOINT("worker.step.acked");
-  }
-  return Status();
-}
-
-Status StepRunner::Settle() {
-  HDPS_RETURN_IF_ERROR(CollectAcks(0));
-  return AwaitAdvance();
 }
 
 }  // namespace hdps

@@ -81,6 +81,8 @@ class StepRunner {
   // changed.
   WindowStep& NewList(StepWindow& window, size_t i);
   Status TakeRows(WindowStep& step);
+  // Waits for the rows of the step's key lists before `end`, as far as they have not been taken.
+  Status TakeLists(WindowStep& step, size_t end);
   Status Compute(StepWindow& window, const StepTask& task, StepOutcome* outcome);
   Status ReduceDense(const StepTask& task, StepOutcome* outcome);
   UpdateTerms TermsOf(const StepTask& task) const;  // The result lacks the norm's factor.
@@ -93,9 +95,14 @@ class StepRunner {
   // Returns true if the push is sent while dense gradients are still being computed, because no
   // part of it depends on them.
   bool PushesEarly(const PreparedStep& step) const;
-  // Sends the push of the step and, once it is acknowledged, the announcement that the step is
-  // finished.
+  // Sends the pushes of the step that have not been sent and, once all are acknowledged, the
+  // announcement that the step is finished.
   void Push(const WindowStep& step, const StepTask& task);
+  // Sends the pushes of the key lists from 1 to `end` that have not been sent: those of single
+  // pieces.
+  void PushPieces(const WindowStep& step, const StepTask& task, size_t end);
+  void PushList(const WindowStep& step, const StepTask& task, size_t list,
+                std::vector<ServerRequest> then);
   // Settles the norm of a pushed step (clip_norm in sync mode): gets the sums of squares from the
   // servers, adds the worker's own, makes the updates that are made here, and tells the servers to
   // make theirs.
@@ -113,8 +120,9 @@ class StepRunner {
   // Lets the model write gradients straight into the push, unless they have to be changed before
   // they are sent.
   void BeginPush(const PreparedStep& step);
-  // Returns the step's gradients of the tables in its split.
-  std::vector<std::span<const float>> GradientsOfSplit(const PreparedStep& step);
+  // Returns the step's gradients of the tables in one of its key lists.
+  std::vector<std::span<const float>> GradientsOf(const PreparedStep& step, size_t list);
+  MakeBytes SectionMaker();
 
   const Job& job_;
   Model& model_;
@@ -135,8 +143,14 @@ class StepRunner {
   uint64_t next_list_ = 1;
   std::deque<Ticket> pushes_;      // Pushes without acknowledgement, oldest first.
   std::optional<Ticket> advance_;  // Under clip_norm: the announcement of the last step.
-  std::optional<PushPlan> push_;   // Of the current step, between its gradients and its push.
-  int64_t sent_ns_ = 0;            // Of the current step: time spent sending during compute.
+
+  // The current step.
+  std::optional<PushPlan> push_;  // Of its first key list, between its gradients and its push.
+  size_t lists_taken_ = 0;        // Key lists whose rows are in place.
+  size_t lists_pushed_ = 1;       // Key lists from 1 to here are pushed.
+  // Time spent sending, and waiting for rows, while gradients are computed.
+  int64_t sent_ns_ = 0, waited_ns_ = 0;
+
   StepTimes times_;
   StepTrace* trace_ = nullptr;
 

@@ -22,6 +22,8 @@ constexpr auto WordsOf(LastBatch) {
   return EnumWords(kShort, "short", kFilled, "filled");
 }
 
+inline constexpr double kDynamicScale = 0;
+
 struct TrainSpec {
   Mode mode = Mode::kSync;
   uint32_t staleness_bound = 0;  // kSsp, in clocks; 0 means sync.
@@ -41,6 +43,9 @@ struct TrainSpec {
   uint64_t log_every_steps = 0;  // Steps between two lines with the loss; 0 for none.
   double clip_value = 0;         // Clips each gradient to +-this; 0 for none.
   double clip_norm = 0;          // Clips the norm of all gradients of a step; 0 for none.
+  // Factor of gradients while they travel as fp16, a power of two; kDynamicScale: chosen for each
+  // message.
+  double loss_scale = 1;
   // Interval at which hot rows are chosen; 0 for growing intervals.
   uint64_t cache_refresh_steps = 0;
 };

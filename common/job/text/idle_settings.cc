@@ -155,6 +155,18 @@ void AddParallelRules(Rules* rules) {
            std::ranges::all_of(job.tables,
                                [](const TableSpec& table) { return table.vocab_cache_size == 0; });
   });
+  Add(rules, "train.loss_scale",
+      "no gradient travels as fp16: parallel.wire is not fp16, and neither do dense gradients by "
+      "an allreduce with gradient_fp32_sync = false",
+      [](const Job& job) {
+        const bool allreduces = job.parallel.dense_exchange == DenseExchange::kAllreduce;
+        const bool halves =
+            allreduces && !job.parallel.gradient_fp32_sync && job.parallel.wire != DType::kBf16;
+        const bool at_servers = std::ranges::any_of(
+            job.tables, [&](const TableSpec& table) { return !table.dense || !allreduces; });
+        const bool pushes = at_servers && job.parallel.wire == DType::kFp16;
+        return job.train.loss_scale != 1 && !halves && !pushes;
+      });
   Add(rules, "parallel.dataset_strategy",
       "its tuples cut the examples alone, as they are cut without them, and the job has no sparse "
       "features",

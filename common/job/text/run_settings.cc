@@ -1,5 +1,7 @@
 // The whole job file, and the settings for running a job: its steps, the exchange of gradients,
 // checkpoints and the cluster.
+#include <cmath>
+
 #include "common/job/job_registry.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/checkpoint_spec.h"
@@ -74,6 +76,33 @@ void AddEvaluations(SettingTable<TrainText>* train) {
                    kPrintedUnlessDefault, kMayChange);
 }
 
+// Adds a setting that is a power of two, or a word in its place.
+void AddLossScale(SettingTable<TrainText>* train) {
+  constexpr double kMost = 1 << 24;
+  train->AddConverted(
+      "loss_scale", ValueKind::kNumber,
+      "Gradients that travel as fp16 (parallel.wire, gradient_fp32_sync) are multiplied by this "
+      "before they are rounded, and divided in fp32 where they arrive, so that small ones are not "
+      "rounded to zero: 1024 in MindSpore's model zoo. Where a gradient would become too large for "
+      "fp16, its message travels with a smaller scale of its own. dynamic: each message has the "
+      "largest scale at which it fits, so no step is left out as under MindSpore's "
+      "DynamicLossScaleManager. 1: none, a gradient too large travels as 65504.",
+      [](const JsonValue& value, TrainText* spec) {
+        spec->loss_scale = value.kind == JsonValue::Kind::kText ? kDynamicScale : value.number;
+      },
+      [](const TrainSpec& spec) {
+        return spec.loss_scale == kDynamicScale ? JsonValue::Text("dynamic")
+                                                : PrintValue(spec.loss_scale);
+      },
+      Checked{"a power of two from 1 to 16777216, or dynamic",
+              [](const JsonValue& value) {
+                if (value.kind == JsonValue::Kind::kText) return value.text == "dynamic";
+                const double scale = value.number;
+                return scale >= 1 && scale <= kMost && std::exp2(std::ilogb(scale)) == scale;
+              }},
+      kPrintedUnlessDefault, kMayChange);
+}
+
 Section TrainSection() {
   SettingTable<TrainText> train("train", "train");
   train.Add("mode", &TrainSpec::mode,
@@ -131,6 +160,7 @@ Section TrainSection() {
             "step. In async and ssp it is the norm of each worker's own push, without penalties. "
             "clip_value then looks at what is left.",
             Range{0, 1e9}, kPrintedUnlessDefault, kMayChange);
+  AddLossScale(&train);
   AddEvaluations(&train);
   train.Add("cache_refresh_steps", &TrainSpec::cache_refresh_steps,
             "With vocab_cache_size: steps between two choices of the rows; 0: 4, 12, 48, ... up to "
@@ -222,13 +252,15 @@ Section ParallelSection() {
       "that is no number still ends the job. What an allreduce moves stays in 32 bits, but for "
       "gradient_fp32_sync.",
       kPrintedUnlessDefault, kMayChange);
-  parallel.Add("interleave_num", &ParallelSpec::interleave_num,
-               "Copies of the model that take turns in one step, MindSpore's "
-               "MicroBatchInterleaved: copy i has the rows of a worker's B from i B / "
-               "interleave_num on. What layers exchange for one copy has the time in which the "
-               "others compute; where no layer exchanges anything, copies are computed one after "
-               "the other. At most a worker's rows.",
-               Range{1, 65536}, kPrintedUnlessDefault, kMayChange);
+  parallel.Add(
+      "interleave_num", &ParallelSpec::interleave_num,
+      "Copies of the model that take turns in one step, MindSpore's "
+      "MicroBatchInterleaved: copy i has the rows of a worker's B from i B / "
+      "interleave_num on. In sync mode rows of a copy come, and its gradients leave, while "
+      "others are computed. What layers exchange for one copy has the time in which the "
+      "others compute; where no layer exchanges anything, copies are computed one after "
+      "the other. At most a worker's rows.",
+      Range{1, 65536}, kPrintedUnlessDefault, kMayChange);
   parallel.Add("loss_sum", &ParallelSpec::loss_sum,
                "The loss of training that is told is the sum of the copies' mean losses, as "
                "MindSpore's MicroBatchInterleaved gives it, not the mean over all rows. What is "

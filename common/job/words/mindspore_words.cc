@@ -169,8 +169,10 @@ constexpr MindSporeRow kRows[] = {
     {"`TimeMonitor`, `callbacks`",
      "nothing to set: loss and speed are in `metrics.jsonl` of `--out`", kMonitors},
     {"a sampler that fills the last shard with its first rows", "`train.last_batch` = `filled`"},
-    {"`loss_scale`, `FixedLossScaleManager`",
-     "nothing to set: gradients are computed and summed in 32 bits", kScales},
+    {"`FixedLossScaleManager(s)`, `DynamicLossScaleManager`",
+     "`train.loss_scale` = s or `dynamic`, for gradients that travel as fp16; all others are "
+     "computed and summed in 32 bits",
+     kScales},
     {"`amp_level`, `float16`", "`model.precision` = `fp32`, `tf32` or `bf16`", kAmp},
     {"`SoftmaxCrossEntropyWithLogits`, `CrossEntropyLoss`",
      "`model.loss` = `softmax`; both are read", kSoftmax},

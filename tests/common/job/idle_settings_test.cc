@@ -76,6 +76,7 @@ const std::map<std::string, std::vector<std::string>> kIdle = {
      {"parallel.dense_exchange=allreduce", "parallel.enable_parallel_optimizer=true",
       R"(parallel.parallel_optimizer_config={"gradient_accumulation_shard":true})"}},
     {"parallel.loss_sum", {"parallel.loss_sum=true"}},
+    {"train.loss_scale", {"train.loss_scale=1024"}},
     {"parallel.comm_fusion.allreduce",
      {"parallel.dense_exchange=allreduce",
       R"(parallel.comm_fusion={"openstate":false,"allreduce":{"mode":"size","config":4}})"}},
@@ -120,6 +121,9 @@ TEST(IdleSettingsTest, BesideWhatTheyNeedTheyAreNotWarnedOf) {
         {"model.policy.admit_sketch_bytes=8192", "model.policy.admit_after=2"},
         {"parallel.loss_sum=true", "parallel.interleave_num=2"},
         {"data.validation_block_lines=1000", "data.validation_share=0.1"},
+        {"train.loss_scale=1024", "parallel.wire=fp16"},
+        {"train.loss_scale=dynamic", "parallel.dense_exchange=allreduce",
+         "parallel.gradient_fp32_sync=false"},
         {"data.eval=[\"e.csv\"]", "train.eval_each_epoch=false", "checkpoint.keep_best=false"},
         {"train.metrics=[\"auc\"]"},  // hdps evaluate --data reports them.
         {"train.cache_refresh_steps=7", "model.vocab_cache_size=9"},

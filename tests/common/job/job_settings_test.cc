@@ -14,6 +14,7 @@
 #include "common/job/spec/data_spec.h"
 #include "common/job/spec/init_spec.h"
 #include "common/job/spec/table_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "common/job/text/job_sections.h"
 #include "tests/common/job/job_samples.h"
 #include "tests/common/job/setting_places.h"
@@ -22,6 +23,7 @@
 namespace hdps {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -222,6 +224,20 @@ TEST_F(JobSettingsTest, PenaltiesAndClippingArePrintedOnlyWhereTheyAre) {
   const Job again = Good({}, PrintJob(job));
   EXPECT_EQ(PrintJob(again), PrintJob(job));
   EXPECT_EQ(JobDigest(again), JobDigest(job));
+}
+
+TEST_F(JobSettingsTest, ALossScaleIsAPowerOfTwoOrChosen) {
+  for (const auto& [text, scale] : {std::pair("1024", 1024.0), std::pair("dynamic", 0.0)}) {
+    const Job scaled = Good({"parallel.wire=fp16", std::string("train.loss_scale=") + text});
+    EXPECT_EQ(scaled.train.loss_scale, scale);
+    EXPECT_EQ(Good({}, PrintJob(scaled)).train.loss_scale, scale);
+    EXPECT_NE(JobDigest(scaled), JobDigest(Good({"parallel.wire=fp16"})));
+  }
+  for (const char* text : {"1000", "0.5", "0", "-2", "33554432", "auto", "true"}) {
+    const std::string message = Bad({std::string("train.loss_scale=") + text});
+    EXPECT_THAT(message, AllOf(HasSubstr("train.loss_scale"), HasSubstr(text),
+                               HasSubstr("a power of two from 1 to 16777216, or dynamic")));
+  }
 }
 
 TEST_F(JobSettingsTest, InitsByFanAreTheUniformOrNormalThatTheyComeTo) {

@@ -50,7 +50,7 @@ TEST(MindSporeWordsTest, ThirtyMistakesAreAnsweredWithTheWordToUse) {
       {{"parallel.device_target=GPU"}, {"parallel.device_target", "model.device = auto, cpu"}},
       {{"device_target=CPU"}, {"device_target", "word of MindSpore", "model.device"}},
       {{"parallel.enable_ps=true"}, {"parallel.enable_ps", "always at servers"}},
-      {{"train.loss_scale=1024"}, {"train.loss_scale", "nothing to set", "32 bits"}},
+      {{"loss_scale=1024"}, {"loss_scale", "word of MindSpore", "train.loss_scale"}},
       {{"model.deep_optimizer.loss_scale=1024"}, {"deep_optimizer.loss_scale", "32 bits"}},
       {{"parallel.hsdp=true"}, {"parallel.hsdp", "enable_parallel_optimizer"}},
       {{"parallel.shard_size=4"}, {"parallel.shard_size", "parallel_optimizer_config"}},

@@ -179,6 +179,7 @@ const std::map<std::string, std::vector<std::string>> kValues = {
     {"model.layers[].features", {"[\"c\"]"}},
     {"model.tasks[].label", {"x"}},
     {"train.metrics", {"[\"auc\"]"}},
+    {"train.loss_scale", {"1024", "dynamic"}},
     {"train.early_stop.metric", {"logloss"}},
     {"train.early_stop.set", {"eval"}},
     {"train.plateau.metric", {"logloss"}},

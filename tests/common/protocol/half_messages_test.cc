@@ -49,6 +49,10 @@ TEST(Rules, OfRowsInTwoBytes) {
     PullReply again;
     EXPECT_TRUE(DecodeMessage(EncodeMessage(reply), &again).ok());
   }
+  PushRequest scaled{{6}, 7, 8, TwoTables(), keys, FloatsOf(6), 0, DType::kFp16};
+  for (scaled.scale_exponent = -127; scaled.scale_exponent < 128; scaled.scale_exponent += 254) {
+    EXPECT_THAT(WhyRefused(scaled), testing::HasSubstr("scales"));
+  }
   const auto unknown = static_cast<DType>(3);
   EXPECT_THAT(WhyRefused(PushRequest{{6}, 7, 8, TwoTables(), keys, FloatsOf(6), 0, unknown}),
               testing::HasSubstr("enumerators"));

@@ -133,16 +133,16 @@ inline auto Fields(const StatusReply& m) {
   return std::tie(a, b, c, d, e, heartbeat_ms, want, missing, reason, missing_ms, patience_ms);
 }
 inline auto Fields(const PullRequest& m) {
-  const auto& [a, b, c, d, e, f, g, h] = m;
-  return std::tie(a, b, c, d, e, f, g, h);
+  const auto& [a, b, c, d, e, f, g, h, part] = m;
+  return std::tie(a, b, c, d, e, f, g, h, part);
 }
 inline auto Fields(const PullReply& m) {
   const auto& [a, b, c, d, e, f, g] = m;
   return std::tie(a, b, c, d, e, f, g);
 }
 inline auto Fields(const PushRequest& m) {
-  const auto& [a, b, c, d, e, f, g, h, i, epoch] = m;
-  return std::tie(a, b, c, d, e, f, g, h, i, epoch);
+  const auto& [a, b, c, d, e, f, g, h, i, epoch, part, exponent] = m;
+  return std::tie(a, b, c, d, e, f, g, h, i, epoch, part, exponent);
 }
 inline auto Fields(const PushAck& m) {
   const auto& [a, b, c] = m;
@@ -277,11 +277,21 @@ void ForEachSample(const Visit& visit) {
   visit(ScaleRequest{-1, true, 4, false});
   visit(ScaleReply{Code::kInvalidArgument, "no worker would be left"});
   visit(PullRequest{8, PullMode::kRefresh, TwoTables(), KeysOf({1, 2, 3, 4, 5}), 6, 17, 3,
-                    DType::kBf16});
+                    DType::kBf16, 4});
   visit(PullReply{Code::kStaleView, "view 3", 4, TwoTables(), FloatsOf(12),
                   Buffer::CopyOf<uint32_t>(std::vector<uint32_t>{0, 2, 1}), DType::kFp32});
-  visit(PushRequest{
-      {6}, 7, 8, TwoTables(), KeysOf({1, 2, 3, 4, 5}), FloatsOf(6), 18, DType::kFp16, 0.25, 3});
+  visit(PushRequest{{6},
+                    7,
+                    8,
+                    TwoTables(),
+                    KeysOf({1, 2, 3, 4, 5}),
+                    FloatsOf(6),
+                    18,
+                    DType::kFp16,
+                    0.25,
+                    3,
+                    2,
+                    -9});
   visit(PushAck{{6}, Code::kResourceExhausted, "full"});
   visit(AdvanceRequest{12, {{1, 2, 3, 4}}});
   visit(AdvanceAck{13});

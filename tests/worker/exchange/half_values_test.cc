@@ -1,5 +1,6 @@
 // Tests values in 16 bits between a worker's arrays and the sections of its requests.
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "common/platform/random.h"
@@ -58,6 +59,46 @@ TEST(KeySplit, NarrowValuesGoThereAndBack) {
       ASSERT_TRUE(DecodeMessage(pushes[0].frame, &push).ok());
       EXPECT_EQ(push.format, format);
       EXPECT_EQ(push.gradients.size(), split.at({0}).num_floats * 2);
+    }
+  }
+}
+
+// A push travels with one scale for all servers, which is smaller where the wanted one is too
+// large.
+TEST(PushPlan, ScalesGradientsThatTravelAsFp16) {
+  ShardMap shards;
+  for (uint32_t s = 0; s < 8; ++s) shards.owner.push_back({s % 2});
+  std::vector<Key> keys;
+  for (Key key = 0; key < 40; ++key) keys.push_back(key);
+  const std::vector<KeysOfTable> tables = {{TableId{0}, ShardBy::kKey, 1, keys}};
+  KeySplit split;
+  split.Compute(shards, 2, tables);
+  struct Case {
+    float largest;
+    double scale;
+    DType format;
+    int exponent;
+  };
+  for (const Case& c : {Case{1, 1, DType::kFp16, 0}, Case{1, 1024, DType::kFp16, 10},
+                        Case{100, 1024, DType::kFp16, 8}, Case{1e6, 1024, DType::kFp16, -5},
+                        Case{1e6, 1, DType::kFp16, 0}, Case{1, 0, DType::kFp16, 14},
+                        Case{1e-6f, 0, DType::kFp16, 24}, Case{1, 1024, DType::kBf16, 0},
+                        Case{1, 1024, DType::kFp32, 0}}) {
+    std::vector<float> values(keys.size(), c.largest / 4);
+    values[7] = -c.largest;
+    const std::vector<std::span<const float>> gradients = {values};
+    const std::vector<ServerRequest> pushes = PushPlan(split).Requests(
+        {.sequence = {5}, .format = c.format, .loss_scale = c.scale}, gradients);
+    for (uint32_t s = 0; s < 2; ++s) {
+      PushRequest push;
+      ASSERT_TRUE(DecodeMessage(pushes[s].frame, &push).ok());
+      EXPECT_EQ(push.scale_exponent, c.exponent) << c.largest << " times " << c.scale;
+      if (c.format != DType::kFp16) continue;
+      const std::span<const uint32_t> positions = split.PositionsAt({s}, 0);
+      for (size_t i = 0; i < positions.size(); ++i) {
+        const float sent = std::ldexp(values[positions[i]], c.exponent);
+        EXPECT_EQ(push.gradients.As<uint16_t>()[i], NarrowToFp16(sent));
+      }
     }
   }
 }

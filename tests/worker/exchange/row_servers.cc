@@ -67,15 +67,8 @@ void RowServers::Start(Ticket ticket, std::vector<ServerRequest> requests,
   std::vector<Frame> replies;
   const auto kind = static_cast<MessageKind>(requests.front().frame.header.kind);
   Clock clock = 0;
-  if (kind == MessageKind::kPullRequest) {
-    pulled.clear();
-    for (const ServerRequest& request : requests) {
-      const auto pull = Decoded<PullRequest>(request);
-      clock = pull.clock;
-      replies.push_back(Serve(pull));
-    }
-    Log("pull", clock);
-  } else if (kind == MessageKind::kStoreRequest) {
+  if (kind == MessageKind::kPullRequest) return ServePulls(ticket, requests);
+  if (kind == MessageKind::kStoreRequest) {
     stored.clear();
     for (const ServerRequest& request : requests) {
       const auto store = Decoded<StoreRequest>(request);
@@ -86,19 +79,45 @@ void RowServers::Start(Ticket ticket, std::vector<ServerRequest> requests,
     for (const auto& [row, values] : stored) rows[row] = values;
     Log("store", clock);
   } else {
-    gradients.clear();
+    uint32_t part = 0;
+    std::map<RowKey, std::vector<float>> pushed;
     for (const ServerRequest& request : requests) {
       const auto push = Decoded<PushRequest>(request);
       clock = push.clock;
-      gradients.merge(RowsOf(push, push.gradients));
+      part = push.part;
+      pushed.merge(RowsOf(push, push.gradients));
     }
-    Log("push", clock);
+    if (std::exchange(pushed_, clock) != clock) gradients.clear();
+    gradients.merge(pushed);
+    EXPECT_TRUE(pushed.empty()) << "a key is in two pushes of a step";
+    Log("push", clock, part);
+    if (held_pulls_ && held_pulls_->push == part && !held_pulls_->replies.empty()) {
+      const HeldPulls held = *std::exchange(held_pulls_, std::nullopt);
+      channel_.OnReplies(held.ticket, Status(), held.replies);
+    }
     {
       MutexLock lock(mutex_);
       held_.push_back({ticket, requests.size(), std::move(then)});
       num_held_max_ = std::max(num_held_max_, held_.size());
     }
     if (!hold_pushes_) AnswerPushes();
+    return;
+  }
+  channel_.OnReplies(ticket, Status(), std::move(replies));
+}
+
+void RowServers::ServePulls(Ticket ticket, const std::vector<ServerRequest>& requests) {
+  std::vector<Frame> replies;
+  PullRequest pull;
+  if (!requests.empty()) pull = Decoded<PullRequest>(requests.front());
+  if (pull.part == 0) pulled.clear();
+  for (const ServerRequest& request : requests) {
+    replies.push_back(Serve(Decoded<PullRequest>(request)));
+  }
+  Log("pull", pull.clock, pull.part);
+  if (held_pulls_ && held_pulls_->pull == pull.part && held_pulls_->replies.empty()) {
+    held_pulls_->ticket = ticket;
+    held_pulls_->replies = std::move(replies);
     return;
   }
   channel_.OnReplies(ticket, Status(), std::move(replies));
@@ -140,9 +159,10 @@ void RowServers::AnswerPushes(Code code) {
   }
 }
 
-void RowServers::Log(const std::string& what, Clock clock) {
+void RowServers::Log(const std::string& what, Clock clock, uint32_t part) {
   MutexLock lock(mutex_);
-  log_.push_back(what + " " + std::to_string(clock));
+  const std::string suffix = part == 0 ? "" : "." + std::to_string(part);
+  log_.push_back(what + " " + std::to_string(clock) + suffix);
 }
 
 std::vector<std::string> RowServers::log() {

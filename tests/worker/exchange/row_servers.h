@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,11 +47,15 @@ class RowServers : public ComputeRequests {
   // Returns the largest number of requests held at once.
   size_t num_held_max() HDPS_EXCLUDES(mutex_);
 
+  // From now on answers no pull of part `pull` before the next push of part `push` is there.
+  void HoldPulls(uint32_t pull, uint32_t push) { held_pulls_ = {pull, push}; }
+
   // Returns the requests in order: "pull 3", "push 3", "store 3" with the clock, and "advance 4"
-  // after the answers of a push. The requests of one ticket are one entry.
+  // after the answers of a push; "push 3.1" is that of part 1. The requests of one ticket are one
+  // entry.
   std::vector<std::string> log() HDPS_EXCLUDES(mutex_);
   std::map<RowKey, std::vector<float>> rows;       // Stored rows.
-  std::map<RowKey, std::vector<float>> gradients;  // Gradients of the last push.
+  std::map<RowKey, std::vector<float>> gradients;  // Gradients of the last step pushed.
   std::map<RowKey, PullMode> pulled;               // Modes of the last pull.
   std::map<RowKey, std::vector<float>> stored;     // Rows of the last store.
   // Answers of the trainer to the scheduler.
@@ -75,11 +80,19 @@ class RowServers : public ComputeRequests {
     size_t num_requests = 0;
     std::vector<ServerRequest> then;
   };
+  struct HeldPulls {
+    uint32_t pull = 0, push = 0;
+    Ticket ticket = {};
+    std::vector<Frame> replies = {};
+  };
   Frame Serve(const PullRequest& pull);
-  void Log(const std::string& what, Clock clock) HDPS_EXCLUDES(mutex_);
+  void ServePulls(Ticket ticket, const std::vector<ServerRequest>& requests);
+  void Log(const std::string& what, Clock clock, uint32_t part = 0) HDPS_EXCLUDES(mutex_);
 
   const std::shared_ptr<const View> view_;
   bool hold_pushes_ = false;
+  std::optional<HeldPulls> held_pulls_;
+  Clock pushed_ = -1;  // Clock of the last push.
   NodeChannel channel_;
 
   Mutex mutex_;

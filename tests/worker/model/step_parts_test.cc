@@ -236,5 +236,38 @@ TEST(StepParts, AStepMayHaveFewerRowsThanParts) {
   EXPECT_EQ(parts.num_examples(), 0u);
 }
 
+// A key belongs to the list of the one piece that uses it, or to the first.
+TEST(StepParts, TheKeysOfTheListsAreThoseOfTheirPieces) {
+  const Job job = TwoTables();
+  KeyFinder finder(job);
+  StepParts parts;
+  for (const uint32_t rows : {0u, 1u, 2u, 40u}) {
+    for (const uint32_t pieces : {2u, 3u}) {
+      const uint32_t slices = 2 * pieces;  // Pieces of several slices each.
+      parts.Assign(RandomBatch(rows, 7), {.slices = slices, .pieces = pieces}, finder);
+      std::map<Key, std::set<uint32_t>> pieces_of;
+      for (size_t p = 0; p < parts.parts().size(); ++p) {
+        for (const Key key : parts.SetOf(p, kDeep)->unique) {
+          pieces_of[key].insert(parts.parts()[p].piece);
+        }
+      }
+      const std::span<const Key> keys = parts.KeysOf(kDeep);
+      std::set<uint32_t> listed;
+      for (uint32_t list = 0; list <= pieces; ++list) {
+        const std::span<const uint32_t> positions = parts.PositionsOfList(list, kDeep);
+        EXPECT_TRUE(std::ranges::is_sorted(positions));
+        EXPECT_TRUE(std::ranges::equal(positions, parts.PositionsOfList(list, kWide)));
+        EXPECT_TRUE(parts.PositionsOfList(list, kDense).empty());
+        for (const uint32_t at : positions) {
+          EXPECT_TRUE(listed.insert(at).second);
+          const std::set<uint32_t>& of_key = pieces_of[keys[at]];
+          EXPECT_EQ(list, of_key.size() > 1 ? 0 : 1 + *of_key.begin());
+        }
+      }
+      EXPECT_EQ(listed.size(), keys.size());
+    }
+  }
+}
+
 }  // namespace
 }  // namespace hdps

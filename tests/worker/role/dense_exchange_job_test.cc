@@ -77,6 +77,21 @@ TEST_F(DenseExchangeJobTest, SixteenBitsAreRoundedAlikeWhateverTheBuckets) {
   EXPECT_NE(digests[1], digests[2]);
 }
 
+// The ranks agree on the scale of each tensor, so it depends neither on the buckets nor on who
+// updates it.
+TEST_F(DenseExchangeJobTest, ALossScaleIsThatOfATensorWhateverTheBuckets) {
+  const Overrides halves = {"parallel.gradient_fp32_sync=false"};
+  const std::string plain = Digest(3, halves);
+  for (const char* scale : {"train.loss_scale=1024", "train.loss_scale=dynamic"}) {
+    const Overrides scaled = halves + Overrides{scale};
+    const std::string one = Digest(3, scaled);
+    EXPECT_NE(one, plain);
+    EXPECT_EQ(Digest(3, scaled + Overrides{"parallel.comm_fusion.openstate=false"}), one);
+    EXPECT_EQ(Digest(3, scaled + Overrides{"parallel.enable_parallel_optimizer=true"}), one);
+    EXPECT_EQ(Digest(1, scaled), Digest(1, halves));  // Alone a worker sends no gradient.
+  }
+}
+
 // Returns a figure of a summary; NaN if it is missing.
 double Figure(const nlohmann::json& summary, const char* name) {
   const auto told = summary.find("collectives");

@@ -180,6 +180,20 @@ TEST_F(TrainingTest, OnTheWireIn16BitsServersAndLookaheadDoNotChangeTheResult) {
   EXPECT_NE(digests[0], digests[1]);
 }
 
+// A loss scale moves what fp16 rounds to zero, at any number of servers alike; bf16 needs none.
+TEST_F(TrainingTest, ALossScaleChangesWhatFp16RoundsAndNothingElse) {
+  const std::string wire = "parallel.wire=fp16";
+  const Outcome plain = Train({3, 1}, {wire});
+  for (const char* scale : {"train.loss_scale=1024", "train.loss_scale=dynamic"}) {
+    const Outcome one = Train({3, 1}, {wire, scale});
+    EXPECT_NE(one.digest, plain.digest) << scale;
+    EXPECT_NEAR(one.train_logloss, plain.train_logloss, 2e-3) << scale;
+    EXPECT_EQ(Train({3, 2}, {wire, scale, "train.lookahead=1"}).digest, one.digest) << scale;
+    EXPECT_EQ(Train({3, 1}, {"parallel.wire=bf16", scale}).digest,
+              Train({3, 1}, {"parallel.wire=bf16"}).digest);
+  }
+}
+
 TEST_F(TrainingTest, CrossBatchShowsOnRaggedBatches) {
   // 50 rows over 3 workers: 17, 17, 16.
   EXPECT_NE(Train({3, 1}).digest, Train({3, 1}, {"parallel.cross_batch=true"}).digest);

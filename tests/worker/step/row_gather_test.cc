@@ -97,7 +97,8 @@ class RowGatherTest : public testing::Test {
                         .row_floats = job_.tables[t].dim,
                         .keys = step_.parts.KeysOf({t})});
     }
-    step_.split.Compute(shards, kServers, tables);
+    step_.lists.resize(1);
+    step_.lists[0].Compute(shards, kServers, tables);
   }
 
   // Answers the waiting request number `at`, like servers that have applied `applied` steps.
@@ -116,10 +117,10 @@ class RowGatherTest : public testing::Test {
 
   PullReply ReplyTo(ServerId server, const PullRequest& pull, Clock applied) const {
     const bool repair = pull.mode == PullMode::kRefresh;
-    const std::span<const Key> keys = step_.split.at(server).keys.As<Key>();
+    const std::span<const Key> keys = step_.lists[0].at(server).keys.As<Key>();
     std::vector<float> rows;
     std::vector<uint32_t> positions;
-    PullReply reply = ReplyWith(step_.split, server, Buffer());
+    PullReply reply = ReplyWith(step_.lists[0], server, Buffer());
     reply.min_clock = applied;
     size_t first = 0;
     for (TableKeys& table : reply.tables) {

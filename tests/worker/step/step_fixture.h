@@ -12,6 +12,8 @@
 #include "common/job/job_file.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/parallel_spec.h"
+#include "common/job/step_lists.h"
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
 #include "tests/worker/exchange/row_servers.h"
@@ -48,6 +50,7 @@ class StepTest : public testing::Test {
     options.paths = {"train.csv"};
     options.reader.batch_size = kRowsOfStep;
     options.reader.shuffle = false;
+    options.parts = {.slices = job_.parallel.interleave_num, .pieces = PiecesOfStep(job_)};
     options.plan.view = servers_.view();
     options.plan.dense_keys = dense_keys_;
     Result<std::unique_ptr<StepPipeline>> steps =

@@ -167,5 +167,39 @@ TEST_F(FewPushesTest, NoMoreAreOnTheirWayThanTheJobAllows) {
   EXPECT_EQ(servers_.log().back(), "advance 12");
 }
 
+class CopiesTest : public StepRunnerTest {
+ protected:
+  CopiesTest() : StepRunnerTest({"parallel.interleave_num=2"}) {}
+};
+
+// Everything is asked for at once. The rows of copy 2 come only when the gradients of copy 1 have
+// been pushed: so copy 1 was computed while they were on their way, and its push left before copy 2
+// was computed.
+TEST_F(CopiesTest, TheExchangesOfACopyTakePlaceWhileTheOtherIsComputed) {
+  StepWindow& window = Read(10);
+  ASSERT_TRUE(window.Fill(1, 1).ok());
+  SetRows(window.at(0).prepared->parts);
+  servers_.HoldPulls(/*pull=*/2, /*push=*/1);
+  const Result<StepOutcome> outcome = runner_.Run(window, {.clock = 0, .until = 1});
+  ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+  ASSERT_TRUE(runner_.Settle().ok());
+  EXPECT_THAT(servers_.log(), ElementsAre("pull 0", "pull 0.1", "pull 0.2", "push 0.1", "push 0.2",
+                                          "push 0", "advance 1"));
+  // Rows 0 to 4 have the keys k0 to k4, rows 5 to 9 k5, k6, k0, k1 and k2: each in one push.
+  EXPECT_EQ(servers_.gradients.size(), DenseTable() * 7 + dense_keys_.size());
+}
+
+// Of a step with one row, the second copy has none, and its pushes are empty.
+TEST_F(CopiesTest, ACopyWithoutARowPushesNothing) {
+  StepWindow& window = Read(11);
+  for (Clock clock = 0; clock < 2; ++clock) {
+    const Result<StepOutcome> outcome = Run(window, clock, 2);
+    ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+  }
+  ASSERT_TRUE(runner_.Settle().ok());
+  EXPECT_EQ(servers_.gradients.size(), DenseTable() + dense_keys_.size());
+  EXPECT_EQ(servers_.log().back(), "advance 2");
+}
+
 }  // namespace
 }  // namespace hdps
