@@ -72,6 +72,7 @@ void RowServers::Start(Ticket ticket, std::vector<ServerRequest> requests,
     for (const ServerRequest& request : requests) {
       const auto pull = Decoded<PullRequest>(request);
       clock = pull.clock;
+      ++num_pulls[request.server.value];
       replies.push_back(Serve(pull));
     }
     Log("pull", clock);
@@ -90,6 +91,7 @@ void RowServers::Start(Ticket ticket, std::vector<ServerRequest> requests,
     for (const ServerRequest& request : requests) {
       const auto push = Decoded<PushRequest>(request);
       clock = push.clock;
+      ++num_pushes[request.server.value];
       gradients.merge(RowsOf(push, push.gradients));
     }
     Log("push", clock);

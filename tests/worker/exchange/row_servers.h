@@ -46,6 +46,8 @@ class RowServers : public ComputeRequests {
   // Returns the largest number of requests held at once.
   size_t num_held_max() HDPS_EXCLUDES(mutex_);
 
+  // Number of pulls and of pushes to each server; changed by the trainer's thread alone.
+  std::map<uint32_t, uint32_t> num_pulls, num_pushes;
   // Returns the requests in order: "pull 3", "push 3", "store 3" with the clock, and "advance 4"
   // after the answers of a push. The requests of one ticket are one entry.
   std::vector<std::string> log() HDPS_EXCLUDES(mutex_);
