@@ -17,8 +17,8 @@
 #include "common/job/spec/train_spec.h"
 #include "common/planning/strategy_of_job.h"
 #include "tools/inputs/file_names.h"
-#include "tools/meeting_folder.h"
 #include "tools/warnings.h"
+#include "worker/collective/folder_store.h"
 #include "worker/data/held_out/share_look.h"
 
 namespace hdps {
@@ -161,7 +161,7 @@ Result<ScoringRank> ScoredData::Meet(const CommonFlags& flags) {
   options.size = flags.workers;
   options.host = flags.collective_host;
   options.timeout_ms = int64_t{job_.cluster.request_timeout_s} * 1000;
-  MeetingFolder folder(files_, *clock_, flags.meet, options.timeout_ms);
+  FolderStore folder(files_, *clock_, flags.meet, options.timeout_ms);
   // First, so that a process that is missing or there twice is told as such.
   HDPS_RETURN_IF_ERROR(folder.Put("process_" + std::to_string(flags.process), ""));
   for (uint32_t r = 0; r < flags.workers; ++r) {

@@ -71,6 +71,12 @@ Status ReadPlace(CommonFlags* flags) {
                 " reaches beyond this machine, and Gloo knows no keys: give --insecure_collective "
                 "where whoever is on that network may read and change scores"};
   }
+  if (!host.OnThisMachine()) {
+    PrintError(
+        "warning: --insecure_collective: scores travel between the processes through %s without "
+        "keys: whoever is on that network can read and change them\n",
+        FLAGS_collective_host.c_str());
+  }
   flags->process = FLAGS_process;
   flags->meet = FLAGS_meet;
   flags->collective_host = FLAGS_collective_host;

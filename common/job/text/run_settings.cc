@@ -200,11 +200,6 @@ Section ParallelSection() {
   parallel.Add("collective", &ParallelSpec::collective,
                "auto: nccl with a GPU per worker, else gloo.", OneOf{{"auto", "gloo", "nccl"}},
                Where(&ParallelSpec::dense_exchange, {DenseExchange::kAllreduce}), kMayChange);
-  parallel.Add("reduction", &ParallelSpec::reduction,
-               "ordered: sums are in the order of the workers, so N workers have the bits of one "
-               "with N parts. library: sums are NCCL's or Gloo's own, in an order of theirs.",
-               Where(&ParallelSpec::dense_exchange, {DenseExchange::kAllreduce}),
-               kPrintedUnlessDefault, kMayChange);
   AddDenseExchange(&parallel);
   parallel.Add(
       "wire", &ParallelSpec::wire,

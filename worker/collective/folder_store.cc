@@ -1,5 +1,5 @@
 // Keeps each value in a file of its own, which appears whole.
-#include "tools/meeting_folder.h"
+#include "worker/collective/folder_store.h"
 
 #include <cctype>
 
@@ -11,7 +11,7 @@ constexpr uint64_t kValueBytesMax = 1 << 20;
 
 }  // namespace
 
-std::string MeetingFolder::PathOf(const std::string& key) const {
+std::string FolderStore::PathOf(const std::string& key) const {
   std::string name = key;
   for (char& c : name) {
     if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
@@ -19,12 +19,12 @@ std::string MeetingFolder::PathOf(const std::string& key) const {
   return JoinPath(folder_, name);
 }
 
-Status MeetingFolder::Put(const std::string& key, const std::string& value) {
+Status FolderStore::Put(const std::string& key, const std::string& value) {
   HDPS_RETURN_IF_ERROR(files_.MakeDirectories(folder_));
   const std::string path = PathOf(key);
   if (files_.Exists(path)) {
     return Status(Code::kInvalidArgument,
-                  "--meet: " + path +
+                  path +
                       " is there already: another process has this number, or an earlier run was "
                       "killed; give all processes an empty folder");
   }
@@ -33,12 +33,12 @@ Status MeetingFolder::Put(const std::string& key, const std::string& value) {
   return Status();
 }
 
-Result<std::string> MeetingFolder::Get(const std::string& key) {
+Result<std::string> FolderStore::Get(const std::string& key) {
   const std::string path = PathOf(key);
   const int64_t begin = clock_.NowNs();
   while (!files_.Exists(path)) {
     if (clock_.NowNs() - begin > timeout_ms_ * 1'000'000) {
-      return Status(Code::kUnavailable, "--meet: " + path + " did not come within " +
+      return Status(Code::kUnavailable, path + " did not come within " +
                                             std::to_string(timeout_ms_ / 1000) +
                                             " s (cluster.request_timeout_s): start all "
                                             "processes of --workers");
@@ -48,7 +48,7 @@ Result<std::string> MeetingFolder::Get(const std::string& key) {
   return ReadWholeFile(files_, path, kValueBytesMax);
 }
 
-Status MeetingFolder::Leave() {
+Status FolderStore::Leave() {
   for (const std::string& path : own_) HDPS_RETURN_IF_ERROR(files_.RemoveAll(path));
   own_.clear();
   return Status();

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/status.h"
@@ -15,10 +16,10 @@ namespace hdps {
 
 // Invariant: a file is written once, by one process. So a rank that is there twice, and what a run
 // has left that was killed, are noticed.
-class MeetingFolder : public RendezvousStore {
+class FolderStore : public RendezvousStore {
  public:
   // Requires: `files` and `clock` outlive it. `timeout_ms` limits each wait.
-  MeetingFolder(FileSystem& files, MonotonicClock& clock, std::string folder, int64_t timeout_ms)
+  FolderStore(FileSystem& files, MonotonicClock& clock, std::string folder, int64_t timeout_ms)
       : files_(files), clock_(clock), folder_(std::move(folder)), timeout_ms_(timeout_ms) {}
 
   // kInvalidArgument: the key is there already.
