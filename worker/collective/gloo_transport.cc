@@ -128,15 +128,15 @@ class OpenConnections : public gloo::transport::Context {
         open_(std::move(open)),
         connections_(std::move(connections)) {}
 
-  std::unique_ptr<gloo::transport::Pair>& getPair(int rank) override {
-    return connections_->getPair(rank);
+  std::unique_ptr<gloo::transport::Pair>& getPair(int peer) override {
+    return connections_->getPair(peer);
   }
-  std::unique_ptr<gloo::transport::Pair>& createPair(int rank) override {
-    return connections_->createPair(rank);
+  std::unique_ptr<gloo::transport::Pair>& createPair(int peer) override {
+    return connections_->createPair(peer);
   }
   std::unique_ptr<gloo::transport::UnboundBuffer> createUnboundBuffer(void* data,
-                                                                      size_t size) override {
-    return std::make_unique<OpenBuffer>(open_, connections_->createUnboundBuffer(data, size));
+                                                                      size_t bytes) override {
+    return std::make_unique<OpenBuffer>(open_, connections_->createUnboundBuffer(data, bytes));
   }
 
  private:
