@@ -4,6 +4,7 @@
 #include <nccl.h>
 
 #include <bit>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <string>
@@ -114,9 +115,14 @@ float Widened(ncclDataType_t type, const std::byte* from) {
   return std::bit_cast<float>(uint32_t{half} << 16);
 }
 
+uint16_t ToHalf(float value) {
+  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  return sign | __half_as_ushort(__float2half_rn(std::fabs(value)));
+}
+
 // Returns the value as it is in the type, rounded to nearest, ties to even.
 float Rounded(ncclDataType_t type, float value) {
-  if (type == ncclFloat16) return __half2float(__float2half_rn(value));
+  if (type == ncclFloat16) return __half2float(__ushort_as_half(ToHalf(value)));
   if (type == ncclFloat32) return value;
   const auto bits = std::bit_cast<uint32_t>(value);
   return std::bit_cast<float>((bits + 0x7fffu + (bits >> 16 & 1)) & 0xffff0000u);
@@ -129,7 +135,7 @@ void Narrow(ncclDataType_t type, float value, std::byte* to) {
     return;
   }
   const uint16_t half = type == ncclFloat16
-                            ? __half_as_ushort(__float2half_rn(value))
+                            ? ToHalf(value)
                             : static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16);
   std::memcpy(to, &half, sizeof(half));
 }

@@ -122,7 +122,8 @@ class ManyTablesTest : public StepRunnerTest {
       inputs += (t > 0 ? ", " : "") + ("\"e" + n + "\"");
     }
     return R"(model={"type": "graph", "tables": [)" + tables + R"(], "layers": [)" + layers +
-           R"({"name": "d0", "inputs": [)" + inputs + R"(], "units": 4}, )" +
+           R"({"name": "all", "kind": "concat", "inputs": [)" + inputs + R"(]}, )" +
+           R"({"name": "d0", "inputs": ["all"], "units": 4}, )" +
            R"({"name": "d1", "inputs": ["d0"], "units": 4}, )" +
            R"({"name": "logit", "inputs": ["d1"], "units": 1}]})";
   }
