@@ -101,7 +101,9 @@ TEST_F(JobOnDeviceTest, TheLibrarysOwnSumsDifferByTheirRounding) {
       const Overrides way =
           kAllReduce + variant + Overrides{std::string("parallel.collective=") + collective};
       const auto ordered = Summary({3, 1}, way), own = Summary({3, 1}, way + library);
-      EXPECT_NE(own["digest"], ordered["digest"]) << collective;
+      // Gloo's own reduce-scatter is not used.
+      const bool same = variant == level2 && std::string(collective) == "gloo";
+      EXPECT_EQ(own["digest"] == ordered["digest"], same) << collective;
       const double apart = double{own["train_logloss"]} - double{ordered["train_logloss"]};
       std::printf("figure: %s, %s: the loss is apart by %.3g\n", collective,
                   variant.empty() ? "plain" : variant[0].c_str(), apart);
