@@ -19,6 +19,7 @@
   BENCH(pullpush, RunPullPushBench, "rows/s from the socket to the row and back; round trip")      \
   BENCH(reader, RunReaderBench, "how fast is text parsed, hashed and shuffled on one core?")       \
   BENCH(recovery, RunRecoveryBench, "a server is killed: when does training go on, what is lost?") \
+  BENCH(reduction, RunReductionBench, "sums over ranks, in order and by Gloo's own allreduce")     \
   BENCH(strategies, RunStrategiesBench, "are the costs by which strategies are chosen true?")      \
   BENCH(table, RunTableBench, "rows read, updated and made, beside the same lines walked")         \
   BENCH(updates, RunUpdatesBench, "a large step's distinct keys, FTRL and lazy Adam on the host")  \

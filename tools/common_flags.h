@@ -23,6 +23,10 @@ struct CommonFlags {
   std::string log;
   int threads = 0;
   uint32_t workers = 1;  // Workers that share the model (evaluate, predict).
+  // The worker that this process is, which meets the others in the folder `meet`; -1: it is all of
+  // them. They reach it at `collective_host` (evaluate, predict).
+  int32_t process = -1;
+  std::string meet, collective_host;
   // Only print which worker would hold what (evaluate, predict).
   bool dry_run = false;
   // Write nan in the line of a bad row instead of failing (predict).

@@ -42,6 +42,9 @@ Status RunEvaluate(const CommonFlags& flags, FileSystem& files, Executor& execut
     to << data->DescribePlacement();
     return Status();
   }
+  if (!data->tells()) {
+    return data->Score({}, [](const Batch&, std::span<const float>) { return Status(); }).status();
+  }
   std::vector<TaskMetrics> metrics = data->Metrics();
   // Compatibility: with softmax, the accuracy has always been printed beside the loss.
   if (data->softmax() && metrics[0].words == std::vector<std::string>{"logloss"}) {

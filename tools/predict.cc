@@ -89,6 +89,12 @@ Status RunPredict(const CommonFlags& flags, FileSystem& files, Executor& executo
             "data.validation_share holds out of data.train: a line would not tell its row; give "
             "the files to score, --data=FILE,..."};
   }
+  const RowsWanted rows = {.labels = false,
+                           .bad_rows = flags.nan_for_bad_rows ? BadRows::kKept : BadRows::kRefused};
+  if (!data->tells()) {
+    return data->Score(rows, [](const Batch&, std::span<const float>) { return Status(); })
+        .status();
+  }
   HDPS_RETURN_IF_ERROR(RefuseInputs(*data, flags.out, files));
   const std::string what = data->WhatScoresAre();
   if (!what.empty()) PrintError("%s\n", what.c_str());
@@ -111,8 +117,6 @@ Status RunPredict(const CommonFlags& flags, FileSystem& files, Executor& executo
     to << text;
     return to.good() ? Status() : Status(Code::kIoError, "cannot write the predictions");
   };
-  const RowsWanted rows = {.labels = false,
-                           .bad_rows = flags.nan_for_bad_rows ? BadRows::kKept : BadRows::kRefused};
   HDPS_ASSIGN_OR_RETURN(const ScoreSums sums, data->Score(rows, take));
   if (file != nullptr) HDPS_RETURN_IF_ERROR(file->Close());
   if (sums.labels.unknown_ids > 0) {

@@ -1,4 +1,4 @@
-// Runs a thread per worker, with exchanges through shared memory.
+// Runs a thread per worker of this process, with exchanges through the groups that they are given.
 #include "tools/rank_scoring.h"
 
 #include <algorithm>
@@ -17,36 +17,42 @@
 
 namespace hdps {
 
+std::vector<ScoringRank> AllRanksHere(uint32_t workers) {
+  std::vector<std::unique_ptr<Collective>> groups = NewThreadCollectives(workers);
+  std::vector<std::unique_ptr<Collective>> lanes = NewThreadCollectives(workers);
+  std::vector<ScoringRank> ranks;
+  for (uint32_t r = 0; r < workers; ++r) {
+    ranks.push_back({r, std::move(groups[r]), std::move(lanes[r])});
+  }
+  return ranks;
+}
+
 Result<std::unique_ptr<RankScoring>> RankScoring::New(const Job& job, const Strategy& strategy,
+                                                      std::vector<ScoringRank> here,
                                                       CheckpointModel& loaded, Executor& executor,
                                                       MonotonicClock& clock) {
-  std::unique_ptr<RankScoring> scoring(new RankScoring(job, loaded));
+  std::unique_ptr<RankScoring> scoring(new RankScoring(job, strategy.workers, loaded));
   scoring->whole_ = loaded.model().tensors();
-  std::vector<std::unique_ptr<Collective>> groups = NewThreadCollectives(strategy.workers);
-  std::vector<std::unique_ptr<Collective>> lanes = NewThreadCollectives(strategy.workers);
   const std::vector<float> weights = loaded.DenseWeights();
-  for (uint32_t r = 0; r < strategy.workers; ++r) {
+  for (ScoringRank& of : here) {
     Rank& rank = scoring->ranks_.emplace_back();
-    rank.group = std::move(groups[r]);
-    rank.lane_group = std::move(lanes[r]);
+    rank.of = std::move(of);
     HDPS_ASSIGN_OR_RETURN(rank.model,
-                          RankModel::New(job, strategy, r, executor, RankUse::kPredict));
+                          RankModel::New(job, strategy, rank.of.rank, executor, RankUse::kPredict));
     rank.model->model().SetDense(rank.model->CutRows(kDenseChunkFloats, weights));
-    Collective* const of_lane = rank.lane_group.get();
+    Collective* const of_lane = rank.of.lane_group.get();
     rank.exchange = std::make_unique<LaneExchange>(std::span(&of_lane, 1), clock);
     rank.keys = std::make_unique<KeyFinder>(rank.model->job());
   }
   return scoring;
 }
 
-Status RankScoring::ScorePart(uint32_t number, const Batch& batch) {
-  Rank& rank = ranks_[number];
-  const auto workers = static_cast<uint32_t>(ranks_.size());
+Status RankScoring::ScorePart(Rank& rank, const Batch& batch) {
   const std::vector<uint32_t>& kept = rank.model->job().data.kept_numbers;
   std::optional<Batch> cut;
   if (!kept.empty()) cut = KeepNumbers(batch, kept);
   const Batch& read = cut ? *cut : batch;
-  const Batch own = SliceBatch(read, number, workers);
+  const Batch own = SliceBatch(read, rank.of.rank, workers_);
   const Batch& sources = rank.model->graph().reads_whole_batch ? read : own;
   std::vector<KeySet> sets;
   rank.keys->Find(sources, &sets);
@@ -62,7 +68,7 @@ Status RankScoring::ScorePart(uint32_t number, const Batch& batch) {
     inputs[t].rows = rows[t];
   }
   const uint32_t examples = own.num_examples;
-  HDPS_RETURN_IF_ERROR(rank.model->BeginStep(*rank.group, {&examples, 1}));
+  HDPS_RETURN_IF_ERROR(rank.model->BeginStep(*rank.of.group, {&examples, 1}));
   const uint32_t lane = 0;
   rank.exchange->BeginStep({&lane, 1});
   Result<double> loss = rank.model->model().Predict(
@@ -73,9 +79,9 @@ Status RankScoring::ScorePart(uint32_t number, const Batch& batch) {
 }
 
 Result<double> RankScoring::Score(const Batch& batch, std::vector<float>* scores) {
-  OnAllRanks(static_cast<uint32_t>(ranks_.size()), [&](uint32_t rank) {
-    ranks_[rank].status = ScorePart(rank, batch);
-    if (!ranks_[rank].status.ok()) ranks_[rank].group->Abort();
+  OnAllRanks(static_cast<uint32_t>(ranks_.size()), [&](uint32_t i) {
+    ranks_[i].status = ScorePart(ranks_[i], batch);
+    if (!ranks_[i].status.ok()) ranks_[i].of.group->Abort();
   });
   double loss_sum = 0;
   scores->clear();
@@ -84,7 +90,21 @@ Result<double> RankScoring::Score(const Batch& batch, std::vector<float>* scores
     loss_sum += rank.loss_sum;
     scores->insert(scores->end(), rank.scores.begin(), rank.scores.end());
   }
+  if (ranks_.size() < workers_) HDPS_RETURN_IF_ERROR(Gather(scores, &loss_sum));
   return loss_sum;
+}
+
+Status RankScoring::Gather(std::vector<float>* scores, double* loss_sum) {
+  Collective& group = *ranks_.front().of.group;
+  HDPS_ASSIGN_OR_RETURN(const auto lists, GatherLists<float>(group, *scores));
+  HDPS_ASSIGN_OR_RETURN(const auto losses, GatherLists<double>(group, {loss_sum, 1}));
+  scores->clear();
+  *loss_sum = 0;
+  for (uint32_t r = 0; r < workers_; ++r) {
+    scores->insert(scores->end(), lists[r].begin(), lists[r].end());
+    *loss_sum += losses[r].front();
+  }
+  return Status();
 }
 
 std::string RankScoring::Describe() const {
@@ -106,9 +126,9 @@ std::string RankScoring::Describe() const {
               std::to_string(slice.columns.end()) + ", " +
               ShowByteCount(own[t].size() * sizeof(float)) + "\n";
     }
-    text += "worker " + std::to_string(r) + ": " + std::to_string(floats) + " dense weights, " +
-            ShowByteCount(floats * sizeof(float)) + (cuts.empty() ? ", all whole" : ", cut:") +
-            "\n" + cuts;
+    text += "worker " + std::to_string(ranks_[r].of.rank) + ": " + std::to_string(floats) +
+            " dense weights, " + ShowByteCount(floats * sizeof(float)) +
+            (cuts.empty() ? ", all whole" : ", cut:") + "\n" + cuts;
     if (const size_t kept = graph.job.data.kept_numbers.size(); kept > 0) {
       text += "  " + std::to_string(kept) + " of the " +
               std::to_string(FeaturesOf(job_.data).numeric.size()) + " numeric columns\n";

@@ -21,6 +21,7 @@
 #include "common/planning/strategy_of_job.h"
 #include "tools/inputs/file_names.h"
 #include "tools/warnings.h"
+#include "worker/collective/folder_store.h"
 #include "worker/data/held_out/share_look.h"
 
 namespace hdps {
@@ -164,10 +165,40 @@ Result<std::unique_ptr<ScoredData>> ScoredData::Open(const CommonFlags& flags, F
       LoadVocabularyOf(read.origin, opened->loaded_->checkpoint(), files, &opened->job_.data));
   if (flags.workers > 1) {
     HDPS_ASSIGN_OR_RETURN(const Strategy strategy, StrategyOf(opened->job_, flags.workers));
-    HDPS_ASSIGN_OR_RETURN(opened->ranks_, RankScoring::New(opened->job_, strategy, *opened->loaded_,
-                                                           executor, *opened->clock_));
+    std::vector<ScoringRank> here;
+    if (flags.process < 0) {
+      here = AllRanksHere(flags.workers);
+    } else {
+      HDPS_ASSIGN_OR_RETURN(here.emplace_back(), opened->Meet(flags));
+    }
+    HDPS_ASSIGN_OR_RETURN(
+        opened->ranks_, RankScoring::New(opened->job_, strategy, std::move(here), *opened->loaded_,
+                                         executor, *opened->clock_));
   }
+  opened->tells_ = flags.process <= 0;
   return opened;
+}
+
+Result<ScoringRank> ScoredData::Meet(const CommonFlags& flags) {
+  CollectiveOptions options;
+  options.rank = static_cast<uint32_t>(flags.process);
+  options.size = flags.workers;
+  options.host = flags.collective_host;
+  options.timeout_ms = int64_t{job_.cluster.request_timeout_s} * 1000;
+  FolderStore folder(files_, *clock_, flags.meet, options.timeout_ms);
+  // First, so that a process that is missing or there twice is told as such.
+  HDPS_RETURN_IF_ERROR(folder.Put("process_" + std::to_string(flags.process), ""));
+  for (uint32_t r = 0; r < flags.workers; ++r) {
+    HDPS_RETURN_IF_ERROR(folder.Get("process_" + std::to_string(r)).status());
+  }
+  ScoringRank met{options.rank, nullptr, nullptr};
+  options.group = "batch";
+  HDPS_ASSIGN_OR_RETURN(met.group, NewCollective("gloo", options, folder));
+  options.group = "layers";
+  HDPS_ASSIGN_OR_RETURN(met.lane_group, NewCollective("gloo", options, folder));
+  HDPS_RETURN_IF_ERROR(met.group->Barrier());  // Now all have read what is in the folder.
+  HDPS_RETURN_IF_ERROR(folder.Leave());
+  return met;
 }
 
 std::string ScoredData::DescribePlacement() const {

@@ -41,6 +41,8 @@ class ScoredData {
   std::vector<TaskMetrics> Metrics() const { return MetricsOf(job_); }
   // Describes how the model and the checkpoint's tables would be split among the workers.
   std::string DescribePlacement() const;
+  // Is false in a process whose worker only helps another one, which has the rank 0.
+  bool tells() const { return tells_; }
   // Returns how much memory rows in 8 bits take, for a person; empty if rows are as saved.
   std::string RowsInInt8() const;
   const std::string& checkpoint() const { return loaded_->checkpoint().folder; }
@@ -56,6 +58,8 @@ class ScoredData {
   Result<ScoreSums> Score(const RowsWanted& rows, const TakeScores& take);
 
  private:
+  // Connects the worker `flags.process` with those of the other processes.
+  Result<ScoringRank> Meet(const CommonFlags& flags);
   explicit ScoredData(FileSystem& files) : files_(files), clock_(NewSystemClock()) {}
 
   FileSystem& files_;
@@ -66,6 +70,7 @@ class ScoredData {
   EvalSet set_;  // The set to score; without a name, the files of the command line.
   std::unique_ptr<CheckpointModel> loaded_;
   std::unique_ptr<RankScoring> ranks_;  // Null with one worker.
+  bool tells_ = true;
 };
 
 }  // namespace hdps

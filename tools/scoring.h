@@ -10,6 +10,9 @@
 
 namespace hdps {
 
+// With `flags.process` one process of several scores its part of every batch, and only the process
+// of rank 0 prints or writes.
+//
 // Both score the files of `flags.data`. Without it they score the evaluation data of the job, and
 // without a job those of the checkpoint's job.
 

@@ -3,6 +3,7 @@
 
 #include <glog/logging.h>
 
+#include <string>
 #include <utility>
 
 namespace hdps {
@@ -43,7 +44,26 @@ std::optional<std::vector<StepReport>> SteppedRun::Step() {
     if (!done.has_value()) return std::nullopt;
     reports[done->worker.value] = done->report;
   }
+  last_ = reports;
   return reports;
+}
+
+Result<uint32_t> SteppedRun::rank(WorkerId worker) const {
+  HDPS_RETURN_IF_ERROR(group_size().status());
+  if (worker.value >= last_.size()) {
+    return Status(Code::kInvalidArgument, "there is no worker " + std::to_string(worker.value) +
+                                              "; this run has workers 0 to " +
+                                              std::to_string(last_.size() - 1));
+  }
+  return last_[worker.value].rank;
+}
+
+Result<uint32_t> SteppedRun::group_size() const {
+  if (last_.empty()) {
+    return Status(Code::kInvalidArgument,
+                  "the workers have no ranks yet: they form their group in the first Step()");
+  }
+  return last_.front().group_size;
 }
 
 Result<ProcessEnd> SteppedRun::Finish() {

@@ -28,6 +28,11 @@ class SteppedRun {
   // Trains the next step on every worker and returns their reports in the order of worker ids.
   // Returns nothing if the job has no more steps or has failed; Finish() tells which.
   std::optional<std::vector<StepReport>> Step();
+  // Return a worker's rank in the group that made the last step, and the number of ranks: what
+  // get_rank() and get_group_size() are in MindSpore. kInvalidArgument before the first Step(), in
+  // which the workers form the group, and for a worker that the run does not have.
+  Result<uint32_t> rank(WorkerId worker) const;
+  Result<uint32_t> group_size() const;
   // Trains all remaining steps without stopping and returns how the job ended.
   Result<ProcessEnd> Finish();
 
@@ -43,6 +48,7 @@ class SteppedRun {
   std::atomic<bool> stop_ = false;
   // Is false until the first step, which the workers begin without permission.
   bool begun_ = false;
+  std::vector<StepReport> last_;  // Reports of the last step; empty before the first.
   // Permissions to go on, one queue per worker.
   std::vector<std::unique_ptr<BoundedQueue<bool>>> permits_;
   BoundedQueue<Done> done_;

@@ -234,6 +234,44 @@ Status RunRoundTrip(const BenchSetting& setting, FileSystem& files, const std::s
   return Status();
 }
 
+// ---- Many small tensors.
+
+// Moves 1,000 rows by one message to a server, and by one message a row with 64 of them in flight.
+Status RunSmallTensors(const BenchSetting& setting, FileSystem& files, BenchReport& report) {
+  const std::string name = "1000_tensors";
+  if (!setting.Wants(name)) return Status();
+  PrintProgress(kBench, name);
+  constexpr uint64_t kTensors = 1000;
+  constexpr size_t kInFlight = 64;
+  RowClusterOptions options;
+  options.job = RowsJob(16, "sgd");
+  HDPS_ASSIGN_OR_RETURN(const auto cluster, RowCluster::Start(setting, files, options));
+  HDPS_ASSIGN_OR_RETURN(const auto worker, RowWorker::Make(*cluster, 0));
+  KeyBatches together(1), apart(kTensors);
+  for (Key key = 0; key < kTensors; ++key) {
+    together[0].keys.push_back(key);
+    apart[key].keys = {key};
+  }
+  HDPS_RETURN_IF_ERROR(worker->PushAll(together, 1));  // Creates the rows.
+  const size_t passes = setting.quick ? 2 : 10, often = 50 * passes;
+  Status status;
+  const auto rate = [&](size_t times, const std::function<Status()>& work) {
+    return static_cast<double>(times * kTensors) / SecondsOf([&] {
+             if (status.ok()) status = work();
+           });
+  };
+  const auto samples = InterleavedSamples(
+      setting.repeats,
+      {[&] { return rate(often, [&] { return worker->PullAll(together, kWindow, often); }); },
+       [&] { return rate(passes, [&] { return worker->PullAll(apart, kInFlight, passes); }); },
+       [&] { return rate(often, [&] { return worker->PushAll(together, kWindow, often); }); },
+       [&] { return rate(passes, [&] { return worker->PushAll(apart, kInFlight, passes); }); }});
+  HDPS_RETURN_IF_ERROR(status);
+  report.AddBeside(kBench, name, "pull", "rows/s", samples[0], "a message a key", samples[1]);
+  report.AddBeside(kBench, name, "push", "rows/s", samples[2], "a message a key", samples[3]);
+  return Status();
+}
+
 // ---- The load of ps-lite.
 
 struct Grown {
@@ -321,6 +359,7 @@ Status RunPullPushBench(const BenchSetting& setting, FileSystem& files, BenchRep
   for (const char* transport : {"tcp", "ipc", "inproc"}) {
     HDPS_RETURN_IF_ERROR(RunRoundTrip(setting, files, transport, report));
   }
+  HDPS_RETURN_IF_ERROR(RunSmallTensors(setting, files, report));
   return RunGrowing(setting, files, report);
 }
 

@@ -88,6 +88,30 @@ TEST_F(JobOnDeviceTest, WorkersAndTheWayBetweenThemChangeNoBit) {
   }
 }
 
+// The stand-ins add from the last rank to the first, and halves with a rounding each.
+TEST_F(JobOnDeviceTest, TheLibrarysOwnSumsDifferByTheirRounding) {
+  const Overrides library = {"parallel.reduction=library"};
+  const Overrides level2 = {"parallel.enable_parallel_optimizer=true",
+                            "parallel.parallel_optimizer_config={\"optimizer_level\": \"level2\", "
+                            "\"parallel_optimizer_threshold\": 0}"};
+  const Overrides halves = {"parallel.gradient_fp32_sync=false"};
+  for (const Overrides& variant : {Overrides{}, level2, halves, kKept}) {
+    SCOPED_TRACE(variant.empty() ? "plain" : variant[0]);
+    for (const char* collective : {"gloo", "nccl"}) {
+      const Overrides way =
+          kAllReduce + variant + Overrides{std::string("parallel.collective=") + collective};
+      const auto ordered = Summary({3, 1}, way), own = Summary({3, 1}, way + library);
+      // Gloo's own reduce-scatter is not used.
+      const bool same = variant == level2 && std::string(collective) == "gloo";
+      EXPECT_EQ(own["digest"] == ordered["digest"], same) << collective;
+      const double apart = double{own["train_logloss"]} - double{ordered["train_logloss"]};
+      std::printf("figure: %s, %s: the loss is apart by %.3g\n", collective,
+                  variant.empty() ? "plain" : variant[0].c_str(), apart);
+      EXPECT_LE(std::fabs(apart), variant == halves ? 1e-3 : 1e-6) << collective;
+    }
+  }
+}
+
 TEST_F(JobOnDeviceTest, TwoWorkersOnOneGpuAreRefusedByNameUnderNccl) {
   // There are four devices.
   const std::string message = Refusal({5, 1}, kAllReduce + Overrides{"parallel.collective=nccl"});

@@ -18,6 +18,7 @@ CASES = {
     "pullpush": "tcp_1s_1w_dim16_batch1024",
     "reader": "criteo_tsv_in_order",
     "recovery": "server_killed_then_resumed",
+    "reduction": "2_ranks_1KiB",
     "strategies": "data_parallel",
     "table": "sgd_dim16",
     "updates": "s27",

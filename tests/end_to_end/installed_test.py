@@ -34,6 +34,8 @@ class Installed(harness.Case):
         build = self.build(SOURCE, prefix, "outside")
         said = harness.run([build / "outside", harness.CENSUS, self.out("run")]).stdout
         self.assertIn("steps 3", said)
+        self.assertIn("before: the workers have no ranks yet: they form their group in the first Step()", said)
+        self.assertEqual(sorted(re.findall(r"rank \d of \d", said)), [f"rank {r} of 3" for r in range(3)])
         self.assertEqual(harness.summary_of(self.out("run"))["steps"], 3)
 
     def test_own_layer_and_own_loop(self):

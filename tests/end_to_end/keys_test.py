@@ -85,6 +85,25 @@ class Keygen(harness.Case):
         done = harness.run([*server, "--listen=tcp://127.0.0.1:0+5001"], expect=2)
         self.assertIn("servers with --keys=DIR", done.stderr)
 
+    def test_gradients_leave_this_machine_only_when_asked_to(self):
+        """Gloo and NCCL know no keys: a worker with keys refuses them beyond loopback, unless told by name."""
+        keys = self.out("keys")
+        keygen(keys)
+        worker = [harness.program("hdps-worker"), f"--job={harness.CENSUS}", "--scheduler=tcp://127.0.0.1:1",
+                  f"--keys={keys}", "--collective_host=10.1.2.3", "--set=cluster.rendezvous_timeout_s=1"]
+        allreduce = ",parallel.dense_exchange=allreduce,parallel.collective=gloo"
+        done = harness.run([*worker[:-1], worker[-1] + allreduce], expect=2)
+        for needle in ("--collective_host=10.1.2.3", "Gloo and NCCL know no keys", "--insecure_collective",
+                       "parallel.dense_exchange to servers"):
+            self.assertIn(needle, done.stderr)
+        log = f"--log_file={self.out('log')}"
+        harness.run([*worker[:-1], worker[-1] + allreduce, "--insecure_collective", log], expect=3)
+        self.assertRegex(self.out("log").read_text(),
+                         r"--insecure_collective: dense gradients travel between workers through 10\.1\.2\.3")
+        # Without an allreduce nothing travels there.
+        done = harness.run(worker, expect=3)
+        self.assertNotIn("collective", done.stderr)
+
     def test_insecure_says_what_it_gives_up(self):
         out = self.out("o")
         done = harness.run([harness.program("hdps-scheduler"), f"--job={harness.CENSUS}", f"--out={out}",

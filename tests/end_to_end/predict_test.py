@@ -2,6 +2,7 @@
 import json
 import math
 import os
+import re
 import subprocess
 import threading
 
@@ -29,6 +30,63 @@ class PredictTest(harness.Case):
     def train(self, **sets):
         harness.train(self.job, self.out("run"), sets={k.replace("__", "."): v for k, v in sets.items()})
         return self.out("run")
+
+    def by_processes(self, count, command, *flags, meet="meet"):
+        """Runs a command in so many processes, and returns the processes with what they said."""
+        processes = [subprocess.Popen(
+            [HDPS, command, f"--checkpoint={self.out('run')}", f"--workers={count}", f"--process={r}",
+             f"--meet={self.out(meet)}", "--threads=1", *flags],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for r in range(count)]
+        return [(p, *p.communicate(timeout=120)) for p in processes]
+
+    def test_workers_that_are_processes(self):
+        """Figures and lines are those of workers in one process (E0), and of one worker to 1e-6."""
+        self.train(model__type="wide_deep", model__embedding_dim=4, model__hidden="[8,8]")
+        self.out("q.csv").write_text(text_of((i % 2, f"a{i % 4}", i % 7, f"c{i % 6}") for i in range(3000)))
+        data = f"--data={self.out('q.csv')}"
+        cut = ("--set=parallel.dense_exchange=allreduce,parallel.parallel_mode=auto_parallel",)
+        evaluated = [HDPS, "evaluate", f"--checkpoint={self.out('run')}", data]
+        single = harness.run(evaluated).stdout
+        lines = [float(line) for line in self.predict(data).stdout.split()]
+        for count, how in ((2, ()), (3, ()), (2, cut)):
+            with self.subTest(f"{count} processes", how=how):
+                together = self.by_processes(count, "evaluate", data, *how)
+                for process, said, errors in together:
+                    self.assertEqual(process.returncode, 0, errors)
+                self.assertEqual([said for _, said, _ in together[1:]], [""] * (count - 1))
+                here = harness.run([*evaluated, f"--workers={count}", *how]).stdout
+                self.assertEqual(together[0][1], here)
+                auc = [re.search(r"auc +(\S+)", text)[1] for text in (single, here)]
+                self.assertEqual(*auc)
+                self.assertEqual(os.listdir(self.out("meet")), [], "all have left")
+                together = self.by_processes(count, "predict", data, f"--out={self.out('lines')}", *how)
+                self.assertEqual([p.returncode for p, _, _ in together], [0] * count, together[0][2])
+                text = self.out("lines").read_text()
+                self.assertEqual(text, self.predict(data, f"--workers={count}", *how).stdout)
+                apart = max(abs(a - float(b)) for a, b in zip(lines, text.split(), strict=True))
+                harness.figure(f"{count} processes {how}: auc {auc[0]}, lines at most {apart:.3g} from one worker's")
+                self.assertLessEqual(apart, 1e-6)
+
+    def test_processes_that_do_not_meet(self):
+        self.train()
+        for flags, *needles in (
+                (["--process=0"], "--workers=1", "two or more"),
+                (["--process=2", "--workers=2", "--meet=x"], "--process=2", "--workers=2"),
+                (["--process=0", "--workers=2"], "needs --meet=DIR"),
+                (["--meet=x"], "give --process=R"),
+                (["--process=0", "--workers=2", "--meet=x", "--dry_run"], "--dry_run"),
+                (["--process=0", "--workers=2", "--meet=x", "--collective_host=10.1.2.3"], "10.1.2.3",
+                 "--insecure_collective")):
+            done = self.predict(*flags, expect=2)
+            for needle in needles:
+                self.assertIn(needle, done.stderr)
+        # A number that is missing ends the wait by its deadline; one that is there twice, at once.
+        sets = "--set=cluster.request_timeout_s=1,cluster.request_retry_ms=500"
+        alone = ["--workers=2", f"--meet={self.out('meet')}", f"--data={self.out('t.csv')}", sets]
+        done = self.predict("--process=1", *alone, expect=3)
+        self.assertIn("process_0 did not come within 1 s", done.stderr)
+        done = self.predict("--process=1", *alone, expect=2)
+        self.assertIn("process_1 is there already", done.stderr)
 
     def predict(self, *flags, expect=0, **kwargs):
         return harness.run([HDPS, "predict", f"--checkpoint={self.out('run')}", *flags], expect=expect, **kwargs)

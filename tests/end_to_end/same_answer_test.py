@@ -215,17 +215,27 @@ class SameAnswer(harness.Case):
 
     def test_gradients_mean_and_sum(self):
         """gradients_mean = false with N workers and SGD is a learning rate N times as large (E1)."""
-        sgd = {"kind": "sgd", "learning_rate": 0.02}
-        mean = dict(sgd, learning_rate=0.04)
-        job = harness.reference_job(self.data)
-        for name, rule, value in (("sum", sgd, False), ("mean", mean, True)):
-            for which in ("wide_optimizer", "deep_optimizer", "dense_optimizer"):
-                job["model"][which] = rule
-            job["parallel"]["gradients_mean"] = value
-            path = harness.write_job(self.out(f"{name}.json"), job)
-            harness.train(path, self.out(name), 1, 2)
-        difference = self.largest_difference("sum", "mean")
-        harness.figure(f"sum at lr against mean at 2 lr: {difference:.3g}")
+        # The mean of workers' means is the mean of all rows where each worker has as many of them.
+        job = harness.reference_job(self.data, batch_size=960, max_steps=50)
+        for workers in (2, 3, 4, 8):
+            for name, rate, value in (("sum", 0.01, False), ("mean", 0.01 * workers, True)):
+                for which in ("wide_optimizer", "deep_optimizer", "dense_optimizer"):
+                    job["model"][which] = {"kind": "sgd", "learning_rate": rate}
+                job["parallel"]["gradients_mean"] = value
+                path = harness.write_job(self.out(f"{name}.json"), job)
+                harness.train(path, self.out(f"{name}{workers}"), 1, workers)
+            difference = self.largest_difference(f"sum{workers}", f"mean{workers}")
+            harness.figure(f"{workers} workers: sum at lr against mean at {workers} lr: {difference:.3g}")
+            self.assertLessEqual(difference, 1e-6)
+
+    def test_sums_by_the_library(self):
+        """Gloo's own allreduce adds in another order, and keeps one answer for all workers (E1)."""
+        sets = {"parallel__dense_exchange": "allreduce", "parallel__collective": "gloo"}
+        ordered = self.digest("ordered", 1, 3, **sets)
+        library = self.digest("library", 2, 3, parallel__reduction="library", **sets)
+        difference = self.largest_difference("ordered", "library")
+        harness.figure(f"3 workers: Gloo's own sums against sums in order differ by {difference:.3g}")
+        self.assertNotEqual(library, ordered)
         self.assertLessEqual(difference, 1e-6)
 
     def test_ragged_and_cross_batch(self):

@@ -142,6 +142,26 @@ TEST_F(LocalClusterTest, StepsDrivenByHandEndWithTheSameParameters) {
   EXPECT_EQ(Field("stepped", "digest"), Field("whole", "digest"));
 }
 
+TEST_F(LocalClusterTest, ARunDrivenByHandHasRanksOnceItsGroupIsFormed) {
+  for (const uint32_t workers : {1u, 3u}) {
+    SteppedRun run(Stepped("ranks" + std::to_string(workers), workers), *files_, *clock_);
+    EXPECT_THAT(run.group_size().status().message(), HasSubstr("in the first Step()"));
+    EXPECT_THAT(run.rank({0}).status().message(), HasSubstr("in the first Step()"));
+    const auto reports = run.Step();
+    ASSERT_TRUE(reports.has_value());
+    EXPECT_EQ(*run.group_size(), workers);
+    std::vector<uint32_t> ranks;
+    for (uint32_t w = 0; w < workers; ++w) {
+      ranks.push_back(*run.rank({w}));
+      EXPECT_EQ((*reports)[w].rank, ranks[w]);
+      EXPECT_EQ((*reports)[w].group_size, workers);
+    }
+    std::ranges::sort(ranks);
+    for (uint32_t w = 0; w < workers; ++w) EXPECT_EQ(ranks[w], w);
+    EXPECT_THAT(run.rank({workers}).status().message(), HasSubstr("there is no worker"));
+  }
+}
+
 TEST_F(LocalClusterTest, ARunDrivenByHandMayBeLetGoOrAbandoned) {
   ASSERT_EQ(Run("whole", 1, 2).status, 0);
   SteppedRun let_go(Stepped("let_go", 2), *files_, *clock_);

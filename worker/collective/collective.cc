@@ -1,6 +1,6 @@
 // Collectives over any transport. Every rank reduces one segment in the order of the ranks and
-// sends it to the others. The reductions of libraries are not used, because their order depends on
-// rank and length.
+// sends it to the others. The reductions of libraries, whose order depends on rank and length, are
+// used only where they are asked for.
 #include "worker/collective/collective.h"
 
 #include <glog/logging.h>
@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "worker/collective/library_sums.h"
 #include "worker/collective/rank_transport.h"
 
 namespace hdps {
@@ -18,15 +19,22 @@ constexpr size_t kWholeBytesMax = 128 << 10;
 // A list up to this size travels whole beside longer ones.
 constexpr size_t kBesideBytesMax = 4 << 10;
 
-size_t Aligned(size_t bytes) { return (bytes + 7) / 8 * 8; }
+// Sums of integers are the same in any order, so libraries are left out of them.
+bool OrderCounts(Reduction reduction) {
+  return reduction == Reduction::kSumFloat || reduction == Reduction::kSumFp16 ||
+         reduction == Reduction::kSumBf16;
+}
 
 class GroupCollective : public Collective {
  public:
   // `members` [size]: ranks of the members in the transport, ascending; `rank` is this one's index
-  // there.
-  GroupCollective(std::shared_ptr<RankTransport> transport, std::vector<uint32_t> members,
-                  uint32_t rank, std::shared_ptr<CollectiveCounts> counts, CollectiveWatch* watch)
+  // there. `library` belongs to the transport, if the members are all its ranks; null: every sum
+  // is in order.
+  GroupCollective(std::shared_ptr<RankTransport> transport, LibraryCalls* library,
+                  std::vector<uint32_t> members, uint32_t rank,
+                  std::shared_ptr<CollectiveCounts> counts, CollectiveWatch* watch)
       : transport_(std::move(transport)),
+        library_(library),
         members_(std::move(members)),
         rank_(rank),
         counts_(std::move(counts)),
@@ -41,19 +49,18 @@ class GroupCollective : public Collective {
   Status AllReduce(std::span<const ReducedValues> lists) override {
     if (size() == 1) return Status();
     const WatchedCall call = Begin(CollectiveKind::kAllReduce);
-    HDPS_RETURN_IF_ERROR(Stage(lists));
-    HDPS_RETURN_IF_ERROR(ExchangeParts());
-    for (const List& list : lists_) {
-      const Segment mine = list.whole ? Segment{0, list.values.count} : SegmentIn(list, rank_);
-      HDPS_RETURN_IF_ERROR(CombineInto(list, mine.size, list.data + list.BytesOf(mine.begin)));
+    if (library_ == nullptr) return AllReduceInOrder(lists);
+    std::vector<ReducedValues> in_order, by_library;
+    for (const ReducedValues& values : lists) {
+      if (values.count > 0)
+        (OrderCounts(values.reduction) ? by_library : in_order).push_back(values);
     }
-    HDPS_RETURN_IF_ERROR(SpreadSegments());
-    for (const List& list : lists_) {
-      if (!list.staged) continue;
-      HDPS_RETURN_IF_ERROR(
-          transport_->CopyOut(list.values.data, list.values.space, list.data, list.values.bytes()));
+    // Counted as a ring sends them.
+    for (const ReducedValues& values : by_library) {
+      now_->bytes += 2 * values.bytes() * (size() - 1) / size();
     }
-    return transport_->Finish();
+    HDPS_RETURN_IF_ERROR(AllReduceByLibrary(*transport_, by_library));
+    return in_order.empty() ? Status() : AllReduceInOrder(in_order);
   }
 
   Status ReduceScatter(const ReducedValues& values, std::span<const size_t> counts,
@@ -62,6 +69,11 @@ class GroupCollective : public Collective {
     const bool here = values.space == transport_->space();
     if (values.count == 0) return Status();
     const WatchedCall call = Begin(CollectiveKind::kReduceScatter);
+    if (library_ != nullptr && library_->scatters() && size() > 1 &&
+        OrderCounts(values.reduction)) {
+      now_->bytes += values.bytes() - counts[rank_] * ElementBytes(values.reduction);
+      return ReduceScatterByLibrary(*transport_, values, counts, mine);
+    }
     HDPS_RETURN_IF_ERROR(Stage({&values, 1}, /*segments_only=*/true));
     lists_.front().counts = counts;
     const Segment segment = SegmentIn(lists_.front(), rank_);
@@ -115,7 +127,14 @@ class GroupCollective : public Collective {
       at += sizes[r];
     }
     CHECK_EQ(at, all.size());
-    if (size() > 1) HDPS_RETURN_IF_ERROR(Spread(parts));
+    // The libraries' own calls take as many bytes from each rank.
+    if (library_ != nullptr && size() > 1 && parts.size() == size() &&
+        std::ranges::all_of(sizes, [&](size_t bytes) { return bytes == mine.size(); })) {
+      now_->bytes += mine.size() * (size() - 1);
+      HDPS_RETURN_IF_ERROR(library_->AllGather(to, mine.size()));
+    } else if (size() > 1) {
+      HDPS_RETURN_IF_ERROR(Spread(parts));
+    }
     if (staged) HDPS_RETURN_IF_ERROR(transport_->CopyOut(all.data(), space, to, all.size()));
     return transport_->Finish();
   }
@@ -176,8 +195,8 @@ class GroupCollective : public Collective {
       if (r < rank_) ++rank;
       members.push_back(members_[r]);
     }
-    return std::unique_ptr<Collective>(
-        std::make_unique<GroupCollective>(transport_, std::move(members), rank, counts_, watch_));
+    return std::unique_ptr<Collective>(std::make_unique<GroupCollective>(
+        transport_, nullptr, std::move(members), rank, counts_, watch_));
   }
 
  private:
@@ -215,6 +234,22 @@ class GroupCollective : public Collective {
       if (part.peer == transport_->rank()) now_->bytes += part.size * (size() - 1);
     }
     return transport_->Spread(members_, parts);
+  }
+
+  Status AllReduceInOrder(std::span<const ReducedValues> lists) {
+    HDPS_RETURN_IF_ERROR(Stage(lists));
+    HDPS_RETURN_IF_ERROR(ExchangeParts());
+    for (const List& list : lists_) {
+      const Segment mine = list.whole ? Segment{0, list.values.count} : SegmentIn(list, rank_);
+      HDPS_RETURN_IF_ERROR(CombineInto(list, mine.size, list.data + list.BytesOf(mine.begin)));
+    }
+    HDPS_RETURN_IF_ERROR(SpreadSegments());
+    for (const List& list : lists_) {
+      if (!list.staged) continue;
+      HDPS_RETURN_IF_ERROR(
+          transport_->CopyOut(list.values.data, list.values.space, list.data, list.values.bytes()));
+    }
+    return transport_->Finish();
   }
 
   // Fills lists_ with the non-empty lists. Those that travel whole come first in the staged memory,
@@ -323,6 +358,7 @@ class GroupCollective : public Collective {
   }
 
   const std::shared_ptr<RankTransport> transport_;
+  LibraryCalls* const library_;
   const std::vector<uint32_t> members_;
   const uint32_t rank_;
   const std::shared_ptr<CollectiveCounts> counts_;
@@ -338,45 +374,6 @@ class GroupCollective : public Collective {
 
 }  // namespace
 
-size_t ElementBytes(Reduction reduction) {
-  switch (reduction) {
-    case Reduction::kSumFp16:
-    case Reduction::kSumBf16:
-      return 2;
-    case Reduction::kSumFloat:
-    case Reduction::kSumUint32:
-      return 4;
-    case Reduction::kSumUint64:
-    case Reduction::kOrUint64:
-      return 8;
-  }
-  LOG(FATAL) << "no reduction " << static_cast<int>(reduction);
-}
-
-const char* CollectiveName(CollectiveKind kind) {
-  constexpr const char* kNames[kCollectiveKinds] = {"allreduce", "reduce_scatter", "allgather",
-                                                    "broadcast", "barrier",        "exchange"};
-  return kNames[static_cast<size_t>(kind)];
-}
-
-void CollectiveCounts::Add(const CollectiveCounts& other) {
-  for (size_t k = 0; k < kCollectiveKinds; ++k) {
-    kinds[k].calls += other.kinds[k].calls;
-    kinds[k].bytes += other.kinds[k].bytes;
-  }
-}
-
-std::string CollectiveCounts::Describe() const {
-  std::string text;
-  for (size_t k = 0; k < kCollectiveKinds; ++k) {
-    if (kinds[k].calls == 0) continue;
-    text += (text.empty() ? "" : "; ") +
-            std::string(CollectiveName(static_cast<CollectiveKind>(k))) + " " +
-            std::to_string(kinds[k].calls) + " calls, " + std::to_string(kinds[k].bytes) + " bytes";
-  }
-  return text.empty() ? "none" : text;
-}
-
 Status Collective::ReduceScatter(const ReducedValues& values, void* mine) {
   std::vector<size_t> counts;
   for (uint32_t r = 0; r < size(); ++r) {
@@ -386,11 +383,12 @@ Status Collective::ReduceScatter(const ReducedValues& values, void* mine) {
 }
 
 std::unique_ptr<Collective> NewCollectiveOver(std::shared_ptr<RankTransport> transport,
-                                              CollectiveWatch* watch) {
+                                              CollectiveWatch* watch, bool by_library) {
   std::vector<uint32_t> members;
   for (uint32_t r = 0; r < transport->size(); ++r) members.push_back(r);
   const uint32_t rank = transport->rank();
-  return std::make_unique<GroupCollective>(std::move(transport), std::move(members), rank,
+  LibraryCalls* const library = by_library ? transport->library() : nullptr;
+  return std::make_unique<GroupCollective>(std::move(transport), library, std::move(members), rank,
                                            std::make_shared<CollectiveCounts>(), watch);
 }
 

@@ -1,4 +1,4 @@
-// Collective operations of a group of ranks: broadcast, gather, reduce in a fixed order, barrier.
+// Collective operations of a group of ranks: broadcast, gather, reduce, barrier.
 #pragma once
 
 #include <array>
@@ -91,8 +91,9 @@ struct CollectiveCounts {
 // same lengths in the same order, across all groups that it is in. kUnavailable: another rank is
 // gone or late; kCancelled: after Abort(). The group is unusable afterwards.
 //
-// Invariant: values are combined in the order of the ranks, beginning with a copy of rank 0's, so
-// that every rank and every implementation has the same bits.
+// Invariant: every rank has the same bits. Values are combined in the order of the ranks, beginning
+// with a copy of rank 0's, so that every implementation has them too; CollectiveOptions::by_library
+// gives up the latter.
 class Collective {
  public:
   virtual ~Collective() = default;
@@ -208,6 +209,9 @@ struct CollectiveOptions {
   int gpu = -1;       // GPU of this process that holds the values; -1: none.
   std::string host = "127.0.0.1";  // Address at which the other ranks reach this one.
   int64_t timeout_ms = 120000;     // Limit of any one wait.
+  // Floats are summed by the library itself, in an order of its own, where it has such a call; not
+  // in groups that are split off. Halves may then be rounded after each addition.
+  bool by_library = false;
   // Outlives the group and those split off it; null: calls are not watched.
   CollectiveWatch* watch = nullptr;
 };

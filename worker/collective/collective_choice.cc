@@ -67,7 +67,7 @@ Result<std::unique_ptr<Collective>> NewCollective(const std::string& backend,
                                                   RendezvousStore& store) {
   HDPS_ASSIGN_OR_RETURN(std::shared_ptr<RankTransport> transport,
                         NewTransport(backend, options, store));
-  return NewCollectiveOver(std::move(transport), options.watch);
+  return NewCollectiveOver(std::move(transport), options.watch, options.by_library);
 }
 
 }  // namespace hdps

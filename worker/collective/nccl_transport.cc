@@ -1,5 +1,5 @@
 // Transport between GPUs: NCCL moves bytes, and a kernel combines them in the order of the ranks.
-// NCCL's own allreduce is not used, because its order of addition depends on the topology.
+// NCCL's own sums, whose order depends on the topology, are its LibraryCalls.
 #include "worker/collective/rank_transport.h"
 
 #ifdef HDPS_WITH_NCCL
@@ -38,6 +38,9 @@ struct NcclLibrary {
   decltype(&ncclSend) send = nullptr;
   decltype(&ncclRecv) recv = nullptr;
   decltype(&ncclBroadcast) broadcast = nullptr;
+  decltype(&ncclAllReduce) all_reduce = nullptr;
+  decltype(&ncclReduceScatter) reduce_scatter = nullptr;
+  decltype(&ncclAllGather) all_gather = nullptr;
   decltype(&ncclGetErrorString) error_string = nullptr;
 };
 
@@ -62,6 +65,9 @@ Status LoadNccl(NcclLibrary* nccl) {
       Find(handle, "ncclGroupStart", &nccl->group_start) &&
       Find(handle, "ncclGroupEnd", &nccl->group_end) && Find(handle, "ncclSend", &nccl->send) &&
       Find(handle, "ncclRecv", &nccl->recv) && Find(handle, "ncclBroadcast", &nccl->broadcast) &&
+      Find(handle, "ncclAllReduce", &nccl->all_reduce) &&
+      Find(handle, "ncclReduceScatter", &nccl->reduce_scatter) &&
+      Find(handle, "ncclAllGather", &nccl->all_gather) &&
       Find(handle, "ncclGetErrorString", &nccl->error_string);
   if (!whole) {
     return Status(
@@ -78,12 +84,18 @@ Status CudaStatus(int error, const char* what) {
                 std::string(what) + ": " + cudaGetErrorString(static_cast<cudaError_t>(error)));
 }
 
+// Requires a reduction of floats or halves.
+ncclDataType_t NcclTypeOf(Reduction reduction) {
+  if (reduction == Reduction::kSumFp16) return ncclFloat16;
+  return reduction == Reduction::kSumBf16 ? ncclBfloat16 : ncclFloat32;
+}
+
 // Moves bytes by NCCL without blocking calls: a communicator may be used by one thread only, and
 // that thread must also be able to end it. Each operation is polled, in turn with a look at Abort()
 // and at the time limit.
 //
 // Invariant: comm_ is null once the communicator has been given up.
-class NcclTransport : public RankTransport {
+class NcclTransport : public RankTransport, private LibraryCalls {
  public:
   NcclTransport(const CollectiveOptions& options, const NcclLibrary& nccl, uint32_t gpu)
       : options_(options), nccl_(nccl), gpu_(static_cast<int>(gpu)), time_(NewSystemClock()) {}
@@ -168,6 +180,36 @@ class NcclTransport : public RankTransport {
                  size_t count, std::byte* result) override {
     return CudaStatus(LaunchCombine(reduction, parts, stride, ranks, count, result, stream_),
                       "reduction");
+  }
+
+  LibraryCalls* library() override { return this; }
+  bool scatters() const override { return true; }
+  Status AllReduce(std::span<const ReducedValues> lists) override {
+    return InGroup([&] {
+      for (const ReducedValues& values : lists) {
+        HDPS_RETURN_IF_ERROR(
+            NcclStatus(nccl_.all_reduce(values.data, values.data, values.count,
+                                        NcclTypeOf(values.reduction), ncclSum, comm_, stream_),
+                       "ncclAllReduce"));
+      }
+      return Status();
+    });
+  }
+  // In place, as NCCL has it: a rank's result is where its own part is.
+  Status ReduceScatter(Reduction reduction, std::byte* parts, size_t count) override {
+    return InGroup([&] {
+      return NcclStatus(
+          nccl_.reduce_scatter(parts, parts + rank() * count * ElementBytes(reduction), count,
+                               NcclTypeOf(reduction), ncclSum, comm_, stream_),
+          "ncclReduceScatter");
+    });
+  }
+  Status AllGather(std::byte* all, size_t bytes) override {
+    return InGroup([&] {
+      return NcclStatus(
+          nccl_.all_gather(all + rank() * bytes, all, bytes, ncclUint8, comm_, stream_),
+          "ncclAllGather");
+    });
   }
 
   Status Finish() override {

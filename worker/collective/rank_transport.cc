@@ -19,27 +19,28 @@ Status CopyDeviceBytes(void* to, const void* from, size_t size) {
                 std::string("a copy between host and device memory: ") + DeviceErrorText(error));
 }
 
+using Parts = std::span<const std::byte* const>;
+
 template <typename T, typename Op>
-void CombineValues(const std::byte* parts, size_t stride, uint32_t ranks, size_t count, T* result,
-                   const Op& op) {
-  std::memcpy(result, parts, count * sizeof(T));
-  for (uint32_t r = 1; r < ranks; ++r) {
-    const T* const part = reinterpret_cast<const T*>(parts + stride * r);
+void CombineValues(Parts parts, size_t count, std::byte* to, const Op& op) {
+  T* const result = reinterpret_cast<T*>(to);
+  if (to != parts[0]) std::memcpy(to, parts[0], count * sizeof(T));
+  for (const std::byte* const bytes : parts.subspan(1)) {
+    const T* const part = reinterpret_cast<const T*>(bytes);
     for (size_t i = 0; i < count; ++i) result[i] = op(result[i], part[i]);
   }
 }
 
 // Sums values of 16 bits in fp32, one block at a time.
-void SumHalves(DType format, const std::byte* parts, size_t stride, uint32_t ranks, size_t count,
-               std::byte* result) {
+void SumHalves(DType format, Parts parts, size_t count, std::byte* result) {
   constexpr size_t kBlock = 1024;
   float sums[kBlock], part[kBlock];
   const VectorWidth width = WidestVectors();
   for (size_t begin = 0; begin < count; begin += kBlock) {
     const size_t block = std::min(kBlock, count - begin), at = begin * sizeof(uint16_t);
-    WidenFloats(width, format, parts + at, {sums, block});
-    for (uint32_t r = 1; r < ranks; ++r) {
-      WidenFloats(width, format, parts + stride * r + at, {part, block});
+    WidenFloats(width, format, parts[0] + at, {sums, block});
+    for (const std::byte* const bytes : parts.subspan(1)) {
+      WidenFloats(width, format, bytes + at, {part, block});
       for (size_t i = 0; i < block; ++i) sums[i] += part[i];
     }
     NarrowFloats(width, format, {sums, block}, result + at);
@@ -85,30 +86,31 @@ Status HostTransport::CopyOut(void* to, MemorySpace to_space, const std::byte* f
 
 Status HostTransport::Combine(Reduction reduction, const std::byte* parts, size_t stride,
                               uint32_t ranks, size_t count, std::byte* result) {
-  if (count == 0) return Status();
+  std::vector<const std::byte*> each;
+  for (uint32_t r = 0; r < ranks; ++r) each.push_back(parts + stride * r);
+  CombineOnHost(reduction, each, count, result);
+  return Status();
+}
+
+void CombineOnHost(Reduction reduction, std::span<const std::byte* const> parts, size_t count,
+                   std::byte* result) {
+  if (count == 0) return;
   const auto sum = [](auto a, auto b) { return a + b; };
+  const auto either = [](uint64_t a, uint64_t b) { return a | b; };
   switch (reduction) {
     case Reduction::kSumFloat:
-      CombineValues(parts, stride, ranks, count, reinterpret_cast<float*>(result), sum);
-      break;
+      return CombineValues<float>(parts, count, result, sum);
     case Reduction::kSumUint32:
-      CombineValues(parts, stride, ranks, count, reinterpret_cast<uint32_t*>(result), sum);
-      break;
+      return CombineValues<uint32_t>(parts, count, result, sum);
     case Reduction::kSumUint64:
-      CombineValues(parts, stride, ranks, count, reinterpret_cast<uint64_t*>(result), sum);
-      break;
+      return CombineValues<uint64_t>(parts, count, result, sum);
     case Reduction::kOrUint64:
-      CombineValues(parts, stride, ranks, count, reinterpret_cast<uint64_t*>(result),
-                    [](uint64_t a, uint64_t b) { return a | b; });
-      break;
+      return CombineValues<uint64_t>(parts, count, result, either);
     case Reduction::kSumFp16:
-      SumHalves(DType::kFp16, parts, stride, ranks, count, result);
-      break;
+      return SumHalves(DType::kFp16, parts, count, result);
     case Reduction::kSumBf16:
-      SumHalves(DType::kBf16, parts, stride, ranks, count, result);
-      break;
+      return SumHalves(DType::kBf16, parts, count, result);
   }
-  return Status();
 }
 
 }  // namespace hdps

@@ -21,9 +21,31 @@ struct RankMove {
   size_t size = 0;
 };
 
+// Places of values in scratch memory are multiples of 8 bytes.
+inline size_t Aligned(size_t bytes) { return (bytes + 7) / 8 * 8; }
+
 // Memory of a transport that a collective uses during a call.
 enum class Scratch : uint8_t { kStaged, kParts };
 inline constexpr size_t kScratchKinds = 2;
+
+// Calls in which a library does all of a collective by itself, over all ranks of a transport and in
+// its space. The order of addition follows from rank, length and the ways between machines; all
+// ranks get the same bits. Halves may be rounded after each addition.
+class LibraryCalls {
+ public:
+  // Sums lists of floats or halves in place; none is empty.
+  virtual Status AllReduce(std::span<const ReducedValues> lists) = 0;
+  // False: the library has no ReduceScatter() that Abort() can end.
+  virtual bool scatters() const = 0;
+  // `parts` [size * count] is one part for each rank. This rank's becomes the sum over all ranks,
+  // and the others are undefined.
+  virtual Status ReduceScatter(Reduction reduction, std::byte* parts, size_t count) = 0;
+  // `all` is `bytes` bytes of each rank, in order. This rank's are there, and the others are set.
+  virtual Status AllGather(std::byte* all, size_t bytes) = 0;
+
+ protected:
+  ~LibraryCalls() = default;
+};
 
 // Connects the ranks of a job, as one of them sees it. Memory is in the transport's own space
 // unless said otherwise. Unusable after a failure.
@@ -52,6 +74,8 @@ class RankTransport {
   // and begins `stride` bytes after the one before.
   virtual Status Combine(Reduction reduction, const std::byte* parts, size_t stride, uint32_t ranks,
                          size_t count, std::byte* result) = 0;
+  // Null: the transport has none.
+  virtual LibraryCalls* library() { return nullptr; }
   // Returns when everything that was begun is done and visible to the host.
   virtual Status Finish() = 0;
   virtual void Abort() = 0;
@@ -76,9 +100,15 @@ class HostTransport : public RankTransport {
   std::vector<uint64_t> scratch_[kScratchKinds];
 };
 
-// Returns a group of all ranks; `watch` as in CollectiveOptions.
+// Sets result to parts[0] combined with parts[1], then parts[2], ...; each has `count` values. The
+// result may be the first part.
+void CombineOnHost(Reduction reduction, std::span<const std::byte* const> parts, size_t count,
+                   std::byte* result);
+
+// Returns a group of all ranks; the rest as in CollectiveOptions.
 std::unique_ptr<Collective> NewCollectiveOver(std::shared_ptr<RankTransport> transport,
-                                              CollectiveWatch* watch = nullptr);
+                                              CollectiveWatch* watch = nullptr,
+                                              bool by_library = false);
 
 // Returns a store for ranks that are threads of one process. Its waits have no limit.
 std::unique_ptr<RendezvousStore> NewMemoryStore();

@@ -2,6 +2,7 @@
 #include "worker/role/training_round.h"
 
 #include "common/protocol/membership_messages.h"
+#include "common/protocol/view.h"
 #include "worker/step/label_count.h"
 
 namespace hdps {
@@ -38,7 +39,9 @@ Result<RoundOutcome> TrainingRound::Run(const Command& train, Clock* clock) {
     if (cache_ != nullptr) report.cache = cache_->tally();
     channel_.Report(report);
     if (after_step_) {
-      after_step_({train.epoch, *clock, step.examples, step.loss_sum, runner_.times()});
+      const auto workers = static_cast<uint32_t>(channel_.view()->workers.size());
+      after_step_({train.epoch, *clock, step.examples, step.loss_sum, runner_.times(),
+                   channel_.rank().value, workers});
     }
     steps_.Pop();
     round.bad_rows = steps_.bad_rows() - bad_rows_before;

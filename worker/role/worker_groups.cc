@@ -38,6 +38,7 @@ CollectiveOptions WorkerGroups::OptionsOf(const View& view, uint32_t rank, int g
   options.host = host_;
   options.gpu = gpu;
   options.timeout_ms = int64_t{job_.cluster.request_timeout_s} * 1000;
+  options.by_library = job_.parallel.reduction == ReductionOrder::kLibrary;
   return options;
 }
 
@@ -57,7 +58,7 @@ Result<std::unique_ptr<Collective>> WorkerGroups::FormSum(const View& view, uint
   }
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<Collective> group, std::move(met));
   LOG(INFO) << "gradients are summed by " << group->name() << " over " << options.size
-            << " workers";
+            << " workers, in " << (options.by_library ? "its own order" : "the workers' order");
   HDPS_FAILPOINT_OR_RETURN("worker.group.formed");
   return group;
 }

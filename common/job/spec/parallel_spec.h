@@ -19,6 +19,14 @@ constexpr auto WordsOf(DenseExchange) {
   return EnumWords(kServers, "servers", kAllreduce, "allreduce");
 }
 
+// Who adds up the values of an allreduce: this project, in the order of the ranks, or the library
+// that moves them, in an order of its own.
+enum class ReductionOrder : uint8_t { kOrdered, kLibrary };
+constexpr auto WordsOf(ReductionOrder) {
+  using enum ReductionOrder;
+  return EnumWords(kOrdered, "ordered", kLibrary, "library");
+}
+
 enum class DatasetStrategy : uint8_t { kDataParallel, kFullBatch };
 constexpr auto WordsOf(DatasetStrategy) {
   using enum DatasetStrategy;
@@ -100,6 +108,7 @@ struct ParallelSpec {
   // auto_parallel without a dense_exchange: kAllreduce until LoadPlannedJob() chooses.
   bool exchange_open = false;
   std::string collective = "auto";  // auto | gloo | nccl
+  ReductionOrder reduction = ReductionOrder::kOrdered;
   // The fields up to `optimizer` apply under allreduce.
   CommFusionSpec comm_fusion = {};
   bool gradient_fp32_sync = true;  // false: sends 16 bits, adds in 32.

@@ -256,6 +256,10 @@ Status CheckOwnLayers(const JobSource& source, const GraphShape& shape, Job* of)
 
 void AddDenseExchange(SettingTable<ParallelSpec>* parallel) {
   const Where allreduce(&ParallelSpec::dense_exchange, {DenseExchange::kAllreduce});
+  parallel->Add("reduction", &ParallelSpec::reduction,
+                "ordered: sums are in the order of the workers, so N workers have the bits of one "
+                "with N parts. library: sums are NCCL's or Gloo's own, in an order of theirs.",
+                allreduce, kPrintedUnlessDefault, kMayChange);
   parallel->AddObject("comm_fusion", &ParallelSpec::comm_fusion, CommFusionSection(),
                       "Which tensors of dense layers travel together. With several buckets, one "
                       "is reduced while the gradients of the next are computed. The result is the "
@@ -274,8 +278,8 @@ void AddDenseExchange(SettingTable<ParallelSpec>* parallel) {
   parallel->Add(
       "gradient_fp32_sync", &ParallelSpec::gradient_fp32_sync,
       "false: dense gradients travel in 16 bits, bf16 where `wire` is bf16, else fp16; "
-      "sums are made in 32 bits, in the order of the workers, and rounded once. Under servers see "
-      "`wire`.",
+      "sums are made in 32 bits, in the order of the workers, and rounded once; by the library as "
+      "it does (`reduction`). Under servers see `wire`.",
       allreduce, kPrintedUnlessDefault, kMayChange);
   const auto enabled = [](auto& spec) -> auto& { return spec.optimizer.enabled; };
   parallel->Add("enable_parallel_optimizer", enabled,

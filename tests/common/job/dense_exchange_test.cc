@@ -67,6 +67,22 @@ TEST(DenseExchangeTest, PlainJobsShowNoneOfIt) {
                           "is allreduce"));
 }
 
+// Another order of addition is another rounding, so the job is another one.
+TEST(DenseExchangeTest, WhoAddsUpIsOfTheJobAndCountsWhereThereIsAnAllreduce) {
+  const char* const library = "parallel.reduction=library";
+  const Job job = Good({kAllreduce, library});
+  EXPECT_EQ(job.parallel.reduction, ReductionOrder::kLibrary);
+  EXPECT_THAT(job.warnings, IsEmpty());
+  EXPECT_EQ(PrintJob(Good({}, PrintJob(job))), PrintJob(job));
+  EXPECT_NE(JobDigest(job), JobDigest(Good({kAllreduce})));
+  EXPECT_EQ(JobDigest(Good({kAllreduce, "parallel.reduction=ordered"})),
+            JobDigest(Good({kAllreduce})));
+  EXPECT_THAT(PrintJob(Good({kAllreduce})), testing::Not(HasSubstr("\"reduction\"")));
+  EXPECT_THAT(Good({library}).warnings,
+              ElementsAre("parallel.reduction is ignored: it counts only where dense_exchange is "
+                          "allreduce"));
+}
+
 struct Mistake {
   std::vector<std::string> overrides;
   std::vector<std::string> needles;

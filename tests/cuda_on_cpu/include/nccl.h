@@ -10,7 +10,14 @@ enum ncclResult_t {
   ncclInvalidUsage = 5,
   ncclInProgress = 7,
 };
-enum ncclDataType_t { ncclInt8 = 0, ncclUint8 = 1 };
+enum ncclDataType_t {
+  ncclInt8 = 0,
+  ncclUint8 = 1,
+  ncclFloat16 = 6,
+  ncclFloat32 = 7,
+  ncclBfloat16 = 9,
+};
+enum ncclRedOp_t { ncclSum = 0 };
 struct ncclUniqueId {
   char internal[128];
 };
@@ -42,5 +49,12 @@ ncclResult_t ncclSend(const void* data, size_t count, ncclDataType_t type, int p
 ncclResult_t ncclRecv(void* data, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
                       cudaStream_t stream);
 ncclResult_t ncclBroadcast(const void* from, void* to, size_t count, ncclDataType_t type, int root,
+                           ncclComm_t comm, cudaStream_t stream);
+// Sums begin with the last rank, so that they differ from sums in the order of the ranks.
+ncclResult_t ncclAllReduce(const void* from, void* to, size_t count, ncclDataType_t type,
+                           ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclReduceScatter(const void* from, void* to, size_t count_to, ncclDataType_t type,
+                               ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclAllGather(const void* from, void* to, size_t count_from, ncclDataType_t type,
                            ncclComm_t comm, cudaStream_t stream);
 }

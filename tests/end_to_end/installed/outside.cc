@@ -1,4 +1,5 @@
-// Trains a job with the installed library, from a program outside the project.
+// Trains a job with the installed library, from a program outside the project; then a step by hand,
+// whose workers have ranks.
 #include <atomic>
 #include <iostream>
 #include <memory>
@@ -7,6 +8,7 @@
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
 #include "tools/local_cluster.h"
+#include "tools/stepped_run.h"
 
 int main(int argc, char** argv) {
   if (argc != 3) {
@@ -31,5 +33,15 @@ int main(int argc, char** argv) {
     return 3;
   }
   std::cout << "steps " << steps << "\n";
+
+  options.after_step = nullptr;
+  options.out += "_ranks";
+  options.num_workers = 3;
+  hdps::SteppedRun run(options, *files, *clock);
+  std::cout << "before: " << run.rank({0}).status().message() << "\n";
+  if (!run.Step().has_value()) return 3;
+  for (uint32_t worker = 0; worker < options.num_workers; ++worker) {
+    std::cout << "rank " << *run.rank({worker}) << " of " << *run.group_size() << "\n";
+  }
   return 0;
 }

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,7 +18,8 @@ namespace hdps {
 
 using Ranks = std::vector<std::unique_ptr<Collective>>;
 
-inline Ranks NewRanks(const char* backend, uint32_t size, int64_t timeout_ms = 20000) {
+inline Ranks NewRanks(const char* backend, uint32_t size, bool by_library = false,
+                      int64_t timeout_ms = 20000) {
   const std::unique_ptr<RendezvousStore> store = NewMemoryStore();
   Ranks ranks(size);
   OnAllRanks(size, [&](uint32_t r) {
@@ -26,15 +29,13 @@ inline Ranks NewRanks(const char* backend, uint32_t size, int64_t timeout_ms = 2
     options.group = "test";
     options.gpu = static_cast<int>(r);
     options.timeout_ms = timeout_ms;
+    options.by_library = by_library;
     Result<std::unique_ptr<Collective>> collective = NewCollective(backend, options, *store);
     ASSERT_TRUE(collective.ok()) << collective.status().message();
     ranks[r] = *std::move(collective);
   });
   return ranks;
 }
-
-inline Ranks NewGlooRanks(uint32_t size) { return NewRanks("gloo", size); }
-inline Ranks NewNcclRanks(uint32_t size) { return NewRanks("nccl", size); }
 
 // Returns values whose sum depends on the order of addition.
 inline std::vector<float> RankFloats(uint32_t rank, size_t count) {
@@ -82,9 +83,19 @@ inline void ExpectOk(const Status& status) { EXPECT_TRUE(status.ok()) << status.
 
 struct Backend {
   const char* name;
-  Ranks (*make)(uint32_t size);
+  bool by_library = false;
+
+  // Each rank of nccl needs a GPU of its own. Returns false, and why, if there are too few.
+  bool CanHave(uint32_t size, std::string* why_not) const {
+    return std::string_view(name) != "nccl" || !NcclGpuName(int(size) - 1, why_not).empty();
+  }
+  bool local() const { return std::string_view(name) == "local"; }
+  Ranks Make(uint32_t size, int64_t timeout_ms = 20000) const {
+    return local() ? NewThreadCollectives(size) : NewRanks(name, size, by_library, timeout_ms);
+  }
+  std::string TestName() const { return std::string(name) + (by_library ? "_library" : ""); }
 };
-inline constexpr Backend kLocal = {"local", NewThreadCollectives}, kGloo = {"gloo", NewGlooRanks};
-inline constexpr Backend kNccl = {"nccl", NewNcclRanks};  // Each rank needs a GPU of its own.
+inline constexpr Backend kLocal = {"local"}, kGloo = {"gloo"}, kNccl = {"nccl"};
+inline constexpr Backend kGloosOwn = {"gloo", true}, kNcclsOwn = {"nccl", true};
 
 }  // namespace hdps

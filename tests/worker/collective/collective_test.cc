@@ -27,9 +27,7 @@ class CollectiveTest : public testing::TestWithParam<std::tuple<Backend, uint32_
  protected:
   CollectiveTest() : size_(std::get<1>(GetParam())) {
     const Backend& backend = std::get<0>(GetParam());
-    if (backend.make != NewNcclRanks || !NcclGpuName(int(size_) - 1, &why_not_).empty()) {
-      ranks_ = backend.make(size_);
-    }
+    if (backend.CanHave(size_, &why_not_)) ranks_ = backend.Make(size_);
   }
   void SetUp() override {
     if (ranks_.empty()) GTEST_SKIP() << "no NCCL for so many ranks: " << why_not_;

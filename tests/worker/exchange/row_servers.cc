@@ -84,6 +84,7 @@ void RowServers::Start(Ticket ticket, std::vector<ServerRequest> requests,
     for (const ServerRequest& request : requests) {
       const auto push = Decoded<PushRequest>(request);
       clock = push.clock;
+      ++num_pushes[request.server.value];
       part = push.part;
       pushed.merge(RowsOf(push, push.gradients));
     }
@@ -112,6 +113,7 @@ void RowServers::ServePulls(Ticket ticket, const std::vector<ServerRequest>& req
   if (!requests.empty()) pull = Decoded<PullRequest>(requests.front());
   if (pull.part == 0) pulled.clear();
   for (const ServerRequest& request : requests) {
+    ++num_pulls[request.server.value];
     replies.push_back(Serve(Decoded<PullRequest>(request)));
   }
   Log("pull", pull.clock, pull.part);

@@ -47,6 +47,8 @@ class RowServers : public ComputeRequests {
   // Returns the largest number of requests held at once.
   size_t num_held_max() HDPS_EXCLUDES(mutex_);
 
+  // Number of pulls and of pushes to each server; changed by the trainer's thread alone.
+  std::map<uint32_t, uint32_t> num_pulls, num_pushes;
   // From now on answers no pull of part `pull` before the next push of part `push` is there.
   void HoldPulls(uint32_t pull, uint32_t push) { held_pulls_ = {pull, push}; }
 

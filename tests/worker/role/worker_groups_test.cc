@@ -106,6 +106,19 @@ TEST_F(WorkerGroupsTest, CallsOfGroupsThatAreNoMoreStayCounted) {
   });
 }
 
+// Of three floats the order of addition can be told: 2^24 + 1 is 2^24, and 1 + 1 is not.
+TEST_F(WorkerGroupsTest, TheJobSaysWhoAddsUp) {
+  for (const bool library : {false, true}) {
+    job_.parallel.reduction = library ? ReductionOrder::kLibrary : ReductionOrder::kOrdered;
+    OnWorkersOf(ViewOf(3, 3), [&](uint32_t rank, WorkerGroups& groups) {
+      std::vector<float> values(300, rank == 0 ? 0x1p24f : 1.0f);
+      ASSERT_TRUE(groups.sum()->AllReduceSum(values).ok());
+      // In Gloo's ring each part of the values begins with another rank.
+      EXPECT_EQ(values == std::vector<float>(300, 0x1p24f), !library);
+    });
+  }
+}
+
 // Worker 1 never comes: only the end of the job can end the wait of worker 0.
 TEST_F(WorkerGroupsTest, AbortEndsAWaitForARankThatDoesNotCome) {
   OnWorkersOf(ViewOf(3, 2), [](uint32_t rank, WorkerGroups& groups) {

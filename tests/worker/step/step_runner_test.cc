@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <limits>
 #include <string>
@@ -106,6 +107,42 @@ TEST_F(StepRunnerTest, PushesTheGradientsOfTheRowsThatCame) {
     EXPECT_EQ((servers_.gradients[{DenseTable(), dense_keys_[c]}]),
               std::vector<float>(from, from + DenseDim()));
   }
+}
+
+// A graph of 40 tables and three dense layers; each table has rows at both servers.
+class ManyTablesTest : public StepRunnerTest {
+ protected:
+  ManyTablesTest() : StepRunnerTest({Model()}) {}
+
+  static std::string Model() {
+    std::string tables, layers, inputs;
+    for (int t = 0; t < 40; ++t) {
+      const std::string n = std::to_string(t);
+      tables += (t > 0 ? ", " : "") + (R"({"name": "t)" + n + R"(", "dim": 2})");
+      layers += R"({"name": "e)" + n + R"(", "kind": "embedding", "table": "t)" + n + R"("}, )";
+      inputs += (t > 0 ? ", " : "") + ("\"e" + n + "\"");
+    }
+    return R"(model={"type": "graph", "tables": [)" + tables + R"(], "layers": [)" + layers +
+           R"({"name": "all", "kind": "concat", "inputs": [)" + inputs + R"(]}, )" +
+           R"({"name": "d0", "inputs": ["all"], "units": 4}, )" +
+           R"({"name": "d1", "inputs": ["d0"], "units": 4}, )" +
+           R"({"name": "logit", "inputs": ["d1"], "units": 1}]})";
+  }
+};
+
+TEST_F(ManyTablesTest, AStepIsOnePullAndOnePushToAServerWhateverTheTables) {
+  ASSERT_GT(job_.tables.size(), 40u);
+  StepWindow& window = Read(50);
+  for (Clock clock = 0; clock < 5; ++clock) {
+    ASSERT_TRUE(Run(window, clock, /*until=*/5).ok());
+    for (const uint32_t server : {0u, 1u}) {
+      // The pull of the next step follows the push of this one.
+      EXPECT_EQ(servers_.num_pulls[server], std::min<Clock>(clock + 2, 5)) << server;
+      EXPECT_EQ(servers_.num_pushes[server], clock + 1) << server;
+    }
+  }
+  // These were for all tables: all 7 keys of each, and the dense weights.
+  EXPECT_EQ(servers_.gradients.size(), 40 * 7 + dense_keys_.size());
 }
 
 TEST_F(StepRunnerTest, AStepBeforeAPauseAsksForNoRowsBehindIt) {
