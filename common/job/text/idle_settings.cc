@@ -193,6 +193,9 @@ void AddParallelRules(Rules* rules) {
                     "there are none to split"});
   Add(rules, "parallel.loss_sum", "it counts only where interleave_num is above 1",
       [](const Job& job) { return job.parallel.loss_sum && job.parallel.interleave_num == 1; });
+}
+
+void AddFusionRules(Rules* rules) {
   const auto add_fusion = [rules](const std::string& kind, FusionSpec CommFusionSpec::*of,
                                   bool of_split) {
     Add(rules, "parallel.comm_fusion." + kind,
@@ -230,6 +233,7 @@ Rules MakeRules() {
   AddEvaluationRules(&rules);
   AddDataRules(&rules);
   AddParallelRules(&rules);
+  AddFusionRules(&rules);
   return rules;
 }
 

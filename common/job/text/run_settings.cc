@@ -191,6 +191,23 @@ void AddDatasetStrategy(SettingTable<ParallelSpec>* parallel) {
       Range{1, 4096}, OrWord{words}, kMayChange);
 }
 
+void AddCopies(SettingTable<ParallelSpec>* parallel) {
+  parallel->Add(
+      "interleave_num", &ParallelSpec::interleave_num,
+      "Copies of the model that take turns in one step, MindSpore's "
+      "MicroBatchInterleaved: copy i has the rows of a worker's B from i B / "
+      "interleave_num on. In sync mode rows of a copy come, and its gradients leave, while "
+      "others are computed. What layers exchange for one copy has the time in which the "
+      "others compute; where no layer exchanges anything, copies are computed one after "
+      "the other. At most a worker's rows.",
+      Range{1, 65536}, kPrintedUnlessDefault, kMayChange);
+  parallel->Add("loss_sum", &ParallelSpec::loss_sum,
+                "The loss of training that is told is the sum of the copies' mean losses, as "
+                "MindSpore's MicroBatchInterleaved gives it, not the mean over all rows. What is "
+                "trained is the same.",
+                Hashed::kNothing, kPrintedUnlessDefault);
+}
+
 // Leaves the exchange open where a search chooses it. Settings that count only under allreduce are
 // read meanwhile.
 void OpenExchange(const JsonValue& value, ParallelSpec* spec) {
@@ -252,20 +269,7 @@ Section ParallelSection() {
       "that is no number still ends the job. What an allreduce moves stays in 32 bits, but for "
       "gradient_fp32_sync.",
       kPrintedUnlessDefault, kMayChange);
-  parallel.Add(
-      "interleave_num", &ParallelSpec::interleave_num,
-      "Copies of the model that take turns in one step, MindSpore's "
-      "MicroBatchInterleaved: copy i has the rows of a worker's B from i B / "
-      "interleave_num on. In sync mode rows of a copy come, and its gradients leave, while "
-      "others are computed. What layers exchange for one copy has the time in which the "
-      "others compute; where no layer exchanges anything, copies are computed one after "
-      "the other. At most a worker's rows.",
-      Range{1, 65536}, kPrintedUnlessDefault, kMayChange);
-  parallel.Add("loss_sum", &ParallelSpec::loss_sum,
-               "The loss of training that is told is the sum of the copies' mean losses, as "
-               "MindSpore's MicroBatchInterleaved gives it, not the mean over all rows. What is "
-               "trained is the same.",
-               Hashed::kNothing, kPrintedUnlessDefault);
+  AddCopies(&parallel);
   parallel.AddSpelling(
       "grad_accumulation_step", ValueKind::kInteger, "MindSpore's name of `train.micro_batches`.",
       [](const JsonValue&, ParallelSpec*) {}, Range{1, 65536});
