@@ -84,8 +84,8 @@ Status RunReductionBench(const BenchSetting& setting, FileSystem&, BenchReport& 
         open = true;
       }
       // So many that a sample takes tenths of a second.
-      const size_t moved = setting.quick ? 8 << 20 : 128 << 20;
-      const int times = static_cast<int>(std::clamp<size_t>(moved / bytes / ranks, 1, 2000));
+      const size_t moved = setting.quick ? 2 << 20 : 64 << 20;
+      const int times = static_cast<int>(std::clamp<size_t>(moved / bytes / ranks, 1, 200));
       Status status;
       const auto run = [&](Group& group) {
         const Result<double> ms = group.Sum(bytes / sizeof(float), times);
