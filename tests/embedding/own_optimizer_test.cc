@@ -14,7 +14,6 @@
 #include "common/job/job_file.h"
 #include "common/job/job_registry.h"
 #include "common/job/job_spec.h"
-#include "common/job/spec/layer_spec.h"
 #include "common/platform/random.h"
 #include "embedding/memory/optimizer.h"
 #include "embedding/table.h"

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "common/base/nearest_name.h"
+#include "common/job/spec/data_spec.h"
 
 namespace hdps {
 namespace {
@@ -74,6 +75,10 @@ Status Missing(const std::string& place, const std::vector<std::string>& missing
 }
 
 }  // namespace
+
+bool MayBeAbsent(ColumnType type) {
+  return type == ColumnType::kLabel || type == ColumnType::kWeight || type == ColumnType::kGroup;
+}
 
 bool NamesItsColumns(const std::vector<NamedText>& first_line,
                      const std::vector<std::string>& columns) {

@@ -1,16 +1,17 @@
 // Compares the first line of a file with the columns that the job expects.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/job/spec/data_spec.h"
 #include "worker/data/row.h"
 
 namespace hdps {
 
 struct ColumnSpec;
+enum class ColumnType : uint8_t;
 
 // Returns true if enough cells of a first line are names of the job's columns that it cannot be a
 // row: more than half, and at least two if there are two. Ignores order and case.
@@ -18,9 +19,7 @@ bool NamesItsColumns(const std::vector<NamedText>& first_line,
                      const std::vector<std::string>& columns);
 
 // Returns true if rows to predict may lack cells of this type.
-inline bool MayBeAbsent(ColumnType type) {
-  return type == ColumnType::kLabel || type == ColumnType::kWeight || type == ColumnType::kGroup;
-}
+bool MayBeAbsent(ColumnType type);
 
 // Returns the cell order of a file without a header: the columns that have a cell, without those of
 // the types in `absent`. A column that reads the cell of another column has the position of that

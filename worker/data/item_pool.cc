@@ -11,6 +11,7 @@
 #include "common/job/job_spec.h"
 #include "common/platform/memory_full.h"
 #include "common/platform/random.h"
+#include "worker/data/formats/derived_features.h"
 #include "worker/data/indexed_reader.h"
 #include "worker/data/item_pool.h"
 #include "worker/data/whole_files/parsed_rows.h"

@@ -6,7 +6,6 @@
 
 #include "common/job/job_spec.h"
 #include "common/job/spec/cluster_spec.h"
-#include "common/job/spec/data_spec.h"
 #include "common/job/table_slices.h"
 #include "common/platform/memory_full.h"
 #include "common/protocol/view.h"

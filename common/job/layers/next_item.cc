@@ -1,6 +1,5 @@
 // A loss for states of a sequence from the items that follow them.
 #include "common/job/layers/layer_record.h"
-#include "common/job/spec/layer_spec.h"
 
 namespace hdps {
 

@@ -1,5 +1,6 @@
 // Tests what a job learns of its data before it trains, and which mistakes end it there.
 #include "worker/data/data_preview.h"
+#include "common/job/spec/data_spec.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

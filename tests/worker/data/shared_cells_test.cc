@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/hash.h"
+#include "common/job/spec/data_spec.h"
 #include "tests/worker/data/data_fixture.h"
 #include "worker/data/header_check.h"
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "common/job/spec/layer_spec.h"
 #include "common/job/spec/table_spec.h"
 #include "tests/error_bound.h"
 #include "tests/worker/model/model_fixture.h"

@@ -11,13 +11,13 @@
 #include "common/job/job_spec.h"
 #include "common/job/model_graph.h"
 #include "common/job/recipes/recipe_record.h"
-#include "common/job/spec/layer_spec.h"
 #include "common/job/spec/pooling.h"
 #include "worker/model/model.h"
 
 namespace hdps {
 
 struct DataSpec;
+struct LayerSpec;
 
 // Returns a csv spec with numeric columns N0.. and categorical columns C0...
 DataSpec TestData(uint32_t num_numeric, uint32_t num_sparse);

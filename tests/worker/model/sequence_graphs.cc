@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "common/job/spec/layer_spec.h"
 #include "tests/worker/model/model_fixture.h"
 
 namespace hdps {

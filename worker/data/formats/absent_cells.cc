@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/job/spec/data_spec.h"
 #include "common/parallel/strategy.h"
 #include "worker/data/data_description.h"
 #include "worker/data/header_check.h"

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/base/hash.h"
+#include "common/job/job_facts.h"
 #include "worker/data/formats/cell_scan.h"
 #include "worker/data/formats/derived_features.h"
 #include "worker/data/formats/label.h"

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/base/hash.h"
+#include "common/job/job_facts.h"
 
 namespace hdps {
 namespace {
@@ -23,6 +24,11 @@ Status NotAmong(const FeatureSpec& spec, const std::string& from, const char* wh
 }
 
 }  // namespace
+
+std::vector<std::string> BaseFeaturesOf(DataSpec data) {
+  data.features.clear();
+  return FeaturesOf(data).sparse;
+}
 
 Result<std::unique_ptr<DerivedFeatures>> DerivedFeatures::Make(
     const std::vector<FeatureSpec>& features, const std::vector<std::string>& numeric,

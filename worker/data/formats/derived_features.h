@@ -13,6 +13,9 @@
 
 namespace hdps {
 
+// Returns FeaturesOf(data).sparse without the derived features.
+std::vector<std::string> BaseFeaturesOf(DataSpec data);
+
 // A row with more keys is taken for a mistake.
 inline constexpr size_t kRowKeysMax = size_t{1} << 16;
 

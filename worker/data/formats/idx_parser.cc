@@ -1,6 +1,7 @@
 // Parses an image: the byte of its label, and its pixels.
 #include <string>
 
+#include "common/job/job_facts.h"
 #include "worker/data/formats/label.h"
 #include "worker/data/formats/parsers.h"
 

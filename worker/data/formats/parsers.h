@@ -6,22 +6,15 @@
 #include <string>
 #include <vector>
 
-#include "common/job/job_facts.h"
-#include "common/job/spec/data_spec.h"
 #include "worker/data/row.h"
 
 namespace hdps {
 
+struct DataSpec;
 struct LabelSpec;
 
 // Requires: `data` has passed ParseJob or NewBatchReader's checks. Each parser gives the base
 // features of FeaturesOf(data), in order; derived features are added later.
-
-// Returns FeaturesOf(data).sparse without the derived features.
-inline std::vector<std::string> BaseFeaturesOf(DataSpec data) {
-  data.features.clear();
-  return FeaturesOf(data).sparse;
-}
 
 // Parses cells between delimiters; "a cell in quotes", with "" for a quote inside. Blanks around a
 // cell are ignored. A missing number is kMissingNumber, a missing category is the value "", and a
