@@ -68,6 +68,10 @@ constexpr KnownFigure kKnown[] = {
     {.recipe = "two_tower", .set = "rare_ids", .behind_constant = 0.12, .behind_best = 0.08},
     {.recipe = "two_tower", .set = "noise", .behind_constant = 0.12},
     {.recipe = "two_tower", .set = "one_number", .behind_constant = 0.05},
+    // Numbers act through weights of the wide part alone, which learn at the rate of the blocks.
+    {.recipe = "sasrec", .set = "one_number", .behind_best = 0.17},
+    {.recipe = "sasrec", .set = "skewed", .behind_best = 0.12},
+    {.recipe = "sasrec", .set = "amounts", .behind_best = 0.12},
 };
 
 KnownFigure LimitsOf(const RecipeRecord& recipe, const PlantedSet& set) {
