@@ -172,8 +172,8 @@ constexpr MindSporeRow kRows[] = {
      "nothing to set: loss and speed are in `metrics.jsonl` of `--out`", kMonitors},
     {"a sampler that fills the last shard with its first rows", "`train.last_batch` = `filled`"},
     {"`FixedLossScaleManager(s)`, `DynamicLossScaleManager`",
-     "`train.loss_scale` = s or `dynamic`, for gradients that travel as fp16; all others are "
-     "computed and summed in 32 bits",
+     "`train.loss_scale` = s or `dynamic`, for gradients that travel as fp16; others are in "
+     "32 bits",
      kScales},
     {"`amp_level`, `float16`", "`model.precision` = `fp32`, `tf32` or `bf16`", kAmp},
     {"`SoftmaxCrossEntropyWithLogits`, `CrossEntropyLoss`",
