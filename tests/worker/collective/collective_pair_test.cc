@@ -60,6 +60,12 @@ TEST_P(CollectivePairTest, ARankThatDoesNotComeIsNotAwaitedForever) {
 
 // Before a call, in the middle of it and after it.
 TEST_P(CollectivePairTest, AbortMeetsCallsAtAnyMoment) {
+#ifdef __SANITIZE_THREAD__
+  if (GetParam().TestName() == "gloo_library") {
+    GTEST_SKIP() << "Gloo frees a buffer when a counter says that its loop is done with it, and "
+                    "the thread sanitizer does not see the counter";
+  }
+#endif
   for (int after = 0; after < 20; ++after) {
     const Ranks ranks = GetParam().Make(2);
     std::atomic<int> calls = 0;
