@@ -38,7 +38,7 @@ static_assert(sizeof(Header) == 32);
 
 void SortUnique(std::vector<uint64_t>* values) {
   std::ranges::sort(*values);
-  values->erase(std::ranges::unique(*values).begin(), values->end());
+  values->erase(std::unique(values->begin(), values->end()), values->end());
 }
 
 bool Ascends(const std::vector<uint64_t>& values) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fuzzes the code that reads untrusted bytes, two targets at once: fuzz.sh [SECONDS] [TARGET...]
-#   fuzz.sh             the runs of each target in tests/fuzz/runs.txt, about 20 s, always the same:
+#   fuzz.sh             the runs of each target in tests/fuzz/runs.txt, about 10 s, always the same:
 #                       from the corpus and one seed
 #   fuzz.sh 3600 job    an hour of one target from a random seed; begins with its earlier inputs
 #   fuzz.sh --unsealed 60 frame manifest snapshot delta
