@@ -254,7 +254,7 @@ Status MeasureRows(const BenchSetting& setting, FileSystem& files, const LinkCas
       SlowLink link;
       link.pushes_too = true;
       link.round_trip_ns = kRoundTripMs * 1'000'000;
-      // As many bytes are pushed as pulled.
+      // A step pushes as many bytes as it pulls.
       const double transfers_ms = of.times_compute * compute_ms.back() - kRoundTripMs;
       link.ns_per_byte = std::max(transfers_ms, 0.0) * 1e6 / (2 * pulled.back());
       HDPS_ASSIGN_OR_RETURN(const JobRun slow, run(kCopies[c], link));

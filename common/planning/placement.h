@@ -27,7 +27,7 @@ struct Placement {
 Result<Placement> PlaceJob(const Job& job, uint32_t workers,
                            const std::vector<KeptRowsChoices>& tables);
 
-// What a placement may choose besides the exchange and the cuts, and by which rates.
+// Says what a placement may choose besides the exchange and the cuts, and by which rates.
 struct PlacementQuestion {
   std::vector<KeptRowsChoices> tables;
   std::optional<StepRates> rates;  // In place of those of the job.

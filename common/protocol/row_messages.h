@@ -46,8 +46,8 @@ struct PullRequest {
   uint64_t list = 0;
   Clock since = 0;              // kRefresh: min_clock of the reply to kPrefetch.
   DType format = DType::kFp32;  // Format of the rows in the reply; not for kWithState.
-  // Which of the step's key lists these keys are: see ListsOfStep(). A worker has at most one pull
-  // of each for a step.
+  // Numbers the key list of the step that these keys are: see ListsOfStep(). A worker has at most
+  // one pull of each for a step.
   uint32_t part = 0;
 };
 

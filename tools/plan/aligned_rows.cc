@@ -1,4 +1,4 @@
-// Pads cells.
+// Pads the cells of each column to one width.
 #include "tools/plan/aligned_rows.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Sizes of values, and names and counts of calls.
+// Gives the sizes of values, and the names and counts of calls.
 #include <glog/logging.h>
 
 #include "worker/collective/collective.h"

@@ -1,4 +1,4 @@
-// Store by which processes find each other in a folder that all of them see.
+// Lets processes find each other in a folder that all of them see.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Sums that a library makes itself, of values in any memory: see CollectiveOptions::by_library.
+// Sums values in any memory by the calls of a library: see CollectiveOptions::by_library.
 #pragma once
 
 #include <cstddef>

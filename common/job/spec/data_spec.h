@@ -92,7 +92,7 @@ struct NegativeSpec {
   friend bool operator==(const NegativeSpec&, const NegativeSpec&) = default;
 };
 
-// The values of sparse features that have keys of their own; all others of a feature share one key.
+// Names the values of sparse features with keys of their own; all others of a feature share one.
 struct VocabularySpec {
   std::string file;      // As vocabulary.h reads it; empty: every value has a key of its own.
   std::string checksum;  // That of the file, 16 hexadecimal digits.

@@ -19,8 +19,8 @@ constexpr auto WordsOf(DenseExchange) {
   return EnumWords(kServers, "servers", kAllreduce, "allreduce");
 }
 
-// Who adds up the values of an allreduce: this project, in the order of the ranks, or the library
-// that moves them, in an order of its own.
+// Says who adds up the values of an allreduce: this project, in the order of the ranks, or the
+// library that moves them, in an order of its own.
 enum class ReductionOrder : uint8_t { kOrdered, kLibrary };
 constexpr auto WordsOf(ReductionOrder) {
   using enum ReductionOrder;

@@ -37,8 +37,8 @@ Section ModelSection(const JobRegistry& registry);  // Settings of a ModelText.
 Section ScheduleSection();
 Section OptimizerSection(const OptimizerRegistry& optimizers);
 Section LayerSection(const LayerRegistry& layers);
-// Where a layer is computed and how it lies over the workers: settings of a LayerSpec that count
-// for every kind.
+// Returns the settings of a LayerSpec that say where a layer is computed and how it lies over the
+// workers; they count for every kind.
 Section PlacementSection();
 // Returns the place of a placement setting of layer i: "model.layers.3.shard" where the job spells
 // the layers out, else "model.layer_settings.deep1.shard".

@@ -177,7 +177,7 @@ std::string Constants(double link_byte_ns, double row_float_ns) {
 
 class OpenExchangeTest : public testing::Test {
  protected:
-  // As a process loads the job that is started for `workers`.
+  // Loads the job as a process does that is started for `workers`.
   Result<Job> Load(std::vector<std::string> overrides, uint32_t workers) {
     overrides.emplace_back("parallel.constants=c.json");
     return LoadPlannedJob(*files_, kPath, &overrides, workers, DataFiles::kNotNeeded);
