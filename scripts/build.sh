@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Configures and builds one preset:
 #   scripts/build.sh [release|debug|asan|tsan|fuzz] [-DNAME=VALUE ...] [TARGET...]
+#   scripts/build.sh python   only the Python package, into build/python
 # Settings that are not given with -D have the preset's values, also if the folder was configured
 # otherwise: scripts/quickstart.sh may have built there without device code.
 set -euo pipefail
@@ -8,6 +9,11 @@ cd "$(dirname "$(readlink -f "$0")")/.."
 
 preset=${1:-release}
 shift || true
+if [[ "$preset" == python ]]; then
+  scripts/install_deps.sh --python
+  preset=release
+  set -- "$@" hdps_python
+fi
 case "$preset" in
   release) folder=build wanted=(-DHDPS_CUDA=ON -DHDPS_CUDA_ARCHITECTURES='80;90') ;;
   debug | asan | tsan | fuzz) folder=build/$preset wanted=() ;;

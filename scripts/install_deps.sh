@@ -18,16 +18,22 @@ packages=(
 # For tests with an sshd, with machines made of namespaces, with the limits of a systemd unit, or with a
 # page's drawing.
 test_packages=(openssh-client openssh-server iproute2 util-linux systemd libseccomp2 graphviz)
+# For the Python package and its tests.
+python_packages=(python3 python3-dev python3-numpy python3-venv pybind11-dev mypy)
+# For hdps export --format=onnx and for the vectors' index.
+export_packages=(libonnx-dev libprotobuf-dev protobuf-compiler libfaiss-dev)
 # For the gates of .ci/run and for scripts/dev/bundle.sh only.
-developer_packages=("${test_packages[@]}" clang-14 libclang-rt-14-dev llvm-14 clang-format-14 shellcheck patchelf)
+developer_packages=("${test_packages[@]}" "${python_packages[@]}" "${export_packages[@]}" clang-14 libclang-rt-14-dev llvm-14 clang-format-14 shellcheck patchelf)
 # For the pictures of scripts/dev/plot_*.py only.
 plot_packages=(python3-matplotlib)
 # For benchmarks/peers only: its setup.sh installs PyTorch itself, which compiles against Python's headers.
 peer_packages=(python3-venv python3-dev)
 
 usage() {
-  echo "usage: scripts/install_deps.sh [--tests] [--developer] [--plots] [--peers] [--list]"
+  echo "usage: scripts/install_deps.sh [--tests] [--developer] [--python] [--export] [--plots] [--peers] [--list]"
   echo "  --tests      also what some tests start: ${test_packages[*]}"
+  echo "  --python     also what the Python package needs: ${python_packages[*]}"
+  echo "  --export     also what hdps export --format=onnx and a vectors' index need: ${export_packages[*]}"
   echo "  --developer  also what the gates and the bundle need: ${developer_packages[*]}"
   echo "  --plots      also what draws the pictures of benchmarks: ${plot_packages[*]}"
   echo "  --peers      also what benchmarks/peers/setup.sh needs: ${peer_packages[*]}"
@@ -38,6 +44,8 @@ list_only=false
 for argument in "$@"; do
   case "$argument" in
     --tests) packages+=("${test_packages[@]}") ;;
+    --python) packages+=("${python_packages[@]}") ;;
+    --export) packages+=("${export_packages[@]}") ;;
     --developer) packages+=("${developer_packages[@]}") ;;
     --plots) packages+=("${plot_packages[@]}") ;;
     --peers) packages+=("${peer_packages[@]}") ;;

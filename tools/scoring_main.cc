@@ -12,7 +12,7 @@
 #include "common/process/terminal.h"
 #include "tools/commands.h"
 #include "tools/common_flags.h"
-#include "tools/scoring.h"
+#include "tools/scoring/scoring.h"
 
 namespace hdps {
 namespace {

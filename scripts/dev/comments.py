@@ -14,7 +14,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FOLDERS = ["common", "kernels", "embedding", "server", "scheduler", "worker", "tools", "benchmarks", "tests"]
+FOLDERS = ["common", "kernels", "embedding", "server", "scheduler", "worker", "tools", "python", "benchmarks", "tests"]
 SOURCES, SHOWN_LINES = (".h", ".cuh", ".cc", ".cu"), 3
 # Literals and numbers such as 1'000 come first, so that nothing inside them is taken for a comment.
 TOKEN = re.compile(r'R"([^(\s]*)\((?:.|\n)*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|'

@@ -14,7 +14,7 @@ import shutil
 import sys
 import tempfile
 
-FOLDERS = ["common", "kernels", "embedding", "server", "worker", "scheduler", "tools", "benchmarks",
+FOLDERS = ["common", "kernels", "embedding", "server", "worker", "scheduler", "tools", "python", "benchmarks",
            "tests", "scripts", "examples", "docs"]
 SOURCES = {".h", ".cc", ".cu", ".cuh", ".def", ".py", ".sh", ".cmake", ".txt", ".fbs", ".json", ".service"}
 CELL_WORDS_MAX, LINE_COLUMNS_MAX = 40, 160

@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 RANK = {"common": 0, "kernels": 1, "embedding": 2, "server": 3, "worker": 3, "scheduler": 3,
-        "tools": 4, "benchmarks": 5, "tests": 6}
+        "tools": 4, "python": 5, "benchmarks": 5, "tests": 6}
 # The rooms of each layer, from the lowest: a room may include itself and those before it.
 ROOMS = {
     "common": ["base", "platform", "metrics", "net", "protocol", "parallel", "job", "planning",
@@ -22,7 +22,7 @@ ROOMS = {
     "server": ["step", "groups"],
     "worker": ["data", "model", "collective", "exchange", "parallel", "cache", "dense", "step", "role"],
     "scheduler": ["members", "plan", "report", "state", "phases"],
-    "tools": ["inputs", "plan", "synthetic", "prepare", "report", "checkpoints", "doctor", "why"],
+    "tools": ["inputs", "scoring", "export", "plan", "synthetic", "prepare", "report", "checkpoints", "doctor", "why"],
 }
 # Rooms with a file per record, which may grow beyond the limit of files.
 RECORDS = {"common/job/layers", "common/job/optimizers", "common/job/recipes", "worker/model/layers"}

@@ -14,7 +14,7 @@
 #include "common/job/spec/table_spec.h"
 #include "tests/worker/model/expect_e2.h"
 #include "tests/worker/role/small_job.h"
-#include "tools/checkpoint_model.h"
+#include "tools/scoring/checkpoint_model.h"
 #include "tools/synthetic/synthetic_digits.h"
 #include "tools/synthetic/synthetic_job.h"
 #include "tools/synthetic/synthetic_log.h"

@@ -14,7 +14,7 @@
 #include "common/platform/executor.h"
 #include "tests/worker/data/data_fixture.h"
 #include "tools/local_cluster.h"
-#include "tools/scoring.h"
+#include "tools/scoring/scoring.h"
 
 namespace hdps {
 

@@ -13,7 +13,7 @@
 #include "common/process/command_line.h"
 #include "common/process/terminal.h"
 #include "embedding/table.h"
-#include "tools/checkpoint_model.h"
+#include "tools/scoring/checkpoint_model.h"
 #include "tools/checkpoints/opened_checkpoint.h"
 #include "tools/commands.h"
 #include "tools/common_flags.h"

@@ -9,7 +9,7 @@
 #include "common/job/spec/table_spec.h"
 #include "common/process/terminal.h"
 #include "embedding/table.h"
-#include "tools/checkpoint_model.h"
+#include "tools/scoring/checkpoint_model.h"
 
 namespace hdps {
 namespace {

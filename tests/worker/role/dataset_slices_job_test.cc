@@ -13,8 +13,8 @@
 #include "common/job/job_spec.h"
 #include "common/platform/executor.h"
 #include "tests/worker/role/small_job.h"
-#include "tools/checkpoint_model.h"
-#include "tools/scoring.h"
+#include "tools/scoring/checkpoint_model.h"
+#include "tools/scoring/scoring.h"
 #include "tools/synthetic/synthetic_digits.h"
 #include "tools/synthetic/synthetic_job.h"
 

@@ -14,7 +14,7 @@
 
 #include "common/platform/executor.h"
 #include "tests/worker/role/small_job.h"
-#include "tools/scoring.h"
+#include "tools/scoring/scoring.h"
 
 namespace hdps {
 namespace {

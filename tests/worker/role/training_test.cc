@@ -12,7 +12,7 @@
 #include "common/job/optimizers/optimizers.h"
 #include "common/platform/executor.h"
 #include "tests/worker/role/small_job.h"
-#include "tools/scoring.h"
+#include "tools/scoring/scoring.h"
 
 namespace hdps {
 namespace {

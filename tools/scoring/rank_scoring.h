@@ -13,7 +13,7 @@
 #include "common/parallel/strategy.h"
 #include "common/platform/executor.h"
 #include "common/platform/monotonic_clock.h"
-#include "tools/checkpoint_model.h"
+#include "tools/scoring/checkpoint_model.h"
 #include "worker/collective/collective.h"
 #include "worker/parallel/rank_model.h"
 #include "worker/step/lane_exchange.h"

@@ -1,5 +1,5 @@
 // Loads every shard of a checkpoint and reads its rows.
-#include "tools/checkpoint_model.h"
+#include "tools/scoring/checkpoint_model.h"
 
 #include <cinttypes>
 #include <utility>

@@ -1,5 +1,5 @@
 // Runs a thread per worker of this process, with exchanges through the groups that they are given.
-#include "tools/rank_scoring.h"
+#include "tools/scoring/rank_scoring.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,5 +1,5 @@
 // Opens job, checkpoint and data, in this order, and reports what does not fit.
-#include "tools/scored_data.h"
+#include "tools/scoring/scored_data.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -10,7 +10,7 @@
 
 #include "common/metrics/score_book.h"
 #include "common/platform/random.h"
-#include "tools/scored_data.h"
+#include "tools/scoring/scored_data.h"
 
 namespace hdps {
 namespace {

@@ -15,9 +15,9 @@
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
 #include "common/platform/output_file.h"
-#include "tools/checkpoint_model.h"
-#include "tools/rank_scoring.h"
-#include "tools/scoring.h"
+#include "tools/scoring/checkpoint_model.h"
+#include "tools/scoring/rank_scoring.h"
+#include "tools/scoring/scoring.h"
 #include "worker/step/evaluation.h"
 
 namespace hdps {

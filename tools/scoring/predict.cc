@@ -9,7 +9,7 @@
 #include "common/metrics/probability.h"
 #include "common/platform/output_file.h"
 #include "common/process/terminal.h"
-#include "tools/scored_data.h"
+#include "tools/scoring/scored_data.h"
 
 namespace hdps {
 namespace {

@@ -1,0 +1,4 @@
+"""hdps from Python: train recommenders whose tables are larger than a GPU, and use them."""
+from hdps._hdps import HdpsError, Job, JobError, RunError
+
+__all__ = ["HdpsError", "Job", "JobError", "RunError"]

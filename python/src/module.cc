@@ -1,0 +1,9 @@
+// Defines the module hdps._hdps out of the parts in bindings.h.
+#include "python/src/bindings.h"
+#include "python/src/status.h"
+
+PYBIND11_MODULE(_hdps, module) {
+  module.doc() = "The compiled part of hdps; use the package hdps.";
+  hdps::python::AddExceptions(module);
+  hdps::python::AddJob(module);
+}
