@@ -50,14 +50,14 @@ inline bool IsList(CellKind kind) {
   return kind == CellKind::kList || kind == CellKind::kLargeList;
 }
 
-// Type of a column. `values` is the type of a list's cells or, if `kind` is an integer, that of the
-// values to which the cells are indices (a dictionary); else it is null.
+// Type of the cells of a column. `values` is the type of a list's cells or, if `kind` is an
+// integer, that of the values to which the cells are indices (a dictionary); else it is null.
 //
 // Invariant of a table's types: no list or dictionary is inside of a dictionary, and no list inside
 // of a list.
-struct ColumnType {
+struct CellType {
   CellKind kind = CellKind::kOther;
-  std::shared_ptr<const ColumnType> values;
+  std::shared_ptr<const CellType> values;
   std::string name;  // Of the type, for messages: "int64", "list of int64", "timestamp".
 
   bool is_dictionary() const { return IsInteger(kind) && values != nullptr; }
@@ -73,7 +73,7 @@ struct ColumnChunk {
   const void* cells = nullptr;  // Numbers, bits, views; of texts and lists the offsets.
   const char* bytes = nullptr;  // kText, kLargeText.
   std::vector<std::string_view> view_bytes = {};        // kTextViews: what long texts point into.
-  std::shared_ptr<const ColumnChunk> values = nullptr;  // As in ColumnType.
+  std::shared_ptr<const ColumnChunk> values = nullptr;  // As in CellType.
 };
 
 // A table whose rows are numbered from 0.
@@ -85,7 +85,7 @@ class ColumnTable {
  public:
   struct Column {
     std::string name;
-    ColumnType type;
+    CellType type;
   };
   // A row's batch, and its index there.
   struct Place {
