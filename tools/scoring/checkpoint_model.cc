@@ -10,8 +10,10 @@
 #include "common/job/job_file.h"
 #include "common/job/job_registry.h"
 #include "common/job/job_spec.h"
+#include "common/job/spec/data_spec.h"
 #include "common/job/spec/table_spec.h"
 #include "common/job/table_slices.h"
+#include "common/job/vocabulary.h"
 #include "common/platform/memory_full.h"
 #include "common/process/terminal.h"
 #include "embedding/memory/weight_format.h"
@@ -80,6 +82,20 @@ Status TakeCut(const Manifest& manifest, Job* job) {
 }
 
 }  // namespace
+
+Status LoadVocabularyOf(const std::string& origin, const FoundCheckpoint& checkpoint,
+                        FileSystem& files, DataSpec* data) {
+  if (data->vocabulary.file.empty()) return {};
+  for (const CheckpointPart& part : checkpoint.chain) {
+    const std::string copy = JoinPath(part.folder, kVocabularyName);
+    if (files.Exists(copy)) data->vocabulary.file = copy;
+  }
+  const Status loaded = LoadVocabulary(files, data);
+  if (loaded.ok()) return loaded;
+  return {Code::kInvalidArgument, origin + ": data.vocabulary.file: " + loaded.message() + "; " +
+                                      kVocabularyName + " lies in full checkpoints and beside " +
+                                      "the prepared job, --set=data.vocabulary.file=FILE"};
+}
 
 Result<std::unique_ptr<CheckpointModel>> CheckpointModel::Load(FileSystem& files, const Job& job,
                                                                const std::string& path,
@@ -168,9 +184,9 @@ void CheckpointModel::Read(TableId table, std::span<const Key> keys,
   for (size_t i = 0; i < keys.size() * slices; ++i) {
     const size_t k = i / slices;
     const Key key = keys[k];
-    Shard& shard = shards_[ShardOfRow(spec, key, static_cast<uint32_t>(i % slices),
-                                      field_shards.empty() ? std::nullopt
-                                                           : std::optional(field_shards[k]))];
+    Shard& shard =
+        shards_[ShardOfRow(spec, key, static_cast<uint32_t>(i % slices),
+                           field_shards.empty() ? std::nullopt : std::optional(field_shards[k]))];
     const std::span<float> row = rows.subspan(i * dim, dim);
     if (zeros && !shard.RowNumber(table, key)) {
       std::ranges::fill(row, 0.0f);

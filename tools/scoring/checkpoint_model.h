@@ -18,6 +18,7 @@
 
 namespace hdps {
 
+struct DataSpec;
 struct Manifest;
 enum class WhichCheckpoint : uint8_t;
 
@@ -30,6 +31,11 @@ Result<std::vector<TableSlice>> ReadShard(FileSystem& files, const FoundCheckpoi
 // Tells on stderr, if `found` is not the newest checkpoint, that it is the best one and how to take
 // the newest.
 void WarnUnlessNewest(const FoundCheckpoint& found);
+
+// Reads the job's vocabulary: the checkpoint's copy, so that a checkpoint is enough to score rows,
+// or else the file that the job names. `origin` names the job in messages.
+Status LoadVocabularyOf(const std::string& origin, const FoundCheckpoint& checkpoint,
+                        FileSystem& files, DataSpec* data);
 
 // How rows are held for scoring: as they were saved, or as Int8Rows where that takes less.
 enum class RowForm : uint8_t { kSaved, kInt8 };
@@ -64,7 +70,8 @@ class CheckpointModel {
   Status Fetch(const PreparedStep& step, std::vector<std::vector<float>>* rows);
 
   // Copies the weights of `keys` into `rows`, [keys, dim]. `field_shards` has the shard of each key
-  // if the table is cut by field, and is empty otherwise.
+  // if the table is cut by field, and is empty otherwise. Several threads may read at once: slices
+  // without a disk change nothing when they are read.
   void Read(TableId table, std::span<const Key> keys, std::span<const uint32_t> field_shards,
             std::span<float> rows);
   // A row's shard and its number there, which no other row of the table in the shard has.

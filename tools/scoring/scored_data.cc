@@ -17,7 +17,6 @@
 #include "common/job/spec/parallel_spec.h"
 #include "common/job/spec/table_spec.h"
 #include "common/job/spec/train_spec.h"
-#include "common/job/vocabulary.h"
 #include "common/planning/strategy_of_job.h"
 #include "tools/inputs/file_names.h"
 #include "tools/warnings.h"
@@ -115,22 +114,6 @@ Result<EvalSet> FindData(const CommonFlags& flags, const ReadJob& read, FileSyst
                                               "; give the files with --data=FILE,...");
   }
   return found;
-}
-
-// Reads the job's vocabulary: the checkpoint's copy, so that a checkpoint is enough to score rows,
-// or else the file that the job names.
-Status LoadVocabularyOf(const std::string& origin, const FoundCheckpoint& checkpoint,
-                        FileSystem& files, DataSpec* data) {
-  if (data->vocabulary.file.empty()) return {};
-  for (const CheckpointPart& part : checkpoint.chain) {
-    const std::string copy = JoinPath(part.folder, kVocabularyName);
-    if (files.Exists(copy)) data->vocabulary.file = copy;
-  }
-  const Status loaded = LoadVocabulary(files, data);
-  if (loaded.ok()) return loaded;
-  return {Code::kInvalidArgument, origin + ": data.vocabulary.file: " + loaded.message() + "; " +
-                                      kVocabularyName + " lies in full checkpoints and beside " +
-                                      "the prepared job, --set=data.vocabulary.file=FILE"};
 }
 
 }  // namespace
