@@ -5,5 +5,7 @@
 PYBIND11_MODULE(_hdps, module) {
   module.doc() = "The compiled part of hdps; use the package hdps.";
   hdps::python::AddExceptions(module);
+  hdps::python::LogToTerminal();
   hdps::python::AddJob(module);
+  hdps::python::AddTrain(module);
 }

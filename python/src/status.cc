@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "common/base/exit_status.h"
+
 namespace hdps::python {
 namespace py = pybind11;
 namespace {
@@ -27,8 +29,12 @@ void AddExceptions(py::module_& module) {
 }
 
 void Raise(const Status& status) {
-  PyErr_SetString(status.code() == Code::kInvalidArgument ? g_job_error : g_run_error,
-                  status.message().c_str());
+  const bool mistaken = ExitStatusOf(status.code()) == kExitMistaken;
+  const std::string& text = status.message();
+  // A message may hold bytes of a file's name that are no UTF-8.
+  const auto message = py::reinterpret_steal<py::object>(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
+  if (message) PyErr_SetObject(mistaken ? g_job_error : g_run_error, message.ptr());
   throw py::error_already_set();
 }
 
