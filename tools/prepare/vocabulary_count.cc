@@ -33,7 +33,7 @@ class ValueCounter {
   Status Count(Key begin, Key* last) {
     counts_.clear();
     ParsedRows rows(files_, job_.data, job_.data.train, LabelsOf(job_),
-                    RulesOf(job_.data, {.seed = job_.seed, .side = RowSide::kTrained}));
+                    RulesOf(job_.data, job_.data.train, {.seed = job_.seed, .side = RowSide::kTrained}));
     HDPS_RETURN_IF_ERROR(rows.Start());
     Row row;
     while (true) {

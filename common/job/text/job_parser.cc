@@ -88,6 +88,7 @@ Status RefusePath(FileSystem& files, const JobSource& source, const std::string&
                   "there is no file in the folder " + folder +
                       " whose name begins with neither \".\" nor \"_\"");
   }
+  if (NamesTable(path)) return Refuse(source, place, Quoted(path) + ": " + kWhyNoTable);
   return Refuse(
       source, place,
       (IsPattern(path) ? "no file matches; looked for " : "there is no such file; looked for ") +
