@@ -19,10 +19,12 @@ void RefuseFork() {
   // Registered with the first entry, so that a process forked before it may use the library.
   [[maybe_unused]] static const int registered =
       pthread_atfork(nullptr, nullptr, [] { g_forked = true; });
-  if (!g_forked) return;
+  if (!Forked()) return;
   Raise(Status(Code::kUnavailable,
                "this process was forked from one that had used hdps, whose threads are not here; "
                "start it by spawn: multiprocessing.get_context(\"spawn\")"));
 }
+
+bool Forked() { return g_forked; }
 
 }  // namespace hdps::python

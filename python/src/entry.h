@@ -9,6 +9,16 @@ namespace hdps::python {
 // the library, and locks that they held, are not in the child, so that it could wait forever.
 // Requires: the interpreter's lock is held.
 void RefuseFork();
+// Is true in such a process.
+bool Forked();
+
+// Deletes an object that has threads, but not in a forked process, where it would wait for them.
+template <typename T>
+struct DeleteUnlessForked {
+  void operator()(T* object) const {
+    if (!Forked()) delete object;
+  }
+};
 
 // Releases the interpreter's lock, so that other threads of Python run meanwhile.
 //

@@ -103,7 +103,8 @@ void AddJob(py::module_& module) {
       .def(
           "to_dict", [](const HeldJob& held) { return FromJson(PrintJob(held.job)); },
           "Returns all settings with their defaults, as nested dicts.")
-      .def("__repr__", &Show);
+      .def("__repr__", &Show)
+      .attr("__module__") = "hdps";
 }
 
 }  // namespace hdps::python

@@ -8,4 +8,6 @@ PYBIND11_MODULE(_hdps, module) {
   hdps::python::LogToTerminal();
   hdps::python::AddJob(module);
   hdps::python::AddTrain(module);
+  hdps::python::AddDataTools(module);
+  hdps::python::AddConnection(module);
 }

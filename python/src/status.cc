@@ -16,16 +16,19 @@ PyObject* g_run_error = nullptr;
 }  // namespace
 
 void AddExceptions(py::module_& module) {
-  static py::exception<void> base(module, "HdpsError");
-  static py::exception<void> job(module, "JobError", base.ptr());
-  static py::exception<void> run(module, "RunError", base.ptr());
-  base.attr("__doc__") = "The base of all errors that hdps raises.";
-  job.attr("__doc__") =
-      "A mistake that the caller can mend. The text is the command line's: place, value, what "
-      "would be right.";
-  run.attr("__doc__") = "The world failed beyond what the job's policy survives.";
-  g_job_error = job.ptr();
-  g_run_error = run.ptr();
+  // They live as long as the interpreter: never deleted, because it ends before global objects do.
+  const auto add = [&module](const char* name, PyObject* base, const char* doc) {
+    const auto* const made = new py::exception<void>(module, name, base);
+    made->attr("__doc__") = doc;
+    made->attr("__module__") = "hdps";  // Where users find it.
+    return made->ptr();
+  };
+  PyObject* const base =
+      add("HdpsError", PyExc_Exception, "The base of all errors that hdps raises.");
+  g_job_error = add("JobError", base,
+                    "A mistake that the caller can mend. The text is the command line's: place, "
+                    "value, what would be right.");
+  g_run_error = add("RunError", base, "The world failed beyond what the job's policy survives.");
 }
 
 void Raise(const Status& status) {
