@@ -5,7 +5,9 @@
 
 namespace hdps::python {
 
+void AddArray(pybind11::module_& module);
 void AddJob(pybind11::module_& module);
+void AddModel(pybind11::module_& module);
 void AddTrain(pybind11::module_& module);
 void AddDataTools(pybind11::module_& module);  // prepare, generate, report
 void AddConnection(pybind11::module_& module);

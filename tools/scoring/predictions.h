@@ -24,7 +24,7 @@ class Predictions {
   std::vector<bool> logits_;  // [tasks]: the scores are logits of probabilities.
 };
 
-// Says that the score of row `row` of the data, from 1 on, is not a number, and what is expected.
+// Says that the score of row `row` of the data is not a number, and what is expected.
 std::string ScoreNotANumber(uint64_t row);
 
 }  // namespace hdps
