@@ -153,7 +153,7 @@ for by a.__dlpack__(copy=True), or copied there.
 >>> folder = tempfile.mkdtemp()
 >>> made = hdps.generate(folder, rows=500, eval_rows=100)
 >>> _ = hdps.train(made["job"], folder + "/run", quiet=True)
->>> a = hdps.Model.open(folder + "/run").predict(folder + "/eval.csv")
+>>> a = hdps.Model.open(folder + "/run").predict(folder + "/eval.tsv")
 >>> a.dtype, a.shape, len(a.tolist())
 ('float32', (100,), 100)
 )")

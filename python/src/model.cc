@@ -16,6 +16,7 @@
 #include "common/job/table_slices.h"
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
+#include "common/platform/monotonic_clock.h"
 #include "python/src/arguments.h"
 #include "python/src/arrays.h"
 #include "python/src/bindings.h"
@@ -96,13 +97,13 @@ bool IsListOfPaths(const py::object& data) {
 }
 
 // Returns the names of the columns that rows to score must have.
-std::vector<std::string> ColumnsNeeded(const Job& job) {
-  if (job.data.format != DataFormat::kCsv) {
-    RaiseMistake("the job's data.format is " + std::string(WordOf(job.data.format)) +
+std::vector<std::string> ColumnsNeeded(const DataSpec& data) {
+  if (data.format != DataFormat::kCsv) {
+    RaiseMistake("the job's data.format is " + std::string(WordOf(data.format)) +
                  ", whose rows have no columns by name: give files of that format");
   }
   std::vector<std::string> names;
-  for (const ColumnSpec& column : job.data.columns) {
+  for (const ColumnSpec& column : data.columns) {
     const bool needed = column.type == ColumnType::kNumeric ||
                         column.type == ColumnType::kCategorical ||
                         column.type == ColumnType::kMulti;
@@ -112,8 +113,8 @@ std::vector<std::string> ColumnsNeeded(const Job& job) {
   return names;
 }
 
-std::shared_ptr<const ColumnTable> TableOfData(const Job& job, const py::object& data) {
-  const std::vector<std::string> needed = ColumnsNeeded(job);
+std::shared_ptr<const ColumnTable> TableOfData(const RowScorer& scorer, const py::object& data) {
+  const std::vector<std::string> needed = ColumnsNeeded(scorer.columns());
   if (py::hasattr(data, "__arrow_c_stream__")) {
     if (auto table = TableOfStream(data, needed)) return table;
   }
@@ -134,12 +135,28 @@ Array Score(HeldModel& model, const py::object& data, ScoreForm form) {
         ValueOf(InLibrary([&, paths = PathsOf(data)] { return scorer.ScoreFiles(paths, form); }));
   } else {
     scores = ValueOf(InLibrary(
-        [&, table = TableOfData(model.job(), data)] { return scorer.ScoreTable(table, form); }));
+        [&, table = TableOfData(scorer, data)] { return scorer.ScoreTable(table, form); }));
   }
   const auto a_row = static_cast<int64_t>(scorer.scores_a_row());
   const int64_t rows = static_cast<int64_t>(scores.size()) / a_row;
   return Array::Of(std::move(scores),
                    a_row == 1 ? std::vector<int64_t>{rows} : std::vector<int64_t>{rows, a_row});
+}
+
+// Returns the seconds that the library takes for predictions of the rows, each time anew: what
+// benchmarks/python_predict.py compares predict() with.
+std::vector<double> SecondsOfScoring(HeldModel& model, const py::object& data, int times) {
+  return ValueOf(InLibrary([&, table = TableOfData(*model.scorer, data)] {
+    const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
+    Result<std::vector<double>> seconds = std::vector<double>();
+    for (int i = 0; i < times && seconds.ok(); ++i) {
+      const int64_t begin_ns = clock->NowNs();
+      const auto scores = model.scorer->ScoreTable(table, ScoreForm::kPredictions);
+      seconds->push_back(static_cast<double>(clock->NowNs() - begin_ns) * 1e-9);
+      if (!scores.ok()) seconds = scores.status();
+    }
+    return seconds;
+  }));
 }
 
 // ---- Tables.
@@ -243,7 +260,7 @@ std::string WithExample(const std::string& doc, const std::string& lines) {
   return doc + R"(
 >>> import hdps, tempfile
 >>> folder = tempfile.mkdtemp()
->>> made = hdps.generate(folder, rows=500, eval_rows=100, numeric=1, categorical=2)
+>>> made = hdps.generate(folder, rows=500, eval_rows=100)
 >>> _ = hdps.train(made["job"], folder + "/run", quiet=True)
 >>> model = hdps.Model.open(folder + "/run")
 )" + lines;
@@ -352,9 +369,10 @@ void AddModel(py::module_& module) {
             return Score(held, data, ScoreForm::kPredictions);
           },
           py::arg("data"),
-          WithExample(
-              kPredictDoc,
-              ">>> model.predict({\"I1\": [3], \"C1\": [\"5\"], \"C2\": [7]}).shape\n(1,)\n")
+          WithExample(kPredictDoc,
+                      ">>> rows = {f\"I{i}\": [3, None] for i in range(1, 14)}\n"
+                      ">>> rows.update({f\"C{i}\": [\"5\", 7] for i in range(1, 27)})\n"
+                      ">>> model.predict(rows).shape\n(2,)\n")
               .c_str())
       .def(
           "logits",
@@ -362,7 +380,7 @@ void AddModel(py::module_& module) {
             return Score(held, data, ScoreForm::kLogits);
           },
           py::arg("data"),
-          WithExample(kLogitsDoc, ">>> model.logits(folder + \"/eval.csv\").dtype\n'float32'\n")
+          WithExample(kLogitsDoc, ">>> model.logits(folder + \"/eval.tsv\").dtype\n'float32'\n")
               .c_str())
       .def_property_readonly("job", &JobOf, "The job that wrote the checkpoint, an hdps.Job.")
       .def_property_readonly(
@@ -380,6 +398,9 @@ void AddModel(py::module_& module) {
             .format(held.job().name, held.scorer->checkpoint().manifest.clock);
       });
   AddTables(model);
+  module.def("seconds_of_scoring", &SecondsOfScoring, py::arg("model"), py::arg("data"),
+             py::arg("times"),
+             "Returns the seconds of predict() without Python, once for each of `times`.");
 }
 
 }  // namespace hdps::python

@@ -11,7 +11,6 @@
 #include "common/job/eval_sets.h"
 #include "common/job/job_facts.h"
 #include "common/job/job_file.h"
-#include "common/job/spec/data_spec.h"
 #include "common/job/spec/loss_kind.h"
 #include "common/job/spec/model_spec.h"
 #include "common/job/spec/table_spec.h"
@@ -28,6 +27,23 @@ namespace hdps {
 namespace {
 
 constexpr const char* kNameOfTable = "the data";
+
+DataSpec ByColumns(const DataSpec& data) {
+  if (data.format != DataFormat::kCriteo) return data;
+  DataSpec columns = data;
+  columns.format = DataFormat::kCsv;
+  columns.missing.clear();
+  columns.columns.clear();
+  const FeatureNames names = FeaturesOf(data);
+  for (const std::string& name : names.numeric) {
+    ColumnSpec& column = columns.columns.emplace_back();
+    column.name = name;
+    column.type = ColumnType::kNumeric;
+    column.transform = data.numeric_transform;
+  }
+  for (const std::string& name : BaseFeaturesOf(data)) columns.columns.emplace_back().name = name;
+  return columns;
+}
 
 // Returns data of one column, whose values get the keys that they have as values of `feature`. It
 // is categorical also for a feature with several values a row, whose cells are then single values.
@@ -89,6 +105,7 @@ Result<std::unique_ptr<RowScorer>> RowScorer::Open(FileSystem& files, const std:
   const std::string origin = JoinPath(found.folder, kManifestName);
   HDPS_RETURN_IF_ERROR(
       LoadVocabularyOf(origin, opened->loaded_->checkpoint(), files, &opened->job_.data));
+  opened->columns_ = ByColumns(opened->job_.data);
   opened->predictions_ = std::make_unique<Predictions>(opened->job_);
   const std::vector<LabelSpec> labels = LabelsOf(opened->job_);
   const bool softmax = opened->job_.model.loss == LossKind::kSoftmax;
@@ -185,7 +202,7 @@ Result<std::vector<float>> RowScorer::ScoreTable(std::shared_ptr<const ColumnTab
                                                  ScoreForm form) {
   const MemoryFor scoring("rows to score, and their scores");
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<TableRows> rows,
-                        TableRows::Make(job_.data, std::move(table), kNameOfTable));
+                        TableRows::Make(columns_, std::move(table), kNameOfTable));
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<Engine> taken, Take());
   const Lease engine(*this, std::move(taken));
   std::vector<float> scores;

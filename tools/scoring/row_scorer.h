@@ -10,6 +10,7 @@
 #include "common/base/status.h"
 #include "common/base/thread_annotations.h"
 #include "common/job/job_spec.h"
+#include "common/job/spec/data_spec.h"
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
@@ -41,6 +42,9 @@ class RowScorer {
   ~RowScorer();
 
   const Job& job() const { return job_; }  // With its vocabulary.
+  // Returns the data of rows in tables: columns by name. That of the job, if it is csv; for criteo
+  // its columns I1 to I13 and C1 to C26. Other formats have no columns by name, and are refused.
+  const DataSpec& columns() const { return columns_; }
   const FoundCheckpoint& checkpoint() const { return loaded_->checkpoint(); }
   const CheckpointModel& loaded() const { return *loaded_; }
   // Returns the scores of a row: one a class under softmax, else one a task; logits have the same
@@ -99,6 +103,7 @@ class RowScorer {
   Executor& executor_;
   const std::unique_ptr<MonotonicClock> clock_;
   Job job_;
+  DataSpec columns_;
   std::unique_ptr<CheckpointModel> loaded_;
   std::unique_ptr<Predictions> predictions_;
   uint32_t num_labels_ = 1;  // As Batch::num_labels: models want labels, which mean nothing here.
