@@ -1,0 +1,406 @@
+// Binds hdps.Model: a checkpoint that scores rows.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/base/nearest_name.h"
+#include "common/job/job_facts.h"
+#include "common/job/spec/data_spec.h"
+#include "common/job/spec/table_spec.h"
+#include "common/job/table_slices.h"
+#include "common/platform/executor.h"
+#include "common/platform/file_system.h"
+#include "common/platform/monotonic_clock.h"
+#include "python/src/arguments.h"
+#include "python/src/arrays.h"
+#include "python/src/bindings.h"
+#include "python/src/columns_in.h"
+#include "python/src/entry.h"
+#include "python/src/job.h"
+#include "python/src/status.h"
+#include "tools/scoring/row_scorer.h"
+
+namespace hdps::python {
+namespace py = pybind11;
+namespace {
+
+// A model and what it needs.
+struct HeldModel {
+  HeldModel() = default;
+  // Leaves all behind in a process that was forked since: its threads, which would be waited for,
+  // are not there.
+  ~HeldModel() {
+    if (getpid() == process) return;
+    static_cast<void>(scorer.release());
+    static_cast<void>(executor.release());
+  }
+  HeldModel(const HeldModel&) = delete;
+  HeldModel& operator=(const HeldModel&) = delete;
+
+  const Job& job() const { return scorer->job(); }
+
+  const pid_t process = getpid();
+  const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
+  std::unique_ptr<Executor> executor;
+  std::unique_ptr<RowScorer> scorer;
+};
+using ModelPointer = std::shared_ptr<HeldModel>;
+
+// Returns which of two words `value` is.
+bool IsSecond(const std::string& what, const std::string& value, const std::string& first,
+              const std::string& second) {
+  if (value != first && value != second) {
+    RaiseMistake(what + "=\"" + value + "\": expected \"" + first + "\" or \"" + second + "\"" +
+                 DidYouMean(value, {first, second}));
+  }
+  return value == second;
+}
+
+ModelPointer Open(const py::object& path, const std::string& which, const std::string& unknown,
+                  int threads) {
+  const std::string folder = PathOf(path);
+  const bool newest = IsSecond("which", which, "best", "newest");
+  const bool zero = IsSecond("unknown", unknown, "initial", "zero");
+  constexpr int kThreadsMax = 4096;
+  if (threads < 0 || threads > kThreadsMax) {
+    RaiseMistake("threads=" + std::to_string(threads) +
+                 " is out of range; give 1 to 4096, or 0 for one per core");
+  }
+  auto held = std::make_shared<HeldModel>();
+  held->scorer = ValueOf(InLibrary([&] {
+    held->executor = NewTbbExecutor(threads);
+    return RowScorer::Open(*held->files, folder,
+                           newest ? WhichCheckpoint::kNewest : WhichCheckpoint::kBest,
+                           zero ? UnknownKeys::kZero : UnknownKeys::kInitial, *held->executor);
+  }));
+  return held;
+}
+
+// ---- Rows.
+
+bool IsPath(py::handle value) {
+  return py::isinstance<py::str>(value) || py::hasattr(value, "__fspath__");
+}
+
+bool IsListOfPaths(const py::object& data) {
+  if (!py::isinstance<py::list>(data) && !py::isinstance<py::tuple>(data)) return false;
+  for (const py::handle item : data) {
+    if (!IsPath(item)) return false;
+  }
+  return true;
+}
+
+// Returns the names of the columns that rows to score must have.
+std::vector<std::string> ColumnsNeeded(const DataSpec& data) {
+  if (data.format != DataFormat::kCsv) {
+    RaiseMistake("the job's data.format is " + std::string(WordOf(data.format)) +
+                 ", whose rows have no columns by name: give files of that format");
+  }
+  std::vector<std::string> names;
+  for (const ColumnSpec& column : data.columns) {
+    const bool needed = column.type == ColumnType::kNumeric ||
+                        column.type == ColumnType::kCategorical ||
+                        column.type == ColumnType::kMulti;
+    const bool told = std::ranges::count(names, column.cell()) > 0;
+    if (needed && !told) names.push_back(column.cell());
+  }
+  return names;
+}
+
+std::shared_ptr<const ColumnTable> TableOfData(const RowScorer& scorer, const py::object& data) {
+  const std::vector<std::string> needed = ColumnsNeeded(scorer.columns());
+  if (py::hasattr(data, "__arrow_c_stream__")) {
+    if (auto table = TableOfStream(data, needed)) return table;
+  }
+  if (!py::hasattr(data, "keys") || !py::hasattr(data, "__getitem__") ||
+      !py::hasattr(data, "__contains__")) {
+    RaiseTypeError(std::string("data: a ") + Py_TYPE(data.ptr())->tp_name +
+                   " has no rows: expected a dict of columns, a data frame or an Arrow table, a "
+                   "path, or a list of paths");
+  }
+  return TableOfColumns(data, needed);
+}
+
+Array Score(HeldModel& model, const py::object& data, ScoreForm form) {
+  RowScorer& scorer = *model.scorer;
+  std::vector<float> scores;
+  if (IsPath(data) || IsListOfPaths(data)) {
+    scores =
+        ValueOf(InLibrary([&, paths = PathsOf(data)] { return scorer.ScoreFiles(paths, form); }));
+  } else {
+    scores = ValueOf(InLibrary(
+        [&, table = TableOfData(scorer, data)] { return scorer.ScoreTable(table, form); }));
+  }
+  const auto a_row = static_cast<int64_t>(scorer.scores_a_row());
+  const int64_t rows = static_cast<int64_t>(scores.size()) / a_row;
+  return Array::Of(std::move(scores),
+                   a_row == 1 ? std::vector<int64_t>{rows} : std::vector<int64_t>{rows, a_row});
+}
+
+// Returns the seconds that the library takes for predictions of the rows, each time anew: what
+// benchmarks/python_predict.py compares predict() with.
+std::vector<double> SecondsOfScoring(HeldModel& model, const py::object& data, int times) {
+  return ValueOf(InLibrary([&, table = TableOfData(*model.scorer, data)] {
+    const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
+    Result<std::vector<double>> seconds = std::vector<double>();
+    for (int i = 0; i < times && seconds.ok(); ++i) {
+      const int64_t begin_ns = clock->NowNs();
+      const auto scores = model.scorer->ScoreTable(table, ScoreForm::kPredictions);
+      seconds->push_back(static_cast<double>(clock->NowNs() - begin_ns) * 1e-9);
+      if (!scores.ok()) seconds = scores.status();
+    }
+    return seconds;
+  }));
+}
+
+// ---- Tables.
+
+std::vector<Key> KeysOf(const HeldModel& model, const std::string& feature,
+                        const py::object& values) {
+  return ValueOf(InLibrary([&, table = TableOfValues(feature, values)] {
+    return model.scorer->KeysOf(feature, table);
+  }));
+}
+
+// Returns keys that are given as whole numbers, with or without a sign: their 64 bits count.
+std::vector<Key> GivenKeys(const py::object& keys) {
+  std::vector<Key> taken;
+  for (const py::handle key :
+       py::tuple(py::hasattr(keys, "tolist") ? keys.attr("tolist")() : keys)) {
+    PyObject* const whole = PyNumber_Index(key.ptr());
+    if (whole == nullptr) throw py::error_already_set();
+    const auto owned = py::reinterpret_steal<py::int_>(whole);
+    const bool negative = owned < py::int_(0);
+    taken.push_back(negative ? static_cast<Key>(py::cast<int64_t>(owned))
+                             : py::cast<uint64_t>(owned));
+  }
+  return taken;
+}
+
+TableId TableNamed(const Job& job, const std::string& name) {
+  std::vector<std::string> known;
+  for (uint32_t t = 0; t < job.tables.size(); ++t) {
+    if (job.tables[t].dense) continue;
+    if (job.tables[t].name == name) return {t};
+    known.push_back(job.tables[t].name);
+  }
+  std::string list;
+  for (const std::string& table : known) list += (list.empty() ? "" : ", ") + table;
+  RaiseMistake("there is no table \"" + name + "\"" + DidYouMean(name, known) +
+               "; expected one of " + list);
+}
+
+// Takes the keys of lookup() and contains(), which are given in one of two ways.
+std::vector<Key> WantedKeys(const HeldModel& model, TableId table, const py::object& keys,
+                            const py::object& feature, const py::object& values) {
+  const bool by_key = !keys.is_none(), by_value = !feature.is_none() && !values.is_none();
+  if (by_key == by_value || (by_key && !(feature.is_none() && values.is_none()))) {
+    RaiseTypeError("give keys=..., or both feature=... and values=...");
+  }
+  if (by_key) return GivenKeys(keys);
+  if (!py::isinstance<py::str>(feature)) RaiseTypeError("feature: expected its name, a str");
+  const auto name = py::cast<std::string>(feature);
+  std::vector<Key> found = KeysOf(model, name, values);
+  const std::vector<std::string> all = FeaturesOf(model.job().data).sparse;
+  const TableSpec& spec = model.job().tables[table.value];
+  std::vector<std::string> of_table;
+  for (const uint32_t f : FeaturesOfTable(model.job(), spec.name)) of_table.push_back(all[f]);
+  if (std::ranges::find(of_table, name) != of_table.end()) return found;
+  RaiseMistake("table \"" + spec.name + "\" has no rows of feature \"" + name + "\"" +
+               DidYouMean(name, of_table));
+}
+
+Array Lookup(HeldModel& model, const std::string& name, const py::object& keys,
+             const py::object& feature, const py::object& values) {
+  const TableId table = TableNamed(model.job(), name);
+  const std::vector<Key> wanted = WantedKeys(model, table, keys, feature, values);
+  const auto dim = static_cast<int64_t>(model.job().tables[table.value].dim);
+  std::vector<float> rows(wanted.size() * static_cast<size_t>(dim));
+  {
+    const Entry entry;
+    model.scorer->Lookup(table, wanted, rows);
+  }
+  return Array::Of(std::move(rows), {static_cast<int64_t>(wanted.size()), dim});
+}
+
+std::vector<bool> Contains(HeldModel& model, const std::string& name, const py::object& keys,
+                           const py::object& feature, const py::object& values) {
+  const TableId table = TableNamed(model.job(), name);
+  const std::vector<Key> wanted = WantedKeys(model, table, keys, feature, values);
+  const Entry entry;
+  return model.scorer->Contains(table, wanted);
+}
+
+py::dict TablesOf(const HeldModel& model) {
+  const std::vector<uint64_t> rows = model.scorer->loaded().RowsOfTables();
+  py::dict tables;
+  for (size_t t = 0; t < rows.size(); ++t) {
+    const TableSpec& table = model.job().tables[t];
+    if (table.dense) continue;
+    tables[py::str(table.name)] = py::dict(py::arg("dim") = table.dim, py::arg("rows") = rows[t]);
+  }
+  return tables;
+}
+
+py::object JobOf(const HeldModel& model) {
+  auto held = std::make_shared<HeldJob>();
+  held->text = {model.scorer->checkpoint().folder, model.scorer->checkpoint().manifest.job_json};
+  held->job = model.job();
+  return py::cast(held);
+}
+
+// Returns the documentation with an example: `lines` follow those that make a model.
+std::string WithExample(const std::string& doc, const std::string& lines) {
+  return doc + R"(
+>>> import hdps, tempfile
+>>> folder = tempfile.mkdtemp()
+>>> made = hdps.generate(folder, rows=500, eval_rows=100)
+>>> _ = hdps.train(made["job"], folder + "/run", quiet=True)
+>>> model = hdps.Model.open(folder + "/run")
+)" + lines;
+}
+
+constexpr const char* kModelDoc = R"(A trained model: a checkpoint in memory, which scores rows.
+
+Made by Model.open(). Several threads may use one model: calls run side by side, and each has the
+dense layers of its own while rows of tables are shared.
+)";
+
+constexpr const char* kOpenDoc = R"(Opens a checkpoint; every file of it is verified.
+
+path: a checkpoint's folder, or the folder of results of a run.
+which: "best" by evaluation, or "newest"; for a run's folder.
+unknown: how a key without a row reads: "initial", as in training, or "zero", as in exported tables.
+threads: of all calls together; 0 for one a core. As many calls run at once, and others wait.
+
+Raises JobError for a mistake, and RunError for a damaged checkpoint.
+)";
+
+constexpr const char* kPredictDoc =
+    R"(Returns the predictions of rows, as `hdps predict` prints them: float32 [n].
+
+A prediction is a probability; [n, classes] under softmax and [n, tasks] where there are several. It
+is a number under squared_error, and a score that only orders rows under bpr and sampled_softmax.
+
+data: a dict from column names to lists or arrays, an Arrow table or a data frame (what has
+    __arrow_c_stream__, or pandas), a path, or a list of paths. Files are read as the job's data.
+    Columns of labels, weights and groups are not needed, and columns that the job does not name
+    are passed over. None, NaN and "" are missing values. A feature of several values takes a list
+    a row, or an array of two axes.
+
+Raises JobError, which names columns that are missing, or the first row that cannot be read with its
+column, and TypeError for objects that are no columns or cells.
+)";
+
+constexpr const char* kLogitsDoc =
+    R"(Returns what predict() makes predictions of: float32, of the same shape.
+
+Logits under logloss, bpr and softmax; under squared_error and sampled_softmax the predictions.
+Arguments and errors are those of predict().
+)";
+
+constexpr const char* kLookupDoc = R"(Returns the weights of rows of a table: float32 [n, dim].
+
+table: one of `tables`.
+keys: whole numbers, as keys() gives them; or feature and values, of which it makes keys.
+
+A key without a row reads as the model was opened with: contains() tells which these are. Raises
+JobError for a table or feature that is not there, and TypeError for keys that are no numbers.
+)";
+
+constexpr const char* kKeysDoc = R"(Returns the keys of values of a feature: uint64 [n].
+
+A value has the key that it has in a file, however it is stored: a whole number is its decimal text.
+Values of a feature whose data.vocabulary lacks them share one key. Raises JobError for a feature
+that is not there or is made of others, and for an id without a row.
+)";
+
+void AddTables(py::class_<HeldModel, ModelPointer>& model) {
+  model
+      .def_property_readonly("tables", &TablesOf,
+                             "The tables by name: a dict each, with `dim`, the length of a row, "
+                             "and `rows`, their number.")
+      .def(
+          "lookup", &Lookup, py::arg("table"), py::kw_only(), py::arg("keys") = py::none(),
+          py::arg("feature") = py::none(), py::arg("values") = py::none(),
+          WithExample(kLookupDoc,
+                      ">>> model.lookup(\"deep\", feature=\"C1\", values=[\"3\", 4]).shape[0]\n2\n")
+              .c_str())
+      .def("contains", &Contains, py::arg("table"), py::kw_only(), py::arg("keys") = py::none(),
+           py::arg("feature") = py::none(), py::arg("values") = py::none(),
+           WithExample(
+               "Returns for each key whether the table has a row of it: a list of bool.\n\n"
+               "Arguments and errors are those of lookup().\n",
+               ">>> model.contains(\"deep\", feature=\"C1\", values=[\"nothing\"])\n[False]\n")
+               .c_str())
+      .def(
+          "keys",
+          [](const HeldModel& held, const std::string& feature, const py::object& values) {
+            std::vector<Key> keys = KeysOf(held, feature, values);
+            const auto rows = static_cast<int64_t>(keys.size());
+            return Array::Of(std::move(keys), {rows});
+          },
+          py::arg("feature"), py::arg("values"),
+          WithExample(kKeysDoc,
+                      ">>> model.keys(\"C1\", [3]).tolist() == model.keys(\"C1\", "
+                      "[\"3\"]).tolist()\nTrue\n")
+              .c_str());
+}
+
+}  // namespace
+
+void AddModel(py::module_& module) {
+  py::class_<HeldModel, ModelPointer> model(
+      module, "Model",
+      WithExample(kModelDoc, ">>> sorted(model.tables)\n['deep', 'wide']\n").c_str());
+  model
+      .def_static("open", &Open, py::arg("path"), py::arg("which") = "best",
+                  py::arg("unknown") = "initial", py::arg("threads") = 0,
+                  WithExample(kOpenDoc, ">>> model.step > 0\nTrue\n").c_str())
+      .def(
+          "predict",
+          [](HeldModel& held, const py::object& data) {
+            return Score(held, data, ScoreForm::kPredictions);
+          },
+          py::arg("data"),
+          WithExample(kPredictDoc,
+                      ">>> rows = {f\"I{i}\": [3, None] for i in range(1, 14)}\n"
+                      ">>> rows.update({f\"C{i}\": [\"5\", 7] for i in range(1, 27)})\n"
+                      ">>> model.predict(rows).shape\n(2,)\n")
+              .c_str())
+      .def(
+          "logits",
+          [](HeldModel& held, const py::object& data) {
+            return Score(held, data, ScoreForm::kLogits);
+          },
+          py::arg("data"),
+          WithExample(kLogitsDoc, ">>> model.logits(folder + \"/eval.tsv\").dtype\n'float32'\n")
+              .c_str())
+      .def_property_readonly("job", &JobOf, "The job that wrote the checkpoint, an hdps.Job.")
+      .def_property_readonly(
+          "step", [](const HeldModel& held) { return held.scorer->checkpoint().manifest.clock; },
+          "The number of steps of training in the checkpoint.")
+      .def_property_readonly(
+          "checkpoint",
+          [](const HeldModel& held) {
+            return py::module_::import("os").attr("fsdecode")(
+                py::bytes(held.scorer->checkpoint().folder));
+          },
+          "The checkpoint's folder.")
+      .def("__repr__", [](const HeldModel& held) {
+        return py::str("<hdps.Model {!r}, step {}>")
+            .format(held.job().name, held.scorer->checkpoint().manifest.clock);
+      });
+  AddTables(model);
+  module.def("seconds_of_scoring", &SecondsOfScoring, py::arg("model"), py::arg("data"),
+             py::arg("times"),
+             "Returns the seconds of predict() without Python, once for each of `times`.");
+}
+
+}  // namespace hdps::python
