@@ -74,6 +74,7 @@ Result<ProcessEnd> RunTraining(const TrainingRequest& request, FileSystem& files
   }
   std::vector<std::string> overrides = request.overrides;
   HDPS_ASSIGN_OR_RETURN(Job job, LoadPlannedJob(files, request.job, &overrides, request.workers));
+  job.data.tables = request.tables;
   HDPS_RETURN_IF_ERROR(RefuseOutputs(files, request, job));
   HDPS_RETURN_IF_ERROR(ValidateCluster(job, request.servers, request.workers));
   HDPS_RETURN_IF_ERROR(CheckSharedMemory(files, job, request.workers));

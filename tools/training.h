@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,10 +19,13 @@
 
 namespace hdps {
 
+class ColumnTable;
+
 // Holds the flags of hdps train, which has a help text for each.
 struct TrainingRequest {
   WrittenJob job;
-  std::vector<std::string> overrides;  // "key.path=value"
+  std::vector<std::string> overrides;                                // "key.path=value"
+  std::map<std::string, std::shared_ptr<const ColumnTable>> tables;  // As in DataSpec.
   std::string out;
   uint32_t servers = 1, workers = 1;
   int threads = 0;  // Threads of each server and each worker; 0: one per core.

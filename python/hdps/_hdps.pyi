@@ -76,6 +76,8 @@ def train(
     job: Job,
     out: _Path,
     *,
+    train: Any,
+    eval: Any,
     workers: int,
     servers: int,
     resume: str,

@@ -7,11 +7,13 @@
 #include <utility>
 
 #include "common/base/status.h"
+#include "python/src/arguments.h"
 #include "python/src/buffer_cells.h"
 #include "python/src/entry.h"
 #include "python/src/list_cells.h"
 #include "python/src/status.h"
 #include "worker/data/columnar/arrow_abi.h"
+#include "worker/data/header_check.h"
 
 namespace hdps::python {
 namespace py = pybind11;
@@ -88,10 +90,38 @@ void RefuseMissing(const std::vector<std::string>& wanted, const Has& has) {
   if (count == 0) return;
   Raise(Status(Code::kInvalidArgument, "the data lack the column" +
                                            std::string(count == 1 ? " " : "s ") + missing +
-                                           ", of which the job makes features"));
+                                           ", which the job reads"));
 }
 
 }  // namespace
+
+std::vector<std::string> ColumnsNeeded(const DataSpec& data, bool labels) {
+  if (data.format != DataFormat::kCsv) {
+    RaiseMistake("the job's data.format is " + std::string(WordOf(data.format)) +
+                 ", whose rows have no columns by name: give files of that format");
+  }
+  std::vector<std::string> names;
+  for (const ColumnSpec& column : data.columns) {
+    const bool needed = column.type != ColumnType::kSkip && (labels || !MayBeAbsent(column.type));
+    const bool told = std::ranges::count(names, column.cell()) > 0;
+    if (needed && !told) names.push_back(column.cell());
+  }
+  return names;
+}
+
+std::shared_ptr<const ColumnTable> TableOfRows(const py::object& rows,
+                                               const std::vector<std::string>& wanted) {
+  if (py::hasattr(rows, "__arrow_c_stream__")) {
+    if (auto table = TableOfStream(rows, wanted)) return table;
+  }
+  if (!py::hasattr(rows, "keys") || !py::hasattr(rows, "__getitem__") ||
+      !py::hasattr(rows, "__contains__")) {
+    RaiseTypeError(std::string("data: a ") + Py_TYPE(rows.ptr())->tp_name +
+                   " has no rows: expected a dict of columns, a data frame or an Arrow table, a "
+                   "path, or a list of paths");
+  }
+  return TableOfColumns(rows, wanted);
+}
 
 std::shared_ptr<const ColumnTable> TableOfColumns(const py::object& data,
                                                   const std::vector<std::string>& wanted) {

@@ -7,9 +7,20 @@
 #include <string>
 #include <vector>
 
+#include "common/job/spec/data_spec.h"
 #include "worker/data/columnar/columns.h"
 
 namespace hdps::python {
+
+// Returns the names of the columns of data.columns that rows must have: those of features and, if
+// `labels` is true, of labels, weights and groups. Raises JobError if the job's rows have no
+// columns by name.
+std::vector<std::string> ColumnsNeeded(const DataSpec& data, bool labels);
+
+// Returns a table of rows: of an object with __arrow_c_stream__, or of a mapping from names to
+// columns. Raises TypeError for others, and what the two below raise.
+std::shared_ptr<const ColumnTable> TableOfRows(const pybind11::object& rows,
+                                               const std::vector<std::string>& wanted);
 
 // Returns a table of the columns `wanted` of `data`, a mapping from names to columns: a dict, or a
 // data frame of pandas. Other columns are not looked at.

@@ -96,35 +96,8 @@ bool IsListOfPaths(const py::object& data) {
   return true;
 }
 
-// Returns the names of the columns that rows to score must have.
-std::vector<std::string> ColumnsNeeded(const DataSpec& data) {
-  if (data.format != DataFormat::kCsv) {
-    RaiseMistake("the job's data.format is " + std::string(WordOf(data.format)) +
-                 ", whose rows have no columns by name: give files of that format");
-  }
-  std::vector<std::string> names;
-  for (const ColumnSpec& column : data.columns) {
-    const bool needed = column.type == ColumnType::kNumeric ||
-                        column.type == ColumnType::kCategorical ||
-                        column.type == ColumnType::kMulti;
-    const bool told = std::ranges::count(names, column.cell()) > 0;
-    if (needed && !told) names.push_back(column.cell());
-  }
-  return names;
-}
-
 std::shared_ptr<const ColumnTable> TableOfData(const RowScorer& scorer, const py::object& data) {
-  const std::vector<std::string> needed = ColumnsNeeded(scorer.columns());
-  if (py::hasattr(data, "__arrow_c_stream__")) {
-    if (auto table = TableOfStream(data, needed)) return table;
-  }
-  if (!py::hasattr(data, "keys") || !py::hasattr(data, "__getitem__") ||
-      !py::hasattr(data, "__contains__")) {
-    RaiseTypeError(std::string("data: a ") + Py_TYPE(data.ptr())->tp_name +
-                   " has no rows: expected a dict of columns, a data frame or an Arrow table, a "
-                   "path, or a list of paths");
-  }
-  return TableOfColumns(data, needed);
+  return TableOfRows(data, ColumnsNeeded(scorer.columns(), /*labels=*/false));
 }
 
 Array Score(HeldModel& model, const py::object& data, ScoreForm form) {

@@ -15,6 +15,7 @@
 #include "python/src/arguments.h"
 #include "python/src/bindings.h"
 #include "python/src/caller_queue.h"
+#include "python/src/columns_in.h"
 #include "python/src/entry.h"
 #include "python/src/job.h"
 #include "python/src/status.h"
@@ -110,8 +111,23 @@ Result<ProcessEnd> Run(const TrainingRequest& request) {
   }
 }
 
-void Train(const HeldJob& job, const py::object& out, uint32_t workers, uint32_t servers,
-           const std::string& resume, int threads, const Listeners& listeners) {
+// Data that stand for the files of the job; each may be None.
+struct RowsInMemory {
+  py::object train, eval;
+
+  // Requires: the interpreter's lock is held.
+  void AddTo(const HeldJob& job, TrainingRequest* request) const {
+    for (const auto& [name, rows] : {std::pair("train", train), std::pair("eval", eval)}) {
+      if (rows.is_none()) continue;
+      const std::string path = std::string("memory:") + name;
+      request->tables[path] = TableOfRows(rows, ColumnsNeeded(job.job.data, /*labels=*/true));
+      request->overrides.push_back(std::string("data.") + name + "=[\"" + path + "\"]");
+    }
+  }
+};
+
+void Train(const HeldJob& job, const py::object& out, const RowsInMemory& rows, uint32_t workers,
+           uint32_t servers, const std::string& resume, int threads, const Listeners& listeners) {
   constexpr int kThreadsMax = 4096;
   if (threads < 0 || threads > kThreadsMax) {
     RaiseMistake("threads=" + std::to_string(threads) +
@@ -120,6 +136,7 @@ void Train(const HeldJob& job, const py::object& out, uint32_t workers, uint32_t
   TrainingRequest request;
   request.job = job.text;
   request.overrides = job.overrides;
+  rows.AddTo(job, &request);
   request.out = PathOf(out);
   request.workers = workers;
   request.servers = servers;
@@ -156,15 +173,16 @@ void LogToTerminal() {
 void AddTrain(py::module_& module) {
   module.def(
       "train",
-      [](const HeldJob& job, const py::object& out, uint32_t workers, uint32_t servers,
-         const std::string& resume, int threads, py::object show, py::object on_step,
-         py::object on_eval) {
-        Train(job, out, workers, servers, resume, threads,
+      [](const HeldJob& job, const py::object& out, py::object train, py::object eval,
+         uint32_t workers, uint32_t servers, const std::string& resume, int threads,
+         py::object show, py::object on_step, py::object on_eval) {
+        Train(job, out, {std::move(train), std::move(eval)}, workers, servers, resume, threads,
               {std::move(show), std::move(on_step), std::move(on_eval)});
       },
-      py::arg("job"), py::arg("out"), py::kw_only(), py::arg("workers"), py::arg("servers"),
-      py::arg("resume"), py::arg("threads"), py::arg("show"), py::arg("on_step"),
-      py::arg("on_eval"), "Runs a job in this process: hdps.train without its progress.");
+      py::arg("job"), py::arg("out"), py::kw_only(), py::arg("train"), py::arg("eval"),
+      py::arg("workers"), py::arg("servers"), py::arg("resume"), py::arg("threads"),
+      py::arg("show"), py::arg("on_step"), py::arg("on_eval"),
+      "Runs a job in this process: hdps.train without its progress.");
 }
 
 }  // namespace hdps::python
