@@ -200,6 +200,7 @@ Result<std::unique_ptr<BatchReader>> NewBatchReader(FileSystem& files, const Dat
   std::unique_ptr<BatchReader> reader = std::make_unique<StreamReader>(
       files, data, paths, options, std::move(rows), std::move(lanes));
   if (!options.shuffle || data.shuffle_rows == 0 || options.num_parts < kPartsMany) return reader;
+  if (TableOf(data, paths) != nullptr) return reader;  // Row numbers cost less than an index.
   HDPS_ASSIGN_OR_RETURN(rows, make());
   return NewIndexedReader({files, data, paths, options}, std::move(rows), std::move(reader));
 }

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -36,13 +37,13 @@ struct SameRows {
   std::string csv;
 };
 
-// Makes `count` rows in batches of up to 97. If `bad_every` is not 0, the price of each such row is
-// no number.
+// Makes `count` rows in batches of up to 97, at least one. If `bad_every` is not 0, the price of
+// each such row is no number.
 SameRows MakeRows(size_t count, size_t bad_every = 0) {
   SameRows made;
   Random random(5);
   const char* const colors[] = {"red", "green", "dark, blue", "a \"quoted\" one"};
-  for (size_t begin = 0; begin < count; begin += 97) {
+  for (size_t begin = 0; begin < std::max<size_t>(1, count); begin += 97) {
     const size_t end = std::min(begin + 97, count);
     std::vector<std::optional<int64_t>> users, clicks;
     std::vector<std::optional<double>> ages;
