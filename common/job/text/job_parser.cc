@@ -88,7 +88,6 @@ Status RefusePath(FileSystem& files, const JobSource& source, const std::string&
                   "there is no file in the folder " + folder +
                       " whose name begins with neither \".\" nor \"_\"");
   }
-  if (NamesTable(path)) return Refuse(source, place, Quoted(path) + ": " + kWhyNoTable);
   return Refuse(
       source, place,
       (IsPattern(path) ? "no file matches; looked for " : "there is no such file; looked for ") +
@@ -119,7 +118,8 @@ Status FindData(FileSystem& files, const JobSource& source, const std::string& k
       HDPS_ASSIGN_OR_RETURN(files_here, FilesOf(files, path));
     }
     if (files_here.empty()) {
-      if (needed == DataFiles::kMustExist) {
+      // Whether there is such a table is seen where rows are read.
+      if (needed == DataFiles::kMustExist && !NamesTable(path)) {
         return RefusePath(files, source, "data." + key + "." + std::to_string(i), beside, path);
       }
       files_here = {path};
