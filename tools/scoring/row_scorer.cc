@@ -19,7 +19,6 @@
 #include "common/job/vocabulary.h"
 #include "common/platform/memory_full.h"
 #include "worker/data/columnar/table_rows.h"
-#include "worker/data/formats/derived_features.h"
 #include "worker/step/evaluation.h"
 
 namespace hdps {
@@ -27,6 +26,12 @@ namespace hdps {
 namespace {
 
 constexpr const char* kNameOfTable = "the data";
+
+// Returns the sparse features that are not derived.
+std::vector<std::string> BaseFeatures(DataSpec data) {
+  data.features.clear();
+  return FeaturesOf(data).sparse;
+}
 
 DataSpec ByColumns(const DataSpec& data) {
   if (data.format != DataFormat::kCriteo) return data;
@@ -41,7 +46,7 @@ DataSpec ByColumns(const DataSpec& data) {
     column.type = ColumnType::kNumeric;
     column.transform = data.numeric_transform;
   }
-  for (const std::string& name : BaseFeaturesOf(data)) columns.columns.emplace_back().name = name;
+  for (const std::string& name : BaseFeatures(data)) columns.columns.emplace_back().name = name;
   return columns;
 }
 
@@ -53,7 +58,7 @@ Result<DataSpec> DataOfFeature(const DataSpec& data, const std::string& feature)
                   "feature \"" + feature +
                       "\" is made of other columns, so its values have no texts; give their keys");
   }
-  const std::vector<std::string> known = BaseFeaturesOf(data);
+  const std::vector<std::string> known = BaseFeatures(data);
   const auto at = std::ranges::find(known, feature);
   if (at == known.end()) {
     return Status(Code::kInvalidArgument,
