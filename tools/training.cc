@@ -8,6 +8,7 @@
 #include "common/base/outside_text.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/data_spec.h"
 #include "common/job/spec/model_spec.h"
 #include "common/planning/memory_check.h"
 #include "common/planning/placement.h"
