@@ -132,7 +132,7 @@ class Tables(harness.Case):
         batches = table_of(self.rows).append_column("unused", unused).to_batches(max_chunksize=97)
         reader = pyarrow.RecordBatchReader.from_batches(batches[0].schema, batches)
         self.assertEqual(self.train("reader", train=reader)["digest"], self.expected["digest"])
-        with self.assertRaisesRegex(hdps.JobError, "is empty, or was read before|the data lack"):
+        with self.assertRaisesRegex(hdps.JobError, "no example that could be read"):
             self.train("twice", train=reader)
         dates = pyarrow.table(dict(self.rows, age=pyarrow.array([0] * 1500, pyarrow.date32())))
         with self.assertRaisesRegex(hdps.JobError, "memory:train: column 'age' has the type date: expected integers"):
@@ -152,8 +152,8 @@ class Tables(harness.Case):
         def relation(name):
             # Quoted cells and their types are duckdb's business; lists are texts with a separator here.
             return connection.sql(
-                f"select * from read_csv('{self.data / name}', header = true, types = {{'city': 'VARCHAR', "
-                f"'tags': 'VARCHAR', 'user': 'INTEGER', 'age': 'DOUBLE', 'item': 'BIGINT', 'new': 'UTINYINT'}})")
+                f"select * from read_csv('{self.data / name}', header = true, types = {{'click': 'VARCHAR', "
+                f"'city': 'VARCHAR', 'tags': 'VARCHAR', 'user': 'INTEGER', 'age': 'DOUBLE', 'item': 'BIGINT', 'new': 'UTINYINT'}})")
 
         self.expect_same(relation("train.csv"), relation("eval.csv"))
 
@@ -175,7 +175,7 @@ class Tables(harness.Case):
             self.train("lacking", train=lacking)
         with self.assertRaises(TypeError):
             self.train("number", train=5)
-        bad = dict(self.rows, age=["old"] + self.rows["age"][1:])
+        bad = dict(self.rows, age=["old"] + [text_of(age) for age in self.rows["age"][1:]])
         with self.assertRaisesRegex(hdps.JobError,
                                     r"memory:train row 0: 'old': expected a number in column 'age'"):
             self.train("bad", {"data.max_bad_rows": 0}, train=bad)
