@@ -73,4 +73,27 @@ std::string_view TextAt(const ColumnChunk& chunk, int64_t index) {
   return {chunk.bytes + begin, static_cast<size_t>(end - begin)};
 }
 
+// Returns the bytes of a cell in ColumnChunk::cells; 0: less than one, or there are none.
+inline int64_t CellBytes(CellKind kind) {
+  constexpr int8_t kBytes[] = {0, 0, 1, 2, 4, 8, 1, 2, 4, 8, 2, 4, 8, 4, 8, 16, 4, 8, 0};
+  static_assert(sizeof(kBytes) == static_cast<size_t>(CellKind::kOther) + 1);
+  return kBytes[static_cast<size_t>(kind)];
+}
+
+// Brings a cell without the bytes of its text into the cache.
+inline void PrefetchCell(CellKind kind, const ColumnChunk& chunk, int64_t index) {
+  const int64_t at = chunk.first + index;
+  const int64_t bytes = kind == CellKind::kBool ? at / 8 : at * CellBytes(kind);
+  if (chunk.validity != nullptr) __builtin_prefetch(chunk.validity + at / 8);
+  if (chunk.cells != nullptr) __builtin_prefetch(static_cast<const char*>(chunk.cells) + bytes);
+}
+
+// Brings the bytes of a text into the cache. Requires: HasCell() and IsText(kind).
+inline void PrefetchText(CellKind kind, const ColumnChunk& chunk, int64_t index) {
+  const std::string_view text = kind == CellKind::kText        ? TextAt<int32_t>(chunk, index)
+                                : kind == CellKind::kLargeText ? TextAt<int64_t>(chunk, index)
+                                                               : ViewedText(chunk, index);
+  __builtin_prefetch(text.data());
+}
+
 }  // namespace hdps

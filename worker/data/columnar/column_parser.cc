@@ -66,6 +66,7 @@ class ColumnParser : public RowParser {
     if (!number || *number >= table_->num_rows()) return RowError{{}, {}, "a row of the table"};
     const ColumnTable::Place place = table_->PlaceOf(*number, batch_);
     batch_ = place.batch;
+    Prefetch(place);
     rules_.Begin(row);
     for (const Source& source : sources_) {
       const ColumnChunk& chunk = table_->chunk(place.batch, source.index);
@@ -92,6 +93,19 @@ class ColumnParser : public RowParser {
   }
 
  private:
+  // Asks for all cells of a row at once, because rows come in a random order and each of their
+  // cells lies elsewhere: one after the other they would be waited for.
+  void Prefetch(const ColumnTable::Place& place) const {
+    for (const Source& source : sources_) {
+      PrefetchCell(source.kind, table_->chunk(place.batch, source.index), place.index);
+    }
+    for (const Source& source : sources_) {
+      if (!IsText(source.kind)) continue;
+      const ColumnChunk& chunk = table_->chunk(place.batch, source.index);
+      if (HasCell(chunk, place.index)) PrefetchText(source.kind, chunk, place.index);
+    }
+  }
+
   std::optional<RowError> AddNumber(const Source& source, const ColumnChunk& chunk, int64_t index,
                                     Row* row) {
     double& number = row->numbers.emplace_back(kMissingNumber);
