@@ -204,9 +204,9 @@ class LogColumns {
 };
 
 void RunColumnarCase(const BenchSetting& setting, FileSystem& files, const std::string& path,
-                     BenchReport& report) {
-  constexpr char kCase[] = "columnar", kTable[] = "memory:log";
-  PrintProgress(kBench, kCase);
+                     const Case& c, BenchReport& report) {
+  constexpr char kTable[] = "memory:log";
+  PrintProgress(kBench, c.name);
   const LogColumns columns(files, path);
   DataSpec of_file = LogColumns::Spec(), of_table = LogColumns::Spec();
   of_file.train = {path};
@@ -215,11 +215,12 @@ void RunColumnarCase(const BenchSetting& setting, FileSystem& files, const std::
   std::vector<double> table, csv;
   for (int repeat = 0; repeat < setting.repeats; ++repeat) {
     for (const DataSpec* const data : {&of_table, &of_file}) {
-      const Read read = ReadAll(files, *data, {.batch_size = 4096}, /*later=*/false);
+      const Read read =
+          ReadAll(files, *data, {.batch_size = 4096, .shuffle = c.shuffle}, /*later=*/false);
       (data == &of_table ? table : csv).push_back(static_cast<double>(read.rows) / read.seconds);
     }
   }
-  report.AddBeside(kBench, kCase, "rows of a table", "rows/s", table, "csv", csv);
+  report.AddBeside(kBench, c.name, "rows of a table", "rows/s", table, "csv", csv);
 }
 
 }  // namespace
@@ -239,7 +240,9 @@ Status RunReaderBench(const BenchSetting& setting, FileSystem& files, BenchRepor
   for (const Case& c : kCases) {
     if (setting.Wants(c.name)) HDPS_RETURN_IF_ERROR(RunCase(setting, files, log, c, report));
   }
-  if (setting.Wants("columnar")) RunColumnarCase(setting, files, log, report);
+  for (const Case& c : {Case{"columnar_in_order", false, 1}, Case{"columnar_shuffled", true, 1}}) {
+    if (setting.Wants(c.name)) RunColumnarCase(setting, files, log, c, report);
+  }
   if (setting.data.empty()) return Status();
   for (const Case& c : {Case{"data_in_order", false, 1}, Case{"data_shuffled", true, 1}}) {
     if (!setting.Wants(c.name)) continue;
