@@ -150,10 +150,10 @@ class Tables(harness.Case):
         connection = duckdb.connect()
 
         def relation(name):
-            # Quoted cells and their types are duckdb's business; lists are texts with a separator here.
-            return connection.sql(
-                f"select * from read_csv('{self.data / name}', header = true, types = {{'click': 'VARCHAR', "
-                f"'city': 'VARCHAR', 'tags': 'VARCHAR', 'user': 'INTEGER', 'age': 'DOUBLE', 'item': 'BIGINT', 'new': 'UTINYINT'}})")
+            # Lists are texts with a separator here.
+            types = {"click": "VARCHAR", "city": "VARCHAR", "tags": "VARCHAR", "user": "INTEGER", "age": "DOUBLE",
+                     "item": "BIGINT", "new": "UTINYINT"}
+            return connection.sql(f"select * from read_csv('{self.data / name}', header = true, types = {types})")
 
         self.expect_same(relation("train.csv"), relation("eval.csv"))
 
