@@ -61,7 +61,8 @@ Result<ProcessEnd> Run() {
   HDPS_ASSIGN_OR_RETURN(DaemonFlags flags, ReadDaemonFlags(KeyRole::kScheduler));
   HDPS_RETURN_IF_ERROR(CheckFlags(flags));
   const std::unique_ptr<FileSystem> files = flags.faults.Around(NewPosixFileSystem());
-  HDPS_ASSIGN_OR_RETURN(Job job, LoadPlannedJob(*files, flags.job, &flags.overrides, FLAGS_workers,
+  HDPS_ASSIGN_OR_RETURN(const WrittenJob text, ReadWrittenJob(*files, flags.job));
+  HDPS_ASSIGN_OR_RETURN(Job job, LoadPlannedJob(*files, text, &flags.overrides, FLAGS_workers,
                                                 DataFiles::kNotNeeded));
   if (FLAGS_print_config) {
     PrintOutText(EscapeJson(PrintJob(job)) + "\n");
@@ -84,13 +85,14 @@ Result<ProcessEnd> Run() {
   SchedulerOptions options;
   options.job = std::make_shared<const Job>(std::move(job));
   options.out = out;
-  HDPS_ASSIGN_OR_RETURN(options.given_job, GivenJob(*files, flags.job, flags.overrides));
+  HDPS_ASSIGN_OR_RETURN(options.given_job, GivenJob(text, flags.overrides));
   options.num_servers = FLAGS_servers;
   options.num_workers = FLAGS_workers;
   options.boot = BootIdentity();
   HDPS_ASSIGN_OR_RETURN(options.resume, ReadResume(FLAGS_resume));
   options.same_run = FLAGS_same_run;
-  ProgressListener listener = SpeakOnStderr(!flags.log_file.empty());
+  ProgressListener listener =
+      flags.log_file.empty() ? SpeakOnStderr() : AlsoLogged(SpeakOnStderr());
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<SchedulerNode> node,
                         SchedulerNode::Make(options, listener, *files));
   listener.notice("hdps-scheduler: job '" + options.job->name + "' listens on " + address +

@@ -214,9 +214,10 @@ Status ShowPlacement(FileSystem& files, CommonFlags flags) {
     return load(with).ok();
   };
   const PlacementQuestion question = {KeptRowsOf(job, shape, kept, fits), kept.rates};
-  HDPS_ASSIGN_OR_RETURN(const PlacedJob placed,
-                        LoadPlacedJob(files, flags.job, &flags.overrides, FLAGS_workers,
-                                      DataFiles::kNotNeeded, question));
+  HDPS_ASSIGN_OR_RETURN(const WrittenJob text, ReadWrittenJob(files, flags.job));
+  HDPS_ASSIGN_OR_RETURN(
+      const PlacedJob placed,
+      LoadPlacedJob(files, text, &flags.overrides, FLAGS_workers, DataFiles::kNotNeeded, question));
   PrintWarnings(placed.job.warnings);
   PrintOutText(PlacementText({placed, question.tables, shape, FLAGS_servers, rows}));
   return {};

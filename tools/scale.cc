@@ -7,7 +7,7 @@
 #include "common/process/terminal.h"
 #include "common/protocol/status_messages.h"
 #include "tools/commands.h"
-#include "tools/scheduler_question.h"
+#include "tools/scheduler_flags.h"
 
 // hdps train has these flags too, as plain counts.
 DEFINE_string(scale_servers, "",

@@ -1,4 +1,4 @@
-// Asks a running scheduler something, for commands that are not members of its job.
+// Asks a running scheduler something, without being a member of its job.
 #pragma once
 
 #include <algorithm>
@@ -16,12 +16,13 @@
 
 namespace hdps {
 
-// A connection to the scheduler of --scheduler.
+// A connection to a running scheduler. Used by one thread at a time.
 class SchedulerConnection {
  public:
-  // Connects with the first key of `roles` that the folder --keys has. Returns kInvalidArgument if
-  // a flag is missing or wrong.
-  static Result<std::unique_ptr<SchedulerConnection>> Open(std::vector<KeyRole> roles);
+  // Connects to `address`, tcp://HOST:PORT or ipc://PATH. Errors: kInvalidArgument if it is missing
+  // or wrong.
+  static Result<std::unique_ptr<SchedulerConnection>> Open(std::string address,
+                                                           Connections connections);
 
   // Sends the request again until a reply arrives, because both may be lost; returns kUnavailable
   // after `patience_ms`. Requires: the request may be answered twice.
@@ -66,13 +67,5 @@ class SchedulerConnection {
   const std::unique_ptr<MonotonicClock> clock_;
   const std::unique_ptr<Transport> transport_;
 };
-
-template <typename Reply, typename Request>
-Result<Reply> AskScheduler(std::vector<KeyRole> roles, const Request& request) {
-  constexpr int64_t kPatienceMs = 5000;
-  HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<SchedulerConnection> connection,
-                        SchedulerConnection::Open(std::move(roles)));
-  return connection->Ask<Reply>(request, kPatienceMs);
-}
 
 }  // namespace hdps

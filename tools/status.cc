@@ -1,16 +1,14 @@
 // Implements hdps status: asks a running scheduler for the state of its job.
 #include <gflags/gflags.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
-#include "common/base/outside_text.h"
-#include "common/process/command_line.h"
 #include "common/process/terminal.h"
 #include "common/protocol/status_messages.h"
 #include "tools/commands.h"
-#include "tools/scheduler_question.h"
+#include "tools/scheduler_flags.h"
+#include "tools/status_text.h"
 
 DECLARE_bool(json);
 
@@ -29,27 +27,15 @@ void Print(const StatusReply& status) {
   }
 }
 
-void PrintJson(const StatusReply& status) {
-  nlohmann::ordered_json members = nlohmann::ordered_json::array();
-  for (const MemberStatus& member : status.members) {
-    members.push_back(
-        {{"name", member.name}, {"step", member.clock}, {"silent_ms", member.silent_ms}});
-  }
-  const nlohmann::ordered_json json = {{"job", status.job},
-                                       {"state", status.state},
-                                       {"view", status.view.value},
-                                       {"step", status.clock},
-                                       {"members", members}};
-  // Names come from members; bytes that are not text are replaced instead of failing.
-  PrintOutText(EscapeJson(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace)) +
-               "\n");
-}
-
 Status Run() {
   HDPS_ASSIGN_OR_RETURN(
       const StatusReply status,
       AskScheduler<StatusReply>({KeyRole::kReader, KeyRole::kAdmin}, StatusRequest()));
-  FLAGS_json ? PrintJson(status) : Print(status);
+  if (FLAGS_json) {
+    PrintOutText(StatusJson(status));
+  } else {
+    Print(status);
+  }
   return {};
 }
 

@@ -1,36 +1,22 @@
-// Implements hdps train: a run in one process.
+// Defines the flags of hdps train: a run in one process.
 #include <gflags/gflags.h>
-#include <glog/logging.h>
 
-#include <filesystem>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "common/base/outside_text.h"
 #include "common/job/given_job.h"
 #include "common/job/job_spec.h"
-#include "common/job/spec/cluster_spec.h"
-#include "common/job/spec/model_spec.h"
-#include "common/planning/memory_check.h"
 #include "common/planning/placement.h"
 #include "common/platform/file_system.h"
-#include "common/platform/monotonic_clock.h"
-#include "common/platform/output_file.h"
 #include "common/process/command_line.h"
-#include "common/process/run_lock.h"
 #include "common/process/terminal.h"
-#include "scheduler/members/validate_cluster.h"
 #include "scheduler/report/console_output.h"
-#include "server/server_memory_limit.h"
 #include "tools/commands.h"
 #include "tools/common_flags.h"
-#include "tools/inputs/file_names.h"
-#include "tools/local_cluster.h"
+#include "tools/training.h"
 #include "tools/warnings.h"
-#include "worker/data/data_preview.h"
 
 DEFINE_uint32(servers, 1, "Number of servers of the job");
 DEFINE_uint32(workers, 1, "Number of workers of the job");
@@ -44,30 +30,6 @@ DEFINE_bool(print_config, false, "Print the job with every default written out, 
 namespace hdps {
 namespace {
 
-void ShowPreview(const DataPreview& preview) {
-  for (const std::string& line : preview.lines)
-    PrintError("data: %s\n", EscapeUntrusted(line, std::string::npos).c_str());
-  PrintWarnings(preview.warnings);
-}
-
-// Checks the memory of all members together, because they share the process.
-Status CheckSharedMemory(FileSystem& files, const Job& job) {
-  std::vector<MemoryPart> parts = MemoryOfServers(job, job.cluster.shards);
-  // The place of rows is known only once there is a model.
-  for (MemoryPart& part : MemoryOfWorker(job, /*kept_here=*/job.model.device == "cpu")) {
-    part.bytes *= FLAGS_workers;
-    parts.push_back(std::move(part));
-  }
-  return CheckMemory("this process", std::move(parts), MostMemory(files));
-}
-
-Status WriteTrace(FileSystem& files, const TraceEvents& trace) {
-  const Status written = WriteNamedFile(files, FLAGS_trace, trace.Json());
-  if (written.ok()) return {};
-  return Status(Code::kInvalidArgument,
-                "--trace=" + FLAGS_trace + " cannot be written: " + written.message());
-}
-
 Status Train() {
   HDPS_ASSIGN_OR_RETURN(CommonFlags flags, ReadCommonFlags());
   if (flags.job.empty()) {
@@ -77,54 +39,29 @@ Status Train() {
     return Status(Code::kInvalidArgument,
                   "--out is missing; give the folder for results, --out=DIR");
   }
-  HDPS_ASSIGN_OR_RETURN(const Resume resume, ReadResume(FLAGS_resume));
+  TrainingRequest request;
+  HDPS_ASSIGN_OR_RETURN(request.resume, ReadResume(FLAGS_resume));
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
-  HDPS_ASSIGN_OR_RETURN(Job job,
-                        LoadPlannedJob(*files, flags.job, &flags.overrides, FLAGS_workers));
+  HDPS_ASSIGN_OR_RETURN(request.job, ReadWrittenJob(*files, flags.job));
   if (FLAGS_print_config) {
+    HDPS_ASSIGN_OR_RETURN(const Job job,
+                          LoadPlannedJob(*files, request.job, &flags.overrides, FLAGS_workers));
     PrintWarnings(job.warnings);
     PrintOutText(EscapeJson(PrintJob(job)) + "\n");
     return {};
   }
-  HDPS_RETURN_IF_ERROR(
-      RefuseInput(*files, "--trace=" + FLAGS_trace, FLAGS_trace, InputsOf(flags.job, job)));
-  HDPS_RETURN_IF_ERROR(RefuseSavedStrategy(*files, flags.job, job));
-  for (const char* name : {"summary.json", "metrics.jsonl"}) {
-    const std::string path = JoinPath(flags.out, name);
-    HDPS_RETURN_IF_ERROR(RefuseInput(*files, "--out: " + path, path, InputsOf(flags.job, job)));
-  }
-  HDPS_RETURN_IF_ERROR(ValidateCluster(job, FLAGS_servers, FLAGS_workers));
-  HDPS_RETURN_IF_ERROR(CheckSharedMemory(*files, job));
-  HDPS_ASSIGN_OR_RETURN(const DataPreview preview, PreviewJobData(*files, job));
-  ShowPreview(preview);  // The workers write the same into the log.
-  LocalClusterOptions options;
-  HDPS_ASSIGN_OR_RETURN(options.given_job, GivenJob(*files, flags.job, flags.overrides));
-  options.job = std::make_shared<const Job>(std::move(job));
-  options.out = std::filesystem::absolute(flags.out).lexically_normal().string();
-  HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<FileLock> lock,
-                        LockRunFolder(*files, "hdps train", options.out));
-  options.num_servers = FLAGS_servers;
-  options.num_workers = FLAGS_workers;
-  options.threads = flags.threads;
-  options.resume = resume;
-  if (const Status made = files->MakeDirectories(JoinPath(options.out, "log")); !made.ok()) {
-    return Status(Code::kInvalidArgument,
-                  "--out=" + flags.out + " cannot be written to: " + made.message());
-  }
-  HDPS_RETURN_IF_ERROR(
-      StartLogging("hdps", JoinPath(JoinPath(options.out, "log"), "train.log"), flags.log));
-  options.voice = SpeakOnStderr(/*also_log=*/true);
+  request.overrides = std::move(flags.overrides);
+  request.out = flags.out;
+  request.servers = FLAGS_servers;
+  request.workers = FLAGS_workers;
+  request.threads = flags.threads;
+  request.log = flags.log;
+  request.trace = FLAGS_trace;
+  request.trace_steps = FLAGS_trace_steps;
+  request.voice = SpeakOnStderr();
   InstallStopSignals();
-  options.stop = &StopRequested();
-  const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
-  TraceEvents trace;
-  if (!FLAGS_trace.empty()) {
-    HDPS_RETURN_IF_ERROR(WriteTrace(*files, trace));  // The job was found wrong before the run.
-    options.trace = &trace;
-    options.trace_steps = FLAGS_trace_steps;
-  }
-  HDPS_ASSIGN_OR_RETURN(const ProcessEnd end, RunLocalCluster(options, *files, *clock));
-  if (options.trace != nullptr) HDPS_RETURN_IF_ERROR(WriteTrace(*files, trace));
+  request.stop = &StopRequested();
+  HDPS_ASSIGN_OR_RETURN(const ProcessEnd end, RunTraining(request, *files));
   return StatusOf(end);
 }
 

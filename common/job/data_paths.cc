@@ -67,6 +67,8 @@ bool IsPattern(const std::string& path) {
   return path.find_first_of(kPatternCharacters) != std::string::npos;
 }
 
+bool NamesTable(const std::string& path) { return path.starts_with("memory:"); }
+
 Result<std::vector<std::string>> FilesOf(FileSystem& files, const std::string& path) {
   std::vector<std::string> found;
   if (files.Exists(path)) {

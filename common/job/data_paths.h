@@ -20,4 +20,12 @@ Result<std::vector<std::string>> FilesOf(FileSystem& files, const std::string& p
 
 bool IsPattern(const std::string& path);
 
+// Returns true for a path that names a table of a program's memory: "memory:train".
+bool NamesTable(const std::string& path);
+// Why such a path names no data outside of that program, with the mend.
+inline constexpr const char* kWhyNoTable =
+    "it names a table in the memory of a program, which only a run inside of that program has; "
+    "name "
+    "files";
+
 }  // namespace hdps

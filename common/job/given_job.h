@@ -1,17 +1,33 @@
-// A job as a person wrote it, without derived settings.
+// A job as a person or a program wrote it, without derived settings.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/job/job_file.h"
 #include "common/platform/file_system.h"
 
 namespace hdps {
 
-// Returns the job file's own keys with the overrides applied, as JSON. LoadJob() must have accepted
+// The text of a job (JSON), read from a file or made by a program.
+struct WrittenJob {
+  // The path of the file; otherwise a name for messages without '/', and then relative data paths
+  // are searched from the working directory alone.
+  std::string origin;
+  std::string text;
+};
+
+// Reads a job file. Errors: kInvalidArgument if it cannot be read.
+Result<WrittenJob> ReadWrittenJob(FileSystem& files, const std::string& path);
+
+// Does what LoadJob() of job_file.h does with a file.
+Result<Job> LoadJob(FileSystem& files, const WrittenJob& text,
+                    const std::vector<std::string>& overrides,
+                    DataFiles needed = DataFiles::kMustExist);
+
+// Returns the job's own keys with the overrides applied, as JSON. LoadJob() must have accepted
 // both.
-Result<std::string> GivenJob(FileSystem& files, const std::string& path,
-                             const std::vector<std::string>& overrides);
+Result<std::string> GivenJob(const WrittenJob& text, const std::vector<std::string>& overrides);
 
 }  // namespace hdps

@@ -73,14 +73,15 @@ Result<Placement> PlaceJob(const Job& job, uint32_t workers,
   return *std::move(best);
 }
 
-Result<PlacedJob> LoadPlacedJob(FileSystem& files, const std::string& path,
+Result<PlacedJob> LoadPlacedJob(FileSystem& files, const WrittenJob& text,
                                 std::vector<std::string>* overrides, uint32_t workers,
                                 DataFiles needed, const PlacementQuestion& question) {
-  HDPS_ASSIGN_OR_RETURN(const Job given, LoadJob(files, path, *overrides, needed));
+  HDPS_ASSIGN_OR_RETURN(const Job given, LoadJob(files, text, *overrides, needed));
   if (given.parallel.device_num > 0) workers = given.parallel.device_num;
   if (workers == 0) {
     return Status(Code::kInvalidArgument,
-                  path + ": parallel.dense_exchange: auto_parallel chooses it for a number of " +
+                  text.origin +
+                      ": parallel.dense_exchange: auto_parallel chooses it for a number of " +
                       "workers, and a member does not know how many there will be; give " +
                       "parallel.device_num, or set dense_exchange to servers or allreduce");
   }
@@ -91,7 +92,7 @@ Result<PlacedJob> LoadPlacedJob(FileSystem& files, const std::string& path,
   for (const std::string& word : ExchangesOf(given.parallel)) {
     std::vector<std::string> with = *overrides;
     with.push_back("parallel.dense_exchange=" + word);
-    Result<Job> job = LoadJob(files, path, with, needed);
+    Result<Job> job = LoadJob(files, text, with, needed);
     if (job.ok() && question.rates) job->parallel.rates = *question.rates;
     Result<Placement> placed =
         job.ok() ? PlaceJob(*job, workers, question.tables) : Result<Placement>(job.status());
@@ -115,14 +116,21 @@ Result<PlacedJob> LoadPlacedJob(FileSystem& files, const std::string& path,
   return *std::move(best);
 }
 
+Result<Job> LoadPlannedJob(FileSystem& files, const WrittenJob& text,
+                           std::vector<std::string>* overrides, uint32_t workers,
+                           DataFiles needed) {
+  HDPS_ASSIGN_OR_RETURN(Job job, LoadJob(files, text, *overrides, needed));
+  if (!job.parallel.exchange_open) return job;
+  HDPS_ASSIGN_OR_RETURN(PlacedJob placed,
+                        LoadPlacedJob(files, text, overrides, workers, needed, {}));
+  return std::move(placed.job);
+}
+
 Result<Job> LoadPlannedJob(FileSystem& files, const std::string& path,
                            std::vector<std::string>* overrides, uint32_t workers,
                            DataFiles needed) {
-  HDPS_ASSIGN_OR_RETURN(Job job, LoadJob(files, path, *overrides, needed));
-  if (!job.parallel.exchange_open) return job;
-  HDPS_ASSIGN_OR_RETURN(PlacedJob placed,
-                        LoadPlacedJob(files, path, overrides, workers, needed, {}));
-  return std::move(placed.job);
+  HDPS_ASSIGN_OR_RETURN(const WrittenJob text, ReadWrittenJob(files, path));
+  return LoadPlannedJob(files, text, overrides, workers, needed);
 }
 
 }  // namespace hdps

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/job/given_job.h"
 #include "common/job/job_file.h"
 #include "common/parallel/step_rates.h"
 #include "common/planning/strategy_search.h"
@@ -42,12 +43,15 @@ struct PlacedJob {
 // `workers` if the job has none, and the cheaper one is added to `*overrides`: the result is the
 // job that names it. Errors: those of LoadJob() and PlaceJob(); kInvalidArgument if the exchange is
 // open and the number of workers is unknown, which `workers` = 0 says.
-Result<PlacedJob> LoadPlacedJob(FileSystem& files, const std::string& path,
+Result<PlacedJob> LoadPlacedJob(FileSystem& files, const WrittenJob& text,
                                 std::vector<std::string>* overrides, uint32_t workers,
                                 DataFiles needed, const PlacementQuestion& question);
 
 // Loads a job. Its exchange is chosen if it is open; nothing else is planned. Every process of a
-// job calls this, so that all choose the same.
+// job calls this, so that all choose the same. Errors: also those of ReadWrittenJob().
+Result<Job> LoadPlannedJob(FileSystem& files, const WrittenJob& text,
+                           std::vector<std::string>* overrides, uint32_t workers,
+                           DataFiles needed = DataFiles::kMustExist);
 Result<Job> LoadPlannedJob(FileSystem& files, const std::string& path,
                            std::vector<std::string>* overrides, uint32_t workers,
                            DataFiles needed = DataFiles::kMustExist);

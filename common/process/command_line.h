@@ -32,7 +32,8 @@ Status ParseCommandLine(const std::string& usage, int* argc, char*** argv,
 
 // Appends glog's lines to `log_file`, which is created with its folder, or writes them to stderr if
 // it is empty; errors go to stderr too. A line is ISO time, level, program, text. `level` is info,
-// warning or error; other values are kInvalidArgument. Call it once per process.
+// warning or error; other values are kInvalidArgument. A later call moves the log of the process
+// elsewhere, lines of its running threads too.
 Status StartLogging(const std::string& program, const std::string& log_file,
                     const std::string& level);
 

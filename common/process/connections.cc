@@ -74,17 +74,25 @@ TransportOptions Connections::Options(const PeerName& self) const {
   return options;
 }
 
-Result<Connections> ReadConnections(std::vector<KeyRole> roles) {
+Result<Connections> ConnectionsWith(const std::string& keys, bool insecure,
+                                    std::vector<KeyRole> roles) {
   Connections connections;
-  connections.insecure = FLAGS_insecure;
-  HDPS_ASSIGN_OR_RETURN(connections.limits, ReadPeerLimits());
-  if (FLAGS_keys.empty()) return connections;
-  if (FLAGS_insecure) {
+  connections.insecure = insecure;
+  if (keys.empty()) return connections;
+  if (insecure) {
     return Status(Code::kInvalidArgument,
-                  "--insecure is for jobs without keys; give --keys=" + FLAGS_keys + " alone");
+                  "--insecure is for jobs without keys; give --keys=" + keys + " alone");
   }
   HDPS_ASSIGN_OR_RETURN(connections.keys,
-                        KeyFolder::Open(NewPosixFileSystem(), FLAGS_keys, std::move(roles)));
+                        KeyFolder::Open(NewPosixFileSystem(), keys, std::move(roles)));
+  return connections;
+}
+
+Result<Connections> ReadConnections(std::vector<KeyRole> roles) {
+  HDPS_ASSIGN_OR_RETURN(const PeerLimits limits, ReadPeerLimits());
+  HDPS_ASSIGN_OR_RETURN(Connections connections,
+                        ConnectionsWith(FLAGS_keys, FLAGS_insecure, std::move(roles)));
+  connections.limits = limits;
   return connections;
 }
 

@@ -25,8 +25,12 @@ struct Connections {
   TransportOptions Options(const PeerName& self) const;
 };
 
-// Reads the flags. Errors: kInvalidArgument if the folder has no usable key of any of `roles`, if
-// others can read it, if both flags are given, or if a limit is not valid.
+// Returns connections with the keys in the folder `keys`, or without keys if it is empty, under the
+// usual limits. Errors: kInvalidArgument if the folder has no usable key of any of `roles`, if
+// others can read it, or if `insecure` is set as well.
+Result<Connections> ConnectionsWith(const std::string& keys, bool insecure,
+                                    std::vector<KeyRole> roles);
+// Reads the flags. Errors: also kInvalidArgument if a limit is not valid.
 Result<Connections> ReadConnections(std::vector<KeyRole> roles);
 
 // Errors: kInvalidArgument if --scheduler, whose value is `address`, is missing.

@@ -33,20 +33,31 @@ std::string Line(const std::string& program, google::LogSeverity severity, const
   return made + EscapeLines(text) + "\n";
 }
 
-// Invariant: every message is written whole, one after the other. Lives as long as the process.
+// Invariant: every message is written whole, one after the other, to the latest target. Lives as
+// long as the process.
 class LineSink : public google::LogSink {
  public:
-  LineSink(std::string program, std::unique_ptr<FileSystem> files,
-           std::unique_ptr<WritableFile> file)
-      : program_(std::move(program)), files_(std::move(files)), file_(std::move(file)) {}
+  // `files` made `file`, and lives as long; no file: lines go to the terminal.
+  struct Target {
+    std::string program;
+    std::unique_ptr<FileSystem> files;
+    std::unique_ptr<WritableFile> file;
+  };
+
+  // Writes to `target` from now on.
+  void WriteTo(Target target) HDPS_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    std::swap(target_, target);
+  }
 
   void send(google::LogSeverity severity, const char*, const char* base_filename, int line,
             const google::LogMessageTime& time, const char* message, size_t length) override
       HDPS_EXCLUDES(mutex_) {
-    const std::string text = Line(program_, severity, base_filename, line, time, {message, length});
     MutexLock lock(mutex_);
-    const bool in_file =
-        file_ != nullptr && file_->Append(std::as_bytes(std::span<const char>(text))).ok();
+    const std::string text =
+        Line(target_.program, severity, base_filename, line, time, {message, length});
+    const bool in_file = target_.file != nullptr &&
+                         target_.file->Append(std::as_bytes(std::span<const char>(text))).ok();
     // glog itself prints fatal messages.
     if ((!in_file || severity == google::GLOG_ERROR) && severity != google::GLOG_FATAL) {
       PrintErrorText(text);
@@ -54,11 +65,20 @@ class LineSink : public google::LogSink {
   }
 
  private:
-  const std::string program_;
-  const std::unique_ptr<FileSystem> files_;
   Mutex mutex_;
-  const std::unique_ptr<WritableFile> file_ HDPS_GUARDED_BY(mutex_);
+  Target target_ HDPS_GUARDED_BY(mutex_);
 };
+
+// Returns the sink of the process, which glog knows from the first call on.
+LineSink& ProcessSink(const std::string& program) {
+  static LineSink* const sink = [&program] {
+    google::InitGoogleLogging(program.c_str());  // Aborts if it is called twice.
+    auto* const made = new LineSink;
+    google::AddLogSink(made);
+    return made;
+  }();
+  return *sink;
+}
 
 }  // namespace
 
@@ -90,9 +110,8 @@ Status StartLogging(const std::string& program, const std::string& log_file,
   for (int severity = 0; severity < google::NUM_SEVERITIES; ++severity) {
     google::SetLogDestination(severity, "");  // No log files of glog's own.
   }
-  google::InitGoogleLogging(program.c_str());  // Aborts if it is called twice.
+  ProcessSink(program).WriteTo({program, std::move(files), std::move(file)});
   AppendFatalErrorTo(log_file);
-  google::AddLogSink(new LineSink(program, std::move(files), std::move(file)));
   return {};
 }
 

@@ -5,6 +5,14 @@
 
 namespace hdps::python {
 
+void AddArray(pybind11::module_& module);
 void AddJob(pybind11::module_& module);
+void AddModel(pybind11::module_& module);
+void AddTrain(pybind11::module_& module);
+void AddDataTools(pybind11::module_& module);  // prepare, generate, report
+void AddConnection(pybind11::module_& module);
+
+// Sends the warnings of the library to stderr, as commands do that have no log of their own.
+void LogToTerminal();
 
 }  // namespace hdps::python

@@ -1,55 +1,110 @@
 // Binds hdps.Job: a checked job, from a file or from a dict.
 #include "python/src/job.h"
 
+#include <pybind11/stl.h>
+
 #include <memory>
 #include <utility>
 
 #include "common/job/job_file.h"
 #include "common/platform/file_system.h"
+#include "python/src/arguments.h"
 #include "python/src/bindings.h"
+#include "python/src/entry.h"
 #include "python/src/status.h"
 
 namespace hdps::python {
 namespace py = pybind11;
 namespace {
 
-py::object Json() { return py::module_::import("json"); }
+using JobPointer = std::shared_ptr<HeldJob>;
 
-// "key.path=value" of each item, with values as JSON but for texts, which stand as they are.
-std::vector<std::string> OverridesOf(const py::dict& set) {
-  std::vector<std::string> overrides;
+// Adds "key.path=JSON" for each value; dicts inside dicts lengthen the path.
+void AddOverrides(const py::dict& set, const std::string& prefix, std::vector<std::string>* to) {
   for (const auto& [key, value] : set) {
-    const py::object text = py::isinstance<py::str>(value)
-                                ? py::reinterpret_borrow<py::object>(value)
-                                : Json().attr("dumps")(value);
-    overrides.push_back(py::cast<std::string>(key) + "=" + py::cast<std::string>(text));
+    if (!py::isinstance<py::str>(key)) {
+      RaiseMistake("set: the key " + py::cast<std::string>(py::repr(key)) +
+                   " is no text: expected names of settings, such as \"train.epochs\"");
+    }
+    const auto name = py::cast<std::string>(key);
+    if (name.empty() || name.find('=') != std::string::npos) {
+      RaiseMistake("set: \"" + prefix + name +
+                   "\" is no name of a setting, such as \"train.epochs\"");
+    }
+    if (py::isinstance<py::dict>(value)) {
+      AddOverrides(py::reinterpret_borrow<py::dict>(value), prefix + name + ".", to);
+    } else {
+      to->push_back(prefix + name + "=" + JsonOf(value, "set: " + prefix + name));
+    }
   }
-  return overrides;
 }
 
-std::shared_ptr<HeldJob> LoadFile(const std::string& path, const py::dict& set) {
-  auto held = std::make_shared<HeldJob>();
-  held->path = path;
-  held->overrides = OverridesOf(set);
-  const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
-  held->job = ValueOf(LoadJob(*files, held->path, held->overrides));
+// Fills in the job of the text.
+JobPointer Checked(JobPointer held) {
+  held->job = ValueOf(InLibrary([&held] {
+    const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
+    return LoadJob(*files, held->text, held->overrides);
+  }));
   return held;
 }
 
-std::shared_ptr<HeldJob> FromDict(const py::dict& settings) {
+JobPointer LoadFile(const py::object& path, const py::dict& set) {
   auto held = std::make_shared<HeldJob>();
-  held->text = py::cast<std::string>(Json().attr("dumps")(settings));
-  held->job = ValueOf(ParseJob(held->text, "the dict", {}));
-  return held;
+  AddOverrides(set, "", &held->overrides);
+  held->text = ValueOf(InLibrary([name = PathOf(path)] {
+    const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
+    return ReadWrittenJob(*files, name);
+  }));
+  return Checked(std::move(held));
 }
+
+JobPointer FromDict(const py::dict& settings, const py::dict& set) {
+  auto held = std::make_shared<HeldJob>();
+  held->text = {"the dict", JsonOf(settings, "the dict")};
+  AddOverrides(set, "", &held->overrides);
+  return Checked(std::move(held));
+}
+
+py::object Show(const HeldJob& held) {
+  return py::str("<hdps.Job {!r} of {}>")
+      .attr("format")(held.job.name,
+                      py::module_::import("os").attr("fsdecode")(py::bytes(held.text.origin)));
+}
+
+constexpr const char* kJobDoc = R"(A checked job: what to train, on what data, and how.
+
+Job(settings) takes the keys of a job file (docs/job_file.md) as a dict; relative paths of its data
+are searched from the working directory. Raises JobError with the text of the command line.
+
+>>> hdps.Job({"model": {"type": "nothing"}})
+Traceback (most recent call last):
+hdps.JobError: ...
+)";
+
+constexpr const char* kLoadDoc =
+    R"(Reads a job file, with the settings of `set` in place of its own.
+
+`set` names settings by dotted paths or by dicts in dicts: {"train.epochs": 2} is
+{"train": {"epochs": 2}}. Relative paths of data are searched from the folder of the file, then from
+the working directory. Raises JobError.
+)";
 
 }  // namespace
 
 void AddJob(py::module_& module) {
-  py::class_<HeldJob, std::shared_ptr<HeldJob>>(module, "Job")
-      .def(py::init(&FromDict), py::arg("settings"))
-      .def_static("load", &LoadFile, py::arg("path"), py::arg("set") = py::dict())
-      .def("to_dict", [](const HeldJob& held) { return Json().attr("loads")(PrintJob(held.job)); });
+  py::class_<HeldJob, JobPointer>(module, "Job", kJobDoc)
+      .def(py::init(&FromDict), py::arg("settings"), py::arg("set") = py::dict())
+      .def_static("load", &LoadFile, py::arg("path"), py::arg("set") = py::dict(), kLoadDoc)
+      .def_property_readonly(
+          "name", [](const HeldJob& held) { return held.job.name; }, "The job's name.")
+      .def_property_readonly(
+          "warnings", [](const HeldJob& held) { return held.job.warnings; },
+          "Settings without effect and the like, a text each.")
+      .def(
+          "to_dict", [](const HeldJob& held) { return FromJson(PrintJob(held.job)); },
+          "Returns all settings with their defaults, as nested dicts.")
+      .def("__repr__", &Show)
+      .attr("__module__") = "hdps";
 }
 
 }  // namespace hdps::python

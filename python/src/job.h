@@ -4,14 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "common/job/given_job.h"
 #include "common/job/job_spec.h"
 
 namespace hdps::python {
 
-// Invariant: `job` is what the other members give, and has passed the checks of a job file.
+// Invariant: `job` is what `text` with `overrides` gives, and has passed the checks of a job file.
 struct HeldJob {
-  std::string path;                    // The job file; empty: `text` is the job.
-  std::string text;                    // JSON.
+  WrittenJob text;
   std::vector<std::string> overrides;  // "key.path=value"
   Job job;
 };

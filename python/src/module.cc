@@ -5,5 +5,11 @@
 PYBIND11_MODULE(_hdps, module) {
   module.doc() = "The compiled part of hdps; use the package hdps.";
   hdps::python::AddExceptions(module);
+  hdps::python::LogToTerminal();
+  hdps::python::AddArray(module);
   hdps::python::AddJob(module);
+  hdps::python::AddModel(module);
+  hdps::python::AddTrain(module);
+  hdps::python::AddDataTools(module);
+  hdps::python::AddConnection(module);
 }

@@ -10,11 +10,11 @@
 namespace hdps::python {
 
 // Adds the exceptions to the module: HdpsError, and its children JobError (what the operator can
-// mend: kInvalidArgument, exit status 2 of the commands) and RunError (the world failed: 3).
+// mend: exit status 2 of the commands) and RunError (the world failed: 3).
 void AddExceptions(pybind11::module_& module);
 
 // Raises the exception of a status that is not ok. Requires: the interpreter's lock is held.
-void Raise(const Status& status);
+[[noreturn]] void Raise(const Status& status);
 inline void RaiseUnlessOk(const Status& status) {
   if (!status.ok()) Raise(status);
 }

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "common/base/outside_text.h"
 #include "common/base/thread_annotations.h"
@@ -33,7 +34,7 @@ std::string InOneRow(const std::string& line) {
 
 }  // namespace
 
-ProgressListener SpeakOnStderr(bool also_log) {
+ProgressListener SpeakOnStderr() {
   const bool terminal = isatty(STDERR_FILENO) != 0;
   // Lines may come from several threads.
   struct Terminal {
@@ -48,14 +49,8 @@ ProgressListener SpeakOnStderr(bool also_log) {
     std::fprintf(stderr, "%s%s%s", terminal ? kEraseLine : "", text.c_str(), shown->live.c_str());
     std::fflush(stderr);
   };
-  voice.notice = [=](const std::string& line) {
-    if (also_log) LOG(INFO) << line;
-    say(line);
-  };
-  voice.warning = [=](const std::string& line) {
-    if (also_log) LOG(WARNING) << line;
-    say("warning: " + line);
-  };
+  voice.notice = [=](const std::string& line) { say(line); };
+  voice.warning = [=](const std::string& line) { say("warning: " + line); };
   if (!terminal) return voice;
   voice.progress = [=](const std::string& line) {
     MutexLock lock(shown->mutex);
@@ -64,6 +59,19 @@ ProgressListener SpeakOnStderr(bool also_log) {
     std::fflush(stderr);
   };
   return voice;
+}
+
+ProgressListener AlsoLogged(ProgressListener listener) {
+  ProgressListener both = listener;
+  both.notice = [notice = std::move(listener.notice)](const std::string& line) {
+    LOG(INFO) << line;
+    if (notice) notice(line);
+  };
+  both.warning = [warning = std::move(listener.warning)](const std::string& line) {
+    LOG(WARNING) << line;
+    if (warning) warning(line);
+  };
+  return both;
 }
 
 }  // namespace hdps

@@ -5,10 +5,12 @@
 
 namespace hdps {
 
-// Returns a listener that prints to stderr. A warning begins with "warning: " and is a warning in
-// the log. On a terminal the progress is one line that is overwritten, with notices above it;
-// elsewhere all are plain lines. Several threads may call it. `also_log`: notices go to the log as
-// well.
-ProgressListener SpeakOnStderr(bool also_log);
+// Returns a listener that prints to stderr. A warning begins with "warning: ". On a terminal the
+// progress is one line that is overwritten, with notices above it; elsewhere all are plain lines.
+// Several threads may call it.
+ProgressListener SpeakOnStderr();
+
+// Returns a listener whose notices and warnings go to the log and to `listener`.
+ProgressListener AlsoLogged(ProgressListener listener);
 
 }  // namespace hdps

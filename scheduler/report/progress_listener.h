@@ -15,6 +15,8 @@ struct ProgressListener {
   // The state of the run in one line, replaced by the next. Null if there is no live display: the
   // line then goes to `notice` every ten seconds.
   std::function<void(const std::string& line)> progress;
+  // The line that metrics.jsonl gets for an evaluation, a JSON object; may be null.
+  std::function<void(const std::string& line)> evaluation;
 };
 
 }  // namespace hdps

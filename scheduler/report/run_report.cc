@@ -254,7 +254,9 @@ void RunReport::Evaluated(TimeMs now, const ProgressState& state, const Evaluati
     entry["eval_undefined"] = why;
   }
   if (rate) entry["rate"] = *rate;
-  Append(Dump(entry, -1));
+  const std::string line = Dump(entry, -1);
+  Append(line);
+  if (evaluation_listener_) evaluation_listener_(line);
 }
 
 void RunReport::RateFell(TimeMs now, Clock clock, double rate, const std::string& why) {

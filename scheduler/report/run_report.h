@@ -58,6 +58,10 @@ class RunReport {
   // seconds.
   std::string Progress(TimeMs now, const ProgressState& state);
   const std::string& line() const { return line_; }  // The last text; empty: none.
+  // Calls `listener` with each line of an evaluation from now on; null: nobody.
+  void TellEvaluations(std::function<void(const std::string& line)> listener) {
+    evaluation_listener_ = std::move(listener);
+  }
   // Report a lost member that was silent for `silent_ms`, and that the job goes on from `state`
   // after standing for `stood_ms`.
   void Lost(TimeMs now, const std::string& member, TimeMs silent_ms);
@@ -87,6 +91,7 @@ class RunReport {
   const Clock max_steps_;
   // Returns the learning rate of the dense weights in update `step`: see OptimizerAt().
   const std::function<float(Clock step, double rate)> learning_rate_;
+  std::function<void(const std::string& line)> evaluation_listener_;
   std::unique_ptr<WritableFile> metrics_;
   std::optional<std::string> trouble_;
   bool trouble_told_ = false;

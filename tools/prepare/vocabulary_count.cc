@@ -32,8 +32,9 @@ class ValueCounter {
   // Counts the keys from `begin` up to `*last`, which becomes less if these are too many.
   Status Count(Key begin, Key* last) {
     counts_.clear();
-    ParsedRows rows(files_, job_.data, job_.data.train, LabelsOf(job_),
-                    RulesOf(job_.data, {.seed = job_.seed, .side = RowSide::kTrained}));
+    ParsedRows rows(
+        files_, job_.data, job_.data.train, LabelsOf(job_),
+        RulesOf(job_.data, job_.data.train, {.seed = job_.seed, .side = RowSide::kTrained}));
     HDPS_RETURN_IF_ERROR(rows.Start());
     Row row;
     while (true) {

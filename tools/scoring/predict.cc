@@ -6,29 +6,27 @@
 #include <string>
 #include <vector>
 
-#include "common/metrics/probability.h"
 #include "common/platform/output_file.h"
 #include "common/process/terminal.h"
+#include "tools/scoring/predictions.h"
 #include "tools/scoring/scored_data.h"
 
 namespace hdps {
 namespace {
 
-// Formats batches of scores as lines, and counts rows without a score.
+// Formats the predictions of batches as lines, and counts rows without one.
 class Lines {
  public:
-  Lines(const Job& job, bool nan_for_bad_rows) : nan_(nan_for_bad_rows) {
-    for (const TaskSpec& task : TasksOf(job.model)) {
-      logits_.push_back(task.loss == LossKind::kLogloss);
-    }
-  }
+  Lines(const Job& job, bool nan_for_bad_rows) : nan_(nan_for_bad_rows), predictions_(job) {}
 
   // Returns kInvalidArgument for a score that is not a number, unless such lines were requested.
-  Result<std::string> Of(const Batch& batch, std::span<const float> scores) {
+  Result<std::string> Of(const Batch& batch, std::span<const float> of_batch) {
     std::string text;
+    std::vector<float> scores(of_batch.begin(), of_batch.end());
+    predictions_.Convert(scores);
     const size_t per_row = batch.num_examples == 0 ? 0 : scores.size() / batch.num_examples;
     for (uint32_t row = 0; row < batch.num_examples; ++row) {
-      const std::span<const float> of_row = scores.subspan(row * per_row, per_row);
+      const std::span<const float> of_row = std::span(scores).subspan(row * per_row, per_row);
       bool none = nan_ && batch.weights[row] == 0;  // A bad row, under BadRows::kKept.
       if (!none && std::ranges::any_of(of_row, [](float score) { return std::isnan(score); })) {
         none = true;
@@ -36,7 +34,7 @@ class Lines {
       }
       if (none) ++rows_without_;
       for (size_t i = 0; i < per_row; ++i) {
-        text += none ? "nan" : Number(of_row[i], logits_[i % logits_.size()]);
+        text += none ? "nan" : Number(of_row[i]);
         text += i + 1 == per_row ? '\n' : ' ';
       }
     }
@@ -46,23 +44,18 @@ class Lines {
 
  private:
   // %.9g distinguishes all floats.
-  static std::string Number(float score, bool logit) {
-    const auto value = static_cast<double>(score);
+  static std::string Number(float prediction) {
     char number[32];
-    std::snprintf(number, sizeof(number), "%.9g",
-                  logit ? static_cast<double>(static_cast<float>(ProbabilityOf(value))) : value);
+    std::snprintf(number, sizeof(number), "%.9g", static_cast<double>(prediction));
     return number;
   }
   static Status NotANumber(uint64_t row) {
     return {Code::kInvalidArgument,
-            "the score of row " + std::to_string(row) +
-                " of the data is not a number: expected a model whose weights are finite, and "
-                "numbers of the size that it was trained on (--bad_rows=nan gives nan in the line "
-                "of such a row)"};
+            ScoreNotANumber(row) + " (--bad_rows=nan gives nan in the line of such a row)"};
   }
 
   const bool nan_;
-  std::vector<bool> logits_;  // [tasks]: the scores are logits of probabilities.
+  const Predictions predictions_;
   uint64_t rows_without_ = 0;
 };
 
@@ -122,6 +115,9 @@ Status RunPredict(const CommonFlags& flags, FileSystem& files, Executor& executo
   if (sums.labels.unknown_ids > 0) {
     PrintError("%llu ids from their vocab_size on read as zeros\n",
                static_cast<unsigned long long>(sums.labels.unknown_ids));
+  }
+  if (const std::string unknown = data->UnknownKeysTold(); !unknown.empty()) {
+    PrintError("%s\n", unknown.c_str());
   }
   if (lines.rows_without() > 0) {
     PrintError("nan in %llu of %llu lines: these rows cannot be scored\n",

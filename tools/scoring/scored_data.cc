@@ -17,7 +17,6 @@
 #include "common/job/spec/parallel_spec.h"
 #include "common/job/spec/table_spec.h"
 #include "common/job/spec/train_spec.h"
-#include "common/job/vocabulary.h"
 #include "common/planning/strategy_of_job.h"
 #include "tools/inputs/file_names.h"
 #include "tools/warnings.h"
@@ -117,22 +116,6 @@ Result<EvalSet> FindData(const CommonFlags& flags, const ReadJob& read, FileSyst
   return found;
 }
 
-// Reads the job's vocabulary: the checkpoint's copy, so that a checkpoint is enough to score rows,
-// or else the file that the job names.
-Status LoadVocabularyOf(const std::string& origin, const FoundCheckpoint& checkpoint,
-                        FileSystem& files, DataSpec* data) {
-  if (data->vocabulary.file.empty()) return {};
-  for (const CheckpointPart& part : checkpoint.chain) {
-    const std::string copy = JoinPath(part.folder, kVocabularyName);
-    if (files.Exists(copy)) data->vocabulary.file = copy;
-  }
-  const Status loaded = LoadVocabulary(files, data);
-  if (loaded.ok()) return loaded;
-  return {Code::kInvalidArgument, origin + ": data.vocabulary.file: " + loaded.message() + "; " +
-                                      kVocabularyName + " lies in full checkpoints and beside " +
-                                      "the prepared job, --set=data.vocabulary.file=FILE"};
-}
-
 }  // namespace
 
 Result<std::unique_ptr<ScoredData>> ScoredData::Open(const CommonFlags& flags, FileSystem& files,
@@ -159,6 +142,8 @@ Result<std::unique_ptr<ScoredData>> ScoredData::Open(const CommonFlags& flags, F
       CheckpointModel::Load(files, opened->job_, flags.checkpoint, flags.which, executor,
                             flags.int8_rows ? RowForm::kInt8 : RowForm::kSaved));
   opened->int8_rows_ = flags.int8_rows;
+  if (flags.unknown_are_zeros) opened->loaded_->set_unknown_keys(UnknownKeys::kZero);
+  opened->unknown_ = std::make_unique<UnknownCount>(*opened->loaded_);
   opened->job_ = opened->loaded_->job();
   WarnUnlessNewest(opened->loaded_->checkpoint());
   HDPS_RETURN_IF_ERROR(
@@ -292,6 +277,10 @@ Result<ScoreSums> ScoredData::Score(const RowsWanted& rows_wanted, const TakeSco
     return loaded_->Fetch(step, rows);
   };
   RowSource source = {nullptr, fetch};
+  // Here, so that several workers count as one does: each step comes whole, once.
+  if (tells_) {
+    source.ask = [this](const PreparedStep& step) { unknown_->Add(step.parts); };
+  }
   if (ranks_ != nullptr) {
     source.score = [this](const Batch& batch, std::vector<float>* scores) {
       return ranks_->Score(batch, scores);

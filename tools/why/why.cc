@@ -1,64 +1,24 @@
 // Implements hdps why: tells which members of a running job wait for which, and the cause.
 #include <gflags/gflags.h>
 
-#include <algorithm>
 #include <memory>
 #include <string>
 
-#include "common/process/command_line.h"
 #include "common/process/terminal.h"
 #include "tools/commands.h"
-#include "tools/doctor/machine_facts.h"
-#include "tools/scheduler_question.h"
+#include "tools/scheduler_flags.h"
 #include "tools/why/explanation.h"
+#include "tools/why/why_question.h"
 
 DECLARE_bool(json);
 
 namespace hdps {
 namespace {
 
-// The sum leaves a second for the closing of an unanswered connection, and one for a busy machine,
-// within the promised five seconds.
-constexpr int64_t kFirstMs = 2000, kApartMs = 1000, kSecondMs = 500;
-constexpr int kProbeMs = 500;
-constexpr int64_t kClosingMs = 1000, kBusyMs = 1000, kPromisedMs = 5000;
-static_assert(kFirstMs + kProbeMs + kClosingMs + kBusyMs <= kPromisedMs);
-static_assert(kFirstMs + kApartMs + kSecondMs + kBusyMs <= kPromisedMs);
-
-Status SchedulerSilent(const SchedulerConnection& connection) {
-  const std::string trouble = ReachError(connection.address(), connection.may_leave(), kProbeMs);
-  if (!trouble.empty()) {
-    return {Code::kUnavailable,
-            "the scheduler is not there: " + trouble +
-                ". Is it running, and is this the address in --address_file or in the first lines "
-                "of its log? Without it members go on as far as they were told, and end after "
-                "cluster.scheduler_timeout_s; started again on its address and --out it goes on"};
-  }
-  return {Code::kUnavailable,
-          "the scheduler stands still: connections to " + connection.address() +
-              " are taken, and nothing was answered for " + Duration(kFirstMs) +
-              ". Look at its process: is it stopped (SIGSTOP, a debugger) or swapped out, or does "
-              "its --out hang? Or that port is another program's. Members go on as far as they "
-              "were told, and end after cluster.scheduler_timeout_s"};
-}
-
 Status Run() {
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<SchedulerConnection> connection,
-                        SchedulerConnection::Open({KeyRole::kReader, KeyRole::kAdmin}));
-  const Result<StatusReply> first = connection->Ask<StatusReply>(StatusRequest(), kFirstMs);
-  if (!first.ok() && first.status().code() == Code::kUnavailable)
-    return SchedulerSilent(*connection);
-  HDPS_RETURN_IF_ERROR(first.status());
-  // Two answers show whether the job moves.
-  WhyFacts facts{.now = *first, .before = {}, .apart_ms = 0};
-  const int64_t begin = connection->NowMs();
-  connection->Pause(kApartMs);
-  Result<StatusReply> second = connection->Ask<StatusReply>(StatusRequest(), kSecondMs);
-  if (second.ok()) {
-    facts.before = std::move(facts.now);
-    facts.now = *std::move(second);
-    facts.apart_ms = connection->NowMs() - begin;
-  }
+                        OpenScheduler({KeyRole::kReader, KeyRole::kAdmin}));
+  HDPS_ASSIGN_OR_RETURN(const WhyFacts facts, AskWhy(*connection));
   const Explanation explanation = Explain(facts);
   const std::string text =
       FLAGS_json ? ToJson(facts.now, explanation) : ToText(facts.now, explanation);

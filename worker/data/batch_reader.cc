@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/job/data_paths.h"
+#include "worker/data/columnar/table_files.h"
 #include "worker/data/formats/row_adder.h"
 #include "worker/data/formats/row_lanes.h"
 #include "worker/data/indexed_reader.h"
@@ -29,7 +31,7 @@ class StreamReader : public BatchReader {
         rows_(std::move(rows)),
         lanes_(std::move(lanes)),
         lines_(
-            files, paths, RulesOf(data, options),
+            files, paths, RulesOf(data, paths, options),
             [this](uint32_t file, std::string_view text) { return rows_->TakeHeader(file, text); }),
         window_(window_rows_, kWindowBytesMax) {}
 
@@ -157,17 +159,20 @@ bool ParsesInLanes(const ReaderOptions& options) {
          options.RowsOfStep() >= kLaneBatchMin;
 }
 
-Status CheckFiles(FileSystem& files, const std::vector<std::string>& paths) {
+Status CheckFiles(FileSystem& files, const DataSpec& data, const std::vector<std::string>& paths) {
   if (paths.empty()) {
     return {Code::kInvalidArgument,
             "no data file: expected one or more in data.train or data.eval"};
   }
+  HDPS_RETURN_IF_ERROR(CheckTable(data, paths));
+  if (TableOf(data, paths) != nullptr) return {};
   for (const std::string& path : paths) {
-    if (!files.Exists(path)) {
-      return {Code::kInvalidArgument, "data file '" + path +
-                                          "' does not exist: expected a file (a relative path is "
-                                          "taken from the folder of the job file)"};
-    }
+    if (files.Exists(path)) continue;
+    return {Code::kInvalidArgument,
+            "data file '" + path + "' does not exist: " +
+                (NamesTable(path) ? kWhyNoTable
+                                  : "expected a file (a relative path is "
+                                    "taken from the folder of the job file)")};
   }
   return {};
 }
@@ -181,7 +186,7 @@ Result<std::unique_ptr<BatchReader>> NewBatchReader(FileSystem& files, const Dat
   CHECK_LT(options.part, options.num_parts);
   CHECK(data.vocabulary.file.empty() || data.vocabulary.values != nullptr)
       << "LoadVocabulary() comes before rows are read";
-  HDPS_RETURN_IF_ERROR(CheckFiles(files, paths));
+  HDPS_RETURN_IF_ERROR(CheckFiles(files, data, paths));
   if (data.format == DataFormat::kCsv && data.delimiter.size() != 1) {
     return Status(Code::kInvalidArgument,
                   "data.delimiter '" + data.delimiter + "': expected one character");
@@ -195,14 +200,15 @@ Result<std::unique_ptr<BatchReader>> NewBatchReader(FileSystem& files, const Dat
   std::unique_ptr<BatchReader> reader = std::make_unique<StreamReader>(
       files, data, paths, options, std::move(rows), std::move(lanes));
   if (!options.shuffle || data.shuffle_rows == 0 || options.num_parts < kPartsMany) return reader;
+  if (TableOf(data, paths) != nullptr) return reader;  // Row numbers cost less than an index.
   HDPS_ASSIGN_OR_RETURN(rows, make());
   return NewIndexedReader({files, data, paths, options}, std::move(rows), std::move(reader));
 }
 
 Result<uint64_t> CountRows(FileSystem& files, const DataSpec& data,
                            const std::vector<std::string>& paths, const ReaderOptions& options) {
-  HDPS_RETURN_IF_ERROR(CheckFiles(files, paths));
-  LineReader lines(files, paths, RulesOf(data, options));
+  HDPS_RETURN_IF_ERROR(CheckFiles(files, data, paths));
+  LineReader lines(files, paths, RulesOf(data, paths, options));
   HDPS_RETURN_IF_ERROR(lines.Start());
   uint64_t rows = 0;
   for (Line line;; ++rows) {

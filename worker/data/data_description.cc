@@ -65,12 +65,10 @@ const ColumnSpec* LabelColumn(const DataSpec& data) {
   return label == data.columns.end() ? nullptr : &*label;
 }
 
-std::string DescribeFormat(const DataSpec& data, size_t num_files) {
+std::string DescribeColumns(const DataSpec& data) {
   const FeatureNames names = FeaturesOf(data);
-  std::string text = Counted(num_files, "file") + " of format " + std::string(WordOf(data.format)) +
-                     ": " + DescribeLabel(data) + ", " +
-                     Counted(names.numeric.size(), "numeric column") + ", " +
-                     Counted(names.sparse.size(), "sparse feature");
+  std::string text = DescribeLabel(data) + ", " + Counted(names.numeric.size(), "numeric column") +
+                     ", " + Counted(names.sparse.size(), "sparse feature");
   if (!data.features.empty()) {
     text += " (" + Whole(data.features.size()) + " of them derived)";
   }
@@ -81,6 +79,15 @@ std::string DescribeFormat(const DataSpec& data, size_t num_files) {
   if (data.format != DataFormat::kCsv) return text;
   for (const std::string& shared : SharedVocabularies(data)) text += "; " + shared;
   return text;
+}
+
+std::string DescribeFormat(const DataSpec& data, size_t num_files) {
+  return Counted(num_files, "file") + " of format " + std::string(WordOf(data.format)) + ": " +
+         DescribeColumns(data);
+}
+
+std::string DescribeTable(const DataSpec& data, size_t num_rows) {
+  return "a table of " + Counted(num_rows, "row") + ": " + DescribeColumns(data);
 }
 
 std::vector<std::string> ColumnNames(const DataSpec& data) {

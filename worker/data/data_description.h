@@ -26,6 +26,8 @@ std::vector<std::string> ColumnNames(const DataSpec& data);
 // "2 files of format csv: label 'income' (1 where it is '>50K', else 0), 5 numeric columns, 8
 // sparse features"
 std::string DescribeFormat(const DataSpec& data, size_t num_files);
+// "a table of 1,000 rows: label ..."
+std::string DescribeTable(const DataSpec& data, size_t num_rows);
 // "'<=50K' (759), '>50K' (241)"
 std::string DescribeCounts(const std::map<std::string, uint64_t>& counts);
 // "1 key a row in 25 sparse features, 'tags' 2.1 keys a row (0 to 5)". Requires: a row.

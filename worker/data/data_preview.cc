@@ -12,6 +12,7 @@
 #include "common/job/eval_sets.h"
 #include "common/job/job_spec.h"
 #include "worker/data/batch_reader.h"
+#include "worker/data/columnar/table_files.h"
 #include "worker/data/data_description.h"
 #include "worker/data/formats/row_adder.h"
 #include "worker/data/header_check.h"
@@ -36,15 +37,17 @@ class Preview {
         paths_(paths),
         labels_(labels),
         num_classes_(labels[0].num_classes),
+        table_(TableOf(data, paths)),
         rows_(std::move(rows)),
         batch_(rows_->NewBatch(kPreviewRows)),
         column_names_(ColumnNames(data)) {}
 
   Result<DataPreview> Run() {
-    result_.lines.push_back(DescribeFormat(data_, paths_.size()));
-    if (has_columns() && data_.header) HDPS_RETURN_IF_ERROR(LookAtHeaders());
+    result_.lines.push_back(table_ == nullptr ? DescribeFormat(data_, paths_.size())
+                                              : DescribeTable(data_, table_->num_rows()));
+    if (has_columns() && data_.header && table_ == nullptr) HDPS_RETURN_IF_ERROR(LookAtHeaders());
     for (uint32_t file = 0; file < std::min(paths_.size(), kPreviewFiles); ++file) {
-      HDPS_ASSIGN_OR_RETURN(const uint64_t bytes, files_.FileSize(paths_[file]));
+      HDPS_ASSIGN_OR_RETURN(const uint64_t bytes, DataBytes(files_, data_, paths_[file]));
       if (bytes > 0) HDPS_RETURN_IF_ERROR(LookAtFile(file));
     }
     const Batch batch = batch_.Finish(0);
@@ -64,13 +67,17 @@ class Preview {
 
  private:
   std::string PlaceOf(const Line& line) const {
-    return paths_[line.place.file] + ":" + std::to_string(line.place.number);
+    const std::string& path = paths_[line.place.file];
+    if (table_ != nullptr) return TableRowPlace(path, line.place.number - 1);
+    return path + ":" + std::to_string(line.place.number);
   }
   bool has_columns() const { return !column_names_.empty(); }
   bool labels_read() const { return num_classes_ != kLabelsNotRead; }
 
-  // The header gives the names of the cells.
-  bool by_name() const { return data_.format == DataFormat::kCsv && data_.header; }
+  // The header or the table gives the names of the cells.
+  bool by_name() const {
+    return table_ != nullptr || (data_.format == DataFormat::kCsv && data_.header);
+  }
 
   bool IsLabel(const std::string& name) const {
     const auto column = std::ranges::find(data_.columns, name, &ColumnSpec::name);
@@ -96,7 +103,7 @@ class Preview {
   }
 
   Status LookAtFile(uint32_t file) {
-    LineReader lines(files_, {paths_[file]}, FileRulesOf(data_, labels_read()));
+    LineReader lines(files_, {paths_[file]}, FileRulesOf(data_, {paths_[file]}, labels_read()));
     HDPS_RETURN_IF_ERROR(lines.Start());
     const uint64_t rows_max = example_place_.empty() ? kPreviewRows : 1;
     Line line;
@@ -104,8 +111,9 @@ class Preview {
       HDPS_ASSIGN_OR_RETURN(const bool found, lines.Next(&line));
       if (!found) break;
       line.place.file = file;
-      const std::vector<NamedText> cells =
-          row == 0 && has_columns() && !data_.header ? CellsOf(line) : std::vector<NamedText>();
+      const std::vector<NamedText> cells = row == 0 && has_columns() && !data_.header && !by_name()
+                                               ? CellsOf(line)
+                                               : std::vector<NamedText>();
       if (NamesItsColumns(cells, column_names_)) {
         return {Code::kInvalidArgument,
                 PlaceOf(line) + ": this line is a header, with the names of the job's columns: " +
@@ -293,7 +301,8 @@ class Preview {
   const DataSpec& data_;
   const std::vector<std::string>& paths_;
   const std::vector<LabelSpec> labels_;
-  const uint32_t num_classes_;  // Classes of the first label.
+  const uint32_t num_classes_;                      // Classes of the first label.
+  const std::shared_ptr<const ColumnTable> table_;  // Null: the rows are those of files.
   const std::unique_ptr<RowAdder> rows_;
   BatchBuilder batch_;
   const std::vector<std::string> column_names_;

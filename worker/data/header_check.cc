@@ -53,17 +53,17 @@ class NameIndex {
   const std::vector<uint32_t> none_;
 };
 
-Status Missing(const std::string& place, const std::vector<std::string>& missing,
-               const std::vector<std::string>& unused) {
+Status Missing(const std::string& place, const std::string& holder,
+               const std::vector<std::string>& missing, const std::vector<std::string>& unused) {
   const std::string hint = DidYouMean(missing[0], unused);
-  std::string text = place + ": the header has no column " + Quoted(missing[0]) + hint;
+  std::string text = place + ": " + holder + " has no column " + Quoted(missing[0]) + hint;
   if (missing.size() > 1) {
     text += (hint.empty() ? ", and " : "; and ") + std::to_string(missing.size() - 1) +
             " more of the job are not there";
   }
   text += ": expected all names of data.columns, in any order";
   if (!unused.empty()) {
-    text += "; the header also has ";
+    text += "; " + holder + " also has ";
     for (size_t i = 0; i < unused.size() && i < kNamesShownMax; ++i) {
       text += (i == 0 ? "" : ", ") + Quoted(unused[i]);
     }
@@ -107,7 +107,8 @@ CellOrder OrderOf(const std::vector<ColumnSpec>& columns, const std::vector<Colu
 }
 
 Result<HeaderMatch> MatchHeader(const std::string& place, const std::vector<NamedText>& header,
-                                const std::vector<ColumnSpec>& columns, bool labels_read) {
+                                const std::vector<ColumnSpec>& columns, bool labels_read,
+                                const std::string& holder) {
   const NameIndex index(header);
   HeaderMatch match;
   match.order.num_cells = static_cast<uint32_t>(header.size());
@@ -118,9 +119,9 @@ Result<HeaderMatch> MatchHeader(const std::string& place, const std::vector<Name
     const std::vector<uint32_t>& cells = index.Find(columns[c].cell());
     if (cells.size() > 1) {
       return Status(Code::kInvalidArgument,
-                    place + ": column " + Quoted(columns[c].cell()) +
-                        " stands twice in the header, as columns " + std::to_string(cells[0] + 1) +
-                        " and " + std::to_string(cells[1] + 1) + ": expected every name once");
+                    place + ": column " + Quoted(columns[c].cell()) + " stands twice in " + holder +
+                        ", as columns " + std::to_string(cells[0] + 1) + " and " +
+                        std::to_string(cells[1] + 1) + ": expected every name once");
     }
     match.order.cell_of_column.push_back(cells.empty() ? CellOrder::kAbsent : cells[0]);
     match.as_job = match.as_job && !cells.empty() && cells[0] == c;
@@ -132,7 +133,7 @@ Result<HeaderMatch> MatchHeader(const std::string& place, const std::vector<Name
   for (size_t i = 0; i < header.size(); ++i) {
     if (!taken[i]) match.passed_over.push_back(header[i].text);
   }
-  if (!missing.empty()) return Missing(place, missing, match.passed_over);
+  if (!missing.empty()) return Missing(place, holder, missing, match.passed_over);
   return match;
 }
 

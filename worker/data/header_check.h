@@ -36,9 +36,11 @@ struct HeaderMatch {
 
 // Finds the job's columns in a header by name: exactly, or else ignoring case. kInvalidArgument if
 // a column appears twice or is missing; columns of type skip may be missing, and those that
-// MayBeAbsent if labels are not read. `place` is "file:line".
+// MayBeAbsent if labels are not read. `place` is "file:line", and `holder` what has the names
+// there.
 Result<HeaderMatch> MatchHeader(const std::string& place, const std::vector<NamedText>& header,
-                                const std::vector<ColumnSpec>& columns, bool labels_read);
+                                const std::vector<ColumnSpec>& columns, bool labels_read,
+                                const std::string& holder = "the header");
 
 // Compares a header with the job's columns. Each entry of `header` is a cell of the first line with
 // the job's name for the column at its position, which is empty after the job's last column.

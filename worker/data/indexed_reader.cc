@@ -23,7 +23,7 @@ class IndexedReader : public BatchReader {
         window_rows_(input.data.shuffle_rows),
         rows_(std::move(rows)),
         plain_(std::move(plain)),
-        rules_(RulesOf(input.data, options_)),
+        rules_(RulesOf(input.data, paths_, options_)),
         lines_(
             files_, paths_, rules_,
             [this](uint32_t file, std::string_view text) { return rows_->TakeHeader(file, text); }),

@@ -64,7 +64,7 @@ Status ItemPool::Collect() {
   collected_ = true;
   // Rows that are held out give no items.
   ParsedRows rows(files_, data_, data_.train, labels_,
-                  RulesOf(data_, {.seed = seed_, .side = RowSide::kTrained}));
+                  RulesOf(data_, data_.train, {.seed = seed_, .side = RowSide::kTrained}));
   HDPS_RETURN_IF_ERROR(rows.Start());
   const bool uniform = data_.negatives.by == NegativesBy::kUniform;
   // Ordered by priority, then by what it was drawn for: a row's number, or an item's hash. An item

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "worker/data/columnar/table_files.h"
 #include "worker/data/held_out/hold_out.h"
 #include "worker/data/idx_file.h"
 #include "worker/data/number.h"
@@ -40,6 +41,10 @@ LineReader::LineReader(FileSystem& files, std::vector<std::string> paths, LineRu
 Status LineReader::Start() {
   all_packed_bytes_ = 0;
   for (const std::string& path : paths_) {
+    if (rules_.table != nullptr) {
+      all_packed_bytes_ += rules_.table->num_rows() * kRowNumberBytes;
+      continue;
+    }
     HDPS_ASSIGN_OR_RETURN(const uint64_t bytes, files_.FileSize(path));
     all_packed_bytes_ += bytes;
   }
@@ -57,7 +62,9 @@ Status LineReader::OpenFile(size_t file) {
   buffer_offset_ = line_offset_ = 0;
   file_ended_ = true;
   if (file == paths_.size()) return {};
-  if (rules_.image_bytes > 0) {
+  if (rules_.table != nullptr) {
+    file_ = OpenRowNumbers(rules_.table->num_rows());
+  } else if (rules_.image_bytes > 0) {
     HDPS_ASSIGN_OR_RETURN(file_,
                           OpenImages(files_, paths_[file], rules_.image_shape, rules_.labels_read));
   } else {
@@ -74,13 +81,15 @@ double LineReader::progress() const {
   return std::min(1.0, static_cast<double>(read) / static_cast<double>(all_packed_bytes_));
 }
 
+size_t LineRules::line_bytes() const { return table != nullptr ? kRowNumberBytes : image_bytes; }
+
 std::optional<std::string_view> LineRules::RowOf(std::string_view raw,
                                                  const LinePlace& place) const {
   const uint64_t number = place.number;
   const auto of_other_side = [&](std::string_view text) {
     return side != RowSide::kAll && hold_out->Has(place, text) != (side == RowSide::kHeldOut);
   };
-  if (image_bytes > 0) return of_other_side(raw) ? std::nullopt : std::optional(raw);
+  if (line_bytes() > 0) return of_other_side(raw) ? std::nullopt : std::optional(raw);
   if (number == 1 && header) return std::nullopt;
   if (number == 1 && raw.starts_with(kByteOrderMark)) raw.remove_prefix(kByteOrderMark.size());
   if (raw.ends_with('\r')) raw.remove_suffix(1);
@@ -118,11 +127,11 @@ Status LineReader::OnHeader(uint32_t file, std::string_view raw) {
 }
 
 Result<bool> LineReader::NextRaw(std::string_view* text) {
-  const size_t image = rules_.image_bytes;
-  while (image > 0 && end_ - begin_ < image && !file_ended_) HDPS_RETURN_IF_ERROR(ReadMore());
-  if (image > 0) {
-    // The file gives whole images or an error.
-    *text = {buffer_.get() + begin_, std::min(image, end_ - begin_)};
+  const size_t bytes = rules_.line_bytes();
+  while (bytes > 0 && end_ - begin_ < bytes && !file_ended_) HDPS_RETURN_IF_ERROR(ReadMore());
+  if (bytes > 0) {
+    // The file gives whole lines or an error.
+    *text = {buffer_.get() + begin_, std::min(bytes, end_ - begin_)};
     begin_ += text->size();
     searched_ = begin_;
     return !text->empty();

@@ -15,6 +15,7 @@
 
 namespace hdps {
 
+class ColumnTable;
 class HoldOut;
 
 // A file with a longer line is taken for one that is no text.
@@ -41,13 +42,17 @@ struct LineRules {
   size_t image_bytes = 0;
   std::vector<uint32_t> image_shape = {};  // As in DataSpec.
   bool labels_read = true;                 // For images: if false, their labels may be missing.
-  bool header = false;                     // The first line of each file is skipped.
-  std::string comment;                     // Lines that begin with this are skipped; empty: none.
+  // Not null: the table stands for the file, and each line is the number of a row (table_files.h).
+  std::shared_ptr<const ColumnTable> table = nullptr;
+  bool header = false;  // The first line of each file is skipped.
+  std::string comment;  // Lines that begin with this are skipped; empty: none.
   // Rows of the other side are skipped. `hold_out` decides; copies of the rules share it, because
   // it learns from headers.
   RowSide side = RowSide::kAll;
   std::shared_ptr<HoldOut> hold_out = nullptr;  // Set unless `side` is kAll.
 
+  // Returns the bytes of each line if they all have as many; 0: lines end with LF.
+  size_t line_bytes() const;
   // Returns the row's text in a line as it stands in its file, without the LF; nothing if it is no
   // row. Requires: the header of its file, if any, was taken.
   std::optional<std::string_view> RowOf(std::string_view raw, const LinePlace& place) const;

@@ -53,9 +53,14 @@ std::string DescribeRowError(const std::string& path, uint64_t line_number, std:
   const bool inside =
       error.value.data() >= line.data() && error.value.data() <= line.data() + line.size();
   const size_t bytes = inside ? static_cast<size_t>(error.value.data() - line.data()) : 0;
-  std::string text = path + ":" + std::to_string(line_number) + ":" +
-                     std::to_string(CountCharacters(line.substr(0, bytes)) + 1) + ": '" +
-                     Printable(error.value) + "': expected " + std::string(error.expected);
+  return DescribeCellError(path + ":" + std::to_string(line_number) + ":" +
+                               std::to_string(CountCharacters(line.substr(0, bytes)) + 1),
+                           error);
+}
+
+std::string DescribeCellError(const std::string& place, const RowError& error) {
+  std::string text =
+      place + ": '" + Printable(error.value) + "': expected " + std::string(error.expected);
   if (!error.column.empty()) text += " in column '" + std::string(error.column) + "'";
   return text;
 }

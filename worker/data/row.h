@@ -11,6 +11,7 @@
 
 #include "common/base/hash.h"
 #include "common/base/ids.h"
+#include "common/base/status.h"
 #include "worker/data/batch.h"
 
 namespace hdps {
@@ -89,8 +90,13 @@ class RowParser {
   virtual std::vector<NamedText> Values(std::string_view line) = 0;
 };
 
-// Makes the parser of data.format; `labels` as in LabelsOf(job).
+// Makes the parser of data.format for lines of text; `labels` as in LabelsOf(job).
 std::unique_ptr<RowParser> NewRowParser(const DataSpec& data, const std::vector<LabelSpec>& labels);
+// Makes the parser of the lines of `paths`, which may name a table. kInvalidArgument if the table
+// does not fit the job.
+Result<std::unique_ptr<RowParser>> NewParserOf(const DataSpec& data,
+                                               const std::vector<std::string>& paths,
+                                               const std::vector<LabelSpec>& labels);
 
 // Returns the text with unprintable bytes escaped, and cut if it is long.
 std::string Printable(std::string_view value);
@@ -99,6 +105,9 @@ std::string Printable(std::string_view value);
 // long values are cut, and unprintable bytes are escaped.
 std::string DescribeRowError(const std::string& path, uint64_t line_number, std::string_view line,
                              const RowError& error);
+
+// The same without the column of characters, for a row at `place`.
+std::string DescribeCellError(const std::string& place, const RowError& error);
 
 // How a line that is no row is treated.
 enum class BadRows : uint8_t {

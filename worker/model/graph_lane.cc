@@ -97,6 +97,17 @@ Status GraphLane::ForwardSegment(size_t segment) {
   return {};
 }
 
+std::vector<float> GraphLane::FetchLogits() {
+  const ConstMatrix from = logits().value;
+  std::vector<float> fetched(from.rows * from.cols);
+  for (size_t row = 0; row < from.rows; ++row) {
+    ops_.FetchLater(from.data + row * from.stride,
+                    std::span(fetched).subspan(row * from.cols, from.cols));
+  }
+  ops_.Fetch();
+  return fetched;
+}
+
 void GraphLane::TrainLoss() {
   if (logits().value.rows > 0) loss_.Train(logits().value, logits().gradient);
 }

@@ -42,6 +42,7 @@ class GraphLane {
   void TrainLoss();
   double LossSum() const { return loss_.Sum(); }
   double Score(std::vector<float>* scores) { return loss_.Score(logits().value, scores); }
+  std::vector<float> FetchLogits();  // [rows, width of the last place], to the host.
   const float* row_gradients_on_device(size_t table) const { return row_gradients_[table]->data(); }
 
   // Begins a pass as lane `number` of its step.

@@ -16,9 +16,6 @@
 namespace hdps {
 namespace {
 
-// Examples in one worker's step: enough for efficient matrix products, and little memory.
-constexpr uint32_t kEvaluationExamples = 4096;
-
 double WeightOf(const Batch& batch) {
   if (batch.weights.empty()) return batch.num_examples;
   double sum = 0;

@@ -18,6 +18,9 @@ namespace hdps {
 
 struct Job;
 
+// Examples in one worker's step: enough for efficient matrix products, and little memory.
+inline constexpr uint32_t kEvaluationExamples = 4096;
+
 struct ScoreSums {
   double loss_sum = 0;
   double weight_sum = 0;  // Sum of the examples' weights.

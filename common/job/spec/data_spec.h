@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 
 namespace hdps {
 
+class ColumnTable;  // worker/data/columnar/columns.h
 class Vocabulary;
 
 enum class DataFormat : uint8_t { kCsv, kCriteo, kLibsvm, kLibffm, kLibfm, kIdx };
@@ -133,6 +135,9 @@ struct DataSpec {
   // Numbers of the numeric columns that a reader keeps, in their order in a batch; empty for all.
   // It is no setting: the data of a rank has it if numeric columns are cut over the workers.
   std::vector<uint32_t> kept_numbers = {};
+  // Tables of this process by the path that names them in a list of files. A table stands alone in
+  // its list. It is no setting, and no part of the job's digest.
+  std::map<std::string, std::shared_ptr<const ColumnTable>> tables = {};
 };
 
 }  // namespace hdps

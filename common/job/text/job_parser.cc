@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/job/data_paths.h"
+#include "common/job/given_job.h"
 #include "common/job/job_file.h"
 #include "common/job/job_registry.h"
 #include "common/job/spec/checkpoint_spec.h"
@@ -117,7 +118,8 @@ Status FindData(FileSystem& files, const JobSource& source, const std::string& k
       HDPS_ASSIGN_OR_RETURN(files_here, FilesOf(files, path));
     }
     if (files_here.empty()) {
-      if (needed == DataFiles::kMustExist) {
+      // Whether there is such a table is seen where rows are read.
+      if (needed == DataFiles::kMustExist && !NamesTable(path)) {
         return RefusePath(files, source, "data." + key + "." + std::to_string(i), beside, path);
       }
       files_here = {path};
@@ -178,24 +180,12 @@ void WarnOfRepeats(Job* job) {
   warn(both, "data.eval has files that are trained on too");
 }
 
-}  // namespace
-
-Result<Job> ParseJob(const std::string& json, const std::string& origin,
-                     const std::vector<std::string>& overrides, const JobRegistry& registry) {
-  JobSource source{origin, {}};
-  return ReadJob(json, overrides, registry, &source);
-}
-
-Result<Job> LoadJob(FileSystem& files, const std::string& path,
-                    const std::vector<std::string>& overrides, DataFiles needed,
-                    const JobRegistry& registry) {
-  Result<std::string> text = ReadWholeFile(files, path, kJobBytesMax);
-  if (!text.ok()) {
-    return Status(Code::kInvalidArgument,
-                  text.status().message() + "; --job has to name a job file");
-  }
-  JobSource source{path, {}};
-  HDPS_ASSIGN_OR_RETURN(Job job, ReadJob(*text, overrides, registry, &source));
+// Reads the job, and finds its files.
+Result<Job> LoadText(FileSystem& files, const WrittenJob& text,
+                     const std::vector<std::string>& overrides, DataFiles needed,
+                     const JobRegistry& registry) {
+  JobSource source{text.origin, {}};
+  HDPS_ASSIGN_OR_RETURN(Job job, ReadJob(text.text, overrides, registry, &source));
   HDPS_RETURN_IF_ERROR(FindData(files, source, "train", needed, &job.data.train));
   HDPS_RETURN_IF_ERROR(FindData(files, source, "eval", needed, &job.data.eval));
   for (size_t s = 0; s < job.data.eval_sets.size(); ++s) {
@@ -206,6 +196,32 @@ Result<Job> LoadJob(FileSystem& files, const std::string& path,
   HDPS_RETURN_IF_ERROR(ReadStrategyParts(files, source, &job.parallel));
   WarnOfRepeats(&job);
   return job;
+}
+
+}  // namespace
+
+Result<Job> ParseJob(const std::string& json, const std::string& origin,
+                     const std::vector<std::string>& overrides, const JobRegistry& registry) {
+  JobSource source{origin, {}};
+  return ReadJob(json, overrides, registry, &source);
+}
+
+Result<WrittenJob> ReadWrittenJob(FileSystem& files, const std::string& path) {
+  Result<std::string> text = ReadWholeFile(files, path, kJobBytesMax);
+  if (text.ok()) return WrittenJob{path, *std::move(text)};
+  return Status(Code::kInvalidArgument, text.status().message() + "; --job has to name a job file");
+}
+
+Result<Job> LoadJob(FileSystem& files, const WrittenJob& text,
+                    const std::vector<std::string>& overrides, DataFiles needed) {
+  return LoadText(files, text, overrides, needed, BuiltInRegistry());
+}
+
+Result<Job> LoadJob(FileSystem& files, const std::string& path,
+                    const std::vector<std::string>& overrides, DataFiles needed,
+                    const JobRegistry& registry) {
+  HDPS_ASSIGN_OR_RETURN(const WrittenJob text, ReadWrittenJob(files, path));
+  return LoadText(files, text, overrides, needed, registry);
 }
 
 Result<Job> ParseJob(const std::string& json, const std::string& origin,

@@ -205,6 +205,31 @@ TEST(LogLinesDeathTest, GoIntoTheFileWithTheirTime) {
   EXPECT_THAT(*text, Not(HasSubstr("too quiet")));
 }
 
+void LogInTwoFiles(const std::string& first, const std::string& second) {
+  if (!StartLogging("p", first, "info").ok()) std::exit(1);
+  LOG(INFO) << "one";
+  if (!StartLogging("q", second, "warning").ok()) std::exit(1);
+  LOG(INFO) << "too quiet now";
+  LOG(WARNING) << "two";
+  if (!StartLogging("r", "", "warning").ok()) std::exit(1);
+  LOG(WARNING) << "three";
+  std::exit(0);
+}
+
+TEST(LogLinesDeathTest, MoveWithALaterCall) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
+  const std::string folder = ::testing::TempDir() + "hdps_log_moves/";
+  EXPECT_EXIT(LogInTwoFiles(folder + "1.log", folder + "2.log"), ::testing::ExitedWithCode(0),
+              "^[^\n]* W r three\n$");
+  const Result<std::string> first = ReadWholeFile(*files, folder + "1.log", 10000);
+  const Result<std::string> second = ReadWholeFile(*files, folder + "2.log", 10000);
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_THAT(*first, ContainsRegex("^[^\n]* I p one\n$"));
+  EXPECT_THAT(*second, ContainsRegex("^[^\n]* W q two\n$"));
+  EXPECT_TRUE(files->RemoveAll(folder).ok());
+}
+
 TEST(LogLinesDeathTest, RefuseAWrongLevelAndFile) {
   EXPECT_THAT(StartLogging("p", "", "warn").message(), HasSubstr("\"warn\""));
   EXPECT_THAT(StartLogging("p", "/proc/nowhere/x.log", "info").message(), HasSubstr("--log_file"));

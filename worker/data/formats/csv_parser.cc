@@ -1,15 +1,12 @@
 // Parses lines of cells by the columns of the job.
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "common/base/hash.h"
-#include "common/job/job_facts.h"
+#include "worker/data/formats/cell_rules.h"
 #include "worker/data/formats/cell_scan.h"
-#include "worker/data/formats/derived_features.h"
-#include "worker/data/formats/label.h"
 #include "worker/data/formats/parsers.h"
 #include "worker/data/header_check.h"
 #include "worker/data/number.h"
@@ -23,24 +20,9 @@ class CsvParser : public RowParser {
       : delimiter_(data.delimiter.empty() ? ',' : data.delimiter[0]),
         quote_(data.quote.empty() ? std::nullopt : std::optional(data.quote[0])),
         decimal_(data.decimal.empty() ? '.' : data.decimal[0]),
-        missing_(data.missing),
         header_(data.header),
-        labels_read_(labels[0].num_classes != kLabelsNotRead),
-        rules_(labels.size(), LabelRule({}, 2)) {
-    for (const ColumnSpec& spec : data.columns) {
-      columns_.push_back({spec, HashString(spec.key_space()), rules_.size()});
-      Column& column = columns_.back();
-      if (spec.type != ColumnType::kLabel) continue;
-      for (size_t task = 0; task < labels.size(); ++task) {
-        if (!labels[task].name.empty() && labels[task].name != spec.name) continue;
-        column.task = task;
-        rules_[task] = LabelRule(spec.positive, labels[task].num_classes, spec.classes);
-      }
-    }
-    // Without a label column all rows are positive.
-    const bool labelled =
-        std::ranges::any_of(columns_, [this](const Column& c) { return c.task < rules_.size(); });
-    if (!labelled) label_ = 1;
+        rules_(data, labels, decimal_),
+        columns_(rules_.columns()) {
     FindPlainCells();
     shared_ = OrderOf(data.columns);
     for (size_t c = 0; c < columns_.size(); ++c) {
@@ -81,7 +63,7 @@ class CsvParser : public RowParser {
   void FindPlainCells() {
     size_t num_labels = 0;
     bool special = false;
-    for (const Column& column : columns_) {
+    for (const CellColumn& column : columns_) {
       const ColumnType type = column.spec.type;
       num_labels += type == ColumnType::kLabel ? 1 : 0;
       num_numbers_ += type == ColumnType::kNumeric ? 1 : 0;
@@ -90,7 +72,7 @@ class CsvParser : public RowParser {
       special |= !column.spec.has_cell() || column.spec.vocab_size > 0;
     }
     if (num_labels + num_numbers_ + num_keys_ < columns_.size() || num_labels > 1 || special ||
-        rules_.size() > 1 || delimiter_ == ' ' || delimiter_ == '"' || decimal_ != '.' ||
+        rules_.num_tasks() > 1 || delimiter_ == ' ' || delimiter_ == '"' || decimal_ != '.' ||
         (quote_ && *quote_ != '"')) {
       plain_.clear();
     }
@@ -105,8 +87,7 @@ class CsvParser : public RowParser {
     bool* const ask = quote_ ? &quoted : nullptr;
     if (ScanCells(line, delimiter_, inner, ask) != inner.size() || quoted) return false;
     ends_.back() = static_cast<uint32_t>(line.size());
-    row->Clear();
-    row->label = label_;
+    rules_.Begin(row);
     row->numbers.resize(num_numbers_);
     row->keys.resize(num_keys_);
     row->key_ends.resize(num_keys_);
@@ -119,7 +100,7 @@ class CsvParser : public RowParser {
       if (!cell.empty() && (MayBeBlank(cell.front()) || MayBeBlank(cell.back()))) {
         cell = TrimBlanks(cell);
       }
-      const bool missing = cell.empty() || cell == missing_;
+      const bool missing = rules_.IsMissing(cell);
       if (plain_[c].type == ColumnType::kCategorical) {
         row->keys[num_keys] = FeatureKey(plain_[c].salt, missing ? std::string_view() : cell);
         row->key_ends[num_keys] = num_keys + 1;
@@ -132,7 +113,7 @@ class CsvParser : public RowParser {
           *number = *parsed;
         }
         ++number;
-      } else if (AddLabel(columns_[c], cell, missing, row)) {
+      } else if (rules_.AddLabel(columns_[c], cell, missing, row)) {
         return false;
       }
     }
@@ -144,9 +125,7 @@ class CsvParser : public RowParser {
     if (shared_.num_cells < columns_.size()) {
       return ParseInOrder(shared_, expected_cells_, line, row);
     }
-    row->Clear();
-    row->label = label_;
-    if (rules_.size() > 1) row->task_labels.resize(rules_.size());
+    rules_.Begin(row);
     size_t at = 0;
     for (size_t c = 0; c < columns_.size(); ++c) {
       if (at > line.size()) {
@@ -157,7 +136,7 @@ class CsvParser : public RowParser {
         error->column = columns_[c].spec.name;
         return error;
       }
-      if (auto error = AddCell(columns_[c], cell, row)) return error;
+      if (auto error = rules_.AddCell(columns_[c], cell, row)) return error;
     }
     if (at <= line.size()) return RowError{line.substr(at), {}, expected_cells_};
     return std::nullopt;
@@ -166,9 +145,7 @@ class CsvParser : public RowParser {
   // Parses a line whose cells have another order, are read by several columns, or are incomplete.
   std::optional<RowError> ParseInOrder(const CellOrder& order, std::string_view expected,
                                        std::string_view line, Row* row) {
-    row->Clear();
-    row->label = label_;
-    if (rules_.size() > 1) row->task_labels.resize(rules_.size());
+    rules_.Begin(row);
     begins_.clear();
     for (size_t at = 0; at <= line.size();) {
       begins_.push_back(at);
@@ -189,7 +166,7 @@ class CsvParser : public RowParser {
       size_t at = begins_[order.cell_of_column[c]];
       std::string_view cell;
       NextCell(line, &at, &cell);  // Succeeded above.
-      if (auto error = AddCell(columns_[c], cell, row)) return error;
+      if (auto error = rules_.AddCell(columns_[c], cell, row)) return error;
     }
     return std::nullopt;
   }
@@ -206,12 +183,6 @@ class CsvParser : public RowParser {
     }
     return "";
   }
-
-  struct Column {
-    ColumnSpec spec;
-    uint64_t salt;
-    size_t task;  // For a label: its task; the number of tasks if it has none.
-  };
 
   // Takes the cell at `*at`, and moves it behind the delimiter, or to line.size() + 1 after the
   // last cell.
@@ -260,117 +231,12 @@ class CsvParser : public RowParser {
     return unquoted_;
   }
 
-  std::optional<RowError> AddCell(const Column& column, std::string_view cell, Row* row) {
-    const bool missing = cell.empty() || cell == missing_;
-    switch (column.spec.type) {
-      case ColumnType::kSkip:
-        break;
-      case ColumnType::kLabel:
-        return AddLabel(column, cell, missing, row);
-      case ColumnType::kWeight: {
-        if (!labels_read_) break;  // Predicting needs no weight.
-        const std::optional<double> weight = missing ? std::nullopt : NumberOf(cell);
-        row->weight = weight ? static_cast<float>(*weight) : -1.0f;
-        if (row->weight >= 0 && std::isfinite(row->weight)) break;
-        return RowError{cell, column.spec.name, "a weight: a number from 0 on"};
-      }
-      case ColumnType::kGroup:
-        row->group = FeatureKey(column.salt, missing ? std::string_view() : cell);
-        break;
-      case ColumnType::kNumeric: {
-        double& number = row->numbers.emplace_back(kMissingNumber);
-        if (missing || ParseDigits(cell, &number)) break;
-        const std::optional<double> parsed = NumberOf(cell);
-        if (!parsed) return RowError{cell, column.spec.name, "a number"};
-        number = *parsed;
-        break;
-      }
-      case ColumnType::kCategorical:
-        // A missing text is a value of its own, and a missing id has no row.
-        if (!missing || column.spec.vocab_size == 0) {
-          if (!AddValue(column, missing ? std::string_view() : cell, row))
-            return NoId(column, cell);
-        }
-        row->EndFeature();
-        break;
-      case ColumnType::kMulti:
-        if (!missing) {
-          if (auto error = AddValues(column, cell, row)) return error;
-        }
-        row->EndFeature();
-        if (row->keys.size() > kRowKeysMax) {
-          return RowError{cell, column.spec.name, "fewer values in a row"};
-        }
-        break;
-    }
-    return std::nullopt;
-  }
-
-  std::optional<double> NumberOf(std::string_view cell) {
-    if (decimal_ == '.') return ParseNumber(cell);
-    return cell.find('.') == cell.npos ? ParseNumber(WithPoint(cell)) : std::nullopt;
-  }
-
-  std::string_view WithPoint(std::string_view cell) {
-    with_point_ = cell;
-    std::ranges::replace(with_point_, decimal_, '.');
-    return with_point_;
-  }
-
-  std::optional<RowError> AddLabel(const Column& column, std::string_view cell, bool missing,
-                                   Row* row) {
-    if (column.task == rules_.size()) return std::nullopt;
-    const LabelRule& rule = rules_[column.task];
-    const bool number = column.spec.positive.empty() && column.spec.classes.empty();
-    const std::optional<float> label =
-        missing && rule.read() ? std::nullopt
-                               : rule.Parse(decimal_ != '.' && number ? WithPoint(cell) : cell);
-    if (!label) return RowError{cell, column.spec.name, rule.expected()};
-    if (rules_.size() > 1) {
-      row->task_labels[column.task] = *label;
-    } else {
-      row->label = *label;
-      row->positive_texts = rule.PositiveText(cell);
-    }
-    return std::nullopt;
-  }
-
-  // Returns false if the value has to be an id and is none.
-  static bool AddValue(const Column& column, std::string_view value, Row* row) {
-    const uint64_t vocab_size = column.spec.vocab_size;
-    if (vocab_size == 0) {
-      row->keys.push_back(FeatureKey(column.salt, value));
-      return true;
-    }
-    const std::optional<uint64_t> id = ParseId(value);
-    if (id && *id < vocab_size) row->keys.push_back(IdKey(column.salt, *id));
-    if (id && *id >= vocab_size) ++row->unknown_ids;
-    return id.has_value();
-  }
-
-  static RowError NoId(const Column& column, std::string_view value) {
-    return {value, column.spec.name, "an id: a whole number from 0 on"};
-  }
-
-  static std::optional<RowError> AddValues(const Column& column, std::string_view cell, Row* row) {
-    const std::string& separator = column.spec.separator;
-    while (true) {
-      const size_t end = separator.empty() ? std::string_view::npos : cell.find(separator);
-      const std::string_view value = TrimBlanks(cell.substr(0, end));
-      if (!value.empty() && !AddValue(column, value, row)) return NoId(column, value);
-      if (end == std::string_view::npos) return std::nullopt;
-      cell.remove_prefix(end + separator.size());
-    }
-  }
-
   const char delimiter_;
   const std::optional<char> quote_;  // Around cells; none: quotes are letters.
   const char decimal_;
-  float label_ = 0;  // Label of rows whose label is not read or does not exist.
-  const std::string missing_;
-  const bool header_, labels_read_;
-  std::vector<Column> columns_;
-  std::vector<LabelRule> rules_;  // [tasks]
+  const bool header_;
+  CellRules rules_;
+  const std::vector<CellColumn>& columns_;  // Those of rules_.
   struct PlainCell {
     ColumnType type;
     uint64_t salt;
@@ -384,8 +250,7 @@ class CsvParser : public RowParser {
   std::vector<size_t> column_of_cell_;
   std::vector<size_t> begins_;  // Begins of the current line's cells, if there is an order.
   std::string expected_cells_, expected_in_order_, error_column_;
-  std::string with_point_;  // The current number, if `decimal_` is not a point.
-  std::string unquoted_;    // The current cell, if it has quotes inside.
+  std::string unquoted_;  // The current cell, if it has quotes inside.
 };
 
 }  // namespace

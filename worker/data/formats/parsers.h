@@ -6,10 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "common/base/status.h"
 #include "worker/data/row.h"
 
 namespace hdps {
 
+class ColumnTable;
 struct DataSpec;
 struct LabelSpec;
 
@@ -34,6 +36,15 @@ std::unique_ptr<RowParser> NewLibsvmParser(const DataSpec& data, uint32_t num_cl
 
 // Parses one image: the byte of its label, then one byte per pixel, as from OpenImages.
 std::unique_ptr<RowParser> NewIdxParser(const DataSpec& data, uint32_t num_classes);
+
+// Parses rows of a table, whose lines are row numbers (columnar/table_files.h), with the keys and
+// numbers of a CSV file that has the texts of the cells (columnar/cell_reader.h). The order of the
+// columns is that of their names; text settings of the data do not count. kInvalidArgument if the
+// table lacks a column or has one of another type; `name` stands for the table.
+Result<std::unique_ptr<RowParser>> NewColumnParser(const DataSpec& data,
+                                                   const std::vector<LabelSpec>& labels,
+                                                   std::shared_ptr<const ColumnTable> table,
+                                                   const std::string& name);
 
 // Gives the rows of `parser` with the keys of data.vocabulary: those of other values become the
 // OtherValuesKey of their feature. Requires: the vocabulary was loaded.

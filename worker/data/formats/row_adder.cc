@@ -8,6 +8,7 @@
 #include <iterator>
 #include <utility>
 
+#include "worker/data/columnar/table_files.h"
 #include "worker/data/header_check.h"
 #include "worker/data/item_pool.h"
 
@@ -35,6 +36,11 @@ std::vector<NumericTransforms::Column> TransformsOf(const DataSpec& data, size_t
   return columns;
 }
 
+std::unique_ptr<RowParser> WithVocabulary(std::unique_ptr<RowParser> parser, const DataSpec& data) {
+  if (data.vocabulary.values == nullptr) return parser;
+  return NewVocabularyParser(std::move(parser), data);
+}
+
 std::unique_ptr<RowParser> ParserOfFormat(const DataSpec& data,
                                           const std::vector<LabelSpec>& labels) {
   switch (data.format) {
@@ -56,9 +62,17 @@ std::unique_ptr<RowParser> ParserOfFormat(const DataSpec& data,
 
 std::unique_ptr<RowParser> NewRowParser(const DataSpec& data,
                                         const std::vector<LabelSpec>& labels) {
-  std::unique_ptr<RowParser> parser = ParserOfFormat(data, labels);
-  if (data.vocabulary.values == nullptr) return parser;
-  return NewVocabularyParser(std::move(parser), data);
+  return WithVocabulary(ParserOfFormat(data, labels), data);
+}
+
+Result<std::unique_ptr<RowParser>> NewParserOf(const DataSpec& data,
+                                               const std::vector<std::string>& paths,
+                                               const std::vector<LabelSpec>& labels) {
+  std::shared_ptr<const ColumnTable> table = TableOf(data, paths);
+  if (table == nullptr) return NewRowParser(data, labels);
+  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<RowParser> parser,
+                        NewColumnParser(data, labels, std::move(table), paths[0]));
+  return WithVocabulary(std::move(parser), data);
 }
 
 Result<std::unique_ptr<RowAdder>> RowAdder::Make(const DataSpec& data,
@@ -77,9 +91,12 @@ Result<std::unique_ptr<RowAdder>> RowAdder::Make(const DataSpec& data,
   if (data.format == DataFormat::kCsv) adder->columns_ = data.columns;
   adder->labels_read_ = labels[0].num_classes != kLabelsNotRead;
   adder->bad_rows_become_ = bad_rows;
-  if (!adder->labels_read_) adder->absent_ = AbsentCells::Of(data, adder->paths_);
+  adder->of_table_ = TableOf(data, adder->paths_) != nullptr;
+  if (!adder->labels_read_ && !adder->of_table_) {
+    adder->absent_ = AbsentCells::Of(data, adder->paths_);
+  }
   adder->max_bad_rows_ = static_cast<uint64_t>(std::max<int64_t>(0, data.max_bad_rows));
-  adder->parser_ = NewRowParser(data, labels);
+  HDPS_ASSIGN_OR_RETURN(adder->parser_, NewParserOf(data, adder->paths_, labels));
   adder->items_ = std::move(items);
   adder->transforms_ = NumericTransforms(TransformsOf(data, names.numeric.size()));
   adder->numeric_names_ = names.numeric;
@@ -167,7 +184,9 @@ void RowAdder::AddStandIn(const RowPlace& place, BatchBuilder* builder) const {
 }
 
 std::string RowAdder::Describe(const Line& line, const RowError& error) const {
-  return DescribeRowError(paths_[line.place.file], line.place.number, line.text, error);
+  const std::string& path = paths_[line.place.file];
+  if (of_table_) return DescribeCellError(TableRowPlace(path, line.place.number - 1), error);
+  return DescribeRowError(path, line.place.number, line.text, error);
 }
 
 std::optional<std::string> RowAdder::AddOrDescribe(const Line& line, BatchBuilder* builder) {

@@ -4,6 +4,7 @@
 
 #include "common/base/hash.h"
 #include "common/job/job_facts.h"
+#include "worker/data/columnar/table_files.h"
 #include "worker/data/formats/cell_scan.h"
 #include "worker/data/header_check.h"
 #include "worker/data/held_out/hold_out.h"
@@ -35,6 +36,18 @@ HoldOut::HoldOut(const DataSpec& data, uint64_t seed)
                          : nullptr) {
   if (data.format == DataFormat::kCriteo) labels_ = {0};
   if (!columns_.empty()) labels_ = LabelCells(OrderOf(columns_).cell_of_column);
+  TakeTable(data);
+}
+
+// A table that does not fit the job is ignored, as a header is.
+void HoldOut::TakeTable(const DataSpec& data) {
+  std::shared_ptr<const ColumnTable> table = TableOf(data, data.train);
+  if (table == nullptr || columns_.empty()) return;
+  const Result<std::vector<uint32_t>> cells =
+      FindColumns(*table, columns_, "", /*labels_read=*/false);
+  if (!cells.ok()) return;
+  labels_ = LabelCells(*cells);
+  table_ = std::make_unique<const TableLines>(data, std::move(table), *cells);
 }
 
 HoldOut::Cells HoldOut::LabelCells(const std::vector<uint32_t>& cell_of_column) const {
@@ -67,6 +80,7 @@ bool HoldOut::Has(const LinePlace& place, std::string_view row) const {
 }
 
 uint64_t HoldOut::HashOf(uint32_t file, std::string_view row) const {
+  if (table_ != nullptr) return HashCells(labels_, table_->LineOf(RowNumberOf(row).value_or(0)));
   switch (label_is_) {
     case LabelIs::kFirstByte:
       row.remove_prefix(std::min<size_t>(1, row.size()));

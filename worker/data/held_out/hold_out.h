@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/job/spec/data_spec.h"
+#include "worker/data/columnar/table_lines.h"
 #include "worker/data/row.h"
 
 namespace hdps {
@@ -18,6 +19,8 @@ struct LinePlace;
 // Chooses by a hash of the job's seed and of all bytes of a row except its labels. So rows that
 // differ only in their labels are on the same side, wherever they stand. With
 // data.validation_block_lines it hashes the number of the row's block of lines instead.
+//
+// A row of a table is hashed as the line that TableLines writes of it.
 //
 // Invariant: the choice is a function of the row, of the place of the labels in its file, of the
 // seed, and of the share; with blocks, of the row's place, of the seed, and of the share.
@@ -35,6 +38,8 @@ class HoldOut {
  private:
   // The form of a label in a line.
   enum class LabelIs : uint8_t { kCells, kFirstWord, kFirstByte };
+
+  void TakeTable(const DataSpec& data);
   using Cells = std::vector<uint32_t>;  // Indices of cells, ascending.
 
   Cells LabelCells(const std::vector<uint32_t>& cell_of_column) const;
@@ -48,8 +53,9 @@ class HoldOut {
   const std::optional<char> quote_;  // Quote around cells, in which delimiters are text.
   const std::vector<ColumnSpec> columns_;
   const std::unique_ptr<RowParser> header_parser_;  // Null except for csv.
-  Cells labels_;                                    // Cells of files in the job's order.
-  std::vector<Cells> labels_by_header_;             // [files] whose header was taken.
+  std::unique_ptr<const TableLines> table_;         // Null: the rows are lines of files.
+  Cells labels_;                         // Cells of files in the job's order, or of the table.
+  std::vector<Cells> labels_by_header_;  // [files] whose header was taken.
 };
 
 }  // namespace hdps

@@ -5,6 +5,7 @@
 
 #include "common/base/show_number.h"
 #include "common/job/job_spec.h"
+#include "worker/data/columnar/table_files.h"
 #include "worker/data/data_description.h"
 #include "worker/data/indexed_reader.h"
 #include "worker/data/whole_files/parsed_rows.h"
@@ -37,11 +38,11 @@ std::string MissingClasses(const std::vector<uint64_t>& here, const std::vector<
 Result<ShareLook> LookAtShare(FileSystem& files, const Job& job) {
   const std::vector<LabelSpec> labels = LabelsOf(job);
   const auto hold_out = std::make_shared<HoldOut>(job.data, job.seed);
-  LineRules rules = FileRulesOf(job.data, /*labels_read=*/true);
+  LineRules rules = FileRulesOf(job.data, job.data.train, /*labels_read=*/true);
   rules.hold_out = hold_out;
   std::vector<std::string> paths;
   for (const std::string& path : job.data.train) {
-    HDPS_ASSIGN_OR_RETURN(const uint64_t bytes, files.FileSize(path));
+    HDPS_ASSIGN_OR_RETURN(const uint64_t bytes, DataBytes(files, job.data, path));
     if (bytes > 0) paths.push_back(path);  // A pipe can be read only once.
   }
   ShareLook look;

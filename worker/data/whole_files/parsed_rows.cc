@@ -13,7 +13,8 @@ ParsedRows::ParsedRows(FileSystem& files, const DataSpec& data,
                        const std::vector<std::string>& paths, const std::vector<LabelSpec>& labels,
                        LineRules rules)
     : data_(data),
-      parser_(NewRowParser(data, labels)),
+      made_(NewParserOf(data, paths, labels)),
+      parser_(made_.ok() ? made_->get() : nullptr),
       lines_(files, paths, std::move(rules), [this](uint32_t file, std::string_view text) {
         return TakeHeader(lines_.path(file), text);
       }) {}

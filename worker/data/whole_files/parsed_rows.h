@@ -24,7 +24,8 @@ class ParsedRows {
   ParsedRows(FileSystem& files, const DataSpec& data, const std::vector<std::string>& paths,
              const std::vector<LabelSpec>& labels, LineRules rules);
 
-  Status Start() { return lines_.Start(); }
+  // kInvalidArgument, too, if a table does not fit the job.
+  Status Start() { return made_.ok() ? lines_.Start() : made_.status(); }
   // Returns the next readable row; false after the last.
   Result<bool> Next(Row* row);
   // The line of the last row, valid until the next call, and the number of lines before it that are
@@ -37,7 +38,8 @@ class ParsedRows {
   Status TakeHeader(const std::string& path, std::string_view text);
 
   const DataSpec& data_;
-  const std::unique_ptr<RowParser> parser_;
+  const Result<std::unique_ptr<RowParser>> made_;
+  RowParser* const parser_;         // That of made_; null if it is an error.
   std::optional<CellOrder> order_;  // Order of the current file, if its header names its columns.
   LineReader lines_;
   Line line_;

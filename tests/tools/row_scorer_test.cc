@@ -1,0 +1,208 @@
+// Tests that rows in memory score as hdps predict scores them in files, from several threads too.
+#include "tools/scoring/row_scorer.h"
+
+#include <cmath>
+#include <cstdio>
+#include <deque>
+#include <numeric>
+#include <utility>
+
+#include "common/base/hash.h"
+#include "common/metrics/probability.h"
+#include "common/protocol/manifest.h"
+#include "tests/tools/predict_fixture.h"
+
+namespace hdps {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Columns of texts that a table points into.
+class Columns {
+ public:
+  void Add(const std::string& name, const std::vector<std::string>& cells) {
+    std::string& bytes = texts_.emplace_back();
+    std::vector<int64_t>& offsets = offsets_.emplace_back(1);
+    for (const std::string& cell : cells) {
+      bytes += cell;
+      offsets.push_back(static_cast<int64_t>(bytes.size()));
+    }
+    ColumnTable::Column& column = columns_.emplace_back();
+    column.name = name;
+    column.type.kind = CellKind::kLargeText;
+    column.type.name = "text";
+    ColumnChunk& chunk = chunks_.emplace_back();
+    chunk.length = static_cast<int64_t>(cells.size());
+    chunk.cells = offsets.data();
+    chunk.bytes = bytes.data();
+  }
+  // Requires: this outlives the table.
+  std::shared_ptr<const ColumnTable> Table() const {
+    auto table = ColumnTable::FromChunks(columns_, chunks_, nullptr);
+    EXPECT_TRUE(table.ok()) << table.status().message();
+    return *std::move(table);
+  }
+
+ private:
+  std::deque<std::string> texts_;
+  std::deque<std::vector<int64_t>> offsets_;
+  std::vector<ColumnTable::Column> columns_;
+  std::vector<ColumnChunk> chunks_;
+};
+
+constexpr const char* kColumns =
+    R"("train": ["t"], "columns": [{"name": "y", "type": "label"}, {"name": "user"},
+       {"name": "age", "type": "numeric", "transform": "log1p"}, {"name": "tags", "type": "multi"}],
+       "features": [{"name": "cross", "kind": "crossed", "from": ["user", "tags"]}])";
+
+class RowScorerTest : public PredictTest {
+ protected:
+  // Writes the training data, and returns rows to score, [rows, cells].
+  std::vector<std::vector<std::string>> MakeRows(int rows) {
+    std::string train;
+    for (int i = 0; i < 64; ++i) {
+      train += std::to_string(i % 2) + ",u" + std::to_string(i % 5) + "," + std::to_string(i) +
+               ",a|b" + std::to_string(i % 3) + "\n";
+    }
+    WriteText(*files_, "t", train);
+    std::vector<std::vector<std::string>> cells;
+    for (int i = 0; i < rows; ++i) {
+      cells.push_back({"u" + std::to_string(i % 9), i % 4 == 0 ? "" : std::to_string(0.5 * i),
+                       i % 6 == 0 ? "" : "a|b" + std::to_string(i % 4)});
+    }
+    return cells;
+  }
+  static std::string TextOf(const std::vector<std::vector<std::string>>& rows) {
+    std::string text;
+    for (const auto& row : rows) text += "0," + row[0] + "," + row[1] + "," + row[2] + "\n";
+    return text;
+  }
+  static Columns ColumnsOf(const std::vector<std::vector<std::string>>& rows) {
+    Columns columns;
+    const char* const names[] = {"user", "age", "tags"};
+    for (size_t c = 0; c < 3; ++c) {
+      std::vector<std::string> cells;
+      for (const auto& row : rows) cells.push_back(row[c]);
+      columns.Add(names[c], cells);
+    }
+    return columns;
+  }
+  std::unique_ptr<RowScorer> Open(const std::string& run, Executor& executor,
+                                  UnknownKeys unknown = UnknownKeys::kInitial) {
+    auto opened = RowScorer::Open(*files_, run, WhichCheckpoint::kBest, unknown, executor);
+    EXPECT_TRUE(opened.ok()) << opened.status().message();
+    return *std::move(opened);
+  }
+  // Returns the lines that hdps predict would print, of several scores a row.
+  static std::string Lines(const std::vector<float>& scores, size_t a_row) {
+    std::string text;
+    for (size_t i = 0; i < scores.size(); ++i) {
+      char number[32];
+      std::snprintf(number, sizeof(number), "%.9g", static_cast<double>(scores[i]));
+      text += number + std::string(i % a_row + 1 == a_row ? "\n" : " ");
+    }
+    return text;
+  }
+};
+
+TEST_F(RowScorerTest, FilesAndTablesScoreAsPredictDoes) {
+  const auto rows = MakeRows(5000);  // More than one batch.
+  Train("run", kColumns, R"("type": "wide_deep", "embedding_dim": 4, "hidden": [8])");
+  const std::string lines = *Predict("run", TextOf(rows));
+  const auto scorer = Open("run", *executor_);
+  const auto of_files = scorer->ScoreFiles({"q"}, ScoreForm::kPredictions);
+  ASSERT_TRUE(of_files.ok()) << of_files.status().message();
+  EXPECT_EQ(Lines(*of_files, 1), lines);
+  const Columns columns = ColumnsOf(rows);
+  const auto of_table = scorer->ScoreTable(columns.Table(), ScoreForm::kPredictions);
+  ASSERT_TRUE(of_table.ok()) << of_table.status().message();
+  EXPECT_EQ(*of_table, *of_files);
+  const auto logits = scorer->ScoreTable(columns.Table(), ScoreForm::kLogits);
+  for (size_t i = 0; i < of_table->size(); ++i) {
+    EXPECT_EQ((*of_table)[i], static_cast<float>(ProbabilityOf(static_cast<double>((*logits)[i]))));
+  }
+}
+
+TEST_F(RowScorerTest, RowsBesideARowChangeNothing) {
+  const auto rows = MakeRows(37);
+  Train("run", kColumns, R"("type": "dcn_v2", "embedding_dim": 4, "hidden": [8])");
+  const auto scorer = Open("run", *executor_);
+  const Columns all = ColumnsOf(rows);
+  const auto together = scorer->ScoreTable(all.Table(), ScoreForm::kLogits);
+  ASSERT_TRUE(together.ok()) << together.status().message();
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const Columns one = ColumnsOf({rows[i]});
+    EXPECT_EQ((*scorer->ScoreTable(one.Table(), ScoreForm::kLogits))[0], (*together)[i]) << i;
+  }
+}
+
+TEST_F(RowScorerTest, ThreadsScoreAtOnce) {
+  const auto rows = MakeRows(300);
+  Train("run", kColumns, R"("type": "deepfm", "embedding_dim": 4, "hidden": [8])");
+  const auto executor = NewTbbExecutor(2);
+  const auto scorer = Open("run", *executor);
+  const Columns columns = ColumnsOf(rows);
+  const auto alone = *scorer->ScoreTable(columns.Table(), ScoreForm::kPredictions);
+  constexpr int kCalls = 8;
+  std::vector<std::vector<float>> found(4 * kCalls);
+  std::vector<std::unique_ptr<Thread>> threads;
+  for (size_t t = 0; t < 4; ++t) {
+    threads.push_back(StartThread("caller", [&, t] {
+      for (size_t call = 0; call < kCalls; ++call) {
+        found[t * kCalls + call] = *scorer->ScoreTable(columns.Table(), ScoreForm::kPredictions);
+      }
+    }));
+  }
+  for (const auto& thread : threads) thread->Join();
+  for (const std::vector<float>& scores : found) EXPECT_EQ(scores, alone);
+}
+
+TEST_F(RowScorerTest, ClassesHaveLogits) {
+  const auto rows = MakeRows(10);
+  Train("run", kColumns, R"("type": "mlp", "embedding_dim": 4, "hidden": [4], "classes": 3)");
+  const std::string lines = *Predict("run", TextOf(rows));
+  const auto scorer = Open("run", *executor_);
+  const auto probabilities = *scorer->ScoreFiles({"q"}, ScoreForm::kPredictions);
+  EXPECT_EQ(Lines(probabilities, 3), lines);
+  const auto logits = *scorer->ScoreFiles({"q"}, ScoreForm::kLogits);
+  ASSERT_EQ(logits.size(), 30u);
+  for (size_t row = 0; row < 10; ++row) {
+    double sum = 0;
+    for (size_t c = 0; c < 3; ++c) sum += std::exp(static_cast<double>(logits[3 * row + c]));
+    for (size_t c = 0; c < 3; ++c) {
+      // exp() and a division of floats, each within some units of the last place.
+      EXPECT_NEAR(std::exp(static_cast<double>(logits[3 * row + c])) / sum,
+                  static_cast<double>(probabilities[3 * row + c]), 1e-6);
+    }
+  }
+}
+
+TEST_F(RowScorerTest, RowsOfTablesByKeyAndByValue) {
+  MakeRows(0);
+  for (const char* const cut : {"batch_slice", "field_slice", "table_column_slice"}) {
+    Train(cut, kColumns,
+          std::string(R"("type": "mlp", "embedding_dim": 4, "hidden": [4], "slice_mode": ")") +
+              cut + "\"");
+    const auto scorer = Open(cut, *executor_);
+    Columns values;
+    values.Add("user", {"u1", "stranger"});
+    const auto keys = scorer->KeysOf("user", values.Table());
+    ASSERT_TRUE(keys.ok()) << keys.status().message();
+    EXPECT_EQ(*keys, (std::vector<Key>{FeatureKey(HashString("user"), "u1"),
+                                       FeatureKey(HashString("user"), "stranger")}));
+    EXPECT_EQ(scorer->Contains({0}, *keys), (std::vector<bool>{true, false})) << cut;
+    std::vector<float> rows(8), zeros(8, -1.0f);
+    scorer->Lookup({0}, *keys, rows);
+    Open(cut, *executor_, UnknownKeys::kZero)->Lookup({0}, *keys, zeros);
+    EXPECT_NE(rows[4], 0.0f);
+    std::fill(rows.begin() + 4, rows.end(), 0.0f);
+    EXPECT_EQ(zeros, rows) << cut;
+    EXPECT_THAT(scorer->KeysOf("cross", values.Table()).status().message(),
+                HasSubstr("made of other columns"));
+    EXPECT_THAT(scorer->KeysOf("usr", values.Table()).status().message(),
+                HasSubstr("did you mean \"user\""));
+  }
+}
+
+}  // namespace
+}  // namespace hdps

@@ -1,0 +1,309 @@
+// Lends an engine to each call, and scores its rows batch by batch.
+#include "tools/scoring/row_scorer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <utility>
+
+#include "common/base/nearest_name.h"
+#include "common/job/data_paths.h"
+#include "common/job/eval_sets.h"
+#include "common/job/job_facts.h"
+#include "common/job/job_file.h"
+#include "common/job/spec/loss_kind.h"
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/table_spec.h"
+#include "common/job/spec/train_spec.h"
+#include "common/job/table_slices.h"
+#include "common/job/vocabulary.h"
+#include "common/platform/memory_full.h"
+#include "worker/data/columnar/table_rows.h"
+#include "worker/step/evaluation.h"
+
+namespace hdps {
+
+namespace {
+
+constexpr const char* kNameOfTable = "the data";
+
+// Returns the sparse features that are not derived.
+std::vector<std::string> BaseFeatures(DataSpec data) {
+  data.features.clear();
+  return FeaturesOf(data).sparse;
+}
+
+DataSpec ByColumns(const DataSpec& data) {
+  if (data.format != DataFormat::kCriteo) return data;
+  DataSpec columns = data;
+  columns.format = DataFormat::kCsv;
+  columns.missing.clear();
+  columns.columns.clear();
+  const FeatureNames names = FeaturesOf(data);
+  for (const std::string& name : names.numeric) {
+    ColumnSpec& column = columns.columns.emplace_back();
+    column.name = name;
+    column.type = ColumnType::kNumeric;
+    column.transform = data.numeric_transform;
+  }
+  for (const std::string& name : BaseFeatures(data)) columns.columns.emplace_back().name = name;
+  return columns;
+}
+
+// Returns data of one column, whose values get the keys that they have as values of `feature`. It
+// is categorical also for a feature with several values a row, whose cells are then single values.
+Result<DataSpec> DataOfFeature(const DataSpec& data, const std::string& feature) {
+  if (std::ranges::find(data.features, feature, &FeatureSpec::name) != data.features.end()) {
+    return Status(Code::kInvalidArgument,
+                  "feature \"" + feature +
+                      "\" is made of other columns, so its values have no texts; give their keys");
+  }
+  const std::vector<std::string> known = BaseFeatures(data);
+  const auto at = std::ranges::find(known, feature);
+  if (at == known.end()) {
+    return Status(Code::kInvalidArgument,
+                  "there is no feature \"" + feature + "\"" + DidYouMean(feature, known));
+  }
+  ColumnSpec column;
+  column.name = feature;
+  column.vocabulary = KeySpacesOf(data)[static_cast<size_t>(at - known.begin())];
+  const auto own = std::ranges::find(data.columns, feature, &ColumnSpec::name);
+  if (own != data.columns.end()) column.vocab_size = own->vocab_size;
+  DataSpec alone;
+  alone.columns = {column};
+  alone.missing = data.missing;
+  alone.vocabulary = data.vocabulary;
+  return alone;
+}
+
+}  // namespace
+
+// An engine during one call.
+class RowScorer::Lease {
+ public:
+  Lease(RowScorer& scorer, std::unique_ptr<Engine> engine)
+      : scorer_(scorer), engine_(std::move(engine)) {}
+  ~Lease() { scorer_.GiveBack(std::move(engine_)); }
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
+  Engine& operator*() const { return *engine_; }
+  Engine* operator->() const { return engine_.get(); }
+
+ private:
+  RowScorer& scorer_;
+  std::unique_ptr<Engine> engine_;
+};
+
+RowScorer::~RowScorer() = default;
+
+Result<std::unique_ptr<RowScorer>> RowScorer::Open(FileSystem& files, const std::string& path,
+                                                   WhichCheckpoint which, UnknownKeys unknown,
+                                                   Executor& executor) {
+  std::unique_ptr<RowScorer> opened(new RowScorer(files, executor));
+  HDPS_ASSIGN_OR_RETURN(const FoundCheckpoint found, OpenCheckpoint(files, path, which));
+  HDPS_ASSIGN_OR_RETURN(Job job, ParseJob(found.manifest.job_json, found.folder, {}));
+  job.train.micro_batches = 1;
+  HDPS_ASSIGN_OR_RETURN(opened->loaded_,
+                        CheckpointModel::Load(files, job, found.folder, which, executor));
+  opened->loaded_->set_unknown_keys(unknown);
+  opened->job_ = opened->loaded_->job();
+  const std::string origin = JoinPath(found.folder, kManifestName);
+  HDPS_RETURN_IF_ERROR(
+      LoadVocabularyOf(origin, opened->loaded_->checkpoint(), files, &opened->job_.data));
+  opened->columns_ = ByColumns(opened->job_.data);
+  opened->predictions_ = std::make_unique<Predictions>(opened->job_);
+  const std::vector<LabelSpec> labels = LabelsOf(opened->job_);
+  const bool softmax = opened->job_.model.loss == LossKind::kSoftmax;
+  opened->num_labels_ = static_cast<uint32_t>(labels.size());
+  opened->scores_a_row_ = softmax ? labels[0].num_classes : opened->num_labels_;
+  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<Engine> first, opened->NewEngine(/*first=*/true));
+  {
+    MutexLock lock(opened->mutex_);
+    opened->made_ = 1;
+    opened->idle_.push_back(std::move(first));
+  }
+  return opened;
+}
+
+Result<std::unique_ptr<RowScorer::Engine>> RowScorer::NewEngine(bool first) {
+  const MemoryFor model("the dense layers of a call that runs beside others");
+  auto engine = std::make_unique<Engine>();
+  engine->model = &loaded_->model();
+  if (!first) {
+    HDPS_ASSIGN_OR_RETURN(engine->own, NewModel(loaded_->job(), executor_));
+    engine->model = engine->own.get();
+    if (engine->model->dense_floats() > 0) engine->model->SetDense(loaded_->DenseWeights());
+  }
+  engine->keys = std::make_unique<KeyFinder>(loaded_->job(), &executor_);
+  engine->rows.resize(job_.tables.size());
+  engine->inputs.resize(job_.tables.size());
+  return engine;
+}
+
+Result<std::unique_ptr<RowScorer::Engine>> RowScorer::Take() {
+  {
+    MutexLock lock(mutex_);
+    while (idle_.empty() && made_ >= executor_.threads()) given_back_.wait(mutex_);
+    if (!idle_.empty()) {
+      std::unique_ptr<Engine> engine = std::move(idle_.back());
+      idle_.pop_back();
+      return engine;
+    }
+    ++made_;
+  }
+  Result<std::unique_ptr<Engine>> made = NewEngine(/*first=*/false);
+  if (!made.ok()) {
+    MutexLock lock(mutex_);
+    --made_;
+    given_back_.notify_one();
+  }
+  return made;
+}
+
+void RowScorer::GiveBack(std::unique_ptr<Engine> engine) {
+  {
+    MutexLock lock(mutex_);
+    idle_.push_back(std::move(engine));
+  }
+  given_back_.notify_one();
+}
+
+Status RowScorer::Run(const Batch& batch, Engine* engine) {
+  HDPS_RETURN_IF_ERROR(engine->model->CheckBatch(batch));
+  engine->keys->Find(batch, &engine->sets);
+  for (uint32_t t = 0; t < engine->inputs.size(); ++t) {
+    TableInput& input = engine->inputs[t];
+    input = {};
+    const int set = engine->keys->table_keys()[t];
+    if (set < 0) continue;
+    input.keys = &engine->sets[static_cast<size_t>(set)];
+    engine->rows[t].resize(input.keys->unique.size() * job_.tables[t].dim);
+    loaded_->Read({t}, input.keys->unique, input.keys->field_shard, engine->rows[t]);
+    input.rows = engine->rows[t];
+  }
+  engine->model->Predict(batch, engine->inputs, &engine->scores);
+  return {};
+}
+
+Status RowScorer::Append(uint64_t first_number, ScoreForm form, Model& model,
+                         std::span<const float> of_batch, std::vector<float>* scores) const {
+  const auto nan = std::ranges::find_if(of_batch, [](float score) { return std::isnan(score); });
+  if (nan != of_batch.end()) {
+    const auto row = static_cast<uint64_t>(nan - of_batch.begin()) / scores_a_row_;
+    return {Code::kInvalidArgument, ScoreNotANumber(first_number + row)};
+  }
+  const size_t before = scores->size();
+  if (form == ScoreForm::kLogits && job_.model.loss == LossKind::kSoftmax) {
+    const std::vector<float> logits = model.Logits();
+    scores->insert(scores->end(), logits.begin(), logits.end());
+    return {};
+  }
+  scores->insert(scores->end(), of_batch.begin(), of_batch.end());
+  if (form == ScoreForm::kPredictions) predictions_->Convert(std::span(*scores).subspan(before));
+  return {};
+}
+
+Result<std::vector<float>> RowScorer::ScoreTable(std::shared_ptr<const ColumnTable> table,
+                                                 ScoreForm form) {
+  const MemoryFor scoring("rows to score, and their scores");
+  HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<TableRows> rows,
+                        TableRows::Make(columns_, std::move(table), kNameOfTable));
+  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<Engine> taken, Take());
+  const Lease engine(*this, std::move(taken));
+  std::vector<float> scores;
+  scores.reserve(rows->num_rows() * scores_a_row_);
+  for (uint64_t begin = 0; begin < rows->num_rows(); begin += kEvaluationExamples) {
+    const uint64_t end = std::min(begin + kEvaluationExamples, rows->num_rows());
+    HDPS_ASSIGN_OR_RETURN(Batch batch, rows->Read(begin, end));
+    batch.num_labels = num_labels_;
+    batch.labels.assign(size_t{batch.num_examples} * num_labels_, 0.0f);
+    HDPS_RETURN_IF_ERROR(Run(batch, &*engine));
+    HDPS_RETURN_IF_ERROR(Append(begin, form, *engine->model, engine->scores, &scores));
+  }
+  return scores;
+}
+
+Result<std::vector<float>> RowScorer::ScoreFiles(const std::vector<std::string>& paths,
+                                                 ScoreForm form) {
+  EvalSet set;
+  for (const std::string& path : paths) {
+    HDPS_ASSIGN_OR_RETURN(const std::vector<std::string> here, FilesOf(files_, path));
+    if (here.empty()) {
+      return Status(Code::kInvalidArgument,
+                    "there is no file " + std::filesystem::absolute(path).string());
+    }
+    set.files.insert(set.files.end(), here.begin(), here.end());
+  }
+  PipelineOptions reading = EvaluationOptions(job_, set, 0, 1);
+  reading.labels = false;
+  reading.reader.bad_rows = BadRows::kRefused;
+  HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<StepPipeline> steps,
+                        StepPipeline::Start(job_, files_, *clock_, reading));
+  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<Engine> taken, Take());
+  const Lease engine(*this, std::move(taken));
+  const auto fetch = [this](const PreparedStep& step, std::vector<std::vector<float>>* rows) {
+    return loaded_->Fetch(step, rows);
+  };
+  std::vector<float> scores;
+  const auto take = [&](const Batch& batch, std::span<const float> of_batch) {
+    return Append(batch.first_row + 1, form, *engine->model, of_batch, &scores);
+  };
+  HDPS_RETURN_IF_ERROR(ScoreSteps(job_, *engine->model, *steps, {nullptr, fetch}, take).status());
+  return scores;
+}
+
+Result<std::vector<Key>> RowScorer::KeysOf(const std::string& feature,
+                                           std::shared_ptr<const ColumnTable> values) const {
+  HDPS_ASSIGN_OR_RETURN(const DataSpec data, DataOfFeature(job_.data, feature));
+  HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<TableRows> rows,
+                        TableRows::Make(data, std::move(values), kNameOfTable));
+  std::vector<Key> keys;
+  for (uint64_t begin = 0; begin < rows->num_rows(); begin += kEvaluationExamples) {
+    const uint64_t end = std::min(begin + kEvaluationExamples, rows->num_rows());
+    HDPS_ASSIGN_OR_RETURN(const Batch batch, rows->Read(begin, end));
+    const SparseColumn& column = batch.sparse.front();
+    for (uint32_t i = 0; i < batch.num_examples; ++i) {
+      if (column.offsets[i] < column.offsets[i + 1]) continue;
+      return Status(Code::kInvalidArgument,
+                    "row " + std::to_string(begin + i) + " of \"" + feature +
+                        "\" is no id with a row: expected a whole number from 0 to " +
+                        std::to_string(data.columns.front().vocab_size - 1));
+    }
+    keys.insert(keys.end(), column.keys.begin(), column.keys.end());
+  }
+  return keys;
+}
+
+std::vector<uint32_t> RowScorer::FieldShardsOf(TableId table, std::span<const Key> keys) const {
+  const TableSpec& spec = job_.tables[table.value];
+  if (spec.slice_mode != SliceMode::kField || spec.dense) return {};
+  // A key does not name its feature, so each shard of the table's features is asked for it.
+  std::vector<uint32_t> shards = FieldShards(job_, spec, FeaturesOfTable(job_, spec.name));
+  std::ranges::sort(shards);
+  shards.erase(std::unique(shards.begin(), shards.end()), shards.end());
+  std::vector<uint32_t> of_keys;
+  for (const Key key : keys) {
+    const auto has = [&](uint32_t shard) {
+      return loaded_->FindRow(table, key, shard).has_value();
+    };
+    const auto at = std::ranges::find_if(shards, has);
+    of_keys.push_back(at == shards.end() ? shards.front() : *at);
+  }
+  return of_keys;
+}
+
+void RowScorer::Lookup(TableId table, std::span<const Key> keys, std::span<float> rows) {
+  loaded_->Read(table, keys, FieldShardsOf(table, keys), rows);
+}
+
+std::vector<bool> RowScorer::Contains(TableId table, std::span<const Key> keys) const {
+  const std::vector<uint32_t> shards = FieldShardsOf(table, keys);
+  std::vector<bool> there;
+  for (size_t k = 0; k < keys.size(); ++k) {
+    const auto shard = shards.empty() ? std::nullopt : std::optional(shards[k]);
+    there.push_back(loaded_->FindRow(table, keys[k], shard).has_value());
+  }
+  return there;
+}
+
+}  // namespace hdps

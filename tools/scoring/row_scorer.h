@@ -1,0 +1,118 @@
+// Scores rows by a checkpoint in memory, for several threads at once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/base/thread_annotations.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/data_spec.h"
+#include "common/platform/executor.h"
+#include "common/platform/file_system.h"
+#include "common/platform/monotonic_clock.h"
+#include "tools/scoring/checkpoint_model.h"
+#include "tools/scoring/predictions.h"
+#include "worker/data/batch.h"
+#include "worker/data/columnar/columns.h"
+#include "worker/model/model.h"
+
+namespace hdps {
+
+// What a row's scores become: the job's predictions, as hdps predict prints them, or what the loss
+// takes: logits, numbers under squared_error, inner products under sampled_softmax.
+enum class ScoreForm : uint8_t { kPredictions, kLogits };
+
+// A checkpoint that scores rows without their labels.
+//
+// Invariant: scores are functions of the checkpoint and the row, with the bits of hdps predict. All
+// members may be called by several threads at once: rows are shared and only read, and each call
+// has a model of its own. There are at most as many models as the executor has threads, made when
+// they are first needed; further calls wait for one.
+class RowScorer {
+ public:
+  // Takes `path` and `which` as OpenCheckpoint does, and the job and its vocabulary from the
+  // checkpoint. Requires: `files` and `executor` outlive the result.
+  static Result<std::unique_ptr<RowScorer>> Open(FileSystem& files, const std::string& path,
+                                                 WhichCheckpoint which, UnknownKeys unknown,
+                                                 Executor& executor);
+  ~RowScorer();
+
+  const Job& job() const { return job_; }  // With its vocabulary.
+  // Returns the data of rows in tables: columns by name. That of the job, if it is csv; for criteo
+  // its columns I1 to I13 and C1 to C26. Other formats have no columns by name, and are refused.
+  const DataSpec& columns() const { return columns_; }
+  const FoundCheckpoint& checkpoint() const { return loaded_->checkpoint(); }
+  const CheckpointModel& loaded() const { return *loaded_; }
+  // Returns the scores of a row: one a class under softmax, else one a task; logits have the same
+  // number.
+  uint32_t scores_a_row() const { return scores_a_row_; }
+
+  // Returns the scores of all rows of a table, [rows, scores_a_row()]. kInvalidArgument names a
+  // column that is missing, or the first row, from 0 on, that cannot be read or whose score is not
+  // a number.
+  Result<std::vector<float>> ScoreTable(std::shared_ptr<const ColumnTable> table, ScoreForm form);
+  // The same for the rows of files, read as the job's data are. `paths` are those of --data: files,
+  // folders, patterns.
+  Result<std::vector<float>> ScoreFiles(const std::vector<std::string>& paths, ScoreForm form);
+
+  // Returns the key of each value, [rows], in the column `feature` of the table. kInvalidArgument
+  // if the job has no such feature, if it is derived from others, so that its values have no texts,
+  // and for a value without a key: an id from its vocab_size on, or a missing one.
+  Result<std::vector<Key>> KeysOf(const std::string& feature,
+                                  std::shared_ptr<const ColumnTable> values) const;
+
+  // Copies the weights of keys of a sparse table into `rows`, [keys, dim]. Keys without a row read
+  // by `unknown` of Open().
+  void Lookup(TableId table, std::span<const Key> keys, std::span<float> rows);
+  // Returns for each key whether the table has a row of it.
+  std::vector<bool> Contains(TableId table, std::span<const Key> keys) const;
+
+ private:
+  // A model with what a pass of its own needs.
+  struct Engine {
+    Model* model = nullptr;
+    std::unique_ptr<Model> own;  // Null for the first engine: the model is that of `loaded_`.
+    std::unique_ptr<KeyFinder> keys;
+    std::vector<KeySet> sets;
+    std::vector<std::vector<float>> rows;  // [tables]
+    std::vector<TableInput> inputs;        // [tables]
+    std::vector<float> scores;
+  };
+  class Lease;
+
+  RowScorer(FileSystem& files, Executor& executor)
+      : files_(files), executor_(executor), clock_(NewSystemClock()) {}
+  // Waits for an engine, or makes one.
+  Result<std::unique_ptr<Engine>> Take() HDPS_EXCLUDES(mutex_);
+  void GiveBack(std::unique_ptr<Engine> engine) HDPS_EXCLUDES(mutex_);
+  Result<std::unique_ptr<Engine>> NewEngine(bool first);
+  // Fills engine.scores.
+  Status Run(const Batch& batch, Engine* engine);
+  // Appends the scores of the model's last pass in this form. `first_number`: that of its first
+  // row, for messages.
+  Status Append(uint64_t first_number, ScoreForm form, Model& model,
+                std::span<const float> of_batch, std::vector<float>* scores) const;
+  // Returns the shard of each key if the table is cut by field; else an empty list.
+  std::vector<uint32_t> FieldShardsOf(TableId table, std::span<const Key> keys) const;
+
+  FileSystem& files_;
+  Executor& executor_;
+  const std::unique_ptr<MonotonicClock> clock_;
+  Job job_;
+  DataSpec columns_;
+  std::unique_ptr<CheckpointModel> loaded_;
+  std::unique_ptr<Predictions> predictions_;
+  uint32_t num_labels_ = 1;  // As Batch::num_labels: models want labels, which mean nothing here.
+  uint32_t scores_a_row_ = 1;
+
+  Mutex mutex_;
+  ConditionVariable given_back_;
+  std::vector<std::unique_ptr<Engine>> idle_ HDPS_GUARDED_BY(mutex_);
+  int made_ HDPS_GUARDED_BY(mutex_) = 0;  // Engines that exist or are being made.
+};
+
+}  // namespace hdps
