@@ -71,9 +71,9 @@ class PythonModel(harness.Case):
         cls.write_rows("mixed.csv", cls.columns, labels=[draw.randrange(2) for _ in range(ROWS)])
         cls.rows = mixed_columns(5000, 4)  # More than one batch of a scorer.
         cls.file = cls.write_rows("rows.csv", cls.rows)
-        cls.run = cls.data / "run"
-        harness.train(harness.write_job(cls.data / "mixed.json", MIXED), cls.run)
-        cls.model = hdps.Model.open(cls.run, threads=2)
+        cls.trained = cls.data / "run"
+        harness.train(harness.write_job(cls.data / "mixed.json", MIXED), cls.trained)
+        cls.model = hdps.Model.open(cls.trained, threads=2)
         cls.scores = cls.model.predict(cls.rows)
 
     @classmethod
@@ -97,7 +97,7 @@ class PythonModel(harness.Case):
         self.assertEqual(bytes((model or self.model).predict(data)), bytes(self.scores))
 
     def test_predictions_are_those_of_the_command(self):
-        self.assertEqual(self.as_lines(self.scores), self.lines_of(self.run, self.file))
+        self.assertEqual(self.as_lines(self.scores), self.lines_of(self.trained, self.file))
         self.assertEqual((self.scores.dtype, self.scores.shape, len(self.scores)), ("float32", (5000,), 5000))
         for data in (self.file, str(self.file), [self.file], (str(self.file),)):
             self.same(data)
@@ -225,13 +225,13 @@ class PythonModel(harness.Case):
             self.assertEqual(self.model.contains(name, keys=given), [True, False])
         rows = self.model.lookup(name, keys=[oslo, nowhere])
         self.assertEqual(rows.tolist(), self.model.lookup(name, feature="city", values=["Oslo", "nowhere"]).tolist())
-        said = harness.run([HDPS, "inspect", f"--checkpoint={self.run}", f"--row={name}:{oslo}"]).stdout
+        said = harness.run([HDPS, "inspect", f"--checkpoint={self.trained}", f"--row={name}:{oslo}"]).stdout
         self.assertIn(" ".join("%.9g" % weight for weight in rows.tolist()[0]), " ".join(said.split()))
-        zero = hdps.Model.open(self.run, unknown="zero")
+        zero = hdps.Model.open(self.trained, unknown="zero")
         self.assertEqual(zero.lookup(name, keys=keys).tolist(), [rows.tolist()[0]] * 3 + [[0.0] * len(rows.tolist()[0])])
         self.assertNotEqual(rows.tolist()[1], [0.0] * len(rows.tolist()[0]))
         self.assertEqual(self.as_lines(zero.predict(self.file)), harness.run(
-            [HDPS, "predict", f"--checkpoint={self.run}", f"--data={self.file}", "--unknown=zero"]).stdout.splitlines())
+            [HDPS, "predict", f"--checkpoint={self.trained}", f"--data={self.file}", "--unknown=zero"]).stdout.splitlines())
         self.assertEqual(self.model.checkpoint, zero.checkpoint)
         self.assertIn(f"step_{self.model.step:010}", self.model.checkpoint)
         self.assertEqual(self.model.job.name, "mixed")
@@ -250,7 +250,7 @@ class PythonModel(harness.Case):
     def test_a_fork_is_refused(self):
         code = f"""
             import os, hdps
-            model = hdps.Model.open({str(self.run)!r}, threads=2)
+            model = hdps.Model.open({str(self.trained)!r}, threads=2)
             child = os.fork()
             if child == 0:
                 try:
@@ -297,9 +297,9 @@ class PythonModel(harness.Case):
                 (lambda: model.lookup(table, keys=["a"]), TypeError),
                 (lambda: model.lookup(table, keys=[2 ** 64]), (OverflowError, ValueError, TypeError, RuntimeError)),
                 (lambda: model.lookup(table, feature="price", values=[1]), hdps.JobError, "no feature"),
-                (lambda: hdps.Model.open(self.run, which="bst"), hdps.JobError, 'did you mean "best"?'),
-                (lambda: hdps.Model.open(self.run, unknown="zeros"), hdps.JobError, 'did you mean "zero"?'),
-                (lambda: hdps.Model.open(self.run, threads=-1), hdps.JobError, "threads=-1"),
+                (lambda: hdps.Model.open(self.trained, which="bst"), hdps.JobError, 'did you mean "best"?'),
+                (lambda: hdps.Model.open(self.trained, unknown="zeros"), hdps.JobError, 'did you mean "zero"?'),
+                (lambda: hdps.Model.open(self.trained, threads=-1), hdps.JobError, "threads=-1"),
                 (lambda: hdps.Model.open(self.data), hdps.HdpsError, str(self.data)),
                 (lambda: hdps.Model(), TypeError)):
             with self.assertRaises(kind) as raised:

@@ -53,7 +53,8 @@ class Columns {
 constexpr const char* kColumns =
     R"("train": ["t"], "columns": [{"name": "y", "type": "label"}, {"name": "user"},
        {"name": "age", "type": "numeric", "transform": "log1p"}, {"name": "tags", "type": "multi"}],
-       "features": [{"name": "cross", "kind": "crossed", "from": ["user", "tags"]}])";
+       "features": [{"name": "range", "kind": "bucketized", "from": ["age"], "boundaries": [5, 50]},
+                    {"name": "cross", "from": ["user", "range"]}])";
 
 class RowScorerTest : public PredictTest {
  protected:
