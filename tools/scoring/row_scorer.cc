@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <utility>
 
 #include "common/base/nearest_name.h"
@@ -229,8 +228,7 @@ Result<std::vector<float>> RowScorer::ScoreFiles(const std::vector<std::string>&
   for (const std::string& path : paths) {
     HDPS_ASSIGN_OR_RETURN(const std::vector<std::string> here, FilesOf(files_, path));
     if (here.empty()) {
-      return Status(Code::kInvalidArgument,
-                    "there is no file " + std::filesystem::absolute(path).string());
+      return Status(Code::kInvalidArgument, "there is no file \"" + path + "\"");
     }
     set.files.insert(set.files.end(), here.begin(), here.end());
   }
