@@ -136,6 +136,8 @@ TEST_F(RowScorerTest, RowsBesideARowChangeNothing) {
   for (size_t i = 0; i < rows.size(); ++i) {
     const Columns one = ColumnsOf({rows[i]});
     EXPECT_EQ((*scorer->ScoreTable(one.Table(), ScoreForm::kLogits))[0], (*together)[i]) << i;
+    WriteText(*files_, "one", TextOf({rows[i]}));
+    EXPECT_EQ((*scorer->ScoreFiles({"one"}, ScoreForm::kLogits))[0], (*together)[i]) << i;
   }
 }
 

@@ -180,7 +180,7 @@ Status RowScorer::Run(const Batch& batch, Engine* engine) {
     loaded_->Read({t}, input.keys->unique, input.keys->field_shard, engine->rows[t]);
     input.rows = engine->rows[t];
   }
-  engine->model->Predict(batch, engine->inputs, &engine->scores);
+  PredictRows(*engine->model, batch, engine->inputs, &engine->scores);
   return {};
 }
 
@@ -193,7 +193,8 @@ Status RowScorer::Append(uint64_t first_number, ScoreForm form, Model& model,
   }
   const size_t before = scores->size();
   if (form == ScoreForm::kLogits && job_.model.loss == LossKind::kSoftmax) {
-    const std::vector<float> logits = model.Logits();
+    std::vector<float> logits = model.Logits();
+    logits.resize(of_batch.size());  // Without those of a lone row's copy.
     scores->insert(scores->end(), logits.begin(), logits.end());
     return {};
   }
