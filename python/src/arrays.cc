@@ -1,6 +1,8 @@
 // Binds hdps.Array.
 #include "python/src/arrays.h"
 
+#include <pybind11/stl.h>
+
 #include <algorithm>
 #include <cstring>
 #include <functional>

@@ -11,6 +11,7 @@ import tempfile
 import textwrap
 import threading
 import unittest
+import warnings
 
 import harness
 
@@ -71,9 +72,9 @@ class PythonModel(harness.Case):
         cls.write_rows("mixed.csv", cls.columns, labels=[draw.randrange(2) for _ in range(ROWS)])
         cls.rows = mixed_columns(5000, 4)  # More than one batch of a scorer.
         cls.file = cls.write_rows("rows.csv", cls.rows)
-        cls.run = cls.data / "run"
-        harness.train(harness.write_job(cls.data / "mixed.json", MIXED), cls.run)
-        cls.model = hdps.Model.open(cls.run, threads=2)
+        cls.trained = cls.data / "run"
+        harness.train(harness.write_job(cls.data / "mixed.json", MIXED), cls.trained)
+        cls.model = hdps.Model.open(cls.trained, threads=2)
         cls.scores = cls.model.predict(cls.rows)
 
     @classmethod
@@ -97,7 +98,7 @@ class PythonModel(harness.Case):
         self.assertEqual(bytes((model or self.model).predict(data)), bytes(self.scores))
 
     def test_predictions_are_those_of_the_command(self):
-        self.assertEqual(self.as_lines(self.scores), self.lines_of(self.run, self.file))
+        self.assertEqual(self.as_lines(self.scores), self.lines_of(self.trained, self.file))
         self.assertEqual((self.scores.dtype, self.scores.shape, len(self.scores)), ("float32", (5000,), 5000))
         for data in (self.file, str(self.file), [self.file], (str(self.file),)):
             self.same(data)
@@ -110,6 +111,8 @@ class PythonModel(harness.Case):
         self.assertEqual(self.model.predict({name: [] for name in self.rows}).shape, (0,))
         self.assertEqual(bytes(self.model.predict({name: cells[3:7] for name, cells in self.rows.items()})),
                          bytes(self.scores)[12:28], "a row depends on the rows beside it")
+        self.assertEqual(bytes(self.model.predict({name: cells[7:8] for name, cells in self.rows.items()})),
+                         bytes(self.scores)[28:32], "a lone row has other bits")
 
     def test_logits(self):
         import math
@@ -136,7 +139,8 @@ class PythonModel(harness.Case):
                 self.assertEqual(model.logits(source).shape, scores.shape)
                 import gzip
                 with gzip.open(source, "rt") as file:
-                    rows = [line.split(",") for line in file if line.strip() and not line.startswith("|")]
+                    rows = [line.rstrip("\n").split(",") for line in file
+                            if line.strip() and not line.startswith("|")]
                 data = {c["name"]: [row[i] for row in rows] for i, c in enumerate(columns) if c["type"] != "label"}
                 self.assertEqual(bytes(model.predict(data)), bytes(scores))
                 for c in columns:
@@ -225,13 +229,13 @@ class PythonModel(harness.Case):
             self.assertEqual(self.model.contains(name, keys=given), [True, False])
         rows = self.model.lookup(name, keys=[oslo, nowhere])
         self.assertEqual(rows.tolist(), self.model.lookup(name, feature="city", values=["Oslo", "nowhere"]).tolist())
-        said = harness.run([HDPS, "inspect", f"--checkpoint={self.run}", f"--row={name}:{oslo}"]).stdout
+        said = harness.run([HDPS, "inspect", f"--checkpoint={self.trained}", f"--row={name}:{oslo}"]).stdout
         self.assertIn(" ".join("%.9g" % weight for weight in rows.tolist()[0]), " ".join(said.split()))
-        zero = hdps.Model.open(self.run, unknown="zero")
+        zero = hdps.Model.open(self.trained, unknown="zero")
         self.assertEqual(zero.lookup(name, keys=keys).tolist(), [rows.tolist()[0]] * 3 + [[0.0] * len(rows.tolist()[0])])
         self.assertNotEqual(rows.tolist()[1], [0.0] * len(rows.tolist()[0]))
         self.assertEqual(self.as_lines(zero.predict(self.file)), harness.run(
-            [HDPS, "predict", f"--checkpoint={self.run}", f"--data={self.file}", "--unknown=zero"]).stdout.splitlines())
+            [HDPS, "predict", f"--checkpoint={self.trained}", f"--data={self.file}", "--unknown=zero"]).stdout.splitlines())
         self.assertEqual(self.model.checkpoint, zero.checkpoint)
         self.assertIn(f"step_{self.model.step:010}", self.model.checkpoint)
         self.assertEqual(self.model.job.name, "mixed")
@@ -250,7 +254,7 @@ class PythonModel(harness.Case):
     def test_a_fork_is_refused(self):
         code = f"""
             import os, hdps
-            model = hdps.Model.open({str(self.run)!r}, threads=2)
+            model = hdps.Model.open({str(self.trained)!r}, threads=2)
             child = os.fork()
             if child == 0:
                 try:
@@ -297,9 +301,9 @@ class PythonModel(harness.Case):
                 (lambda: model.lookup(table, keys=["a"]), TypeError),
                 (lambda: model.lookup(table, keys=[2 ** 64]), (OverflowError, ValueError, TypeError, RuntimeError)),
                 (lambda: model.lookup(table, feature="price", values=[1]), hdps.JobError, "no feature"),
-                (lambda: hdps.Model.open(self.run, which="bst"), hdps.JobError, 'did you mean "best"?'),
-                (lambda: hdps.Model.open(self.run, unknown="zeros"), hdps.JobError, 'did you mean "zero"?'),
-                (lambda: hdps.Model.open(self.run, threads=-1), hdps.JobError, "threads=-1"),
+                (lambda: hdps.Model.open(self.trained, which="bst"), hdps.JobError, 'did you mean "best"?'),
+                (lambda: hdps.Model.open(self.trained, unknown="zeros"), hdps.JobError, 'did you mean "zero"?'),
+                (lambda: hdps.Model.open(self.trained, threads=-1), hdps.JobError, "threads=-1"),
                 (lambda: hdps.Model.open(self.data), hdps.HdpsError, str(self.data)),
                 (lambda: hdps.Model(), TypeError)):
             with self.assertRaises(kind) as raised:
@@ -326,7 +330,9 @@ class PythonModel(harness.Case):
                 lambda: self.scores.__dlpack__(max_version=anything, copy=random_object(draw)),
                 lambda: hdps.Model.open(anything)))
             try:
-                call()
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # Those of NumPy, about truths of arrays.
+                    call()
                 returned += 1
             except (*MISTAKES, hdps.HdpsError):
                 pass

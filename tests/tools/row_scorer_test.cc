@@ -1,6 +1,7 @@
 // Tests that rows in memory score as hdps predict scores them in files, from several threads too.
 #include "tools/scoring/row_scorer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <deque>
@@ -8,6 +9,7 @@
 #include <utility>
 
 #include "common/base/hash.h"
+#include "common/job/spec/table_spec.h"
 #include "common/metrics/probability.h"
 #include "common/protocol/manifest.h"
 #include "tests/tools/predict_fixture.h"
@@ -53,7 +55,8 @@ class Columns {
 constexpr const char* kColumns =
     R"("train": ["t"], "columns": [{"name": "y", "type": "label"}, {"name": "user"},
        {"name": "age", "type": "numeric", "transform": "log1p"}, {"name": "tags", "type": "multi"}],
-       "features": [{"name": "cross", "kind": "crossed", "from": ["user", "tags"]}])";
+       "features": [{"name": "range", "kind": "bucketized", "from": ["age"], "boundaries": [5, 50]},
+                    {"name": "cross", "from": ["user", "range"]}])";
 
 class RowScorerTest : public PredictTest {
  protected:
@@ -133,6 +136,8 @@ TEST_F(RowScorerTest, RowsBesideARowChangeNothing) {
   for (size_t i = 0; i < rows.size(); ++i) {
     const Columns one = ColumnsOf({rows[i]});
     EXPECT_EQ((*scorer->ScoreTable(one.Table(), ScoreForm::kLogits))[0], (*together)[i]) << i;
+    WriteText(*files_, "one", TextOf({rows[i]}));
+    EXPECT_EQ((*scorer->ScoreFiles({"one"}, ScoreForm::kLogits))[0], (*together)[i]) << i;
   }
 }
 
@@ -180,20 +185,25 @@ TEST_F(RowScorerTest, ClassesHaveLogits) {
 TEST_F(RowScorerTest, RowsOfTablesByKeyAndByValue) {
   MakeRows(0);
   for (const char* const cut : {"batch_slice", "field_slice", "table_column_slice"}) {
-    Train(cut, kColumns,
-          std::string(R"("type": "mlp", "embedding_dim": 4, "hidden": [4], "slice_mode": ")") +
-              cut + "\"");
+    Train(
+        cut, kColumns,
+        std::string(R"("type": "wide_deep", "embedding_dim": 4, "hidden": [4], "slice_mode": ")") +
+            cut + "\"");
     const auto scorer = Open(cut, *executor_);
+    const auto& tables = scorer->job().tables;
+    const auto deep = std::ranges::find(tables, "deep", &TableSpec::name);
+    ASSERT_NE(deep, tables.end());
+    const TableId table{static_cast<uint32_t>(deep - tables.begin())};
     Columns values;
     values.Add("user", {"u1", "stranger"});
     const auto keys = scorer->KeysOf("user", values.Table());
     ASSERT_TRUE(keys.ok()) << keys.status().message();
     EXPECT_EQ(*keys, (std::vector<Key>{FeatureKey(HashString("user"), "u1"),
                                        FeatureKey(HashString("user"), "stranger")}));
-    EXPECT_EQ(scorer->Contains({0}, *keys), (std::vector<bool>{true, false})) << cut;
+    EXPECT_EQ(scorer->Contains(table, *keys), (std::vector<bool>{true, false})) << cut;
     std::vector<float> rows(8), zeros(8, -1.0f);
-    scorer->Lookup({0}, *keys, rows);
-    Open(cut, *executor_, UnknownKeys::kZero)->Lookup({0}, *keys, zeros);
+    scorer->Lookup(table, *keys, rows);
+    Open(cut, *executor_, UnknownKeys::kZero)->Lookup(table, *keys, zeros);
     EXPECT_NE(rows[4], 0.0f);
     std::fill(rows.begin() + 4, rows.end(), 0.0f);
     EXPECT_EQ(zeros, rows) << cut;

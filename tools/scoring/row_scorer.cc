@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <utility>
 
 #include "common/base/nearest_name.h"
@@ -181,7 +180,7 @@ Status RowScorer::Run(const Batch& batch, Engine* engine) {
     loaded_->Read({t}, input.keys->unique, input.keys->field_shard, engine->rows[t]);
     input.rows = engine->rows[t];
   }
-  engine->model->Predict(batch, engine->inputs, &engine->scores);
+  PredictRows(*engine->model, batch, engine->inputs, &engine->scores);
   return {};
 }
 
@@ -194,7 +193,8 @@ Status RowScorer::Append(uint64_t first_number, ScoreForm form, Model& model,
   }
   const size_t before = scores->size();
   if (form == ScoreForm::kLogits && job_.model.loss == LossKind::kSoftmax) {
-    const std::vector<float> logits = model.Logits();
+    std::vector<float> logits = model.Logits();
+    logits.resize(of_batch.size());  // Without those of a lone row's copy.
     scores->insert(scores->end(), logits.begin(), logits.end());
     return {};
   }
@@ -229,8 +229,7 @@ Result<std::vector<float>> RowScorer::ScoreFiles(const std::vector<std::string>&
   for (const std::string& path : paths) {
     HDPS_ASSIGN_OR_RETURN(const std::vector<std::string> here, FilesOf(files_, path));
     if (here.empty()) {
-      return Status(Code::kInvalidArgument,
-                    "there is no file " + std::filesystem::absolute(path).string());
+      return Status(Code::kInvalidArgument, "there is no file \"" + path + "\"");
     }
     set.files.insert(set.files.end(), here.begin(), here.end());
   }

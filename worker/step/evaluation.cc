@@ -11,6 +11,7 @@
 #include "common/job/spec/table_spec.h"
 #include "common/metrics/metric.h"
 #include "common/platform/memory_full.h"
+#include "worker/model/step_parts.h"
 #include "worker/step/label_count.h"
 
 namespace hdps {
@@ -24,6 +25,27 @@ double WeightOf(const Batch& batch) {
 }
 
 }  // namespace
+
+double PredictRows(Model& model, const Batch& batch, std::span<const TableInput> tables,
+                   std::vector<float>* scores) {
+  if (batch.num_examples != 1) return model.Predict(batch, tables, scores);
+  const Batch alike[] = {batch, batch};
+  std::vector<KeySet> keys(tables.size());
+  std::vector<TableInput> twice(tables.begin(), tables.end());
+  for (size_t t = 0; t < tables.size(); ++t) {
+    if (tables[t].keys == nullptr) continue;
+    keys[t] = *tables[t].keys;
+    for (std::vector<uint32_t>& of_feature : keys[t].row_index) {
+      const size_t count = of_feature.size();
+      of_feature.resize(2 * count);
+      std::copy_n(of_feature.begin(), count, of_feature.begin() + static_cast<ptrdiff_t>(count));
+    }
+    twice[t].keys = &keys[t];
+  }
+  const double loss_sum = model.Predict(JoinBatches(alike), twice, scores);
+  scores->resize(scores->size() / 2);
+  return loss_sum / 2;
+}
 
 PipelineOptions EvaluationOptions(const Job& job, const EvalSet& set, uint32_t part,
                                   uint32_t num_parts) {
@@ -74,7 +96,7 @@ Status StepScorer::ScoreStep(const TakeScores& take) {
       inputs_[t].keys = step->parts.SetOf(0, {t});
       inputs_[t].rows = rows_[t];
     }
-    sums_.loss_sum += model_.Predict(batch, inputs_, &scores_);
+    sums_.loss_sum += PredictRows(model_, batch, inputs_, &scores_);
   }
   sums_.examples += batch.num_examples;
   sums_.weight_sum += WeightOf(batch);

@@ -29,6 +29,13 @@ struct ScoreSums {
   LabelTally labels;      // Tally of the examples' labels.
 };
 
+// Scores the examples of a batch as Model::Predict does, and returns the sum of the losses. A lone
+// example is scored beside a copy of itself: a product of one row has other bits than that of
+// several (oneDNN computes it as a matrix times a vector), and a row's score must not depend on the
+// rows beside it. Model::Logits() then has both.
+double PredictRows(Model& model, const Batch& batch, std::span<const TableInput> tables,
+                   std::vector<float>* scores);
+
 // Is called with the scores of each batch, laid out as by Model::Predict.
 using TakeScores = std::function<Status(const Batch& batch, std::span<const float> scores)>;
 // Supplies the rows of steps. `ask`, if set, is called with a step while the step before it is
