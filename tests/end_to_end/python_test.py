@@ -410,6 +410,51 @@ class Python(harness.Case):
         self.assertEqual((hdps.JobError.__module__, hdps.Job.__module__), ("hdps", "hdps"))
 
 
+    def test_no_argument_ends_the_interpreter(self):
+        """Each function with each argument exchanged for odd ones raises what callers can expect."""
+        before = os.getcwd()
+        self.addCleanup(os.chdir, before)
+        os.chdir(self.folder)
+        odd = [None, True, -1, 2**70, 1.5, math.nan, "", "a\0b", "\ud800", "\udcff", b"\xff", [], [None], ["\ud800"],
+               {}, {1: 2}, {"": 1}, object(), print, int, memoryview(b"x"), hdps.Job, self.job]
+        short = hdps.Job.load(self.job_file, {"train.max_steps": 1})
+        calls = [
+            (hdps.Job, [self.settings, {}], {}),
+            (hdps.Job.load, [self.job_file, {}], {}),
+            (hdps.prepare, ["gone.csv", "made"], {"label": "", "eval": (), "skip": (), "min_count": 0, "max_bad_rows": None}),
+            (hdps.generate, ["made"], {"rows": 10, "numeric": 1, "noise": None, "kind": "log", "seed": 1}),
+            (hdps.report, ["gone"], {"other": None, "html": None}),
+            (hdps.read_metrics, ["gone"], {}),
+            (hdps.connect, ["tcp://127.0.0.1:1"], {"keys": None, "insecure": False}),
+            (hdps.train, [short, "run"], {"workers": 1, "servers": 1, "resume": "auto", "threads": 1}),
+        ]
+        expected = (hdps.HdpsError, TypeError, ValueError, OSError)
+        raised = asked = 0
+        for function, arguments, named in calls:
+            for place in [*range(len(arguments)), *named]:
+                for value in odd:
+                    given, words = list(arguments), dict(named)
+                    (given if isinstance(place, int) else words)[place] = value
+                    if function is hdps.train:
+                        words["quiet"] = True
+                    asked += 1
+                    try:
+                        function(*given, **words)
+                    except expected:
+                        raised += 1
+        harness.figure(f"{asked} calls with an odd argument, {raised} raise")
+        self.assertGreater(raised, asked * 3 // 4)
+
+    def test_a_name_that_is_no_utf_8(self):
+        name = os.fsencode(self.folder) + b"/\xff.json"
+        with open(name, "wb") as file:
+            file.write(self.job_file.read_bytes())
+        job = hdps.Job.load(name)
+        self.assertEqual(repr(job), f"<hdps.Job 'reference_small' of {os.fsdecode(name)}>")
+        with self.assertRaisesRegex(hdps.JobError, r"\\xff.json: --set: name"):
+            hdps.Job.load(name, {"name": 5})
+
+
 def no_registry():
     """Why there is no PyPI here; empty if there is one."""
     try:
