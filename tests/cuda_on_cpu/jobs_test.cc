@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdio>
 #include <map>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "common/job/spec/train_spec.h"
 #include "kernels/product_workspace.h"
 #include "tests/cuda_on_cpu/stand_in.h"
+#include "tests/logged_lines.h"
 #include "tests/worker/role/small_job.h"
 #include "tools/plan/cost_model.h"
 #include "tools/synthetic/zipf.h"
@@ -71,6 +73,62 @@ TEST_F(JobOnDeviceTest, WhereDenseWeightsAreUpdatedChangesNoBit) {
     EXPECT_EQ(Digest({1, 2}, variant + kAllReduce), at_servers);
     EXPECT_EQ(Digest({1, 1}, variant + kAllReduce + kHostTarget), at_servers);
   }
+}
+
+// Layers whose weights the device, the host and the servers update, in one job.
+TEST_F(JobOnDeviceTest, EachLayerMayBeUpdatedElsewhere) {
+  const auto of = [](const char* layer, const char* setting) {
+    return Overrides{std::string("model.layer_settings.") + layer + "." + setting};
+  };
+  const Overrides host = of("deep1", "dense_target=cpu") + of("wide_bias", "dense_target=cpu");
+  const Overrides device = kHostTarget + of("deep2", "dense_target=cuda");
+  const Overrides servers = of("deep_logit", "dense_exchange=servers");
+  for (const Overrides& variant :
+       {Overrides{}, Overrides{"train.micro_batches=3", "train.epochs=2"},
+        Overrides{"model.batch_norm=true", "parallel.comm_fusion.openstate=false"},
+        Overrides{"train.lookahead=1", "model.deep_optimizer.kind=adagrad"}}) {
+    SCOPED_TRACE(variant.empty() ? "plain" : variant[0]);
+    const auto whole = Summary({1, 2}, variant);
+    for (const Overrides& way : {host, device, servers, host + servers, device + servers}) {
+      for (const uint32_t workers : {1u, 2u}) {
+        if (workers == 2 && !variant.empty()) continue;
+        const auto one = Summary({workers, 2}, variant + kAllReduce + way);
+        EXPECT_EQ(one["digest"], workers == 1 ? whole["digest"] : Summary({2, 2}, {})["digest"])
+            << way.back();
+        if (workers == 1) EXPECT_EQ(one["eval_logloss"], whole["eval_logloss"]) << way.back();
+      }
+    }
+  }
+}
+
+// Returns the two numbers of the last line that tells where the optimizer's state is.
+std::pair<double, double> StateBytes(const std::string& log) {
+  double host = -1, device = -1;
+  const size_t at = log.rfind("optimizer state kept here: ");
+  if (at != std::string::npos) {
+    std::sscanf(log.c_str() + at,
+                "optimizer state kept here: %lf bytes in the host's memory, %lf on the GPU", &host,
+                &device);
+  }
+  return {host, device};
+}
+
+TEST_F(JobOnDeviceTest, TheStateOfAnOptimizerIsWhereItsLayerIsUpdated) {
+  const auto state = [this](const Overrides& way) {
+    const LoggedLines log;
+    Summary({1, 1}, kAllReduce + way);
+    return StateBytes(log.text());
+  };
+  const auto all_there = state({}), all_here = state(kHostTarget);
+  EXPECT_EQ(all_there.first, 0);
+  EXPECT_GT(all_there.second, 0);
+  EXPECT_EQ(all_here, std::pair(all_there.second, all_there.first));
+  const auto apart = state({"model.layer_settings.deep1.dense_target=cpu"});
+  EXPECT_GT(apart.first, 0);
+  EXPECT_GT(apart.second, 0);
+  EXPECT_EQ(apart.first + apart.second, all_there.second);
+  const auto left = state({"model.layer_settings.deep1.dense_exchange=servers"});
+  EXPECT_EQ(left, std::pair(0.0, apart.second)) << "a server has it then";
 }
 
 TEST_F(JobOnDeviceTest, WorkersAndTheWayBetweenThemChangeNoBit) {

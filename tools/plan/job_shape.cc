@@ -54,6 +54,9 @@ Result<JobShape> ShapeOf(const Job& job) {
   for (uint32_t i = 0; i < graph.places.size(); ++i) AddProducts(job, graph, i, &shape);
   shape.always_on_rows = job.model.first_layer == FirstLayer::kUniqueRows;
   shape.dense_floats = DenseFloats(job);
+  if (job.parallel.dense_exchange == DenseExchange::kAllreduce) {
+    shape.floats_left_at_servers = DenseFloatsAtServers(job);
+  }
   std::set<std::string> used;
   for (const TableSpec& table : job.tables) {
     const uint32_t state = StateFloats(table.optimizer, table.dim);
