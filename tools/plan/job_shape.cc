@@ -11,6 +11,7 @@
 #include "common/job/spec/data_spec.h"
 #include "common/job/spec/layer_spec.h"
 #include "common/job/spec/model_spec.h"
+#include "common/job/spec/parallel_spec.h"
 #include "embedding/memory/optimizer.h"
 #include "embedding/memory/row_policy.h"
 #include "worker/model/first_layer.h"

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "common/job/spec/table_spec.h"
+
 namespace hdps {
 
 DenseAtServers::DenseAtServers(const Job& job, const std::vector<DenseTensor>& tensors) {

@@ -10,6 +10,7 @@
 #include "common/job/job_spec.h"
 #include "common/job/spec/layer_spec.h"
 #include "common/job/spec/model_spec.h"
+#include "common/job/spec/table_spec.h"
 
 namespace hdps {
 
