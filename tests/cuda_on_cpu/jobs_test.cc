@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/job/job_file.h"
@@ -116,7 +117,9 @@ std::pair<double, double> StateBytes(const std::string& log) {
 TEST_F(JobOnDeviceTest, TheStateOfAnOptimizerIsWhereItsLayerIsUpdated) {
   const auto state = [this](const Overrides& way) {
     const LoggedLines log;
+    const int before = std::exchange(FLAGS_minloglevel, google::GLOG_INFO);
     Summary({1, 1}, kAllReduce + way);
+    FLAGS_minloglevel = before;
     return StateBytes(log.text());
   };
   const auto all_there = state({}), all_here = state(kHostTarget);
