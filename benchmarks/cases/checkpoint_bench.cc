@@ -119,17 +119,17 @@ Result<double> RateOf(const BenchSetting& setting, FileSystem& files, JobRunOpti
     return Status(Code::kCorruption, std::string(saves.what) + ": the digest is " + done.digest +
                                          ", without saves " + *digest);
   }
-  return static_cast<double>(kBatch) * static_cast<double>(done.steady_times.steps) /
-         (1e-9 * static_cast<double>(done.steady_times.total_ns));
+  return done.steady_examples_per_second;
 }
 
 // Trains REF-S without saves, with full checkpoints and with deltas in turns.
 Status RunWhileTraining(const BenchSetting& setting, FileSystem& files, BenchReport& report) {
   constexpr char kName[] = "while_training";
   if (!setting.Wants(kName)) return Status();
-  const int64_t steps = setting.quick ? 400 : 1200;
+  constexpr int64_t kEpochSteps = 200;
+  const int64_t epochs = setting.quick ? 4 : 12, steps = epochs * kEpochSteps;
   SyntheticLogSpec log;
-  log.rows = kBatch * static_cast<uint64_t>(steps);
+  log.rows = kBatch * kEpochSteps;
   log.eval_rows = 0;
   log.vocabulary = 100'000;
   log.zipf = 1.05;
@@ -140,17 +140,16 @@ Status RunWhileTraining(const BenchSetting& setting, FileSystem& files, BenchRep
   run.job = R"({"name": "while_training", "data": {"format": "criteo", "train": [")" +
             JoinPath(folder, "train.tsv") +
             R"("]}, "model": {"type": "wide_deep", "embedding_dim": 16, "hidden": [64, 32],
-      "device": "cpu"}, "train": {"epochs": 1, "batch_size": )" +
-            std::to_string(kBatch) + "}}";
+      "device": "cpu"}, "train": {"epochs": )" +
+            std::to_string(epochs) + R"(, "batch_size": )" + std::to_string(kBatch) + "}}";
   run.overrides = setting.overrides;
   run.placement = "servers";
   run.out = JoinPath(folder, "run");
   run.steady_from = kSteadyFrom;
   run.steady_to = steps - kBehindSteady;
-  const std::string every = std::to_string(steps / 4), delta = std::to_string(steps / 16);
   Saves none{"without saves", "checkpoint.every_steps=0"};
-  Saves full{"full every quarter", "checkpoint.every_steps=" + every};
-  Saves deltas{"deltas every sixteenth", "checkpoint.delta_every_steps=" + delta};
+  Saves full{"full every 400 steps", "checkpoint.every_steps=400"};
+  Saves deltas{"deltas every 100 steps", "checkpoint.delta_every_steps=100"};
   std::string digest;
   for (int repeat = 0; repeat < setting.repeats; ++repeat) {
     PrintProgress(kBench, std::string(kName) + ", run " + std::to_string(repeat + 1));

@@ -99,11 +99,9 @@ class Planner {
       asked_.changed_rows = answer_.changed_share * asked_.rows;
       asked_.changed_floats = answer_.changed_share * asked_.floats;
     }
-    const auto all = static_cast<double>(q_.shape.dense_floats);
-    asked_.dense = q_.allreduce ? static_cast<double>(q_.shape.floats_left_at_servers) : all;
-    if (asked_.dense == 0) return;
-    const double state = double(q_.shape.dense_state_floats) * (asked_.dense / all);
-    asked_.pushed_dense = OfMeasuredRule(asked_.dense, state);
+    asked_.dense = double(q_.allreduce ? q_.shape.floats_left_at_servers : q_.shape.dense_floats);
+    const double part = asked_.dense / std::max(double(q_.shape.dense_floats), 1.0);
+    asked_.pushed_dense = OfMeasuredRule(asked_.dense, part * double(q_.shape.dense_state_floats));
   }
 
   // Predicts the rows of a step that were evicted to disk since their last use.
@@ -260,8 +258,7 @@ class Planner {
   // Each rank sends and receives 2 (N - 1) / N of the gradients.
   void AddAllreduce() {
     if (!q_.allreduce || q_.workers == 1) return;
-    const auto summed =
-        static_cast<double>(q_.shape.dense_floats - q_.shape.floats_left_at_servers);
+    const auto summed = double(q_.shape.dense_floats - q_.shape.floats_left_at_servers);
     const double bytes = 2 * (workers() - 1) / workers() * kFloatBytes * summed;
     const double wire = q_.one_machine ? workers() * kNano * c_.wire_byte_ns * bytes
                                        : bytes / q_.network_bytes_per_second;

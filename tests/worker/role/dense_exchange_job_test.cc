@@ -304,8 +304,8 @@ TEST_F(DenseExchangeJobTest, AsyncWorkersShareSomeLayersAndPushOthers) {
   }
 }
 
-// A checkpoint has all tensors as rows, whoever keeps them. With other layers at the servers the job
-// is another one, to go on by --resume=changed (end_to_end.checkpoint).
+// A checkpoint has all tensors as rows, whoever keeps them. With other layers at the servers the
+// job is another one, to go on by --resume=changed (end_to_end.checkpoint).
 TEST_F(DenseExchangeJobTest, AJobGoesOnWithTheLayersThatServersKeep) {
   const Overrides some = ServersFor({"deep1", "deep3"}), until = {"train.max_steps=12"};
   const std::string whole = Digest(2, until);
