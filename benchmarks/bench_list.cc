@@ -3,7 +3,7 @@
 
 #define HDPS_BENCHES(BENCH)                                                                        \
   BENCH(cache, RunCacheBench, "what does it give to keep the hot rows at the worker?")             \
-  BENCH(checkpoint, RunCheckpointBench, "how fast are rows saved and loaded?")                     \
+  BENCH(checkpoint, RunCheckpointBench, "how fast are rows saved and loaded; what does it cost?")  \
   BENCH(constants, RunConstantsBench, "what hdps plan must know of this machine")                  \
   BENCH(dense_exchange, RunDenseExchangeBench,                                                     \
         "dense gradients together, beside backward, their update split")                           \

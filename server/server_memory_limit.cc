@@ -37,15 +37,10 @@ uint64_t DiskBufferBytes(uint64_t limit) {
   return std::clamp(limit / 16, kDiskBufferMin, kDiskBufferMax);
 }
 
-// Returns the floats of dense tensors held by servers; 0 under allreduce, where workers keep them.
-uint64_t DenseFloatsAtServers(const Job& job) {
-  return job.parallel.dense_exchange == DenseExchange::kAllreduce ? 0 : DenseFloats(job);
-}
-
 // Returns the bytes of keys, rows and gradients of one step of all workers, if no key repeats.
 uint64_t StepBytes(const Job& job, size_t num_workers) {
   uint64_t bytes = 0;
-  // Every worker pulls all dense weights and pushes their gradients.
+  // Every worker pulls all dense weights of servers and pushes their gradients.
   bytes += num_workers * DenseFloatsAtServers(job) * 2 * sizeof(float);
   for (const LayerSpec& layer : job.model.layers) {
     if (!ReadsRows(job.model, layer)) continue;

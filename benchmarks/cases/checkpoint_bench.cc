@@ -1,10 +1,12 @@
 // Measures how fast the rows of a server are saved and loaded, beside a plain file of the same
-// bytes.
+// bytes, and what saves cost a job that goes on training.
 #include <atomic>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "benchmarks/bench.h"
+#include "benchmarks/clusters/job_run.h"
 #include "benchmarks/clusters/row_load.h"
 #include "benchmarks/yardsticks/plain_file.h"
 #include "benchmarks/yardsticks/row_yardsticks.h"
@@ -13,6 +15,7 @@
 #include "common/job/spec/cluster_spec.h"
 #include "common/platform/executor.h"
 #include "server/shard.h"
+#include "tools/synthetic/synthetic_log.h"
 
 namespace hdps {
 namespace {
@@ -93,13 +96,82 @@ Status RunCase(const BenchSetting& setting, FileSystem& files, uint32_t dim, Ben
   return files.RemoveAll(folder);
 }
 
+// ---- Saves while training.
+
+constexpr uint64_t kBatch = 1024;
+// The rows of the first steps are new, and the last checkpoint of a job is saved behind its steps.
+constexpr int64_t kSteadyFrom = 50, kBehindSteady = 10;
+
+// A job without saves, or with some within its steady steps; `more` is a setting.
+struct Saves {
+  const char* what;
+  std::string more;
+  std::vector<double> rates = {};  // Examples a second.
+};
+
+Result<double> RateOf(const BenchSetting& setting, FileSystem& files, JobRunOptions run,
+                      const Saves& saves, std::string* digest) {
+  run.overrides.insert(run.overrides.begin(), saves.more);
+  HDPS_ASSIGN_OR_RETURN(const JobRun done, RunJob(setting, files, run));
+  HDPS_RETURN_IF_ERROR(files.RemoveAll(run.out));
+  if (digest->empty()) *digest = done.digest;
+  if (done.digest != *digest) {
+    return Status(Code::kCorruption, std::string(saves.what) + ": the digest is " + done.digest +
+                                         ", without saves " + *digest);
+  }
+  return done.steady_examples_per_second;
+}
+
+// Trains REF-S without saves, with full checkpoints and with deltas in turns.
+Status RunWhileTraining(const BenchSetting& setting, FileSystem& files, BenchReport& report) {
+  constexpr char kName[] = "while_training";
+  if (!setting.Wants(kName)) return Status();
+  constexpr int64_t kEpochSteps = 200;
+  const int64_t epochs = setting.quick ? 4 : 12, steps = epochs * kEpochSteps;
+  SyntheticLogSpec log;
+  log.rows = kBatch * kEpochSteps;
+  log.eval_rows = 0;
+  log.vocabulary = 100'000;
+  log.zipf = 1.05;
+  const std::string folder = JoinPath(setting.scratch, kName);
+  HDPS_RETURN_IF_ERROR(files.MakeDirectories(folder));
+  HDPS_RETURN_IF_ERROR(WriteSyntheticLog(files, folder, log).status());
+  JobRunOptions run;
+  run.job = R"({"name": "while_training", "data": {"format": "criteo", "train": [")" +
+            JoinPath(folder, "train.tsv") +
+            R"("]}, "model": {"type": "wide_deep", "embedding_dim": 16, "hidden": [64, 32],
+      "device": "cpu"}, "train": {"epochs": )" +
+            std::to_string(epochs) + R"(, "batch_size": )" + std::to_string(kBatch) + "}}";
+  run.overrides = setting.overrides;
+  run.placement = "servers";
+  run.out = JoinPath(folder, "run");
+  run.steady_from = kSteadyFrom;
+  run.steady_to = steps - kBehindSteady;
+  Saves none{"without saves", "checkpoint.every_steps=0"};
+  Saves full{"full every 400 steps", "checkpoint.every_steps=400"};
+  Saves deltas{"deltas every 100 steps", "checkpoint.delta_every_steps=100"};
+  std::string digest;
+  for (int repeat = 0; repeat < setting.repeats; ++repeat) {
+    PrintProgress(kBench, std::string(kName) + ", run " + std::to_string(repeat + 1));
+    for (Saves* saves : {&none, &full, &deltas}) {
+      HDPS_ASSIGN_OR_RETURN(const double rate, RateOf(setting, files, run, *saves, &digest));
+      saves->rates.push_back(rate);
+    }
+  }
+  for (const Saves* saves : {&full, &deltas}) {
+    report.AddBeside(kBench, kName, std::string("examples, ") + saves->what, "examples/s",
+                     saves->rates, "without saves, same digest", none.rates);
+  }
+  return files.RemoveAll(folder);
+}
+
 }  // namespace
 
 Status RunCheckpointBench(const BenchSetting& setting, FileSystem& files, BenchReport& report) {
   for (const uint32_t dim : {16u, 80u}) {
     HDPS_RETURN_IF_ERROR(RunCase(setting, files, dim, report));
   }
-  return Status();
+  return RunWhileTraining(setting, files, report);
 }
 
 }  // namespace hdps

@@ -216,7 +216,7 @@ Status RunUpdate(const BenchSetting& setting, BenchReport& report) {
   HostDenseState whole(job.tables.back(), table, 1, DenseKeys(model->tensors()));
   HostDenseState part(job.tables.back(), table, 1,
                       DenseShards(job, model->tensors(), 0, 4).OwnKeys());
-  const auto run = [&](DenseState& state) {
+  const auto run = [&](HostDenseState& state) {
     std::vector<float> gradients(state.keys().size() * kDenseChunkFloats, 0x1p-10f);
     return 1e3 * SecondsOf([&] { state.Apply(*executor, std::span(gradients), {}); });
   };

@@ -78,7 +78,7 @@ Result<double> UpdateFloatSeconds(const BenchSetting& setting, const Job& job, u
   const std::unique_ptr<Executor> executor = NewTbbExecutor(setting.threads);
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, NewModel(job, *executor));
   const TableId table = {static_cast<uint32_t>(job.tables.size() - 1)};
-  std::vector<std::unique_ptr<DenseState>> states;
+  std::vector<std::unique_ptr<HostDenseState>> states;
   for (uint32_t r = 0; r < workers; ++r) {
     states.push_back(
         std::make_unique<HostDenseState>(job.tables.back(), table, 1, DenseKeys(model->tensors())));

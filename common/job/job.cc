@@ -153,14 +153,36 @@ std::string WhyNotOnCuda(const Job& job) {
   return "";
 }
 
-std::string WhyDenseOnHost(const Job& job) {
+bool AtServers(const Job& job, const LayerSpec& layer) {
+  return job.parallel.dense_exchange == DenseExchange::kServers ||
+         layer.dense_exchange == WordOf(DenseExchange::kServers);
+}
+
+std::vector<std::string> CudaTargetsOf(const ModelSpec& model) {
+  std::vector<std::string> places;
+  if (model.dense_target == "cuda") places.emplace_back("model.dense_target");
+  for (const LayerSpec& layer : model.layers) {
+    if (layer.dense_target == "cuda") places.push_back("dense_target of layer " + layer.name);
+  }
+  return places;
+}
+
+std::string WhyDenseOnHost(const Job& job) { return WhyDenseOnHost(job, LayerSpec()); }
+
+std::string WhyDenseOnHost(const Job& job, const LayerSpec& of) {
   if (job.tables.empty() || !job.tables.back().dense) return "the model has no dense tensors";
   const OptimizerSpec& rule = job.tables.back().optimizer;
   const ParallelSpec& parallel = job.parallel;
   const auto own = [](const LayerSpec& layer) { return layer.layerwise_parallel; };
-  if (job.model.dense_target == "cpu") return "model.dense_target is cpu";
+  if (of.dense_target == "cpu") return "dense_target of layer \"" + of.name + "\" is cpu";
+  if (of.dense_target == "auto" && job.model.dense_target == "cpu") {
+    return "model.dense_target is cpu";
+  }
   if (parallel.dense_exchange != DenseExchange::kAllreduce) {
     return "parallel.dense_exchange is servers, which update them; allreduce keeps them here";
+  }
+  if (AtServers(job, of)) {
+    return "dense_exchange of layer \"" + of.name + "\" is servers, which update them";
   }
   if (rule.record->is_own()) {
     return std::string("the optimizer ") + OptimizerName(rule) +

@@ -9,6 +9,7 @@ namespace hdps {
 
 struct DataSpec;
 struct Job;
+struct LayerSpec;
 struct ModelSpec;
 struct TaskMetrics;  // common/metrics/metric.h
 struct TaskSpec;
@@ -51,7 +52,14 @@ std::vector<TaskMetrics> MetricsOf(const Job& job);
 // Returns why a worker with a GPU cannot train this job, and the remedy; empty if it can. The rule
 // of a program's own optimizer is compiled only for the host.
 std::string WhyNotOnCuda(const Job& job);
-// Returns why a worker with a GPU does not keep and update dense tensors on it; empty if it does.
+// Is true if servers keep and update the dense tensors of a layer; otherwise workers do.
+bool AtServers(const Job& job, const LayerSpec& layer);
+// Returns why a worker with a GPU does not keep and update the dense tensors of a layer on it;
+// empty if it does.
+std::string WhyDenseOnHost(const Job& job, const LayerSpec& layer);
+// The same for a layer that says nothing of itself.
 std::string WhyDenseOnHost(const Job& job);
+// Returns the settings dense_target that are cuda: of the model, and of layers by their names.
+std::vector<std::string> CudaTargetsOf(const ModelSpec& model);
 
 }  // namespace hdps

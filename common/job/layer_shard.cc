@@ -95,9 +95,15 @@ CutConflict ConflictWithCuts(const Job& job) {
     }
   }
   for (size_t i = 0; i < job.model.layers.size(); ++i) {
-    if (!job.model.layers[i].layerwise_parallel) continue;
-    return {"model.layers." + std::to_string(i) + ".layerwise_parallel",
-            "every worker has a layer \"" + job.model.layers[i].name + "\" of its own"};
+    const LayerSpec& layer = job.model.layers[i];
+    const std::string path = "model.layers." + std::to_string(i);
+    if (layer.layerwise_parallel) {
+      return {path + ".layerwise_parallel",
+              "every worker has a layer \"" + layer.name + "\" of its own"};
+    }
+    if (layer.dense_exchange == "servers") {
+      return {path + ".dense_exchange", "servers hold layer \"" + layer.name + "\" whole"};
+    }
   }
   if (!job.parallel.gradients_mean || job.parallel.cross_batch) {
     return {job.parallel.cross_batch ? "parallel.cross_batch" : "parallel.gradients_mean",

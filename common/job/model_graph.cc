@@ -4,6 +4,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <utility>
 
@@ -189,6 +190,20 @@ GraphShape ShapeOfChecked(const Job& job) {
   return graph;
 }
 
+// Returns the floats of all tensors of the layers for which `counts` holds, in whole chunks.
+uint64_t FloatsOfLayers(const Job& job, const std::function<bool(const LayerSpec&)>& counts) {
+  if (job.model.layers.empty()) return 0;
+  const GraphShape shape = ShapeOfChecked(job);
+  uint64_t chunks = 0;
+  for (size_t i = 0; i < shape.nodes.size(); ++i) {
+    if (!counts(job.model.layers[i])) continue;
+    for (const LayerShape::Tensor& tensor : shape.nodes[i].shape.tensors) {
+      chunks += (tensor.size() + kDenseChunkFloats - 1) / kDenseChunkFloats;
+    }
+  }
+  return chunks * kDenseChunkFloats;
+}
+
 }  // namespace
 
 std::vector<GraphProblem> MeasureGraph(const ModelSpec& model, const std::vector<TableSpec>& tables,
@@ -240,14 +255,11 @@ std::vector<LabelSpec> LabelsOf(const Job& job) {
 }
 
 uint64_t DenseFloats(const Job& job) {
-  if (job.model.layers.empty()) return 0;
-  uint64_t chunks = 0;
-  for (const GraphShape::Node& node : ShapeOfChecked(job).nodes) {
-    for (const LayerShape::Tensor& tensor : node.shape.tensors) {
-      chunks += (tensor.size() + kDenseChunkFloats - 1) / kDenseChunkFloats;
-    }
-  }
-  return chunks * kDenseChunkFloats;
+  return FloatsOfLayers(job, [](const LayerSpec&) { return true; });
+}
+
+uint64_t DenseFloatsAtServers(const Job& job) {
+  return FloatsOfLayers(job, [&job](const LayerSpec& layer) { return AtServers(job, layer); });
 }
 
 }  // namespace hdps

@@ -22,6 +22,8 @@ TableSpec DenseTable(const OptimizerSpec& optimizer);
 // Returns the floats of all dense tensors of the model, each padded to whole chunks; 0 without
 // layers. Requires: its graph has no problems.
 uint64_t DenseFloats(const Job& job);
+// The same of those tensors that servers keep and update: see AtServers().
+uint64_t DenseFloatsAtServers(const Job& job);
 
 // A problem of a graph. `place` is the dotted path below "model" ("layers.3.inputs").
 struct GraphProblem {

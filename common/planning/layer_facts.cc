@@ -32,6 +32,7 @@ LayerFacts MeasureLayer(const Job& job, const GraphShape& graph, size_t place) {
   facts.width = node.shape.width;
   if (!node.inputs.empty()) facts.input_width = graph.nodes[node.inputs[0]].shape.width;
   facts.learns = node.shape.learns;
+  facts.at_servers = AtServers(job, spec);
   for (const LayerShape::Tensor& tensor : node.shape.tensors) {
     const auto size = static_cast<double>(tensor.size());
     facts.tensor_floats += size;
@@ -91,7 +92,6 @@ JobFacts FactsOf(const Job& job) {
     facts.layers.push_back(MeasureLayer(job, graph, i));
   }
   facts.batch = job.train.batch_size;
-  facts.dense_at_servers = job.parallel.dense_exchange == DenseExchange::kServers;
   for (const TableSpec& table : job.tables) {
     if (!table.dense) continue;
     const auto floats = static_cast<double>(RecordOf(table.optimizer).StateFloats(table.dim));

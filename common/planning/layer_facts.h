@@ -19,6 +19,7 @@ struct LayerFacts {
   uint64_t input_width = 0;      // Width of the first input; 0 without one.
   bool learns = false;           // A gradient is needed here or below.
   double tensor_floats = 0;      // Size of all its tensors.
+  bool at_servers = false;       // Servers keep and update its tensors, which are whole there.
   double flops = 0;              // Operations of the products of one example, forward.
   std::string table;             // Set if the layer reads rows.
   uint64_t features = 0, dim = 0;
@@ -26,9 +27,8 @@ struct LayerFacts {
 
 struct JobFacts {
   std::vector<LayerFacts> layers;
-  uint32_t batch = 0;             // Rows of a step, over all workers.
-  double state_floats = 0;        // State of the dense optimizer for each weight.
-  bool dense_at_servers = false;  // Servers keep and update the weights, which are whole there.
+  uint32_t batch = 0;       // Rows of a step, over all workers.
+  double state_floats = 0;  // State of the dense optimizer for each weight.
 };
 
 // Requires: the job's graph has no problems.

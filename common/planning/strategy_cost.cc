@@ -49,7 +49,7 @@ LayerCost StrategyCost::OfLayer(size_t layer, const LayerSplit& split) const {
     const double floats = rows * Part(double(facts.features), split.columns) * double(facts.dim);
     cost.compute_seconds += 2 * floats * rates_.row_float_seconds;
   }
-  if (facts_.dense_at_servers) {
+  if (facts.at_servers) {
     // Weights come and gradients go in the messages of a step's rows.
     cost.reduce_seconds = 2 * tensors * rates_.row_float_seconds;
   } else if (tensors > 0 && split.examples > 1) {
@@ -57,14 +57,15 @@ LayerCost StrategyCost::OfLayer(size_t layer, const LayerSplit& split) const {
     cost.reduce_seconds = share * kFloatBytes * tensors / rates_.link_bytes_per_second;
     // Gradients of layers that equally many workers share are sent together, so each has its part
     // of one call.
-    const auto learning = std::ranges::count_if(
-        facts_.layers, [](const LayerFacts& other) { return other.tensor_floats > 0; });
+    const auto learning = std::ranges::count_if(facts_.layers, [](const LayerFacts& other) {
+      return other.tensor_floats > 0 && !other.at_servers;
+    });
     cost.reduce_seconds += rates_.exchange_seconds / static_cast<double>(learning);
   }
   // At servers, which are as many as workers, each adds up all workers' gradients for its part.
   cost.update_seconds = tensors * rates_.update_float_seconds;
   constexpr double kWeightAndGradient = 2;
-  const double state_floats = facts_.dense_at_servers ? 0 : facts_.state_floats;
+  const double state_floats = facts.at_servers ? 0 : facts_.state_floats;
   cost.weight_floats = tensors;
   // Rounded to a whole number, so that sums in any order are equal.
   cost.memory_bytes =

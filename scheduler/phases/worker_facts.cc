@@ -5,6 +5,7 @@
 
 #include "common/base/enum_words.h"
 #include "common/base/show_number.h"
+#include "common/job/job_facts.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/model_spec.h"
 #include "common/job/spec/precision.h"
@@ -58,9 +59,9 @@ CollectiveTally WorkerFacts::MostOfCollectives() const {
 // Warns about settings without effect on a worker that computes with `arithmetic`.
 void WorkerFacts::WarnOfDevice(const std::string& arithmetic) {
   const bool on_cpu = !arithmetic.starts_with("cuda");
-  if (on_cpu && job_.model.dense_target == "cuda") {
-    warn_("model.dense_target = cuda has no effect: a worker computes on a CPU (" + arithmetic +
-          ")");
+  for (const std::string& place : CudaTargetsOf(job_.model)) {
+    if (!on_cpu) break;
+    warn_(place + " = cuda has no effect: a worker computes on a CPU (" + arithmetic + ")");
   }
   const std::string precision(WordOf(job_.model.precision));
   if (job_.model.precision == Precision::kFp32 || arithmetic.find(precision) != std::string::npos) {

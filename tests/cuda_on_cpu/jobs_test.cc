@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdio>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/job/job_file.h"
@@ -15,6 +17,7 @@
 #include "common/job/spec/train_spec.h"
 #include "kernels/product_workspace.h"
 #include "tests/cuda_on_cpu/stand_in.h"
+#include "tests/logged_lines.h"
 #include "tests/worker/role/small_job.h"
 #include "tools/plan/cost_model.h"
 #include "tools/synthetic/zipf.h"
@@ -71,6 +74,64 @@ TEST_F(JobOnDeviceTest, WhereDenseWeightsAreUpdatedChangesNoBit) {
     EXPECT_EQ(Digest({1, 2}, variant + kAllReduce), at_servers);
     EXPECT_EQ(Digest({1, 1}, variant + kAllReduce + kHostTarget), at_servers);
   }
+}
+
+// Layers whose weights the device, the host and the servers update, in one job.
+TEST_F(JobOnDeviceTest, EachLayerMayBeUpdatedElsewhere) {
+  const auto of = [](const char* layer, const char* setting) {
+    return Overrides{std::string("model.layer_settings.") + layer + "." + setting};
+  };
+  const Overrides host = of("deep1", "dense_target=cpu") + of("wide_bias", "dense_target=cpu");
+  const Overrides device = kHostTarget + of("deep2", "dense_target=cuda");
+  const Overrides servers = of("deep_logit", "dense_exchange=servers");
+  const Overrides variants[] = {{},
+                                {"train.micro_batches=3", "train.epochs=2"},
+                                {"model.batch_norm=true", "parallel.comm_fusion.openstate=false"},
+                                {"train.lookahead=1", "model.deep_optimizer.kind=adagrad"}};
+  const Overrides ways[] = {host, device, servers, host + servers, device + servers};
+  for (const Overrides& variant : variants) {
+    SCOPED_TRACE(variant.empty() ? "plain" : variant[0]);
+    const auto whole = Summary({1, 2}, variant);
+    for (const Overrides& way : ways) {
+      const auto one = Summary({1, 2}, variant + kAllReduce + way);
+      EXPECT_EQ(one["digest"], whole["digest"]) << way.back();
+      EXPECT_EQ(one["eval_logloss"], whole["eval_logloss"]) << way.back();
+    }
+  }
+  const std::string two = Digest({2, 2}, {});
+  for (const Overrides& way : ways) EXPECT_EQ(Digest({2, 2}, kAllReduce + way), two) << way.back();
+}
+
+// Returns the two numbers of the last line that tells where the optimizer's state is.
+std::pair<double, double> StateBytes(const std::string& log) {
+  double host = -1, device = -1;
+  const size_t at = log.rfind("optimizer state kept here: ");
+  if (at != std::string::npos) {
+    std::sscanf(log.c_str() + at,
+                "optimizer state kept here: %lf bytes in the host's memory, %lf on the GPU", &host,
+                &device);
+  }
+  return {host, device};
+}
+
+TEST_F(JobOnDeviceTest, TheStateOfAnOptimizerIsWhereItsLayerIsUpdated) {
+  const auto state = [this](const Overrides& way) {
+    const LoggedLines log;
+    const int before = std::exchange(FLAGS_minloglevel, google::GLOG_INFO);
+    Summary({1, 1}, kAllReduce + way);
+    FLAGS_minloglevel = before;
+    return StateBytes(log.text());
+  };
+  const auto all_there = state({}), all_here = state(kHostTarget);
+  EXPECT_EQ(all_there.first, 0);
+  EXPECT_GT(all_there.second, 0);
+  EXPECT_EQ(all_here, std::pair(all_there.second, all_there.first));
+  const auto apart = state({"model.layer_settings.deep1.dense_target=cpu"});
+  EXPECT_GT(apart.first, 0);
+  EXPECT_GT(apart.second, 0);
+  EXPECT_EQ(apart.first + apart.second, all_there.second);
+  const auto left = state({"model.layer_settings.deep1.dense_exchange=servers"});
+  EXPECT_EQ(left, std::pair(0.0, apart.second)) << "a server has it then";
 }
 
 TEST_F(JobOnDeviceTest, WorkersAndTheWayBetweenThemChangeNoBit) {

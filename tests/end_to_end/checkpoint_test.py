@@ -119,6 +119,20 @@ class Checkpoint(harness.Case):
             log = (out / "log" / "train.log").read_text()
             self.assertEqual("epoch 1 begins anew: of it 7168 rows were trained" in log, stop_at == 7)
 
+    def test_goes_on_with_other_layers_at_the_servers(self):
+        """A checkpoint has all layers as rows, whoever keeps them: changed at step 7, the bits are those of one way."""
+        sets = {"parallel.dense_exchange": "allreduce"}
+        kept = [{**sets, **{f"model.layer_settings.{layer}.dense_exchange": "servers" for layer in layers}}
+                for layers in (("deep1", "wide_bias"), ("deep2",))]
+        whole = harness.train(self.job, self.out("whole"), 1, 2, {**sets, "train.max_steps": 14})["digest"]
+        for name, first, second in (("some", *kept), ("none", kept[0], sets), ("all", kept[1], {})):
+            harness.train(self.job, self.out(name), 2, 2, {**first, "train.max_steps": 7})
+            said = self.resume(self.out(name), {**second, "train.max_steps": 14}, "auto", expect=2).stderr
+            self.assertIn("dense_exchange (deep", said)
+            done = self.resume(self.out(name), {**second, "train.max_steps": 14})
+            self.assertEqual(done["digest"], whole, name)
+        harness.figure(f"layers of servers changed at step 7, three ways: {whole}")
+
     def test_counts_of_rows_go_on(self):
         """Rows admitted, refused and evicted are those of the job, not of its last run."""
         sets = {"model.policy": {"admit_after": 2, "evict_after_steps": 4}, "train.epochs": 1}

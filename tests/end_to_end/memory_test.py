@@ -1,6 +1,7 @@
 """Tests that a worker's memory does not grow with the tables: rows are only on servers."""
 import os
 import pathlib
+import shutil
 import subprocess
 
 import harness
@@ -46,6 +47,31 @@ class Memory(harness.Case):
         for name in ("worker_0", "worker_1"):
             self.assertGreater(peaks[name], 0)
             self.assertLessEqual(peaks[name], 300)
+
+    @harness.at_night
+    def test_one_server_with_more_than_2_to_the_31_bytes(self):
+        """3 GiB of weights, and more than 2^31 floats with Adam's state, at one server: its rows are those of two
+        servers with half of it each, and its checkpoint loads. Where a position had 31 or 32 bits, rows would differ."""
+        rows, dim = 65536, 512
+        data = self.out("data")
+        harness.generate(data, rows=rows, eval_rows=64, vocabulary=1000000, zipf=0.1, seed=3)
+        job = harness.reference_job(data, batch_size=1024, eval_each_epoch=False)
+        job["data"]["shuffle_rows"] = 4096
+        job["model"].update(embedding_dim=dim, hidden=[4], wide_features=["C1"])
+        job["cluster"] = {"dead_after_ms": 60000}
+        job["checkpoint"] = {"keep": 1}
+        path = harness.write_job(self.out("job.json"), job)
+        one = harness.train(path, self.out("one"), servers=1, timeout=1200)
+        weights = (one["rows"] - rows) * dim  # At most one row of the wide table for each row of data.
+        harness.figure(f"{one['rows']:,} rows: weights of {4 * weights / 2**30:.2f} GiB, {3 * weights / 2**31:.2f} x "
+                       "2^31 floats with their state, at one server")
+        self.assertGreater(4 * weights, 3 * 2**30)
+        self.assertGreater(3 * weights, 2**31)
+        loaded = harness.train(path, self.out("one"), servers=2, timeout=1200)
+        self.assertEqual(loaded["digest"], one["digest"])
+        shutil.rmtree(self.out("one"))
+        two = harness.train(path, self.out("two"), servers=2, timeout=1200)
+        self.assertEqual(two["digest"], one["digest"])
 
 
 if __name__ == "__main__":

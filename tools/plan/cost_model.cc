@@ -99,9 +99,9 @@ class Planner {
       asked_.changed_rows = answer_.changed_share * asked_.rows;
       asked_.changed_floats = answer_.changed_share * asked_.floats;
     }
-    if (q_.allreduce) return;
-    asked_.dense = static_cast<double>(q_.shape.dense_floats);
-    asked_.pushed_dense = OfMeasuredRule(asked_.dense, double(q_.shape.dense_state_floats));
+    asked_.dense = double(q_.allreduce ? q_.shape.floats_left_at_servers : q_.shape.dense_floats);
+    const double part = asked_.dense / std::max(double(q_.shape.dense_floats), 1.0);
+    asked_.pushed_dense = OfMeasuredRule(asked_.dense, part * double(q_.shape.dense_state_floats));
   }
 
   // Predicts the rows of a step that were evicted to disk since their last use.
@@ -258,8 +258,8 @@ class Planner {
   // Each rank sends and receives 2 (N - 1) / N of the gradients.
   void AddAllreduce() {
     if (!q_.allreduce || q_.workers == 1) return;
-    const double bytes =
-        2 * (workers() - 1) / workers() * kFloatBytes * static_cast<double>(q_.shape.dense_floats);
+    const auto summed = double(q_.shape.dense_floats - q_.shape.floats_left_at_servers);
+    const double bytes = 2 * (workers() - 1) / workers() * kFloatBytes * summed;
     const double wire = q_.one_machine ? workers() * kNano * c_.wire_byte_ns * bytes
                                        : bytes / q_.network_bytes_per_second;
     allreduce_bytes_ = bytes;

@@ -11,6 +11,7 @@
 #include "common/job/spec/data_spec.h"
 #include "common/job/spec/layer_spec.h"
 #include "common/job/spec/model_spec.h"
+#include "common/job/spec/parallel_spec.h"
 #include "embedding/memory/optimizer.h"
 #include "embedding/memory/row_policy.h"
 #include "worker/model/first_layer.h"
@@ -54,6 +55,9 @@ Result<JobShape> ShapeOf(const Job& job) {
   for (uint32_t i = 0; i < graph.places.size(); ++i) AddProducts(job, graph, i, &shape);
   shape.always_on_rows = job.model.first_layer == FirstLayer::kUniqueRows;
   shape.dense_floats = DenseFloats(job);
+  if (job.parallel.dense_exchange == DenseExchange::kAllreduce) {
+    shape.floats_left_at_servers = DenseFloatsAtServers(job);
+  }
   std::set<std::string> used;
   for (const TableSpec& table : job.tables) {
     const uint32_t state = StateFloats(table.optimizer, table.dim);

@@ -35,6 +35,8 @@ struct JobShape {
   std::vector<Product> products;  // The weights of the layers, in layer order.
   size_t dense_floats = 0;        // All dense tensors, with padding to whole chunks.
   size_t dense_state_floats = 0;  // Optimizer state of the dense tensors.
+  // Under allreduce: of the tensors that servers keep all the same (dense_exchange of a layer).
+  size_t floats_left_at_servers = 0;
   // Pooled embeddings of an example, summed over all layers.
   uint64_t embedding_floats = 0;
   uint64_t activation_floats = 0;  // Outputs of all products for an example.

@@ -81,14 +81,14 @@ class PlacementTable {
     const LayerCost of = cost_.OfLayer(i, split);
     const bool whole = split == OwnRowsSplit(at_.strategy.workers);
     double bytes = 0;
-    if (facts_.dense_at_servers) {
+    if (layer.at_servers) {
       bytes = sizeof(float) * layer.tensor_floats * (1 + facts_.state_floats) / view_.servers;
     }
     server_bytes_ += bytes;
     rows_.push_back({layer.name, layer.kind,
-                     facts_.dense_at_servers ? "servers"
-                     : whole                 ? "workers, by allreduce"
-                                             : "workers, " + ShowSplit(split, at_.strategy.workers),
+                     layer.at_servers ? "servers"
+                     : whole          ? "workers, by allreduce"
+                                      : "workers, " + ShowSplit(split, at_.strategy.workers),
                      Milliseconds(of.seconds()), Bytes(of.memory_bytes), Bytes(bytes)});
   }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/base/hash.h"
+#include "common/job/job_facts.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/layer_spec.h"
 #include "common/job/spec/model_spec.h"
@@ -18,27 +19,13 @@ namespace {
 
 DenseBucket Joined(const std::vector<DenseTensor>& tensors, std::vector<uint32_t> members) {
   DenseBucket bucket;
-  for (const uint32_t t : members) bucket.runs.push_back(RunOf(tensors[t]));
-  std::ranges::sort(bucket.runs, {}, &FloatRun::begin);
-  std::vector<FloatRun> joined;
-  for (const FloatRun& run : bucket.runs) {
-    bucket.floats += run.size;
-    if (!joined.empty() && joined.back().begin + joined.back().size == run.begin) {
-      joined.back().size += run.size;
-    } else {
-      joined.push_back(run);
-    }
-  }
-  bucket.runs = std::move(joined);
+  bucket.runs = RunsOf(tensors, members);
+  for (const FloatRun& run : bucket.runs) bucket.floats += run.size;
   bucket.tensors = std::move(members);
   return bucket;
 }
 
 }  // namespace
-
-FloatRun RunOf(const DenseTensor& tensor) {
-  return {tensor.first_chunk * kDenseChunkFloats, tensor.num_chunks * kDenseChunkFloats};
-}
 
 int DensePlan::votes_bucket() const {
   for (size_t b = buckets.size(); b-- > 0;) {
@@ -77,19 +64,22 @@ DensePlan PlanDense(const Job& job, const std::vector<DenseTensor>& tensors,
     return groups;
   };
   // Tensors in the order in which their gradients are ready; whole ones by the number of workers
-  // that hold them.
-  std::map<uint32_t, std::vector<uint32_t>> whole;
+  // that hold them, and by whether the host updates them.
+  std::map<std::pair<uint32_t, bool>, std::vector<uint32_t>> whole;
   std::vector<uint32_t> split;
+  const std::vector<bool> at_servers = HeldByServers(job, tensors);
   for (auto t = static_cast<uint32_t>(tensors.size()); t-- > 0;) {
     const uint32_t workers = shared_by.empty() ? 0 : shared_by[t];
-    if (job.model.layers[tensors[t].layer].layerwise_parallel || workers == 1) continue;
-    (shards.split(t) ? split : whole[workers]).push_back(t);
+    const LayerSpec& layer = job.model.layers[tensors[t].layer];
+    if (layer.layerwise_parallel || workers == 1 || at_servers[t]) continue;
+    const bool on_host = !WhyDenseOnHost(job, layer).empty();
+    (shards.split(t) ? split : whole[{workers, on_host}]).push_back(t);
   }
   DensePlan plan;
-  for (const auto& [workers, ready] : whole) {
+  for (const auto& [home, ready] : whole) {
     for (auto& members : grouped(ready, fusion.allreduce)) {
       plan.buckets.push_back(Joined(tensors, std::move(members)));
-      plan.buckets.back().shared_by = workers;
+      plan.buckets.back().shared_by = home.first;
     }
   }
   for (auto& members : grouped(split, fusion.reducescatter)) {

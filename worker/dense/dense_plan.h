@@ -8,20 +8,13 @@
 #include <vector>
 
 #include "worker/dense/buckets.h"
+#include "worker/dense/dense_runs.h"
 #include "worker/dense/dense_shards.h"
 #include "worker/model/model.h"
 
 namespace hdps {
 
 struct Job;
-
-// A range of floats in a model's flat array.
-struct FloatRun {
-  size_t begin = 0, size = 0;
-};
-
-// Returns the floats of a tensor in the flat array, including the padding of its last chunk.
-FloatRun RunOf(const DenseTensor& tensor);
 
 // Tensors whose gradients are moved by one collective.
 struct DenseBucket {
@@ -32,12 +25,14 @@ struct DenseBucket {
   bool scattered = false;  // Each rank receives only the sum of its own pieces.
 };
 
-// Invariant: every tensor is in one bucket or belongs to the worker alone. Backward computes
+// Invariant: every tensor is in one bucket, belongs to the worker alone, or is kept by servers. The
+// tensors of a bucket are updated all on a worker's device, if it has one, or all by the host
+// (WhyDenseOnHost). Backward computes
 // gradients in descending order of the tensors, so buckets stand in the order in which they fill.
 struct DensePlan {
   std::vector<DenseBucket> buckets;
   // [tensors]; -1: the tensor belongs to this worker alone (layerwise_parallel, or a cut model in
-  // which no other worker holds it).
+  // which no other worker holds it), or servers keep it.
   std::vector<int32_t> bucket_of;
   // Split tensors, grouped by the collective that returns their weights.
   std::vector<std::vector<uint32_t>> gathers;

@@ -37,6 +37,7 @@ DenseReduction::DenseReduction(const Job& job, Model& model, int dense_table, Ex
       dense_table_(dense_table),
       executor_(executor),
       shared_by_(rank == nullptr ? std::vector<uint32_t>() : rank->SharedBy()),
+      at_servers_(HeldByServers(job, model.tensors())),
       device_gradients_(&model.ops()) {
   gradients_.resize(model.dense_floats());
 }
@@ -46,17 +47,23 @@ DenseGradients DenseReduction::gradients() {
   return {device_gradients_.Reserve(gradients_.size()), gradients_.size()};
 }
 
-std::span<float> DenseReduction::In(const FloatRun& run) {
-  return std::span(gradients().data, gradients_.size()).subspan(run.begin, run.size);
+std::span<float> DenseReduction::In(const FloatRun& run, bool device) {
+  float* const all = device ? gradients().data : gradients_.data();
+  return {all + run.begin, run.size};
 }
 
 void DenseReduction::set_group(const DenseGroup& group) {
   group_ = group;
   plan_ = PlanDense(job_, tensors_, group.shards == nullptr ? DenseShards(tensors_) : *group.shards,
                     shared_by_);
+  std::vector<uint32_t> of_host;
+  for (uint32_t t = 0; t < tensors_.size(); ++t) {
+    if (reduced(t) && !on_device(t)) of_host.push_back(t);
+  }
+  host_runs_ = RunsOf(tensors_, of_host);
   scatter_.reset();
-  if (!split()) return;
-  scatter_.emplace(tensors_, *group.shards, group.groups, WireOf(job_.parallel));
+  if (split()) scatter_.emplace(tensors_, *group.shards, group.groups, WireOf(job_.parallel));
+  if (all_here()) return;
   own_gradients_.resize(group.shards->OwnKeys().size() * kDenseChunkFloats);
   own_weights_.resize(own_gradients_.size());
 }
@@ -73,6 +80,9 @@ void DenseReduction::Begin(const StepShape& shape) {
 }
 
 void DenseReduction::TensorDone(uint32_t tensor, bool stay) {
+  if (on_device() && !on_device(tensor)) {
+    ops_.Download(In(RunOf(tensors_[tensor]), true).data(), GradientOf(tensor));
+  }
   Scale(tensor);
   if (!in_group()) return;
   const int bucket = plan_.bucket_of[tensor];
@@ -81,11 +91,10 @@ void DenseReduction::TensorDone(uint32_t tensor, bool stay) {
 }
 
 void DenseReduction::Scale(uint32_t tensor) {
-  const FloatRun run = RunOf(tensors_[tensor]);
+  const std::span<float> values = GradientOf(tensor);
   const auto multiply = [&](float scale) {
     if (scale == 1.0f) return;
-    const std::span<float> values = In(run);
-    if (on_device()) {
+    if (on_device(tensor)) {
       ops_.RunRows(ScaleElements{scale, {values.data(), 1, values.size(), values.size()}});
     } else {
       for (float& value : values) value *= scale;
@@ -93,10 +102,10 @@ void DenseReduction::Scale(uint32_t tensor) {
   };
   if (dense_table_ >= 0 && job_.train.mode == Mode::kSync &&
       IsAveraged(job_.tables[static_cast<size_t>(dense_table_)], Key{tensor} << 32)) {
-    const bool own = in_group() && plan_.bucket_of[tensor] < 0;
+    const bool own = reduced(tensor) && plan_.bucket_of[tensor] < 0;
     multiply(AverageScale(job_.parallel, own ? 1 : shape_.workers));
   }
-  if (in_group()) multiply(PartScale(job_.parallel, shape_.vote.examples));
+  if (reduced(tensor)) multiply(PartScale(job_.parallel, shape_.vote.examples));
 }
 
 void DenseReduction::Await() {
@@ -137,7 +146,7 @@ Status DenseReduction::Reduce(Collective& group, size_t bucket) {
 Result<std::vector<int>> DenseReduction::AgreeOnScales(Collective& group,
                                                        const DenseBucket& bucket) {
   std::vector<float> mine;
-  for (const uint32_t t : bucket.tensors) mine.push_back(LargestMagnitude(In(RunOf(tensors_[t]))));
+  for (const uint32_t t : bucket.tensors) mine.push_back(LargestMagnitude(GradientOf(t)));
   std::vector<float> all(group.size() * mine.size());
   const std::vector<size_t> sizes(group.size(), mine.size() * sizeof(float));
   HDPS_RETURN_IF_ERROR(group.AllGather(std::as_bytes(std::span(mine)), sizes,
@@ -157,7 +166,7 @@ void DenseReduction::ScaleBucket(const DenseBucket& bucket, std::span<const int>
   for (size_t i = 0; i < bucket.tensors.size(); ++i) {
     const uint32_t t = bucket.tensors[i];
     const float scale = std::ldexp(1.0f, sign * exponents[i]);
-    std::span<float> values = In(RunOf(tensors_[t]));
+    std::span<float> values = GradientOf(t);
     if (of_own) {
       values = std::span(own_gradients_)
                    .subspan(group_.shards->OwnAt(t) * kDenseChunkFloats,
@@ -176,9 +185,10 @@ Status DenseReduction::ReduceUnscaled(Collective& group, size_t bucket) {
   if (WireOf(job_.parallel) != DType::kFp32 && sharing.size() > 1) {
     return ReduceHalves(sharing, of, std::move(beside));
   }
-  const MemorySpace space = on_device() ? MemorySpace::kDevice : MemorySpace::kHost;
+  const bool device = on_device(of.tensors.front());
+  const MemorySpace space = device ? MemorySpace::kDevice : MemorySpace::kHost;
   std::vector<ReducedValues> lists;
-  for (const FloatRun& run : of.runs) lists.push_back(SumOf(In(run), space));
+  for (const FloatRun& run : of.runs) lists.push_back(SumOf(In(run, device), space));
   lists.insert(lists.end(), beside.begin(), beside.end());
   return sharing.AllReduce(lists);
 }
@@ -191,7 +201,7 @@ Status DenseReduction::ReduceHalves(Collective& group, const DenseBucket& bucket
   const auto each_run = [&](const auto& use) {
     std::byte* at = reinterpret_cast<std::byte*>(halves_.data());
     for (const FloatRun& run : bucket.runs) {
-      use(In(run), at);
+      use(In(run, false), at);
       at += run.size * sizeof(uint16_t);
     }
   };
@@ -224,19 +234,18 @@ Result<StepVote> DenseReduction::Finish() {
 }
 
 void DenseReduction::FillNegativeZeros() {
-  const DenseGradients all = gradients();
   if (on_device()) {
+    const DenseGradients all = gradients();
     ops_.RunRows(FillElements{-0.0f, {all.data, 1, all.size, all.size}});
-  } else {
-    std::ranges::fill(all.host(), -0.0f);
   }
+  std::ranges::fill(gradients_, -0.0f);
 }
 
 std::span<float> DenseReduction::OwnGradients() {
-  if (!split()) return gradients_;
+  if (all_here()) return gradients_;
   for (uint32_t t = 0; t < tensors_.size(); ++t) {
-    if (group_.shards->split(t)) continue;
-    std::ranges::copy(In(RunOf(tensors_[t])),
+    if (group_.shards->split(t) || group_.shards->OwnOf(t).size == 0) continue;
+    std::ranges::copy(GradientOf(t),
                       own_gradients_.data() + group_.shards->OwnAt(t) * kDenseChunkFloats);
   }
   return own_gradients_;
@@ -268,18 +277,20 @@ Status DenseReduction::Apply(const UpdateTerms& terms, Clock clock, std::span<fl
   if (const uint64_t own = shape_.vote.examples; own > 0) {
     update.own_scale = SumScale(job_.parallel, 1, own);
   }
-  if (!split()) {
-    group_.state->Apply(executor_, gradients(), update);
-    if (!on_device()) group_.state->ReadWeights(executor_, weights);
+  if (on_device()) group_.device->Apply(gradients().data, update);
+  if (group_.state == nullptr) return Status();
+  if (all_here()) {
+    group_.state->Apply(executor_, gradients_, update);
+    group_.state->ReadWeights(executor_, weights);
     return Status();
   }
   const OptimizerSpec& rule = job_.tables[static_cast<size_t>(dense_table_)].optimizer;
-  if (RecordOf(rule).whole_tensors) update.terms.peers = &*scatter_;
+  if (split() && RecordOf(rule).whole_tensors) update.terms.peers = &*scatter_;
   group_.state->Apply(executor_, OwnGradients(), update);
-  HDPS_RETURN_IF_ERROR(scatter_->TakeFailure());
+  if (split()) HDPS_RETURN_IF_ERROR(scatter_->TakeFailure());
   group_.state->ReadWeights(executor_, own_weights_);
   for (uint32_t t = 0; t < tensors_.size(); ++t) {
-    if (group_.shards->split(t)) continue;
+    if (group_.shards->split(t) || group_.shards->OwnOf(t).size == 0) continue;
     const FloatRun run = RunOf(tensors_[t]);
     std::copy_n(own_weights_.data() + group_.shards->OwnAt(t) * kDenseChunkFloats, run.size,
                 weights.data() + run.begin);

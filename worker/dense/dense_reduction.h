@@ -28,11 +28,12 @@ struct Job;
 // each rank, or by those that share the optimizer.
 struct DenseGroup {
   ShardGroups groups;                   // Without `all`, dense gradients go to the servers.
-  DenseState* state = nullptr;          // State of the keys in shards->OwnKeys().
+  HostDenseState* state = nullptr;      // State of the keys in shards->OwnKeys(); null: has none.
   const DenseShards* shards = nullptr;  // Null: nothing is split.
   // Queue of the group; null: collectives run after all gradients are computed.
   CollectiveQueue* queue = nullptr;
   const RankGroups* sharing = nullptr;  // In a cut model: which ranks hold which tensors.
+  DeviceDenseState* device = nullptr;  // State of the tensors on the model's device; null: of none.
 };
 
 // Reduces the gradients of one step after another. Belongs to the trainer's thread.
@@ -49,8 +50,8 @@ class DenseReduction {
 
   void set_group(const DenseGroup& group);
   bool in_group() const { return group_.groups.all != nullptr; }
-  // Is true if gradients and state lie on the model's device.
-  bool on_device() const { return group_.state != nullptr && group_.state->on_device(); }
+  // Is true if the model's device updates tensors; then the model leaves its gradients there.
+  bool on_device() const { return group_.device != nullptr; }
 
   // Contents of this worker's step, and its vote.
   struct StepShape {
@@ -62,8 +63,14 @@ class DenseReduction {
   // Marks a tensor's gradient as complete. Its bucket is sent once all its tensors are complete,
   // unless `stay`.
   void TensorDone(uint32_t tensor, bool stay);
-  // Returns this worker's gradients [dense floats]; in a group they are overwritten by Finish().
+  // Returns where the model writes this worker's gradients [dense floats]; in a group they are
+  // overwritten by Finish().
   DenseGradients gradients();
+  // Returns the same in the host's memory, of the tensors that are complete and that no device
+  // updates.
+  std::span<float> host_gradients() { return gradients_; }
+  // Where the tensors that the host updates lie in the flat array.
+  const std::vector<FloatRun>& host_runs() const { return host_runs_; }
 
   // In a group: sends the remaining buckets, waits for the sums, and returns the vote of all ranks.
   Result<StepVote> Finish();
@@ -74,13 +81,18 @@ class DenseReduction {
   // Sum of squares of the step's gradient as the update rule receives it. Squares() and Apply()
   // call other ranks if the optimizer is split.
   Result<SquareSum> Squares();
-  // Updates the state and writes the weights to `weights` [dense floats], unless the state is on
-  // the device.
+  // Updates the state, and writes the weights of host_runs() to `weights` [dense floats].
   Status Apply(const UpdateTerms& terms, Clock clock, std::span<float> weights);
 
  private:
-  // Returns the floats of a range; on the device if the gradients are.
-  std::span<float> In(const FloatRun& run);
+  // Is true if the workers reduce the gradient of the tensor and make its update.
+  bool reduced(uint32_t tensor) const { return in_group() && !at_servers_[tensor]; }
+  bool on_device(uint32_t tensor) const { return on_device() && group_.device->holds(tensor); }
+  // Returns the floats of a range of tensors with one home: on the device, or in host memory.
+  std::span<float> In(const FloatRun& run, bool device);
+  std::span<float> GradientOf(uint32_t tensor) {
+    return In(RunOf(tensors_[tensor]), on_device(tensor));
+  }
   void Scale(uint32_t tensor);
   // Waits for the device, because a group reads the gradients on a stream of its own; only this
   // thread calls the device.
@@ -103,6 +115,8 @@ class DenseReduction {
                       std::vector<ReducedValues> beside);
   std::vector<ReducedValues> Votes();
   bool split() const { return group_.shards != nullptr && group_.shards->any(); }
+  // Is true if the keys of the state are those of all tensors, in order.
+  bool all_here() const { return group_.shards == nullptr || group_.shards->all_here(); }
   // Returns the gradients of everything that this rank updates.
   std::span<float> OwnGradients();
   // Fills the gradients with negative zeros, which leave every sum as it is.
@@ -114,9 +128,11 @@ class DenseReduction {
   const int dense_table_;
   Executor& executor_;
   const std::vector<uint32_t> shared_by_;  // Parameter of PlanDense.
+  const std::vector<bool> at_servers_;     // [tensors]
   DensePlan plan_;                         // Plan of the group.
   DenseGroup group_;
   std::optional<DenseScatter> scatter_;  // Set if the optimizer is split.
+  std::vector<FloatRun> host_runs_;
 
   // The current step.
   StepShape shape_;
@@ -126,9 +142,9 @@ class DenseReduction {
   uint64_t examples_ = 0, pause_ = 0;  // Of this worker; after Finish() of all.
   float scale_ = 0;                    // Factor of the summed gradients; 0: there are none.
 
-  std::vector<float> gradients_;  // [dense floats], if the state is on the host.
-  DeviceArray device_gradients_;  // [dense floats], if the state is on the device.
-  // [floats of the state's keys], if the optimizer is split.
+  std::vector<float> gradients_;  // [dense floats]: of the tensors that no device updates.
+  DeviceArray device_gradients_;  // [dense floats], if a device updates tensors.
+  // [floats of the state's keys], unless all_here().
   std::vector<float> own_gradients_, own_weights_;
   std::vector<uint16_t> halves_;  // The current bucket, if it travels in 16 bits.
 };

@@ -16,31 +16,40 @@ DenseShards::DenseShards(const std::vector<DenseTensor>& tensors) {
 }
 
 DenseShards::DenseShards(const Job& job, const std::vector<DenseTensor>& tensors, uint32_t rank,
-                         uint32_t size)
+                         uint32_t size, const std::vector<bool>& elsewhere)
     : DenseShards(tensors) {
   rank_ = rank;
   size_ = size;
+  for (size_t t = 0; t < elsewhere.size(); ++t) {
+    tensors_[t].elsewhere = elsewhere[t];
+    if (elsewhere[t]) all_here_ = false;
+  }
+  SplitOptimizer(job, tensors);
+  size_t at = 0;
+  for (const uint32_t t : OwnOrder()) {
+    tensors_[t].own_at = at;
+    at += OwnOf(t).size;
+  }
+}
+
+void DenseShards::SplitOptimizer(const Job& job, const std::vector<DenseTensor>& tensors) {
   const OptimizerShardSpec& spec = job.parallel.optimizer;
-  if (!spec.enabled || size == 1) return;
+  if (!spec.enabled || size_ == 1) return;
   const auto wanted = static_cast<uint32_t>(spec.weight_shard_size);
-  places_ = spec.weight_shard_size > 0 && size % wanted == 0 ? wanted : size;
-  groups_ = size / places_;
+  places_ = spec.weight_shard_size > 0 && size_ % wanted == 0 ? wanted : size_;
+  groups_ = size_ / places_;
   if (places_ == 1) return;
   size_t longer = 0;
   for (uint32_t t = 0; t < tensors.size(); ++t) {
     Tensor& tensor = tensors_[t];
     const size_t bytes = tensors[t].size() * sizeof(float);
     tensor.split = bytes >= size_t{spec.threshold_kib} * 1024 &&
-                   !job.model.layers[tensors[t].layer].layerwise_parallel;
+                   !job.model.layers[tensors[t].layer].layerwise_parallel && !tensor.elsewhere;
     if (!tensor.split) continue;
     any_ = true;
+    all_here_ = false;
     tensor.first_longer = longer;
     longer = (longer + tensor.chunks % size_) % size_;
-  }
-  size_t at = 0;
-  for (const uint32_t t : OwnOrder()) {
-    tensors_[t].own_at = at;
-    at += OwnOf(t).size;
   }
 }
 
@@ -73,6 +82,7 @@ Cut DenseShards::PartOf(uint32_t tensor, uint32_t place) const {
 }
 
 Cut DenseShards::OwnOf(uint32_t tensor) const {
+  if (tensors_[tensor].elsewhere) return {};
   return split(tensor) ? PartOf(tensor, place()) : Cut{0, tensors_[tensor].chunks};
 }
 

@@ -24,8 +24,10 @@ struct Job;
 class DenseShards {
  public:
   // The view of one rank of `size`. Nothing is split if there is one rank or one place.
-  DenseShards(const Job& job, const std::vector<DenseTensor>& tensors, uint32_t rank,
-              uint32_t size);
+  // `elsewhere` [tensors]: those that servers or this worker's device update, of which the rank has
+  // no chunk here; empty: none.
+  DenseShards(const Job& job, const std::vector<DenseTensor>& tensors, uint32_t rank, uint32_t size,
+              const std::vector<bool>& elsewhere = {});
   // Splits nothing.
   explicit DenseShards(const std::vector<DenseTensor>& tensors);
 
@@ -35,6 +37,8 @@ class DenseShards {
   uint32_t group() const { return rank_ / places_; }
   uint32_t place() const { return rank_ % places_; }
   bool any() const { return any_; }
+  // Is true if OwnKeys() are all chunks in order: nothing is split or elsewhere.
+  bool all_here() const { return all_here_; }
   bool split(uint32_t tensor) const { return tensors_[tensor].split; }
 
   // For a split tensor's chunks: PieceOf() is what a rank reduces, PartOf() what the ranks at a
@@ -54,7 +58,7 @@ class DenseShards {
  private:
   struct Tensor {
     size_t chunks = 0;
-    bool split = false;
+    bool split = false, elsewhere = false;
     // First of the pieces, counted in a circle, that are one chunk longer.
     size_t first_longer = 0;
     size_t own_at = 0;
@@ -63,9 +67,11 @@ class DenseShards {
   // + places * (index % groups).
   Cut PieceAt(const Tensor& tensor, size_t index) const;
   std::vector<uint32_t> OwnOrder() const;  // Whole tensors, then split ones.
+  // Finds the tensors to split.
+  void SplitOptimizer(const Job& job, const std::vector<DenseTensor>& tensors);
 
   uint32_t rank_ = 0, size_ = 1, places_ = 1, groups_ = 1;
-  bool any_ = false;
+  bool any_ = false, all_here_ = true;
   std::vector<Tensor> tensors_;
 };
 

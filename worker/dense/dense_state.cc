@@ -17,15 +17,6 @@ constexpr size_t kSlicesMax = 16;  // Enough for the cores that share one worker
 
 }  // namespace
 
-std::vector<Key> DenseKeys(const std::vector<DenseTensor>& tensors) {
-  std::vector<Key> keys;
-  for (size_t t = 0; t < tensors.size(); ++t) {
-    CHECK_EQ(keys.size(), tensors[t].first_chunk) << "tensors lie one behind the other";
-    for (size_t c = 0; c < tensors[t].num_chunks; ++c) keys.push_back(Key{t} << 32 | c);
-  }
-  return keys;
-}
-
 HostDenseState::HostDenseState(const TableSpec& spec, TableId id, uint64_t seed,
                                std::vector<Key> keys, std::vector<TensorHome> homes)
     : DenseState(spec.dim, std::move(keys)), ranges_(CutRanges(spec, keys_, homes)) {
@@ -116,8 +107,8 @@ std::array<SquareSum, kTensorHomes> HostDenseState::Squares(Executor& executor,
   return squares;
 }
 
-void HostDenseState::Apply(Executor& executor, const DenseGradients& of_all, const Update& update) {
-  const std::span<const float> gradients = of_all.host();
+void HostDenseState::Apply(Executor& executor, std::span<const float> gradients,
+                           const Update& update) {
   CHECK_EQ(gradients.size(), keys_.size() * dim_);
   const auto apply = [&](size_t s, const UpdateTerms& terms) {
     const float scale = ranges_[s].home == TensorHome::kOwn ? update.own_scale : update.scale;

@@ -12,14 +12,12 @@
 #include "common/base/ids.h"
 #include "common/platform/executor.h"
 #include "embedding/table.h"
+#include "worker/dense/dense_runs.h"
 #include "worker/model/model.h"
 
 namespace hdps {
 
 struct TableSpec;
-
-// Returns the keys of the chunks of a model's flat dense array, in order.
-std::vector<Key> DenseKeys(const std::vector<DenseTensor>& tensors);
 
 // How the workers of a group hold a dense tensor.
 enum class TensorHome : uint8_t {
@@ -42,30 +40,18 @@ class DenseState {
   const std::vector<Key>& keys() const { return keys_; }
   virtual uint32_t row_floats() const = 0;  // dim + state
   uint64_t state_bytes() const { return keys_.size() * (row_floats() - dim_) * sizeof(float); }
-  // Is true if the state, and so the gradients, lie on the model's device.
-  virtual bool on_device() const = 0;
-
   // Set and return rows[keys * row_floats].
   virtual void Store(std::span<const float> rows) = 0;
   virtual std::vector<float> Rows() = 0;
-  // Writes the weights to flat[keys * dim].
-  virtual void ReadWeights(Executor& executor, std::span<float> flat) = 0;
 
-  // Factor and step number of an update; gradients[keys * dim] are multiplied by `scale`. `step` as
-  // for UpdateRow.
+  // Factor and step number of an update; gradients are multiplied by `scale`. `step` as for
+  // UpdateRow.
   struct Update {
     float scale = 1;
     int64_t step = 1;
     UpdateTerms terms = {};
     float own_scale = 0;  // Factor of kOwn tensors; 0: they have no gradient.
   };
-  // Returns the squares of the gradients that Apply would give to the rule, before clipping, as at
-  // the servers; one sum for each TensorHome. Requires: not on_device().
-  virtual std::array<SquareSum, kTensorHomes> Squares(Executor& executor,
-                                                      std::span<const float> gradients,
-                                                      float scale) = 0;
-  // Applies the gradients; on a device they are void afterwards.
-  virtual void Apply(Executor& executor, const DenseGradients& gradients, const Update& update) = 0;
 
  protected:
   DenseState(uint32_t dim, std::vector<Key> keys) : dim_(dim), keys_(std::move(keys)) {}
@@ -84,13 +70,16 @@ class HostDenseState : public DenseState {
                  std::vector<TensorHome> homes = {});
 
   uint32_t row_floats() const override;
-  bool on_device() const override { return false; }
   void Store(std::span<const float> rows) override;
   std::vector<float> Rows() override;
-  void ReadWeights(Executor& executor, std::span<float> flat) override;
+  // Writes the weights to flat[keys * dim].
+  void ReadWeights(Executor& executor, std::span<float> flat);
+  // Returns the squares of the gradients[keys * dim] that Apply would give to the rule, before
+  // clipping, as at the servers; one sum for each TensorHome.
   std::array<SquareSum, kTensorHomes> Squares(Executor& executor, std::span<const float> gradients,
-                                              float scale) override;
-  void Apply(Executor& executor, const DenseGradients& gradients, const Update& update) override;
+                                              float scale);
+  // Applies gradients[keys * dim].
+  void Apply(Executor& executor, std::span<const float> gradients, const Update& update);
 
  private:
   // Consecutive keys of tensors with one home. If the rule needs whole tensors, a range holds whole
@@ -108,29 +97,31 @@ class HostDenseState : public DenseState {
   std::vector<TableSlice> slices_;
 };
 
-// Keeps the state of all tensors of a model on its device: their rows, one after another. They
-// cross the bus only in Store, Rows and ReadWeights.
+// Keeps the state of some tensors of a model on its device: their rows, one after another. They
+// cross the bus only in Store and Rows.
 //
 // Invariant: the model's flat array holds the weights of the rows.
 class DeviceDenseState : public DenseState {
  public:
-  // Requires: `spec` and `model` outlive it, and WhyDenseOnHost() gives no reason against the
-  // device.
-  DeviceDenseState(const TableSpec& spec, Model& model);
+  // `tensors` are ascending numbers of the model's. Requires: `spec` and `model` outlive it, and
+  // WhyDenseOnHost() gives no reason against the device.
+  DeviceDenseState(const TableSpec& spec, Model& model, std::span<const uint32_t> tensors);
 
+  bool holds(uint32_t tensor) const { return holds_[tensor]; }
   uint32_t row_floats() const override { return rows_.row_floats(); }
-  bool on_device() const override { return true; }
   void Store(std::span<const float> rows) override;
   std::vector<float> Rows() override;
-  void ReadWeights(Executor& executor, std::span<float> flat) override;
-  std::array<SquareSum, kTensorHomes> Squares(Executor&, std::span<const float>, float) override;
-  void Apply(Executor& executor, const DenseGradients& gradients, const Update& update) override;
+  // Applies the gradients of the own tensors among those of all, [dense floats of the model] on its
+  // device. They are void afterwards.
+  void Apply(float* gradients, const Update& update);
 
  private:
   void GiveWeightsToModel();
 
   const TableSpec& spec_;
   Model& model_;
+  std::vector<bool> holds_;           // [tensors of the model]
+  const std::vector<FloatRun> runs_;  // Where the weights lie in the flat array, in their order.
   DeviceArray memory_;
   RowSlab rows_;
 };

@@ -11,20 +11,28 @@
 
 namespace hdps {
 
-DeviceDenseState::DeviceDenseState(const TableSpec& spec, Model& model)
-    : DenseState(spec.dim, DenseKeys(model.tensors())),
+DeviceDenseState::DeviceDenseState(const TableSpec& spec, Model& model,
+                                   std::span<const uint32_t> tensors)
+    : DenseState(spec.dim, DenseKeys(model.tensors(), tensors)),
       spec_(spec),
       model_(model),
+      holds_(model.tensors().size()),
+      runs_(RunsOf(model.tensors(), tensors)),
       memory_(&model.ops()),
       rows_{nullptr, spec.dim, StateFloats(spec.optimizer, spec.dim)} {
   CHECK(model.DenseOnDevice() != nullptr);
+  for (const uint32_t t : tensors) holds_[t] = true;
   rows_.data = memory_.Reserve(keys_.size() * rows_.row_floats());
 }
 
 void DeviceDenseState::GiveWeightsToModel() {
-  const size_t n = keys_.size();
-  model_.ops().Copy(Write::kOver, {rows_.data, n, dim_, rows_.row_floats()},
-                    {model_.DenseOnDevice(), n, dim_, dim_});
+  uint32_t row = 0;
+  for (const FloatRun& run : runs_) {
+    const size_t n = run.size / dim_;
+    model_.ops().Copy(Write::kOver, {rows_.Row(row), n, dim_, rows_.row_floats()},
+                      {model_.DenseOnDevice() + run.begin, n, dim_, dim_});
+    row += static_cast<uint32_t>(n);
+  }
 }
 
 void DeviceDenseState::Store(std::span<const float> rows) {
@@ -39,29 +47,21 @@ std::vector<float> DeviceDenseState::Rows() {
   return rows;
 }
 
-void DeviceDenseState::ReadWeights(Executor&, std::span<float> flat) {
-  CHECK_EQ(flat.size(), keys_.size() * dim_);
-  model_.ops().Download(model_.DenseOnDevice(), flat);
-}
-
-std::array<SquareSum, kTensorHomes> DeviceDenseState::Squares(Executor&, std::span<const float>,
-                                                              float) {
-  LOG(FATAL) << "WhyDenseOnHost() keeps jobs that clip by the norm off the device";
-  return {};
-}
-
-void DeviceDenseState::Apply(Executor&, const DenseGradients& gradients, const Update& update) {
-  CHECK(gradients.on_device);
-  CHECK_EQ(gradients.size, keys_.size() * dim_);
+void DeviceDenseState::Apply(float* gradients, const Update& update) {
   const GradientTerms terms(spec_, update.terms);
   const OptimizerSpec rule = OptimizerAt(spec_, update.step, update.terms.rate);
-  ForEachRule(spec_, rule, keys_, [&](const OptimizerSpec& of_rows, size_t begin, size_t count) {
-    RowSlab rows = rows_;
-    rows.data = rows_.Row(static_cast<uint32_t>(begin));
-    RowUpdate row_update{of_rows, update.step, 1, update.scale, {}};
-    if (!IsAveraged(spec_, keys_[begin])) row_update.finish = terms.finish();
-    model_.ops().UpdateFirstRows(row_update, count, gradients.data + begin * dim_, rows);
-  });
+  size_t first = 0;  // The run's first row.
+  for (const FloatRun& run : runs_) {
+    const std::span<const Key> keys = std::span(keys_).subspan(first, run.size / dim_);
+    ForEachRule(spec_, rule, keys, [&](const OptimizerSpec& of_rows, size_t begin, size_t count) {
+      RowSlab rows = rows_;
+      rows.data = rows_.Row(static_cast<uint32_t>(first + begin));
+      RowUpdate row_update{of_rows, update.step, 1, update.scale, {}};
+      if (!IsAveraged(spec_, keys[begin])) row_update.finish = terms.finish();
+      model_.ops().UpdateFirstRows(row_update, count, gradients + run.begin + begin * dim_, rows);
+    });
+    first += keys.size();
+  }
   GiveWeightsToModel();
 }
 

@@ -1,4 +1,5 @@
 // The flat array of dense parameters: positions and initial values of tensors.
+#include <algorithm>
 #include <cmath>
 
 #include "common/base/hash.h"
@@ -40,6 +41,14 @@ size_t Model::dense_floats() const {
   size_t chunks = 0;
   for (const DenseTensor& tensor : tensors()) chunks += tensor.num_chunks;
   return chunks * kDenseChunkFloats;
+}
+
+void Model::SetDenseAt(size_t begin, std::span<const float> values) {
+  if (float* const there = DenseOnDevice(); there != nullptr) {
+    ops().Upload(values, there + begin);
+  } else {
+    std::ranges::copy(values, DenseInPlace().subspan(begin, values.size()).begin());
+  }
 }
 
 std::vector<float> Model::InitialDense(uint64_t seed) const {

@@ -119,6 +119,8 @@ class Model {
   // Returns the flat array on the model's device; values that the device's ops write there take
   // effect in the next pass. Null if it lies on the host.
   virtual float* DenseOnDevice() = 0;
+  // Sets some floats of the flat array, from number `begin` on.
+  void SetDenseAt(size_t begin, std::span<const float> values);
   // Checks that the model can take the batch: columns as in the job's data, labels in range (0 to
   // 1, a class number, or finite). kInvalidArgument names row and value. Step and Predict require a
   // batch that passes.

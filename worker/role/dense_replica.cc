@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/job/job_facts.h"
+#include "common/job/spec/layer_spec.h"
 #include "common/job/spec/model_spec.h"
 #include "common/job/spec/parallel_spec.h"
 #include "common/job/spec/table_spec.h"
@@ -16,6 +17,7 @@
 #include "common/platform/memory_full.h"
 #include "common/protocol/row_messages.h"
 #include "worker/dense/dense_plan.h"
+#include "worker/dense/dense_runs.h"
 
 namespace hdps {
 namespace {
@@ -29,9 +31,7 @@ DenseReplica::DenseReplica(const Job& job, const DenseRows& rows, const TrainedP
                            Executor& executor, MonotonicClock& time)
     : job_(job), rows_(rows), part_(part), executor_(executor), time_(time) {}
 
-bool DenseReplica::used() const {
-  return job_.parallel.dense_exchange == DenseExchange::kAllreduce && !rows_.empty();
-}
+bool DenseReplica::used() const { return rows_.at_servers().keys().size() < rows_.keys().size(); }
 
 const DenseShards& DenseReplica::ShardsAt(WorkerPlace place) {
   const bool cut = part_.rank_model() != nullptr;
@@ -39,9 +39,14 @@ const DenseShards& DenseReplica::ShardsAt(WorkerPlace place) {
                     (cut || (shards_->rank() == place.rank && shards_->size() == place.workers));
   if (!fits) {
     // A model that a strategy cuts has no split optimizer.
-    shards_ = cut ? std::make_unique<DenseShards>(part_.model().tensors())
-                  : std::make_unique<DenseShards>(job_, part_.whole().tensors(), place.rank,
-                                                  place.workers);
+    if (cut) {
+      shards_ = std::make_unique<DenseShards>(part_.model().tensors());
+    } else {
+      const std::vector<DenseTensor>& tensors = part_.whole().tensors();
+      std::vector<bool> elsewhere = HeldByServers(job_, tensors);
+      for (const uint32_t t : OnDevice()) elsewhere[t] = true;
+      shards_ = std::make_unique<DenseShards>(job_, tensors, place.rank, place.workers, elsewhere);
+    }
   }
   return *shards_;
 }
@@ -99,17 +104,34 @@ DenseGroup DenseReplica::InGroup(Collective& group) {
   CHECK(loaded());
   Collective* const places = places_ == nullptr ? &group : places_.get();
   return {{&group, places, replicas_.get()},
-          state_.get(),
+          host_.get(),
           shards_.get(),
           queue_.get(),
-          rank_groups_.get()};
+          rank_groups_.get(),
+          device_.get()};
 }
 
-std::unique_ptr<DenseState> DenseReplica::NewState(const DenseShards& shards) const {
-  const Job& job = part_.job();
-  if (!part_.model().ops().on_host() && WhyDenseOnHost(job_).empty()) {
-    return std::make_unique<DeviceDenseState>(job.tables.back(), part_.model());
+std::vector<uint32_t> DenseReplica::OnDevice() const {
+  std::vector<uint32_t> there;
+  Model& model = part_.model();
+  if (model.ops().on_host()) return there;
+  for (uint32_t t = 0; t < model.tensors().size(); ++t) {
+    const LayerSpec& layer = part_.job().model.layers[model.tensors()[t].layer];
+    if (WhyDenseOnHost(job_, layer).empty()) there.push_back(t);
   }
+  return there;
+}
+
+std::unique_ptr<DeviceDenseState> DenseReplica::NewDeviceState() const {
+  const std::vector<uint32_t> tensors = OnDevice();
+  if (tensors.empty()) return nullptr;
+  return std::make_unique<DeviceDenseState>(part_.job().tables.back(), part_.model(), tensors);
+}
+
+std::unique_ptr<HostDenseState> DenseReplica::NewHostState(const DenseShards& shards) const {
+  std::vector<Key> keys = shards.OwnKeys();
+  if (keys.empty() && !OnDevice().empty()) return nullptr;
+  const Job& job = part_.job();
   const RankGraph* const cut = part_.rank_model() ? &part_.rank_model()->graph() : nullptr;
   const std::vector<DenseTensor>& tensors = part_.model().tensors();
   std::vector<TensorHome> homes;
@@ -122,33 +144,56 @@ std::unique_ptr<DenseState> DenseReplica::NewState(const DenseShards& shards) co
                                       : TensorHome::kEach);
   }
   return std::make_unique<HostDenseState>(job.tables.back(), rows_.table(), job_.seed,
-                                          shards.OwnKeys(), std::move(homes));
+                                          std::move(keys), std::move(homes));
 }
 
 Status DenseReplica::Load(WorkerPlace place, Clock clock) {
   if (loaded()) return Status();
   const MemoryFor dense(kMemory);
   const DenseShards& shards = ShardsAt(place);
-  std::unique_ptr<DenseState> state = NewState(shards);
+  std::unique_ptr<HostDenseState> host = NewHostState(shards);
+  std::unique_ptr<DeviceDenseState> device = NewDeviceState();
+  Model& model = part_.model();
   // Slices of a cut model are not chunks, so the whole tensors are read.
   RankModel* const cut = part_.rank_model();
-  const uint32_t row_floats = state->row_floats();
-  const std::vector<Key>& keys = cut == nullptr ? state->keys() : rows_.keys();
-  std::vector<float> rows(keys.size() * row_floats);
-  HDPS_RETURN_IF_ERROR(rows_.Read(PullMode::kWithState, row_floats, keys, clock, rows));
-  state->Store(cut == nullptr ? rows : cut->CutRows(row_floats, rows));
-  if (!state->on_device()) {
-    Model& model = part_.model();
-    if (shards.any()) {
-      HDPS_RETURN_IF_ERROR(rows_.ReadInto(model, clock));
-    } else {
-      std::vector<float> weights(model.dense_floats());
-      state->ReadWeights(executor_, weights);
-      model.SetDense(weights);
-    }
+  const auto fill = [&](DenseState& state) -> Status {
+    const uint32_t row_floats = state.row_floats();
+    const std::vector<Key>& keys = cut == nullptr ? state.keys() : rows_.keys();
+    std::vector<float> rows(keys.size() * row_floats);
+    HDPS_RETURN_IF_ERROR(rows_.Read(PullMode::kWithState, row_floats, keys, clock, rows));
+    state.Store(cut == nullptr ? rows : cut->CutRows(row_floats, rows));
+    return Status();
+  };
+  if (host != nullptr) HDPS_RETURN_IF_ERROR(fill(*host));
+  if (host != nullptr && shards.all_here()) {
+    std::vector<float> weights(model.dense_floats());
+    host->ReadWeights(executor_, weights);
+    model.SetDense(weights);
+  } else if (host != nullptr || !rows_.at_servers().empty()) {
+    HDPS_RETURN_IF_ERROR(rows_.ReadInto(model, clock));
   }
-  state_ = std::move(state);
+  if (device != nullptr) HDPS_RETURN_IF_ERROR(fill(*device));
+  host_ = std::move(host);
+  device_ = std::move(device);
   return Status();
+}
+
+std::vector<float> DenseReplica::StoredRows(const DenseShards& shards, std::vector<Key>* keys) {
+  std::vector<float> rows;
+  if (host_ != nullptr) *keys = shards.StoredKeys();
+  if (!keys->empty()) {
+    // These are all its keys or the last of them.
+    CHECK_LE(keys->size(), host_->keys().size());
+    rows = host_->Rows();
+    const size_t others = rows.size() - keys->size() * host_->row_floats();
+    rows.erase(rows.begin(), rows.begin() + static_cast<ptrdiff_t>(others));
+  }
+  if (device_ != nullptr && shards.rank() == 0) {
+    keys->insert(keys->end(), device_->keys().begin(), device_->keys().end());
+    const std::vector<float> more = device_->Rows();
+    rows.insert(rows.end(), more.begin(), more.end());
+  }
+  return rows;
 }
 
 Status DenseReplica::Store(WorkerPlace place, Clock clock) {
@@ -156,27 +201,25 @@ Status DenseReplica::Store(WorkerPlace place, Clock clock) {
   if (!loaded() || part_.rank_model() != nullptr) return Status();
   HDPS_FAILPOINT_OR_RETURN("worker.dense.before_store");
   const MemoryFor dense(kMemory);
-  const std::vector<Key> stored = ShardsAt(place).StoredKeys();
-  if (stored.empty()) return Status();
-  const uint32_t row_floats = state_->row_floats();
-  const std::vector<float> rows = state_->Rows();
-  // The stored keys are all keys or the last of them.
-  CHECK_LE(stored.size(), state_->keys().size());
-  return rows_.Store(row_floats, stored, clock, std::span(rows).last(stored.size() * row_floats));
+  std::vector<Key> keys;
+  const std::vector<float> rows = StoredRows(ShardsAt(place), &keys);
+  if (keys.empty()) return Status();
+  const uint32_t row_floats = host_ != nullptr ? host_->row_floats() : device_->row_floats();
+  return rows_.Store(row_floats, keys, clock, rows);
 }
 
 Status DenseReplica::StoreSlices(Collective& group, Clock clock) {
   RankModel* const cut = part_.rank_model();
-  CHECK(cut != nullptr && loaded());
-  const uint32_t row_floats = state_->row_floats();
+  CHECK(cut != nullptr && host_ != nullptr);
+  const uint32_t row_floats = host_->row_floats();
   HDPS_ASSIGN_OR_RETURN(const std::vector<float> rows,
-                        cut->GatherRows(group, row_floats, state_->Rows()));
+                        cut->GatherRows(group, row_floats, host_->Rows()));
   if (cut->graph().rank != 0) return Status();
   return rows_.Store(row_floats, rows_.keys(), clock, rows);
 }
 
 void DenseReplica::Outdate() {
-  state_.reset();
+  Forget();
   shards_.reset();
   rank_groups_.reset();
 }

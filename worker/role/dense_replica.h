@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "common/base/ids.h"
 #include "common/base/status.h"
@@ -31,11 +32,12 @@ class DenseReplica {
   DenseReplica(const Job& job, const DenseRows& rows, const TrainedPart& part, Executor& executor,
                MonotonicClock& time);
 
-  // Is true if the job's dense tensors are kept at the workers; otherwise nothing below may be
-  // called.
+  // Is true if workers keep some of the job's dense tensors; otherwise nothing below may be called.
   bool used() const;
-  bool loaded() const { return state_ != nullptr; }
-  uint64_t state_bytes() const { return loaded() ? state_->state_bytes() : 0; }
+  bool loaded() const { return host_ != nullptr || device_ != nullptr; }
+  // Bytes of optimizer state in the host's memory, and on the model's device.
+  uint64_t host_state_bytes() const { return host_ == nullptr ? 0 : host_->state_bytes(); }
+  uint64_t device_state_bytes() const { return device_ == nullptr ? 0 : device_->state_bytes(); }
 
   // Compares the plans of all ranks, and forms groups of ranks that share tensors. All ranks of
   // `group` must call it at once. `group` has all workers of `place` and must outlive LeaveGroup().
@@ -52,13 +54,22 @@ class DenseReplica {
   Status StoreSlices(Collective& group, Clock clock);
 
   // Drops the state, because the rows at the servers have changed.
-  void Forget() { state_.reset(); }
+  void Forget() {
+    host_.reset();
+    device_.reset();
+  }
   // Drops everything that depends on the trained part, which is about to change.
   void Outdate();
 
  private:
   const DenseShards& ShardsAt(WorkerPlace place);
-  std::unique_ptr<DenseState> NewState(const DenseShards& shards) const;
+  // Returns the tensors that the model's device updates, ascending.
+  std::vector<uint32_t> OnDevice() const;
+  // Makes the states of what this worker updates; null where it is nothing.
+  std::unique_ptr<HostDenseState> NewHostState(const DenseShards& shards) const;
+  std::unique_ptr<DeviceDenseState> NewDeviceState() const;
+  // Returns their rows that this rank stores, and the keys of these.
+  std::vector<float> StoredRows(const DenseShards& shards, std::vector<Key>* keys);
   Status CompareBuckets(const DensePlan& plan, Collective& group) const;
 
   const Job& job_;
@@ -67,7 +78,9 @@ class DenseReplica {
   Executor& executor_;
   MonotonicClock& time_;
 
-  std::unique_ptr<DenseState> state_;    // Null if not loaded.
+  // The state of the tensors updated here, by where that is. Both null: nothing is loaded.
+  std::unique_ptr<HostDenseState> host_;
+  std::unique_ptr<DeviceDenseState> device_;
   std::unique_ptr<DenseShards> shards_;  // Assigns tensors to the ranks that update them.
   // The next four are made for the group that was joined, and destroyed before it is.
   std::unique_ptr<RankGroups> rank_groups_;  // Null: all workers share every tensor.

@@ -8,13 +8,13 @@
 #include "common/job/job_spec.h"
 #include "common/job/spec/table_spec.h"
 #include "common/protocol/row_messages.h"
-#include "worker/dense/dense_state.h"
+#include "worker/dense/dense_runs.h"
 #include "worker/exchange/row_transfer.h"
 
 namespace hdps {
 
 DenseRows::DenseRows(const Job& job, const std::vector<DenseTensor>& tensors, NodeChannel& channel)
-    : job_(job), channel_(channel), keys_(DenseKeys(tensors)) {
+    : job_(job), channel_(channel), keys_(DenseKeys(tensors)), at_servers_(job, tensors) {
   CHECK(keys_.empty() || (!job.tables.empty() && job.tables.back().dense))
       << "the last table of a job is that of its dense tensors";
 }
@@ -45,6 +45,19 @@ Status DenseRows::ReadInto(Model& model, Clock clock) const {
   std::vector<float> weights(model.dense_floats());
   HDPS_RETURN_IF_ERROR(Read(PullMode::kRead, spec().dim, keys_, clock, weights));
   model.SetDense(weights);
+  return Status();
+}
+
+Status DenseRows::ReadServersInto(Model& model, Clock clock) const {
+  if (at_servers_.empty()) return Status();
+  const std::vector<Key>& keys = at_servers_.keys();
+  std::vector<float> weights(keys.size() * spec().dim);
+  HDPS_RETURN_IF_ERROR(Read(PullMode::kRead, spec().dim, keys, clock, weights));
+  size_t at = 0;
+  for (const FloatRun& run : at_servers_.runs()) {
+    model.SetDenseAt(run.begin, std::span(weights).subspan(at, run.size));
+    at += run.size;
+  }
   return Status();
 }
 

@@ -7,6 +7,7 @@
 
 #include "common/base/ids.h"
 #include "common/base/status.h"
+#include "worker/dense/dense_at_servers.h"
 #include "worker/exchange/key_split.h"
 #include "worker/exchange/node_channel.h"
 #include "worker/model/model.h"
@@ -28,6 +29,8 @@ class DenseRows {
 
   const std::vector<Key>& keys() const { return keys_; }
   bool empty() const { return keys_.empty(); }  // Is true if the model has no dense tensors.
+  // Those of the tensors that servers keep and update.
+  const DenseAtServers& at_servers() const { return at_servers_; }
   // Requires: not empty().
   const TableSpec& spec() const;
   TableId table() const;
@@ -39,6 +42,8 @@ class DenseRows {
                std::span<const float> rows) const;
   // Reads the weights of all rows into the model; does nothing without dense tensors.
   Status ReadInto(Model& model, Clock clock) const;
+  // Reads only those of at_servers(). Requires: the model has its other weights.
+  Status ReadServersInto(Model& model, Clock clock) const;
 
  private:
   std::vector<KeysOfTable> DenseOnly(uint32_t row_floats, const std::vector<Key>& keys) const;
@@ -46,6 +51,7 @@ class DenseRows {
   const Job& job_;
   NodeChannel& channel_;
   const std::vector<Key> keys_;
+  const DenseAtServers at_servers_;
 };
 
 }  // namespace hdps

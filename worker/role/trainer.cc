@@ -4,9 +4,12 @@
 #include <glog/logging.h>
 
 #include <optional>
+#include <set>
 #include <utility>
 
+#include "common/job/job_facts.h"
 #include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/layer_spec.h"
 #include "common/job/spec/model_spec.h"
 #include "common/job/spec/table_spec.h"
 #include "common/job/spec/train_spec.h"
@@ -96,14 +99,22 @@ Status Trainer::Prepare() {
   for (const std::string& line : preview.lines) LOG(INFO) << "data: " << line;
   for (const std::string& warning : preview.warnings) LOG(WARNING) << "data: " << warning;
   LOG(INFO) << model.Describe();
-  if (model.ops().on_host() && job().model.dense_target == "cuda") {
-    LOG(WARNING) << "model.dense_target: cuda has no effect: the model is on the CPU";
-  }
-  const std::string on_host = WhyDenseOnHost(job());
-  if (!model.ops().on_host() && !on_host.empty()) {
-    LOG(INFO) << "dense weights cross the bus in every step: " << on_host;
-  }
+  LogTargets();
   return Status();
+}
+
+void Trainer::LogTargets() const {
+  if (part_.whole().ops().on_host()) {
+    for (const std::string& place : CudaTargetsOf(job().model)) {
+      LOG(WARNING) << place << ": cuda has no effect: the model is on the CPU";
+    }
+    return;
+  }
+  std::set<std::string> reasons;
+  for (const LayerSpec& layer : job().model.layers) reasons.insert(WhyDenseOnHost(job(), layer));
+  for (const std::string& reason : reasons) {
+    if (!reason.empty()) LOG(INFO) << "dense weights cross the bus in every step: " << reason;
+  }
 }
 
 Status Trainer::PrepareCache() {
@@ -255,7 +266,7 @@ Status Trainer::OpenSteps(const Command& command) {
   EpochSplit split;
   split.whole_batch =
       part_.rank_model() != nullptr && part_.rank_model()->graph().reads_whole_batch;
-  if (!dense_->kept.used()) split.dense_keys = dense_->rows.keys();
+  split.dense_keys = dense_->rows.at_servers().keys();
   if (cache_ != nullptr) split.hot = cache_->registry();
   return steps_.Open(part_.job(), position, split);
 }
@@ -300,10 +311,11 @@ Status Trainer::Train(const Command& command) {
   done.label_tally = outcome.labels;
   if (cache_ != nullptr) done.cache = cache_->tally();
   const CollectiveCounts counts = groups_.counts();
-  done.collectives = TallyOf(counts, kept.state_bytes());
+  done.collectives = TallyOf(counts, kept.host_state_bytes() + kept.device_state_bytes());
   if (groups_.sum() != nullptr) {
-    LOG(INFO) << "collectives: " << counts.Describe() << "; optimizer state kept here "
-              << kept.state_bytes() << " bytes";
+    LOG(INFO) << "collectives: " << counts.Describe()
+              << "; optimizer state kept here: " << kept.host_state_bytes()
+              << " bytes in the host's memory, " << kept.device_state_bytes() << " on the GPU";
   }
   channel_.Answer(std::move(done));
   return outcome.pause ? Execute(*outcome.pause) : Status();
@@ -328,6 +340,7 @@ Status Trainer::BeginEvaluation(const std::string& eval_set) {
   reading.board = &channel_.board();
   if (dense_->kept.used() && part_.rank_model() == nullptr) {
     HDPS_RETURN_IF_ERROR(dense_->kept.Load(place(), clock_));
+    HDPS_RETURN_IF_ERROR(dense_->rows.ReadServersInto(part_.whole(), clock_));
   } else {
     HDPS_RETURN_IF_ERROR(dense_->rows.ReadInto(part_.whole(), clock_));
   }

@@ -76,6 +76,8 @@ class Trainer {
   bool Interrupted(const Status& failure);
   Status Prepare();  // Does the checks that need no cluster.
   Status PrepareCache();
+  // Logs where dense weights are updated, if that is not where the job asks for it.
+  void LogTargets() const;
   // Makes a runner without any step in progress.
   void MakeRunner();
   // Returns an answer with the fields that every answer has.

@@ -33,8 +33,8 @@ std::vector<std::span<const float>> StepRunner::GradientsOf(const PreparedStep& 
     gradients.push_back(has_examples ? std::span<const float>(compute_.row_gradients()[t])
                                      : std::span<const float>());
   }
-  if (dense_at_servers() && list == 0) {
-    gradients.push_back(has_examples ? dense_sum_.gradients().host() : std::span<float>());
+  if (!dense_at_servers_.empty() && list == 0) {
+    gradients.push_back(has_examples ? pushed_dense_ : std::span<float>());
   }
   return gradients;
 }

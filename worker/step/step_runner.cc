@@ -37,9 +37,9 @@ StepRunner::StepRunner(const Job& job, Model& model, NodeChannel& channel, Monot
       dense_table_(DenseTableOf(job)),
       clips_all_(job.train.clip_norm > 0 && job.train.mode == Mode::kSync),
       clips_own_(job.train.clip_norm > 0 && job.train.mode != Mode::kSync),
+      dense_at_servers_(job, model.tensors()),
       dense_sum_(job, model, dense_table_, executor, rank) {
   compute_.set_rank(rank);
-  if (clips_own_) dense_keys_ = DenseKeys(model.tensors());
   dense_ = model.DenseInPlace();
   if (dense_.size() < model.dense_floats()) {
     dense_outside_.resize(model.dense_floats());
@@ -121,9 +121,10 @@ void StepRunner::AddDeviceSpans() {
 Status StepRunner::PushAndRequest(StepWindow& window, const StepTask& task, bool pause) {
   const WatchedSpan span(trace_, "step", "push, ask for the next rows");
   channel_.board().Enter("push");
+  pushed_dense_ = dense_at_servers_.Pack(dense_sum_.host_gradients());
   if (clips_own_) {
-    ClipOwnNorm(job_, window.at(0).prepared->parts.num_examples(), dense_keys_,
-                {compute_.row_gradients(), dense_sum_.gradients().host()});
+    ClipOwnNorm(job_, window.at(0).prepared->parts.num_examples(), dense_at_servers_.keys(),
+                {compute_.row_gradients(), pushed_dense_});
   }
   Push(window.at(0), task);
   if (clips_all_) HDPS_RETURN_IF_ERROR(SettleNorm(task));
@@ -139,7 +140,7 @@ bool StepRunner::PushesEarly(const PreparedStep& step) const {
   // Without sparse tables there is no push to send early, and buckets are reduced during backward.
   const bool has_rows = job_.tables.size() > 1 || dense_table_ < 0;
   if (!has_rows && queue_ != nullptr) return false;
-  return !dense_at_servers() && cache_ == nullptr && !clips_all_ && !clips_own_ &&
+  return dense_at_servers_.empty() && cache_ == nullptr && !clips_all_ && !clips_own_ &&
          step.parts.parts().size() == 1;
 }
 
@@ -184,7 +185,9 @@ Status StepRunner::PrefetchSteps(StepWindow& window, size_t turn, const StepTask
 Status StepRunner::TakeLists(WindowStep& step, size_t end) {
   const bool has_examples = !step.prepared->parts.empty();
   std::optional<std::span<float>> dense;
-  if (dense_at_servers()) dense = has_examples ? dense_ : std::span<float>();
+  if (!dense_at_servers_.empty()) {
+    dense = has_examples ? dense_at_servers_.PlaceIn(dense_) : std::span<float>();
+  }
   for (; lists_taken_ < end; ++lists_taken_) {
     const WatchedSpan span(trace_, "step", "wait for rows");
     const ActivityBoard::Waiting waiting(&channel_.board(), WaitReason::kMembers);
@@ -205,10 +208,18 @@ Status StepRunner::TakeRows(WindowStep& step) {
     cache_->rows().Load(step.prepared->hot);
     if (model_.ops().on_host()) cache_->rows().Gather(step.rows->rows());
   }
-  if (!dense_outside_.empty() && dense_at_servers() && !step.prepared->parts.empty()) {
-    model_.SetDense(dense_);
+  if (!step.prepared->parts.empty()) {
+    dense_at_servers_.Unpack(dense_);
+    GiveToModel(dense_at_servers_.runs());
   }
   return Status();
+}
+
+void StepRunner::GiveToModel(const std::vector<FloatRun>& runs) {
+  if (dense_outside_.empty()) return;
+  for (const FloatRun& run : runs) {
+    model_.SetDenseAt(run.begin, dense_.subspan(run.begin, run.size));
+  }
 }
 
 Status StepRunner::Compute(StepWindow& window, const StepTask& task, StepOutcome* outcome) {
@@ -277,7 +288,7 @@ Status StepRunner::ReduceDense(const StepTask& task, StepOutcome* outcome) {
 
 Status StepRunner::ApplyDense(const UpdateTerms& terms, Clock clock) {
   HDPS_RETURN_IF_ERROR(dense_sum_.Apply(terms, clock, dense_));
-  if (!dense_outside_.empty() && !dense_sum_.on_device()) model_.SetDense(dense_);
+  GiveToModel(dense_sum_.host_runs());
   return Status();
 }
 

@@ -11,6 +11,7 @@
 #include "common/platform/executor.h"
 #include "common/platform/monotonic_clock.h"
 #include "worker/cache/device_cache.h"
+#include "worker/dense/dense_at_servers.h"
 #include "worker/dense/dense_reduction.h"
 #include "worker/exchange/node_channel.h"
 #include "worker/exchange/push_plan.h"
@@ -116,7 +117,8 @@ class StepRunner {
   void EndTracedStep();
   // Adds the spans of the model's device to the trace.
   void AddDeviceSpans();
-  bool dense_at_servers() const { return !dense_sum_.in_group() && !dense_.empty(); }
+  // Gives the model the weights of these ranges, unless they lie in its own memory.
+  void GiveToModel(const std::vector<FloatRun>& runs);
   // Lets the model write gradients straight into the push, unless they have to be changed before
   // they are sent.
   void BeginPush(const PreparedStep& step);
@@ -134,7 +136,7 @@ class StepRunner {
   // train.clip_norm is set: clips_all_ clips by the norm of a step's gradients of all workers (sync
   // mode), clips_own_ by that of this worker's.
   const bool clips_all_, clips_own_;
-  std::vector<Key> dense_keys_;  // Set if clips_own_.
+  DenseAtServers dense_at_servers_;
   DenseReduction dense_sum_;
   CollectiveQueue* queue_ = nullptr;  // The queue of the dense group.
   DeviceCache* cache_ = nullptr;
@@ -156,6 +158,7 @@ class StepRunner {
 
   std::span<float> dense_;            // [dense floats]: the model's own memory, or dense_outside_.
   std::vector<float> dense_outside_;  // Used if the model's weights lie on another device.
+  std::span<float> pushed_dense_;     // Gradients for the servers, of the current step.
 };
 
 }  // namespace hdps

@@ -33,6 +33,10 @@ struct LayerSpec {
   std::string device = "auto";  // auto | cpu | cuda: where it is computed; auto: as the model.
   // Every worker has its own parameters, which are never exchanged.
   bool layerwise_parallel = false;
+  // auto | servers | allreduce: how its gradients meet; auto: as parallel.dense_exchange says.
+  std::string dense_exchange = "auto";
+  // auto | cpu | cuda: where its parameters are updated; auto: as model.dense_target says.
+  std::string dense_target = "auto";
 };
 
 }  // namespace hdps

@@ -130,7 +130,8 @@ size_t CountTensors(const GraphShape& shape, const ModelSpec& model) {
   size_t count = 0;
   for (size_t n = 0; n < shape.nodes.size(); ++n) {
     const LayerSpec& layer = model.layers[n];
-    if (layer.fusion < 0 && !layer.layerwise_parallel) count += shape.nodes[n].shape.tensors.size();
+    const bool alone = layer.layerwise_parallel || layer.dense_exchange == "servers";
+    if (layer.fusion < 0 && !alone) count += shape.nodes[n].shape.tensors.size();
   }
   return count;
 }
@@ -220,6 +221,43 @@ Status CheckOptimizerShards(const JobSource& source, const Job& job) {
   return {};
 }
 
+// Checks the exchange and the target that a layer names for its dense parameters.
+Status CheckLayerPlace(const JobSource& source, const Job& job, const GraphShape& shape, size_t n) {
+  const LayerSpec& layer = job.model.layers[n];
+  const auto place = [&](const char* key) { return PlaceOfLayer(source, job, n, key); };
+  for (const char* key : {"dense_exchange", "dense_target"}) {
+    const std::string& word = key == std::string("dense_target") ? layer.dense_target  //
+                                                                 : layer.dense_exchange;
+    if (word != "auto" && shape.nodes[n].shape.tensors.empty()) {
+      return Refuse(source, place(key),
+                    word + ", but layer " + Quoted(layer.name) +
+                        " has no dense parameters; leave it out (servers keep and update tables)");
+    }
+  }
+  const bool all_at_servers = job.parallel.dense_exchange == DenseExchange::kServers;
+  if (layer.dense_exchange == "allreduce" && all_at_servers) {
+    return Refuse(source, place("dense_exchange"),
+                  "allreduce, but parallel.dense_exchange is servers, for all layers; set that to "
+                  "allreduce, and servers for each layer that servers are to keep");
+  }
+  if (layer.dense_exchange != "auto" && job.parallel.parallel_mode == ParallelMode::kAuto) {
+    return Refuse(source, place("dense_exchange"),
+                  layer.dense_exchange +
+                      ", but under auto_parallel the search chooses one exchange for all layers; "
+                      "set parallel.parallel_mode = data_parallel, or leave it out");
+  }
+  if (layer.dense_target == "cuda") {
+    const std::string why =
+        job.model.device == "cpu" ? "model.device is cpu" : WhyDenseOnHost(job, layer);
+    if (!why.empty()) {
+      return Refuse(source, place("dense_target"),
+                    "cuda: its weights cannot be updated on a GPU: " + why +
+                        "; change that, or set it to auto");
+    }
+  }
+  return {};
+}
+
 Status CheckOwnLayers(const JobSource& source, const GraphShape& shape, Job* of) {
   const Job& job = *of;
   std::string own;
@@ -235,6 +273,11 @@ Status CheckOwnLayers(const JobSource& source, const GraphShape& shape, Job* of)
       return Refuse(source, place,
                     "true, but dense_exchange is servers, which keep one copy; set "
                     "parallel.dense_exchange = allreduce");
+    }
+    if (layer.dense_exchange == "servers") {
+      return Refuse(source, place,
+                    "true, but its dense_exchange is servers, which keep one copy; leave one of "
+                    "the two out");
     }
     if (job.train.clip_norm > 0) {
       return Refuse(source, place,
@@ -300,6 +343,9 @@ Status CheckDenseExchange(const JobSource& source, Job* of) {
     HDPS_RETURN_IF_ERROR(CheckFusions(source, job, shape));
   }
   HDPS_RETURN_IF_ERROR(CheckOptimizerShards(source, job));
+  for (size_t n = 0; n < job.model.layers.size(); ++n) {
+    HDPS_RETURN_IF_ERROR(CheckLayerPlace(source, job, shape, n));
+  }
   return CheckOwnLayers(source, shape, of);
 }
 

@@ -162,8 +162,9 @@ void AddParallelRules(Rules* rules) {
         const bool allreduces = job.parallel.dense_exchange == DenseExchange::kAllreduce;
         const bool halves =
             allreduces && !job.parallel.gradient_fp32_sync && job.parallel.wire != DType::kBf16;
-        const bool at_servers = std::ranges::any_of(
-            job.tables, [&](const TableSpec& table) { return !table.dense || !allreduces; });
+        const bool at_servers = std::ranges::any_of(job.tables, [&](const TableSpec& table) {
+          return !table.dense || !allreduces || DenseFloatsAtServers(job) > 0;
+        });
         const bool pushes = at_servers && job.parallel.wire == DType::kFp16;
         return job.train.loss_scale != 1 && !halves && !pushes;
       });
@@ -211,18 +212,38 @@ void AddFusionRules(Rules* rules) {
   add_fusion("allreduce", &CommFusionSpec::allreduce, false);
   add_fusion("allgather", &CommFusionSpec::allgather, true);
   add_fusion("reducescatter", &CommFusionSpec::reducescatter, true);
-  for (const bool spelled_out : {false, true}) {
-    rules->push_back({spelled_out ? "model.layers[].fusion" : "model.layer_settings{}.fusion",
-                      [=](const JobSource& source, const Job& job) {
-                        return Gives(source, {"model", "layers"}) == spelled_out &&
-                               job.parallel.dense_exchange == DenseExchange::kServers &&
-                               std::ranges::any_of(job.model.layers, [](const LayerSpec& layer) {
-                                 return layer.fusion >= 0;
-                               });
-                      },
-                      "it counts only where parallel.dense_exchange is allreduce: servers take "
-                      "each layer by itself"});
-  }
+}
+
+// Adds rules for settings of single layers, of a listed graph or of a recipe.
+void AddLayerRules(Rules* rules) {
+  const auto add = [rules](const std::string& key, const std::string& why,
+                           const std::function<bool(const Job&, const LayerSpec&)>& is_idle) {
+    for (const bool spelled_out : {false, true}) {
+      rules->push_back({(spelled_out ? "model.layers[]." : "model.layer_settings{}.") + key,
+                        [=](const JobSource& source, const Job& job) {
+                          return Gives(source, {"model", "layers"}) == spelled_out &&
+                                 std::ranges::any_of(job.model.layers, [&](const LayerSpec& layer) {
+                                   return is_idle(job, layer);
+                                 });
+                        },
+                        why});
+    }
+  };
+  add("fusion",
+      "it counts only where servers do not keep the layer (dense_exchange): they take each by "
+      "itself",
+      [](const Job& job, const LayerSpec& layer) {
+        return layer.fusion >= 0 && AtServers(job, layer);
+      });
+  add("dense_exchange", "parallel.dense_exchange is servers, for all layers",
+      [](const Job& job, const LayerSpec& layer) {
+        return layer.dense_exchange != "auto" &&
+               job.parallel.dense_exchange == DenseExchange::kServers;
+      });
+  add("dense_target", "servers keep and update the layer, in their own memory",
+      [](const Job& job, const LayerSpec& layer) {
+        return layer.dense_target != "auto" && AtServers(job, layer);
+      });
 }
 
 Rules MakeRules() {
@@ -234,6 +255,7 @@ Rules MakeRules() {
   AddDataRules(&rules);
   AddParallelRules(&rules);
   AddFusionRules(&rules);
+  AddLayerRules(&rules);
   return rules;
 }
 

@@ -84,6 +84,16 @@ void AddPlaces(SettingTable<LayerSpec>* layer) {
              "Under allreduce: every worker has dense parameters of its own here, which it trains "
              "on its own rows; their gradients never meet. A checkpoint keeps those of worker 0.",
              Note::kPrintedUnlessDefault);
+  layer->Add("dense_exchange", &LayerSpec::dense_exchange,
+             "How the gradients of its dense parameters meet. servers: under "
+             "`parallel.dense_exchange` = allreduce the servers keep and update them, as "
+             "MindSpore's set_param_ps asks for; auto, allreduce: as that says.",
+             OneOf{{"auto", "servers", "allreduce"}}, Note::kPrintedUnlessDefault,
+             OnResume::kMayChange);
+  layer->Add("dense_target", &LayerSpec::dense_target,
+             "Where its dense parameters are kept and updated, with their optimizer's state: see "
+             "`model.dense_target`, which auto takes. The result is the same.",
+             OneOf{{"auto", "cpu", "cuda"}}, Hashed::kNothing, Note::kPrintedUnlessDefault);
 }
 
 void AddShard(SettingTable<LayerSpec>* layer) {

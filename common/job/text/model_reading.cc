@@ -101,6 +101,8 @@ Status PlaceLayers(const JobSource& source, const ModelText& text, std::vector<L
     layer->fusion = given.fusion;
     layer->device = given.device;
     layer->layerwise_parallel = given.layerwise_parallel;
+    layer->dense_exchange = given.dense_exchange;
+    layer->dense_target = given.dense_target;
     layer->shard = given.shard;
   }
   return {};

@@ -115,7 +115,9 @@ constexpr MindSporeRow kRows[] = {
     {"`msrun`, `dynamic_cluster` scripts", "`scripts/local_cluster.sh`, `scripts/cluster.sh`"},
     {"`set_ps_context(enable_ps=True)`, `set_param_ps()`",
      "nothing to set: rows of tables are always at servers", kServers},
-    {"parameters by AllReduce beside those at servers", "`parallel.dense_exchange` = `allreduce`"},
+    {"parameters by AllReduce beside those at servers",
+     "`parallel.dense_exchange` = `allreduce`, and `dense_exchange` = `servers` of each dense "
+     "layer that would have `set_param_ps()`"},
     {"`EmbeddingLookup`", "a layer of kind `embedding`, and its table", kLookups},
     {"`EmbeddingLookup(..., vocab_cache_size=N)`", "`model.vocab_cache_size`, or a table's",
      kCache},
@@ -157,7 +159,9 @@ constexpr MindSporeRow kRows[] = {
     {"`\"GPU\"`", "`cuda`; `GPU` is read too", kGpus},
     {"`\"Ascend\"`", "not there: take `cuda`, `cpu` or `auto`", kAscend},
     {"`Primitive.set_device(\"CPU\")`, `Optimizer.target`",
-     "a layer's `device`, `model.dense_target`", kPlaces},
+     "a layer's `device`, and its `dense_target` or `model.dense_target`; rows are updated by "
+     "servers",
+     kPlaces},
     {"`init(\"nccl\")`, `init(\"hccl\")`", "`parallel.collective` = `nccl`, `gloo` or `auto`",
      kBackends},
     {"`device_id`", "`--gpu` of `hdps-worker`", kDeviceIds},

@@ -87,7 +87,12 @@ const std::map<std::string, std::vector<std::string>> kIdle = {
      {"parallel.dense_exchange=allreduce",
       R"(parallel.comm_fusion={"reducescatter":{"mode":"size","config":4}})"}},
     {"model.layer_settings{}.fusion", {"model.layer_settings.deep1.fusion=3"}},
-    {"model.layers[].fusion", {kGraph, "model.layers.1.fusion=3"}}};
+    {"model.layers[].fusion", {kGraph, "model.layers.1.fusion=3"}},
+    {"model.layer_settings{}.dense_exchange",
+     {"model.layer_settings.deep1.dense_exchange=servers"}},
+    {"model.layers[].dense_exchange", {kGraph, "model.layers.1.dense_exchange=servers"}},
+    {"model.layer_settings{}.dense_target", {"model.layer_settings.deep1.dense_target=cpu"}},
+    {"model.layers[].dense_target", {kGraph, "model.layers.1.dense_target=cpu"}}};
 
 TEST(IdleSettingsTest, EachRuleNamesItsSettingOnce) {
   std::map<std::string, const Setting*> paths;
@@ -129,6 +134,8 @@ TEST(IdleSettingsTest, BesideWhatTheyNeedTheyAreNotWarnedOf) {
         {"train.cache_refresh_steps=7", "model.vocab_cache_size=9"},
         {kGraph, "model.layers.1.fusion=3", "parallel.dense_exchange=allreduce"},
         {"model.layer_settings.deep1.fusion=3", "parallel.dense_exchange=allreduce"},
+        {"model.layer_settings.deep1.dense_exchange=servers", "parallel.dense_exchange=allreduce",
+         "model.layer_settings.deep2.dense_target=cpu"},
         {"parallel.dense_exchange=allreduce", "parallel.enable_parallel_optimizer=true",
          R"(parallel.parallel_optimizer_config={"parallel_optimizer_threshold":5})"}}) {
     for (const std::string& warning : Good(overrides).warnings) {

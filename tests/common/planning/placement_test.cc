@@ -77,7 +77,7 @@ double BruteForce(const std::string& json, uint32_t workers, double bytes_max,
     const JobFacts facts = FactsOf(job);
     std::vector<std::vector<LayerSplit>> splits;
     for (const LayerFacts& layer : facts.layers) {
-      const bool whole = facts.dense_at_servers || !layer.table.empty();
+      const bool whole = layer.at_servers || !layer.table.empty();
       splits.push_back(whole ? std::vector{OwnRowsSplit(workers)}
                              : SplitsOf(layer, workers, /*all_workers=*/true));
     }

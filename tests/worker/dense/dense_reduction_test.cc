@@ -13,9 +13,12 @@
 
 #include "common/base/thread_annotations.h"
 #include "common/job/job_file.h"
+#include "common/job/spec/layer_spec.h"
+#include "common/job/spec/model_spec.h"
 #include "common/job/spec/table_spec.h"
 #include "common/protocol/membership_messages.h"
 #include "worker/collective/rank_transport.h"
+#include "worker/dense/dense_at_servers.h"
 
 namespace hdps {
 namespace {
@@ -175,6 +178,43 @@ TEST_F(DenseReductionTest, WhatStaysLeavesAtTheEnd) {
     for (const float sum : reduction.gradients().host()) ASSERT_EQ(sum, 1.3125f);
     EXPECT_TRUE(reduction.has_update());
   });
+}
+
+// d1 and out at the servers: their tensors are in no bucket, and are packed without those of d2.
+TEST_F(DenseReductionTest, TensorsOfServersTravelPackedAndInNoBucket) {
+  job_.model.layers[1].dense_exchange = job_.model.layers[3].dense_exchange = "servers";
+  const std::vector<DenseTensor>& tensors = model_->tensors();
+  const DensePlan plan = PlanDense(job_, tensors, DenseShards(tensors), {});
+  ASSERT_EQ(plan.buckets.size(), 1u);
+  EXPECT_THAT(plan.buckets[0].tensors, testing::ElementsAre(3, 2));
+  EXPECT_THAT(plan.bucket_of, testing::ElementsAre(-1, -1, 0, 0, -1, -1));
+
+  DenseAtServers packed(job_, tensors);
+  std::vector<float> flat(model_->dense_floats());
+  for (size_t i = 0; i < flat.size(); ++i) flat[i] = static_cast<float>(i);
+  const std::span<float> gradients = packed.Pack(flat);
+  ASSERT_EQ(gradients.size(), packed.keys().size() * kDenseChunkFloats);
+  size_t at = 0;
+  for (const uint32_t t : {0u, 1u, 4u, 5u}) {
+    const FloatRun run = RunOf(tensors[t]);
+    for (size_t i = 0; i < run.size; ++i, ++at) EXPECT_EQ(gradients[at], flat[run.begin + i]);
+    EXPECT_EQ(packed.keys()[(at - run.size) / kDenseChunkFloats], Key{t} << 32);
+  }
+  EXPECT_EQ(at, gradients.size());
+  std::vector<float> weights(flat.size(), -1.0f);
+  std::ranges::copy(gradients, packed.PlaceIn(weights).begin());
+  packed.Unpack(weights);
+  for (const uint32_t t : {0u, 1u, 2u, 3u, 4u, 5u}) {
+    const FloatRun run = RunOf(tensors[t]);
+    EXPECT_EQ(weights[run.begin], t == 2 || t == 3 ? -1.0f : flat[run.begin]) << t;
+  }
+
+  // With all of them at the servers nothing is copied.
+  job_.model.layers[2].dense_exchange = "servers";
+  DenseAtServers all(job_, tensors);
+  EXPECT_EQ(all.PlaceIn(flat).data(), flat.data());
+  EXPECT_EQ(all.Pack(flat).data(), flat.data());
+  EXPECT_EQ(all.runs().size(), 1u);
 }
 
 }  // namespace

@@ -96,5 +96,27 @@ TEST(DenseShardsTest, OneRankAndLayersOfOnesOwnSplitNothing) {
   EXPECT_FALSE(DenseShards(JobOf(tensors, 1), tensors, 1, 4).any());
 }
 
+// What servers or a device update is nobody's here, split or whole, and shifts the others.
+TEST(DenseShardsTest, TensorsElsewhereHaveNoChunkHere) {
+  const std::vector<DenseTensor> tensors = TensorsOf({40000, 50000, 3000, 60000});
+  const Job job = JobOf(tensors, -1);
+  const std::vector<bool> elsewhere = {true, false, false, true};
+  size_t chunks = 0;
+  for (const uint32_t rank : {0u, 1u}) {
+    const DenseShards shards(job, tensors, rank, 2, elsewhere);
+    EXPECT_FALSE(shards.all_here());
+    EXPECT_TRUE(shards.split(1));
+    EXPECT_FALSE(shards.split(0));
+    for (const Key key : shards.OwnKeys()) EXPECT_FALSE(elsewhere[key >> 32]);
+    EXPECT_EQ(shards.OwnOf(0).size, 0u);
+    EXPECT_EQ(shards.OwnAt(2), 0u) << "whole tensors come first";
+    EXPECT_EQ(shards.OwnAt(1), tensors[2].num_chunks);
+    chunks += shards.OwnOf(1).size;
+  }
+  EXPECT_EQ(chunks, tensors[1].num_chunks);
+  EXPECT_TRUE(DenseShards(tensors).all_here());
+  EXPECT_TRUE(DenseShards(job, tensors, 0, 1).all_here());
+}
+
 }  // namespace
 }  // namespace hdps

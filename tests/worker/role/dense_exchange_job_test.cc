@@ -242,5 +242,77 @@ TEST_F(DenseExchangeJobTest, LayersOfAWorkersOwnAreTrainedOnItsRows) {
             own["digest"]);
 }
 
+// Some layers by the servers, the others by allreduce; the first and the last layers are in both.
+Overrides ServersFor(std::initializer_list<const char*> layers) {
+  Overrides all;
+  for (const char* layer : layers) {
+    all.push_back(std::string("model.layer_settings.") + layer + ".dense_exchange=servers");
+  }
+  return all;
+}
+
+TEST_F(DenseExchangeJobTest, LayersOfServersBesideSummedOnesChangeNoBit) {
+  const Overrides mixes[] = {ServersFor({"deep2", "deep4"}),
+                             ServersFor({"wide_numeric", "wide_bias", "deep1", "deep_logit"}),
+                             ServersFor({"deep3"})};
+  const Overrides at_servers = {"parallel.dense_exchange=servers"};
+  const Overrides settings[] = {{"train.epochs=2"},
+                                {"train.micro_batches=3"},
+                                {"train.lookahead=2", "parallel.cross_batch=true"},
+                                {"train.clip_norm=0.05", "model.dense_optimizer.kind=lamb"},
+                                {"model.batch_norm=true", "train.micro_batches=2"},
+                                {"model.vocab_cache_size=9", "train.cache_refresh_steps=3"},
+                                {"parallel.interleave_num=2", "model.dense_loss_l2=0.01"},
+                                {"train.batch_size=6", "train.max_steps=70"}};
+  for (uint32_t n = 0; const Overrides& setting : settings) {
+    const uint32_t workers = 1 + n % 4;
+    SCOPED_TRACE(setting.back() + ", " + std::to_string(workers) + " workers");
+    const nlohmann::json whole = Summary({workers, 2}, kDeep + at_servers + setting);
+    const nlohmann::json mixed = Summary({workers, 2}, kDeep + setting + mixes[n++ % 3]);
+    EXPECT_EQ(mixed["digest"], whole["digest"]);
+    EXPECT_EQ(mixed["eval_logloss"], whole["eval_logloss"]) << "weights of servers are read";
+    EXPECT_EQ(mixed["train_logloss"], whole["train_logloss"]);
+  }
+  // Only what the workers keep has its optimizer's state here, and may be split.
+  const Overrides big = {"parallel.dense_exchange=allreduce", "model.hidden=[160,120]",
+                         "train.max_steps=6"};
+  const nlohmann::json whole = Summary({3, 2}, big);
+  const nlohmann::json mixed = Summary({3, 2}, big + ServersFor({"deep1"}) + kSplitFinely);
+  EXPECT_EQ(mixed["digest"], whole["digest"]);
+  const nlohmann::json few = Summary({3, 2}, big + ServersFor({"deep2"}));
+  EXPECT_EQ(few["digest"], whole["digest"]);
+  // The matrix [160, 120] and its bias are 19 + 1 chunks; of each Adam has two more, and its step.
+  const double apart =
+      Figure(whole, "optimizer_state_bytes") - Figure(few, "optimizer_state_bytes");
+  EXPECT_EQ(apart, 20 * (2 * 4096.0 + 4));
+  EXPECT_LT(Figure(few, "allreduce_bytes"), Figure(whole, "allreduce_bytes") - 6 * 19200 * 4);
+}
+
+// Rows and some layers are asynchronous, the others take each step together.
+TEST_F(DenseExchangeJobTest, AsyncWorkersShareSomeLayersAndPushOthers) {
+  const Overrides mix = ServersFor({"deep2", "deep_logit"});
+  for (const char* mode : {"train.mode=async", "train.mode=ssp"}) {
+    const Overrides one = {mode, "train.max_steps=15"};
+    const Overrides at_servers = {"parallel.dense_exchange=servers"};
+    EXPECT_EQ(Summary({1, 2}, kDeep + one + mix)["digest"],
+              Summary({1, 2}, kDeep + one + at_servers)["digest"])
+        << "one worker waits for nobody";
+    const nlohmann::json three = Summary({3, 2}, kDeep + one + mix);
+    EXPECT_EQ(three["steps"], 15);
+    EXPECT_GT(Figure(three, "allreduce_calls"), 0);
+    EXPECT_LT(three["train_logloss"], 0.8);
+  }
+}
+
+// A checkpoint has all tensors as rows, whoever keeps them. With other layers at the servers the
+// job is another one, to go on by --resume=changed (end_to_end.checkpoint).
+TEST_F(DenseExchangeJobTest, AJobGoesOnWithTheLayersThatServersKeep) {
+  const Overrides some = ServersFor({"deep1", "deep3"}), until = {"train.max_steps=12"};
+  const std::string whole = Digest(2, until);
+  Summary({2, 2}, kDeep + some + Overrides{"train.max_steps=5"});
+  EXPECT_EQ(SummaryInto(out(), {2, 3}, kDeep + some + until)["digest"], whole);
+  EXPECT_EQ(SummaryInto(out(), {2, 1}, kDeep + some + until)["digest"], whole);
+}
+
 }  // namespace
 }  // namespace hdps

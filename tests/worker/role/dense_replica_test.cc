@@ -73,12 +73,12 @@ TEST_F(DenseReplicaTest, IsUsedUnderAllreduceAlone) {
 TEST_F(DenseReplicaTest, LoadsOnceAndAgainWhenForgotten) {
   FillServers();
   EXPECT_FALSE(replica_->loaded());
-  EXPECT_EQ(replica_->state_bytes(), 0u);
+  EXPECT_EQ(replica_->host_state_bytes(), 0u);
   ASSERT_TRUE(replica_->Load(kAlone, 7).ok());
   ASSERT_TRUE(replica_->Load(kAlone, 8).ok());
   EXPECT_THAT(servers_.log(), ElementsAre("pull 7"));
   EXPECT_EQ(servers_.pulled.begin()->second, PullMode::kWithState);
-  EXPECT_EQ(replica_->state_bytes(), rows_->keys().size() * StateFloats() * sizeof(float));
+  EXPECT_EQ(replica_->host_state_bytes(), rows_->keys().size() * StateFloats() * sizeof(float));
   const std::span<const float> dense = part_.model().DenseInPlace();
   const size_t dim = job_.tables.back().dim;
   for (size_t i = 0; i < dense.size(); ++i) {
