@@ -32,11 +32,8 @@ DEFINE_string(meet, "", "An empty folder that all these processes see, where the
 DEFINE_string(collective_host, hdps::kLoopback, "Address of this machine for the other processes");
 DEFINE_bool(insecure_collective, false,
             "Allow --collective_host beyond loopback although Gloo uses no keys");
-DEFINE_string(
-    weights, "saved",
-    "How rows are held in memory: saved, as the checkpoint has them, or int8, in 8 bits a "
-    "weight with a scale for each row");
 DECLARE_uint32(workers);
+DECLARE_string(weights);
 
 namespace hdps {
 namespace {
