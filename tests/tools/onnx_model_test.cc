@@ -26,6 +26,12 @@ using testing::HasSubstr;
 
 constexpr uint64_t kNoLimit = uint64_t{1} << 40;
 
+LayerOptions OfUnits(uint32_t units) {
+  LayerOptions options;
+  options.units = units;
+  return options;
+}
+
 std::vector<Job> Jobs() {
   std::vector<Job> jobs;
   for (const RecipeRecord& recipe : Recipes()) jobs.push_back(TestJob(recipe.word));
@@ -38,13 +44,16 @@ std::vector<Job> Jobs() {
     jobs.push_back(NormalizedGraph(activation, 0.5));
     jobs.push_back(BatchNormGraph(activation, 0));
   }
-  const LayerOptions max = {.table = "deep", .pooling = Pooling::kMax, .combine = Combine::kSum};
-  const LayerOptions mean = {.table = "deep", .pooling = Pooling::kMean};
+  LayerOptions max, mean;
+  max.table = mean.table = "deep";
+  max.pooling = Pooling::kMax;
+  max.combine = Combine::kSum;
+  mean.pooling = Pooling::kMean;
   jobs.push_back(TestGraph(
       {TestLayer("max", "embedding", {}, max), TestLayer("mean", "embedding", {}, mean),
        TestLayer("all", "concat", {"max", "mean"}),
-       TestLayer("cross", "cross", {"all"}, {.units = 2}), TestLayer("bias", "bias", {"cross"}),
-       TestLayer("logit", "dense", {"bias"}, {.units = 1})}));
+       TestLayer("cross", "cross", {"all"}, OfUnits(2)), TestLayer("bias", "bias", {"cross"}),
+       TestLayer("logit", "dense", {"bias"}, OfUnits(1))}));
   return jobs;
 }
 
@@ -150,9 +159,10 @@ TEST(OnnxModelTest, AProgramsOwnLayerIsRefusedByName) {
   record.make = [](const LayerSite&) -> std::unique_ptr<Layer> { return nullptr; };
   JobRegistry registry = BuiltInRegistry();
   ASSERT_TRUE(registry.layers.Add(record).ok());
-  Job job = TestGraph({TestLayer("e", "embedding", {}, {.table = "deep"}),
-                       TestLayer("own", "powers", {"e"}),
-                       TestLayer("logit", "dense", {"own"}, {.units = 1})});
+  LayerOptions deep;
+  deep.table = "deep";
+  Job job = TestGraph({TestLayer("e", "embedding", {}, deep), TestLayer("own", "powers", {"e"}),
+                       TestLayer("logit", "dense", {"own"}, OfUnits(1))});
   job.model.registry = std::make_shared<const JobRegistry>(registry);
   const Built built(job);
   EXPECT_EQ(built.status().code(), Code::kInvalidArgument);
