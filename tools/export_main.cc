@@ -16,8 +16,10 @@
 #include "tools/export/export.h"
 
 DEFINE_string(format, "", "What is written: safetensors, onnx or vectors");
-DEFINE_string(shard_bytes, "4GiB",
-              "safetensors: length from which tensors go into several files; a tensor lies in one");
+DEFINE_string(
+    shard_bytes, "4GiB",
+    "Length from which tensors go into several files (safetensors; a tensor lies in one), or "
+    "beside the model (onnx, and from 2 GiB always)");
 DEFINE_string(tables, "inside",
               "onnx: inside, rows are a part of the model; outside, their sums are its inputs");
 DEFINE_uint64(max_rows, 1000000, "onnx: most rows of all tables together that go inside");
@@ -69,15 +71,15 @@ Status Export() {
 }  // namespace
 
 Subcommand ExportCommand() {
-  return {"export",
-          "write a checkpoint as a model that other programs run",
-          "hdps export --checkpoint=DIR --format=safetensors|onnx|vectors --out=DIR\n"
-          "Takes the best checkpoint of a run and writes a new folder, which is there when\n"
-          "all of it is. A key without a row reads as zeros in what is exported.",
-          {"checkpoint", "which", "job", "set", "data", "eval_set", "max_bad_rows", "threads",
-           "out", "format", "weights", "shard_bytes", "tables", "max_rows", "items", "item_text",
-           "index"},
-          Export};
+  return {
+      "export",
+      "write a checkpoint as a model that other programs run",
+      "hdps export --checkpoint=DIR --format=safetensors|onnx|vectors --out=DIR\n"
+      "Takes the best checkpoint of a run and writes a new folder, which is there when\n"
+      "all of it is. A key without a row reads as zeros in what is exported.",
+      {"checkpoint", "which", "job", "set", "data", "eval_set", "max_bad_rows", "threads", "out",
+       "format", "weights", "shard_bytes", "tables", "max_rows", "items", "item_text", "index"},
+      Export};
 }
 
 }  // namespace hdps

@@ -17,9 +17,15 @@
 namespace hdps {
 namespace {
 
+#ifdef HDPS_WITH_ONNX
+constexpr auto kOnnx = ExportOnnx;
+#else
+constexpr decltype(ExportFormat::write) kOnnx = nullptr;
+#endif
+
 constexpr ExportFormat kFormats[] = {
     {"safetensors", ExportSafetensors, ""},
-    {"onnx", nullptr,
+    {"onnx", kOnnx,
      "scripts/install_deps.sh --export installs libonnx-dev and libprotobuf-dev; then configure and "
      "build again"},
     {"vectors", nullptr, "build a version of hdps that has it"},
