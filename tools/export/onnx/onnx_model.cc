@@ -17,6 +17,13 @@
 #include "tools/export/onnx/onnx_site.h"
 
 namespace hdps {
+
+// Declares one mapping for each line of layer_list.def; it is defined in layers/<file>.cc, so that
+// a layer without one does not link.
+#define HDPS_LAYER(file, name) OnnxValue name##ToOnnx(const OnnxSite& site);
+#include "common/job/layers/layer_list.def"
+#undef HDPS_LAYER
+
 namespace {
 
 using Mapping = OnnxValue (*)(const OnnxSite&);

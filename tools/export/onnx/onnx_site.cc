@@ -9,6 +9,7 @@
 #include "common/job/activation.h"
 #include "common/job/job_registry.h"
 #include "common/job/job_spec.h"
+#include "common/job/layers/layer_record.h"
 #include "common/job/model_graph.h"
 #include "common/job/spec/layer_spec.h"
 #include "common/job/spec/model_spec.h"

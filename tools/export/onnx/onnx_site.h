@@ -1,4 +1,6 @@
-// What the mapping of a layer to ONNX is given, and the mappings of all built-in layers.
+// What the mapping of a layer to ONNX is given: its inputs, tensors and settings. A mapping adds
+// the nodes of a layer and returns its output, [n, width]; layers/ has those of all built-in
+// layers.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "common/job/layers/layer_record.h"
 #include "tools/export/onnx/onnx_graph.h"
 
 namespace hdps {
@@ -15,6 +16,8 @@ namespace hdps {
 class OnnxTables;
 struct GraphShape;
 struct Job;
+struct LayerRecord;
+struct LayerSpec;
 enum class Activation : uint8_t;  // common/job/activation.h
 
 // A dense tensor of a layer: its name, its shape and its weights.
@@ -101,11 +104,5 @@ struct VectorPairs {
   explicit VectorPairs(int64_t count);
   std::vector<int64_t> first, second;
 };
-
-// Declares one mapping for each line of layer_list.def; it is defined in layers/<file>.cc, adds the
-// nodes of the layer and returns its output, [n, width].
-#define HDPS_LAYER(file, name) OnnxValue name##ToOnnx(const OnnxSite& site);
-#include "common/job/layers/layer_list.def"
-#undef HDPS_LAYER
 
 }  // namespace hdps
