@@ -54,6 +54,8 @@ Status Export() {
   }
   request.shard_bytes = *shard_bytes;
   request.format = FLAGS_format;
+  std::string& out = request.common.out;
+  while (out.size() > 1 && out.back() == '/') out.pop_back();
   request.tables_inside = FLAGS_tables == "inside";
   request.max_rows = FLAGS_max_rows;
   request.items = FLAGS_items;
@@ -69,15 +71,15 @@ Status Export() {
 }  // namespace
 
 Subcommand ExportCommand() {
-  return {"export",
-          "write a checkpoint as a model that other programs run",
-          "hdps export --checkpoint=DIR --format=safetensors|onnx|vectors --out=DIR\n"
-          "Takes the best checkpoint of a run and writes a new folder, which is there when\n"
-          "all of it is. A key without a row reads as zeros in what is exported.",
-          {"checkpoint", "which", "job", "set", "data", "eval_set", "max_bad_rows", "threads",
-           "out", "format", "weights", "shard_bytes", "tables", "max_rows", "items", "item_text",
-           "index"},
-          Export};
+  return {
+      "export",
+      "write a checkpoint as a model that other programs run",
+      "hdps export --checkpoint=DIR --format=safetensors|onnx|vectors --out=DIR\n"
+      "Takes the best checkpoint of a run and writes a new folder, which is there when\n"
+      "all of it is. A key without a row reads as zeros in what is exported.",
+      {"checkpoint", "which", "job", "set", "data", "eval_set", "max_bad_rows", "threads", "out",
+       "format", "weights", "shard_bytes", "tables", "max_rows", "items", "item_text", "index"},
+      Export};
 }
 
 }  // namespace hdps
