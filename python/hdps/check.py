@@ -215,9 +215,13 @@ def check_onnx(folder):
         raise SystemExit("hdps.check: error: model.onnx needs onnxruntime: pip install onnxruntime") from None
     check = Safetensors(folder / "check.safetensors")
     session = onnxruntime.InferenceSession(str(folder / "model.onnx"), providers=["CPUExecutionProvider"])
+    missing = [given.name for given in session.get_inputs() if given.name not in check]
+    if missing:
+        raise SystemExit(f"hdps.check: error: the model was exported with --tables=outside, and nothing here pools rows "
+                         f"for its inputs {', '.join(missing)}")
     inputs = {given.name: np.array(check[given.name]) for given in session.get_inputs()}
     outputs = [output.name for output in session.get_outputs()]
-    wanted = "probabilities" if "probabilities" in outputs else "logit"
+    wanted = next(name for name in ("probabilities", "logit", "score") if name in outputs)
     scores = session.run([wanted], inputs)[0].reshape(check["scores"].shape)
     return float(np.abs(scores - check["scores"]).max()), len(scores)
 
