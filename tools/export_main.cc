@@ -15,7 +15,6 @@
 #include "tools/common_flags.h"
 #include "tools/export/export.h"
 
-DEFINE_string(format, "", "What is written: safetensors, onnx or vectors");
 DEFINE_string(
     shard_bytes, "4GiB",
     "Length from which tensors go into several files (safetensors; a tensor lies in one), or "
@@ -27,6 +26,7 @@ DEFINE_string(items, "", "vectors: files with the items in the job's data format
 DEFINE_string(item_text, "",
               "vectors: column whose texts name the items; empty: the first item feature");
 DEFINE_string(index, "", "vectors: index of FAISS that is written too: exact or hnsw32");
+DECLARE_string(format);
 DECLARE_string(weights);
 
 namespace hdps {

@@ -76,6 +76,24 @@ Status WriteTrace(FileSystem& files, const TraceEvents& trace) {
                 "--trace=" + FLAGS_trace + " cannot be written: " + written.message());
 }
 
+// Begins the run from --init, unless it goes on from a checkpoint. Returns true if --init was used.
+Result<bool> BeginFromInit(FileSystem& files, const LocalClusterOptions& options) {
+  if (FLAGS_init.empty()) {
+    if (!FLAGS_init_only) return false;
+    return Status(Code::kInvalidArgument, "--init_only needs --init=DIR; give the folder to read");
+  }
+  if (HasCheckpoint(files, options.out)) {
+    PrintError("--init=%s is ignored: the run in %s has a checkpoint\n", FLAGS_init.c_str(),
+               options.out.c_str());
+    return false;
+  }
+  const std::unique_ptr<Executor> executor = NewTbbExecutor(options.threads);
+  PrintedStream to;
+  HDPS_RETURN_IF_ERROR(
+      WriteFirstCheckpoint(files, options.job, FLAGS_init, options.out, *executor, to));
+  return true;
+}
+
 Status Train() {
   HDPS_ASSIGN_OR_RETURN(CommonFlags flags, ReadCommonFlags());
   if (flags.job.empty()) {
@@ -138,24 +156,6 @@ Status Train() {
   HDPS_ASSIGN_OR_RETURN(const ProcessEnd end, RunLocalCluster(options, *files, *clock));
   if (options.trace != nullptr) HDPS_RETURN_IF_ERROR(WriteTrace(*files, trace));
   return StatusOf(end);
-}
-
-// Begins the run from --init, unless it goes on from a checkpoint. Returns true if --init was used.
-Result<bool> BeginFromInit(FileSystem& files, const LocalClusterOptions& options) {
-  if (FLAGS_init.empty()) {
-    if (!FLAGS_init_only) return false;
-    return Status(Code::kInvalidArgument, "--init_only needs --init=DIR; give the folder to read");
-  }
-  if (HasCheckpoint(files, options.out)) {
-    PrintError("--init=%s is ignored: the run in %s has a checkpoint\n", FLAGS_init.c_str(),
-               options.out.c_str());
-    return false;
-  }
-  const std::unique_ptr<Executor> executor = NewTbbExecutor(options.threads);
-  PrintedStream to;
-  HDPS_RETURN_IF_ERROR(
-      WriteFirstCheckpoint(files, options.job, FLAGS_init, options.out, *executor, to));
-  return true;
 }
 
 }  // namespace

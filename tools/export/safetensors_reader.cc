@@ -1,6 +1,8 @@
 // Parses with a bound on depth, then compares every number with the length of the file.
 #include "tools/export/safetensors_reader.h"
 
+#include <glog/logging.h>
+
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>

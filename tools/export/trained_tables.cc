@@ -127,13 +127,14 @@ Result<std::string> TakeByKey(const Source& from) {
   }
   RowSink sink(from.job, from.table, from.slices);
   std::vector<Key> keys;
-  HDPS_RETURN_IF_ERROR(
+  const Status read =
       ReadRows(from, [&](uint64_t first, uint64_t more, std::span<const float> block) -> Status {
         keys.resize(more);
         HDPS_RETURN_IF_ERROR(from.labels.file->Read(*from.labels.entry, first * sizeof(Key),
                                                     std::as_writable_bytes(std::span(keys))));
         return sink.Store(keys, block, std::nullopt);
-      }));
+      });
+  HDPS_RETURN_IF_ERROR(read);
   return std::string("taken");
 }
 
@@ -213,7 +214,7 @@ Result<std::string> TakeByValue(const Source& from, const std::string& feature) 
   std::vector<Key> keys;
   std::vector<float> rows;
   uint64_t without = 0;
-  HDPS_RETURN_IF_ERROR(
+  const Status read =
       ReadRows(from, [&](uint64_t, uint64_t more, std::span<const float> block) -> Status {
         keys.clear();
         rows.clear();
@@ -228,7 +229,8 @@ Result<std::string> TakeByValue(const Source& from, const std::string& feature) 
           rows.insert(rows.end(), row.begin(), row.end());
         }
         return sink.Store(keys, rows, shard);
-      }));
+      });
+  HDPS_RETURN_IF_ERROR(read);
   if (without == 0) return std::string("taken");
   return "taken but for " + std::to_string(without) +
          " values without a key of their own in this job";
