@@ -44,8 +44,8 @@ std::vector<Job> Jobs() {
     jobs.push_back(NormalizedGraph(activation, 0.5));
     jobs.push_back(BatchNormGraph(activation, 0));
   }
-  LayerOptions max, mean;
-  max.table = mean.table = "deep";
+  LayerOptions max, mean, plain;
+  max.table = mean.table = plain.table = "deep";
   max.pooling = Pooling::kMax;
   max.combine = Combine::kSum;
   mean.pooling = Pooling::kMean;
@@ -54,6 +54,13 @@ std::vector<Job> Jobs() {
        TestLayer("all", "concat", {"max", "mean"}),
        TestLayer("cross", "cross", {"all"}, OfUnits(2)), TestLayer("bias", "bias", {"cross"}),
        TestLayer("logit", "dense", {"bias"}, OfUnits(1))}));
+  // The recipe dien has no next_item here.
+  LayerSpec history = TestLayer("history", "sequence", {}, plain);
+  history.features = {"C0"};
+  jobs.push_back(TestGraph({history, TestLayer("gru", "gru", {"history"}, OfUnits(4)),
+                            TestLayer("next", "next_item", {"gru", "history"}),
+                            TestLayer("last", "last_vector", {"next"}),
+                            TestLayer("logit", "dense", {"last"}, OfUnits(1))}));
   return jobs;
 }
 
