@@ -6,8 +6,6 @@ import json
 import pathlib
 import random
 import re
-import subprocess
-import sys
 import unittest
 
 import harness
@@ -15,24 +13,9 @@ import harness
 HDPS = harness.program("hdps")
 RECIPES = harness.ROOT / "examples" / "recipes"
 LAYERS = harness.ROOT / "common" / "job" / "layers" / "layer_list.def"
-VENV = harness.BIN.parent / "onnxruntime"
 PACKAGES = ["onnxruntime==1.31.1", "numpy"]
 STEPS = 15  # Most keys of the evaluation data have a row then, and some have none.
 APART_MAX = 1e-5
-
-
-def interpreter():
-    """A Python that has onnxruntime, or None where that cannot be installed."""
-    python = VENV / "bin" / "python"
-    done = VENV / "done"
-    if not done.exists():
-        for command in ([sys.executable, "-m", "venv", "--clear", VENV],
-                        [python, "-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check",
-                         *PACKAGES]):
-            if subprocess.run(list(map(str, command)), stdin=subprocess.DEVNULL, capture_output=True).returncode:
-                return None
-        done.touch()
-    return python
 
 
 def export(run, out, *flags, expect=0):
@@ -149,7 +132,7 @@ class Onnx(harness.Case):
 
     def compared(self, *folders):
         """What onnx_session.py finds for each, with what all have to keep."""
-        python = interpreter()
+        python = harness.python_with("onnxruntime", PACKAGES)
         if python is None:
             self.skipTest(f"{' '.join(PACKAGES)} cannot be installed: PyPI is not reached")
         session = pathlib.Path(__file__).with_name("onnx_session.py")
@@ -195,7 +178,7 @@ class Onnx(harness.Case):
                        f"inside, {found['outside']:.1e} outside")
 
     def test_losses(self):
-        """Outputs by the loss; squared_error, softmax and bpr, and libsvm's values with weights."""
+        """Outputs by the loss, and libsvm's values with weights."""
         data = self.out("data")
         data.mkdir()
         draw = random.Random(5)
@@ -229,6 +212,9 @@ class Onnx(harness.Case):
         export(run, self.out("few"), *flags, f"--max_rows={rows[1]}")
         said = export(run, self.out("bad"), *flags, "--tables=inner", expect=2).stderr
         self.assertIn("--tables=inner: expected inside or outside", said)
+        said = export(run, self.out("bad"), *flags, "--weights=f16", expect=2).stderr
+        self.assertIn("expected f32 with --format=onnx", said)
+        self.assertFalse(self.out("bad").exists())
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 // Exports a checkpoint as an ONNX model: its dense part, and its rows as long as they are not too
 // many.
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -75,6 +74,10 @@ void Describe(const ExportTask& task, const ExportModel& model, OnnxGraph& graph
 }  // namespace
 
 Status ExportOnnx(ExportTask& task) {
+  if (task.request.weights != DType::kFp32) {
+    return {Code::kInvalidArgument,
+            "--weights: an ONNX model computes in 32 bits; expected f32 with --format=onnx"};
+  }
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<ExportModel> model, ExportModel::Read(task));
   const bool inside = task.request.tables_inside;
   std::vector<OnnxRows> rows;

@@ -6,10 +6,9 @@
 #include <onnx/onnx_pb.h>
 #include <onnx/shape_inference/implementation.h>
 
+#include <algorithm>
 #include <bit>
-#include <cstring>
 #include <exception>
-#include <limits>
 #include <type_traits>
 
 namespace hdps {
