@@ -15,8 +15,7 @@
 DEFINE_string(kind, "log",
               "Kind of data: log gives train.tsv and eval.tsv in Criteo's layout, digits gives "
               "train.csv and eval.csv");
-DEFINE_string(format, "csv",
-              "Format of digits: csv, or idx as MNIST has it (train-images-idx3-ubyte and so on)");
+DECLARE_string(format);
 DEFINE_string(
     model, "",
     "generate: model that decides the labels: linear (if not given), pairwise, crosses, dot, "
@@ -53,7 +52,7 @@ Status Generate() {
   GenerateRequest request;
   request.out = flags.out;
   request.kind = FLAGS_kind;
-  request.format = FLAGS_format;
+  if (!FLAGS_format.empty()) request.format = FLAGS_format;
   request.model = FLAGS_model;
   SyntheticLogSpec& spec = request.log;
   HDPS_ASSIGN_OR_RETURN(const double rows, ReadRowsFlag(spec.rows));

@@ -25,6 +25,12 @@ DEFINE_string(trace, "",
               "File for the first steps as events in time, which about://tracing and "
               "ui.perfetto.dev show; empty: none");
 DEFINE_uint32(trace_steps, 20, "Number of steps of each worker in --trace");
+DEFINE_string(init, "",
+              "Folder of safetensors files, as hdps export writes them, whose tables and layers a "
+              "run without a checkpoint begins with; empty: none");
+DEFINE_bool(init_only, false,
+            "Write what --init gives as the checkpoint of step 0 and end: daemons with the same "
+            "--out begin there");
 DEFINE_bool(print_config, false, "Print the job with every default written out, and end");
 
 namespace hdps {
@@ -58,6 +64,8 @@ Status Train() {
   request.log = flags.log;
   request.trace = FLAGS_trace;
   request.trace_steps = FLAGS_trace_steps;
+  request.init = FLAGS_init;
+  request.init_only = FLAGS_init_only;
   request.voice = SpeakOnStderr();
   InstallStopSignals();
   request.stop = &StopRequested();
@@ -71,8 +79,8 @@ Subcommand TrainCommand() {
   return {"train",
           "train a job: scheduler, servers and workers in this one process",
           "hdps train --job=FILE --out=DIR [--servers=M --workers=N] [flags]",
-          {"job", "out", "set", "servers", "workers", "resume", "print_config", "max_bad_rows",
-           "threads", "log", "trace", "trace_steps"},
+          {"job", "out", "set", "servers", "workers", "resume", "init", "init_only", "print_config",
+           "max_bad_rows", "threads", "log", "trace", "trace_steps"},
           Train};
 }
 

@@ -3,6 +3,8 @@
 
 #include <filesystem>
 #include <memory>
+#include <sstream>
+#include <string>
 #include <utility>
 
 #include "common/base/outside_text.h"
@@ -12,6 +14,7 @@
 #include "common/job/spec/model_spec.h"
 #include "common/planning/memory_check.h"
 #include "common/planning/placement.h"
+#include "common/platform/executor.h"
 #include "common/platform/monotonic_clock.h"
 #include "common/platform/output_file.h"
 #include "common/process/command_line.h"
@@ -19,6 +22,7 @@
 #include "scheduler/members/validate_cluster.h"
 #include "scheduler/report/console_output.h"
 #include "server/server_memory_limit.h"
+#include "tools/export/first_checkpoint.h"
 #include "tools/inputs/file_names.h"
 #include "tools/local_cluster.h"
 #include "worker/data/data_preview.h"
@@ -66,6 +70,29 @@ Status RefuseOutputs(FileSystem& files, const TrainingRequest& request, const Jo
   return {};
 }
 
+// Begins the run from `request.init`, unless it goes on from a checkpoint.
+Status BeginFromInit(FileSystem& files, const TrainingRequest& request,
+                     LocalClusterOptions* options) {
+  if (request.init.empty()) {
+    if (!request.init_only) return {};
+    return {Code::kInvalidArgument, "--init_only needs --init=DIR; give the folder to read"};
+  }
+  if (HasCheckpoint(files, options->out)) {
+    options->voice.notice("--init=" + request.init + " is ignored: the run in " + options->out +
+                          " has a checkpoint");
+    return {};
+  }
+  const std::unique_ptr<Executor> executor = NewTbbExecutor(options->threads);
+  std::ostringstream taken;
+  HDPS_RETURN_IF_ERROR(WriteFirstCheckpoint(files, options->job, request.init, options->out,
+                                            *executor, taken));
+  std::istringstream lines(taken.str());
+  for (std::string line; std::getline(lines, line);) options->voice.notice(line);
+  // What --resume=never refuses is a checkpoint of before.
+  if (options->resume == Resume::kNever) options->resume = Resume::kAuto;
+  return {};
+}
+
 }  // namespace
 
 Result<ProcessEnd> RunTraining(const TrainingRequest& request, FileSystem& files) {
@@ -100,6 +127,8 @@ Result<ProcessEnd> RunTraining(const TrainingRequest& request, FileSystem& files
   }
   HDPS_RETURN_IF_ERROR(StartLogging("hdps", JoinPath(log, "train.log"), request.log));
   options.voice = AlsoLogged(request.voice);
+  HDPS_RETURN_IF_ERROR(BeginFromInit(files, request, &options));
+  if (request.init_only) return ProcessEnd();
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
   TraceEvents trace;
   if (!request.trace.empty()) {

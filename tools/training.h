@@ -33,6 +33,8 @@ struct TrainingRequest {
   std::string log = "info";  // Lowest level in OUT/log/train.log.
   std::string trace;         // File for the first steps as events in time; empty: none.
   uint64_t trace_steps = 20;
+  std::string init;  // Folder of safetensors files that a run without a checkpoint begins with.
+  bool init_only = false;  // Only makes the checkpoint of step 0 out of them.
   // Gets what the command shows on the terminal; the log gets it too. `notice` and `warning` are
   // also called on the calling thread before the run, and as LocalClusterOptions says.
   ProgressListener voice;

@@ -231,7 +231,7 @@ def check_settings(truth, code):
     sections = {section.split(".")[0] for section in truth.settings} - {"The", "An", "A", "Expert", "Settings"}
     for dotted in re.findall(r"(?<![\w/.\-])((?:%s)(?:\.\w+)+)" % "|".join(sorted(sections)), code):
         parts = dotted.split(".")
-        if dotted.endswith((".md", ".sh", ".py", ".json", ".h", ".cc", ".tsv", ".csv", ".gz", ".log")) or (len(parts) == 2 and parts[1] == "_"):
+        if dotted.endswith((".md", ".sh", ".py", ".json", ".h", ".cc", ".tsv", ".csv", ".gz", ".log", ".onnx", ".onnx.data", ".safetensors")) or (len(parts) == 2 and parts[1] == "_"):
             continue
         known = set().union(*truth.settings.values())
         first = truth.settings.get(parts[0], set())

@@ -25,7 +25,8 @@ ROOMS = {
     "tools": ["inputs", "scoring", "export", "plan", "synthetic", "prepare", "report", "checkpoints", "doctor", "why"],
 }
 # Rooms with a file per record, which may grow beyond the limit of files.
-RECORDS = {"common/job/layers", "common/job/optimizers", "common/job/recipes", "worker/model/layers"}
+RECORDS = {"common/job/layers", "common/job/optimizers", "common/job/recipes", "worker/model/layers",
+           "tools/export/onnx/layers"}
 # Folders that only their parent folder and tests may include.
 PRIVATE = ["common/net/shared/", "common/net/zmq/", "common/job/text/", "worker/data/formats/"]
 # Calls that reach outside the process, and the only files that may make them.
@@ -57,6 +58,7 @@ DOORS = [
     (r"dnnl\.h|omp_set", {"kernels/products/bf16_gemm.cc", "kernels/products/cpu_gemm.cc",
                        "kernels/products/product_library.cc"}),
     (r"[<\"]z(lib|std)\.h", {"worker/data/compressed_file.cc"}),
+    (r"<onnx/|<google/protobuf/", {"tools/export/onnx/onnx_graph.cc"}),
 ]
 # Libraries that no header may include, because every file that includes it would depend on them.
 NOT_IN_HEADERS = r"[<\"](cuda|nlohmann|gflags)[/_.a-z]*"

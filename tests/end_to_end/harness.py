@@ -63,6 +63,20 @@ def run(command, timeout=300, expect=0, **kwargs):
     return done
 
 
+def python_with(name, packages):
+    """A Python that has packages of PyPI, made once as build/NAME; None where they cannot be installed."""
+    folder = BIN.parent / name
+    python, made = folder / "bin" / "python", folder / "done"
+    if not made.exists():
+        for command in ([sys.executable, "-m", "venv", "--clear", folder],
+                        [python, "-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check",
+                         *packages]):
+            if subprocess.run(list(map(str, command)), stdin=subprocess.DEVNULL, capture_output=True).returncode:
+                return None
+        made.touch()
+    return python
+
+
 def settings(values):
     """{"train.mode": "async"} as --set flags; none for none."""
     return [f"--set={k}={json.dumps(v) if not isinstance(v, str) else v}" for k, v in values.items()]

@@ -32,11 +32,6 @@ Result<std::vector<TableSlice>> ReadShard(FileSystem& files, const FoundCheckpoi
 // the newest.
 void WarnUnlessNewest(const FoundCheckpoint& found);
 
-// Reads the job's vocabulary: the checkpoint's copy, so that a checkpoint is enough to score rows,
-// or else the file that the job names. `origin` names the job in messages.
-Status LoadVocabularyOf(const std::string& origin, const FoundCheckpoint& checkpoint,
-                        FileSystem& files, DataSpec* data);
-
 // How rows are held for scoring: as they were saved, or as Int8Rows where that takes less.
 enum class RowForm : uint8_t { kSaved, kInt8 };
 // How a key without a row reads: as its initial value, as in training, or as zeros, as in an

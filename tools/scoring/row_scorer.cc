@@ -17,6 +17,7 @@
 #include "common/job/table_slices.h"
 #include "common/job/vocabulary.h"
 #include "common/platform/memory_full.h"
+#include "tools/scoring/scored_job.h"
 #include "worker/data/columnar/table_rows.h"
 #include "worker/step/evaluation.h"
 

@@ -1,0 +1,221 @@
+"""Tests hdps export --format=onnx: onnxruntime computes what hdps does, with tables inside and outside.
+
+onnxruntime comes from PyPI, into build/; what needs it is skipped by name where PyPI cannot be reached.
+"""
+import json
+import pathlib
+import random
+import re
+import unittest
+
+import harness
+
+HDPS = harness.program("hdps")
+RECIPES = harness.ROOT / "examples" / "recipes"
+LAYERS = harness.ROOT / "common" / "job" / "layers" / "layer_list.def"
+PACKAGES = ["onnxruntime==1.31.1", "numpy"]
+STEPS = 15  # Most keys of the evaluation data have a row then, and some have none.
+APART_MAX = 1e-5
+
+
+def export(run, out, *flags, expect=0):
+    return harness.run([HDPS, "export", f"--checkpoint={run}", f"--out={out}", *flags], expect=expect)
+
+
+# ---- A graph with every layer.
+
+
+def every_data(folder):
+    """Rows with several values, none, and more than a sequence holds; evaluation has values that training lacks."""
+    draw = random.Random(3)
+    for name, rows, ids in (("train", 800, 20), ("eval", 1000, 26)):
+        lines = []
+        for _ in range(rows):
+            user, item = draw.randrange(ids), draw.randrange(ids)
+            tags = "|".join(f"t{draw.randrange(ids)}" for _ in range(draw.randrange(4)))
+            history = "|".join(f"i{draw.randrange(ids)}" for _ in range(draw.randrange(8)))
+            lines.append(f"{int((user + item) % 3 == 0)},u{user},i{item},{tags},{history},"
+                         f"{draw.uniform(0, 9):.2f},{draw.uniform(-1, 1):.2f}\n")
+        (folder / f"{name}.csv").write_text("".join(lines))
+    return {"train": [str(folder / "train.csv")], "eval": [str(folder / "eval.csv")], "columns": [
+        {"name": "click", "type": "label"}, {"name": "user"}, {"name": "item"}, {"name": "tags", "type": "multi"},
+        {"name": "history", "type": "multi", "vocabulary": "item"}, {"name": "price", "type": "numeric"},
+        {"name": "age", "type": "numeric"}]}
+
+
+def every_layer():
+    """Layers as (name, kind, inputs, settings)."""
+    deep = {"table": "deep"}
+    three = {**deep, "features": ["user", "item", "tags"]}
+    history = {**deep, "features": ["history"], "length": 5}
+    return [
+        ("wide", "embedding", [], {"table": "wide", "combine": "sum"}),
+        ("e", "embedding", [], three),
+        ("mean", "embedding", [], {**deep, "features": ["tags", "user"], "pooling": "mean", "combine": "sum"}),
+        ("max", "embedding", [], {**deep, "features": ["tags"], "pooling": "max"}),
+        ("user", "embedding", [], {**deep, "features": ["user"]}),
+        ("target", "embedding", [], {**deep, "features": ["item"]}),
+        ("numbers", "numeric", [], {}),
+        ("bn", "batch_norm", ["numbers"], {}),
+        ("fm", "fm", ["e"], {}), ("pairs", "pair_sum", ["e"], {}), ("outer", "outer", ["e"], {}),
+        ("means", "vector_means", ["e"], {}),
+        ("gates", "dense", ["means"], {"units": 3, "activation": "sigmoid"}),
+        ("scaled", "scale_vectors", ["e", "gates"], {}),
+        *[(f"bilinear_{word}", "bilinear", ["scaled"], {"matrices": word}) for word in ("each", "all", "interaction")],
+        ("cin_half", "cin", ["e"], {"units": 4, "levels": 3}),
+        ("cin_none", "cin", ["e"], {"units": 3, "levels": 2, "split": "none"}),
+        ("bottom", "dense", ["bn"], {"units": 8, "activation": "relu"}),
+        ("dots", "dot", ["e", "bottom"], {}), ("plain_dots", "dot", ["e"], {}),
+        ("x", "concat", ["e", "bn", "mean"], {}),
+        ("cross", "cross", ["x"], {"units": 2}),
+        ("mix", "cross_mix", ["x"], {"units": 2, "experts": 2, "rank": 3}),
+        ("attended", "attention", ["e"], {"units": 6, "heads": 2}),
+        ("again", "attention", ["attended"], {"units": 4, "heads": 1}),
+        ("history", "sequence", [], history),
+        ("din", "din", ["history", "target"], {"units": 6, "activation": "tanh"}),
+        ("din_softmax", "din", ["history", "target"], {"units": 6, "activation": "gelu", "scores": "softmax"}),
+        ("placed", "positions", ["history", "target"], {}),
+        ("block", "transformer", ["placed"], {"units": 6, "heads": 2, "activation": "leaky_relu"}),
+        ("followed", "last_vector", ["block"], {}),
+        ("alone", "positions", ["history"], {}),
+        ("causal", "transformer", ["alone"],
+         {"units": 5, "heads": 4, "activation": "relu", "sees": "earlier", "norm": "before"}),
+        ("last", "last_vector", ["causal"], {}),
+        ("gru", "gru", ["history"], {"units": 8}), ("next", "next_item", ["gru", "history"], {}),
+        ("augru", "gru", ["next", "target"], {"units": 7}), ("interest", "last_vector", ["augru"], {}),
+        ("gelu", "activation", ["pairs"], {"activation": "gelu"}),
+        ("normal", "layer_norm", ["outer"], {}), ("dropped", "dropout", ["normal"], {"rate": 0.3}),
+        ("experts", "dense", ["x"], {"units": 12, "activation": "leaky_relu"}), ("gate", "dense", ["x"], {"units": 3}),
+        ("mixed", "mixture", ["experts", "gate"], {}),
+        ("left", "normalize", ["user"], {"temperature": 0.5}), ("right", "normalize", ["target"], {}),
+        ("inner", "inner", ["left", "right"], {}), ("towers", "towers", ["left", "right"], {}),
+        ("a", "dense", ["mixed"], {"units": 1}), ("b", "dense", ["x"], {"units": 1}), ("joint", "joint", ["a", "b"], {}),
+        ("all", "concat", ["max", "bilinear_each", "bilinear_all", "bilinear_interaction", "cin_half", "cin_none", "dots",
+                           "plain_dots", "cross", "mix", "again", "din", "din_softmax", "followed", "last", "interest",
+                           "gelu", "dropped", "mixed", "towers"], {}),
+        ("top", "dense", ["all"], {"units": 1}), ("shifted", "bias", ["top"], {}),
+        ("logit", "sum", ["wide", "fm", "inner", "joint", "shifted"], {}),
+    ]
+
+
+def every_job(folder):
+    layers = [{"name": name, "kind": kind, **({"inputs": inputs} if inputs else {}), **settings}
+              for name, kind, inputs, settings in every_layer()]
+    return {"name": "every", "seed": 1, "data": every_data(folder),
+            "model": {"type": "graph", "device": "cpu", "layers": layers, "tables": [
+                {"name": name, "dim": dim, "init": {"kind": "normal", "scale": 0.3},
+                 "optimizer": {"kind": "adagrad", "learning_rate": 0.1}} for name, dim in (("deep", 8), ("wide", 1))],
+                      "dense_optimizer": {"kind": "adam", "learning_rate": 0.01}},
+            "train": {"batch_size": 100, "epochs": 2}}
+
+
+class Onnx(harness.Case):
+    @classmethod
+    def setUpClass(cls):
+        help_text = harness.run([HDPS, "export", "--checkpoint=none", "--format=onnx", "--out=none"], expect=2).stderr
+        if "this build of hdps lacks it" in help_text:
+            raise unittest.SkipTest("hdps was built without libonnx-dev (scripts/install_deps.sh --export)")
+
+    def exported(self, name, job, sets=None, *companions):
+        """A folder of exports as onnx_session.py reads it."""
+        run, folder = self.out(f"{name}.run"), self.out(name)
+        folder.mkdir()
+        harness.train(job, run, sets=sets)
+        onnx = [f"--job={job}", "--format=onnx"]
+        said = export(run, folder / "inside", *onnx).stdout
+        self.assertRegex(said, r"model\.onnx: \d+ nodes, .*tables inside; checked by ONNX's checker")
+        for companion, *flags in companions:
+            export(run, folder / companion, *onnx, *flags)
+        export(run, folder / "outside", *onnx, "--tables=outside")
+        export(run, folder / "tables", f"--job={job}", "--format=safetensors")
+        return folder
+
+    def compared(self, *folders):
+        """What onnx_session.py finds for each, with what all have to keep."""
+        python = harness.python_with("onnxruntime", PACKAGES)
+        if python is None:
+            self.skipTest(f"{' '.join(PACKAGES)} cannot be installed: PyPI is not reached")
+        session = pathlib.Path(__file__).with_name("onnx_session.py")
+        lines = harness.run([python, session, *folders]).stdout.splitlines()
+        all_found = {found["name"]: found for found in map(json.loads, lines)}
+        self.assertEqual(len(all_found), len(folders))
+        for name, found in all_found.items():
+            with self.subTest(name):
+                self.assertEqual(found["rows"], 1000)
+                for where in ("inside", "outside"):
+                    self.assertLessEqual(found[where], APART_MAX, where)
+                self.assertLessEqual(found["random_apart"], APART_MAX, "all unknown keys are alike")
+                self.assertLessEqual(found["alone"], APART_MAX, "a row does not depend on those beside it")
+                self.assertEqual(found["metadata"], ["digest", "format", "job", "keys", "numeric", "step", "version"])
+        return all_found
+
+    def test_each_recipe(self):
+        folders = [self.exported(job.stem, job, {"train.max_steps": STEPS}) for job in sorted(RECIPES.glob("*.json"))]
+        all_found = self.compared(*folders)
+        for where in ("inside", "outside"):
+            most = max(all_found.values(), key=lambda found: found[where])
+            harness.figure(f"{len(folders)} recipes in onnxruntime, tables {where}: at most {most[where]:.1e} apart "
+                           f"from hdps ({most['name']})")
+        ids = [found["random_ids"] for name, found in all_found.items() if name != "mlp"]
+        self.assertGreaterEqual(min(ids), 100_000)
+        self.assertEqual(all_found["deepfm"]["outputs"], {"probability": [1000, 1], "logit": [1000, 1]})
+        self.assertLessEqual(all_found["deepfm"]["probability"], 1e-6)
+        labels = [task["label"] for task in json.loads((RECIPES / "mmoe.json").read_text())["model"]["tasks"]]
+        self.assertEqual(set(all_found["mmoe"]["outputs"]), {*(f"{label}.probability" for label in labels), "logit"})
+        self.assertEqual(all_found["din"]["inputs"], ["history", "history.weight", "target"])
+
+    def test_every_layer(self):
+        job = every_job(self.folder)
+        kinds = set(re.findall(r"^HDPS_LAYER\((\w+),", LAYERS.read_text(), re.M))
+        self.assertEqual({layer["kind"] for layer in job["model"]["layers"]}, kinds, "this graph has every layer")
+        folder = self.exported("every", harness.write_job(self.out("every.json"), job), None,
+                               ("inside_large", "--shard_bytes=4096"))
+        self.assertTrue((folder / "inside_large" / "model.onnx.data").exists())
+        self.assertFalse((folder / "inside" / "model.onnx.data").exists())
+        found = self.compared(folder)["every"]
+        self.assertEqual(found["inside_large"], 0, "the same weights from a file of their own")
+        harness.figure(f"a graph with all {len(kinds)} layers in onnxruntime: {found['inside']:.1e} apart with tables "
+                       f"inside, {found['outside']:.1e} outside")
+
+    def test_losses(self):
+        """Outputs by the loss, and libsvm's values with weights."""
+        data = self.out("data")
+        data.mkdir()
+        draw = random.Random(5)
+        for name, rows in (("train", 600), ("eval", 1000)):
+            (data / f"{name}.libsvm").write_text("".join(
+                f"{draw.randrange(3)} " + " ".join(f"{i}:{draw.choice((1, 0.5, -2))}"
+                                                   for i in sorted(draw.sample(range(40), draw.randrange(1, 6)))) + "\n"
+                for _ in range(rows)))
+        folders, wanted = [], {"softmax": {"probabilities": 3, "logit": 3}, "squared_error": {"score": 1, "logit": 1}}
+        for loss, outputs in wanted.items():
+            job = {"name": loss, "seed": 1, "data": {"format": "libsvm", "train": [str(data / "train.libsvm")],
+                                                     "eval": [str(data / "eval.libsvm")]},
+                   "model": {"type": "graph", "loss": loss, "device": "cpu", "tables": [{"name": "t", "dim": 4}],
+                             "layers": [{"name": "e", "kind": "embedding", "table": "t", "pooling": "mean"},
+                                        {"name": "logits", "inputs": ["e"], "units": outputs["logit"]}]},
+                   "train": {"batch_size": 100}}
+            folders.append(self.exported(loss, harness.write_job(self.out(f"{loss}.json"), job)))
+        for loss, found in self.compared(*folders).items():
+            self.assertEqual(found["outputs"], {name: [1000, columns] for name, columns in wanted[loss].items()})
+            self.assertEqual(found["inputs"], ["features", "features.weight"])
+
+    def test_mistakes(self):
+        run = self.out("run")
+        harness.train(RECIPES / "fm.json", run, sets={"train.max_steps": 2})
+        flags = [f"--job={RECIPES / 'fm.json'}", "--format=onnx"]
+        said = export(run, self.out("few"), *flags, "--max_rows=10", expect=2).stderr
+        rows = re.search(r"--max_rows=10: the tables have (\d+) rows together; expected --max_rows=\1 at least, or "
+                         r"--tables=outside", said)
+        self.assertTrue(rows, said)
+        self.assertFalse(self.out("few").exists())
+        export(run, self.out("few"), *flags, f"--max_rows={rows[1]}")
+        said = export(run, self.out("bad"), *flags, "--tables=inner", expect=2).stderr
+        self.assertIn("--tables=inner: expected inside or outside", said)
+        said = export(run, self.out("bad"), *flags, "--weights=f16", expect=2).stderr
+        self.assertIn("expected f32 with --format=onnx", said)
+        self.assertFalse(self.out("bad").exists())
+
+
+if __name__ == "__main__":
+    harness.main()

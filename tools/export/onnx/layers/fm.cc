@@ -1,0 +1,15 @@
+// The second-order term of a factorization machine.
+#include "tools/export/onnx/onnx_site.h"
+
+namespace hdps {
+
+OnnxValue FmToOnnx(const OnnxSite& site) {
+  OnnxGraph& graph = site.graph;
+  const OnnxValue vectors = site.Vectors();
+  const OnnxValue sum = graph.ReduceSum(vectors, 1);
+  const OnnxValue squares = graph.ReduceSum(graph.Add("Mul", {vectors, vectors}), 1);
+  const OnnxValue products = graph.Add("Sub", {graph.Add("Mul", {sum, sum}), squares});
+  return graph.Add("Mul", {graph.ReduceSum(products, 1, /*keep=*/true), graph.Number(0.5f)});
+}
+
+}  // namespace hdps
