@@ -111,10 +111,8 @@ Status ReadRows(const Source& from, const StoreRows& store) {
 
 Result<std::string> TakeByKey(const Source& from) {
   const TableSpec& spec = from.job.tables[from.table.value];
-  if (spec.shard_by == ShardBy::kGiven) {
-    return std::string(
-        "rows of a table with slice_mode field_slice have no place by their keys: "
-        "give values, or take another slice_mode");
+  if (spec.slice_mode == SliceMode::kField) {
+    return std::string("begins anew: under field_slice a key has no shard; give values");
   }
   const uint64_t rows = from.weights.of().shape[0];
   const SafeTensor& keys_of = from.labels.of();
@@ -201,7 +199,7 @@ Result<std::string> TakeByValue(const Source& from, const std::string& feature) 
   HDPS_ASSIGN_OR_RETURN(const std::string texts,
                         ReadValues(from.labels, from.weights.of().shape[0]));
   std::optional<uint32_t> shard;
-  if (spec.shard_by == ShardBy::kGiven) {
+  if (spec.slice_mode == SliceMode::kField) {
     const std::vector<uint32_t> features = FeaturesOfTable(from.job, spec.name);
     const std::vector<std::string> names = FeaturesOf(from.job.data).sparse;
     const std::vector<uint32_t> shards = FieldShards(from.job, spec, features);
