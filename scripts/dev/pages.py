@@ -114,7 +114,7 @@ class Truth:
             for name in re.findall(r"^DEFINE_\w+\(\s*(\w+),", text, re.M):
                 self.flags.setdefault(name, set()).add(file)
             if file.startswith("tools/"):
-                for name, rest in re.findall(r'return \{"(\w+)",(.*?)\n\}', text, re.S):
+                for name, rest in re.findall(r'return \{\s*"(\w+)",(.*?)\n\}', text, re.S):
                     lists = re.findall(r'\{((?:\s*"\w+",?)*\s*)\}', rest)
                     if lists:
                         self.commands.add(name)
@@ -231,7 +231,7 @@ def check_settings(truth, code):
     sections = {section.split(".")[0] for section in truth.settings} - {"The", "An", "A", "Expert", "Settings"}
     for dotted in re.findall(r"(?<![\w/.\-])((?:%s)(?:\.\w+)+)" % "|".join(sorted(sections)), code):
         parts = dotted.split(".")
-        if dotted.endswith((".md", ".sh", ".py", ".json", ".h", ".cc", ".tsv", ".csv", ".gz", ".log")) or (len(parts) == 2 and parts[1] == "_"):
+        if dotted.endswith((".md", ".sh", ".py", ".json", ".h", ".cc", ".tsv", ".csv", ".gz", ".log", ".safetensors", ".onnx")) or (len(parts) == 2 and parts[1] == "_"):
             continue
         known = set().union(*truth.settings.values())
         first = truth.settings.get(parts[0], set())

@@ -177,7 +177,8 @@ class ExportTest : public ::testing::Test {
   Job JobOf(const std::string& more_model = "", const std::string& more = "") {
     Result<Job> job = ParseJob(
         std::string(R"({"name": "small", "seed": 3, "data": {)") + kData +
-            R"(}, "model": {"type": "wide_deep", "embedding_dim": 4, "hidden": [8], "device": "cpu")" +
+            R"(}, "model": {"type": "wide_deep", "embedding_dim": 4, "hidden": [8],
+            "device": "cpu")" +
             more_model + R"(}, "train": {"batch_size": 8, "epochs": 2},
             "cluster": {"shards": 4, "heartbeat_ms": 50})" +
             more + "}",
