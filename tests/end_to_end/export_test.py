@@ -17,7 +17,7 @@ HDPS = harness.program("hdps")
 CHECK = harness.ROOT / "python" / "hdps" / "check.py"
 VENV = harness.BIN.parent / "export_python"
 PACKAGES = ["numpy==1.26.4", "safetensors==0.4.5", "xxhash==3.5.0"]
-# Sums of at most 1,000 products of floats, each below 10: 1000 x 2^-24 x 10 for the sums in float.
+# Three layers of sums of at most 128 products in float, whose sizes add up to 25: 3 x 128 x 2^-24 x 25.
 APART_MAX = 6e-4
 
 
@@ -211,7 +211,7 @@ write_safetensors(sys.argv[1], {"deep.education.values": ("U8", texts),
             "name": "big", "data": {"train": [str(self.out("t.csv"))], "eval": [str(self.out("t.csv"))],
                                     "columns": [{"name": "y", "type": "label"}, {"name": "a"},
                                                 {"name": "n", "type": "numeric"}]},
-            "model": {"type": "mlp", "embedding_dim": dim, "hidden": [8], "device": "cpu"},
+            "model": {"type": "dcn_v2", "embedding_dim": dim, "cross_layers": 1, "hidden": [8], "device": "cpu"},
             "cluster": {"shards": 64}})
         self.out("t.csv").write_text("".join(f"{i % 2},a{i},{i}\n" for i in range(100)))
         self.out("big").mkdir()
@@ -227,10 +227,11 @@ write_big(sys.argv[1], int(sys.argv[3]), int(sys.argv[4]))
     def test_memory(self):
         """An export needs at most 256 MiB beside one shard; the rows are those that the checkpoint was made of."""
         mega = 1 << 20
-        run, size = self.big(harness.share(3_000_000, 31_600_000, "memory of an export of 4 GiB; of 400 MiB here"))
+        run, size = self.big(harness.share(2_400_000, 31_600_000, "memory of an export of 4 GiB; of 311 MiB here"))
         process = subprocess.Popen([HDPS, "export", f"--checkpoint={run}", "--format=safetensors",
                                     f"--out={self.out('model')}"], stdout=subprocess.PIPE, text=True)
-        said = process.stdout.read()
+        with process.stdout:
+            said = process.stdout.read()
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         self.assertEqual(process.returncode, 0)
