@@ -57,6 +57,11 @@ Result<std::unique_ptr<Int8Rows>> Int8Rows::Of(const TableSlice& slice) {
   return made;
 }
 
+std::optional<uint32_t> Int8Rows::RowNumber(Key key) const {
+  const RowSlot* const slot = index_.Find(key, index_.Home(key));
+  return slot->used() ? std::optional(slot->row()) : std::nullopt;
+}
+
 bool Int8Rows::Read(Key key, std::span<float> row) const {
   const RowSlot* const slot = index_.Find(key, index_.Home(key));
   if (!slot->used()) return false;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -29,6 +30,8 @@ class Int8Rows {
   size_t num_rows() const { return index_.size(); }
   // Fills `row` [dim] and returns true, or returns false if the key has no row.
   bool Read(Key key, std::span<float> row) const;
+  // Returns the number of a key's row, below num_rows(), or nothing if the key has no row.
+  std::optional<uint32_t> RowNumber(Key key) const;
 
  private:
   explicit Int8Rows(const TableSlice& slice);

@@ -32,6 +32,7 @@ struct CommonFlags {
   // Write nan in the line of a bad row instead of failing (predict).
   bool nan_for_bad_rows = false;
   bool int8_rows = false;  // Hold rows in 8 bits a weight (evaluate, predict).
+  bool unknown_are_zeros = false;  // Keys without a row read as zeros (evaluate, predict).
 };
 
 // A unit behind a number, as the G in 4.6G, and its factor. ParseWithUnit returns the number in

@@ -36,6 +36,9 @@ DEFINE_string(
     weights, "saved",
     "How rows are held in memory: saved, as the checkpoint has them, or int8, in 8 bits a "
     "weight with a scale for each row");
+DEFINE_string(unknown, "initial",
+              "How a key without a row in the checkpoint reads: initial, as its initial value in "
+              "training, or zero, as in exported tables");
 DECLARE_uint32(workers);
 
 namespace hdps {
@@ -87,6 +90,14 @@ Status ReadPlace(CommonFlags* flags) {
   return Status();
 }
 
+// Returns kInvalidArgument unless the flag's value is one of two words.
+Status CheckWord(const std::string& flag, const std::string& value, const std::string& one,
+                 const std::string& other) {
+  if (value == one || value == other) return {};
+  return {Code::kInvalidArgument, "--" + flag + "=" + value + ": expected " + one + " or " + other +
+                                      DidYouMean(value, {one, other})};
+}
+
 template <auto kRun>
 Status Score() {
   HDPS_ASSIGN_OR_RETURN(CommonFlags flags, ReadCommonFlags());
@@ -95,16 +106,12 @@ Status Score() {
                                         " is out of range; give 1 to " +
                                         std::to_string(kWorkersMax)};
   }
-  if (FLAGS_bad_rows != "refuse" && FLAGS_bad_rows != "nan") {
-    return {Code::kInvalidArgument, "--bad_rows=" + FLAGS_bad_rows + ": expected refuse or nan" +
-                                        DidYouMean(FLAGS_bad_rows, {"refuse", "nan"})};
-  }
+  HDPS_RETURN_IF_ERROR(CheckWord("bad_rows", FLAGS_bad_rows, "refuse", "nan"));
+  HDPS_RETURN_IF_ERROR(CheckWord("weights", FLAGS_weights, "saved", "int8"));
+  HDPS_RETURN_IF_ERROR(CheckWord("unknown", FLAGS_unknown, "initial", "zero"));
   flags.nan_for_bad_rows = FLAGS_bad_rows == "nan";
-  if (FLAGS_weights != "saved" && FLAGS_weights != "int8") {
-    return {Code::kInvalidArgument, "--weights=" + FLAGS_weights + ": expected saved or int8" +
-                                        DidYouMean(FLAGS_weights, {"saved", "int8"})};
-  }
   flags.int8_rows = FLAGS_weights == "int8";
+  flags.unknown_are_zeros = FLAGS_unknown == "zero";
   flags.workers = FLAGS_workers;
   flags.dry_run = FLAGS_dry_run;
   HDPS_RETURN_IF_ERROR(ReadPlace(&flags));
@@ -123,7 +130,7 @@ Subcommand EvaluateCommand() {
           "hdps evaluate --checkpoint=DIR [--job=FILE] [--data=FILE,...]",
           {"checkpoint", "which", "data", "eval_set", "job", "set", "max_bad_rows", "threads",
            "workers", "process", "meet", "collective_host", "insecure_collective", "weights",
-           "dry_run"},
+           "unknown", "dry_run"},
           Score<RunEvaluate>};
 }
 
@@ -138,7 +145,7 @@ Subcommand PredictCommand() {
           "are not read; a file may lack their cells, in all rows or in none.",
           {"checkpoint", "which", "data", "eval_set", "job", "set", "bad_rows", "threads", "out",
            "workers", "process", "meet", "collective_host", "insecure_collective", "weights",
-           "dry_run"},
+           "unknown", "dry_run"},
           Score<RunPredict>};
 }
 

@@ -1,6 +1,7 @@
 // Loads every shard of a checkpoint and reads its rows.
 #include "tools/scoring/checkpoint_model.h"
 
+#include <algorithm>
 #include <cinttypes>
 #include <utility>
 
@@ -128,21 +129,56 @@ Status CheckpointModel::RoundRows(ShardId id, Shard* shard) const {
   return {};
 }
 
+uint32_t CheckpointModel::ShardOfRow(const TableSpec& table, Key key, uint32_t slice,
+                                     std::optional<uint32_t> field_shard) const {
+  const auto num_shards = static_cast<uint32_t>(shards_.size());
+  if (field_shard) return *field_shard;
+  if (const uint32_t slices = table.row_slices(); slices > 1) {
+    return ColumnShard(key, slice, slices, num_shards);
+  }
+  return ShardOf(key, table.shard_by, num_shards).value;
+}
+
+std::optional<uint32_t> CheckpointModel::Shard::RowNumber(TableId table, Key key) const {
+  if (const Int8Rows* const of_table = rounded[table.value].get(); of_table != nullptr) {
+    return of_table->RowNumber(key);
+  }
+  const RowSlot* const slot = saved[table.value].memory().Find(key);
+  return slot == nullptr ? std::nullopt : std::optional(slot->row());
+}
+
+std::optional<CheckpointModel::RowPlace> CheckpointModel::FindRow(
+    TableId table, Key key, std::optional<uint32_t> field_shard) const {
+  const TableSpec& spec = job_.tables[table.value];
+  std::optional<RowPlace> first;
+  for (uint32_t slice = 0; slice < spec.row_slices(); ++slice) {
+    const uint32_t shard = ShardOfRow(spec, key, slice, field_shard);
+    const std::optional<uint32_t> row = shards_[shard].RowNumber(table, key);
+    if (!row) return std::nullopt;
+    if (slice == 0) first = {shard, *row};
+  }
+  return first;
+}
+
 void CheckpointModel::Read(TableId table, std::span<const Key> keys,
                            std::span<const uint32_t> field_shards, std::span<float> rows) {
   const TableSpec& spec = job_.tables[table.value];
-  const auto num_shards = static_cast<uint32_t>(shards_.size());
   const uint32_t dim = spec.slice_dim(), slices = spec.row_slices();
+  const bool zeros = unknown_ == UnknownKeys::kZero && !spec.dense;
   for (size_t i = 0; i < keys.size() * slices; ++i) {
     const size_t k = i / slices;
-    const uint32_t slice = static_cast<uint32_t>(i % slices);
-    const uint32_t shard = !field_shards.empty() ? field_shards[k]
-                           : slices > 1          ? ColumnShard(keys[k], slice, slices, num_shards)
-                                        : ShardOf(keys[k], spec.shard_by, num_shards).value;
+    const Key key = keys[k];
+    Shard& shard = shards_[ShardOfRow(spec, key, static_cast<uint32_t>(i % slices),
+                                      field_shards.empty() ? std::nullopt
+                                                           : std::optional(field_shards[k]))];
     const std::span<float> row = rows.subspan(i * dim, dim);
-    const Int8Rows* const rounded = shards_[shard].rounded[table.value].get();
-    if (rounded != nullptr && rounded->Read(keys[k], row)) continue;
-    shards_[shard].saved[table.value].Read(keys.subspan(k, 1), dim, row);
+    if (zeros && !shard.RowNumber(table, key)) {
+      std::ranges::fill(row, 0.0f);
+      continue;
+    }
+    const Int8Rows* const rounded = shard.rounded[table.value].get();
+    if (rounded != nullptr && rounded->Read(key, row)) continue;
+    shard.saved[table.value].Read({&key, 1}, dim, row);
   }
 }
 

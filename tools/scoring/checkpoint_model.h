@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,12 +33,15 @@ void WarnUnlessNewest(const FoundCheckpoint& found);
 
 // How rows are held for scoring: as they were saved, or as Int8Rows where that takes less.
 enum class RowForm : uint8_t { kSaved, kInt8 };
+// How a key without a row reads: as its initial value, as in training, or as zeros, as in an
+// exported table, which cannot hold initial values.
+enum class UnknownKeys : uint8_t { kInitial, kZero };
 
 // The model and all rows of one checkpoint.
 //
 // Invariant: the rows are those of the checkpoint, or of kInt8 those rounded, and never change; a
-// key that the checkpoint lacks reads as its initial value, as in training. Dense weights are not
-// rounded.
+// key that the checkpoint lacks reads by UnknownKeys. Dense weights are not rounded, and a chunk of
+// them without a row reads as its initial value in any case.
 class CheckpointModel {
  public:
   // Takes `path` and `which` as OpenCheckpoint does. Returns kInvalidArgument if the checkpoint
@@ -50,6 +54,10 @@ class CheckpointModel {
   // Returns the job of Load() with its tables cut over the shards as those of the checkpoint are.
   const Job& job() const { return job_; }
 
+  // Sets how keys without a row read from now on; kInitial before the first call.
+  void set_unknown_keys(UnknownKeys unknown) { unknown_ = unknown; }
+  UnknownKeys unknown_keys() const { return unknown_; }
+
   Model& model() { return *model_; }
   const FoundCheckpoint& checkpoint() const { return checkpoint_; }
   // Fetches the rows of the step's keys; ScoreSteps calls it.
@@ -59,6 +67,15 @@ class CheckpointModel {
   // if the table is cut by field, and is empty otherwise.
   void Read(TableId table, std::span<const Key> keys, std::span<const uint32_t> field_shards,
             std::span<float> rows);
+  // A row's shard and its number there, which no other row of the table in the shard has.
+  struct RowPlace {
+    uint32_t shard = 0, row = 0;
+  };
+  // Returns the place of a key's row. If the table is cut by column, this is the row of the first
+  // part. Returns nothing if the key has no row, or lacks that of a part. `field_shard` is the
+  // key's shard if the table is cut by field.
+  std::optional<RowPlace> FindRow(TableId table, Key key,
+                                  std::optional<uint32_t> field_shard) const;
   std::vector<uint64_t> RowsOfTables() const;  // Number of rows of each table, [tables].
   // Bytes of the weights of a table's rows: as they are held here, and as they were saved.
   struct RowBytes {
@@ -73,14 +90,20 @@ class CheckpointModel {
   struct Shard {
     std::vector<TableSlice> saved;                   // [tables]
     std::vector<std::unique_ptr<Int8Rows>> rounded;  // [tables]; null: the table is as saved.
+    // Returns the number of a key's row here, or nothing if there is none.
+    std::optional<uint32_t> RowNumber(TableId table, Key key) const;
   };
 
   CheckpointModel(const Job& job, RowForm form) : job_(job), form_(form) {}
   Status ReadShards(FileSystem& files, Executor& executor);
   Status RoundRows(ShardId id, Shard* shard) const;
+  // Returns the shard with the part `slice` of a key's row.
+  uint32_t ShardOfRow(const TableSpec& table, Key key, uint32_t slice,
+                      std::optional<uint32_t> field_shard) const;
 
   Job job_;
   const RowForm form_;
+  UnknownKeys unknown_ = UnknownKeys::kInitial;
   FoundCheckpoint checkpoint_;
   std::unique_ptr<Model> model_;
   std::vector<Shard> shards_;

@@ -10,6 +10,7 @@
 
 #include "common/metrics/score_book.h"
 #include "common/platform/random.h"
+#include "common/process/terminal.h"
 #include "tools/scoring/scored_data.h"
 
 namespace hdps {
@@ -61,6 +62,9 @@ Status RunEvaluate(const CommonFlags& flags, FileSystem& files, Executor& execut
   if (sums.examples == 0) {
     return Status(Code::kInvalidArgument,
                   "--data: there is no row in these files; give files with rows");
+  }
+  if (const std::string unknown = data->UnknownKeysTold(); !unknown.empty()) {
+    PrintError("%s\n", unknown.c_str());
   }
   to << "checkpoint " << data->checkpoint() << "\n";
   to << "examples   " << sums.examples << "\n";

@@ -123,6 +123,9 @@ Status RunPredict(const CommonFlags& flags, FileSystem& files, Executor& executo
     PrintError("%llu ids from their vocab_size on read as zeros\n",
                static_cast<unsigned long long>(sums.labels.unknown_ids));
   }
+  if (const std::string unknown = data->UnknownKeysTold(); !unknown.empty()) {
+    PrintError("%s\n", unknown.c_str());
+  }
   if (lines.rows_without() > 0) {
     PrintError("nan in %llu of %llu lines: these rows cannot be scored\n",
                static_cast<unsigned long long>(lines.rows_without()),

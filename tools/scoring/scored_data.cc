@@ -159,6 +159,8 @@ Result<std::unique_ptr<ScoredData>> ScoredData::Open(const CommonFlags& flags, F
       CheckpointModel::Load(files, opened->job_, flags.checkpoint, flags.which, executor,
                             flags.int8_rows ? RowForm::kInt8 : RowForm::kSaved));
   opened->int8_rows_ = flags.int8_rows;
+  if (flags.unknown_are_zeros) opened->loaded_->set_unknown_keys(UnknownKeys::kZero);
+  opened->unknown_ = std::make_unique<UnknownCount>(*opened->loaded_);
   opened->job_ = opened->loaded_->job();
   WarnUnlessNewest(opened->loaded_->checkpoint());
   HDPS_RETURN_IF_ERROR(
@@ -292,6 +294,10 @@ Result<ScoreSums> ScoredData::Score(const RowsWanted& rows_wanted, const TakeSco
     return loaded_->Fetch(step, rows);
   };
   RowSource source = {nullptr, fetch};
+  // Here, so that several workers count as one does: each step comes whole, once.
+  if (tells_) {
+    source.ask = [this](const PreparedStep& step) { unknown_->Add(step.parts); };
+  }
   if (ranks_ != nullptr) {
     source.score = [this](const Batch& batch, std::vector<float>* scores) {
       return ranks_->Score(batch, scores);

@@ -18,6 +18,7 @@
 #include "tools/scoring/checkpoint_model.h"
 #include "tools/scoring/rank_scoring.h"
 #include "tools/scoring/scoring.h"
+#include "tools/scoring/unknown_count.h"
 #include "worker/step/evaluation.h"
 
 namespace hdps {
@@ -54,6 +55,8 @@ class ScoredData {
   Result<std::vector<InputFile>> Inputs() const;
   // Returns a clause with the job's positive texts if no label was one of them; else empty.
   std::string TextsHint(const LabelTally& labels) const;
+  // Tells how many keys of the scored rows have no row; empty if every key has one.
+  std::string UnknownKeysTold() const { return unknown_->Tell(); }
   // Scores every row in order. Requires: it is called once.
   Result<ScoreSums> Score(const RowsWanted& rows, const TakeScores& take);
 
@@ -69,6 +72,7 @@ class ScoredData {
   bool int8_rows_ = false;
   EvalSet set_;  // The set to score; without a name, the files of the command line.
   std::unique_ptr<CheckpointModel> loaded_;
+  std::unique_ptr<UnknownCount> unknown_;
   std::unique_ptr<RankScoring> ranks_;  // Null with one worker.
   bool tells_ = true;
 };
