@@ -35,5 +35,6 @@ Subcommand ScaleCommand();
 Subcommand PlanCommand();
 Subcommand PrepareCommand();
 Subcommand ReportCommand();
+Subcommand ExportCommand();
 
 }  // namespace hdps

@@ -35,6 +35,11 @@ DEFINE_bool(json, false, "Print JSON");
 DEFINE_string(rows, "",
               "generate: number of training rows, 100k if not given; plan: number of distinct keys "
               "of the data, 10M if not given; written as 20000, 500M or 4.6G");
+DEFINE_string(
+    weights, "saved",
+    "evaluate, predict: how rows are held in memory: saved, as the checkpoint has them, or int8, "
+    "in 8 bits a weight with a scale for each row. export: numbers of the tables: f32, which saved "
+    "means too, f16 or bf16");
 DEFINE_double(zipf, 1.05,
               "Exponent of the keys' frequency by rank, which says how unequal they are");
 DEFINE_int32(

@@ -47,7 +47,8 @@ int main(int argc, char** argv) {
       hdps::InspectCommand(),  hdps::DiffCommand(),     hdps::VerifyCommand(),
       hdps::GenerateCommand(), hdps::DoctorCommand(),   hdps::KeygenCommand(),
       hdps::StatusCommand(),   hdps::ScaleCommand(),    hdps::PlanCommand(),
-      hdps::PrepareCommand(),  hdps::ReportCommand(),   hdps::WhyCommand()};
+      hdps::PrepareCommand(),  hdps::ReportCommand(),   hdps::WhyCommand(),
+      hdps::ExportCommand()};
   const std::string name = argc > 1 ? argv[1] : "";
   if (name.empty() || name == "help" || name == "--help" || name == "-h") {
     PrintHelp(commands);

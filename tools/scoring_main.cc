@@ -32,14 +32,11 @@ DEFINE_string(meet, "", "An empty folder that all these processes see, where the
 DEFINE_string(collective_host, hdps::kLoopback, "Address of this machine for the other processes");
 DEFINE_bool(insecure_collective, false,
             "Allow --collective_host beyond loopback although Gloo uses no keys");
-DEFINE_string(
-    weights, "saved",
-    "How rows are held in memory: saved, as the checkpoint has them, or int8, in 8 bits a "
-    "weight with a scale for each row");
 DEFINE_string(unknown, "initial",
               "How a key without a row in the checkpoint reads: initial, as its initial value in "
               "training, or zero, as in exported tables");
 DECLARE_uint32(workers);
+DECLARE_string(weights);
 
 namespace hdps {
 namespace {

@@ -6,9 +6,6 @@
 #include <utility>
 
 #include "common/base/shard_map.h"
-#include "common/job/job_differences.h"
-#include "common/job/job_file.h"
-#include "common/job/job_registry.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/table_spec.h"
 #include "common/job/table_slices.h"
@@ -16,6 +13,7 @@
 #include "common/process/terminal.h"
 #include "embedding/memory/weight_format.h"
 #include "embedding/snapshot/snapshot.h"
+#include "tools/scoring/scored_job.h"
 #include "worker/dense/dense_state.h"
 
 namespace hdps {
@@ -46,41 +44,6 @@ Result<std::vector<TableSlice>> ReadShard(FileSystem& files, const FoundCheckpoi
   return slices;
 }
 
-namespace {
-
-// Ignores settings that a job may change between steps, such as the learning rate: they do not
-// affect scores.
-Status CheckIsOf(const Job& job, const FoundCheckpoint& found) {
-  const Manifest& manifest = found.manifest;
-  if (TablesFit(job, manifest.job_json, manifest.tables_digest)) return {};
-  const auto differences = DifferencesFrom(job, manifest.job_json, JobPart::kTables);
-  const bool told = differences.ok() && !differences->empty();
-  return {Code::kInvalidArgument,
-          "--checkpoint: " + found.folder + " was written by another job ('" + manifest.job_name +
-              "'), " +
-              (told ? "with other settings: " + TellDifferences(*differences)
-                    : "whose model, tables, rules, shards or seed differ from those of --job") +
-              "; give the job file it was trained with, or the checkpoint of this job"};
-}
-
-// Cuts the tables of `job` over the shards as those of the checkpoint are: rows are read where they
-// were saved.
-Status TakeCut(const Manifest& manifest, Job* job) {
-  if (TablesDigest(*job) == manifest.tables_digest) return {};
-  HDPS_ASSIGN_OR_RETURN(const Job saved,
-                        ParseJob(manifest.job_json, manifest.job_name, {}, RegistryOf(job->model)));
-  for (size_t t = 0; t < job->tables.size(); ++t) {
-    TableSpec& table = job->tables[t];
-    table.slice_mode = saved.tables[t].slice_mode;
-    table.manual_shapes = saved.tables[t].manual_shapes;
-    table.column_slices = saved.tables[t].column_slices;
-    table.shard_by = saved.tables[t].shard_by;
-  }
-  return {};
-}
-
-}  // namespace
-
 Result<std::unique_ptr<CheckpointModel>> CheckpointModel::Load(FileSystem& files, const Job& job,
                                                                const std::string& path,
                                                                WhichCheckpoint which,
@@ -88,8 +51,7 @@ Result<std::unique_ptr<CheckpointModel>> CheckpointModel::Load(FileSystem& files
   const MemoryFor loading("the checkpoint's rows and dense layers");
   std::unique_ptr<CheckpointModel> loaded(new CheckpointModel(job, form));
   HDPS_ASSIGN_OR_RETURN(loaded->checkpoint_, OpenCheckpoint(files, path, which));
-  HDPS_RETURN_IF_ERROR(CheckIsOf(job, loaded->checkpoint_));
-  HDPS_RETURN_IF_ERROR(TakeCut(loaded->checkpoint_.manifest, &loaded->job_));
+  HDPS_RETURN_IF_ERROR(FitToCheckpoint(loaded->checkpoint_, &loaded->job_));
   HDPS_ASSIGN_OR_RETURN(loaded->model_, NewModel(loaded->job_, executor));
   HDPS_RETURN_IF_ERROR(loaded->ReadShards(files, executor));
   if (loaded->model_->dense_floats() > 0) loaded->model_->SetDense(loaded->DenseWeights());

@@ -6,11 +6,8 @@
 #include <utility>
 
 #include "common/base/byte_count.h"
-#include "common/base/nearest_name.h"
 #include "common/base/outside_text.h"
 #include "common/base/show_number.h"
-#include "common/job/data_paths.h"
-#include "common/job/job_file.h"
 #include "common/job/spec/checkpoint_spec.h"
 #include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/data_spec.h"
@@ -19,121 +16,12 @@
 #include "common/job/spec/train_spec.h"
 #include "common/job/vocabulary.h"
 #include "common/planning/strategy_of_job.h"
-#include "tools/inputs/file_names.h"
+#include "tools/scoring/scored_job.h"
 #include "tools/warnings.h"
 #include "worker/collective/folder_store.h"
 #include "worker/data/held_out/share_look.h"
 
 namespace hdps {
-namespace {
-
-// A job and its source as messages name it.
-struct ReadJob {
-  Job job;
-  std::string origin;
-};
-
-Result<ReadJob> JobOf(const CommonFlags& flags, FileSystem& files) {
-  ReadJob read;
-  if (!flags.job.empty()) {
-    read.origin = flags.job;
-    // Only the files to score have to exist.
-    HDPS_ASSIGN_OR_RETURN(read.job,
-                          LoadJob(files, flags.job, flags.overrides, DataFiles::kNotNeeded));
-    return read;
-  }
-  HDPS_ASSIGN_OR_RETURN(const FoundCheckpoint found,
-                        OpenCheckpoint(files, flags.checkpoint, flags.which));
-  read.origin = JoinPath(found.folder, kManifestName);
-  HDPS_ASSIGN_OR_RETURN(read.job, ParseJob(found.manifest.job_json, found.folder, flags.overrides));
-  return read;
-}
-
-// Returns where the job file names the files of a set.
-std::string PlaceOf(const EvalSet& set, const DataSpec& data) {
-  if (set.held_out) return "data.train.";
-  for (size_t s = 0; s < data.eval_sets.size(); ++s) {
-    if (data.eval_sets[s].name == set.name) {
-      return "data.eval_sets." + std::to_string(s) + ".files.";
-    }
-  }
-  return "data.eval.";
-}
-
-// Returns the set that the flags name, or the first of the job.
-Result<EvalSet> SetOf(const CommonFlags& flags, const Job& job) {
-  const std::vector<EvalSet> sets = EvalSetsOf(job.data);
-  if (flags.eval_set.empty() && !sets.empty()) return sets.front();
-  if (flags.eval_set.empty()) {
-    return Status(Code::kInvalidArgument,
-                  "--data is missing and the job's data.eval is empty; give files to score, "
-                  "--data=FILE,...");
-  }
-  std::vector<std::string> names;
-  for (const EvalSet& set : sets) {
-    if (set.name == flags.eval_set) return set;
-    names.push_back(set.name);
-  }
-  return Status(Code::kInvalidArgument, "--eval_set=" + flags.eval_set +
-                                            ": the job has no such evaluation set" +
-                                            DidYouMean(flags.eval_set, names));
-}
-
-// Returns the files of the command line, or of a set of the job. All of them exist.
-Result<EvalSet> FindData(const CommonFlags& flags, const ReadJob& read, FileSystem& files) {
-  const std::vector<std::string> named = SplitFileList(files, flags.data);
-  const bool given = !named.empty();
-  if (given && !flags.eval_set.empty()) {
-    return Status(Code::kInvalidArgument,
-                  "--eval_set=" + flags.eval_set + " contradicts --data; give one of them");
-  }
-  EvalSet found{.name = "", .files = named};
-  if (!given) {
-    HDPS_ASSIGN_OR_RETURN(found, SetOf(flags, read.job));
-  }
-  const std::vector<std::string> paths = std::exchange(found.files, {});
-  for (size_t i = 0; i < paths.size(); ++i) {
-    HDPS_ASSIGN_OR_RETURN(const std::vector<std::string> here, FilesOf(files, paths[i]));
-    found.files.insert(found.files.end(), here.begin(), here.end());
-    if (!here.empty()) continue;
-    const std::string sought = std::filesystem::absolute(paths[i]).lexically_normal().string();
-    if (given) {
-      return Status(Code::kInvalidArgument, "--data: there is no file " + sought);
-    }
-    const std::string place =
-        read.origin + ": " + PlaceOf(found, read.job.data) + std::to_string(i) + ": ";
-    if (flags.job.empty()) {
-      return Status(Code::kInvalidArgument,
-                    place + "the job was trained with \"" + paths[i] + "\", and there is no file " +
-                        sought +
-                        "; give --job=FILE, beside which its data is sought too, or --data=FILE");
-    }
-    const std::string beside =
-        (std::filesystem::absolute(flags.job).parent_path() / paths[i]).lexically_normal();
-    return Status(Code::kInvalidArgument, place + "there is no such file; looked for " + beside +
-                                              (beside == sought ? "" : " and " + sought) +
-                                              "; give the files with --data=FILE,...");
-  }
-  return found;
-}
-
-// Reads the job's vocabulary: the checkpoint's copy, so that a checkpoint is enough to score rows,
-// or else the file that the job names.
-Status LoadVocabularyOf(const std::string& origin, const FoundCheckpoint& checkpoint,
-                        FileSystem& files, DataSpec* data) {
-  if (data->vocabulary.file.empty()) return {};
-  for (const CheckpointPart& part : checkpoint.chain) {
-    const std::string copy = JoinPath(part.folder, kVocabularyName);
-    if (files.Exists(copy)) data->vocabulary.file = copy;
-  }
-  const Status loaded = LoadVocabulary(files, data);
-  if (loaded.ok()) return loaded;
-  return {Code::kInvalidArgument, origin + ": data.vocabulary.file: " + loaded.message() + "; " +
-                                      kVocabularyName + " lies in full checkpoints and beside " +
-                                      "the prepared job, --set=data.vocabulary.file=FILE"};
-}
-
-}  // namespace
 
 Result<std::unique_ptr<ScoredData>> ScoredData::Open(const CommonFlags& flags, FileSystem& files,
                                                      Executor& executor) {

@@ -1,0 +1,98 @@
+// Verifies, lets a format write into a folder beside, and renames the folder.
+#include "tools/export/export.h"
+
+#include <string>
+#include <vector>
+
+#include "common/base/nearest_name.h"
+#include "common/platform/output_file.h"
+#include "tools/scoring/checkpoint_model.h"
+#include "tools/scoring/scored_job.h"
+#include "tools/warnings.h"
+
+namespace hdps {
+namespace {
+
+constexpr ExportFormat kFormats[] = {
+    {"safetensors", ExportSafetensors, ""},
+    {"onnx", nullptr,
+     "scripts/install_deps.sh --export installs libonnx-dev and libprotobuf-dev; then configure and "
+     "build again"},
+    {"vectors", nullptr, "build a version of hdps that has it"},
+};
+
+Result<const ExportFormat*> FormatOf(const ExportRequest& request) {
+  std::vector<std::string> names;
+  std::string list;
+  for (const ExportFormat& format : kFormats) {
+    names.emplace_back(format.name);
+    list += (list.empty() ? "" : ", ") + names.back();
+    if (format.name != request.format) continue;
+    if (format.write != nullptr) return &format;
+    return Status(Code::kInvalidArgument, "--format=" + request.format +
+                                              ": this build of hdps lacks it; " +
+                                              std::string(format.how_to_get));
+  }
+  if (request.format.empty()) {
+    return Status(Code::kInvalidArgument, "--format is missing; give one of " + list);
+  }
+  return Status(Code::kInvalidArgument, "--format=" + request.format + ": expected one of " + list +
+                                            DidYouMean(request.format, names));
+}
+
+Status CheckFlags(const ExportRequest& request, FileSystem& files) {
+  const CommonFlags& flags = request.common;
+  if (flags.checkpoint.empty()) {
+    return {Code::kInvalidArgument,
+            "--checkpoint is missing; give a checkpoint's folder or the --out of a run"};
+  }
+  if (flags.out.empty()) {
+    return {Code::kInvalidArgument, "--out is missing; give the folder to make"};
+  }
+  if (files.Exists(flags.out)) {
+    return {Code::kInvalidArgument,
+            "--out=" + flags.out + " exists; give another folder, or remove that one"};
+  }
+  return {};
+}
+
+// Opens the checkpoint and a job that fits it.
+Result<ExportTask> OpenTask(const ExportRequest& request, FileSystem& files, Executor& executor,
+                            std::ostream& to) {
+  const CommonFlags& flags = request.common;
+  HDPS_ASSIGN_OR_RETURN(FoundCheckpoint found,
+                        OpenCheckpoint(files, flags.checkpoint, flags.which));
+  HDPS_ASSIGN_OR_RETURN(ReadJob read, JobOf(flags, files, &found));
+  PrintWarnings(read.job.warnings);
+  HDPS_RETURN_IF_ERROR(FitToCheckpoint(found, &read.job));
+  HDPS_RETURN_IF_ERROR(LoadVocabularyOf(read.origin, found, files, &read.job.data));
+  WarnUnlessNewest(found);
+  return ExportTask{request,
+                    files,
+                    executor,
+                    std::move(read.job),
+                    std::move(read.origin),
+                    std::move(found),
+                    BesideOf(flags.out),
+                    to};
+}
+
+}  // namespace
+
+std::span<const ExportFormat> ExportFormats() { return kFormats; }
+
+Status RunExport(const ExportRequest& request, FileSystem& files, Executor& executor,
+                 std::ostream& to) {
+  HDPS_ASSIGN_OR_RETURN(const ExportFormat* const format, FormatOf(request));
+  HDPS_RETURN_IF_ERROR(CheckFlags(request, files));
+  HDPS_ASSIGN_OR_RETURN(ExportTask task, OpenTask(request, files, executor, to));
+  // An export that was killed may have left its folder.
+  HDPS_RETURN_IF_ERROR(files.RemoveAll(task.folder));
+  HDPS_RETURN_IF_ERROR(files.MakeDirectories(task.folder));
+  Status written = format->write(task);
+  if (written.ok()) written = files.Rename(task.folder, request.common.out);
+  if (!written.ok()) HDPS_RETURN_IF_ERROR(files.RemoveAll(task.folder));
+  return written;
+}
+
+}  // namespace hdps
