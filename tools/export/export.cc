@@ -1,10 +1,14 @@
 // Verifies, lets a format write into a folder beside, and renames the folder.
 #include "tools/export/export.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
+#include "common/base/byte_count.h"
 #include "common/base/nearest_name.h"
+#include "common/base/outside_text.h"
+#include "common/base/show_number.h"
 #include "common/platform/output_file.h"
 #include "tools/scoring/checkpoint_model.h"
 #include "tools/scoring/scored_job.h"
@@ -58,7 +62,7 @@ Status CheckFlags(const ExportRequest& request, FileSystem& files) {
 
 // Opens the checkpoint and a job that fits it.
 Result<ExportTask> OpenTask(const ExportRequest& request, FileSystem& files, Executor& executor,
-                            std::ostream& to) {
+                            std::ostream& to, ExportProgress& progress) {
   const CommonFlags& flags = request.common;
   HDPS_ASSIGN_OR_RETURN(FoundCheckpoint found,
                         OpenCheckpoint(files, flags.checkpoint, flags.which));
@@ -74,7 +78,25 @@ Result<ExportTask> OpenTask(const ExportRequest& request, FileSystem& files, Exe
                     std::move(read.origin),
                     std::move(found),
                     BesideOf(flags.out),
-                    to};
+                    to,
+                    progress};
+}
+
+// Prints what was written, and how fast.
+Status DescribeFolder(const ExportTask& task) {
+  HDPS_ASSIGN_OR_RETURN(const std::vector<std::string> names, task.files.List(task.folder));
+  uint64_t bytes = 0;
+  for (const std::string& name : names) {
+    HDPS_ASSIGN_OR_RETURN(const uint64_t more,
+                          task.files.FileSize(JoinPath(task.folder, name)));
+    bytes += more;
+  }
+  const double seconds = std::max(task.progress.seconds(), 1e-3);
+  task.to << "step " << task.found.manifest.clock << " as " << task.request.format << " in "
+          << EscapeUntrusted(task.request.common.out) << ": " << names.size() << " files, "
+          << ShowByteCount(bytes) << ", "
+          << ShowNumber("%.0f", static_cast<double>(bytes) / 1e6 / seconds) << " MB/s\n";
+  return {};
 }
 
 }  // namespace
@@ -85,11 +107,13 @@ Status RunExport(const ExportRequest& request, FileSystem& files, Executor& exec
                  std::ostream& to) {
   HDPS_ASSIGN_OR_RETURN(const ExportFormat* const format, FormatOf(request));
   HDPS_RETURN_IF_ERROR(CheckFlags(request, files));
-  HDPS_ASSIGN_OR_RETURN(ExportTask task, OpenTask(request, files, executor, to));
+  ExportProgress progress;
+  HDPS_ASSIGN_OR_RETURN(ExportTask task, OpenTask(request, files, executor, to, progress));
   // An export that was killed may have left its folder.
   HDPS_RETURN_IF_ERROR(files.RemoveAll(task.folder));
   HDPS_RETURN_IF_ERROR(files.MakeDirectories(task.folder));
   Status written = format->write(task);
+  if (written.ok()) written = DescribeFolder(task);
   if (written.ok()) written = files.Rename(task.folder, request.common.out);
   if (!written.ok()) HDPS_RETURN_IF_ERROR(files.RemoveAll(task.folder));
   return written;

@@ -14,6 +14,7 @@
 #include "common/platform/file_system.h"
 #include "common/protocol/manifest.h"
 #include "tools/common_flags.h"
+#include "tools/export/export_progress.h"
 
 namespace hdps {
 
@@ -44,6 +45,7 @@ struct ExportTask {
   FoundCheckpoint found;
   std::string folder;  // An empty folder, which gets the name `common.out` when all is written.
   std::ostream& to;    // Gets what the command prints.
+  ExportProgress& progress;
 };
 
 struct ExportFormat {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -10,39 +9,45 @@
 
 #include "common/base/ids.h"
 #include "common/base/status.h"
+#include "embedding/table.h"
 #include "tools/export/export.h"
 #include "tools/export/key_runs.h"
 #include "tools/export/wanted_rows.h"
 
 namespace hdps {
 
-// Invariant: memory is that of one shard while shards are read, and at most kMergeBytes afterwards.
+// Invariant: memory is that of one shard while shards are read, and kMergeBytes afterwards, beside
+// the wanted rows.
 class ExportRows {
  public:
-  // Reads all shards of the checkpoint, one by one, and keeps their rows in files of the folder
-  // `scratch`, which Close() removes. Rows of wanted keys, and those of dense tensors, stay in
-  // memory too.
-  static Result<std::unique_ptr<ExportRows>> Read(const ExportTask& task,
-                                                  const std::string& scratch,
-                                                  WantedRows* wanted);
+  // Reads all shards of the checkpoint one by one and keeps their rows in files in the task's
+  // folder, which the destructor removes. `wanted` takes its rows; those of the dense table are
+  // kept nowhere else.
+  static Result<std::unique_ptr<ExportRows>> Read(const ExportTask& task, WantedRows* wanted);
+  ~ExportRows();
 
   uint64_t num_rows(TableId table) const { return runs_[table.value].num_rows(); }
-  // Returns the checkpoint's dense weights in the layout of the model's flat array; empty without
-  // dense layers.
-  std::span<const float> dense() const { return dense_; }
+  // Returns the digest of all rows and their state, as hdps inspect --digest prints it.
+  const RowsDigest& digest() const { return digest_; }
 
-  // Calls visit(keys, weights), weights[keys, dim], over all rows of a table in ascending order of
-  // keys as unsigned numbers, some thousand at a time. Columns of a row that no shard has are zero.
-  using Visit = std::function<Status(std::span<const Key> keys, std::span<const float> weights)>;
-  Status VisitRows(TableId table, const Visit& visit) const;
-  // Calls visit(keys) in the same order, and reads no weights.
-  Status VisitKeys(TableId table, const std::function<Status(std::span<const Key>)>& visit) const;
+  // Visit the rows, or the keys alone, of a table but the dense one: see KeyRuns.
+  Status VisitRows(TableId table, const KeyRuns::Visit& visit) const {
+    return runs_[table.value].VisitRows(visit);
+  }
+  Status VisitKeys(TableId table, const KeyRuns::VisitKey& visit) const {
+    return runs_[table.value].VisitKeys(visit);
+  }
 
  private:
-  ExportRows() = default;
+  ExportRows(FileSystem& files, std::string scratch)
+      : files_(files), scratch_(std::move(scratch)) {}
+  Status TakeSlice(const TableSlice& slice, uint32_t table, uint32_t first_column,
+                   WantedRows* wanted);
 
-  std::vector<KeyRuns> runs_;  // [tables]
-  std::vector<float> dense_;
+  FileSystem& files_;
+  const std::string scratch_;
+  std::vector<KeyRuns> runs_;  // [tables]; that of the dense table stays empty.
+  RowsDigest digest_;
 };
 
 }  // namespace hdps

@@ -24,13 +24,17 @@ uint64_t BytesOf(const std::string& dtype) {
 }
 
 // Returns the length of the header in 8 bytes, and the header behind it.
-std::string Header(const std::vector<SafeTensor>& tensors, const SafeMetadata& metadata) {
+Result<std::string> Header(const std::vector<SafeTensor>& tensors, const SafeMetadata& metadata) {
   nlohmann::ordered_json header;
   if (!metadata.empty()) header["__metadata__"] = metadata;
   uint64_t begin = 0;
   for (const SafeTensor& tensor : tensors) {
     const uint64_t end = begin + tensor.bytes();
-    CHECK(!header.contains(tensor.name));
+    if (header.contains(tensor.name)) {
+      return Status(Code::kInvalidArgument,
+                    "two tensors would be named \"" + tensor.name +
+                        "\"; expected a job whose features, tables and layers differ in name");
+    }
     header[tensor.name] = {
         {"dtype", tensor.dtype}, {"shape", tensor.shape}, {"data_offsets", {begin, end}}};
     begin = end;
@@ -56,7 +60,7 @@ uint64_t SafeTensor::bytes() const {
 Result<std::unique_ptr<SafetensorsWriter>> SafetensorsWriter::Create(
     FileSystem& files, const std::string& path, std::vector<SafeTensor> tensors,
     const SafeMetadata& metadata) {
-  const std::string header = Header(tensors, metadata);
+  HDPS_ASSIGN_OR_RETURN(const std::string header, Header(tensors, metadata));
   if (header.size() > kHeaderBytesMax) {
     return Status(Code::kInvalidArgument,
                   path + ": its header would have " + std::to_string(header.size()) +

@@ -30,7 +30,8 @@ using SafeMetadata = std::map<std::string, std::string>;
 // Create(), and its data begin at a multiple of 8.
 class SafetensorsWriter {
  public:
-  // Errors: kInvalidArgument if the header would be longer than 100 MB, which readers refuse.
+  // Errors: kInvalidArgument if two tensors have one name, and if the header would be longer than
+  // 100 MB, which readers refuse.
   static Result<std::unique_ptr<SafetensorsWriter>> Create(FileSystem& files,
                                                            const std::string& path,
                                                            std::vector<SafeTensor> tensors,
