@@ -21,7 +21,8 @@ int main(int argc, char** argv) {
   std::vector<faiss::Index::idx_t> ids(products.size());
   index->search(n, queries.data(), k, products.data(), ids.data());
   for (long i = 0; i < n * k; ++i) {
-    std::printf("%ld%c", static_cast<long>(ids[static_cast<size_t>(i)]), i % k + 1 == k ? '\n' : ' ');
+    std::printf("%ld%c", static_cast<long>(ids[static_cast<size_t>(i)]),
+                i % k + 1 == k ? '\n' : ' ');
   }
   return 0;
 }

@@ -48,8 +48,8 @@ class UnknownKeysTest : public PredictTest {
   std::unique_ptr<CheckpointModel> Load(const std::string& run, RowForm form = RowForm::kSaved) {
     auto job = JobOf(FlagsOf(run), *files_);
     EXPECT_TRUE(job.ok()) << job.status().message();
-    auto loaded = CheckpointModel::Load(*files_, job->job, run, WhichCheckpoint::kNewest,
-                                        *executor_, form);
+    auto loaded =
+        CheckpointModel::Load(*files_, job->job, run, WhichCheckpoint::kNewest, *executor_, form);
     EXPECT_TRUE(loaded.ok()) << loaded.status().message();
     return *std::move(loaded);
   }

@@ -156,8 +156,8 @@ TEST_F(VectorsTest, HeadersNameWhatIsThere) {
   EXPECT_EQ(vectors.texts, "i\nj\n");
   request = RequestOf(std::string("y,user,item,age,tags,title\n") + kRows);
   request.common.checkpoint = "headed";
-  EXPECT_TRUE(std::equal(vectors.floats.begin(), vectors.floats.end(),
-                         Exported(request).floats.begin()));
+  EXPECT_TRUE(
+      std::equal(vectors.floats.begin(), vectors.floats.end(), Exported(request).floats.begin()));
   request = RequestOf("price,item\n7,i\n");
   request.common.checkpoint = "headed";
   EXPECT_THAT(Refused(request), HasSubstr("'tags'"));

@@ -45,9 +45,9 @@ Result<std::string> TextColumn(const DataSpec& data, const std::vector<std::stri
 Result<ItemData> DataOfItems(const DataSpec& data, const std::vector<std::string>& features,
                              const std::string& text_column) {
   if (data.format != DataFormat::kCsv && data.format != DataFormat::kCriteo) {
-    return Status(Code::kInvalidArgument,
-                  "--format=vectors: data.format is " + std::string(WordOf(data.format)) +
-                      ": expected csv or criteo, whose cells have names");
+    return Status(Code::kInvalidArgument, "--format=vectors: data.format is " +
+                                              std::string(WordOf(data.format)) +
+                                              ": expected csv or criteo, whose cells have names");
   }
   ItemData items{data, ""};
   HDPS_ASSIGN_OR_RETURN(items.text_column, TextColumn(data, features, text_column));

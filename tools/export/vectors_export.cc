@@ -111,9 +111,8 @@ class ItemCollector {
 Result<Items> ReadItems(const ExportTask& task, const std::vector<std::string>& paths,
                         TowerVectors& tower) {
   const MemoryFor memory("the vectors of all items (--items)");
-  HDPS_ASSIGN_OR_RETURN(
-      const ItemData items,
-      DataOfItems(task.job.data, tower.features().sparse, task.request.item_text));
+  HDPS_ASSIGN_OR_RETURN(const ItemData items, DataOfItems(task.job.data, tower.features().sparse,
+                                                          task.request.item_text));
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<TextRows> rows,
                         NewTextRows(task.files, items.data, paths, items.text_column));
   const FeatureNames names = FeaturesOf(items.data);
@@ -144,10 +143,9 @@ SafeMetadata MetadataOf(const ExportTask& task, CheckpointModel& loaded) {
 
 Status WriteItems(const ExportTask& task, const Items& items, uint32_t dim,
                   const SafeMetadata& metadata) {
-  HDPS_RETURN_IF_ERROR(WriteSafetensors(
-      task.files, JoinPath(task.folder, "items.safetensors"),
-      {{"vectors", "F32", {items.count, dim}}}, {std::as_bytes(std::span(items.vectors))},
-      metadata));
+  HDPS_RETURN_IF_ERROR(WriteSafetensors(task.files, JoinPath(task.folder, "items.safetensors"),
+                                        {{"vectors", "F32", {items.count, dim}}},
+                                        {std::as_bytes(std::span(items.vectors))}, metadata));
   const std::string path = JoinPath(task.folder, "items.txt");
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> file, task.files.Create(path));
   HDPS_RETURN_IF_ERROR(file->Append(std::as_bytes(std::span(items.texts))));
@@ -173,10 +171,9 @@ void Tell(const Items& items, const UnknownCount& unknown) {
 Status ExportVectors(ExportTask& task) {
   HDPS_ASSIGN_OR_RETURN(const std::optional<ItemIndex> index, IndexOf(task.request));
   HDPS_ASSIGN_OR_RETURN(const std::vector<std::string> paths, FilesOfItems(task));
-  HDPS_ASSIGN_OR_RETURN(
-      const std::unique_ptr<CheckpointModel> loaded,
-      CheckpointModel::Load(task.files, task.job, task.request.common.checkpoint,
-                            task.request.common.which, task.executor));
+  HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointModel> loaded,
+                        CheckpointModel::Load(task.files, task.job, task.request.common.checkpoint,
+                                              task.request.common.which, task.executor));
   loaded->set_unknown_keys(UnknownKeys::kZero);
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<TowerVectors> tower,
                         TowerVectors::New(*loaded, Tower::kItem, task.executor));

@@ -130,9 +130,9 @@ void CheckpointModel::Read(TableId table, std::span<const Key> keys,
   for (size_t i = 0; i < keys.size() * slices; ++i) {
     const size_t k = i / slices;
     const Key key = keys[k];
-    Shard& shard = shards_[ShardOfRow(spec, key, static_cast<uint32_t>(i % slices),
-                                      field_shards.empty() ? std::nullopt
-                                                           : std::optional(field_shards[k]))];
+    Shard& shard =
+        shards_[ShardOfRow(spec, key, static_cast<uint32_t>(i % slices),
+                           field_shards.empty() ? std::nullopt : std::optional(field_shards[k]))];
     const std::span<float> row = rows.subspan(i * dim, dim);
     if (zeros && !shard.RowNumber(table, key)) {
       std::ranges::fill(row, 0.0f);

@@ -59,10 +59,9 @@ Result<std::unique_ptr<TowerVectors>> TowerVectors::New(CheckpointModel& loaded,
                                               ": expected two_tower, whose items have vectors");
   }
   std::unique_ptr<TowerVectors> vectors(new TowerVectors(loaded, tower));
-  HDPS_ASSIGN_OR_RETURN(
-      vectors->values_,
-      LayerValues::New(job, tower == Tower::kItem ? kItemLayer : kUserLayer, loaded.DenseWeights(),
-                       executor));
+  HDPS_ASSIGN_OR_RETURN(vectors->values_,
+                        LayerValues::New(job, tower == Tower::kItem ? kItemLayer : kUserLayer,
+                                         loaded.DenseWeights(), executor));
   return vectors;
 }
 

@@ -20,9 +20,10 @@ class FileTextRows : public TextRows {
                const std::string& column, std::unique_ptr<RowAdder> rows)
       : column_(column),
         rows_(std::move(rows)),
-        lines_(
-            files, paths, FileRulesOf(data, /*labels_read=*/false),
-            [this](uint32_t file, std::string_view text) { return rows_->TakeHeader(file, text); }) {}
+        lines_(files, paths, FileRulesOf(data, /*labels_read=*/false),
+               [this](uint32_t file, std::string_view text) {
+                 return rows_->TakeHeader(file, text);
+               }) {}
 
   Status Start() { return lines_.Start(); }
 
@@ -38,10 +39,10 @@ class FileTextRows : public TextRows {
       const std::vector<NamedText> values = rows_->Values(line);
       const auto value = std::ranges::find(values, column_, &NamedText::name);
       if (value == values.end()) {
-        return Status(Code::kInvalidArgument,
-                      lines_.path(line.place.file) + ":" + std::to_string(line.place.number) +
-                          ": there is no cell of the column '" + column_ +
-                          "', whose texts name the rows");
+        return Status(Code::kInvalidArgument, lines_.path(line.place.file) + ":" +
+                                                  std::to_string(line.place.number) +
+                                                  ": there is no cell of the column '" + column_ +
+                                                  "', whose texts name the rows");
       }
       batch.texts.push_back(value->text);
     }
