@@ -12,6 +12,7 @@ usage: scripts/local_cluster.sh --job=FILE --out=DIR [--servers=1] [--workers=1]
   --max_bad_rows=N      pass over this many bad rows of the data (default: the job file's, 0)
   --resume=WHEN         auto (default): continue from a checkpoint found in DIR; never: refuse one;
                         changed: continue although settings differ, of those that may
+  --init=DIR            begin a run without a checkpoint with tables and layers of safetensors files
   --restart=WHEN        on-failure (default): what was killed or ended with status 3 is started
                         again, later and later; never: it is not. With --node-rank above 0
                         only what was killed is started again
@@ -46,7 +47,7 @@ fi
 [[ -n "$bin" ]] || fail "no hdps-scheduler found; build first (scripts/build.sh) or set HDPS_BIN"
 
 job='' out='' restart=on-failure servers=1 workers=1 total_servers='' total_workers='' node_rank=0 transport=tcp
-first_server='' first_worker='' spill='' watched=''
+first_server='' first_worker='' spill='' watched='' init=''
 host=127.0.0.1 listen='' scheduler='' common=() scheduler_flags=() member_flags=() server_flags=() worker_flags=()
 for argument in "$@"; do
   value=${argument#*=}
@@ -55,6 +56,7 @@ for argument in "$@"; do
     --out=*) out=$value ;;
     --servers=*) servers=$value ;;
     --workers=*) workers=$value ;;
+    --init=*) init=$value ;;
     --restart=*) restart=$value ;;
     --total-servers=*) total_servers=$value ;;
     --total-workers=*) total_workers=$value ;;
@@ -97,6 +99,12 @@ total_servers=${total_servers:-$servers} total_workers=${total_workers:-$workers
 mkdir -p "$out/log" "$out/pid" || fail "cannot write into --out=$out"
 out=$(readlink -f "$out")
 spill=${spill:-$out/spill}
+if [[ -n "$init" ]]; then
+  ((node_rank == 0)) || fail "--init=$init goes with --node-rank=0, which has the checkpoints"
+  sets=()
+  for flag in "${common[@]}"; do [[ "$flag" != --set=* ]] || sets+=("$flag"); done
+  "$bin/hdps" train --job="$job" --out="$out" --init="$init" --init_only --workers="$total_workers" "${sets[@]}"
+fi
 # Removes what a killed launcher has left: its lock is free.
 for left in "${TMPDIR:-/tmp}"/hdps_cluster.*; do
   [[ -O "$left/lock" && ! -L "$left" ]] || continue

@@ -56,6 +56,8 @@ Status Export() {
   }
   request.shard_bytes = *shard_bytes;
   request.format = FLAGS_format;
+  std::string& out = request.common.out;
+  while (out.size() > 1 && out.back() == '/') out.pop_back();
   request.tables_inside = FLAGS_tables == "inside";
   request.max_rows = FLAGS_max_rows;
   request.items = FLAGS_items;

@@ -16,6 +16,7 @@
 #include "common/job/spec/model_spec.h"
 #include "common/planning/memory_check.h"
 #include "common/planning/placement.h"
+#include "common/platform/executor.h"
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
 #include "common/platform/output_file.h"
@@ -27,6 +28,7 @@
 #include "server/server_memory_limit.h"
 #include "tools/commands.h"
 #include "tools/common_flags.h"
+#include "tools/export/first_checkpoint.h"
 #include "tools/inputs/file_names.h"
 #include "tools/local_cluster.h"
 #include "tools/warnings.h"
@@ -39,6 +41,12 @@ DEFINE_string(trace, "",
               "File for the first steps as events in time, which about://tracing and "
               "ui.perfetto.dev show; empty: none");
 DEFINE_uint32(trace_steps, 20, "Number of steps of each worker in --trace");
+DEFINE_string(init, "",
+              "Folder of safetensors files, as hdps export writes them, whose tables and layers a "
+              "run without a checkpoint begins with; empty: none");
+DEFINE_bool(init_only, false,
+            "Write what --init gives as the checkpoint of step 0 and end: daemons with the same "
+            "--out begin there");
 DEFINE_bool(print_config, false, "Print the job with every default written out, and end");
 
 namespace hdps {
@@ -66,6 +74,24 @@ Status WriteTrace(FileSystem& files, const TraceEvents& trace) {
   if (written.ok()) return {};
   return Status(Code::kInvalidArgument,
                 "--trace=" + FLAGS_trace + " cannot be written: " + written.message());
+}
+
+// Begins the run from --init, unless it goes on from a checkpoint. Returns true if --init was used.
+Result<bool> BeginFromInit(FileSystem& files, const LocalClusterOptions& options) {
+  if (FLAGS_init.empty()) {
+    if (!FLAGS_init_only) return false;
+    return Status(Code::kInvalidArgument, "--init_only needs --init=DIR; give the folder to read");
+  }
+  if (HasCheckpoint(files, options.out)) {
+    PrintError("--init=%s is ignored: the run in %s has a checkpoint\n", FLAGS_init.c_str(),
+               options.out.c_str());
+    return false;
+  }
+  const std::unique_ptr<Executor> executor = NewTbbExecutor(options.threads);
+  PrintedStream to;
+  HDPS_RETURN_IF_ERROR(
+      WriteFirstCheckpoint(files, options.job, FLAGS_init, options.out, *executor, to));
+  return true;
 }
 
 Status Train() {
@@ -113,6 +139,10 @@ Status Train() {
   }
   HDPS_RETURN_IF_ERROR(
       StartLogging("hdps", JoinPath(JoinPath(options.out, "log"), "train.log"), flags.log));
+  HDPS_ASSIGN_OR_RETURN(const bool begun, BeginFromInit(*files, options));
+  if (FLAGS_init_only) return {};
+  // What --resume=never refuses is a checkpoint of before.
+  if (begun && options.resume == Resume::kNever) options.resume = Resume::kAuto;
   options.voice = SpeakOnStderr(/*also_log=*/true);
   InstallStopSignals();
   options.stop = &StopRequested();
@@ -134,8 +164,8 @@ Subcommand TrainCommand() {
   return {"train",
           "train a job: scheduler, servers and workers in this one process",
           "hdps train --job=FILE --out=DIR [--servers=M --workers=N] [flags]",
-          {"job", "out", "set", "servers", "workers", "resume", "print_config", "max_bad_rows",
-           "threads", "log", "trace", "trace_steps"},
+          {"job", "out", "set", "servers", "workers", "resume", "init", "init_only", "print_config",
+           "max_bad_rows", "threads", "log", "trace", "trace_steps"},
           Train};
 }
 

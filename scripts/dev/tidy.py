@@ -57,7 +57,7 @@ DOORS = [
     (r"dnnl\.h|omp_set", {"kernels/products/bf16_gemm.cc", "kernels/products/cpu_gemm.cc",
                        "kernels/products/product_library.cc"}),
     (r"[<\"]z(lib|std)\.h", {"worker/data/compressed_file.cc"}),
-    (r"[<\"]faiss/", {"tools/export/faiss_index.cc"}),
+    (r"[<\"]faiss/", {"tools/export/vectors/faiss_index.cc"}),
 ]
 # Libraries that no header may include, because every file that includes it would depend on them.
 NOT_IN_HEADERS = r"[<\"](cuda|nlohmann|gflags)[/_.a-z]*"

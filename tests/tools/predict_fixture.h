@@ -28,11 +28,13 @@ inline std::vector<std::string> LinesOf(const std::string& text) {
 class PredictTest : public ::testing::Test {
  protected:
   // Trains a job with the data section `data` for two epochs; its run is in the folder `out`.
-  void Train(const std::string& out, const std::string& data, const std::string& model) {
+  void Train(const std::string& out, const std::string& data, const std::string& model,
+             uint32_t shards = 1) {
     const Result<Job> job =
         ParseJob(R"({"name": "small", "seed": 3, "data": {)" + data + R"(}, "model": {)" + model +
                      R"(, "device": "cpu"}, "train": {"batch_size": 8, "epochs": 2},
-            "cluster": {"shards": 1, "heartbeat_ms": 50}})",
+            "cluster": {"heartbeat_ms": 50, "shards": )" +
+                     std::to_string(shards) + "}}",
                  "job.json", {});
     ASSERT_TRUE(job.ok()) << job.status().message();
     LocalClusterOptions options;

@@ -100,7 +100,7 @@ TEST_F(UnknownKeysTest, ZerosAreReadWhereThereIsNoRow) {
   for (const char* const cut :
        {"", R"(, "slice_mode": "table_column_slice", "column_slices": 2)",
         R"(, "slice_mode": "field_slice")", R"(, "slice_mode": "table_row_slice")"}) {
-    Train("run", kColumns, std::string(kDeepFm) + cut);
+    Train("run", kColumns, std::string(kDeepFm) + cut, 4);
     for (const RowForm form : {RowForm::kSaved, RowForm::kInt8}) {
       const std::unique_ptr<CheckpointModel> loaded = Load("run", form);
       const uint32_t deep = 1;

@@ -8,7 +8,7 @@
 #include "common/job/job_facts.h"
 #include "tests/tools/predict_fixture.h"
 #include "tools/export/export.h"
-#include "tools/export/faiss_index.h"
+#include "tools/export/vectors/faiss_index.h"
 #include "tools/scoring/scored_data.h"
 #include "tools/scoring/scored_job.h"
 #include "tools/scoring/tower_vectors.h"

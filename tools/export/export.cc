@@ -20,7 +20,8 @@ namespace {
 constexpr ExportFormat kFormats[] = {
     {"safetensors", ExportSafetensors, ""},
     {"onnx", nullptr,
-     "scripts/install_deps.sh --export installs libonnx-dev and libprotobuf-dev; then configure and "
+     "scripts/install_deps.sh --export installs libonnx-dev and libprotobuf-dev; then configure "
+     "and "
      "build again"},
     {"vectors", ExportVectors, ""},
 };
@@ -87,8 +88,7 @@ Status DescribeFolder(const ExportTask& task) {
   HDPS_ASSIGN_OR_RETURN(const std::vector<std::string> names, task.files.List(task.folder));
   uint64_t bytes = 0;
   for (const std::string& name : names) {
-    HDPS_ASSIGN_OR_RETURN(const uint64_t more,
-                          task.files.FileSize(JoinPath(task.folder, name)));
+    HDPS_ASSIGN_OR_RETURN(const uint64_t more, task.files.FileSize(JoinPath(task.folder, name)));
     bytes += more;
   }
   const double seconds = std::max(task.progress.seconds(), 1e-3);

@@ -24,7 +24,7 @@ struct ExportRequest {
   CommonFlags common;
   std::string format;  // The name of an ExportFormat.
   // safetensors
-  DType weights = DType::kFp32;           // Of tables; dense tensors stay in 32 bits.
+  DType weights = DType::kFp32;              // Of tables; dense tensors stay in 32 bits.
   uint64_t shard_bytes = uint64_t{4} << 30;  // A file that is longer has a single tensor.
   // onnx
   bool tables_inside = true;
@@ -40,7 +40,7 @@ struct ExportTask {
   const ExportRequest& request;
   FileSystem& files;
   Executor& executor;
-  Job job;  // Its tables are cut over the shards as those of the checkpoint are.
+  Job job;             // Its tables are cut over the shards as those of the checkpoint are.
   std::string origin;  // Where the job comes from, as messages name it.
   FoundCheckpoint found;
   std::string folder;  // An empty folder, which gets the name `common.out` when all is written.

@@ -171,8 +171,8 @@ void ExportModel::Describe(const ExportTask& task) const {
             << "\n";
   }
   if (check_.drawn || unknown_.rows == 0) return;
-  const double share = static_cast<double>(unknown_.unknown) /
-                       std::max(1.0, static_cast<double>(unknown_.keys));
+  const double share =
+      static_cast<double>(unknown_.unknown) / std::max(1.0, static_cast<double>(unknown_.keys));
   task.to << "keys without a row: " << unknown_.unknown << " of " << unknown_.keys << " ("
           << ShowNumber("%.2f", share * 100) << " %) in " << unknown_.rows
           << " rows of the data; they read as zeros there and as their initial values here, so "
@@ -182,8 +182,7 @@ void ExportModel::Describe(const ExportTask& task) const {
   for (uint32_t t = 0; t < task.job.tables.size(); ++t) {
     if (unknown_.table_unknown[t] == 0) continue;
     task.to << "  of table " << EscapeUntrusted(task.job.tables[t].name) << ": "
-            << unknown_.table_unknown[t] << " of " << unknown_.table_keys[t]
-            << " different keys\n";
+            << unknown_.table_unknown[t] << " of " << unknown_.table_keys[t] << " different keys\n";
   }
 }
 

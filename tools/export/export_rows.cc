@@ -18,8 +18,7 @@ constexpr char kScratch[] = "rows";  // Folder within the task's.
 
 Result<std::unique_ptr<ExportRows>> ExportRows::Read(const ExportTask& task, WantedRows* wanted) {
   const MemoryFor reading("one shard of the checkpoint (cluster.shards)");
-  std::unique_ptr<ExportRows> rows(
-      new ExportRows(task.files, JoinPath(task.folder, kScratch)));
+  std::unique_ptr<ExportRows> rows(new ExportRows(task.files, JoinPath(task.folder, kScratch)));
   HDPS_RETURN_IF_ERROR(task.files.MakeDirectoriesUnsynced(rows->scratch_));
   for (size_t t = 0; t < task.job.tables.size(); ++t) {
     rows->runs_.emplace_back(task.files, JoinPath(rows->scratch_, std::to_string(t)),

@@ -39,8 +39,7 @@ Json RuleOf(const DataSpec& data, const std::string& name) {
   if (data.format != DataFormat::kCsv || column == data.columns.end()) {
     return {{"of", "text"}, {"salt", Salt(name)}};
   }
-  Json rule = {{"of", column->vocab_size > 0 ? "id" : "text"},
-               {"salt", Salt(column->key_space())}};
+  Json rule = {{"of", column->vocab_size > 0 ? "id" : "text"}, {"salt", Salt(column->key_space())}};
   if (column->vocab_size > 0) rule["vocab_size"] = column->vocab_size;
   return rule;
 }

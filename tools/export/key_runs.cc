@@ -123,8 +123,8 @@ Status KeyRuns::Merge(bool with_weights, const Visit& visit) const {
     HDPS_ASSIGN_OR_RETURN(weights, files_.OpenSequential(path_ + ".weights"));
   }
   const uint64_t row_bytes = sizeof(Key) + (with_weights ? dim_ * sizeof(float) : 0);
-  const uint64_t block_rows = std::clamp<uint64_t>(kMergeBytes / (row_bytes * runs_.size()), 1,
-                                                   uint64_t{1} << 16);
+  const uint64_t block_rows =
+      std::clamp<uint64_t>(kMergeBytes / (row_bytes * runs_.size()), 1, uint64_t{1} << 16);
   std::vector<Cursor> cursors;
   for (const Run& run : runs_) {
     if (run.rows == 0) continue;

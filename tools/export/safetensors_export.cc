@@ -120,11 +120,11 @@ Status Pieces::AppendWeights(TableId table, SafetensorsWriter& to) {
   };
   HDPS_RETURN_IF_ERROR(model_.rows().VisitRows(table, append));
   if (cut > 0) {
-    PrintError("warning: %llu weights of table %s are beyond what %s holds, and become its "
-               "largest number\n",
-               static_cast<unsigned long long>(cut),
-               EscapeUntrusted(task_.job.tables[table.value].name).c_str(),
-               DTypeName(format).c_str());
+    PrintError(
+        "warning: %llu weights of table %s are beyond what %s holds, and become its "
+        "largest number\n",
+        static_cast<unsigned long long>(cut),
+        EscapeUntrusted(task_.job.tables[table.value].name).c_str(), DTypeName(format).c_str());
   }
   return {};
 }
@@ -138,10 +138,9 @@ Status Pieces::Append(std::span<const std::byte> bytes, SafetensorsWriter& to) {
 Status Pieces::WriteFile(const std::string& name, std::span<const Piece> pieces) {
   std::vector<SafeTensor> tensors;
   for (const Piece& piece : pieces) tensors.push_back(piece.tensor);
-  HDPS_ASSIGN_OR_RETURN(
-      const std::unique_ptr<SafetensorsWriter> writer,
-      SafetensorsWriter::Create(task_.files, JoinPath(task_.folder, name), std::move(tensors),
-                                MetadataOf(task_, model_)));
+  HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<SafetensorsWriter> writer,
+                        SafetensorsWriter::Create(task_.files, JoinPath(task_.folder, name),
+                                                  std::move(tensors), MetadataOf(task_, model_)));
   for (const Piece& piece : pieces) HDPS_RETURN_IF_ERROR(piece.append(*writer));
   return writer->Close();
 }
@@ -170,8 +169,7 @@ Status Pieces::Write() {
     char name[64];
     std::snprintf(name, sizeof(name), "model-%05zu-of-%05zu.safetensors", f + 1, ends.size());
     names.emplace_back(name);
-    HDPS_RETURN_IF_ERROR(
-        WriteFile(name, std::span(pieces_).subspan(begin, ends[f] - begin)));
+    HDPS_RETURN_IF_ERROR(WriteFile(name, std::span(pieces_).subspan(begin, ends[f] - begin)));
     begin = ends[f];
   }
   return WriteIndex(ends, names);

@@ -1,6 +1,8 @@
 // Prints the header with nlohmann's JSON and pads it with blanks.
 #include "tools/export/safetensors_writer.h"
 
+#include <glog/logging.h>
+
 #include <array>
 #include <bit>
 #include <cstring>

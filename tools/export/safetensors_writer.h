@@ -38,7 +38,8 @@ class SafetensorsWriter {
                                                            const SafeMetadata& metadata);
   // Appends the next bytes of the tensors; they may end anywhere.
   Status Append(std::span<const std::byte> bytes);
-  // Makes the file survive a crash of the machine. Requires: the bytes of all tensors were appended.
+  // Makes the file survive a crash of the machine. Requires: the bytes of all tensors were
+  // appended.
   Status Close();
 
  private:

@@ -94,7 +94,8 @@ Result<SampleRows> Draw(const ExportTask& task) {
   HDPS_ASSIGN_OR_RETURN(const std::vector<std::vector<Key>> pools, KeysToDraw(task));
   const std::vector<bool> several = SeveralValues(task.job.data);
   Random random(task.job.seed);
-  SampleRows sample{.drawn = true};
+  SampleRows sample;
+  sample.drawn = true;
   KeyFinder finder(task.job);
   for (int b = 0; b < 2; ++b) {
     Batch batch;

@@ -1,6 +1,8 @@
 // Looks each wanted key up in the ascending keys that go by.
 #include "tools/export/wanted_rows.h"
 
+#include <glog/logging.h>
+
 #include <algorithm>
 
 #include "common/base/status.h"
@@ -10,7 +12,7 @@
 namespace hdps {
 
 WantedRows::WantedRows(const Job& job) {
-  for (const TableSpec& table : job.tables) tables_.push_back({.dim = table.dim});
+  for (const TableSpec& table : job.tables) tables_.emplace_back().dim = table.dim;
 }
 
 void WantedRows::Want(TableId table, std::span<const Key> keys) {

@@ -8,6 +8,7 @@
 #include "common/base/hash.h"
 #include "common/base/show_number.h"
 #include "common/job/job_spec.h"
+#include "common/job/spec/table_spec.h"
 
 namespace hdps {
 namespace {

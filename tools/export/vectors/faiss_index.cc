@@ -1,5 +1,5 @@
 // The only file that includes FAISS.
-#include "tools/export/faiss_index.h"
+#include "tools/export/vectors/faiss_index.h"
 
 #include <faiss/IndexFlat.h>
 #include <faiss/IndexHNSW.h>

@@ -1,5 +1,5 @@
 // Takes the place of faiss_index.cc in a build without libfaiss.
-#include "tools/export/faiss_index.h"
+#include "tools/export/vectors/faiss_index.h"
 
 namespace hdps {
 

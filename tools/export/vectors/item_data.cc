@@ -1,5 +1,5 @@
 // Turns columns that items do not need into ones that files to predict may lack.
-#include "tools/export/item_data.h"
+#include "tools/export/vectors/item_data.h"
 
 #include <algorithm>
 #include <set>
