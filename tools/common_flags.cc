@@ -35,6 +35,9 @@ DEFINE_bool(json, false, "Print JSON");
 DEFINE_string(rows, "",
               "generate: number of training rows, 100k if not given; plan: number of distinct keys "
               "of the data, 10M if not given; written as 20000, 500M or 4.6G");
+DEFINE_string(format, "",
+              "generate: format of digits: csv if not given, or idx as MNIST has it "
+              "(train-images-idx3-ubyte and so on); export: safetensors, onnx or vectors");
 DEFINE_string(
     weights, "saved",
     "evaluate, predict: how rows are held in memory: saved, as the checkpoint has them, or int8, "

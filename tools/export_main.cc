@@ -15,7 +15,6 @@
 #include "tools/common_flags.h"
 #include "tools/export/export.h"
 
-DEFINE_string(format, "", "What is written: safetensors, onnx or vectors");
 DEFINE_string(shard_bytes, "4GiB",
               "safetensors: length from which tensors go into several files; a tensor lies in one");
 DEFINE_string(tables, "inside",
@@ -27,6 +26,7 @@ DEFINE_string(item_text, "",
 DEFINE_string(index, "",
               "vectors: index of FAISS that is written too: exact or hnsw32; empty: exact, if this "
               "build has libfaiss");
+DECLARE_string(format);
 DECLARE_string(weights);
 
 namespace hdps {

@@ -19,8 +19,7 @@
 DEFINE_string(kind, "log",
               "Kind of data: log gives train.tsv and eval.tsv in Criteo's layout, digits gives "
               "train.csv and eval.csv");
-DEFINE_string(format, "csv",
-              "Format of digits: csv, or idx as MNIST has it (train-images-idx3-ubyte and so on)");
+DECLARE_string(format);
 DEFINE_string(
     model, "",
     "generate: model that decides the labels: linear (if not given), pairwise, crosses, dot, "
@@ -108,7 +107,7 @@ Status GenerateDigits(FileSystem& files, const std::string& folder, uint64_t row
   spec.eval_rows = FLAGS_eval_rows;
   spec.seed = FLAGS_seed;
   if (FLAGS_noise >= 0) spec.noise = FLAGS_noise;
-  if (FLAGS_format != "csv" && FLAGS_format != "idx") {
+  if (!FLAGS_format.empty() && FLAGS_format != "csv" && FLAGS_format != "idx") {
     return Mistaken("--format=" + FLAGS_format + ": expected csv or idx");
   }
   spec.idx = FLAGS_format == "idx";

@@ -7,6 +7,7 @@
 
 #include "common/base/hash.h"
 #include "common/job/spec/table_spec.h"
+#include "common/job/table_slices.h"
 #include "tests/tools/predict_fixture.h"
 #include "tools/scoring/checkpoint_model.h"
 #include "tools/scoring/scored_data.h"
@@ -105,9 +106,11 @@ TEST_F(UnknownKeysTest, ZerosAreReadWhereThereIsNoRow) {
       const std::unique_ptr<CheckpointModel> loaded = Load("run", form);
       const uint32_t deep = 1;
       const bool by_field = std::string(cut).find("field") != std::string::npos;
+      const Job& job = loaded->job();
+      std::optional<uint32_t> shard;  // That of the feature `user`, which is the first.
+      if (by_field) shard = FieldShards(job, job.tables[deep], FeaturesOfTable(job, "deep"))[0];
       for (const char* const value : {"a", "b", "c", "z"}) {
         const Key key = FeatureKey(HashString("user"), value);
-        const auto shard = by_field ? std::optional<uint32_t>(0) : std::nullopt;
         loaded->set_unknown_keys(UnknownKeys::kInitial);
         const std::vector<float> initial = Read(*loaded, deep, key, shard);
         EXPECT_GT(*std::ranges::max_element(initial), 0) << cut << " " << value;
