@@ -81,8 +81,8 @@ class VectorsTest(harness.Case):
         if not pathlib.Path(SEARCH).exists():
             raise unittest.SkipTest("this build lacks libfaiss")
         draw = random.Random(3)
-        # Between two items each, as users are.
-        queries = [array.array("f", map(operator.add, *draw.sample(vectors, 2))) for _ in range(QUERIES)]
+        # Each somewhat beside an item, as a user is beside what he likes.
+        queries = [array.array("f", (x + draw.gauss(0, 0.1) for x in draw.choice(vectors))) for _ in range(QUERIES)]
         products = [[dot(query, vector) for vector in vectors] for query in queries]
         best = [heapq.nlargest(BEST, range(ITEMS), of_query.__getitem__) for of_query in products]
         # The index adds up 16 products of floats: each rounding is half an epsilon of at most the length.

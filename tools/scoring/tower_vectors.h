@@ -10,8 +10,8 @@
 #include "common/job/job_facts.h"
 #include "common/platform/executor.h"
 #include "tools/scoring/checkpoint_model.h"
+#include "tools/scoring/layer_values.h"
 #include "tools/scoring/unknown_count.h"
-#include "worker/model/layer_values.h"
 
 namespace hdps {
 

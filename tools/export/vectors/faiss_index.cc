@@ -15,7 +15,7 @@ namespace {
 
 // Edges of a vector, and how many candidates are held while it is inserted and while a query is
 // answered. A reader may set the last one anew.
-constexpr int kHnswNeighbors = 32, kHnswInserting = 100, kHnswSearching = 64;
+constexpr int kHnswNeighbors = 32, kHnswInserting = 200, kHnswSearching = 256;
 
 // Appends what FAISS writes to a file, and keeps the first error.
 class FileWriter : public faiss::IOWriter {

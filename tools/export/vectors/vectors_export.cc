@@ -20,13 +20,13 @@
 #include "common/platform/memory_full.h"
 #include "common/process/terminal.h"
 #include "tools/export/export.h"
+#include "tools/export/safetensors_writer.h"
 #include "tools/export/vectors/faiss_index.h"
 #include "tools/export/vectors/item_data.h"
-#include "tools/export/safetensors_writer.h"
 #include "tools/inputs/file_names.h"
 #include "tools/scoring/checkpoint_model.h"
 #include "tools/scoring/tower_vectors.h"
-#include "worker/data/text_rows.h"
+#include "worker/data/whole_files/text_rows.h"
 
 namespace hdps {
 namespace {

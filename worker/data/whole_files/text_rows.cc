@@ -1,5 +1,5 @@
 // Gives each line to the parser of rows twice: for its keys, and for the text of the column.
-#include "worker/data/text_rows.h"
+#include "worker/data/whole_files/text_rows.h"
 
 #include <algorithm>
 #include <optional>
