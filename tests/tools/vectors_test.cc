@@ -141,6 +141,7 @@ TEST_F(VectorsTest, ItemsMayStandAloneOrInWholeRows) {
   titled.item_text = "title";
   const Vectors other_order = Exported(titled);
   EXPECT_EQ(other_order.texts, "The K\nThe I\nThe J\n");
+  ASSERT_EQ(other_order.floats.size(), 3 * kDim);
   EXPECT_TRUE(std::equal(whole.floats.begin(), whole.floats.begin() + 2 * kDim,
                          other_order.floats.begin() + kDim));
   EXPECT_EQ(files_->Exists("vectors/items.faiss"), HasFaiss());
@@ -179,6 +180,7 @@ TEST_F(VectorsTest, ARepeatedTextCountsOnce) {
 TEST_F(VectorsTest, AnItemWithoutARowHasTheVectorOfItsOtherFeatures) {
   testing::internal::CaptureStderr();
   const Vectors vectors = Exported(RequestOf("new,p\nnewer,p\nnewest,q\n"));
+  ASSERT_EQ(vectors.floats.size(), 3 * kDim);
   for (size_t d = 0; d < kDim; ++d) EXPECT_EQ(vectors.floats[d], vectors.floats[kDim + d]);
   EXPECT_FALSE(std::equal(vectors.floats.begin(), vectors.floats.begin() + kDim,
                           vectors.floats.begin() + 2 * kDim));
