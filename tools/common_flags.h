@@ -31,7 +31,7 @@ struct CommonFlags {
   bool dry_run = false;
   // Write nan in the line of a bad row instead of failing (predict).
   bool nan_for_bad_rows = false;
-  bool int8_rows = false;  // Hold rows in 8 bits a weight (evaluate, predict).
+  bool int8_rows = false;          // Hold rows in 8 bits a weight (evaluate, predict).
   bool unknown_are_zeros = false;  // Keys without a row read as zeros (evaluate, predict).
 };
 

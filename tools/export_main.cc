@@ -25,7 +25,9 @@ DEFINE_uint64(max_rows, 1000000, "onnx: most rows of all tables together that go
 DEFINE_string(items, "", "vectors: files with the items in the job's data format, FILE,...");
 DEFINE_string(item_text, "",
               "vectors: column whose texts name the items; empty: the first item feature");
-DEFINE_string(index, "", "vectors: index of FAISS that is written too: exact or hnsw32");
+DEFINE_string(index, "",
+              "vectors: index of FAISS that is written too: exact or hnsw32; empty: exact, if this "
+              "build has libfaiss");
 DECLARE_string(format);
 DECLARE_string(weights);
 

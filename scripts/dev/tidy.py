@@ -59,6 +59,7 @@ DOORS = [
                        "kernels/products/product_library.cc"}),
     (r"[<\"]z(lib|std)\.h", {"worker/data/compressed_file.cc"}),
     (r"<onnx/|<google/protobuf/", {"tools/export/onnx/onnx_graph.cc"}),
+    (r"[<\"]faiss/", {"tools/export/vectors/faiss_index.cc"}),
 ]
 # Libraries that no header may include, because every file that includes it would depend on them.
 NOT_IN_HEADERS = r"[<\"](cuda|nlohmann|gflags)[/_.a-z]*"

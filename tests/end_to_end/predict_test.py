@@ -67,6 +67,30 @@ class PredictTest(harness.Case):
                 harness.figure(f"{count} processes {how}: auc {auc[0]}, lines at most {apart:.3g} from one worker's")
                 self.assertLessEqual(apart, 1e-6)
 
+    def test_keys_without_a_row_are_counted(self):
+        """By evaluate and predict, one worker or two processes, as a count of the rows here does."""
+        self.train()
+        rows = [(i % 2, f"a{i % 4}", i % 7, f"c{i % 11 % 6}") for i in range(5000)]
+        self.out("q.csv").write_text(text_of(rows))
+        values = [(column, row[column]) for row in rows for column in (1, 3)]
+        trained = {(column, row[column]) for row in self.rows for column in (1, 3)}
+        distinct = set(values)
+        share = 100 * sum(value not in trained for value in values) / len(values)
+        told = (f"{len(distinct - trained)} of {len(distinct)} distinct keys "
+                f"({100 * len(distinct - trained) / len(distinct):.3g} %), {share:.3g} % of all, have no row in "
+                "the checkpoint and read as ")
+        data = f"--data={self.out('q.csv')}"
+        for command in ("evaluate", "predict"):
+            for word, means in (("initial", "their initial values"), ("zero", "zeros")):
+                said = harness.run([HDPS, command, f"--checkpoint={self.out('run')}", data, f"--unknown={word}"])
+                self.assertIn(told + means + "\n", said.stderr)
+            together = self.by_processes(2, command, data, meet=f"meet_{command}")
+            self.assertIn(told, together[0][2])
+            self.assertNotIn("distinct keys", together[1][2])
+        refused = self.predict(data, "--unknown=zeros", expect=2)
+        self.assertIn("--unknown=zeros: expected initial or zero", refused.stderr)
+        self.assertNotIn("distinct keys", self.predict(f"--data={self.out('t.csv')}").stderr)
+
     def test_processes_that_do_not_meet(self):
         self.train()
         for flags, *needles in (

@@ -29,7 +29,7 @@ constexpr ExportFormat kFormats[] = {
      "scripts/install_deps.sh --export installs libonnx-dev and libprotobuf-dev; then configure "
      "and "
      "build again"},
-    {"vectors", nullptr, "build a version of hdps that has it"},
+    {"vectors", ExportVectors, ""},
 };
 
 Result<const ExportFormat*> FormatOf(const ExportRequest& request) {

@@ -32,7 +32,7 @@ struct ExportRequest {
   // vectors
   std::string items;      // List of files, for SplitFileList.
   std::string item_text;  // Column whose texts name the items; empty: the first item feature.
-  std::string index;      // "", "exact" or "hnsw32".
+  std::string index;      // "exact", "hnsw32", or "" for exact if the build has libfaiss.
 };
 
 // An export on its way: the checkpoint has been verified and fits the job.
@@ -61,7 +61,7 @@ Status RunExport(const ExportRequest& request, FileSystem& files, Executor& exec
                  std::ostream& to);
 
 Status ExportSafetensors(ExportTask& task);
-// onnx/ and vectors_export.cc define these, in builds that have them.
+// onnx/ and vectors_export.cc define these, the first in builds that have it.
 Status ExportOnnx(ExportTask& task);
 Status ExportVectors(ExportTask& task);
 

@@ -49,11 +49,11 @@ bool UnknownCount::Add(const StepParts& step) {
     const KeySet& set = *step.SetOf(0, {t});
     without_.resize(set.unique.size());
     for (size_t k = 0; k < set.unique.size(); ++k) {
-      without_[k] = AddDistinct({t}, set.unique[k],
-                                set.field_shard.empty() ? std::nullopt
-                                                        : std::optional(set.field_shard[k]))
-                        ? 1
-                        : 0;
+      without_[k] =
+          AddDistinct({t}, set.unique[k],
+                      set.field_shard.empty() ? std::nullopt : std::optional(set.field_shard[k]))
+              ? 1
+              : 0;
     }
     for (const std::vector<uint32_t>& of_feature : set.row_index) {
       keys_ += of_feature.size();
@@ -67,9 +67,8 @@ std::string UnknownCount::Tell() const {
   if (unknown_ == 0) return "";
   const bool zeros = loaded_.unknown_keys() == UnknownKeys::kZero;
   return (distinct_cut_ ? "more than " : "") + std::to_string(distinct_unknown()) + " of " +
-         std::to_string(distinct()) + " distinct keys (" +
-         Percent(distinct_unknown(), distinct()) + "), " + Percent(unknown_, keys_) +
-         " of all, have no row in the checkpoint and read as " +
+         std::to_string(distinct()) + " distinct keys (" + Percent(distinct_unknown(), distinct()) +
+         "), " + Percent(unknown_, keys_) + " of all, have no row in the checkpoint and read as " +
          (zeros ? "zeros" : "their initial values");
 }
 

@@ -1,0 +1,59 @@
+// Computes the vectors of a two_tower model's items, or of its users, by the model's own layers.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/job/job_facts.h"
+#include "common/platform/executor.h"
+#include "tools/scoring/checkpoint_model.h"
+#include "tools/scoring/layer_values.h"
+#include "tools/scoring/unknown_count.h"
+
+namespace hdps {
+
+enum class Tower : uint8_t { kUser, kItem };
+
+// Invariant: the product of a user's and an item's vector, plus ScoreBias(), is the score that
+// Model::Predict gives to both in one row, up to the rounding of floats. An item's vector has the
+// length 1, and a user's the length 1 / temperature.
+class TowerVectors {
+ public:
+  // kInvalidArgument if the job's model is not of the recipe two_tower. Requires: `loaded` and
+  // `executor` outlive the result.
+  static Result<std::unique_ptr<TowerVectors>> New(CheckpointModel& loaded, Tower tower,
+                                                   Executor& executor);
+
+  uint32_t dim() const { return values_->width(); }
+  // Returns the features that the tower reads. Those that are no column of the job are derived.
+  const FeatureNames& features() const { return features_; }
+  // Returns the vectors of the rows, [n, dim]. `names` are the features and numeric columns of
+  // `rows`, in their order; those that the tower does not read may be missing.
+  // kInvalidArgument names one that it reads and that is missing.
+  Result<std::vector<float>> Of(const Batch& rows, const FeatureNames& names);
+  // Counts the keys of all rows so far.
+  const UnknownCount& unknown() const { return unknown_; }
+
+ private:
+  TowerVectors(CheckpointModel& loaded, Tower tower);
+  // Returns the rows as the whole model takes them: without keys, and with zeros, where `rows` has
+  // nothing.
+  Result<Batch> WholeRows(const Batch& rows, const FeatureNames& names) const;
+
+  CheckpointModel& loaded_;
+  const FeatureNames all_;  // Those of the job.
+  FeatureNames features_;
+  std::unique_ptr<LayerValues> values_;
+  KeyFinder finder_;
+  UnknownCount unknown_;
+  PreparedStep step_;                     // A member to reuse its memory.
+  std::vector<std::vector<float>> rows_;  // [tables]
+};
+
+// Returns the bias of a two_tower model's score; 0 if it has none (sampled_softmax).
+float ScoreBias(CheckpointModel& loaded);
+
+}  // namespace hdps
