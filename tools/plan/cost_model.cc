@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "common/planning/key_law.h"
 #include "kernels/products/unique_row_gemm.h"
 #include "tools/plan/kept_rows.h"
 #include "tools/plan/memory_and_recovery.h"
