@@ -1,5 +1,4 @@
-// Adds up the measured costs of a step: the worker's chain of push, rows and compute, compared with
-// the capacity of each server, link and reader.
+// Adds up a step's costs: the worker's chain, compared with each server, link and reader.
 #include "tools/plan/cost_model.h"
 
 #include <algorithm>

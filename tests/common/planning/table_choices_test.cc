@@ -136,7 +136,8 @@ TEST(TableChoicesTest, FeaturesAreCutWhereTheirLoadsAreEven) {
   const std::string json = R"({"data": {"train": ["a.csv"], "columns": [)" + columns +
                            R"(]}, "train": {"batch_size": 65536}, "model": {"type": "graph",
       "tables": [{"name": "t", "dim": 2}], "layers": [
-      {"name": "a", "kind": "embedding", "table": "t"}, {"name": "out", "inputs": ["a"], "units": 1}]},
+      {"name": "a", "kind": "embedding", "table": "t"},
+      {"name": "out", "inputs": ["a"], "units": 1}]},
       "parallel": {"parallel_mode": "auto_parallel"}})";
   const Job job = *ParseJob(json, "job.json", {});
   const TableQuestion question = {.laws = laws, .servers = 2, .workers = 2};
