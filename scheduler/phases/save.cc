@@ -31,7 +31,8 @@ Next SavePhase::Begin(const Turn& turn) {
   JobPlan& plan = *turn.job.plan;
   const Clock clock = plan.position().clock;
   const std::optional<FoundCheckpoint>& newest = parts_.checkpoints.newest();
-  if (newest && newest->manifest.clock == clock) {
+  const bool stays = newest && !(IsLast(plan) && newest->manifest.is_delta());
+  if (stays && newest->manifest.clock == clock) {
     // Preparing it again would first remove it.
     plan.Done();
     return Next::Done();

@@ -117,7 +117,8 @@ void JobPlan::PlanWhatIsDue(bool end_of_epoch) {
   const auto is_due = [this](Clock every) { return every > 0 && position_.clock % every == 0; };
   const bool epochs_due = end_of_epoch && save_epochs_ > 0 && position_.epoch % save_epochs_ == 0;
   full_save_ = ending_ || is_due(save_every_) || epochs_due;
-  const bool save = (full_save_ || is_due(delta_every_)) && position_.clock != saved_;
+  const bool save =
+      (full_save_ || is_due(delta_every_)) && (position_.clock != saved_ || MakesLastFull());
   // If nothing was trained since a checkpoint was loaded, the servers have the dense rows.
   if (allreduce_ && (evaluate || save) && position_.clock != saved_) {
     due_.push_back(JobStep::kStoreDense);
@@ -137,7 +138,7 @@ void JobPlan::Evaluated(bool best, bool enough) {
   }
   const bool keep = best && keep_best_ && position_.clock != saved_;
   const auto save = std::ranges::find(due_, JobStep::kSave);
-  if (stopped_early_ ? position_.clock != saved_ : keep) {
+  if (stopped_early_ ? position_.clock != saved_ || MakesLastFull() : keep) {
     full_save_ = true;
     if (save == due_.end()) due_.insert(due_.begin() + (ending_ ? 2 : 1), JobStep::kSave);
   }

@@ -88,6 +88,9 @@ class JobPlan {
  private:
   void PlanWhatIsDue(bool end_of_epoch);
   bool EvaluationIsDue(bool end_of_epoch) const;
+  // Is true if a run that ends where changes were saved has to save all: a save of changes may be
+  // lost with the machine's power, and what the run has done must not be.
+  bool MakesLastFull() const { return ending_ && delta_every_ > 0; }
   // Returns the step at which part number `part` of this epoch ends, for evaluation.
   Clock EndOfPart(uint32_t part) const;
 

@@ -41,6 +41,16 @@ class DeltaCheckpoints : public SchedulerNodeTest {
   std::vector<std::string> Folders() { return *files_->List("out/checkpoint"); }
 };
 
+TEST_F(DeltaCheckpoints, TheLastOfARunIsFullAlsoWhereChangesWereSaved) {
+  options_.job.checkpoint.delta_every_steps = 4;
+  Start();
+  ASSERT_TRUE(cluster_->RunUntil([&] { return Saves() == "4, 8 since 4"; }));
+  node().RequestStop("told to");
+  ExpectDone();
+  EXPECT_EQ(Saves(), "4, 8 since 4, 8");
+  EXPECT_FALSE(FindCheckpoint(*files_, "out/checkpoint")->manifest.is_delta());
+}
+
 TEST_F(DeltaCheckpoints, BuildOnTheOneBeforeAndAFullOneEndsTheChain) {
   options_.job.checkpoint.every_steps = 16;
   options_.job.checkpoint.delta_every_steps = 4;

@@ -156,6 +156,19 @@ TEST(JobPlan, StoppedWhileSomethingElseGoesOnItStillEnds) {
   EXPECT_EQ(Play(plan, 10), "# F");  // The last step is saved already.
 }
 
+// Changes may be lost with the machine's power; the end of a run may not.
+TEST(JobPlan, StoppedWhereChangesWereSavedItSavesAll) {
+  Job job = MakeJob(2, 0, 0);
+  job.checkpoint.delta_every_steps = 4;
+  JobPlan plan(job, JobPosition(), JobPlan::Past());
+  plan.Trained(4, /*end_of_epoch=*/false);
+  ASSERT_EQ(plan.next(), JobStep::kSave);
+  ASSERT_FALSE(plan.full_save());
+  plan.Stop();
+  plan.Done();
+  EXPECT_EQ(Play(plan, 10), "# s F");
+}
+
 TEST(JobPlan, AStopThatIsForgottenEndsNothing) {
   JobPlan plan(MakeJob(1, 0, 0), JobPosition(), JobPlan::Past());
   plan.Stop();

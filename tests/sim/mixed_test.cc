@@ -67,6 +67,15 @@ TEST_P(Mixed, WhateverHappensEveryPushCountsOnce) {
   for (const uint64_t count : {stopped, ended, refused, stood_by}) EXPECT_GT(count, runs / 100);
 }
 
+// Seeds beyond those above that have found a fault.
+TEST(MixedFound, SeedsThatOnceFailed) {
+  // 6662: a stop where changes had been saved, and a loss of power behind the end of the run.
+  for (const uint64_t seed : {6662}) {
+    const Outcome outcome = RunMixed(seed);
+    EXPECT_TRUE(outcome.good()) << outcome.Describe() << "\n" << DescribeDraw(DrawMixed(seed));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Part, Mixed, testing::Range<uint64_t>(0, kParts));
 
 }  // namespace

@@ -40,6 +40,12 @@ Planned PlanOf(TaskKind task, uint64_t rows) {
     column.spec.name = name;
     column.spec.type = type;
     planned.plan.columns.push_back(column);
+    constexpr size_t kKept = 100;
+    ColumnProfile& profile = planned.profile.columns.emplace_back(name, kKept);
+    // Value v of 1 to 9 comes v times: 9, 8 and 7 are more than half of the 45.
+    for (uint64_t value = 1; value <= 9; ++value) {
+      for (uint64_t times = 0; times < value; ++times) profile.distinct.Add(value);
+    }
   }
   planned.plan.user = 2;
   planned.plan.item = 3;
@@ -113,6 +119,14 @@ TEST(PreparedJobTest, RegularizationGoesByRowsAndKeys) {
   EXPECT_EQ(json(30000, 100)["dropout"], 0.2);
   EXPECT_FALSE(json(30000, 100).contains("embedding_dropout"));
   EXPECT_EQ(json(30000, 30000)["embedding_dropout"], 0.5);
+}
+
+TEST(PreparedJobTest, ValuesAreCountedForPlanning) {
+  const Job job = *JobOf(PlanOf(TaskKind::kBinary, 300));
+  EXPECT_EQ(job.data.distinct,
+            (std::map<std::string, uint64_t>{{"item", 9}, {"seen", 9}, {"user", 9}}));
+  EXPECT_EQ(job.data.distinct_half,
+            (std::map<std::string, uint64_t>{{"item", 3}, {"seen", 3}, {"user", 3}}));
 }
 
 TEST(PreparedJobTest, WhatNobodyEvaluatesIsNotTrainedForLong) {

@@ -56,6 +56,31 @@ bool IsSplitInBlocks(const JobWish& wish) {
   return wish.validation_share > 0 && wish.validation_block_lines > 0;
 }
 
+// Counts the values of each sparse column that have keys of their own, and those of them that half
+// of the rows have: auto_parallel places tables by them.
+void AddDistinct(const DataProfile& profile, const DataPlan& plan, const JobWish& wish,
+                 Json* data) {
+  for (size_t i = 0; i < plan.columns.size(); ++i) {
+    const ColumnSpec& spec = plan.columns[i].spec;
+    const bool multi = spec.type == ColumnType::kMulti;
+    if (!multi && spec.type != ColumnType::kCategorical) continue;
+    const ColumnProfile& column = profile.columns[i];
+    const auto parts = multi ? column.parts.find(spec.separator[0]) : column.parts.end();
+    const DistinctValues& values =
+        parts == column.parts.end() ? column.distinct : parts->second.distinct;
+    auto distinct = static_cast<uint64_t>(std::max(values.distinct(), 1.0));
+    if (wish.vocabulary != nullptr) {
+      const std::vector<ValuesOfSpace>& spaces = wish.vocabulary->spaces;
+      const auto of = std::ranges::find(spaces, spec.key_space(), &ValuesOfSpace::space);
+      constexpr uint64_t kOthers = 1;  // The key of values that come seldom.
+      if (of != spaces.end()) distinct = of->frequent + kOthers;
+    }
+    (*data)["distinct"][spec.name] = distinct;
+    (*data)["distinct_half"][spec.name] =
+        std::min(distinct, static_cast<uint64_t>(values.HalfOfTimes()));
+  }
+}
+
 Json DataJson(const DataProfile& profile, const DataPlan& plan, const JobWish& wish) {
   const DataLayout& layout = profile.layout;
   Json data = {{"format", WordOf(layout.format)}, {"train", wish.train}};
@@ -93,6 +118,7 @@ Json DataJson(const DataProfile& profile, const DataPlan& plan, const JobWish& w
     data["vocabulary"] = {{"file", kVocabularyName},
                           {"checksum", wish.vocabulary->vocabulary.Checksum()}};
   }
+  if (layout.format != DataFormat::kLibsvm) AddDistinct(profile, plan, wish, &data);
   return data;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "common/base/hash.h"
@@ -34,6 +35,19 @@ std::vector<double> DistinctValues::ByTimes(size_t times_max) const {
   std::vector<double> values;
   for (const size_t count : kept) values.push_back(Scaled(count));
   return values;
+}
+
+double DistinctValues::HalfOfTimes() const {
+  std::vector<uint64_t> counts;
+  uint64_t all = 0, sum = 0;
+  for (const auto& [hash, times] : kept_) {
+    counts.push_back(times);
+    all += times;
+  }
+  std::ranges::sort(counts, std::greater<>());
+  size_t first = 0;
+  while (first < counts.size() && 2 * sum < all) sum += counts[first++];
+  return Scaled(std::max<size_t>(first, 1));
 }
 
 void FrequentValues::Add(uint64_t hash, std::string_view text) {

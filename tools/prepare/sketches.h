@@ -30,6 +30,8 @@ class DistinctValues {
   // Estimates how many values come once, twice, ..., [times_max]; the last element also counts all
   // more frequent values.
   std::vector<double> ByTimes(size_t times_max) const;
+  // Estimates how many values, the most frequent ones, come together half of all times; at least 1.
+  double HalfOfTimes() const;
 
  private:
   double Scaled(size_t kept) const;

@@ -128,22 +128,13 @@ Result<ComputedStep> StepCompute::Run(WindowStep& step, const StepTerms& terms,
                                       const Model::RowsDone& rows_done,
                                       const TensorDone& tensor_done) {
   computed_ = {.loss_sum = 0, .pause = terms.pause};
-  Model::RowsDone done;
-  if (rows_done != nullptr) {
-    done = [&] {
-      StepResult& result = MemoryOf(0).result;
-      if (!std::isfinite(result.loss_sum)) return;
-      std::swap(row_gradients_, result.row_gradients);
-      rows_done();
-    };
-  }
   for (const StepParts::Part& part : step.prepared->parts.parts()) {
     HDPS_RETURN_IF_ERROR(model_.CheckBatch(part.batch));
   }
   if (exchange_ == nullptr) {
-    HDPS_RETURN_IF_ERROR(RunParts(step, terms, done, tensor_done));
+    HDPS_RETURN_IF_ERROR(RunParts(step, terms, rows_done, tensor_done));
   } else {
-    HDPS_RETURN_IF_ERROR(exchange_->EndStep(RunLanes(step, terms, done, tensor_done)));
+    HDPS_RETURN_IF_ERROR(exchange_->EndStep(RunLanes(step, terms, rows_done, tensor_done)));
   }
   return computed_;
 }
@@ -164,6 +155,11 @@ Status StepCompute::RunParts(WindowStep& step, const StepTerms& terms,
     const bool first_group = parts.parts()[part].group == parts.parts()[0].group;
     StepLane lane = LaneOf(parts.parts()[part].batch, part == 0, terms.dense_gradients, &memory);
     const DenseGradients own = lane.dense_gradients;
+    const bool last = part + 1 == count;
+    bool taken = false;
+    const auto loss_so_far = [&] {
+      return computed_.loss_sum + (taken ? 0 : memory.result.loss_sum);
+    };
     if (part > 0 && begins && !ends) {
       lane.dense_gradients = group_dense_.Like(terms.dense_gradients);
     }
@@ -173,16 +169,23 @@ Status StepCompute::RunParts(WindowStep& step, const StepTerms& terms,
           first_group ? terms.dense_gradients : group_dense_.Like(terms.dense_gradients);
       if (!begins) AddTensor(tensor, own, of_group);
       if (ends && !first_group) AddTensor(tensor, begins ? own : of_group, terms.dense_gradients);
-      if (part + 1 < count || tensor_done == nullptr) return;
-      tensor_done(t, std::isfinite(computed_.loss_sum + memory.result.loss_sum));
+      if (!last || tensor_done == nullptr) return;
+      tensor_done(t, std::isfinite(loss_so_far()));
     };
+    const bool ends_piece = !last && parts.parts()[part + 1].piece != piece;
+    // Row gradients are complete before those of the dense weights, and leave meanwhile.
+    const Model::RowsDone leave = [&] {
+      if (!std::isfinite(loss_so_far())) return;
+      TakePart(*step.prepared, part, 0);
+      taken = true;
+      last ? rows_done() : terms.piece_done(piece);
+    };
+    const bool leaves = last ? rows_done != nullptr : ends_piece;
     const WatchedSpan span(
         watch_, [part] { return "lane " + std::to_string(part); },
         [] { return std::string("forward and backward"); });
-    HDPS_RETURN_IF_ERROR(model_.Step({&lane, 1}, nullptr, rows_done, done));
-    TakePart(*step.prepared, part, 0, rows_done != nullptr);
-    const bool more = part + 1 < count && parts.parts()[part + 1].piece != piece;
-    if (more && std::isfinite(computed_.loss_sum)) terms.piece_done(piece);
+    HDPS_RETURN_IF_ERROR(model_.Step({&lane, 1}, nullptr, leaves ? leave : nullptr, done));
+    if (!taken) TakePart(*step.prepared, part, 0);
   }
   return {};
 }
@@ -219,11 +222,19 @@ Status StepCompute::RunLanes(WindowStep& step, const StepTerms& terms,
     for (size_t i = 0; i < parts.size(); ++i) loss_sum += memory_[i]->result.loss_sum;
     tensor_done(tensor, std::isfinite(loss_sum));
   };
-  HDPS_RETURN_IF_ERROR(model_.Step(lanes, exchange_.get(), rows_done, done));
+  bool taken = false;
+  const Model::RowsDone leave = [&] {
+    if (!std::isfinite(memory_[0]->result.loss_sum)) return;
+    TakePart(*step.prepared, 0, 0);
+    taken = true;
+    rows_done();
+  };
+  HDPS_RETURN_IF_ERROR(
+      model_.Step(lanes, exchange_.get(), rows_done == nullptr ? nullptr : leave, done));
   HDPS_RETURN_IF_ERROR(exchange_->Wait(asked));
   computed_.pause = any_pause_ != 0;
-  for (size_t part = 0; part < parts.size(); ++part) {
-    TakePart(*step.prepared, part, part, rows_done != nullptr);
+  for (size_t part = taken ? 1 : 0; part < parts.size(); ++part) {
+    TakePart(*step.prepared, part, part);
   }
   return {};
 }
@@ -255,12 +266,12 @@ void StepCompute::AddLanes(const StepParts& parts, const DenseTensor& tensor,
   }
 }
 
-void StepCompute::TakePart(const PreparedStep& step, size_t part, size_t lane, bool rows_taken) {
+void StepCompute::TakePart(const PreparedStep& step, size_t part, size_t lane) {
   const StepParts& parts = step.parts;
   PartMemory* const memory = memory_[lane].get();
   computed_.loss_sum += LossOf(step, part, memory->result.loss_sum);
   if (parts.parts().size() == 1) {
-    if (!rows_taken) std::swap(row_gradients_, memory->result.row_gradients);
+    std::swap(row_gradients_, memory->result.row_gradients);
     return;
   }
   if (KeepsOnDevice()) AddKeptGradients(parts, part, lane);

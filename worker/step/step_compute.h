@@ -34,8 +34,9 @@ struct StepTerms {
   // Is called before a piece of the step is computed, in order, and returns when the rows of its
   // keys are there. Lanes have the rows of all pieces before the first is computed.
   std::function<Status(uint32_t piece)> need_piece = {};
-  // Is called when the row gradients of the keys that only this piece uses are complete, if others
-  // follow and the loss so far is finite. Not called for lanes.
+  // Is called when the row gradients of the keys that only this piece uses are complete, before
+  // the gradients of its dense weights are, if others follow and the loss so far is finite. Not
+  // called for lanes.
   std::function<void(uint32_t piece)> piece_done = {};
 };
 
@@ -79,9 +80,10 @@ class StepCompute {
   // finite number.
   using TensorDone = std::function<void(uint32_t tensor, bool finite)>;
   // Computes one step. The row gradients are in row_gradients(); they and the dense ones are
-  // meaningless if the step has no examples. `rows_done` is as in Model::Step; it is called only
-  // for a step of one part whose loss is finite. kUnavailable, kCancelled: the other workers could
-  // not be reached.
+  // meaningless if the step has no examples. `rows_done`, which may be null, is called when the row
+  // gradients of all parts are complete and the loss is finite, before the dense gradients of the
+  // last part are. Requires: it is null for several lanes. kUnavailable, kCancelled: the other
+  // workers could not be reached.
   Result<ComputedStep> Run(WindowStep& step, const StepTerms& terms,
                            const Model::RowsDone& rows_done, const TensorDone& tensor_done);
 
@@ -138,7 +140,7 @@ class StepCompute {
   void AddLanes(const StepParts& parts, const DenseTensor& tensor, const DenseGradients& of_step);
   // Adds the loss and the row gradients of a part, which was computed in `lane`, to those of the
   // parts before it.
-  void TakePart(const PreparedStep& step, size_t part, size_t lane, bool rows_taken);
+  void TakePart(const PreparedStep& step, size_t part, size_t lane);
   double LossOf(const PreparedStep& step, size_t part, double loss_sum) const;
 
   const Job& job_;

@@ -140,8 +140,9 @@ bool StepRunner::PushesEarly(const PreparedStep& step) const {
   // Without sparse tables there is no push to send early, and buckets are reduced during backward.
   const bool has_rows = job_.tables.size() > 1 || dense_table_ < 0;
   if (!has_rows && queue_ != nullptr) return false;
-  return dense_at_servers_.empty() && cache_ == nullptr && !clips_all_ && !clips_own_ &&
-         step.parts.parts().size() == 1;
+  const size_t parts = step.parts.parts().size();
+  const bool one_by_one = parts == 1 || (parts > 1 && !model_.has_exchange());
+  return dense_at_servers_.empty() && cache_ == nullptr && !clips_all_ && !clips_own_ && one_by_one;
 }
 
 Status StepRunner::RefreshCache(StepWindow& window, Clock clock) {

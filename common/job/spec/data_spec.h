@@ -116,6 +116,9 @@ struct DataSpec {
   std::vector<std::string> item_features;
   NegativeSpec negatives;
   VocabularySpec vocabulary;  // All formats with sparse features.
+  // By sparse feature: its different values, and how many of these, the most frequent ones, half of
+  // the rows have. For planning alone; features may be missing.
+  std::map<std::string, uint64_t> distinct, distinct_half;
   std::string delimiter = ",";
   std::string quote = "\"";           // kCsv: around a cell; empty for none.
   std::string decimal = ".";          // kCsv: the decimal point.

@@ -225,6 +225,16 @@ Section DataSection() {
       Where(kFormat, {DataFormat::kCsv, DataFormat::kCriteo, DataFormat::kLibsvm,
                       DataFormat::kLibffm, DataFormat::kLibfm}),
       kPrintedUnlessDefault);
+  data.Add("distinct", &DataSpec::distinct,
+           "Different values of sparse features, {\"user\": 6040}, as hdps prepare counts them: "
+           "hdps plan reckons with them, and auto_parallel places the tables by them. What is "
+           "trained does not depend on them otherwise.",
+           Range{1, 9e15}, Hashed::kNothing, kPrintedUnlessDefault);
+  data.Add(
+      "distinct_half", &DataSpec::distinct_half,
+      "How many of the values of data.distinct, the most frequent ones, half of the rows have. "
+      "Not given for a feature: the law of Zipf with exponent 1.05.",
+      Range{1, 9e15}, Hashed::kNothing, kPrintedUnlessDefault);
   data.Add("parts", &DataSpec::parts,
            "The rows of a step that each worker takes, worker 0 the first ones, worker 1 those "
            "behind: a "

@@ -135,6 +135,27 @@ Status CheckVocabularies(const JobSource& source, const DataSpec& data) {
   return {};
 }
 
+Status CheckDistinct(const JobSource& source, Job* job) {
+  const DataSpec& data = job->data;
+  const std::vector<std::string> features = FeaturesOf(data).sparse;
+  for (const auto& [feature, values] : data.distinct) {
+    if (std::ranges::find(features, feature) != features.end()) continue;
+    job->warnings.push_back("data.distinct." + feature +
+                            " is ignored: the data has no sparse feature of this name" +
+                            DidYouMean(feature, features));
+  }
+  for (const auto& [feature, half] : data.distinct_half) {
+    const auto all = data.distinct.find(feature);
+    if (all != data.distinct.end() && half <= all->second) continue;
+    return Refuse(source, "data.distinct_half." + feature,
+                  all == data.distinct.end()
+                      ? "data.distinct has no such feature; give its different values there"
+                      : std::to_string(half) + " is more than all " + std::to_string(all->second) +
+                            " of data.distinct; give how many of these half of the rows have");
+  }
+  return {};
+}
+
 void WarnOfInputs(Job* job) {
   WarnOfVocabularies(job);
   const FeatureNames features = FeaturesOf(job->data);

@@ -373,6 +373,7 @@ Status CheckJob(const JobSource& source, const JobText& text, Job* job) {
       job->data.negatives.per_positive > 0 || text.model_text.loss == LossKind::kSampledSoftmax;
   HDPS_RETURN_IF_ERROR(
       DataCheck(source, job->data, !text.model_text.tasks.empty(), positives_alone).Run());
+  HDPS_RETURN_IF_ERROR(CheckDistinct(source, job));
   HDPS_RETURN_IF_ERROR(BuildJobModel(source, text.model_text, job));
   HDPS_RETURN_IF_ERROR(FillSchedules(source, text.train_text.schedule, job));
   HDPS_RETURN_IF_ERROR(CheckLosses(source, job));

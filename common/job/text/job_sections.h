@@ -91,6 +91,8 @@ Status CheckJob(const JobSource& source, const JobText& text, Job* job);
 Status CheckSharedCells(const JobSource& source, const DataSpec& data);
 // Checks that columns of one vocabulary have the same ids or none, because they have the same keys.
 Status CheckVocabularies(const JobSource& source, const DataSpec& data);
+// Checks the numbers of data.distinct_half, and warns of features that the data does not have.
+Status CheckDistinct(const JobSource& source, Job* job);
 // Warns of columns that the model cannot use. The job must have passed every other check.
 void WarnOfInputs(Job* job);
 

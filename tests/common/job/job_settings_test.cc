@@ -64,6 +64,8 @@ TEST_F(JobSettingsTest, EveryOneRefusesAnotherTypeAndSaysWhereAndWhat) {
       overrides.push_back(place.path + "=" + wrong);
       const bool none_fits = place.setting->fits && place.setting->fits(JsonValue());
       if (none_fits && wrong == std::string("null")) continue;
+      // Of a feature that the data does not have it only warns.
+      if (place.path == "data.distinct" && wrong[0] == '{') continue;
       EXPECT_THAT(Bad(overrides), HasSubstr("--set: " + place.path));
     }
   }

@@ -13,6 +13,8 @@
 
 #include "common/job/spec/table_spec.h"
 #include "tests/worker/step/step_fixture.h"
+#include "worker/exchange/push_plan.h"
+#include "worker/step/step_compute.h"
 
 namespace hdps {
 namespace {
@@ -224,6 +226,45 @@ TEST_F(CopiesTest, TheExchangesOfACopyTakePlaceWhileTheOtherIsComputed) {
                                           "push 0", "advance 1"));
   // Rows 0 to 4 have the keys k0 to k4, rows 5 to 9 k5, k6, k0, k1 and k2: each in one push.
   EXPECT_EQ(servers_.gradients.size(), DenseTable() * 7 + dense_keys_.size());
+}
+
+// The gradients of all rows are there to leave before those of the last copy's dense weights are
+// computed, and those of the first copy's own keys before the second copy is.
+TEST_F(CopiesTest, GradientsOfRowsAreCompleteBeforeThoseOfDenseWeights) {
+  StepWindow& window = Read(10);
+  ASSERT_TRUE(window.Fill(1, 1).ok());
+  WindowStep& step = window.at(0);
+  SetRows(step.prepared->parts);
+  step.rows->RequestRows(*step.prepared, {.clock = 0, .list = 1});
+  std::vector<float> dense(model_->dense_floats()), gradients(model_->dense_floats());
+  for (size_t list = 0; list < step.prepared->lists.size(); ++list) {
+    ASSERT_TRUE(step.rows->Take(std::span<float>(dense), list).ok());
+  }
+  model_->SetDense(dense);
+  std::vector<std::string> order;
+  std::vector<std::vector<float>> rows;
+  StepCompute compute(job_, *model_, *clock_);
+  const PushPlan push(step.prepared->lists.front(), {});
+  const StepTerms terms = {
+      .push = push,
+      .dense_gradients = std::span<float>(gradients),
+      .need_piece =
+          [&](uint32_t piece) {
+            order.push_back("needs " + std::to_string(piece));
+            return Status();
+          },
+      .piece_done = [&](uint32_t piece) { order.push_back("rows of " + std::to_string(piece)); }};
+  const auto rows_done = [&] {
+    order.emplace_back("all rows");
+    rows = compute.row_gradients();
+  };
+  const auto tensor_done = [&](uint32_t, bool finite) {
+    EXPECT_TRUE(finite);
+    if (order.back() != "tensors") order.emplace_back("tensors");
+  };
+  ASSERT_TRUE(compute.Run(step, terms, rows_done, tensor_done).ok());
+  EXPECT_THAT(order, ElementsAre("needs 0", "rows of 0", "needs 1", "all rows", "tensors"));
+  EXPECT_EQ(rows, compute.row_gradients());
 }
 
 // Of a step with one row, the second copy has none, and its pushes are empty.
