@@ -1,6 +1,5 @@
 """Shows the progress of a run on sys.stderr, as the command shows it on a terminal."""
 import os
-import shutil
 import sys
 import threading
 from typing import Optional, TextIO
@@ -40,7 +39,7 @@ class Progress:
         """Puts a line in the place of the live one; "" removes it."""
         with self._lock:
             erased = self._erase()
-            self._line = line[: self._columns() - 1]
+            self._line = line[: self._columns_max()]
             self._write(erased + self._line)
 
     def close(self) -> None:
@@ -54,14 +53,15 @@ class Progress:
         except (AttributeError, ValueError):
             return False
 
-    def _columns(self) -> int:
-        """Only one row of a terminal can be overwritten."""
-        if not self._terminal:
-            return 120
-        try:
-            return max(os.get_terminal_size(self._stream.fileno()).columns, 2)
-        except (AttributeError, ValueError, OSError):
-            return max(shutil.get_terminal_size().columns, 2)
+    def _columns_max(self) -> int:
+        """Only one row of a terminal can be overwritten, and one line of a notebook."""
+        columns = 0
+        if self._terminal:
+            try:
+                columns = os.get_terminal_size(self._stream.fileno()).columns
+            except (AttributeError, ValueError, OSError):
+                pass  # A terminal that does not tell.
+        return columns - 1 if columns > 1 else 120
 
     def _erase(self) -> str:
         """A notebook knows the carriage return alone, so the old line is covered by blanks."""

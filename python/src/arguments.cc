@@ -31,16 +31,31 @@ std::vector<std::string> PathsOf(const py::handle& paths) {
   return all;
 }
 
+std::string TextOf(const py::handle& text) {
+  Py_ssize_t bytes = 0;
+  const char* const data = PyUnicode_AsUTF8AndSize(text.ptr(), &bytes);
+  if (data == nullptr) throw py::error_already_set();
+  return {data, static_cast<size_t>(bytes)};
+}
+
+py::str ToText(const std::string& text) {
+  return py::bytes(text).attr("decode")("utf-8", "backslashreplace");
+}
+
+py::str ToFileName(const std::string& path) {
+  return py::module_::import("os").attr("fsdecode")(py::bytes(path));
+}
+
 std::string JsonOf(const py::handle& value, const std::string& where) {
   const py::object dumps = py::module_::import("json").attr("dumps");
   try {
     // A text with half a surrogate pair is written as an escape, and refused by the reader.
-    return py::cast<std::string>(dumps(value, py::arg("allow_nan") = false));
+    return TextOf(dumps(value, py::arg("allow_nan") = false));
   } catch (py::error_already_set& error) {
     const bool no_json = error.matches(PyExc_TypeError) || error.matches(PyExc_ValueError) ||
                          error.matches(PyExc_RecursionError);
     if (!no_json) throw;
-    RaiseMistake(where + ": " + py::cast<std::string>(py::str(error.value())) +
+    RaiseMistake(where + ": " + TextOf(py::str(error.value())) +
                  "; expected dicts, lists, texts, finite numbers, booleans and None");
   }
 }
@@ -50,7 +65,7 @@ py::object FromJson(const std::string& text) {
 }
 
 std::vector<std::string> TextsOf(const py::handle& texts, const std::string& where) {
-  if (py::isinstance<py::str>(texts)) return {py::cast<std::string>(texts)};
+  if (py::isinstance<py::str>(texts)) return {TextOf(texts)};
   if (!IsListOrTuple(texts)) {
     RaiseTypeError(where + ": expected a text or a list of texts, not " + TypeNameOf(texts));
   }
@@ -59,7 +74,7 @@ std::vector<std::string> TextsOf(const py::handle& texts, const std::string& whe
     if (!py::isinstance<py::str>(text)) {
       RaiseTypeError(where + ": expected texts, not " + TypeNameOf(text));
     }
-    all.push_back(py::cast<std::string>(text));
+    all.push_back(TextOf(text));
   }
   return all;
 }

@@ -14,6 +14,13 @@ std::string PathOf(const pybind11::handle& path);
 // Returns the paths of a list or tuple, or the one path that is given alone.
 std::vector<std::string> PathsOf(const pybind11::handle& paths);
 
+// Returns a text as UTF-8. Raises UnicodeEncodeError for half a surrogate pair. Requires: a str.
+std::string TextOf(const pybind11::handle& text);
+// Returns a text of the library; bytes that are no UTF-8, as in the name of a file, are escaped.
+pybind11::str ToText(const std::string& text);
+// Returns the name of a file as Python has it.
+pybind11::str ToFileName(const std::string& path);
+
 // Returns the value as JSON. Raises JobError, which begins with `where`, if it has none, as NaN.
 std::string JsonOf(const pybind11::handle& value, const std::string& where);
 // Returns the value of a JSON text.

@@ -21,8 +21,8 @@ class CallerQueue {
 
   // Any thread without the interpreter's lock.
   void Post(Call call) HDPS_EXCLUDES(mutex_);
-  // Waits until no call is left; the threads that train wait here, so that the queue stays short
-  // and a callback that stops the run stops it at once.
+  // Waits until no call is left. The threads that train wait here after each step, so that the
+  // queue stays short, and a callback that stops the run stops it soon.
   void WaitUntilDone() HDPS_EXCLUDES(mutex_);
   // Ends Serve() after the calls that are left.
   void Close() HDPS_EXCLUDES(mutex_);

@@ -20,15 +20,6 @@ namespace hdps::python {
 namespace py = pybind11;
 namespace {
 
-py::object FileName(const std::string& path) {
-  return py::module_::import("os").attr("fsdecode")(py::bytes(path));
-}
-
-// Bytes that are no UTF-8 may come from the data.
-py::object Text(const std::string& text) {
-  return py::bytes(text).attr("decode")("utf-8", "backslashreplace");
-}
-
 py::tuple Prepare(const py::object& files, const py::object& out, const std::string& label,
                   const py::object& eval, const std::string& model, const std::string& task,
                   const std::string& positive, const py::object& categorical,
@@ -56,7 +47,7 @@ py::tuple Prepare(const py::object& files, const py::object& out, const std::str
     const std::unique_ptr<FileSystem> system = NewPosixFileSystem();
     return PrepareFiles(*system, request);
   }));
-  return py::make_tuple(FileName(made.job), Text(made.report));
+  return py::make_tuple(ToFileName(made.job), ToText(made.report));
 }
 
 py::dict Generate(const py::object& out, const std::string& kind, const std::string& format,
@@ -74,7 +65,7 @@ py::dict Generate(const py::object& out, const std::string& kind, const std::str
     return GenerateFiles(*system, request);
   }));
   py::dict told;
-  told["job"] = FileName(made.job);
+  told["job"] = ToFileName(made.job);
   for (const auto& [name, value] : made.figures) told[py::str(name)] = value;
   return told;
 }
@@ -86,7 +77,7 @@ py::tuple Report(const py::object& runs, const py::object& html) {
     const std::unique_ptr<FileSystem> system = NewPosixFileSystem();
     return WriteReport(*system, folders, path);
   }));
-  return py::make_tuple(FileName(report.path), Text(report.page));
+  return py::make_tuple(ToFileName(report.path), ToText(report.page));
 }
 
 }  // namespace

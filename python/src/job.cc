@@ -23,10 +23,10 @@ using JobPointer = std::shared_ptr<HeldJob>;
 void AddOverrides(const py::dict& set, const std::string& prefix, std::vector<std::string>* to) {
   for (const auto& [key, value] : set) {
     if (!py::isinstance<py::str>(key)) {
-      RaiseMistake("set: the key " + py::cast<std::string>(py::repr(key)) +
+      RaiseMistake("set: the key " + TextOf(py::repr(key)) +
                    " is no text: expected names of settings, such as \"train.epochs\"");
     }
-    const auto name = py::cast<std::string>(key);
+    const std::string name = TextOf(key);
     if (name.empty() || name.find('=') != std::string::npos) {
       RaiseMistake("set: \"" + prefix + name +
                    "\" is no name of a setting, such as \"train.epochs\"");
@@ -67,8 +67,13 @@ JobPointer FromDict(const py::dict& settings, const py::dict& set) {
 
 py::object Show(const HeldJob& held) {
   return py::str("<hdps.Job {!r} of {}>")
-      .attr("format")(held.job.name,
-                      py::module_::import("os").attr("fsdecode")(py::bytes(held.text.origin)));
+      .attr("format")(ToText(held.job.name), ToFileName(held.text.origin));
+}
+
+py::list WarningsOf(const HeldJob& held) {
+  py::list warnings;
+  for (const std::string& warning : held.job.warnings) warnings.append(ToText(warning));
+  return warnings;
 }
 
 constexpr const char* kJobDoc = R"(A checked job: what to train, on what data, and how.
@@ -96,10 +101,9 @@ void AddJob(py::module_& module) {
       .def(py::init(&FromDict), py::arg("settings"), py::arg("set") = py::dict())
       .def_static("load", &LoadFile, py::arg("path"), py::arg("set") = py::dict(), kLoadDoc)
       .def_property_readonly(
-          "name", [](const HeldJob& held) { return held.job.name; }, "The job's name.")
-      .def_property_readonly(
-          "warnings", [](const HeldJob& held) { return held.job.warnings; },
-          "Settings without effect and the like, a text each.")
+          "name", [](const HeldJob& held) { return ToText(held.job.name); }, "The job's name.")
+      .def_property_readonly("warnings", &WarningsOf,
+                             "Settings without effect and the like, a text each.")
       .def(
           "to_dict", [](const HeldJob& held) { return FromJson(PrintJob(held.job)); },
           "Returns all settings with their defaults, as nested dicts.")

@@ -89,7 +89,7 @@ class Passing {
  private:
   std::function<void(const std::string&)> Showing(const char* method) {
     return [this, method](const std::string& line) {
-      queue_.Post([this, method, line] { listeners_.show.attr(method)(line); });
+      queue_.Post([this, method, line] { listeners_.show.attr(method)(ToText(line)); });
     };
   }
   void Ask(const py::object& callback, const py::object& told) {
