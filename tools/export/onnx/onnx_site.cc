@@ -132,6 +132,12 @@ OnnxValue Activated(OnnxGraph& graph, Activation activation, const OnnxValue& x)
   LOG(FATAL) << "an activation without a mapping";
 }
 
+OnnxValue EachByItsMatrix(OnnxGraph& graph, const OnnxValue& x, const OnnxValue& matrices) {
+  // Not by broadcasting, with which onnxruntime refuses a batch without examples.
+  const OnnxValue products = graph.Add("MatMul", {graph.Transpose(x, {1, 0, 2}), matrices});
+  return graph.Transpose(products, {1, 0, 2});
+}
+
 std::vector<int64_t> Range(int64_t begin, int64_t count) {
   std::vector<int64_t> numbers(static_cast<size_t>(count));
   std::iota(numbers.begin(), numbers.end(), begin);
