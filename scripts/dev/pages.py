@@ -114,7 +114,7 @@ class Truth:
             for name in re.findall(r"^DEFINE_\w+\(\s*(\w+),", text, re.M):
                 self.flags.setdefault(name, set()).add(file)
             if file.startswith("tools/"):
-                for name, rest in re.findall(r'return \{"(\w+)",(.*?)\n\}', text, re.S):
+                for name, rest in re.findall(r'return \{\s*"(\w+)",(.*?)\n\}', text, re.S):
                     lists = re.findall(r'\{((?:\s*"\w+",?)*\s*)\}', rest)
                     if lists:
                         self.commands.add(name)

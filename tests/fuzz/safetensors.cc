@@ -1,4 +1,4 @@
-// Fuzzes safetensors files: what is accepted lies within the file, and written again it is the same.
+// Fuzzes safetensors files: accepted tensors lie within the file, and written again are the same.
 
 #include <glog/logging.h>
 

@@ -175,13 +175,14 @@ class ExportTest : public ::testing::Test {
     WriteText(*files_, "t", rows);
   }
   Job JobOf(const std::string& more_model = "", const std::string& more = "") {
-    Result<Job> job = ParseJob(
-        std::string(R"({"name": "small", "seed": 3, "data": {)") + kData +
-            R"(}, "model": {"type": "wide_deep", "embedding_dim": 4, "hidden": [8], "device": "cpu")" +
-            more_model + R"(}, "train": {"batch_size": 8, "epochs": 2},
+    Result<Job> job =
+        ParseJob(std::string(R"({"name": "small", "seed": 3, "data": {)") + kData +
+                     R"(}, "model": {"type": "wide_deep", "embedding_dim": 4, "hidden": [8],
+            "device": "cpu")" +
+                     more_model + R"(}, "train": {"batch_size": 8, "epochs": 2},
             "cluster": {"shards": 4, "heartbeat_ms": 50})" +
-            more + "}",
-        "job.json", {});
+                     more + "}",
+                 "job.json", {});
     EXPECT_TRUE(job.ok()) << job.status().message();
     return *job;
   }
@@ -311,6 +312,15 @@ TEST_F(ExportTest, RowsThatDoNotFitTheirKeysAreAMistake) {
     return WriteFirstCheckpoint(*files_, job, "init", "begun", *executor_, lines);
   };
   EXPECT_THAT(begin(3).message(), HasSubstr("expected I64 [2], a key for each row"));
+  std::vector<Key> twice = {7, 7};
+  ASSERT_TRUE(WriteSafetensors(*files_, "init/a.safetensors",
+                               {{"deep.keys", "I64", {2}}, {"deep.weights", "F32", {2, 4}}},
+                               {std::as_bytes(std::span(twice)), std::as_bytes(std::span(numbers))},
+                               {})
+                  .ok());
+  std::ostringstream lines;
+  ASSERT_TRUE(WriteFirstCheckpoint(*files_, job, "init", "twice", *executor_, lines).ok());
+  EXPECT_THAT(lines.str(), HasSubstr("the last of the rows, instead of 1 others"));
   numbers[5] = std::numeric_limits<float>::infinity();
   EXPECT_THAT(begin(2).message(), HasSubstr("row 1 of tensor \"deep.weights\""));
   EXPECT_FALSE(HasCheckpoint(*files_, "begun"));

@@ -170,7 +170,7 @@ void ExportModel::Describe(const ExportTask& task) const {
             << ShowByteCount(rows * (sizeof(Key) + table.dim * FloatBytes(task.request.weights)))
             << "\n";
   }
-  if (check_.drawn || unknown_.rows == 0) return;
+  if (check_.drawn || unknown_.keys == 0) return;
   const double share =
       static_cast<double>(unknown_.unknown) / std::max(1.0, static_cast<double>(unknown_.keys));
   task.to << "keys without a row: " << unknown_.unknown << " of " << unknown_.keys << " ("

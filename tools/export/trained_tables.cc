@@ -36,13 +36,18 @@ std::string Shown(const SafeTensor& tensor) {
 class RowSink {
  public:
   RowSink(const Job& job, TableId table, std::vector<std::vector<TableSlice>>* slices)
-      : spec_(job.tables[table.value]), table_(table), slices_(*slices), own_(slices->size()) {}
+      : spec_(job.tables[table.value]),
+        table_(table),
+        slices_(*slices),
+        before_(NumRows()),
+        own_(slices->size()) {}
 
   // Stores rows [keys, dim]. All are in `shard`, if it is given.
   Status Store(std::span<const Key> keys, std::span<const float> rows,
                std::optional<uint32_t> shard) {
     const auto num_shards = static_cast<uint32_t>(slices_.size());
     const uint32_t cuts = spec_.row_slices(), dim = spec_.slice_dim();
+    stored_ += keys.size();
     for (uint32_t cut = 0; cut < cuts; ++cut) {
       for (std::vector<size_t>& positions : own_) positions.clear();
       for (size_t k = 0; k < keys.size(); ++k) {
@@ -68,10 +73,33 @@ class RowSink {
     return {};
   }
 
+  // Describes what was stored. `without`: rows whose values have no key.
+  std::string Describe(uint64_t without) const {
+    std::string text = "taken";
+    if (without > 0) {
+      text +=
+          " but for " + std::to_string(without) + " values without a key of their own in this job";
+    }
+    const uint64_t again = stored_ - (NumRows() - before_);
+    if (again > 0) {
+      text += "; of keys that come again the last of the rows, instead of " +
+              std::to_string(again) + " others";
+    }
+    return text;
+  }
+
  private:
+  uint64_t NumRows() const {
+    uint64_t rows = 0;
+    for (const std::vector<TableSlice>& shard : slices_) rows += shard[table_.value].num_rows();
+    return rows / spec_.row_slices();
+  }
+
   const TableSpec& spec_;
   const TableId table_;
   std::vector<std::vector<TableSlice>>& slices_;
+  const uint64_t before_;  // Rows of the table before the first of these.
+  uint64_t stored_ = 0;
   std::vector<std::vector<size_t>> own_;  // [shards]
   std::vector<Key> keys_;
   std::vector<float> rows_;
@@ -111,10 +139,8 @@ Status ReadRows(const Source& from, const StoreRows& store) {
 
 Result<std::string> TakeByKey(const Source& from) {
   const TableSpec& spec = from.job.tables[from.table.value];
-  if (spec.shard_by == ShardBy::kGiven) {
-    return std::string(
-        "rows of a table with slice_mode field_slice have no place by their keys: "
-        "give values, or take another slice_mode");
+  if (spec.slice_mode == SliceMode::kField) {
+    return std::string("begins anew: under field_slice a key has no shard; give values");
   }
   const uint64_t rows = from.weights.of().shape[0];
   const SafeTensor& keys_of = from.labels.of();
@@ -135,7 +161,7 @@ Result<std::string> TakeByKey(const Source& from) {
         return sink.Store(keys, block, std::nullopt);
       });
   HDPS_RETURN_IF_ERROR(read);
-  return std::string("taken");
+  return sink.Describe(0);
 }
 
 // Makes the keys of a feature's values.
@@ -201,7 +227,7 @@ Result<std::string> TakeByValue(const Source& from, const std::string& feature) 
   HDPS_ASSIGN_OR_RETURN(const std::string texts,
                         ReadValues(from.labels, from.weights.of().shape[0]));
   std::optional<uint32_t> shard;
-  if (spec.shard_by == ShardBy::kGiven) {
+  if (spec.slice_mode == SliceMode::kField) {
     const std::vector<uint32_t> features = FeaturesOfTable(from.job, spec.name);
     const std::vector<std::string> names = FeaturesOf(from.job.data).sparse;
     const std::vector<uint32_t> shards = FieldShards(from.job, spec, features);
@@ -231,9 +257,7 @@ Result<std::string> TakeByValue(const Source& from, const std::string& feature) 
         return sink.Store(keys, rows, shard);
       });
   HDPS_RETURN_IF_ERROR(read);
-  if (without == 0) return std::string("taken");
-  return "taken but for " + std::to_string(without) +
-         " values without a key of their own in this job";
+  return sink.Describe(without);
 }
 
 // Takes the pair `name`.weights and its keys or values; no line if there are no such weights.
