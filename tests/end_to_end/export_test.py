@@ -211,7 +211,8 @@ write_safetensors(sys.argv[1], {"deep.education.values": ("U8", texts),
             "name": "big", "data": {"train": [str(self.out("t.csv"))], "eval": [str(self.out("t.csv"))],
                                     "columns": [{"name": "y", "type": "label"}, {"name": "a"},
                                                 {"name": "n", "type": "numeric"}]},
-            "model": {"type": "dcn_v2", "embedding_dim": dim, "cross_layers": 1, "hidden": [8], "device": "cpu"},
+            "model": {"type": "dcn_v2", "embedding_dim": dim, "cross_layers": 1, "hidden": [8], "device": "cpu",
+                      "deep_optimizer": {"kind": "sgd", "learning_rate": 0.1}},
             "cluster": {"shards": 64}})
         self.out("t.csv").write_text("".join(f"{i % 2},a{i},{i}\n" for i in range(100)))
         self.out("big").mkdir()
