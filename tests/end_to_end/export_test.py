@@ -259,8 +259,7 @@ assert (one["deep.keys"] == model["deep.keys"]).all() and (one["deep.weights"] =
         self.assertFalse(self.out("half").exists())
         export(run, self.out("half"))
         self.assertFalse(beside.exists())
-        self.assertEqual(sorted(file.name for file in self.out("half").iterdir()),
-                         ["check.safetensors", "model.safetensors"])
+        self.assertEqual(sorted(os.listdir(self.out("half"))), sorted(os.listdir(self.out("model"))))
 
     def test_mistakes(self):
         run = self.census()
