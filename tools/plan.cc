@@ -1,16 +1,20 @@
 // Implements hdps plan: predicts how fast a job would train on a cluster, and what would bound it.
 #include <gflags/gflags.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "common/base/dtype.h"
+#include "common/job/job_facts.h"
 #include "common/job/job_file.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/checkpoint_spec.h"
 #include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/data_spec.h"
 #include "common/job/spec/model_spec.h"
 #include "common/job/spec/parallel_spec.h"
 #include "common/job/spec/precision.h"
@@ -18,6 +22,7 @@
 #include "common/job/strategy_file.h"
 #include "common/planning/placement.h"
 #include "common/planning/strategy_of_job.h"
+#include "common/planning/table_choices.h"
 #include "common/platform/file_system.h"
 #include "common/platform/output_file.h"
 #include "common/process/command_line.h"
@@ -28,7 +33,6 @@
 #include "tools/common_flags.h"
 #include "tools/inputs/file_names.h"
 #include "tools/plan/cost_model.h"
-#include "tools/plan/kept_choices.h"
 #include "tools/plan/placement_text.h"
 #include "tools/plan/plan_report.h"
 #include "tools/plan/strategy_view.h"
@@ -50,13 +54,15 @@ DEFINE_string(constants, "",
               "figures of the machine that hdps was developed on");
 DEFINE_bool(strategy, false,
             "Show how the layers lie over the workers and what that costs, in place of the plan");
-DEFINE_bool(placement, false,
-            "Show where auto_parallel would keep tables and dense layers, and how many rows the "
-            "workers, in place of the plan");
+DEFINE_bool(
+    placement, false,
+    "Show where auto_parallel would keep tables and dense layers, how tables are cut, and how "
+    "many rows the workers keep, in place of the plan");
 DEFINE_string(strategy_file, "", "File of a strategy that --strategy shows; empty: the job's own");
 DEFINE_string(dot, "",
               "File to which --strategy writes the model as a graph for graphviz: dot -Tsvg FILE");
 DECLARE_string(job);
+DECLARE_string(rows);
 DECLARE_bool(json);
 DECLARE_uint32(servers);
 DECLARE_uint32(workers);
@@ -115,10 +121,17 @@ Status CheckFlags(const CommonFlags& flags) {
   return Status();
 }
 
+// Returns the number of distinct keys: that of --rows, or what the job counts.
+Result<double> ReadRows(const Job& job) {
+  double counted = 0;
+  for (const auto& [feature, law] : LawsOf(job)) counted += law.values;
+  return ReadRowsFlag(counted > 0 ? counted : kRowsUsual);
+}
+
 Result<PlanQuestion> ReadQuestion(const Job& job) {
   PlanQuestion question;
   HDPS_ASSIGN_OR_RETURN(question.shape, ShapeOf(job));
-  HDPS_ASSIGN_OR_RETURN(question.rows, ReadRowsFlag(kRowsUsual));
+  HDPS_ASSIGN_OR_RETURN(question.rows, ReadRows(job));
   HDPS_ASSIGN_OR_RETURN(question.network_bytes_per_second, ReadNetwork());
   question.one_machine = question.network_bytes_per_second == 0;
   question.network_round_trip_us = FLAGS_network_round_trip_us;
@@ -192,33 +205,39 @@ Status ShowStrategy(FileSystem& files, Job job) {
   return {Code::kInvalidArgument, "--dot=" + FLAGS_dot + ": " + written.message()};
 }
 
-// Shows what auto_parallel would choose, and the kept rows that it cannot, because the job does not
-// say how many keys there are.
+// Returns the laws of the job's features. Where --rows is given, or the job has no counts, the keys
+// are dealt out evenly to the features.
+Result<std::map<std::string, ValueLaw>> ReadLaws(const Job& job, const JobShape& shape) {
+  if (FLAGS_rows.empty() && !job.data.distinct.empty()) return LawsOf(job);
+  HDPS_ASSIGN_OR_RETURN(const double rows, ReadRows(job));
+  std::map<std::string, ValueLaw> laws;
+  for (const std::string& feature : FeaturesOf(job.data).sparse) {
+    laws[feature] = {std::max(rows / std::max(shape.keys, 1u), 1.0), FLAGS_zipf};
+  }
+  return laws;
+}
+
+// Shows what auto_parallel would choose in a cluster of these servers and this network.
 Status ShowPlacement(FileSystem& files, CommonFlags flags) {
   flags.overrides.emplace_back("parallel.parallel_mode=auto_parallel");
   flags.overrides.push_back("parallel.device_num=" + std::to_string(FLAGS_workers));
   if (!FLAGS_constants.empty()) flags.overrides.push_back("parallel.constants=" + FLAGS_constants);
-  const auto load = [&](const std::vector<std::string>& overrides) {
-    return LoadJob(files, flags.job, overrides, DataFiles::kNotNeeded);
-  };
-  HDPS_ASSIGN_OR_RETURN(const Job job, load(flags.overrides));
+  HDPS_ASSIGN_OR_RETURN(const Job job,
+                        LoadJob(files, flags.job, flags.overrides, DataFiles::kNotNeeded));
   HDPS_ASSIGN_OR_RETURN(const JobShape shape, ShapeOf(job));
-  HDPS_ASSIGN_OR_RETURN(const double rows, ReadRowsFlag(kRowsUsual));
+  HDPS_ASSIGN_OR_RETURN(const double rows, ReadRows(job));
   HDPS_ASSIGN_OR_RETURN(const double network, ReadNetwork());
-  KeptRowsQuestion kept = {.rows = rows, .zipf = FLAGS_zipf, .workers = FLAGS_workers};
-  kept.rates = OverNetwork(job.parallel.rates, network, FLAGS_network_round_trip_us, FLAGS_servers,
+  TableQuestion keys = {.servers = FLAGS_servers, .workers = FLAGS_workers};
+  HDPS_ASSIGN_OR_RETURN(keys.laws, ReadLaws(job, shape));
+  keys.rates = OverNetwork(job.parallel.rates, network, FLAGS_network_round_trip_us, FLAGS_servers,
                            FLAGS_workers);
-  const auto fits = [&](const std::string& setting) {
-    std::vector<std::string> with = flags.overrides;
-    with.push_back(setting);
-    return load(with).ok();
-  };
-  const PlacementQuestion question = {KeptRowsOf(job, shape, kept, fits), kept.rates};
+  const PlacementQuestion question = {
+      TableChoicesOf(job, keys, FitsJob(files, flags.job, flags.overrides)), keys.rates};
   HDPS_ASSIGN_OR_RETURN(const PlacedJob placed,
                         LoadPlacedJob(files, flags.job, &flags.overrides, FLAGS_workers,
                                       DataFiles::kNotNeeded, question));
   PrintWarnings(placed.job.warnings);
-  PrintOutText(PlacementText({placed, question.tables, shape, FLAGS_servers, rows}));
+  PrintOutText(PlacementText({placed, shape, FLAGS_servers, rows}));
   return {};
 }
 

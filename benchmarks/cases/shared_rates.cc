@@ -1,6 +1,7 @@
 // Runs the same work on as many threads as workers; the time of all is the time of each.
 #include "benchmarks/cases/shared_rates.h"
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -95,16 +96,15 @@ Result<double> UpdateFloatSeconds(const BenchSetting& setting, const Job& job, u
   return seconds / (double(updates) * double(floats));
 }
 
-// Returns the seconds of a float in one direction, for rows as long as the chunks of dense layers.
-// The rule is the one that adds least to a push, because updates are measured alone.
-Result<double> RowFloatSeconds(const BenchSetting& setting, FileSystem& files, uint32_t workers) {
-  constexpr uint64_t kRows = 256;
+// Returns the seconds of one of `num_rows` rows in one direction. The rule is the one that adds
+// least to a push, because updates are measured alone.
+Result<double> RowSeconds(const BenchSetting& setting, FileSystem& files, uint32_t workers,
+                          uint32_t dim, uint64_t num_rows) {
   HDPS_ASSIGN_OR_RETURN(
       const std::unique_ptr<RowCluster> cluster,
-      RowCluster::Start(
-          setting, files,
-          {.job = RowsJob(kDenseChunkFloats, "sgd"), .workers = workers, .transport = "inproc"}));
-  const KeyBatches lists = ByShard(AllKeys(kRows), cluster->job().cluster.shards);
+      RowCluster::Start(setting, files,
+                        {.job = RowsJob(dim, "sgd"), .workers = workers, .transport = "inproc"}));
+  const KeyBatches lists = ByShard(AllKeys(num_rows), cluster->job().cluster.shards);
   std::vector<std::unique_ptr<RowWorker>> of_rank(workers);
   for (uint32_t r = 0; r < workers; ++r) {
     HDPS_ASSIGN_OR_RETURN(of_rank[r], RowWorker::Make(*cluster, r));
@@ -121,7 +121,7 @@ Result<double> RowFloatSeconds(const BenchSetting& setting, FileSystem& files, u
   HDPS_RETURN_IF_ERROR(pass(1).status());  // Creates the rows.
   const size_t passes = setting.quick ? 20 : 80;
   HDPS_ASSIGN_OR_RETURN(const double seconds, pass(passes));
-  return seconds / (2.0 * double(passes) * double(kRows) * kDenseChunkFloats);
+  return seconds / (2.0 * double(passes) * double(num_rows));
 }
 
 // A group of all ranks in which each sends the same amount to every other.
@@ -192,7 +192,15 @@ Result<StepRates> MeasureSharedRates(const BenchSetting& setting, FileSystem& fi
   HDPS_ASSIGN_OR_RETURN(rates.flops_per_second, FlopsPerSecond(setting, job, workers));
   HDPS_ASSIGN_OR_RETURN(rates.memory_bytes_per_second, MemoryBytesPerSecond(setting, workers));
   HDPS_ASSIGN_OR_RETURN(rates.update_float_seconds, UpdateFloatSeconds(setting, job, workers));
-  HDPS_ASSIGN_OR_RETURN(rates.row_float_seconds, RowFloatSeconds(setting, files, workers));
+  // Rows as long as the chunks of dense layers, and short ones.
+  constexpr uint64_t kLongRows = 256, kShortRows = 4096;
+  constexpr uint32_t kShort = 16;
+  HDPS_ASSIGN_OR_RETURN(const double of_long,
+                        RowSeconds(setting, files, workers, kDenseChunkFloats, kLongRows));
+  HDPS_ASSIGN_OR_RETURN(const double of_short,
+                        RowSeconds(setting, files, workers, kShort, kShortRows));
+  rates.row_float_seconds = of_long / kDenseChunkFloats;
+  rates.row_seconds = std::max(of_short - kShort * rates.row_float_seconds, 0.0);
   HDPS_RETURN_IF_ERROR(MeasureLink(setting, workers, group, &rates));
   return rates;
 }

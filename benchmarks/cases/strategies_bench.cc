@@ -8,13 +8,13 @@
 #include "benchmarks/bench.h"
 #include "benchmarks/cases/shared_rates.h"
 #include "benchmarks/clusters/job_run.h"
+#include "common/job/job_facts.h"
 #include "common/job/job_file.h"
 #include "common/job/job_spec.h"
 #include "common/planning/layer_facts.h"
 #include "common/planning/strategy_cost.h"
 #include "common/planning/strategy_of_job.h"
-#include "tools/plan/job_shape.h"
-#include "tools/plan/kept_choices.h"
+#include "common/planning/table_choices.h"
 #include "tools/synthetic/synthetic_log.h"
 
 namespace hdps {
@@ -115,11 +115,12 @@ Result<Measured> Prepare(const BenchSetting& setting, const Case& c, const std::
 double PredictedSeconds(const Measured& of, const StepRates& rates) {
   double seconds = TotalOf(of.facts, of.strategy, rates).seconds;
   const SyntheticLogSpec log;
-  const KeptRowsQuestion question = {
-      .rows = kFields * kVocabulary, .zipf = log.zipf, .workers = kWorkers, .rates = rates};
-  const auto only_its_own = [](const std::string&) { return false; };
-  for (const KeptRowsChoices& table :
-       KeptRowsOf(of.job, *ShapeOf(of.job), question, only_its_own)) {
+  TableQuestion question = {.servers = 1, .workers = kWorkers, .rates = rates};
+  for (const std::string& field : FeaturesOf(of.job.data).sparse) {
+    question.laws[field] = {double(kVocabulary), log.zipf};
+  }
+  const auto only_its_own = [](const std::vector<std::string>&) { return false; };
+  for (const TableChoices& table : TableChoicesOf(of.job, question, only_its_own)) {
     seconds += table.options[0].seconds;
   }
   return seconds;
@@ -145,7 +146,7 @@ StepRates MedianRates(const std::vector<StepRates>& rates) {
   for (double StepRates::*const rate :
        {&StepRates::flops_per_second, &StepRates::memory_bytes_per_second,
         &StepRates::link_bytes_per_second, &StepRates::exchange_seconds,
-        &StepRates::update_float_seconds, &StepRates::row_float_seconds}) {
+        &StepRates::update_float_seconds, &StepRates::row_float_seconds, &StepRates::row_seconds}) {
     middle.*rate = median(rate);
   }
   return middle;
@@ -161,6 +162,7 @@ void ReportRates(const StepRates& rates, BenchReport& report) {
   add("link", "GB/s", rates.link_bytes_per_second / kGiga);
   add("exchange", "us", rates.exchange_seconds * kMicro);
   add("row", "ns/float", rates.row_float_seconds * kGiga);
+  add("row", "ns", rates.row_seconds * kGiga);
   add("update", "ns/float", rates.update_float_seconds * kGiga);
 }
 

@@ -12,6 +12,7 @@ struct StepRates {
   double exchange_seconds = 6e-5;         // Fixed cost of an exchange.
   double update_float_seconds = 0.5e-9;   // Update of a weight and its state.
   double row_float_seconds = 1e-9;        // One float of a row, to or from the servers.
+  double row_seconds = 1e-8;              // A row besides its floats, likewise.
   friend bool operator==(const StepRates&, const StepRates&) = default;
 };
 

@@ -1,8 +1,9 @@
-// Chooses where the dense layers and the most frequent rows of a job are kept: the exchange, the
-// cuts and the kept rows that together take the least time.
+// Chooses where the dense layers and the rows of a job are kept: the exchange, the cuts of layers
+// and tables and the kept rows that together take the least time.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,43 +12,51 @@
 #include "common/job/job_file.h"
 #include "common/parallel/step_rates.h"
 #include "common/planning/strategy_search.h"
+#include "common/platform/file_system.h"
 
 namespace hdps {
 
 // The cost is that of the slowest worker, by the rates of the job.
 struct Placement {
   Strategy strategy;
-  std::vector<uint32_t> kept;  // Index of the option of each of the groups of tables.
-  double seconds = 0;          // Of a step: dense layers, rows, and what moves between members.
-  double memory_bytes = 0;     // Of a worker, as parallel.worker_memory_limit counts it.
+  std::vector<TableOption> tables;  // What each of the groups of tables has.
+  double seconds = 0;       // Of a step: dense layers, rows, and what moves between members.
+  double memory_bytes = 0;  // Of a worker, as parallel.worker_memory_limit counts it.
 };
 
 // Returns the cheapest placement under the exchange that the job has. Workers keep rows only where
 // no layer is cut. Errors: those of StrategyOf().
 Result<Placement> PlaceJob(const Job& job, uint32_t workers,
-                           const std::vector<KeptRowsChoices>& tables);
+                           const std::vector<TableChoices>& tables);
 
-// Says what a placement may choose besides the exchange and the cuts, and by which rates.
+// Returns a test whether the job at `path` can have these settings beside its overrides, for
+// TableChoicesOf(). `files` must outlive it.
+std::function<bool(const std::vector<std::string>& settings)> FitsJob(
+    FileSystem& files, std::string path, std::vector<std::string> overrides);
+
+// Says what a placement may choose besides the exchange and the cuts of layers, and by which rates.
 struct PlacementQuestion {
-  std::vector<KeptRowsChoices> tables;
+  std::vector<TableChoices> tables;
   std::optional<StepRates> rates;  // In place of those of the job.
 };
 
 struct PlacedJob {
-  Job job;  // Its exchange is settled.
+  Job job;  // What it left open is settled.
   Placement placement;
 };
 
-// Loads a job and places it. If its exchange is open, both are tried for device_num workers, or
-// `workers` if the job has none, and the cheaper one is added to `*overrides`: the result is the
-// job that names it. Errors: those of LoadJob() and PlaceJob(); kInvalidArgument if the exchange is
-// open and the number of workers is unknown, which `workers` = 0 says.
+// Loads a job and places it for device_num workers, or `workers` if the job has none. If its
+// exchange is open, both are tried, and the cheaper one is taken. It and the settings of the chosen
+// options of tables are added to `*overrides`: the result is the job that names them. Errors: those
+// of LoadJob() and PlaceJob(); kInvalidArgument if the number of workers is unknown, which
+// `workers` = 0 says.
 Result<PlacedJob> LoadPlacedJob(FileSystem& files, const std::string& path,
                                 std::vector<std::string>* overrides, uint32_t workers,
                                 DataFiles needed, const PlacementQuestion& question);
 
-// Loads a job. Its exchange is chosen if it is open; nothing else is planned. Every process of a
-// job calls this, so that all choose the same.
+// Loads a job. Under auto_parallel its exchange is chosen if it is open, and if data.distinct
+// counts keys the open settings of its tables are, for as many servers as workers; nothing else is
+// planned. Every process of a job calls this, so that all choose the same.
 Result<Job> LoadPlannedJob(FileSystem& files, const std::string& path,
                            std::vector<std::string>* overrides, uint32_t workers,
                            DataFiles needed = DataFiles::kMustExist);

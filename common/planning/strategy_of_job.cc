@@ -145,7 +145,7 @@ std::string StrategyLine(const Job& job, const Strategy& strategy) {
   }
   return "strategy for " + std::to_string(strategy.workers) + " workers, " + how + ": " +
          (cut.empty() ? "all layers data parallel" : cut) +
-         (job.parallel.exchange_choice.empty() ? "" : "; " + job.parallel.exchange_choice);
+         (job.parallel.choice.empty() ? "" : "; " + job.parallel.choice);
 }
 
 KeptStrategy KeptOf(const Job& job, const Strategy& strategy) {

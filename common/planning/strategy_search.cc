@@ -70,11 +70,10 @@ void DeriveBlocks(const JobFacts& facts, uint32_t workers, const StrategyCost& c
 }
 
 // Makes the least of the options cost nothing, because the searches count on seconds of at least 0.
-PlanNode NodeOf(const KeptRowsChoices& table) {
-  const double least =
-      std::ranges::min_element(table.options, {}, &KeptRowsOption::seconds)->seconds;
+PlanNode NodeOf(const TableChoices& table) {
+  const double least = std::ranges::min_element(table.options, {}, &TableOption::seconds)->seconds;
   PlanNode node;
-  for (const KeptRowsOption& option : table.options) {
+  for (const TableOption& option : table.options) {
     node.options.push_back({{}, option.seconds - least, option.bytes});
   }
   return node;
@@ -129,7 +128,7 @@ JobPlanGraph PlanGraphOf(const JobFacts& facts, const StrategyChoices& choices, 
 
 Result<FoundStrategy> SearchStrategy(const ParallelSpec& parallel, const JobFacts& facts,
                                      const StrategyChoices& choices, uint32_t workers,
-                                     const std::vector<KeptRowsChoices>& tables) {
+                                     const std::vector<TableChoices>& tables) {
   const StrategyCost cost(facts, workers, parallel.rates);
   StrategyChoices left = choices;
   DeriveBlocks(facts, workers, cost, &left);
@@ -139,7 +138,7 @@ Result<FoundStrategy> SearchStrategy(const ParallelSpec& parallel, const JobFact
   }
   JobPlanGraph plan = PlanGraphOf(facts, left, workers, cost);
   const size_t first_table = plan.graph.nodes.size();
-  for (const KeptRowsChoices& table : tables) plan.graph.nodes.push_back(NodeOf(table));
+  for (const TableChoices& table : tables) plan.graph.nodes.push_back(NodeOf(table));
   const double bytes_max = parallel.worker_memory_limit == 0
                                ? kAnyBytes
                                : static_cast<double>(parallel.worker_memory_limit);

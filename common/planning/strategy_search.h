@@ -14,23 +14,25 @@ namespace hdps {
 
 struct ParallelSpec;
 
-// The most frequent rows of some tables, kept at every worker: what that adds to a step and to a
-// worker's memory. Less work than without them is negative.
-struct KeptRowsOption {
-  uint64_t rows = 0;  // Of each of the tables.
+// A way to have some tables: their most frequent rows kept at every worker, and a cut over the
+// servers. It says what that adds to a step and to a worker's memory, beside tables whose keys are
+// spread by hash and of which no rows are kept. Less work than these have is negative.
+struct TableOption {
+  uint64_t kept = 0;  // Rows of each of the tables that a worker keeps.
   double seconds = 0;
-  double bytes = 0;  // A whole number.
+  double bytes = 0;      // A whole number.
+  std::string cut = {};  // "parts of features 2, 3"; empty for the cut that the job has.
+  std::vector<std::string> settings = {};  // What the job must say beyond what it says.
 };
-// Tables for which the job has one number of kept rows. Invariant: there is at least one option.
-// The first one keeps none, or is the only one because the job says it.
-struct KeptRowsChoices {
-  std::string setting;  // "model.vocab_cache_size"
-  std::vector<KeptRowsOption> options;
+// Tables for which the job has the same settings. Invariant: there is at least one option, and the
+// first one is the job as it is.
+struct TableChoices {
+  std::vector<TableOption> options;
 };
 
 struct FoundStrategy {
   Strategy strategy;
-  std::vector<uint32_t> kept;  // Index of the option of each of the groups of tables.
+  std::vector<uint32_t> options;  // Index of the option of each of the groups of tables.
 };
 
 // Derives the layers of blocks first, each by its level, then the others: under hybrid_parallel
@@ -40,7 +42,7 @@ struct FoundStrategy {
 // memory of a worker, with the memory that the smallest one needs.
 Result<FoundStrategy> SearchStrategy(const ParallelSpec& parallel, const JobFacts& facts,
                                      const StrategyChoices& choices, uint32_t workers,
-                                     const std::vector<KeptRowsChoices>& tables = {});
+                                     const std::vector<TableChoices>& tables = {});
 
 // The graph that is searched. Layers that read the same table are one node, because they are cut
 // alike.

@@ -151,6 +151,25 @@ class SameAnswer(harness.Case):
                             *harness.settings(auto)], expect=2)
         self.assertIn("give parallel.device_num", done.stderr)
 
+    def test_tables_that_are_placed(self):
+        """Under auto_parallel members that count keys choose alike how many rows workers keep (E0)."""
+        said = self.digest("said", 2, 2, train__max_steps=4)
+        constants = self.out("constants.json")
+        constants.write_text(json.dumps({"results": [
+            {"case": "products_64x64_batch64", "figure": "rate", "value": 100},
+            {"case": "socket_pull", "figure": "float", "value": 100}]}))  # Rows from servers are slow.
+        columns = [f"C{c}" for c in range(1, 27)]
+        out = self.out("placed")
+        placed = harness.cluster(self.job, out, 2, 2, {
+            "parallel.parallel_mode": "auto_parallel", "parallel.device_num": 2, "train.max_steps": 4,
+            "parallel.constants": str(constants), "data.distinct": json.dumps(dict.fromkeys(columns, 20000)),
+            "data.distinct_half": json.dumps(dict.fromkeys(columns, 90))})
+        kept = [table["vocab_cache_size"] for table in
+                json.loads((out / "job_as_run.json").read_text())["model"]["tables"]]
+        harness.figure(f"rows that each worker keeps, by data.distinct: {kept}")
+        self.assertGreaterEqual(min(kept), 100)
+        self.assertEqual(placed["digest"], said)
+
     def test_two_runs_threads_and_daemons(self):
         """A second run, other numbers of threads and real processes change nothing."""
         digests = {

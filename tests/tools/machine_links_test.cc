@@ -5,10 +5,10 @@
 #include "common/job/job_file.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/table_spec.h"
+#include "common/planning/key_law.h"
 #include "tools/plan/cost_model.h"
 #include "tools/plan/kept_rows.h"
 #include "tools/plan/plan_report.h"
-#include "tools/plan/row_tiers.h"
 
 namespace hdps {
 namespace {

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "common/planning/key_law.h"
 #include "common/platform/random.h"
 #include "embedding/disk/disk_rows.h"
 #include "tools/synthetic/zipf.h"

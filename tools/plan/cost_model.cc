@@ -1,9 +1,9 @@
-// Adds up the measured costs of a step: the worker's chain of push, rows and compute, compared with
-// the capacity of each server, link and reader.
+// Adds up a step's costs: the worker's chain, compared with each server, link and reader.
 #include "tools/plan/cost_model.h"
 
 #include <algorithm>
 
+#include "common/planning/key_law.h"
 #include "kernels/products/unique_row_gemm.h"
 #include "tools/plan/kept_rows.h"
 #include "tools/plan/memory_and_recovery.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "tools/plan/row_tiers.h"
+#include "common/planning/key_law.h"
 
 namespace hdps {
 namespace {

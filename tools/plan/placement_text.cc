@@ -9,8 +9,8 @@
 #include "common/job/job_spec.h"
 #include "common/job/spec/model_spec.h"
 #include "common/job/spec/parallel_spec.h"
+#include "common/planning/table_choices.h"
 #include "tools/plan/aligned_rows.h"
-#include "tools/plan/kept_choices.h"
 
 namespace hdps {
 namespace {
@@ -28,13 +28,13 @@ class PlacementTable {
         cost_(facts_, at_.strategy.workers, job_.parallel.rates) {}
 
   std::string Run() {
-    for (size_t c = 0; c < view_.tables.size(); ++c) AddTables(c);
+    for (size_t c = 0; c < at_.tables.size(); ++c) AddTables(c);
     for (size_t i = 0; i < facts_.layers.size(); ++i) AddLayer(i);
     const ParallelSpec& parallel = job_.parallel;
     std::string text = "placement over " + Counted(view_.servers, "server") + " and " +
                        Counted(at_.strategy.workers, "worker") + ", layers computed on " +
                        job_.model.device + " (model.device)";
-    if (!parallel.exchange_choice.empty()) text += ": " + parallel.exchange_choice;
+    if (!parallel.choice.empty()) text += ": " + parallel.choice;
     text += "\n\n" + AlignedRows(rows_) + "\n";
     text += "a step of " + std::to_string(facts_.batch) + " examples: about " +
             Milliseconds(at_.seconds) + " of dense layers, rows and what moves; memory of a " +
@@ -43,17 +43,17 @@ class PlacementTable {
     text += "taken by --set=parallel.parallel_mode=auto_parallel,parallel.device_num=" +
             std::to_string(at_.strategy.workers) +
             ",parallel.dense_exchange=" + std::string(WordOf(parallel.dense_exchange)) +
-            kept_settings_ + "\n";
+            table_settings_ + "\n";
     return text;
   }
 
  private:
-  // Adds the tables whose kept rows are one setting. Servers have equal parts of them, by hash.
+  // Adds the tables that have the same settings. Bytes are of a server with an equal part.
   void AddTables(size_t choice) {
-    const TablesOfChoice of = TablesOf(job_, view_.shape, choice);
-    const KeptRowsOption& kept = view_.tables[choice].options[at_.kept[choice]];
+    const TablesOfChoice of = TablesOf(job_, choice);
+    const TableOption& option = at_.tables[choice];
     std::string names;
-    double seconds = kept.seconds, bytes = 0;
+    double seconds = option.seconds, bytes = 0;
     for (size_t t = of.begin; t < of.end; ++t) {
       const JobShape::Table& table = view_.shape.tables[t];
       names += (names.empty() ? "" : ", ") + table.name;
@@ -64,14 +64,14 @@ class PlacementTable {
       }
     }
     server_bytes_ += bytes;
-    if (kept.rows > 0) {
-      kept_settings_ += "," + view_.tables[choice].setting + "=" + std::to_string(kept.rows);
+    for (const std::string& setting : option.settings) table_settings_ += "," + setting;
+    std::string place = "servers";
+    if (!option.cut.empty()) place += ", " + option.cut;
+    if (option.kept > 0) {
+      place += "; the " + std::to_string(option.kept) + " rows seen most at workers";
     }
-    rows_.push_back({names, "table",
-                     kept.rows == 0 ? "servers"
-                                    : "servers; the " + std::to_string(kept.rows) +
-                                          " rows seen most at workers",
-                     Milliseconds(seconds), Bytes(kept.bytes), Bytes(bytes)});
+    rows_.push_back(
+        {names, "table", place, Milliseconds(seconds), Bytes(option.bytes), Bytes(bytes)});
   }
 
   void AddLayer(size_t i) {
@@ -100,7 +100,7 @@ class PlacementTable {
   std::vector<std::vector<std::string>> rows_ = {
       {"what", "kind", "place", "time", "a worker", "a server"}};
   double server_bytes_ = 0;
-  std::string kept_settings_;
+  std::string table_settings_;
 };
 
 }  // namespace

@@ -12,7 +12,6 @@ namespace hdps {
 
 struct PlacementView {
   const PlacedJob& placed;
-  const std::vector<KeptRowsChoices>& tables;
   const JobShape& shape;
   uint32_t servers = 1;
   double rows = 0;  // Distinct keys of the data.

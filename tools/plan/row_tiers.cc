@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <vector>
 
+#include "common/planning/key_law.h"
 #include "embedding/disk/disk_rows.h"
 
 namespace hdps {
@@ -39,41 +39,6 @@ double LevelFor(const std::vector<TableNeed>& needs, double bytes) {
 }
 
 }  // namespace
-
-double ExpectedDistinct(double count, double exponent, double draws) {
-  return ExpectedDistinctOfFirst(count, count, exponent, draws);
-}
-
-double ExpectedDistinctOfFirst(double first, double count, double exponent, double draws) {
-  // Sums values one by one while they are few, then in ranges that grow by one percent.
-  constexpr double kGrowth = 1.01;
-  double mass = 0;
-  for (double begin = 1; begin <= count; begin = std::max(begin + 1, std::floor(begin * kGrowth))) {
-    const double end = std::min(std::max(begin + 1, std::floor(begin * kGrowth)), count + 1);
-    mass += (end - begin) * std::pow((begin + end - 1) / 2, -exponent);
-  }
-  double distinct = 0;
-  first = std::min(first, count);
-  for (double begin = 1; begin <= first; begin = std::max(begin + 1, std::floor(begin * kGrowth))) {
-    const double end = std::min(std::max(begin + 1, std::floor(begin * kGrowth)), first + 1);
-    const double p = std::pow((begin + end - 1) / 2, -exponent) / mass;
-    distinct += (end - begin) * -std::expm1(draws * std::log1p(-std::min(p, 1 - 1e-12)));
-  }
-  return distinct;
-}
-
-double DrawsUntil(double count, double exponent, double distinct) {
-  constexpr double kDrawsMax = 1e18;
-  double low = 0, high = std::max(distinct, 1.0);
-  while (ExpectedDistinct(count, exponent, high) < distinct && high < kDrawsMax) high *= 2;
-  if (high >= kDrawsMax) return std::numeric_limits<double>::infinity();
-  constexpr int kHalvings = 40;
-  for (int halving = 0; halving < kHalvings; ++halving) {
-    const double middle = (low + high) / 2;
-    (ExpectedDistinct(count, exponent, middle) < distinct ? low : high) = middle;
-  }
-  return high;
-}
 
 RowTiers PlanTiers(const TierQuestion& question, double rows) {
   RowTiers tiers;

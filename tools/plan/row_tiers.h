@@ -6,15 +6,6 @@
 
 namespace hdps {
 
-// Returns the expected number of distinct values in `draws` draws from `count` values, if value k
-// has a probability proportional to (k + 1)^-exponent.
-double ExpectedDistinct(double count, double exponent, double draws);
-// Returns how many of these are among the `first` most frequent values.
-double ExpectedDistinctOfFirst(double first, double count, double exponent, double draws);
-// Returns the number of draws until `distinct` values are expected, or infinity if that is nearly
-// all of the values.
-double DrawsUntil(double count, double exponent, double distinct);
-
 struct TierQuestion {
   const JobShape& shape;
   double values = 1, zipf = 1.05;  // Distinct values of a feature, and the exponent of their law.

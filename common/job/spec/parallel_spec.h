@@ -128,8 +128,10 @@ struct ParallelSpec {
   // and all processes plan the same.
   std::optional<KeptStrategy> kept_strategy;
   StepRates rates = {};
-  // Tells how LoadPlannedJob() chose dense_exchange; empty if the job says it.
-  std::string exchange_choice;
+  // Settings of tables that the job does not say, such as "model.vocab_cache_size", which
+  // auto_parallel may choose.
+  std::vector<std::string> open_settings;
+  std::string choice;  // Tells what LoadPlannedJob() chose and why; empty if it chose nothing.
   // Format on the wire between workers and servers of weights that are pulled for training and of
   // gradients that are pushed, for all tables.
   DType wire = DType::kFp32;

@@ -14,6 +14,7 @@
 #include "common/job/spec/data_spec.h"
 #include "common/job/spec/layer_spec.h"
 #include "common/job/spec/model_spec.h"
+#include "common/job/spec/parallel_spec.h"
 #include "common/job/spec/table_spec.h"
 #include "common/job/spec/train_spec.h"
 #include "common/job/text/job_sections.h"
@@ -106,6 +107,22 @@ Status PlaceLayers(const JobSource& source, const ModelText& text, std::vector<L
   return {};
 }
 
+// Lists the settings of tables that the job does not say. A recipe has one of each for all tables.
+std::vector<std::string> OpenSettings(const JsonValue& model, bool recipe) {
+  std::vector<std::string> open;
+  const auto list = [&open](const JsonValue& object, const std::string& place) {
+    for (const char* key : {"vocab_cache_size", "slice_mode"}) {
+      if (object.Find(key) == nullptr) open.push_back(place + "." + key);
+    }
+  };
+  if (recipe) list(model, "model");
+  const JsonValue* const tables = recipe ? nullptr : model.Find("tables");
+  for (size_t t = 0; tables != nullptr && t < tables->items.size(); ++t) {
+    list(tables->items[t], "model.tables." + std::to_string(t));
+  }
+  return open;
+}
+
 }  // namespace
 
 std::string PlaceOfLayer(const JobSource& source, const Job& job, size_t i,
@@ -169,6 +186,9 @@ Status BuildJobModel(const JobSource& source, const ModelText& text, Job* job) {
   }
   for (const GraphProblem& problem : CheckGraph(job->model, job->tables, features)) {
     return Refuse(source, "model." + problem.place, problem.problem);
+  }
+  if (job->parallel.parallel_mode == ParallelMode::kAuto) {
+    job->parallel.open_settings = OpenSettings(object, text.layers.empty());
   }
   GraphShape shape;
   MeasureGraph(job->model, job->tables, features, &shape);

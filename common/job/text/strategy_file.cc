@@ -152,6 +152,7 @@ Result<StepRates> ReadStepRates(FileSystem& files, const std::string& path) {
     if (name.starts_with("products_") && name.ends_with(".rate")) gflops.push_back(value->number);
     if (name == "wire.byte") rates.link_bytes_per_second = 1e9 / value->number;
     if (name == "server.push_float") rates.update_float_seconds = 1e-9 * value->number;
+    if (name == "socket_pull.row") rates.row_seconds = 1e-9 * value->number;
     if (name == "socket_pull.float") rates.row_float_seconds = 1e-9 * value->number;
     // One float is read and one is written.
     if (name == "model.activation_float") rates.memory_bytes_per_second = 8e9 / value->number;

@@ -10,6 +10,7 @@
 
 #include "common/base/hash.h"
 #include "common/job/spec/parallel_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "common/planning/strategy_of_job.h"
 #include "tests/common/planning/planning_samples.h"
 
@@ -50,27 +51,37 @@ std::unique_ptr<FileSystem> FilesWith(const std::string& json) {
   return files;
 }
 
-// Kept rows that pay, do not, and take much memory, by a seed.
-std::vector<KeptRowsChoices> RandomTables(uint64_t seed) {
-  std::vector<KeptRowsChoices> tables;
-  for (const char* name : {"model.tables.0.vocab_cache_size", "model.tables.1.vocab_cache_size"}) {
-    KeptRowsChoices& table = tables.emplace_back();
-    table.setting = name;
-    table.options = {{}};
+// Kept rows and cuts that pay, do not, and take much memory, by a seed.
+std::vector<TableChoices> RandomTables(uint64_t seed) {
+  std::vector<TableChoices> tables;
+  for (const std::string place : {"model.tables.0.", "model.tables.1."}) {
+    std::vector<TableOption>& options = tables.emplace_back().options;
+    options = {{}};
+    const auto seconds = [&seed] {
+      seed = MixBits(seed + 1);
+      return (double(seed % 1000) - 500) * 2e-6;
+    };
     for (const uint64_t rows : {100, 1000, 10000}) {
-      seed = MixBits(seed + rows);
-      const double seconds = (double(seed % 1000) - 500) * 2e-6;
-      table.options.push_back({rows, seconds, double(rows * (8 + seed % 64))});
+      const double added = seconds();
+      options.push_back({rows,
+                         added,
+                         double(rows * (8 + seed % 64)),
+                         "",
+                         {place + "vocab_cache_size=" + std::to_string(rows)}});
     }
+    const double by_columns = seconds() / 4;
+    options.push_back({0, by_columns, 0, "columns", {place + "slice_mode=table_column_slice"}});
+    const double by_ranges = seconds() / 4;
+    options.push_back({0, by_ranges, 0, "ranges", {place + "slice_mode=table_row_slice"}});
   }
   return tables;
 }
 
 // Returns the least seconds of all placements within the limit: each exchange, each cut of each
-// layer, and each number of kept rows, which go with whole layers alone.
+// layer, each cut of each table, and each number of kept rows, which go with whole layers alone.
 double BruteForce(const std::string& json, uint32_t workers, double bytes_max,
                   const PlacementQuestion& question) {
-  const std::vector<KeptRowsChoices>& tables = question.tables;
+  const std::vector<TableChoices>& tables = question.tables;
   double best = kNone;
   for (const char* exchange : {"servers", "allreduce"}) {
     const Job job = GoodJob({std::string("parallel.dense_exchange=") + exchange}, json);
@@ -86,9 +97,9 @@ double BruteForce(const std::string& json, uint32_t workers, double bytes_max,
       Strategy strategy{workers, {}};
       for (size_t i = 0; i < splits.size(); ++i) strategy.layers.push_back(splits[i][at[i]]);
       const StrategyTotal total = TotalOf(facts, strategy, *question.rates);
-      for (const KeptRowsOption& t : tables[0].options) {
-        for (const KeptRowsOption& u : tables[1].options) {
-          const bool can = strategy.data_parallel() || t.rows + u.rows == 0;
+      for (const TableOption& t : tables[0].options) {
+        for (const TableOption& u : tables[1].options) {
+          const bool can = strategy.data_parallel() || t.kept + u.kept == 0;
           if (!can || total.memory_bytes + t.bytes + u.bytes > bytes_max) continue;
           best = std::min(best, total.seconds + t.seconds + u.seconds);
         }
@@ -108,7 +119,7 @@ Result<PlacedJob> Place(const std::string& json, uint32_t workers, uint64_t limi
 }
 
 TEST(PlacementTest, IsTheCheapestOfAllThatAJobCanHave) {
-  int servers = 0, whole = 0, cut = 0, kept = 0, limited = 0, none = 0;
+  int servers = 0, whole = 0, cut = 0, kept = 0, tables_cut = 0, limited = 0, none = 0;
   for (uint64_t seed = 1; seed <= 24; ++seed) {
     std::vector<int> widths;
     for (uint64_t i = 0; i <= seed % 3; ++i) widths.push_back(1 << (3 + MixBits(seed + i) % 11));
@@ -126,7 +137,13 @@ TEST(PlacementTest, IsTheCheapestOfAllThatAJobCanHave) {
       servers += at_servers;
       whole += !at_servers && placed.strategy.data_parallel();
       cut += !placed.strategy.data_parallel();
-      kept += placed.kept[0] + placed.kept[1] > 0;
+      kept += placed.tables[0].kept + placed.tables[1].kept > 0;
+      tables_cut += !placed.tables[0].cut.empty() || !placed.tables[1].cut.empty();
+      for (size_t t = 0; t < 2; ++t) {
+        const TableSpec& table = free->job.tables[t];
+        EXPECT_EQ(table.vocab_cache_size, placed.tables[t].kept) << "the job is as it was placed";
+        EXPECT_EQ(table.slice_mode == SliceMode::kBatch, placed.tables[t].cut.empty());
+      }
       for (const double share : {0.95, 0.6}) {
         const auto limit = static_cast<uint64_t>(share * placed.memory_bytes);
         const Result<PlacedJob> fits = Place(json, workers, limit, question);
@@ -145,10 +162,10 @@ TEST(PlacementTest, IsTheCheapestOfAllThatAJobCanHave) {
     }
   }
   std::printf(
-      "of 48 placements %d at servers, %d whole at workers, %d cut, %d with kept rows; %d limited, "
-      "%d none\n",
-      servers, whole, cut, kept, limited, none);
-  EXPECT_GT(std::min({servers, whole, cut, kept, limited, none}), 0);
+      "of 48 placements %d at servers, %d whole at workers, %d cut, %d with kept rows, %d with cut "
+      "tables; %d limited, %d none\n",
+      servers, whole, cut, kept, tables_cut, limited, none);
+  EXPECT_GT(std::min({servers, whole, cut, kept, tables_cut, limited, none}), 0);
 }
 
 // A placement that keeps rows is what a job trains that names them.
@@ -239,6 +256,35 @@ TEST_F(OpenExchangeTest, OnlyWhatTheJobCanHaveIsChosen) {
               AllOf(HasSubstr("worker_memory_limit: it is 1.00 KiB"), HasSubstr("needs least")));
   const Result<Job> async = Load({"train.mode=async"}, 4);
   EXPECT_THAT(async.status().message(), AllOf(HasSubstr("train.mode"), HasSubstr("use sync")));
+}
+
+// Whoever counts keys has tables placed by them: where rows from servers are slow, workers keep the
+// most frequent ones, and few wide rows are cut by columns.
+TEST_F(OpenExchangeTest, TablesAreChosenByTheKeysThatTheJobCounts) {
+  Measured(0.1, 100);
+  const std::vector<std::string> counted = {R"(data.distinct={"c": 100000, "d": 3, "e": 2})",
+                                            R"(data.distinct_half={"c": 20, "d": 1, "e": 1})",
+                                            "parallel.device_num=4"};
+  const Job job = *Load(counted, 4);
+  EXPECT_GE(job.tables[0].vocab_cache_size, 100u);
+  EXPECT_EQ(job.tables[1].slice_mode, SliceMode::kColumn) << "5 rows are uneven over 4 servers";
+  EXPECT_THAT(job.parallel.choice, AllOf(HasSubstr("; chose model.tables.0.vocab_cache_size="),
+                                         HasSubstr("model.tables.1.slice_mode=table_column_slice"),
+                                         HasSubstr("ms of a step less, by how often keys come")));
+  EXPECT_TRUE(StrategyOf(job, 4)->data_parallel());
+  EXPECT_EQ(JobDigest(*Load(counted, 0)), JobDigest(job)) << "members choose alike";
+  // What the job says stays.
+  std::vector<std::string> said = counted;
+  said.insert(said.end(),
+              {"model.tables.0.vocab_cache_size=0", "model.tables.0.slice_mode=batch_slice",
+               "model.tables.1.slice_mode=batch_slice", "model.tables.1.vocab_cache_size=0"});
+  EXPECT_EQ(Load(said, 4)->tables[0].vocab_cache_size, 0u);
+  EXPECT_EQ(Load(said, 4)->tables[1].slice_mode, SliceMode::kBatch);
+  // Without counts, or without a search, nothing is chosen.
+  EXPECT_EQ(Load({}, 4)->tables[0].vocab_cache_size, 0u);
+  std::vector<std::string> unsearched = counted;
+  unsearched.emplace_back("parallel.parallel_mode=data_parallel");
+  EXPECT_EQ(Load(unsearched, 4)->tables[0].vocab_cache_size, 0u);
 }
 
 }  // namespace
