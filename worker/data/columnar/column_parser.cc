@@ -26,6 +26,7 @@ struct Source {
   CellKind kind;
   CellReader reader;  // Of the cells, or of those inside of lists.
   bool as_number;     // They are numbers of a numeric column.
+  bool one_key;       // Each is the text of one key, so that no rule has to be chosen.
   ColumnTexts texts;  // For messages.
 };
 
@@ -55,7 +56,8 @@ class ColumnParser : public RowParser {
       const CellType& cells = IsList(type.kind) ? *type.values : type;
       const CellReader reader(cells);
       const bool as_number = spec.type == ColumnType::kNumeric && reader.has_numbers();
-      sources_.push_back({&rules_.columns()[c], found[c], type.kind, reader, as_number,
+      const bool one_key = spec.type == ColumnType::kCategorical && spec.vocab_size == 0;
+      sources_.push_back({&rules_.columns()[c], found[c], type.kind, reader, as_number, one_key,
                           ColumnTexts(type, spec.separator)});
     }
     return {};
@@ -66,7 +68,8 @@ class ColumnParser : public RowParser {
     if (!number || *number >= table_->num_rows()) return RowError{{}, {}, "a row of the table"};
     const ColumnTable::Place place = table_->PlaceOf(*number, batch_);
     batch_ = place.batch;
-    Prefetch(place);
+    if (*number != last_row_ + 1) Prefetch(place);
+    last_row_ = *number;
     rules_.Begin(row);
     for (const Source& source : sources_) {
       const ColumnChunk& chunk = table_->chunk(place.batch, source.index);
@@ -127,7 +130,11 @@ class ColumnParser : public RowParser {
                                   Row* row) {
     std::string_view text;
     if (!source.reader.Text(chunk, index, &text_, &text)) text = {};
-    return rules_.AddCell(*source.column, Trimmed(text), row);
+    text = Trimmed(text);
+    if (!source.one_key) return rules_.AddCell(*source.column, text, row);
+    if (rules_.IsMissing(text)) text = {};
+    row->AddFeature(FeatureKey(source.column->salt, text));
+    return std::nullopt;
   }
 
   std::optional<RowError> AddList(const Source& source, const ColumnChunk& chunk, int64_t index,
@@ -156,6 +163,7 @@ class ColumnParser : public RowParser {
   const bool missing_is_number_;
   CellRules rules_;
   std::vector<Source> sources_;
+  uint64_t last_row_ = 0;
   size_t batch_ = 0;  // Of the last row, because neighbours are likely to be there too.
   CellText text_;     // Of the current cell.
 };
