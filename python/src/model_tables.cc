@@ -136,14 +136,14 @@ void AddTables(py::class_<HeldModel, ModelPointer>& model) {
           "lookup", &Lookup, py::arg("table"), py::kw_only(), py::arg("keys") = py::none(),
           py::arg("feature") = py::none(), py::arg("values") = py::none(),
           WithExample(kLookupDoc,
-                      ">>> model.lookup(\"deep\", feature=\"C1\", values=[\"3\", 4]).shape[0]\n2\n")
+                      ">>> model.lookup(\"wide\", feature=\"C1\", values=[\"3\", 4]).shape[0]\n2\n")
               .c_str())
       .def("contains", &Contains, py::arg("table"), py::kw_only(), py::arg("keys") = py::none(),
            py::arg("feature") = py::none(), py::arg("values") = py::none(),
            WithExample(
                "Returns for each key whether the table has a row of it: a list of bool.\n\n"
                "Arguments and errors are those of lookup().\n",
-               ">>> model.contains(\"deep\", feature=\"C1\", values=[\"nothing\"])\n[False]\n")
+               ">>> model.contains(\"wide\", feature=\"C1\", values=[\"nothing\"])\n[False]\n")
                .c_str())
       .def(
           "keys",

@@ -185,10 +185,10 @@ TEST_F(RowScorerTest, ClassesHaveLogits) {
 TEST_F(RowScorerTest, RowsOfTablesByKeyAndByValue) {
   MakeRows(0);
   for (const char* const cut : {"batch_slice", "field_slice", "table_column_slice"}) {
-    Train(
-        cut, kColumns,
-        std::string(R"("type": "wide_deep", "embedding_dim": 4, "hidden": [4], "slice_mode": ")") +
-            cut + "\"");
+    Train(cut, kColumns,
+          std::string(R"("type": "dcn_v2", "embedding_dim": 4, "hidden": [4], "slice_mode": ")") +
+              cut + "\"",
+          /*shards=*/4);
     const auto scorer = Open(cut, *executor_);
     const auto& tables = scorer->job().tables;
     const auto deep = std::ranges::find(tables, "deep", &TableSpec::name);
