@@ -32,6 +32,7 @@ struct CommonFlags {
   // Write nan in the line of a bad row instead of failing (predict).
   bool nan_for_bad_rows = false;
   bool int8_rows = false;          // Hold rows in 8 bits a weight (evaluate, predict).
+  bool count_unknown = false;      // Tell how many keys have no row (evaluate, predict).
   bool unknown_are_zeros = false;  // Keys without a row read as zeros (evaluate, predict).
 };
 

@@ -234,9 +234,9 @@ Status ShowPlacement(FileSystem& files, CommonFlags flags) {
   HDPS_ASSIGN_OR_RETURN(const WrittenJob text, ReadWrittenJob(files, flags.job));
   const PlacementQuestion question = {
       TableChoicesOf(job, keys, FitsJob(files, text, flags.overrides)), keys.rates};
-  HDPS_ASSIGN_OR_RETURN(const PlacedJob placed,
-                        LoadPlacedJob(files, text, &flags.overrides, FLAGS_workers,
-                                      DataFiles::kNotNeeded, question));
+  HDPS_ASSIGN_OR_RETURN(
+      const PlacedJob placed,
+      LoadPlacedJob(files, text, &flags.overrides, FLAGS_workers, DataFiles::kNotNeeded, question));
   PrintWarnings(placed.job.warnings);
   PrintOutText(PlacementText({placed, shape, FLAGS_servers, rows}));
   return {};

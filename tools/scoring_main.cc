@@ -32,9 +32,10 @@ DEFINE_string(meet, "", "An empty folder that all these processes see, where the
 DEFINE_string(collective_host, hdps::kLoopback, "Address of this machine for the other processes");
 DEFINE_bool(insecure_collective, false,
             "Allow --collective_host beyond loopback although Gloo uses no keys");
-DEFINE_string(unknown, "initial",
-              "How a key without a row in the checkpoint reads: initial, as its initial value in "
-              "training, or zero, as in exported tables");
+DEFINE_string(
+    unknown, "",
+    "How a key without a row in the checkpoint reads: initial (if not given), as its initial "
+    "value in training, or zero, as in exported tables; if given, such keys are counted");
 DECLARE_uint32(workers);
 DECLARE_string(weights);
 
@@ -105,7 +106,10 @@ Status Score() {
   }
   HDPS_RETURN_IF_ERROR(CheckWord("bad_rows", FLAGS_bad_rows, "refuse", "nan"));
   HDPS_RETURN_IF_ERROR(CheckWord("weights", FLAGS_weights, "saved", "int8"));
-  HDPS_RETURN_IF_ERROR(CheckWord("unknown", FLAGS_unknown, "initial", "zero"));
+  flags.count_unknown = !FLAGS_unknown.empty();
+  if (flags.count_unknown) {
+    HDPS_RETURN_IF_ERROR(CheckWord("unknown", FLAGS_unknown, "initial", "zero"));
+  }
   flags.nan_for_bad_rows = FLAGS_bad_rows == "nan";
   flags.int8_rows = FLAGS_weights == "int8";
   flags.unknown_are_zeros = FLAGS_unknown == "zero";

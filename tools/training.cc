@@ -84,8 +84,8 @@ Status BeginFromInit(FileSystem& files, const TrainingRequest& request,
   }
   const std::unique_ptr<Executor> executor = NewTbbExecutor(options->threads);
   std::ostringstream taken;
-  HDPS_RETURN_IF_ERROR(WriteFirstCheckpoint(files, options->job, request.init, options->out,
-                                            *executor, taken));
+  HDPS_RETURN_IF_ERROR(
+      WriteFirstCheckpoint(files, options->job, request.init, options->out, *executor, taken));
   std::istringstream lines(taken.str());
   for (std::string line; std::getline(lines, line);) options->voice.notice(line);
   // What --resume=never refuses is a checkpoint of before.

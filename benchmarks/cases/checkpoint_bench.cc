@@ -127,7 +127,7 @@ Status RunWhileTraining(const BenchSetting& setting, FileSystem& files, BenchRep
   constexpr char kName[] = "while_training";
   if (!setting.Wants(kName)) return Status();
   constexpr int64_t kEpochSteps = 200;
-  const int64_t epochs = setting.quick ? 4 : 12, steps = epochs * kEpochSteps;
+  const int64_t epochs = setting.quick ? 8 : 24, steps = epochs * kEpochSteps;
   SyntheticLogSpec log;
   log.rows = kBatch * kEpochSteps;
   log.eval_rows = 0;
@@ -149,7 +149,7 @@ Status RunWhileTraining(const BenchSetting& setting, FileSystem& files, BenchRep
   run.steady_to = steps - kBehindSteady;
   Saves none{"without saves", "checkpoint.every_steps=0"};
   Saves full{"full every 400 steps", "checkpoint.every_steps=400"};
-  Saves deltas{"deltas every 100 steps", "checkpoint.delta_every_steps=100"};
+  Saves deltas{"deltas every 400 steps", "checkpoint.delta_every_steps=400"};
   std::string digest;
   for (int repeat = 0; repeat < setting.repeats; ++repeat) {
     PrintProgress(kBench, std::string(kName) + ", run " + std::to_string(repeat + 1));

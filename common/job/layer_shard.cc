@@ -104,6 +104,9 @@ CutConflict ConflictWithCuts(const Job& job) {
     if (layer.dense_exchange == "servers") {
       return {path + ".dense_exchange", "servers hold layer \"" + layer.name + "\" whole"};
     }
+    if (layer.dense_target != "auto") {
+      return {path + ".dense_target", "all layers of a cut model are updated in one place"};
+    }
   }
   if (!job.parallel.gradients_mean || job.parallel.cross_batch) {
     return {job.parallel.cross_batch ? "parallel.cross_batch" : "parallel.gradients_mean",

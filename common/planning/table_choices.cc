@@ -79,7 +79,14 @@ class TableCosts {
     return Waiting(BusiestByHash(loads, question_.servers) * RowSeconds(1), 1, loads);
   }
 
-  // Likewise for rows in `parts` parts, each at as many of the servers.
+  // Returns the time of a step's rows if servers have equal loads.
+  double Even() const {
+    double asked = 0;
+    for (const FeatureLoad& load : all_) asked += load.asked;
+    return 2 * asked / question_.workers * RowSeconds(1);
+  }
+
+  // Returns what a step waits longer if rows are in `parts` parts, each at as many of the servers.
   double ByColumns(uint32_t parts) const {
     if (table_.dim == 1) return ByHash(0);  // As tables of a recipe that stay whole.
     return Waiting(BusiestByHash(all_, question_.servers / parts) * RowSeconds(parts), parts, all_);
@@ -262,10 +269,12 @@ class Choices {
     choices_.options.push_back(std::move(option));
   }
 
-  // Adds a cut if it costs less than the spread by hash.
+  // Adds a cut if it saves a noticeable share of the rows' time beside the spread by hash.
   void AddCut(double seconds, const std::string& cut, const std::vector<std::string>& settings) {
     const double by_hash = Sum([](const TableCosts& of) { return of.ByHash(0); });
-    if (seconds >= by_hash || !fits_(settings)) return;
+    constexpr double kShareSaved = 0.02;
+    const double even = Sum([](const TableCosts& of) { return of.Even(); });
+    if (by_hash - seconds < kShareSaved * even || by_hash <= seconds || !fits_(settings)) return;
     choices_.options.push_back({.seconds = seconds - by_hash, .cut = cut, .settings = settings});
   }
 

@@ -166,8 +166,7 @@ std::string WithExample(const std::string& doc, const std::string& lines) {
 
 void AddModel(py::module_& module) {
   py::class_<HeldModel, ModelPointer> model(
-      module, "Model",
-      WithExample(kModelDoc, ">>> sorted(model.tables)\n['wide']\n").c_str());
+      module, "Model", WithExample(kModelDoc, ">>> sorted(model.tables)\n['wide']\n").c_str());
   model
       .def_static("open", &Open, py::arg("path"), py::arg("which") = "best",
                   py::arg("unknown") = "initial", py::arg("threads") = 0,

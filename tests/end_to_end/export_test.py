@@ -168,7 +168,7 @@ for name in one:
         run = self.census()
         export(run, self.out("model"))
         again = [HDPS, "train", f"--job={harness.CENSUS}", f"--init={self.out('model')}"]
-        said = harness.run([*again, f"--out={self.out('begun')}", "--init_only"]).stdout
+        said = harness.run([*again, f"--out={self.out('begun')}", "--init_only"]).stderr
         self.assertRegex(said, r"(?m)^deep +dim 8 +F32 \[\d+, 8\] +taken$")
         self.assertRegex(said, r"(?m)^deep1.weight +.*taken$")
         before, after = (re.search(r"auc +(\S+)", evaluated(out))[1] for out in (run, self.out("begun")))
@@ -198,7 +198,7 @@ write_safetensors(sys.argv[1], {"deep.education.values": ("U8", texts),
                                 "other": ("F32", numpy.zeros(3, "f4"))})
 """, self.out("words") / "any.safetensors", pathlib.Path(__file__).parent)
         said = harness.run([HDPS, "train", f"--job={harness.CENSUS}", f"--init={self.out('words')}", "--init_only",
-                            f"--out={self.out('run')}"]).stdout
+                            f"--out={self.out('run')}"]).stderr
         self.assertRegex(said, r"(?m)^deep.education +dim 8 +F32 \[2, 8\] +taken$")
         self.assertRegex(said, r"(?m)^wide +dim 1 +- +not there: begins anew$")
         self.assertIn("other: nothing of the job has this name", said)
@@ -211,7 +211,8 @@ write_safetensors(sys.argv[1], {"deep.education.values": ("U8", texts),
             "name": "big", "data": {"train": [str(self.out("t.csv"))], "eval": [str(self.out("t.csv"))],
                                     "columns": [{"name": "y", "type": "label"}, {"name": "a"},
                                                 {"name": "n", "type": "numeric"}]},
-            "model": {"type": "dcn_v2", "embedding_dim": dim, "cross_layers": 1, "hidden": [8], "device": "cpu"},
+            "model": {"type": "dcn_v2", "embedding_dim": dim, "cross_layers": 1, "hidden": [8], "device": "cpu",
+                      "deep_optimizer": {"kind": "sgd", "learning_rate": 0.1}},
             "cluster": {"shards": 64}})
         self.out("t.csv").write_text("".join(f"{i % 2},a{i},{i}\n" for i in range(100)))
         self.out("big").mkdir()
@@ -258,8 +259,7 @@ assert (one["deep.keys"] == model["deep.keys"]).all() and (one["deep.weights"] =
         self.assertFalse(self.out("half").exists())
         export(run, self.out("half"))
         self.assertFalse(beside.exists())
-        self.assertEqual(sorted(file.name for file in self.out("half").iterdir()),
-                         ["check.safetensors", "model.safetensors"])
+        self.assertEqual(sorted(os.listdir(self.out("half"))), sorted(os.listdir(self.out("model"))))
 
     def test_mistakes(self):
         run = self.census()

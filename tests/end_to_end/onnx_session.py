@@ -1,4 +1,4 @@
-"""Runs exported models by onnxruntime and NumPy alone, in an interpreter that has these: FOLDER... -> a line of JSON each.
+"""Runs exported models by onnxruntime and NumPy alone, in an interpreter that has both: FOLDER... -> a line of JSON each.
 
 A FOLDER holds `inside` and `outside`, one checkpoint exported with its tables inside and outside, and `tables`, the
 same as safetensors. `inside` may have companions, as `inside_large`, which are to give the same.
@@ -76,6 +76,12 @@ def with_random_ids(model, inputs, draw):
     return given, most
 
 
+def lists_of(model):
+    """Inputs of features with several values: their keys and weights."""
+    weights = {name for name in wanted_by(model) if name.endswith(".weight")}
+    return weights | {name[:-len(".weight")] for name in weights}
+
+
 def wanted_by(model):
     return {need.name for need in model.get_inputs()}
 
@@ -147,6 +153,9 @@ def compare(folder):
         made = 1 / (1 + np.exp(-outputs["logit"].astype(np.float64)))
         found["probability"] = float(np.max(np.abs(outputs["probability"] - made)))
     found["random_ids"], found["random_apart"] = with_random_ids(inside, check, np.random.default_rng(1))
+    nothing = {name: value[:, :0] if name in lists_of(inside) else value for name, value in check.items()}
+    assert np.all(np.isfinite(scores_of(run(inside, nothing)))), "examples without values"
+    assert scores_of(run(inside, {name: value[:0] for name, value in check.items()})).size == 0, "no examples"
     one = run(inside, {name: value[:1] for name, value in check.items()})
     found["alone"] = float(np.max(np.abs(scores_of(one) - scores_of(outputs)[:1])))
     for companion in folder.glob("inside_*"):

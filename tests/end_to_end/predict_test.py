@@ -84,12 +84,13 @@ class PredictTest(harness.Case):
             for word, means in (("initial", "their initial values"), ("zero", "zeros")):
                 said = harness.run([HDPS, command, f"--checkpoint={self.out('run')}", data, f"--unknown={word}"])
                 self.assertIn(told + means + "\n", said.stderr)
-            together = self.by_processes(2, command, data, meet=f"meet_{command}")
+            together = self.by_processes(2, command, data, "--unknown=initial", meet=f"meet_{command}")
             self.assertIn(told, together[0][2])
             self.assertNotIn("distinct keys", together[1][2])
         refused = self.predict(data, "--unknown=zeros", expect=2)
         self.assertIn("--unknown=zeros: expected initial or zero", refused.stderr)
-        self.assertNotIn("distinct keys", self.predict(f"--data={self.out('t.csv')}").stderr)
+        self.assertNotIn("distinct keys", self.predict(f"--data={self.out('t.csv')}", "--unknown=zero").stderr)
+        self.assertNotIn("distinct keys", self.predict(data).stderr, "counting costs: it has to be asked for")
 
     def test_processes_that_do_not_meet(self):
         self.train()

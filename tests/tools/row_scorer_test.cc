@@ -142,7 +142,7 @@ TEST_F(RowScorerTest, RowsBesideARowChangeNothing) {
 }
 
 TEST_F(RowScorerTest, ThreadsScoreAtOnce) {
-  const auto rows = MakeRows(300);
+  const auto rows = MakeRows(4000);
   Train("run", kColumns, R"("type": "deepfm", "embedding_dim": 4, "hidden": [8])");
   const auto executor = NewTbbExecutor(2);
   const auto scorer = Open("run", *executor);

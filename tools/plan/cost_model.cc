@@ -100,8 +100,8 @@ class Planner {
       asked_.changed_floats = answer_.changed_share * asked_.floats;
     }
     asked_.dense = double(q_.allreduce ? q_.shape.floats_left_at_servers : q_.shape.dense_floats);
-    const double part = asked_.dense / std::max(double(q_.shape.dense_floats), 1.0);
-    asked_.pushed_dense = OfMeasuredRule(asked_.dense, part * double(q_.shape.dense_state_floats));
+    const double share = asked_.dense / std::max(double(q_.shape.dense_floats), 1.0);
+    asked_.pushed_dense = OfMeasuredRule(asked_.dense, share * double(q_.shape.dense_state_floats));
   }
 
   // Predicts the rows of a step that were evicted to disk since their last use.

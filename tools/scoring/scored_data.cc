@@ -47,7 +47,7 @@ Result<std::unique_ptr<ScoredData>> ScoredData::Open(const CommonFlags& flags, F
                             flags.int8_rows ? RowForm::kInt8 : RowForm::kSaved));
   opened->int8_rows_ = flags.int8_rows;
   if (flags.unknown_are_zeros) opened->loaded_->set_unknown_keys(UnknownKeys::kZero);
-  opened->unknown_ = std::make_unique<UnknownCount>(*opened->loaded_);
+  if (flags.count_unknown) opened->unknown_ = std::make_unique<UnknownCount>(*opened->loaded_);
   opened->job_ = opened->loaded_->job();
   WarnUnlessNewest(opened->loaded_->checkpoint());
   HDPS_RETURN_IF_ERROR(
@@ -182,7 +182,7 @@ Result<ScoreSums> ScoredData::Score(const RowsWanted& rows_wanted, const TakeSco
   };
   RowSource source = {nullptr, fetch};
   // Here, so that several workers count as one does: each step comes whole, once.
-  if (tells_) {
+  if (tells_ && unknown_ != nullptr) {
     source.ask = [this](const PreparedStep& step) { unknown_->Add(step.parts); };
   }
   if (ranks_ != nullptr) {

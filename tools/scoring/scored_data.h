@@ -56,7 +56,7 @@ class ScoredData {
   // Returns a clause with the job's positive texts if no label was one of them; else empty.
   std::string TextsHint(const LabelTally& labels) const;
   // Tells how many keys of the scored rows have no row; empty if every key has one.
-  std::string UnknownKeysTold() const { return unknown_->Tell(); }
+  std::string UnknownKeysTold() const { return unknown_ == nullptr ? "" : unknown_->Tell(); }
   // Scores every row in order. Requires: it is called once.
   Result<ScoreSums> Score(const RowsWanted& rows, const TakeScores& take);
 
@@ -72,8 +72,8 @@ class ScoredData {
   bool int8_rows_ = false;
   EvalSet set_;  // The set to score; without a name, the files of the command line.
   std::unique_ptr<CheckpointModel> loaded_;
-  std::unique_ptr<UnknownCount> unknown_;
-  std::unique_ptr<RankScoring> ranks_;  // Null with one worker.
+  std::unique_ptr<UnknownCount> unknown_;  // Null: keys without a row are not counted.
+  std::unique_ptr<RankScoring> ranks_;     // Null with one worker.
   bool tells_ = true;
 };
 

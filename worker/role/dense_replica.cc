@@ -38,15 +38,12 @@ const DenseShards& DenseReplica::ShardsAt(WorkerPlace place) {
   const bool fits = shards_ != nullptr &&
                     (cut || (shards_->rank() == place.rank && shards_->size() == place.workers));
   if (!fits) {
+    const std::vector<DenseTensor>& tensors = part_.model().tensors();
+    std::vector<bool> elsewhere = HeldByServers(part_.job(), tensors);
+    for (const uint32_t t : OnDevice()) elsewhere[t] = true;
     // A model that a strategy cuts has no split optimizer.
-    if (cut) {
-      shards_ = std::make_unique<DenseShards>(part_.model().tensors());
-    } else {
-      const std::vector<DenseTensor>& tensors = part_.whole().tensors();
-      std::vector<bool> elsewhere = HeldByServers(job_, tensors);
-      for (const uint32_t t : OnDevice()) elsewhere[t] = true;
-      shards_ = std::make_unique<DenseShards>(job_, tensors, place.rank, place.workers, elsewhere);
-    }
+    shards_ = std::make_unique<DenseShards>(job_, tensors, cut ? 0 : place.rank,
+                                            cut ? 1 : place.workers, elsewhere);
   }
   return *shards_;
 }
@@ -210,10 +207,12 @@ Status DenseReplica::Store(WorkerPlace place, Clock clock) {
 
 Status DenseReplica::StoreSlices(Collective& group, Clock clock) {
   RankModel* const cut = part_.rank_model();
-  CHECK(cut != nullptr && host_ != nullptr);
-  const uint32_t row_floats = host_->row_floats();
+  CHECK(cut != nullptr && loaded());
+  // All tensors of a cut model are updated in one place.
+  DenseState& state = host_ != nullptr ? static_cast<DenseState&>(*host_) : *device_;
+  const uint32_t row_floats = state.row_floats();
   HDPS_ASSIGN_OR_RETURN(const std::vector<float> rows,
-                        cut->GatherRows(group, row_floats, host_->Rows()));
+                        cut->GatherRows(group, row_floats, state.Rows()));
   if (cut->graph().rank != 0) return Status();
   return rows_.Store(row_floats, rows_.keys(), clock, rows);
 }

@@ -114,8 +114,8 @@ Result<PlacedJob> Place(const std::string& json, uint32_t workers, uint64_t limi
                         const PlacementQuestion& question) {
   std::vector<std::string> overrides;
   if (limit > 0) overrides.push_back("parallel.worker_memory_limit=" + std::to_string(limit));
-  return LoadPlacedJob(*FilesWith(json), {kPath, json}, &overrides, workers,
-                       DataFiles::kNotNeeded, question);
+  return LoadPlacedJob(*FilesWith(json), {kPath, json}, &overrides, workers, DataFiles::kNotNeeded,
+                       question);
 }
 
 TEST(PlacementTest, IsTheCheapestOfAllThatAJobCanHave) {

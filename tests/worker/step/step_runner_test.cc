@@ -229,13 +229,17 @@ TEST_F(CopiesTest, TheExchangesOfACopyTakePlaceWhileTheOtherIsComputed) {
 }
 
 // The gradients of all rows are there to leave before those of the last copy's dense weights are
-// computed, and those of the first copy's own keys before the second copy is.
+// computed, and those of the first copy's own keys before the second copy is. A copy that did not
+// wait for its own rows would have another loss than with all rows in place.
 TEST_F(CopiesTest, GradientsOfRowsAreCompleteBeforeThoseOfDenseWeights) {
   StepWindow& window = Read(10);
   ASSERT_TRUE(window.Fill(1, 1).ok());
   WindowStep& step = window.at(0);
   SetRows(step.prepared->parts);
-  step.rows->RequestRows(*step.prepared, {.clock = 0, .list = 1});
+  const Result<StepOutcome> outcome = runner_.Run(window, {.clock = 0, .until = 1});
+  ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+  ASSERT_TRUE(runner_.Settle().ok());
+  step.rows->RequestRows(*step.prepared, {.clock = 1, .pushed = 1});
   std::vector<float> dense(model_->dense_floats()), gradients(model_->dense_floats());
   for (size_t list = 0; list < step.prepared->lists.size(); ++list) {
     ASSERT_TRUE(step.rows->Take(std::span<float>(dense), list).ok());
@@ -262,7 +266,9 @@ TEST_F(CopiesTest, GradientsOfRowsAreCompleteBeforeThoseOfDenseWeights) {
     EXPECT_TRUE(finite);
     if (order.back() != "tensors") order.emplace_back("tensors");
   };
-  ASSERT_TRUE(compute.Run(step, terms, rows_done, tensor_done).ok());
+  const Result<ComputedStep> computed = compute.Run(step, terms, rows_done, tensor_done);
+  ASSERT_TRUE(computed.ok()) << computed.status().message();
+  EXPECT_EQ(computed->loss_sum, outcome->loss_sum);
   EXPECT_THAT(order, ElementsAre("needs 0", "rows of 0", "needs 1", "all rows", "tensors"));
   EXPECT_EQ(rows, compute.row_gradients());
 }

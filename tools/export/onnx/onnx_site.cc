@@ -132,6 +132,14 @@ OnnxValue Activated(OnnxGraph& graph, Activation activation, const OnnxValue& x)
   LOG(FATAL) << "an activation without a mapping";
 }
 
+OnnxValue EachByItsMatrix(OnnxGraph& graph, const OnnxValue& x, const OnnxValue& matrices) {
+  // With one example more, of zeros: onnxruntime 1.31 divides by 0 in such products of none.
+  const OnnxValue padded = graph.Add("Pad", {x, graph.Ints({1, 0, 0, 0, 0, 0}), graph.Number(0)});
+  const OnnxValue products = graph.Add("MatMul", {graph.Transpose(padded, {1, 0, 2}), matrices});
+  const OnnxValue by_example = graph.Transpose(products, {1, 0, 2});
+  return graph.Slice(by_example, 0, 1, std::numeric_limits<int64_t>::max());
+}
+
 std::vector<int64_t> Range(int64_t begin, int64_t count) {
   std::vector<int64_t> numbers(static_cast<size_t>(count));
   std::iota(numbers.begin(), numbers.end(), begin);

@@ -96,6 +96,9 @@ class OnnxSite {
 // Returns the activation of each element.
 OnnxValue Activated(OnnxGraph& graph, Activation activation, const OnnxValue& x);
 
+// Multiplies vector m of x, [n, M, rows], by matrix m of `matrices`, [M, rows, columns].
+OnnxValue EachByItsMatrix(OnnxGraph& graph, const OnnxValue& x, const OnnxValue& matrices);
+
 // Returns `count` numbers from `begin` on.
 std::vector<int64_t> Range(int64_t begin, int64_t count);
 

@@ -20,7 +20,7 @@ class FileTextRows : public TextRows {
                const std::string& column, std::unique_ptr<RowAdder> rows)
       : column_(column),
         rows_(std::move(rows)),
-        lines_(files, paths, FileRulesOf(data, /*labels_read=*/false),
+        lines_(files, paths, FileRulesOf(data, paths, /*labels_read=*/false),
                [this](uint32_t file, std::string_view text) {
                  return rows_->TakeHeader(file, text);
                }) {}

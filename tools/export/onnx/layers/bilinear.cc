@@ -16,10 +16,8 @@ OnnxValue TimesOwnMatrix(const OnnxSite& site, const OnnxValue& x) {
       matrices.insert(matrices.end(), begin, begin + dim);
     }
   }
-  OnnxGraph& graph = site.graph;
-  const OnnxValue weights = graph.Floats(weight.name, {count, dim, dim}, matrices);
-  const OnnxValue products = graph.Add("MatMul", {graph.Transpose(x, {1, 0, 2}), weights});
-  return graph.Transpose(products, {1, 0, 2});
+  const OnnxValue weights = site.graph.Floats(weight.name, {count, dim, dim}, matrices);
+  return EachByItsMatrix(site.graph, x, weights);
 }
 
 }  // namespace

@@ -12,10 +12,9 @@ OnnxValue CrossMixToOnnx(const OnnxSite& site) {
   for (size_t level = 0; level < site.spec.units; ++level) {
     const size_t tensor = 5 * level;
     const OnnxValue down = graph.Add("Tanh", {graph.Add("MatMul", {x, site.Tensor(tensor)})});
-    // Each expert is a row, which its own matrix multiplies.
-    const OnnxValue core = graph.Add("MatMul", {graph.Reshape(down, {0, experts, 1, rank}),
-                                                site.Tensor(tensor + 1, {experts, rank, rank})});
-    const OnnxValue active = graph.Reshape(graph.Add("Tanh", {core}), {0, experts, rank});
+    const OnnxValue core = EachByItsMatrix(graph, graph.Reshape(down, {0, experts, rank}),
+                                           site.Tensor(tensor + 1, {experts, rank, rank}));
+    const OnnxValue active = graph.Add("Tanh", {core});
     const OnnxValue gates = graph.Add(
         "Softmax", {graph.Add("MatMul", {x, site.Tensor(tensor + 4)})}, {{"axis", int64_t{1}}});
     const OnnxValue gated = graph.Add("Mul", {active, graph.Unsqueeze(gates, 2)});
