@@ -7,7 +7,7 @@ import warnings
 import weakref
 from collections.abc import Mapping
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -140,6 +140,7 @@ class ClickModel(ClassifierMixin, BaseEstimator):
         self.threads = threads
         self.verbose = verbose
         self._settings = settings
+        self._remove: Optional[Callable[[], Any]] = None  # Removes the temporary run.
 
     def get_params(self, deep: bool = True) -> Dict[str, Any]:
         """Returns the arguments of the constructor, settings among them; no parameter is nested.
@@ -192,7 +193,7 @@ class ClickModel(ClassifierMixin, BaseEstimator):
         summary = train(job, out, train={**dict(zip(names, columns)), label: which},
                         workers=self.workers, threads=self.threads, quiet=not self.verbose)
         self.model_ = _hdps.Model.open(out, threads=self.threads)
-        if vars(self).get("_remove"):
+        if self._remove is not None:
             self._remove()
         self._remove = remove
         self.job_, self.summary_, self.out_ = job, summary, out
@@ -226,9 +227,9 @@ class ClickModel(ClassifierMixin, BaseEstimator):
         >>> model.predict([["b"]]).tolist()
         ['yes']
         """
-        probabilities = self.predict_proba(X)
-        classes: "np.ndarray[Any, Any]" = self.classes_
-        return classes[(probabilities[:, 1] > probabilities[:, 0]).astype(int)]
+        places = self.predict_proba(X).argmax(axis=1)  # Refuses a model that is not fitted.
+        predicted: "np.ndarray[Any, Any]" = self.classes_[places]
+        return predicted
 
     def score(self, X: Any, y: Any) -> float:
         """Returns the AUC, and not the accuracy, which tells nothing where clicks are rare.
@@ -281,7 +282,7 @@ class ClickModel(ClassifierMixin, BaseEstimator):
         return _hdps.Job(settings, {name.replace("__", "."): value
                                     for name, value in self._settings.items()})
 
-    def _new_folder(self) -> Tuple[str, Any]:
+    def _new_folder(self) -> Tuple[str, Optional[Callable[[], Any]]]:
         """Returns an empty folder, and what removes it if it is temporary."""
         if self.out is not None:
             os.makedirs(self.out, exist_ok=True)
@@ -306,15 +307,15 @@ class ClickModel(ClassifierMixin, BaseEstimator):
                              f"expecting {self.n_features_in_} features as input")
         if fitted is not None:
             warnings.warn(f"X does not have valid feature names, but {type(self).__name__} was "
-                          "fitted with feature names", stacklevel=4)
+                          "fitted with feature names", stacklevel=3)
             return dict(zip(fitted, columns))
         if names is not None:
             warnings.warn(f"X has feature names, but {type(self).__name__} was fitted without "
-                          "feature names", stacklevel=4)
+                          "feature names", stacklevel=3)
         return {f"x{i}": column for i, column in enumerate(columns)}
 
     def __getstate__(self) -> Dict[str, Any]:
-        if vars(self).get("_remove"):
+        if self._remove is not None:
             raise TypeError("a ClickModel that was fitted without `out` cannot be pickled or "
                             "copied, for its run goes with it: give out=FOLDER")
         return {name: value for name, value in vars(self).items() if name not in ("model_", "job_")}
