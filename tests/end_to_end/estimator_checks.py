@@ -41,7 +41,7 @@ def check_beside_its_tools():
     y = pandas.Series(np.where(draw.random(600) < X["shop"] / 6, "yes", "no"))
     model = hdps.ClickModel("deepfm", threads=1, train__batch_size=50, model__hidden=[8], model__embedding_dim=4)
     assert is_classifier(model) and clone(model).get_params() == model.get_params()
-    search = GridSearchCV(model, {"train__epochs": [1, 8], "recipe": ["fm", "deepfm"]}, cv=3).fit(X, y)
+    search = GridSearchCV(model, {"train__epochs": [1, 8], "recipe": ["wide_deep", "deepfm"]}, cv=3).fit(X, y)
     assert search.best_params_["train__epochs"] == 8 and search.best_score_ > 0.7, search.best_score_
     scores = cross_val_score(model.set_params(train__epochs=8), X, y, cv=3, n_jobs=2)  # In other processes.
     assert min(scores) > 0.65, scores

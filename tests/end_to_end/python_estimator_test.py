@@ -102,7 +102,7 @@ class Estimator(harness.Case):
         likelier = ["yes" if yes > no else "no" for no, yes in self.scores]
         self.assertEqual(self.model.predict(self.new).tolist(), likelier)
         self.assertEqual(set(likelier), {"yes", "no"})
-        few = self.fitted({"shop": self.X["shop"]}, recipe="logistic", model__hidden=[])  # Equal scores of five shops.
+        few = ClickModel("logistic", threads=1).fit({"shop": self.X["shop"]}, self.y)  # Equal scores of five shops.
         for model in (self.model, few):
             clicks = model.predict_proba(self.new)[:, 1].tolist()
             ones, others = ([s for s, label in zip(clicks, self.new_y) if label == which] for which in ("yes", "no"))
