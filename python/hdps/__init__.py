@@ -9,8 +9,9 @@ from hdps._train import train
 if TYPE_CHECKING:
     from hdps.sklearn import ClickModel
 
-__all__ = ["Array", "ClickModel", "Connection", "HdpsError", "Job", "JobError", "Model", "Prepared",
-           "Report", "RunError", "connect", "generate", "prepare", "read_metrics", "report", "train"]
+__all__ = ["Array", "ClickModel", "Connection", "HdpsError", "Job", "JobError", "Model",
+           "Prepared", "Report", "RunError", "connect", "generate", "prepare", "read_metrics",
+           "report", "train"]
 
 
 def __getattr__(name: str) -> Any:

@@ -51,8 +51,12 @@ def _columns(X: Any) -> Tuple[Optional[List[str]], List[Any]]:
     else:
         cells = np.asarray(X) if hasattr(X, "__array__") else np.array(X, dtype=object)
         if cells.ndim != 2:
-            raise ValueError(f"X has {cells.ndim} axes: expected rows and columns. Reshape your data")
+            raise ValueError(f"X has {cells.ndim} axes: expected rows and columns. "
+                             "Reshape your data")
         return None, list(cells.T)
+    if len(set(given)) < len(given):
+        twice = next(name for place, name in enumerate(given) if name in given[:place])
+        raise ValueError(f"X has two columns with the name {twice!r}")
     return given if all(isinstance(name, str) for name in given) else None, [X[n] for n in given]
 
 
@@ -258,8 +262,8 @@ class ClickModel(ClassifierMixin, BaseEstimator):
             raise ValueError(f"X has 0 feature(s) (shape=({len(labels)}, 0)) while a minimum of 1 "
                              "is required.")
         if rows != len(labels) or rows == 0:
-            raise ValueError(f"X has {rows} rows, and y has {len(labels)} labels: expected as many, "
-                             "at least 1")
+            raise ValueError(f"X has {rows} rows, and y has {len(labels)} labels: "
+                             "expected as many, at least 1")
         if labels.dtype.kind == "f" and len(classes) > 2:
             raise ValueError(f"Unknown label type: {len(classes)} numbers: expected two classes")
         if len(classes) != 2:
@@ -268,11 +272,14 @@ class ClickModel(ClassifierMixin, BaseEstimator):
                              + f"{len(classes)} class{'es' if len(classes) > 2 else ''}")
 
     def _job(self, names: List[str], columns: List[Any], label: str) -> _hdps.Job:
-        told = {name: kind for kind, those in (("categorical", self.categorical),
-                                               ("numeric", self.numeric)) for name in those}
-        for name in told:
-            if name not in names:
-                raise ValueError(f"{told[name]}: X has no column '{name}'; it has {names[:20]}")
+        told: Dict[str, str] = {}
+        for kind, those in (("categorical", self.categorical), ("numeric", self.numeric)):
+            for name in those:
+                if name not in names:
+                    raise ValueError(f"{kind}: X has no column '{name}'; it has {names[:20]}")
+                if name in told:
+                    raise ValueError(f"{kind}: column '{name}' is told before, as {told[name]}")
+                told[name] = kind
         types = [told.get(name) or _type(column) for name, column in zip(names, columns)]
         settings = {
             "name": "click_model", "model": {"type": self.recipe},

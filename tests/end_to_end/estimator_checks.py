@@ -1,4 +1,4 @@
-"""Has scikit-learn check hdps.ClickModel, and uses both together; python_estimator_test.py runs it where PyPI is reached."""
+"""Has scikit-learn check hdps.ClickModel, and uses both together, for python_estimator_test.py."""
 import tempfile
 
 import numpy as np
@@ -56,10 +56,10 @@ def check_frames():
     rows = {"shop": [1, 2, None] * 40, "color": ["red", None, "blue"] * 40, "price": [0.5, None, 1.5] * 40,
             "tags": [["a", "b"], [], ["c"]] * 40}
     y = [0, 1, 1] * 40
+    whole = pandas.DataFrame(rows).assign(shop=pandas.array(rows["shop"], dtype="Int64"))
     frames = {
-        "pandas": pandas.DataFrame(rows).assign(shop=pandas.array(rows["shop"], dtype="Int64")).astype({"color": "category"}),
-        "pandas_floats": pandas.DataFrame(rows).assign(shop=pandas.array(rows["shop"], dtype="Int64"),
-                                                       price=pandas.array(rows["price"], dtype="Float64")),
+        "pandas": whole.astype({"color": "category"}),
+        "pandas_floats": whole.assign(price=pandas.array(rows["price"], dtype="Float64")),
         "polars": polars.DataFrame(rows), "pyarrow": pyarrow.table(rows)}
     model = hdps.ClickModel("deepfm", threads=1, model__hidden=[8], model__embedding_dim=4, train__batch_size=20)
     expected = clone(model).fit(rows, y)

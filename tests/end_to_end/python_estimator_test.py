@@ -57,6 +57,12 @@ class Frame:
         return self.values[name]
 
 
+class Twice(Frame):
+    def __init__(self, columns):
+        super().__init__(columns)
+        self.columns.append(self.columns[0])
+
+
 def table(rows, seed):
     draw = random.Random(seed)
     X = {"shop": [draw.randrange(5) for _ in range(rows)],
@@ -129,11 +135,12 @@ class Estimator(harness.Case):
             self.assertFalse(hasattr(model, "feature_names_in_"))
 
     def test_types_of_columns(self):
-        X = {"ids": np.arange(4), "floats": np.ones(4), "flags": [True, False, True, None], "texts": ["a", "b", None, ""],
-             "mixed": [1, 2.5, math.nan, None], "gaps": ["a", math.nan, "b", "c"], "lists": [["a", "b"], [], ["a"], ["c"]],
-             "pairs": np.ones((4, 2), int), "label": [1, 2, 3, 4], "halves": [0.5, 1.5, 2.5, 3.5]}
+        X = {"ids": np.arange(4), "floats": np.ones(4), "flags": [True, False, True, None],
+             "texts": ["a", "b", None, ""], "mixed": [1, 2.5, math.nan, None], "gaps": ["a", math.nan, "b", "c"],
+             "lists": [["a", "b"], [], ["a"], ["c"]], "pairs": np.ones((4, 2), int), "label": [1, 2, 3, 4], "halves": [0.5, 1.5, 2.5, 3.5]}
         model = self.fitted(X, [0, 1, 0, 1], numeric=["ids"])
-        types = {column["name"]: column.get("type", "categorical") for column in model.job_.to_dict()["data"]["columns"]}
+        columns = model.job_.to_dict()["data"]["columns"]
+        types = {column["name"]: column.get("type", "categorical") for column in columns}
         self.assertEqual(types, {
             "ids": "numeric", "floats": "numeric", "flags": "categorical", "texts": "categorical", "mixed": "numeric",
             "gaps": "categorical", "lists": "multi", "pairs": "multi", "label": "categorical", "halves": "numeric",
@@ -180,8 +187,11 @@ class Estimator(harness.Case):
             pickle.dumps(model)
         with self.assertRaises(hdps.JobError):
             model.set_params(recipe="deep").fit(self.X, self.y)
+        with self.assertRaisesRegex(hdps.JobError, "memory:train row 0"):
+            model.set_params(recipe="deepfm").fit({**self.X, "price": [math.inf] * 400}, self.y)
         self.assertTrue((model.predict_proba(self.new) == self.scores).all(), "a fit that failed changes nothing")
-        second = model.set_params(recipe="deepfm").fit(self.X, self.y).out_
+        self.assertEqual(len(hdps.read_metrics(first)["step"]), len(hdps.read_metrics(self.model.out_)["step"]))
+        second = model.fit(self.X, self.y).out_
         self.assertFalse(pathlib.Path(first).exists())
         self.assertTrue(pathlib.Path(second).exists())
         del model
@@ -195,6 +205,9 @@ class Estimator(harness.Case):
             ("an unknown recipe", hdps.JobError, 'did you mean "deepfm"', lambda: fit(X, recipe="deepfn")),
             ("a recipe that lacks keys", hdps.JobError, "categorical", lambda: fit({"price": X["price"]})),
             ("an unknown column", ValueError, "numeric: X has no column 'prize'", lambda: fit(X, numeric=["prize"])),
+            ("a type told twice", ValueError, "told before, as categorical",
+             lambda: fit(X, numeric=["shop"], categorical=["shop"])),
+            ("a name twice", ValueError, "two columns with the name 'shop'", lambda: fit(Twice(X))),
             ("one axis", ValueError, "X has 1 axes", lambda: fit([1, 2, 3])),
             ("no column", ValueError, "0 feature", lambda: fit({})),
             ("no row", ValueError, "X has 0 rows", lambda: fit({"a": []}, [])),
@@ -214,7 +227,8 @@ class Estimator(harness.Case):
              lambda: model.predict([["a"]])),
             ("a label never seen", ValueError, "not of", lambda: model.score(self.new, ["perhaps"] * 150)),
             ("an AUC of one class", ValueError, "AUC needs", lambda: model.score(self.new, ["yes"] * 150)),
-            ("a score of other rows", ValueError, "150 rows, and y has 2", lambda: model.score(self.new, ["yes", "no"])),
+            ("a score of other rows", ValueError, "150 rows, and y has 2",
+             lambda: model.score(self.new, ["yes", "no"])),
         ]
         for name, kind, text, mistake in mistakes:
             with self.subTest(name), self.assertRaisesRegex(kind, text):
