@@ -137,7 +137,8 @@ class Estimator(harness.Case):
     def test_types_of_columns(self):
         X = {"ids": np.arange(4), "floats": np.ones(4), "flags": [True, False, True, None],
              "texts": ["a", "b", None, ""], "mixed": [1, 2.5, math.nan, None], "gaps": ["a", math.nan, "b", "c"],
-             "lists": [["a", "b"], [], ["a"], ["c"]], "pairs": np.ones((4, 2), int), "label": [1, 2, 3, 4], "halves": [0.5, 1.5, 2.5, 3.5]}
+             "lists": [["a", "b"], [], ["a"], ["c"]], "pairs": np.ones((4, 2), int), "label": [1, 2, 3, 4],
+             "halves": [0.5, 1.5, 2.5, 3.5]}
         model = self.fitted(X, [0, 1, 0, 1], numeric=["ids"])
         columns = model.job_.to_dict()["data"]["columns"]
         types = {column["name"]: column.get("type", "categorical") for column in columns}
