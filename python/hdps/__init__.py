@@ -1,8 +1,23 @@
 """hdps from Python: train recommenders whose tables are larger than a GPU, and use them."""
+from typing import TYPE_CHECKING, Any
+
 from hdps._data import Prepared, generate, prepare
 from hdps._hdps import Array, Connection, HdpsError, Job, JobError, Model, RunError, connect
 from hdps._runs import Report, read_metrics, report
 from hdps._train import train
 
-__all__ = ["Array", "Connection", "HdpsError", "Job", "JobError", "Model", "Prepared", "Report",
-           "RunError", "connect", "generate", "prepare", "read_metrics", "report", "train"]
+if TYPE_CHECKING:
+    from hdps.sklearn import ClickModel
+
+__all__ = ["Array", "ClickModel", "Connection", "HdpsError", "Job", "JobError", "Model",
+           "Prepared", "Report", "RunError", "connect", "generate", "prepare", "read_metrics",
+           "report", "train"]
+
+
+def __getattr__(name: str) -> Any:
+    """ClickModel is imported when it is used, for NumPy and scikit-learn take a second."""
+    if name != "ClickModel":
+        raise AttributeError(f"module 'hdps' has no attribute '{name}'")
+    from hdps.sklearn import ClickModel
+
+    return ClickModel
