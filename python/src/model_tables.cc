@@ -66,7 +66,7 @@ std::vector<Key> WantedKeys(const HeldModel& model, TableId table, const py::obj
   }
   if (by_key) return GivenKeys(keys);
   if (!py::isinstance<py::str>(feature)) RaiseTypeError("feature: expected its name, a str");
-  const auto name = py::cast<std::string>(feature);
+  const auto name = TextOf(feature);
   std::vector<Key> found = KeysOf(model, name, values);
   const std::vector<std::string> all = FeaturesOf(model.job().data).sparse;
   const TableSpec& spec = model.job().tables[table.value];
