@@ -89,7 +89,8 @@ class ColumnParser : public RowParser {
     const ColumnTable::Place place = table_->PlaceOf(*number);
     for (const Source& source : sources_) {
       if (!source.column->spec.has_cell()) continue;
-      NamedText& value = values.emplace_back(source.column->spec.name);
+      NamedText& value = values.emplace_back();
+      value.name = source.column->spec.name;
       source.texts.Append(table_->chunk(place.batch, source.index), place.index, &value.text);
     }
     return values;
