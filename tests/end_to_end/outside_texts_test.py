@@ -141,7 +141,8 @@ class OutsideTexts(harness.DaemonsCase):
                         ["prepare", self.out("train.csv"), f"--out={self.out('prepared')}"],
                         ["generate", f"--out={self.out('data')}", "--rows=100", "--eval_rows=10"],
                         ["keygen", f"--out={self.out('keys')}", f"--add=worker:{NAME}"],
-                        ["train", f"--job={job}", f"--out={out}"]):
+                        ["train", f"--job={job}", f"--out={out}"],
+                        ["train", f"--job={job}", f"--out={self.out('begun')}", f"--init={self.out('safetensors')}"]):
             self.ask(*command)
         for command in ("status", "why", "scale"):
             self.ask(command, f"--scheduler=tcp://{NAME}")
@@ -151,7 +152,9 @@ class OutsideTexts(harness.DaemonsCase):
         """The commands that read one."""
         checkpoint = f"--checkpoint={out}"
         return (["evaluate", checkpoint], ["predict", checkpoint], ["inspect", checkpoint], ["verify", out],
-                ["inspect", checkpoint, f"--row=first {NAME}:first {NAME}=3"], ["diff", out, out])
+                ["inspect", checkpoint, f"--row=first {NAME}:first {NAME}=3"], ["diff", out, out],
+                *(["export", checkpoint, f"--format={format}", f"--out={out.parent / format}"]
+                  for format in ("safetensors", "onnx", "vectors")))
 
     @staticmethod
     def rename(body):
