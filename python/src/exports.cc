@@ -94,7 +94,7 @@ format: "safetensors", "onnx", or "vectors" for the items of a two_tower model.
 data: paths of rows that keys without a row are counted in, in place of the job's evaluation data.
 weights: "f32", "f16" or "bf16", of tables (safetensors).
 shard_bytes: length from which tensors go into several files.
-tables, max_rows: rows "inside" the model, so many at most, or "outside" their sums as inputs (onnx).
+tables, max_rows: rows "inside" the model, or "outside" their sums as inputs; rows at most (onnx).
 items, item_text, index: paths of items, the column of their texts, "exact" or "hnsw32" (vectors).
 
 Returns what `hdps export` prints. Raises JobError for a mistake, RunError for a damaged checkpoint.
