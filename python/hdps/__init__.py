@@ -2,7 +2,7 @@
 from typing import TYPE_CHECKING, Any
 
 from hdps._data import Prepared, generate, prepare
-from hdps._hdps import Array, Connection, HdpsError, Job, JobError, Model, RunError, connect
+from hdps._hdps import Array, Connection, HdpsError, Job, JobError, Model, RunError, connect, export
 from hdps._runs import Report, read_metrics, report
 from hdps._train import train
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from hdps.sklearn import ClickModel
 
 __all__ = ["Array", "ClickModel", "Connection", "HdpsError", "Job", "JobError", "Model",
-           "Prepared", "Report", "RunError", "connect", "generate", "prepare", "read_metrics",
+           "Prepared", "Report", "RunError", "connect", "export", "generate", "prepare", "read_metrics",
            "report", "train"]
 
 

@@ -206,6 +206,7 @@ void AddModel(py::module_& module) {
             .format(held.job().name, held.scorer->checkpoint().manifest.clock);
       });
   AddTables(model);
+  AddVectors(model);
   module.def("seconds_of_scoring", &SecondsOfScoring, py::arg("model"), py::arg("data"),
              py::arg("times"),
              "Returns the seconds of predict() without Python, once for each of `times`.");

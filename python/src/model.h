@@ -39,6 +39,9 @@ using ModelPointer = std::shared_ptr<HeldModel>;
 // Adds `tables`, lookup(), contains() and keys().
 void AddTables(pybind11::class_<HeldModel, ModelPointer>& model);
 
+// Adds item_vectors(), user_vectors() and export().
+void AddVectors(pybind11::class_<HeldModel, ModelPointer>& model);
+
 // Returns the documentation with an example: `lines` follow those that make a model.
 std::string WithExample(const std::string& doc, const std::string& lines);
 

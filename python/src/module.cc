@@ -11,5 +11,6 @@ PYBIND11_MODULE(_hdps, module) {
   hdps::python::AddModel(module);
   hdps::python::AddTrain(module);
   hdps::python::AddDataTools(module);
+  hdps::python::AddExport(module);
   hdps::python::AddConnection(module);
 }

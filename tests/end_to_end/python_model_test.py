@@ -387,5 +387,60 @@ def random_cells(draw, count):
     return [make() for _ in range(count)]
 
 
+@unittest.skipIf(why, why)
+class OtherPrograms(harness.Case):
+    """Vectors of a two_tower model, and exports."""
+
+    def setUp(self):
+        super().setUp()
+        draw = random.Random(5)
+        self.rows = {"user": [f"u{draw.randrange(30)}" for _ in range(900)],
+                     "item": [draw.randrange(50) for _ in range(900)], "tag": [draw.choice("abc") for _ in range(900)]}
+        self.out("log.csv").write_text("".join(
+            f"{i % 2},{user},{item},{tag}\n" for i, (user, item, tag) in enumerate(zip(*self.rows.values()))))
+        job = {"data": {"train": ["log.csv"], "columns": [
+                   {"name": "y", "type": "label"}, {"name": "user"}, {"name": "item"}, {"name": "tag"}]},
+               "model": {"type": "two_tower", "user_features": ["user"], "item_features": ["item", "tag"],
+                         "hidden": [16, 8], "embedding_dim": 4, "device": "cpu"}, "train": {"epochs": 2}}
+        hdps.train(hdps.Job.load(harness.write_job(self.out("job.json"), job)), self.out("run"), quiet=True)
+        self.model = hdps.Model.open(self.out("run"), unknown="zero")
+
+    def test_products_of_vectors_are_logits(self):
+        items = self.model.item_vectors({"item": self.rows["item"], "tag": self.rows["tag"]})
+        users = self.model.user_vectors({"user": self.rows["user"]})
+        self.assertEqual((items.shape, users.shape), ((900, 8), (900, 8)))
+        products = [sum(a * b for a, b in zip(*vectors)) for vectors in zip(items.tolist(), users.tolist())]
+        logits = self.model.logits(self.rows).tolist()
+        bias = logits[0] - products[0]
+        apart = max(abs(product + bias - logit) for product, logit in zip(products, logits))
+        harness.figure(f"products of vectors plus the bias are at most {apart:.3g} from logits")
+        # Sums of 8 products of at most 10 (the inverse of the temperature), in floats of 2^-24.
+        self.assertLessEqual(apart, 2 * 8 * 10 * 2**-24 * 10)
+        lengths = [sum(a * a for a in vector) for vector in items.tolist()]
+        self.assertLess(max(abs(length - 1) for length in lengths), 1e-6)
+
+    def test_mistakes(self):
+        with self.assertRaisesRegex(hdps.JobError, 'lack the columns? "tag"'):
+            self.model.item_vectors({"item": [1]})
+        with self.assertRaisesRegex(hdps.JobError, 'format=onx: expected one of .* did you mean "onnx"'):
+            self.model.export(self.out("x"), format="onx")
+        with self.assertRaisesRegex(hdps.JobError, 'weights="f8": expected "f32", "f16" or "bf16"'):
+            hdps.export(self.out("run"), self.out("x"), weights="f8")
+        with self.assertRaises(TypeError):
+            self.model.export(self.out("x"), max_rows="many")
+        with self.assertRaises(TypeError):
+            self.model.item_vectors(7)
+        self.assertFalse(self.out("x").exists())
+
+    def test_exports_are_those_of_the_command(self):
+        self.model.export(self.out("here"), data=self.out("log.csv"))
+        harness.run([HDPS, "export", f"--checkpoint={self.out('run')}", "--format=safetensors",
+                     f"--data={self.out('log.csv')}", f"--out={self.out('there')}"])
+        for name in ("model.safetensors", "check.safetensors"):
+            self.assertEqual((self.out("here") / name).read_bytes(), (self.out("there") / name).read_bytes(), name)
+        with self.assertRaisesRegex(hdps.JobError, "exists; give another folder"):
+            self.model.export(self.out("here"))
+
+
 if __name__ == "__main__":
     harness.main()

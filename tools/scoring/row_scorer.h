@@ -47,6 +47,7 @@ class RowScorer {
   const DataSpec& columns() const { return columns_; }
   const FoundCheckpoint& checkpoint() const { return loaded_->checkpoint(); }
   const CheckpointModel& loaded() const { return *loaded_; }
+  CheckpointModel& loaded() { return *loaded_; }  // Its rows and model stay as they are.
   // Returns the scores of a row: one a class under softmax, else one a task; logits have the same
   // number.
   uint32_t scores_a_row() const { return scores_a_row_; }
