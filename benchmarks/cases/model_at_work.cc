@@ -6,7 +6,6 @@
 #include "common/base/hash.h"
 #include "common/job/job_facts.h"
 #include "common/job/job_file.h"
-#include "common/job/spec/data_spec.h"
 #include "common/job/spec/table_spec.h"
 #include "common/platform/random.h"
 #include "tools/synthetic/zipf.h"

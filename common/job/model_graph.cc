@@ -13,7 +13,6 @@
 #include "common/job/job_facts.h"
 #include "common/job/job_registry.h"
 #include "common/job/job_spec.h"
-#include "common/job/spec/data_spec.h"
 #include "common/job/spec/layer_spec.h"
 #include "common/job/spec/loss_kind.h"
 #include "common/job/spec/model_spec.h"

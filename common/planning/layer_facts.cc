@@ -11,7 +11,6 @@
 #include "common/job/job_spec.h"
 #include "common/job/layer_shard.h"
 #include "common/job/model_graph.h"
-#include "common/job/spec/data_spec.h"
 #include "common/job/spec/layer_spec.h"
 #include "common/job/spec/model_spec.h"
 #include "common/job/spec/parallel_spec.h"

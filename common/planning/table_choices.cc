@@ -10,7 +10,6 @@
 #include "common/job/job_spec.h"
 #include "common/job/optimizers/optimizer_record.h"
 #include "common/job/spec/cluster_spec.h"
-#include "common/job/spec/data_spec.h"
 #include "common/job/spec/model_spec.h"
 #include "common/job/spec/parallel_spec.h"
 #include "common/job/spec/table_spec.h"

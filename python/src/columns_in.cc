@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/base/status.h"
+#include "common/job/spec/data_spec.h"
 #include "python/src/arguments.h"
 #include "python/src/buffer_cells.h"
 #include "python/src/entry.h"

@@ -7,8 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "common/job/spec/data_spec.h"
 #include "worker/data/columnar/columns.h"
+
+namespace hdps {
+
+struct DataSpec;
+
+}  // namespace hdps
 
 namespace hdps::python {
 

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "common/base/nearest_name.h"
-#include "common/job/spec/data_spec.h"
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"

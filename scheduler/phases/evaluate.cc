@@ -7,7 +7,6 @@
 
 #include "common/base/show_number.h"
 #include "common/job/job_spec.h"
-#include "common/job/spec/data_spec.h"
 #include "common/job/spec/train_spec.h"
 #include "scheduler/members/membership.h"
 #include "scheduler/phases/worker_facts.h"

@@ -8,7 +8,6 @@
 #include "common/job/eval_sets.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/checkpoint_spec.h"
-#include "common/job/spec/data_spec.h"
 #include "common/job/spec/parallel_spec.h"
 #include "common/job/spec/train_spec.h"
 

@@ -32,7 +32,8 @@ class Case(harness.Case):
         for name in ("examples", "scripts", "docs"):
             os.symlink(harness.ROOT / name, self.folder / name)
         (self.folder / "build").mkdir()
-        os.symlink(harness.BIN, self.folder / "build" / "bin")
+        for part in ("bin", "python"):
+            os.symlink(harness.BIN.parent / part, self.folder / "build" / part)
 
     def shell(self, text):
         """Runs lines of a shell, which have to succeed; returns what they print."""

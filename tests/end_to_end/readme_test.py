@@ -38,7 +38,8 @@ class Readme(pages.Case):
         os.symlink(harness.ROOT / ".git", self.folder / ".git")
         for name in ("cmake_install.cmake", "CMakeCache.txt"):
             self.assertTrue((harness.BIN.parent / name).exists())
-        (self.folder / "build" / "bin").unlink()
+        for part in ("bin", "python"):
+            (self.folder / "build" / part).unlink()
         (self.folder / "build").rmdir()
         os.symlink(harness.BIN.parent, self.folder / "build")
         self.run_commands(pages.EXTENDING, 2)

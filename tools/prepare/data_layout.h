@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/job/spec/data_spec.h"
+#include "common/job/spec/data_words.h"
 #include "common/platform/file_system.h"
 
 namespace hdps {

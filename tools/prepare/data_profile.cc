@@ -9,6 +9,7 @@
 
 #include "common/base/hash.h"
 #include "common/job/job_facts.h"
+#include "common/job/spec/data_spec.h"
 #include "worker/data/data_description.h"
 #include "worker/data/header_check.h"
 #include "worker/data/line_reader.h"

@@ -7,10 +7,8 @@
 
 #include "common/base/shard_map.h"
 #include "common/job/job_spec.h"
-#include "common/job/spec/data_spec.h"
 #include "common/job/spec/table_spec.h"
 #include "common/job/table_slices.h"
-#include "common/job/vocabulary.h"
 #include "common/platform/memory_full.h"
 #include "common/process/terminal.h"
 #include "embedding/memory/weight_format.h"

@@ -10,6 +10,7 @@
 #include "common/job/eval_sets.h"
 #include "common/job/job_facts.h"
 #include "common/job/job_file.h"
+#include "common/job/spec/data_spec.h"
 #include "common/job/spec/loss_kind.h"
 #include "common/job/spec/model_spec.h"
 #include "common/job/spec/table_spec.h"
@@ -94,6 +95,9 @@ class RowScorer::Lease {
   std::unique_ptr<Engine> engine_;
 };
 
+RowScorer::RowScorer(FileSystem& files, Executor& executor)
+    : files_(files), executor_(executor), clock_(NewSystemClock()) {}
+
 RowScorer::~RowScorer() = default;
 
 Result<std::unique_ptr<RowScorer>> RowScorer::Open(FileSystem& files, const std::string& path,
@@ -110,7 +114,7 @@ Result<std::unique_ptr<RowScorer>> RowScorer::Open(FileSystem& files, const std:
   const std::string origin = JoinPath(found.folder, kManifestName);
   HDPS_RETURN_IF_ERROR(
       LoadVocabularyOf(origin, opened->loaded_->checkpoint(), files, &opened->job_.data));
-  opened->columns_ = ByColumns(opened->job_.data);
+  opened->columns_ = std::make_unique<const DataSpec>(ByColumns(opened->job_.data));
   opened->predictions_ = std::make_unique<Predictions>(opened->job_);
   const std::vector<LabelSpec> labels = LabelsOf(opened->job_);
   const bool softmax = opened->job_.model.loss == LossKind::kSoftmax;
@@ -208,7 +212,7 @@ Result<std::vector<float>> RowScorer::ScoreTable(std::shared_ptr<const ColumnTab
                                                  ScoreForm form) {
   const MemoryFor scoring("rows to score, and their scores");
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<TableRows> rows,
-                        TableRows::Make(columns_, std::move(table), kNameOfTable));
+                        TableRows::Make(*columns_, std::move(table), kNameOfTable));
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<Engine> taken, Take());
   const Lease engine(*this, std::move(taken));
   std::vector<float> scores;

@@ -10,7 +10,6 @@
 #include "common/base/status.h"
 #include "common/base/thread_annotations.h"
 #include "common/job/job_spec.h"
-#include "common/job/spec/data_spec.h"
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
@@ -21,6 +20,8 @@
 #include "worker/model/model.h"
 
 namespace hdps {
+
+struct DataSpec;
 
 // What a row's scores become: the job's predictions, as hdps predict prints them, or what the loss
 // takes: logits, numbers under squared_error, inner products under sampled_softmax.
@@ -44,7 +45,7 @@ class RowScorer {
   const Job& job() const { return job_; }  // With its vocabulary.
   // Returns the data of rows in tables: columns by name. That of the job, if it is csv; for criteo
   // its columns I1 to I13 and C1 to C26. Other formats have no columns by name, and are refused.
-  const DataSpec& columns() const { return columns_; }
+  const DataSpec& columns() const { return *columns_; }
   const FoundCheckpoint& checkpoint() const { return loaded_->checkpoint(); }
   const CheckpointModel& loaded() const { return *loaded_; }
   CheckpointModel& loaded() { return *loaded_; }  // Its rows and model stay as they are.
@@ -85,8 +86,7 @@ class RowScorer {
   };
   class Lease;
 
-  RowScorer(FileSystem& files, Executor& executor)
-      : files_(files), executor_(executor), clock_(NewSystemClock()) {}
+  RowScorer(FileSystem& files, Executor& executor);
   // Waits for an engine, or makes one.
   Result<std::unique_ptr<Engine>> Take() HDPS_EXCLUDES(mutex_);
   void GiveBack(std::unique_ptr<Engine> engine) HDPS_EXCLUDES(mutex_);
@@ -104,7 +104,7 @@ class RowScorer {
   Executor& executor_;
   const std::unique_ptr<MonotonicClock> clock_;
   Job job_;
-  DataSpec columns_;
+  std::unique_ptr<const DataSpec> columns_;
   std::unique_ptr<CheckpointModel> loaded_;
   std::unique_ptr<Predictions> predictions_;
   uint32_t num_labels_ = 1;  // As Batch::num_labels: models want labels, which mean nothing here.

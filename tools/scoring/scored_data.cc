@@ -11,6 +11,7 @@
 #include "common/job/spec/checkpoint_spec.h"
 #include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/data_spec.h"
+#include "common/job/spec/model_spec.h"
 #include "common/job/spec/parallel_spec.h"
 #include "common/job/spec/table_spec.h"
 #include "common/job/spec/train_spec.h"
@@ -89,6 +90,8 @@ Result<ScoringRank> ScoredData::Meet(const CommonFlags& flags) {
   HDPS_RETURN_IF_ERROR(folder.Leave());
   return met;
 }
+
+bool ScoredData::softmax() const { return job_.model.loss == LossKind::kSoftmax; }
 
 std::string ScoredData::DescribePlacement() const {
   std::string text;

@@ -9,7 +9,6 @@
 #include "common/job/eval_sets.h"
 #include "common/job/job_facts.h"
 #include "common/job/spec/loss_kind.h"
-#include "common/job/spec/model_spec.h"
 #include "common/metrics/metric.h"
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
@@ -37,7 +36,7 @@ class ScoredData {
   static Result<std::unique_ptr<ScoredData>> Open(const CommonFlags& flags, FileSystem& files,
                                                   Executor& executor);
 
-  bool softmax() const { return job_.model.loss == LossKind::kSoftmax; }
+  bool softmax() const;
   const Job& job() const { return job_; }
   std::vector<TaskMetrics> Metrics() const { return MetricsOf(job_); }
   // Describes how the model and the checkpoint's tables would be split among the workers.

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "common/job/job_spec.h"
-#include "common/job/spec/data_spec.h"
 #include "common/job/spec/layer_spec.h"
 #include "common/job/spec/model_spec.h"
 #include "common/job/spec/table_spec.h"
+#include "tools/scoring/layer_values.h"
 
 namespace hdps {
 namespace {
@@ -50,6 +50,10 @@ TowerVectors::TowerVectors(CheckpointModel& loaded, Tower tower)
       features_(ReadBy(loaded.job(), tower == Tower::kItem ? kItemLayer : kUserLayer, all_)),
       finder_(loaded.job()),
       unknown_(loaded) {}
+
+TowerVectors::~TowerVectors() = default;
+
+uint32_t TowerVectors::dim() const { return values_->width(); }
 
 Result<std::unique_ptr<TowerVectors>> TowerVectors::New(CheckpointModel& loaded, Tower tower,
                                                         Executor& executor) {

@@ -10,10 +10,11 @@
 #include "common/job/job_facts.h"
 #include "common/platform/executor.h"
 #include "tools/scoring/checkpoint_model.h"
-#include "tools/scoring/layer_values.h"
 #include "tools/scoring/unknown_count.h"
 
 namespace hdps {
+
+class LayerValues;
 
 enum class Tower : uint8_t { kUser, kItem };
 
@@ -27,7 +28,9 @@ class TowerVectors {
   static Result<std::unique_ptr<TowerVectors>> New(CheckpointModel& loaded, Tower tower,
                                                    Executor& executor);
 
-  uint32_t dim() const { return values_->width(); }
+  ~TowerVectors();
+
+  uint32_t dim() const;
   // Returns the features that the tower reads. Those that are no column of the job are derived.
   const FeatureNames& features() const { return features_; }
   // Returns the vectors of the rows, [n, dim]. `names` are the features and numeric columns of

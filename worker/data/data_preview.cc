@@ -11,6 +11,7 @@
 #include "common/base/show_number.h"
 #include "common/job/eval_sets.h"
 #include "common/job/job_spec.h"
+#include "common/job/spec/data_spec.h"
 #include "worker/data/batch_reader.h"
 #include "worker/data/columnar/table_files.h"
 #include "worker/data/data_description.h"

@@ -4,6 +4,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/job/spec/data_spec.h"
+#include "worker/data/columnar/table_files.h"
+#include "worker/data/held_out/hold_out.h"
+#include "worker/data/idx_file.h"
 #include "worker/data/item_pool.h"
 #include "worker/data/line_index.h"
 #include "worker/data/line_reader.h"
@@ -11,6 +15,31 @@
 #include "worker/data/shuffle_window.h"
 
 namespace hdps {
+
+LineRules FileRulesOf(const DataSpec& data, const std::vector<std::string>& paths,
+                      bool labels_read) {
+  LineRules rules;
+  rules.table = TableOf(data, paths);
+  if (rules.table != nullptr) return rules;
+  rules.header = data.header;
+  rules.comment = data.comment;
+  if (data.format != DataFormat::kIdx) return rules;
+  rules.image_bytes = ImageBytes(data.image_shape);
+  rules.image_shape = data.image_shape;
+  rules.labels_read = labels_read;
+  return rules;
+}
+
+LineRules RulesOf(const DataSpec& data, const std::vector<std::string>& paths,
+                  const ReaderOptions& options) {
+  const RowSide side = data.validation_share > 0 ? options.side : RowSide::kAll;
+  LineRules rules =
+      FileRulesOf(data, paths, options.LabelsWanted()[0].num_classes != kLabelsNotRead);
+  rules.side = side;
+  if (side != RowSide::kAll) rules.hold_out = std::make_shared<HoldOut>(data, options.seed);
+  return rules;
+}
+
 namespace {
 
 class IndexedReader : public BatchReader {

@@ -8,10 +8,7 @@
 #include "common/platform/file_system.h"
 #include "common/platform/random.h"
 #include "worker/data/batch_reader.h"
-#include "worker/data/columnar/table_files.h"
 #include "worker/data/formats/row_adder.h"
-#include "worker/data/held_out/hold_out.h"
-#include "worker/data/idx_file.h"
 
 namespace hdps {
 
@@ -26,30 +23,11 @@ inline uint64_t ShuffleSeed(const ReaderOptions& options, uint32_t epoch) {
 }
 
 // Returns the rules of the format's files, without a side.
-inline LineRules FileRulesOf(const DataSpec& data, const std::vector<std::string>& paths,
-                             bool labels_read) {
-  LineRules rules;
-  rules.table = TableOf(data, paths);
-  if (rules.table != nullptr) return rules;
-  rules.header = data.header;
-  rules.comment = data.comment;
-  if (data.format != DataFormat::kIdx) return rules;
-  rules.image_bytes = ImageBytes(data.image_shape);
-  rules.image_shape = data.image_shape;
-  rules.labels_read = labels_read;
-  return rules;
-}
-
+LineRules FileRulesOf(const DataSpec& data, const std::vector<std::string>& paths,
+                      bool labels_read);
 // Returns the rules that tell which lines are rows of the stream.
-inline LineRules RulesOf(const DataSpec& data, const std::vector<std::string>& paths,
-                         const ReaderOptions& options) {
-  const RowSide side = data.validation_share > 0 ? options.side : RowSide::kAll;
-  LineRules rules =
-      FileRulesOf(data, paths, options.LabelsWanted()[0].num_classes != kLabelsNotRead);
-  rules.side = side;
-  if (side != RowSide::kAll) rules.hold_out = std::make_shared<HoldOut>(data, options.seed);
-  return rules;
-}
+LineRules RulesOf(const DataSpec& data, const std::vector<std::string>& paths,
+                  const ReaderOptions& options);
 
 struct ReaderInput {
   FileSystem& files;

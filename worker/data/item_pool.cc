@@ -9,6 +9,7 @@
 
 #include "common/base/hash.h"
 #include "common/job/job_spec.h"
+#include "common/job/spec/data_spec.h"
 #include "common/platform/memory_full.h"
 #include "common/platform/random.h"
 #include "worker/data/formats/derived_features.h"
@@ -25,15 +26,19 @@ constexpr uint64_t kDrawSalt = 0x6974656d64726177;
 
 }  // namespace
 
+ItemPool::~ItemPool() = default;
+
+uint32_t ItemPool::per_positive() const { return data_->negatives.per_positive; }
+
 ItemPool::ItemPool(FileSystem& files, const Job& job, size_t items_max)
     : files_(files),
-      data_(job.data),
+      data_(std::make_unique<const DataSpec>(job.data)),
       labels_(LabelsOf(job)),
       seed_(job.seed),
       items_max_(items_max) {
-  const std::vector<std::string> base = BaseFeaturesOf(data_);
+  const std::vector<std::string> base = BaseFeaturesOf(*data_);
   place_.assign(base.size(), -1);
-  for (const std::string& name : data_.item_features) {
+  for (const std::string& name : data_->item_features) {
     const auto feature = static_cast<size_t>(std::ranges::find(base, name) - base.begin());
     place_[feature] = static_cast<int>(features_.size());
     features_.push_back(feature);
@@ -63,10 +68,10 @@ Status ItemPool::Collect() {
   if (collected_) return {};
   collected_ = true;
   // Rows that are held out give no items.
-  ParsedRows rows(files_, data_, data_.train, labels_,
-                  RulesOf(data_, data_.train, {.seed = seed_, .side = RowSide::kTrained}));
+  ParsedRows rows(files_, *data_, data_->train, labels_,
+                  RulesOf(*data_, data_->train, {.seed = seed_, .side = RowSide::kTrained}));
   HDPS_RETURN_IF_ERROR(rows.Start());
-  const bool uniform = data_.negatives.by == NegativesBy::kUniform;
+  const bool uniform = data_->negatives.by == NegativesBy::kUniform;
   // Ordered by priority, then by what it was drawn for: a row's number, or an item's hash. An item
   // that has left the sample cannot return, because its priority stays the same.
   std::map<std::pair<uint64_t, uint64_t>, Item> kept;

@@ -3,18 +3,19 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "common/base/status.h"
 #include "common/job/job_facts.h"
-#include "common/job/spec/data_spec.h"
 #include "common/platform/file_system.h"
 #include "worker/data/row.h"
 
 namespace hdps {
 
+struct DataSpec;
 struct Job;
 
 // Collects items, the values of data.item_features in a row. Every worker collects the pool in its
@@ -29,10 +30,11 @@ class ItemPool {
 
   // Requires: `files` outlives it.
   ItemPool(FileSystem& files, const Job& job, size_t items_max = kItemsMax);
+  ~ItemPool();
 
   // Reads the files once. Unreadable rows are skipped.
   Status Collect();
-  uint32_t per_positive() const { return data_.negatives.per_positive; }
+  uint32_t per_positive() const;
   size_t size() const { return items_.size(); }
 
   // Sets `*made` to `row`, which has only base features, with the n-th item drawn for its position
@@ -52,7 +54,7 @@ class ItemPool {
   static uint64_t HashOf(const Item& item);
 
   FileSystem& files_;
-  const DataSpec data_;
+  const std::unique_ptr<const DataSpec> data_;
   const std::vector<LabelSpec> labels_;
   const uint64_t seed_;
   const size_t items_max_;

@@ -9,7 +9,6 @@
 
 #include "common/base/outside_text.h"
 #include "common/job/job_facts.h"
-#include "common/job/spec/data_spec.h"
 
 namespace hdps {
 namespace {

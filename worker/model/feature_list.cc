@@ -5,7 +5,6 @@
 #include <string>
 
 #include "common/job/job_facts.h"
-#include "common/job/spec/data_spec.h"
 #include "common/job/spec/layer_spec.h"
 
 namespace hdps {

@@ -10,7 +10,6 @@
 #include "common/job/activation.h"
 #include "common/job/job_facts.h"
 #include "common/job/job_spec.h"
-#include "common/job/spec/data_spec.h"
 #include "common/job/spec/layer_spec.h"
 #include "common/job/spec/model_spec.h"
 #include "common/job/spec/pooling.h"

@@ -8,7 +8,6 @@
 
 #include "common/job/job_facts.h"
 #include "common/job/job_spec.h"
-#include "common/job/spec/data_spec.h"
 #include "worker/model/describe.h"
 #include "worker/model/graph.h"
 #include "worker/model/graph_lane.h"

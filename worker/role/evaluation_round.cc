@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "common/job/job_spec.h"
-#include "common/job/spec/data_spec.h"
 #include "common/protocol/row_messages.h"
 #include "worker/step/label_count.h"
 

@@ -8,7 +8,6 @@
 #include "common/base/byte_count.h"
 #include "common/job/job_facts.h"
 #include "common/job/job_file.h"
-#include "common/job/spec/data_spec.h"
 #include "common/job/spec/layer_spec.h"
 #include "common/job/spec/model_spec.h"
 #include "common/job/spec/table_spec.h"

@@ -10,7 +10,6 @@
 #include "common/job/job_facts.h"
 #include "common/job/job_registry.h"
 #include "common/job/model_graph.h"
-#include "common/job/spec/data_spec.h"
 #include "common/job/spec/layer_spec.h"
 #include "common/job/spec/model_spec.h"
 #include "common/job/spec/table_spec.h"

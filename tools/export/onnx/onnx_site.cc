@@ -13,6 +13,7 @@
 #include "common/job/model_graph.h"
 #include "common/job/spec/layer_spec.h"
 #include "common/job/spec/model_spec.h"
+#include "worker/model/feature_list.h"
 
 namespace hdps {
 
@@ -55,6 +56,16 @@ OnnxValue OnnxSite::Tensor(size_t i) const { return Tensor(i, TensorFloats(i).sh
 OnnxValue OnnxSite::Tensor(size_t i, const std::vector<int64_t>& shape) const {
   return graph.Floats(TensorFloats(i).name, shape, TensorFloats(i).floats);
 }
+
+const std::string& OnnxSite::name() const { return spec.name; }
+
+const std::string& OnnxSite::table() const { return spec.table; }
+
+std::vector<uint32_t> OnnxSite::Features() const { return FeatureIndexes(job.data, spec); }
+
+uint32_t OnnxSite::units() const { return spec.units; }
+
+Activation OnnxSite::activation() const { return spec.activation; }
 
 const LayerRecord& OnnxSite::record() const {
   return *RegistryOf(job.model).layers.Find(spec.kind);

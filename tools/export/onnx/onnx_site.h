@@ -66,6 +66,11 @@ class OnnxSite {
   OnnxValue Tensor(size_t i, const std::vector<int64_t>& shape) const;
   const OnnxTensor& TensorFloats(size_t i) const;
 
+  const std::string& name() const;
+  const std::string& table() const;
+  std::vector<uint32_t> Features() const;  // Those of the job that it reads from the table.
+  uint32_t units() const;
+  Activation activation() const;
   // Returns the value of a setting that only this kind has: a number, or a choice.
   double Number(std::string_view name) const;
   const std::string& Word(std::string_view name) const;

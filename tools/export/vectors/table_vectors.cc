@@ -16,25 +16,28 @@ constexpr uint64_t kRowsAtOnce = 4096;
 
 }  // namespace
 
+TableVectors::TableVectors() = default;
+TableVectors::~TableVectors() = default;
+
 Result<std::unique_ptr<TableVectors>> TableVectors::New(RowScorer& scorer, Tower tower,
                                                         Executor& executor) {
   std::unique_ptr<TableVectors> made(new TableVectors());
   HDPS_ASSIGN_OR_RETURN(made->tower_, TowerVectors::New(scorer.loaded(), tower, executor));
   HDPS_ASSIGN_OR_RETURN(ItemData data,
                         DataOfItems(scorer.columns(), made->tower_->features().sparse, ""));
-  made->columns_ = std::move(data.data);
   // Unlike a file, a table need not have the cells that name its rows.
-  std::erase_if(made->columns_.columns, [](const ColumnSpec& column) {
+  std::erase_if(data.data.columns, [](const ColumnSpec& column) {
     return column.type == ColumnType::kSkip || column.type == ColumnType::kGroup;
   });
+  made->columns_ = std::make_unique<const DataSpec>(std::move(data.data));
   return made;
 }
 
 Result<std::vector<float>> TableVectors::Of(std::shared_ptr<const ColumnTable> table) {
   const MemoryFor memory("the vectors of rows");
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<TableRows> rows,
-                        TableRows::Make(columns_, std::move(table), "the data"));
-  const FeatureNames names = FeaturesOf(columns_);
+                        TableRows::Make(*columns_, std::move(table), "the data"));
+  const FeatureNames names = FeaturesOf(*columns_);
   std::vector<float> vectors;
   vectors.reserve(rows->num_rows() * dim());
   for (uint64_t begin = 0; begin < rows->num_rows(); begin += kRowsAtOnce) {

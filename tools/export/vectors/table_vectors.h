@@ -23,18 +23,20 @@ class TableVectors {
   static Result<std::unique_ptr<TableVectors>> New(RowScorer& scorer, Tower tower,
                                                    Executor& executor);
 
+  ~TableVectors();
+
   uint32_t dim() const { return tower_->dim(); }
   // Returns the data section of rows with the columns that the tower reads.
-  const DataSpec& columns() const { return columns_; }
+  const DataSpec& columns() const { return *columns_; }
   // Returns the vectors of all rows, [rows, dim]: see TowerVectors. kInvalidArgument names a column
   // that is missing, or the first row, from 0 on, that cannot be read.
   Result<std::vector<float>> Of(std::shared_ptr<const ColumnTable> table);
 
  private:
-  TableVectors() = default;
+  TableVectors();
 
   std::unique_ptr<TowerVectors> tower_;
-  DataSpec columns_;
+  std::unique_ptr<const DataSpec> columns_;
 };
 
 }  // namespace hdps

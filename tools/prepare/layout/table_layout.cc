@@ -9,6 +9,7 @@
 
 #include "common/base/outside_text.h"
 #include "common/job/job_facts.h"
+#include "common/job/spec/data_spec.h"
 #include "tools/prepare/columns/cell_kinds.h"
 #include "tools/prepare/data_profile.h"
 #include "tools/prepare/layout/shell_word.h"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/job/job_facts.h"
+#include "common/job/spec/data_spec.h"
 #include "worker/data/columnar/cell_reader.h"
 #include "worker/data/columnar/column_sources.h"
 #include "worker/data/columnar/table_files.h"

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "common/job/spec/data_spec.h"
 #include "worker/data/header_check.h"
 
 namespace hdps {

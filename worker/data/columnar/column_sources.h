@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/job/spec/data_spec.h"
 #include "worker/data/columnar/cell_reader.h"
 #include "worker/data/columnar/columns.h"
 
 namespace hdps {
+
+struct ColumnSpec;
 
 // Returns for each of the job's columns its index in the table, or CellOrder::kAbsent, by the rule
 // of headers (MatchHeader). `name` stands for the table in the error. Labels, weights and groups

@@ -7,6 +7,7 @@
 
 #include "common/base/hash.h"
 #include "common/job/job_facts.h"
+#include "common/job/spec/data_spec.h"
 
 namespace hdps {
 namespace {
@@ -25,6 +26,17 @@ Status NotAmong(const FeatureSpec& spec, const std::string& from, const char* wh
 
 }  // namespace
 
+struct DerivedFeatures::Feature {
+  FeatureSpec spec;
+  uint64_t salt;
+  size_t number = 0;             // kBucketized: index in Row::numbers.
+  std::vector<Key> bucket_keys;  // By bucket; the last is the key of a missing number.
+  std::vector<Source> sources;   // kCrossed
+};
+
+DerivedFeatures::DerivedFeatures() = default;
+DerivedFeatures::~DerivedFeatures() = default;
+
 std::vector<std::string> BaseFeaturesOf(DataSpec data) {
   data.features.clear();
   return FeaturesOf(data).sparse;
@@ -33,7 +45,7 @@ std::vector<std::string> BaseFeaturesOf(DataSpec data) {
 Result<std::unique_ptr<DerivedFeatures>> DerivedFeatures::Make(
     const std::vector<FeatureSpec>& features, const std::vector<std::string>& numeric,
     const std::vector<std::string>& sparse) {
-  auto made = std::make_unique<DerivedFeatures>();
+  std::unique_ptr<DerivedFeatures> made(new DerivedFeatures());
   for (const FeatureSpec& spec : features) {
     Feature feature;
     feature.spec = spec;

@@ -8,10 +8,13 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/job/spec/data_spec.h"
+#include "common/job/spec/data_words.h"
 #include "worker/data/row.h"
 
 namespace hdps {
+
+struct DataSpec;
+struct FeatureSpec;
 
 // Returns FeaturesOf(data).sparse without the derived features.
 std::vector<std::string> BaseFeaturesOf(DataSpec data);
@@ -32,21 +35,17 @@ class DerivedFeatures {
   static Result<std::unique_ptr<DerivedFeatures>> Make(const std::vector<FeatureSpec>& features,
                                                        const std::vector<std::string>& numeric,
                                                        const std::vector<std::string>& sparse);
+  ~DerivedFeatures();
   // Returns nothing, or why the row has too many keys.
   std::optional<RowError> Append(Row* row);
 
  private:
+  DerivedFeatures();
   struct Source {
     bool bucketized;  // `index` is into features_, else into the row's base features.
     size_t index;
   };
-  struct Feature {
-    FeatureSpec spec;
-    uint64_t salt;
-    size_t number = 0;             // kBucketized: index in Row::numbers.
-    std::vector<Key> bucket_keys;  // By bucket; the last is the key of a missing number.
-    std::vector<Source> sources;   // kCrossed
-  };
+  struct Feature;
 
   Status Resolve(const std::vector<std::string>& numeric, const std::vector<std::string>& sparse);
   bool Cross(const Feature& feature, Row* row);

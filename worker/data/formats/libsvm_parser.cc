@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/base/hash.h"
+#include "common/job/spec/data_spec.h"
 #include "worker/data/formats/derived_features.h"
 #include "worker/data/formats/label.h"
 #include "worker/data/formats/parsers.h"

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <utility>
 
+#include "common/job/spec/data_spec.h"
 #include "worker/data/columnar/table_files.h"
 #include "worker/data/header_check.h"
 #include "worker/data/item_pool.h"
@@ -74,6 +75,9 @@ Result<std::unique_ptr<RowParser>> NewParserOf(const DataSpec& data,
                         NewColumnParser(data, labels, std::move(table), paths[0]));
   return WithVocabulary(std::move(parser), data);
 }
+
+RowAdder::RowAdder() = default;
+RowAdder::~RowAdder() = default;
 
 Result<std::unique_ptr<RowAdder>> RowAdder::Make(const DataSpec& data,
                                                  std::vector<std::string> paths,

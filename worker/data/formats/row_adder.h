@@ -18,6 +18,7 @@
 namespace hdps {
 
 class ItemPool;
+struct ColumnSpec;
 
 // Position of a row in the stream.
 struct RowPlace {
@@ -39,6 +40,8 @@ class RowAdder {
                                                 const std::vector<LabelSpec>& labels,
                                                 std::shared_ptr<ItemPool> items = nullptr,
                                                 BadRows bad_rows = BadRows::kCounted);
+
+  ~RowAdder();
 
   void Restart(uint64_t bad_rows = 0) { bad_rows_ = bad_rows; }
   uint64_t bad_rows() const { return bad_rows_; }
@@ -66,7 +69,7 @@ class RowAdder {
   }
 
  private:
-  RowAdder() = default;
+  RowAdder();
   const std::vector<float>& kept() const { return kept_columns_.empty() ? numeric_ : kept_; }
   void UseOrderOf(const Line& line) {
     if (!orders_.empty()) parser_->UseOrder(orders_[line.place.file].get());

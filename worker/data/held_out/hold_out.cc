@@ -4,6 +4,7 @@
 
 #include "common/base/hash.h"
 #include "common/job/job_facts.h"
+#include "common/job/spec/data_spec.h"
 #include "worker/data/columnar/table_files.h"
 #include "worker/data/formats/cell_scan.h"
 #include "worker/data/header_check.h"
@@ -18,6 +19,8 @@ namespace {
 constexpr uint64_t kHoldOutSalt = 0x76616c6964617465;
 
 }  // namespace
+
+HoldOut::~HoldOut() = default;
 
 HoldOut::HoldOut(const DataSpec& data, uint64_t seed)
     : seed_(MixBits(seed ^ kHoldOutSalt)),

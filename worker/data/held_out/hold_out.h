@@ -7,12 +7,12 @@
 #include <string_view>
 #include <vector>
 
-#include "common/job/spec/data_spec.h"
 #include "worker/data/columnar/table_lines.h"
 #include "worker/data/row.h"
 
 namespace hdps {
 
+struct ColumnSpec;
 struct DataSpec;
 struct LinePlace;
 
@@ -27,6 +27,7 @@ struct LinePlace;
 class HoldOut {
  public:
   HoldOut(const DataSpec& data, uint64_t seed);
+  ~HoldOut();
 
   // Takes the header of a file, before any of its rows is asked for. A header that does not fit the
   // job is ignored; the reader of the rows reports it.

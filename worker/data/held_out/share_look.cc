@@ -5,8 +5,10 @@
 
 #include "common/base/show_number.h"
 #include "common/job/job_spec.h"
+#include "common/job/spec/data_spec.h"
 #include "worker/data/columnar/table_files.h"
 #include "worker/data/data_description.h"
+#include "worker/data/held_out/hold_out.h"
 #include "worker/data/indexed_reader.h"
 #include "worker/data/whole_files/parsed_rows.h"
 

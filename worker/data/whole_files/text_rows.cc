@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "common/job/job_facts.h"
-#include "common/job/spec/data_spec.h"
 #include "worker/data/formats/row_adder.h"
 #include "worker/data/indexed_reader.h"
 #include "worker/data/line_reader.h"

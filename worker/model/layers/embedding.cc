@@ -1,6 +1,5 @@
 // Pools rows of a table.
 #include "common/job/job_spec.h"
-#include "common/job/spec/data_spec.h"
 #include "common/job/spec/layer_spec.h"
 #include "common/job/spec/table_spec.h"
 #include "worker/model/feature_list.h"

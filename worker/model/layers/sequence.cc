@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "common/job/job_spec.h"
-#include "common/job/spec/data_spec.h"
 #include "common/job/spec/layer_spec.h"
 #include "common/job/spec/pooling.h"
 #include "common/job/spec/table_spec.h"

@@ -1,5 +1,4 @@
 // Multi-head self-attention over the vectors of an example: relu(attended + x W).
-#include "common/job/spec/layer_spec.h"
 #include "tools/export/onnx/onnx_attention.h"
 #include "tools/export/onnx/onnx_site.h"
 
@@ -13,7 +12,7 @@ OnnxValue AttentionToOnnx(const OnnxSite& site) {
   OnnxHeads heads;
   heads.count = static_cast<int64_t>(site.Number("heads"));
   heads.vectors = site.NumVectors();
-  heads.head_dim = site.spec.units / heads.count;
+  heads.head_dim = site.units() / heads.count;
   const OnnxValue attended =
       Attended(site, heads, projected[0], projected[1], projected[2], /*mask=*/"");
   const OnnxValue sum = graph.Add("Add", {attended, projected[3]});

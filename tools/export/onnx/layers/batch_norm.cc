@@ -1,7 +1,6 @@
 // Batch normalization by the running averages: (x - mean) * factor + bias.
 #include <cmath>
 
-#include "common/job/spec/layer_spec.h"
 #include "tools/export/onnx/onnx_site.h"
 
 namespace hdps {
@@ -17,7 +16,7 @@ OnnxValue BatchNormToOnnx(const OnnxSite& site) {
   }
   const OnnxValue apart = site.graph.Add("Sub", {site.Input(), site.Tensor(2)});
   const OnnxValue factors =
-      site.graph.Floats("layers/" + site.spec.name + ".factor", gain.shape, factor);
+      site.graph.Floats("layers/" + site.name() + ".factor", gain.shape, factor);
   return site.graph.Add("Add", {site.graph.Add("Mul", {apart, factors}), site.Tensor(1)});
 }
 

@@ -1,12 +1,11 @@
 // The compressed interaction network of xDeepFM.
-#include "common/job/spec/layer_spec.h"
 #include "tools/export/onnx/onnx_site.h"
 
 namespace hdps {
 
 OnnxValue CinToOnnx(const OnnxSite& site) {
   OnnxGraph& graph = site.graph;
-  const int64_t maps = site.spec.units, vectors = site.NumVectors();
+  const int64_t maps = site.units(), vectors = site.NumVectors();
   const auto levels = static_cast<size_t>(site.Number("levels"));
   const bool halved = site.Word("split") == "half";
   // All maps are [n, dim, maps].

@@ -1,5 +1,4 @@
 // The cross network of DCN-v2: x0 * (x W + b) + x for each level.
-#include "common/job/spec/layer_spec.h"
 #include "tools/export/onnx/onnx_site.h"
 
 namespace hdps {
@@ -7,7 +6,7 @@ namespace hdps {
 OnnxValue CrossToOnnx(const OnnxSite& site) {
   OnnxGraph& graph = site.graph;
   OnnxValue x = site.Input();
-  for (size_t level = 0; level < site.spec.units; ++level) {
+  for (size_t level = 0; level < site.units(); ++level) {
     const OnnxValue product =
         graph.Add("Gemm", {x, site.Tensor(2 * level), site.Tensor(2 * level + 1)});
     x = graph.Add("Add", {graph.Add("Mul", {site.Input(), product}), x});

@@ -1,5 +1,4 @@
 // Cross layers of low rank, as a mixture of experts: x0 * (experts of x, gated, W_up + b) + x.
-#include "common/job/spec/layer_spec.h"
 #include "tools/export/onnx/onnx_site.h"
 
 namespace hdps {
@@ -9,7 +8,7 @@ OnnxValue CrossMixToOnnx(const OnnxSite& site) {
   const auto experts = static_cast<int64_t>(site.Number("experts"));
   const auto rank = static_cast<int64_t>(site.Number("rank"));
   OnnxValue x = site.Input();
-  for (size_t level = 0; level < site.spec.units; ++level) {
+  for (size_t level = 0; level < site.units(); ++level) {
     const size_t tensor = 5 * level;
     const OnnxValue down = graph.Add("Tanh", {graph.Add("MatMul", {x, site.Tensor(tensor)})});
     const OnnxValue core = EachByItsMatrix(graph, graph.Reshape(down, {0, experts, rank}),

@@ -1,5 +1,4 @@
 // The attention of DIN: the vectors of a sequence, each times its score, added up.
-#include "common/job/spec/layer_spec.h"
 #include "tools/export/onnx/onnx_site.h"
 
 namespace hdps {
@@ -14,7 +13,7 @@ OnnxValue DinToOnnx(const OnnxSite& site) {
       {keys, targets, graph.Add("Sub", {keys, targets}), graph.Add("Mul", {keys, targets})}, 2);
   const OnnxValue product = graph.Add("MatMul", {features, site.Tensor(0)});
   const OnnxValue hidden =
-      Activated(graph, site.spec.activation, graph.Add("Add", {product, site.Tensor(1)}));
+      Activated(graph, site.activation(), graph.Add("Add", {product, site.Tensor(1)}));
   OnnxValue scores = graph.Add("MatMul", {hidden, site.Tensor(2)});
   const OnnxValue mask = site.Mask(length);
   OnnxValue weights;

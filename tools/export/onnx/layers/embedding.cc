@@ -2,7 +2,6 @@
 #include <limits>
 
 #include "common/job/job_spec.h"
-#include "common/job/spec/data_spec.h"
 #include "common/job/spec/layer_spec.h"
 #include "tools/export/onnx/onnx_site.h"
 #include "tools/export/onnx/onnx_tables.h"
@@ -35,16 +34,16 @@ OnnxValue Pooled(const OnnxSite& site, const OnnxTables::Bags& bags, int64_t dim
 
 OnnxValue EmbeddingToOnnx(const OnnxSite& site) {
   if (!site.tables.inside()) {
-    return site.graph.Input(site.spec.name, OnnxType::kFloat, {"n", site.width()});
+    return site.graph.Input(site.name(), OnnxType::kFloat, {"n", site.width()});
   }
-  const std::vector<uint32_t> features = FeatureIndexes(site.job.data, site.spec);
+  const std::vector<uint32_t> features = site.Features();
   const bool side_by_side = site.spec.combine == Combine::kConcat;
   const int64_t dim =
       side_by_side ? site.width() / static_cast<int64_t>(features.size()) : site.width();
   std::vector<OnnxValue> pooled;
   for (const uint32_t feature : features) {
-    const OnnxTables::Bags bags = site.tables.Of(site.spec.table, feature);
-    site.graph.BeginPart("layers/" + site.spec.name);
+    const OnnxTables::Bags bags = site.tables.Of(site.table(), feature);
+    site.graph.BeginPart("layers/" + site.name());
     pooled.push_back(Pooled(site, bags, dim));
   }
   return side_by_side ? site.graph.Concat(pooled, 1) : site.graph.Sum(pooled);

@@ -1,5 +1,4 @@
 // A gated recurrent unit over a sequence, also with attention to a target, step by step.
-#include "common/job/spec/layer_spec.h"
 #include "tools/export/onnx/onnx_site.h"
 
 namespace hdps {

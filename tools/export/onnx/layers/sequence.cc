@@ -1,7 +1,4 @@
 // Gives the rows of one feature's keys, in order: of more than its length, the last ones.
-#include "common/job/job_spec.h"
-#include "common/job/spec/data_spec.h"
-#include "common/job/spec/layer_spec.h"
 #include "tools/export/onnx/onnx_site.h"
 #include "tools/export/onnx/onnx_tables.h"
 #include "worker/model/feature_list.h"
@@ -12,11 +9,11 @@ namespace {
 // Without tables the model has the vectors as an input, and how many of them each example has.
 OnnxValue SequenceInput(const OnnxSite& site, int64_t length) {
   OnnxGraph& graph = site.graph;
-  const OnnxValue counts = graph.Input(site.spec.name + ".count", OnnxType::kInt64, {"n", 1});
+  const OnnxValue counts = graph.Input(site.name() + ".count", OnnxType::kInt64, {"n", 1});
   // No number of a caller may lead out of the sequence.
   const OnnxValue least = graph.Add("Max", {counts, graph.Ints({0})});
   site.SetCounts(graph.Add("Min", {least, graph.Ints({length})}));
-  return graph.Input(site.spec.name, OnnxType::kFloat, {"n", site.width()});
+  return graph.Input(site.name(), OnnxType::kFloat, {"n", site.width()});
 }
 
 }  // namespace
@@ -26,9 +23,9 @@ OnnxValue SequenceToOnnx(const OnnxSite& site) {
   const auto length = static_cast<int64_t>(site.Number("length"));
   const int64_t dim = site.width() / length;
   if (!site.tables.inside()) return SequenceInput(site, length);
-  const uint32_t feature = FeatureIndexes(site.job.data, site.spec).at(0);
-  const OnnxTables::Bags bags = site.tables.Of(site.spec.table, feature);
-  graph.BeginPart("layers/" + site.spec.name);
+  const uint32_t feature = site.Features().at(0);
+  const OnnxTables::Bags bags = site.tables.Of(site.table(), feature);
+  graph.BeginPart("layers/" + site.name());
   const OnnxValue none = graph.Add("Equal", {bags.weights, graph.Number(0)});
   const OnnxValue there = graph.Add("Where", {none, graph.Ints({0}), graph.Ints({1})});
   const OnnxValue total = graph.ReduceSum(there, 1, /*keep=*/true);

@@ -2,7 +2,6 @@
 // normalized.
 #include <cmath>
 
-#include "common/job/spec/layer_spec.h"
 #include "tools/export/onnx/onnx_attention.h"
 #include "tools/export/onnx/onnx_site.h"
 
@@ -38,7 +37,7 @@ OnnxValue Mlp(const OnnxSite& site, const OnnxValue& x) {
   OnnxGraph& graph = site.graph;
   const OnnxValue product = graph.Add("MatMul", {x, site.Tensor(kHidden)});
   const OnnxValue hidden =
-      Activated(graph, site.spec.activation, graph.Add("Add", {product, site.Tensor(kHiddenBias)}));
+      Activated(graph, site.activation(), graph.Add("Add", {product, site.Tensor(kHiddenBias)}));
   const OnnxValue out = graph.Add("MatMul", {hidden, site.Tensor(kWeight)});
   return graph.Add("Add", {out, site.Tensor(kBias)});
 }

@@ -1,0 +1,28 @@
+// The words of data files: their formats, the kinds of their columns, the transforms of numbers.
+#pragma once
+
+#include <cstdint>
+
+#include "common/base/enum_words.h"
+
+namespace hdps {
+
+enum class DataFormat : uint8_t { kCsv, kCriteo, kLibsvm, kLibffm, kLibfm, kIdx };
+constexpr auto WordsOf(DataFormat) {
+  using enum DataFormat;
+  return EnumWords(kCsv, "csv", kCriteo, "criteo", kLibsvm, "libsvm", kLibffm, "libffm", kLibfm,
+                   "libfm", kIdx, "idx");
+}
+enum class ColumnType : uint8_t { kLabel, kNumeric, kCategorical, kMulti, kSkip, kWeight, kGroup };
+constexpr auto WordsOf(ColumnType) {
+  using enum ColumnType;
+  return EnumWords(kLabel, "label", kNumeric, "numeric", kCategorical, "categorical", kMulti,
+                   "multi", kSkip, "skip", kWeight, "weight", kGroup, "group");
+}
+enum class Transform : uint8_t { kNone, kLog1p, kStandardize };  // log1p: sign(x) log(1 + |x|).
+constexpr auto WordsOf(Transform) {
+  using enum Transform;
+  return EnumWords(kNone, "none", kLog1p, "log1p", kStandardize, "standardize");
+}
+
+}  // namespace hdps
