@@ -116,8 +116,8 @@ constexpr MindSporeRow kRows[] = {
     {"`set_ps_context(enable_ps=True)`, `set_param_ps()`",
      "nothing to set: rows of tables are always at servers", kServers},
     {"parameters by AllReduce beside those at servers",
-     "`parallel.dense_exchange` = `allreduce`, and `dense_exchange` = `servers` of each dense "
-     "layer that would have `set_param_ps()`"},
+     "`parallel.dense_exchange` = `allreduce`, and `dense_exchange` = `servers` of layers with "
+     "`set_param_ps()`"},
     {"`EmbeddingLookup`", "a layer of kind `embedding`, and its table", kLookups},
     {"`EmbeddingLookup(..., vocab_cache_size=N)`", "`model.vocab_cache_size`, or a table's",
      kCache},
