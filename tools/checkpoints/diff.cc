@@ -13,10 +13,10 @@
 #include "common/process/command_line.h"
 #include "common/process/terminal.h"
 #include "embedding/table.h"
-#include "tools/scoring/checkpoint_model.h"
 #include "tools/checkpoints/opened_checkpoint.h"
 #include "tools/commands.h"
 #include "tools/common_flags.h"
+#include "tools/scoring/checkpoint_model.h"
 
 namespace hdps {
 namespace {

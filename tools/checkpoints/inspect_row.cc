@@ -16,8 +16,8 @@
 #include "common/job/spec/table_spec.h"
 #include "common/process/terminal.h"
 #include "embedding/table.h"
-#include "tools/scoring/checkpoint_model.h"
 #include "tools/checkpoints/opened_checkpoint.h"
+#include "tools/scoring/checkpoint_model.h"
 #include "worker/data/number.h"
 #include "worker/data/row.h"
 

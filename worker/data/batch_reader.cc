@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "common/job/data_paths.h"
-#include "worker/data/columnar/table_files.h"
 #include "common/job/spec/data_spec.h"
+#include "worker/data/columnar/table_files.h"
 #include "worker/data/formats/row_adder.h"
 #include "worker/data/formats/row_lanes.h"
 #include "worker/data/indexed_reader.h"
