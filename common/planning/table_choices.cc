@@ -28,8 +28,8 @@ size_t KeyedTables(const Job& job) {
   return static_cast<size_t>(std::ranges::count(job.tables, false, &TableSpec::dense));
 }
 
-// What the workers ask servers for in a step, of one feature: how often any of its rows, and the
-// sum over its rows of the square of how often.
+// Counts the rows of one feature that the workers ask servers for in a step: how often any of them,
+// and the sum over the rows of the square of how often.
 struct FeatureLoad {
   double asked = 0, squares = 0;
 };

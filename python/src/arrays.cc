@@ -52,7 +52,7 @@ py::buffer_info BufferOf(const Array& array) {
                          /*readonly=*/true);
 }
 
-// What a struct of DLPack points into, and keeps the values.
+// Holds a struct of DLPack with what it points into, and keeps the values.
 template <typename ManagedTensor>
 struct Export {
   ManagedTensor managed = {};

@@ -12,7 +12,7 @@ namespace hdps::python {
 namespace py = pybind11;
 namespace {
 
-// What a format of the struct module says about an item.
+// Describes an item as a format of Python's struct module does.
 struct ItemType {
   CellKind kind = CellKind::kOther;  // kText: a text of fixed length.
   const char* name = "";

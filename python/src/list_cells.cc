@@ -14,7 +14,7 @@ namespace {
 
 enum class Tag : uint8_t { kMissing, kBool, kWhole, kNumber, kText, kList };
 
-// What a column's cells are, over all of them.
+// Tells which kinds of cells a column has.
 struct Seen {
   bool missing = false, boolean = false, whole = false, number = false, text = false, list = false;
 };

@@ -52,7 +52,7 @@ py::dict StepDict(WorkerId worker, const StepReport& report) {
   return step;
 }
 
-// What Python wants to hear of a run; each may be None.
+// Holds the callables that hear of a run; each may be None.
 struct Listeners {
   py::object show;  // Has the methods notice, warning and progress, and says whether it is `live`.
   py::object on_step, on_eval;

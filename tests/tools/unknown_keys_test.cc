@@ -21,7 +21,7 @@ constexpr const char* kColumns =
        {"name": "age", "type": "numeric"}, {"name": "tags", "type": "multi"}])";
 constexpr const char* kDeepFm = R"("type": "deepfm", "embedding_dim": 4, "hidden": [8])";
 constexpr const char* kTrained = "1,a,1,p|q\n0,b,2,q\n1,a,3,r\n0,c,4,\n";
-// Of the keys of a table: a z c z b | p s q s t q, of which z, z, s, s and t have no row.
+// The rows ask a table for the keys a z c z b | p s q s t q; z, z, s, s and t have no row.
 constexpr const char* kScored = "1,a,1,p|s\n0,z,2,q|s\n1,c,3,t\n0,z,4,\n1,b,5,q\n";
 constexpr uint64_t kKeys = 11, kUnknown = 5, kDistinct = 8, kDistinctUnknown = 3;
 constexpr uint64_t kTables = 2;  // One of weights, one of vectors; both are asked for all keys.

@@ -64,7 +64,7 @@ TEST_F(JobSettingsTest, EveryOneRefusesAnotherTypeAndSaysWhereAndWhat) {
       overrides.push_back(place.path + "=" + wrong);
       const bool none_fits = place.setting->fits && place.setting->fits(JsonValue());
       if (none_fits && wrong == std::string("null")) continue;
-      // Of a feature that the data does not have it only warns.
+      // A count for a feature that the data lacks is only warned of.
       if (place.path == "data.distinct" && wrong[0] == '{') continue;
       EXPECT_THAT(Bad(overrides), HasSubstr("--set: " + place.path));
     }

@@ -273,7 +273,7 @@ TEST_F(OpenExchangeTest, TablesAreChosenByTheKeysThatTheJobCounts) {
                                          HasSubstr("ms of a step less, by how often keys come")));
   EXPECT_TRUE(StrategyOf(job, 4)->data_parallel());
   EXPECT_EQ(JobDigest(*Load(counted, 0)), JobDigest(job)) << "members choose alike";
-  // What the job says stays.
+  // A setting that the job names stays as it is.
   std::vector<std::string> said = counted;
   said.insert(said.end(),
               {"model.tables.0.vocab_cache_size=0", "model.tables.0.slice_mode=batch_slice",
