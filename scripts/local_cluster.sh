@@ -143,7 +143,9 @@ pause_or_hear() {
   watched=''
   stop
 }
-now_ms() { echo $((${EPOCHREALTIME//[!0-9]/} / 1000)); }
+# From here on nothing stands in $( ): bash 5.2 loses its place when a signal's handler runs while the
+# output of such a command is read. What a function has to tell, it puts into a variable.
+now_ms() { now=$((${EPOCHREALTIME//[!0-9]/} / 1000)); }
 
 # Ends all processes that still run: by SIGTERM first, by SIGKILL after ten seconds.
 # shellcheck disable=SC2317  # Called by the trap.
@@ -153,7 +155,7 @@ clean_up() {
   local alive=("${!name_of[@]}")
   if ((${#alive[@]})); then
     kill -TERM "${alive[@]}" 2>/dev/null || true
-    for _ in $(seq 100); do
+    for ((i = 0; i < 100; i++)); do
       kill -0 "${alive[@]}" 2>/dev/null || break
       pause 0.1
     done
@@ -166,12 +168,14 @@ trap clean_up EXIT
 # killed processes are restarted. A second signal ends all at once.
 # shellcheck disable=SC2317
 stop() {
+  local now
+  now_ms
   if [[ -n "$draining" ]]; then
-    (($(now_ms) - draining < 500)) && return 0 # One wish, told to the group too.
+    ((now - draining < 500)) && return 0 # One wish, told to the group too.
     restart=never told_pid=''
     [[ -n "$scheduler_pid" ]] || exit 130
   fi
-  draining=$(now_ms)
+  draining=$now
   [[ -n "$scheduler_pid" || -n "${due_ms[scheduler]:-}" ]] || exit 130
   tell_to_stop
 }
@@ -179,7 +183,9 @@ trap stop INT TERM HUP
 # Tells a scheduler that was started in the drain, once it handles signals.
 tell_to_stop() {
   [[ -n "$draining" && -n "$scheduler_pid" && "$told_pid" != "$scheduler_pid" ]] || return 0
-  [[ -f "$out/pid/scheduler.pid" && "$(<"$out/pid/scheduler.pid")" == "$scheduler_pid" ]] || return 0
+  local ready=''
+  [[ ! -f "$out/pid/scheduler.pid" ]] || read -r ready <"$out/pid/scheduler.pid" || true
+  [[ "$ready" == "$scheduler_pid" ]] || return 0
   kill -TERM "$scheduler_pid" 2>/dev/null || true
   told_pid=$scheduler_pid
 }
@@ -212,7 +218,8 @@ start() { # NAME
 
 # True once the process has ended; waits up to SECONDS for it.
 ended_within() { # SECONDS PID
-  for _ in $(seq $(($1 * 20))); do
+  local i
+  for ((i = 0; i < $1 * 20; i++)); do
     kill -0 "$2" 2>/dev/null || return 0
     pause 0.05
   done
@@ -223,18 +230,20 @@ ended_within() { # SECONDS PID
 say() { echo "local_cluster.sh: $1" >&2 || true; }
 trap '' PIPE
 
+# Puts how a process ended into `cause`.
 how_it_ended() { # NAME STATUS
-  if (($2 > 128)); then
-    echo "$1 was killed by signal $(($2 - 128)) ($(kill -l $(($2 - 128))))"
-  else
-    echo "$1 ended with status $2"
-  fi
+  cause="$1 ended with status $2"
+  (($2 > 128)) || return 0
+  local signal_name=''
+  kill -l $(($2 - 128)) >"$runtime/signal_name"
+  read -r signal_name <"$runtime/signal_name"
+  cause="$1 was killed by signal $(($2 - 128)) ($signal_name)"
 }
 
 # Reports the end of a process; the first time also the end of its log.
 tell_end() { # NAME STATUS
   local cause
-  cause=$(how_it_ended "$1" "$2")
+  how_it_ended "$1" "$2"
   if [[ -n "$first_cause" || ! -f "$runtime/$1.err" ]]; then
     say "$cause"
   else
@@ -268,7 +277,9 @@ start_again_later() { # NAME STATUS
   local seconds
   printf -v seconds '%d.%d' $((wait_ms / 1000)) $((wait_ms % 1000 / 100))
   say "starting $name again in $seconds s"
-  due_ms[$name]=$(($(now_ms) + wait_ms))
+  local now
+  now_ms
+  due_ms[$name]=$((now + wait_ms))
 }
 
 if ((node_rank == 0)); then
@@ -285,7 +296,7 @@ if ((node_rank == 0)); then
     fi
     pause 0.02
   done
-  scheduler=$(<"$runtime/address")
+  read -r scheduler <"$runtime/address"
   # A new scheduler must use the same address, and continue the job or its stop.
   scheduler_flags+=(--same_run)
   [[ "$listen" == *:0 || "$listen" == *:'*' ]] && listen=$scheduler
@@ -349,7 +360,8 @@ while ((${#name_of[@]} + ${#due_ms[@]})); do
     see_to "$name" "$code"
   done
   for name in "${!due_ms[@]}"; do
-    (($(now_ms) < due_ms[$name])) && continue
+    now_ms
+    ((now < due_ms[$name])) && continue
     unset "due_ms[$name]"
     [[ "$restart" == never ]] || start "$name"
   done
