@@ -143,8 +143,9 @@ pause_or_hear() {
   watched=''
   stop
 }
-# From here on nothing stands in $( ): bash 5.2 loses its place when a signal's handler runs while the
-# output of such a command is read. What a function has to tell, it puts into a variable.
+# From here on nothing stands in $( ), and the handlers of signals read nothing: bash 5.2 loses its place
+# when one runs while output of a command is read, and when it reads while `pause` does. What a function
+# has to tell, it puts into a variable.
 now_ms() { now=$((${EPOCHREALTIME//[!0-9]/} / 1000)); }
 
 # Ends all processes that still run: by SIGTERM first, by SIGKILL after ten seconds.
@@ -177,10 +178,9 @@ stop() {
   fi
   draining=$now
   [[ -n "$scheduler_pid" || -n "${due_ms[scheduler]:-}" ]] || exit 130
-  tell_to_stop
 }
 trap stop INT TERM HUP
-# Tells a scheduler that was started in the drain, once it handles signals.
+# Tells the scheduler of the drain, once it handles signals; one that was started in the drain too.
 tell_to_stop() {
   [[ -n "$draining" && -n "$scheduler_pid" && "$told_pid" != "$scheduler_pid" ]] || return 0
   local ready=''
