@@ -2,6 +2,7 @@
 """Runs the tests of each row of docs/features.md and prints the rows that fall short.
 
 usage: scripts/dev/rows.py [ROW...]         runs the tests of these rows, or of all, in build/
+       scripts/dev/rows.py --ran=FILE       runs nothing: FILE is what scripts/test.sh left in build/test_results.xml
        scripts/dev/rows.py --check          only looks whether each named test is there
        scripts/dev/rows.py --self-test      plants a test that is not there, one that fails, and a row without tests
 
@@ -73,15 +74,19 @@ def problems_of(rows, tests):
     return found
 
 
+def states_of(results):
+    """The state of each test in ctest's report: run, fail or notrun."""
+    return {case.get("name"): case.get("status") for case in xml.etree.ElementTree.parse(results).getroot().iter("testcase")}
+
+
 def outcomes(names, tests):
-    """Runs these tests; the state of each: run, fail or notrun."""
+    """Runs these tests, and returns the state of each."""
     with tempfile.TemporaryDirectory() as folder:
         results = pathlib.Path(folder) / "results.xml"
         numbers = ",".join(str(tests[name]) for name in sorted(names))
         subprocess.run(["ctest", "--test-dir", ROOT / "build", "-j2", "--output-on-failure", "--output-junit", results,
                         "-I", f"0,0,0,{numbers}"], check=False, stdout=sys.stderr)
-        cases = xml.etree.ElementTree.parse(results).getroot().iter("testcase")
-        return {case.get("name"): case.get("status") for case in cases}
+        return states_of(results)
 
 
 def report(rows, tests, states):
@@ -125,6 +130,7 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1].split("\n")[0])
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--self-test", action="store_true")
+    parser.add_argument("--ran", metavar="FILE", type=pathlib.Path)
     parser.add_argument("rows", nargs="*")
     flags = parser.parse_args()
     if flags.self_test:
@@ -141,7 +147,7 @@ def main():
         return 2
     chosen = [row for row in rows if not flags.rows or row.name in flags.rows]
     names = {name for row in chosen for pattern in row.tests for name in matching(pattern, tests)}
-    short = report(chosen, tests, outcomes(names, tests))
+    short = report(chosen, tests, states_of(flags.ran) if flags.ran else outcomes(names, tests))
     print(f"rows.py: {len(chosen)} rows, {short} fall short")
     return 1 if short else 0
 
