@@ -106,6 +106,8 @@ class TableWorker {
   // one. The gradient of the whole step is the mean of those of the workers, weighted by their
   // `examples`.
   Status Advance(uint64_t examples);
+  // Gives the step up: forgets what it pulled and pushed. The next call begins it anew.
+  void GiveUp();
   // Asks for a checkpoint at the end of this step: the next Advance() returns when it is saved, or
   // when the others are a step further and this worker has to follow first. `state` replaces that
   // of the options in a checkpoint of exactly that clock; without other state a later one has none.
