@@ -31,9 +31,9 @@ struct TableProcess::Parts {
   }
 
   void Run() {
-    NodeLoopOptions loop;
-    loop.on_turn = [this] { channel.OnTurn(node, clock.NowMs()); };
-    end = RunNodeLoop(node, *transport, clock, loop);
+    NodeLoopOptions options;
+    options.on_turn = [this] { channel.OnTurn(node, clock.NowMs()); };
+    end = RunNodeLoop(node, *transport, clock, options);
     const PsClientCounters& exchanged = node.counters();
     LOG(INFO) << exchanged.requests << " requests to servers, " << exchanged.repeats
               << " sent again; " << exchanged.row_bytes << " bytes of rows pulled, "

@@ -10,6 +10,7 @@
 #include "common/job/job_spec.h"
 #include "common/job/spec/table_spec.h"
 #include "common/job/spec/train_spec.h"
+#include "common/metrics/metric.h"
 #include "common/protocol/command_messages.h"
 #include "common/protocol/view.h"
 #include "kernels/host/half_scale.h"
