@@ -7,21 +7,21 @@
 
 namespace hdps {
 
-Result<std::unique_ptr<LocalTables>> LocalTables::Start(
-    LocalClusterOptions options, std::vector<std::function<std::string()>> states,
-    FileSystem& files, MonotonicClock& clock) {
+Result<std::unique_ptr<LocalTables>> LocalTables::Start(LocalClusterOptions options,
+                                                        std::vector<TableWorkerOptions> workers,
+                                                        FileSystem& files, MonotonicClock& clock) {
   std::unique_ptr<LocalTables> local(new LocalTables(std::move(options), clock));
   local->options_.stop = &local->stop_;
   HDPS_ASSIGN_OR_RETURN(local->members_, LocalMembers::Start(local->options_, files, clock));
   local->scheduler_ = StartThread("scheduler", [l = local.get()] { l->end_ = l->members_->Run(); });
-  const Status joined = local->Join(std::move(states));
+  const Status joined = local->Join(std::move(workers));
   if (joined.ok()) return local;
   const ProcessEnd end = local->Close(joined);
   return end.status == kExitDone ? joined : StatusOf(end);
 }
 
-Status LocalTables::Join(std::vector<std::function<std::string()>> states) {
-  states.resize(options_.num_workers);
+Status LocalTables::Join(std::vector<TableWorkerOptions> workers) {
+  workers.resize(options_.num_workers);
   workers_.resize(options_.num_workers);
   std::vector<Status> joined(options_.num_workers);
   {
@@ -29,9 +29,9 @@ Status LocalTables::Join(std::vector<std::function<std::string()>> states) {
     for (uint32_t w = 0; w < options_.num_workers; ++w) {
       joining.push_back(StartThread("join", [&, w] {
         TableProcessOptions worker;
+        worker.worker = std::move(workers[w]);
         worker.node.job = worker.worker.job = options_.job;
         worker.node.identity = members_->Identity(w);
-        worker.worker.state = std::move(states[w]);
         worker.threads = options_.threads;
         std::unique_ptr<Transport> transport =
             NewInprocTransport(members_->hub(), {.self = worker.node.identity.self});

@@ -27,13 +27,13 @@ namespace hdps {
 // finished, it has failed, or the object is deleted, which stops it.
 class LocalTables {
  public:
-  // Starts the job and lets its options.num_workers workers join. `states` has a function for each
-  // worker, as TableWorkerOptions::state, or is empty. Requires: options.after_step, .trace and
+  // Starts the job and lets its options.num_workers workers join. `workers` has the options of
+  // each, or is empty; the job in them is not used. Requires: options.after_step, .trace and
   // .stop are empty, because a caller has the steps in hand; `files` and `clock` outlive it.
   // Errors: kInvalidArgument if the job is refused; kUnavailable if it ends before it has begun.
-  static Result<std::unique_ptr<LocalTables>> Start(
-      LocalClusterOptions options, std::vector<std::function<std::string()>> states,
-      FileSystem& files, MonotonicClock& clock);
+  static Result<std::unique_ptr<LocalTables>> Start(LocalClusterOptions options,
+                                                    std::vector<TableWorkerOptions> workers,
+                                                    FileSystem& files, MonotonicClock& clock);
   ~LocalTables();
 
   // Each worker is for one thread at a time.
@@ -49,7 +49,7 @@ class LocalTables {
  private:
   LocalTables(LocalClusterOptions options, MonotonicClock& clock)
       : options_(std::move(options)), clock_(clock) {}
-  Status Join(std::vector<std::function<std::string()>> states);
+  Status Join(std::vector<TableWorkerOptions> workers);
 
   LocalClusterOptions options_;
   MonotonicClock& clock_;

@@ -212,7 +212,7 @@ Status CommandTurns::StoreState() {
   if (given_state_ && clock_ == wanted_checkpoint_) {
     state = std::move(given_state_);
   } else if (options_.state) {
-    state = options_.state();
+    HDPS_ASSIGN_OR_RETURN(state, options_.state());
   } else if (given_state_) {
     LOG(WARNING) << "the checkpoint of step " << clock_ << " has no state of worker " << rank
                  << ": the one it was given is of step " << wanted_checkpoint_

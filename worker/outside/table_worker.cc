@@ -28,7 +28,9 @@ Status Mistake(std::string what) { return {Code::kInvalidArgument, std::move(wha
 
 struct TableWorker::Parts {
   Parts(const TableWorkerOptions& o, NodeChannel& c)
-      : options(o), channel(c), exchange(*o.job, c, o.executor), turns(options, c, exchange) {}
+      : options(o), channel(c), exchange(*o.job, c, o.executor), turns(options, c, exchange) {
+    if (options.give_up) channel.AskWhileWaiting(options.give_up);
+  }
 
   const Job& job() const { return *options.job; }
   Status CheckStanding() const;
@@ -187,7 +189,7 @@ Status TableWorker::Advance(uint64_t examples) {
   return parts_->turns.EndStep(examples);
 }
 
-void TableWorker::GiveUp() { parts_->exchange.gradients().Clear(); }
+void TableWorker::GiveUpStep() { parts_->exchange.gradients().Clear(); }
 
 Status TableWorker::WantCheckpoint(std::optional<std::string> state) {
   HDPS_RETURN_IF_ERROR(parts_->CheckStep());
@@ -218,12 +220,16 @@ Status TableWorker::Report(const OutsideFigures& figures) {
   return parts_->turns.AnswerEvaluation(figures);
 }
 
-Status TableWorker::Finish(const std::function<OutsideFigures()>& evaluate) {
+Status TableWorker::Finish(const std::function<Result<OutsideFigures>()>& evaluate) {
   HDPS_RETURN_IF_ERROR(parts_->CheckStanding());
-  GiveUp();
+  GiveUpStep();
   Status status;
   while (status.ok()) {
-    if (evaluation_due()) status = Report(evaluate ? evaluate() : OutsideFigures());
+    if (evaluation_due()) {
+      Result<OutsideFigures> figures = OutsideFigures();
+      if (evaluate) figures = evaluate();
+      status = figures.ok() ? Report(*figures) : figures.status();
+    }
     if (status.ok()) status = parts_->turns.FinishSteps();
   }
   return standing() == Standing::kEnded ? Status() : status;
