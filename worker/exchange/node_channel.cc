@@ -1,6 +1,7 @@
 // Two queues join the threads: events go to the trainer, requests to the node.
 #include "worker/exchange/node_channel.h"
 
+#include <chrono>
 #include <utility>
 
 #include "common/platform/failpoint.h"
@@ -154,13 +155,18 @@ void NodeChannel::Enqueue(Event event) {
   (void)events_.Push(std::move(event));  // A closed queue has no reader any more.
 }
 
+std::optional<NodeChannel::Event> NodeChannel::WaitForEvent() {
+  constexpr std::chrono::milliseconds kAskEvery(50);
+  return give_up_ ? events_.PopUnless(kAskEvery, give_up_) : events_.Pop();
+}
+
 bool NodeChannel::TakeIn(bool wait) {
-  std::optional<Event> event = wait ? events_.Pop() : events_.TryPop();
+  std::optional<Event> event = wait ? WaitForEvent() : events_.TryPop();
   if (event.has_value()) {
     Sort(*std::move(event));
     return true;
   }
-  // A blocking Pop() returns nothing only if the queue is closed.
+  // A wait returns nothing only if the queue is closed, or the wait is given up.
   if (wait && !end_.has_value()) end_ = Status();
   return false;
 }

@@ -45,6 +45,9 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
 
   // ---- The trainer's thread.
 
+  // Sets a question that every wait of the trainer asks now and then, on its thread: once it is
+  // answered by true, the job has ended for the trainer.
+  void SetGiveUp(std::function<bool()> give_up) { give_up_ = std::move(give_up); }
   // Returns the next command; none if the job has ended for this worker. Ends an interruption.
   std::optional<Command> NextCommand();
   // Is true if the job goes back to a checkpoint, so that the current command is void. Until
@@ -148,6 +151,7 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   void Request(NodeRequest request);
   Status Interruption() const;
   void Enqueue(Event event);  // Loop thread.
+  std::optional<Event> WaitForEvent();
   // Takes in the next event, and waits for it if `wait`. Returns false if there was none.
   bool TakeIn(bool wait);
   void Sort(Event event);
@@ -167,6 +171,7 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   ActivityBoard board_;  // Safe on any thread.
 
   // The trainer's thread only.
+  std::function<bool()> give_up_;  // Empty: waits end by themselves alone.
   uint64_t next_ticket_ = 1;
   uint64_t next_store_ = 0;
   std::shared_ptr<const View> view_;
