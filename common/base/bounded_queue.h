@@ -1,7 +1,6 @@
 // A queue of bounded length that hands items from thread to thread.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <deque>
 #include <optional>
@@ -33,21 +32,6 @@ class BoundedQueue {
     MutexLock lock(mutex_);
     while (!closed_ && items_.empty()) changed_.wait(mutex_);
     return TakeFront();
-  }
-
-  // Waits for an item as Pop() does, and asks `give_up` whenever none has come for `each`. Returns
-  // none if it says true.
-  template <typename GiveUp>
-  std::optional<T> PopUnless(std::chrono::milliseconds each, const GiveUp& give_up)
-      HDPS_EXCLUDES(mutex_) {
-    while (true) {
-      {
-        MutexLock lock(mutex_);
-        if (!closed_ && items_.empty()) changed_.wait_for(mutex_, each);
-        if (closed_ || !items_.empty()) return TakeFront();
-      }
-      if (give_up()) return std::nullopt;
-    }
   }
 
   // Returns an item if there is one now.

@@ -1,7 +1,6 @@
 // Two queues join the threads: events go to the trainer, requests to the node.
 #include "worker/exchange/node_channel.h"
 
-#include <chrono>
 #include <utility>
 
 #include "common/platform/failpoint.h"
@@ -155,18 +154,15 @@ void NodeChannel::Enqueue(Event event) {
   (void)events_.Push(std::move(event));  // A closed queue has no reader any more.
 }
 
-std::optional<NodeChannel::Event> NodeChannel::WaitForEvent() {
-  constexpr std::chrono::milliseconds kAskEvery(50);
-  return give_up_ ? events_.PopUnless(kAskEvery, give_up_) : events_.Pop();
-}
-
 bool NodeChannel::TakeIn(bool wait) {
-  std::optional<Event> event = wait ? WaitForEvent() : events_.TryPop();
+  if (wait && give_up_) waits_ = true;
+  std::optional<Event> event = wait ? events_.Pop() : events_.TryPop();
+  waits_ = false;
   if (event.has_value()) {
     Sort(*std::move(event));
     return true;
   }
-  // A wait returns nothing only if the queue is closed, or the wait is given up.
+  // A blocking Pop() returns nothing only if the queue is closed.
   if (wait && !end_.has_value()) end_ = Status();
   return false;
 }
@@ -193,11 +189,19 @@ void NodeChannel::Sort(Event event) {
     values_[value->key] = *value;
   } else if (std::holds_alternative<InterruptionLate>(event)) {
     interruption_late_ = true;
+  } else if (std::holds_alternative<TimeToAsk>(event)) {
+    GiveUpIfAsked();
   } else if (auto* late = std::get_if<StoreLate>(&event)) {
     values_.try_emplace(late->key);
   } else {
     end_ = std::get<End>(event).status;
   }
+}
+
+void NodeChannel::GiveUpIfAsked() {
+  if (end_.has_value() || !give_up_()) return;
+  end_ = Status(Code::kUnavailable, "the program has given up a wait");
+  Fail(*end_);
 }
 
 Status NodeChannel::EndStatus() const {
@@ -213,6 +217,11 @@ void NodeChannel::OnTurn(ComputeRequests& node, TimeMs now) {
   if (await_until_ && now >= *await_until_) {
     await_until_.reset();
     Enqueue(InterruptionLate());
+  }
+  constexpr TimeMs kAskEveryMs = 100;
+  if (waits_ && now - asked_at_ >= kAskEveryMs) {
+    asked_at_ = now;
+    Enqueue(TimeToAsk());
   }
   for (auto asked = asked_.begin(); asked != asked_.end();) {
     if (now - asked->second < board_timeout_ms_) {

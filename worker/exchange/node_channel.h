@@ -1,6 +1,7 @@
 // Connects a worker's two threads: the node on the loop thread, and the trainer on its own.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -43,11 +44,12 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   NodeChannel(std::function<void()> wake, MonotonicClock& clock, int64_t board_timeout_ms,
               SectionAllocator* sections = nullptr);
 
+  // Lets `give_up` be called on the trainer's thread about every 100 ms while it waits; true ends
+  // the wait, and this worker, which tells the scheduler. Must be called before the loop begins.
+  void AskWhileWaiting(std::function<bool()> give_up) { give_up_ = std::move(give_up); }
+
   // ---- The trainer's thread.
 
-  // Sets a question that every wait of the trainer asks now and then, on its thread: once it is
-  // answered by true, the job has ended for the trainer.
-  void SetGiveUp(std::function<bool()> give_up) { give_up_ = std::move(give_up); }
   // Returns the next command; none if the job has ended for this worker. Ends an interruption.
   std::optional<Command> NextCommand();
   // Is true if the job goes back to a checkpoint, so that the current command is void. Until
@@ -135,7 +137,9 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
     std::string key;
   };
   struct InterruptionLate {};
-  using Event = std::variant<NewView, Command, Replies, KvValue, StoreLate, InterruptionLate, End>;
+  struct TimeToAsk {};  // Whether to give up.
+  using Event =
+      std::variant<NewView, Command, Replies, KvValue, StoreLate, InterruptionLate, TimeToAsk, End>;
   struct NodeRequest {
     // The View::restarts that the trainer knew; the request is dropped if it has changed. None: the
     // request holds in any view.
@@ -151,11 +155,11 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   void Request(NodeRequest request);
   Status Interruption() const;
   void Enqueue(Event event);  // Loop thread.
-  std::optional<Event> WaitForEvent();
   // Takes in the next event, and waits for it if `wait`. Returns false if there was none.
   bool TakeIn(bool wait);
   void Sort(Event event);
   Status EndStatus() const;
+  void GiveUpIfAsked();
 
   // Both queues stay short: a handful of requests, one command at a time, one view a change. The
   // limits only stop a runaway; neither side waits at them.
@@ -167,11 +171,13 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   MonotonicClock& clock_;
   const int64_t board_timeout_ms_;
   SectionAllocator* const sections_;
+  std::function<bool()> give_up_;  // May be empty.
+
+  std::atomic<bool> waits_ = false;  // The trainer waits for an event.
 
   ActivityBoard board_;  // Safe on any thread.
 
   // The trainer's thread only.
-  std::function<bool()> give_up_;  // Empty: waits end by themselves alone.
   uint64_t next_ticket_ = 1;
   uint64_t next_store_ = 0;
   std::shared_ptr<const View> view_;
@@ -187,6 +193,7 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
 
   // The loop's thread only.
   TimeMs now_ = 0;
+  TimeMs asked_at_ = 0;    // Time of the last TimeToAsk.
   uint32_t restarts_ = 0;  // View::restarts of the newest view.
   bool interruption_told_ = false;
   std::optional<TimeMs> await_until_;  // Deadline of AwaitInterruption().

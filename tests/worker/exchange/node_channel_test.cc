@@ -135,22 +135,6 @@ TEST(NodeChannel, AfterTheEndNothingWaits) {
   EXPECT_EQ(channel.Get("key").status().code(), Code::kCancelled);
 }
 
-TEST(NodeChannel, AWaitThatIsGivenUpIsAnEnd) {
-  const auto clock = NewSystemClock();
-  NodeChannel channel([] {}, *clock, 60000);
-  ScriptedNode node(&channel);
-  node.silent = true;
-  LoopThread loop(&channel, &node);
-  int asked = 0;
-  channel.SetGiveUp([&asked] { return ++asked == 3; });
-  EXPECT_EQ(channel.Call({{}}).status().code(), Code::kCancelled);
-  EXPECT_EQ(asked, 3);
-  // Nothing waits any more, so nothing is asked.
-  EXPECT_FALSE(channel.NextCommand().has_value());
-  EXPECT_EQ(channel.Get("nothing").status().code(), Code::kCancelled);
-  EXPECT_EQ(asked, 3);
-}
-
 TEST(NodeChannel, ALoopThatIsGoneIsAnEnd) {
   const auto clock = NewSystemClock();
   NodeChannel channel([] {}, *clock, 60000);
