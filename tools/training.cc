@@ -103,6 +103,7 @@ Result<PreparedRun> PrepareRun(const TrainingRequest& request, FileSystem& files
   }
   std::vector<std::string> overrides = request.overrides;
   HDPS_ASSIGN_OR_RETURN(Job job, LoadPlannedJob(files, request.job, &overrides, request.workers));
+  HDPS_RETURN_IF_ERROR(NeedsLayers(job, "hdps train"));
   job.data.tables = request.tables;
   HDPS_RETURN_IF_ERROR(RefuseOutputs(files, request, job));
   HDPS_RETURN_IF_ERROR(ValidateCluster(job, request.servers, request.workers));
