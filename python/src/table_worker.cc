@@ -128,7 +128,7 @@ void HeldWorker::RequireFree(const char* name) const {
                  "state call nothing of it");
   }
   if (seat_ != nullptr) return;
-  if (ended_) RaiseEnded("the job has ended: " + left_because_);
+  if (ended_) RaiseEnded(left_because_);
   Raise(Status(Code::kUnavailable,
                std::string(name) + "(): this worker has left its job: " + left_because_));
 }
@@ -186,7 +186,7 @@ void HeldWorker::RaiseStanding() {
       RaiseUnlessOk(Leave(Status(), reason));
       ended_ = true;
     }
-    RaiseEnded("the job has ended: " + reason);
+    RaiseEnded(reason);
   }
   const Status failure(Code::kUnavailable, reason);
   if (!in_evaluate_) static_cast<void>(Leave(failure, reason));
@@ -271,7 +271,13 @@ void HeldWorker::Advance(const py::object& examples) {
     RaiseTypeError("advance(): examples is " + TextOf(py::repr(examples)) +
                    ": expected a whole number of examples, from 0");
   }
-  Call("advance", [&](TableWorker& worker) { return worker.Advance(count); });
+  const Clock before = clock_;
+  Call("advance", [&](TableWorker& worker) -> Status {
+    const Status status = worker.Advance(count);
+    // The job has ended with this step, which counts: the next call says so.
+    const bool last = worker.standing() == Standing::kEnded && worker.clock() > before;
+    return last ? Status() : status;
+  });
 }
 
 void HeldWorker::GiveUp() {
@@ -319,7 +325,7 @@ void HeldWorker::Finish(const py::object& evaluate) {
     if (evaluate.is_none()) return worker.Finish();
     return worker.Finish([&] { return Evaluate(evaluate); });
   });
-  RaiseUnlessOk(Leave(Status(), "all workers have finished"));
+  RaiseUnlessOk(Leave(Status(), "the job has ended: all workers have finished"));
   ended_ = true;
 }
 
