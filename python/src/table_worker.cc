@@ -161,6 +161,7 @@ void HeldWorker::Note() {
   workers_ = worker.workers();
   clock_ = worker.clock();
   evaluation_due_ = worker.evaluation_due();
+  ends_ = worker.standing() == Standing::kEnded;
 }
 
 void HeldWorker::SetRestored() {
@@ -322,6 +323,7 @@ Result<OutsideFigures> HeldWorker::Evaluate(const py::object& evaluate) {
 void HeldWorker::Finish(const py::object& evaluate) {
   if (ended_) return;
   Call("finish", [&](TableWorker& worker) {
+    if (worker.standing() == Standing::kEnded) return Status();
     if (evaluate.is_none()) return worker.Finish();
     return worker.Finish([&] { return Evaluate(evaluate); });
   });
@@ -397,6 +399,7 @@ void AddTableWorker(py::module_& module) {
       .def_property_readonly("tables", &HeldWorker::tables)
       .def_property_readonly("restored", &HeldWorker::restored)
       .def_property_readonly("evaluation_due", &HeldWorker::evaluation_due)
+      .def_property_readonly("ended", &HeldWorker::ended)
       .def_property("state", &HeldWorker::state, &HeldWorker::SetState)
       .def("pull", &HeldWorker::Pull, py::arg("asked"), py::arg("train"))
       .def("prefetch", &HeldWorker::Prefetch, py::arg("asked"))
