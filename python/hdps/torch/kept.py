@@ -2,57 +2,74 @@
 import io
 import json
 import warnings
-from typing import Any, List, Sequence
+from typing import Any, Dict, List, Sequence
 
 import torch
 
 _RANDOM = "torch.get_rng_state"  # No keyword has this name.
 
-def keep(worker: Any, **parts: Any) -> None:
-    """Keeps the state of objects in the job's checkpoints, beside the rows, of one point in time.
+class Kept:
+    """What keep() returns: the parts whose states stand in the checkpoints of a worker."""
+
+    def __init__(self, worker: Any, parts: Dict[str, Any]) -> None:
+        for name, part in parts.items():
+            for method in ("state_dict", "load_state_dict"):
+                if not callable(getattr(part, method, None)):
+                    raise TypeError(f"{name}: {type(part).__name__} has no {method}(): expected an "
+                                    "object such as a module or an optimizer of torch")
+        self._worker, self._parts = worker, parts
+        self._initial = self.state()
+
+    def state(self) -> bytes:
+        """Returns the states as a checkpoint keeps them: equal bytes for equal values.
+
+        Raises TypeError for a state with other values than tensors, numbers and texts.
+        """
+        states = {name: part.state_dict() for name, part in self._parts.items()}
+        return _bytes_of({**states, _RANDOM: torch.get_rng_state()})
+
+    def restore(self) -> None:
+        """Gives each part its state of the checkpoint that the job goes on from.
+
+        If the job begins anew, that is the state at the call of keep(). worker.loop() calls this
+        when the job has gone back; a loop of one's own calls it after hdps.WentBack.
+        """
+        restored, clock = self._worker.restored, self._worker.clock
+        if restored is None and clock > 0:
+            warnings.warn(f"the job goes on from step {clock}, and its checkpoint keeps nothing of "
+                          f"worker {self._worker.rank}: {', '.join(self._parts)} begin anew",
+                          stacklevel=3)
+        states = _states_of(self._initial if restored is None else restored)
+        random = states.pop(_RANDOM)
+        if list(states) != list(self._parts):
+            raise ValueError(f"the checkpoint of step {clock} keeps {', '.join(states)}: expected "
+                             f"{', '.join(self._parts)}, in this order")
+        for name, part in self._parts.items():
+            part.load_state_dict(states[name])
+        torch.set_rng_state(random)
+
+
+def keep(worker: Any, **parts: Any) -> Kept:
+    """Keeps the states of objects in the job's checkpoints, beside the rows, of one point in time.
 
     parts: objects with state_dict() and load_state_dict(), such as model=, optimizer=, scheduler=,
         and data= for a hdps.torch.Dataset. A name stands for the same object in each run.
 
-    If the job goes on from a checkpoint, each part gets its state now. If it goes back to one
-    later, each gets it again before the worker's next step. The state of torch's random numbers on
-    the CPU is kept, too. Each worker keeps its own.
+    Each part gets the state of the checkpoint that the job goes on from, now, and before the next
+    batch of worker.loop() when the job has gone back. The state of torch's random numbers of the
+    CPU is kept, too. Each worker keeps its own.
 
-    Raises TypeError for an object without these methods, and ValueError if a checkpoint has other
+    Raises TypeError for an object without these methods, and ValueError if the checkpoint has other
     parts.
 
         model = torch.nn.Linear(8, 1)
         optimizer = torch.optim.Adam(model.parameters())
         hdps.torch.keep(worker, model=model, optimizer=optimizer)
     """
-    for name, part in parts.items():
-        for method in ("state_dict", "load_state_dict"):
-            if not callable(getattr(part, method, None)):
-                raise TypeError(f"{name}: {type(part).__name__} has no {method}(): expected an "
-                                "object such as a module or an optimizer of torch")
-
-    def state() -> bytes:
-        states = {name: part.state_dict() for name, part in parts.items()}
-        return _bytes_of({**states, _RANDOM: torch.get_rng_state()})
-
-    def restore() -> None:
-        if worker.restored is None:
-            if worker.clock > 0:
-                warnings.warn(f"the job goes on from step {worker.clock}, and keeps nothing of "
-                              f"worker {worker.rank}: {', '.join(parts)} are as they are here",
-                              stacklevel=3)
-            return
-        states = _states_of(worker.restored)
-        random = states.pop(_RANDOM)
-        if list(states) != list(parts):
-            raise ValueError(f"the checkpoint of step {worker.clock} keeps {', '.join(states)}: "
-                             f"expected {', '.join(parts)}, in this order")
-        for name, part in parts.items():
-            part.load_state_dict(states[name])
-        torch.set_rng_state(random)
-
-    restore()
-    worker.keep(state, restore)
+    kept = Kept(worker, parts)
+    kept.restore()
+    worker.state, worker.on_restored = kept.state, kept.restore
+    return kept
 
 
 def _bytes_of(states: Any) -> bytes:

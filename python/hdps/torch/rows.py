@@ -53,8 +53,8 @@ class TableModule(torch.nn.Module):
         """
         train = self.training and torch.is_grad_enabled()
         pulled = self.worker.pull(asked, train=train)
-        if train:
-            self.worker.expect(examples)
+        if train and self.worker.examples is None:  # The first module of a step counts them.
+            self.worker.examples = examples
         return {table: self._leaf(pulled[table], train) for table in asked}
 
     def _leaf(self, pulled: Any, train: bool) -> TableRows:
