@@ -56,8 +56,12 @@ using OutsideFigures = std::vector<std::pair<std::string, double>>;
 struct TableWorkerOptions {
   std::shared_ptr<const Job> job;  // Its model.type is "tables".
   // Returns the caller's state for a checkpoint: called inside Advance(), Report() and Finish(), on
-  // the caller's thread, when a save is due. May be empty: there is none.
-  std::function<std::string()> state;
+  // the caller's thread, when a save is due; an error ends this worker before anything is saved.
+  // May be empty: there is none.
+  std::function<Result<std::string>()> state;
+  // Is asked on the caller's thread now and then while a call waits; true ends the wait with
+  // kCancelled, and this worker with it. May be empty.
+  std::function<bool()> give_up;
   // Shares long lists of keys and rows among its threads; null for the caller's alone. Outlives the
   // worker. Changes no bit.
   Executor* executor = nullptr;
@@ -106,6 +110,8 @@ class TableWorker {
   // one. The gradient of the whole step is the mean of those of the workers, weighted by their
   // `examples`.
   Status Advance(uint64_t examples);
+  // Begins the step again: what was pushed in it does not count.
+  void GiveUpStep();
   // Asks for a checkpoint at the end of this step: the next Advance() returns when it is saved, or
   // when the others are a step further and this worker has to follow first. `state` replaces that
   // of the options in a checkpoint of exactly that clock; without other state a later one has none.
@@ -120,7 +126,7 @@ class TableWorker {
   // returns when the job has ended. If an evaluation is due meanwhile, `evaluate` is called for its
   // figures, and may pull with kLook; without it they are empty. kCancelled in standing kWentBack:
   // the caller has examples again.
-  Status Finish(const std::function<OutsideFigures()>& evaluate = {});
+  Status Finish(const std::function<Result<OutsideFigures>()>& evaluate = {});
   // Requires: kWentBack.
   void GoOn();
   // The caller's state in the checkpoint that the job began with or went back to; none: a new job,
