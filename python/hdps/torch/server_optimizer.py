@@ -1,5 +1,6 @@
 """Dense parameters as rows of a table of the job, so that the servers' optimizer trains them."""
 import time
+import zlib
 from typing import Any, Iterable, List
 
 import torch
@@ -15,8 +16,8 @@ class ServerOptimizer:
 
     worker: what hdps.join or hdps.local returned.
     parameters: those of a model, in the same order in each worker.
-    table: a table of the job that nothing else uses. Its `optimizer` is that of the parameters, and
-        its initial rows lie between -1 and 1.
+    table: a table of the job that nothing else uses. Its `optimizer` is that of the parameters, its
+        initial rows lie between -1 and 1, and its `policy` lets all rows stay.
     wait_s: how long a worker waits for worker 0's parameters, in seconds.
 
     A new job begins with worker 0's parameters, and one that goes on with those of the servers. So
@@ -33,11 +34,12 @@ class ServerOptimizer:
     its end. Buffers, such as those of BatchNorm, are no parameters: each worker has its own.
     """
 
-    def __init__(self, worker: Any, parameters: Iterable[torch.Tensor], table: str = "dense", *,
+    def __init__(self, worker: Any, parameters: Iterable[torch.Tensor], table: str, *,
                  wait_s: float = 300.0) -> None:
         if table not in worker.tables:
             raise JobError(f"table '{table}' is not one of the job's: "
                            f"{', '.join(map(repr, worker.tables))}")
+        _check_policy(worker, table)
         self._parameters: List[torch.Tensor] = list(parameters)
         for place, parameter in enumerate(self._parameters):
             if not isinstance(parameter, torch.Tensor) or not parameter.is_floating_point():
@@ -50,8 +52,11 @@ class ServerOptimizer:
         dim = worker.tables[table]
         chunks = [-(-parameter.numel() // dim) for parameter in self._parameters]
         self._keys = [(i << 32) + torch.arange(count) for i, count in enumerate(chunks)]
-        self._mark = torch.tensor([_MARK_KEY])
-        self._asked = torch.cat([*self._keys, self._mark])
+        self._mark_key = torch.tensor([_MARK_KEY])
+        self._asked = torch.cat([*self._keys, self._mark_key])
+        # From -2 to -251, which weights of 16 bits hold exactly.
+        shapes = repr([tuple(parameter.shape) for parameter in self._parameters])
+        self._shapes_mark = -2.0 - zlib.crc32(shapes.encode()) % 250
         self._staged = torch.zeros(sum(chunks), dim)  # Behind a parameter's end it stays zero.
         self._parts = list(self._staged.split(chunks))
         # What worker 0 stores, also if the job goes back to its beginning.
@@ -62,7 +67,7 @@ class ServerOptimizer:
         """Sets the parameters to those of the servers, as each step must begin.
 
         The first pull of a new job waits for worker 0's. Raises RunError after `wait_s`, and
-        JobError if worker 0's model has another number of values.
+        JobError if worker 0's parameters have other shapes.
         """
         rows = self._rows(self._asked)
         if not self._stored(rows[-1]):
@@ -111,12 +116,12 @@ class ServerOptimizer:
         return rows
 
     def _stored(self, mark: torch.Tensor) -> bool:
-        """Returns whether worker 0 has stored its parameters; the mark is their number, below 0."""
-        value, size = mark[0].item(), sum(parameter.numel() for parameter in self._parameters)
-        if value <= -1 and value != torch.tensor(-size, dtype=torch.float32).item():
-            raise JobError(f"table '{self._table}': worker 0's parameters have {-value:.0f} values, "
-                           f"and this model's {size}: expected the same model in each worker")
-        return value <= -1
+        """Returns whether worker 0 has stored its parameters; the mark tells their shapes."""
+        value: int = round(mark[0].item())
+        if value <= -2 and value != self._shapes_mark:
+            raise JobError(f"table '{self._table}': worker 0's parameters have other shapes than "
+                           f"these {len(self._parameters)}: expected the same model in each worker")
+        return value <= -2
 
     def _begin(self) -> None:
         """Stores the parameters if this is worker 0, or else waits until it has."""
@@ -125,13 +130,23 @@ class ServerOptimizer:
                 self._stage(i, values)
             self._worker.store(self._table, torch.cat(self._keys), self._staged)
             # The mark comes last: whoever sees it finds all others.
-            size = sum(values.numel() for values in self._initial)
-            self._worker.store(self._table, self._mark,
-                               torch.full((1, self._staged.shape[1]), -float(size)))
+            self._worker.store(self._table, self._mark_key,
+                               torch.full((1, self._staged.shape[1]), self._shapes_mark))
             return
         deadline = time.monotonic() + self._wait_s
-        while not self._stored(self._rows(self._mark, train=False)[0]):
+        while not self._stored(self._rows(self._mark_key, train=False)[0]):
             if time.monotonic() > deadline:
                 raise RunError(f"table '{self._table}': worker 0 has not stored its parameters within "
                                f"{self._wait_s:g} s: expected a ServerOptimizer there, too")
             time.sleep(0.01)
+
+
+def _check_policy(worker: Any, table: str) -> None:
+    """Raises JobError if rows of the table may leave or come late."""
+    listed = worker.job.to_dict()["model"]["tables"]
+    policy = next(each for each in listed if each["name"] == table).get("policy", {})
+    for name, plain in (("admit_after", 1), ("evict_after_steps", 0), ("max_rows", 0),
+                        ("max_bytes", 0)):
+        if policy.get(name, plain) != plain:
+            raise JobError(f"table '{table}': policy.{name}={policy[name]}: expected none, for each "
+                           "row is a part of a parameter")
