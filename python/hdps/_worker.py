@@ -42,6 +42,8 @@ class Worker:
     def __init__(self, own: _hdps.TableWorker) -> None:
         self._own = own
         self.examples: Optional[int] = None
+        # Called by loop() when the job has gone back, before it asks for data again.
+        self.on_restored: Optional[Callable[[], None]] = None
         self._ends = 0  # Steps that have ended, in whichever way.
         self._in_step = False
         # While the body of loop() runs: whether the job went back meanwhile.
@@ -302,6 +304,8 @@ class Worker:
                 if not callable(data):
                     raise
                 restored = went_back.restored
+                if self.on_restored is not None:
+                    self.on_restored()
             except _hdps.Ended:
                 return
 
