@@ -1,17 +1,18 @@
 """hdps from Python: train recommenders whose tables are larger than a GPU, and use them."""
 from typing import TYPE_CHECKING, Any
 
-from hdps._data import Prepared, generate, prepare
-from hdps._hdps import Array, Connection, HdpsError, Job, JobError, Model, RunError, connect, export
+from hdps._data import Prepared, generate, prepare, read
+from hdps._hdps import (Array, Batch, Batches, Connection, Feature, HdpsError, Job, JobError, Model, RunError,
+                        connect, export)
 from hdps._runs import Report, read_metrics, report
 from hdps._train import train
 
 if TYPE_CHECKING:
     from hdps.sklearn import ClickModel
 
-__all__ = ["Array", "ClickModel", "Connection", "HdpsError", "Job", "JobError", "Model",
-           "Prepared", "Report", "RunError", "connect", "export", "generate", "prepare", "read_metrics",
-           "report", "train"]
+__all__ = ["Array", "Batch", "Batches", "ClickModel", "Connection", "Feature", "HdpsError", "Job", "JobError",
+           "Model", "Prepared", "Report", "RunError", "connect", "export", "generate", "prepare", "read",
+           "read_metrics", "report", "train"]
 
 
 def __getattr__(name: str) -> Any:
