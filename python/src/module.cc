@@ -14,4 +14,6 @@ PYBIND11_MODULE(_hdps, module) {
   hdps::python::AddExport(module);
   hdps::python::AddConnection(module);
   hdps::python::AddReading(module);
+  hdps::python::AddTableWorker(module);
+  hdps::python::AddTableRuns(module);
 }
