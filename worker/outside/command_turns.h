@@ -81,7 +81,7 @@ class CommandTurns {
   const TableWorkerOptions& options_;
   NodeChannel& channel_;
   TableExchange& exchange_;
-  KeptState kept_;
+  ProgramState kept_;
   const bool async_;
 
   Standing standing_ = Standing::kSteps;

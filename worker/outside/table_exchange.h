@@ -107,7 +107,7 @@ class TableExchange {
   NodeChannel& channel_;
   Executor* const executor_;
   const bool sync_, clips_all_;  // clips_all_: by the norm of a step's gradients of all workers.
-  KeptState gate_;
+  ProgramState gate_;
   UniqueKeys unique_;
   StepGradients gradients_;
   PushAcks acks_;
