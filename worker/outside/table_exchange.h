@@ -15,7 +15,7 @@
 #include "worker/exchange/pull_plan.h"
 #include "worker/exchange/push_acks.h"
 #include "worker/exchange/push_plan.h"
-#include "worker/outside/kept_state.h"
+#include "worker/outside/program_state.h"
 #include "worker/outside/step_gradients.h"
 #include "worker/outside/table_worker.h"
 

@@ -1,5 +1,5 @@
 // Writes bytes into finite floats, and reads them back.
-#include "worker/outside/kept_state.h"
+#include "worker/outside/program_state.h"
 
 #include <algorithm>
 #include <array>
