@@ -50,6 +50,8 @@ class Array {
                     std::vector<int64_t> shape) {
     return Array(std::move(keeps), values.data(), ArrayTypeOf<T>(), std::move(shape));
   }
+  // The same bytes as numbers of another type. Requires: a number of `type` has as many bytes.
+  Array As(ArrayType type) const { return Array(keeps_, data_, type, shape_); }
 
   const void* data() const { return data_; }
   const std::shared_ptr<const void>& keeps() const { return keeps_; }
