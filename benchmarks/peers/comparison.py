@@ -12,7 +12,7 @@ PHASES = {"first_epoch": "from an empty table", "second_epoch": "rows there"}
 # Phase and form of hdps for which the goals are set.
 GOAL_PHASE, GOAL_FORM = "second_epoch", "hdps, 1 server + 1 worker"
 # The model of pytorch_tuned.py over rows of hdps: in one process, and as the worker of daemons.
-ROWS_FORMS = ("hdps rows, one process", "hdps rows, 1 server + 1 worker")
+ROWS_FORMS = ("rows of hdps, one process", "rows of hdps, 1 server + 1 worker")
 # The most frequent rows stay at the worker, on its GPU.
 HOT_FORM, HOT_ROWS = "hdps, hot rows kept", 160_000
 
