@@ -29,6 +29,7 @@ std::vector<std::string> MeasuredMetrics(const Job& job) {
 }
 
 std::string UsualMetric(const Job& job) {
+  if (IsTablesJob(job)) return "";
   const std::vector<std::string> measured = MeasuredMetrics(job);
   return measured.empty() ? "logloss" : measured.front();
 }

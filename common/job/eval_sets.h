@@ -24,7 +24,8 @@ inline constexpr const char* kValidationName = "validation";  // For the rows of
 // data.eval_sets.
 std::vector<EvalSet> EvalSetsOf(const DataSpec& data);
 
-// Returns the figure by which evaluations are compared unless the job names one.
+// Returns the figure by which evaluations are compared unless the job names one; empty if the model
+// is another program's: the first one that it reports.
 std::string UsualMetric(const Job& job);
 // Returns the figures of every evaluation by their words; with several tasks as "<task>.<word>".
 std::vector<std::string> MeasuredMetrics(const Job& job);

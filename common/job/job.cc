@@ -50,6 +50,16 @@ Job& Job::operator=(const Job& other) {
 }
 Job::~Job() = default;
 
+bool IsTablesJob(const Job& job) { return job.model.type == kTablesType; }
+
+Status NeedsLayers(const Job& job, const std::string& who) {
+  if (!IsTablesJob(job)) return {};
+  return Status(Code::kInvalidArgument,
+                who +
+                    " needs the layers of a model, and model.type = tables has none: the model is "
+                    "your own program's, which joins the job with hdps.join; see docs/pytorch.md");
+}
+
 uint64_t ImagePixels(const DataSpec& data) {
   uint64_t pixels = 1;
   for (const uint32_t axis : data.image_shape) pixels *= axis;

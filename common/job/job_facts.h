@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "common/base/status.h"
+
 namespace hdps {
 
 struct DataSpec;
@@ -16,6 +18,14 @@ struct TaskSpec;
 enum class ColumnType : uint8_t;
 enum class LossKind : uint8_t;
 enum class ScoreKind : uint8_t;
+
+// The model.type of a job whose model is another program's, PyTorch's for example: it has tables
+// and no layers. Its dense table holds the states of the workers' programs, tensor r that of rank
+// r.
+inline constexpr const char* kTablesType = "tables";
+bool IsTablesJob(const Job& job);
+// Returns kInvalidArgument if the job is such a one. `who` is what needs layers: "hdps predict".
+Status NeedsLayers(const Job& job, const std::string& who);
 
 // The features in a job's data, in the order of the batch's columns.
 struct FeatureNames {

@@ -13,6 +13,7 @@
 #include "common/job/job_facts.h"
 #include "common/job/job_registry.h"
 #include "common/job/job_spec.h"
+#include "common/job/spec/data_spec.h"
 #include "common/job/spec/layer_spec.h"
 #include "common/job/spec/loss_kind.h"
 #include "common/job/spec/model_spec.h"
@@ -189,6 +190,20 @@ GraphShape ShapeOfChecked(const Job& job) {
   return graph;
 }
 
+// Returns one for each label column, whose values are any numbers: what they mean is up to the
+// program that has the model.
+std::vector<LabelSpec> LabelsOfColumns(const DataSpec& data) {
+  std::vector<LabelSpec> labels;
+  for (const ColumnSpec& column : data.columns) {
+    if (column.type != ColumnType::kLabel) continue;
+    const auto classes = static_cast<uint32_t>(column.classes.size());
+    labels.push_back({column.name, classes > 0 ? classes : kLabelsAnyNumber});
+  }
+  if (labels.empty()) labels.push_back({"", kLabelsAnyNumber});
+  if (labels.size() == 1) labels[0].name.clear();
+  return labels;
+}
+
 // Returns the floats of all tensors of the layers for which `counts` holds, in whole chunks.
 uint64_t FloatsOfLayers(const Job& job, const std::function<bool(const LayerSpec&)>& counts) {
   if (job.model.layers.empty()) return 0;
@@ -214,7 +229,7 @@ std::vector<GraphProblem> CheckGraph(const ModelSpec& model, const std::vector<T
                                      const FeatureNames& features) {
   std::vector<GraphProblem> problems;
   CheckTables(tables, &problems);
-  if (!problems.empty()) return problems;
+  if (!problems.empty() || model.type == kTablesType) return problems;
   GraphShape graph;
   problems = MeasureGraph(model, tables, features, &graph);
   if (problems.empty()) CheckUnused(model, tables, graph, &problems);
@@ -241,6 +256,7 @@ TableSpec DenseTable(const OptimizerSpec& optimizer) {
 }
 
 std::vector<LabelSpec> LabelsOf(const Job& job) {
+  if (IsTablesJob(job)) return LabelsOfColumns(job.data);
   std::vector<LabelSpec> columns;
   for (const TaskSpec& task : TasksOf(job.model)) {
     LabelSpec& column = columns.emplace_back();

@@ -57,12 +57,23 @@ bool HasMeaning(const std::string& word, ScoreKind kind) {
 
 bool HigherIsBetter(const std::string& word) {
   const auto known = FindMetric(word.substr(word.find('.') + 1));
-  return known && known->record->higher_is_better;
+  if (known) return known->record->higher_is_better;
+  return word.find("loss") == std::string::npos && word.find("error") == std::string::npos;
 }
 
 bool NeedsGroups(const std::string& word) {
   const auto known = FindMetric(word);
   return known && known->record->order == ScoreOrder::kByGroup;
+}
+
+bool IsFigureName(std::string_view name) {
+  constexpr size_t kNameBytesMax = 64;
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const auto fits = [&](char c) {
+    return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '@';
+  };
+  return !name.empty() && name.size() <= kNameBytesMax && is_letter(name[0]) &&
+         std::ranges::all_of(name, fits);
 }
 
 std::string MetricName(const std::string& figure) {

@@ -30,11 +30,16 @@ struct TaskMetrics {
 // A word is that of a record, such as "auc", or has a number, such as "hr@10".
 bool IsMetric(const std::string& word);
 bool HasMeaning(const std::string& word, ScoreKind kind);
-// These two require a known word.
+// Of a figure that is no metric of this project, the larger one is better, unless its name contains
+// "loss" or "error".
 bool HigherIsBetter(const std::string& word);
+// Requires a known word.
 bool NeedsGroups(const std::string& word);
 // "\"x\" is no metric; did you mean ...?"
 std::string WhyNoMetric(const std::string& word);
+// Is true for a name that a program may give a figure of its own: 1 to 64 letters, digits, "_" and
+// "@", the first of them a letter.
+bool IsFigureName(std::string_view name);
 // Returns the default metrics of a task of `kind`.
 std::vector<std::string> DefaultMetrics(ScoreKind kind, bool groups);
 // Returns one sentence for each metric, for the documentation of the job file.

@@ -1,6 +1,7 @@
 // Commands of the scheduler to its members, and their answers.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -58,6 +59,15 @@ struct Command {
   ViewId view;           // View of the frame it came in; not part of the message.
 };
 
+// A figure of an evaluation that a worker's own program measured, {"auc", 0.8}: its name is one by
+// IsFigureName(), and its value is finite.
+struct NamedFigure {
+  std::string name;
+  double value = 0;
+  friend bool operator==(const NamedFigure&, const NamedFigure&) = default;
+};
+inline constexpr size_t kFiguresMax = 64;  // In one evaluation.
+
 // The answer to a command. Its kind determines which fields are set.
 struct CommandDone {
   static constexpr MessageKind kKind = MessageKind::kCommandDone;
@@ -94,6 +104,7 @@ struct CommandDone {
   // what the bits of results depend on ("avx2 vectors, oneDNN at AVX2").
   uint64_t dense_parameters = 0, dense_rows = 0;
   std::string arithmetic;
+  std::vector<NamedFigure> figures;  // kEvaluate: what the worker's own program measured.
 };
 
 }  // namespace hdps

@@ -40,9 +40,12 @@ std::span<const KeyRole> SendersOf(MessageKind kind) {
     case MessageKind::kKvValue:
     case MessageKind::kStatusReply:
     case MessageKind::kScaleReply:
+    case MessageKind::kJobReply:
       return kSchedulers;
     case MessageKind::kStatusRequest:
       return kWhoAsks;
+    case MessageKind::kJobRequest:
+      return kWhoReads;
     case MessageKind::kScaleRequest:
       return kAdmins;
     case MessageKind::kPullRequest:

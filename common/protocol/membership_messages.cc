@@ -1,6 +1,8 @@
 // The layouts of the messages between the scheduler and its members, in the order of messages.fbs.
+#include <cmath>
 #include <map>
 
+#include "common/metrics/metric.h"
 #include "common/protocol/board_messages.h"
 #include "common/protocol/command_messages.h"
 #include "common/protocol/manifest_parts.h"
@@ -189,9 +191,11 @@ struct Layout<Heartbeat> {
     fields.Text(message.trouble);
     fields.Tables(message.silent);
     fields.Table(message.activity);
+    fields.Number(message.finished);
+    fields.Number(message.wants_checkpoint);
   }
   static void Check(const Heartbeat& message, Rules& rules) {
-    rules.Require(message.clock >= 0, "clocks are not negative");
+    rules.Require(message.clock >= 0 && message.wants_checkpoint >= 0, "clocks are not negative");
   }
 };
 HDPS_MESSAGE(Heartbeat);
@@ -257,6 +261,18 @@ struct Layout<Command> {
 HDPS_MESSAGE(Command);
 
 template <>
+struct Layout<NamedFigure> {
+  static void Describe(auto& fields, auto& figure) {
+    fields.Name(figure.name);
+    fields.Number(figure.value);
+  }
+  static void Check(const NamedFigure& figure, Rules& rules) {
+    rules.Require(IsFigureName(figure.name) && std::isfinite(figure.value),
+                  "figures are finite, with names of letters, digits, _ and @");
+  }
+};
+
+template <>
 struct Layout<CommandDone> {
   using Table = wire::CommandDone;
   static void Describe(auto& fields, auto& message) {
@@ -290,6 +306,7 @@ struct Layout<CommandDone> {
     fields.Table(message.collectives);
     fields.Tables(message.data_files);
     fields.Text(message.data_changes);
+    fields.Tables(message.figures);
     fields.Section(message.scores);
     fields.Section(message.labels);
     fields.Section(message.weights);
@@ -306,6 +323,7 @@ struct Layout<CommandDone> {
     rules.Require(message.groups.size() % sizeof(Key) == 0 &&
                       message.groups.size() / 2 <= message.scores.size(),
                   "groups are keys, at most one for each score");
+    rules.Require(message.figures.size() <= kFiguresMax, "there are at most 64 figures");
   }
 };
 HDPS_MESSAGE(CommandDone);

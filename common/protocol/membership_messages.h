@@ -56,6 +56,10 @@ struct Heartbeat {
   // Workers: servers that have not answered for long.
   std::vector<SilentServer> silent = {};
   Activity activity = {};
+  // Workers whose model is another program's: it has no more examples.
+  bool finished = false;
+  // The same workers: a checkpoint is asked for at this clock or later; 0 if none is.
+  Clock wants_checkpoint = 0;
 };
 
 // The scheduler's answer. If it has a newer view than the member, it sends that next.

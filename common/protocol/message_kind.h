@@ -22,6 +22,8 @@ enum class MessageKind : uint16_t {
   kStatusReply,
   kScaleRequest,
   kScaleReply,
+  kJobRequest,
+  kJobReply,
   kPullRequest = 32,
   kPullReply,
   kPushRequest,

@@ -69,4 +69,20 @@ struct Layout<ScaleReply> {
 };
 HDPS_MESSAGE(ScaleReply);
 
+// ---- JobRequest, JobReply.
+
+template <>
+struct Layout<JobRequest> {
+  using Table = wire::JobRequest;
+  static void Describe(auto&, auto&) {}
+};
+HDPS_MESSAGE(JobRequest);
+
+template <>
+struct Layout<JobReply> {
+  using Table = wire::JobReply;
+  static void Describe(auto& fields, auto& message) { fields.CopiedSection(message.text); }
+};
+HDPS_MESSAGE(JobReply);
+
 }  // namespace hdps

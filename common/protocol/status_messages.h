@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/buffer.h"
 #include "common/base/ids.h"
 #include "common/base/status.h"
 #include "common/protocol/activity.h"
@@ -65,6 +66,16 @@ struct ScaleReply {
   static constexpr MessageKind kKind = MessageKind::kScaleReply;
   Code code = Code::kOk;
   std::string message;  // What will be done, or why not.
+};
+
+// Asks for the job, so that a program can join as a worker without its file.
+struct JobRequest {
+  static constexpr MessageKind kKind = MessageKind::kJobRequest;
+};
+struct JobReply {
+  static constexpr MessageKind kKind = MessageKind::kJobReply;
+  // The job as the scheduler runs it: ParseJob() makes a job with the same JobDigest() of it.
+  Buffer text;
 };
 
 }  // namespace hdps

@@ -2,16 +2,18 @@
 from typing import TYPE_CHECKING, Any
 
 from hdps._data import Prepared, generate, prepare
-from hdps._hdps import Array, Connection, HdpsError, Job, JobError, Model, RunError, connect, export
+from hdps._hdps import (Array, Connection, Ended, HdpsError, Job, JobError, Model, Pulled, RunError,
+                        WentBack, connect, export)
 from hdps._runs import Report, read_metrics, report
 from hdps._train import train
+from hdps._worker import Worker, join, local
 
 if TYPE_CHECKING:
     from hdps.sklearn import ClickModel
 
-__all__ = ["Array", "ClickModel", "Connection", "HdpsError", "Job", "JobError", "Model",
-           "Prepared", "Report", "RunError", "connect", "export", "generate", "prepare", "read_metrics",
-           "report", "train"]
+__all__ = ["Array", "ClickModel", "Connection", "Ended", "HdpsError", "Job", "JobError", "Model",
+           "Prepared", "Pulled", "Report", "RunError", "WentBack", "Worker", "connect", "export",
+           "generate", "join", "local", "prepare", "read_metrics", "report", "train"]
 
 
 def __getattr__(name: str) -> Any:

@@ -44,6 +44,12 @@ class Array {
     const auto kept = std::make_shared<const std::vector<T>>(std::move(values));
     return Array(kept, kept->data(), ArrayTypeOf<T>(), std::move(shape));
   }
+  // Returns an array over values that `keeps` keeps, without a copy of them.
+  template <typename T>
+  static Array Over(std::shared_ptr<const void> keeps, const std::vector<T>& values,
+                    std::vector<int64_t> shape) {
+    return Array(std::move(keeps), values.data(), ArrayTypeOf<T>(), std::move(shape));
+  }
 
   const void* data() const { return data_; }
   const std::shared_ptr<const void>& keeps() const { return keeps_; }

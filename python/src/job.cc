@@ -6,7 +6,9 @@
 #include <memory>
 #include <utility>
 
+#include "common/base/nearest_name.h"
 #include "common/job/job_file.h"
+#include "common/job/spec/table_spec.h"
 #include "common/platform/file_system.h"
 #include "python/src/arguments.h"
 #include "python/src/bindings.h"
@@ -95,6 +97,19 @@ the working directory. Raises JobError.
 )";
 
 }  // namespace
+
+TableId TableNamed(const Job& job, const std::string& name) {
+  std::vector<std::string> known;
+  for (uint32_t t = 0; t < job.tables.size(); ++t) {
+    if (job.tables[t].dense) continue;
+    if (job.tables[t].name == name) return {t};
+    known.push_back(job.tables[t].name);
+  }
+  std::string list;
+  for (const std::string& table : known) list += (list.empty() ? "" : ", ") + table;
+  RaiseMistake("there is no table \"" + name + "\"" + DidYouMean(name, known) +
+               "; expected one of " + list);
+}
 
 void AddJob(py::module_& module) {
   py::class_<HeldJob, JobPointer>(module, "Job", kJobDoc)

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/ids.h"
 #include "common/job/given_job.h"
 #include "common/job/job_spec.h"
 
@@ -15,5 +16,9 @@ struct HeldJob {
   std::vector<std::string> overrides;  // "key.path=value"
   Job job;
 };
+
+// Returns the table of rows by key with this name. Raises JobError, which names those that are
+// there.
+TableId TableNamed(const Job& job, const std::string& name);
 
 }  // namespace hdps::python

@@ -15,6 +15,7 @@
 #include "python/src/arrays.h"
 #include "python/src/columns_in.h"
 #include "python/src/entry.h"
+#include "python/src/job.h"
 #include "python/src/model.h"
 #include "python/src/status.h"
 
@@ -42,19 +43,6 @@ std::vector<Key> GivenKeys(const py::object& keys) {
                              : py::cast<uint64_t>(owned));
   }
   return taken;
-}
-
-TableId TableNamed(const Job& job, const std::string& name) {
-  std::vector<std::string> known;
-  for (uint32_t t = 0; t < job.tables.size(); ++t) {
-    if (job.tables[t].dense) continue;
-    if (job.tables[t].name == name) return {t};
-    known.push_back(job.tables[t].name);
-  }
-  std::string list;
-  for (const std::string& table : known) list += (list.empty() ? "" : ", ") + table;
-  RaiseMistake("there is no table \"" + name + "\"" + DidYouMean(name, known) +
-               "; expected one of " + list);
 }
 
 // Takes the keys of lookup() and contains(), which are given in one of two ways.

@@ -1,7 +1,6 @@
 // Binds the run of a job in this process.
 #include <pybind11/stl.h>
 
-#include <atomic>
 #include <limits>
 #include <memory>
 #include <new>
@@ -18,28 +17,13 @@
 #include "python/src/columns_in.h"
 #include "python/src/entry.h"
 #include "python/src/job.h"
+#include "python/src/only_run.h"
 #include "python/src/status.h"
 #include "tools/training.h"
 
 namespace hdps::python {
 namespace py = pybind11;
 namespace {
-
-// One run at a time, because its log and its memory are those of the process.
-std::atomic<bool> g_runs = false;
-
-class OnlyRun {
- public:
-  OnlyRun() {
-    if (!g_runs.exchange(true)) return;
-    Raise(Status(Code::kUnavailable,
-                 "a job is trained in this process already; wait for its end, or train in another "
-                 "process (multiprocessing.get_context(\"spawn\"))"));
-  }
-  ~OnlyRun() { g_runs = false; }
-  OnlyRun(const OnlyRun&) = delete;
-  OnlyRun& operator=(const OnlyRun&) = delete;
-};
 
 py::dict StepDict(WorkerId worker, const StepReport& report) {
   py::dict step;

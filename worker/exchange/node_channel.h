@@ -50,6 +50,9 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   // Is true if the job goes back to a checkpoint, so that the current command is void. Until
   // NextCommand() is called, requests are not sent, replies not awaited, and progress not reported.
   bool interrupted() const { return interrupted_; }
+  // Why the job has ended for this worker, ok if it is done; none if it has not, as far as the
+  // trainer has seen.
+  const std::optional<Status>& end() const { return end_; }
   // Waits until interrupted() or the end of the job. Returns false after `timeout_ms` without
   // either.
   bool AwaitInterruption(int64_t timeout_ms);

@@ -14,7 +14,10 @@ namespace hdps {
 
 struct TableProcessOptions {
   WorkerNodeOptions node;
-  TableWorkerOptions worker;
+  TableWorkerOptions worker;  // Its job is the node's.
+  // Threads that share long lists of keys and rows; 0: one per core. Not used if worker.executor is
+  // set.
+  int threads = 0;
 };
 
 // A worker in the process of the program that has the model.

@@ -17,6 +17,7 @@
 
 namespace hdps {
 
+class Executor;
 struct Job;
 
 // How the job stands for the caller. In every state but kSteps the calls of a step return
@@ -38,21 +39,32 @@ struct AskedKeys {
 struct PulledRows {
   TableId table;
   uint32_t dim = 0;
-  std::vector<Key> keys;            // [m], in the order of their first place among those asked for.
+  std::vector<Key> keys;  // [m], by shard, then by their first place among those asked for.
   std::vector<uint32_t> positions;  // [n]: which of `keys` each key is that was asked for.
   std::vector<float> rows;          // [m, dim]
   Clock clock = 0;                  // The step that they belong to.
+  uint64_t pull = 0;                // Number of the pull; 0: kLook.
 };
 
 // The purpose of a pull. kStep waits until the step may begin (train.mode), and its keys may be
 // pushed; kLook neither waits nor makes rows: a key without a row reads as its initial row.
 enum class PullFor : uint8_t { kStep, kLook };
 
+// The figures of an evaluation, such as {"auc", 0.8}.
+using OutsideFigures = std::vector<std::pair<std::string, double>>;
+
 struct TableWorkerOptions {
   std::shared_ptr<const Job> job;  // Its model.type is "tables".
-  // Returns the caller's state for a checkpoint: called inside Advance() and Finish(), on the
-  // caller's thread, when the next save is due. May be empty: there is none.
-  std::function<std::string()> state;
+  // Returns the caller's state for a checkpoint: called inside Advance(), Report() and Finish(), on
+  // the caller's thread, when a save is due; an error ends this worker before anything is saved.
+  // May be empty: there is none.
+  std::function<Result<std::string>()> state;
+  // Is asked on the caller's thread now and then while a call waits; true ends the wait with
+  // kCancelled, and this worker with it. May be empty.
+  std::function<bool()> give_up;
+  // Shares long lists of keys and rows among its threads; null for the caller's alone. Outlives the
+  // worker. Changes no bit.
+  Executor* executor = nullptr;
 };
 
 // Invariant: clock() is the number of finished steps. Gradients of a step reach the servers with
@@ -98,17 +110,23 @@ class TableWorker {
   // one. The gradient of the whole step is the mean of those of the workers, weighted by their
   // `examples`.
   Status Advance(uint64_t examples);
-  // Asks for a checkpoint at the end of this step. `state` replaces that of the options.
+  // Begins the step again: what was pushed in it does not count.
+  void GiveUpStep();
+  // Asks for a checkpoint at the end of this step: the next Advance() returns when it is saved, or
+  // when the others are a step further and this worker has to follow first. `state` replaces that
+  // of the options in a checkpoint of exactly that clock; without other state a later one has none.
   Status WantCheckpoint(std::optional<std::string> state);
 
   // An evaluation is due (train.eval_every_steps): the next step waits for the caller's Report().
   bool evaluation_due() const;
   // Gives the figures of an evaluation, such as {"auc", 0.8}; those of worker 0 count.
-  Status Report(const std::vector<std::pair<std::string, double>>& figures);
+  Status Report(const OutsideFigures& figures);
 
   // The caller has no more examples: makes empty steps until this holds for all workers, and
-  // returns when the job has ended.
-  Status Finish();
+  // returns when the job has ended. If an evaluation is due meanwhile, `evaluate` is called for its
+  // figures, and may pull with kLook; without it they are empty. kCancelled in standing kWentBack:
+  // the caller has examples again.
+  Status Finish(const std::function<Result<OutsideFigures>()>& evaluate = {});
   // Requires: kWentBack.
   void GoOn();
   // The caller's state in the checkpoint that the job began with or went back to; none: a new job,

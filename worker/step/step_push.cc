@@ -6,24 +6,10 @@
 #include "common/job/spec/table_spec.h"
 #include "common/job/spec/train_spec.h"
 #include "common/platform/failpoint.h"
-#include "common/protocol/message_frames.h"
-#include "common/protocol/row_messages.h"
 #include "common/protocol/view.h"
 #include "worker/step/step_runner.h"
 
 namespace hdps {
-namespace {
-
-Status CheckAcks(const std::vector<Frame>& replies) {
-  for (const Frame& reply : replies) {
-    PushAck ack;
-    HDPS_RETURN_IF_ERROR(DecodeMessage(reply, &ack));
-    if (ack.code != Code::kOk) return Status(ack.code, ack.message);
-  }
-  return Status();
-}
-
-}  // namespace
 
 std::vector<std::span<const float>> StepRunner::GradientsOf(const PreparedStep& step, size_t list) {
   const bool has_examples = !step.parts.empty();
@@ -86,21 +72,14 @@ void StepRunner::PushList(const WindowStep& window_step, const StepTask& task, s
   const std::vector<std::span<const float>> gradients = GradientsOf(step, list);
   PushPlan of_piece(step.lists[list], SectionMaker());
   PushPlan& push = list == 0 ? *push_ : of_piece;
-  pushes_.push_back(channel_.Start(push.Requests(terms, gradients), std::move(then)));
+  acks_.Add(channel_.Start(push.Requests(terms, gradients), std::move(then)));
 }
 
 Status StepRunner::SettleNorm(const StepTask& task) {
   const auto num_servers = static_cast<uint32_t>(channel_.view()->servers.size());
   const Ticket asked = channel_.Start(SquaresRequests(num_servers, task.clock));
-  HDPS_RETURN_IF_ERROR(CollectAcks(0));
-  HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies, channel_.Wait(asked));
-  SquareSum squares;
-  for (const Frame& frame : replies) {
-    SquaresReply reply;
-    HDPS_RETURN_IF_ERROR(DecodeMessage(frame, &reply));
-    if (reply.code != Code::kOk) return Status(reply.code, reply.message);
-    squares.Add(reply.squares);
-  }
+  HDPS_RETURN_IF_ERROR(acks_.Collect(0));
+  HDPS_ASSIGN_OR_RETURN(SquareSum squares, AwaitSquares(channel_, asked));
   const bool dense_here = dense_sum_.in_group() && dense_sum_.has_update();
   if (dense_here) {
     HDPS_ASSIGN_OR_RETURN(const SquareSum of_dense, dense_sum_.Squares());
@@ -121,19 +100,8 @@ Status StepRunner::AwaitAdvance() {
   return channel_.Wait(*std::exchange(advance_, std::nullopt)).status();
 }
 
-Status StepRunner::CollectAcks(size_t left) {
-  while (!pushes_.empty() && (pushes_.size() > left || channel_.Ready(pushes_.front()))) {
-    const Ticket ticket = pushes_.front();
-    pushes_.pop_front();
-    HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies, channel_.Wait(ticket));
-    HDPS_RETURN_IF_ERROR(CheckAcks(replies));
-    HDPS_FAILPOINT("worker.step.acked");
-  }
-  return Status();
-}
-
 Status StepRunner::Settle() {
-  HDPS_RETURN_IF_ERROR(CollectAcks(0));
+  HDPS_RETURN_IF_ERROR(acks_.Collect(0));
   return AwaitAdvance();
 }
 

@@ -38,7 +38,8 @@ StepRunner::StepRunner(const Job& job, Model& model, NodeChannel& channel, Monot
       clips_all_(job.train.clip_norm > 0 && job.train.mode == Mode::kSync),
       clips_own_(job.train.clip_norm > 0 && job.train.mode != Mode::kSync),
       dense_at_servers_(job, model.tensors()),
-      dense_sum_(job, model, dense_table_, executor, rank) {
+      dense_sum_(job, model, dense_table_, executor, rank),
+      acks_(channel) {
   compute_.set_rank(rank);
   dense_ = model.DenseInPlace();
   if (dense_.size() < model.dense_floats()) {
@@ -90,7 +91,7 @@ Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
   board.Enter("push");
   const int64_t updated = clock_.NowNs();
   if (!sent) HDPS_RETURN_IF_ERROR(PushAndRequest(window, task, outcome.pause));
-  HDPS_RETURN_IF_ERROR(CollectAcks(job_.cluster.pushes_in_flight_max - 1));
+  HDPS_RETURN_IF_ERROR(acks_.Collect(job_.cluster.pushes_in_flight_max - 1));
   board.Enter("advance");
   times_.push_wait_ns += clock_.NowNs() - updated + sent_ns_;
   times_.keep_ns += updated - reduced;
@@ -195,7 +196,7 @@ Status StepRunner::TakeLists(WindowStep& step, size_t end) {
     // If a push was refused, its rows never come; so its acknowledgement is checked here too.
     while (!step.rows->ready(lists_taken_)) {
       channel_.WaitForAnything();
-      HDPS_RETURN_IF_ERROR(CollectAcks(job_.cluster.pushes_in_flight_max));
+      HDPS_RETURN_IF_ERROR(acks_.Collect(job_.cluster.pushes_in_flight_max));
     }
     HDPS_RETURN_IF_ERROR(step.rows->Take(dense, lists_taken_));
   }

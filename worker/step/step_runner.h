@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <span>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "worker/dense/dense_at_servers.h"
 #include "worker/dense/dense_reduction.h"
 #include "worker/exchange/node_channel.h"
+#include "worker/exchange/push_acks.h"
 #include "worker/exchange/push_plan.h"
 #include "worker/model/model.h"
 #include "worker/step/stage.h"
@@ -112,8 +112,6 @@ class StepRunner {
   Status AwaitAdvance();
   // Updates the dense tensors under allreduce with the summed gradients.
   Status ApplyDense(const UpdateTerms& terms, Clock clock);
-  // Handles the acknowledgements that have come, and waits while more than `left` are missing.
-  Status CollectAcks(size_t left);
   void EndTracedStep();
   // Adds the spans of the model's device to the trace.
   void AddDeviceSpans();
@@ -143,7 +141,7 @@ class StepRunner {
 
   uint64_t next_sequence_ = 0;
   uint64_t next_list_ = 1;
-  std::deque<Ticket> pushes_;      // Pushes without acknowledgement, oldest first.
+  PushAcks acks_;
   std::optional<Ticket> advance_;  // Under clip_norm: the announcement of the last step.
 
   // The current step.

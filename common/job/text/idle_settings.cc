@@ -25,7 +25,10 @@ namespace {
 using Rules = std::vector<IdleRule>;
 using Holds = std::function<bool(const Job& job)>;
 
-bool HasNothingToEvaluate(const Job& job) { return EvalSetsOf(job.data).empty(); }
+// The program that has the model evaluates it when train.eval_every_steps says so.
+bool HasNothingToEvaluate(const Job& job) {
+  return IsTablesJob(job) ? job.train.eval_every_steps == 0 : EvalSetsOf(job.data).empty();
+}
 
 // Adds a rule that depends only on the job.
 void Add(Rules* rules, const std::string& path, const std::string& why, const Holds& is_idle) {
@@ -43,6 +46,11 @@ bool Gives(const JobSource& source, std::initializer_list<const char*> keys) {
   return at->kind != JsonValue::Kind::kNull;
 }
 
+// Is true if the job lists its tables: with layers, or alone.
+bool ListsTables(const JobSource& source, const Job& job) {
+  return IsTablesJob(job) || Gives(source, {"model", "layers"});
+}
+
 // Adds rules for the tables of a recipe, which are set in one place, and for listed tables.
 void AddPolicyRules(Rules* rules) {
   const auto add = [rules](const std::string& key, const std::string& why,
@@ -50,7 +58,7 @@ void AddPolicyRules(Rules* rules) {
     for (const bool spelled_out : {false, true}) {
       rules->push_back({(spelled_out ? "model.tables[].policy." : "model.policy.") + key,
                         [=](const JobSource& source, const Job& job) {
-                          return Gives(source, {"model", "layers"}) == spelled_out &&
+                          return ListsTables(source, job) == spelled_out &&
                                  std::ranges::any_of(job.tables, is_idle, &TableSpec::policy);
                         },
                         why});

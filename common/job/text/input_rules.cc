@@ -158,6 +158,7 @@ Status CheckDistinct(const JobSource& source, Job* job) {
 
 void WarnOfInputs(Job* job) {
   WarnOfVocabularies(job);
+  if (IsTablesJob(*job)) return;  // What is read is up to the program.
   const FeatureNames features = FeaturesOf(job->data);
   WarnOfSinglePairs(features, job);
   WarnOfUnread(features, job);

@@ -64,6 +64,7 @@ Result<Job> ReadJob(const std::string& json, const std::vector<std::string>& ove
     text.model_text.registry = std::make_shared<JobRegistry>(registry);
   }
   std::vector<std::string> warnings;
+  LeaveOutOfTablesJob(section, &source->root, &warnings);
   ReadSection(section, source->root, &text, {"", &warnings});
   Job job;
   job.name = text.name;

@@ -3,6 +3,7 @@
 
 #include "common/base/hash.h"
 #include "common/job/job_differences.h"
+#include "common/job/job_facts.h"
 #include "common/job/job_file.h"
 #include "common/job/job_registry.h"
 #include "common/job/layers/layer_record.h"
@@ -36,10 +37,12 @@ JobText TextOf(const Job& job) {
   model.tables = job.tables;
   if (!model.tables.empty() && model.tables.back().dense) {
     const TableSpec& dense = model.tables.back();
-    model.dense_optimizer = dense.optimizer;
-    model.dense_schedule = dense.schedule;
-    model.dense_loss_l1 = dense.loss_l1;
-    model.dense_loss_l2 = dense.loss_l2;
+    if (!IsTablesJob(job)) {
+      model.dense_optimizer = dense.optimizer;
+      model.dense_schedule = dense.schedule;
+      model.dense_loss_l1 = dense.loss_l1;
+      model.dense_loss_l2 = dense.loss_l2;
+    }
     model.tables.pop_back();
   }
   return text;
@@ -51,7 +54,7 @@ JsonValue Print(const Job& job, Form form) {
 }
 
 JsonValue DigestForm(Job job) {
-  job.model.type = "graph";  // Independent of the recipe.
+  if (!IsTablesJob(job)) job.model.type = "graph";  // Independent of the recipe.
   // The linear parts of the first checkpoints had other initial values, which do not matter for
   // resuming.
   for (LayerSpec& layer : job.model.layers) {
@@ -71,6 +74,7 @@ JsonValue WholeForm(Job job) {
 JsonValue TablesForm(const Job& job) {
   Job tables;
   tables.seed = job.seed;
+  if (IsTablesJob(job)) tables.model.type = kTablesType;
   tables.model.layers = job.model.layers;
   // Rows load onto any number of workers with any split.
   for (LayerSpec& layer : tables.model.layers) layer.shard.clear();

@@ -28,6 +28,8 @@ class DataCheck {
 
   Status Run() {
     if (data_.train.empty()) {
+      if (source_.root.Find("data") == nullptr)
+        return Refuse(source_, "data", "it is missing; see docs/job_file.md");
       return Refuse(source_, "data.train", "there is no file to train on; name at least one");
     }
     const bool images = data_.format == DataFormat::kIdx;
@@ -261,6 +263,7 @@ Status CheckWatch(const JobSource& source, const std::string& key, Job* job, Wat
   const JsonValue* const train = source.root.Find("train");
   const JsonValue* const given = train == nullptr ? nullptr : train->Find(key);
   const bool chosen = given != nullptr && given->Find("metric") != nullptr;
+  if (IsTablesJob(*job)) return CheckOwnWatch(source, place, chosen, *job, watch);
   if (!chosen && watch->patience > 0) watch->metric = UsualMetric(*job);
   const std::vector<std::string> measured = MeasuredMetrics(*job);
   if (chosen && std::ranges::find(measured, watch->metric) == measured.end()) {
@@ -369,10 +372,13 @@ Status CheckCluster(const JobSource& source, const Job& job) {
 }  // namespace
 
 Status CheckJob(const JobSource& source, const JobText& text, Job* job) {
-  const bool positives_alone =
-      job->data.negatives.per_positive > 0 || text.model_text.loss == LossKind::kSampledSoftmax;
-  HDPS_RETURN_IF_ERROR(
-      DataCheck(source, job->data, !text.model_text.tasks.empty(), positives_alone).Run());
+  const bool tables_alone = text.model_text.type == kTablesType;
+  const bool positives_alone = tables_alone || job->data.negatives.per_positive > 0 ||
+                               text.model_text.loss == LossKind::kSampledSoftmax;
+  const bool several_labels = tables_alone || !text.model_text.tasks.empty();
+  if (!tables_alone || !job->data.train.empty()) {
+    HDPS_RETURN_IF_ERROR(DataCheck(source, job->data, several_labels, positives_alone).Run());
+  }
   HDPS_RETURN_IF_ERROR(CheckDistinct(source, job));
   HDPS_RETURN_IF_ERROR(BuildJobModel(source, text.model_text, job));
   HDPS_RETURN_IF_ERROR(FillSchedules(source, text.train_text.schedule, job));
@@ -385,6 +391,7 @@ Status CheckJob(const JobSource& source, const JobText& text, Job* job) {
   HDPS_RETURN_IF_ERROR(CheckDenseExchange(source, job));
   HDPS_RETURN_IF_ERROR(SliceTables(source, job));
   HDPS_RETURN_IF_ERROR(CheckCache(source, *job));
+  HDPS_RETURN_IF_ERROR(CheckTablesJob(source, *job));
   const std::string not_on_cuda = job->model.device == "cuda" ? WhyNotOnCuda(*job) : "";
   if (!not_on_cuda.empty()) return Refuse(source, "model.device", not_on_cuda);
   WarnOfInputs(job);

@@ -20,6 +20,7 @@ struct JobText;    // job_text.h
 struct ModelText;  // job_text.h, too.
 struct ParallelSpec;
 struct ScheduleSpec;
+struct WatchSpec;
 enum class JobPart : uint8_t;  // job_differences.h
 
 Section JobSection(const JobRegistry& registry);  // The whole job file, as JobText.
@@ -46,6 +47,15 @@ std::string PlaceOfLayer(const JobSource& source, const Job& job, size_t i, cons
 // Adds the settings for the exchange of dense gradients under allreduce, which follow
 // dense_exchange.
 void AddDenseExchange(SettingTable<ParallelSpec>* parallel);
+
+// Removes the settings without effect from the text of a job whose model is another program's
+// (kTablesType), so that they are in no digest, and warns of those that are not the default. A text
+// of another job stays as it is. Requires: CheckSection() accepted it.
+void LeaveOutOfTablesJob(const Section& whole, JsonValue* root, std::vector<std::string>* warnings);
+// Checks the tables of such a job, and a setting (`place`) that watches a figure of its program.
+Status CheckTablesJob(const JobSource& source, const Job& job);
+Status CheckOwnWatch(const JobSource& source, const std::string& place, bool chosen, const Job& job,
+                     WatchSpec* watch);
 
 // Fills in model and tables from the text under "model". Requires: job->data is filled in.
 Status BuildJobModel(const JobSource& source, const ModelText& text, Job* job);

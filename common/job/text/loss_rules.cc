@@ -26,6 +26,10 @@ class LossCheck {
   }
 
   Status Run() {
+    if (IsTablesJob(job_)) {  // What labels mean is up to the program.
+      HDPS_RETURN_IF_ERROR(CheckItems());
+      return CheckNegatives();
+    }
     HDPS_RETURN_IF_ERROR(CheckTasks());
     for (const TaskSpec& task : TasksOf(job_.model)) {
       HDPS_RETURN_IF_ERROR(CheckPositive(task));

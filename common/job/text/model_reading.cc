@@ -8,6 +8,7 @@
 #include "common/job/job_registry.h"
 #include "common/job/job_spec.h"
 #include "common/job/model_graph.h"
+#include "common/job/optimizers/optimizers.h"
 #include "common/job/recipes/recipe_graph.h"
 #include "common/job/recipes/recipe_record.h"
 #include "common/job/schedule.h"
@@ -125,6 +126,34 @@ std::vector<std::string> OpenSettings(const JsonValue& model, bool recipe) {
   return open;
 }
 
+void TakeListedTables(const JsonValue& object, const ModelText& text, Job* job) {
+  job->tables = text.tables;
+  for (size_t t = 0; t < job->tables.size(); ++t) {
+    ResolveInit(object.Find("tables")->items[t].Find("init"),
+                "model.tables." + std::to_string(t) + ".init", &job->tables[t], job);
+  }
+}
+
+// Takes the tables of a model that is another program's. No gradient reaches the dense table.
+Status BuildTables(const JobSource& source, const ModelText& text, Job* job) {
+  if (!text.layers.empty()) {
+    return Refuse(source, "model.layers",
+                  "type tables has no layers: the model is your program's; leave them out, or take "
+                  "type graph");
+  }
+  if (text.tables.empty()) {
+    return Refuse(source, "model.tables",
+                  "type tables needs the tables of your program; give one at least, such as "
+                  "{\"name\": \"words\", \"dim\": 16}");
+  }
+  TakeListedTables(*source.root.Find("model"), text, job);
+  for (const GraphProblem& problem : CheckGraph(job->model, job->tables, FeatureNames())) {
+    return Refuse(source, "model." + problem.place, problem.problem);
+  }
+  job->tables.push_back(DenseTable(DefaultsOf(RecordOf(OptimizerKind::kSgd))));
+  return {};
+}
+
 }  // namespace
 
 std::string PlaceOfLayer(const JobSource& source, const Job& job, size_t i,
@@ -140,13 +169,10 @@ Status BuildJobModel(const JobSource& source, const ModelText& text, Job* job) {
   const JsonValue& object = *source.root.Find("model");
   const FeatureNames features = FeaturesOf(job->data);
   job->model = text;
+  if (text.type == kTablesType) return BuildTables(source, text, job);
   if (!text.layers.empty()) {
     WarnOfRecipe(object, text, job);
-    job->tables = text.tables;
-    for (size_t t = 0; t < job->tables.size(); ++t) {
-      ResolveInit(object.Find("tables")->items[t].Find("init"),
-                  "model.tables." + std::to_string(t) + ".init", &job->tables[t], job);
-    }
+    TakeListedTables(object, text, job);
   } else if (text.type == "graph") {
     return Refuse(source, "model.type",
                   "\"graph\" needs the model spelled out in model.layers; give them, or another "
@@ -205,12 +231,13 @@ Status BuildJobModel(const JobSource& source, const ModelText& text, Job* job) {
 Status FillSchedules(const JobSource& source, const ScheduleSpec& all, Job* job) {
   const JsonValue& object = *source.root.Find("model");
   const JsonValue* layers = object.Find("layers");
-  const bool spelled_out = layers != nullptr && !layers->items.empty();
+  const bool spelled_out = (layers != nullptr && !layers->items.empty()) || IsTablesJob(*job);
   const JsonValue* listed = spelled_out ? object.Find("tables") : nullptr;
   std::vector<std::string> staying,
       of_all;  // Tables whose rates stay: all of them, and those that should have followed `all`.
   for (size_t t = 0; t < job->tables.size(); ++t) {
     TableSpec& table = job->tables[t];
+    if (table.dense && IsTablesJob(*job)) continue;  // It is never updated.
     const bool own_place = listed != nullptr && !table.dense;
     const std::string key = own_place ? "schedule" : RecipeKey(table) + "_schedule";
     const JsonValue* given = (own_place ? listed->items[t] : object).Find(key);

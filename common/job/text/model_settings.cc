@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "common/job/job_facts.h"
 #include "common/job/job_registry.h"
 #include "common/job/layers/layer_record.h"
 #include "common/job/optimizers/optimizer_registry.h"
@@ -337,6 +338,7 @@ Section ModelSection(const JobRegistry& registry) {
   std::vector<std::string> types;
   for (const RecipeRecord& recipe : Recipes()) types.push_back(recipe.word);
   types.emplace_back("graph");
+  types.emplace_back(kTablesType);
   SettingTable<ModelText> model("model", "model");
   model.BeforeReading([](const JsonValue& value, ModelText* text) {
     // The dense weights of a recipe without hidden layers are its linear part.
@@ -344,11 +346,12 @@ Section ModelSection(const JobRegistry& registry) {
   });
   model.Add("type", &ModelText::type,
             "The recipe `layers` are made from; graph: they are spelled out. A recipe with "
-            "`layers` is taken as spelled out too.",
+            "`layers` is taken as spelled out too. tables: `tables` alone, for a model that is "
+            "another program's; see [models.md](models.md#tables-for-a-model-of-your-own).",
             OneOf{types});
   AddRecipe(registry.optimizers, &model);
   model.AddObject("tables", &ModelText::tables, TableSection(registry.optimizers),
-                  "With `layers`: the tables they use.");
+                  "With `layers`: the tables they use. Under type tables: those of the program.");
   model.AddObject("layers", &ModelText::layers, LayerSection(registry.layers),
                   "The graph, inputs before users; the last layer gives the logits.");
   model.AddObject("layer_settings", &ModelText::layer_settings, PlacementSection(),
@@ -391,8 +394,14 @@ Section ModelSection(const JobRegistry& registry) {
             kExpert, kMayChange);
   Section section = model.Done();
   for (Setting& setting : section.settings) {
-    // A job is printed with its model as a graph, so settings of recipes are not printed.
-    if (setting.only_where.has_value()) setting.printed_if = [](const void*) { return false; };
+    if (setting.key == "type" || setting.key == "tables") continue;
+    // A job is printed with its model as a graph, so settings of recipes are not printed. Without
+    // layers no other setting of a model counts.
+    const bool of_recipes = setting.only_where.has_value();
+    setting.printed_if = [of_recipes, printed_if = setting.printed_if](const void* object) {
+      const auto& text = *static_cast<const ModelText*>(object);
+      return !of_recipes && text.type != kTablesType && (!printed_if || printed_if(object));
+    };
   }
   return section;
 }

@@ -25,7 +25,7 @@ void AddWatch(SettingTable<Spec>* table, const std::string& patience) {
   table->Add("patience", &Spec::patience, patience, Range{0, 1e6});
   table->Add("metric", &Spec::metric,
              "The figure that is watched, one of those that train.metrics gives; not given: the "
-             "first of them.",
+             "first of them. Under model.type tables one that the program reports.",
              kNoDefault);
   table->Add("set", &Spec::set,
              "Name of the evaluation set: eval (the files of data.eval), validation (the rows of "
@@ -362,7 +362,8 @@ Section MakeJobSection(const JobRegistry& registry) {
   SettingTable<JobText> job("job", "The whole");
   job.Add("name", &JobText::name, "For people; shown in summaries and logs.", Hashed::kDefault);
   job.Add("seed", &JobText::seed, "Decides initial weights and the order of rows.");
-  job.AddObject("data", &JobText::data, DataSection(), "What to read.", kRequired);
+  job.AddObject("data", &JobText::data, DataSection(),
+                "What to read. May be left out under model.type tables.");
   job.AddObject("model", &JobText::model_text, ModelSection(registry), "What to train.", kRequired);
   job.AddObject("train", &JobText::train_text, TrainSection(), "How to train.");
   job.AddObject("parallel", &JobText::parallel, ParallelSection(),

@@ -201,7 +201,8 @@ TEST(JobMistakesTest, InTheFileAreNamedByTheirLine) {
               HasSubstr("job.json:2:6: \"seed\" is given twice"));
   EXPECT_THAT(Bad({}, ""), HasSubstr("job.json:1:"));
   EXPECT_THAT(Bad({}, "[]"), HasSubstr("object"));
-  EXPECT_THAT(Bad({}, "{}"), HasSubstr("data: it is missing"));
+  EXPECT_THAT(Bad({}, "{}"), HasSubstr("model: it is missing; see docs/job_file.md"));
+  EXPECT_THAT(Bad({}, R"({"model": {}})"), HasSubstr("data: it is missing; see docs/job_file.md"));
   EXPECT_THAT(Bad({}, std::string(1000, '[')), HasSubstr("nested too deeply"));
   std::string text = kShort;
   text.replace(text.find("\"c\"}, {\"name\""), 3, "17  ");

@@ -28,10 +28,15 @@ struct JobMode {
   std::vector<std::string> overrides;
 };
 
+// The model is another program's.
+constexpr const char* kTablesAlone = R"(model={"type": "tables", "tables": [{"name": "t"}]})";
+
 std::vector<JobMode> Modes() {
   const std::string all = "parallel.dense_exchange=allreduce", mode = "parallel.parallel_mode=";
   return {{"sync", {}},
           {"sync without evaluation", {"data.eval=[]"}},
+          {"tables", {kTablesAlone}},
+          {"tables without data", {"data={}", kTablesAlone, "train.eval_every_steps=5"}},
           {"async", {"train.mode=async"}},
           {"ssp", {"train.mode=ssp", "train.staleness_bound=2"}},
           {"stand_alone", {mode + "stand_alone"}},

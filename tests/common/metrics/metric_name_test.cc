@@ -19,6 +19,9 @@ TEST(MetricNameTest, WordsAreKnownOrNot) {
   EXPECT_TRUE(HigherIsBetter("click.hr@3"));
   EXPECT_FALSE(HigherIsBetter("logloss"));
   EXPECT_FALSE(HigherIsBetter("buy.rmse"));
+  EXPECT_TRUE(HigherIsBetter("recall_20")) << "a program's own figure";
+  EXPECT_FALSE(HigherIsBetter("bce_loss"));
+  EXPECT_FALSE(HigherIsBetter("squared_error_mean"));
   EXPECT_NE(WhyNoMetric("aux").find("did you mean \"auc\""), std::string::npos);
 }
 

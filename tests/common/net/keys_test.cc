@@ -182,7 +182,7 @@ TEST_F(KeysOfAJob, AReadersPushIsRefusedAndLoggedOnce) {
 
 TEST(KeyPermissions, EachKindHasItsSendersAndOthersAreRefused) {
   const std::set<MessageKind> of_readers = {MessageKind::kPullRequest, MessageKind::kProbe,
-                                            MessageKind::kStatusRequest};
+                                            MessageKind::kStatusRequest, MessageKind::kJobRequest};
   const std::set<MessageKind> of_admins = {MessageKind::kStatusRequest, MessageKind::kScaleRequest};
   const std::set<MessageKind> of_members = {MessageKind::kJoinRequest, MessageKind::kHeartbeat,
                                             MessageKind::kCommandDone, MessageKind::kStopRequest,
@@ -190,7 +190,8 @@ TEST(KeyPermissions, EachKindHasItsSendersAndOthersAreRefused) {
                                             MessageKind::kAbort};
   const std::set<MessageKind> of_workers = {
       MessageKind::kPullRequest,    MessageKind::kProbe,        MessageKind::kPushRequest,
-      MessageKind::kAdvanceRequest, MessageKind::kStoreRequest, MessageKind::kSquaresRequest};
+      MessageKind::kAdvanceRequest, MessageKind::kStoreRequest, MessageKind::kSquaresRequest,
+      MessageKind::kJobRequest};
   const std::set<MessageKind> of_servers = {MessageKind::kPullReply,  MessageKind::kPushAck,
                                             MessageKind::kAdvanceAck, MessageKind::kStoreAck,
                                             MessageKind::kReplicate,  MessageKind::kReplicateAck,

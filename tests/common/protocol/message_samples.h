@@ -80,8 +80,8 @@ inline auto Fields(const View& m) {
   return std::tie(a, b, c, d.owner, e, f, g);
 }
 inline auto Fields(const Heartbeat& m) {
-  const auto& [a, b, c, d, e, f, g, h, i, j, k, activity] = m;
-  return std::tie(a, b, c, d, e, f, g, h, i, j, k, activity);
+  const auto& [a, b, c, d, e, f, g, h, i, j, k, activity, finished, wants] = m;
+  return std::tie(a, b, c, d, e, f, g, h, i, j, k, activity, finished, wants);
 }
 inline auto Fields(const HeartbeatAck& m) {
   const auto& [a, b] = m;
@@ -94,10 +94,11 @@ inline auto Fields(const Command& m) {
 }
 inline auto Fields(const CommandDone& m) {
   const auto& [a, b, c, d, e, f, g, h, cache, collectives, tally, digest, j, k, rows, process, l, n,
-               o, p, weights, groups, more, weight_sum, data_files, data_changes, q, r, s] = m;
+               o, p, weights, groups, more, weight_sum, data_files, data_changes, q, r, s,
+               figures] = m;
   return std::tie(a, b, c, d, e, f, g, h, cache, collectives, tally, digest[0], digest[1], j, k,
-                  rows, process, l, n, o, p, weights, groups, more, weight_sum, data_files, q, r,
-                  s);
+                  rows, process, l, n, o, p, weights, groups, more, weight_sum, data_files, q, r, s,
+                  figures);
 }
 inline auto Fields(const ScaleRequest& m) {
   const auto& [a, b, c, d] = m;
@@ -106,6 +107,11 @@ inline auto Fields(const ScaleRequest& m) {
 inline auto Fields(const ScaleReply& m) {
   const auto& [a, b] = m;
   return std::tie(a, b);
+}
+inline auto Fields(const JobRequest&) { return std::tuple<>(); }
+inline auto Fields(const JobReply& m) {
+  const auto& [a] = m;
+  return std::tie(a);
 }
 inline auto Fields(const StopRequest& m) {
   const auto& [a] = m;
@@ -229,6 +235,7 @@ inline CommandDone SampleDone() {
   done.dense_parameters = 18;
   done.dense_rows = 19;
   done.arithmetic = "avx2 vectors";
+  done.figures = {{"auc", 0.75}, {"hits_10", -2}};
   return done;
 }
 
@@ -238,8 +245,20 @@ void ForEachSample(const Visit& visit) {
   visit(JoinRequest{Role::kServer, 3, "tcp://127.0.0.1:5", 99, 2, 4, "host 12", "boot:ns:12:3"});
   visit(JoinRefused{2, "one too many", true});
   visit(SampleView());
-  visit(Heartbeat{
-      {5}, 6, 7, 8.5, 0.5, 9, {4, 3, 2, 1}, 21, 20, "no space", {{{12}, 3500}}, SomeActivity()});
+  visit(Heartbeat{{5},
+                  6,
+                  7,
+                  8.5,
+                  0.5,
+                  9,
+                  {4, 3, 2, 1},
+                  21,
+                  20,
+                  "no space",
+                  {{{12}, 3500}},
+                  SomeActivity(),
+                  true,
+                  30});
   visit(HeartbeatAck{{5}, 21});
   visit(Command{.id = {3},
                 .command = CommandKind::kLoad,
@@ -301,6 +320,8 @@ void ForEachSample(const Visit& visit) {
   visit(ReplicateAck{6, true});
   visit(Probe{});
   visit(ProbeAck{});
+  visit(JobRequest{});
+  visit(JobReply{KeysOf({123, 125})});
   visit(SquaresRequest{14});
   visit(SquaresReply{Code::kUnavailable, "soon", {{5, 6, 7, 8}}});
 }

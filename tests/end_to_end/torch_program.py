@@ -1,0 +1,38 @@
+"""Trains a small model in each process of torchrun; rank 0 saves rows and parameters to the file that it is given."""
+import sys
+
+import hdps
+import hdps.torch
+import torch
+import torch.distributed
+from torch.nn.parallel import DistributedDataParallel
+
+
+class Model(torch.nn.Module):
+    def __init__(self, worker):
+        super().__init__()
+        self.bag = hdps.torch.EmbeddingBag(worker, "words", "mean")
+        self.dense = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+        self.rests = torch.nn.Linear(3, 1)  # Takes part in every second step alone.
+
+    def forward(self, keys, all_parts):
+        rows = self.bag(keys)
+        return self.dense(rows) + (self.rests(rows) if all_parts else 0)
+
+
+with hdps.join() as worker:
+    torch.distributed.init_process_group("gloo")
+    torch.manual_seed(1)
+    model = DistributedDataParallel(Model(worker), find_unused_parameters=True)
+    optimizer = torch.optim.Adagrad(model.parameters(), lr=0.05, initial_accumulator_value=0.1)
+    for step in range(6):
+        keys, labels = torch.randint(20, (8, 2)), torch.rand(8, 1)  # The same in each process.
+        own = slice(worker.rank * 8 // worker.workers, (worker.rank + 1) * 8 // worker.workers)
+        with worker.step():
+            optimizer.zero_grad()
+            torch.nn.functional.mse_loss(model(keys[own], step % 2 == 0), labels[own]).backward()
+            optimizer.step()
+    rows = torch.from_dlpack(worker.pull("words", torch.arange(20)).rows)
+    if worker.rank == 0:
+        torch.save({"rows": rows.clone(), **{name: value.detach() for name, value in model.named_parameters()}},
+                   sys.argv[1])

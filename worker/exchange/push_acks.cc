@@ -1,0 +1,47 @@
+// Takes acknowledgements in the order of the pushes.
+#include "worker/exchange/push_acks.h"
+
+#include <vector>
+
+#include "common/platform/failpoint.h"
+#include "common/protocol/message_frames.h"
+#include "common/protocol/row_messages.h"
+
+namespace hdps {
+namespace {
+
+Status CheckAcks(const std::vector<Frame>& replies) {
+  for (const Frame& reply : replies) {
+    PushAck ack;
+    HDPS_RETURN_IF_ERROR(DecodeMessage(reply, &ack));
+    if (ack.code != Code::kOk) return Status(ack.code, ack.message);
+  }
+  return Status();
+}
+
+}  // namespace
+
+Status PushAcks::Collect(size_t left) {
+  while (!pushes_.empty() && (pushes_.size() > left || channel_.Ready(pushes_.front()))) {
+    const Ticket ticket = pushes_.front();
+    pushes_.pop_front();
+    HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies, channel_.Wait(ticket));
+    HDPS_RETURN_IF_ERROR(CheckAcks(replies));
+    HDPS_FAILPOINT("worker.step.acked");
+  }
+  return Status();
+}
+
+Result<SquareSum> AwaitSquares(NodeChannel& channel, Ticket asked) {
+  HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies, channel.Wait(asked));
+  SquareSum squares;
+  for (const Frame& frame : replies) {
+    SquaresReply reply;
+    HDPS_RETURN_IF_ERROR(DecodeMessage(frame, &reply));
+    if (reply.code != Code::kOk) return Status(reply.code, reply.message);
+    squares.Add(reply.squares);
+  }
+  return squares;
+}
+
+}  // namespace hdps

@@ -1,0 +1,35 @@
+// Awaits what servers answer to the pushes of a worker.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+
+#include "common/base/ids.h"
+#include "common/base/square_sum.h"
+#include "common/base/status.h"
+#include "worker/exchange/node_channel.h"
+
+namespace hdps {
+
+// Keeps the pushes that servers have not acknowledged, oldest first. Belongs to the thread that
+// computes.
+class PushAcks {
+ public:
+  // Requires: `channel` outlives it.
+  explicit PushAcks(NodeChannel& channel) : channel_(channel) {}
+
+  void Add(Ticket push) { pushes_.push_back(push); }
+  // Handles the acknowledgements that have come, and waits while more than `left` are missing.
+  // Errors: that of a server which refused a push.
+  Status Collect(size_t left);
+
+ private:
+  NodeChannel& channel_;
+  std::deque<Ticket> pushes_;
+};
+
+// Waits for the replies to SquaresRequests(), and adds them: the sum of squares of a step's
+// gradients at all servers.
+Result<SquareSum> AwaitSquares(NodeChannel& channel, Ticket asked);
+
+}  // namespace hdps
