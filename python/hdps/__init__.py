@@ -1,9 +1,9 @@
 """hdps from Python: train recommenders whose tables are larger than a GPU, and use them."""
 from typing import TYPE_CHECKING, Any
 
-from hdps._data import Prepared, generate, prepare
-from hdps._hdps import (Array, Connection, Ended, HdpsError, Job, JobError, Model, Pulled, RunError,
-                        WentBack, connect, export)
+from hdps._data import Prepared, generate, prepare, read
+from hdps._hdps import (Array, Batch, Batches, Connection, Ended, Feature, HdpsError, Job, JobError, Model,
+                        Pulled, RunError, WentBack, connect, export)
 from hdps._runs import Report, read_metrics, report
 from hdps._train import train
 from hdps._worker import Worker, join, local
@@ -11,9 +11,9 @@ from hdps._worker import Worker, join, local
 if TYPE_CHECKING:
     from hdps.sklearn import ClickModel
 
-__all__ = ["Array", "ClickModel", "Connection", "Ended", "HdpsError", "Job", "JobError", "Model",
-           "Prepared", "Pulled", "Report", "RunError", "WentBack", "Worker", "connect", "export",
-           "generate", "join", "local", "prepare", "read_metrics", "report", "train"]
+__all__ = ["Array", "Batch", "Batches", "ClickModel", "Connection", "Ended", "Feature", "HdpsError", "Job",
+           "JobError", "Model", "Prepared", "Pulled", "Report", "RunError", "WentBack", "Worker", "connect",
+           "export", "generate", "join", "local", "prepare", "read", "read_metrics", "report", "train"]
 
 
 def __getattr__(name: str) -> Any:

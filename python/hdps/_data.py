@@ -1,9 +1,9 @@
-"""Makes jobs: from files, or with data from a seed."""
+"""Makes jobs from files or with data from a seed, and reads the data of jobs."""
 import os
-from typing import Any, Dict, NamedTuple, Optional, Sequence, Union
+from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple, Union
 
 from hdps import _hdps
-from hdps._train import Path
+from hdps._train import JobLike, Path, job_of
 
 Paths = Union[Path, Sequence[Path]]
 Names = Union[str, Sequence[str]]
@@ -70,3 +70,43 @@ def generate(out: Path, *, kind: str = "log", format: str = "csv", model: str = 
         out, kind=kind, format=format, model=model, rows=rows, eval_rows=eval_rows,
         numeric=numeric, categorical=categorical, vocabulary=vocabulary, zipf=zipf, seed=seed,
         signal=signal, ctr=ctr, noise=noise, missing=missing)
+
+
+def data_reader(job: JobLike, which: str, rows: Any, threads: int) -> _hdps.DataReader:
+    """Returns the reader of a job's data, where `rows`, unless None, stand for the files of `which`."""
+    if rows is None:
+        return _hdps.DataReader(job_of(job, {}), {}, threads)
+    if which not in ("train", "eval"):
+        raise _hdps.JobError(f"rows: they may stand for the files of 'train' or 'eval', not of '{which}'")
+    return _hdps.DataReader(job_of(job, {f"data.{which}": [f"memory:{which}"]}), {which: rows}, threads)
+
+
+def read(job: JobLike, *, part: Tuple[int, int] = (0, 1), epoch: int = 0, skip_steps: int = 0,
+         which: str = "train", rows: Any = None, threads: int = 0) -> _hdps.Batches:
+    """Reads the data of a job as its workers do, and returns an iterator of the batches of an epoch.
+
+    job: an hdps.Job, a dict of its settings, or the path of a job file.
+    part: the rank of a worker and the number of workers. Its batches are those that this worker of
+        `hdps train` trains on: shuffled, without held-out rows, with negative examples. A batch has
+        train.batch_size divided by the number of workers; that of the last step may be empty, so
+        that all workers have the same number of steps.
+    epoch, skip_steps: where to begin, as `position` of an iterator told it, for any number of
+        workers.
+    which: "train", or an evaluation set: "eval", "validation", or a name of data.eval_sets. Its
+        rows come in the order of the files, 4096 a batch.
+    rows: stand for the files of "train" or "eval", as in hdps.train.
+    threads: parse the rows of large batches; 0: one per core.
+
+    A batch has `labels`, `numeric`, `features`, `weights` and `groups` as arrays that are not
+    copied. Keys are those of the tables of hdps' own models. Raises JobError.
+
+    >>> import hdps, tempfile
+    >>> made = hdps.generate(tempfile.mkdtemp(), rows=1000, eval_rows=500, categorical=2)
+    >>> batches = hdps.read(made["job"], part=(0, 2))
+    >>> batch = next(batches)
+    >>> batch.numeric.shape == (len(batch), len(batches.columns)), list(batch.features)
+    (True, ['C1', 'C2'])
+    >>> sum(len(b) for b in batches) + len(batch), batches.position[0]
+    (500, 0)
+    """
+    return data_reader(job, which, rows, threads).read(which, part, epoch, skip_steps)

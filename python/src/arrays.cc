@@ -9,6 +9,7 @@
 #include <numeric>
 #include <optional>
 
+#include "python/src/arguments.h"
 #include "python/src/bindings.h"
 #include "python/src/dlpack_abi.h"
 
@@ -128,6 +129,20 @@ py::capsule ToDlpack(const Array& array, const py::object& stream,
   return CapsuleOf<dlpack::Managed>(array, std::move(keeps), data, flags, "dltensor");
 }
 
+// The types of an array by their names.
+Array View(const Array& array, const std::string& dtype) {
+  std::string known;
+  for (const ArrayType type :
+       {ArrayType::kFloat32, ArrayType::kFloat64, ArrayType::kInt64, ArrayType::kUint64}) {
+    const TypeFacts facts = FactsOf(type);
+    if (facts.bytes != FactsOf(array.type()).bytes) continue;
+    if (dtype == facts.name) return array.As(type);
+    known += (known.empty() ? "" : ", ") + std::string(facts.name);
+  }
+  RaiseMistake("view: dtype \"" + dtype + "\" does not fit " + FactsOf(array.type()).name +
+               "; give one of " + known);
+}
+
 py::object ToList(const py::object& self) { return py::memoryview(self).attr("tolist")(); }
 
 std::string Describe(const Array& array) {
@@ -166,6 +181,10 @@ for by a.__dlpack__(copy=True), or copied there.
       .def_property_readonly(
           "dtype", [](const Array& array) { return FactsOf(array.type()).name; },
           "The type of the numbers: float32, float64, int64 or uint64.")
+      .def("view", &View, py::arg("dtype"),
+           R"(Returns the same memory as numbers of another type that have as many bytes.
+
+A library without uint64, as torch before 2.3, takes keys as a.view("int64"). Raises JobError.)")
       .def("tolist", &ToList, "Returns the numbers as a list; of several axes, as lists of lists.")
       .def("__len__", [](const Array& array) { return array.shape().front(); })
       .def("__repr__", &Describe)

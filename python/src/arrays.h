@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,6 +51,15 @@ class Array {
                     std::vector<int64_t> shape) {
     return Array(std::move(keeps), values.data(), ArrayTypeOf<T>(), std::move(shape));
   }
+
+  // Numbers that lie inside of what `keeps` keeps. Requires: as above.
+  template <typename T>
+  static Array Within(std::shared_ptr<const void> keeps, std::span<const T> values,
+                      std::vector<int64_t> shape) {
+    return Array(std::move(keeps), values.data(), ArrayTypeOf<T>(), std::move(shape));
+  }
+  // The same bytes as numbers of another type. Requires: a number of `type` has as many bytes.
+  Array As(ArrayType type) const { return Array(keeps_, data_, type, shape_); }
 
   const void* data() const { return data_; }
   const std::shared_ptr<const void>& keeps() const { return keeps_; }

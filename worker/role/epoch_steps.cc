@@ -3,7 +3,6 @@
 
 #include <glog/logging.h>
 
-#include <numeric>
 #include <string>
 #include <utility>
 
@@ -30,26 +29,12 @@ Result<bool> EpochSteps::IsAt(const EpochPosition& position) const {
 
 Status EpochSteps::Open(const Job& part, const EpochPosition& position, const EpochSplit& split) {
   CHECK_GE(position.clock, position.epoch_start);
-  const bool full_batch = job_.parallel.dataset_strategy == DatasetStrategy::kFullBatch;
-  const uint32_t rank = channel_.rank().value;
   const auto workers = static_cast<uint32_t>(channel_.view()->workers.size());
   if (items_ == nullptr && job_.data.negatives.per_positive > 0) {
     items_ = std::make_shared<ItemPool>(files_, job_);
   }
-  PipelineOptions options;
-  options.paths = job_.data.train;
-  options.reader.seed = job_.seed;
+  PipelineOptions options = TrainingOptions(job_, channel_.rank().value, workers);
   options.reader.items = items_;
-  options.reader.batch_size = job_.train.batch_size;
-  options.reader.side = RowSide::kTrained;
-  options.reader.fill_last = job_.train.last_batch == LastBatch::kFilled;
-  options.reader.part = full_batch ? 0 : rank;
-  options.reader.num_parts = full_batch ? 1 : workers;
-  if (const std::vector<uint32_t>& parts = job_.data.parts; !parts.empty()) {
-    CHECK_EQ(parts.size(), workers);
-    const uint32_t begin = std::accumulate(parts.begin(), parts.begin() + rank, 0u);
-    options.reader.own_rows = {begin, begin + parts[rank]};
-  }
   options.parts = {.micro_batches = job_.train.micro_batches,
                    .slices = job_.parallel.interleave_num,
                    .pieces = PiecesOfStep(job_)};

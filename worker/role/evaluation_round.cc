@@ -1,7 +1,6 @@
 // Feeds rows from the servers to the scorer, and its scores into answers.
 #include "worker/role/evaluation_round.h"
 
-#include <algorithm>
 #include <optional>
 #include <span>
 #include <utility>
@@ -12,13 +11,6 @@
 #include "worker/step/label_count.h"
 
 namespace hdps {
-
-Result<EvalSet> FindEvalSet(const Job& job, const std::string& name) {
-  const std::vector<EvalSet> sets = EvalSetsOf(job.data);
-  const auto set = name.empty() ? sets.begin() : std::ranges::find(sets, name, &EvalSet::name);
-  if (set != sets.end()) return *set;
-  return Status(Code::kInvalidArgument, "this job has no evaluation set '" + name + "'");
-}
 
 Result<std::unique_ptr<EvaluationRound>> EvaluationRound::Begin(const Job& job, Model& model,
                                                                 Clock clock, NodeChannel& channel,

@@ -21,10 +21,6 @@ namespace hdps {
 
 struct Job;
 
-// Returns the evaluation set of that name; the job's first if `name` is empty. kInvalidArgument if
-// there is none.
-Result<EvalSet> FindEvalSet(const Job& job, const std::string& name);
-
 // Invariant: every example of the part is in exactly one piece, in the order of the files, and
 // scored with the rows of the servers and the dense weights of the model.
 //

@@ -47,6 +47,13 @@ double PredictRows(Model& model, const Batch& batch, std::span<const TableInput>
   return loss_sum / 2;
 }
 
+Result<EvalSet> FindEvalSet(const Job& job, const std::string& name) {
+  const std::vector<EvalSet> sets = EvalSetsOf(job.data);
+  const auto set = name.empty() ? sets.begin() : std::ranges::find(sets, name, &EvalSet::name);
+  if (set != sets.end()) return *set;
+  return Status(Code::kInvalidArgument, "this job has no evaluation set '" + name + "'");
+}
+
 PipelineOptions EvaluationOptions(const Job& job, const EvalSet& set, uint32_t part,
                                   uint32_t num_parts) {
   PipelineOptions options;

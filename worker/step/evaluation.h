@@ -49,6 +49,10 @@ struct RowSource {
   std::function<Result<double>(const Batch& batch, std::vector<float>* scores)> score = nullptr;
 };
 
+// Returns the evaluation set of that name; the job's first if `name` is empty. kInvalidArgument if
+// there is none.
+Result<EvalSet> FindEvalSet(const Job& job, const std::string& name);
+
 // Options for reading part `part` of `num_parts` of the set, in the order of the files.
 PipelineOptions EvaluationOptions(const Job& job, const EvalSet& set, uint32_t part,
                                   uint32_t num_parts);

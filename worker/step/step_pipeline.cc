@@ -1,11 +1,17 @@
-// Runs the reader's loop: read a batch, find its keys, split them by server, queue the step.
+// Takes the batches of the reader: finds their keys, splits them by server, queues the steps.
 #include "worker/step/step_pipeline.h"
 
+#include <glog/logging.h>
+
+#include <numeric>
 #include <optional>
 #include <utility>
 
 #include "common/job/job_spec.h"
 #include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/data_spec.h"
+#include "common/job/spec/parallel_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "common/job/table_slices.h"
 #include "common/platform/memory_full.h"
 #include "common/protocol/view.h"
@@ -38,18 +44,40 @@ void NameShards(const Job& job, TableId id, PreparedStep* step, KeysOfTable* tab
 
 }  // namespace
 
-Result<std::unique_ptr<StepPipeline>> StepPipeline::Start(const Job& job, FileSystem& files,
-                                                          MonotonicClock& clock,
-                                                          const PipelineOptions& options) {
-  const ActivityBoard::Waiting waiting(options.board, WaitReason::kData);
+PipelineOptions TrainingOptions(const Job& job, uint32_t rank, uint32_t workers) {
+  const bool full_batch = job.parallel.dataset_strategy == DatasetStrategy::kFullBatch;
+  PipelineOptions options;
+  options.paths = job.data.train;
+  options.reader.seed = job.seed;
+  options.reader.batch_size = job.train.batch_size;
+  options.reader.side = RowSide::kTrained;
+  options.reader.fill_last = job.train.last_batch == LastBatch::kFilled;
+  options.reader.part = full_batch ? 0 : rank;
+  options.reader.num_parts = full_batch ? 1 : workers;
+  if (const std::vector<uint32_t>& parts = job.data.parts; !parts.empty()) {
+    CHECK_EQ(parts.size(), workers);
+    const uint32_t begin = std::accumulate(parts.begin(), parts.begin() + rank, 0u);
+    options.reader.own_rows = {begin, begin + parts[rank]};
+  }
+  return options;
+}
+
+Result<std::unique_ptr<BatchReader>> ReaderOf(const Job& job, FileSystem& files,
+                                              const PipelineOptions& options) {
   ReaderOptions reading = options.reader;
   reading.labels = LabelsOf(job);
   reading.executor = options.executor;
   if (!options.labels) {
     for (LabelSpec& label : reading.labels) label.num_classes = kLabelsNotRead;
   }
-  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<BatchReader> reader,
-                        NewBatchReader(files, job.data, options.paths, reading));
+  return NewBatchReader(files, job.data, options.paths, reading);
+}
+
+Result<std::unique_ptr<StepPipeline>> StepPipeline::Start(const Job& job, FileSystem& files,
+                                                          MonotonicClock& clock,
+                                                          const PipelineOptions& options) {
+  const ActivityBoard::Waiting waiting(options.board, WaitReason::kData);
+  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<BatchReader> reader, ReaderOf(job, files, options));
   return std::unique_ptr<StepPipeline>(new StepPipeline(job, clock, options, std::move(reader)));
 }
 
@@ -58,18 +86,15 @@ StepPipeline::StepPipeline(const Job& job, MonotonicClock& clock, const Pipeline
     : job_(job),
       clock_(clock),
       options_(options),
-      reader_(std::move(reader)),
       finder_(job, options.executor),
-      batches_(1),
+      batches_(std::move(reader), options.epoch, options.skip_steps, /*ahead=*/1, clock),
       ready_(options.steps_ahead),
       used_(options.steps_ahead + 1 + options.steps_in_use),
-      reading_(StartThread("reader", [this] { ReadAll(); })),
       preparing_(StartThread("keys", [this] { PrepareAll(); })) {}
 
 StepPipeline::~StepPipeline() {
   batches_.Close();
   ready_.Close();
-  reading_->Join();
   preparing_->Join();
 }
 
@@ -88,28 +113,13 @@ Result<std::unique_ptr<PreparedStep>> StepPipeline::Take(std::optional<Item> ite
 
 void StepPipeline::Recycle(std::unique_ptr<PreparedStep> step) { used_.Push(std::move(step)); }
 
-void StepPipeline::ReadAll() {
-  const MemoryFor batches("batches of the data (train.batch_size, train.lookahead)");
-  Status status = reader_->StartEpoch(options_.epoch, options_.skip_steps);
-  while (status.ok()) {
-    const int64_t begin_ns = clock_.NowNs();
-    Result<std::optional<Batch>> batch = reader_->Next();
-    status = batch.status();
-    if (!status.ok() || !batch->has_value()) break;
-    const int64_t read_ns = clock_.NowNs() - begin_ns;
-    ReadBatch read{{}, **std::move(batch), reader_->bad_rows(), reader_->progress(), read_ns};
-    if (!batches_.Push(std::move(read))) return;
-  }
-  if (!status.ok()) batches_.Push({.status = std::move(status)});
-  batches_.Close();
-}
-
 void StepPipeline::PrepareAll() {
   const MemoryFor batches("batches of the data (train.batch_size, train.lookahead)");
-  while (std::optional<ReadBatch> read = batches_.Pop()) {
-    const bool ok = read->status.ok();
-    Item item{ok ? Status() : std::move(read->status), nullptr};
-    if (ok) item.step = Prepare(*std::move(read));
+  while (true) {
+    Result<std::optional<ReadBatch>> read = batches_.Next();
+    if (read.ok() && !read->has_value()) break;
+    Item item{read.status(), nullptr};
+    if (read.ok()) item.step = Prepare(**std::move(read));
     if (!ready_.Push(std::move(item))) return;
   }
   ready_.Close();

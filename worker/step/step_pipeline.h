@@ -20,6 +20,7 @@
 #include "worker/exchange/activity_board.h"
 #include "worker/exchange/key_split.h"
 #include "worker/model/step_parts.h"
+#include "worker/step/batch_stream.h"
 
 namespace hdps {
 
@@ -75,6 +76,15 @@ struct PipelineOptions {
   ActivityBoard* board = nullptr;  // Is told of waits for a step; null: no one is told.
 };
 
+// Returns the options of worker `rank` of `workers` that trains on the job's data, from the begin
+// of the first epoch on. Requires: data.parts is empty or has `workers` numbers.
+PipelineOptions TrainingOptions(const Job& job, uint32_t rank, uint32_t workers);
+
+// Makes the reader of these options; `files` and the options' executor must outlive it.
+// kInvalidArgument when a file is missing.
+Result<std::unique_ptr<BatchReader>> ReaderOf(const Job& job, FileSystem& files,
+                                              const PipelineOptions& options);
+
 // Gives the steps of one epoch in order.
 //
 // Invariant: at most steps_ahead + 1 + steps_in_use steps exist.
@@ -104,17 +114,8 @@ class StepPipeline {
   StepPipeline(const Job& job, MonotonicClock& clock, const PipelineOptions& options,
                std::unique_ptr<BatchReader> reader);
   static Result<std::unique_ptr<PreparedStep>> Take(std::optional<Item> item);
-  // A batch as it was read, and what the reader said then; or why there is none.
-  struct ReadBatch {
-    Status status;
-    Batch batch = {};
-    uint64_t bad_rows = 0;
-    double progress = 0;
-    int64_t read_ns = 0;
-  };
 
-  void ReadAll();     // The reader's thread.
-  void PrepareAll();  // That of the keys.
+  void PrepareAll();  // The thread of the keys.
   std::unique_ptr<PreparedStep> Prepare(ReadBatch read);
   void CountKeys(const PreparedStep& step);
   // Returns the keys of one of the step's lists, by table.
@@ -124,13 +125,11 @@ class StepPipeline {
   MonotonicClock& clock_;
   const PipelineOptions options_;
 
-  std::unique_ptr<BatchReader> reader_;  // The reader's thread only.
-  KeyFinder finder_;                     // The thread of the keys only.
-
-  BoundedQueue<ReadBatch> batches_;
+  KeyFinder finder_;     // The thread of the keys only.
+  BatchStream batches_;  // That thread takes them.
   BoundedQueue<Item> ready_;
   BoundedQueue<std::unique_ptr<PreparedStep>> used_;
-  std::unique_ptr<Thread> reading_, preparing_;  // Last: they start when all else is there.
+  std::unique_ptr<Thread> preparing_;  // Last: it starts when all else is there.
 };
 
 }  // namespace hdps

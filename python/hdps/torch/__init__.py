@@ -13,5 +13,5 @@ from hdps.torch.collection import EmbeddingBagCollection, KeyedTensor
 from hdps.torch.kept import Kept, keep
 from hdps.torch.server_optimizer import ServerOptimizer
 
-__all__ = ["Embedding", "EmbeddingBag", "EmbeddingBagCollection", "Kept", "KeyedTensor",
+__all__ = ["Dataset", "Embedding", "EmbeddingBag", "EmbeddingBagCollection", "Kept", "KeyedTensor",
            "ServerOptimizer", "keep"]
