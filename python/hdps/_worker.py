@@ -1,9 +1,10 @@
 """A worker whose model is the caller's own: rows of the job's tables go in, gradients come out."""
 import atexit
+import functools
 import os
 import weakref
-from typing import (Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Type, TypeVar,
-                    Union, overload)
+from typing import (Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Type,
+                    TypeVar, Union, overload)
 
 from hdps import _hdps
 from hdps._progress import Progress
@@ -208,14 +209,18 @@ class Worker:
         Each worker answers; the figures of worker 0 count, in metrics.jsonl, checkpoint.keep_best,
         early stopping and schedules.
         """
-        self._own.report([(name, float(value)) for name, value in figures.items()])
+        self._own.report(_named_numbers(figures))
 
     # ---- The end.
 
-    def finish(self) -> None:
-        """Says that this worker has no more examples; returns when all have, and the job has ended."""
+    def finish(self, evaluate: Optional["Evaluate"] = None) -> None:
+        """Says that this worker has no more examples; returns when all have, and the job has ended.
+
+        evaluate: as in loop(), for evaluations that become due meanwhile; None: they have no
+            figures from this worker.
+        """
         self._end_of_step()
-        self._own.finish()
+        self._own.finish(None if evaluate is None else functools.partial(self._figures, evaluate))
 
     def close(self, reason: Optional[str] = None) -> None:
         """Leaves the job, which hears of a lost worker unless it has ended. May be called twice."""
@@ -240,7 +245,7 @@ class Worker:
     # ---- A loop over data.
 
     def loop(self, data: Data[Batch],
-             evaluate: Optional[Callable[["Worker"], Mapping[str, float]]] = None, *,
+             evaluate: Optional["Evaluate"] = None, *,
              examples: Optional[Callable[[Batch], int]] = None,
              finish: bool = True) -> Iterator[Batch]:
         """Iterates over batches; the body of the loop is a step, which ends after it.
@@ -274,8 +279,7 @@ class Worker:
                                  "is no function for them; give evaluate=..., which returns figures")
         return self._batches(data, evaluate, examples, finish)
 
-    def _batches(self, data: Data[Batch],
-                 evaluate: Optional[Callable[["Worker"], Mapping[str, float]]],
+    def _batches(self, data: Data[Batch], evaluate: Optional["Evaluate"],
                  examples: Optional[Callable[[Batch], int]], finish: bool) -> Iterator[Batch]:
         restored = self.restored
         while True:
@@ -292,7 +296,7 @@ class Worker:
                         self.advance(None if examples is None else examples(batch))
                     self._evaluate(evaluate)
                 if finish:
-                    self.finish()
+                    self.finish(evaluate)
                 return
             except _hdps.WentBack as went_back:
                 if not callable(data):
@@ -315,13 +319,16 @@ class Worker:
                 self._void = None
                 self.give_up()
 
-    def _evaluate(self, evaluate: Optional[Callable[["Worker"], Mapping[str, float]]]) -> None:
+    def _evaluate(self, evaluate: Optional["Evaluate"]) -> None:
         while evaluate is not None and self.evaluation_due:
-            figures = evaluate(self)
-            if not isinstance(figures, Mapping):
-                raise TypeError(f"loop(): evaluate returned a {type(figures).__name__}: expected a dict "
-                                "of figures by name")
-            self.report(**figures)
+            self._own.report(self._figures(evaluate))
+
+    def _figures(self, evaluate: "Evaluate") -> List[Tuple[str, float]]:
+        figures = evaluate(self)
+        if not isinstance(figures, Mapping):
+            raise TypeError(f"evaluate returned a {type(figures).__name__}: expected a dict of figures by "
+                            "name")
+        return _named_numbers(figures)
 
     # ---- Helpers.
 
@@ -354,6 +361,18 @@ class Worker:
 
     def __repr__(self) -> str:
         return f"<hdps.Worker {self.rank} of {self.workers}, step {self.clock}>"
+
+
+Evaluate = Callable[[Worker], Mapping[str, float]]
+
+
+def _named_numbers(figures: Mapping[str, float]) -> List[Tuple[str, float]]:
+    for name, value in figures.items():
+        if not isinstance(name, str):
+            raise TypeError(f"figures: the name {name!r} is a {type(name).__name__}: expected a str")
+        if isinstance(value, (str, bytes)) or not hasattr(value, "__float__"):
+            raise TypeError(f"figures: {name} is a {type(value).__name__}: expected a number")
+    return [(name, float(value)) for name, value in figures.items()]
 
 
 class Step:

@@ -67,9 +67,10 @@ void NumbersIn::TakeBuffer(const py::handle& given) {
                          ? type.kind == CellKind::kInt64 || type.kind == CellKind::kUint64
                          : type.kind == CellKind::kFloat32;
   const std::string format = view.format == nullptr ? "B" : view.format;
-  RequireType(right && !type.swapped, type.kind == CellKind::kOther
-                                          ? "of the format '" + format + "'"
-                                          : type.name + std::string(type.swapped ? " with the bytes of another host" : ""));
+  RequireType(right && !type.swapped,
+              type.kind == CellKind::kOther
+                  ? "of the format '" + format + "'"
+                  : type.name + std::string(type.swapped ? " with the bytes of another host" : ""));
   if (view.ndim > 0 && (view.shape == nullptr || view.strides == nullptr)) {
     RaiseTypeError(where_ + ": the buffer does not tell its shape");
   }
@@ -100,8 +101,9 @@ void NumbersIn::TakeDlpack(const py::handle& given) {
   }
   const dlpack::Tensor& tensor = tensor_->tensor;
   const bool keys = wanted_ == Wanted::kKeys;
-  const bool code_right = keys ? tensor.dtype.code == dlpack::kInt || tensor.dtype.code == dlpack::kUint
-                               : tensor.dtype.code == dlpack::kFloat;
+  const bool code_right =
+      keys ? tensor.dtype.code == dlpack::kInt || tensor.dtype.code == dlpack::kUint
+           : tensor.dtype.code == dlpack::kFloat;
   RequireType(code_right && tensor.dtype.bits == 8 * item_bytes() && tensor.dtype.lanes == 1,
               NameOf(tensor.dtype));
   shape_.assign(tensor.shape, tensor.shape + tensor.ndim);
@@ -151,7 +153,8 @@ void NumbersIn::TakeList(const py::handle& given) {
 
 void NumbersIn::AddItems(const py::handle& given, size_t axis, std::vector<char>* items) {
   if (axis == kAxesMax) RaiseTypeError(where_ + ": lists are nested too deep");
-  const py::tuple all(py::reinterpret_borrow<py::object>(given));  // What does not change meanwhile.
+  const py::tuple all(
+      py::reinterpret_borrow<py::object>(given));  // What does not change meanwhile.
   const auto length = static_cast<int64_t>(all.size());
   const bool first = items->empty() && shape_.size() == axis;
   if (first) shape_.push_back(length);

@@ -27,8 +27,8 @@ class NumbersIn {
   // Keys are int64 or uint64, whose 64 bits count; floats are float32.
   enum class Wanted : uint8_t { kKeys, kFloats };
 
-  // `where` names the argument in errors: TypeError for other types and for memory of a device, with
-  // what would be right.
+  // `where` names the argument in errors: TypeError for other types and for memory of a device,
+  // with what would be right.
   NumbersIn(const pybind11::handle& given, Wanted wanted, std::string where);
   NumbersIn(const NumbersIn&) = delete;
   NumbersIn& operator=(const NumbersIn&) = delete;

@@ -27,7 +27,8 @@ void WaitingLines::Add(const char* method, const std::string& text) {
   MutexLock lock(mutex_);
   const bool progress = method == std::string_view("progress");
   if (progress) {
-    std::erase_if(lines_, [](const Line& line) { return line.method == std::string_view("progress"); });
+    std::erase_if(lines_,
+                  [](const Line& line) { return line.method == std::string_view("progress"); });
   }
   if (lines_.size() == kLinesMax) lines_.pop_front();
   lines_.push_back({method, text});

@@ -37,10 +37,11 @@ void AddExceptions(py::module_& module) {
                     "A mistake that the caller can mend. The text is the command line's: place, "
                     "value, what would be right.");
   g_run_error = add("RunError", base, "The world failed beyond what the job's policy survives.");
-  g_went_back = add("WentBack", base,
-                    "The job of a Worker went back to a checkpoint, whose number of steps is `step` "
-                    "and whose state of this worker is `restored`, bytes or None. The next call "
-                    "goes on from there.");
+  g_went_back =
+      add("WentBack", base,
+          "The job of a Worker went back to a checkpoint, whose number of steps is `step` "
+          "and whose state of this worker is `restored`, bytes or None. The next call "
+          "goes on from there.");
   g_ended = add("Ended", base, "The job of a Worker has ended: by train.max_steps or a stop.");
 }
 

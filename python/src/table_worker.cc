@@ -46,7 +46,8 @@ class Asked {
       const std::string table = TextOf(pair[0]);
       const TableId id = TableNamed(job, table);
       tables_.push_back(table);
-      numbers_.push_back(std::make_unique<NumbersIn>(pair[1], Wanted::kKeys, Place(call, table, "keys")));
+      numbers_.push_back(
+          std::make_unique<NumbersIn>(pair[1], Wanted::kKeys, Place(call, table, "keys")));
       keys_.push_back({id, numbers_.back()->keys()});
     }
   }
@@ -63,8 +64,8 @@ class Asked {
 void RequireRows(const NumbersIn& given, size_t rows, uint32_t dim, const std::string& where,
                  const char* of) {
   const bool none = rows == 0 && given.size() == 0;
-  const bool right = !given.shape().empty() && given.shape().back() == int64_t{dim} &&
-                     given.size() == rows * dim;
+  const bool right =
+      !given.shape().empty() && given.shape().back() == int64_t{dim} && given.size() == rows * dim;
   if (none || right) return;
   RaiseMistake(where + " have the shape " + ShapeText(given.shape()) + "; expected [" +
                std::to_string(rows) + ", " + std::to_string(dim) + "], a row for each " + of);
@@ -142,15 +143,15 @@ void HeldWorker::Call(const char* name, const std::function<Status(TableWorker&)
   }
   lines_->Show();
   if (calls_->raised()) {
-    if (!in_evaluate_) {
-      Leave(Status(Code::kUnavailable, std::string("its program was stopped in ") + name + "()"),
-            std::string("an exception ended ") + name + "()");
-    }
+    const std::string because = std::string("an exception ended ") + name + "()";
+    if (!in_evaluate_) static_cast<void>(Leave(Status(Code::kUnavailable, because), because));
     calls_->RaiseIfAnyRaised();
   }
   if (status.ok()) return;
   if (status.code() == Code::kCancelled) RaiseStanding();
-  if (status.code() != Code::kInvalidArgument && !in_evaluate_) Leave(status, status.message());
+  if (status.code() != Code::kInvalidArgument && !in_evaluate_) {
+    static_cast<void>(Leave(status, status.message()));
+  }
   Raise(status);
 }
 
@@ -177,7 +178,8 @@ void HeldWorker::RaiseStanding() {
     const Clock step = worker.clock();
     if (!in_evaluate_) worker.GoOn();
     Note();
-    RaiseWentBack("the job went back to step " + std::to_string(step) + ": " + reason, step, restored_);
+    RaiseWentBack("the job went back to step " + std::to_string(step) + ": " + reason, step,
+                  restored_);
   }
   if (standing == Standing::kEnded) {
     if (!in_evaluate_) {
@@ -186,8 +188,8 @@ void HeldWorker::RaiseStanding() {
     }
     RaiseEnded("the job has ended: " + reason);
   }
-  Status failure(Code::kUnavailable, reason);
-  if (!in_evaluate_) Leave(failure, reason);
+  const Status failure(Code::kUnavailable, reason);
+  if (!in_evaluate_) static_cast<void>(Leave(failure, reason));
   Raise(failure);
 }
 
@@ -229,11 +231,13 @@ void HeldWorker::Prefetch(const py::list& lists) {
 void HeldWorker::Push(const HeldRows& rows, const py::object& gradients) {
   const std::string where = Place("push", rows.table, "gradients");
   if (rows.puller != this) {
-    RaiseMistake("push(\"" + rows.table + "\"): another worker has pulled these rows; push them there");
+    RaiseMistake("push(\"" + rows.table +
+                 "\"): another worker has pulled these rows; push them there");
   }
   if (rows.look) {
-    RaiseMistake("push(\"" + rows.table +
-                 "\"): the rows were pulled with train=False, which only looks; pull them for a step");
+    RaiseMistake(
+        "push(\"" + rows.table +
+        "\"): the rows were pulled with train=False, which only looks; pull them for a step");
   }
   const NumbersIn given(gradients, Wanted::kFloats, where);
   RequireRows(given, rows.rows.keys.size(), rows.rows.dim, where, "key of the pull");
@@ -247,8 +251,7 @@ void HeldWorker::PushKeys(const std::string& table, const py::object& keys,
   const std::string where = Place("push", table, "gradients");
   const NumbersIn given(gradients, Wanted::kFloats, where);
   RequireRows(given, of.size(), job_->job.tables[id.value].dim, where, "key");
-  Call("push",
-       [&](TableWorker& worker) { return worker.Push(id, of.keys(), given.floats()); });
+  Call("push", [&](TableWorker& worker) { return worker.Push(id, of.keys(), given.floats()); });
 }
 
 void HeldWorker::Store(const std::string& table, const py::object& keys, const py::object& rows) {
@@ -257,8 +260,7 @@ void HeldWorker::Store(const std::string& table, const py::object& keys, const p
   const std::string where = Place("store", table, "rows");
   const NumbersIn given(rows, Wanted::kFloats, where);
   RequireRows(given, of.size(), job_->job.tables[id.value].dim, where, "key");
-  Call("store",
-       [&](TableWorker& worker) { return worker.Store(id, of.keys(), given.floats()); });
+  Call("store", [&](TableWorker& worker) { return worker.Store(id, of.keys(), given.floats()); });
 }
 
 void HeldWorker::Advance(const py::object& examples) {
@@ -275,7 +277,7 @@ void HeldWorker::Advance(const py::object& examples) {
 void HeldWorker::GiveUp() {
   if (seat_ == nullptr) return;
   Call("give_up", [](TableWorker& worker) {
-    worker.GiveUpStep();
+    worker.GiveUp();
     return Status();
   });
 }
@@ -296,7 +298,8 @@ Result<OutsideFigures> HeldWorker::Evaluate(const py::object& evaluate) {
   Note();
   const char* const name = in_call_.exchange(nullptr);
   in_evaluate_ = true;
-  Result<OutsideFigures> figures = Status(Code::kUnavailable, "the program's evaluation has raised an exception");
+  Result<OutsideFigures> figures =
+      Status(Code::kUnavailable, "the program's evaluation has raised an exception");
   try {
     figures = py::cast<OutsideFigures>(evaluate());
   } catch (const py::error_already_set& error) {
@@ -340,7 +343,8 @@ py::dict HeldWorker::tables() const {
 namespace {
 
 void AddPulled(py::module_& module) {
-  py::class_<HeldRows, RowsPointer>(module, "Pulled", R"(The rows of one table that Worker.pull() returns.
+  py::class_<HeldRows, RowsPointer>(module, "Pulled",
+                                    R"(The rows of one table that Worker.pull() returns.
 
 Rows and keys are memory of hdps, in which no copy has been made. They stay what they were when the
 job goes on.

@@ -20,7 +20,8 @@ ROOMS = {
     "kernels": ["tasks", "keys", "host", "products", "cuda"],
     "embedding": ["memory", "disk", "snapshot"],
     "server": ["step", "groups"],
-    "worker": ["data", "model", "collective", "exchange", "parallel", "cache", "dense", "step", "role"],
+    "worker": ["data", "model", "collective", "exchange", "parallel", "cache", "dense", "step", "role",
+               "outside"],
     "scheduler": ["members", "plan", "report", "state", "phases"],
     "tools": ["inputs", "scoring", "export", "plan", "synthetic", "prepare", "report", "checkpoints", "doctor", "why"],
 }

@@ -155,7 +155,9 @@ void NodeChannel::Enqueue(Event event) {
 }
 
 bool NodeChannel::TakeIn(bool wait) {
+  if (wait && give_up_) waits_ = true;
   std::optional<Event> event = wait ? events_.Pop() : events_.TryPop();
+  waits_ = false;
   if (event.has_value()) {
     Sort(*std::move(event));
     return true;
@@ -187,11 +189,19 @@ void NodeChannel::Sort(Event event) {
     values_[value->key] = *value;
   } else if (std::holds_alternative<InterruptionLate>(event)) {
     interruption_late_ = true;
+  } else if (std::holds_alternative<TimeToAsk>(event)) {
+    GiveUpIfAsked();
   } else if (auto* late = std::get_if<StoreLate>(&event)) {
     values_.try_emplace(late->key);
   } else {
     end_ = std::get<End>(event).status;
   }
+}
+
+void NodeChannel::GiveUpIfAsked() {
+  if (end_.has_value() || !give_up_()) return;
+  end_ = Status(Code::kUnavailable, "the program has given up a wait");
+  Fail(*end_);
 }
 
 Status NodeChannel::EndStatus() const {
@@ -207,6 +217,11 @@ void NodeChannel::OnTurn(ComputeRequests& node, TimeMs now) {
   if (await_until_ && now >= *await_until_) {
     await_until_.reset();
     Enqueue(InterruptionLate());
+  }
+  constexpr TimeMs kAskEveryMs = 100;
+  if (waits_ && now - asked_at_ >= kAskEveryMs) {
+    asked_at_ = now;
+    Enqueue(TimeToAsk());
   }
   for (auto asked = asked_.begin(); asked != asked_.end();) {
     if (now - asked->second < board_timeout_ms_) {

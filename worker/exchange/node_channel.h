@@ -1,6 +1,7 @@
 // Connects a worker's two threads: the node on the loop thread, and the trainer on its own.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -42,6 +43,10 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   // `sections`, the transport's allocator or null.
   NodeChannel(std::function<void()> wake, MonotonicClock& clock, int64_t board_timeout_ms,
               SectionAllocator* sections = nullptr);
+
+  // Lets `give_up` be called on the trainer's thread about every 100 ms while it waits; true ends
+  // the wait, and this worker, which tells the scheduler. Must be called before the loop begins.
+  void AskWhileWaiting(std::function<bool()> give_up) { give_up_ = std::move(give_up); }
 
   // ---- The trainer's thread.
 
@@ -132,7 +137,9 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
     std::string key;
   };
   struct InterruptionLate {};
-  using Event = std::variant<NewView, Command, Replies, KvValue, StoreLate, InterruptionLate, End>;
+  struct TimeToAsk {};  // Whether to give up.
+  using Event =
+      std::variant<NewView, Command, Replies, KvValue, StoreLate, InterruptionLate, TimeToAsk, End>;
   struct NodeRequest {
     // The View::restarts that the trainer knew; the request is dropped if it has changed. None: the
     // request holds in any view.
@@ -152,6 +159,7 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   bool TakeIn(bool wait);
   void Sort(Event event);
   Status EndStatus() const;
+  void GiveUpIfAsked();
 
   // Both queues stay short: a handful of requests, one command at a time, one view a change. The
   // limits only stop a runaway; neither side waits at them.
@@ -163,6 +171,9 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   MonotonicClock& clock_;
   const int64_t board_timeout_ms_;
   SectionAllocator* const sections_;
+  std::function<bool()> give_up_;  // May be empty.
+
+  std::atomic<bool> waits_ = false;  // The trainer waits for an event.
 
   ActivityBoard board_;  // Safe on any thread.
 
@@ -182,6 +193,7 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
 
   // The loop's thread only.
   TimeMs now_ = 0;
+  TimeMs asked_at_ = 0;    // Time of the last TimeToAsk.
   uint32_t restarts_ = 0;  // View::restarts of the newest view.
   bool interruption_told_ = false;
   std::optional<TimeMs> await_until_;  // Deadline of AwaitInterruption().

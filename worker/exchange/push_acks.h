@@ -22,6 +22,7 @@ class PushAcks {
   // Handles the acknowledgements that have come, and waits while more than `left` are missing.
   // Errors: that of a server which refused a push.
   Status Collect(size_t left);
+  void Forget() { pushes_.clear(); }  // The job has gone back: no acknowledgement will come.
 
  private:
   NodeChannel& channel_;

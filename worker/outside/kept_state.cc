@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/base/crc32c.h"
+#include "common/base/hash.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/table_spec.h"
 #include "common/protocol/row_messages.h"
@@ -48,6 +48,10 @@ uint64_t NumberAt(const float* from) {
     return value >= 0 && value < 0x1p24f ? static_cast<uint64_t>(value) : 0;
   };
   return part(from[0]) | part(from[1]) << 24;
+}
+
+uint64_t ChecksumOf(const std::string& bytes) {
+  return HashBytes(std::as_bytes(std::span(bytes))) & 0xffffffffffff;
 }
 
 std::vector<float> Packed(std::span<const char> bytes) {
@@ -95,7 +99,7 @@ Status KeptState::Store(uint32_t rank, Clock clock, const std::string& bytes) {
   first[0] = kMagic;
   PutNumber(static_cast<uint64_t>(clock), &first[1]);
   PutNumber(bytes.size(), &first[3]);
-  PutNumber(Crc32c(std::as_bytes(std::span(bytes))), &first[5]);
+  PutNumber(ChecksumOf(bytes), &first[5]);
   return StoreChunks(job_, channel_, std::array{KeyOf(rank, 0)}, clock, first);
 }
 
@@ -118,7 +122,7 @@ Result<std::optional<std::string>> KeptState::Read(uint32_t rank, Clock clock) {
     HDPS_RETURN_IF_ERROR(ReadChunks(job_, channel_, keys, clock, rows));
     Unpack(rows, part);
   }
-  if (Crc32c(std::as_bytes(std::span(bytes))) != crc) {
+  if (ChecksumOf(bytes) != crc) {
     return Status(Code::kCorruption, "the state of worker " + std::to_string(rank) + " of step " +
                                          std::to_string(clock) +
                                          " is not what was stored: its checksum differs");

@@ -42,8 +42,8 @@ Status StepGradients::CheckFinite(TableId table, std::span<const Key> keys,
 }
 
 Status StepGradients::Push(const PulledRows& pulled, std::span<const float> gradients) {
-  const auto list = std::ranges::find_if(
-      lists_, [&](const auto& known) { return known->number == pulled.pull; });
+  const auto list =
+      std::ranges::find_if(lists_, [&](const auto& known) { return known->number == pulled.pull; });
   if (pulled.pull == 0) {
     return Mistake("rows of a pull for looking alone have no gradient; pull them for the step");
   }

@@ -27,8 +27,8 @@ struct TableProcessOptions {
 class TableProcess {
  public:
   // Joins the cluster and waits until the first step may begin. The loop thread owns `transport`.
-  // Errors: kInvalidArgument if the scheduler refuses the worker, kTimeout if it does not answer;
-  // both name it.
+  // Errors: kInvalidArgument if the scheduler refuses the worker, kUnavailable if it does not
+  // answer or the job ends first; both say why.
   static Result<std::unique_ptr<TableProcess>> Join(const TableProcessOptions& options,
                                                     std::unique_ptr<Transport> transport,
                                                     MonotonicClock& clock);

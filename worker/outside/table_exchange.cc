@@ -1,0 +1,309 @@
+// Makes the requests of pulls and pushes, and puts the rows of replies in place.
+#include "worker/outside/table_exchange.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/job/job_spec.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/parallel_spec.h"
+#include "common/job/spec/table_spec.h"
+#include "common/job/spec/train_spec.h"
+#include "common/protocol/message_frames.h"
+#include "common/protocol/row_messages.h"
+#include "common/protocol/view.h"
+#include "worker/step/own_norm.h"
+
+namespace hdps {
+
+TableExchange::TableExchange(const Job& job, NodeChannel& channel, Executor* executor)
+    : job_(job),
+      channel_(channel),
+      executor_(executor),
+      sync_(job.train.mode == Mode::kSync),
+      clips_all_(job.train.clip_norm > 0 && sync_),
+      gate_(job, channel),
+      gradients_(job),
+      acks_(channel) {}
+
+uint32_t TableExchange::num_servers() const {
+  return static_cast<uint32_t>(channel_.view()->servers.size());
+}
+
+MakeBytes TableExchange::SectionMaker() {
+  return [this](ServerId to, size_t size, std::span<std::byte>* bytes) {
+    return channel_.MakeBytes(to, size, bytes);
+  };
+}
+
+// ---- Pulls.
+
+std::unique_ptr<PulledList> TableExchange::FindKeys(std::span<const AskedKeys> asked, Clock clock,
+                                                    std::vector<PulledRows>* pulled) {
+  auto list = std::make_unique<PulledList>();
+  list->tables.resize(asked.size());
+  for (size_t i = 0; i < asked.size(); ++i) {
+    const TableSpec& spec = job_.tables[asked[i].table.value];
+    PulledRows& rows = pulled->emplace_back();
+    KeySums& keys = list->tables[i];
+    rows.table = keys.table = asked[i].table;
+    rows.dim = spec.dim;
+    rows.clock = clock;
+    rows.positions.resize(asked[i].keys.size());
+    const KeyColumn column{asked[i].keys, rows.positions.data()};
+    unique_.Find({&column, 1}, spec.shard_by, job_.cluster.shards, executor_, &keys.keys,
+                 &keys.shard_begin);
+    rows.keys = keys.keys;
+  }
+  std::ranges::sort(list->tables, {}, &KeySums::table);
+  list->split.set_executor(executor_);
+  list->split.Compute(channel_.view()->shards, num_servers(), ListsToSplit(job_, list->tables),
+                      SectionMaker());
+  return list;
+}
+
+TableExchange::PendingPull TableExchange::Send(PullPlan plan, std::vector<ServerRequest> requests) {
+  PendingPull pull{std::nullopt, std::move(plan)};
+  if (!requests.empty()) pull.ticket = channel_.Start(std::move(requests));
+  return pull;
+}
+
+Status TableExchange::AwaitReply(Ticket ticket) {
+  while (!channel_.Ready(ticket)) {
+    channel_.WaitForAnything();
+    HDPS_RETURN_IF_ERROR(acks_.Collect(job_.cluster.pushes_in_flight_max));
+  }
+  return {};
+}
+
+Result<std::vector<PullReply>> TableExchange::Await(const PendingPull& pull) {
+  std::vector<PullReply> replies(pull.plan.asked().size());
+  if (!pull.ticket) return replies;
+  HDPS_RETURN_IF_ERROR(AwaitReply(*pull.ticket));
+  HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> frames, channel_.Wait(*pull.ticket));
+  for (size_t i = 0; i < frames.size(); ++i) {
+    HDPS_RETURN_IF_ERROR(DecodeMessage(frames[i], &replies[i]));
+    if (replies[i].code != Code::kOk) return Status(replies[i].code, replies[i].message);
+  }
+  return replies;
+}
+
+Status TableExchange::Place(const PendingPull& pull, const std::vector<PullReply>& replies,
+                            const PulledList& list, std::vector<PulledRows>* pulled) {
+  std::vector<std::span<float>> places;
+  for (const KeySums& table : list.tables) {
+    PulledRows& rows = *std::ranges::find(*pulled, table.table, &PulledRows::table);
+    rows.rows.resize(rows.keys.size() * rows.dim);
+    places.emplace_back(rows.rows);
+  }
+  for (size_t i = 0; i < replies.size(); ++i) {
+    HDPS_RETURN_IF_ERROR(pull.plan.Scatter(i, replies[i], places));
+  }
+  return {};
+}
+
+Result<std::vector<PulledRows>> TableExchange::Pull(std::span<const AskedKeys> asked, PullFor use,
+                                                    Clock clock) {
+  channel_.board().Enter("pull");
+  const bool for_step = use == PullFor::kStep;
+  std::vector<PulledRows> pulled;
+  std::unique_ptr<PulledList> list;
+  PendingPull pull;
+  if (for_step && IsPrefetched(asked)) {
+    HDPS_ASSIGN_OR_RETURN(pull, Repair(clock));
+    list = std::move(prefetched_->list);
+    pulled = std::move(prefetched_->pulled);
+    prefetched_.reset();
+  } else {
+    // At the gate of such a mode a server keeps one pull of a worker for a step.
+    if (for_step && !sync_) CancelPrefetch();
+    list = FindKeys(asked, clock, &pulled);
+    if (for_step) list->number = next_list_++;
+    PullPlan plan;
+    std::vector<ServerRequest> requests =
+        plan.Pull(list->split, {.clock = clock,
+                                .mode = for_step ? PullMode::kTrain : PullMode::kRead,
+                                .pushed = clock,
+                                .list = list->number,
+                                .format = for_step ? job_.parallel.wire : DType::kFp32});
+    pull = Send(std::move(plan), std::move(requests));
+  }
+  HDPS_ASSIGN_OR_RETURN(const std::vector<PullReply> replies, Await(pull));
+  HDPS_RETURN_IF_ERROR(Place(pull, replies, *list, &pulled));
+  if (for_step) {
+    at_gate_ = at_gate_ || pull.ticket.has_value();
+    for (PulledRows& rows : pulled) rows.pull = list->number;
+    gradients_.Add(std::move(list));
+  }
+  channel_.board().Enter(ActivityBoard::kCompute);
+  return pulled;
+}
+
+// ---- Rows that are asked for ahead.
+
+void TableExchange::CancelPrefetch() {
+  if (prefetched_ && prefetched_->pull.ticket) channel_.Cancel(*prefetched_->pull.ticket);
+  prefetched_.reset();
+}
+
+void TableExchange::Prefetch(std::span<const AskedKeys> asked, Clock clock) {
+  CancelPrefetch();
+  Prefetched& ahead = prefetched_.emplace();
+  for (const AskedKeys& one : asked) ahead.keys.emplace_back(one.keys.begin(), one.keys.end());
+  ahead.list = FindKeys(asked, clock + 1, &ahead.pulled);
+  ahead.list->number = next_list_++;
+  PullPlan plan;
+  std::vector<ServerRequest> requests =
+      plan.Pull(ahead.list->split, {.clock = clock + 1,
+                                    .mode = PullMode::kPrefetch,
+                                    .pushed = clock,
+                                    .list = ahead.list->number,
+                                    .format = job_.parallel.wire});
+  ahead.pull = Send(std::move(plan), std::move(requests));
+}
+
+bool TableExchange::IsPrefetched(std::span<const AskedKeys> asked) const {
+  if (!prefetched_ || prefetched_->keys.size() != asked.size()) return false;
+  for (size_t i = 0; i < asked.size(); ++i) {
+    if (prefetched_->pulled[i].table != asked[i].table) return false;
+    if (!std::ranges::equal(prefetched_->keys[i], asked[i].keys)) return false;
+  }
+  return true;
+}
+
+Result<TableExchange::PendingPull> TableExchange::Repair(Clock clock) {
+  Prefetched& ahead = *prefetched_;
+  HDPS_ASSIGN_OR_RETURN(const std::vector<PullReply> replies, Await(ahead.pull));
+  std::vector<Clock> since(ahead.list->split.num_servers(), kNotRead);
+  for (size_t i = 0; i < replies.size(); ++i) {
+    since[ahead.pull.plan.asked()[i].server.value] = replies[i].min_clock;
+  }
+  PullPlan plan;
+  std::vector<ServerRequest> requests =
+      plan.Repair(ahead.list->split, {.clock = clock,
+                                      .pushed = clock,
+                                      .list = ahead.list->number,
+                                      .since = since,
+                                      .changes = sync_,
+                                      .format = job_.parallel.wire});
+  PendingPull repair = Send(std::move(plan), std::move(requests));
+  // The rows are put in place while the servers look for what has changed since.
+  HDPS_RETURN_IF_ERROR(Place(ahead.pull, replies, *ahead.list, &ahead.pulled));
+  return repair;
+}
+
+// ---- Pushes.
+
+void TableExchange::Scale(std::span<KeySums> tables, uint64_t examples) const {
+  const auto factor = static_cast<float>(examples);
+  for (KeySums& table : tables) {
+    if (examples == 1) break;
+    for (float& value : table.sums) value *= factor;
+  }
+  if (job_.train.clip_norm == 0 || clips_all_) return;
+  std::vector<std::vector<float>> by_table(job_.tables.size());
+  for (KeySums& table : tables) by_table[table.table.value].swap(table.sums);
+  ClipOwnNorm(job_, examples, {}, {by_table, {}});
+  for (KeySums& table : tables) by_table[table.table.value].swap(table.sums);
+}
+
+void TableExchange::Send(const PushedStep& step, const KeySplit& split, std::span<KeySums> tables,
+                         uint64_t list) {
+  Scale(tables, step.examples);
+  std::vector<std::span<const float>> gradients;
+  for (const KeySums& table : tables) gradients.emplace_back(table.sums);
+  PushPlan plan(split, SectionMaker());
+  std::vector<ServerRequest> requests = plan.Requests({.sequence = {next_sequence_++},
+                                                       .clock = step.clock,
+                                                       .num_examples = step.examples,
+                                                       .list = list,
+                                                       .format = job_.parallel.wire,
+                                                       .rate = step.rate,
+                                                       .epoch = step.epoch,
+                                                       .loss_scale = job_.train.loss_scale},
+                                                      gradients);
+  // Under clip_norm the clock is announced together with the norm.
+  std::vector<ServerRequest> finished;
+  if (!clips_all_) finished = AdvanceRequests(num_servers(), step.clock + 1);
+  acks_.Add(channel_.Start(std::move(requests), std::move(finished)));
+}
+
+Status TableExchange::Push(const PushedStep& step) {
+  channel_.board().Enter("push");
+  if (!at_gate_ && job_.train.mode != Mode::kAsync) {
+    // Without rows to wait for, this worker would run ahead of the others.
+    if (!sync_) CancelPrefetch();
+    const Ticket asked = gate_.AskAtGate(step.clock);
+    HDPS_RETURN_IF_ERROR(AwaitReply(asked));
+    HDPS_RETURN_IF_ERROR(channel_.Wait(asked).status());
+  }
+  if (PulledList* list = gradients_.AsPulled(); list != nullptr) {
+    Send(step, list->split, list->tables, list->number);
+  } else {
+    std::vector<KeySums> joined = gradients_.Joined(executor_);
+    joined_split_.set_executor(executor_);
+    joined_split_.Compute(channel_.view()->shards, num_servers(), ListsToSplit(job_, joined),
+                          SectionMaker());
+    Send(step, joined_split_, joined, 0);
+  }
+  gradients_.Clear();
+  at_gate_ = false;
+  if (prefetched_ && prefetched_->pulled.front().clock <= step.clock) CancelPrefetch();
+  if (clips_all_) {
+    const Ticket asked = channel_.Start(SquaresRequests(num_servers(), step.clock));
+    HDPS_RETURN_IF_ERROR(acks_.Collect(0));
+    HDPS_RETURN_IF_ERROR(AnnounceNorm(step.clock, asked));
+  }
+  HDPS_RETURN_IF_ERROR(acks_.Collect(job_.cluster.pushes_in_flight_max - 1));
+  channel_.board().Enter(ActivityBoard::kCompute);
+  return {};
+}
+
+Status TableExchange::AnnounceNorm(Clock clock, Ticket asked) {
+  HDPS_ASSIGN_OR_RETURN(const SquareSum squares, AwaitSquares(channel_, asked));
+  HDPS_RETURN_IF_ERROR(AwaitAdvance());
+  advance_ = channel_.Start(AdvanceRequests(num_servers(), clock + 1, squares));
+  return {};
+}
+
+Status TableExchange::AwaitAdvance() {
+  if (!advance_) return {};
+  return channel_.Wait(*std::exchange(advance_, std::nullopt)).status();
+}
+
+Status TableExchange::Settle() {
+  channel_.board().Enter("push");
+  HDPS_RETURN_IF_ERROR(acks_.Collect(0));
+  return AwaitAdvance();
+}
+
+// ---- Steps without examples.
+
+Result<Ticket> TableExchange::BeginEmptyStep(const PushedStep& step) {
+  CancelPrefetch();
+  gradients_.Clear();
+  at_gate_ = false;
+  joined_split_.Compute(channel_.view()->shards, num_servers(), {});
+  Send(step, joined_split_, {}, 0);
+  HDPS_RETURN_IF_ERROR(acks_.Collect(job_.cluster.pushes_in_flight_max - 1));
+  // Servers answer when every worker has pushed this step.
+  if (clips_all_) return channel_.Start(SquaresRequests(num_servers(), step.clock));
+  const Clock bound = sync_ ? 0 : job_.train.staleness_bound;
+  return gate_.AskAtGate(step.clock + 1 + bound);
+}
+
+Status TableExchange::EndEmptyStep(Clock clock, Ticket awaited) {
+  return clips_all_ ? AnnounceNorm(clock, awaited) : channel_.Wait(awaited).status();
+}
+
+void TableExchange::Announce(Clock clock) { channel_.Start(AdvanceRequests(num_servers(), clock)); }
+
+void TableExchange::Reset() {
+  CancelPrefetch();
+  gradients_.Clear();
+  acks_.Forget();
+  advance_.reset();
+  at_gate_ = false;
+}
+
+}  // namespace hdps
