@@ -4,6 +4,7 @@
 #include <glog/logging.h>
 
 #include <functional>
+#include <span>
 #include <utility>
 
 #include "common/job/job_file.h"
@@ -74,7 +75,7 @@ void SchedulerNode::OnFrame(PeerId from, Frame frame) {
   }
   if (changes_.formed() && changes_.members().Has(from)) changes_.members().Heard(from, now_);
   if (!Dispatch<JoinRequest, Heartbeat, CommandDone, StopRequest, Abort, KvPut, KvGet,
-                StatusRequest, ScaleRequest>(from, frame)) {
+                StatusRequest, ScaleRequest, JobRequest>(from, frame)) {
     notices_.SayOutside("dropped a frame of kind " + std::string(MessageKindName(kind)) + " from " +
                             changes_.NameOf(from) + ": it is not the scheduler's",
                         now_);
@@ -169,6 +170,11 @@ void SchedulerNode::On(PeerId from, const ScaleRequest& message, uint64_t reques
     kept_state_.ChangedForMachine();
   }
   outbox_.Send(from, answer.reply, request_id);
+}
+
+void SchedulerNode::On(PeerId from, const JobRequest&, uint64_t request_id) {
+  const std::string text = PrintJob(*options_.job);
+  outbox_.Send(from, JobReply{Buffer::CopyOf(std::as_bytes(std::span(text)))}, request_id);
 }
 
 void SchedulerNode::OnTick(TimeMs now) {

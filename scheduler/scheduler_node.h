@@ -30,6 +30,7 @@ namespace hdps {
 struct Abort;
 struct CommandDone;
 struct Heartbeat;
+struct JobRequest;
 struct JoinRequest;
 struct KvGet;
 struct KvPut;
@@ -83,6 +84,7 @@ class SchedulerNode : public Node {
   void On(PeerId from, const KvGet& message, uint64_t request_id);
   void On(PeerId from, const StatusRequest& message, uint64_t request_id);
   void On(PeerId from, const ScaleRequest& message, uint64_t request_id);
+  void On(PeerId from, const JobRequest& message, uint64_t request_id);
 
   void Form();
   void TakeOver();  // Goes on where a former scheduler process was.

@@ -22,6 +22,9 @@ usage: scripts/local_cluster.sh --job=FILE --out=DIR [--servers=1] [--workers=1]
   --listen=ADDRESS      with --node-rank=0: where the scheduler listens
   --scheduler=ADDRESS   with --node-rank above 0: where the scheduler is
   --total-servers=M, --total-workers=N   over all machines (default: those of this one)
+  --worker_command=CMD  a program of your own in place of hdps-worker, for a job of model.type tables:
+                        "python train.py"; it finds HDPS_SCHEDULER, HDPS_KEYS, HDPS_RANK and RANK set
+  --workers_come        start no workers: those of --workers join by themselves
   --first-server=K, --first-worker=K   ranks of those of this machine: K and on (default: the
                         scheduler picks where there are other machines)
   --spill_path=DIR      where servers put rows that memory has no room for (default DIR/spill)
@@ -47,7 +50,7 @@ fi
 [[ -n "$bin" ]] || fail "no hdps-scheduler found; build first (scripts/build.sh) or set HDPS_BIN"
 
 job='' out='' restart=on-failure servers=1 workers=1 total_servers='' total_workers='' node_rank=0 transport=tcp
-first_server='' first_worker='' spill='' watched='' init=''
+first_server='' first_worker='' spill='' watched='' init='' worker_command='' workers_come='' program=()
 host=127.0.0.1 listen='' scheduler='' common=() scheduler_flags=() member_flags=() server_flags=() worker_flags=()
 for argument in "$@"; do
   value=${argument#*=}
@@ -69,8 +72,11 @@ for argument in "$@"; do
     --listen=*) listen=$value ;;
     --host=*) host=$value ;;
     --scheduler=*) scheduler=$value ;;
+    --worker_command=*) worker_command=$value ;;
+    --workers_come) workers_come=1 ;;
     --set=* | --log=*) common+=("$argument") ;;
-    --keys=* | --insecure) common+=("$argument") ;;
+    --keys=*) common+=("$argument") program+=(HDPS_KEYS="$value") ;;
+    --insecure) common+=("$argument") program+=(HDPS_INSECURE=true) ;;
     --insecure-collective) worker_flags+=(--insecure_collective) ;;
     --resume=*) scheduler_flags+=("$argument") ;;
     --threads=*) member_flags+=("$argument") ;;
@@ -90,6 +96,15 @@ for count in "$servers" "$workers" "$node_rank" "${total_servers:-0}" "${total_w
   [[ "$count" =~ ^[0-9]+$ ]] || fail "'$count' is not a count"
 done
 total_servers=${total_servers:-$servers} total_workers=${total_workers:-$workers}
+[[ -z "$workers_come" ]] || workers=0
+if [[ -n "$worker_command" ]]; then
+  [[ -z "$workers_come" ]] || fail "--worker_command starts workers, and --workers_come none; give one of them"
+  [[ -z "${worker_flags[*]}" ]] || fail "${worker_flags[*]} is for hdps-worker; leave it or --worker_command out"
+  # A group of its own: Ctrl-C is the launcher's, and what the command starts ends with it.
+  for tool in setsid setpriv; do
+    type -P "$tool" >/dev/null || fail "--worker_command needs $tool, of the package util-linux"
+  done
+fi
 # Of a job of this machine alone, server_N.log is that of server N.
 ((total_servers > servers)) || first_server=${first_server:-0}
 ((total_workers > workers)) || first_worker=${first_worker:-0}
@@ -152,14 +167,18 @@ now_ms() { now=$((${EPOCHREALTIME//[!0-9]/} / 1000)); }
 clean_up() {
   trap - EXIT
   trap '' INT TERM HUP
-  local alive=("${!name_of[@]}")
+  local alive=() pid
+  for pid in "${!name_of[@]}"; do
+    # Of a worker's command its whole group.
+    [[ -z "$worker_command" || "${name_of[$pid]}" != worker_* ]] && alive+=("$pid") || alive+=("-$pid")
+  done
   if ((${#alive[@]})); then
-    kill -TERM "${alive[@]}" 2>/dev/null || true
+    kill -TERM -- "${alive[@]}" 2>/dev/null || true
     for ((i = 0; i < 100; i++)); do
-      kill -0 "${alive[@]}" 2>/dev/null || break
+      kill -0 -- "${alive[@]}" 2>/dev/null || break
       pause 0.1
     done
-    kill -KILL "${alive[@]}" 2>/dev/null || true
+    kill -KILL -- "${alive[@]}" 2>/dev/null || true
   fi
   rm -rf "$runtime" || true # The exit status stays what it is.
 }
@@ -208,12 +227,24 @@ start() { # NAME
     "$bin/hdps-server" "${flags[@]}" "${rank[@]}" --scheduler="$scheduler" \
       --listen="$server_listen" --spill_path="$spill" "${member_flags[@]}" \
       "${server_flags[@]}" 2>"$runtime/$name.err" >"$runtime/$name.out" </dev/null {never}<&- &
+  elif [[ -n "$worker_command" ]]; then
+    [[ -z "$first_worker" ]] || rank=(HDPS_RANK="$number" RANK="$number" LOCAL_RANK="$((number - first_worker))")
+    env "${program[@]}" "${rank[@]}" WORLD_SIZE="$total_workers" HDPS_SCHEDULER="$scheduler" \
+      setsid setpriv --pdeathsig KILL bash -c "$worker_command" >>"$out/log/$name.log" 2>&1 </dev/null {never}<&- &
+    ln -sf "$out/log/$name.log" "$runtime/$name.err"
+    echo "$!" >"$out/pid/$name.pid"
   else
     [[ -z "$first_worker" ]] || rank=(--rank="$number")
     "$bin/hdps-worker" "${flags[@]}" "${rank[@]}" --scheduler="$scheduler" \
       --collective_host="$host" --gpu=$((number - ${first_worker:-0})) "${member_flags[@]}" "${worker_flags[@]}" 2>"$runtime/$name.err" >"$runtime/$name.out" </dev/null {never}<&- &
   fi
   name_of[$!]=$name
+}
+
+# Ends what a worker's command that has ended itself has started.
+end_program() { # PID PID_FILE
+  kill -KILL -- "-$1" 2>/dev/null || true
+  rm -f "$2"
 }
 
 # True once the process has ended; waits up to SECONDS for it.
@@ -304,6 +335,7 @@ if ((node_rank == 0)); then
 fi
 for ((s = 0; s < servers; s++)); do start "server_$((s + ${first_server:-0}))"; done
 for ((w = 0; w < workers; w++)); do start "worker_$((w + ${first_worker:-0}))"; done
+[[ -z "$workers_come" ]] || say "workers join the scheduler at HDPS_SCHEDULER=$scheduler"
 
 # Members end by themselves once the scheduler has told them; clean_up ends the others.
 end_with() { # STATUS
@@ -357,6 +389,7 @@ while ((${#name_of[@]} + ${#due_ms[@]})); do
     unset "name_of[$pid]"
     code=0
     wait "$pid" || code=$?
+    [[ -z "$worker_command" || "$name" != worker_* ]] || end_program "$pid" "$out/pid/$name.pid"
     see_to "$name" "$code"
   done
   for name in "${!due_ms[@]}"; do

@@ -224,6 +224,7 @@ Status ShowPlacement(FileSystem& files, CommonFlags flags) {
   if (!FLAGS_constants.empty()) flags.overrides.push_back("parallel.constants=" + FLAGS_constants);
   HDPS_ASSIGN_OR_RETURN(const Job job,
                         LoadJob(files, flags.job, flags.overrides, DataFiles::kNotNeeded));
+  HDPS_RETURN_IF_ERROR(NeedsLayers(job, "hdps plan"));
   HDPS_ASSIGN_OR_RETURN(const JobShape shape, ShapeOf(job));
   HDPS_ASSIGN_OR_RETURN(const double rows, ReadRows(job));
   HDPS_ASSIGN_OR_RETURN(const double network, ReadNetwork());
@@ -257,6 +258,7 @@ Status Run() {
   if (FLAGS_placement) return ShowPlacement(*files, flags);
   HDPS_ASSIGN_OR_RETURN(const Job job, LoadPlannedJob(*files, flags.job, &flags.overrides,
                                                       FLAGS_workers, DataFiles::kNotNeeded));
+  HDPS_RETURN_IF_ERROR(NeedsLayers(job, "hdps plan"));
   PrintWarnings(job.warnings);
   if (FLAGS_strategy) return ShowStrategy(*files, job);
   HDPS_ASSIGN_OR_RETURN(PlanQuestion question, ReadQuestion(job));

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/base/outside_text.h"
+#include "common/job/job_facts.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/data_spec.h"
@@ -102,6 +103,7 @@ Result<ProcessEnd> RunTraining(const TrainingRequest& request, FileSystem& files
   }
   std::vector<std::string> overrides = request.overrides;
   HDPS_ASSIGN_OR_RETURN(Job job, LoadPlannedJob(files, request.job, &overrides, request.workers));
+  HDPS_RETURN_IF_ERROR(NeedsLayers(job, "hdps train"));
   job.data.tables = request.tables;
   HDPS_RETURN_IF_ERROR(RefuseOutputs(files, request, job));
   HDPS_RETURN_IF_ERROR(ValidateCluster(job, request.servers, request.workers));

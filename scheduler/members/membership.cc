@@ -203,6 +203,19 @@ Clock Membership::WorkerClock(uint32_t rank) const {
   return members_.at(view_.workers[rank].peer).latest.clock;
 }
 
+bool Membership::AllFinished() const {
+  return std::ranges::all_of(view_.workers, [this](const Member& worker) {
+    return members_.at(worker.peer).latest.finished;
+  });
+}
+
+bool Membership::WantsCheckpoint(Clock after, Clock upto) const {
+  return std::ranges::any_of(view_.workers, [&](const Member& worker) {
+    const Clock wanted = members_.at(worker.peer).latest.wants_checkpoint;
+    return wanted > std::max<Clock>(after, 0) && wanted <= upto;
+  });
+}
+
 CacheTally Membership::cache() const {
   CacheTally sum;
   for (const auto& [peer, entry] : members_) {

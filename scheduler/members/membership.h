@@ -76,6 +76,10 @@ class Membership {
   };
   Progress progress() const;
   Clock WorkerClock(uint32_t rank) const;  // Requires: rank < workers.
+  // Is true if no worker has more examples, as their own programs say (Heartbeat::finished).
+  bool AllFinished() const;
+  // Is true if a worker asks for a checkpoint at a clock in (after, upto]; -1 is before all clocks.
+  bool WantsCheckpoint(Clock after, Clock upto) const;
   uint64_t staleness_max() const;
   // Takes a worker's report on its cached rows; cache() is the sum over all workers.
   void OnCache(PeerId peer, const CacheTally& tally);

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "common/job/job_facts.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/train_spec.h"
@@ -48,7 +49,7 @@ void FinishPhase::FillSummary(const Turn& turn) const {
   summary.servers = static_cast<uint32_t>(parts_.members.servers().size());
   summary.steps = plan.position().clock;
   summary.examples = record.examples_before + record.trained.examples;
-  if (epoch.examples > 0) {
+  if (epoch.examples > 0 && !IsTablesJob(parts_.job)) {
     summary.train_logloss = epoch.loss_sum / static_cast<double>(epoch.examples);
   }
   if (record.training_ms > 0) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/job/job_facts.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/parallel_spec.h"
 #include "scheduler/members/membership.h"
@@ -11,7 +12,10 @@
 namespace hdps {
 
 JobPlan JobAtHand::PlanFrom(const Job& job, const JobPosition& position, bool loaded) const {
-  return JobPlan(job, position,
+  JobPosition start = position;
+  // A program that begins again may have more examples, so its end is none of the job.
+  if (IsTablesJob(job)) start.epoch = 0;
+  return JobPlan(job, start,
                  {.loaded = loaded,
                   .evaluated = watches.state().best.last_clock,
                   .out_of_patience = watches.out_of_patience(),

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "common/base/show_number.h"
+#include "common/job/job_facts.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/data_spec.h"
 #include "common/job/spec/train_spec.h"
@@ -42,7 +43,7 @@ Next LoadPhase::Begin(const Turn& turn) {
   Command load = MakeCommand(CommandKind::kLoad);
   if (start_) {
     load.until = start_->manifest.clock;
-    load.epoch = start_->manifest.epoch;
+    load.epoch = IsTablesJob(parts_.job) ? 0 : start_->manifest.epoch;  // See PlanFrom().
     load.epoch_start = start_->manifest.epoch_start;
     load.path = start_->folder;
   }

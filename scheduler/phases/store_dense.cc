@@ -1,6 +1,7 @@
 // Stores dense layers of workers at the servers.
 #include "scheduler/phases/store_dense.h"
 
+#include "common/job/job_facts.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/parallel_spec.h"
 #include "scheduler/members/membership.h"
@@ -8,7 +9,7 @@
 namespace hdps {
 
 std::vector<PeerId> WhoStoresDense(const Job& job, const Membership& members) {
-  if (job.parallel.optimizer.enabled) return members.workers();
+  if (job.parallel.optimizer.enabled || IsTablesJob(job)) return members.workers();
   return {members.workers().front()};
 }
 

@@ -1,4 +1,5 @@
-// Workers store the dense layers that they keep at the servers, to be saved and evaluated.
+// Workers store the dense layers, or the states of programs that have the model, which they keep,
+// at the servers to be saved.
 #pragma once
 
 #include <vector>
@@ -9,7 +10,8 @@ namespace hdps {
 
 struct Job;
 
-// Returns worker 0, or all workers if each has a part of the optimizer's state.
+// Returns worker 0, or all workers if each has a part of the optimizer's state or a program of its
+// own.
 std::vector<PeerId> WhoStoresDense(const Job& job, const Membership& members);
 
 class StoreDensePhase : public Phase {

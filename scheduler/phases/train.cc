@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "common/job/job_facts.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/parallel_spec.h"
 #include "scheduler/members/membership.h"
@@ -32,8 +33,20 @@ void TrainPhase::TakeOver(JobAtHand& job, TimeMs now) {
   PauseIfDue(job);
 }
 
+bool TrainPhase::ProgramsHaveEnded() const {
+  return IsTablesJob(parts_.job) && parts_.members.AllFinished();
+}
+
+bool TrainPhase::SaveIsWanted(const JobAtHand& job, Clock clock) const {
+  return IsTablesJob(parts_.job) && parts_.members.WantsCheckpoint(job.plan->newest_save(), clock);
+}
+
 void TrainPhase::PauseIfDue(const JobAtHand& job) {
-  if (job.quiet_wanted || job.StopIsDueAt(round_->furthest())) round_->Pause();
+  const Clock furthest = round_->furthest();
+  if (job.quiet_wanted || job.StopIsDueAt(furthest) || SaveIsWanted(job, furthest) ||
+      ProgramsHaveEnded()) {
+    round_->Pause();
+  }
 }
 
 void TrainPhase::SendOrders(const Turn& turn) {
@@ -85,18 +98,19 @@ TrainRound::Sums TrainPhase::AddSums(JobRecord& record) const {
 Next TrainPhase::OnAllAnswered(const Turn& turn) {
   if (!round_->complete()) return Next::Wait();
   JobAtHand& job = turn.job;
-  const bool end_of_epoch = round_->end_of_epoch();
+  // Programs that have ended have trained all they wanted: the one epoch of such a job.
+  const bool end_of_epoch = round_->end_of_epoch() || ProgramsHaveEnded();
   const Clock clock = round_->clock();
   const TrainRound::Sums sums = AddSums(job.record);
   parts_.facts.KnowLabelsTrained(sums.labels, end_of_epoch);
   const JobPosition& position = job.plan->position();
-  if (end_of_epoch && clock == position.epoch_start) {
+  if (end_of_epoch && clock == position.epoch_start && !IsTablesJob(parts_.job)) {
     return Next::Fail(2, "data.train: epoch " + std::to_string(position.epoch + 1) +
                              " has no step: the files hold no example that could be read");
   }
   if (end_of_epoch) job.record.last_epoch = std::exchange(job.record.epoch, JobRecord::Sums());
   if (job.StopIsDueAt(clock)) job.plan->Stop();
-  job.plan->Trained(clock, end_of_epoch);
+  job.plan->Trained(clock, end_of_epoch, SaveIsWanted(job, clock));
   ProgressState state = job.Progress(parts_.job, parts_.members);
   job.EndTraining(turn.now);
   if (end_of_epoch) {  // The next epoch has not begun.

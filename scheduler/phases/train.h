@@ -24,11 +24,16 @@ class TrainPhase : public Phase {
   void OnProgress(uint32_t worker, Clock clock) { round_->OnProgress(worker, clock); }
 
   Clock furthest() const { return round_->furthest(); }
-  // Ends the round where its workers are, if a stop is due or members are to change.
+  // Ends the round where its workers are, if a stop is due, members are to change, or the workers'
+  // own programs have no more examples or want a checkpoint.
   void PauseIfDue(const JobAtHand& job);
 
  private:
   void MakeRound(JobAtHand& job, TimeMs now);
+  // Of workers whose model is another program's: whether none has more examples, and whether one
+  // asks for a checkpoint that `clock` is late enough for.
+  bool ProgramsHaveEnded() const;
+  bool SaveIsWanted(const JobAtHand& job, Clock clock) const;
   void SendOrders(const Turn& turn);
   TrainRound::Sums AddSums(JobRecord& record) const;
 

@@ -28,8 +28,11 @@ void WorkerFacts::Learn(const CommandDone& done, JobRecord* record) {
   }
   if (!done.data_files.empty()) record->data_files = done.data_files;
   // Every worker that reads the file reports the change.
-  const std::string& changes = done.data_changes;
-  if (!changes.empty() && told_changes_.insert(changes).second) Warn({"data: " + changes});
+  if (!done.data_changes.empty()) WarnOnce("data: " + done.data_changes);
+}
+
+void WorkerFacts::WarnOnce(const std::string& line) {
+  if (warned_.insert(line).second) warn_(line);
 }
 
 void WorkerFacts::SetEpochRows(uint64_t rows, JobRecord* record) {

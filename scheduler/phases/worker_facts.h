@@ -26,6 +26,7 @@ class WorkerFacts {
   void Learn(const CommandDone& done, JobRecord* record);
   // Takes the number of rows in an epoch from worker 0, which was asked to count them.
   void SetEpochRows(uint64_t rows, JobRecord* record);
+  void WarnOnce(const std::string& line);
   void KnowTraining(PeerId worker, const CommandDone& done);
   void KnowLabelsTrained(const LabelTally& labels, bool end_of_epoch);
   void KnowLabelsEvaluated(const LabelTally& labels);
@@ -42,7 +43,7 @@ class WorkerFacts {
   const Job& job_;
   const Say notice_, warn_;
   std::set<std::string> arithmetic_;
-  std::set<std::string> told_changes_;             // Changes of data files that were reported.
+  std::set<std::string> warned_;                   // Lines of WarnOnce().
   std::map<PeerId, CollectiveTally> collectives_;  // The newest tally of each worker.
   LabelWatch labels_;
 };

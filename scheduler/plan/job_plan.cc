@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "common/job/eval_sets.h"
+#include "common/job/job_facts.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/checkpoint_spec.h"
 #include "common/job/spec/parallel_spec.h"
@@ -14,7 +15,9 @@
 namespace hdps {
 namespace {
 
-bool HasEvaluation(const Job& job) { return !EvalSetsOf(job.data).empty(); }
+bool HasEvaluation(const Job& job) {
+  return IsTablesJob(job) ? job.train.eval_every_steps > 0 : !EvalSetsOf(job.data).empty();
+}
 
 Clock StepsOf(const Job& job, uint64_t rows) {
   return static_cast<Clock>((rows + job.train.batch_size - 1) / job.train.batch_size);
@@ -30,9 +33,11 @@ JobPlan::JobPlan(const Job& job, const JobPosition& start, const Past& past)
       eval_every_(HasEvaluation(job) ? static_cast<Clock>(job.train.eval_every_steps) : 0),
       save_epochs_(job.checkpoint.every_epochs),
       has_evaluation_(HasEvaluation(job)),
-      eval_each_epoch_(job.train.eval_each_epoch || job.train.evals_per_epoch > 0),
+      eval_by_epochs_(!IsTablesJob(job)),
+      eval_each_epoch_(eval_by_epochs_ &&
+                       (job.train.eval_each_epoch || job.train.evals_per_epoch > 0)),
       keep_best_(job.checkpoint.keep_best),
-      allreduce_(job.parallel.dense_exchange == DenseExchange::kAllreduce),
+      stores_dense_(job.parallel.dense_exchange == DenseExchange::kAllreduce || IsTablesJob(job)),
       epoch_parts_(has_evaluation_ ? job.train.evals_per_epoch : 0),
       epoch_steps_(StepsOf(job, past.epoch_rows)),
       position_(start),
@@ -95,7 +100,7 @@ bool JobPlan::EvaluationIsDue(bool end_of_epoch) const {
   return false;
 }
 
-void JobPlan::Trained(Clock clock, bool end_of_epoch) {
+void JobPlan::Trained(Clock clock, bool end_of_epoch, bool save) {
   CHECK_GE(clock, position_.clock);
   CHECK(due_.empty());
   position_.clock = clock;
@@ -103,28 +108,31 @@ void JobPlan::Trained(Clock clock, bool end_of_epoch) {
     ++position_.epoch;
     position_.epoch_start = clock;
   }
-  PlanWhatIsDue(end_of_epoch);
+  PlanWhatIsDue(end_of_epoch, save);
 }
 
-void JobPlan::PlanWhatIsDue(bool end_of_epoch) {
+void JobPlan::PlanWhatIsDue(bool end_of_epoch, bool save_wanted) {
   ending_ = stopped_ || finished();
   // A stopped job is to end soon; its model is evaluated when it goes on. An evaluation by steps
   // may have come just at the end of the epoch.
   const bool evaluate =
-      evaluated_ != position_.clock &&
-      ((has_evaluation_ && finished()) || (EvaluationIsDue(end_of_epoch) && !stopped_));
+      evaluated_ != position_.clock && ((has_evaluation_ && eval_by_epochs_ && finished()) ||
+                                        (EvaluationIsDue(end_of_epoch) && !stopped_));
   const auto is_due = [this](Clock every) { return every > 0 && position_.clock % every == 0; };
   const bool epochs_due = end_of_epoch && save_epochs_ > 0 && position_.epoch % save_epochs_ == 0;
-  full_save_ = ending_ || is_due(save_every_) || epochs_due;
+  full_save_ = ending_ || is_due(save_every_) || epochs_due || save_wanted;
   const bool save =
       (full_save_ || is_due(delta_every_)) && (position_.clock != saved_ || MakesLastFull());
   // If nothing was trained since a checkpoint was loaded, the servers have the dense rows.
-  if (allreduce_ && (evaluate || save) && position_.clock != saved_) {
+  if (stores_dense_ && (evaluate || save) && position_.clock != saved_) {
     due_.push_back(JobStep::kStoreDense);
   }
   if (evaluate) due_.push_back(JobStep::kEvaluate);
   if (ending_) due_.push_back(JobStep::kDigest);
-  if (save) due_.push_back(JobStep::kSave);
+  if (save) {
+    due_.push_back(JobStep::kSave);
+    planned_save_ = position_.clock;
+  }
   if (ending_) due_.push_back(JobStep::kFinish);
 }
 
@@ -139,6 +147,7 @@ void JobPlan::Evaluated(bool best, bool enough) {
   const auto save = std::ranges::find(due_, JobStep::kSave);
   if (stopped_early_ ? position_.clock != saved_ || MakesLastFull() : keep) {
     full_save_ = true;
+    planned_save_ = position_.clock;
     if (save == due_.end()) due_.insert(due_.begin() + (ending_ ? 2 : 1), JobStep::kSave);
   }
 }

@@ -1,6 +1,7 @@
 // Plans a job: how far to train next, when to evaluate and save, and when it is done.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <vector>
@@ -21,7 +22,8 @@ struct JobPosition {
 
 enum class JobStep : uint8_t {
   kTrain,  // All workers train, up to until().
-  // Worker 0, or all workers that share the optimizer's state, store what allreduce kept at them.
+  // Worker 0, or all workers that share the optimizer's state, store what allreduce kept at them;
+  // all workers store the states of programs that have the model.
   kStoreDense,
   kEvaluate,  // All workers evaluate.
   kDigest,    // The servers compute their digests, once at the end.
@@ -67,11 +69,14 @@ class JobPlan {
   bool full_save() const { return full_save_; }
   // Is true if all that the job asks for was trained, or if evaluations have ended it.
   bool finished() const;
+  // Returns the clock of the newest save that is done or was planned; -1: none.
+  Clock newest_save() const { return std::max(saved_, planned_save_); }
   bool stopped() const { return stopped_; }
   bool stopped_early() const { return stopped_early_; }
 
-  // Notes the end of kTrain: all workers stand at `clock`. Requires: clock >= position().clock.
-  void Trained(Clock clock, bool end_of_epoch);
+  // Notes the end of kTrain: all workers stand at `clock`. `save`: a checkpoint is asked for there.
+  // Requires: clock >= position().clock.
+  void Trained(Clock clock, bool end_of_epoch, bool save = false);
   // Notes the result of kEvaluate, the present step. `best`: keep this state. `enough`: end the
   // job.
   void Evaluated(bool best, bool enough);
@@ -86,7 +91,7 @@ class JobPlan {
   void ForgetStop();
 
  private:
-  void PlanWhatIsDue(bool end_of_epoch);
+  void PlanWhatIsDue(bool end_of_epoch, bool save_wanted = false);
   bool EvaluationIsDue(bool end_of_epoch) const;
   // Is true if a run that ends where changes were saved has to save all: a save of changes may be
   // lost with the machine's power, and what the run has done must not be.
@@ -99,12 +104,16 @@ class JobPlan {
   const Clock save_every_, delta_every_;
   const Clock eval_every_;  // 0 = not by steps, also without evaluation data.
   const uint32_t save_epochs_;
-  const bool has_evaluation_, eval_each_epoch_, keep_best_, allreduce_;
+  const bool has_evaluation_;
+  const bool eval_by_epochs_;  // Also at the end of the job; false if another program evaluates.
+  const bool eval_each_epoch_, keep_best_;
+  const bool stores_dense_;     // Workers keep what a checkpoint must hold.
   const uint32_t epoch_parts_;  // Parts of an epoch that end with an evaluation; 0: none.
   const Clock epoch_steps_;     // 0: not known.
   JobPosition position_;
-  Clock saved_ = -1;      // Clock of the newest checkpoint; -1 = none.
-  Clock evaluated_ = -1;  // Clock of the last evaluation in this plan; -1: none.
+  Clock saved_ = -1;         // Clock of the newest checkpoint; -1 = none.
+  Clock planned_save_ = -1;  // Clock of the last kSave in `due_`; -1: none.
+  Clock evaluated_ = -1;     // Clock of the last evaluation in this plan; -1: none.
   bool stopped_ = false, stopped_early_ = false;
   bool ending_ = false;      // kFinish has been planned.
   bool full_save_ = true;    // For the save that was planned last.

@@ -37,13 +37,21 @@ size_t NumberOfSet(const Job& job, const std::string& name) {
 
 MetricWatch::MetricWatch(const Job& job, const WatchSpec& spec, const WatchState& state)
     : metric_(spec.metric), min_delta_(spec.min_delta), set_(NumberOfSet(job, spec.set)) {
-  const std::string of = metric_ + " of " + (spec.set.empty() ? "the first set" : spec.set);
+  of_set_ = " of " + (spec.set.empty() ? "the first set" : spec.set);
+  if (metric_.empty() && state.of.ends_with(of_set_)) {
+    metric_ = state.of.substr(0, state.of.size() - of_set_.size());
+  }
+  const std::string of = metric_ + of_set_;
   if (state.of == of) state_ = state;
   state_.of = of;
 }
 
-bool MetricWatch::Take(const FigureOfSet& figure_of, Clock clock) {
+bool MetricWatch::Take(const FigureOfSet& figure_of, Clock clock, const std::string& first) {
   if (clock <= state_.last_clock) return false;
+  if (metric_.empty()) {
+    metric_ = first;
+    state_.of = metric_ + of_set_;
+  }
   state_.last_clock = clock;
   const double figure = figure_of(set_, metric_);
   const bool higher = HigherIsBetter(metric_);
@@ -79,16 +87,17 @@ RunWatches::RunWatches(const Job& job, const Watched& state)
   state_.plateau = plateau_.state();
 }
 
-RunWatches::Verdict RunWatches::Take(const FigureOfSet& figure_of, Clock clock) {
+RunWatches::Verdict RunWatches::Take(const FigureOfSet& figure_of, Clock clock,
+                                     const std::string& first) {
   Verdict verdict;
-  verdict.best = best_.Take(figure_of, clock);
+  verdict.best = best_.Take(figure_of, clock, first);
   if (verdict.best) {
     state_.best_auc = figure_of(0, "auc");
     state_.best_logloss = figure_of(0, "logloss");
   }
-  early_stop_.Take(figure_of, clock);
+  early_stop_.Take(figure_of, clock, first);
   verdict.stop = out_of_patience();
-  plateau_.Take(figure_of, clock);
+  plateau_.Take(figure_of, clock, first);
   if (plateau_.OutOf(plateau_spec_.patience)) {
     const double lower = std::max(state_.rate * plateau_spec_.factor, plateau_spec_.least);
     verdict.rate_fell = lower < state_.rate;

@@ -30,8 +30,9 @@ class MetricWatch {
   MetricWatch(const Job& job, const WatchSpec& spec, const WatchState& state);
 
   // Takes the figures of the evaluation at `clock`; a clock that was already taken changes nothing.
-  // Returns whether the figure is the best so far; an undefined one is not.
-  bool Take(const FigureOfSet& figure_of, Clock clock);
+  // Returns whether the figure is the best so far; an undefined one is not. `first` is the name of
+  // the first figure, which a watch without a metric follows from then on.
+  bool Take(const FigureOfSet& figure_of, Clock clock, const std::string& first);
   bool OutOf(uint32_t patience) const { return patience > 0 && state_.since >= patience; }
   void BeginAnew() { state_.since = 0; }
   const WatchState& state() const { return state_; }
@@ -40,7 +41,8 @@ class MetricWatch {
   std::string Describe() const;
 
  private:
-  std::string metric_;
+  std::string metric_;  // Empty if it is not known before the first evaluation.
+  std::string of_set_;  // " of the first set"
   double min_delta_;
   size_t set_ = 0;
   WatchState state_;
@@ -57,7 +59,8 @@ class RunWatches {
     bool rate_fell = false;
     std::string why;  // Reason of `stop` or `rate_fell`, for messages.
   };
-  Verdict Take(const FigureOfSet& figure_of, Clock clock);
+  // `first`: name of the first figure, where the job does not say what figures there are.
+  Verdict Take(const FigureOfSet& figure_of, Clock clock, const std::string& first = "");
   // Is true if the evaluations so far end the job.
   bool out_of_patience() const { return early_stop_.OutOf(early_stop_patience_); }
   std::string WhyEnded() const { return early_stop_.Describe(); }

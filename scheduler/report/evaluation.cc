@@ -27,6 +27,16 @@ void FillKnownFigures(Evaluation* evaluation) {
   if (auc != nullptr && !std::isfinite(auc->value)) evaluation->no_auc = auc->about;
 }
 
+Evaluation EvaluationOfProgram(const CommandDone& done) {
+  Evaluation evaluation;
+  evaluation.by_program = true;
+  for (const NamedFigure& figure : done.figures) {
+    evaluation.figures.push_back({figure.name, figure.value});
+  }
+  FillKnownFigures(&evaluation);
+  return evaluation;
+}
+
 EvaluationSums::EvaluationSums(const Job& job, FileSystem& files, const std::string& out)
     : book_(files, JoinPath(out, "evaluation"), MetricsOf(job)), metrics_(MetricsOf(job)) {}
 
@@ -88,6 +98,7 @@ std::string Describe(const Evaluation& evaluation) {
     if (!figure.about.empty() && figure.about != last_reason) text += " (" + figure.about + ")";
     last_reason = figure.about;
   }
+  if (evaluation.by_program) return text;
   return text + " over " + ShowWhole(static_cast<double>(evaluation.examples)) + " examples";
 }
 

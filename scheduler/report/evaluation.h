@@ -26,7 +26,11 @@ struct Evaluation {
   // All figures that were asked for (train.metrics), including the two above.
   std::vector<Figure> figures = {};
   std::vector<CalibrationBin> bins = {};  // Set if ece was asked for.
+  bool by_program = false;  // Measured by the program that has the model, without `examples`.
 };
+
+// Returns the figures that the program of worker 0 has reported.
+Evaluation EvaluationOfProgram(const CommandDone& done);
 
 // Sets auc, logloss and no_auc from the figures.
 void FillKnownFigures(Evaluation* evaluation);
@@ -57,7 +61,8 @@ class EvaluationSums {
   Status trouble_;
 };
 
-// Returns the figure of a metric, named as in train.metrics; NaN if there is none.
+// Returns the figure of a metric, named as in train.metrics; NaN if there is none. An empty name is
+// that of the first.
 double FigureOf(const Evaluation& evaluation, std::string_view metric);
 
 // Returns the metric's name for a sentence: "AUC" for "auc", others as in train.metrics.

@@ -12,6 +12,7 @@
 
 #include "common/base/outside_text.h"
 #include "common/base/show_number.h"
+#include "common/job/job_facts.h"
 #include "common/job/job_file.h"
 #include "common/job/job_spec.h"
 #include "common/job/optimizers/optimizer_record.h"
@@ -94,6 +95,12 @@ Json Rounded(float value) {
   return Number(std::strtod(Format("%.7g", double{value}).c_str(), nullptr));
 }
 
+// Returns the table whose learning rate is shown: the dense one, or the first one without layers.
+TableSpec TableOfRates(const Job& job) {
+  if (job.tables.empty()) return {};
+  return IsTablesJob(job) ? job.tables.front() : job.tables.back();
+}
+
 }  // namespace
 
 uint32_t EpochOf(const ProgressState& state, uint32_t epochs) {
@@ -105,10 +112,10 @@ RunReport::RunReport(FileSystem& files, const std::string& out, const Job& job,
                      const std::string& given, bool continued)
     : epochs_(job.train.epochs),
       max_steps_(static_cast<Clock>(job.train.max_steps)),
-      learning_rate_(
-          [dense = job.tables.empty() ? TableSpec() : job.tables.back()](Clock step, double rate) {
-            return OptimizerAt(dense, step, rate).learning_rate;
-          }) {
+      learning_rate_([table = TableOfRates(job)](Clock step, double rate) {
+        return OptimizerAt(table, step, rate).learning_rate;
+      }),
+      has_layers_(!IsTablesJob(job)) {
   const std::string path = JoinPath(out, "metrics.jsonl");
   const Result<FileIdentity> there = IdentityOf(files, path);
   const bool is_pipe = there.ok() && !there->plain;  // Opening it would wait for its other end.
@@ -145,7 +152,7 @@ void RunReport::GoOn(TimeMs now) {
 }
 
 std::optional<double> RunReport::LossSinceLast(const ProgressState& state) const {
-  if (state.examples <= last_state_.examples) return std::nullopt;
+  if (!has_layers_ || state.examples <= last_state_.examples) return std::nullopt;
   return (state.loss_sum - last_state_.loss_sum) /
          static_cast<double>(state.examples - last_state_.examples);
 }
@@ -168,8 +175,9 @@ std::string RunReport::Progress(TimeMs now, const ProgressState& state) {
       {"learning_rate", Rounded(learning_rate_(std::max<Clock>(1, state.clock), state.rate))}};
   if (state.cache.bytes > 0) entry["cache"] = TallyJson(state.cache);
   Append(Dump(entry, -1));
-  std::string line =
-      Format("epoch %u/%u  step %" PRId64, EpochOf(state, epochs_), epochs_, state.clock);
+  std::string line;
+  if (has_layers_) line = Format("epoch %u/%u  ", EpochOf(state, epochs_), epochs_);
+  line += Format("step %" PRId64, state.clock);
   if (speed) line += "  " + ShowWhole(*speed) + " examples/s";
   if (loss) line += Format("  loss %.4f", *loss);
   if (evaluation_ && !evaluation_->figures.empty()) {
@@ -245,7 +253,7 @@ void RunReport::Evaluated(TimeMs now, const ProgressState& state, const Evaluati
   } else {
     entry["eval_set"] = set;
   }
-  entry["eval_examples"] = evaluation.examples;
+  entry["eval_examples"] = evaluation.by_program ? Json() : Json(evaluation.examples);
   entry["eval_auc"] = Number(evaluation.auc);
   entry["eval_logloss"] = Number(evaluation.logloss);
   if (!evaluation.no_auc.empty()) entry["eval_auc_undefined"] = evaluation.no_auc;

@@ -89,8 +89,10 @@ class RunReport {
 
   const uint32_t epochs_;
   const Clock max_steps_;
-  // Returns the learning rate of the dense weights in update `step`: see OptimizerAt().
+  // Returns the learning rate of the dense weights, or else of the first table, in update `step`:
+  // see OptimizerAt().
   const std::function<float(Clock step, double rate)> learning_rate_;
+  const bool has_layers_;  // Otherwise the losses and epochs are those of another program.
   std::function<void(const std::string& line)> evaluation_listener_;
   std::unique_ptr<WritableFile> metrics_;
   std::optional<std::string> trouble_;

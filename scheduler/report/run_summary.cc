@@ -41,6 +41,7 @@ void AddFigures(const Evaluation& evaluation,
     last_about = figure.about;
     rows->emplace_back("eval " + ShownWord(figure), value);
   }
+  if (evaluation.by_program) return;
   rows->emplace_back("eval examples", ShowWhole(static_cast<double>(evaluation.examples)));
 }
 

@@ -126,6 +126,8 @@ void ScriptedCluster::Turn() {
     progress.clock = member.clock;
     progress.examples = static_cast<uint64_t>(member.clock) * kExamplesPerStep;
     progress.loss_sum = static_cast<double>(member.clock);
+    progress.finished = member.finishes_at && member.clock >= *member.finishes_at;
+    progress.wants_checkpoint = member.wants_checkpoint;
     member.client.Report(progress);
     DeliverToScheduler(member);
   }

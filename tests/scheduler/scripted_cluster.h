@@ -31,6 +31,10 @@ struct ScriptedMember {
   Clock clock = 0;
   std::optional<Command> training;
   bool pause = false;
+  // Of a worker with a program of its own: at which clock that has no more examples, if ever, and
+  // at which it asks for a checkpoint; 0: never.
+  std::optional<Clock> finishes_at;
+  Clock wants_checkpoint = 0;
 };
 
 struct ScriptedOptions {

@@ -5,8 +5,10 @@
 #include <optional>
 
 #include "common/base/outside_text.h"
+#include "common/job/job_facts.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/data_spec.h"
 #include "common/job/spec/parallel_spec.h"
 #include "common/job/spec/train_spec.h"
 #include "common/planning/placement.h"
@@ -42,6 +44,7 @@ const char* WordOf(Finding finding) {
 
 Result<std::optional<PlanAnswer>> Foresee(const Job& job) {
   if (FLAGS_rows.empty()) return std::optional<PlanAnswer>();
+  HDPS_RETURN_IF_ERROR(NeedsLayers(job, "hdps doctor --rows"));
   PlanQuestion question;
   HDPS_ASSIGN_OR_RETURN(question.shape, ShapeOf(job));
   HDPS_ASSIGN_OR_RETURN(question.rows, ReadRowsFlag(0));
@@ -58,6 +61,7 @@ Result<std::optional<PlanAnswer>> Foresee(const Job& job) {
 
 // Reads the beginning of the data, as the workers will.
 Diagnosis LookAtData(FileSystem& files, const Job& job) {
+  if (job.data.train.empty()) return {Finding::kGood, "data", "the job has none of its own"};
   const Result<DataPreview> preview = PreviewJobData(files, job);
   if (!preview.ok()) return {Finding::kFault, "data", preview.status().message()};
   if (!preview->warnings.empty()) return {Finding::kWarning, "data", preview->warnings.front()};

@@ -9,6 +9,7 @@
 #include "common/base/nearest_name.h"
 #include "common/base/outside_text.h"
 #include "common/base/show_number.h"
+#include "common/job/job_facts.h"
 #include "common/platform/output_file.h"
 #include "tools/scoring/checkpoint_model.h"
 #include "tools/scoring/scored_job.h"
@@ -74,6 +75,7 @@ Result<ExportTask> OpenTask(const ExportRequest& request, FileSystem& files, Exe
   HDPS_ASSIGN_OR_RETURN(FoundCheckpoint found,
                         OpenCheckpoint(files, flags.checkpoint, flags.which));
   HDPS_ASSIGN_OR_RETURN(ReadJob read, JobOf(flags, files, &found));
+  HDPS_RETURN_IF_ERROR(NeedsLayers(read.job, "hdps export"));
   PrintWarnings(read.job.warnings);
   HDPS_RETURN_IF_ERROR(FitToCheckpoint(found, &read.job));
   HDPS_RETURN_IF_ERROR(LoadVocabularyOf(read.origin, found, files, &read.job.data));

@@ -106,6 +106,7 @@ Result<std::unique_ptr<RowScorer>> RowScorer::Open(FileSystem& files, const std:
   std::unique_ptr<RowScorer> opened(new RowScorer(files, executor));
   HDPS_ASSIGN_OR_RETURN(const FoundCheckpoint found, OpenCheckpoint(files, path, which));
   HDPS_ASSIGN_OR_RETURN(Job job, ParseJob(found.manifest.job_json, found.folder, {}));
+  HDPS_RETURN_IF_ERROR(NeedsLayers(job, "a score"));
   job.train.micro_batches = 1;
   HDPS_ASSIGN_OR_RETURN(opened->loaded_,
                         CheckpointModel::Load(files, job, found.folder, which, executor));

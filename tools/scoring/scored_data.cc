@@ -8,6 +8,7 @@
 #include "common/base/byte_count.h"
 #include "common/base/outside_text.h"
 #include "common/base/show_number.h"
+#include "common/job/job_facts.h"
 #include "common/job/spec/checkpoint_spec.h"
 #include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/data_spec.h"
@@ -31,6 +32,7 @@ Result<std::unique_ptr<ScoredData>> ScoredData::Open(const CommonFlags& flags, F
   }
   std::unique_ptr<ScoredData> opened(new ScoredData(files));
   HDPS_ASSIGN_OR_RETURN(ReadJob read, JobOf(flags, files));
+  HDPS_RETURN_IF_ERROR(NeedsLayers(read.job, "a score"));
   PrintWarnings(read.job.warnings);
   HDPS_ASSIGN_OR_RETURN(opened->set_, FindData(flags, read, files));
   opened->job_file_ = flags.job;

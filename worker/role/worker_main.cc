@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "common/job/job_facts.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/parallel_spec.h"
 #include "common/net/transport.h"
@@ -59,6 +60,7 @@ Result<ProcessEnd> Run() {
   }
   const std::unique_ptr<FileSystem> files = flags.faults.Around(NewPosixFileSystem());
   HDPS_ASSIGN_OR_RETURN(Job job, LoadPlannedJob(*files, flags.job, &flags.overrides, 0));
+  HDPS_RETURN_IF_ERROR(NeedsLayers(job, kProgram));
   HDPS_RETURN_IF_ERROR(TakeRank(job, &member.identity));
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<PidFile> pid_file, StartDaemon(kProgram, flags));
   HDPS_RETURN_IF_ERROR(

@@ -69,6 +69,7 @@ class LeftOut {
       if (Lists(kCounting, place) || (reads_data_ && Lists(kCountingWithData, place))) continue;
       if (setting.kind == ValueKind::kObject && !setting.is_list && !setting.by_name) {
         Walk(*setting.section, place, object->Find(name));
+        if (object->Find(name)->names.empty()) object->Erase(name);
         continue;
       }
       if (!IsDefault(section, setting, *object->Find(name))) Warn(place);
