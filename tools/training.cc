@@ -96,7 +96,7 @@ Status BeginFromInit(FileSystem& files, const TrainingRequest& request,
 
 }  // namespace
 
-Result<ProcessEnd> RunTraining(const TrainingRequest& request, FileSystem& files) {
+Result<PreparedRun> PrepareRun(const TrainingRequest& request, FileSystem& files) {
   if (request.out.empty()) {
     return Status(Code::kInvalidArgument,
                   "--out is missing; give the folder for results, --out=DIR");
@@ -108,14 +108,16 @@ Result<ProcessEnd> RunTraining(const TrainingRequest& request, FileSystem& files
   HDPS_RETURN_IF_ERROR(RefuseOutputs(files, request, job));
   HDPS_RETURN_IF_ERROR(ValidateCluster(job, request.servers, request.workers));
   HDPS_RETURN_IF_ERROR(CheckSharedMemory(files, job, request.workers));
-  HDPS_ASSIGN_OR_RETURN(const DataPreview preview, PreviewJobData(files, job));
-  ShowPreview(preview, request.voice);  // The workers write the same into the log.
-  LocalClusterOptions options;
+  if (!IsTablesJob(job) || !job.data.train.empty()) {
+    HDPS_ASSIGN_OR_RETURN(const DataPreview preview, PreviewJobData(files, job));
+    ShowPreview(preview, request.voice);  // The workers write the same into the log.
+  }
+  PreparedRun run;
+  LocalClusterOptions& options = run.options;
   HDPS_ASSIGN_OR_RETURN(options.given_job, GivenJob(request.job, overrides));
   options.job = std::make_shared<const Job>(std::move(job));
   options.out = std::filesystem::absolute(request.out).lexically_normal().string();
-  HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<FileLock> lock,
-                        LockRunFolder(files, "hdps train", options.out));
+  HDPS_ASSIGN_OR_RETURN(run.lock, LockRunFolder(files, "hdps train", options.out));
   options.num_servers = request.servers;
   options.num_workers = request.workers;
   options.threads = request.threads;
@@ -129,6 +131,12 @@ Result<ProcessEnd> RunTraining(const TrainingRequest& request, FileSystem& files
   }
   HDPS_RETURN_IF_ERROR(StartLogging("hdps", JoinPath(log, "train.log"), request.log));
   options.voice = AlsoLogged(request.voice);
+  return run;
+}
+
+Result<ProcessEnd> RunTraining(const TrainingRequest& request, FileSystem& files) {
+  HDPS_ASSIGN_OR_RETURN(PreparedRun run, PrepareRun(request, files));
+  LocalClusterOptions& options = run.options;
   HDPS_RETURN_IF_ERROR(BeginFromInit(files, request, &options));
   if (request.init_only) return ProcessEnd();
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();

@@ -15,6 +15,7 @@
 #include "common/platform/file_system.h"
 #include "scheduler/plan/resume.h"
 #include "scheduler/report/progress_listener.h"
+#include "tools/local_cluster.h"
 #include "worker/step/step_report.h"
 
 namespace hdps {
@@ -42,7 +43,17 @@ struct TrainingRequest {
   std::function<void(WorkerId, const StepReport&)> after_step;
 };
 
-// Checks the request, locks its --out, shows what the data look like, and runs the job. The log of
+// A run that may begin. The folder of its results is locked as long as this lives.
+struct PreparedRun {
+  LocalClusterOptions options;
+  std::unique_ptr<FileLock> lock;
+};
+
+// Checks the request, locks its --out, shows what the data look like, and begins the log. Errors:
+// as RunTraining().
+Result<PreparedRun> PrepareRun(const TrainingRequest& request, FileSystem& files);
+
+// Prepares the run and runs the job to its end. The log of
 // the process is OUT/log/train.log from then on. One process can run one job at a time, because
 // its memory is checked as if it were the only one. Errors: kInvalidArgument if the job, a flag or
 // the data are wrong.

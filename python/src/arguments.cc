@@ -81,6 +81,13 @@ std::vector<std::string> TextsOf(const py::handle& texts, const std::string& whe
 
 void RaiseMistake(const std::string& message) { Raise(Status(Code::kInvalidArgument, message)); }
 
+void RequireThreads(int threads) {
+  constexpr int kThreadsMax = 4096;
+  if (threads >= 0 && threads <= kThreadsMax) return;
+  RaiseMistake("threads=" + std::to_string(threads) +
+               " is out of range; give 1 to 4096, or 0 for one per core");
+}
+
 void RaiseTypeError(const std::string& message) { throw py::type_error(message); }
 
 }  // namespace hdps::python

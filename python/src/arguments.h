@@ -30,6 +30,9 @@ pybind11::object FromJson(const std::string& text);
 // which begins with `where`, for others.
 std::vector<std::string> TextsOf(const pybind11::handle& texts, const std::string& where);
 
+// Raises JobError unless it is a number of threads, or 0 for one a core.
+void RequireThreads(int threads);
+
 // Raises JobError with this text, or TypeError.
 [[noreturn]] void RaiseMistake(const std::string& message);
 [[noreturn]] void RaiseTypeError(const std::string& message);

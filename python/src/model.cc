@@ -40,11 +40,7 @@ ModelPointer Open(const py::object& path, const std::string& which, const std::s
   const std::string folder = PathOf(path);
   const bool newest = IsSecond("which", which, "best", "newest");
   const bool zero = IsSecond("unknown", unknown, "initial", "zero");
-  constexpr int kThreadsMax = 4096;
-  if (threads < 0 || threads > kThreadsMax) {
-    RaiseMistake("threads=" + std::to_string(threads) +
-                 " is out of range; give 1 to 4096, or 0 for one per core");
-  }
+  RequireThreads(threads);
   auto held = std::make_shared<HeldModel>();
   held->scorer = ValueOf(InLibrary([&] {
     held->executor = NewTbbExecutor(threads);

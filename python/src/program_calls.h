@@ -49,8 +49,6 @@ class WaitingLines {
 // Invariant: what Python raised is kept until RaiseIfAnyRaised(), and nothing is asked meanwhile.
 class ProgramCalls {
  public:
-  explicit ProgramCalls(pybind11::object state) : state_(std::move(state)) {}
-
   // Returns the bytes of the program's state; none are "". An error says that Python has raised.
   Result<std::string> State();
   // Says whether a wait is to end, because a signal has raised.
@@ -69,7 +67,7 @@ class ProgramCalls {
 
  private:
   std::function<void()> before_;
-  pybind11::object state_;  // None: the program has no state.
+  pybind11::object state_ = pybind11::none();  // None: the program has no state.
   std::exception_ptr raised_;
 };
 

@@ -277,7 +277,7 @@ void HeldWorker::Advance(const py::object& examples) {
 void HeldWorker::GiveUp() {
   if (seat_ == nullptr) return;
   Call("give_up", [](TableWorker& worker) {
-    worker.GiveUp();
+    worker.GiveUpStep();
     return Status();
   });
 }

@@ -112,11 +112,7 @@ struct RowsInMemory {
 
 void Train(const HeldJob& job, const py::object& out, const RowsInMemory& rows, uint32_t workers,
            uint32_t servers, const std::string& resume, int threads, const Listeners& listeners) {
-  constexpr int kThreadsMax = 4096;
-  if (threads < 0 || threads > kThreadsMax) {
-    RaiseMistake("threads=" + std::to_string(threads) +
-                 " is out of range; give 1 to 4096, or 0 for one per core");
-  }
+  RequireThreads(threads);
   TrainingRequest request;
   request.job = job.text;
   request.overrides = job.overrides;

@@ -10,7 +10,7 @@
 #include "common/base/status.h"
 #include "common/protocol/command_messages.h"
 #include "worker/exchange/node_channel.h"
-#include "worker/outside/kept_state.h"
+#include "worker/outside/program_state.h"
 #include "worker/outside/table_exchange.h"
 #include "worker/outside/table_worker.h"
 
@@ -81,7 +81,7 @@ class CommandTurns {
   const TableWorkerOptions& options_;
   NodeChannel& channel_;
   TableExchange& exchange_;
-  KeptState kept_;
+  ProgramState kept_;
   const bool async_;
 
   Standing standing_ = Standing::kSteps;

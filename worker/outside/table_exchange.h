@@ -15,7 +15,7 @@
 #include "worker/exchange/pull_plan.h"
 #include "worker/exchange/push_acks.h"
 #include "worker/exchange/push_plan.h"
-#include "worker/outside/kept_state.h"
+#include "worker/outside/program_state.h"
 #include "worker/outside/step_gradients.h"
 #include "worker/outside/table_worker.h"
 
@@ -107,7 +107,7 @@ class TableExchange {
   NodeChannel& channel_;
   Executor* const executor_;
   const bool sync_, clips_all_;  // clips_all_: by the norm of a step's gradients of all workers.
-  KeptState gate_;
+  ProgramState gate_;
   UniqueKeys unique_;
   StepGradients gradients_;
   PushAcks acks_;

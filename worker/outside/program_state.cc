@@ -1,5 +1,5 @@
 // Writes bytes into finite floats, and reads them back.
-#include "worker/outside/kept_state.h"
+#include "worker/outside/program_state.h"
 
 #include <algorithm>
 #include <array>
@@ -84,7 +84,7 @@ Status ReadChunks(const Job& job, NodeChannel& channel, std::span<const Key> key
 
 }  // namespace
 
-Status KeptState::Store(uint32_t rank, Clock clock, const std::string& bytes) {
+Status ProgramState::Store(uint32_t rank, Clock clock, const std::string& bytes) {
   const size_t step = kChunksOfRequest * kBytesOfChunk;
   for (size_t at = 0; at < bytes.size(); at += step) {
     const std::vector<float> rows =
@@ -103,7 +103,7 @@ Status KeptState::Store(uint32_t rank, Clock clock, const std::string& bytes) {
   return StoreChunks(job_, channel_, std::array{KeyOf(rank, 0)}, clock, first);
 }
 
-Result<std::optional<std::string>> KeptState::Read(uint32_t rank, Clock clock) {
+Result<std::optional<std::string>> ProgramState::Read(uint32_t rank, Clock clock) {
   std::vector<float> rows(kFloats);
   HDPS_RETURN_IF_ERROR(ReadChunks(job_, channel_, std::array{KeyOf(rank, 0)}, clock, rows));
   if (rows[0] != kMagic || NumberAt(&rows[1]) != static_cast<uint64_t>(clock)) {
@@ -130,7 +130,7 @@ Result<std::optional<std::string>> KeptState::Read(uint32_t rank, Clock clock) {
   return std::optional(std::move(bytes));
 }
 
-Status KeptState::StoreFinish(Clock base, Clock clock) {
+Status ProgramState::StoreFinish(Clock base, Clock clock) {
   std::vector<float> row(kFloats);
   row[0] = kMagic;
   PutNumber(static_cast<uint64_t>(base), &row[1]);
@@ -139,7 +139,7 @@ Status KeptState::StoreFinish(Clock base, Clock clock) {
                      row);
 }
 
-Result<std::optional<Clock>> KeptState::ReadFinishes(Clock base) {
+Result<std::optional<Clock>> ProgramState::ReadFinishes(Clock base) {
   std::vector<Key> keys;
   for (uint32_t rank = 0; rank < channel_.view()->workers.size(); ++rank) {
     keys.push_back(KeyOf(rank, kFinishChunk));
@@ -156,7 +156,7 @@ Result<std::optional<Clock>> KeptState::ReadFinishes(Clock base) {
   return std::optional(last);
 }
 
-Ticket KeptState::AskAtGate(Clock clock) {
+Ticket ProgramState::AskAtGate(Clock clock) {
   const View& view = *channel_.view();
   const std::array keys{KeyOf(channel_.rank().value, kFinishChunk)};
   KeySplit split;

@@ -20,10 +20,10 @@ struct Job;
 //
 // Invariant: what Read() returns is what Store() was given for this very clock, so rows that an
 // earlier or longer state has left behind are never taken for a part of it.
-class KeptState {
+class ProgramState {
  public:
   // Requires: `job` and `channel` outlive it; the last table of `job` is its dense one.
-  KeptState(const Job& job, NodeChannel& channel) : job_(job), channel_(channel) {}
+  ProgramState(const Job& job, NodeChannel& channel) : job_(job), channel_(channel) {}
 
   Status Store(uint32_t rank, Clock clock, const std::string& bytes);
   // Returns none if there is no state of `clock`.

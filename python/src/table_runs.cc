@@ -1,0 +1,135 @@
+// Binds what makes table workers: a cluster within this process, and a place in a running job.
+#include <pybind11/stl.h>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/job/job_facts.h"
+#include "common/platform/executor.h"
+#include "common/platform/file_system.h"
+#include "common/platform/monotonic_clock.h"
+#include "common/process/command_line.h"
+#include "python/src/arguments.h"
+#include "python/src/bindings.h"
+#include "python/src/entry.h"
+#include "python/src/only_run.h"
+#include "python/src/status.h"
+#include "python/src/table_worker.h"
+#include "tools/local_tables.h"
+#include "tools/training.h"
+
+namespace hdps::python {
+namespace py = pybind11;
+namespace {
+
+using WorkerPointer = std::unique_ptr<HeldWorker, DeleteUnlessForked<HeldWorker>>;
+
+// A job in this process.
+//
+// Invariant: it goes on until each of its workers has left.
+class TablesHere {
+ public:
+  explicit TablesHere(std::shared_ptr<WaitingLines> lines) : lines_(std::move(lines)) {}
+
+  Status Start(const TrainingRequest& request, std::vector<TableWorkerOptions> workers) {
+    HDPS_ASSIGN_OR_RETURN(run_, PrepareRun(request, *files_));
+    left_ = request.workers;
+    HDPS_ASSIGN_OR_RETURN(tables_,
+                          LocalTables::Start(run_.options, std::move(workers), *files_, *clock_));
+    return {};
+  }
+  TableWorker& worker(uint32_t rank) { return tables_->worker(rank).worker(); }
+  Status Leave(uint32_t rank, const Status& failure) {
+    ProcessEnd end = tables_->worker(rank).Leave(failure);
+    if (--left_ == 0) {
+      end = tables_->Close();
+      LogToTerminal();
+    }
+    return StatusOf(end);
+  }
+
+ private:
+  const OnlyRun only_;
+  const std::shared_ptr<WaitingLines> lines_;  // The run writes there.
+  const std::unique_ptr<FileSystem> files_ = NewPosixFileSystem();
+  const std::unique_ptr<MonotonicClock> clock_ = NewSystemClock();
+  PreparedRun run_;
+  std::unique_ptr<LocalTables> tables_;
+  std::atomic<uint32_t> left_ = 0;  // Workers that have not left.
+};
+
+class SeatHere : public TableSeat {
+ public:
+  SeatHere(std::shared_ptr<TablesHere> tables, uint32_t rank)
+      : tables_(std::move(tables)), rank_(rank) {}
+  TableWorker& worker() override { return tables_->worker(rank_); }
+  Status Leave(const Status& failure) override { return tables_->Leave(rank_, failure); }
+
+ private:
+  const std::shared_ptr<TablesHere> tables_;
+  const uint32_t rank_;
+};
+
+TableWorkerOptions OptionsOf(ProgramCalls* calls) {
+  TableWorkerOptions options;
+  options.state = [calls] { return calls->State(); };
+  options.give_up = [calls] { return calls->GiveUp(); };
+  return options;
+}
+
+std::vector<WorkerPointer> Local(const std::shared_ptr<HeldJob>& job, const py::object& out,
+                                 uint32_t servers, uint32_t workers, const std::string& resume,
+                                 const py::object& state, int threads, const py::object& show) {
+  if (!IsTablesJob(job->job)) {
+    RaiseMistake(
+        "local(): the job's model.type is not \"tables\"; hdps.train() trains a model of "
+        "hdps, and a model of your own needs \"type\": \"tables\"");
+  }
+  RequireThreads(threads);
+  const auto lines = std::make_shared<WaitingLines>(show);
+  TrainingRequest request;
+  request.job = job->text;
+  request.overrides = job->overrides;
+  request.out = PathOf(out);
+  request.workers = workers;
+  request.servers = servers;
+  request.threads = threads;
+  request.resume = ValueOf(ReadResume(resume));
+  request.voice = lines->Listener();
+  RefuseFork();
+  const auto here = std::make_shared<TablesHere>(lines);
+  std::vector<std::unique_ptr<ProgramCalls>> calls(workers);
+  std::vector<TableWorkerOptions> options;
+  for (std::unique_ptr<ProgramCalls>& each : calls) {
+    each = std::make_unique<ProgramCalls>();
+    each->SetState(state);
+    options.push_back(OptionsOf(each.get()));
+  }
+  const Status started = InLibrary([&] {
+    KeepFreedMemory();
+    return here->Start(request, std::move(options));
+  });
+  lines->Show();
+  if (!started.ok()) LogToTerminal();
+  RaiseUnlessOk(started);
+  std::vector<WorkerPointer> made;
+  for (uint32_t w = 0; w < workers; ++w) {
+    made.emplace_back(
+        new HeldWorker(job, std::move(calls[w]), lines, std::make_unique<SeatHere>(here, w)));
+  }
+  return made;
+}
+
+}  // namespace
+
+void AddTableRuns(py::module_& module) {
+  module.def("local_tables", &Local, py::arg("job"), py::arg("out"), py::kw_only(),
+             py::arg("servers"), py::arg("workers"), py::arg("resume"), py::arg("state"),
+             py::arg("threads"), py::arg("show"), "hdps.local without its progress.");
+}
+
+}  // namespace hdps::python

@@ -1,0 +1,237 @@
+// Tests the rows that table workers train: those of a plain loop, bit for bit.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/job/spec/table_spec.h"
+#include "common/platform/random.h"
+#include "embedding/memory/optimizer.h"
+#include "tests/worker/outside/table_job.h"
+
+namespace hdps {
+namespace {
+
+using testing::ElementsAreArray;
+
+// Steps, examples and gradients are small numbers with few digits, and the examples of a step are a
+// power of two. So products and sums of gradients are exact in any order.
+constexpr Clock kSteps = 50;
+constexpr uint64_t kExamples = 4;  // Of each worker.
+
+struct Drawn {
+  std::vector<Key> keys;         // With repeats.
+  std::vector<float> gradients;  // [keys, kWordsDim]: of the mean over kExamples.
+};
+
+Drawn Draw(Clock step, uint32_t part) {
+  Random random(static_cast<uint64_t>(step) * 100 + part);
+  Drawn drawn;
+  for (int i = 0; i < 12; ++i) {
+    drawn.keys.push_back(random.Below(30) * 0x9e3779b97f4a7c15u);
+    for (uint32_t c = 0; c < kWordsDim; ++c) {
+      drawn.gradients.push_back((static_cast<float>(random.Below(129)) - 64) / 256);
+    }
+  }
+  return drawn;
+}
+
+std::string OptimizerIs(const std::string& kind) {
+  return "model.tables.0.optimizer={\"kind\": \"" + kind + "\"}";
+}
+const std::string kUntilLast = "train.max_steps=" + std::to_string(kSteps + 1);
+
+// Trains kSteps steps with the parts that `rank` has of `parts`, and ends with an empty one, in
+// which `last` sees the rows.
+void Train(TableWorker& worker, uint32_t parts, const std::function<void()>& last = {}) {
+  for (Clock step = 0; step < kSteps; ++step) {
+    const uint32_t share = parts / worker.workers();
+    for (uint32_t part = worker.rank() * share; part < (worker.rank() + 1) * share; ++part) {
+      Drawn drawn = Draw(step, part);
+      // The mean over the examples of all parts of this worker.
+      for (float& gradient : drawn.gradients) gradient /= static_cast<float>(share);
+      PullOne(worker, kWords, drawn.keys);
+      ASSERT_TRUE(worker.Push(kWords, drawn.keys, drawn.gradients).ok());
+    }
+    ASSERT_TRUE(worker.Advance(kExamples * share).ok());
+  }
+  if (last) last();
+  const Status end = worker.Advance(0);
+  EXPECT_EQ(end.code(), Code::kCancelled);
+  EXPECT_EQ(worker.standing(), Standing::kEnded) << worker.reason();
+  EXPECT_EQ(worker.clock(), kSteps + 1);
+}
+
+class RowsTest : public TableJobTest {};
+
+TEST_F(RowsTest, AreThoseOfAPlainLoopUnderEachOptimizer) {
+  struct Row {
+    std::vector<float> weights, state;
+  };
+  for (const char* kind : {"sgd", "adagrad", "rowwise_adagrad", "lazy_adam", "ftrl"}) {
+    SCOPED_TRACE(kind);
+    std::map<Key, Row> rows;
+    Summary({1, 2}, {OptimizerIs(kind), kUntilLast}, [&](TableWorker& worker) {
+      const OptimizerSpec& spec = worker.job().tables[0].optimizer;
+      for (Clock step = 0; step < kSteps; ++step) {
+        const Drawn drawn = Draw(step, 0);
+        const PulledRows pulled = PullOne(worker, kWords, drawn.keys);
+        std::vector<float> sums(pulled.rows.size());
+        for (size_t i = 0; i < drawn.keys.size() * kWordsDim; ++i) {
+          sums[pulled.positions[i / kWordsDim] * kWordsDim + i % kWordsDim] += drawn.gradients[i];
+        }
+        for (size_t k = 0; k < pulled.keys.size(); ++k) {
+          const std::span row = std::span(pulled.rows).subspan(k * kWordsDim, kWordsDim);
+          Row& expected = rows[pulled.keys[k]];
+          if (expected.weights.empty()) {
+            expected.weights.assign(row.begin(), row.end());
+            expected.state.resize(StateFloats(spec, kWordsDim));
+            InitState(spec, kWordsDim, expected.state);
+          }
+          ASSERT_THAT(row, ElementsAreArray(expected.weights)) << "step " << step;
+          UpdateRow(spec, step + 1, std::span(sums).subspan(k * kWordsDim, kWordsDim),
+                    expected.weights, expected.state);
+        }
+        // Every other step gives the gradients of the keys, and the others those of the rows.
+        ASSERT_TRUE((step % 2 == 0 ? worker.Push(pulled, sums)
+                                   : worker.Push(kWords, drawn.keys, drawn.gradients))
+                        .ok());
+        ASSERT_TRUE(worker.Advance(kExamples).ok());
+      }
+      EXPECT_GE(rows.size(), 25u);
+      for (const auto& [key, expected] : rows) {
+        EXPECT_THAT(PullOne(worker, kWords, {key}, PullFor::kLook).rows,
+                    ElementsAreArray(expected.weights));
+      }
+      (void)worker.Advance(0);
+    });
+  }
+}
+
+TEST_F(RowsTest, OfSeveralWorkersAreThoseOfOneOnAnyServersAndTwiceInARow) {
+  for (const char* kind : {"sgd", "adagrad", "rowwise_adagrad", "lazy_adam", "ftrl"}) {
+    SCOPED_TRACE(kind);
+    const auto digest = [&](const Size& size) {
+      const nlohmann::json summary = Summary(size, {OptimizerIs(kind), kUntilLast},
+                                             [](TableWorker& worker) { Train(worker, 4); });
+      EXPECT_EQ(summary["steps"], kSteps + 1);
+      EXPECT_EQ(summary["examples"], 4 * kExamples * kSteps);
+      return summary["digest"];
+    };
+    const nlohmann::json one = digest({1, 1});
+    for (const Size& size : {Size{1, 1}, Size{2, 1}, Size{2, 3}, Size{4, 2}}) {
+      EXPECT_EQ(digest(size), one) << size.workers << " workers, " << size.servers << " servers";
+    }
+  }
+}
+
+TEST_F(RowsTest, AreClippedByTheNormOfAllWorkers) {
+  const Overrides clipped = {kUntilLast, "train.clip_norm=0.03"};
+  const auto train = [](TableWorker& worker) { Train(worker, 2); };
+  const nlohmann::json one = Summary({1, 1}, clipped, train)["digest"];
+  EXPECT_EQ(Summary({2, 2}, clipped, train)["digest"], one);
+  EXPECT_NE(Summary({1, 1}, {kUntilLast}, train)["digest"], one);
+}
+
+TEST_F(RowsTest, TravelInSixteenBitsIfTheJobSaysSo) {
+  // Rows are rounded once where they leave the server: to a relative 2^-8 in bf16.
+  Summary({1, 1}, {"parallel.wire=bf16", "train.max_steps=3"}, [](TableWorker& worker) {
+    const std::vector<Key> keys = {1, 2, 3};
+    ASSERT_TRUE(worker.Store(kWords, keys, std::vector<float>(12, 1.0009765625f)).ok());
+    EXPECT_THAT(PullOne(worker, kWords, keys).rows, testing::Each(1.0f));
+    EXPECT_THAT(PullOne(worker, kWords, keys, PullFor::kLook).rows, testing::Each(1.0009765625f));
+    MakeEmptySteps(worker);
+  });
+}
+
+TEST_F(RowsTest, AskedForAheadHaveTheSameBits) {
+  const auto train = [](TableWorker& worker, bool ahead) {
+    std::vector<Key> keys[2];
+    const auto draw = [&](Clock step) {
+      const Drawn drawn = Draw(step, worker.rank());
+      keys[0] = drawn.keys;
+      keys[1].assign(drawn.keys.begin(), drawn.keys.begin() + 5);
+    };
+    const auto asked = [&] { return std::vector<AskedKeys>{{kUsers, keys[1]}, {kWords, keys[0]}}; };
+    for (Clock step = 0; step < kSteps; ++step) {
+      draw(step);
+      const auto pulled = worker.Pull(asked(), PullFor::kStep);
+      ASSERT_TRUE(pulled.ok()) << pulled.status().message();
+      draw(step + (step % 5 == 4 ? 2 : 1));  // Other keys than those that will be pulled, at times.
+      if (ahead) {
+        ASSERT_TRUE(worker.Prefetch(asked()).ok());
+      }
+      for (const PulledRows& rows : *pulled) {
+        std::vector<float> gradients = rows.rows;  // What was read decides what is pushed.
+        for (float& gradient : gradients) gradient *= 0.25f;
+        ASSERT_TRUE(worker.Push(rows, gradients).ok());
+      }
+      ASSERT_TRUE(worker.Advance(kExamples).ok());
+    }
+    (void)worker.Advance(0);
+  };
+  for (const Size& size : {Size{1, 2}, Size{2, 3}}) {
+    const auto digest = [&](bool ahead) {
+      return Summary(size, {kUntilLast},
+                     [&](TableWorker& worker) { train(worker, ahead); })["digest"];
+    };
+    EXPECT_EQ(digest(true), digest(false));
+  }
+}
+
+TEST_F(RowsTest, OfSeveralPullsAreAddedAndTheOthersStay) {
+  // The keys that were pulled and not pushed are not touched, not even by the moments of Adam.
+  Summary({1, 2},
+          {"model.tables.0.optimizer={\"kind\": \"lazy_adam\", \"learning_rate\": 0.5}",
+           "train.max_steps=3"},
+          [](TableWorker& worker) {
+            const std::vector<float> ones(3 * kWordsDim, 1);
+            const PulledRows before = PullOne(worker, kWords, {1, 2, 3});
+            ASSERT_TRUE(worker.Push(before, ones).ok());
+            ASSERT_TRUE(worker.Advance(1).ok());
+            const PulledRows first = PullOne(worker, kWords, {1, 2});
+            const PulledRows second = PullOne(worker, kWords, {3, 2});
+            ASSERT_TRUE(worker.Push(second, std::span(ones).first(8)).ok());
+            ASSERT_TRUE(worker.Push(kWords, std::vector<Key>{2}, std::span(ones).first(4)).ok());
+            ASSERT_TRUE(worker.Advance(1).ok());
+            const PulledRows after = PullOne(worker, kWords, {1, 2, 3});
+            const auto row = [](const PulledRows& rows, Key key) {
+              const auto at = std::ranges::find(rows.keys, key) - rows.keys.begin();
+              return std::vector<float>(rows.rows.begin() + at * 4, rows.rows.begin() + at * 4 + 4);
+            };
+            EXPECT_EQ(row(after, 1), row(first, 1));
+            EXPECT_NE(row(after, 2), row(first, 2));
+            EXPECT_NE(row(after, 3), row(second, 3));
+            MakeEmptySteps(worker);
+          });
+}
+
+TEST_F(RowsTest, OfAStepThatIsGivenUpAndRowsLookedAtLeaveNothing) {
+  const auto train = [](bool also) {
+    return [also](TableWorker& worker) {
+      for (int step = 0; step < 5; ++step) {
+        const std::vector<Key> keys = {1, 2, static_cast<Key>(step)};
+        if (also) {
+          PullOne(worker, kWords, {77, 78}, PullFor::kLook);
+          const PulledRows in_vain = PullOne(worker, kWords, {1, 5, 99});
+          ASSERT_TRUE(worker.Push(in_vain, std::vector<float>(in_vain.rows.size(), 1)).ok());
+          worker.GiveUpStep();
+        }
+        const PulledRows pulled = PullOne(worker, kWords, keys);
+        ASSERT_TRUE(worker.Push(pulled, std::vector<float>(pulled.rows.size(), 0.5f)).ok());
+        ASSERT_TRUE(worker.Advance(2).ok());
+      }
+      (void)worker.Advance(0);
+    };
+  };
+  const nlohmann::json plain = Summary({1, 2}, {"train.max_steps=6"}, train(false));
+  const nlohmann::json also = Summary({1, 2}, {"train.max_steps=6"}, train(true));
+  EXPECT_EQ(also["digest"], plain["digest"]);
+  EXPECT_EQ(also["rows"], plain["rows"]);
+}
+
+}  // namespace
+}  // namespace hdps
