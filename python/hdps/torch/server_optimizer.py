@@ -53,7 +53,7 @@ class ServerOptimizer:
         chunks = [-(-parameter.numel() // dim) for parameter in self._parameters]
         self._keys = [(i << 32) + torch.arange(count) for i, count in enumerate(chunks)]
         self._mark_key = torch.tensor([_MARK_KEY])
-        self._asked = torch.cat([*self._keys, self._mark_key])
+        self._all_keys = torch.cat(self._keys)
         # From -2 to -251, which weights of 16 bits hold exactly.
         shapes = repr([tuple(parameter.shape) for parameter in self._parameters])
         self._shapes_mark = -2.0 - zlib.crc32(shapes.encode()) % 250
@@ -62,19 +62,22 @@ class ServerOptimizer:
         # What worker 0 stores, also if the job goes back to its beginning.
         self._initial = [parameter.detach().to("cpu", torch.float32, copy=True)
                          for parameter in self._parameters]
+        self._begun = False
+        self._pulled: Any = None
 
-    def pull(self) -> None:
+    def pull(self, train: bool = True) -> None:
         """Sets the parameters to those of the servers, as each step must begin.
+
+        train: False only looks, before an evaluation: it does not wait until a step may begin.
 
         The first pull of a new job waits for worker 0's. Raises RunError after `wait_s`, and
         JobError if worker 0's parameters have other shapes.
         """
-        rows = self._rows(self._asked)
-        if not self._stored(rows[-1]):
+        if not self._begun or self._worker.clock == 0:  # Perhaps it has gone back there.
             self._begin()
-            rows = self._rows(self._asked)
-            self._stored(rows[-1])
-        parts = rows[:-1].split([len(keys) for keys in self._keys])
+            self._begun = True
+        self._pulled = self._worker.pull(self._table, self._all_keys, train=train)
+        parts = torch.from_dlpack(self._pulled.rows).split([len(keys) for keys in self._keys])
         with torch.no_grad():
             for parameter, part in zip(self._parameters, parts):
                 values = part.reshape(-1)[:parameter.numel()].view_as(parameter)
@@ -82,7 +85,7 @@ class ServerOptimizer:
 
     def prefetch(self) -> None:
         """Asks ahead for the next step's pull(). Changes no bits."""
-        self._worker.prefetch({self._table: self._asked})
+        self._worker.prefetch({self._table: self._all_keys})
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drops the gradients, or sets them to zero, as torch's optimizers do."""
@@ -103,42 +106,44 @@ class ServerOptimizer:
                 gradients.append(self._parts[i])
         if not keys:
             raise ValueError("step: no parameter has a gradient: expected backward() before it")
-        whole = len(keys) == len(self._parameters)
-        self._worker.push(self._table, torch.cat(keys),
-                          self._staged if whole else torch.cat(gradients))
+        if self._pulled is None:
+            raise ValueError("step: expected pull() at the beginning of the step")
+        if len(keys) == len(self._parameters):
+            self._worker.push(self._pulled, self._staged)
+        else:
+            self._worker.push(self._table, torch.cat(keys), torch.cat(gradients))
 
     def _stage(self, i: int, values: torch.Tensor) -> None:
         self._parts[i].view(-1)[:values.numel()].copy_(values.detach().reshape(-1))
 
-    def _rows(self, keys: torch.Tensor, train: bool = True) -> torch.Tensor:
-        rows: torch.Tensor = torch.from_dlpack(self._worker.pull(self._table, keys,
-                                                                 train=train).rows)
-        return rows
-
-    def _stored(self, mark: torch.Tensor) -> bool:
-        """Returns whether worker 0 has stored its parameters; the mark tells their shapes."""
-        value: int = round(mark[0].item())
-        if value <= -2 and value != self._shapes_mark:
-            raise JobError(f"table '{self._table}': worker 0's parameters have other shapes than "
-                           f"these {len(self._parameters)}: expected the same model in each worker")
-        return value <= -2
-
     def _begin(self) -> None:
-        """Stores the parameters if this is worker 0, or else waits until it has."""
-        if self._worker.rank == 0:
-            for i, values in enumerate(self._initial):
-                self._stage(i, values)
-            self._worker.store(self._table, torch.cat(self._keys), self._staged)
-            # The mark comes last: whoever sees it finds all others.
-            self._worker.store(self._table, self._mark_key,
-                               torch.full((1, self._staged.shape[1]), self._shapes_mark))
-            return
+        """Waits until worker 0 has stored its parameters, which it does if they are not there.
+
+        A pull at the same time could meet some servers before that and others after it.
+        """
         deadline = time.monotonic() + self._wait_s
-        while not self._stored(self._rows(self._mark_key, train=False)[0]):
+        while not self._stored():
+            if self._worker.rank == 0:
+                for i, values in enumerate(self._initial):
+                    self._stage(i, values)
+                self._worker.store(self._table, self._all_keys, self._staged)
+                # The mark comes last: whoever sees it finds all others.
+                self._worker.store(self._table, self._mark_key,
+                                   torch.full((1, self._staged.shape[1]), self._shapes_mark))
+                return
             if time.monotonic() > deadline:
                 raise RunError(f"table '{self._table}': worker 0 has not stored its parameters within "
                                f"{self._wait_s:g} s: expected a ServerOptimizer there, too")
             time.sleep(0.01)
+
+    def _stored(self) -> bool:
+        """Returns whether worker 0 has stored its parameters; the mark tells their shapes."""
+        mark = torch.from_dlpack(self._worker.pull(self._table, self._mark_key, train=False).rows)
+        value: int = round(mark[0, 0].item())
+        if value <= -2 and value != self._shapes_mark:
+            raise JobError(f"table '{self._table}': worker 0's parameters have other shapes than "
+                           f"these {len(self._parameters)}: expected the same model in each worker")
+        return value <= -2
 
 
 def _check_policy(worker: Any, table: str) -> None:
