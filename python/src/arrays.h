@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,13 +48,6 @@ class Array {
   template <typename T>
   static Array Over(std::shared_ptr<const void> keeps, const std::vector<T>& values,
                     std::vector<int64_t> shape) {
-    return Array(std::move(keeps), values.data(), ArrayTypeOf<T>(), std::move(shape));
-  }
-
-  // Numbers that lie inside of what `keeps` keeps. Requires: as above.
-  template <typename T>
-  static Array Within(std::shared_ptr<const void> keeps, std::span<const T> values,
-                      std::vector<int64_t> shape) {
     return Array(std::move(keeps), values.data(), ArrayTypeOf<T>(), std::move(shape));
   }
   // The same bytes as numbers of another type. Requires: a number of `type` has as many bytes.

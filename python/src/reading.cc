@@ -4,7 +4,6 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,16 +61,14 @@ struct HeldBatch {
   Array Labels() const {
     std::vector<int64_t> shape = {size()};
     if (batch->num_labels != 1) shape.push_back(batch->num_labels);
-    return Array::Within(batch, std::span(batch->labels), std::move(shape));
+    return Array::Over(batch, batch->labels, std::move(shape));
   }
-  Array Numeric() const {
-    return Array::Within(batch, std::span(batch->numeric), {size(), batch->num_numeric});
-  }
+  Array Numeric() const { return Array::Over(batch, batch->numeric, {size(), batch->num_numeric}); }
   // Weights or groups of the examples.
   template <typename T>
   std::optional<Array> OfExamples(const std::vector<T>& values) const {
     if (values.empty()) return std::nullopt;
-    return Array::Within(batch, std::span(values), {size()});
+    return Array::Over(batch, values, {size()});
   }
   py::dict Features() const;
 };
@@ -82,10 +79,10 @@ struct HeldFeature {
   const SparseColumn& column;  // Of the batch.
 
   int64_t size() const { return static_cast<int64_t>(column.keys.size()); }
-  Array Keys() const { return Array::Within(batch, std::span(column.keys), {size()}); }
+  Array Keys() const { return Array::Over(batch, column.keys, {size()}); }
   std::optional<Array> Weights() const {
     if (column.weights.empty()) return std::nullopt;
-    return Array::Within(batch, std::span(column.weights), {size()});
+    return Array::Over(batch, column.weights, {size()});
   }
   Array Offsets() const {
     const auto count = static_cast<int64_t>(column.offsets.size());

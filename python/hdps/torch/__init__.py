@@ -10,8 +10,9 @@ if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (1, 13):
 
 from hdps.torch.bags import Embedding, EmbeddingBag
 from hdps.torch.collection import EmbeddingBagCollection, KeyedTensor
+from hdps.torch.dataset import Dataset, Features
 from hdps.torch.kept import Kept, keep
 from hdps.torch.server_optimizer import ServerOptimizer
 
-__all__ = ["Dataset", "Embedding", "EmbeddingBag", "EmbeddingBagCollection", "Kept", "KeyedTensor",
-           "ServerOptimizer", "keep"]
+__all__ = ["Dataset", "Embedding", "EmbeddingBag", "EmbeddingBagCollection", "Features", "Kept",
+           "KeyedTensor", "ServerOptimizer", "keep"]

@@ -3,6 +3,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import torch
 from torch.utils.data import IterableDataset, get_worker_info
+from torch.utils.dlpack import from_dlpack
 
 from hdps import _hdps
 from hdps._data import data_reader
@@ -84,7 +85,7 @@ class Dataset(IterableDataset):  # type: ignore[type-arg]
         self._batches: Optional[_hdps.Batches] = None  # Opened at the position; None: not yet.
 
     def __iter__(self) -> Iterator[Dict[str, Any]]:
-        if get_worker_info() is not None:
+        if get_worker_info() is not None:  # type: ignore[no-untyped-call]
             raise _hdps.JobError("a hdps.torch.Dataset reads ahead by itself, and its position is one: "
                                  "give the DataLoader num_workers=0")
         if self._which != "train":
@@ -132,13 +133,13 @@ class Dataset(IterableDataset):  # type: ignore[type-arg]
 def _tensors_of(batch: _hdps.Batch) -> Dict[str, Any]:
     lengths, bags = {}, {}
     for name, feature in batch.features.items():
-        lengths[name] = torch.from_dlpack(feature.lengths)
-        bags[name] = Bags(_int64(feature.keys), torch.from_dlpack(feature.offsets)[:-1],
-                          None if feature.weights is None else torch.from_dlpack(feature.weights))
-    tensors = {"labels": torch.from_dlpack(batch.labels), "numeric": torch.from_dlpack(batch.numeric),
+        lengths[name] = from_dlpack(feature.lengths)
+        bags[name] = Bags(_int64(feature.keys), from_dlpack(feature.offsets)[:-1],
+                          None if feature.weights is None else from_dlpack(feature.weights))
+    tensors = {"labels": from_dlpack(batch.labels), "numeric": from_dlpack(batch.numeric),
                "features": Features(lengths, bags)}
     if batch.weights is not None:
-        tensors["weights"] = torch.from_dlpack(batch.weights)
+        tensors["weights"] = from_dlpack(batch.weights)
     if batch.groups is not None:
         tensors["groups"] = _int64(batch.groups)
     return tensors
@@ -146,4 +147,5 @@ def _tensors_of(batch: _hdps.Batch) -> Dict[str, Any]:
 
 def _int64(keys: _hdps.Array) -> torch.Tensor:
     """Returns the bits of keys as int64: not every torch has uint64."""
-    return torch.from_dlpack(keys.view("int64"))
+    signed: torch.Tensor = from_dlpack(keys.view("int64"))
+    return signed
