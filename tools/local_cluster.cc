@@ -8,7 +8,7 @@
 #include "common/job/job_spec.h"
 #include "common/net/transport.h"
 #include "common/platform/executor.h"
-#include "tools/local_members.h"
+#include "tools/served_job.h"
 #include "worker/role/worker_process.h"
 
 namespace hdps {
@@ -19,7 +19,7 @@ struct Cluster {
   const LocalClusterOptions& options;
   FileSystem& files;
   MonotonicClock& clock;
-  LocalMembers& members;
+  ServedJob& members;
 };
 
 ProcessEnd RunWorker(Cluster& cluster, uint32_t rank) {
@@ -48,8 +48,8 @@ ProcessEnd RunWorker(Cluster& cluster, uint32_t rank) {
 
 Result<ProcessEnd> RunLocalCluster(const LocalClusterOptions& options, FileSystem& files,
                                    MonotonicClock& clock) {
-  HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<LocalMembers> members,
-                        LocalMembers::Start(options, files, clock));
+  HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<ServedJob> members,
+                        ServedJob::Start(options, files, clock));
   Cluster cluster{options, files, clock, *members};
   std::vector<std::unique_ptr<Thread>> workers;
   for (uint32_t w = 0; w < options.num_workers; ++w) {

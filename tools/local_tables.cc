@@ -12,7 +12,7 @@ Result<std::unique_ptr<LocalTables>> LocalTables::Start(LocalClusterOptions opti
                                                         FileSystem& files, MonotonicClock& clock) {
   std::unique_ptr<LocalTables> local(new LocalTables(std::move(options), clock));
   local->options_.stop = &local->stop_;
-  HDPS_ASSIGN_OR_RETURN(local->members_, LocalMembers::Start(local->options_, files, clock));
+  HDPS_ASSIGN_OR_RETURN(local->members_, ServedJob::Start(local->options_, files, clock));
   local->scheduler_ = StartThread("scheduler", [l = local.get()] { l->end_ = l->members_->Run(); });
   const Status joined = local->Join(std::move(workers));
   if (joined.ok()) return local;

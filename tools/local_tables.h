@@ -16,7 +16,7 @@
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
 #include "tools/local_cluster.h"
-#include "tools/local_members.h"
+#include "tools/served_job.h"
 #include "worker/outside/table_process.h"
 
 namespace hdps {
@@ -54,7 +54,7 @@ class LocalTables {
   LocalClusterOptions options_;
   MonotonicClock& clock_;
   std::atomic<bool> stop_ = false;
-  std::unique_ptr<LocalMembers> members_;
+  std::unique_ptr<ServedJob> members_;
   std::unique_ptr<Thread> scheduler_;  // Null after Close().
   ProcessEnd end_;                     // Written by that thread.
   std::vector<std::unique_ptr<TableProcess>> workers_;

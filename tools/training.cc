@@ -96,19 +96,19 @@ Status BeginFromInit(FileSystem& files, const TrainingRequest& request,
 
 }  // namespace
 
-Result<PreparedRun> PrepareRun(const TrainingRequest& request, FileSystem& files) {
+Result<PreparedRun> PrepareRun(const TrainingRequest& request, ModelOf model, FileSystem& files) {
   if (request.out.empty()) {
     return Status(Code::kInvalidArgument,
                   "--out is missing; give the folder for results, --out=DIR");
   }
   std::vector<std::string> overrides = request.overrides;
   HDPS_ASSIGN_OR_RETURN(Job job, LoadPlannedJob(files, request.job, &overrides, request.workers));
-  HDPS_RETURN_IF_ERROR(NeedsLayers(job, "hdps train"));
+  if (model == ModelOf::kJob) HDPS_RETURN_IF_ERROR(NeedsLayers(job, "hdps train"));
   job.data.tables = request.tables;
   HDPS_RETURN_IF_ERROR(RefuseOutputs(files, request, job));
   HDPS_RETURN_IF_ERROR(ValidateCluster(job, request.servers, request.workers));
   HDPS_RETURN_IF_ERROR(CheckSharedMemory(files, job, request.workers));
-  if (!IsTablesJob(job) || !job.data.train.empty()) {
+  if (model == ModelOf::kJob || !job.data.train.empty()) {
     HDPS_ASSIGN_OR_RETURN(const DataPreview preview, PreviewJobData(files, job));
     ShowPreview(preview, request.voice);  // The workers write the same into the log.
   }
@@ -135,7 +135,7 @@ Result<PreparedRun> PrepareRun(const TrainingRequest& request, FileSystem& files
 }
 
 Result<ProcessEnd> RunTraining(const TrainingRequest& request, FileSystem& files) {
-  HDPS_ASSIGN_OR_RETURN(PreparedRun run, PrepareRun(request, files));
+  HDPS_ASSIGN_OR_RETURN(PreparedRun run, PrepareRun(request, ModelOf::kJob, files));
   LocalClusterOptions& options = run.options;
   HDPS_RETURN_IF_ERROR(BeginFromInit(files, request, &options));
   if (request.init_only) return ProcessEnd();

@@ -49,14 +49,16 @@ struct PreparedRun {
   std::unique_ptr<FileLock> lock;
 };
 
-// Checks the request, locks its --out, shows what the data look like, and begins the log. Errors:
-// as RunTraining().
-Result<PreparedRun> PrepareRun(const TrainingRequest& request, FileSystem& files);
+// Who has the model: the job its layers, or the program that runs a job of type tables.
+enum class ModelOf : uint8_t { kJob, kProgram };
 
-// Prepares the run and runs the job to its end. The log of
-// the process is OUT/log/train.log from then on. One process can run one job at a time, because
-// its memory is checked as if it were the only one. Errors: kInvalidArgument if the job, a flag or
-// the data are wrong.
+// Checks the request, locks its --out, and shows what the data look like. The log of the process is
+// OUT/log/train.log from then on. One process can run one job at a time, because its memory is
+// checked as if it were the only one. Errors: kInvalidArgument if the job, a flag or the data are
+// wrong.
+Result<PreparedRun> PrepareRun(const TrainingRequest& request, ModelOf model, FileSystem& files);
+
+// Prepares the run of a job with layers, and runs it to its end. Errors: as PrepareRun().
 Result<ProcessEnd> RunTraining(const TrainingRequest& request, FileSystem& files);
 
 }  // namespace hdps

@@ -295,6 +295,8 @@ class Worker:
                     if self._ends == ends:
                         self.advance(None if examples is None else examples(batch))
                     self._evaluate(evaluate)
+                    if self._own.ended:
+                        return self.finish()
                 if finish:
                     self.finish(evaluate)
                 return

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/job/job_facts.h"
+#include "common/job/job_file.h"
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
@@ -19,6 +20,7 @@
 #include "python/src/only_run.h"
 #include "python/src/status.h"
 #include "python/src/table_worker.h"
+#include "tools/join_tables.h"
 #include "tools/local_tables.h"
 #include "tools/training.h"
 
@@ -36,7 +38,7 @@ class TablesHere {
   explicit TablesHere(std::shared_ptr<WaitingLines> lines) : lines_(std::move(lines)) {}
 
   Status Start(const TrainingRequest& request, std::vector<TableWorkerOptions> workers) {
-    HDPS_ASSIGN_OR_RETURN(run_, PrepareRun(request, *files_));
+    HDPS_ASSIGN_OR_RETURN(run_, PrepareRun(request, ModelOf::kProgram, *files_));
     left_ = request.workers;
     HDPS_ASSIGN_OR_RETURN(tables_,
                           LocalTables::Start(run_.options, std::move(workers), *files_, *clock_));
@@ -72,6 +74,19 @@ class SeatHere : public TableSeat {
  private:
   const std::shared_ptr<TablesHere> tables_;
   const uint32_t rank_;
+};
+
+// A place in a running job.
+class JoinedSeat : public TableSeat {
+ public:
+  explicit JoinedSeat(std::unique_ptr<JoinedTables> joined) : joined_(std::move(joined)) {}
+  TableWorker& worker() override { return joined_->process().worker(); }
+  Status Leave(const Status& failure) override {
+    return StatusOf(joined_->process().Leave(failure));
+  }
+
+ private:
+  const std::unique_ptr<JoinedTables> joined_;
 };
 
 TableWorkerOptions OptionsOf(ProgramCalls* calls) {
@@ -124,9 +139,48 @@ std::vector<WorkerPointer> Local(const std::shared_ptr<HeldJob>& job, const py::
   return made;
 }
 
+WorkerPointer Join(const std::string& address, const py::object& keys,
+                   const std::optional<int64_t>& rank, const std::shared_ptr<HeldJob>& job,
+                   const py::object& state, bool insecure, int threads) {
+  constexpr int64_t kRankMax = 1'000'000;
+  if (rank && (*rank < 0 || *rank > kRankMax)) {
+    RaiseMistake("join(): rank=" + std::to_string(*rank) +
+                 ": expected a number from 0 to the job's workers - 1, or None");
+  }
+  RequireThreads(threads);
+  auto calls = std::make_unique<ProgramCalls>();
+  calls->SetState(state);
+  JoinRequestOfTables request;
+  request.scheduler = address;
+  request.keys = keys.is_none() ? "" : PathOf(keys);
+  request.insecure = insecure;
+  request.rank = static_cast<int32_t>(rank.value_or(-1));
+  if (job != nullptr) {
+    request.job = job->text;
+    request.overrides = job->overrides;
+  }
+  request.threads = threads;
+  request.worker = OptionsOf(calls.get());
+  RefuseFork();
+  Result<std::unique_ptr<JoinedTables>> joined = InLibrary([&] {
+    const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
+    return JoinedTables::Join(std::move(request), *files);
+  });
+  calls->RaiseIfAnyRaised();
+  auto seat = std::make_unique<JoinedSeat>(ValueOf(std::move(joined)));
+  auto held = std::make_shared<HeldJob>();
+  held->job = seat->worker().job();
+  held->text = {"the scheduler at " + address, PrintJob(held->job)};
+  return WorkerPointer(new HeldWorker(job != nullptr ? job : held, std::move(calls),
+                                      std::make_shared<WaitingLines>(py::none()), std::move(seat)));
+}
+
 }  // namespace
 
 void AddTableRuns(py::module_& module) {
+  module.def("join_tables", &Join, py::arg("address"), py::kw_only(), py::arg("keys"),
+             py::arg("rank"), py::arg("job"), py::arg("state"), py::arg("insecure"),
+             py::arg("threads"), "hdps.join without the environment.");
   module.def("local_tables", &Local, py::arg("job"), py::arg("out"), py::kw_only(),
              py::arg("servers"), py::arg("workers"), py::arg("resume"), py::arg("state"),
              py::arg("threads"), py::arg("show"), "hdps.local without its progress.");

@@ -128,7 +128,7 @@ void HeldWorker::RequireFree(const char* name) const {
                  "state call nothing of it");
   }
   if (seat_ != nullptr) return;
-  if (ended_) RaiseEnded("the job has ended: " + left_because_);
+  if (ended_) RaiseEnded(left_because_);
   Raise(Status(Code::kUnavailable,
                std::string(name) + "(): this worker has left its job: " + left_because_));
 }
@@ -161,6 +161,7 @@ void HeldWorker::Note() {
   workers_ = worker.workers();
   clock_ = worker.clock();
   evaluation_due_ = worker.evaluation_due();
+  ends_ = worker.standing() == Standing::kEnded;
 }
 
 void HeldWorker::SetRestored() {
@@ -186,7 +187,7 @@ void HeldWorker::RaiseStanding() {
       RaiseUnlessOk(Leave(Status(), reason));
       ended_ = true;
     }
-    RaiseEnded("the job has ended: " + reason);
+    RaiseEnded(reason);
   }
   const Status failure(Code::kUnavailable, reason);
   if (!in_evaluate_) static_cast<void>(Leave(failure, reason));
@@ -271,7 +272,13 @@ void HeldWorker::Advance(const py::object& examples) {
     RaiseTypeError("advance(): examples is " + TextOf(py::repr(examples)) +
                    ": expected a whole number of examples, from 0");
   }
-  Call("advance", [&](TableWorker& worker) { return worker.Advance(count); });
+  const Clock before = clock_;
+  Call("advance", [&](TableWorker& worker) -> Status {
+    const Status status = worker.Advance(count);
+    // The job has ended with this step, which counts: the next call says so.
+    const bool last = worker.standing() == Standing::kEnded && worker.clock() > before;
+    return last ? Status() : status;
+  });
 }
 
 void HeldWorker::GiveUp() {
@@ -316,10 +323,11 @@ Result<OutsideFigures> HeldWorker::Evaluate(const py::object& evaluate) {
 void HeldWorker::Finish(const py::object& evaluate) {
   if (ended_) return;
   Call("finish", [&](TableWorker& worker) {
+    if (worker.standing() == Standing::kEnded) return Status();
     if (evaluate.is_none()) return worker.Finish();
     return worker.Finish([&] { return Evaluate(evaluate); });
   });
-  RaiseUnlessOk(Leave(Status(), "all workers have finished"));
+  RaiseUnlessOk(Leave(Status(), "the job has ended: all workers have finished"));
   ended_ = true;
 }
 
@@ -391,6 +399,7 @@ void AddTableWorker(py::module_& module) {
       .def_property_readonly("tables", &HeldWorker::tables)
       .def_property_readonly("restored", &HeldWorker::restored)
       .def_property_readonly("evaluation_due", &HeldWorker::evaluation_due)
+      .def_property_readonly("ended", &HeldWorker::ended)
       .def_property("state", &HeldWorker::state, &HeldWorker::SetState)
       .def("pull", &HeldWorker::Pull, py::arg("asked"), py::arg("train"))
       .def("prefetch", &HeldWorker::Prefetch, py::arg("asked"))

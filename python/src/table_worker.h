@@ -68,6 +68,7 @@ class HeldWorker {
   uint32_t workers() const { return workers_; }
   Clock clock() const { return clock_; }
   bool evaluation_due() const { return evaluation_due_; }
+  bool ended() const { return ends_; }  // The job has ended.
   const std::shared_ptr<HeldJob>& job() const { return job_; }
   pybind11::dict tables() const;
   pybind11::object restored() const { return restored_; }
@@ -100,7 +101,7 @@ class HeldWorker {
   bool in_evaluate_ = false;                    // Inside of Finish(), whose calls are these.
   std::atomic<uint32_t> rank_ = 0, workers_ = 0;
   std::atomic<Clock> clock_ = 0;
-  std::atomic<bool> evaluation_due_ = false;
+  std::atomic<bool> evaluation_due_ = false, ends_ = false;
   pybind11::object restored_;
 };
 

@@ -38,11 +38,11 @@ class FirstFailure {
 // The members are connected in memory by hub().
 //
 // Invariant: the servers run from Start() on, and have ended when Run() returns.
-class LocalMembers {
+class ServedJob {
  public:
   // Starts the servers. Errors: as SchedulerNode::Make. Requires: all outlive it.
-  static Result<std::unique_ptr<LocalMembers>> Start(const LocalClusterOptions& options,
-                                                     FileSystem& files, MonotonicClock& clock);
+  static Result<std::unique_ptr<ServedJob>> Start(const LocalClusterOptions& options,
+                                                  FileSystem& files, MonotonicClock& clock);
 
   // Runs the scheduler on the calling thread until the job is over. Must be called once.
   ProcessEnd Run();
@@ -55,7 +55,7 @@ class LocalMembers {
   void Ended(const std::string& who, const ProcessEnd& end);
 
  private:
-  LocalMembers(const LocalClusterOptions& options, FileSystem& files, MonotonicClock& clock);
+  ServedJob(const LocalClusterOptions& options, FileSystem& files, MonotonicClock& clock);
   ProcessEnd RunServer(uint32_t rank);
 
   const LocalClusterOptions& options_;

@@ -1,5 +1,5 @@
 // Starts servers on threads and runs the scheduler's loop.
-#include "tools/local_members.h"
+#include "tools/served_job.h"
 
 #include <glog/logging.h>
 
@@ -19,16 +19,14 @@ constexpr const char* kSchedulerAddress = "inproc://scheduler";
 
 }  // namespace
 
-LocalMembers::LocalMembers(const LocalClusterOptions& options, FileSystem& files,
-                           MonotonicClock& clock)
+ServedJob::ServedJob(const LocalClusterOptions& options, FileSystem& files, MonotonicClock& clock)
     : options_(options),
       files_(files),
       clock_(clock),
       transport_(NewInprocTransport(hub_, {.self = kSchedulerPeer})) {}
 
-Result<std::unique_ptr<LocalMembers>> LocalMembers::Start(const LocalClusterOptions& options,
-                                                          FileSystem& files,
-                                                          MonotonicClock& clock) {
+Result<std::unique_ptr<ServedJob>> ServedJob::Start(const LocalClusterOptions& options,
+                                                    FileSystem& files, MonotonicClock& clock) {
   SchedulerOptions scheduler;
   scheduler.job = options.job;
   scheduler.out = options.out;
@@ -38,7 +36,7 @@ Result<std::unique_ptr<LocalMembers>> LocalMembers::Start(const LocalClusterOpti
   scheduler.resume = options.resume;
   scheduler.members_return = false;
   scheduler.boot = BootIdentity();
-  std::unique_ptr<LocalMembers> members(new LocalMembers(options, files, clock));
+  std::unique_ptr<ServedJob> members(new ServedJob(options, files, clock));
   HDPS_ASSIGN_OR_RETURN(members->scheduler_, SchedulerNode::Make(scheduler, options.voice, files));
   HDPS_RETURN_IF_ERROR(members->transport_->Listen(kSchedulerAddress).status());
   for (uint32_t s = 0; s < options.num_servers; ++s) {
@@ -49,7 +47,7 @@ Result<std::unique_ptr<LocalMembers>> LocalMembers::Start(const LocalClusterOpti
   return members;
 }
 
-NodeIdentity LocalMembers::Identity(uint32_t rank) const {
+NodeIdentity ServedJob::Identity(uint32_t rank) const {
   NodeIdentity identity;
   identity.self = NewPeerId();
   identity.scheduler_address = kSchedulerAddress;
@@ -58,12 +56,12 @@ NodeIdentity LocalMembers::Identity(uint32_t rank) const {
   return identity;
 }
 
-void LocalMembers::Ended(const std::string& who, const ProcessEnd& end) {
+void ServedJob::Ended(const std::string& who, const ProcessEnd& end) {
   LOG(INFO) << who << " ended with status " << end.status << ": " << end.reason;
   failure_.Note(who, end);
 }
 
-ProcessEnd LocalMembers::RunServer(uint32_t rank) {
+ProcessEnd ServedJob::RunServer(uint32_t rank) {
   ServerProcessOptions options;
   options.node.job = options_.job;
   options.node.identity = Identity(rank);
@@ -77,7 +75,7 @@ ProcessEnd LocalMembers::RunServer(uint32_t rank) {
   return RunServerProcess(options, *transport, clock_, files_, *executor);
 }
 
-ProcessEnd LocalMembers::Run() {
+ProcessEnd ServedJob::Run() {
   NodeLoopOptions loop;
   loop.stop = options_.stop;
   loop.stop_reason = "this process was told to stop";
