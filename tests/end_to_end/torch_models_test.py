@@ -243,7 +243,7 @@ class Models(harness.Case):
                 self.assertGreater(self.apart(ours, {name: began[name] for name in ours}), 0.01, "it has learned")
                 alone = trained(module(began), OwnRows(began, kind, settings), batches)
                 job = {"name": model, "seed": 7, "model": {"type": "tables", "tables": tables_of(model, rows)}}
-                with hdps.local(job, self.out(f"{kind}.tables"), servers=2, threads=1) as worker:
+                with hdps.local(job, self.out(f"{kind}.tables"), servers=2, threads=1, quiet=True) as worker:
                     over = trained(module(began), ServersRows(worker, began["deep.keys"]), batches)
                 far[kind] = (self.apart(over, ours), self.apart(over, alone))
                 self.assertLess(max(far[kind]), TOLERANCE, far)
