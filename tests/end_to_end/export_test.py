@@ -280,6 +280,17 @@ for first in range(0, len(keys), 1 << 20):
         self.assertEqual(*files)  # Of a model that has the rows of the items alone.
         self.killed(run)
 
+    def test_memory_of_onnx(self):
+        """With its tables inside a model needs three times their bytes; --max_rows bounds these."""
+        harness.skip_without_onnx()
+        mega, dim = 1 << 20, 32
+        rows = harness.share(200_000, 1_000_000, "memory of an ONNX model of 1,000,000 rows; of 200,000 here")
+        self.big(rows - ITEMS, dim)
+        said, peak = with_peak([HDPS, "export", f"--checkpoint={self.out('run')}", "--format=onnx",
+                                f"--out={self.out('model')}"])
+        harness.figure(f"{rows} rows of {dim} floats as onnx in {peak / mega:.0f} MiB: {said.splitlines()[-1]}")
+        self.assertLessEqual(peak, 100 * mega + 3 * rows * (14 + 4 * dim))
+
     def killed(self, run):
         """A kill in the middle leaves no --out; the next export takes the place of what is left."""
         process = subprocess.Popen([HDPS, "export", f"--checkpoint={run}", "--format=safetensors",

@@ -112,9 +112,7 @@ def every_job(folder):
 class Onnx(harness.Case):
     @classmethod
     def setUpClass(cls):
-        help_text = harness.run([HDPS, "export", "--checkpoint=none", "--format=onnx", "--out=none"], expect=2).stderr
-        if "this build of hdps lacks it" in help_text:
-            raise unittest.SkipTest("hdps was built without libonnx-dev (scripts/install_deps.sh --export)")
+        harness.skip_without_onnx()
 
     def exported(self, name, job, sets=None, *companions):
         """A folder of exports as onnx_session.py reads it."""
