@@ -8,7 +8,6 @@ import pathlib
 import sys
 
 import numpy as np
-import onnxruntime
 
 DTYPES = {"I64": np.int64, "F32": np.float32}
 RANDOM_IDS = 100_000
@@ -28,6 +27,8 @@ def safetensors(path):
 
 
 def session(folder):
+    import onnxruntime  # Not needed by opencv_session.py.
+
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 3

@@ -6,6 +6,7 @@ import json
 import pathlib
 import random
 import re
+import subprocess
 import unittest
 
 import harness
@@ -14,12 +15,23 @@ HDPS = harness.program("hdps")
 RECIPES = harness.ROOT / "examples" / "recipes"
 LAYERS = harness.ROOT / "common" / "job" / "layers" / "layer_list.def"
 PACKAGES = ["onnxruntime==1.31.1", "numpy"]
+OPENCV = ["opencv-python-headless==4.6.0.66", "numpy==1.26.4"]
+IN_OPENCV = ["autoint", "dcn_v2", "esmm", "logistic", "mlp", "mmoe", "ple", "wide_deep"]  # That it has the operators for.
 STEPS = 15  # Most keys of the evaluation data have a row then, and some have none.
 APART_MAX = 1e-5
 
 
 def export(run, out, *flags, expect=0):
     return harness.run([HDPS, "export", f"--checkpoint={run}", f"--out={out}", *flags], expect=expect)
+
+
+def python_with_opencv():
+    """Debian's interpreter with python3-opencv, else one of PyPI's packages; None without both."""
+    debian = "/usr/bin/python3"
+    if pathlib.Path(debian).exists():
+        if subprocess.run([debian, "-c", "import cv2, numpy"], capture_output=True).returncode == 0:
+            return debian
+    return harness.python_with("opencv", OPENCV)
 
 
 # ---- A graph with every layer.
@@ -161,6 +173,35 @@ class Onnx(harness.Case):
         labels = [task["label"] for task in json.loads((RECIPES / "mmoe.json").read_text())["model"]["tasks"]]
         self.assertEqual(set(all_found["mmoe"]["outputs"]), {*(f"{label}.probability" for label in labels), "logit"})
         self.assertEqual(all_found["din"]["inputs"], ["history", "history.weight", "target"])
+
+    def test_dense_part_by_opencv(self):
+        python = python_with_opencv()
+        if python is None:
+            self.skipTest(f"no Python has cv2 (python3-opencv), and {' '.join(OPENCV)} cannot be installed from PyPI")
+        names = harness.share(IN_OPENCV, sorted(job.stem for job in RECIPES.glob("*.json")), "recipes that it refuses")
+        folders = []
+        for name in names:
+            run, folder = self.out(f"{name}.run"), self.out(name)
+            job = RECIPES / f"{name}.json"
+            folder.mkdir()
+            harness.train(job, run, sets={"train.max_steps": STEPS})
+            export(run, folder / "outside", f"--job={job}", "--format=onnx", "--tables=outside")
+            export(run, folder / "tables", f"--job={job}", "--format=safetensors")
+            folders.append(folder)
+        session = pathlib.Path(__file__).with_name("opencv_session.py")
+        all_found = list(map(json.loads, harness.run([python, session, *folders]).stdout.splitlines()))
+        self.assertEqual(len(all_found), len(folders))
+        for found in all_found:
+            with self.subTest(found["name"]):
+                if found["name"] in IN_OPENCV:
+                    self.assertNotIn("refused", found)
+                if "apart" in found:
+                    self.assertEqual(found["rows"], 1000)
+                    self.assertLessEqual(found["apart"], APART_MAX)
+        most = max((found for found in all_found if "apart" in found), key=lambda found: found["apart"])
+        refused = ", ".join(f"{found['name']} ({found['refused']})" for found in all_found if "refused" in found)
+        harness.figure(f"dense parts of recipes in OpenCV {most['opencv']}: at most {most['apart']:.1e} apart from hdps "
+                       f"({most['name']}){'; refused: ' * bool(refused)}{refused}")
 
     def test_every_layer(self):
         job = every_job(self.folder)
