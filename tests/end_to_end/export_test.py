@@ -12,6 +12,7 @@ import sys
 import unittest
 
 import harness
+from every_layer import LAYERS, every_job
 
 HDPS = harness.program("hdps")
 CHECK = harness.ROOT / "python" / "hdps" / "check.py"
@@ -76,12 +77,12 @@ class Export(harness.Case):
         harness.train(harness.CENSUS, self.out(name), sets={"train.max_steps": 120, **sets})
         return self.out(name)
 
-    def checked(self, folder):
+    def checked(self, folder, most=APART_MAX):
         """The largest difference that NumPy finds."""
         said = harness.run([NUMPY, CHECK, folder]).stdout
         apart = float(re.fullmatch(r"1000 rows by NumPy: the largest difference is (\S+)\n", said)[1])
         harness.figure(f"{folder.name}: 1000 rows by NumPy at most {apart:.3g} apart")
-        self.assertLessEqual(apart, APART_MAX)
+        self.assertLessEqual(apart, most)
         return apart
 
     def test_census_by_numpy(self):
@@ -106,6 +107,15 @@ print(json.dumps([float(apart[known].max()), int((~known).sum())]))
 """, self.out("model"), self.lines(lines)))
         harness.figure(f"{1000 - without} rows with all keys: at most {same:.3g} from hdps predict")
         self.assertLessEqual(same, 1e-7)  # The printed numbers are floats near 1 at most: 2^-24.
+
+    def test_every_layer_by_numpy(self):
+        job = every_job(self.folder)
+        self.assertEqual({layer["kind"] for layer in job["model"]["layers"]}, LAYERS, "this graph has every layer")
+        self.assertEqual(set(json.loads(numpy("print(json.dumps(list(check.LAYERS)))"))), LAYERS,
+                         "python/hdps/check.py has a function for each layer")
+        harness.train(harness.write_job(self.out("every.json"), job), self.out("run"))
+        export(self.out("run"), self.out("model"))
+        self.checked(self.out("model"), 1e-5)  # As onnxruntime has to be.
 
     def lines(self, lines):
         self.out("lines").write_text("\n".join(lines))
