@@ -64,7 +64,10 @@ def every_layer():
         ("alone", "positions", ["history"], {}),
         ("causal", "transformer", ["alone"],
          {"units": 5, "heads": 4, "activation": "relu", "sees": "earlier", "norm": "before"}),
-        ("last", "last_vector", ["causal"], {}),
+        # The last vector sees all others in any case; what these saw shows in a second block.
+        ("causal_again", "transformer", ["causal"],
+         {"units": 3, "heads": 1, "activation": "relu", "sees": "earlier", "norm": "before"}),
+        ("last", "last_vector", ["causal_again"], {}),
         ("gru", "gru", ["history"], {"units": 8}), ("next", "next_item", ["gru", "history"], {}),
         ("augru", "gru", ["next", "target"], {"units": 7}), ("interest", "last_vector", ["augru"], {}),
         ("gelu", "activation", ["pairs"], {"activation": "gelu"}),
