@@ -1,4 +1,4 @@
-"""Tests hdps export --format=safetensors and hdps train --init: NumPy alone computes what hdps does.
+"""Tests hdps export --format=safetensors and hdps train --init: NumPy alone computes what hdps does, in bounded memory.
 
 NumPy, safetensors and xxhash come from PyPI, into build/; what needs them is skipped by name where PyPI
 cannot be reached and the system has no NumPy.
