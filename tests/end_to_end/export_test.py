@@ -1,4 +1,4 @@
-"""Tests hdps export --format=safetensors and hdps train --init: NumPy alone computes what hdps does.
+"""Tests hdps export --format=safetensors and hdps train --init: NumPy alone computes what hdps does, in bounded memory.
 
 NumPy, safetensors and xxhash come from PyPI, into build/; what needs them is skipped by name where PyPI
 cannot be reached and the system has no NumPy.
@@ -12,11 +12,13 @@ import sys
 import unittest
 
 import harness
+from every_layer import LAYERS, every_job
 
 HDPS = harness.program("hdps")
 CHECK = harness.ROOT / "python" / "hdps" / "check.py"
 VENV = harness.BIN.parent / "export_python"
 PACKAGES = ["numpy==1.26.4", "safetensors==0.4.5", "xxhash==3.5.0"]
+ITEMS = 100
 # Three layers of sums of at most 128 products in float, whose sizes add up to 25: 3 x 128 x 2^-24 x 25.
 APART_MAX = 6e-4
 
@@ -48,6 +50,17 @@ def export(run, out, *flags, expect=0):
                        expect=expect)
 
 
+def with_peak(command):
+    """What a command prints, and the most bytes of memory that it had."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    with process.stdout:
+        said = process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0, command
+    return said, usage.ru_maxrss * 1024
+
+
 def numpy(code, *arguments):
     """What a program prints that has NumPy and hdps.check as `check`."""
     head = f"import sys; sys.path.insert(0, {str(CHECK.parent)!r}); import check, json, numpy, pathlib\n"
@@ -64,12 +77,12 @@ class Export(harness.Case):
         harness.train(harness.CENSUS, self.out(name), sets={"train.max_steps": 120, **sets})
         return self.out(name)
 
-    def checked(self, folder):
+    def checked(self, folder, most=APART_MAX):
         """The largest difference that NumPy finds."""
         said = harness.run([NUMPY, CHECK, folder]).stdout
         apart = float(re.fullmatch(r"1000 rows by NumPy: the largest difference is (\S+)\n", said)[1])
         harness.figure(f"{folder.name}: 1000 rows by NumPy at most {apart:.3g} apart")
-        self.assertLessEqual(apart, APART_MAX)
+        self.assertLessEqual(apart, most)
         return apart
 
     def test_census_by_numpy(self):
@@ -94,6 +107,15 @@ print(json.dumps([float(apart[known].max()), int((~known).sum())]))
 """, self.out("model"), self.lines(lines)))
         harness.figure(f"{1000 - without} rows with all keys: at most {same:.3g} from hdps predict")
         self.assertLessEqual(same, 1e-7)  # The printed numbers are floats near 1 at most: 2^-24.
+
+    def test_every_layer_by_numpy(self):
+        job = every_job(self.folder)
+        self.assertEqual({layer["kind"] for layer in job["model"]["layers"]}, LAYERS, "this graph has every layer")
+        self.assertEqual(set(json.loads(numpy("print(json.dumps(list(check.LAYERS)))"))), LAYERS,
+                         "python/hdps/check.py has a function for each layer")
+        harness.train(harness.write_job(self.out("every.json"), job), self.out("run"))
+        export(self.out("run"), self.out("model"))
+        self.checked(self.out("model"), 1e-5)  # As onnxruntime has to be.
 
     def lines(self, lines):
         self.out("lines").write_text("\n".join(lines))
@@ -206,46 +228,78 @@ write_safetensors(sys.argv[1], {"deep.education.values": ("U8", texts),
         self.assertRegex(row, r"(?m)^weights +8 9 10 11 12 13 14 15$")
 
     def big(self, rows, dim=32):
-        """A checkpoint of step 0 with a table of so many rows, made by --init; returns its run and its bytes."""
+        """A checkpoint of step 0 with a table of so many rows and those of ITEMS items, made by --init; its job.
+
+        Returns the peak of its memory and the bytes of the rows.
+        """
         job = harness.write_job(self.out("job.json"), {
             "name": "big", "data": {"train": [str(self.out("t.csv"))], "eval": [str(self.out("t.csv"))],
-                                    "columns": [{"name": "y", "type": "label"}, {"name": "a"},
-                                                {"name": "n", "type": "numeric"}]},
-            "model": {"type": "dcn_v2", "embedding_dim": dim, "cross_layers": 1, "hidden": [8], "device": "cpu",
+                                    "columns": [{"name": "y", "type": "label"}, {"name": "user"}, {"name": "item"}]},
+            "model": {"type": "two_tower", "embedding_dim": dim, "hidden": [8], "device": "cpu",
+                      "user_features": ["user"], "item_features": ["item"],
                       "deep_optimizer": {"kind": "sgd", "learning_rate": 0.1}},
             "cluster": {"shards": 64}})
-        self.out("t.csv").write_text("".join(f"{i % 2},a{i},{i}\n" for i in range(100)))
-        self.out("big").mkdir()
+        self.out("t.csv").write_text("".join(f"{i % 2},u{i},i{i}\n" for i in range(ITEMS)))
+        self.out("items.csv").write_text("".join(f"i{i}\n" for i in range(ITEMS)))
+        for folder in ("big", "items"):
+            self.out(folder).mkdir()
         numpy("""
-sys.path.insert(0, sys.argv[2])
-from export_test import write_big
-write_big(sys.argv[1], int(sys.argv[3]), int(sys.argv[4]))
-""", self.out("big") / "big.safetensors", pathlib.Path(__file__).parent, rows, dim)
-        harness.run([HDPS, "train", f"--job={job}", f"--init={self.out('big')}", "--init_only",
-                     f"--out={self.out('run')}"], timeout=1200)
-        return self.out("run"), rows * (8 + 4 * dim)
+sys.path.insert(0, sys.argv[3])
+from export_test import write_big, write_items
+write_big(sys.argv[1] + "/big.safetensors", int(sys.argv[4]), int(sys.argv[5]))
+for folder in sys.argv[1:3]:
+    write_items(folder + "/items.safetensors", int(sys.argv[5]))
+""", self.out("big"), self.out("items"), pathlib.Path(__file__).parent, rows, dim)
+        command = [HDPS, "train", f"--job={job}", "--init_only"]
+        harness.run([*command, f"--init={self.out('items')}", f"--out={self.out('small_run')}"])
+        _, peak = with_peak([*command, f"--init={self.out('big')}", f"--out={self.out('run')}"])
+        return peak, rows * (8 + 4 * dim)
+
+    def vectors(self, run, out):
+        return [HDPS, "export", f"--checkpoint={run}", "--format=vectors", f"--items={self.out('items.csv')}",
+                f"--out={out}"]
 
     def test_memory(self):
-        """An export needs at most 256 MiB beside one shard; the rows are those that the checkpoint was made of."""
+        """--init and an export need at most 256 MiB beside one shard; the rows stay what they were."""
         mega = 1 << 20
-        run, size = self.big(harness.share(2_400_000, 31_600_000, "memory of an export of 4 GiB; of 311 MiB here"))
-        process = subprocess.Popen([HDPS, "export", f"--checkpoint={run}", "--format=safetensors",
-                                    f"--out={self.out('model')}"], stdout=subprocess.PIPE, text=True)
-        with process.stdout:
-            said = process.stdout.read()
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        self.assertEqual(process.returncode, 0)
-        harness.figure(f"{size / mega:.0f} MiB exported in {usage.ru_maxrss / 1024:.0f} MiB: {said.splitlines()[-1]}")
+        rows = harness.share(2_400_000, 31_600_000, "memory of a model of 4 GiB; of 311 MiB here")
+        peaks = {}
+        peaks["--init"], size = self.big(rows)
+        run = self.out("run")
+        said, peaks["safetensors"] = with_peak([HDPS, "export", f"--checkpoint={run}", "--format=safetensors",
+                                                f"--out={self.out('model')}"])
+        _, peaks["vectors"] = with_peak(self.vectors(run, self.out("vectors")))
+        harness.figure(f"{size / mega:.0f} MiB: " + ", ".join(f"{name} in {peak / mega:.0f} MiB" for name, peak
+                                                              in peaks.items()) + f"; {said.splitlines()[-1]}")
         # In memory a row takes its floats in lines of 64 bytes and at most 64 bytes of index.
-        shard = 2 * size / 64
-        self.assertLessEqual(usage.ru_maxrss * 1024, 256 * mega + shard)
-        self.assertLess(256 * mega + shard, size, "the bound means nothing for a model this small")
+        bound = 256 * mega + 2 * size / 64
+        self.assertLess(bound, size, "the bound means nothing for a model this small")
+        for name, peak in peaks.items():
+            self.assertLessEqual(peak, bound, name)
         numpy("""
 one, model = check.Safetensors(sys.argv[1]), check.load(pathlib.Path(sys.argv[2]))
-assert (one["deep.keys"] == model["deep.keys"]).all() and (one["deep.weights"] == model["deep.weights"]).all()
-""", self.out("big") / "big.safetensors", self.out("model"))
+keys, known = one["deep.keys"].view(numpy.uint64), model["deep.keys"].view(numpy.uint64)
+assert len(known) == len(keys) + int(sys.argv[3])
+for first in range(0, len(keys), 1 << 20):
+    some = slice(first, first + (1 << 20))
+    at = numpy.searchsorted(known, keys[some])
+    assert (known[at] == keys[some]).all() and (model["deep.weights"][at] == one["deep.weights"][some]).all()
+""", self.out("big") / "big.safetensors", self.out("model"), ITEMS)
+        harness.run(self.vectors(self.out("small_run"), self.out("same_vectors")))
+        files = [(self.out(folder) / "items.safetensors").read_bytes() for folder in ("vectors", "same_vectors")]
+        self.assertEqual(*files)  # Of a model that has the rows of the items alone.
         self.killed(run)
+
+    def test_memory_of_onnx(self):
+        """With its tables inside a model needs three times their bytes; --max_rows bounds these."""
+        harness.skip_without_onnx()
+        mega, dim = 1 << 20, 32
+        rows = harness.share(200_000, 1_000_000, "memory of an ONNX model of 1,000,000 rows; of 200,000 here")
+        self.big(rows - ITEMS, dim)
+        said, peak = with_peak([HDPS, "export", f"--checkpoint={self.out('run')}", "--format=onnx",
+                                f"--out={self.out('model')}"])
+        harness.figure(f"{rows} rows of {dim} floats as onnx in {peak / mega:.0f} MiB: {said.splitlines()[-1]}")
+        self.assertLessEqual(peak, 100 * mega + 3 * rows * (14 + 4 * dim))
 
     def killed(self, run):
         """A kill in the middle leaves no --out; the next export takes the place of what is left."""
@@ -301,13 +355,22 @@ def write_safetensors(path, tensors):
             values.tofile(file)
 
 
+def write_items(path, dim):
+    """A row for each text of items.csv."""
+    import numpy as np
+
+    texts = np.frombuffer("".join(f"i{i}\n" for i in range(ITEMS)).encode(), np.uint8)
+    weights = np.arange(ITEMS * dim, dtype=np.float32).reshape(ITEMS, dim) % 7 - 3
+    write_safetensors(path, {"deep.item.values": ("U8", texts), "deep.item.weights": ("F32", weights)})
+
+
 def write_big(path, rows, dim):
     """A table under ascending keys that are spread over all 64 bits."""
     import numpy as np
 
     step = (1 << 64) // rows
     keys = np.arange(rows, dtype=np.uint64) * np.uint64(step) + np.uint64(12345)
-    weights = (np.arange(rows * dim, dtype=np.uint32) % 1000).astype(np.float32).reshape(rows, dim)
+    weights = np.resize(np.arange(1000, dtype=np.float32), (rows, dim))
     write_safetensors(path, {"deep.keys": ("I64", keys), "deep.weights": ("F32", weights)})
 
 

@@ -77,6 +77,13 @@ def python_with(name, packages):
     return python
 
 
+def skip_without_onnx():
+    """Skips the test, or the class of tests, if the build has no ONNX."""
+    said = run([program("hdps"), "export", "--checkpoint=none", "--format=onnx", "--out=none"], expect=None).stderr
+    if "this build of hdps lacks it" in said:
+        raise unittest.SkipTest("hdps was built without libonnx-dev (scripts/install_deps.sh --export)")
+
+
 def settings(values):
     """{"train.mode": "async"} as --set flags; none for none."""
     return [f"--set={k}={json.dumps(v) if not isinstance(v, str) else v}" for k, v in values.items()]

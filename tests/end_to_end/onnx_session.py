@@ -1,14 +1,16 @@
 """Runs exported models by onnxruntime and NumPy alone, in an interpreter that has both: FOLDER... -> a line of JSON each.
 
 A FOLDER holds `inside` and `outside`, one checkpoint exported with its tables inside and outside, and `tables`, the
-same as safetensors. `inside` may have companions, as `inside_large`, which are to give the same.
+same as safetensors, which NumPy alone computes too. `inside` may have companions, as `inside_large`, which are to give the same.
 """
 import json
 import pathlib
 import sys
 
 import numpy as np
-import onnxruntime
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python" / "hdps"))
+import check as check_alone
 
 DTYPES = {"I64": np.int64, "F32": np.float32}
 RANDOM_IDS = 100_000
@@ -28,6 +30,8 @@ def safetensors(path):
 
 
 def session(folder):
+    import onnxruntime  # Not needed by opencv_session.py.
+
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 3
@@ -165,6 +169,7 @@ def compare(folder):
         tensors, of_tables = safetensors(folder / "tables" / "model.safetensors")
         job = json.loads(metadata["job"])
         inputs = outside_inputs(Tables(tensors, job), job, check, list(json.loads(of_tables["keys"])))
+        found["numpy"], _ = check_alone.check_numpy(folder / "tables")
         found["outside"] = apart(scores_of(run(session(folder / "outside"), inputs)), check)
     return found
 

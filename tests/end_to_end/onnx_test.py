@@ -6,14 +6,17 @@ import json
 import pathlib
 import random
 import re
+import subprocess
 import unittest
 
 import harness
+from every_layer import LAYERS, every_job
 
 HDPS = harness.program("hdps")
 RECIPES = harness.ROOT / "examples" / "recipes"
-LAYERS = harness.ROOT / "common" / "job" / "layers" / "layer_list.def"
 PACKAGES = ["onnxruntime==1.31.1", "numpy"]
+OPENCV = ["opencv-python-headless==4.6.0.66", "numpy==1.26.4"]
+IN_OPENCV = ["autoint", "dcn_v2", "esmm", "logistic", "mlp", "mmoe", "ple", "wide_deep"]  # That it has the operators for.
 STEPS = 15  # Most keys of the evaluation data have a row then, and some have none.
 APART_MAX = 1e-5
 
@@ -22,99 +25,19 @@ def export(run, out, *flags, expect=0):
     return harness.run([HDPS, "export", f"--checkpoint={run}", f"--out={out}", *flags], expect=expect)
 
 
-# ---- A graph with every layer.
-
-
-def every_data(folder):
-    """Rows with several values, none, and more than a sequence holds; evaluation has values that training lacks."""
-    draw = random.Random(3)
-    for name, rows, ids in (("train", 800, 20), ("eval", 1000, 26)):
-        lines = []
-        for _ in range(rows):
-            user, item = draw.randrange(ids), draw.randrange(ids)
-            tags = "|".join(f"t{draw.randrange(ids)}" for _ in range(draw.randrange(4)))
-            history = "|".join(f"i{draw.randrange(ids)}" for _ in range(draw.randrange(8)))
-            lines.append(f"{int((user + item) % 3 == 0)},u{user},i{item},{tags},{history},"
-                         f"{draw.uniform(0, 9):.2f},{draw.uniform(-1, 1):.2f}\n")
-        (folder / f"{name}.csv").write_text("".join(lines))
-    return {"train": [str(folder / "train.csv")], "eval": [str(folder / "eval.csv")], "columns": [
-        {"name": "click", "type": "label"}, {"name": "user"}, {"name": "item"}, {"name": "tags", "type": "multi"},
-        {"name": "history", "type": "multi", "vocabulary": "item"}, {"name": "price", "type": "numeric"},
-        {"name": "age", "type": "numeric"}]}
-
-
-def every_layer():
-    """Layers as (name, kind, inputs, settings)."""
-    deep = {"table": "deep"}
-    three = {**deep, "features": ["user", "item", "tags"]}
-    history = {**deep, "features": ["history"], "length": 5}
-    return [
-        ("wide", "embedding", [], {"table": "wide", "combine": "sum"}),
-        ("e", "embedding", [], three),
-        ("mean", "embedding", [], {**deep, "features": ["tags", "user"], "pooling": "mean", "combine": "sum"}),
-        ("max", "embedding", [], {**deep, "features": ["tags"], "pooling": "max"}),
-        ("user", "embedding", [], {**deep, "features": ["user"]}),
-        ("target", "embedding", [], {**deep, "features": ["item"]}),
-        ("numbers", "numeric", [], {}),
-        ("bn", "batch_norm", ["numbers"], {}),
-        ("fm", "fm", ["e"], {}), ("pairs", "pair_sum", ["e"], {}), ("outer", "outer", ["e"], {}),
-        ("means", "vector_means", ["e"], {}),
-        ("gates", "dense", ["means"], {"units": 3, "activation": "sigmoid"}),
-        ("scaled", "scale_vectors", ["e", "gates"], {}),
-        *[(f"bilinear_{word}", "bilinear", ["scaled"], {"matrices": word}) for word in ("each", "all", "interaction")],
-        ("cin_half", "cin", ["e"], {"units": 4, "levels": 3}),
-        ("cin_none", "cin", ["e"], {"units": 3, "levels": 2, "split": "none"}),
-        ("bottom", "dense", ["bn"], {"units": 8, "activation": "relu"}),
-        ("dots", "dot", ["e", "bottom"], {}), ("plain_dots", "dot", ["e"], {}),
-        ("x", "concat", ["e", "bn", "mean"], {}),
-        ("cross", "cross", ["x"], {"units": 2}),
-        ("mix", "cross_mix", ["x"], {"units": 2, "experts": 2, "rank": 3}),
-        ("attended", "attention", ["e"], {"units": 6, "heads": 2}),
-        ("again", "attention", ["attended"], {"units": 4, "heads": 1}),
-        ("history", "sequence", [], history),
-        ("din", "din", ["history", "target"], {"units": 6, "activation": "tanh"}),
-        ("din_softmax", "din", ["history", "target"], {"units": 6, "activation": "gelu", "scores": "softmax"}),
-        ("placed", "positions", ["history", "target"], {}),
-        ("block", "transformer", ["placed"], {"units": 6, "heads": 2, "activation": "leaky_relu"}),
-        ("followed", "last_vector", ["block"], {}),
-        ("alone", "positions", ["history"], {}),
-        ("causal", "transformer", ["alone"],
-         {"units": 5, "heads": 4, "activation": "relu", "sees": "earlier", "norm": "before"}),
-        ("last", "last_vector", ["causal"], {}),
-        ("gru", "gru", ["history"], {"units": 8}), ("next", "next_item", ["gru", "history"], {}),
-        ("augru", "gru", ["next", "target"], {"units": 7}), ("interest", "last_vector", ["augru"], {}),
-        ("gelu", "activation", ["pairs"], {"activation": "gelu"}),
-        ("normal", "layer_norm", ["outer"], {}), ("dropped", "dropout", ["normal"], {"rate": 0.3}),
-        ("experts", "dense", ["x"], {"units": 12, "activation": "leaky_relu"}), ("gate", "dense", ["x"], {"units": 3}),
-        ("mixed", "mixture", ["experts", "gate"], {}),
-        ("left", "normalize", ["user"], {"temperature": 0.5}), ("right", "normalize", ["target"], {}),
-        ("inner", "inner", ["left", "right"], {}), ("towers", "towers", ["left", "right"], {}),
-        ("a", "dense", ["mixed"], {"units": 1}), ("b", "dense", ["x"], {"units": 1}), ("joint", "joint", ["a", "b"], {}),
-        ("all", "concat", ["max", "bilinear_each", "bilinear_all", "bilinear_interaction", "cin_half", "cin_none", "dots",
-                           "plain_dots", "cross", "mix", "again", "din", "din_softmax", "followed", "last", "interest",
-                           "gelu", "dropped", "mixed", "towers"], {}),
-        ("top", "dense", ["all"], {"units": 1}), ("shifted", "bias", ["top"], {}),
-        ("logit", "sum", ["wide", "fm", "inner", "joint", "shifted"], {}),
-    ]
-
-
-def every_job(folder):
-    layers = [{"name": name, "kind": kind, **({"inputs": inputs} if inputs else {}), **settings}
-              for name, kind, inputs, settings in every_layer()]
-    return {"name": "every", "seed": 1, "data": every_data(folder),
-            "model": {"type": "graph", "device": "cpu", "layers": layers, "tables": [
-                {"name": name, "dim": dim, "init": {"kind": "normal", "scale": 0.3},
-                 "optimizer": {"kind": "adagrad", "learning_rate": 0.1}} for name, dim in (("deep", 8), ("wide", 1))],
-                      "dense_optimizer": {"kind": "adam", "learning_rate": 0.01}},
-            "train": {"batch_size": 100, "epochs": 2}}
+def python_with_opencv():
+    """Debian's interpreter with python3-opencv, else one of PyPI's packages; None without both."""
+    debian = "/usr/bin/python3"
+    if pathlib.Path(debian).exists():
+        if subprocess.run([debian, "-c", "import cv2, numpy"], capture_output=True).returncode == 0:
+            return debian
+    return harness.python_with("opencv", OPENCV)
 
 
 class Onnx(harness.Case):
     @classmethod
     def setUpClass(cls):
-        help_text = harness.run([HDPS, "export", "--checkpoint=none", "--format=onnx", "--out=none"], expect=2).stderr
-        if "this build of hdps lacks it" in help_text:
-            raise unittest.SkipTest("hdps was built without libonnx-dev (scripts/install_deps.sh --export)")
+        harness.skip_without_onnx()
 
     def exported(self, name, job, sets=None, *companions):
         """A folder of exports as onnx_session.py reads it."""
@@ -142,7 +65,7 @@ class Onnx(harness.Case):
         for name, found in all_found.items():
             with self.subTest(name):
                 self.assertEqual(found["rows"], 1000)
-                for where in ("inside", "outside"):
+                for where in ("inside", "outside", "numpy"):
                     self.assertLessEqual(found[where], APART_MAX, where)
                 self.assertLessEqual(found["random_apart"], APART_MAX, "all unknown keys are alike")
                 self.assertLessEqual(found["alone"], APART_MAX, "a row does not depend on those beside it")
@@ -152,9 +75,10 @@ class Onnx(harness.Case):
     def test_each_recipe(self):
         folders = [self.exported(job.stem, job, {"train.max_steps": STEPS}) for job in sorted(RECIPES.glob("*.json"))]
         all_found = self.compared(*folders)
-        for where in ("inside", "outside"):
+        for where, how in (("inside", "onnxruntime, tables inside"), ("outside", "onnxruntime, tables outside"),
+                           ("numpy", "NumPy alone")):
             most = max(all_found.values(), key=lambda found: found[where])
-            harness.figure(f"{len(folders)} recipes in onnxruntime, tables {where}: at most {most[where]:.1e} apart "
+            harness.figure(f"{len(folders)} recipes in {how}: at most {most[where]:.1e} apart "
                            f"from hdps ({most['name']})")
         ids = [found["random_ids"] for name, found in all_found.items() if name != "mlp"]
         self.assertGreaterEqual(min(ids), 100_000)
@@ -164,17 +88,45 @@ class Onnx(harness.Case):
         self.assertEqual(set(all_found["mmoe"]["outputs"]), {*(f"{label}.probability" for label in labels), "logit"})
         self.assertEqual(all_found["din"]["inputs"], ["history", "history.weight", "target"])
 
+    def test_dense_part_by_opencv(self):
+        python = python_with_opencv()
+        if python is None:
+            self.skipTest(f"no Python has cv2 (python3-opencv), and {' '.join(OPENCV)} cannot be installed from PyPI")
+        names = harness.share(IN_OPENCV, sorted(job.stem for job in RECIPES.glob("*.json")), "recipes that it refuses")
+        folders = []
+        for name in names:
+            run, folder = self.out(f"{name}.run"), self.out(name)
+            job = RECIPES / f"{name}.json"
+            folder.mkdir()
+            harness.train(job, run, sets={"train.max_steps": STEPS})
+            export(run, folder / "outside", f"--job={job}", "--format=onnx", "--tables=outside")
+            export(run, folder / "tables", f"--job={job}", "--format=safetensors")
+            folders.append(folder)
+        session = pathlib.Path(__file__).with_name("opencv_session.py")
+        all_found = list(map(json.loads, harness.run([python, session, *folders]).stdout.splitlines()))
+        self.assertEqual(len(all_found), len(folders))
+        for found in all_found:
+            with self.subTest(found["name"]):
+                if found["name"] in IN_OPENCV:
+                    self.assertNotIn("refused", found)
+                if "apart" in found:
+                    self.assertEqual(found["rows"], 1000)
+                    self.assertLessEqual(found["apart"], APART_MAX)
+        most = max((found for found in all_found if "apart" in found), key=lambda found: found["apart"])
+        refused = ", ".join(f"{found['name']} ({found['refused']})" for found in all_found if "refused" in found)
+        harness.figure(f"dense parts of recipes in OpenCV {most['opencv']}: at most {most['apart']:.1e} apart from hdps "
+                       f"({most['name']}){'; refused: ' * bool(refused)}{refused}")
+
     def test_every_layer(self):
         job = every_job(self.folder)
-        kinds = set(re.findall(r"^HDPS_LAYER\((\w+),", LAYERS.read_text(), re.M))
-        self.assertEqual({layer["kind"] for layer in job["model"]["layers"]}, kinds, "this graph has every layer")
+        self.assertEqual({layer["kind"] for layer in job["model"]["layers"]}, LAYERS, "this graph has every layer")
         folder = self.exported("every", harness.write_job(self.out("every.json"), job), None,
                                ("inside_large", "--shard_bytes=4096"))
         self.assertTrue((folder / "inside_large" / "model.onnx.data").exists())
         self.assertFalse((folder / "inside" / "model.onnx.data").exists())
         found = self.compared(folder)["every"]
         self.assertEqual(found["inside_large"], 0, "the same weights from a file of their own")
-        harness.figure(f"a graph with all {len(kinds)} layers in onnxruntime: {found['inside']:.1e} apart with tables "
+        harness.figure(f"a graph with all {len(LAYERS)} layers in onnxruntime: {found['inside']:.1e} apart with tables "
                        f"inside, {found['outside']:.1e} outside")
 
     def test_losses(self):

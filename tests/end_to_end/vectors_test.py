@@ -16,6 +16,29 @@ HDPS = harness.program("hdps")
 SEARCH = harness.program("search_index")
 ITEMS = harness.share(5000, 100000, "95000 of 100000 items")
 QUERIES, BEST = 100, 10
+FAISS = ["faiss-cpu==1.15.1", "numpy==1.26.4"]
+# Searches an index by FAISS, and compares with the products of all vectors: INDEX VECTORS QUERIES BEST.
+BY_FAISS = """
+import json, sys
+import faiss, numpy
+path, vectors, queries, best = sys.argv[1:]
+data = open(vectors, "rb").read()
+head = 8 + int.from_bytes(data[:8], "little")
+shape = json.loads(data[8:head])["vectors"]["shape"]
+vectors = numpy.frombuffer(data, "<f4", offset=head).reshape(shape).astype(float)
+queries = numpy.fromfile(queries, "<f4").reshape(-1, shape[1])
+index = faiss.read_index(path)
+assert index.metric_type == faiss.METRIC_INNER_PRODUCT and index.ntotal == shape[0]
+found = index.search(queries, int(best))[1]
+products = queries.astype(float) @ vectors.T
+truth = numpy.argsort(-products, axis=1, kind="stable")[:, :int(best)]
+# Both orders give the same products up to the roundings of a sum of floats.
+bound = 2 * shape[1] * 2.0**-24 * numpy.linalg.norm(queries, axis=1)[:, None]
+apart = numpy.abs(numpy.take_along_axis(products, found, 1) - numpy.take_along_axis(products, truth, 1))
+assert all(len(set(row)) == len(row) for row in found.tolist())
+print(json.dumps({"version": faiss.__version__, "same": int((found == truth).all(axis=1).sum()),
+                  "within": bool((apart <= bound).all())}))
+"""
 RULE = {"kind": "lazy_adam", "learning_rate": 0.01, "epsilon": 1e-8}
 
 
@@ -100,6 +123,22 @@ class VectorsTest(harness.Case):
                        f"same order; recall@{BEST} of hnsw32 {recall:.4f}")
         self.assertGreaterEqual(recall, 0.95)
         self.assertIn("exists", self.export("hnsw", expect=2).stderr)
+
+    def test_index_by_the_package_of_pypi(self):
+        self.export("exact")
+        if not (self.out("exact") / "items.faiss").exists():
+            self.skipTest("this build lacks libfaiss")
+        python = harness.python_with("faiss", FAISS)
+        if python is None:
+            self.skipTest(f"{' '.join(FAISS)} cannot be installed from PyPI")
+        draw = random.Random(4)
+        queries = array.array("f", (draw.gauss(0, 1) for _ in range(16 * QUERIES)))
+        self.out("queries").write_bytes(queries.tobytes())
+        found = json.loads(harness.run([python, "-c", BY_FAISS, self.out("exact") / "items.faiss",
+                                        self.out("exact") / "items.safetensors", self.out("queries"), BEST]).stdout)
+        harness.figure(f"{ITEMS} items: FAISS {found['version']} of PyPI gives the {BEST} best of {found['same']} of "
+                       f"{QUERIES} queries in the same order as NumPy")
+        self.assertTrue(found["within"])
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/hash.h"
 #include "common/job/job_file.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/table_spec.h"
@@ -324,6 +325,54 @@ TEST_F(ExportTest, RowsThatDoNotFitTheirKeysAreAMistake) {
   numbers[5] = std::numeric_limits<float>::infinity();
   EXPECT_THAT(begin(2).message(), HasSubstr("row 1 of tensor \"deep.weights\""));
   EXPECT_FALSE(HasCheckpoint(*files_, "begun"));
+}
+
+// Texts are read in pieces, and one may be longer than several of these. Of two rows of a key the
+// later counts, here that of the value.
+TEST_F(ExportTest, RowsByValueFollowThoseByKey) {
+  const auto job = std::make_shared<const Job>(
+      JobOf(R"(, "slice_mode": "table_column_slice", "column_slices": 2)"));
+  ASSERT_TRUE(files_->MakeDirectories("init").ok());
+  const std::string longest(size_t{5} << 19, 'l');
+  const std::string texts = "x\n" + longest + "\ny\n";
+  const auto key_of = [](const std::string& value) { return FeatureKey(HashString("a"), value); };
+  const std::vector<Key> keys = {7, key_of("y")};
+  const std::vector<float> by_key = {1, 2, 3, 4, 5, 6, 7, 8};
+  const std::vector<float> by_value = {11, 12, 13, 14, 21, 22, 23, 24, 31, 32, 33, 34};
+  const auto begin = [&](const std::string& of_values, const std::string& out,
+                         std::ostringstream& lines) {
+    EXPECT_TRUE(
+        WriteSafetensors(*files_, "init/a.safetensors",
+                         {{"deep.keys", "I64", {2}},
+                          {"deep.weights", "F32", {2, 4}},
+                          {"deep.a.values", "U8", {of_values.size()}},
+                          {"deep.a.weights", "F32", {3, 4}}},
+                         {std::as_bytes(std::span(keys)), std::as_bytes(std::span(by_key)),
+                          std::as_bytes(std::span(of_values)), std::as_bytes(std::span(by_value))},
+                         {})
+            .ok());
+    return WriteFirstCheckpoint(*files_, job, "init", out, *executor_, lines);
+  };
+  std::ostringstream lines;
+  const Status status = begin(texts, "begun", lines);
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_THAT(lines.str(), HasSubstr("F32 [2, 4]  taken\n"));
+  EXPECT_THAT(lines.str(), HasSubstr("F32 [3, 4]  taken; of keys that come again the last of the "
+                                     "rows, instead of 1 others\n"));
+  EXPECT_FALSE(files_->Exists("begun/checkpoint/step_0000000000/rows"));
+  const auto model =
+      CheckpointModel::Load(*files_, *job, "begun", WhichCheckpoint::kNewest, *executor_);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  const std::vector<Key> read = {7, key_of("x"), key_of(longest), key_of("y")};
+  std::vector<float> got(16), expected(by_key.begin(), by_key.begin() + 4);
+  expected.insert(expected.end(), by_value.begin(), by_value.end());
+  (*model)->Read({1}, read, {}, got);
+  EXPECT_EQ(got, expected);
+  for (const std::string& wrong : {texts + "z\n", texts.substr(0, texts.size() - 1)}) {
+    EXPECT_THAT(begin(wrong, "wrong", lines).message(),
+                HasSubstr("expected U8, the texts of 3 values, each ended by a newline"));
+    EXPECT_FALSE(HasCheckpoint(*files_, "wrong"));
+  }
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ class Built {
     }
     for (size_t t = 0; t < rows_.size(); ++t) {
       if (job.tables[t].dense) continue;
-      rows_[t] = {keys, std::vector<float>(keys.size() * job.tables[t].dim, 1.0f)};
+      rows_[t] = {keys, std::vector<float>((1 + keys.size()) * job.tables[t].dim, 1.0f)};
     }
     status_ = BuildOnnxModel(job, tensors, inside ? &rows_ : nullptr, graph_);
   }

@@ -12,6 +12,7 @@
 #include "tools/scoring/checkpoint_model.h"
 #include "tools/scoring/scored_data.h"
 #include "tools/scoring/scored_job.h"
+#include "tools/scoring/wanted_keys.h"
 
 namespace hdps {
 namespace {
@@ -126,6 +127,59 @@ TEST_F(UnknownKeysTest, ZerosAreReadWhereThereIsNoRow) {
     }
     ASSERT_TRUE(files_->RemoveAll("run").ok());
   }
+}
+
+// However a table is cut over the shards: the wanted rows are those of the whole checkpoint, and
+// all other keys are without a row.
+TEST_F(UnknownKeysTest, WantedRowsAreThoseOfTheWhole) {
+  WriteText(*files_, "t", kTrained);
+  for (const char* const cut : {"", R"(, "slice_mode": "table_column_slice", "column_slices": 2)",
+                                R"(, "slice_mode": "field_slice")", R"(, "weights": "bf16")"}) {
+    Train("run", kColumns, std::string(kDeepFm) + cut, 4);
+    const std::unique_ptr<CheckpointModel> whole = Load("run");
+    const uint32_t deep = 1;
+    const auto key_of = [](const char* value) { return FeatureKey(HashString("user"), value); };
+    WantedKeys wanted(whole->job().tables.size());
+    for (const char* const value : {"z", "c", "a", "c"}) {
+      const Key key = key_of(value);
+      wanted.Want({deep}, {&key, 1});
+    }
+    wanted.Seal();
+    EXPECT_EQ(wanted.Of({deep}).size(), 3u);
+    const auto few = CheckpointModel::LoadWanted(*files_, whole->job(), "run",
+                                                 WhichCheckpoint::kNewest, *executor_, wanted);
+    ASSERT_TRUE(few.ok()) << few.status().message();
+    std::optional<uint32_t> shard;
+    if (std::string(cut).find("field") != std::string::npos) {
+      shard = FieldShards(whole->job(), whole->job().tables[deep],
+                          FeaturesOfTable(whole->job(), "deep"))[0];
+    }
+    for (const char* const value : {"a", "b", "c", "z"}) {
+      const Key key = key_of(value);
+      const bool there = value == std::string("a") || value == std::string("c");
+      EXPECT_EQ((*few)->FindRow({deep}, key, shard).has_value(), there) << cut << value;
+      if (there) {
+        EXPECT_EQ(Read(**few, deep, key, shard), Read(*whole, deep, key, shard)) << cut << value;
+      }
+    }
+    EXPECT_EQ((*few)->RowsOfTables()[deep], 2 * whole->job().tables[deep].row_slices()) << cut;
+    EXPECT_EQ((*few)->DenseWeights(), whole->DenseWeights()) << cut;
+    ASSERT_TRUE(files_->RemoveAll("run").ok());
+  }
+}
+
+// Repeats do not add up: the keys that wait are at most as many again as the different ones.
+TEST(WantedKeys, AscendWithoutRepeats) {
+  WantedKeys wanted(1);
+  std::vector<Key> block(WantedKeys::kUnsortedMax / 4);
+  for (size_t k = 0; k < block.size(); ++k) block[k] = (k * 7919) % 1000;
+  for (int i = 0; i < 40; ++i) {
+    wanted.Want({0}, block);
+    EXPECT_LE(wanted.Of({0}).size(), 2 * WantedKeys::kUnsortedMax);
+  }
+  wanted.Seal();
+  ASSERT_EQ(wanted.Of({0}).size(), 1000u);
+  for (size_t k = 0; k < 1000; ++k) EXPECT_EQ(wanted.Of({0})[k], k);
 }
 
 // The dense table has no unknown keys: a tensor without a row keeps its initial values.

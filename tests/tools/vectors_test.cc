@@ -12,6 +12,7 @@
 #include "tools/scoring/scored_data.h"
 #include "tools/scoring/scored_job.h"
 #include "tools/scoring/tower_vectors.h"
+#include "worker/data/whole_files/text_rows.h"
 
 namespace hdps {
 namespace {
@@ -128,6 +129,28 @@ TEST_F(VectorsTest, ProductsOfVectorsAreTheScoresOfPredictions) {
   constexpr double kEpsilon = 0x1p-24, kTemperature = 0.5;
   printf("products and scores are at most %.2g apart\n", apart);
   EXPECT_LE(apart, kEpsilon * (kDim + 2) / kTemperature);
+}
+
+// The export reads the rows of its items alone, and gives the bits that the whole model gives.
+TEST_F(VectorsTest, VectorsAreThoseOfTheWholeModel) {
+  const auto job = JobOf(FlagsOf("run"), *files_);
+  const auto loaded =
+      CheckpointModel::Load(*files_, job->job, "run", WhichCheckpoint::kNewest, *executor_);
+  ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+  (*loaded)->set_unknown_keys(UnknownKeys::kZero);
+  const auto tower = TowerVectors::New(**loaded, Tower::kItem, *executor_);
+  ASSERT_TRUE(tower.ok()) << tower.status().message();
+  const std::string rows = std::string(kRows) + "0,c,new,4,q|unheard,x\n";
+  WriteText(*files_, "items", rows);
+  const FeatureNames names = FeaturesOf(job->job.data);
+  const auto whole_rows = NewTextRows(*files_, job->job.data, {"items"}, "item");
+  ASSERT_TRUE(whole_rows.ok()) << whole_rows.status().message();
+  const auto batch = (*whole_rows)->Next(100);
+  ASSERT_TRUE(batch.ok()) << batch.status().message();
+  std::vector<float> whole = *(*tower)->Of(batch->rows, names);
+  ASSERT_EQ(whole.size(), 5 * kDim);
+  whole.erase(whole.begin() + 3 * kDim, whole.begin() + 4 * kDim);  // The item `i` again.
+  EXPECT_EQ(Exported(RequestOf(rows)).floats, whole);
 }
 
 TEST_F(VectorsTest, ItemsMayStandAloneOrInWholeRows) {

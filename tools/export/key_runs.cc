@@ -5,26 +5,12 @@
 #include <cstddef>
 #include <utility>
 
-#include "common/platform/seekable_file.h"
+#include "tools/export/read_bytes.h"
 
 namespace hdps {
 namespace {
 
 constexpr size_t kVisitedRows = 4096;
-
-// Reads exactly these bytes.
-Status ReadAll(SequentialFile& file, const std::string& path, uint64_t offset,
-               std::span<std::byte> bytes) {
-  auto* const seekable = dynamic_cast<SeekableFile*>(&file);
-  if (seekable == nullptr) return {Code::kIoError, path + ": it cannot be read from any position"};
-  while (!bytes.empty()) {
-    HDPS_ASSIGN_OR_RETURN(const size_t got, seekable->ReadAt(offset, bytes));
-    if (got == 0) return {Code::kIoError, path + ": it has become shorter"};
-    offset += got;
-    bytes = bytes.subspan(got);
-  }
-  return {};
-}
 
 }  // namespace
 
@@ -48,12 +34,12 @@ class KeyRuns::Cursor {
     block_ = row_;
     const uint64_t rows = std::min(block_rows_, run_.rows - row_);
     keys_.resize(rows);
-    HDPS_RETURN_IF_ERROR(ReadAll(keys, path, (run_.first_row + row_) * sizeof(Key),
-                                 std::as_writable_bytes(std::span(keys_))));
+    HDPS_RETURN_IF_ERROR(ReadBytes(keys, path, (run_.first_row + row_) * sizeof(Key),
+                                   std::as_writable_bytes(std::span(keys_))));
     if (weights == nullptr) return {};
     weights_.resize(rows * run_.dim);
-    return ReadAll(*weights, path, (run_.first_float + row_ * run_.dim) * sizeof(float),
-                   std::as_writable_bytes(std::span(weights_)));
+    return ReadBytes(*weights, path, (run_.first_float + row_ * run_.dim) * sizeof(float),
+                     std::as_writable_bytes(std::span(weights_)));
   }
 
  private:

@@ -1,4 +1,4 @@
-// Reads some thousand rows at a time and sends each to its shard.
+// Reads some thousand rows at a time.
 #include "tools/export/trained_tables.h"
 
 #include <algorithm>
@@ -6,8 +6,6 @@
 #include <utility>
 
 #include "common/base/outside_text.h"
-#include "common/base/shard_map.h"
-#include "common/base/show_number.h"
 #include "common/job/job_facts.h"
 #include "common/job/spec/data_spec.h"
 #include "common/job/spec/table_spec.h"
@@ -21,8 +19,9 @@
 namespace hdps {
 namespace {
 
-constexpr size_t kBlockRows = 4096;
+constexpr uint64_t kBlockBytes = uint64_t{1} << 20;  // Of weights, or of texts.
 constexpr char kEnding[] = ".safetensors";
+constexpr char kTaken[] = "taken";
 
 std::string Shown(const SafeTensor& tensor) {
   std::string text = tensor.dtype + " [";
@@ -31,79 +30,6 @@ std::string Shown(const SafeTensor& tensor) {
   }
   return text + "]";
 }
-
-// Stores rows of one table into the slices of their shards.
-class RowSink {
- public:
-  RowSink(const Job& job, TableId table, std::vector<std::vector<TableSlice>>* slices)
-      : spec_(job.tables[table.value]),
-        table_(table),
-        slices_(*slices),
-        before_(NumRows()),
-        own_(slices->size()) {}
-
-  // Stores rows [keys, dim]. All are in `shard`, if it is given.
-  Status Store(std::span<const Key> keys, std::span<const float> rows,
-               std::optional<uint32_t> shard) {
-    const auto num_shards = static_cast<uint32_t>(slices_.size());
-    const uint32_t cuts = spec_.row_slices(), dim = spec_.slice_dim();
-    stored_ += keys.size();
-    for (uint32_t cut = 0; cut < cuts; ++cut) {
-      for (std::vector<size_t>& positions : own_) positions.clear();
-      for (size_t k = 0; k < keys.size(); ++k) {
-        const uint32_t home = shard      ? *shard
-                              : cuts > 1 ? ColumnShard(keys[k], cut, cuts, num_shards)
-                                         : ShardOf(keys[k], spec_.shard_by, num_shards).value;
-        own_[home].push_back(k);
-      }
-      for (uint32_t s = 0; s < num_shards; ++s) {
-        if (own_[s].empty()) continue;
-        keys_.clear();
-        rows_.clear();
-        for (const size_t k : own_[s]) {
-          keys_.push_back(keys[k]);
-          const auto row = rows.begin() + static_cast<ptrdiff_t>(k * spec_.dim + cut * dim);
-          rows_.insert(rows_.end(), row, row + dim);
-        }
-        TableSlice& slice = slices_[s][table_.value];
-        slice.Store(keys_, dim, rows_);
-        HDPS_RETURN_IF_ERROR(slice.failure());
-      }
-    }
-    return {};
-  }
-
-  // Describes what was stored. `without`: rows whose values have no key.
-  std::string Describe(uint64_t without) const {
-    std::string text = "taken";
-    if (without > 0) {
-      text +=
-          " but for " + std::to_string(without) + " values without a key of their own in this job";
-    }
-    const uint64_t again = stored_ - (NumRows() - before_);
-    if (again > 0) {
-      text += "; of keys that come again the last of the rows, instead of " +
-              std::to_string(again) + " others";
-    }
-    return text;
-  }
-
- private:
-  uint64_t NumRows() const {
-    uint64_t rows = 0;
-    for (const std::vector<TableSlice>& shard : slices_) rows += shard[table_.value].num_rows();
-    return rows / spec_.row_slices();
-  }
-
-  const TableSpec& spec_;
-  const TableId table_;
-  std::vector<std::vector<TableSlice>>& slices_;
-  const uint64_t before_;  // Rows of the table before the first of these.
-  uint64_t stored_ = 0;
-  std::vector<std::vector<size_t>> own_;  // [shards]
-  std::vector<Key> keys_;
-  std::vector<float> rows_;
-};
 
 Status NotFinite(const TrainedTensors::Tensor& weights, uint64_t row) {
   return {Code::kInvalidArgument, weights.file->path() + ": row " + std::to_string(row) +
@@ -117,16 +43,17 @@ struct Source {
   TableId table;
   TrainedTensors::Tensor labels;   // The keys or the values.
   TrainedTensors::Tensor weights;  // [n, dim]
-  std::vector<std::vector<TableSlice>>* slices;
+  ShardRows* to;                   // Has begun their group.
 };
 
-// Calls store(first row, rows [n, dim]) for all rows in order, kBlockRows at a time.
+// Calls store(first row, rows [n, dim]) for all rows in order, kBlockBytes at a time.
 template <typename StoreRows>
 Status ReadRows(const Source& from, const StoreRows& store) {
   const uint64_t rows = from.weights.of().shape[0], dim = from.weights.of().shape[1];
+  const uint64_t block_rows = std::max<uint64_t>(1, kBlockBytes / (dim * sizeof(float)));
   std::vector<float> block;
-  for (uint64_t first = 0; first < rows; first += kBlockRows) {
-    const uint64_t more = std::min<uint64_t>(kBlockRows, rows - first);
+  for (uint64_t first = 0; first < rows; first += block_rows) {
+    const uint64_t more = std::min(block_rows, rows - first);
     block.resize(more * dim);
     HDPS_RETURN_IF_ERROR(from.weights.ReadFloats(first * dim, block));
     const size_t bad =
@@ -151,17 +78,16 @@ Result<std::string> TakeByKey(const Source& from) {
                                               Shown(keys_of) + ": expected I64 [" +
                                               std::to_string(rows) + "], a key for each row");
   }
-  RowSink sink(from.job, from.table, from.slices);
   std::vector<Key> keys;
   const Status read =
       ReadRows(from, [&](uint64_t first, uint64_t more, std::span<const float> block) -> Status {
         keys.resize(more);
         HDPS_RETURN_IF_ERROR(from.labels.file->Read(*from.labels.entry, first * sizeof(Key),
                                                     std::as_writable_bytes(std::span(keys))));
-        return sink.Store(keys, block, std::nullopt);
+        return from.to->Append(keys, block);
       });
   HDPS_RETURN_IF_ERROR(read);
-  return sink.Describe(0);
+  return std::string(kTaken);
 }
 
 // Makes the keys of a feature's values.
@@ -205,27 +131,69 @@ class ValueKeys {
   std::shared_ptr<const Vocabulary> values_;  // Null: every value has a key of its own.
 };
 
-// Reads the texts; there must be `rows`, each ended by a newline.
-Result<std::string> ReadValues(const TrainedTensors::Tensor& values, uint64_t rows) {
-  std::string texts(values.entry->bytes, ' ');
-  HDPS_RETURN_IF_ERROR(
-      values.file->Read(*values.entry, 0, std::as_writable_bytes(std::span(texts))));
-  const auto lines = static_cast<uint64_t>(std::ranges::count(texts, '\n'));
-  if (values.of().dtype == "U8" && lines == rows && (texts.empty() || texts.back() == '\n')) {
-    return texts;
+// The texts of a tensor, each ended by a newline.
+//
+// Invariant: memory is kBlockBytes and that of the longest text.
+class ValueTexts {
+ public:
+  // Errors: kInvalidArgument if there are not as many as `rows`.
+  static Result<ValueTexts> Of(const TrainedTensors::Tensor& values, uint64_t rows) {
+    ValueTexts texts(values);
+    uint64_t lines = 0;
+    bool ended = true;
+    while (texts.read_ < values.entry->bytes) {
+      HDPS_RETURN_IF_ERROR(texts.ReadMore());
+      lines += static_cast<uint64_t>(std::ranges::count(texts.block_, '\n'));
+      ended = texts.block_.back() == '\n';
+      texts.block_.clear();
+    }
+    if (values.of().dtype == "U8" && lines == rows && ended) return ValueTexts(values);
+    return Status(Code::kInvalidArgument,
+                  values.file->path() + ": tensor \"" + EscapeUntrusted(values.of().name) +
+                      "\" is " + Shown(values.of()) + " with " + std::to_string(lines) +
+                      " newlines: expected U8, the texts of " + std::to_string(rows) +
+                      " values, each ended by a newline");
   }
-  return Status(Code::kInvalidArgument,
-                values.file->path() + ": tensor \"" + EscapeUntrusted(values.of().name) + "\" is " +
-                    Shown(values.of()) + " with " + std::to_string(lines) +
-                    " newlines: expected U8, the texts of " + std::to_string(rows) +
-                    " values, each ended by a newline");
-}
+  // Returns the next text, until the next call. Requires: there is one.
+  Result<std::string_view> Next() {
+    size_t end = block_.find('\n', at_);
+    while (end == std::string::npos) {
+      if (read_ == values_.entry->bytes) {
+        return Status(Code::kIoError, values_.file->path() + ": it changes while it is read");
+      }
+      block_.erase(0, at_);
+      at_ = 0;
+      const size_t before = block_.size();
+      HDPS_RETURN_IF_ERROR(ReadMore());
+      end = block_.find('\n', before);
+    }
+    const std::string_view text = std::string_view(block_).substr(at_, end - at_);
+    at_ = end + 1;
+    return text;
+  }
+
+ private:
+  explicit ValueTexts(const TrainedTensors::Tensor& values) : values_(values) {}
+  // Appends bytes of the tensor to block_.
+  Status ReadMore() {
+    const size_t before = block_.size();
+    block_.resize(before + std::min(kBlockBytes, values_.entry->bytes - read_));
+    const auto more = std::as_writable_bytes(std::span(block_).subspan(before));
+    HDPS_RETURN_IF_ERROR(values_.file->Read(*values_.entry, read_, more));
+    read_ += more.size();
+    return {};
+  }
+
+  TrainedTensors::Tensor values_;
+  uint64_t read_ = 0;  // Bytes of the tensor so far.
+  std::string block_;
+  size_t at_ = 0;  // Where the next text begins in block_.
+};
 
 Result<std::string> TakeByValue(const Source& from, const std::string& feature) {
   const TableSpec& spec = from.job.tables[from.table.value];
   HDPS_ASSIGN_OR_RETURN(const ValueKeys key_of, ValueKeys::Of(from.job, feature));
-  HDPS_ASSIGN_OR_RETURN(const std::string texts,
-                        ReadValues(from.labels, from.weights.of().shape[0]));
+  HDPS_ASSIGN_OR_RETURN(ValueTexts texts, ValueTexts::Of(from.labels, from.weights.of().shape[0]));
   std::optional<uint32_t> shard;
   if (spec.slice_mode == SliceMode::kField) {
     const std::vector<uint32_t> features = FeaturesOfTable(from.job, spec.name);
@@ -235,8 +203,6 @@ Result<std::string> TakeByValue(const Source& from, const std::string& feature) 
       if (names[features[f]] == feature) shard = shards[f];
     }
   }
-  RowSink sink(from.job, from.table, from.slices);
-  std::string_view rest = texts;
   std::vector<Key> keys;
   std::vector<float> rows;
   uint64_t without = 0;
@@ -245,25 +211,25 @@ Result<std::string> TakeByValue(const Source& from, const std::string& feature) 
         keys.clear();
         rows.clear();
         for (uint64_t r = 0; r < more; ++r) {
-          const size_t end = rest.find('\n');
-          const std::optional<Key> key = key_of(rest.substr(0, end));
-          rest.remove_prefix(end + 1);
+          HDPS_ASSIGN_OR_RETURN(const std::string_view text, texts.Next());
+          const std::optional<Key> key = key_of(text);
           if (!key) ++without;
           if (!key) continue;
           keys.push_back(*key);
           const auto row = block.subspan(r * spec.dim, spec.dim);
           rows.insert(rows.end(), row.begin(), row.end());
         }
-        return sink.Store(keys, rows, shard);
+        return from.to->Append(keys, rows, shard);
       });
   HDPS_RETURN_IF_ERROR(read);
-  return sink.Describe(without);
+  if (without == 0) return std::string(kTaken);
+  return kTaken + (" but for " + std::to_string(without)) +
+         " values without a key of their own in this job";
 }
 
 // Takes the pair `name`.weights and its keys or values; no line if there are no such weights.
 Result<std::vector<TakenTensor>> TakePair(const Job& job, TableId table, const std::string& feature,
-                                          TrainedTensors* tensors,
-                                          std::vector<std::vector<TableSlice>>* slices) {
+                                          TrainedTensors* tensors, ShardRows* rows) {
   const TableSpec& spec = job.tables[table.value];
   const std::string name = spec.name + (feature.empty() ? "" : "." + feature);
   const TrainedTensors::Tensor* const weights = tensors->Use(name + ".weights");
@@ -277,10 +243,11 @@ Result<std::vector<TakenTensor>> TakePair(const Job& job, TableId table, const s
              weights->of().shape[1] != spec.dim) {
     line.result = "another form: begins anew";
   } else {
-    const Source from{job, table, *labels, *weights, slices};
+    HDPS_ASSIGN_OR_RETURN(line.group, rows->BeginGroup(table));
+    const Source from{job, table, *labels, *weights, rows};
     HDPS_ASSIGN_OR_RETURN(line.result,
                           feature.empty() ? TakeByKey(from) : TakeByValue(from, feature));
-    line.taken = line.result.starts_with("taken");
+    line.taken = line.result.starts_with(kTaken);
   }
   return std::vector<TakenTensor>{line};
 }
@@ -351,13 +318,13 @@ Status TrainedTensors::Tensor::ReadFloats(uint64_t first, std::span<float> numbe
 }
 
 Result<std::vector<TakenTensor>> TakeTable(const Job& job, TableId table, TrainedTensors* tensors,
-                                           std::vector<std::vector<TableSlice>>* slices) {
+                                           ShardRows* rows) {
   const TableSpec& spec = job.tables[table.value];
-  HDPS_ASSIGN_OR_RETURN(std::vector<TakenTensor> lines, TakePair(job, table, "", tensors, slices));
+  HDPS_ASSIGN_OR_RETURN(std::vector<TakenTensor> lines, TakePair(job, table, "", tensors, rows));
   const std::vector<std::string> features = FeaturesOf(job.data).sparse;
   for (const uint32_t feature : FeaturesOfTable(job, spec.name)) {
     HDPS_ASSIGN_OR_RETURN(const std::vector<TakenTensor> of_feature,
-                          TakePair(job, table, features[feature], tensors, slices));
+                          TakePair(job, table, features[feature], tensors, rows));
     lines.insert(lines.end(), of_feature.begin(), of_feature.end());
   }
   if (lines.empty()) {

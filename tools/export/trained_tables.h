@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -14,8 +15,8 @@
 #include "common/base/status.h"
 #include "common/job/job_spec.h"
 #include "common/platform/file_system.h"
-#include "embedding/table.h"
 #include "tools/export/safetensors_reader.h"
+#include "tools/export/shard_rows.h"
 #include "worker/model/model.h"
 
 namespace hdps {
@@ -52,15 +53,16 @@ struct TakenTensor {
   std::string name, of_job, of_files;
   std::string result;  // "taken", or why it begins anew.
   bool taken = false;
+  std::optional<size_t> group = std::nullopt;  // That of its rows in ShardRows.
 };
 
-// Stores rows of a table into its slices [shards][tables], with the initial state of its optimizer.
-// They are TABLE.weights [n, dim] with TABLE.keys, I64 [n], or TABLE.FEATURE.weights with
-// TABLE.FEATURE.values, U8: the texts of n values, each ended by a newline. Returns a line for each
-// of these that there is, and one that says so if there is none. Errors: kInvalidArgument if keys
-// or values and rows do not fit together, and for numbers that are not finite.
+// Appends rows of a table to `rows`, a group for each pair of tensors. They are TABLE.weights [n,
+// dim] with TABLE.keys, I64 [n], or TABLE.FEATURE.weights with TABLE.FEATURE.values, U8: the texts
+// of n values, each ended by a newline. Returns a line for each of these that there is, and one
+// that says so if there is none. Errors: kInvalidArgument if keys or values and rows do not fit
+// together, and for numbers that are not finite. Needs the memory of some thousand rows.
 Result<std::vector<TakenTensor>> TakeTable(const Job& job, TableId table, TrainedTensors* tensors,
-                                           std::vector<std::vector<TableSlice>>* slices);
+                                           ShardRows* rows);
 
 // Copies the dense tensors of the same names and shapes into `flat`, the model's flat array.
 Result<std::vector<TakenTensor>> TakeDense(const std::vector<DenseTensor>& model,

@@ -1,4 +1,4 @@
-// Loads every shard of a checkpoint and reads its rows.
+// Loads the shards of a checkpoint and reads their rows.
 #include "tools/scoring/checkpoint_model.h"
 
 #include <algorithm>
@@ -14,6 +14,7 @@
 #include "embedding/memory/weight_format.h"
 #include "embedding/snapshot/snapshot.h"
 #include "tools/scoring/scored_job.h"
+#include "tools/scoring/wanted_keys.h"
 #include "worker/dense/dense_state.h"
 
 namespace hdps {
@@ -44,22 +45,44 @@ Result<std::vector<TableSlice>> ReadShard(FileSystem& files, const FoundCheckpoi
   return slices;
 }
 
+Result<std::unique_ptr<CheckpointModel>> CheckpointModel::Open(FileSystem& files, const Job& job,
+                                                               const std::string& path,
+                                                               WhichCheckpoint which,
+                                                               Executor& executor, RowForm form) {
+  std::unique_ptr<CheckpointModel> opened(new CheckpointModel(job, form));
+  HDPS_ASSIGN_OR_RETURN(opened->checkpoint_, OpenCheckpoint(files, path, which));
+  HDPS_RETURN_IF_ERROR(FitToCheckpoint(opened->checkpoint_, &opened->job_));
+  HDPS_ASSIGN_OR_RETURN(opened->model_, NewModel(opened->job_, executor));
+  opened->shards_.resize(opened->checkpoint_.manifest.num_shards);
+  return opened;
+}
+
 Result<std::unique_ptr<CheckpointModel>> CheckpointModel::Load(FileSystem& files, const Job& job,
                                                                const std::string& path,
                                                                WhichCheckpoint which,
                                                                Executor& executor, RowForm form) {
   const MemoryFor loading("the checkpoint's rows and dense layers");
-  std::unique_ptr<CheckpointModel> loaded(new CheckpointModel(job, form));
-  HDPS_ASSIGN_OR_RETURN(loaded->checkpoint_, OpenCheckpoint(files, path, which));
-  HDPS_RETURN_IF_ERROR(FitToCheckpoint(loaded->checkpoint_, &loaded->job_));
-  HDPS_ASSIGN_OR_RETURN(loaded->model_, NewModel(loaded->job_, executor));
+  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<CheckpointModel> loaded,
+                        Open(files, job, path, which, executor, form));
   HDPS_RETURN_IF_ERROR(loaded->ReadShards(files, executor));
   if (loaded->model_->dense_floats() > 0) loaded->model_->SetDense(loaded->DenseWeights());
   return loaded;
 }
 
+Result<std::unique_ptr<CheckpointModel>> CheckpointModel::LoadWanted(
+    FileSystem& files, const Job& job, const std::string& path, WhichCheckpoint which,
+    Executor& executor, const WantedKeys& wanted) {
+  const MemoryFor loading("one shard of the checkpoint (cluster.shards) and the rows of its items");
+  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<CheckpointModel> loaded,
+                        Open(files, job, path, which, executor, RowForm::kSaved));
+  for (uint32_t s = 0; s < loaded->shards_.size(); ++s) {
+    HDPS_RETURN_IF_ERROR(loaded->ReadWanted(files, {s}, wanted));
+  }
+  if (loaded->model_->dense_floats() > 0) loaded->model_->SetDense(loaded->DenseWeights());
+  return loaded;
+}
+
 Status CheckpointModel::ReadShards(FileSystem& files, Executor& executor) {
-  shards_.resize(checkpoint_.manifest.num_shards);
   std::vector<Status> read(shards_.size());
   executor.ParallelFor(shards_.size(), [&](size_t s) {
     Result<std::vector<TableSlice>> shard =
@@ -71,6 +94,30 @@ Status CheckpointModel::ReadShards(FileSystem& files, Executor& executor) {
   });
   for (const Status& status : read) HDPS_RETURN_IF_ERROR(status);
   return Status();
+}
+
+// The state of rows is left out: scores do not depend on it.
+Status CheckpointModel::ReadWanted(FileSystem& files, ShardId id, const WantedKeys& wanted) {
+  HDPS_ASSIGN_OR_RETURN(std::vector<TableSlice> all, ReadShard(files, checkpoint_, job_, id));
+  std::vector<TableSlice> few = EmptySlices(job_, checkpoint_.manifest, id);
+  Shard& shard = shards_[id.value];
+  shard.rounded.resize(all.size());
+  std::vector<float> row;
+  for (uint32_t t = 0; t < all.size(); ++t) {
+    if (job_.tables[t].dense) {
+      shard.saved.push_back(std::move(all[t]));
+      continue;
+    }
+    row.resize(all[t].dim());
+    for (const Key& key : wanted.Of({t})) {
+      if (all[t].memory().Find(key) == nullptr) continue;
+      all[t].Read({&key, 1}, all[t].dim(), row);
+      few[t].Store({&key, 1}, all[t].dim(), row);
+    }
+    HDPS_RETURN_IF_ERROR(few[t].failure());
+    shard.saved.push_back(std::move(few[t]));
+  }
+  return {};
 }
 
 Status CheckpointModel::RoundRows(ShardId id, Shard* shard) const {

@@ -20,6 +20,7 @@ namespace hdps {
 
 struct DataSpec;
 struct Manifest;
+class WantedKeys;
 enum class WhichCheckpoint : uint8_t;
 
 // Returns the tables of one shard of a checkpoint, [Job::tables], without rows.
@@ -38,10 +39,10 @@ enum class RowForm : uint8_t { kSaved, kInt8 };
 // exported table, which cannot hold initial values.
 enum class UnknownKeys : uint8_t { kInitial, kZero };
 
-// The model and all rows of one checkpoint.
+// The model of one checkpoint and its rows, all or the wanted ones.
 //
 // Invariant: the rows are those of the checkpoint, or of kInt8 those rounded, and never change; a
-// key that the checkpoint lacks reads by UnknownKeys. Dense weights are not rounded, and a chunk of
+// key without a row here reads by UnknownKeys. Dense weights are not rounded, and a chunk of
 // them without a row reads as its initial value in any case.
 class CheckpointModel {
  public:
@@ -51,6 +52,13 @@ class CheckpointModel {
                                                        const std::string& path,
                                                        WhichCheckpoint which, Executor& executor,
                                                        RowForm form = RowForm::kSaved);
+  // The same with the rows of `wanted` and the dense weights alone. Needs the memory of these and
+  // of one shard.
+  static Result<std::unique_ptr<CheckpointModel>> LoadWanted(FileSystem& files, const Job& job,
+                                                             const std::string& path,
+                                                             WhichCheckpoint which,
+                                                             Executor& executor,
+                                                             const WantedKeys& wanted);
 
   // Returns the job of Load() with its tables cut over the shards as those of the checkpoint are.
   const Job& job() const { return job_; }
@@ -97,7 +105,13 @@ class CheckpointModel {
   };
 
   CheckpointModel(const Job& job, RowForm form) : job_(job), form_(form) {}
+  // Opens the checkpoint and makes the model, still without its weights.
+  static Result<std::unique_ptr<CheckpointModel>> Open(FileSystem& files, const Job& job,
+                                                       const std::string& path,
+                                                       WhichCheckpoint which, Executor& executor,
+                                                       RowForm form);
   Status ReadShards(FileSystem& files, Executor& executor);
+  Status ReadWanted(FileSystem& files, ShardId id, const WantedKeys& wanted);
   Status RoundRows(ShardId id, Shard* shard) const;
   // Returns the shard with the part `slice` of a key's row.
   uint32_t ShardOfRow(const TableSpec& table, Key key, uint32_t slice,

@@ -17,6 +17,8 @@ namespace {
 // Names of layers that the recipe two_tower gives.
 constexpr char kUserLayer[] = "user", kItemLayer[] = "item", kBiasLayer[] = "logit";
 
+const char* LayerOf(Tower tower) { return tower == Tower::kItem ? kItemLayer : kUserLayer; }
+
 size_t IndexOf(const std::vector<std::string>& names, const std::string& name) {
   return static_cast<size_t>(std::ranges::find(names, name) - names.begin());
 }
@@ -44,36 +46,25 @@ FeatureNames ReadBy(const Job& job, const std::string& layer, const FeatureNames
 
 }  // namespace
 
-TowerVectors::TowerVectors(CheckpointModel& loaded, Tower tower)
-    : loaded_(loaded),
-      all_(FeaturesOf(loaded.job().data)),
-      features_(ReadBy(loaded.job(), tower == Tower::kItem ? kItemLayer : kUserLayer, all_)),
-      finder_(loaded.job()),
-      unknown_(loaded) {}
+TowerRows::TowerRows(const Job& job, Tower tower)
+    : job_(job),
+      all_(FeaturesOf(job.data)),
+      features_(ReadBy(job, LayerOf(tower), all_)),
+      finder_(job) {}
 
-TowerVectors::~TowerVectors() = default;
-
-uint32_t TowerVectors::dim() const { return values_->width(); }
-
-Result<std::unique_ptr<TowerVectors>> TowerVectors::New(CheckpointModel& loaded, Tower tower,
-                                                        Executor& executor) {
-  const Job& job = loaded.job();
-  if (job.model.type != "two_tower") {
-    return Status(Code::kInvalidArgument, "model.type is " + job.model.type +
-                                              ": expected two_tower, whose items have vectors");
+Result<std::unique_ptr<TowerRows>> TowerRows::New(const Job& job, Tower tower) {
+  if (job.model.type == "two_tower") {
+    return std::unique_ptr<TowerRows>(new TowerRows(job, tower));
   }
-  std::unique_ptr<TowerVectors> vectors(new TowerVectors(loaded, tower));
-  HDPS_ASSIGN_OR_RETURN(vectors->values_,
-                        LayerValues::New(job, tower == Tower::kItem ? kItemLayer : kUserLayer,
-                                         loaded.DenseWeights(), executor));
-  return vectors;
+  return Status(Code::kInvalidArgument, "model.type is " + job.model.type +
+                                            ": expected two_tower, whose items have vectors");
 }
 
-Result<Batch> TowerVectors::WholeRows(const Batch& rows, const FeatureNames& names) const {
+Result<Batch> TowerRows::WholeRows(const Batch& rows, const FeatureNames& names) const {
   const size_t n = rows.num_examples;
   Batch whole;
   whole.num_examples = rows.num_examples;
-  whole.num_labels = static_cast<uint32_t>(TasksOf(loaded_.job().model).size());
+  whole.num_labels = static_cast<uint32_t>(TasksOf(job_.model).size());
   whole.labels.resize(n * whole.num_labels);
   whole.groups.resize(n);
   for (const std::string& name : all_.sparse) {
@@ -102,10 +93,31 @@ Result<Batch> TowerVectors::WholeRows(const Batch& rows, const FeatureNames& nam
   return whole;
 }
 
-Result<std::vector<float>> TowerVectors::Of(const Batch& rows, const FeatureNames& names) {
+Status TowerRows::Assign(const Batch& rows, const FeatureNames& names, StepParts* parts) {
   HDPS_ASSIGN_OR_RETURN(Batch whole, WholeRows(rows, names));
-  if (whole.num_examples == 0) return std::vector<float>();
-  step_.parts.Assign(std::move(whole), 1, finder_);
+  parts->Assign(std::move(whole), 1, finder_);
+  return {};
+}
+
+TowerVectors::TowerVectors(CheckpointModel& loaded, std::unique_ptr<TowerRows> whole)
+    : loaded_(loaded), whole_(std::move(whole)), unknown_(loaded) {}
+
+TowerVectors::~TowerVectors() = default;
+
+uint32_t TowerVectors::dim() const { return values_->width(); }
+
+Result<std::unique_ptr<TowerVectors>> TowerVectors::New(CheckpointModel& loaded, Tower tower,
+                                                        Executor& executor) {
+  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<TowerRows> whole, TowerRows::New(loaded.job(), tower));
+  std::unique_ptr<TowerVectors> vectors(new TowerVectors(loaded, std::move(whole)));
+  HDPS_ASSIGN_OR_RETURN(vectors->values_, LayerValues::New(loaded.job(), LayerOf(tower),
+                                                           loaded.DenseWeights(), executor));
+  return vectors;
+}
+
+Result<std::vector<float>> TowerVectors::Of(const Batch& rows, const FeatureNames& names) {
+  HDPS_RETURN_IF_ERROR(whole_->Assign(rows, names, &step_.parts));
+  if (step_.parts.empty()) return std::vector<float>();
   unknown_.Add(step_.parts);
   HDPS_RETURN_IF_ERROR(loaded_.Fetch(step_, &rows_));
   std::vector<TableInput> inputs(rows_.size());

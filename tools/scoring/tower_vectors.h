@@ -11,12 +11,37 @@
 #include "common/platform/executor.h"
 #include "tools/scoring/checkpoint_model.h"
 #include "tools/scoring/unknown_count.h"
+#include "worker/model/step_parts.h"
 
 namespace hdps {
 
 class LayerValues;
 
 enum class Tower : uint8_t { kUser, kItem };
+
+// Rows with the features of one tower as rows of the whole model.
+class TowerRows {
+ public:
+  // kInvalidArgument if the job's model is not of the recipe two_tower. Requires: `job` outlives
+  // the result.
+  static Result<std::unique_ptr<TowerRows>> New(const Job& job, Tower tower);
+
+  // Returns the features that the tower reads. Those that are no column of the job are derived.
+  const FeatureNames& features() const { return features_; }
+  // Sets `parts` to one part with the rows, without keys, and with zeros, where `rows` has nothing.
+  // `names` are the features and numeric columns of `rows`, in their order; those that the tower
+  // does not read may be missing. kInvalidArgument names one that it reads and that is missing.
+  Status Assign(const Batch& rows, const FeatureNames& names, StepParts* parts);
+
+ private:
+  TowerRows(const Job& job, Tower tower);
+  Result<Batch> WholeRows(const Batch& rows, const FeatureNames& names) const;
+
+  const Job& job_;
+  const FeatureNames all_;  // Those of the job.
+  FeatureNames features_;
+  KeyFinder finder_;
+};
 
 // Invariant: the product of a user's and an item's vector, plus ScoreBias(), is the score that
 // Model::Predict gives to both in one row, up to the rounding of floats. An item's vector has the
@@ -31,26 +56,18 @@ class TowerVectors {
   ~TowerVectors();
 
   uint32_t dim() const;
-  // Returns the features that the tower reads. Those that are no column of the job are derived.
-  const FeatureNames& features() const { return features_; }
-  // Returns the vectors of the rows, [n, dim]. `names` are the features and numeric columns of
-  // `rows`, in their order; those that the tower does not read may be missing.
-  // kInvalidArgument names one that it reads and that is missing.
+  const FeatureNames& features() const { return whole_->features(); }
+  // Returns the vectors of the rows, [n, dim]: see TowerRows::Assign.
   Result<std::vector<float>> Of(const Batch& rows, const FeatureNames& names);
   // Counts the keys of all rows so far.
   const UnknownCount& unknown() const { return unknown_; }
 
  private:
-  TowerVectors(CheckpointModel& loaded, Tower tower);
-  // Returns the rows as the whole model takes them: without keys, and with zeros, where `rows` has
-  // nothing.
-  Result<Batch> WholeRows(const Batch& rows, const FeatureNames& names) const;
+  TowerVectors(CheckpointModel& loaded, std::unique_ptr<TowerRows> whole);
 
   CheckpointModel& loaded_;
-  const FeatureNames all_;  // Those of the job.
-  FeatureNames features_;
+  const std::unique_ptr<TowerRows> whole_;
   std::unique_ptr<LayerValues> values_;
-  KeyFinder finder_;
   UnknownCount unknown_;
   PreparedStep step_;                     // A member to reuse its memory.
   std::vector<std::vector<float>> rows_;  // [tables]

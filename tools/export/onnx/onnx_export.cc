@@ -38,6 +38,10 @@ Result<std::vector<OnnxRows>> RowsOf(const ExportTask& task, const ExportModel& 
   std::vector<OnnxRows> rows(task.job.tables.size());
   for (uint32_t t = 0; t < rows.size(); ++t) {
     if (task.job.tables[t].dense) continue;
+    const uint64_t num_rows = model.rows().num_rows({t}), dim = task.job.tables[t].dim;
+    rows[t].keys.reserve(num_rows);
+    rows[t].weights.reserve((1 + num_rows) * dim);
+    rows[t].weights.resize(dim);
     const auto take = [&](std::span<const Key> keys, std::span<const float> weights) {
       rows[t].keys.insert(rows[t].keys.end(), keys.begin(), keys.end());
       rows[t].weights.insert(rows[t].weights.end(), weights.begin(), weights.end());

@@ -198,6 +198,10 @@ OnnxValue OnnxGraph::Sum(const std::vector<OnnxValue>& values) {
   return values.size() == 1 ? values[0] : Add("Sum", values);
 }
 
+OnnxValue OnnxGraph::Affine(const OnnxValue& x, const OnnxValue& weights, const OnnxValue& bias) {
+  return Add("Add", {Add("MatMul", {x, weights}), bias});
+}
+
 OnnxValue OnnxGraph::ReduceSum(const OnnxValue& x, int64_t axis, bool keep) {
   return Add("ReduceSum", {x, Ints({axis})}, {{"keepdims", int64_t{keep}}});
 }

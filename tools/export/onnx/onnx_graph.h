@@ -73,6 +73,8 @@ class OnnxGraph {
   OnnxValue Slice(const OnnxValue& x, int64_t axis, int64_t begin, int64_t end);
   OnnxValue Concat(const std::vector<OnnxValue>& values, int64_t axis);
   OnnxValue Sum(const std::vector<OnnxValue>& values);
+  // Returns x W + b, as two nodes: OpenCV 4.6 refuses one Gemm with a bias and W of [in, out].
+  OnnxValue Affine(const OnnxValue& x, const OnnxValue& weights, const OnnxValue& bias);
   OnnxValue ReduceSum(const OnnxValue& x, int64_t axis, bool keep = false);
 
   // Checks the model and infers all shapes, as its users do first. Returns what is wrong with it.

@@ -101,10 +101,8 @@ OnnxTables::Looked OnnxTables::LookUp(uint32_t table) {
   const auto dim = static_cast<int64_t>(spec.dim);
   Looked looked = {FeaturesOfTable(job_, spec.name), {}};
   graph_.BeginPart("tables/" + spec.name);
-  std::vector<float> weights(spec.dim);  // Row 0, of unknown keys.
-  weights.insert(weights.end(), rows.weights.begin(), rows.weights.end());
   const OnnxValue constant = graph_.Floats(
-      "tables/" + spec.name, {static_cast<int64_t>(rows.keys.size()) + 1, dim}, weights);
+      "tables/" + spec.name, {static_cast<int64_t>(rows.keys.size()) + 1, dim}, rows.weights);
   const OnnxValue places = PlacesOf(looked.features, rows.keys);
   const OnnxValue all = graph_.Add("Gather", {constant, places}, {{"axis", int64_t{0}}});
   if (looked.features.size() == 1) {

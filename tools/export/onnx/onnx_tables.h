@@ -13,7 +13,8 @@ namespace hdps {
 
 struct DataSpec;
 
-// The rows of a table that go into a model: keys ascend, weights [keys, dim].
+// The rows of a table that go into a model: keys ascend, weights [1 + keys, dim]. Row 0 is that of
+// unknown keys, zeros.
 struct OnnxRows {
   std::vector<Key> keys;
   std::vector<float> weights;

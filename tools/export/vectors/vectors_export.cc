@@ -17,6 +17,7 @@
 #include "common/job/job_facts.h"
 #include "common/job/spec/layer_spec.h"
 #include "common/job/spec/model_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "common/platform/memory_full.h"
 #include "common/process/terminal.h"
 #include "tools/export/export.h"
@@ -26,6 +27,7 @@
 #include "tools/inputs/file_names.h"
 #include "tools/scoring/checkpoint_model.h"
 #include "tools/scoring/tower_vectors.h"
+#include "tools/scoring/wanted_keys.h"
 #include "worker/data/whole_files/text_rows.h"
 
 namespace hdps {
@@ -108,20 +110,64 @@ class ItemCollector {
   std::unordered_map<uint64_t, uint64_t> first_;
 };
 
-Result<Items> ReadItems(const ExportTask& task, const std::vector<std::string>& paths,
-                        TowerVectors& tower) {
-  const MemoryFor memory("the vectors of all items (--items)");
-  HDPS_ASSIGN_OR_RETURN(const ItemData items, DataOfItems(task.job.data, tower.features().sparse,
-                                                          task.request.item_text));
+// Files of items, which are read twice.
+struct ItemFiles {
+  std::vector<std::string> paths;
+  ItemData items;
+};
+
+// Calls use(batch, names of its features) with all rows, some thousand at a time. Returns their
+// number.
+template <typename Use>
+Result<uint64_t> VisitRows(FileSystem& files, const ItemFiles& from, const Use& use) {
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<TextRows> rows,
-                        NewTextRows(task.files, items.data, paths, items.text_column));
-  const FeatureNames names = FeaturesOf(items.data);
-  ItemCollector collector(tower.dim());
+                        NewTextRows(files, from.items.data, from.paths, from.items.text_column));
+  const FeatureNames names = FeaturesOf(from.items.data);
+  uint64_t count = 0;
   while (true) {
     HDPS_ASSIGN_OR_RETURN(const TextBatch batch, rows->Next(kItemsAtOnce));
-    if (batch.texts.empty()) break;
+    if (batch.texts.empty()) return count;
+    count += batch.texts.size();
+    HDPS_RETURN_IF_ERROR(use(batch, names));
+  }
+}
+
+// Returns the model with the rows of the items' keys, and sets the number of the files' rows.
+Result<std::unique_ptr<CheckpointModel>> LoadItems(const ExportTask& task, TowerRows& tower,
+                                                   const ItemFiles& from, uint64_t* num_rows) {
+  const MemoryFor memory("the keys of all items (--items)");
+  WantedKeys wanted(task.job.tables.size());
+  StepParts parts;
+  const auto want = [&](const TextBatch& batch, const FeatureNames& names) -> Status {
+    HDPS_RETURN_IF_ERROR(tower.Assign(batch.rows, names, &parts));
+    for (uint32_t t = 0; t < task.job.tables.size(); ++t) wanted.Want({t}, parts.KeysOf({t}));
+    return {};
+  };
+  HDPS_ASSIGN_OR_RETURN(*num_rows, VisitRows(task.files, from, want));
+  wanted.Seal();
+  HDPS_ASSIGN_OR_RETURN(
+      std::unique_ptr<CheckpointModel> loaded,
+      CheckpointModel::LoadWanted(task.files, task.job, task.request.common.checkpoint,
+                                  task.request.common.which, task.executor, wanted));
+  loaded->set_unknown_keys(UnknownKeys::kZero);
+  return loaded;
+}
+
+// `num_rows`: the number of rows when the files were read before.
+Result<Items> ReadItems(const ExportTask& task, const ItemFiles& from, uint64_t num_rows,
+                        TowerVectors& tower) {
+  const MemoryFor memory("the vectors of all items (--items)");
+  ItemCollector collector(tower.dim());
+  const auto add = [&](const TextBatch& batch, const FeatureNames& names) -> Status {
     HDPS_ASSIGN_OR_RETURN(const std::vector<float> vectors, tower.Of(batch.rows, names));
     collector.Add(batch, vectors);
+    return {};
+  };
+  HDPS_ASSIGN_OR_RETURN(const uint64_t again, VisitRows(task.files, from, add));
+  if (again != num_rows) {
+    return Status(Code::kInvalidArgument,
+                  "--items: " + std::to_string(num_rows) + " rows when read first, and then " +
+                      std::to_string(again) + "; give files that can be read twice");
   }
   Items read = collector.Take();
   if (read.count > 0) return read;
@@ -170,14 +216,18 @@ void Tell(const Items& items, const UnknownCount& unknown) {
 
 Status ExportVectors(ExportTask& task) {
   HDPS_ASSIGN_OR_RETURN(const std::optional<ItemIndex> index, IndexOf(task.request));
-  HDPS_ASSIGN_OR_RETURN(const std::vector<std::string> paths, FilesOfItems(task));
+  ItemFiles from;
+  HDPS_ASSIGN_OR_RETURN(from.paths, FilesOfItems(task));
+  HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<TowerRows> rows,
+                        TowerRows::New(task.job, Tower::kItem));
+  HDPS_ASSIGN_OR_RETURN(
+      from.items, DataOfItems(task.job.data, rows->features().sparse, task.request.item_text));
+  uint64_t num_rows = 0;
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointModel> loaded,
-                        CheckpointModel::Load(task.files, task.job, task.request.common.checkpoint,
-                                              task.request.common.which, task.executor));
-  loaded->set_unknown_keys(UnknownKeys::kZero);
+                        LoadItems(task, *rows, from, &num_rows));
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<TowerVectors> tower,
                         TowerVectors::New(*loaded, Tower::kItem, task.executor));
-  HDPS_ASSIGN_OR_RETURN(const Items items, ReadItems(task, paths, *tower));
+  HDPS_ASSIGN_OR_RETURN(const Items items, ReadItems(task, from, num_rows, *tower));
   HDPS_RETURN_IF_ERROR(WriteItems(task, items, tower->dim(), MetadataOf(task, *loaded)));
   if (index) {
     HDPS_RETURN_IF_ERROR(WriteFaissIndex(task.files, JoinPath(task.folder, "items.faiss"), *index,

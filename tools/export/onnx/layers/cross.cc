@@ -7,8 +7,7 @@ OnnxValue CrossToOnnx(const OnnxSite& site) {
   OnnxGraph& graph = site.graph;
   OnnxValue x = site.Input();
   for (size_t level = 0; level < site.units(); ++level) {
-    const OnnxValue product =
-        graph.Add("Gemm", {x, site.Tensor(2 * level), site.Tensor(2 * level + 1)});
+    const OnnxValue product = graph.Affine(x, site.Tensor(2 * level), site.Tensor(2 * level + 1));
     x = graph.Add("Add", {graph.Add("Mul", {site.Input(), product}), x});
   }
   return x;

@@ -4,7 +4,7 @@
 namespace hdps {
 
 OnnxValue DenseToOnnx(const OnnxSite& site) {
-  const OnnxValue product = site.graph.Add("Gemm", {site.Input(), site.Tensor(0), site.Tensor(1)});
+  const OnnxValue product = site.graph.Affine(site.Input(), site.Tensor(0), site.Tensor(1));
   return Activated(site.graph, site.activation(), product);
 }
 
