@@ -74,7 +74,7 @@ void SchedulerNode::OnFrame(PeerId from, Frame frame) {
   }
   if (changes_.formed() && changes_.members().Has(from)) changes_.members().Heard(from, now_);
   if (!Dispatch<JoinRequest, Heartbeat, CommandDone, StopRequest, Abort, KvPut, KvGet,
-                StatusRequest, ScaleRequest>(from, frame)) {
+                StatusRequest, ScaleRequest, RowPlacesRequest>(from, frame)) {
     notices_.SayOutside("dropped a frame of kind " + std::string(MessageKindName(kind)) + " from " +
                             changes_.NameOf(from) + ": it is not the scheduler's",
                         now_);
@@ -169,6 +169,10 @@ void SchedulerNode::On(PeerId from, const ScaleRequest& message, uint64_t reques
     kept_state_.ChangedForMachine();
   }
   outbox_.Send(from, answer.reply, request_id);
+}
+
+void SchedulerNode::On(PeerId from, const RowPlacesRequest&, uint64_t request_id) {
+  outbox_.Send(from, PlacesOfRows(options_, rendezvous_, changes_), request_id);
 }
 
 void SchedulerNode::OnTick(TimeMs now) {

@@ -88,10 +88,7 @@ void RowService::OnRequest(PeerId from, const Frame& frame) {
   CHECK(shards_ != nullptr) << "a request before the first view";
   const auto worker = workers_.find(from);
   if (frame.header.view > view_.value) return Postpone(from, frame);
-  if (worker == workers_.end()) {
-    ++counters_.dropped;
-    return;
-  }
+  if (worker == workers_.end()) return OnGuest(from, frame);
   if (frame.header.view < view_.value && !sabotage_.old_views_served) {
     return RefuseUnread(
         from, frame,
@@ -136,7 +133,7 @@ void RowService::Reply(Requester requester, const Message& message) {
 void RowService::CountRefusal(const Status& why) {
   counters_.refused += why.code() != Code::kUnavailable;
   if (why.code() == Code::kCorruption) {
-    LOG_EVERY_N(WARNING, 100) << "refused a request of a worker: " << why.message();
+    LOG_EVERY_N(WARNING, 100) << "refused a request: " << why.message();
   }
 }
 
@@ -223,7 +220,9 @@ void RowService::AnswerPull(const ParkedPull& pull) {
   ++counters_.pulls;
   const PullRequest& request = pull.request;
   const auto& [tables, keys, plan] = *pull.list;
-  const ShardSet::RowSection section{request.format, sections_, pull.requester.peer};
+  const PeerId peer = pull.requester.peer;
+  // No memory is set aside for guests.
+  const ShardSet::RowSection section{request.format, Serves(peer) ? sections_ : nullptr, peer};
   if (const Clock turn = AdmissionOf(job_.train.mode, request).clock;
       IsTraining(request.mode) && turn > finished()) {
     const auto ahead = static_cast<uint64_t>(turn - finished());

@@ -48,7 +48,9 @@ struct ServerNode::Impl {
         membership(MembershipOf(Role::kServer, options.identity, job)),
         groups(job, executor, options.identity.self, options.sabotage, options.sections),
         writer(files, executor, options.wake),
-        background(options.wake) {}
+        background(options.wake) {
+    groups.AnswerGuests(options.guests_read);
+  }
 
   void AfterMembership();
   void OnNewView();

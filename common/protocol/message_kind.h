@@ -22,6 +22,8 @@ enum class MessageKind : uint16_t {
   kStatusReply,
   kScaleRequest,
   kScaleReply,
+  kRowPlacesRequest,
+  kRowPlacesReply,
   kPullRequest = 32,
   kPullReply,
   kPushRequest,

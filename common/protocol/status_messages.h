@@ -5,10 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "common/base/buffer.h"
 #include "common/base/ids.h"
 #include "common/base/status.h"
 #include "common/protocol/activity.h"
 #include "common/protocol/message_kind.h"
+#include "common/protocol/view.h"
 
 namespace hdps {
 
@@ -66,5 +68,25 @@ struct ScaleReply {
   Code code = Code::kOk;
   std::string message;  // What will be done, or why not.
 };
+
+// Asks where the rows of the job are, to read some from its servers without being a member.
+struct RowPlacesRequest {
+  static constexpr MessageKind kKind = MessageKind::kRowPlacesRequest;
+};
+struct RowPlacesReply {
+  static constexpr MessageKind kKind = MessageKind::kRowPlacesReply;
+  Code code = Code::kOk;
+  std::string message;
+  // Those of the newest view. Workers and backups are left out, for readers do not ask them.
+  ViewId view;
+  std::vector<Member> servers;
+  ShardMap shards;
+  Buffer job;  // PrintJob() of the job: tables, features, and how keys are made.
+};
+
+// The refusal to read rows for callers that prove nothing and may come from other machines.
+inline constexpr const char* kReadersNeedKeys =
+    "it listens beyond its machine without keys, so its rows are read by members of the job alone; "
+    "hdps keygen makes keys, --keys=DIR uses them";
 
 }  // namespace hdps

@@ -31,6 +31,7 @@ class HostedGroups {
 
   // As in RowService.
   void UseMemory(ServerMemoryLimit* memory) { memory_ = memory; }
+  void AnswerGuests(bool guests_read) { guests_read_ = guests_read; }
   // Returns the groups that this server holds in `view`.
   std::vector<ServerId> OwnIn(const View& view) const;
   void OnView(const View& view);
@@ -73,6 +74,7 @@ class HostedGroups {
   const ServerSabotage sabotage_;
   SectionAllocator* const sections_;
   ServerMemoryLimit* memory_ = nullptr;
+  bool guests_read_ = false;
   std::map<ServerId, std::unique_ptr<ShardGroup>> groups_;
 };
 

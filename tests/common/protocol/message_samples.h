@@ -107,6 +107,11 @@ inline auto Fields(const ScaleReply& m) {
   const auto& [a, b] = m;
   return std::tie(a, b);
 }
+inline auto Fields(const RowPlacesRequest&) { return std::tuple<>(); }
+inline auto Fields(const RowPlacesReply& m) {
+  const auto& [a, b, c, d, e, f] = m;
+  return std::tie(a, b, c, d, e.owner, f);
+}
 inline auto Fields(const StopRequest& m) {
   const auto& [a] = m;
   return std::tie(a);
@@ -276,6 +281,13 @@ void ForEachSample(const Visit& visit) {
                     900});
   visit(ScaleRequest{-1, true, 4, false});
   visit(ScaleReply{Code::kInvalidArgument, "no worker would be left"});
+  visit(RowPlacesRequest{});
+  visit(RowPlacesReply{Code::kUnavailable,
+                       "none yet",
+                       {7},
+                       SampleView().servers,
+                       SampleView().shards,
+                       KeysOf({1, 2})});
   visit(PullRequest{8, PullMode::kRefresh, TwoTables(), KeysOf({1, 2, 3, 4, 5}), 6, 17, 3,
                     DType::kBf16, 4});
   visit(PullReply{Code::kStaleView, "view 3", 4, TwoTables(), FloatsOf(12),
