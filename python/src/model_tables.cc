@@ -13,7 +13,6 @@
 #include "python/src/entry.h"
 #include "python/src/model.h"
 #include "python/src/status.h"
-#include "python/src/wanted_rows.h"
 
 namespace hdps::python {
 namespace py = pybind11;

@@ -1,5 +1,4 @@
 // Finds the table, and takes or makes the keys.
-#include "python/src/wanted_rows.h"
 
 #include <algorithm>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "python/src/arguments.h"
 #include "python/src/columns_in.h"
 #include "python/src/entry.h"
+#include "python/src/model.h"
 #include "python/src/status.h"
 
 namespace hdps::python {

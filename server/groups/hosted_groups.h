@@ -26,12 +26,16 @@ struct View;
 class HostedGroups {
  public:
   HostedGroups(const Job& job, Executor& executor, PeerId self, const ServerSabotage& sabotage,
-               SectionAllocator* sections)
-      : job_(job), executor_(executor), self_(self), sabotage_(sabotage), sections_(sections) {}
+               SectionAllocator* sections, bool guests_read)
+      : job_(job),
+        executor_(executor),
+        self_(self),
+        sabotage_(sabotage),
+        sections_(sections),
+        guests_read_(guests_read) {}
 
   // As in RowService.
   void UseMemory(ServerMemoryLimit* memory) { memory_ = memory; }
-  void AnswerGuests(bool guests_read) { guests_read_ = guests_read; }
   // Returns the groups that this server holds in `view`.
   std::vector<ServerId> OwnIn(const View& view) const;
   void OnView(const View& view);
@@ -73,8 +77,8 @@ class HostedGroups {
   const PeerId self_;
   const ServerSabotage sabotage_;
   SectionAllocator* const sections_;
+  const bool guests_read_;  // As in ServerNodeOptions.
   ServerMemoryLimit* memory_ = nullptr;
-  bool guests_read_ = false;
   std::map<ServerId, std::unique_ptr<ShardGroup>> groups_;
 };
 
