@@ -137,6 +137,9 @@ Result<ProcessEnd> RunLocalCluster(const LocalClusterOptions& options, FileSyste
     // A member that ends before it has joined cannot report to the scheduler.
     const ProcessEnd failure = cluster.failure.Get();
     if (failure.status != 0) node->Fail(failure.status, failure.reason);
+    if (options.end_now != nullptr && *options.end_now) {
+      node->Fail(kExitFailed, "this process was told to end at once: nothing more was saved");
+    }
   };
   ProcessEnd end = RunNodeLoop(*node, *transport, clock, loop);
   for (const std::unique_ptr<Thread>& thread : threads) thread->Join();

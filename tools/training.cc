@@ -119,6 +119,7 @@ Result<ProcessEnd> RunTraining(const TrainingRequest& request, FileSystem& files
   options.threads = request.threads;
   options.resume = request.resume;
   options.stop = request.stop;
+  options.end_now = request.end_now;
   options.after_step = request.after_step;
   const std::string log = JoinPath(options.out, "log");
   if (const Status made = files.MakeDirectories(log); !made.ok()) {

@@ -1,6 +1,8 @@
 // A job as Python holds it.
 #pragma once
 
+#include <pybind11/pybind11.h>
+
 #include <string>
 #include <vector>
 
@@ -15,5 +17,10 @@ struct HeldJob {
   std::vector<std::string> overrides;  // "key.path=value"
   Job job;
 };
+
+// Adds "key.path=JSON" for each value; dicts inside dicts lengthen the path. Raises JobError for
+// keys that are no names and values that JSON lacks.
+void AddOverrides(const pybind11::dict& set, const std::string& prefix,
+                  std::vector<std::string>* to);
 
 }  // namespace hdps::python
