@@ -75,7 +75,7 @@ void SchedulerNode::OnFrame(PeerId from, Frame frame) {
   }
   if (changes_.formed() && changes_.members().Has(from)) changes_.members().Heard(from, now_);
   if (!Dispatch<JoinRequest, Heartbeat, CommandDone, StopRequest, Abort, KvPut, KvGet,
-                StatusRequest, ScaleRequest, JobRequest>(from, frame)) {
+                StatusRequest, ScaleRequest, JobRequest, RowPlacesRequest>(from, frame)) {
     notices_.SayOutside("dropped a frame of kind " + std::string(MessageKindName(kind)) + " from " +
                             changes_.NameOf(from) + ": it is not the scheduler's",
                         now_);
@@ -173,8 +173,11 @@ void SchedulerNode::On(PeerId from, const ScaleRequest& message, uint64_t reques
 }
 
 void SchedulerNode::On(PeerId from, const JobRequest&, uint64_t request_id) {
-  const std::string text = PrintJob(*options_.job);
-  outbox_.Send(from, JobReply{Buffer::CopyOf(std::as_bytes(std::span(text)))}, request_id);
+  outbox_.Send(from, TextOfJob(options_), request_id);
+}
+
+void SchedulerNode::On(PeerId from, const RowPlacesRequest&, uint64_t request_id) {
+  outbox_.Send(from, PlacesOfRows(options_, rendezvous_, changes_), request_id);
 }
 
 void SchedulerNode::OnTick(TimeMs now) {

@@ -35,6 +35,7 @@ struct JoinRequest;
 struct KvGet;
 struct KvPut;
 struct ScaleRequest;
+struct RowPlacesRequest;
 struct StatusRequest;
 struct StopRequest;
 struct View;
@@ -85,6 +86,7 @@ class SchedulerNode : public Node {
   void On(PeerId from, const StatusRequest& message, uint64_t request_id);
   void On(PeerId from, const ScaleRequest& message, uint64_t request_id);
   void On(PeerId from, const JobRequest& message, uint64_t request_id);
+  void On(PeerId from, const RowPlacesRequest& message, uint64_t request_id);
 
   void Form();
   void TakeOver();  // Goes on where a former scheduler process was.

@@ -31,6 +31,7 @@ struct SchedulerOptions {
   // A launcher restarts this scheduler within one run, so a stop of the run is kept. A new run
   // forgets the stop of the former one.
   bool same_run = false;
+  bool guests_read = false;            // Callers that are no members are told where rows are.
   bool members_return = true;          // A launcher restarts members that fail.
   uint32_t command_retry_ms = 500;     // Unanswered commands are sent again after this time.
   uint32_t report_interval_ms = 1000;  // Between two lines of metrics.jsonl.

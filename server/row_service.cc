@@ -15,6 +15,8 @@
 #include "common/job/step_lists.h"
 #include "common/platform/failpoint.h"
 #include "common/protocol/message_dispatch.h"
+#include "common/protocol/message_frames.h"
+#include "common/protocol/status_messages.h"
 #include "common/protocol/view.h"
 #include "server/groups/refusal.h"
 
@@ -88,10 +90,7 @@ void RowService::OnRequest(PeerId from, const Frame& frame) {
   CHECK(shards_ != nullptr) << "a request before the first view";
   const auto worker = workers_.find(from);
   if (frame.header.view > view_.value) return Postpone(from, frame);
-  if (worker == workers_.end()) {
-    ++counters_.dropped;
-    return;
-  }
+  if (worker == workers_.end()) return OnGuest(from, frame);
   if (frame.header.view < view_.value && !sabotage_.old_views_served) {
     return RefuseUnread(
         from, frame,
@@ -136,7 +135,7 @@ void RowService::Reply(Requester requester, const Message& message) {
 void RowService::CountRefusal(const Status& why) {
   counters_.refused += why.code() != Code::kUnavailable;
   if (why.code() == Code::kCorruption) {
-    LOG_EVERY_N(WARNING, 100) << "refused a request of a worker: " << why.message();
+    LOG_EVERY_N(WARNING, 100) << "refused a request: " << why.message();
   }
 }
 
@@ -223,7 +222,9 @@ void RowService::AnswerPull(const ParkedPull& pull) {
   ++counters_.pulls;
   const PullRequest& request = pull.request;
   const auto& [tables, keys, plan] = *pull.list;
-  const ShardSet::RowSection section{request.format, sections_, pull.requester.peer};
+  const PeerId peer = pull.requester.peer;
+  // No memory is set aside for guests.
+  const ShardSet::RowSection section{request.format, Serves(peer) ? sections_ : nullptr, peer};
   if (const Clock turn = AdmissionOf(job_.train.mode, request).clock;
       IsTraining(request.mode) && turn > finished()) {
     const auto ahead = static_cast<uint64_t>(turn - finished());
@@ -251,6 +252,37 @@ void RowService::AnswerPull(const ParkedPull& pull) {
   }
   HDPS_FAILPOINT("server.pull.before_answer");
   Reply(pull.requester, reply);
+}
+
+// ---- Pull of a caller that is no member.
+
+void RowService::OnGuest(PeerId from, const Frame& frame) {
+  PullRequest request;
+  const bool pulls = frame.header.kind == static_cast<uint16_t>(MessageKind::kPullRequest);
+  if (!pulls || !DecodeMessage(frame, &request).ok() || request.mode != PullMode::kRead) {
+    ++counters_.dropped;
+    return;
+  }
+  const auto refuse = [&](const Status& why) { RefuseUnread(from, frame, why); };
+  if (!guests_read_) {
+    return refuse({Code::kInvalidArgument,
+                   std::string("the server reads no rows to you: ") + kReadersNeedKeys});
+  }
+  if (frame.header.view < view_.value) {
+    return refuse({Code::kStaleView, "the members of the job have changed"});
+  }
+  if (const size_t keys = request.keys.As<Key>().size(); keys > kGuestKeysMax) {
+    return refuse({Code::kResourceExhausted, std::to_string(keys) + " keys in one pull, at most " +
+                                                 std::to_string(kGuestKeysMax) + " may be"});
+  }
+  auto list = std::make_shared<KeyList>();
+  Result<RequestPlan> plan = PlanRequest(job_, own_shards(), RowShape::kWeights, request.tables);
+  if (!plan.ok()) return refuse(plan.status());
+  if (const Status keys = shards_->CheckKeys(*plan, request.keys); !keys.ok()) return refuse(keys);
+  list->plan = *std::move(plan);
+  list->tables = request.tables;
+  list->keys = request.keys;
+  AnswerPull({{from, frame.header.request_id}, WorkerId(), std::move(request), std::move(list)});
 }
 
 // ---- Push.

@@ -36,12 +36,15 @@ class RowService {
   // Sets the memory limit of shards made from now on; null: no limit. `memory` must outlive the
   // service.
   void UseMemory(ServerMemoryLimit* memory) { memory_ = memory; }
+  // Sets whether callers that are no members may read rows. They are refused until then.
+  void AnswerGuests(bool guests_read) { guests_read_ = guests_read; }
 
   // Takes the workers of a new view; `shards` are this server's. Shards that the server already had
   // keep their rows, others start empty.
   void OnView(const View& view, const std::vector<ShardId>& shards);
   bool Serves(PeerId worker) const { return workers_.contains(worker); }
-  // Requires: OnView was called.
+  // Answers a caller that is no worker of the view only if it reads rows. Requires: OnView was
+  // called.
   void OnRequest(PeerId from, const Frame& frame);
   // Refuses a request that cannot be served now, if its kind has a reply for that.
   void Postpone(PeerId from, const Frame& frame);
@@ -98,6 +101,8 @@ class RowService {
     WorkerId worker;
     const Frame& frame;
   };
+  // Answers a read of a caller that is no worker, of which nothing is remembered.
+  void OnGuest(PeerId from, const Frame& frame);
   void On(const Call& call, PullRequest request);
   void On(const Call& call, PushRequest request);
   void On(const Call& call, const AdvanceRequest& request);
@@ -149,6 +154,7 @@ class RowService {
   ViewId view_;
   std::map<PeerId, WorkerId> workers_;
   ServerMemoryLimit* memory_ = nullptr;
+  bool guests_read_ = false;
   std::unique_ptr<ShardSet> shards_;
   bool shards_moved_ = false;  // An earlier view gave this server other shards.
   Clock ended_step_ = 0;       // async, ssp: the last step that every worker has finished.

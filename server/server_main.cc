@@ -52,6 +52,7 @@ Result<ProcessEnd> Run() {
   options.node.job = std::make_shared<const Job>(std::move(job));
   options.node.identity = std::move(member.identity);
   options.node.own_process = true;
+  options.node.guests_read = GuestsMayRead(flags.connections, FLAGS_listen);
   options.node.expected_rows = FLAGS_expected_rows;
   options.node.spill_folder = FLAGS_spill_path;
   NodeIdentity& identity = options.node.identity;

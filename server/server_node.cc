@@ -46,7 +46,7 @@ struct ServerNode::Impl {
         options(o),
         job(*options.job),
         membership(MembershipOf(Role::kServer, options.identity, job)),
-        groups(job, executor, options.identity.self, options.sabotage, options.sections),
+        groups(job, executor, o.identity.self, o.sabotage, o.sections, o.guests_read),
         writer(files, executor, options.wake),
         background(options.wake) {}
 

@@ -39,6 +39,7 @@ struct ServerNodeOptions {
   NodeIdentity identity;
   // Folder for rows that do not fit under cluster.memory_limit, if the job names none.
   std::string spill_folder;
+  bool guests_read = false;    // Callers that are no members may read rows.
   bool own_process = false;    // All memory of the process is this server's.
   uint64_t expected_rows = 0;  // Rows of each table in all, to predict memory; 0: not known.
   SectionAllocator* sections = nullptr;  // Allocates rows for a worker; null: the heap.

@@ -24,6 +24,9 @@ Result<Job> AskForJob(const JoinRequestOfTables& request, const Connections& con
                         SchedulerConnection::Open(request.scheduler, connections));
   HDPS_ASSIGN_OR_RETURN(const JobReply reply,
                         scheduler->Ask<JobReply>(JobRequest(), request.patience_ms));
+  if (reply.code != Code::kOk) {
+    return Status(reply.code, reply.message + "; or give the job here too");
+  }
   const auto text = reply.text.As<char>();
   return ParseJob(std::string(text.begin(), text.end()), "the job of " + request.scheduler,
                   request.overrides);

@@ -30,6 +30,8 @@ struct LocalClusterOptions {
   // notice() is also called on the thread of worker 0 if the job has train.log_every_steps.
   ProgressListener voice;
   const std::atomic<bool>* stop = nullptr;  // Drains the job when it becomes true; may be null.
+  // Ends the job with status 3 and without saving it when it becomes true; may be null.
+  const std::atomic<bool>* end_now = nullptr;
   // Runs after each step of each worker, on that worker's thread; may be empty.
   std::function<void(WorkerId, const StepReport&)> after_step;
   // Records the first `trace_steps` steps of each worker; null: no trace.

@@ -29,13 +29,18 @@ class SchedulerConnection {
   template <typename Reply, typename Request>
   Result<Reply> Ask(const Request& request, int64_t patience_ms) {
     constexpr int64_t kAskEveryMs = 500;
+    const uint64_t id = ++questions_;
     const int64_t until = clock_->NowMs() + patience_ms;
     for (int64_t now = clock_->NowMs(); now < until; now = clock_->NowMs()) {
-      transport_->Send(kSchedulerPeer, EncodeMessage(request));
+      Frame asked = EncodeMessage(request);
+      asked.header.request_id = id;
+      transport_->Send(kSchedulerPeer, std::move(asked));
       PeerId from;
       Frame frame;
       Reply reply;
       if (!transport_->Receive(std::min(kAskEveryMs, until - now), &from, &frame)) continue;
+      // The second answer to an earlier question.
+      if (frame.header.request_id != 0 && frame.header.request_id != id) continue;
       HDPS_RETURN_IF_ERROR(DecodeMessage(frame, &reply));
       return reply;
     }
@@ -58,6 +63,7 @@ class SchedulerConnection {
   int64_t NowMs() { return clock_->NowMs(); }
   const std::string& address() const { return address_; }
   bool may_leave() const { return connections_.may_leave(); }
+  const Connections& connections() const { return connections_; }
 
  private:
   SchedulerConnection(std::string address, Connections connections);
@@ -66,6 +72,7 @@ class SchedulerConnection {
   const Connections connections_;
   const std::unique_ptr<MonotonicClock> clock_;
   const std::unique_ptr<Transport> transport_;
+  uint64_t questions_ = 0;
 };
 
 }  // namespace hdps

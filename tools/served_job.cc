@@ -82,6 +82,9 @@ ProcessEnd ServedJob::Run() {
   loop.on_turn = [this] {
     const ProcessEnd failure = failure_.Get();
     if (failure.status != 0) scheduler_->Fail(failure.status, failure.reason);
+    if (options_.end_now != nullptr && *options_.end_now) {
+      scheduler_->Fail(kExitFailed, "this process was told to end at once: nothing more was saved");
+    }
   };
   ProcessEnd end = RunNodeLoop(*scheduler_, *transport_, clock_, loop);
   servers_.clear();  // Joins them.

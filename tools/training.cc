@@ -123,6 +123,7 @@ Result<PreparedRun> PrepareRun(const TrainingRequest& request, ModelOf model, Fi
   options.threads = request.threads;
   options.resume = request.resume;
   options.stop = request.stop;
+  options.end_now = request.end_now;
   options.after_step = request.after_step;
   const std::string log = JoinPath(options.out, "log");
   if (const Status made = files.MakeDirectories(log); !made.ok()) {

@@ -39,7 +39,8 @@ struct TrainingRequest {
   // Gets what the command shows on the terminal; the log gets it too. `notice` and `warning` are
   // also called on the calling thread before the run, and as LocalClusterOptions says.
   ProgressListener voice;
-  const std::atomic<bool>* stop = nullptr;  // As in LocalClusterOptions.
+  const std::atomic<bool>* stop = nullptr;     // As in LocalClusterOptions.
+  const std::atomic<bool>* end_now = nullptr;  // The same.
   std::function<void(WorkerId, const StepReport&)> after_step;
 };
 

@@ -114,6 +114,12 @@ void WarnIfUnprotected(const Connections& connections, const std::string& role,
          "the job; nothing is encrypted. hdps keygen makes keys, --keys=DIR uses them";
 }
 
+bool GuestsMayRead(const Connections& connections, const std::string& asked) {
+  if (connections.keys != nullptr) return true;
+  const Result<Address> listens = ParseAddress(asked);
+  return listens.ok() && listens->OnThisMachine();
+}
+
 Status CheckCollectiveHost(const Connections& connections, const std::string& host,
                            bool insecure_collective, bool allreduce) {
   const std::string text = "tcp://" + host + ":0";

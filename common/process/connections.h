@@ -41,6 +41,10 @@ Status CheckSchedulerGiven(const std::string& address);
 void WarnIfUnprotected(const Connections& connections, const std::string& role,
                        const std::string& asked, const std::string& address);
 
+// Is true if callers that are no members may read rows here: with keys, where the transport hears
+// readers alone, and where nobody beyond this machine reaches `asked`, the address to listen on.
+bool GuestsMayRead(const Connections& connections, const std::string& asked);
+
 // Errors: kInvalidArgument if the job has keys and workers would exchange gradients beyond this
 // machine without --insecure_collective, because Gloo and NCCL have no encryption. With that flag
 // or --insecure, a warning is printed once instead.

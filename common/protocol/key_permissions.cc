@@ -17,7 +17,7 @@ constexpr KeyRole kServers[] = {KeyRole::kServer};
 constexpr KeyRole kWorkers[] = {KeyRole::kWorker};
 constexpr KeyRole kMembers[] = {KeyRole::kServer, KeyRole::kWorker};
 constexpr KeyRole kAllOfTheJob[] = {KeyRole::kScheduler, KeyRole::kServer, KeyRole::kWorker};
-constexpr KeyRole kWhoReads[] = {KeyRole::kWorker, KeyRole::kReader};
+constexpr KeyRole kWhoReads[] = {KeyRole::kWorker, KeyRole::kReader, KeyRole::kAdmin};
 constexpr KeyRole kWhoAsks[] = {KeyRole::kReader, KeyRole::kAdmin};
 constexpr KeyRole kAdmins[] = {KeyRole::kAdmin};
 
@@ -41,8 +41,10 @@ std::span<const KeyRole> SendersOf(MessageKind kind) {
     case MessageKind::kStatusReply:
     case MessageKind::kScaleReply:
     case MessageKind::kJobReply:
+    case MessageKind::kRowPlacesReply:
       return kSchedulers;
     case MessageKind::kStatusRequest:
+    case MessageKind::kRowPlacesRequest:
       return kWhoAsks;
     case MessageKind::kJobRequest:
       return kWhoReads;

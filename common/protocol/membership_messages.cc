@@ -8,6 +8,7 @@
 #include "common/protocol/manifest_parts.h"
 #include "common/protocol/membership_messages.h"
 #include "common/protocol/message_codec.h"
+#include "common/protocol/status_messages.h"
 #include "common/protocol/tallies.h"
 #include "common/protocol/view.h"
 
@@ -45,13 +46,13 @@ void RequireHolders(const View& view, Rules& rules) {
 
 // The number of shards is a power of two and each has an owner among the servers. There may be no
 // shards only if there are no servers.
-void RequireShards(const View& view, Rules& rules) {
-  const std::vector<ServerId>& owner = view.shards.owner;
-  if (view.servers.empty() && owner.empty()) return;
+void RequireShards(const ShardMap& shards, size_t num_servers, Rules& rules) {
+  const std::vector<ServerId>& owner = shards.owner;
+  if (num_servers == 0 && owner.empty()) return;
   rules.Require(!owner.empty() && (owner.size() & (owner.size() - 1)) == 0,
                 "the number of shards is a power of two");
   for (const ServerId server : owner) {
-    rules.Require(server.value < view.servers.size(), "owners of shards are servers");
+    rules.Require(server.value < num_servers, "owners of shards are servers");
   }
 }
 
@@ -127,10 +128,33 @@ struct Layout<View> {
   static void Check(const View& message, Rules& rules) {
     RequireHolders(message, rules);
     RequireRanks(message.workers, rules);
-    RequireShards(message, rules);
+    RequireShards(message.shards, message.servers.size(), rules);
   }
 };
 HDPS_MESSAGE(View);
+
+template <>
+struct Layout<RowPlacesRequest> {
+  using Table = wire::RowPlacesRequest;
+  static void Describe(auto&, auto&) {}
+};
+HDPS_MESSAGE(RowPlacesRequest);
+
+template <>
+struct Layout<RowPlacesReply> {
+  using Table = wire::RowPlacesReply;
+  static void Describe(auto& fields, auto& message) {
+    fields.Enumerator(message.code, Code::kCancelled);
+    fields.Text(message.message);
+    fields.Number(message.view);
+    fields.Tables(message.servers);
+    fields.Numbers(message.shards.owner);
+  }
+  static void Check(const RowPlacesReply& message, Rules& rules) {
+    RequireShards(message.shards, message.servers.size(), rules);
+  }
+};
+HDPS_MESSAGE(RowPlacesReply);
 
 template <>
 struct Layout<CacheTally> {

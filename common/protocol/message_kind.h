@@ -24,6 +24,8 @@ enum class MessageKind : uint16_t {
   kScaleReply,
   kJobRequest,
   kJobReply,
+  kRowPlacesRequest,
+  kRowPlacesReply,
   kPullRequest = 32,
   kPullReply,
   kPushRequest,

@@ -29,6 +29,10 @@ enum class PullMode : uint8_t {
   kRefresh,
 };
 
+// Limit on the keys of a pull of a caller that is no member of the job, so that the answer to one
+// takes a server little time.
+inline constexpr uint32_t kGuestKeysMax = 4096;
+
 struct PullRequest {
   static constexpr MessageKind kKind = MessageKind::kPullRequest;
   Clock clock = 0;  // Steps the worker has finished.

@@ -81,7 +81,11 @@ HDPS_MESSAGE(JobRequest);
 template <>
 struct Layout<JobReply> {
   using Table = wire::JobReply;
-  static void Describe(auto& fields, auto& message) { fields.CopiedSection(message.text); }
+  static void Describe(auto& fields, auto& message) {
+    fields.Enumerator(message.code, Code::kCancelled);
+    fields.Text(message.message);
+    fields.CopiedSection(message.text);
+  }
 };
 HDPS_MESSAGE(JobReply);
 

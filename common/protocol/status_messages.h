@@ -10,6 +10,7 @@
 #include "common/base/status.h"
 #include "common/protocol/activity.h"
 #include "common/protocol/message_kind.h"
+#include "common/protocol/view.h"
 
 namespace hdps {
 
@@ -74,8 +75,29 @@ struct JobRequest {
 };
 struct JobReply {
   static constexpr MessageKind kKind = MessageKind::kJobReply;
+  Code code = Code::kOk;
+  std::string message;
   // The job as the scheduler runs it: ParseJob() makes a job with the same JobDigest() of it.
   Buffer text;
 };
+
+// Asks where the rows of the job are, to read some from its servers without being a member.
+struct RowPlacesRequest {
+  static constexpr MessageKind kKind = MessageKind::kRowPlacesRequest;
+};
+struct RowPlacesReply {
+  static constexpr MessageKind kKind = MessageKind::kRowPlacesReply;
+  Code code = Code::kOk;
+  std::string message;
+  // Those of the newest view. Workers and backups are left out, for readers do not ask them.
+  ViewId view;
+  std::vector<Member> servers;
+  ShardMap shards;
+};
+
+// The refusal to read rows for callers that prove nothing and may come from other machines.
+inline constexpr const char* kReadersNeedKeys =
+    "it listens beyond its machine without keys, so its rows are read by members of the job alone; "
+    "hdps keygen makes keys, --keys=DIR uses them";
 
 }  // namespace hdps

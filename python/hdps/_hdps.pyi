@@ -94,6 +94,9 @@ class Connection:
     def address(self) -> str: ...
     def status(self) -> Dict[str, Any]: ...
     def why(self) -> Dict[str, Any]: ...
+    def lookup(
+        self, table: str, *, keys: Any = ..., feature: Optional[str] = ..., values: Any = ...
+    ) -> Array: ...
 
 def connect(
     address: str, keys: Optional[_Path] = ..., *, insecure: bool = ...
@@ -142,11 +145,12 @@ def train(
     job: Job,
     out: _Path,
     *,
-    train: Any,
-    eval: Any,
+    tables: Dict[str, Any],
+    sets: Dict[str, Any],
     workers: int,
     servers: int,
     resume: str,
+    init: Optional[_Path],
     threads: int,
     show: Any,
     on_step: Optional[_Callback],

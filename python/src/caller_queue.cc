@@ -60,6 +60,11 @@ void CallerQueue::Run(const Call& call) {
   const py::gil_scoped_acquire held;
   try {
     call();
+  } catch (const py::error_already_set& error) {
+    const bool interrupted = error.matches(PyExc_KeyboardInterrupt);
+    if (interrupted && stop()) end_now_ = true;
+    if (!raised_ || interrupted) raised_ = std::current_exception();
+    Stop();
   } catch (...) {
     if (!raised_) raised_ = std::current_exception();
     Stop();

@@ -14,7 +14,8 @@ namespace hdps::python {
 // raises must come out of the call that it belongs to, so callbacks run on the caller's thread.
 //
 // Invariant: calls run one after the other, in the order of Post(), under the interpreter's lock.
-// After the first that raises, and after a signal that raises, `stop` is true.
+// After the first that raises, and after a signal that raises, `stop` is true. After a
+// KeyboardInterrupt that is raised while it is, `end_now` is true as well.
 class CallerQueue {
  public:
   using Call = std::function<void()>;
@@ -34,6 +35,7 @@ class CallerQueue {
   void RaiseIfAnyRaised();
 
   const std::atomic<bool>& stop() const { return stop_; }
+  const std::atomic<bool>& end_now() const { return end_now_; }
   void Stop() { stop_ = true; }
 
  private:
@@ -41,7 +43,7 @@ class CallerQueue {
   bool WaitForCall(Call* call) HDPS_EXCLUDES(mutex_);
   void Run(const Call& call);
 
-  std::atomic<bool> stop_ = false;
+  std::atomic<bool> stop_ = false, end_now_ = false;
   std::exception_ptr raised_;  // Used by the caller's thread alone.
   Mutex mutex_;
   ConditionVariable changed_;

@@ -17,11 +17,7 @@
 
 namespace hdps::python {
 namespace py = pybind11;
-namespace {
 
-using JobPointer = std::shared_ptr<HeldJob>;
-
-// Adds "key.path=JSON" for each value; dicts inside dicts lengthen the path.
 void AddOverrides(const py::dict& set, const std::string& prefix, std::vector<std::string>* to) {
   for (const auto& [key, value] : set) {
     if (!py::isinstance<py::str>(key)) {
@@ -40,6 +36,10 @@ void AddOverrides(const py::dict& set, const std::string& prefix, std::vector<st
     }
   }
 }
+
+namespace {
+
+using JobPointer = std::shared_ptr<HeldJob>;
 
 // Fills in the job of the text.
 JobPointer Checked(JobPointer held) {

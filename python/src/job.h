@@ -1,6 +1,8 @@
 // A job as Python holds it.
 #pragma once
 
+#include <pybind11/pybind11.h>
+
 #include <string>
 #include <vector>
 
@@ -20,5 +22,9 @@ struct HeldJob {
 // Returns the table of rows by key with this name. Raises JobError, which names those that are
 // there.
 TableId TableNamed(const Job& job, const std::string& name);
+// Adds "key.path=JSON" for each value; dicts inside dicts lengthen the path. Raises JobError for
+// keys that are no names and values that JSON lacks.
+void AddOverrides(const pybind11::dict& set, const std::string& prefix,
+                  std::vector<std::string>* to);
 
 }  // namespace hdps::python

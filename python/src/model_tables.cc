@@ -2,16 +2,12 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "common/base/nearest_name.h"
-#include "common/job/job_facts.h"
 #include "common/job/spec/table_spec.h"
-#include "common/job/table_slices.h"
-#include "python/src/arguments.h"
 #include "python/src/arrays.h"
 #include "python/src/columns_in.h"
 #include "python/src/entry.h"
@@ -30,60 +26,32 @@ std::vector<Key> KeysOf(const HeldModel& model, const std::string& feature,
   }));
 }
 
-// Returns keys that are given as whole numbers, with or without a sign: their 64 bits count.
-std::vector<Key> GivenKeys(const py::object& keys) {
-  std::vector<Key> taken;
-  for (const py::handle key :
-       py::tuple(py::hasattr(keys, "tolist") ? keys.attr("tolist")() : keys)) {
-    PyObject* const whole = PyNumber_Index(key.ptr());
-    if (whole == nullptr) throw py::error_already_set();
-    const auto owned = py::reinterpret_steal<py::int_>(whole);
-    const bool negative = owned < py::int_(0);
-    taken.push_back(negative ? static_cast<Key>(py::cast<int64_t>(owned))
-                             : py::cast<uint64_t>(owned));
-  }
-  return taken;
-}
-
-// Takes the keys of lookup() and contains(), which are given in one of two ways.
-std::vector<Key> WantedKeys(const HeldModel& model, TableId table, const py::object& keys,
-                            const py::object& feature, const py::object& values) {
-  const bool by_key = !keys.is_none(), by_value = !feature.is_none() && !values.is_none();
-  if (by_key == by_value || (by_key && !(feature.is_none() && values.is_none()))) {
-    RaiseTypeError("give keys=..., or both feature=... and values=...");
-  }
-  if (by_key) return GivenKeys(keys);
-  if (!py::isinstance<py::str>(feature)) RaiseTypeError("feature: expected its name, a str");
-  const auto name = TextOf(feature);
-  std::vector<Key> found = KeysOf(model, name, values);
-  const std::vector<std::string> all = FeaturesOf(model.job().data).sparse;
-  const TableSpec& spec = model.job().tables[table.value];
-  std::vector<std::string> of_table;
-  for (const uint32_t f : FeaturesOfTable(model.job(), spec.name)) of_table.push_back(all[f]);
-  if (std::ranges::find(of_table, name) != of_table.end()) return found;
-  RaiseMistake("table \"" + spec.name + "\" has no rows of feature \"" + name + "\"" +
-               DidYouMean(name, of_table));
+WantedRows RowsOf(const HeldModel& model, const std::string& table, const py::object& keys,
+                  const py::object& feature, const py::object& values) {
+  const auto keys_of = [&model](const std::string& name,
+                                std::shared_ptr<const ColumnTable> column) {
+    return model.scorer->KeysOf(name, std::move(column));
+  };
+  return RowsWanted(model.job(), table, keys, feature, values, keys_of);
 }
 
 Array Lookup(HeldModel& model, const std::string& name, const py::object& keys,
              const py::object& feature, const py::object& values) {
-  const TableId table = TableNamed(model.job(), name);
-  const std::vector<Key> wanted = WantedKeys(model, table, keys, feature, values);
-  const auto dim = static_cast<int64_t>(model.job().tables[table.value].dim);
-  std::vector<float> rows(wanted.size() * static_cast<size_t>(dim));
+  const WantedRows wanted = RowsOf(model, name, keys, feature, values);
+  const auto dim = static_cast<int64_t>(model.job().tables[wanted.table.value].dim);
+  std::vector<float> rows(wanted.keys.size() * static_cast<size_t>(dim));
   {
     const Entry entry;
-    model.scorer->Lookup(table, wanted, rows);
+    model.scorer->Lookup(wanted.table, wanted.keys, rows);
   }
-  return Array::Of(std::move(rows), {static_cast<int64_t>(wanted.size()), dim});
+  return Array::Of(std::move(rows), {static_cast<int64_t>(wanted.keys.size()), dim});
 }
 
 std::vector<bool> Contains(HeldModel& model, const std::string& name, const py::object& keys,
                            const py::object& feature, const py::object& values) {
-  const TableId table = TableNamed(model.job(), name);
-  const std::vector<Key> wanted = WantedKeys(model, table, keys, feature, values);
+  const WantedRows wanted = RowsOf(model, name, keys, feature, values);
   const Entry entry;
-  return model.scorer->Contains(table, wanted);
+  return model.scorer->Contains(wanted.table, wanted.keys);
 }
 
 py::dict TablesOf(const HeldModel& model) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
@@ -50,6 +51,7 @@ class Passing {
   // Requires: the interpreter's lock is held.
   void AddTo(TrainingRequest* request) {
     request->stop = &queue_.stop();
+    request->end_now = &queue_.end_now();
     if (!listeners_.show.is_none()) {
       request->voice.notice = Showing("notice");
       request->voice.warning = Showing("warning");
@@ -95,29 +97,28 @@ Result<ProcessEnd> Run(const TrainingRequest& request) {
   }
 }
 
-// Data that stand for the files of the job; each may be None.
-struct RowsInMemory {
-  py::object train, eval;
-
-  // Requires: the interpreter's lock is held.
-  void AddTo(const HeldJob& job, TrainingRequest* request) const {
-    for (const auto& [name, rows] : {std::pair("train", train), std::pair("eval", eval)}) {
-      if (rows.is_none()) continue;
-      const std::string path = std::string("memory:") + name;
-      request->tables[path] = TableOfRows(rows, ColumnsNeeded(job.job.data, /*labels=*/true));
-      request->overrides.push_back(std::string("data.") + name + "=[\"" + path + "\"]");
-    }
+// Takes the tables that stand for files, by their paths in the job of `sets`. Requires: the
+// interpreter's lock is held.
+void AddTables(const HeldJob& job, const py::dict& tables, const py::dict& sets,
+               TrainingRequest* request) {
+  const std::vector<std::string> wanted =
+      tables.empty() ? std::vector<std::string>() : ColumnsNeeded(job.job.data, /*labels=*/true);
+  for (const auto& [path, rows] : tables) {
+    request->tables[TextOf(path)] = TableOfRows(py::reinterpret_borrow<py::object>(rows), wanted);
   }
-};
+  AddOverrides(sets, "", &request->overrides);
+}
 
-void Train(const HeldJob& job, const py::object& out, const RowsInMemory& rows, uint32_t workers,
-           uint32_t servers, const std::string& resume, int threads, const Listeners& listeners) {
+void Train(const HeldJob& job, const py::object& out, const py::dict& tables, const py::dict& sets,
+           uint32_t workers, uint32_t servers, const std::string& resume, const py::object& init,
+           int threads, const Listeners& listeners) {
   RequireThreads(threads);
   TrainingRequest request;
   request.job = job.text;
   request.overrides = job.overrides;
-  rows.AddTo(job, &request);
+  AddTables(job, tables, sets, &request);
   request.out = PathOf(out);
+  if (!init.is_none()) request.init = PathOf(init);
   request.workers = workers;
   request.servers = servers;
   request.threads = threads;
@@ -153,15 +154,15 @@ void LogToTerminal() {
 void AddTrain(py::module_& module) {
   module.def(
       "train",
-      [](const HeldJob& job, const py::object& out, py::object train, py::object eval,
-         uint32_t workers, uint32_t servers, const std::string& resume, int threads,
-         py::object show, py::object on_step, py::object on_eval) {
-        Train(job, out, {std::move(train), std::move(eval)}, workers, servers, resume, threads,
+      [](const HeldJob& job, const py::object& out, const py::dict& tables, const py::dict& sets,
+         uint32_t workers, uint32_t servers, const std::string& resume, const py::object& init,
+         int threads, py::object show, py::object on_step, py::object on_eval) {
+        Train(job, out, tables, sets, workers, servers, resume, init, threads,
               {std::move(show), std::move(on_step), std::move(on_eval)});
       },
-      py::arg("job"), py::arg("out"), py::kw_only(), py::arg("train"), py::arg("eval"),
-      py::arg("workers"), py::arg("servers"), py::arg("resume"), py::arg("threads"),
-      py::arg("show"), py::arg("on_step"), py::arg("on_eval"),
+      py::arg("job"), py::arg("out"), py::kw_only(), py::arg("tables"), py::arg("sets"),
+      py::arg("workers"), py::arg("servers"), py::arg("resume"), py::arg("init"),
+      py::arg("threads"), py::arg("show"), py::arg("on_step"), py::arg("on_eval"),
       "Runs a job in this process: hdps.train without its progress.");
 }
 

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "common/job/job_file.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/cluster_spec.h"
 #include "common/protocol/command_messages.h"
@@ -15,6 +17,7 @@
 #include "scheduler/members/rendezvous.h"
 #include "scheduler/members/replica_plan.h"
 #include "scheduler/plan/command_tracker.h"
+#include "scheduler/scheduler_options.h"
 
 namespace hdps {
 namespace {
@@ -97,6 +100,38 @@ StatusReply StatusOfJob(const Job& job, const Rendezvous& rendezvous, const Admi
   }
   TellMembers(members, waiting, now, &status);
   return status;
+}
+
+RowPlacesReply PlacesOfRows(const SchedulerOptions& options, const Rendezvous& rendezvous,
+                            const MemberChanges& changes) {
+  RowPlacesReply reply;
+  if (!options.guests_read) {
+    reply.code = Code::kInvalidArgument;
+    reply.message = std::string("the scheduler does not tell where rows are: ") + kReadersNeedKeys;
+    return reply;
+  }
+  if (!changes.formed()) {
+    reply.code = Code::kUnavailable;
+    reply.message = "there are no rows yet: the job waits for " + rendezvous.Missing();
+    return reply;
+  }
+  const View& view = changes.members().view();
+  reply.view = view.view;
+  reply.servers = view.servers;
+  reply.shards = view.shards;
+  return reply;
+}
+
+JobReply TextOfJob(const SchedulerOptions& options) {
+  JobReply reply;
+  if (!options.guests_read) {
+    reply.code = Code::kInvalidArgument;
+    reply.message = std::string("the scheduler does not tell its job: ") + kReadersNeedKeys;
+    return reply;
+  }
+  const std::string job = PrintJob(*options.job);
+  reply.text = Buffer::CopyOf(std::span<const char>(job));
+  return reply;
 }
 
 }  // namespace hdps

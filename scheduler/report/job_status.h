@@ -1,4 +1,4 @@
-// Composes the scheduler's answer to status requests.
+// Composes the scheduler's answers to callers that are no members.
 #pragma once
 
 #include "common/net/node.h"
@@ -6,6 +6,8 @@
 namespace hdps {
 
 struct Job;
+struct RowPlacesReply;
+struct SchedulerOptions;
 struct StatusReply;
 class Admission;
 class CommandTracker;
@@ -16,5 +18,11 @@ class Rendezvous;
 // long.
 StatusReply StatusOfJob(const Job& job, const Rendezvous& rendezvous, const Admission& admission,
                         const MemberChanges& changes, const CommandTracker& tracker, TimeMs now);
+
+// Returns the servers of the newest view and their shards; or why they are not told.
+RowPlacesReply PlacesOfRows(const SchedulerOptions& options, const Rendezvous& rendezvous,
+                            const MemberChanges& changes);
+// Returns the text of the job; or why it is not told.
+JobReply TextOfJob(const SchedulerOptions& options);
 
 }  // namespace hdps

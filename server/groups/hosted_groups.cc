@@ -31,7 +31,7 @@ void HostedGroups::OnView(const View& view) {
     std::unique_ptr<ShardGroup>& group = groups_[id];
     const bool followed = group != nullptr && !group->leads();
     if (group == nullptr) {
-      const ShardGroupOptions options{id, self_, sabotage_, sections_, memory_};
+      const ShardGroupOptions options{id, self_, sabotage_, sections_, memory_, guests_read_};
       group = std::make_unique<ShardGroup>(job_, executor_, options);
     }
     group->OnView(view);

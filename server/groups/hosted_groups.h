@@ -26,8 +26,13 @@ struct View;
 class HostedGroups {
  public:
   HostedGroups(const Job& job, Executor& executor, PeerId self, const ServerSabotage& sabotage,
-               SectionAllocator* sections)
-      : job_(job), executor_(executor), self_(self), sabotage_(sabotage), sections_(sections) {}
+               SectionAllocator* sections, bool guests_read)
+      : job_(job),
+        executor_(executor),
+        self_(self),
+        sabotage_(sabotage),
+        sections_(sections),
+        guests_read_(guests_read) {}
 
   // As in RowService.
   void UseMemory(ServerMemoryLimit* memory) { memory_ = memory; }
@@ -72,6 +77,7 @@ class HostedGroups {
   const PeerId self_;
   const ServerSabotage sabotage_;
   SectionAllocator* const sections_;
+  const bool guests_read_;  // As in ServerNodeOptions.
   ServerMemoryLimit* memory_ = nullptr;
   std::map<ServerId, std::unique_ptr<ShardGroup>> groups_;
 };

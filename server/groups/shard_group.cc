@@ -31,6 +31,7 @@ ShardGroup::ShardGroup(const Job& job, Executor& executor, const ShardGroupOptio
                     .view_ignored = options.sabotage.view_ignored,
                     .answers_alone = options.sabotage.answers_alone}) {
   rows_.UseMemory(options.memory);
+  rows_.AnswerGuests(options.guests_read);
 }
 
 void ShardGroup::OnView(const View& view) {

@@ -19,6 +19,7 @@ struct ShardGroupOptions {
   ServerSabotage sabotage;
   SectionAllocator* sections = nullptr;  // As in ServerNodeOptions.
   ServerMemoryLimit* memory = nullptr;   // As in RowService::UseMemory.
+  bool guests_read = false;              // As in ServerNodeOptions.
 };
 
 // The primary answers workers, and sends every change to its backups before it acknowledges it. A

@@ -100,6 +100,28 @@ class Tables(harness.Case):
         summary = hdps.train(settings, self.out("run"), train=self.rows, threads=1, quiet=True)
         self.assertEqual(summary["digest"], self.expected["digest"])
 
+    def test_evaluation_sets_of_tables(self):
+        late = columns(150, 3)
+        write_csv(self.data / "late.csv", late)
+        of_files = {"data.eval_sets": [{"name": "late", "files": ["late.csv"]}, {"name": "eval too", "files": ["eval.csv"]}]}
+        expected = self.train("files", of_files)
+        summary = self.train("tables", train=self.rows, eval=self.eval_rows,
+                             eval_sets={"late": late, "eval too": self.eval_rows})
+        for key in ("digest", "eval_auc", "eval_sets"):
+            self.assertEqual(summary[key], expected[key], key)
+        self.assertEqual(summary["eval_sets"].keys(), {"eval", "late", "eval too"})
+        # They stand in the place of all sets of the job, beside files of the others.
+        beside = self.train("beside", of_files, eval_sets={"late": late})
+        self.assertEqual(beside["eval_sets"]["late"], expected["eval_sets"]["late"])
+        self.assertEqual(beside["eval_sets"].keys(), {"eval", "late"})
+        lacking = {name: cells for name, cells in late.items() if name != "city"}
+        for sets, error, needle in (
+                ([late], TypeError, "eval_sets: expected a dict"), ({1: late}, TypeError, "eval_sets: expected a dict"),
+                ({"late": 5}, TypeError, "__arrow_c_stream__|columns"), ({"eval": late}, hdps.JobError, "eval"),
+                ({"late": lacking}, hdps.JobError, "'?\"?city"), ({"": late}, hdps.JobError, "name")):
+            with self.subTest(needle), self.assertRaisesRegex(error, needle):
+                self.train("mistake", eval_sets=sets)
+
     def library(self, name):
         """Returns the module, which is installed from PyPI where long tests run."""
         try:

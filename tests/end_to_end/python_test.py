@@ -52,6 +52,26 @@ INTERRUPTED = """
             print("five", flush=True)
     hdps.train(hdps.Job.load({job!r}, {sets!r}), {out!r}, threads=1, on_step=tell)
     """
+INTERRUPTED_TWICE = """
+    import hdps, signal, sys
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    class Interrupting:
+        def write(self, text):
+            if "stopping" in text:
+                signal.raise_signal(signal.SIGINT)
+        def flush(self):
+            pass
+        def isatty(self):
+            return False
+    def tell(step):
+        if step["step"] == 5:
+            signal.raise_signal(signal.SIGINT)
+    sys.stderr = Interrupting()
+    try:
+        hdps.train({job!r}, {out!r}, threads=1, on_step=tell)
+    except KeyboardInterrupt:
+        print("KeyboardInterrupt")
+    """
 
 
 def python(code, **kwargs):
@@ -177,6 +197,35 @@ class Python(harness.Case):
         self.assertGreaterEqual(saved, 5)
         more = hdps.Job.load(self.job_file, {**SETS, "train.max_steps": saved + 3, "train.epochs": 2000})
         self.assertEqual(self.train(more)["steps"], saved + 3)
+
+    def test_a_second_ctrl_c_ends_at_once(self):
+        """It comes while the job is being saved: a save takes far longer than telling what it begins with."""
+        out = self.out("run")
+        large = hdps.Job.load(self.job_file, {**SETS, "model.hidden": [2048, 2048], "train.max_steps": 8,
+                                              "checkpoint.every_steps": 3})
+        said = self.finished(python(INTERRUPTED_TWICE.format(job=large.to_dict(), out=str(out))))
+        self.assertEqual(said, "KeyboardInterrupt\n")
+        log = (out / "log" / "train.log").read_text()
+        self.assertIn("told to end at once: nothing more was saved", log)
+        self.assertFalse((out / "summary.json").exists())
+        saved = [path.name for path in (out / "checkpoint").iterdir() if (path / "manifest.json").exists()]
+        self.assertEqual(len(saved), 1, saved)
+        # What was saved before is where the next run begins.
+        again = self.train(large)
+        self.assertEqual((again["steps"], again["resumed_from"]), (8, 3))
+
+    def test_begins_from_an_export(self):
+        folder = self.out("model")
+        hdps.export(self.data / "run", folder, format="safetensors")
+        other = hdps.Job.load(self.job_file, {**SETS, "train.max_steps": 3})
+        expected = harness.train(self.job_file, self.out("command"), sets={**SETS, "train.max_steps": 3},
+                                 extra=(f"--init={folder}",))
+        begun = self.train(other, "begun", init=folder)
+        self.assertEqual(begun["digest"], expected["digest"])
+        self.assertNotEqual(self.train(other, "plain")["digest"], expected["digest"])
+        for wrong, kind in ((self.out("gone"), hdps.JobError), (5, TypeError), ("a\0b", ValueError)):
+            with self.assertRaises(kind):
+                self.train(other, "mistake", init=wrong)
 
     def test_other_threads_run_meanwhile(self):
         def tell(step):

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/job/job_file.h"
 #include "common/job/spec/cluster_spec.h"
 #include "common/protocol/membership_messages.h"
 #include "common/protocol/message_frames.h"
@@ -12,6 +13,7 @@
 namespace hdps {
 namespace {
 
+using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 // A process that is not a member may ask at any time; it changes nothing.
@@ -58,6 +60,54 @@ TEST_F(SchedulerNodeTest, TellsWhoeverAsksHowTheJobIs) {
   EXPECT_EQ(status.members[2].activity.awaited[0].peer.value, status.members[0].number);
   EXPECT_EQ(status.members[2].pending_command, "train");
   EXPECT_EQ(status.members[0].pending_command, "");
+}
+
+TEST_F(SchedulerNodeTest, TellsReadersWhereRowsAre) {
+  const auto ask = [&] {
+    cluster_->node->OnFrame({4711}, EncodeMessage(RowPlacesRequest()));
+    RowPlacesReply reply;
+    for (const Outgoing& out : cluster_->node->TakeOutput().frames) {
+      if (out.to != PeerId{4711}) continue;
+      EXPECT_TRUE(DecodeMessage(out.frame, &reply).ok());
+    }
+    return reply;
+  };
+  options_.guests_read = true;
+  Start();
+  EXPECT_EQ(ask().code, Code::kUnavailable);
+  EXPECT_TRUE(cluster_->RunUntil([&] { return ask().code == Code::kOk; }));
+  const RowPlacesReply places = ask();
+  EXPECT_EQ(places.view, ViewId{1});
+  ASSERT_EQ(places.servers.size(), 1u);
+  EXPECT_EQ(places.servers[0].peer, cluster_->member("server a").self);
+  EXPECT_EQ(places.shards.owner, std::vector<ServerId>(4, ServerId{0}));
+}
+
+// Whoever knows the job can join, so a stranger from another machine is not told it.
+TEST_F(SchedulerNodeTest, TellsNobodyOfRowsAndJobUnlessGuestsMayRead) {
+  Start();
+  EXPECT_TRUE(cluster_->RunUntil([&] { return !cluster_->transcript().empty(); }));
+  cluster_->node->OnFrame({4711}, EncodeMessage(RowPlacesRequest()));
+  size_t answers = 0;
+  for (const Outgoing& out : cluster_->node->TakeOutput().frames) {
+    if (out.to != PeerId{4711}) continue;
+    RowPlacesReply reply;
+    EXPECT_TRUE(DecodeMessage(out.frame, &reply).ok());
+    EXPECT_EQ(reply.code, Code::kInvalidArgument);
+    EXPECT_THAT(reply.message, HasSubstr("hdps keygen"));
+    EXPECT_TRUE(reply.servers.empty() && reply.shards.owner.empty());
+    ++answers;
+  }
+  cluster_->node->OnFrame({4711}, EncodeMessage(JobRequest()));
+  for (const Outgoing& out : cluster_->node->TakeOutput().frames) {
+    if (out.to != PeerId{4711}) continue;
+    JobReply reply;
+    EXPECT_TRUE(DecodeMessage(out.frame, &reply).ok());
+    EXPECT_EQ(reply.code, Code::kInvalidArgument);
+    EXPECT_TRUE(reply.text.empty());
+    ++answers;
+  }
+  EXPECT_EQ(answers, 2u);
 }
 
 TEST_F(SchedulerNodeTest, TellsWhomItWaitsForAndSinceWhen) {

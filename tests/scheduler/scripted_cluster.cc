@@ -78,6 +78,7 @@ void ScriptedCluster::StartScheduler(bool same_run) {
   scheduler.num_workers = options.num_workers;
   scheduler.resume = options.resume;
   scheduler.members_return = options.members_return;
+  scheduler.guests_read = options.guests_read;
   ProgressListener voice;
   voice.notice = [this](const std::string& line) { notices.push_back(line); };
   Result<std::unique_ptr<SchedulerNode>> made =

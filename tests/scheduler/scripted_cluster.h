@@ -43,6 +43,7 @@ struct ScriptedOptions {
   Clock steps_per_epoch = 10;
   Resume resume = Resume::kAuto;
   bool members_return = true;
+  bool guests_read = false;
   // Starts all members that the job needs, without ranks, called "server a", ...
   bool with_members = true;
 };

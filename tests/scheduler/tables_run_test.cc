@@ -170,6 +170,7 @@ TEST_F(TablesFiguresTest, OneThatIsNotReportedIsNamedWithThoseThatAre) {
 
 TEST_F(TablesRunTest, WhoeverAsksGetsTheJob) {
   Set({"train.eval_every_steps=7", R"(train.schedule={"kind": "cosine", "decay_steps": 80})"});
+  options_.guests_read = true;
   Start();
   Frame frame = EncodeMessage(JobRequest());
   frame.header.request_id = 78;

@@ -76,6 +76,7 @@ struct ServerSetting {
   Job job;
   uint32_t workers = 2, servers = 1, rank = 0;
   ServerSabotage sabotage = {};
+  bool guests_read = false;
 };
 
 // A server and its frames.

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <utility>
 
-#include "common/base/nearest_name.h"
 #include "common/job/data_paths.h"
 #include "common/job/eval_sets.h"
 #include "common/job/job_facts.h"
@@ -18,6 +17,7 @@
 #include "common/job/table_slices.h"
 #include "common/job/vocabulary.h"
 #include "common/platform/memory_full.h"
+#include "tools/scoring/feature_keys.h"
 #include "tools/scoring/scored_job.h"
 #include "worker/data/columnar/table_rows.h"
 #include "worker/step/evaluation.h"
@@ -25,14 +25,6 @@
 namespace hdps {
 
 namespace {
-
-constexpr const char* kNameOfTable = "the data";
-
-// Returns the sparse features that are not derived.
-std::vector<std::string> BaseFeatures(DataSpec data) {
-  data.features.clear();
-  return FeaturesOf(data).sparse;
-}
 
 DataSpec ByColumns(const DataSpec& data) {
   if (data.format != DataFormat::kCriteo) return data;
@@ -49,32 +41,6 @@ DataSpec ByColumns(const DataSpec& data) {
   }
   for (const std::string& name : BaseFeatures(data)) columns.columns.emplace_back().name = name;
   return columns;
-}
-
-// Returns data of one column, whose values get the keys that they have as values of `feature`. It
-// is categorical also for a feature with several values a row, whose cells are then single values.
-Result<DataSpec> DataOfFeature(const DataSpec& data, const std::string& feature) {
-  if (std::ranges::find(data.features, feature, &FeatureSpec::name) != data.features.end()) {
-    return Status(Code::kInvalidArgument,
-                  "feature \"" + feature +
-                      "\" is made of other columns, so its values have no texts; give their keys");
-  }
-  const std::vector<std::string> known = BaseFeatures(data);
-  const auto at = std::ranges::find(known, feature);
-  if (at == known.end()) {
-    return Status(Code::kInvalidArgument,
-                  "there is no feature \"" + feature + "\"" + DidYouMean(feature, known));
-  }
-  ColumnSpec column;
-  column.name = feature;
-  column.vocabulary = KeySpacesOf(data)[static_cast<size_t>(at - known.begin())];
-  const auto own = std::ranges::find(data.columns, feature, &ColumnSpec::name);
-  if (own != data.columns.end()) column.vocab_size = own->vocab_size;
-  DataSpec alone;
-  alone.columns = {column};
-  alone.missing = data.missing;
-  alone.vocabulary = data.vocabulary;
-  return alone;
 }
 
 }  // namespace
@@ -213,7 +179,7 @@ Result<std::vector<float>> RowScorer::ScoreTable(std::shared_ptr<const ColumnTab
                                                  ScoreForm form) {
   const MemoryFor scoring("rows to score, and their scores");
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<TableRows> rows,
-                        TableRows::Make(*columns_, std::move(table), kNameOfTable));
+                        TableRows::Make(*columns_, std::move(table), kRowsOfProgram));
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<Engine> taken, Take());
   const Lease engine(*this, std::move(taken));
   std::vector<float> scores;
@@ -259,24 +225,7 @@ Result<std::vector<float>> RowScorer::ScoreFiles(const std::vector<std::string>&
 
 Result<std::vector<Key>> RowScorer::KeysOf(const std::string& feature,
                                            std::shared_ptr<const ColumnTable> values) const {
-  HDPS_ASSIGN_OR_RETURN(const DataSpec data, DataOfFeature(job_.data, feature));
-  HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<TableRows> rows,
-                        TableRows::Make(data, std::move(values), kNameOfTable));
-  std::vector<Key> keys;
-  for (uint64_t begin = 0; begin < rows->num_rows(); begin += kEvaluationExamples) {
-    const uint64_t end = std::min(begin + kEvaluationExamples, rows->num_rows());
-    HDPS_ASSIGN_OR_RETURN(const Batch batch, rows->Read(begin, end));
-    const SparseColumn& column = batch.sparse.front();
-    for (uint32_t i = 0; i < batch.num_examples; ++i) {
-      if (column.offsets[i] < column.offsets[i + 1]) continue;
-      return Status(Code::kInvalidArgument,
-                    "row " + std::to_string(begin + i) + " of \"" + feature +
-                        "\" is no id with a row: expected a whole number from 0 to " +
-                        std::to_string(data.columns.front().vocab_size - 1));
-    }
-    keys.insert(keys.end(), column.keys.begin(), column.keys.end());
-  }
-  return keys;
+  return KeysOfFeature(job_.data, feature, std::move(values));
 }
 
 std::vector<uint32_t> RowScorer::FieldShardsOf(TableId table, std::span<const Key> keys) const {

@@ -61,9 +61,7 @@ class RowScorer {
   // folders, patterns.
   Result<std::vector<float>> ScoreFiles(const std::vector<std::string>& paths, ScoreForm form);
 
-  // Returns the key of each value, [rows], in the column `feature` of the table. kInvalidArgument
-  // if the job has no such feature, if it is derived from others, so that its values have no texts,
-  // and for a value without a key: an id from its vocab_size on, or a missing one.
+  // As KeysOfFeature().
   Result<std::vector<Key>> KeysOf(const std::string& feature,
                                   std::shared_ptr<const ColumnTable> values) const;
 

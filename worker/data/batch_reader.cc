@@ -4,6 +4,8 @@
 
 #include <glog/logging.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -34,7 +36,7 @@ class StreamReader : public BatchReader {
         lines_(
             files, paths, RulesOf(data, paths, options),
             [this](uint32_t file, std::string_view text) { return rows_->TakeHeader(file, text); }),
-        window_(window_rows_, kWindowBytesMax) {}
+        window_(NewWindow(window_rows_, TableOf(data, paths) != nullptr)) {}
 
   Status StartEpoch(uint32_t epoch, uint64_t skip_steps) override {
     if (options_.items != nullptr) HDPS_RETURN_IF_ERROR(options_.items->Collect());
@@ -76,6 +78,13 @@ class StreamReader : public BatchReader {
   double progress() const override { return lines_.progress(); }
 
  private:
+  // The window of a table has as many rows as if it held their numbers alone.
+  static ShuffleWindow NewWindow(uint64_t rows, bool of_table) {
+    constexpr uint64_t kNumberBytes = 64;  // A row number takes a cache line.
+    if (!of_table) return {rows, kWindowBytesMax};
+    return {std::min<uint64_t>(rows, kWindowBytesMax / kNumberBytes), SIZE_MAX};
+  }
+
   // Does what Next() does, but takes all lines of the batch first and then parses them in parallel.
   Result<std::optional<Batch>> NextByLanes() {
     const uint64_t first_row = position_;
@@ -125,7 +134,10 @@ class StreamReader : public BatchReader {
     while (!lines_ended_ && !window_.full()) {
       HDPS_ASSIGN_OR_RETURN(const bool found, lines_.Next(line));
       lines_ended_ = !found;
-      if (found) window_.Add(*line);
+      if (!found) break;
+      // Lines of a table come out in the same order, held or not.
+      const bool holds = window_.held_bytes() < kWindowBytesMax;
+      window_.Add({holds ? rows_->Hold(line->text) : line->text, line->place});
     }
     if (window_.empty()) return false;
     *line = window_.RemoveAny();

@@ -83,6 +83,9 @@ class RowParser {
   // Sets the cell order of the following lines; null: that of data.columns. `order` must live as
   // long as it is used.
   virtual void UseOrder(const CellOrder* order) { static_cast<void>(order); }
+  // Returns what to keep of a line that is parsed later: the line itself, or bytes that give the
+  // same row sooner. Valid until the next call.
+  virtual std::string_view Hold(std::string_view line) { return line; }
   // Fills `row`; after an error its contents are void.
   virtual std::optional<RowError> Parse(std::string_view line, Row* row) = 0;
   // Returns the values in a line for messages, even if it is no row, as far as it can be cut.

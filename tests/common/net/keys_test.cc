@@ -182,8 +182,10 @@ TEST_F(KeysOfAJob, AReadersPushIsRefusedAndLoggedOnce) {
 
 TEST(KeyPermissions, EachKindHasItsSendersAndOthersAreRefused) {
   const std::set<MessageKind> of_readers = {MessageKind::kPullRequest, MessageKind::kProbe,
-                                            MessageKind::kStatusRequest, MessageKind::kJobRequest};
-  const std::set<MessageKind> of_admins = {MessageKind::kStatusRequest, MessageKind::kScaleRequest};
+                                            MessageKind::kStatusRequest, MessageKind::kJobRequest,
+                                            MessageKind::kRowPlacesRequest};
+  std::set<MessageKind> of_admins = of_readers;
+  of_admins.insert(MessageKind::kScaleRequest);
   const std::set<MessageKind> of_members = {MessageKind::kJoinRequest, MessageKind::kHeartbeat,
                                             MessageKind::kCommandDone, MessageKind::kStopRequest,
                                             MessageKind::kKvPut,       MessageKind::kKvGet,

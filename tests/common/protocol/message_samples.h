@@ -110,8 +110,13 @@ inline auto Fields(const ScaleReply& m) {
 }
 inline auto Fields(const JobRequest&) { return std::tuple<>(); }
 inline auto Fields(const JobReply& m) {
-  const auto& [a] = m;
-  return std::tie(a);
+  const auto& [a, b, c] = m;
+  return std::tie(a, b, c);
+}
+inline auto Fields(const RowPlacesRequest&) { return std::tuple<>(); }
+inline auto Fields(const RowPlacesReply& m) {
+  const auto& [a, b, c, d, e] = m;
+  return std::tie(a, b, c, d, e.owner);
 }
 inline auto Fields(const StopRequest& m) {
   const auto& [a] = m;
@@ -239,6 +244,33 @@ inline CommandDone SampleDone() {
   return done;
 }
 
+// Calls visit(message) with a sample of each kind between the scheduler and callers that are no
+// members.
+template <typename Visit>
+void ForEachSampleOfGuests(const Visit& visit) {
+  visit(StatusRequest{});
+  visit(StatusReply{"census",
+                    "train",
+                    {1},
+                    40,
+                    {{"server 0 (a:1)", 41, 3, {12}, SomeActivity(), "no space", "save", 70, true},
+                     {"worker 0", 40, 0}},
+                    500,
+                    Want::kLost,
+                    "1 of 2 workers",
+                    "worker 1 is lost",
+                    800,
+                    900});
+  visit(ScaleRequest{-1, true, 4, false});
+  visit(ScaleReply{Code::kInvalidArgument, "no worker would be left"});
+  visit(RowPlacesRequest{});
+  visit(RowPlacesReply{Code::kUnavailable,
+                       "none yet",
+                       {7},
+                       SampleView().servers,
+                       SampleView().shards});
+}
+
 // Calls visit(message) with a sample of every kind.
 template <typename Visit>
 void ForEachSample(const Visit& visit) {
@@ -280,21 +312,7 @@ void ForEachSample(const Visit& visit) {
   visit(KvPut{"gloo/0", std::string("\0\1\2", 3)});
   visit(KvGet{"gloo/0"});
   visit(KvValue{"gloo/0", true, "value"});
-  visit(StatusRequest{});
-  visit(StatusReply{"census",
-                    "train",
-                    {1},
-                    40,
-                    {{"server 0 (a:1)", 41, 3, {12}, SomeActivity(), "no space", "save", 70, true},
-                     {"worker 0", 40, 0}},
-                    500,
-                    Want::kLost,
-                    "1 of 2 workers",
-                    "worker 1 is lost",
-                    800,
-                    900});
-  visit(ScaleRequest{-1, true, 4, false});
-  visit(ScaleReply{Code::kInvalidArgument, "no worker would be left"});
+  ForEachSampleOfGuests(visit);
   visit(PullRequest{8, PullMode::kRefresh, TwoTables(), KeysOf({1, 2, 3, 4, 5}), 6, 17, 3,
                     DType::kBf16, 4});
   visit(PullReply{Code::kStaleView, "view 3", 4, TwoTables(), FloatsOf(12),

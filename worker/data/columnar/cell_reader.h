@@ -8,6 +8,7 @@
 
 #include "worker/data/columnar/cell_layout.h"
 #include "worker/data/columnar/columns.h"
+#include "worker/data/number.h"
 
 namespace hdps {
 
@@ -21,6 +22,13 @@ struct CellText {
 // Python writes it: "0.1", "5.0", "1e+16", "inf". The text lies in `memory`.
 std::string_view TextOfFloat(double number, CellText* memory);
 std::string_view TextOfFloat(float number, CellText* memory);
+
+// Returns the text without blanks around it, as a cell of a file is read.
+inline std::string_view TrimmedCell(std::string_view text) {
+  const auto may_be_blank = [](char c) { return static_cast<unsigned char>(c) <= ' '; };
+  const bool trim = !text.empty() && (may_be_blank(text.front()) || may_be_blank(text.back()));
+  return trim ? TrimBlanks(text) : text;
+}
 
 // Reads the cells of columns of one type that has no lists; for the cells inside of lists, it is
 // made of their type.

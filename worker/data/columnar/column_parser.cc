@@ -1,5 +1,6 @@
 // Parses the rows of a table by the columns of the job.
 #include <cmath>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include "common/job/spec/data_spec.h"
 #include "worker/data/columnar/cell_reader.h"
 #include "worker/data/columnar/column_sources.h"
+#include "worker/data/columnar/packed_rows.h"
 #include "worker/data/columnar/table_files.h"
 #include "worker/data/formats/cell_rules.h"
 #include "worker/data/formats/derived_features.h"
@@ -28,7 +30,9 @@ struct Source {
   CellReader reader;  // Of the cells, or of those inside of lists.
   bool as_number;     // They are numbers of a numeric column.
   bool one_key;       // Each is the text of one key, so that no rule has to be chosen.
+  size_t cell_bytes;  // As PackedRows::CellBytesOf().
   ColumnTexts texts;  // For messages.
+  PackedForm form = PackedForm::kInPlace;
 };
 
 class ColumnParser : public RowParser {
@@ -59,26 +63,39 @@ class ColumnParser : public RowParser {
       const bool as_number = spec.type == ColumnType::kNumeric && reader.has_numbers();
       const bool one_key = spec.type == ColumnType::kCategorical && spec.vocab_size == 0;
       sources_.push_back({&rules_.columns()[c], found[c], type.kind, reader, as_number, one_key,
-                          ColumnTexts(type, spec.separator)});
+                          PackedRows::CellBytesOf(type), ColumnTexts(type, spec.separator)});
+      sources_.back().form = FormOf(sources_.back());
     }
+    std::vector<PackedColumn> columns;
+    for (const Source& source : sources_) {
+      columns.push_back({source.index, source.reader, source.column->salt, source.form});
+    }
+    packed_.emplace(table_, std::move(columns), missing_);
     return {};
+  }
+
+  std::string_view Hold(std::string_view line) override {
+    const std::optional<uint64_t> number = RowNumberOf(line);
+    return number && *number < table_->num_rows() ? packed_->Pack(*number) : line;
   }
 
   std::optional<RowError> Parse(std::string_view line, Row* row) override {
     const std::optional<uint64_t> number = RowNumberOf(line);
-    if (!number || *number >= table_->num_rows()) return RowError{{}, {}, "a row of the table"};
+    const bool packed = packed_->IsPacked(line);
+    if (!number || *number >= table_->num_rows() || (!packed && line.size() > kRowNumberBytes)) {
+      return RowError{{}, {}, "a row of the table"};
+    }
+    const bool next = *number == last_row_ + 1;
+    last_row_ = *number;
     const ColumnTable::Place place = table_->PlaceOf(*number, batch_);
     batch_ = place.batch;
-    if (*number != last_row_ + 1) Prefetch(place);
-    last_row_ = *number;
     rules_.Begin(row);
+    if (packed) return ParsePacked(line, place, row);
+    if (next) return ParsePacked(packed_->Pack(*number), place, row);
+    Prefetch(place);
     for (const Source& source : sources_) {
       const ColumnChunk& chunk = table_->chunk(place.batch, source.index);
-      std::optional<RowError> error = source.as_number ? AddNumber(source, chunk, place.index, row)
-                                      : IsList(source.kind)
-                                          ? AddList(source, chunk, place.index, row)
-                                          : AddText(source, chunk, place.index, row);
-      if (error) return error;
+      if (auto error = AddCell(source, chunk, place.index, row)) return error;
     }
     return std::nullopt;
   }
@@ -98,6 +115,53 @@ class ColumnParser : public RowParser {
   }
 
  private:
+  static PackedForm FormOf(const Source& source) {
+    if (source.as_number) return PackedForm::kNumber;
+    if (source.one_key && !IsList(source.kind)) return PackedForm::kKey;
+    return source.cell_bytes > 0 ? PackedForm::kCell : PackedForm::kInPlace;
+  }
+
+  std::optional<RowError> ParsePacked(std::string_view packed, const ColumnTable::Place& place,
+                                      Row* row) {
+    static constexpr uint8_t kNone = 0;
+    for (size_t s = 0; s < sources_.size(); ++s) {
+      const Source& source = sources_[s];
+      const char* const from = packed_->At(packed, s);
+      double number = 0;
+      Key key = 0;
+      switch (source.form) {
+        case PackedForm::kKey:
+          std::memcpy(&key, from, sizeof(key));
+          row->AddFeature(key);
+          continue;
+        case PackedForm::kNumber:
+          std::memcpy(&number, from, sizeof(number));
+          if (std::isinf(number)) break;  // An error, which names the cell.
+          row->numbers.push_back(number);
+          continue;
+        case PackedForm::kCell:
+          cell_.cells = from;
+          cell_.validity = from[source.cell_bytes] != 0 ? nullptr : &kNone;
+          if (auto error = AddCell(source, cell_, 0, row)) return error;
+          continue;
+        case PackedForm::kInPlace:
+          break;
+      }
+      const ColumnChunk& chunk = table_->chunk(place.batch, source.index);
+      if (auto error = AddCell(source, chunk, place.index, row)) return error;
+    }
+    return std::nullopt;
+  }
+
+  std::optional<RowError> AddCell(const Source& source, const ColumnChunk& chunk, int64_t index,
+                                  Row* row) {
+    if (source.as_number) return AddNumber(source, chunk, index, row);
+    if (IsList(source.kind)) return AddList(source, chunk, index, row);
+    std::string_view text;
+    if (!source.reader.Text(chunk, index, &text_, &text)) text = {};
+    return AddText(source, text, row);
+  }
+
   // Asks for all cells of a row at once, because rows come in a random order and each of their
   // cells lies elsewhere: one after the other they would be waited for.
   void Prefetch(const ColumnTable::Place& place) const {
@@ -128,11 +192,8 @@ class ColumnParser : public RowParser {
     return std::nullopt;
   }
 
-  std::optional<RowError> AddText(const Source& source, const ColumnChunk& chunk, int64_t index,
-                                  Row* row) {
-    std::string_view text;
-    if (!source.reader.Text(chunk, index, &text_, &text)) text = {};
-    text = Trimmed(text);
+  std::optional<RowError> AddText(const Source& source, std::string_view text, Row* row) {
+    text = TrimmedCell(text);
     if (!source.one_key) return rules_.AddCell(*source.column, text, row);
     if (rules_.IsMissing(text)) text = {};
     row->AddFeature(FeatureKey(source.column->salt, text));
@@ -145,19 +206,13 @@ class ColumnParser : public RowParser {
     std::string_view text;
     for (int64_t i = cells.begin; i < cells.end; ++i) {
       if (!source.reader.Text(*chunk.values, i, &text_, &text)) continue;
-      text = Trimmed(text);
+      text = TrimmedCell(text);
       if (text.empty()) continue;
       if (auto error = CellRules::AddValue(*source.column, text, row)) return error;
       // A list may be far longer than a row may have keys.
       if (row->keys.size() > kRowKeysMax) break;
     }
     return CellRules::EndValues(*source.column, text, row);
-  }
-
-  static std::string_view Trimmed(std::string_view text) {
-    const auto may_be_blank = [](char c) { return static_cast<unsigned char>(c) <= ' '; };
-    const bool trim = !text.empty() && (may_be_blank(text.front()) || may_be_blank(text.back()));
-    return trim ? TrimBlanks(text) : text;
   }
 
   const std::shared_ptr<const ColumnTable> table_;
@@ -168,6 +223,8 @@ class ColumnParser : public RowParser {
   uint64_t last_row_ = 0;
   size_t batch_ = 0;  // Of the last row, because neighbours are likely to be there too.
   CellText text_;     // Of the current cell.
+  std::optional<PackedRows> packed_;  // Once the sources are known.
+  ColumnChunk cell_;                  // The current cell of a packed row.
 };
 
 }  // namespace

@@ -33,9 +33,10 @@ std::string TableRowPlace(const std::string& path, uint64_t row);
 // out and counted as those of files are, and their cells stay where they are.
 inline constexpr size_t kRowNumberBytes = sizeof(uint64_t);
 
-// Returns nothing for a line of another length.
+// Returns the number with which the line of a row or a packed row (packed_rows.h) begins; nothing
+// for a shorter line.
 inline std::optional<uint64_t> RowNumberOf(std::string_view line) {
-  if (line.size() != kRowNumberBytes) return std::nullopt;
+  if (line.size() < kRowNumberBytes) return std::nullopt;
   uint64_t row = 0;
   std::memcpy(&row, line.data(), kRowNumberBytes);
   return row;

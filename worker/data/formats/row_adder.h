@@ -62,6 +62,8 @@ class RowAdder {
   // `passed_over`, if not null. Formats other than csv have one order.
   Status TakeHeader(uint32_t file, std::string_view text,
                     std::vector<std::string>* passed_over = nullptr);
+  // As RowParser::Hold().
+  std::string_view Hold(std::string_view line) { return parser_->Hold(line); }
   // Returns the values in the line, with the names of the job.
   std::vector<NamedText> Values(const Line& line) {
     UseOrderOf(line);

@@ -22,6 +22,8 @@ class VocabularyParser : public RowParser {
 
   void UseOrder(const CellOrder* order) override { parser_->UseOrder(order); }
 
+  std::string_view Hold(std::string_view line) override { return parser_->Hold(line); }
+
   std::optional<RowError> Parse(std::string_view line, Row* row) override {
     std::optional<RowError> error = parser_->Parse(line, row);
     if (error) return error;
