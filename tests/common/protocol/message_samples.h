@@ -339,7 +339,7 @@ void ForEachSample(const Visit& visit) {
   visit(Probe{});
   visit(ProbeAck{});
   visit(JobRequest{});
-  visit(JobReply{KeysOf({123, 125})});
+  visit(JobReply{Code::kUnavailable, "not told", KeysOf({123, 125})});
   visit(SquaresRequest{14});
   visit(SquaresReply{Code::kUnavailable, "soon", {{5, 6, 7, 8}}});
 }
