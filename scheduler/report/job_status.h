@@ -6,6 +6,7 @@
 namespace hdps {
 
 struct Job;
+struct JobReply;
 struct RowPlacesReply;
 struct SchedulerOptions;
 struct StatusReply;
