@@ -14,7 +14,7 @@
 #include "common/job/job_spec.h"
 #include "common/job/spec/data_spec.h"
 #include "common/platform/random.h"
-#include "tests/tools/small_job.h"
+#include "tests/tools/runs/small_job.h"
 #include "tests/worker/data/columnar/arrow_maker.h"
 #include "tools/local_cluster.h"
 

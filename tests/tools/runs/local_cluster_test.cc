@@ -22,7 +22,7 @@
 #include "common/platform/executor.h"
 #include "common/platform/random.h"
 #include "common/protocol/manifest.h"
-#include "tests/tools/small_job.h"
+#include "tests/tools/runs/small_job.h"
 #include "tools/stepped_run.h"
 
 namespace hdps {
