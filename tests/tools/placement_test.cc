@@ -1,10 +1,10 @@
 // Tests how a placement is printed.
 #include <gmock/gmock.h>
 
-#include "common/job/job_file.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/model_spec.h"
 #include "common/job/spec/parallel_spec.h"
+#include "tests/common/planning/planning_samples.h"
 #include "tools/plan/placement_text.h"
 
 namespace hdps {
@@ -13,20 +13,9 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr char kRecipe[] = R"({"type": "wide_deep"})";
-Job JobOf(const std::string& model, const std::vector<std::string>& overrides = {}) {
-  const std::string json = R"({"data": {"train": ["a.csv"], "columns": [
-      {"name": "y", "type": "label"}, {"name": "c"}, {"name": "d"}]},
-      "train": {"batch_size": 4096}, "model": )" +
-                           model + R"(, "parallel": {"parallel_mode": "auto_parallel"}})";
-  Result<Job> job = ParseJob(json, "job.json", overrides);
-  EXPECT_TRUE(job.ok()) << job.status().message();
-  return job.ok() ? *job : Job();
-}
-
 std::string TextOf(DenseExchange exchange, const TableOption& option) {
   const std::string word(WordOf(exchange));
-  PlacedJob placed = {JobOf(kRecipe, {"parallel.dense_exchange=" + word}), {}};
+  PlacedJob placed = {PlacedJobOf(kWideDeep, {"parallel.dense_exchange=" + word}), {}};
   const JobShape shape = *ShapeOf(placed.job);
   placed.placement.strategy = Strategy::DataParallel(4, placed.job.model.layers.size());
   placed.placement.tables = {option};

@@ -32,4 +32,16 @@ inline Job GoodJob(const std::vector<std::string>& overrides, const std::string&
   return job.ok() ? *job : Job();
 }
 
+// A model that is given to PlacedJobOf().
+inline constexpr const char* kWideDeep = R"({"type": "wide_deep"})";
+
+// Returns a job over the features c and d that is placed automatically.
+inline Job PlacedJobOf(const std::string& model, const std::vector<std::string>& overrides = {}) {
+  const std::string json = R"({"data": {"train": ["a.csv"], "columns": [
+      {"name": "y", "type": "label"}, {"name": "c"}, {"name": "d"}]},
+      "train": {"batch_size": 4096}, "model": )" +
+                           model + R"(, "parallel": {"parallel_mode": "auto_parallel"}})";
+  return GoodJob(overrides, json);
+}
+
 }  // namespace hdps

@@ -9,9 +9,9 @@
 #include <map>
 
 #include "common/base/hash.h"
-#include "common/job/job_file.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/parallel_spec.h"
+#include "tests/common/planning/planning_samples.h"
 
 namespace hdps {
 namespace {
@@ -22,22 +22,11 @@ using ::testing::ElementsAre;
 
 using Laws = std::map<std::string, ValueLaw>;
 
-constexpr char kRecipe[] = R"({"type": "wide_deep"})";
 constexpr char kGraph[] = R"({"type": "graph", "tables": [{"name": "t"}, {"name": "u"}], "layers": [
     {"name": "a", "kind": "embedding", "table": "t", "features": ["c"]},
     {"name": "b", "kind": "embedding", "table": "u", "features": ["d"]},
     {"name": "both", "kind": "concat", "inputs": ["a", "b"]},
     {"name": "out", "inputs": ["both"], "units": 1}]})";
-
-Job JobOf(const std::string& model, const std::vector<std::string>& overrides = {}) {
-  const std::string json = R"({"data": {"train": ["a.csv"], "columns": [
-      {"name": "y", "type": "label"}, {"name": "c"}, {"name": "d"}]},
-      "train": {"batch_size": 4096}, "model": )" +
-                           model + R"(, "parallel": {"parallel_mode": "auto_parallel"}})";
-  Result<Job> job = ParseJob(json, "job.json", overrides);
-  EXPECT_TRUE(job.ok()) << job.status().message();
-  return job.ok() ? *job : Job();
-}
 
 std::vector<TableChoices> ChoicesOf(const Job& job, const TableQuestion& question,
                                     bool fits = true) {
@@ -58,27 +47,29 @@ Laws Even(double values, double exponent = 1.05) {
 
 TEST(TableChoicesTest, KeptRowsAreThoseThatTheJobFileCanSay) {
   const TableQuestion question = {.laws = Even(25'000), .workers = 4};
-  const auto recipe = ChoicesOf(JobOf(kRecipe), question);
+  const auto recipe = ChoicesOf(PlacedJobOf(kWideDeep), question);
   ASSERT_EQ(recipe.size(), 1u);
   EXPECT_THAT(KeptIn(recipe[0]), ElementsAre(0, 100, 1000));
   EXPECT_THAT(recipe[0].options[1].settings, ElementsAre("model.vocab_cache_size=100"));
-  const auto graph = ChoicesOf(JobOf(kGraph, {"model.tables.1.vocab_cache_size=7"}), question);
+  const auto graph =
+      ChoicesOf(PlacedJobOf(kGraph, {"model.tables.1.vocab_cache_size=7"}), question);
   ASSERT_EQ(graph.size(), 2u);
   EXPECT_THAT(KeptIn(graph[0]), ElementsAre(0, 100, 1000));
   EXPECT_THAT(graph[0].options[1].settings, ElementsAre("model.tables.0.vocab_cache_size=100"));
   EXPECT_THAT(KeptIn(graph[1]), ElementsAre(7)) << "a said number stays";
-  EXPECT_THAT(KeptIn(ChoicesOf(JobOf(kRecipe, {"model.vocab_cache_size=0"}), question)[0]),
+  EXPECT_THAT(KeptIn(ChoicesOf(PlacedJobOf(kWideDeep, {"model.vocab_cache_size=0"}), question)[0]),
               ElementsAre(0));
-  EXPECT_THAT(KeptIn(ChoicesOf(JobOf(kRecipe), question, false)[0]), ElementsAre(0));
+  EXPECT_THAT(KeptIn(ChoicesOf(PlacedJobOf(kWideDeep), question, false)[0]), ElementsAre(0));
   const TableQuestion half = {.laws = {{"c", {25'000, 1}}}, .workers = 4};
-  EXPECT_THAT(KeptIn(ChoicesOf(JobOf(kRecipe), half)[0]), ElementsAre(0)) << "d is not counted";
+  EXPECT_THAT(KeptIn(ChoicesOf(PlacedJobOf(kWideDeep), half)[0]), ElementsAre(0))
+      << "d is not counted";
 }
 
 TEST(TableChoicesTest, KeepingPaysWhereFewServersSendTheSameRowsToAll) {
   TableQuestion question = {.laws = Even(5e5, 1.3), .workers = 8};
   const auto least = [&] {
     double seconds = 0;
-    const std::vector<TableChoices> choices = ChoicesOf(JobOf(kRecipe), question);
+    const std::vector<TableChoices> choices = ChoicesOf(PlacedJobOf(kWideDeep), question);
     for (const TableOption& option : choices[0].options) {
       seconds = std::min(seconds, option.seconds);
     }
@@ -108,7 +99,7 @@ std::map<std::string, double> CutsOf(const Job& job, const TableQuestion& questi
 TEST(TableChoicesTest, FewRowsThatAllAskForAreCutAndManyAreHashed) {
   TableQuestion question = {
       .laws = {{"c", {3, 0}}, {"d", {1e6, 1.05}}}, .servers = 4, .workers = 4};
-  const Job wide = JobOf(kGraph, {"model.tables.0.dim=256", "model.tables.1.dim=4"});
+  const Job wide = PlacedJobOf(kGraph, {"model.tables.0.dim=256", "model.tables.1.dim=4"});
   const auto few = CutsOf(wide, question, 0);
   EXPECT_TRUE(few.contains("columns in 4 parts")) << "3 rows cannot be even over 4 servers";
   EXPECT_LT(few.at("columns in 4 parts"), few.at("columns in 2 parts"));
@@ -116,10 +107,10 @@ TEST(TableChoicesTest, FewRowsThatAllAskForAreCutAndManyAreHashed) {
   question.servers = 1;
   EXPECT_TRUE(CutsOf(wide, question, 0).empty());
   question.servers = 4;
-  EXPECT_TRUE(
-      CutsOf(JobOf(kGraph, {"model.tables.0.dim=256", "model.tables.0.slice_mode=batch_slice"}),
-             question, 0)
-          .empty())
+  EXPECT_TRUE(CutsOf(PlacedJobOf(kGraph, {"model.tables.0.dim=256",
+                                          "model.tables.0.slice_mode=batch_slice"}),
+                     question, 0)
+                  .empty())
       << "a said cut stays";
 }
 

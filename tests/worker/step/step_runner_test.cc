@@ -7,12 +7,17 @@
 #include <algorithm>
 #include <atomic>
 #include <limits>
+#include <map>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "common/base/square_sum.h"
 #include "common/job/spec/table_spec.h"
+#include "embedding/memory/update_terms.h"
 #include "tests/worker/step/step_fixture.h"
+#include "worker/collective/rank_transport.h"
 #include "worker/exchange/push_plan.h"
 #include "worker/step/step_compute.h"
 
@@ -283,6 +288,66 @@ TEST_F(CopiesTest, ACopyWithoutARowPushesNothing) {
   ASSERT_TRUE(runner_.Settle().ok());
   EXPECT_EQ(servers_.gradients.size(), DenseTable() + dense_keys_.size());
   EXPECT_EQ(servers_.log().back(), "advance 2");
+}
+
+// The first step of an asynchronous job, whose dense layers are at servers or summed by allreduce.
+class AsyncPushTest : public StepRunnerTest {
+ protected:
+  explicit AsyncPushTest(bool allreduce, const std::string& clip_norm)
+      : StepRunnerTest(
+            {"train.mode=async", "train.clip_norm=" + clip_norm,
+             std::string("parallel.dense_exchange=") + (allreduce ? "allreduce" : "servers")}) {
+    if (allreduce) {
+      runner_.set_group({{ranks_[0].get(), ranks_[0].get(), nullptr}});
+      dense_keys_.clear();  // None is pulled.
+    }
+    StepWindow& window = Read(kRowsOfStep);
+    EXPECT_TRUE(window.Fill(1, 1).ok());
+    SetRows(window.at(0).prepared->parts);
+    const std::vector<float> dense = model_->InitialDense(1);
+    model_->SetDense(dense);
+    const Result<StepOutcome> outcome = runner_.Run(window, {.clock = 0, .until = 1});
+    EXPECT_TRUE(outcome.ok()) << outcome.status().message();
+  }
+  void TestBody() override {}
+
+ public:
+  using Gradients = std::map<RowServers::RowKey, std::vector<float>>;
+
+  // Returns the pushed gradients.
+  static Gradients Pushed(bool allreduce, const std::string& clip_norm) {
+    return AsyncPushTest(allreduce, clip_norm).servers_.gradients;
+  }
+
+ private:
+  const std::vector<std::unique_ptr<Collective>> ranks_ = NewThreadCollectives(1);
+};
+
+// Under allreduce the dense gradients are in no push, and each is an update of its own: so its norm
+// is that of the rows alone, and a smaller one than where dense layers are at servers.
+TEST(OwnNormTest, IsThatOfThePushAlone) {
+  constexpr double kMost = 1e-3;
+  std::map<bool, float> shrinks;
+  for (const bool allreduce : {false, true}) {
+    const auto plain = AsyncPushTest::Pushed(allreduce, "0");
+    const auto clipped = AsyncPushTest::Pushed(allreduce, "0.001");
+    // As the servers scale a push of ten examples.
+    const auto scale = static_cast<float>(1.0 / 10);
+    SquareSum squares;
+    for (const auto& [key, row] : plain) {
+      std::vector<float> scaled = row;
+      for (float& value : scaled) value *= scale;
+      squares.Add(SquaresOf(scaled));
+    }
+    shrinks[allreduce] = ShrinkTo(kMost, squares);
+    ASSERT_LT(shrinks[allreduce], 1);
+    auto expected = plain;
+    for (auto& [key, row] : expected) {
+      for (float& value : row) value *= shrinks[allreduce];
+    }
+    EXPECT_EQ(clipped, expected) << allreduce;
+  }
+  EXPECT_GT(shrinks[true], shrinks[false]);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "common/job/job_spec.h"
 #include "common/job/spec/data_spec.h"
 #include "common/platform/random.h"
+#include "tests/tools/runs/small_job.h"
 #include "tests/worker/data/columnar/arrow_maker.h"
 #include "tools/local_cluster.h"
 
@@ -23,20 +24,9 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr const char* kJob = R"({
-  "data": {
-    "train": ["memory:train"], "shuffle_rows": 300, "max_bad_rows": 20,
-    "columns": [
-      {"name": "y", "type": "label"},
-      {"name": "x", "type": "numeric", "transform": "log1p"},
-      {"name": "c"}, {"name": "d"}
-    ]
-  },
-  "model": {"type": "wide_deep", "embedding_dim": 4, "hidden": [8], "device": "cpu"},
-  "train": {"batch_size": 64, "epochs": 2},
-  "parallel": {"gradients_mean": true},
-  "cluster": {"shards": 4, "heartbeat_ms": 50}
-})";
+const std::string kJob =
+    SmallJob(R"("train": ["memory:train"], "shuffle_rows": 300, "max_bad_rows": 20)",
+             R"(, "transform": "log1p")");
 
 class TableRunTest : public ::testing::Test {
  protected:

@@ -22,6 +22,7 @@
 #include "common/platform/executor.h"
 #include "common/platform/random.h"
 #include "common/protocol/manifest.h"
+#include "tests/tools/runs/small_job.h"
 #include "tools/stepped_run.h"
 
 namespace hdps {
@@ -30,21 +31,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr const char* kJob = R"({
-  "name": "small",
-  "data": {
-    "train": ["train.csv"], "eval": ["eval.csv"],
-    "columns": [
-      {"name": "y", "type": "label"},
-      {"name": "x", "type": "numeric"},
-      {"name": "c"}, {"name": "d"}
-    ]
-  },
-  "model": {"type": "wide_deep", "embedding_dim": 4, "hidden": [8], "device": "cpu"},
-  "train": {"batch_size": 64, "epochs": 2},
-  "parallel": {"gradients_mean": true},
-  "cluster": {"shards": 4, "heartbeat_ms": 50}
-})";
+const std::string kJob = SmallJob(R"("train": ["train.csv"], "eval": ["eval.csv"])");
 
 class LocalClusterTest : public ::testing::Test {
  protected:
@@ -81,6 +68,7 @@ class LocalClusterTest : public ::testing::Test {
     options.num_workers = workers;
     options.threads = threads_;
     options.stop = &stop_;
+    options.end_now = &end_now_;
     options.after_step = after_step_;
     options.voice.notice = [this](const std::string& line) {
       if (stop_at_ != "" && line.find(stop_at_) != std::string::npos) stop_ = true;
@@ -108,7 +96,7 @@ class LocalClusterTest : public ::testing::Test {
 
   std::unique_ptr<FileSystem> files_ = NewMemoryFileSystem();
   std::unique_ptr<MonotonicClock> clock_ = NewSystemClock();
-  std::atomic<bool> stop_ = false;
+  std::atomic<bool> stop_ = false, end_now_ = false;
   std::string stop_at_;  // A notice with this text stops the job.
   int threads_ = 2;
   std::function<void(WorkerId, const StepReport&)> after_step_;
@@ -223,6 +211,22 @@ TEST_F(LocalClusterTest, StoppedAndResumedItEndsAsIfNothingHadHappened) {
   ASSERT_EQ(resumed.status, 0) << resumed.reason;
   EXPECT_EQ(Field("parts", "resumed_from"), std::to_string(found->manifest.clock));
   EXPECT_EQ(Field("parts", "digest"), Field("whole", "digest"));
+}
+
+TEST_F(LocalClusterTest, EndedAtOnceItSavesNothingMore) {
+  after_step_ = [this](WorkerId, const StepReport& report) {
+    if (report.clock == 5) stop_ = end_now_ = true;
+  };
+  const ProcessEnd end = Run("out", 1, 2, {"checkpoint.every_steps=3"});
+  EXPECT_EQ(end.status, kExitFailed);
+  EXPECT_THAT(end.reason, HasSubstr("told to end at once"));
+  EXPECT_FALSE(files_->Exists("out/summary.json"));
+  after_step_ = nullptr;
+  stop_ = end_now_ = false;
+  ASSERT_EQ(Run("out", 1, 2).status, 0);
+  EXPECT_EQ(Field("out", "resumed_from"), "3");
+  ASSERT_EQ(Run("whole", 1, 2).status, 0);
+  EXPECT_EQ(Field("out", "digest"), Field("whole", "digest"));
 }
 
 TEST_F(LocalClusterTest, ABadRowEndsTheJobWithItsPlace) {
