@@ -20,10 +20,12 @@ packages=(
 test_packages=(openssh-client openssh-server iproute2 util-linux systemd libseccomp2 graphviz)
 # For the Python package and its tests.
 python_packages=(python3 python3-dev python3-numpy python3-venv pybind11-dev mypy)
+# For the tests and examples of models in PyTorch; of everybody's own Python, hdps takes the torch that is there.
+torch_packages=(python3-torch)
 # For hdps export --format=onnx and for the vectors' index.
 export_packages=(libonnx-dev libprotobuf-dev protobuf-compiler libfaiss-dev)
 # For the gates of .ci/run and for scripts/dev/bundle.sh only.
-developer_packages=("${test_packages[@]}" "${python_packages[@]}" "${export_packages[@]}" clang-14 libclang-rt-14-dev llvm-14 clang-format-14 shellcheck patchelf)
+developer_packages=("${test_packages[@]}" "${python_packages[@]}" "${torch_packages[@]}" "${export_packages[@]}" clang-14 libclang-rt-14-dev llvm-14 clang-format-14 shellcheck patchelf)
 # For the pictures of scripts/dev/plot_*.py only.
 plot_packages=(python3-matplotlib)
 # For benchmarks/peers only: its setup.sh installs PyTorch itself, which compiles against Python's headers.

@@ -34,6 +34,8 @@ class Case:
     vocabulary: int = VOCABULARY  # Values of each categorical column.
     on_gpu: bool = False  # Takes a CPU minutes: only with --device=cuda.
     goal: float = 0  # One server and one worker over the best peer, fp32 and rows there in both.
+    # The same of PyTorch over hdps' rows: in one process, and with one server and one worker.
+    rows_goals: tuple = (0, 0)
 
     @property
     def rows(self):
@@ -43,11 +45,12 @@ class Case:
 CASES = [
     Case("large_dim16", 13, 26, 16, (1024, 512, 256, 128), 4096, 20, goal=1.2),
     Case("large_dim80", 0, 39, 80, (1024, 512, 256, 128), 4096, 8, goal=1.5),
-    Case("small", 13, 26, 16, (64, 32), 4096, 60, goal=1.6),
+    Case("small", 13, 26, 16, (64, 32), 4096, 60, goal=1.6, rows_goals=(0.9, 0.8)),
     # 100,000 rows in steps of 1024, and AUC on 20,000 others after one epoch.
     # 39 fields and 200,000 rows.
     Case("ref_l", 0, 39, 80, (1024, 512, 256, 128), 16_000, 24, vocabulary=5128, on_gpu=True),
-    Case("peers", 0, 26, 16, (256, 128, 64), 1024, 98, wide=False, eval_rows=20_000, goal=1.5),
+    Case("peers", 0, 26, 16, (256, 128, 64), 1024, 98, wide=False, eval_rows=20_000, goal=1.5,
+         rows_goals=(1.0, 0.9)),
 ]
 
 
@@ -83,6 +86,28 @@ def make_data(case, folder):
                     numbers=numpy.log1p(numbers).astype(numpy.float32))
 
 
+def optimizer_of(rate):
+    return {"kind": "adagrad", "learning_rate": rate, "initial_accumulator": ACCUMULATOR}
+
+
+def tables_job(case):
+    """Returns the job of the case's tables alone, for a model in PyTorch."""
+    tables = [{"name": "deep", "dim": case.dim, "optimizer": optimizer_of(TABLE_RATE),
+               "init": {"kind": "normal", "scale": 0.01}}]
+    if case.wide:
+        tables.append({"name": "wide", "dim": 1, "optimizer": optimizer_of(TABLE_RATE),
+                       "init": {"kind": "zeros"}})
+    return {"name": case.name, "model": {"type": "tables", "tables": tables}}
+
+
+def write_tables_job(case, folder):
+    """Writes the same as a file, and returns its path."""
+    path = os.path.join(folder, "tables.json")
+    with open(path, "w", encoding="ascii") as text:
+        json.dump(tables_job(case), text, indent=2)
+    return path
+
+
 def write_job(case, folder, device="cpu"):
     """Writes the job file for hdps, and returns its path."""
     columns = [{"name": "label", "type": "label"}]
@@ -90,10 +115,7 @@ def write_job(case, folder, device="cpu"):
         columns.append({"name": "I", "type": "numeric", "transform": "log1p",
                         "repeat": case.numbers})
     columns.append({"name": "C", "type": "categorical", "repeat": case.keys})
-    rows = {"kind": "adagrad", "learning_rate": TABLE_RATE,
-            "initial_accumulator": ACCUMULATOR}
-    dense = {"kind": "adagrad", "learning_rate": DENSE_RATE,
-             "initial_accumulator": ACCUMULATOR}
+    rows, dense = optimizer_of(TABLE_RATE), optimizer_of(DENSE_RATE)
     if case.wide:
         model = {"type": "wide_deep", "embedding_dim": case.dim, "hidden": list(case.hidden),
                  "wide_optimizer": rows, "deep_optimizer": rows, "dense_optimizer": dense}

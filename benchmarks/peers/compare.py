@@ -11,6 +11,7 @@ a missing peer is not an error.
 import argparse
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -96,6 +97,25 @@ def run_hdps(flags, case, folder, system):
     return {"version": flags.version, **run}
 
 
+def run_rows(flags, case, folder, system):
+    """Runs PyTorch over rows of hdps: in one process, or as the worker of daemons over tcp."""
+    command = [flags.python, os.path.join(HERE, "pytorch_hdps.py"), "--case=" + case.name,
+               "--data=" + folder, "--threads=%d" % flags.threads]
+    environment = dict(os.environ, HDPS_BIN=os.path.abspath(flags.bin), PYTHONPATH=flags.package)
+    environment.pop("HDPS_SCHEDULER", None)
+    if system.form == comparison.ROWS_FORMS[0]:
+        return json.loads(output_of(command, env=environment))
+    out = tempfile.mkdtemp(dir=folder)
+    output_of([os.path.join(ROOT, "scripts/local_cluster.sh"), "--servers=1", "--workers=1",
+               "--job=" + cases.write_tables_job(case, folder), "--out=" + out,
+               "--threads=%d" % flags.threads, "--worker_command=" + shlex.join(command)] +
+              (["--set=" + flags.set] if flags.set else []), env=environment)
+    with open(os.path.join(out, "log/worker_0.log"), encoding="utf-8") as text:
+        printed = [line for line in text if line.startswith('{"case"')][-1]
+    shutil.rmtree(out)
+    return json.loads(printed)
+
+
 def save(flags, figures):
     if flags.json:
         with open(flags.json, "w", encoding="ascii") as text:
@@ -109,6 +129,8 @@ def compare(flags, case, folder, systems, about, before):
     for _ in range(flags.repeats):  # In turns: noise hits all alike.
         for system, own in runs.items():
             run = run_pytorch if system.is_peer else run_hdps
+            if system.form in comparison.ROWS_FORMS:
+                run = run_rows
             own.append(run(flags, case, folder, system))
             done = {system: own for system, own in runs.items() if own}
             save(flags, before + comparison.figures_of(case, done, about))
@@ -132,6 +154,10 @@ def parse_flags(arguments):
                         help="an interpreter that has fbgemm-gpu-cpu (default: setup.sh's)")
     parser.add_argument("--bf16", action=argparse.BooleanOptionalAction,
                         help="hdps with bf16 products too (default: where the processor has them)")
+    parser.add_argument("--rows", action="store_true",
+                        help="PyTorch over hdps' rows too (scripts/build.sh python)")
+    parser.add_argument("--package", default=os.path.join(ROOT, "build/python"),
+                        help="where the package of --rows is")
     parser.add_argument("--scratch", default=tempfile.gettempdir())
     parser.add_argument("--set", default="", help="override fields of hdps's job")
     parser.add_argument("--json", default="", help="also write the figures into this file")
@@ -144,6 +170,10 @@ def parse_flags(arguments):
         fail("--case=%s: on %s there are %s" % (
             flags.case, flags.device,
             ", ".join(c.name for c in cases.CASES if flags.device == "cuda" or not c.on_gpu)))
+    if flags.rows and not os.path.isdir(os.path.join(flags.package, "hdps")):
+        fail("--rows: no Python package in %s; build it (scripts/build.sh python)" % flags.package)
+    if flags.rows and flags.device == "cuda":
+        fail("--rows: PyTorch over hdps' rows is compared on the CPU; leave out --device=cuda")
     if flags.all and flags.device == "cuda":
         fail("--all: FBGEMM's tables are compared on the CPU; leave out --device=cuda")
     return flags
@@ -165,7 +195,7 @@ def main(arguments=None):
     about = {**machine.cpu(), "threads": flags.threads}
     peer_bf16 = machine.multiplies_bf16(about) or bool(flags.bf16)
     our_bf16 = peer_bf16 if flags.bf16 is None else flags.bf16
-    systems = comparison.systems(peer_bf16, our_bf16, flags.all)
+    systems = comparison.systems(peer_bf16, our_bf16, flags.all, flags.rows)
     if flags.device == "cuda":
         systems = comparison.systems_on_gpu()
     print("%s (%s), %d threads, medians of %d in turns and their range" % (

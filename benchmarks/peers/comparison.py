@@ -11,6 +11,8 @@ import cases
 PHASES = {"first_epoch": "from an empty table", "second_epoch": "rows there"}
 # Phase and form of hdps for which the goals are set.
 GOAL_PHASE, GOAL_FORM = "second_epoch", "hdps, 1 server + 1 worker"
+# The model of pytorch_tuned.py over rows of hdps: in one process, and as the worker of daemons.
+ROWS_FORMS = ("rows of hdps, one process", "rows of hdps, 1 server + 1 worker")
 # The most frequent rows stay at the worker, on its GPU.
 HOT_FORM, HOT_ROWS = "hdps, hot rows kept", 160_000
 
@@ -32,7 +34,7 @@ class System:
         return self.form.startswith("pytorch")
 
 
-def systems(peer_bf16, our_bf16, fbgemm=False):
+def systems(peer_bf16, our_bf16, fbgemm=False, rows=False):
     """Returns the systems in the order of their turns."""
     peers = [System("pytorch plain", "fp32"), System("pytorch tuned", "fp32")]
     ours = [System("hdps, one process", "fp32"), System(GOAL_FORM, "fp32")]
@@ -42,6 +44,8 @@ def systems(peer_bf16, our_bf16, fbgemm=False):
         peers.append(System("pytorch tuned", "bf16"))
     if our_bf16:
         ours += [System(system.form, "bf16") for system in ours]
+    if rows:
+        ours += [System(form, "fp32") for form in ROWS_FORMS]
     return peers + ours
 
 
@@ -63,7 +67,11 @@ def best_peer(runs, phase, precision):
 
 
 def goal_of(case, system, phase):
-    if system.form != GOAL_FORM or phase != GOAL_PHASE:
+    if phase != GOAL_PHASE:
+        return None
+    if system.form in ROWS_FORMS:
+        return case.rows_goals[ROWS_FORMS.index(system.form)] or None
+    if system.form != GOAL_FORM:
         return None
     return case.goal if system.precision == "fp32" else cases.BF16_GOAL
 

@@ -227,9 +227,9 @@ def check_command(truth, code):
 
 
 def check_settings(truth, code):
-    """`train.mode` and --set=train.mode=async."""
+    """`train.mode` and --set=train.mode=async; what is called, as optimizer.step(), is a program's own."""
     sections = {section.split(".")[0] for section in truth.settings} - {"The", "An", "A", "Expert", "Settings"}
-    for dotted in re.findall(r"(?<![\w/.\-])((?:%s)(?:\.\w+)+)" % "|".join(sorted(sections)), code):
+    for dotted in re.findall(r"(?<![\w/.\-])((?:%s)(?:\.\w+)+)(?!\w|\.\w|\()" % "|".join(sorted(sections)), code):
         parts = dotted.split(".")
         if dotted.endswith((".md", ".sh", ".py", ".json", ".h", ".cc", ".tsv", ".csv", ".gz", ".log", ".onnx", ".onnx.data", ".safetensors")) or (len(parts) == 2 and parts[1] == "_"):
             continue

@@ -75,6 +75,13 @@ class Figures(unittest.TestCase):
             ("hdps bf16, 1 server + 1 worker", "rows there"): cases.BF16_GOAL})
         self.assertTrue(all(case.goal > 1 for case in cases.CASES if not case.on_gpu))
 
+    def test_pytorch_over_our_rows_has_goals_of_its_own(self):
+        rows = [System(form, "fp32") for form in comparison.ROWS_FORMS]
+        figures = figures_of({**RUNS, **{system: RUNS[ONE] for system in rows}})
+        self.assertEqual([figures[system.name, "rows there"]["goal"] for system in rows], [1.0, 0.9])
+        self.assertEqual([figures[system.name, "rows there"]["ratio"] for system in rows], [1.5, 1.5])
+        self.assertIsNone(figures[rows[0].name, "from an empty table"]["goal"])
+
     def test_lines_name_peer_goal_version_and_precision_and_set_aucs_beside_each_other(self):
         lines = comparison.lines_of(list(figures_of(RUNS).values()))
         (goal,) = [line for line in lines if "goal %.1f" % CASE.goal in line]
@@ -91,6 +98,8 @@ class Systems(unittest.TestCase):
         self.assertEqual(len({system.name for system in everything}), 7)
         self.assertEqual(comparison.systems(True, False), everything[:2] + [TUNED_BF16, ONE, CLUSTER])
         self.assertEqual({s.precision for s in comparison.systems(False, False)}, {"fp32"})
+        self.assertEqual([s.form for s in comparison.systems(False, False, rows=True)][-2:],
+                         list(comparison.ROWS_FORMS))
         self.assertEqual([s.name for s in comparison.systems(False, False, True) if s.is_peer],
                          ["pytorch plain", "pytorch tuned fp32", "pytorch fbgemm"])
 
@@ -156,10 +165,11 @@ class Compare(unittest.TestCase):
         self.assertFalse(compare.has_pytorch(str(self.folder / "python")))
 
     def test_mistakes_end_with_status_2(self):
-        for flag in ("--case=huge", "--repeats=0", f"--bin={self.folder / 'nowhere'}"):
+        for flags in (["--case=huge"], ["--repeats=0"], [f"--bin={self.folder / 'nowhere'}"],
+                      ["--rows", f"--package={self.folder}"]):
             with self.assertRaises(SystemExit) as ended:
-                self.run_main(flag)
-            self.assertEqual(ended.exception.code, 2, flag)
+                self.run_main(*flags)
+            self.assertEqual(ended.exception.code, 2, flags)
         self.assertEqual(self.turns, [])
 
     def test_hdps_is_asked_for_its_precision_and_its_epochs_are_told_apart(self):
@@ -183,6 +193,32 @@ class Compare(unittest.TestCase):
         self.assertTrue(self.commands[1][0].endswith("scripts/local_cluster.sh"))
         for setting in ("--set=train.seed=3", "--set=model.precision=bf16"):
             self.assertIn(setting, self.commands[1])
+
+    def test_pytorch_over_our_rows_runs_alone_and_as_a_worker_of_daemons(self):
+        line = {"case": "peers", "first_epoch": 1.0, "second_epoch": 2.0}
+
+        def output_of(command, env, **_):
+            self.commands.append(command)
+            self.assertEqual(env["PYTHONPATH"], "packages")
+            self.assertNotIn("HDPS_SCHEDULER", env)
+            for word in command:
+                if word.startswith("--out="):
+                    log = pathlib.Path(word[len("--out="):], "log")
+                    log.mkdir()
+                    (log / "worker_0.log").write_text(f"said\n{json.dumps(line)}\nsaid\n")
+            return json.dumps(line)
+
+        flags = mock.Mock(bin="bin", threads=2, set="cluster.memory_limit=64MiB", python="python", package="packages")
+        with mock.patch.object(compare, "output_of", output_of):
+            runs = [compare.run_rows(flags, CASE, str(self.folder), System(form, "fp32"))
+                    for form in comparison.ROWS_FORMS]
+        self.assertEqual(runs, [line, line])
+        alone, daemons = self.commands
+        self.assertEqual(alone[0], "python")
+        self.assertIn(f"--worker_command={' '.join(alone)}", daemons)
+        self.assertIn("--set=cluster.memory_limit=64MiB", daemons)
+        job = json.loads((self.folder / "tables.json").read_text())
+        self.assertEqual([table["name"] for table in job["model"]["tables"]], ["deep"])
 
     def test_on_a_gpu_all_take_part_in_each_precision_and_turns_are_written_as_they_come(self):
         written = self.folder / "figures.json"

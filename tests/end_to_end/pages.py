@@ -10,6 +10,7 @@ README = harness.ROOT / "README.md"
 DOCS = harness.ROOT / "docs"
 TUTORIAL = DOCS / "tutorial.md"
 EXTENDING = DOCS / "extending.md"
+PYTORCH = DOCS / "pytorch.md"
 RECORDS = DOCS / "records"
 RUN_FILES = DOCS / "run_files.md"
 

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Trains one case in PyTorch over rows of hdps, and prints a line of JSON.
+
+Everything but the rows is pytorch_tuned.py's. Where HDPS_SCHEDULER is set, as by local_cluster.sh, the
+process joins that job as its worker; else scheduler and server run in it. Needs the package hdps.
+"""
+import os
+import tempfile
+
+os.environ["THP_MEM_ALLOC_ENABLE"] = "1"  # As pytorch_tuned.py, before PyTorch is imported.
+
+import torch  # noqa: E402
+from torch.nn import functional  # noqa: E402
+
+import cases  # noqa: E402
+import hdps  # noqa: E402
+import pytorch_runs  # noqa: E402
+import pytorch_tuned  # noqa: E402
+
+
+class ServersRows:
+    """The rows of the job's tables `deep` and, if the case has it, `wide`."""
+
+    def __init__(self, case):
+        threads = torch.get_num_threads()
+        if os.environ.get("HDPS_SCHEDULER"):
+            self.worker = hdps.join(threads=threads)
+        else:
+            self.out = tempfile.TemporaryDirectory()
+            self.worker = hdps.local(cases.tables_job(case), self.out.name, threads=threads, quiet=True)
+        self.tables = ["deep", "wide"] if case.wide else ["deep"]
+        self.keys_of_example = case.keys
+
+    def of(self, keys):
+        """Returns every example's deep rows, and the sum of its wide weights or None."""
+        asked = {table: keys for table in self.tables}
+        self.pulled = self.worker.pull(asked, train=torch.is_grad_enabled())
+        rows = {table: torch.from_dlpack(self.pulled[table].rows) for table in self.tables}
+        # Both tables were asked for the same keys.
+        self.positions = torch.from_dlpack(self.pulled["deep"].positions).view_as(keys)
+        deep = functional.embedding(self.positions, rows["deep"])
+        if "wide" not in rows:
+            return deep, None
+        return deep, functional.embedding_bag(self.positions, rows["wide"], mode="sum")
+
+    @torch.no_grad()
+    def update(self, keys, deep, wide):
+        """Pushes the sums of each row's gradients, and ends the step."""
+        order = torch.argsort(self.positions.flatten())
+        counts = torch.bincount(self.positions.flatten())
+        starts = torch.cumsum(counts, 0) - counts
+
+        def push(table, index, gradient):
+            sums = functional.embedding_bag(index, gradient, starts, mode="sum")
+            self.worker.push(self.pulled[table], sums)
+
+        push("deep", order, deep.grad.flatten(0, 1))
+        if wide is not None:
+            push("wide", order.div(self.keys_of_example, rounding_mode="floor"), wide.grad)
+        self.worker.advance(len(keys))
+
+
+class Trainer(pytorch_tuned.TunedTrainer):
+    def __init__(self, case, precision):
+        super().__init__(case, precision, ServersRows)
+
+    def end(self):
+        self.rows.worker.finish()
+        self.rows.worker.close()
+
+
+if __name__ == "__main__":
+    pytorch_runs.main(__doc__, Trainer, {"cpu": ["fp32", "bf16"]})

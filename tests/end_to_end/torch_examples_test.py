@@ -1,0 +1,88 @@
+"""Runs the examples in PyTorch as their page says, in one process, as workers of daemons and by torchrun, in all
+modes, and the blocks of docs/pytorch.md."""
+import contextlib
+import importlib.util
+import io
+import os
+import pathlib
+import re
+import sys
+import unittest
+
+import harness
+import pages
+
+why = "".join(f"there is no {name}; " for name in ("hdps", "torch") if not importlib.util.find_spec(name))
+EXAMPLES = harness.ROOT / "examples" / "torch"
+ROWS, EPOCHS = 32561, 4
+# What async and ssp may lose against sync on the census data.
+AUC_TOLERANCE = 0.002
+
+
+def auc_said(text):
+    return float(re.findall(r"^AUC ([\d.]+) after", text, re.M)[-1])
+
+
+@unittest.skipIf(why, why)
+class Examples(pages.Case):
+    def setUp(self):
+        super().setUp()
+        before = os.environ["PATH"]
+        self.addCleanup(os.environ.update, PATH=before)
+        # `python3` of the page is the interpreter that the package is built for.
+        os.environ["PATH"] = f"{pathlib.Path(sys.executable).parent}{os.pathsep}{before}"
+
+    def cluster(self, name, program, workers, sets, epochs=EPOCHS):
+        """Trains an example as workers of daemons; returns the AUC that worker 0 has said."""
+        out = self.out(name)
+        summary = harness.cluster(EXAMPLES / f"{program}.json", out, 2, workers, sets,
+                                  extra=["--threads=1", f"--worker_command={sys.executable} {EXAMPLES}/{program}.py"])
+        self.assertEqual(summary["examples"], ROWS * epochs, "each example counts once in an epoch")
+        return auc_said((out / "log" / "worker_0.log").read_text())
+
+    def test_modes(self):
+        """Four workers in async and in ssp learn what one learns in sync, from each example once."""
+        sync = auc_said(self.shell(f"{sys.executable} {EXAMPLES}/wide_deep.py"))
+        self.assertGreater(sync, 0.91)
+        modes = {"async": {}, "ssp": {"train.staleness_bound": 3}}
+        if harness.SHARE:
+            harness.left_out("ssp with four workers of PyTorch")
+            modes.pop("ssp")
+        said = []
+        for mode, more in modes.items():
+            auc = self.cluster(mode, "wide_deep", 4, {"train.mode": mode, "train.eval_every_steps": 0, **more})
+            self.assertLess(sync - auc, AUC_TOLERANCE, mode)
+            said.append(f"{mode} with 4 workers {auc:.4f}")
+        harness.figure(f"wide_deep.py on the census data: AUC {sync:.4f} in sync with one worker, {', '.join(said)}")
+
+    def test_torchrun(self):
+        """Two workers that come by themselves, with DistributedDataParallel."""
+        address = f"tcp://127.0.0.1:{harness.free_port()}"
+        text = self.shell(
+            f"scripts/local_cluster.sh --job=examples/torch/dlrm.json --out=out/dlrm --servers=2 --workers=2 "
+            f"--workers_come --listen={address} &\n"
+            f"HDPS_SCHEDULER={address} {sys.executable} -m torch.distributed.run --standalone --nproc-per-node=2 "
+            "examples/torch/dlrm.py\nwait %1")
+        self.assertGreater(auc_said(text), 0.91)
+        self.assertEqual(harness.summary_of(self.folder / "out" / "dlrm")["examples"], ROWS * EPOCHS)
+
+    def test_the_page_and_its_commands(self):
+        self.run_commands(pages.PYTORCH, 2)
+        before = os.getcwd()
+        self.addCleanup(os.chdir, before)
+        os.chdir(self.folder)
+        blocks, names = pages.blocks(pages.PYTORCH, "python"), {}
+        self.assertGreaterEqual(len(blocks), 2)
+        with contextlib.redirect_stdout(io.StringIO()):
+            for block in blocks:
+                exec(compile(block, pages.PYTORCH.name, "exec"), names)
+        self.assertLess(names["loss"].item(), 0.7)
+        self.assertEqual(names["pulled"].rows.shape, (2, 8))
+
+    def test_they_are_short(self):
+        for program in EXAMPLES.glob("*.py"):
+            self.assertLessEqual(len(program.read_text().splitlines()), 80, program.name)
+
+
+if __name__ == "__main__":
+    harness.main()
