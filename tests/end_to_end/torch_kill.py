@@ -25,4 +25,5 @@ def loop(self, *args, **kwargs):
 
 hdps._worker.Worker.loop = loop
 sys.argv = [program]
+sys.path[0] = str(pathlib.Path(program).parent)
 runpy.run_path(program, run_name="__main__")
