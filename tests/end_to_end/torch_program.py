@@ -32,7 +32,8 @@ with hdps.join() as worker:
             optimizer.zero_grad()
             torch.nn.functional.mse_loss(model(keys[own], step % 2 == 0), labels[own]).backward()
             optimizer.step()
-    rows = torch.from_dlpack(worker.pull("words", torch.arange(20)).rows)
+    pulled = worker.pull("words", torch.arange(20))
+    rows = torch.from_dlpack(pulled.rows)[torch.from_dlpack(pulled.positions)]
     if worker.rank == 0:
-        torch.save({"rows": rows.clone(), **{name: value.detach() for name, value in model.named_parameters()}},
+        torch.save({"rows": rows, **{name: value.detach() for name, value in model.named_parameters()}},
                    sys.argv[1])

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple, Optional
 import torch
 from torch.nn import functional
 
-from hdps.torch.rows import TableModule, keys_of
+from hdps.torch.rows import TableModule, keys_of, takes_sparse
 
 MODES = ("sum", "mean", "max")
 
@@ -41,8 +41,8 @@ def pooled(weight: torch.Tensor, positions: torch.Tensor, bags: Bags, mode: str,
     if weights is not None:
         weights = weights.to(weight)
     result: torch.Tensor = functional.embedding_bag(
-        positions, weight, bags.offsets.to(weight.device), mode=mode, sparse=mode != "max",
-        per_sample_weights=weights, include_last_offset=include_last_offset)
+        positions, weight, bags.offsets.to(weight.device), mode=mode,
+        sparse=mode != "max" and takes_sparse(weight), per_sample_weights=weights, include_last_offset=include_last_offset)
     return result
 
 
@@ -143,7 +143,7 @@ class Embedding(TableModule):
         keys, kept = self._kept(input)
         examples = len(input) if input.dim() > 0 else 1
         weight, positions = self.rows({self.table: keys}, examples)[self.table]
-        found = functional.embedding(positions, weight, sparse=True)
+        found = functional.embedding(positions, weight, sparse=takes_sparse(weight))
         if kept is not None:
             zeros = found.new_zeros(len(kept), self.embedding_dim)
             found = zeros.index_put((kept.to(found.device),), found)

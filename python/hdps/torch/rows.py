@@ -70,6 +70,11 @@ class TableModule(torch.nn.Module):
                          positions.to(self._like.device, non_blocking=True))
 
 
+def takes_sparse(weight: torch.Tensor) -> bool:
+    """Returns whether gradients of rows may be sparse: a change of device or dtype needs dense ones."""
+    return weight.is_leaf
+
+
 def _dense(gradient: torch.Tensor) -> torch.Tensor:
     """Returns a gradient [m, dim], of which torch gives the terms of each key without their sums.
 

@@ -63,7 +63,6 @@ class ServerOptimizer:
         self._initial = [parameter.detach().to("cpu", torch.float32, copy=True)
                          for parameter in self._parameters]
         self._begun = False
-        self._pulled: Any = None
 
     def pull(self, train: bool = True) -> None:
         """Sets the parameters to those of the servers, as each step must begin.
@@ -76,8 +75,9 @@ class ServerOptimizer:
         if not self._begun or self._worker.clock == 0:  # Perhaps it has gone back there.
             self._begin()
             self._begun = True
-        self._pulled = self._worker.pull(self._table, self._all_keys, train=train)
-        parts = torch.from_dlpack(self._pulled.rows).split([len(keys) for keys in self._keys])
+        pulled = self._worker.pull(self._table, self._all_keys, train=train)
+        rows = torch.from_dlpack(pulled.rows)[torch.from_dlpack(pulled.positions)]
+        parts = rows.split([len(keys) for keys in self._keys])
         with torch.no_grad():
             for parameter, part in zip(self._parameters, parts):
                 values = part.reshape(-1)[:parameter.numel()].view_as(parameter)
@@ -106,12 +106,9 @@ class ServerOptimizer:
                 gradients.append(self._parts[i])
         if not keys:
             raise ValueError("step: no parameter has a gradient: expected backward() before it")
-        if self._pulled is None:
-            raise ValueError("step: expected pull() at the beginning of the step")
-        if len(keys) == len(self._parameters):
-            self._worker.push(self._pulled, self._staged)
-        else:
-            self._worker.push(self._table, torch.cat(keys), torch.cat(gradients))
+        whole = len(keys) == len(self._parameters)
+        self._worker.push(self._table, torch.cat(keys),
+                          self._staged if whole else torch.cat(gradients))
 
     def _stage(self, i: int, values: torch.Tensor) -> None:
         self._parts[i].view(-1)[:values.numel()].copy_(values.detach().reshape(-1))
