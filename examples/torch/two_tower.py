@@ -58,6 +58,7 @@ def main():
             loss.backward()
             optimizer.step()
 
+        optimizer.pull(train=False)
         model.eval()
         with torch.no_grad():
             towers = [(*model(batch["features"]), batch["labels"]) for batch in test]

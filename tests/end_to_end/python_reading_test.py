@@ -300,9 +300,9 @@ class Reading(Case):
 class Tensors(Case):
     def setUp(self):
         super().setUp()
-        from hdps.torch.dataset import Dataset
+        import hdps.torch
         import torch
-        self.Dataset, self.torch = Dataset, torch
+        self.Dataset, self.torch = hdps.torch.Dataset, torch
 
     def rows(self, batches):
         return [[int(row) for row in batch["numeric"][:, 0]] for batch in batches]
@@ -354,6 +354,34 @@ class Tensors(Case):
         self.assertEqual(self.rows(over), [])
         self.assertNotEqual(self.rows(other), whole)
         self.assertEqual(other.state_dict(), {"epoch": 3, "step": steps})
+
+    def test_the_position_stands_in_checkpoints(self):
+        """A job that died goes on with the rows behind its checkpoint, beside rows and dense layers."""
+        job = hdps.Job({"data": {**DATA, "train": [str(self.data / "train.csv")], "eval": [], "eval_sets": []},
+                        "model": {"type": "tables", "tables": [{"name": "users", "dim": 2}]},
+                        "train": {"batch_size": BATCH}})
+        self.assertEqual(job.warnings, [])
+        whole = self.rows(self.Dataset(job))
+
+        def train(steps):
+            seen = []
+            with hdps.local(job, self.out("run"), quiet=True) as worker:
+                data, bag = self.Dataset(worker), hdps.torch.EmbeddingBag(worker, "users")
+                hdps.torch.keep(worker, data=data)
+                for batch in worker.loop(lambda _: data):
+                    seen += self.rows([batch])
+                    bag(*batch["features"]["user"]).mean().backward()
+                    if len(seen) == 5:
+                        worker.checkpoint()
+                    if len(seen) == steps:
+                        harness.wait_until(lambda: list(self.out("run").glob("checkpoint/*/manifest.json")), 30,
+                                           "the checkpoint of step 5")
+                        raise InterruptedError
+            return seen
+
+        with self.assertRaises(InterruptedError):
+            train(9)
+        self.assertEqual(train(None), whole[5:])
 
     def test_an_iteration_goes_back(self):
         dataset = self.Dataset(self.job())

@@ -62,6 +62,12 @@ class Examples(pages.Case):
             said.append(f"{mode} with 4 workers {auc:.4f}")
         harness.figure(f"wide_deep.py on the census data: AUC {sync:.4f} in sync with one worker, {', '.join(said)}")
 
+    def test_two_tower(self):
+        """A loss of one's own: items of a kind that the history has come before others."""
+        one = auc_said(self.shell(f"{sys.executable} {EXAMPLES}/two_tower.py"))
+        self.assertGreater(one, 0.75)  # 0.875 is the best: 0.85 and 0.1 are bought.
+        harness.figure(f"two_tower.py on the histories: AUC {one:.4f}")
+
     def test_torchrun(self):
         """Two workers that come by themselves, with DistributedDataParallel."""
         address, out = f"tcp://127.0.0.1:{harness.free_port()}", self.out("dlrm")
