@@ -35,6 +35,7 @@ class Kills(harness.Case):
         command = [sys.executable, script]
         if kill:
             command = [sys.executable, harness.ROOT / "tests" / "end_to_end" / "torch_kill.py", out, *kill, script]
+        os.environ["OMP_NUM_THREADS"] = "1"  # Of each process beside others, as torchrun has it.
         summary = harness.cluster(EXAMPLES / f"{program}.json", out, 2, workers, {**SETS, "cluster.replicas": copies},
                                   extra=["--threads=1", f"--worker_command={shlex.join(map(str, command))}"])
         self.assertEqual(harness.processes_with(str(out)), [])
