@@ -23,7 +23,7 @@ usage: scripts/local_cluster.sh --job=FILE --out=DIR [--servers=1] [--workers=1]
   --scheduler=ADDRESS   with --node-rank above 0: where the scheduler is
   --total-servers=M, --total-workers=N   over all machines (default: those of this one)
   --worker_command=CMD  a program of your own in place of hdps-worker, for a job of model.type tables:
-                        "python train.py"; it finds HDPS_SCHEDULER, HDPS_KEYS, HDPS_RANK and RANK set
+                        "python train.py"; it finds HDPS_SCHEDULER, HDPS_KEYS and RANK set
   --workers_come        start no workers: those of --workers join by themselves
   --first-server=K, --first-worker=K   ranks of those of this machine: K and on (default: the
                         scheduler picks where there are other machines)
@@ -76,7 +76,7 @@ for argument in "$@"; do
     --workers_come) workers_come=1 ;;
     --set=* | --log=*) common+=("$argument") ;;
     --keys=*) common+=("$argument") program+=(HDPS_KEYS="$value") ;;
-    --insecure) common+=("$argument") program+=(HDPS_INSECURE=true) ;;
+    --insecure) common+=("$argument") ;;
     --insecure-collective) worker_flags+=(--insecure_collective) ;;
     --resume=*) scheduler_flags+=("$argument") ;;
     --threads=*) member_flags+=("$argument") ;;
@@ -170,8 +170,12 @@ clean_up() {
   trap '' INT TERM HUP
   local alive=() pid
   for pid in "${!name_of[@]}"; do
-    # Of a worker's command its whole group.
-    [[ -z "$worker_command" || "${name_of[$pid]}" != worker_* ]] && alive+=("$pid") || alive+=("-$pid")
+    if [[ -n "$worker_command" && "${name_of[$pid]}" == worker_* ]]; then
+      alive+=("-$pid") # Its whole group.
+      rm -f "$out/pid/${name_of[$pid]}.pid"
+    else
+      alive+=("$pid")
+    fi
   done
   if ((${#alive[@]})); then
     kill -TERM -- "${alive[@]}" 2>/dev/null || true
@@ -185,7 +189,8 @@ clean_up() {
 }
 trap clean_up EXIT
 # Tells the scheduler to stop: it drains the job, saves a checkpoint and ends all members. Until then
-# killed processes are restarted. A second signal ends all at once.
+# killed processes are restarted. A second signal ends all at once. The scheduler is told by the loop below:
+# a `read` in a handler would take the time limit of the one that it came in.
 # shellcheck disable=SC2317
 stop() {
   local now
@@ -228,7 +233,7 @@ start() { # NAME
       --listen="$server_listen" --spill_path="$spill" "${member_flags[@]}" \
       "${server_flags[@]}" 2>"$runtime/$name.err" >"$runtime/$name.out" </dev/null {never}<&- &
   elif [[ -n "$worker_command" ]]; then
-    [[ -z "$first_worker" ]] || rank=(HDPS_RANK="$number" RANK="$number" LOCAL_RANK="$((number - first_worker))")
+    [[ -z "$first_worker" ]] || rank=(RANK="$number" LOCAL_RANK="$((number - first_worker))")
     env "${program[@]}" "${rank[@]}" WORLD_SIZE="$total_workers" HDPS_SCHEDULER="$scheduler" \
       setsid setpriv --pdeathsig KILL bash -c "$worker_command" >>"$out/log/$name.log" 2>&1 </dev/null {never}<&- &
     ln -sf "$out/log/$name.log" "$runtime/$name.err"

@@ -136,6 +136,60 @@ class Launchers(harness.Case):
         harness.wait_until(lambda: not harness.processes_with(str(out)), 30, "the end of all daemons")
         self.assertIsNotNone(harness.summary_of(out)["stopped_at"])
 
+    # What --worker_command starts; a worker of hdps will do, for the launcher does not know.
+    COMMAND = (f"echo rank $RANK of $WORLD_SIZE; exec {harness.BIN}/hdps-worker --job={harness.CENSUS} "
+               "--scheduler=$HDPS_SCHEDULER --rank=$RANK")
+
+    def test_a_program_takes_the_place_of_hdps_worker(self):
+        """It is told whom to join and as which rank, started again when killed, and ended with the job."""
+        out = self.out("run")
+        launcher = self.cluster(out, "--workers=2", f"--worker_command={self.COMMAND}", sets=LONG)
+        self.wait_for_training(out)
+        os.kill(self.number_of(out, "worker_1"), signal.SIGKILL)
+        log = out / "log" / "worker_1.log"
+        harness.wait_until(lambda: log.read_text().count("rank 1 of 2\n") == 2, 30, "its second start")
+        harness.wait_until(lambda: "the job goes on" in (out / "log" / "scheduler.log").read_text(), 60, "its rank")
+        launcher.send_signal(signal.SIGTERM)
+        said = self.finish(launcher, 0)
+        self.assertIn("worker_1 was killed by signal 9 (KILL)", said)
+        self.assertIn("starting worker_1 again in 0.2 s", said)
+        self.assertIn("rank 0 of 2\n", (out / "log" / "worker_0.log").read_text())
+        self.assertIsNotNone(harness.summary_of(out)["stopped_at"])
+        self.assertEqual(list((out / "pid").iterdir()), [])
+
+    def test_a_program_ends_with_its_launcher(self):
+        """With what it has started; and without that where the launcher was killed."""
+        for how, number in (("told", signal.SIGTERM), ("killed", signal.SIGKILL)):
+            with self.subTest(how=how):
+                out = self.out(how)
+                mark = f"{self.folder}/hdps_{how}"
+                command = f"(exec -a {mark} sleep 1000) & exec -a {mark} sleep 1000"
+                launcher = self.cluster(out, f"--worker_command={command}", sets=LONG)
+                harness.wait_until(lambda: len(harness.processes_with(mark)) == 2, 30, "both")
+                program = self.number_of(out, "worker_0")
+                launcher.send_signal(number)
+                launcher.wait()
+                harness.wait_until(lambda: program not in harness.processes_with(mark), 30, "its end")
+                if how == "told":
+                    self.assertEqual(harness.processes_with(mark), [])
+
+    def test_workers_that_come_by_themselves(self):
+        out = self.out("run")
+        launcher = self.cluster(out, "--workers=1", "--workers_come", sets={**QUICK, "train.epochs": 1})
+        for line in launcher.stdout:
+            if "HDPS_SCHEDULER=" in line:
+                break
+        address = line.split("HDPS_SCHEDULER=")[1].strip()
+        harness.run(["bash", "-c", self.COMMAND], env={**os.environ, "HDPS_SCHEDULER": address, "RANK": "0"})
+        self.finish(launcher, 0)
+        self.assertEqual(harness.summary_of(out)["workers"], 1)
+        self.assertFalse((out / "log" / "worker_0.log").exists())
+
+    def test_flags_of_workers_that_contradict(self):
+        for flags, why in ((["--workers_come"], "give one of them"), (["--max_bad_rows=1"], "is for hdps-worker")):
+            said = self.finish(self.cluster(self.out("run"), "--worker_command=true", *flags), 2)
+            self.assertIn(why, said)
+
     def test_who_is_watched_ends_when_told_or_left_alone(self):
         """By a line, also one that comes in two pieces; by the end of the input; by silence."""
         for how in ("told", "ended", "silent"):

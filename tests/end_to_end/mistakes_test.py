@@ -131,6 +131,24 @@ class Mistakes(harness.Case):
         ):
             self.refused(name, self.train_with(change), *needles)
 
+    def test_what_needs_layers(self):
+        """A job whose model is another program's has none: commands that need them say how its workers join."""
+        job = harness.write_job(self.out("tables.json"),
+                                {"model": {"type": "tables", "tables": [{"name": "words", "dim": 4}]}})
+        hdps, out = harness.program("hdps"), f"--out={self.out('tables')}"
+        needles = ("needs the layers of a model", "hdps.join", "docs/pytorch.md")
+        self.refused("train", [hdps, "train", f"--job={job}", out], "hdps train", *needles)
+        self.refused("plan", [hdps, "plan", f"--job={job}"], "hdps plan", *needles)
+        self.refused("placement", [hdps, "plan", f"--job={job}", "--placement"], "hdps plan", *needles)
+        self.refused("doctor", [hdps, "doctor", f"--job={job}", "--rows=1M"], "hdps doctor --rows", *needles)
+        self.refused("worker", [harness.program("hdps-worker"), f"--job={job}", "--scheduler=tcp://127.0.0.1:9"],
+                     "hdps-worker", *needles)
+        for command, flag in (("predict", f"--data={job}"), ("evaluate", f"--data={job}"), ("export", out)):
+            also = ["--format=safetensors"] if command == "export" else []
+            self.refused(command, [hdps, command, f"--checkpoint={self.saved}", f"--job={job}", flag, *also], *needles)
+        printed = harness.run([hdps, "train", f"--job={job}", "--print_config"]).stdout
+        self.assertEqual(json.loads(printed)["model"]["type"], "tables")
+
     def test_strategy(self):
         def parallel(mode="hybrid_parallel", **more):
             return lambda job: job.update(parallel={

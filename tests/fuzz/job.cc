@@ -49,6 +49,9 @@ std::vector<std::string> JobSeeds() {
     seeds.push_back(data + R"({"type": ")" + type + "\"}}");
   }
   seeds.push_back(
+      R"({"model": {"type": "tables", "tables": [{"name": "t", "policy": {"max_rows": 9}}]},
+      "train": {"eval_every_steps": 5, "early_stop": {"patience": 2}, "epochs": 3}})");
+  seeds.push_back(
       data +
       R"({"type": "graph", "tables": [{"name": "t", "dim": 4, "optimizer": "adam"}], "layers": [
       {"name": "e", "kind": "embedding", "table": "t"},

@@ -7,6 +7,7 @@
 
 #include "common/job/data_paths.h"
 #include "common/job/given_job.h"
+#include "common/job/job_facts.h"
 #include "common/job/job_file.h"
 #include "common/job/job_registry.h"
 #include "common/job/spec/checkpoint_spec.h"
@@ -66,6 +67,9 @@ Result<Job> ReadJob(const std::string& json, const std::vector<std::string>& ove
   std::vector<std::string> warnings;
   LeaveOutOfTablesJob(section, &source->root, &warnings);
   ReadSection(section, source->root, &text, {"", &warnings});
+  if (text.model_text.type != kTablesType && source->root.Find("data") == nullptr) {
+    return Refuse(*source, "data", "it is missing; see docs/job_file.md");
+  }
   Job job;
   job.name = text.name;
   job.seed = text.seed;

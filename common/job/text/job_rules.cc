@@ -28,8 +28,6 @@ class DataCheck {
 
   Status Run() {
     if (data_.train.empty()) {
-      if (source_.root.Find("data") == nullptr)
-        return Refuse(source_, "data", "it is missing; see docs/job_file.md");
       return Refuse(source_, "data.train", "there is no file to train on; name at least one");
     }
     const bool images = data_.format == DataFormat::kIdx;
@@ -375,10 +373,9 @@ Status CheckJob(const JobSource& source, const JobText& text, Job* job) {
   const bool tables_alone = text.model_text.type == kTablesType;
   const bool positives_alone = tables_alone || job->data.negatives.per_positive > 0 ||
                                text.model_text.loss == LossKind::kSampledSoftmax;
-  const bool several_labels = tables_alone || !text.model_text.tasks.empty();
-  if (!tables_alone || !job->data.train.empty()) {
-    HDPS_RETURN_IF_ERROR(DataCheck(source, job->data, several_labels, positives_alone).Run());
-  }
+  DataCheck data(source, job->data, tables_alone || !text.model_text.tasks.empty(),
+                 positives_alone);
+  if (!tables_alone || !job->data.train.empty()) HDPS_RETURN_IF_ERROR(data.Run());
   HDPS_RETURN_IF_ERROR(CheckDistinct(source, job));
   HDPS_RETURN_IF_ERROR(BuildJobModel(source, text.model_text, job));
   HDPS_RETURN_IF_ERROR(FillSchedules(source, text.train_text.schedule, job));

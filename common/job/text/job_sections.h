@@ -36,6 +36,9 @@ void AddStrategySettings(SettingTable<ParallelSpec>* parallel);
 Section DataSection();
 Section ModelSection(const JobRegistry& registry);  // Settings of a ModelText.
 Section ScheduleSection();
+Section InitSection();
+Section PolicySection();
+Section TableSection(const OptimizerRegistry& optimizers);
 Section OptimizerSection(const OptimizerRegistry& optimizers);
 Section LayerSection(const LayerRegistry& layers);
 // Returns the settings of a LayerSpec that say where a layer is computed and how it lies over the

@@ -140,6 +140,7 @@ inline JsonValue PrintValue(const std::vector<std::vector<uint32_t>>& tuples) {
 struct Range {  // Both ends included.
   double min, max;
 };
+inline constexpr Range kPenalty = {0, 1e6};  // Of loss_l1 and loss_l2, wherever they are.
 struct Bytes {  // A whole number or a text such as "4GiB", in this range.
   double min, max;
 };

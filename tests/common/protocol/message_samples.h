@@ -208,6 +208,29 @@ inline View SampleView() {
   return view;
 }
 
+inline Heartbeat SampleHeartbeat() {
+  Heartbeat heartbeat = {
+      {5}, 6, 7, 8.5, 0.5, 9, {4, 3, 2, 1}, 21, 20, "no space", {{{12}, 3500}}, SomeActivity()};
+  heartbeat.finished = true;
+  heartbeat.wants_checkpoint = 30;
+  return heartbeat;
+}
+
+inline StatusReply SampleStatus() {
+  return {"census",
+          "train",
+          {1},
+          40,
+          {{"server 0 (a:1)", 41, 3, {12}, SomeActivity(), "no space", "save", 70, true},
+           {"worker 0", 40, 0}},
+          500,
+          Want::kLost,
+          "1 of 2 workers",
+          "worker 1 is lost",
+          800,
+          900};
+}
+
 inline CommandDone SampleDone() {
   CommandDone done;
   done.id = {9};
@@ -249,26 +272,14 @@ inline CommandDone SampleDone() {
 template <typename Visit>
 void ForEachSampleOfGuests(const Visit& visit) {
   visit(StatusRequest{});
-  visit(StatusReply{"census",
-                    "train",
-                    {1},
-                    40,
-                    {{"server 0 (a:1)", 41, 3, {12}, SomeActivity(), "no space", "save", 70, true},
-                     {"worker 0", 40, 0}},
-                    500,
-                    Want::kLost,
-                    "1 of 2 workers",
-                    "worker 1 is lost",
-                    800,
-                    900});
+  visit(SampleStatus());
   visit(ScaleRequest{-1, true, 4, false});
   visit(ScaleReply{Code::kInvalidArgument, "no worker would be left"});
+  visit(JobRequest{});
+  visit(JobReply{Code::kUnavailable, "not told", KeysOf({123, 125})});
   visit(RowPlacesRequest{});
-  visit(RowPlacesReply{Code::kUnavailable,
-                       "none yet",
-                       {7},
-                       SampleView().servers,
-                       SampleView().shards});
+  visit(RowPlacesReply{
+      Code::kUnavailable, "none yet", {7}, SampleView().servers, SampleView().shards});
 }
 
 // Calls visit(message) with a sample of every kind.
@@ -277,20 +288,7 @@ void ForEachSample(const Visit& visit) {
   visit(JoinRequest{Role::kServer, 3, "tcp://127.0.0.1:5", 99, 2, 4, "host 12", "boot:ns:12:3"});
   visit(JoinRefused{2, "one too many", true});
   visit(SampleView());
-  visit(Heartbeat{{5},
-                  6,
-                  7,
-                  8.5,
-                  0.5,
-                  9,
-                  {4, 3, 2, 1},
-                  21,
-                  20,
-                  "no space",
-                  {{{12}, 3500}},
-                  SomeActivity(),
-                  true,
-                  30});
+  visit(SampleHeartbeat());
   visit(HeartbeatAck{{5}, 21});
   visit(Command{.id = {3},
                 .command = CommandKind::kLoad,
@@ -338,8 +336,6 @@ void ForEachSample(const Visit& visit) {
   visit(ReplicateAck{6, true});
   visit(Probe{});
   visit(ProbeAck{});
-  visit(JobRequest{});
-  visit(JobReply{Code::kUnavailable, "not told", KeysOf({123, 125})});
   visit(SquaresRequest{14});
   visit(SquaresReply{Code::kUnavailable, "soon", {{5, 6, 7, 8}}});
 }

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -264,31 +263,6 @@ TEST(Rules, OfTheMembership) {
   CommandDone done = SampleDone();
   done.labels = FloatsOf(4);
   EXPECT_THAT(WhyRefused(done), HasSubstr("one label"));
-  Heartbeat wants;
-  wants.wants_checkpoint = -1;
-  EXPECT_THAT(WhyRefused(wants), HasSubstr("clocks"));
-}
-
-TEST(Rules, OfFigures) {
-  CommandDone done;
-  const std::string long_name(65, 'a');
-  for (const NamedFigure& figure : std::vector<NamedFigure>{{"", 1},
-                                                            {"a b", 1},
-                                                            {"1st", 1},
-                                                            {"_a", 1},
-                                                            {"a\"b", 1},
-                                                            {long_name, 1},
-                                                            {"auc", std::nan("")},
-                                                            {"auc", HUGE_VAL}}) {
-    done.figures = {figure};
-    EXPECT_THAT(WhyRefused(done), HasSubstr("figures")) << figure.name;
-  }
-  done.figures.assign(kFiguresMax + 1, {"auc", 1});
-  EXPECT_THAT(WhyRefused(done), HasSubstr("64 figures"));
-  done.figures.pop_back();
-  CommandDone back;
-  EXPECT_TRUE(DecodeMessage(Encoded(done), &back).ok());
-  EXPECT_EQ(back.figures, done.figures);
 }
 
 TEST(Rules, OfAView) {

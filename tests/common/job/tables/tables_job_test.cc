@@ -167,8 +167,10 @@ TEST(TablesJobTest, MistakesAreNamed) {
               HasSubstr("model.tables.0.vocab_cache_size"));
   EXPECT_THAT(Refusal("model.tables.1.slice_mode=field_slice"),
               HasSubstr("model.tables.1.slice_mode: field_slice"));
-  EXPECT_THAT(Refusal("model.tables.0.slice_mode=table_column_slice"),
-              HasSubstr("take batch_slice or table_row_slice"));
+  EXPECT_THAT(
+      Bad({"model.tables.0.optimizer.kind=sgd", "model.tables.0.slice_mode=table_column_slice"},
+          kTables),
+      HasSubstr("take batch_slice or table_row_slice"));
   const Status refused = NeedsLayers(Tables(), "hdps predict");
   EXPECT_EQ(refused.code(), Code::kInvalidArgument);
   EXPECT_THAT(refused.message(), HasSubstr("hdps predict needs the layers"));
