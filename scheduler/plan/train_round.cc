@@ -90,6 +90,12 @@ bool TrainRound::complete() const {
          });
 }
 
+bool TrainRound::OnlyFinishedRun() const {
+  return started_ && !complete() && std::ranges::all_of(workers_, [](const Worker& worker) {
+           return !worker.running || worker.finished;
+         });
+}
+
 Clock TrainRound::furthest() const { return std::ranges::max(workers_, {}, &Worker::clock).clock; }
 
 std::optional<uint32_t> TrainRound::OddOneOut() const {

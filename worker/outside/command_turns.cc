@@ -149,11 +149,9 @@ CommandDone CommandTurns::AnswerTo(const Command& command) const {
 Status CommandTurns::Execute(const Command& command) {
   channel_.board().Enter(CommandKindName(command.command));
   CommandDone done = AnswerTo(command);
-  const bool after_training = follows_;
-  follows_ = false;
   switch (command.command) {
     case CommandKind::kTrain:
-      follows_ = after_training;
+      follows_ = finished_;
       train_ = command;
       trained_ = 0;
       return clock_ >= command.until ? AnswerTraining() : Status();
@@ -267,17 +265,19 @@ Status CommandTurns::TakeEmptyStep() {
   return {};
 }
 
-// In async no step needs another worker's. The scheduler leads this worker after the others: it
-// answers an order to train at once, and obeys the next one, which is only as far as they are.
+// In async no step needs another worker's. This worker waits for a pause, answers where it is, and
+// obeys the next order, by which the scheduler leads it to where the others are.
 Status CommandTurns::FollowOthers() {
-  if (follows_) {
-    HDPS_RETURN_IF_ERROR(exchange_.Settle());
-    clock_ = train_->until;
-    exchange_.Announce(clock_);
-    Report();
+  constexpr Clock kFarAway = Clock{1} << 61;  // No worker trains so far: the order has no end.
+  if (!follows_ || train_->until >= kFarAway) {
+    WaitFor(std::nullopt);
+    return {};
   }
-  follows_ = true;
-  return AnswerTraining();
+  HDPS_RETURN_IF_ERROR(exchange_.Settle());
+  clock_ = train_->until;
+  exchange_.Announce(clock_);
+  Report();
+  return {};
 }
 
 Status CommandTurns::FinishSteps() {
@@ -288,8 +288,7 @@ Status CommandTurns::FinishSteps() {
   }
   while (standing_ == Standing::kSteps && !evaluation_) {
     Status status;
-    if (train_ && !async_ && clock_ < train_->until && !pause_) status = TakeEmptyStep();
-    if (status.ok() && train_ && async_) status = FollowOthers();
+    if (train_) status = async_ ? FollowOthers() : TakeEmptyStep();
     if (!status.ok() || channel_.interrupted() || channel_.end()) {
       HDPS_RETURN_IF_ERROR(status.ok() ? Await() : Judge(status));
       continue;

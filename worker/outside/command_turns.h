@@ -103,7 +103,7 @@ class CommandTurns {
   std::optional<std::string> given_state_;  // The caller's state at wanted_checkpoint_.
 
   bool finished_ = false;
-  bool follows_ = false;              // Async: the order before was answered without a step.
+  bool follows_ = false;              // The order to train came after that.
   bool finish_told_ = false;          // Servers know the clock at which this worker finished.
   std::optional<Clock> last_finish_;  // Largest clock at which a worker finished; none: unknown.
   std::optional<EmptyStep> empty_step_;

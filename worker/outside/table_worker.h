@@ -112,9 +112,10 @@ class TableWorker {
   Status Advance(uint64_t examples);
   // Begins the step again: what was pushed in it does not count.
   void GiveUpStep();
-  // Asks for a checkpoint at the end of this step: the next Advance() returns when it is saved, or
-  // when the others are a step further and this worker has to follow first. `state` replaces that
-  // of the options in a checkpoint of exactly that clock; without other state a later one has none.
+  // Asks for a checkpoint at the end of this step: the next Advance() returns when its rows are
+  // taken, or when the others are a step further and this worker has to follow first. `state`
+  // replaces that of the options in a checkpoint of exactly that clock; without other state a later
+  // one has none.
   Status WantCheckpoint(std::optional<std::string> state);
 
   // An evaluation is due (train.eval_every_steps): the next step waits for the caller's Report().

@@ -14,7 +14,8 @@ namespace {
 constexpr char kJob[] = R"({
   "name": "tables",
   "model": {"type": "tables",
-            "tables": [{"name": "words", "dim": 4, "optimizer": {"kind": "sgd", "learning_rate": 0.5}},
+            "tables": [{"name": "words", "dim": 4,
+                        "optimizer": {"kind": "sgd", "learning_rate": 0.5}},
                        {"name": "users", "dim": 2, "optimizer": {"kind": "adagrad"}}]},
   "cluster": {"shards": 8, "heartbeat_ms": 50}
 })";
