@@ -58,6 +58,12 @@ class Own(harness.Case):
         self.addCleanup(process.kill)
         return process
 
+    def saved(self, step):
+        """Waits until the checkpoint of a step is complete: it is written while training goes on."""
+        log = self.out("run") / "log" / "train.log"
+        harness.wait_until(lambda: f"saved {self.out('run')}/checkpoint/step_{step:010}" in log.read_text(), 30,
+                           f"the checkpoint of step {step}")
+
     def raises(self, mistakes):
         for name, kind, text, mistake in mistakes:
             with self.subTest(name), self.assertRaisesRegex(kind, text):
@@ -168,7 +174,7 @@ class Local(Own):
         worker.state = state
         for _ in range(3):
             self.one_step(worker)
-        after_two = None
+        self.saved(2)
         worker.close()
         self.assertEqual(set(calls), {threading.current_thread()})
         worker = self.local()
@@ -177,6 +183,7 @@ class Local(Own):
         worker.checkpoint(extra=b"given")
         self.one_step(worker)
         self.assertNotEqual(self.rows(worker), after_two)
+        self.saved(3)
         worker.close("enough")
         worker = self.local()
         self.assertEqual((worker.clock, worker.restored), (3, b"given"))
@@ -481,9 +488,10 @@ class Mistakes(Own):
         ]
         self.raises(mistakes)
         harness.figure(f"a worker: {len(mistakes)} mistakes raise what they should")
-        # Nothing of that has changed the step.
-        worker.push(pulled, rows)
-        worker.advance(0) if False else worker.advance()
+        # Nothing of that has ended a step; the step in a step was given up.
+        self.assertEqual(worker.clock, 1)
+        worker.push(worker.pull("words", [1, 2]), rows)
+        worker.advance()
         worker.finish()
         self.assertEqual(harness.summary_of(self.out("run"))["steps"], 2)
 
