@@ -58,9 +58,9 @@ class Own(harness.Case):
         self.addCleanup(process.kill)
         return process
 
-    def saved(self, step):
+    def saved(self, step, log=None):
         """Waits until the checkpoint of a step is complete: it is written while training goes on."""
-        log = self.out("run") / "log" / "train.log"
+        log = self.out("run") / "log" / "train.log" if log is None else log
         harness.wait_until(lambda: f"saved {self.out('run')}/checkpoint/step_{step:010}" in log.read_text(), 30,
                            f"the checkpoint of step {step}")
 
@@ -602,7 +602,8 @@ class Daemons(harness.DaemonsCase, Own):
         self.job = harness.write_job(self.out("job.json"), job)
         self.scheduler = self.start(
             "hdps-scheduler", f"--job={self.job}", f"--out={self.out('run')}", "--listen=tcp://127.0.0.1:0",
-            f"--address_file={self.out('address')}", f"--workers={workers}", "--servers=1", stderr=subprocess.DEVNULL)
+            f"--address_file={self.out('address')}", f"--workers={workers}", "--servers=1",
+            f"--log_file={self.out('scheduler.log')}", stderr=subprocess.DEVNULL)
         harness.wait_until(self.out("address").exists, 30, "the scheduler's address")
         self.address = self.out("address").read_text().strip()
         self.server = self.start_server()
@@ -658,6 +659,7 @@ class Daemons(harness.DaemonsCase, Own):
                         pulled = worker.pull("words", [step % 4])
                         if step == 8 and not killed:
                             killed = True
+                            self.saved(5, self.out("scheduler.log"))
                             self.server.kill()
                             self.server.wait()
                             self.server = self.start_server()
@@ -674,6 +676,7 @@ class Daemons(harness.DaemonsCase, Own):
         for _ in range(3):
             self.one_step(worker)
         expected = self.rows(worker)
+        self.saved(2, self.out("scheduler.log"))
         self.server.kill()
         self.server.wait()
         self.server = self.start_server()
