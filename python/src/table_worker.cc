@@ -179,8 +179,7 @@ void HeldWorker::RaiseStanding() {
     const Clock step = worker.clock();
     if (!in_evaluate_) worker.GoOn();
     Note();
-    RaiseWentBack("the job went back to step " + std::to_string(step) + ": " + reason, step,
-                  restored_);
+    RaiseWentBack(reason, step, restored_);
   }
   if (standing == Standing::kEnded) {
     if (!in_evaluate_) {
