@@ -374,6 +374,8 @@ class Modules(harness.Case):
                         if step + 1 == steps:
                             worker.checkpoint()
                 self.assertEqual(worker.clock, sum(parts[:place + 1]))
+                saved = self.out(f"parts_{len(parts)}") / "checkpoint" / f"step_{worker.clock:010}" / "manifest.json"
+                harness.wait_until(saved.exists, 60, "the checkpoint")
                 ended = kept.state(), self.rows(worker, "words")
         return ended
 
