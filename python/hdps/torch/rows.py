@@ -71,7 +71,7 @@ class TableModule(torch.nn.Module):
 
 
 def takes_sparse(weight: torch.Tensor) -> bool:
-    """Returns whether gradients of rows may be sparse: a change of device or dtype needs dense ones."""
+    """Returns whether gradients may be sparse: a change of device or dtype needs dense ones."""
     return bool(weight.is_leaf)
 
 
