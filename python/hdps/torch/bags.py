@@ -42,7 +42,8 @@ def pooled(weight: torch.Tensor, positions: torch.Tensor, bags: Bags, mode: str,
         weights = weights.to(weight)
     result: torch.Tensor = functional.embedding_bag(
         positions, weight, bags.offsets.to(weight.device), mode=mode,
-        sparse=mode != "max" and takes_sparse(weight), per_sample_weights=weights, include_last_offset=include_last_offset)
+        sparse=mode != "max" and takes_sparse(weight), per_sample_weights=weights,
+        include_last_offset=include_last_offset)
     return result
 
 
@@ -119,8 +120,8 @@ class EmbeddingBag(TableModule):
         steps = torch.diff(offsets)
         last = int(offsets[-1]) if len(offsets) else 0
         if (len(offsets) and int(offsets[0]) != 0) or bool((steps < 0).any()) or last > count:
-            raise ValueError(f"offsets: expected to begin with 0 and to rise up to the {count} keys "
-                             "of input")
+            raise ValueError("offsets: expected to begin with 0 and to rise up to the "
+                             f"{count} keys of input")
         if self.include_last_offset and (len(offsets) == 0 or last != count):
             raise ValueError(f"offsets: the last is {last}: expected the number of keys, {count}, "
                              "for include_last_offset")

@@ -97,15 +97,16 @@ def _form_of(place: str, value: Any, tensors: List[torch.Tensor]) -> Any:
         tensors.append(value.detach().to("cpu", copy=True).contiguous())
         return {"tensor": len(tensors) - 1}
     if isinstance(value, dict):
-        return {"dict": [[_form_of(place, key, tensors), _form_of(f"{place}[{key!r}]", part, tensors)]
+        return {"dict": [[_form_of(place, key, tensors),
+                          _form_of(f"{place}[{key!r}]", part, tensors)]
                          for key, part in value.items()]}
     if isinstance(value, (list, tuple)):
         parts = [_form_of(f"{place}[{i}]", part, tensors) for i, part in enumerate(value)]
         return parts if isinstance(value, list) else {"tuple": parts}
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    raise TypeError(f"state{place}: {type(value).__name__}: expected tensors, numbers and texts, in "
-                    "dicts and lists")
+    raise TypeError(f"state{place}: {type(value).__name__}: expected tensors, numbers and texts, "
+                    "in dicts and lists")
 
 
 def _value_of(form: Any, tensors: Sequence[torch.Tensor]) -> Any:

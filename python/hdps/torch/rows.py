@@ -71,8 +71,8 @@ class TableModule(torch.nn.Module):
 
 
 def takes_sparse(weight: torch.Tensor) -> bool:
-    """Returns whether gradients of rows may be sparse: a change of device or dtype needs dense ones."""
-    return weight.is_leaf
+    """Returns whether gradients may be sparse: a change of device or dtype needs dense ones."""
+    return bool(weight.is_leaf)
 
 
 def _dense(gradient: torch.Tensor) -> torch.Tensor:

@@ -43,8 +43,8 @@ class ServerOptimizer:
         self._parameters: List[torch.Tensor] = list(parameters)
         for place, parameter in enumerate(self._parameters):
             if not isinstance(parameter, torch.Tensor) or not parameter.is_floating_point():
-                raise TypeError(f"parameters[{place}]: {type(parameter).__name__}: expected a tensor "
-                                "of floats (groups have a ServerOptimizer and a table each)")
+                raise TypeError(f"parameters[{place}]: {type(parameter).__name__}: expected a "
+                                "tensor of floats (groups have a ServerOptimizer and a table each)")
         if not self._parameters or len({id(p) for p in self._parameters}) < len(self._parameters):
             raise ValueError(f"parameters: {len(self._parameters)} tensors: expected at least one, "
                              "and none twice")
@@ -129,8 +129,8 @@ class ServerOptimizer:
                                    torch.full((1, self._staged.shape[1]), self._shapes_mark))
                 return
             if time.monotonic() > deadline:
-                raise RunError(f"table '{self._table}': worker 0 has not stored its parameters within "
-                               f"{self._wait_s:g} s: expected a ServerOptimizer there, too")
+                raise RunError(f"table '{self._table}': worker 0 has not stored its parameters "
+                               f"within {self._wait_s:g} s: expected a ServerOptimizer there, too")
             time.sleep(0.01)
 
     def _stored(self) -> bool:
@@ -150,5 +150,5 @@ def _check_policy(worker: Any, table: str) -> None:
     for name, plain in (("admit_after", 1), ("evict_after_steps", 0), ("max_rows", 0),
                         ("max_bytes", 0)):
         if policy.get(name, plain) != plain:
-            raise JobError(f"table '{table}': policy.{name}={policy[name]}: expected none, for each "
-                           "row is a part of a parameter")
+            raise JobError(f"table '{table}': policy.{name}={policy[name]}: expected none, for "
+                           "each row is a part of a parameter")
