@@ -220,9 +220,9 @@ TrainPhase* JobCoordinator::training_phase() const {
   return kind_ == JobPhase::kTrain ? static_cast<TrainPhase*>(phase_.get()) : nullptr;
 }
 
-void JobCoordinator::OnProgress(PeerId from, Clock clock) {
+void JobCoordinator::OnProgress(PeerId from, Clock clock, bool finished) {
   const std::optional<uint32_t> rank = parts_.members.WorkerRank(from);
-  if (rank && training()) training_phase()->OnProgress(*rank, clock);
+  if (rank && training()) training_phase()->OnProgress(*rank, clock, finished);
 }
 
 void JobCoordinator::OnTick(TimeMs now) {

@@ -413,6 +413,16 @@ void AddTableWorker(py::module_& module) {
       .def("report", &HeldWorker::Report, py::arg("figures"))
       .def("finish", &HeldWorker::Finish, py::arg("evaluate"))
       .def("close", &HeldWorker::Close, py::arg("reason"));
+  module.def(
+      "numbers_at",
+      [](const py::object& given, bool keys) {
+        const NumbersIn numbers(given, keys ? Wanted::kKeys : Wanted::kFloats, "given");
+        const void* const at =
+            keys ? static_cast<const void*>(numbers.keys().data()) : numbers.floats().data();
+        return std::pair(reinterpret_cast<uintptr_t>(at), numbers.copied());
+      },
+      py::arg("given"), py::arg("keys"),
+      "Returns the address at which hdps reads keys, or gradients, and whether that is a copy.");
 }
 
 }  // namespace hdps::python

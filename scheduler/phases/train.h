@@ -21,7 +21,9 @@ class TrainPhase : public Phase {
   Next OnAnswer(const Answer& answer, const Turn& turn) override;
   Next OnAllAnswered(const Turn& turn) override;
   Next OnTick(const Turn& turn) override;
-  void OnProgress(uint32_t worker, Clock clock) { round_->OnProgress(worker, clock); }
+  void OnProgress(uint32_t worker, Clock clock, bool finished) {
+    round_->OnProgress(worker, clock, finished);
+  }
 
   Clock furthest() const { return round_->furthest(); }
   // Ends the round where its workers are, if a stop is due, members are to change, or the workers'

@@ -31,7 +31,8 @@ void TrainRound::TakeOver(uint32_t worker) {
 Clock TrainRound::Reach() const {
   Clock reach = 0;
   for (const Worker& worker : workers_) {
-    reach = std::max(reach, worker.running ? worker.clock + 1 : worker.clock);
+    const bool in_step = worker.running && !worker.finished;
+    reach = std::max(reach, in_step ? worker.clock + 1 : worker.clock);
   }
   return std::min(reach, until_);
 }
@@ -64,8 +65,9 @@ std::vector<TrainRound::Order> TrainRound::TakeOrders(TimeMs now) {
   return orders;
 }
 
-void TrainRound::OnProgress(uint32_t worker, Clock clock) {
+void TrainRound::OnProgress(uint32_t worker, Clock clock, bool finished) {
   CHECK_LT(worker, workers_.size());
+  workers_[worker].finished = finished;
   if (workers_[worker].running) workers_[worker].clock = std::max(workers_[worker].clock, clock);
 }
 

@@ -38,8 +38,9 @@ class TrainRound {
   std::vector<Order> TakeOrders(TimeMs now);
 
   void Pause() { paused_ = true; }
-  // From heartbeats; may be too low, never too high.
-  void OnProgress(uint32_t worker, Clock clock);
+  // From heartbeats; may be too low, never too high. `finished`: its program has no more examples,
+  // so it answers a pause at this clock, and no other worker has to follow it further.
+  void OnProgress(uint32_t worker, Clock clock, bool finished = false);
   // Takes the answer to a kTrain of this round.
   void OnTrained(uint32_t worker, const CommandDone& done);
 
@@ -67,6 +68,7 @@ class TrainRound {
   struct Worker {
     Clock clock = 0;  // Finished steps, as far as known.
     bool running = false;
+    bool finished = false;  // As OnProgress() says.
     uint32_t orders = 0;  // Unanswered kTrain commands.
     bool end_of_epoch = false;
     bool pause_sent = false;

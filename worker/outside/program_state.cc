@@ -156,14 +156,14 @@ Result<std::optional<Clock>> ProgramState::ReadFinishes(Clock base) {
   return std::optional(last);
 }
 
-Ticket ProgramState::AskAtGate(Clock clock) {
+Ticket ProgramState::AskAtGate(Clock clock, Clock pushed) {
   const View& view = *channel_.view();
   const std::array keys{KeyOf(channel_.rank().value, kFinishChunk)};
   KeySplit split;
   split.Compute(view.shards, static_cast<uint32_t>(view.servers.size()),
                 std::array{DenseKeysOf(job_, keys)});
   PullPlan plan;
-  return channel_.Start(plan.Pull(split, {.clock = clock, .pushed = clock}));
+  return channel_.Start(plan.Pull(split, {.clock = clock, .pushed = pushed}));
 }
 
 }  // namespace hdps

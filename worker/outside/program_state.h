@@ -36,7 +36,8 @@ class ProgramState {
 
   // Passes the gate of step `clock` as a pull for training does, for which one row is asked: it is
   // answered when every other worker has finished the steps that train.mode demands.
-  Ticket AskAtGate(Clock clock);
+  // This worker has sent its pushes of all clocks before `pushed`.
+  Ticket AskAtGate(Clock clock, Clock pushed);
 
  private:
   const Job& job_;

@@ -233,7 +233,7 @@ Status TableExchange::Push(const PushedStep& step) {
   if (!at_gate_ && job_.train.mode != Mode::kAsync) {
     // Without rows to wait for, this worker would run ahead of the others.
     if (!sync_) CancelPrefetch();
-    const Ticket asked = gate_.AskAtGate(step.clock);
+    const Ticket asked = gate_.AskAtGate(step.clock, step.clock);
     HDPS_RETURN_IF_ERROR(AwaitReply(asked));
     HDPS_RETURN_IF_ERROR(channel_.Wait(asked).status());
   }
@@ -289,7 +289,7 @@ Result<Ticket> TableExchange::BeginEmptyStep(const PushedStep& step) {
   // Servers answer when every worker has pushed this step.
   if (clips_all_) return channel_.Start(SquaresRequests(num_servers(), step.clock));
   const Clock bound = sync_ ? 0 : job_.train.staleness_bound;
-  return gate_.AskAtGate(step.clock + 1 + bound);
+  return gate_.AskAtGate(step.clock + 1 + bound, step.clock + 1);
 }
 
 Status TableExchange::EndEmptyStep(Clock clock, Ticket awaited) {

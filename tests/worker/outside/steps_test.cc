@@ -1,2 +1,236 @@
-// Tests what the scheduler wants of table workers between their steps.
+// Tests what the scheduler wants of table workers between their steps: ends, checkpoints,
+// evaluations.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "common/job/spec/table_spec.h"
 #include "tests/worker/outside/table_job.h"
+
+namespace hdps {
+namespace {
+
+using testing::Each;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// Makes `count` steps of 4 examples, each with the gradient 1/8 for `keys`.
+void Steps(TableWorker& worker, int count, const std::vector<Key>& keys = {1, 2, 3}) {
+  for (int i = 0; i < count; ++i) {
+    const PulledRows pulled = PullOne(worker, kWords, keys);
+    if (worker.standing() != Standing::kSteps) return;
+    ASSERT_TRUE(worker.Push(pulled, std::vector<float>(pulled.rows.size(), 0.125f)).ok());
+    const Status status = worker.Advance(4);
+    ASSERT_TRUE(status.ok()) << status.message();
+  }
+}
+
+class StepsTest : public TableJobTest {
+ protected:
+  // Returns options whose state says which worker it is of, and of which clock.
+  std::vector<TableWorkerOptions> WithStates(std::vector<std::atomic<Clock>>& clocks) {
+    std::vector<TableWorkerOptions> options(clocks.size());
+    for (size_t w = 0; w < clocks.size(); ++w) {
+      options[w].state = [w, &clocks]() -> Result<std::string> { return StateOf(w, clocks[w]); };
+    }
+    return options;
+  }
+  // Is longer than a chunk, and holds every byte.
+  static std::string StateOf(size_t worker, Clock clock) {
+    std::string state = "worker " + std::to_string(worker) + " at " + std::to_string(clock) + ":";
+    for (int i = 0; i < 20'000; ++i) state.push_back(static_cast<char>(i * 7 + clock));
+    return state;
+  }
+  bool HasCheckpoint(Clock clock) const {
+    const Result<std::vector<std::string>> names = files_->List(JoinPath(out(), "checkpoint"));
+    return names.ok() && std::ranges::any_of(*names, [&](const std::string& name) {
+             return name.find(std::to_string(clock)) != std::string::npos;
+           });
+  }
+};
+
+TEST_F(StepsTest, EndWhenAllWorkersHaveFinishedWhoeverHasMore) {
+  for (const char* mode : {"sync", "ssp"}) {
+    SCOPED_TRACE(mode);
+    Overrides overrides = {std::string("train.mode=") + mode};
+    if (overrides[0] == "train.mode=ssp") overrides.push_back("train.staleness_bound=2");
+    nlohmann::json first;
+    for (int turn = 0; turn < 2; ++turn) {
+      const nlohmann::json summary = Summary({3, 2}, overrides, [](TableWorker& worker) {
+        const int steps[] = {3, 7, 5};
+        Steps(worker, steps[worker.rank()]);
+        EXPECT_TRUE(worker.Finish().ok());
+        EXPECT_EQ(worker.standing(), Standing::kEnded);
+        EXPECT_EQ(worker.clock(), 7);
+      });
+      EXPECT_EQ(summary["steps"], 7);
+      EXPECT_EQ(summary["examples"], 15 * 4);
+      if (turn == 0) first = summary;
+      // Under ssp rows depend on who came first.
+      if (overrides.size() > 1) continue;
+      EXPECT_EQ(summary["digest"], first["digest"]);
+    }
+  }
+}
+
+TEST_F(StepsTest, AWorkerWithoutAnyExampleFinishesToo) {
+  const nlohmann::json summary = Summary({2, 1}, {"train.clip_norm=100"}, [](TableWorker& worker) {
+    Steps(worker, worker.rank() == 0 ? 0 : 4);
+    EXPECT_TRUE(worker.Finish().ok());
+  });
+  EXPECT_EQ(summary["steps"], 4);
+}
+
+TEST_F(StepsTest, EachGradientCountsOnceInAsyncAndSsp) {
+  // Sums of eighths are exact in any order: rows that begin at 0 end at -rate * the sum.
+  for (const char* mode : {"async", "ssp"}) {
+    SCOPED_TRACE(mode);
+    Overrides overrides = {std::string("train.mode=") + mode};
+    if (overrides[0] == "train.mode=ssp") overrides.push_back("train.staleness_bound=3");
+    std::atomic<int> begun = 0;
+    const nlohmann::json summary = Summary({4, 2}, overrides, [&](TableWorker& worker) {
+      const std::vector<Key> keys = {1, 2, 3};
+      if (worker.rank() == 0) {
+        ASSERT_TRUE(worker.Store(kWords, keys, std::vector<float>(12, 0)).ok());
+        begun = 1;
+        begun.notify_all();
+      }
+      begun.wait(0);
+      Steps(worker, 10 + 5 * static_cast<int>(worker.rank()), keys);
+      EXPECT_TRUE(worker.Finish().ok());
+    });
+    EXPECT_EQ(summary["examples"], 4 * (10 + 15 + 20 + 25));
+    Summary(
+        {1, 1}, overrides,
+        [](TableWorker& worker) {
+          EXPECT_THAT(PullOne(worker, kWords, {1, 2, 3}, PullFor::kLook).rows,
+                      Each(-0.5f * 0.125f * 70));
+        },
+        {}, Resume::kAuto);
+  }
+}
+
+TEST_F(StepsTest, TheStateOfEachProgramComesBackWithTheRowsOfItsClock) {
+  std::vector<std::atomic<Clock>> clocks(2);
+  const auto body = [&](TableWorker& worker, int steps) {
+    for (int i = 0; i < steps; ++i) {
+      // The state is asked for inside Advance(), when the step counts.
+      clocks[worker.rank()] = worker.clock() + 1;
+      PullOne(worker, kWords, {1});
+      if (!worker.Advance(4).ok()) return;
+    }
+  };
+  Summary(
+      {2, 2}, {"train.max_steps=6", "checkpoint.every_steps=4"},
+      [&](TableWorker& worker) {
+        EXPECT_FALSE(worker.restored().has_value());
+        body(worker, 6);
+      },
+      WithStates(clocks));
+  EXPECT_EQ(clocks[0], 6);
+  std::vector<std::atomic<Clock>> later(2);
+  Summary(
+      {2, 3}, {"train.max_steps=9"},
+      [&](TableWorker& worker) {
+        EXPECT_EQ(worker.clock(), 6);
+        ASSERT_TRUE(worker.restored().has_value());
+        EXPECT_TRUE(*worker.restored() == StateOf(worker.rank(), 6));
+        MakeEmptySteps(worker);
+      },
+      WithStates(later), Resume::kAuto);
+}
+
+TEST_F(StepsTest, ACheckpointThatIsAskedForIsOfThisStepAndItsState) {
+  std::vector<std::atomic<Clock>> none(2);
+  const ProcessEnd end = Run({2, 1}, {}, [&](TableWorker& worker) {
+    Steps(worker, 2);
+    ASSERT_TRUE(worker.WantCheckpoint("of " + std::to_string(worker.rank())).ok());
+    Steps(worker, 1);
+    EXPECT_EQ(worker.clock(), 3);
+    EXPECT_TRUE(HasCheckpoint(3));
+    Steps(worker, 2);
+  });
+  EXPECT_EQ(end.status, 0) << end.reason;
+  EXPECT_TRUE(HasCheckpoint(3));
+  // The last checkpoint has another clock, and so no state: it was given for step 3 alone.
+  Summary(
+      {2, 1}, {},
+      [](TableWorker& worker) {
+        EXPECT_EQ(worker.clock(), 5);
+        EXPECT_FALSE(worker.restored().has_value());
+      },
+      {}, Resume::kAuto);
+}
+
+TEST_F(StepsTest, AStateThatFailsEndsItsWorkerBeforeAnythingIsSaved) {
+  std::vector<TableWorkerOptions> options(1);
+  options[0].state = []() -> Result<std::string> {
+    return Status(Code::kInvalidArgument, "no state today");
+  };
+  const ProcessEnd end = Run(
+      {1, 1}, {"train.max_steps=3"},
+      [](TableWorker& worker) {
+        Steps(worker, 2);
+        PullOne(worker, kWords, {1});
+        EXPECT_THAT(worker.Advance(1).message(), HasSubstr("no state today"));
+        EXPECT_EQ(worker.standing(), Standing::kFailed);
+      },
+      std::move(options));
+  EXPECT_EQ(end.status, 2);
+  EXPECT_THAT(end.reason, HasSubstr("no state today"));
+  EXPECT_FALSE(HasCheckpoint(3));
+}
+
+TEST_F(StepsTest, AnEvaluationIsDueAndHoldsTheNextStep) {
+  const nlohmann::json summary =
+      Summary({2, 1}, {"train.max_steps=8", "train.eval_every_steps=4"}, [](TableWorker& worker) {
+        Steps(worker, 4);
+        ASSERT_TRUE(worker.evaluation_due());
+        EXPECT_THAT(worker.Advance(1).message(), HasSubstr("an evaluation is due at step 4"));
+        PullOne(worker, kWords, {1, 99}, PullFor::kLook);
+        ASSERT_TRUE(worker.Report({{"auc", worker.rank() == 0 ? 0.75 : 0.25}}).ok());
+        EXPECT_FALSE(worker.evaluation_due());
+        Steps(worker, 2);
+        // The next one is due while the worker makes empty steps.
+        int calls = 0;
+        EXPECT_TRUE(worker
+                        .Finish([&]() -> Result<OutsideFigures> {
+                          ++calls;
+                          return OutsideFigures{{"auc", 0.875}};
+                        })
+                        .ok());
+        EXPECT_LE(calls, 1);
+      });
+  EXPECT_THAT(summary.dump(), HasSubstr("0.75"));
+}
+
+TEST_F(StepsTest, AWaitMayBeGivenUp) {
+  std::atomic<bool> give_up = false;
+  std::vector<TableWorkerOptions> options(2);
+  options[0].give_up = [&] { return give_up.load(); };
+  const ProcessEnd end = Run(
+      {2, 1}, {},
+      [&](TableWorker& worker) {
+        if (worker.rank() == 1) return give_up.wait(false);  // It never advances.
+        Steps(worker, 1);
+        give_up = true;
+        const std::vector<Key> keys = {1};
+        EXPECT_EQ(
+            worker.Pull(std::vector<AskedKeys>{{kWords, keys}}, PullFor::kStep).status().code(),
+            Code::kCancelled);
+        EXPECT_EQ(worker.standing(), Standing::kFailed);
+        EXPECT_THAT(worker.reason(), HasSubstr("given up a wait"));
+        give_up.notify_all();
+      },
+      std::move(options));
+  EXPECT_EQ(end.status, 3);
+}
+
+}  // namespace
+}  // namespace hdps
