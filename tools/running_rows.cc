@@ -55,8 +55,7 @@ Status RunningRows::AskPlaces() {
                         scheduler_.Ask<RowPlacesReply>(RowPlacesRequest(), kPatienceMs));
   if (reply.code != Code::kOk) return Status(reply.code, reply.message);
   if (view_ == nullptr) {
-    HDPS_ASSIGN_OR_RETURN(const JobReply told,
-                          scheduler_.Ask<JobReply>(JobRequest(), kPatienceMs));
+    HDPS_ASSIGN_OR_RETURN(const JobReply told, scheduler_.Ask<JobReply>(JobRequest(), kPatienceMs));
     if (told.code != Code::kOk) return Status(told.code, told.message);
     const std::span<const char> text = told.text.As<char>();
     HDPS_ASSIGN_OR_RETURN(job_, ParseJob(std::string(text.begin(), text.end()),

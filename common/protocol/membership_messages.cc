@@ -3,7 +3,6 @@
 #include <map>
 
 #include "common/metrics/metric.h"
-#include "common/protocol/board_messages.h"
 #include "common/protocol/command_messages.h"
 #include "common/protocol/manifest_parts.h"
 #include "common/protocol/membership_messages.h"
@@ -352,7 +351,7 @@ struct Layout<CommandDone> {
 };
 HDPS_MESSAGE(CommandDone);
 
-// ---- StopRequest, Abort, KvPut, KvGet, KvValue.
+// ---- StopRequest, Abort.
 
 template <>
 struct Layout<StopRequest> {
@@ -374,33 +373,5 @@ struct Layout<Abort> {
   }
 };
 HDPS_MESSAGE(Abort);
-
-template <>
-struct Layout<KvPut> {
-  using Table = wire::KvPut;
-  static void Describe(auto& fields, auto& message) {
-    fields.Name(message.key);
-    fields.Name(message.value);
-  }
-};
-HDPS_MESSAGE(KvPut);
-
-template <>
-struct Layout<KvGet> {
-  using Table = wire::KvGet;
-  static void Describe(auto& fields, auto& message) { fields.Name(message.key); }
-};
-HDPS_MESSAGE(KvGet);
-
-template <>
-struct Layout<KvValue> {
-  using Table = wire::KvValue;
-  static void Describe(auto& fields, auto& message) {
-    fields.Name(message.key);
-    fields.Number(message.found);
-    fields.Name(message.value);
-  }
-};
-HDPS_MESSAGE(KvValue);
 
 }  // namespace hdps
