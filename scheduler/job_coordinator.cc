@@ -220,9 +220,9 @@ TrainPhase* JobCoordinator::training_phase() const {
   return kind_ == JobPhase::kTrain ? static_cast<TrainPhase*>(phase_.get()) : nullptr;
 }
 
-void JobCoordinator::OnProgress(PeerId from, Clock clock, bool finished) {
+void JobCoordinator::OnProgress(PeerId from, Clock clock, bool stands) {
   const std::optional<uint32_t> rank = parts_.members.WorkerRank(from);
-  if (rank && training()) training_phase()->OnProgress(*rank, clock, finished);
+  if (rank && training()) training_phase()->OnProgress(*rank, clock, stands);
 }
 
 void JobCoordinator::OnTick(TimeMs now) {

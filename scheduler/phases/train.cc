@@ -44,7 +44,7 @@ bool TrainPhase::SaveIsWanted(const JobAtHand& job, Clock clock) const {
 void TrainPhase::PauseIfDue(const JobAtHand& job) {
   const Clock furthest = round_->furthest();
   if (job.quiet_wanted || job.StopIsDueAt(furthest) || SaveIsWanted(job, furthest) ||
-      round_->OnlyFinishedRun() || ProgramsHaveEnded()) {
+      round_->OnlyStandingRun() || ProgramsHaveEnded()) {
     round_->Pause();
   }
 }

@@ -21,8 +21,8 @@ class TrainPhase : public Phase {
   Next OnAnswer(const Answer& answer, const Turn& turn) override;
   Next OnAllAnswered(const Turn& turn) override;
   Next OnTick(const Turn& turn) override;
-  void OnProgress(uint32_t worker, Clock clock, bool finished) {
-    round_->OnProgress(worker, clock, finished);
+  void OnProgress(uint32_t worker, Clock clock, bool stands) {
+    round_->OnProgress(worker, clock, stands);
   }
 
   Clock furthest() const { return round_->furthest(); }

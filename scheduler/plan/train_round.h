@@ -38,12 +38,13 @@ class TrainRound {
   std::vector<Order> TakeOrders(TimeMs now);
 
   void Pause() { paused_ = true; }
-  // Is true if the only workers that have not answered have finished, as OnProgress() says: they
-  // may wait for a pause.
-  bool OnlyFinishedRun() const;
-  // From heartbeats; may be too low, never too high. `finished`: its program has no more examples,
-  // so it answers a pause at this clock, and no other worker has to follow it further.
-  void OnProgress(uint32_t worker, Clock clock, bool finished = false);
+  // Is true if the only workers that have not answered stand, as OnProgress() says: they may wait
+  // for a pause.
+  bool OnlyStandingRun() const;
+  // From heartbeats; may be too low, never too high. `stands`: it has no more examples,
+  // or waits for a checkpoint, so it answers a pause at this clock, and no other worker has to
+  // follow it further.
+  void OnProgress(uint32_t worker, Clock clock, bool stands = false);
   // Takes the answer to a kTrain of this round.
   void OnTrained(uint32_t worker, const CommandDone& done);
 
@@ -71,8 +72,8 @@ class TrainRound {
   struct Worker {
     Clock clock = 0;  // Finished steps, as far as known.
     bool running = false;
-    bool finished = false;  // As OnProgress() says.
-    uint32_t orders = 0;    // Unanswered kTrain commands.
+    bool stands = false;  // As OnProgress() says.
+    uint32_t orders = 0;  // Unanswered kTrain commands.
     bool end_of_epoch = false;
     bool pause_sent = false;
     TimeMs paused_at = 0;
