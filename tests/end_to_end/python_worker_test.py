@@ -646,6 +646,7 @@ class Daemons(harness.DaemonsCase, Own):
         for dies in (False, True):
             with self.subTest(dies=dies):
                 self.kill_all()
+                self.running.clear()
                 self.folder = self.folder / f"dies_{dies}"
                 self.folder.mkdir()
                 self.start_job(checkpoint={"every_steps": 5})
