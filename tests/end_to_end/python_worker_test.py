@@ -631,7 +631,7 @@ class Daemons(harness.DaemonsCase, Own):
         self.assertEqual(sorted(ranks), [("0", "0 2 own\n"), ("1", "1 2 own\n")])
         self.scheduler.wait(60)
         summary = harness.summary_of(self.out("run"))
-        self.assertEqual((self.scheduler.returncode, summary["steps"], summary["rows"]), (0, 3, 6))
+        self.assertEqual((self.scheduler.returncode, summary["steps"], summary["examples"]), (0, 3, 6))
 
     def test_a_world_of_another_size(self):
         self.start_job()
@@ -646,6 +646,7 @@ class Daemons(harness.DaemonsCase, Own):
         for dies in (False, True):
             with self.subTest(dies=dies):
                 self.kill_all()
+                self.running.clear()
                 self.folder = self.folder / f"dies_{dies}"
                 self.folder.mkdir()
                 self.start_job(checkpoint={"every_steps": 5})
