@@ -18,7 +18,7 @@
 #include "python/src/entry.h"
 #include "python/src/model.h"
 #include "python/src/status.h"
-#include "tools/running_rows.h"
+#include "tools/tables/running_rows.h"
 #include "tools/scheduler_question.h"
 #include "tools/scoring/feature_keys.h"
 #include "tools/status_text.h"

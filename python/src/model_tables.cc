@@ -9,7 +9,7 @@
 
 #include "common/job/spec/table_spec.h"
 #include "python/src/arrays.h"
-#include "python/src/columns_in.h"
+#include "python/src/values/columns_in.h"
 #include "python/src/entry.h"
 #include "python/src/job.h"
 #include "python/src/model.h"

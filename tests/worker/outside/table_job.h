@@ -18,7 +18,7 @@
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
 #include "scheduler/plan/resume.h"
-#include "tools/local_tables.h"
+#include "tools/tables/local_tables.h"
 #include "worker/outside/table_worker.h"
 
 namespace hdps {

@@ -11,7 +11,7 @@
 
 #include "common/base/ids.h"
 #include "python/src/dlpack_abi.h"
-#include "python/src/kept_cells.h"
+#include "python/src/values/kept_cells.h"
 
 namespace hdps::python {
 

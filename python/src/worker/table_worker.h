@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "python/src/job.h"
-#include "python/src/program_calls.h"
+#include "python/src/worker/program_calls.h"
 #include "worker/outside/table_worker.h"
 
 namespace hdps::python {

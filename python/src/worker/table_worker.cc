@@ -1,5 +1,5 @@
 // Binds the calls of a table worker.
-#include "python/src/table_worker.h"
+#include "python/src/worker/table_worker.h"
 
 #include <pybind11/stl.h>
 
@@ -13,7 +13,7 @@
 #include "python/src/arrays.h"
 #include "python/src/bindings.h"
 #include "python/src/entry.h"
-#include "python/src/numbers_in.h"
+#include "python/src/values/numbers_in.h"
 #include "python/src/status.h"
 
 namespace hdps::python {

@@ -9,7 +9,7 @@
 #include "common/job/spec/table_spec.h"
 #include "common/job/table_slices.h"
 #include "python/src/arguments.h"
-#include "python/src/columns_in.h"
+#include "python/src/values/columns_in.h"
 #include "python/src/entry.h"
 #include "python/src/model.h"
 #include "python/src/status.h"

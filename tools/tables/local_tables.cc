@@ -1,5 +1,5 @@
 // Starts the members, and lets all workers join at once, because none begins before the others.
-#include "tools/local_tables.h"
+#include "tools/tables/local_tables.h"
 
 #include <utility>
 

@@ -1,5 +1,5 @@
 // Asks for the job, and makes a worker of it as hdps-worker does.
-#include "tools/join_tables.h"
+#include "tools/tables/join_tables.h"
 
 #include <glog/logging.h>
 

@@ -19,9 +19,9 @@
 #include "python/src/entry.h"
 #include "python/src/only_run.h"
 #include "python/src/status.h"
-#include "python/src/table_worker.h"
-#include "tools/join_tables.h"
-#include "tools/local_tables.h"
+#include "python/src/worker/table_worker.h"
+#include "tools/tables/join_tables.h"
+#include "tools/tables/local_tables.h"
 #include "tools/training.h"
 
 namespace hdps::python {

@@ -1,5 +1,5 @@
 // Asks the scheduler for the servers, and the servers for rows.
-#include "tools/running_rows.h"
+#include "tools/tables/running_rows.h"
 
 #include <algorithm>
 #include <utility>

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "python/src/kept_cells.h"
-#include "python/src/list_cells.h"
+#include "python/src/values/kept_cells.h"
+#include "python/src/values/list_cells.h"
 
 namespace hdps::python {
 

@@ -1,5 +1,5 @@
 // Takes the interpreter's lock for each call.
-#include "python/src/program_calls.h"
+#include "python/src/worker/program_calls.h"
 
 #include <pybind11/pybind11.h>
 
