@@ -8,6 +8,7 @@
 
 #include "common/base/exit_status.h"
 #include "common/job/job_spec.h"
+#include "common/protocol/membership_messages.h"
 #include "scheduler/members/membership.h"
 #include "scheduler/phase_failpoints.h"
 #include "scheduler/phases/digest.h"
@@ -220,9 +221,11 @@ TrainPhase* JobCoordinator::training_phase() const {
   return kind_ == JobPhase::kTrain ? static_cast<TrainPhase*>(phase_.get()) : nullptr;
 }
 
-void JobCoordinator::OnProgress(PeerId from, Clock clock, bool stands) {
+void JobCoordinator::OnProgress(PeerId from, const Heartbeat& heartbeat) {
+  const Clock wanted = heartbeat.wants_checkpoint;
+  const bool stands = heartbeat.finished || (wanted > 0 && heartbeat.clock >= wanted);
   const std::optional<uint32_t> rank = parts_.members.WorkerRank(from);
-  if (rank && training()) training_phase()->OnProgress(*rank, clock, stands);
+  if (rank && training()) training_phase()->OnProgress(*rank, heartbeat.clock, stands);
 }
 
 void JobCoordinator::OnTick(TimeMs now) {

@@ -23,6 +23,7 @@ namespace hdps {
 struct Command;
 struct CommandDone;
 struct FoundCheckpoint;
+struct Heartbeat;
 struct Job;
 
 class TrainPhase;
@@ -53,7 +54,7 @@ class JobCoordinator {
   // `start`: the checkpoint to resume from; without one the job begins at step 0.
   void Begin(std::optional<FoundCheckpoint> start, TimeMs now);
   void OnAnswer(PeerId from, const Command& command, const CommandDone& done, TimeMs now);
-  void OnProgress(PeerId from, Clock clock, bool stands);
+  void OnProgress(PeerId from, const Heartbeat& heartbeat);
   // Returns an upper bound of the step that `member` can have finished; a later one is an error.
   Clock ReachOf(PeerId member) const;
   void OnTick(TimeMs now);

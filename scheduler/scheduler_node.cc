@@ -121,9 +121,7 @@ void SchedulerNode::On(PeerId from, const Heartbeat& message, uint64_t) {
   const MemberChanges::Heard heard = changes_.OnHeartbeat(from, heartbeat, now_);
   notices_.Warn(heard.warning);
   notices_.Say(heard.notices);
-  const Clock wanted = heartbeat.wants_checkpoint;
-  const bool stands = heartbeat.finished || (wanted > 0 && heartbeat.clock >= wanted);
-  if (message.view == view) coordinator_->OnProgress(from, heartbeat.clock, stands);
+  if (message.view == view) coordinator_->OnProgress(from, heartbeat);
   outbox_.Send(from, HeartbeatAck{view, message.number});
   if (message.view < view) outbox_.Send(from, members.view());
 }

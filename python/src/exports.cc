@@ -13,10 +13,10 @@
 #include "python/src/arguments.h"
 #include "python/src/arrays.h"
 #include "python/src/bindings.h"
-#include "python/src/values/columns_in.h"
 #include "python/src/entry.h"
 #include "python/src/model.h"
 #include "python/src/status.h"
+#include "python/src/values/columns_in.h"
 #include "tools/export/export.h"
 #include "tools/export/vectors/table_vectors.h"
 

@@ -9,11 +9,11 @@
 
 #include "common/job/spec/table_spec.h"
 #include "python/src/arrays.h"
-#include "python/src/values/columns_in.h"
 #include "python/src/entry.h"
 #include "python/src/job.h"
 #include "python/src/model.h"
 #include "python/src/status.h"
+#include "python/src/values/columns_in.h"
 
 namespace hdps::python {
 namespace py = pybind11;

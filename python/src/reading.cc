@@ -17,10 +17,10 @@
 #include "python/src/arguments.h"
 #include "python/src/arrays.h"
 #include "python/src/bindings.h"
-#include "python/src/values/columns_in.h"
 #include "python/src/entry.h"
 #include "python/src/job.h"
 #include "python/src/status.h"
+#include "python/src/values/columns_in.h"
 #include "worker/step/job_data.h"
 
 namespace hdps::python {

@@ -15,11 +15,11 @@
 #include "python/src/arguments.h"
 #include "python/src/bindings.h"
 #include "python/src/caller_queue.h"
-#include "python/src/values/columns_in.h"
 #include "python/src/entry.h"
 #include "python/src/job.h"
 #include "python/src/only_run.h"
 #include "python/src/status.h"
+#include "python/src/values/columns_in.h"
 #include "tools/training.h"
 
 namespace hdps::python {

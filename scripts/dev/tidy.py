@@ -23,7 +23,8 @@ ROOMS = {
     "worker": ["data", "model", "collective", "exchange", "parallel", "cache", "dense", "step", "role",
                "outside"],
     "scheduler": ["members", "plan", "report", "state", "phases"],
-    "tools": ["inputs", "scoring", "export", "plan", "synthetic", "prepare", "report", "checkpoints", "doctor", "why"],
+    "tools": ["inputs", "scoring", "export", "plan", "synthetic", "prepare", "report", "checkpoints", "doctor", "why",
+              "tables"],
 }
 # Rooms with a file per record, which may grow beyond the limit of files.
 RECORDS = {"common/job/layers", "common/job/optimizers", "common/job/recipes", "worker/model/layers",

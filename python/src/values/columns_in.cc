@@ -9,10 +9,10 @@
 #include "common/base/status.h"
 #include "common/job/spec/data_spec.h"
 #include "python/src/arguments.h"
-#include "python/src/values/buffer_cells.h"
 #include "python/src/entry.h"
-#include "python/src/values/list_cells.h"
 #include "python/src/status.h"
+#include "python/src/values/buffer_cells.h"
+#include "python/src/values/list_cells.h"
 #include "worker/data/columnar/arrow_abi.h"
 #include "worker/data/header_check.h"
 

@@ -9,10 +9,10 @@
 #include "common/job/spec/table_spec.h"
 #include "common/job/table_slices.h"
 #include "python/src/arguments.h"
-#include "python/src/values/columns_in.h"
 #include "python/src/entry.h"
 #include "python/src/model.h"
 #include "python/src/status.h"
+#include "python/src/values/columns_in.h"
 
 namespace hdps::python {
 namespace py = pybind11;

@@ -35,6 +35,7 @@ struct HeldRows {
   PulledRows rows;
   std::vector<int64_t> positions;  // Those of `rows`, as Python's libraries take them.
 };
+using RowsPointer = std::shared_ptr<HeldRows>;
 
 // Calls a worker out of Python: one call at a time, without the interpreter's lock.
 //
