@@ -13,7 +13,7 @@
 #include "common/job/table_slices.h"
 #include "python/src/arguments.h"
 #include "python/src/arrays.h"
-#include "python/src/columns_in.h"
+#include "python/src/cells/columns_in.h"
 #include "python/src/entry.h"
 #include "python/src/job.h"
 #include "python/src/model.h"

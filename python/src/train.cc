@@ -14,7 +14,7 @@
 #include "python/src/arguments.h"
 #include "python/src/bindings.h"
 #include "python/src/caller_queue.h"
-#include "python/src/columns_in.h"
+#include "python/src/cells/columns_in.h"
 #include "python/src/entry.h"
 #include "python/src/job.h"
 #include "python/src/only_run.h"

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "common/base/ids.h"
+#include "python/src/cells/kept_cells.h"
 #include "python/src/dlpack_abi.h"
-#include "python/src/kept_cells.h"
 
 namespace hdps::python {
 

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "python/src/kept_cells.h"
-#include "python/src/list_cells.h"
+#include "python/src/cells/kept_cells.h"
+#include "python/src/cells/list_cells.h"
 
 namespace hdps::python {
 

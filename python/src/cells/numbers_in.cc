@@ -1,5 +1,5 @@
 // Looks for the memory of numbers in the order of how little it costs to read.
-#include "python/src/numbers_in.h"
+#include "python/src/cells/numbers_in.h"
 
 #include <cstring>
 #include <functional>
@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "python/src/arguments.h"
-#include "python/src/item_type.h"
+#include "python/src/cells/item_type.h"
 
 namespace hdps::python {
 namespace py = pybind11;

@@ -1,5 +1,5 @@
 // Chooses how each column is taken, and makes a table of them.
-#include "python/src/columns_in.h"
+#include "python/src/cells/columns_in.h"
 
 #include <algorithm>
 #include <optional>
@@ -9,9 +9,9 @@
 #include "common/base/status.h"
 #include "common/job/spec/data_spec.h"
 #include "python/src/arguments.h"
-#include "python/src/buffer_cells.h"
+#include "python/src/cells/buffer_cells.h"
+#include "python/src/cells/list_cells.h"
 #include "python/src/entry.h"
-#include "python/src/list_cells.h"
 #include "python/src/status.h"
 #include "worker/data/columnar/arrow_abi.h"
 #include "worker/data/header_check.h"

@@ -1,5 +1,5 @@
 // Copies cells that do not lie as a column's do.
-#include "python/src/buffer_cells.h"
+#include "python/src/cells/buffer_cells.h"
 
 #include <algorithm>
 #include <cstring>
@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "python/src/item_type.h"
+#include "python/src/cells/item_type.h"
 
 namespace hdps::python {
 namespace py = pybind11;

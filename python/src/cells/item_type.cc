@@ -1,5 +1,5 @@
 // Reads the formats of Python's struct module.
-#include "python/src/item_type.h"
+#include "python/src/cells/item_type.h"
 
 #include <bit>
 #include <string_view>

@@ -1,5 +1,5 @@
 // Finds the one type of a list's objects, and converts them.
-#include "python/src/list_cells.h"
+#include "python/src/cells/list_cells.h"
 
 #include <cmath>
 #include <memory>

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "python/src/kept_cells.h"
+#include "python/src/cells/kept_cells.h"
 #include "worker/data/columnar/columns.h"
 
 namespace hdps::python {
