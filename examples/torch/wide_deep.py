@@ -58,6 +58,7 @@ def main():
         loss_of = torch.nn.BCEWithLogitsLoss()
 
         def evaluate(_):
+            optimizer.pull(train=False)
             model.eval()
             with torch.no_grad():
                 scores = torch.cat([model(batch) for batch in test])

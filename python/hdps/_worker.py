@@ -199,6 +199,8 @@ class Worker:
     def checkpoint(self, extra: Optional[bytes] = None) -> None:
         """Asks for a checkpoint at the end of this step, beside those of checkpoint.*.
 
+        Its files are written while the next steps are made, and finish() waits for them.
+
         extra: this worker's state in it; None: what `state` returns.
         """
         self._in_body(lambda: self._own.checkpoint(extra))
