@@ -431,7 +431,7 @@ def join(address: Optional[str] = None, keys: Optional[Path] = None, rank: Optio
     Returns a Worker when all members are there and the first step may begin. Raises JobError for a
     mistake, and RunError if the scheduler does not answer.
 
-    >>> hdps.join("localhost:7000")
+    >>> hdps.join("localhost")
     Traceback (most recent call last):
     hdps.JobError: ...
     """

@@ -520,7 +520,7 @@ class Mistakes(Own):
             ("a state that is none", TypeError, "state is a int", lambda: used(JOB, state=5)),
             ("hdps.train", Refused, "hdps.join", lambda: hdps.train(JOB, out, quiet=True)),
             ("no address", Refused, "HDPS_SCHEDULER", lambda: hdps.join()),
-            ("a wrong address", Refused, "localhost:7000.*tcp", lambda: hdps.join("localhost:7000")),
+            ("a wrong address", Refused, "localhost.*tcp", lambda: hdps.join("localhost")),
             ("an address beyond without keys", Refused, "keys", lambda: hdps.join("tcp://192.0.2.1:7000")),
             ("keys that are none", Refused, "nothing", lambda: hdps.join("tcp://127.0.0.1:1", keys=self.out("nothing"))),
             ("a rank below zero", Refused, "rank=-1: expected", lambda: hdps.join("tcp://127.0.0.1:1", rank=-1)),
