@@ -45,18 +45,10 @@ class ServersRows:
 
     @torch.no_grad()
     def update(self, keys, deep, wide):
-        """Pushes the sums of each row's gradients, and ends the step."""
-        order = torch.argsort(self.positions.flatten())
-        counts = torch.bincount(self.positions.flatten())
-        starts = torch.cumsum(counts, 0) - counts
-
-        def push(table, index, gradient):
-            sums = functional.embedding_bag(index, gradient, starts, mode="sum")
-            self.worker.push(self.pulled[table], sums)
-
-        push("deep", order, deep.grad.flatten(0, 1))
+        """Pushes each key's gradients, and ends the step."""
+        self.worker.push(self.pulled["deep"], deep.grad.flatten(0, 1), each=True)
         if wide is not None:
-            push("wide", order.div(self.keys_of_example, rounding_mode="floor"), wide.grad)
+            self.worker.push(self.pulled["wide"], wide.grad.repeat_interleave(self.keys_of_example, 0), each=True)
         self.worker.advance(len(keys))
 
 

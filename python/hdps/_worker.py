@@ -143,24 +143,25 @@ class Worker:
         self._in_body(lambda: self._own.prefetch(asked))
 
     @overload
-    def push(self, where: Pulled, gradients: Any, /) -> None: ...
+    def push(self, where: Pulled, gradients: Any, /, *, each: bool = False) -> None: ...
 
     @overload
     def push(self, where: str, keys: Any, gradients: Any, /) -> None: ...
 
-    def push(self, where: Any, *given: Any) -> None:
+    def push(self, where: Any, *given: Any, each: bool = False) -> None:
         """Adds gradients to the step: push(pulled, gradients), or push("words", keys, gradients).
 
         gradients: float32, those of the mean of the loss over this worker's examples. For a Pulled
             of shape [m, dim], as its rows; for keys of any shape, one row a key, and those of a
             repeated key are added up. Arrays that are contiguous are read without a copy.
+        each: for a Pulled, one row for each key that was asked for, as its positions: [n, dim].
 
         The keys must have been pulled in this step. Raises JobError for a gradient that is not
         finite, and for another shape.
         """
         if isinstance(where, Pulled) and len(given) == 1:
-            self._in_body(lambda: self._own.push(where, given[0]))
-        elif isinstance(where, str) and len(given) == 2:
+            self._in_body(lambda: self._own.push(where, given[0], each))
+        elif isinstance(where, str) and len(given) == 2 and not each:
             self._in_body(lambda: self._own.push_keys(where, given[0], given[1]))
         else:
             raise TypeError("push(): expected what pull() returned and its gradients, or a table's name, "

@@ -41,7 +41,7 @@ Status StepGradients::CheckFinite(TableId table, std::span<const Key> keys,
                  "; only finite ones can be pushed: a smaller learning rate or clipping may help");
 }
 
-Status StepGradients::Push(const PulledRows& pulled, std::span<const float> gradients) {
+Result<KeySums*> StepGradients::SumsOf(const PulledRows& pulled) {
   const auto list =
       std::ranges::find_if(lists_, [&](const auto& known) { return known->number == pulled.pull; });
   if (pulled.pull == 0) {
@@ -54,13 +54,20 @@ Status StepGradients::Push(const PulledRows& pulled, std::span<const float> grad
   }
   const auto to = std::ranges::find((*list)->tables, pulled.table, &KeySums::table);
   if (to == (*list)->tables.end()) return Mistake("that pull had no keys of this table");
-  const size_t wanted = to->keys.size() * dim(pulled.table);
-  if (gradients.size() != wanted) {
-    return Mistake("gradients of table '" + name(pulled.table) + "' are " +
-                   std::to_string(gradients.size()) + " floats; " +
-                   std::to_string(to->keys.size()) + " keys of " +
-                   std::to_string(dim(pulled.table)) + " floats are " + std::to_string(wanted));
-  }
+  return &*to;
+}
+
+Status StepGradients::CheckSize(TableId table, size_t keys, std::span<const float> rows) const {
+  const size_t wanted = keys * dim(table);
+  if (rows.size() == wanted) return {};
+  return Mistake("gradients of table '" + name(table) + "' are " + std::to_string(rows.size()) +
+                 " floats; " + std::to_string(keys) + " keys of " + std::to_string(dim(table)) +
+                 " floats are " + std::to_string(wanted));
+}
+
+Status StepGradients::Push(const PulledRows& pulled, std::span<const float> gradients) {
+  HDPS_ASSIGN_OR_RETURN(KeySums* const to, SumsOf(pulled));
+  HDPS_RETURN_IF_ERROR(CheckSize(pulled.table, to->keys.size(), gradients));
   HDPS_RETURN_IF_ERROR(CheckFinite(pulled.table, to->keys, gradients));
   to->pushed.clear();
   if (to->any()) {
@@ -71,15 +78,31 @@ Status StepGradients::Push(const PulledRows& pulled, std::span<const float> grad
   return {};
 }
 
+Status StepGradients::PushEach(const PulledRows& pulled, std::span<const float> gradients) {
+  HDPS_ASSIGN_OR_RETURN(KeySums* const to, SumsOf(pulled));
+  HDPS_RETURN_IF_ERROR(CheckSize(pulled.table, pulled.positions.size(), gradients));
+  if (!std::isfinite(LargestMagnitude(gradients))) {
+    std::vector<Key> asked;
+    for (const uint32_t position : pulled.positions) asked.push_back(to->keys[position]);
+    return CheckFinite(pulled.table, asked, gradients);
+  }
+  const size_t floats = dim(pulled.table);
+  to->pushed.clear();
+  // What leaves each float as it is.
+  if (!to->any()) to->sums.assign(to->keys.size() * floats, -0.0f);
+  const float* from = gradients.data();
+  for (const uint32_t position : pulled.positions) {
+    float* const sum = &to->sums[position * floats];
+    for (size_t f = 0; f < floats; ++f) sum[f] += from[f];
+    from += floats;
+  }
+  return {};
+}
+
 Status StepGradients::Push(TableId table, std::span<const Key> keys,
                            std::span<const float> gradients) {
   const uint32_t floats = dim(table);
-  if (gradients.size() != keys.size() * floats) {
-    return Mistake("gradients of table '" + name(table) + "' are " +
-                   std::to_string(gradients.size()) + " floats; " + std::to_string(keys.size()) +
-                   " keys of " + std::to_string(floats) + " floats are " +
-                   std::to_string(keys.size() * floats));
-  }
+  HDPS_RETURN_IF_ERROR(CheckSize(table, keys.size(), gradients));
   HDPS_RETURN_IF_ERROR(CheckFinite(table, keys, gradients));
   struct Place {
     KeySums* sums = nullptr;

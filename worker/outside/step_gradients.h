@@ -44,8 +44,9 @@ class StepGradients {
   explicit StepGradients(const Job& job) : job_(job) {}
 
   void Add(std::unique_ptr<PulledList> list) { lists_.push_back(std::move(list)); }
-  // Both are as TableWorker::Push().
+  // All are as those of TableWorker.
   Status Push(const PulledRows& pulled, std::span<const float> gradients);
+  Status PushEach(const PulledRows& pulled, std::span<const float> gradients);
   Status Push(TableId table, std::span<const Key> keys, std::span<const float> gradients);
   // Is true if no gradient was pushed.
   bool empty() const;
@@ -61,6 +62,8 @@ class StepGradients {
   void Clear() { lists_.clear(); }
 
  private:
+  Result<KeySums*> SumsOf(const PulledRows& pulled);
+  Status CheckSize(TableId table, size_t keys, std::span<const float> rows) const;
   Status CheckFinite(TableId table, std::span<const Key> keys, std::span<const float> rows) const;
   KeySums Join(TableId table, const std::vector<const KeySums*>& parts, Executor* executor);
   uint32_t dim(TableId table) const;

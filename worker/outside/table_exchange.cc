@@ -38,6 +38,11 @@ MakeBytes TableExchange::SectionMaker() {
 
 // ---- Pulls.
 
+bool TableExchange::IsSameList(const AskedKeys& one, const AskedKeys& other) const {
+  return one.keys.data() == other.keys.data() && one.keys.size() == other.keys.size() &&
+         job_.tables[one.table.value].shard_by == job_.tables[other.table.value].shard_by;
+}
+
 std::unique_ptr<PulledList> TableExchange::FindKeys(std::span<const AskedKeys> asked, Clock clock,
                                                     std::vector<PulledRows>* pulled) {
   auto list = std::make_unique<PulledList>();
@@ -49,10 +54,18 @@ std::unique_ptr<PulledList> TableExchange::FindKeys(std::span<const AskedKeys> a
     rows.table = keys.table = asked[i].table;
     rows.dim = spec.dim;
     rows.clock = clock;
-    rows.positions.resize(asked[i].keys.size());
-    const KeyColumn column{asked[i].keys, rows.positions.data()};
-    unique_.Find({&column, 1}, spec.shard_by, job_.cluster.shards, executor_, &keys.keys,
-                 &keys.shard_begin);
+    size_t same = 0;  // Tables that share a list share the work.
+    while (same < i && !IsSameList(asked[same], asked[i])) ++same;
+    if (same < i) {
+      rows.positions = (*pulled)[same].positions;
+      keys.keys = list->tables[same].keys;
+      keys.shard_begin = list->tables[same].shard_begin;
+    } else {
+      rows.positions.resize(asked[i].keys.size());
+      const KeyColumn column{asked[i].keys, rows.positions.data()};
+      unique_.Find({&column, 1}, spec.shard_by, job_.cluster.shards, executor_, &keys.keys,
+                   &keys.shard_begin);
+    }
     rows.keys = keys.keys;
   }
   std::ranges::sort(list->tables, {}, &KeySums::table);

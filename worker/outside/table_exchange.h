@@ -77,6 +77,8 @@ class TableExchange {
     PendingPull pull;
   };
 
+  // Is true if both are the same memory, and spread over shards alike.
+  bool IsSameList(const AskedKeys& one, const AskedKeys& other) const;
   // Finds the distinct keys, and splits them by server. The rows of `pulled` are made empty.
   std::unique_ptr<PulledList> FindKeys(std::span<const AskedKeys> asked, Clock clock,
                                        std::vector<PulledRows>* pulled);

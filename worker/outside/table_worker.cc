@@ -157,6 +157,12 @@ Status TableWorker::Push(const PulledRows& pulled, std::span<const float> gradie
   return parts_->exchange.gradients().Push(pulled, gradients);
 }
 
+Status TableWorker::PushEach(const PulledRows& pulled, std::span<const float> gradients) {
+  HDPS_RETURN_IF_ERROR(parts_->CheckStep());
+  HDPS_RETURN_IF_ERROR(parts_->CheckTable(pulled.table));
+  return parts_->exchange.gradients().PushEach(pulled, gradients);
+}
+
 Status TableWorker::Push(TableId table, std::span<const Key> keys,
                          std::span<const float> gradients) {
   HDPS_RETURN_IF_ERROR(parts_->CheckStep());

@@ -99,6 +99,9 @@ class TableWorker {
   // Adds gradients [pulled.keys.size(), dim] of the loss, a mean over the caller's examples, to
   // those of the step.
   Status Push(const PulledRows& pulled, std::span<const float> gradients);
+  // The same for gradients [pulled.positions.size(), dim], one for each key that was asked for.
+  // Those of a repeated key are added in their order.
+  Status PushEach(const PulledRows& pulled, std::span<const float> gradients);
   // The same for keys [n] with gradients [n, dim]; those of a repeated key are added in their
   // order. Each key must have been pulled in this step.
   Status Push(TableId table, std::span<const Key> keys, std::span<const float> gradients);

@@ -51,7 +51,7 @@ class Features:
         return self._bags[feature]
 
 
-class Dataset(IterableDataset):  # type: ignore[type-arg]
+class Dataset(IterableDataset):
     """The batches of the job's own reader, for a loop, or a DataLoader with batch_size=None.
 
     source: a worker, whose part of the rows it reads, or a job as hdps.read takes it.
@@ -85,7 +85,7 @@ class Dataset(IterableDataset):  # type: ignore[type-arg]
         self._batches: Optional[_hdps.Batches] = None  # Opened at the position; None: not yet.
 
     def __iter__(self) -> Iterator[Dict[str, Any]]:
-        if get_worker_info() is not None:  # type: ignore[no-untyped-call]
+        if get_worker_info() is not None:
             raise _hdps.JobError("a hdps.torch.Dataset reads ahead by itself, and its position is one: "
                                  "give the DataLoader num_workers=0")
         if self._which != "train":

@@ -65,7 +65,7 @@ class TableModule(torch.nn.Module):
         if train:
             rows.requires_grad_()
             # The leaf lies in host memory, so the push runs on the thread that called backward().
-            rows.register_hook(lambda gradient: self.worker.push(pulled, _dense(gradient)))
+            rows.register_hook(lambda gradient: _push(self.worker, pulled, positions, gradient))
         return TableRows(rows.to(self._like, non_blocking=True),
                          positions.to(self._like.device, non_blocking=True))
 
@@ -75,10 +75,17 @@ def takes_sparse(weight: torch.Tensor) -> bool:
     return bool(weight.is_leaf)
 
 
-def _dense(gradient: torch.Tensor) -> torch.Tensor:
-    """Returns a gradient [m, dim], of which torch gives the terms of each key without their sums.
+def _push(worker: Any, pulled: Any, positions: torch.Tensor, gradient: torch.Tensor) -> None:
+    """Pushes a gradient [m, dim], of which torch gives the terms of each key without their sums.
 
-    The sums of torch's own backward() of bags, which it takes for dense gradients, need thrice the
-    time.
+    hdps sums them; torch's own backward() of bags, for dense gradients, needs thrice the time.
     """
-    return gradient.to_dense() if gradient.is_sparse else gradient.contiguous()
+    if not gradient.is_sparse:
+        worker.push(pulled, gradient.contiguous())
+        return
+    terms = gradient._values()
+    # Where rows were used twice, the terms of both stand there.
+    if torch.equal(gradient._indices()[0], positions):
+        worker.push(pulled, terms.contiguous(), each=True)
+    else:
+        worker.push(pulled, gradient.to_dense())

@@ -220,7 +220,7 @@ void HeldWorker::Prefetch(const py::list& lists) {
   Call("prefetch", [&](TableWorker& worker) { return worker.Prefetch(asked.keys()); });
 }
 
-void HeldWorker::Push(const HeldRows& rows, const py::object& gradients) {
+void HeldWorker::Push(const HeldRows& rows, const py::object& gradients, bool each) {
   const std::string where = Place("push", rows.table, "gradients");
   if (rows.puller != this) {
     RaiseMistake("push(\"" + rows.table +
@@ -232,8 +232,15 @@ void HeldWorker::Push(const HeldRows& rows, const py::object& gradients) {
         "\"): the rows were pulled with train=False, which only looks; pull them for a step");
   }
   const NumbersIn given(gradients, Wanted::kFloats, where);
-  RequireRows(given, rows.rows.keys.size(), rows.rows.dim, where, "key of the pull");
-  Call("push", [&](TableWorker& worker) { return worker.Push(rows.rows, given.floats()); });
+  if (each) {
+    RequireRows(given, rows.positions.size(), rows.rows.dim, where, "key that was asked for");
+  } else {
+    RequireRows(given, rows.rows.keys.size(), rows.rows.dim, where, "key of the pull");
+  }
+  Call("push", [&](TableWorker& worker) {
+    return each ? worker.PushEach(rows.rows, given.floats())
+                : worker.Push(rows.rows, given.floats());
+  });
 }
 
 void HeldWorker::PushKeys(const std::string& table, const py::object& keys,

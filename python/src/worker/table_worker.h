@@ -53,7 +53,7 @@ class HeldWorker {
   // Each list is the name of a table and keys.
   pybind11::list Pull(const pybind11::list& asked, bool train);
   void Prefetch(const pybind11::list& asked);
-  void Push(const HeldRows& rows, const pybind11::object& gradients);
+  void Push(const HeldRows& rows, const pybind11::object& gradients, bool each);
   void PushKeys(const std::string& table, const pybind11::object& keys,
                 const pybind11::object& gradients);
   void Store(const std::string& table, const pybind11::object& keys, const pybind11::object& rows);

@@ -80,7 +80,7 @@ void AddTableWorker(py::module_& module) {
       .def_property("state", &HeldWorker::state, &HeldWorker::SetState)
       .def("pull", &HeldWorker::Pull, py::arg("asked"), py::arg("train"))
       .def("prefetch", &HeldWorker::Prefetch, py::arg("asked"))
-      .def("push", &HeldWorker::Push, py::arg("pulled"), py::arg("gradients"))
+      .def("push", &HeldWorker::Push, py::arg("pulled"), py::arg("gradients"), py::arg("each"))
       .def("push_keys", &HeldWorker::PushKeys, py::arg("table"), py::arg("keys"),
            py::arg("gradients"))
       .def("store", &HeldWorker::Store, py::arg("table"), py::arg("keys"), py::arg("rows"))

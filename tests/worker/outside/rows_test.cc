@@ -182,6 +182,34 @@ TEST_F(RowsTest, AskedForAheadHaveTheSameBits) {
   }
 }
 
+TEST_F(RowsTest, AreTheSameForEachKeysGradientAndForTwoTablesWithOneList) {
+  const auto train = [](TableWorker& worker, bool by_pull) {
+    for (Clock step = 0; step < kSteps; ++step) {
+      const Drawn drawn = Draw(step, worker.rank());
+      const std::vector<Key> copy = drawn.keys;
+      const std::vector<float> gradients(drawn.keys.size() * kWordsDim,
+                                         0.1f * static_cast<float>(step + 1));
+      const std::vector<AskedKeys> asked{{kWords, drawn.keys},
+                                         {kUsers, by_pull ? drawn.keys : copy}};
+      const auto pulled = worker.Pull(asked, PullFor::kStep);
+      ASSERT_TRUE(pulled.ok()) << pulled.status().message();
+      if (by_pull) {
+        ASSERT_TRUE(worker.PushEach((*pulled)[0], gradients).ok());
+      } else {
+        ASSERT_TRUE(worker.Push(kWords, drawn.keys, gradients).ok());
+      }
+      ASSERT_TRUE(worker.Push((*pulled)[1], (*pulled)[1].rows).ok());
+      ASSERT_TRUE(worker.Advance(kExamples).ok());
+    }
+    (void)worker.Advance(0);
+  };
+  const auto digest = [&](bool by_pull) {
+    return Summary({1, 2}, {kUntilLast},
+                   [&](TableWorker& worker) { train(worker, by_pull); })["digest"];
+  };
+  EXPECT_EQ(digest(true), digest(false));
+}
+
 TEST_F(RowsTest, OfSeveralPullsAreAddedAndTheOthersStay) {
   // The keys that were pulled and not pushed are not touched, not even by the moments of Adam.
   Summary({1, 2},
