@@ -64,8 +64,9 @@ def main():
             dlrm.train()
             return {"auc": auc_of(scores, torch.cat([batch["labels"] for batch in test]))}
 
-        for batch in worker.loop(lambda _: data, evaluate, examples=lambda batch: len(batch["labels"]),
-                                 finish=False):
+        # Several ranks go back together: torchrun starts all of them again.
+        batches = data if several else lambda restored: data
+        for batch in worker.loop(batches, evaluate, examples=lambda batch: len(batch["labels"]), finish=False):
             loss = torch.nn.functional.binary_cross_entropy_with_logits(model(batch), batch["labels"])
             optimizer.zero_grad()
             loss.backward()
