@@ -89,7 +89,8 @@ struct RowPlacesReply {
   static constexpr MessageKind kKind = MessageKind::kRowPlacesReply;
   Code code = Code::kOk;
   std::string message;
-  // Those of the newest view. Workers and backups are left out, for readers do not ask them.
+  // The servers are those of the newest view. Workers and backups are left out, for readers do not
+  // ask them.
   ViewId view;
   std::vector<Member> servers;
   ShardMap shards;

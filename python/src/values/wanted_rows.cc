@@ -10,6 +10,7 @@
 #include "common/job/table_slices.h"
 #include "python/src/arguments.h"
 #include "python/src/entry.h"
+#include "python/src/job.h"
 #include "python/src/model.h"
 #include "python/src/status.h"
 #include "python/src/values/columns_in.h"
@@ -31,19 +32,6 @@ std::vector<Key> GivenKeys(const py::object& keys) {
                              : py::cast<uint64_t>(owned));
   }
   return taken;
-}
-
-TableId TableNamed(const Job& job, const std::string& name) {
-  std::vector<std::string> known;
-  for (uint32_t t = 0; t < job.tables.size(); ++t) {
-    if (job.tables[t].dense) continue;
-    if (job.tables[t].name == name) return {t};
-    known.push_back(job.tables[t].name);
-  }
-  std::string list;
-  for (const std::string& table : known) list += (list.empty() ? "" : ", ") + table;
-  RaiseMistake("there is no table \"" + name + "\"" + DidYouMean(name, known) +
-               "; expected one of " + list);
 }
 
 // Raises JobError unless rows of the feature are in the table.

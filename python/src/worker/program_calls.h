@@ -1,4 +1,4 @@
-// What a table worker asks of the program in Python, inside of that program's own calls.
+// Passes what a table worker asks of the program in Python, inside of that program's own calls.
 #pragma once
 
 #include <pybind11/pybind11.h>

@@ -16,7 +16,7 @@
 
 namespace hdps::python {
 
-// What a table worker runs in: a process of its own, or a cluster within this process.
+// Holds a table worker in what it runs in: a process of its own, or a cluster within this process.
 class TableSeat {
  public:
   virtual ~TableSeat() = default;

@@ -38,7 +38,7 @@ class TableJobTest : public testing::Test {
     uint32_t workers = 1, servers = 1;
   };
   using Overrides = std::vector<std::string>;  // "key.path=value"
-  // What a worker's program does. Its thread finishes the job afterwards, if that goes on.
+  // A program is what a worker does. Its thread finishes the job afterwards, if that goes on.
   using Body = std::function<void(TableWorker& worker)>;
 
   TableJobTest();

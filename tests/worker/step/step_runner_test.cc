@@ -331,7 +331,7 @@ TEST(OwnNormTest, IsThatOfThePushAlone) {
   for (const bool allreduce : {false, true}) {
     const auto plain = AsyncPushTest::Pushed(allreduce, "0");
     const auto clipped = AsyncPushTest::Pushed(allreduce, "0.001");
-    // As the servers scale a push of ten examples.
+    // The servers scale a push of ten examples so.
     const auto scale = static_cast<float>(1.0 / 10);
     SquareSum squares;
     for (const auto& [key, row] : plain) {
