@@ -42,9 +42,11 @@ std::span<const KeyRole> SendersOf(MessageKind kind) {
     case MessageKind::kScaleReply:
     case MessageKind::kJobReply:
     case MessageKind::kRowPlacesReply:
+    case MessageKind::kPanelReply:
       return kSchedulers;
     case MessageKind::kStatusRequest:
     case MessageKind::kRowPlacesRequest:
+    case MessageKind::kPanelRequest:
       return kWhoAsks;
     case MessageKind::kJobRequest:
       return kWhoReads;

@@ -216,6 +216,7 @@ struct Layout<Heartbeat> {
     fields.Table(message.activity);
     fields.Number(message.finished);
     fields.Number(message.wants_checkpoint);
+    fields.Numbers(message.readings);
   }
   static void Check(const Heartbeat& message, Rules& rules) {
     rules.Require(message.clock >= 0 && message.wants_checkpoint >= 0, "clocks are not negative");

@@ -60,6 +60,8 @@ struct Heartbeat {
   bool finished = false;
   // The same workers: a checkpoint is asked for at this clock or later; 0 if none is.
   Clock wants_checkpoint = 0;
+  // The sender's figures, laid out as FigureLayout says for its role.
+  std::vector<uint64_t> readings = {};
 };
 
 // The scheduler's answer. If it has a newer view than the member, it sends that next.

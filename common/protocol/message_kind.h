@@ -26,6 +26,8 @@ enum class MessageKind : uint16_t {
   kJobReply,
   kRowPlacesRequest,
   kRowPlacesReply,
+  kPanelRequest,
+  kPanelReply,
   kPullRequest = 32,
   kPullReply,
   kPushRequest,

@@ -89,4 +89,27 @@ struct Layout<JobReply> {
 };
 HDPS_MESSAGE(JobReply);
 
+// ---- PanelRequest, PanelReply.
+
+template <>
+struct Layout<PanelRequest> {
+  using Table = wire::PanelRequest;
+  static void Describe(auto& fields, auto& message) {
+    fields.Text(message.panel);
+    fields.Number(message.since);
+  }
+};
+HDPS_MESSAGE(PanelRequest);
+
+template <>
+struct Layout<PanelReply> {
+  using Table = wire::PanelReply;
+  static void Describe(auto& fields, auto& message) {
+    fields.Enumerator(message.code, Code::kCancelled);
+    fields.Text(message.message);
+    fields.CopiedSection(message.text);
+  }
+};
+HDPS_MESSAGE(PanelReply);
+
 }  // namespace hdps

@@ -81,6 +81,19 @@ struct JobReply {
   Buffer text;
 };
 
+// Asks for a panel of the job's page: its name, as in the path /api/v1/NAME.
+struct PanelRequest {
+  static constexpr MessageKind kKind = MessageKind::kPanelRequest;
+  std::string panel;
+  uint64_t since = 0;  // Version of the picture that the sender has; 0: none.
+};
+struct PanelReply {
+  static constexpr MessageKind kKind = MessageKind::kPanelReply;
+  Code code = Code::kOk;
+  std::string message;
+  Buffer text;  // The JSON that GET /api/v1/NAME?since=VERSION answers.
+};
+
 // Asks where the rows of the job are, to read some from its servers without being a member.
 struct RowPlacesRequest {
   static constexpr MessageKind kKind = MessageKind::kRowPlacesRequest;

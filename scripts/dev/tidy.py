@@ -15,7 +15,7 @@ RANK = {"common": 0, "kernels": 1, "embedding": 2, "server": 3, "worker": 3, "sc
         "tools": 4, "python": 5, "benchmarks": 5, "tests": 6}
 # The rooms of each layer, from the lowest: a room may include itself and those before it.
 ROOMS = {
-    "common": ["base", "platform", "metrics", "net", "protocol", "parallel", "job", "planning",
+    "common": ["base", "platform", "metrics", "telemetry", "net", "http", "protocol", "parallel", "job", "planning",
                "process"],
     "kernels": ["tasks", "keys", "host", "products", "cuda"],
     "embedding": ["memory", "disk", "snapshot"],

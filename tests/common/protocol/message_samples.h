@@ -80,8 +80,8 @@ inline auto Fields(const View& m) {
   return std::tie(a, b, c, d.owner, e, f, g);
 }
 inline auto Fields(const Heartbeat& m) {
-  const auto& [a, b, c, d, e, f, g, h, i, j, k, activity, finished, wants] = m;
-  return std::tie(a, b, c, d, e, f, g, h, i, j, k, activity, finished, wants);
+  const auto& [a, b, c, d, e, f, g, h, i, j, k, activity, finished, wants, readings] = m;
+  return std::tie(a, b, c, d, e, f, g, h, i, j, k, activity, finished, wants, readings);
 }
 inline auto Fields(const HeartbeatAck& m) {
   const auto& [a, b] = m;
@@ -114,6 +114,14 @@ inline auto Fields(const JobReply& m) {
   return std::tie(a, b, c);
 }
 inline auto Fields(const RowPlacesRequest&) { return std::tuple<>(); }
+inline auto Fields(const PanelRequest& m) {
+  const auto& [a, b] = m;
+  return std::tie(a, b);
+}
+inline auto Fields(const PanelReply& m) {
+  const auto& [a, b, c] = m;
+  return std::tie(a, b, c);
+}
 inline auto Fields(const RowPlacesReply& m) {
   const auto& [a, b, c, d, e] = m;
   return std::tie(a, b, c, d, e.owner);
@@ -213,6 +221,7 @@ inline Heartbeat SampleHeartbeat() {
       {5}, 6, 7, 8.5, 0.5, 9, {4, 3, 2, 1}, 21, 20, "no space", {{{12}, 3500}}, SomeActivity()};
   heartbeat.finished = true;
   heartbeat.wants_checkpoint = 30;
+  heartbeat.readings = {7, 0, 9};
   return heartbeat;
 }
 
@@ -277,6 +286,8 @@ void ForEachSampleOfGuests(const Visit& visit) {
   visit(ScaleReply{Code::kInvalidArgument, "no worker would be left"});
   visit(JobRequest{});
   visit(JobReply{Code::kUnavailable, "not told", KeysOf({123, 125})});
+  visit(PanelRequest{"health", 12});
+  visit(PanelReply{Code::kInvalidArgument, "no such panel", KeysOf({123, 125})});
   visit(RowPlacesRequest{});
   visit(RowPlacesReply{
       Code::kUnavailable, "none yet", {7}, SampleView().servers, SampleView().shards});

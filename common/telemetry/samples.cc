@@ -1,0 +1,127 @@
+// Turns readings into samples, and adds and summarizes them.
+#include "common/telemetry/samples.h"
+
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <numeric>
+
+namespace hdps {
+namespace {
+
+constexpr double kNsPerSecond = 1e9;
+
+double InUnit(FigureUnit unit, double counted) {
+  return unit == FigureUnit::kSeconds ? counted / kNsPerSecond : counted;
+}
+
+std::vector<std::pair<std::string, std::string>> LabelsAt(FigureLabels labels, size_t index,
+                                                          const std::vector<std::string>& tables) {
+  switch (labels) {
+    case FigureLabels::kStage:
+      return {{"stage", std::string(kStageLabels[index])}};
+    case FigureLabels::kDirection:
+      return {{"direction", std::string(kDirectionLabels[index])}};
+    case FigureLabels::kTable:
+      return {{"table", tables[index]}};
+    case FigureLabels::kTableTier:
+      return {{"table", tables[index / kTierLabels.size()]},
+              {"tier", std::string(kTierLabels[index % kTierLabels.size()])}};
+    case FigureLabels::kNone:
+    case FigureLabels::kMember:
+    case FigureLabels::kEvaluation:
+      break;
+  }
+  return {};
+}
+
+Sample SampleAt(FigureId id, std::span<const uint64_t> numbers) {
+  const FigureRecord& record = RecordOf(id);
+  Sample sample{.figure = id};
+  switch (record.kind) {
+    case FigureKind::kCounter:
+      sample.value = InUnit(record.unit, static_cast<double>(numbers[0]));
+      break;
+    case FigureKind::kGauge:
+      sample.value = std::bit_cast<double>(numbers[0]);
+      break;
+    case FigureKind::kHistogram:
+      sample.buckets.assign(numbers.begin(), numbers.end() - 1);
+      sample.sum = InUnit(record.unit, static_cast<double>(numbers.back()));
+      break;
+  }
+  return sample;
+}
+
+}  // namespace
+
+std::vector<Sample> SamplesOf(const FigureLayout& layout, std::span<const uint64_t> readings,
+                              const std::vector<std::string>& tables) {
+  if (readings.size() != layout.size() || tables.size() != layout.num_tables()) return {};
+  const size_t start = layout.OffsetOf(FigureNamed("process_start_time_seconds"));
+  std::vector<Sample> samples;
+  for (uint16_t i = 0; i < kFigures.size(); ++i) {
+    const FigureId id = {i};
+    const size_t offset = layout.OffsetOf(id);
+    if (offset == FigureLayout::kNone) continue;
+    const FigureRecord& record = RecordOf(id);
+    if (record.role == FigureRole::kProcess && readings[start] == 0) continue;
+    const size_t width = FigureLayout::WidthOf(record);
+    for (size_t label = 0; label < layout.LabelsOf(id); ++label) {
+      samples.push_back(SampleAt(id, readings.subspan(offset + label * width, width)));
+      samples.back().labels = LabelsAt(record.labels, label, tables);
+    }
+  }
+  return samples;
+}
+
+void AddReadings(const FigureLayout& layout, std::span<const uint64_t> more, Readings* sum) {
+  if (more.empty()) return;
+  if (sum->empty()) {
+    sum->assign(more.begin(), more.end());
+    return;
+  }
+  const size_t loss = layout.OffsetOf(FigureNamed("hdps_worker_loss"));
+  for (uint16_t i = 0; i < kFigures.size(); ++i) {
+    const size_t offset = layout.OffsetOf({i});
+    if (offset == FigureLayout::kNone) continue;
+    const bool gauge = RecordOf({i}).kind == FigureKind::kGauge;
+    const size_t count = layout.LabelsOf({i}) * FigureLayout::WidthOf(RecordOf({i}));
+    for (size_t at = offset; at < offset + count; ++at) {
+      uint64_t& total = (*sum)[at];
+      if (!gauge) {
+        total += more[at];
+        continue;
+      }
+      double value = std::bit_cast<double>(total) + std::bit_cast<double>(more[at]);
+      if (at == loss) value /= 2;
+      total = std::bit_cast<uint64_t>(value);
+    }
+  }
+}
+
+uint64_t CountOf(const Sample& histogram) {
+  return std::accumulate(histogram.buckets.begin(), histogram.buckets.end(), uint64_t{0});
+}
+
+double QuantileOf(const Sample& histogram, double share) {
+  const uint64_t count = CountOf(histogram);
+  if (count == 0) return std::numeric_limits<double>::quiet_NaN();
+  const FigureRecord& record = RecordOf(histogram.figure);
+  const std::span<const int64_t> bounds = BoundsOf(record);
+  const double wanted = share * static_cast<double>(count);
+  double below = 0;
+  for (size_t i = 0; i < bounds.size(); ++i) {
+    const auto here = static_cast<double>(histogram.buckets[i]);
+    if (here > 0 && below + here >= wanted) {
+      const double from = i == 0 ? 0 : static_cast<double>(bounds[i - 1]);
+      const double part = std::max(0.0, wanted - below) / here;
+      return InUnit(record.unit, from + part * (static_cast<double>(bounds[i]) - from));
+    }
+    below += here;
+  }
+  return InUnit(record.unit, static_cast<double>(bounds.back()));
+}
+
+}  // namespace hdps
