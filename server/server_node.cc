@@ -317,8 +317,7 @@ uint64_t ServerNode::Impl::Done() const {
 
 ServerNode::ServerNode(FileSystem& files, Executor& executor, const ServerNodeOptions& options)
     : impl_(std::make_unique<Impl>(files, executor, options)) {
-  if (options.clock == nullptr) return;
-  impl_->membership.ReportReadings([this] { return ReadFigures(); });
+  if (options.clock != nullptr) impl_->membership.ReportReadings([this] { return ReadFigures(); });
 }
 
 ServerNode::~ServerNode() {
@@ -391,7 +390,8 @@ Readings ServerNode::ReadFigures() {
   if (impl_->options.own_process) SetProcess(ReadProcessUsage(impl_->files), &meters);
   return meters.Read();
 }
-const View* ServerNode::view() const { return impl_->view.get(); }
+bool ServerNode::joined() const { return impl_->membership.view() != nullptr; }
+uint32_t ServerNode::rank() const { return joined() ? impl_->membership.rank() : 0; }
 
 std::optional<Result<RowsDigest>> ServerNode::DigestOf(ServerId group) const {
   return impl_->groups.DigestOf(group);

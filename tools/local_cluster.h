@@ -11,6 +11,7 @@
 #include "common/base/status.h"
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
+#include "common/telemetry/member_watch.h"
 #include "scheduler/plan/resume.h"
 #include "scheduler/report/progress_listener.h"
 #include "worker/step/step_report.h"
@@ -34,6 +35,9 @@ struct LocalClusterOptions {
   const std::atomic<bool>* end_now = nullptr;
   // Runs after each step of each worker, on that worker's thread; may be empty.
   std::function<void(WorkerId, const StepReport&)> after_step;
+  // Returns who gets copies of a member's figures; null: nobody. May be empty. Called on the
+  // member's thread.
+  std::function<MemberWatch*(Role, uint32_t rank)> watch;
   // Records the first `trace_steps` steps of each worker; null: no trace.
   TraceEvents* trace = nullptr;
   uint64_t trace_steps = 0;
