@@ -56,8 +56,10 @@ TEST_F(ServerFiguresTest, ParkedPullsWaitFromTheirFirstCopyOn) {
   constexpr FigureId kPull = FigureNamed("hdps_server_pull_seconds");
   ServerHarness server(Setting(Mode::kSync));
   const std::vector<TableRows> rows = {{0, 1, {7}, {}}};
-  for (uint32_t w = 0; w < 2; ++w) server.Push(w, 0, 0, 1, {{0, 1, {7}, {1}}});
-  server.Advance(0, 1);
+  const auto push = [&](uint32_t worker, Clock clock) {
+    server.Push(worker, static_cast<uint64_t>(clock), clock, 1, {{0, 1, {7}, {1}}});
+  };
+  push(0, 0);
   const PullRequest pull = server.PullOf(1, PullMode::kTrain, rows);
   constexpr uint64_t kId = 77;
   server.FromPeer(ServerHarness::WorkerPeer(0), pull, kId);
@@ -65,7 +67,7 @@ TEST_F(ServerFiguresTest, ParkedPullsWaitFromTheirFirstCopyOn) {
   server.FromPeer(ServerHarness::WorkerPeer(0), pull, kId);  // A repeat.
   EXPECT_EQ(CountOf(Only(server, kWait)), 0u);
   clock_.now_ms += 500;
-  server.Advance(1, 1);
+  push(1, 0);
   ASSERT_TRUE(server.TakeReply<PullReply>(kId).has_value());
   EXPECT_EQ(CountOf(Only(server, kWait)), 1u);
   EXPECT_EQ(Only(server, kWait).sum, 2.5);
@@ -73,13 +75,12 @@ TEST_F(ServerFiguresTest, ParkedPullsWaitFromTheirFirstCopyOn) {
   EXPECT_EQ(Only(server, kPull).sum, 0);  // Serving took no time by this clock.
 
   // Another request in its place waits for its own time.
-  server.Advance(0, 2);
+  push(0, 1);
   server.FromPeer(ServerHarness::WorkerPeer(0), server.PullOf(2, PullMode::kTrain, rows), kId + 1);
   clock_.now_ms += 3000;
   server.FromPeer(ServerHarness::WorkerPeer(0), server.PullOf(2, PullMode::kTrain, rows), kId + 2);
   clock_.now_ms += 1000;
-  for (uint32_t w = 0; w < 2; ++w) server.Push(w, 1, 1, 1, {{0, 1, {7}, {1}}});
-  server.Advance(1, 2);
+  push(1, 1);
   EXPECT_EQ(CountOf(Only(server, kWait)), 2u);
   EXPECT_EQ(Only(server, kWait).sum, 2.5 + 1);
 }
@@ -106,7 +107,8 @@ TEST_F(ServerFiguresTest, ABackupsRowsAreNotCounted) {
   server.Push(0, 0, 0, 1, {{0, 1, {7}, {1}}});
   EXPECT_EQ(Values(server, FigureNamed("hdps_server_rows"))[0], 1);
   // Now another server is the primary, and this one its backup.
-  const Member self = server.view().servers[0];
+  Member self = server.view().servers[0];
+  self.rank = 1;
   server.view().servers[0] = {{500}, 0, "inproc://other"};
   server.view().backups.push_back({{0}, self});
   server.view().view.value += 1;

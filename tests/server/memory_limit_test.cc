@@ -351,12 +351,12 @@ TEST(ServerFigures, TellWhatWentToDiskAndCameBack) {
   ServerHarness server({.job = job, .workers = 1});
   constexpr size_t kKeys = 500;
   const auto values = [&](FigureId figure) {
-    std::vector<double> values;
+    std::vector<double> found;
     const FigureLayout layout(FigureRole::kServer, 2);
     for (const Sample& sample : SamplesOf(layout, server.node().ReadFigures(), {"wide", "deep"})) {
-      if (sample.figure == figure) values.push_back(sample.value);
+      if (sample.figure == figure) found.push_back(sample.value);
     }
-    return values;
+    return found;
   };
   constexpr FigureId kRows = FigureNamed("hdps_server_rows");
   constexpr FigureId kBytes = FigureNamed("hdps_server_row_bytes");
