@@ -34,6 +34,7 @@ Result<std::unique_ptr<ServedJob>> ServedJob::Start(const LocalClusterOptions& o
   scheduler.num_workers = options.num_workers;
   scheduler.given_job = options.given_job;
   scheduler.resume = options.resume;
+  scheduler.tensorboard = options.tensorboard;
   scheduler.members_return = false;
   scheduler.boot = BootIdentity();
   std::unique_ptr<ServedJob> members(new ServedJob(options, files, clock));

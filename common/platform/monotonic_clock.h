@@ -24,5 +24,7 @@ void StandStill(int64_t ms);
 
 // Returns the current time as 2026-01-31T23:59:59Z, for people; no decision depends on it.
 std::string UtcTimestamp();
+// Returns the current time in seconds since 1970; the same holds for it.
+double UnixSeconds();
 
 }  // namespace hdps
