@@ -22,7 +22,7 @@ ROOMS = {
     "server": ["step", "groups"],
     "worker": ["data", "model", "collective", "exchange", "parallel", "cache", "dense", "step", "role",
                "outside"],
-    "scheduler": ["members", "plan", "why", "report", "state", "phases"],
+    "scheduler": ["members", "plan", "why", "report", "state", "picture", "phases"],
     "tools": ["inputs", "scoring", "export", "plan", "synthetic", "prepare", "report", "checkpoints", "doctor", "why",
               "tables"],
 }
