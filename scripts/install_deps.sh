@@ -11,6 +11,7 @@ packages=(
   libdnnl-dev                                       # matrix products
   librocksdb-dev                                    # rows that do not fit into memory
   libgloo-dev                                       # allreduce between CPUs
+  prometheus-cpp-dev                                # figures as text for Prometheus
   libgflags-dev libgoogle-glog-dev                  # command line, logs
   nlohmann-json3-dev libfast-float-dev libxxhash-dev zlib1g-dev libzstd-dev
   libgtest-dev libgmock-dev libbenchmark-dev        # tests, benchmarks
