@@ -54,6 +54,7 @@ DOORS = [
     (r"pidfd_open", {"common/platform/process_watch.cc"}),
     (r"\bgetenv\(", {"common/process/command_line.cc", "kernels/vector_width.cc"}),
     (r"[<\"]flatbuffers/|_generated\.h", {"common/protocol/message_codec.h", "tests/sim/extremes/extreme_messages.cc"}),
+    (r"[<\"]microhttpd\.h", {"common/http/micro_server.cc"}),
     (r"[<\"]rocksdb/", {"embedding/disk/disk_store.cc"}),
     (r"[<\"]gloo/", {"worker/collective/gloo_transport.cc"}),
     (r"[<\"]nccl\.h", {"worker/collective/nccl_transport.cc"}),
