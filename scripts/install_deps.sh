@@ -6,6 +6,7 @@ packages=(
   g++ cmake ninja-build pkg-config ccache git python3
   libzmq3-dev cppzmq-dev                            # messages between processes
   libsodium-dev libssl-dev                          # secrets and signatures; frames encrypted by AES
+  libmicrohttpd-dev                                 # HTTP with TLS
   libflatbuffers-dev flatbuffers-compiler           # their schema
   libtbb-dev                                        # parallel loops
   libdnnl-dev                                       # matrix products
