@@ -6,11 +6,13 @@ packages=(
   g++ cmake ninja-build pkg-config ccache git python3
   libzmq3-dev cppzmq-dev                            # messages between processes
   libsodium-dev libssl-dev                          # secrets and signatures; frames encrypted by AES
+  libmicrohttpd-dev                                 # HTTP with TLS
   libflatbuffers-dev flatbuffers-compiler           # their schema
   libtbb-dev                                        # parallel loops
   libdnnl-dev                                       # matrix products
   librocksdb-dev                                    # rows that do not fit into memory
   libgloo-dev                                       # allreduce between CPUs
+  prometheus-cpp-dev                                # figures as text for Prometheus
   libgflags-dev libgoogle-glog-dev                  # command line, logs
   libjs-dygraphs                                    # charts of the page and of the report
   nlohmann-json3-dev libfast-float-dev libxxhash-dev zlib1g-dev libzstd-dev
