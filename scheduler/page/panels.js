@@ -94,6 +94,7 @@ function training(body, t) {
   body.head.replaceChildren(head);
   const named = new Map();
   for (const curve of t.curves) {
+    if (curve.points.length === 0) continue;
     const loss = curve.name === "train_loss" || curve.name === "logloss";
     const title = loss ? "loss" : curve.name.replaceAll("_", " ");
     if (!named.has(title)) named.set(title, []);
@@ -113,7 +114,7 @@ function training(body, t) {
   }
 }
 
-// Stages of the compute thread, which add up to a step; others lie behind them.
+// Stages of a step, and what is left of it.
 const STAGES = [["compute", "compute"], ["read_wait", "wait for reader"], ["pull_wait", "pull"], ["push_wait", "push"],
   ["reduce_dense", "reduce dense"], ["keep", "kept rows"], ["other", "other"]];
 
@@ -127,8 +128,6 @@ function time(body, t) {
   });
   for (const w of t.workers) {
     const of = Object.fromEntries(t.stages.map((stage, i) => [stage, w.seconds[i] || 0]));
-    const sum = STAGES.reduce((all, [stage]) => all + (of[stage] || 0), 0);
-    of.other = Math.max(0, (of.total || 0) - sum);
     const label = STAGES.map(([stage, name]) => name + " " + seconds(of[stage] || 0)).join(", ");
     const waits = w.waits_for.length ? ", waits for " + w.waits_for.join(", ") : "";
     const lasts = w.for_seconds >= 1 ? ", for " + seconds(w.for_seconds) : "";
@@ -150,9 +149,10 @@ function stragglers(body, s) {
 
 function rows(body, r) {
   body.append(box(table(["table", "#rows in memory", "#on disk", "#bytes in memory", "#on disk", "#new rows", "#removed",
-    "#read back", "#found at workers"], r.tables.map((t) => [t.table, whole(t.rows.memory), whole(t.rows.disk),
+    "#read back", "#keys pulled"], r.tables.map((t) => [t.table, whole(t.rows.memory), whole(t.rows.disk),
     bytes(t.bytes.memory), bytes(t.bytes.disk), whole(t.admitted), whole(t.evicted), whole(t.fetched),
-    share(t.kept_hit_rate)]))));
+    whole(t.keys_pulled)]))));
+  if (r.kept_hit_rate !== null) body.append(element("p", "Workers found " + share(r.kept_hit_rate) + " of the keys among the rows that they keep.", "dim"));
   if (r.servers.length) {
     body.append(element("h3", "Servers"), box(table(["server", "#memory of the process", "#limit", "#rows", "#bytes of rows"],
       r.servers.map((s) => [s.name, bytes(s.resident_bytes), s.limit_bytes ? bytes(s.limit_bytes) : "none", whole(s.rows),
@@ -197,9 +197,9 @@ function about(body, a) {
   if (a.arithmetic.length) body.append(box(table(["member", "arithmetic"], a.arithmetic.map((m) => [m.member, m.text]))));
   const links = element("p");
   for (const link of a.links) {
-    const to = link.url || link, made = element("a", link.name || to);
-    if (/^(https:|\/)/.test(to)) made.href = to;
-    links.append(made, " ");
+    const made = element("a", link.text);
+    if (/^\/\w/.test(link.path)) made.href = link.path;
+    links.append(made, "  ");
   }
   body.append(links);
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/telemetry/prometheus_text.h"
+#include "scheduler/page/page_paths.h"
 #include "scheduler/picture/job_picture.h"
 #include "scheduler/picture/panels.h"
 
@@ -93,6 +94,12 @@ std::vector<HttpPath> PicturePaths(std::shared_ptr<Published<JobPicture>> pictur
   paths.push_back(
       Path(pictures, "/readyz", true,
            [](const JobPicture& picture, const HttpRequest&) { return Readiness(picture); }));
+  for (HttpPath& path : PagePaths([pictures] {
+         const std::shared_ptr<const JobPicture> picture = pictures->Get();
+         return picture == nullptr ? std::string() : WholeJson(*picture);
+       })) {
+    paths.push_back(std::move(path));
+  }
   return paths;
 }
 

@@ -16,7 +16,8 @@ struct JobPicture;
 // The members whose figures /metrics tells besides the scheduler's: those of this process.
 enum class MembersHere : uint8_t { kNone, kAll };
 
-// Returns the paths /api/v1/NAME for each panel, /metrics, /healthz and /readyz. Requires: `clock`
+// Returns the paths /api/v1/NAME for each panel, /metrics, /healthz and /readyz, and those of the
+// page that shows them. Requires: `clock`
 // is the scheduler's, and may be read from any thread; both outlive the paths.
 std::vector<HttpPath> PicturePaths(std::shared_ptr<Published<JobPicture>> pictures,
                                    MonotonicClock& clock, MembersHere members);

@@ -2,8 +2,7 @@
 has just begun, of an async job. Each is a function of the second that is asked for, so a page sees them change."""
 import math
 
-STAGES = ["read", "dedup", "read_wait", "pull_wait", "pull_hidden", "compute", "reduce_dense", "reduce_hidden", "keep",
-          "push_wait", "total"]
+STAGES = ["read_wait", "pull_wait", "compute", "reduce_dense", "keep", "push_wait", "other"]
 START = 1_790_000_000
 POINTS_MAX = 2000
 
@@ -34,12 +33,11 @@ def curves(steps, since_step, sets):
 
 
 def worker_time(i, tick, slow, stuck):
-    parts = {"read": 0.4, "dedup": 0.1, "read_wait": 0.02 + 0.05 * noise(i, tick), "pull_wait": 0.15 + 0.1 * noise(i, tick, 2),
-             "pull_hidden": 0.2, "compute": 0.55 + (0.6 if i == slow else 0.1 * noise(i)), "reduce_dense": 0.08,
-             "reduce_hidden": 0.03, "keep": 0.01, "push_wait": 0.1 * noise(i, tick, 3)}
+    parts = {"read_wait": 0.02 + 0.05 * noise(i, tick), "pull_wait": 0.15 + 0.1 * noise(i, tick, 2),
+             "compute": 0.55 + (0.6 if i == slow else 0.1 * noise(i)), "reduce_dense": 0.08, "keep": 0.01,
+             "push_wait": 0.1 * noise(i, tick, 3), "other": 0.02}
     if stuck is not None and i != stuck:
         parts["push_wait"] += 0.3
-    parts["total"] = 0.02 + sum(parts[s] for s in ("read_wait", "pull_wait", "compute", "reduce_dense", "keep", "push_wait"))
     doing, waits, lasts = "compute", [], 0.01
     if stuck is not None:
         doing, waits, lasts = ("read", [], 12.0 + tick) if i == stuck else ("pull", ["server 0"], 11.5 + tick)
@@ -75,7 +73,7 @@ def state(tick, servers, workers, steps, since=0, sets=("", "late"), slow=None, 
         "schema": 1, "version": version, "time_unix": now, "health": health,
         "training": {"step": step, "epoch": 1 + step // 5000, "epochs": 4, "epoch_progress": step % 5000 / 5000,
                      "max_steps": None, "examples": step * 256 * workers, "examples_per_second": 94_312.5 if step else None,
-                     "loss": 0.4713 if step else None, "learning_rate": 0.01, "evaluations": evaluations,
+                     "loss": 0.4713 if step else None, "learning_rate": 0.01, "line": f"step {step}", "evaluations": evaluations,
                      "curves": curves(step, since_step, sets), "curves_from": since},
         "time": {"stages": STAGES, "workers": [worker_time(i, tick, slow, stuck) for i in range(workers)] if step else []},
         "stragglers": {"workers": [quantiles(f"worker {i}", 0.0105, 1.9 if i == slow else 0.97 + 0.06 * noise(i, 9),
@@ -84,7 +82,8 @@ def state(tick, servers, workers, steps, since=0, sets=("", "late"), slow=None, 
                                    for i in range(servers)] if step else []},
         "rows": {"tables": [{"table": name, "rows": {"memory": step * 90 + 11, "disk": step * 40},
                              "bytes": {"memory": step * 9000, "disk": step * 3000}, "admitted": step * 130 + 11, "evicted": 0,
-                             "fetched": step * 2, "kept_hit_rate": rate} for name, rate in (("wide", None), ("deep", 0.83))],
+                             "fetched": step * 2, "keys_pulled": step * 700} for name in ("wide", "deep")],
+                 "kept_hit_rate": 0.83,
                  "staleness": {"bounds": [0, 1, 2, 4, 8, 16, 32, 64], "counts": staleness or [step, 0, 0, 0, 0, 0, 0, 0, 0]},
                  "servers": [{"name": f"server {i}", "resident_bytes": 900 << 20, "limit_bytes": (1 << 30) if i % 2 else 0,
                               "rows": step * 90 // servers, "bytes": step * 9000 // servers} for i in range(servers)]},
@@ -99,7 +98,7 @@ def state(tick, servers, workers, steps, since=0, sets=("", "late"), slow=None, 
             {"path": "train.epochs", "value": "4", "from": "--set"},
             *({"path": f"model.setting_{i}", "value": str(i), "from": "default"} for i in range(120))]}
         page["about"] = {"version": "0.1.0", "arithmetic": [{"member": "worker 0", "text": "32-bit, oneDNN, AVX2"}],
-                         "python": None, "links": ["/api/v1/page", "/metrics", "/tables"]}
+                         "python": None, "links": [{"text": "figures of all members", "path": "/api/v1/figures"}]}
     return page
 
 
