@@ -8,6 +8,7 @@
 #include "common/http/http_server.h"
 #include "common/platform/monotonic_clock.h"
 #include "common/telemetry/published.h"
+#include "common/telemetry/samples.h"
 
 namespace hdps {
 

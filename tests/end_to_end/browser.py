@@ -42,6 +42,8 @@ class Browser:
             "browserName": "chrome", "goog:chromeOptions": options,
             "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"}}}})
         self.session = f"/session/{made['sessionId']}"
+        self.open("about:blank")
+        self.requests()  # Those of the browser's own first page.
         self.cdp("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
         if dark:
             self.cdp("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])

@@ -24,13 +24,13 @@ FILES = {"/": ("kPageHtml", "text/html; charset=utf-8"), "/page.css": ("kPageCss
 
 
 class PageServer(http.server.ThreadingHTTPServer):
-    """Keeps the state shown and the path and size of each answer."""
+    """Keeps the path and size of each answer. Shows `state`; answers no question while `failing`."""
     daemon_threads = True
 
     def __init__(self, state, port=0):
         super().__init__(("127.0.0.1", port), Handler)
         self.state, self.texts, self.answers = state, assets.texts(DYGRAPHS), []
-        self.began = time.monotonic()
+        self.began, self.failing = time.monotonic(), False
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def address(self):
@@ -46,6 +46,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         address = urllib.parse.urlsplit(self.path)
         status = 200
+        if self.server.failing:
+            self.close_connection = True
+            return
         if address.path in FILES:
             name, kind = FILES[address.path]
             body = self.server.texts[name].encode()

@@ -41,7 +41,6 @@ TEST(PagePathsTest, ThePageIsSmallAndEveryFileThatItNamesIsServed) {
   }
   EXPECT_LE(bytes, 300u << 10);
   EXPECT_LE(kPageScript.size(), 20u << 10);
-  RecordProperty("page_bytes", static_cast<int>(bytes));
   printf("figure: the page has %zu bytes, %zu of them script of our own\n", bytes,
          kPageScript.size());
 }
@@ -63,8 +62,10 @@ TEST(PagePathsTest, OurScriptsMakeNoMarkup) {
 TEST(PageTablesTest, ObjectsAndListsOfThemAreTables) {
   const std::string html = TablesOf(
       R"({"schema":1,"health":{"sentence":"a < b","members":{"servers":{"alive":1}},"missing":null},)"
-      R"("rows":{"tables":[{"table":"wide","rows":{"memory":3,"disk":0}},{"table":"x","hit":0.5}]},)"
-      R"("training":{"curves":[{"points":[[1,2],[2,2],[3,2],[4,2],[5,2],[6,2],[7,2],[8,2],[9,2],[10,2]]}]}})");
+      R"("rows":{"tables":[{"table":"wide","rows":{"memory":3,"disk":0}},)"
+      R"({"table":"x","hit":0.5}]},)"
+      R"("training":{"curves":[{"points":[[1,2],[2,2],[3,2],[4,2],[5,2],[6,2],[7,2],[8,2],)"
+      R"([9,2],[10,2]]}]}})");
   for (const char* part :
        {"<h2>health</h2>", "<tr><td>sentence</td><td>a &lt; b</td></tr>",
         "<tr><td>members</td><td>servers (alive 1)</td></tr>", "<tr><td>missing</td><td></td></tr>",
