@@ -1,13 +1,14 @@
 // Answers HTTP requests about a job from its newest picture.
 #pragma once
 
+#include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "common/http/http_server.h"
 #include "common/platform/monotonic_clock.h"
 #include "common/telemetry/published.h"
+#include "common/telemetry/samples.h"
 
 namespace hdps {
 
