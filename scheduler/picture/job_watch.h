@@ -30,13 +30,13 @@ class Rendezvous;
 struct WatchedJob {
   const Membership* members = nullptr;  // Null before the first view.
   const Rendezvous& rendezvous;
-  StatusReply status;
-  ProgressState progress;
+  StatusReply status = {};
+  ProgressState progress = {};
   uint64_t examples = 0;  // Of the job, those before this process included.
   uint32_t losses = 0;    // Members that were lost while the job went on.
-  std::string progress_line;
-  std::vector<std::string> arithmetic;
-  std::optional<std::string> ended;
+  std::string progress_line = {};
+  std::vector<std::string> arithmetic = {};
+  std::optional<std::string> ended = {};
   bool failed = false;
 };
 
@@ -90,6 +90,7 @@ class JobWatch {
   Meters meters_;                                          // Of the scheduler.
   TimeMs now_ = 0;
   uint64_t examples_seen_ = 0;
+  std::optional<TimeMs> process_read_at_;
   // The checkpoint that is being written, since when, and the newest one that is known.
   std::optional<std::pair<Clock, TimeMs>> saving_;
   std::optional<Clock> newest_checkpoint_;

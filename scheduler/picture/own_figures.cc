@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "common/telemetry/process_meters.h"
 #include "scheduler/picture/job_watch.h"
 
 namespace hdps {
@@ -23,6 +24,11 @@ void AddMembers(const char* role, const MemberCounts& counts, std::vector<Sample
 }  // namespace
 
 std::vector<Sample> JobWatch::OwnSamples(const JobPicture& picture, const WatchedJob& job) {
+  constexpr TimeMs kProcessEveryMs = 1000;
+  if (!process_read_at_ || picture.made_at - *process_read_at_ >= kProcessEveryMs) {
+    process_read_at_ = picture.made_at;
+    SetProcess(ReadProcessUsage(files_), &meters_);
+  }
   const ProgressState& progress = picture.progress;
   const auto set = [this](FigureId figure, double value) { meters_.Set(figure, value); };
   set(FigureNamed("hdps_step"), static_cast<double>(progress.clock));

@@ -1,8 +1,8 @@
 // Answers HTTP requests about a job from its newest picture.
 #pragma once
 
+#include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "common/http/http_server.h"

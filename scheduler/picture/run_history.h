@@ -20,23 +20,24 @@ class FileSystem;
 // A notice, a warning, or a change of the members.
 struct RunEvent {
   uint64_t version = 0;
-  std::optional<double> time;  // Seconds since 1970; none: not known.
+  std::optional<double> time = {};  // Seconds since 1970; none: not known.
   Clock step = 0;
   bool warning = false;
-  std::string text;
-  std::string cause = {};         // Why members were lost; empty: nothing else is known.
-  std::optional<double> seconds;  // For how long the job stood.
+  std::string text = {};
+  std::string cause = {};              // Why members were lost; empty: nothing else is known.
+  std::optional<double> seconds = {};  // For how long the job stood.
 };
 
 struct KnownCheckpoint {
   uint64_t version = 0;
   Clock step = 0;
-  std::optional<double> time;  // Seconds since 1970 when it was whole; none: before this process.
-  std::optional<double> seconds;  // From the order to save until it was whole.
+  // Seconds since 1970 when it was whole; none: before this process.
+  std::optional<double> time = {};
+  std::optional<double> seconds = {};  // From the order to save until it was whole.
   uint64_t bytes = 0;
   bool full = true;       // Otherwise it holds what changed since the one before.
   bool verified = false;  // Its files were read back and compared.
-  std::string path;
+  std::string path = {};
 };
 
 // The figure of a set's last evaluation. `set`: empty for the first one.
