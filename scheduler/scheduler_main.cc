@@ -9,6 +9,7 @@
 
 #include "common/base/counted.h"
 #include "common/base/outside_text.h"
+#include "common/base/shell_word.h"
 #include "common/job/given_job.h"
 #include "common/job/job_spec.h"
 #include "common/net/node_loop.h"
@@ -18,9 +19,12 @@
 #include "common/platform/output_file.h"
 #include "common/platform/process_watch.h"
 #include "common/process/daemon.h"
+#include "common/process/http_flags.h"
 #include "common/process/run_lock.h"
 #include "common/process/terminal.h"
 #include "scheduler/members/validate_cluster.h"
+#include "scheduler/picture/job_picture.h"
+#include "scheduler/picture/picture_paths.h"
 #include "scheduler/report/console_output.h"
 #include "scheduler/report/event_records.h"
 #include "scheduler/scheduler_node.h"
@@ -48,9 +52,31 @@ constexpr char kProgram[] = "hdps-scheduler";
 constexpr char kUsage[] =
     "hdps-scheduler: leads the servers and workers of one job\n"
     "usage: hdps-scheduler --job=FILE --out=DIR [--servers=M --workers=N] [flags]";
-constexpr std::string_view kFlags[] = {"out",      "listen",      "servers",
-                                       "workers",  "resume",      "address_file",
-                                       "same_run", "tensorboard", "print_config"};
+constexpr std::string_view kFlags[] = {
+    "out",      "listen",       "servers", "workers",    "resume",          "address_file",
+    "same_run", "print_config", "http",    "http_names", "http_token_file", "http_cert",
+    "http_key", "tensorboard"};
+
+// Returns the command that resumes the run.
+std::string ResumeCommand(const DaemonFlags& flags) {
+  std::string command =
+      std::string(kProgram) + " --job=" + ShellWord(flags.job) + " --out=" + ShellWord(FLAGS_out) +
+      " --servers=" + std::to_string(FLAGS_servers) + " --workers=" + std::to_string(FLAGS_workers);
+  for (const std::string& one : flags.overrides) command += " --set=" + ShellWord(one);
+  return command;
+}
+
+// Fills what pictures tell of the start.
+Status FillStart(const DaemonFlags& flags, const WrittenJob& text, MonotonicClock& clock,
+                 SchedulerOptions* options) {
+  HDPS_ASSIGN_OR_RETURN(options->settings,
+                        OriginsOf(*options->job, text, flags.overrides,
+                                  IsFromEnvironment("set") ? "environment" : "--set"));
+  options->resume_command = ResumeCommand(flags);
+  options->started_at = clock.NowMs();
+  options->unix_ms_at_zero = UnixMs() - options->started_at;
+  return {};
+}
 
 Status CheckFlags(const DaemonFlags& flags) {
   if (FLAGS_out.empty() && !FLAGS_print_config) {
@@ -65,6 +91,8 @@ Result<ProcessEnd> Run() {
   HDPS_ASSIGN_OR_RETURN(DaemonFlags flags, ReadDaemonFlags(KeyRole::kScheduler));
   HDPS_RETURN_IF_ERROR(CheckFlags(flags));
   const std::unique_ptr<FileSystem> files = flags.faults.Around(NewPosixFileSystem());
+  HDPS_ASSIGN_OR_RETURN(const HttpFlags http,
+                        ReadHttpFlags(*files, kHttpOnThisMachine, flags.connections.insecure));
   HDPS_ASSIGN_OR_RETURN(const WrittenJob text, ReadWrittenJob(*files, flags.job));
   HDPS_ASSIGN_OR_RETURN(Job job, LoadPlannedJob(*files, text, &flags.overrides, FLAGS_workers,
                                                 DataFiles::kNotNeeded));
@@ -89,6 +117,8 @@ Result<ProcessEnd> Run() {
   SchedulerOptions options;
   options.job = std::make_shared<const Job>(std::move(job));
   options.out = out;
+  const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
+  HDPS_RETURN_IF_ERROR(FillStart(flags, text, *clock, &options));
   HDPS_ASSIGN_OR_RETURN(options.given_job, GivenJob(text, flags.overrides));
   options.num_servers = FLAGS_servers;
   options.num_workers = FLAGS_workers;
@@ -97,6 +127,11 @@ Result<ProcessEnd> Run() {
   HDPS_ASSIGN_OR_RETURN(options.resume, ReadResume(FLAGS_resume));
   options.same_run = FLAGS_same_run;
   options.tensorboard = FLAGS_tensorboard;
+  options.pictures = std::make_shared<Published<JobPicture>>();
+  HDPS_ASSIGN_OR_RETURN(
+      const std::unique_ptr<HttpServer> server,
+      ServeHttp(http, kProgram, PicturePaths(options.pictures, *clock, MembersHere::kNone)));
+  if (server == nullptr) options.pictures.reset();  // Nobody looks.
   ProgressListener listener =
       flags.log_file.empty() ? SpeakOnStderr() : AlsoLogged(SpeakOnStderr());
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<SchedulerNode> node,
@@ -107,7 +142,6 @@ Result<ProcessEnd> Run() {
   if (!FLAGS_address_file.empty()) {
     HDPS_RETURN_IF_ERROR(WriteFileAtomically(*files, FLAGS_address_file, address + "\n"));
   }
-  const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
   NodeLoopOptions loop;
   loop.stop = &StopRequested();
   loop.stop_reason = "the scheduler was told to stop";

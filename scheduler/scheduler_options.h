@@ -4,12 +4,17 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "common/job/setting_origins.h"
+#include "common/net/node.h"
+#include "common/telemetry/published.h"
 #include "scheduler/plan/resume.h"
 
 namespace hdps {
 
 struct Job;
+struct JobPicture;
 
 // Switches safety mechanisms off, so that tests can check that their absence is noticed. Never set
 // elsewhere.
@@ -39,6 +44,15 @@ struct SchedulerOptions {
   // BootIdentity(): files written but not synced are intact as long as it stays the same. Empty:
   // everything is synced.
   std::string boot = {};
+  // Gets pictures of the job for readers on other threads, at most ten a second; null: none are
+  // made unless a message asks.
+  std::shared_ptr<Published<JobPicture>> pictures = nullptr;
+  // What pictures tell of the start: where settings come from, the command that resumes the job,
+  // the time on the node's clock, and the milliseconds since 1970 at zero of that clock.
+  std::vector<SettingOrigin> settings = {};
+  std::string resume_command = {};
+  TimeMs started_at = 0;
+  int64_t unix_ms_at_zero = 0;
   SchedulerSabotage sabotage = {};
 };
 

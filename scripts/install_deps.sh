@@ -6,6 +6,7 @@ packages=(
   g++ cmake ninja-build pkg-config ccache git python3
   libzmq3-dev cppzmq-dev                            # messages between processes
   libsodium-dev libssl-dev                          # secrets and signatures; frames encrypted by AES
+  libmicrohttpd-dev                                 # HTTP with TLS
   libflatbuffers-dev flatbuffers-compiler           # their schema
   libtbb-dev                                        # parallel loops
   libdnnl-dev                                       # matrix products
@@ -13,12 +14,13 @@ packages=(
   libgloo-dev                                       # allreduce between CPUs
   prometheus-cpp-dev                                # figures as text for Prometheus
   libgflags-dev libgoogle-glog-dev                  # command line, logs
+  libjs-dygraphs                                    # charts of the page and of the report
   nlohmann-json3-dev libfast-float-dev libxxhash-dev zlib1g-dev libzstd-dev
   libgtest-dev libgmock-dev libbenchmark-dev        # tests, benchmarks
 )
-# For tests with an sshd, with machines made of namespaces, with the limits of a systemd unit, or with a
-# page's drawing.
-test_packages=(openssh-client openssh-server iproute2 util-linux systemd libseccomp2 graphviz)
+# For tests with an sshd, with machines made of namespaces, with the limits of a systemd unit, with a page's
+# drawing, or with a browser.
+test_packages=(openssh-client openssh-server iproute2 util-linux systemd libseccomp2 graphviz chromium chromium-driver)
 # For the Python package and its tests.
 python_packages=(python3 python3-dev python3-numpy python3-venv pybind11-dev mypy)
 # For the tests and examples of models in PyTorch; of everybody's own Python, hdps takes the torch that is there.

@@ -9,6 +9,7 @@ ProcessEnd RunServerProcess(const ServerProcessOptions& options, Transport& tran
                             MonotonicClock& clock, FileSystem& files, Executor& executor) {
   ServerNodeOptions node_options = options.node;
   node_options.sections = transport.sections();
+  node_options.clock = &clock;
   node_options.wake = [&transport] { transport.Wake(); };
   ServerNode node(files, executor, node_options);
   NodeLoopOptions loop;

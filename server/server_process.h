@@ -13,7 +13,7 @@
 namespace hdps {
 
 struct ServerProcessOptions {
-  ServerNodeOptions node;                   // The transport sets `sections` and `wake`.
+  ServerNodeOptions node;                   // RunServerProcess sets `sections`, `wake` and `clock`.
   const std::atomic<bool>* stop = nullptr;  // Becoming true asks the scheduler to drain the job.
 };
 

@@ -6,11 +6,14 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "common/base/exit_status.h"
 #include "common/base/status.h"
+#include "common/job/setting_origins.h"
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
+#include "common/telemetry/published.h"
 #include "scheduler/plan/resume.h"
 #include "scheduler/report/progress_listener.h"
 #include "worker/step/step_report.h"
@@ -19,6 +22,7 @@
 namespace hdps {
 
 struct Job;
+struct JobPicture;
 
 struct LocalClusterOptions {
   std::shared_ptr<const Job> job;
@@ -35,6 +39,10 @@ struct LocalClusterOptions {
   const std::atomic<bool>* end_now = nullptr;
   // Runs after each step of each worker, on that worker's thread; may be empty.
   std::function<void(WorkerId, const StepReport&)> after_step;
+  // As in SchedulerOptions.
+  std::shared_ptr<Published<JobPicture>> pictures = nullptr;
+  std::vector<SettingOrigin> settings = {};
+  std::string resume_command = {};
   // Records the first `trace_steps` steps of each worker; null: no trace.
   TraceEvents* trace = nullptr;
   uint64_t trace_steps = 0;

@@ -32,8 +32,10 @@ int64_t SignalSafeNowMs() {
 
 void StandStill(int64_t ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
-double UnixSeconds() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+int64_t UnixMs() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
 }
 
 std::string UtcTimestamp() {

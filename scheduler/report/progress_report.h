@@ -23,6 +23,7 @@ class ProgressReport {
       : interval_ms_(interval_ms), run_(files, out, job, given, continued, tensorboard) {}
 
   RunReport& run() { return run_; }
+  const RunReport& run() const { return run_; }
   // Starts the intervals when the cluster is complete.
   void Begin(TimeMs now) { written_at_ = said_at_ = now; }
   // Reports lost members, and other servers that take over their rows.

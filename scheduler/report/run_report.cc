@@ -133,7 +133,8 @@ RunReport::RunReport(FileSystem& files, const std::string& out, const Job& job,
   if (file.ok()) metrics_ = *std::move(file);
   if (tensorboard) {
     events_ = std::make_unique<EventFile>(files, JoinPath(out, "tensorboard"),
-                                          "```json\n" + settings + "```\n", UnixSeconds);
+                                          "```json\n" + settings + "```\n",
+                                          [] { return static_cast<double>(UnixMs()) / 1000; });
   }
 }
 
@@ -197,12 +198,14 @@ std::string RunReport::Progress(TimeMs now, const ProgressState& state) {
   return line;
 }
 
-void RunReport::Lost(TimeMs now, const std::string& member, TimeMs silent_ms) {
+void RunReport::Lost(TimeMs now, const std::string& member, TimeMs silent_ms,
+                     const std::string& cause) {
   Append(Dump({{"time", static_cast<double>(now - begin_) / 1000},
                {"step", last_state_.clock},
                {"event", "lost"},
                {"member", member},
-               {"silent_seconds", static_cast<double>(silent_ms) / 1000}},
+               {"silent_seconds", static_cast<double>(silent_ms) / 1000},
+               {"cause", cause}},
               -1));
 }
 
@@ -281,6 +284,7 @@ void RunReport::RateFell(TimeMs now, Clock clock, double rate, const std::string
 
 void RunReport::Append(const std::string& line) {
   if (events_ != nullptr) events_->TakeLine(line);
+  if (line_listener_) line_listener_(line);
   if (metrics_ == nullptr) return;
   // A full disk may have cut the last line off; the next one begins on a line of its own.
   const std::string text = torn_ ? "\n" + line : line;

@@ -64,9 +64,13 @@ class RunReport {
   void TellEvaluations(std::function<void(const std::string& line)> listener) {
     evaluation_listener_ = std::move(listener);
   }
-  // Report a lost member that was silent for `silent_ms`, and that the job goes on from `state`
-  // after standing for `stood_ms`.
-  void Lost(TimeMs now, const std::string& member, TimeMs silent_ms);
+  // Calls `listener` with each line of metrics.jsonl from now on, also where it cannot be written.
+  void TellLines(std::function<void(const std::string& line)> listener) {
+    line_listener_ = std::move(listener);
+  }
+  // Report a lost member that was silent for `silent_ms`, and why, and that the job goes on from
+  // `state` after standing for `stood_ms`.
+  void Lost(TimeMs now, const std::string& member, TimeMs silent_ms, const std::string& cause);
   // Reports that another server goes on with the rows of a lost one.
   void Promoted(TimeMs now, uint32_t group, const std::string& from, const std::string& to);
   void WentBack(TimeMs now, const ProgressState& state, TimeMs stood_ms);
@@ -95,7 +99,7 @@ class RunReport {
   // see OptimizerAt().
   const std::function<float(Clock step, double rate)> learning_rate_;
   const bool has_layers_;  // Otherwise the losses and epochs are those of another program.
-  std::function<void(const std::string& line)> evaluation_listener_;
+  std::function<void(const std::string&line)> evaluation_listener_, line_listener_;
   std::unique_ptr<WritableFile> metrics_;
   std::unique_ptr<EventFile> events_;  // Null without --tensorboard.
   WriteTrouble trouble_;

@@ -22,7 +22,7 @@ ROOMS = {
     "server": ["step", "groups"],
     "worker": ["data", "model", "collective", "exchange", "parallel", "cache", "dense", "step", "role",
                "outside"],
-    "scheduler": ["members", "plan", "report", "state", "phases"],
+    "scheduler": ["page", "members", "plan", "why", "report", "state", "picture", "phases"],
     "tools": ["inputs", "scoring", "export", "plan", "synthetic", "prepare", "report", "checkpoints", "doctor", "why",
               "tables"],
 }
@@ -55,6 +55,7 @@ DOORS = [
     (r"\bgetenv\(", {"common/process/command_line.cc", "kernels/vector_width.cc"}),
     (r"[<\"]flatbuffers/|_generated\.h", {"common/protocol/message_codec.h", "tests/sim/extremes/extreme_messages.cc"}),
     (r"[<\"]prometheus/", {"common/telemetry/prometheus_text.cc"}),
+    (r"[<\"]microhttpd\.h", {"common/http/micro_server.cc"}),
     (r"[<\"]rocksdb/", {"embedding/disk/disk_store.cc"}),
     (r"[<\"]gloo/", {"worker/collective/gloo_transport.cc"}),
     (r"[<\"]nccl\.h", {"worker/collective/nccl_transport.cc"}),

@@ -28,7 +28,7 @@ using ::testing::SizeIs;
 constexpr double kNow = 1700000000.5;
 constexpr char kFirst[] = "out/tensorboard/events.out.tfevents.1700000000.hdps";
 constexpr char kProgress[] =
-    R"({"time": 1, "step": 40, "train_loss": 0.5, "learning_rate": 0.01, "examples_per_second": null})";
+    R"({"step": 40, "train_loss": 0.5, "learning_rate": 0.01, "examples_per_second": null})";
 constexpr char kEvaluated[] =
     R"({"step": 80, "eval_auc": 0.75, "eval_metrics": {"auc": 0.75, "hr@10": null}})";
 constexpr char kSet[] =

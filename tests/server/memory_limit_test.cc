@@ -11,6 +11,7 @@
 #include "common/job/model_graph.h"
 #include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/train_spec.h"
+#include "common/platform/process_usage.h"
 #include "common/platform/random.h"
 #include "common/protocol/command_messages.h"
 #include "common/protocol/row_messages.h"
