@@ -18,11 +18,11 @@
 #include "python/src/entry.h"
 #include "python/src/model.h"
 #include "python/src/status.h"
+#include "scheduler/why/explanation.h"
 #include "tools/scheduler_question.h"
 #include "tools/scoring/feature_keys.h"
 #include "tools/status_text.h"
 #include "tools/tables/running_rows.h"
-#include "tools/why/explanation.h"
 #include "tools/why/why_question.h"
 
 namespace hdps::python {

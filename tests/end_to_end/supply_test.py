@@ -69,6 +69,15 @@ class Supply(harness.Case):
                 self.assertEqual(named, set())
                 harness.run(["env", "-i", "PATH=/usr/bin:/bin", harness.program(program), "--version"])
 
+    def test_no_web_server_of_the_metrics_library_is_linked(self):
+        """Of prometheus-cpp only core: what serves and pushes there is civetweb and curl, directly or indirectly."""
+        weak = re.compile(r"lib(civetweb|prometheus-cpp-(pull|push)|curl)")
+        for program in PROGRAMS:
+            with self.subTest(program):
+                loaded = harness.run(["ldd", harness.program(program)]).stdout
+                self.assertIn("libprometheus-cpp-core", loaded)
+                self.assertEqual([line for line in loaded.splitlines() if weak.search(line)], [])
+
     def test_layers_that_compute_or_keep_link_no_network(self):
         """Kernels and rows are linked whole, by themselves: without ZeroMQ, libsodium and what runs processes."""
         for layer in ("hdps_kernels", "hdps_embedding"):
