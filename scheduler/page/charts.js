@@ -93,7 +93,7 @@ class Chart {
     return {
       labels: ["step", ...Object.keys(each)], series: each, connectSeparatedPoints: true,
       valueRange: most === null ? null : [null, most], highlightCircleSize: 4,
-      gridLineColor: color("rule"), axisLineColor: color("dim"), xRangePad: 4, yRangePad: 8,
+      gridLineColor: color("rule"), axisLineColor: color("dim"), xRangePad: 4, yRangePad: this.data.marks?.length ? 20 : 8,
       axes: {
         x: { axisLabelFormatter: compact, drawGrid: false, pixelsPerLabel: 70 },
         y: { axisLabelFormatter: compact, axisLabelWidth: 56, pixelsPerLabel: 36 },

@@ -30,7 +30,7 @@ std::string OnePanel(const JobPicture& picture, std::string_view panel, uint64_t
 std::string Document(const JobPicture& picture, std::span<const std::string_view> panels,
                      uint64_t since) {
   std::string text = "{\"schema\":1,\"version\":" + std::to_string(picture.version) +
-                     ",\"time\":" + std::to_string(picture.time);
+                     ",\"unix_time\":" + std::to_string(picture.time);
   for (const std::string_view panel : panels) {
     const std::string_view name = panel == "where_time_goes" ? "time" : panel;
     text += ",\"" + std::string(name) + "\":" + OnePanel(picture, panel, since);

@@ -87,14 +87,12 @@ class Browser:
                   for one in self.call("POST", f"{self.session}/se/log", {"type": "performance"})]
         return [one["params"]["request"]["url"] for one in events if one["method"] == "Network.requestWillBeSent"]
 
-    def picture(self, path, whole=True):
-        if whole:
-            size = self.run("return [document.documentElement.clientWidth, document.documentElement.scrollHeight]")
-            shot = self.cdp("Page.captureScreenshot", format="png", captureBeyondViewport=True,
-                            clip={"x": 0, "y": 0, "width": size[0], "height": size[1], "scale": 1})["data"]
-        else:
-            shot = self.call("GET", f"{self.session}/screenshot")
-        path.write_bytes(base64.b64decode(shot))
+    def picture(self, path, pixels_max):
+        """Writes a PNG of the page's first `pixels_max` rows of pixels."""
+        width, height = self.run("return [document.documentElement.clientWidth, document.documentElement.scrollHeight]")
+        shot = self.cdp("Page.captureScreenshot", format="png", captureBeyondViewport=True,
+                        clip={"x": 0, "y": 0, "width": width, "height": min(height, pixels_max), "scale": 1})
+        path.write_bytes(base64.b64decode(shot["data"]))
 
     def close(self):
         try:

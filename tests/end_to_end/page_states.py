@@ -70,7 +70,7 @@ def state(tick, servers, workers, steps, since=0, sets=("", "late"), slow=None, 
     evaluations = [{"set": one, "metric": metric, "value": value, "step": step // 500 * 500}
                    for one in sets for metric, value in (("auc", 0.8912), ("logloss", 0.4871))] if step >= 500 else []
     page = {
-        "schema": 1, "version": version, "time_unix": now, "health": health,
+        "schema": 1, "version": version, "unix_time": now, "health": health,
         "training": {"step": step, "epoch": 1 + step // 5000, "epochs": 4, "epoch_progress": step % 5000 / 5000,
                      "max_steps": None, "examples": step * 256 * workers, "examples_per_second": 94_312.5 if step else None,
                      "loss": 0.4713 if step else None, "learning_rate": 0.01, "line": f"step {step}", "evaluations": evaluations,
@@ -125,11 +125,3 @@ def async_job(tick, since):
 
 STATES = {"hundred_members": hundred_members, "standstill": standstill, "fresh": fresh, "async_job": async_job}
 
-
-def shape_of(value):
-    """The names in a document, so that one of a job can be compared with one made here: lists by their first item."""
-    if isinstance(value, dict):
-        return {name: shape_of(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [shape_of(value[0])] if value and isinstance(value[0], dict) else []
-    return None

@@ -1,10 +1,10 @@
 """Looks at the page of a job, and at the report of a run, with headless Chromium: recorded states of a hundred members, of
 a standstill and others; hostile texts; a job that does not answer; a phone; a keyboard; no script."""
 import json
-import pathlib
+import re
 import signal
 import subprocess
-import urllib.request
+import threading
 
 import browser
 import harness
@@ -128,6 +128,60 @@ class RecordedStates(Looked):
             self.assertEqual(window.run(cursors), 0)
             self.assertLess(int(window.run(ranges)[0].split()[0]), 20)
             self.clean(window, server.address())
+
+
+class RealJob(Looked):
+    def setUp(self):
+        super().setUp()
+        self.job = subprocess.Popen(
+            [harness.program("hdps"), "train", f"--job={harness.CENSUS}", f"--out={self.out('run')}", "--servers=2",
+             "--workers=4", "--set=train.epochs=100000,checkpoint.every_steps=1000"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.end)
+        self.address = next(found[1] for found in map(lambda line: re.search(r"watch at (\S+)", line), self.job.stderr) if found)
+        self.drain = threading.Thread(target=self.job.stderr.read, daemon=True)
+        self.drain.start()
+
+    def end(self):
+        if self.job.poll() is None:
+            self.job.send_signal(signal.SIGTERM)
+            self.job.wait(60)
+
+    def test_two_servers_and_four_workers(self):
+        root = self.address.partition("?")[0]
+        with browser.Browser() as window:
+            window.open(self.address)
+            harness.wait_until(lambda: "step_0000001000" in window.text(), 60, "a checkpoint on the page")
+            self.assertEqual(window.run("return location.href"), root, "the token does not stay in the address")
+            self.assertEqual(window.run(HEADINGS), TITLES)
+            text = window.text()
+            for part in ("2 of 2", "4 of 4", "worker 3", "server 1", "--set", "100000", "deep", "wide"):
+                self.assertIn(part, text)
+            self.assertEqual(window.run("return document.querySelectorAll('#time .bar').length"), 4)
+            self.assertGreaterEqual(window.run("return charts.length"), 3)
+            document = window.run("return fetch('api/v1/page?since=0').then((answer) => answer.json())")
+            self.same_names(page_states.async_job(700, 0), document)
+            self.clean(window, root)
+        with browser.Browser(script=False) as window:
+            window.open(self.address)
+            harness.wait_until(lambda: "runs no script" in window.text(), 30, "the page without a script")
+            for part in ("worker 3", "server 1", "train loss", "deep"):
+                self.assertIn(part, window.text())
+            self.clean(window, root)
+        self.end()
+        self.assertEqual(self.job.returncode, 0)
+
+    def same_names(self, made, real, path="page"):
+        """States made for the tests have the names that a job's have, so that what they show is true of jobs."""
+        if isinstance(made, dict) and isinstance(real, dict):
+            if path.endswith((".rows", ".bytes")):
+                return  # Tiers that there are.
+            names = set(real) - {"whole"}
+            self.assertEqual(set(made), names, path)
+            for name in names:
+                self.same_names(made[name], real[name], f"{path}.{name}")
+        elif isinstance(made, list) and isinstance(real, list) and made and real:
+            self.same_names(made[0], real[0], f"{path}[0]")
 
 
 class Report(Looked):

@@ -1,4 +1,4 @@
-// Writes curves as JSON and tables, bars and calibration as SVG.
+// Writes curves as JSON and tables, bars as HTML, and calibration as SVG.
 #include "tools/report/charts.h"
 
 #include <algorithm>
@@ -29,8 +29,8 @@ std::string LineTo(double x1, double y1, double x2, double y2, const std::string
          "' class='" + kind + "'/>";
 }
 
-std::string Svg(const std::string& name, const std::string& inside, double height) {
-  return "<svg viewBox='0 0 " + Px(kWidth) + " " + Px(height) + "' role='img' aria-label='" +
+std::string Svg(const std::string& name, const std::string& inside) {
+  return "<svg viewBox='0 0 " + Px(kWidth) + " " + Px(kHeight) + "' role='img' aria-label='" +
          Escaped(name) + "'>" + inside + "</svg>";
 }
 
@@ -135,23 +135,18 @@ std::string StageBar(const std::string& label, const std::vector<StageTime>& sta
   double all = 0;
   for (const StageTime& stage : stages) all += stage.ms;
   if (all <= 0) return "";
-  constexpr double kBarHeight = 26;
-  std::string svg;
+  std::string bar = "<div class='bar' role='img' aria-label='" + Escaped(label) + "'>";
   std::vector<LegendEntry> entries;
-  double at = 0;
   for (size_t i = 0; i < stages.size(); ++i) {
-    const double width = stages[i].ms / all * kWidth;
     if (stages[i].ms <= 0) continue;
     const int colour = static_cast<int>(i);
-    svg += "<rect x='" + Px(at) + "' y='0' width='" + Px(width) + "' height='" + Px(kBarHeight) +
-           "' class='c" + std::to_string(colour) + "'/>";
+    bar += "<div class='c" + std::to_string(colour) +
+           "' style='flex-grow: " + ShowNumber("%.4f", stages[i].ms / all) + "'></div>";
     entries.push_back({stages[i].name + ShowNumber(" %.2f ms", stages[i].ms) +
                            ShowNumber(" (%.0f%%)", 100 * stages[i].ms / all),
                        colour});
-    at += width;
   }
-  return Picture(label + ShowNumber(": %.2f ms a step", all), Svg(label, svg, kBarHeight),
-                 Legend(entries));
+  return Picture(label + ShowNumber(": %.2f ms a step", all), bar + "</div>", Legend(entries));
 }
 
 std::string CalibrationChart(const std::vector<CalibrationLine>& lines) {
@@ -189,8 +184,8 @@ std::string CalibrationChart(const std::vector<CalibrationLine>& lines) {
              ", " + ShowWhole(bin.weight) + " examples</title></circle>";
     }
   }
-  return Picture("Calibration: observed share over predicted probability",
-                 Svg("calibration", svg, kHeight), entries.size() > 1 ? Legend(entries) : "");
+  return Picture("Calibration: observed share over predicted probability", Svg("calibration", svg),
+                 entries.size() > 1 ? Legend(entries) : "");
 }
 
 }  // namespace hdps

@@ -184,7 +184,8 @@ class Page {
       const int first = colour;
       for (const Curve& curve : runs_[r].training) {
         if (curve.name != training) continue;
-        const std::string name = evaluated ? prefix + "training" : names_[r];
+        const std::string alone = names_[r].empty() ? title : names_[r];
+        const std::string name = evaluated ? prefix + "training" : alone;
         lines.push_back({name, &curve, first, false, evaluated});
       }
       for (const Curve& curve : runs_[r].evaluations) {
@@ -200,8 +201,8 @@ class Page {
         marks.push_back({run + "best", *runs_[r].best_step, first});
       }
     }
-    const bool alone = training == "train_loss" && !evaluated;
-    return LineChart(alone ? "loss of training" : title, lines, marks);
+    const bool no_evaluation = training == "train_loss" && !evaluated;
+    return LineChart(no_evaluation ? "loss of training" : title, lines, marks);
   }
 
   void Calibration() {
