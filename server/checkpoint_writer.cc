@@ -7,16 +7,21 @@
 
 namespace hdps {
 
-void CheckpointWriter::Start(const Command& save, ViewId view, std::vector<TakenSnapshot> taken) {
+void CheckpointWriter::Start(const Command& save, ViewId view, std::vector<TakenSnapshot> taken,
+                             int64_t begun_ns) {
   clock_ = save.until;
   folder_ = save.path;
   taken_ = std::move(taken);
-  work_.Start(executor_, [this, folder = save.path, view] {
+  work_.Start(executor_, [this, folder = save.path, view, begun_ns] {
     const auto write = [&]() -> Result<std::vector<SavedFile>> {
       HDPS_FAILPOINT_OR_RETURN("server.save.before_write");
       return WritePack(files_, folder, view, taken_);
     };
     saved_ = write();
+    if (saved_.ok()) {
+      meters_.CountSaved(*saved_);
+      meters_.Took(FigureNamed("hdps_server_save_seconds"), begun_ns);
+    }
     taken_.clear();
     HDPS_FAILPOINT("server.save.in_file");
   });

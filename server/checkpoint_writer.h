@@ -11,6 +11,7 @@
 #include "common/protocol/command_messages.h"
 #include "embedding/snapshot/snapshot.h"
 #include "server/background_work.h"
+#include "server/server_meters.h"
 
 namespace hdps {
 
@@ -25,12 +26,14 @@ inline constexpr uint64_t kCopiesBytesMax = uint64_t{512} << 20;
 // next begins, so that it can be reported again.
 class CheckpointWriter {
  public:
-  // `wake` as in BackgroundWork.
-  CheckpointWriter(FileSystem& files, Executor& executor, std::function<void()> wake)
-      : files_(files), executor_(executor), work_(std::move(wake)) {}
+  // `wake` as in BackgroundWork. `meters` must outlive the writer.
+  CheckpointWriter(FileSystem& files, Executor& executor, std::function<void()> wake,
+                   ServerMeters& meters)
+      : files_(files), executor_(executor), meters_(meters), work_(std::move(wake)) {}
 
-  // Writes the copies of a kSave into its folder, under names of `view`. Requires: not running().
-  void Start(const Command& save, ViewId view, std::vector<TakenSnapshot> taken);
+  // Writes the copies of a kSave, which began at `begun_ns`, into its folder, under names of
+  // `view`. Requires: not running().
+  void Start(const Command& save, ViewId view, std::vector<TakenSnapshot> taken, int64_t begun_ns);
   bool running() const { return work_.running(); }
   const std::string& folder() const { return folder_; }  // Folder of the last save.
   // Takes a kAwaitSaved. TakeAnswer() returns its answer once the files are written or have failed.
@@ -41,6 +44,7 @@ class CheckpointWriter {
  private:
   FileSystem& files_;
   Executor& executor_;
+  ServerMeters& meters_;
   Clock clock_ = -1;
   std::string folder_;
   std::vector<TakenSnapshot> taken_;  // Empty unless running.

@@ -22,12 +22,14 @@
 
 namespace hdps {
 RowService::RowService(const Job& job, Executor& executor, PeerId self,
-                       const ServerSabotage& sabotage, SectionAllocator* sections)
+                       const ServerSabotage& sabotage, SectionAllocator* sections,
+                       ServerMeters& meters)
     : job_(job),
       executor_(executor),
       self_(self),
       sabotage_(sabotage),
       sections_(sections),
+      meters_(meters),
       sync_(job.train.mode == Mode::kSync),
       gate_(StalenessBoundOf(job.train),
             ListsOfStep(job) * (job.cluster.pushes_in_flight_max + job.train.lookahead)),
@@ -177,8 +179,10 @@ void RowService::On(const Call& call, PullRequest request) {
   ParkedPull pull{requester, call.worker, std::move(request), *std::move(list)};
   if (!IsTraining(mode) || sabotage_.no_gate || Admitted(pull)) return AnswerPull(pull);
   ++counters_.pulls_parked;
-  if (!gate_.Park(requester.peer, requester.request_id, AdmissionOf(job_.train.mode, pull.request),
-                  std::move(pull))) {
+  const PullAdmission turn = AdmissionOf(job_.train.mode, pull.request);
+  const ParkedPull* const first = gate_.Find(requester.peer, requester.request_id, turn);
+  pull.parked_ns = first != nullptr ? first->parked_ns : meters_.NowNs();
+  if (!gate_.Park(requester.peer, requester.request_id, turn, std::move(pull))) {
     refuse({Code::kResourceExhausted,
             "too many pulls of this worker wait for slower workers already; send fewer at once"});
   }
@@ -219,6 +223,7 @@ bool RowService::HoldsOwnPushes(const ParkedPull& pull) const {
 }
 
 void RowService::AnswerPull(const ParkedPull& pull) {
+  const int64_t begin = meters_.NowNs();
   ++counters_.pulls;
   const PullRequest& request = pull.request;
   const auto& [tables, keys, plan] = *pull.list;
@@ -252,6 +257,8 @@ void RowService::AnswerPull(const ParkedPull& pull) {
   }
   HDPS_FAILPOINT("server.pull.before_answer");
   Reply(pull.requester, reply);
+  meters_.CountKeys(tables);
+  meters_.Took(FigureNamed("hdps_server_pull_seconds"), begin);
 }
 
 // ---- Pull of a caller that is no member.
@@ -288,6 +295,7 @@ void RowService::OnGuest(PeerId from, const Frame& frame) {
 // ---- Push.
 
 void RowService::On(const Call& call, PushRequest request) {
+  const int64_t begin = meters_.NowNs();
   PushAck ack;
   ack.sequence = request.sequence;
   PlannedPush push;
@@ -298,6 +306,7 @@ void RowService::On(const Call& call, PushRequest request) {
   if (!status.ok()) return Refuse(call.requester, std::move(ack), status);
   HDPS_FAILPOINT("server.push.before_ack");
   Acknowledge(call.requester, ack);
+  meters_.Took(FigureNamed("hdps_server_push_seconds"), begin);
   Progress();
 }
 
@@ -329,7 +338,10 @@ void RowService::Progress() {
     shards_->EndStep(ended_step_);
   }
   const auto holds_own = [this](const ParkedPull& pull) { return HoldsOwnPushes(pull); };
-  for (const ParkedPull& pull : gate_.Release(finished(), holds_own)) AnswerPull(pull);
+  for (const ParkedPull& pull : gate_.Release(finished(), holds_own)) {
+    meters_.Took(FigureNamed("hdps_server_gate_wait_seconds"), pull.parked_ns);
+    AnswerPull(pull);
+  }
 }
 
 // ---- Advance, Store.

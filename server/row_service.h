@@ -12,6 +12,7 @@
 #include "server/key_list_cache.h"
 #include "server/push_ledger.h"
 #include "server/push_watermark.h"
+#include "server/server_meters.h"
 #include "server/server_node.h"
 #include "server/shard_set.h"
 #include "server/staleness_gate.h"
@@ -29,9 +30,9 @@ struct View;
 // Invariant: as of ServerNode. Rows are only touched inside OnRequest, OnView, DropRows and Reset.
 class RowService {
  public:
-  // `sections`: as in ServerNodeOptions.
+  // `sections`: as in ServerNodeOptions. `meters` must outlive the service.
   RowService(const Job& job, Executor& executor, PeerId self, const ServerSabotage& sabotage,
-             SectionAllocator* sections);
+             SectionAllocator* sections, ServerMeters& meters);
 
   // Sets the memory limit of shards made from now on; null: no limit. `memory` must outlive the
   // service.
@@ -93,6 +94,7 @@ class RowService {
     WorkerId worker;
     PullRequest request;
     std::shared_ptr<const KeyList> list;
+    int64_t parked_ns = 0;  // When it was parked, by the clock of the meters.
   };
 
   // The source of a request, and the frame from which it was decoded.
@@ -149,6 +151,7 @@ class RowService {
   const PeerId self_;
   const ServerSabotage sabotage_;
   SectionAllocator* const sections_;
+  ServerMeters& meters_;
   const bool sync_;
 
   ViewId view_;

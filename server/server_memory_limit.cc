@@ -17,6 +17,7 @@
 #include "common/job/spec/model_spec.h"
 #include "common/job/spec/parallel_spec.h"
 #include "common/job/spec/train_spec.h"
+#include "common/platform/process_usage.h"
 #include "common/process/command_line.h"
 #include "embedding/disk/disk_rows.h"
 #include "embedding/memory/row_policy.h"
@@ -25,7 +26,6 @@
 namespace hdps {
 namespace {
 
-constexpr uint64_t kPageBytes = 4096;
 constexpr uint64_t kDiskBufferMin = 4 << 20, kDiskBufferMax = 128 << 20;
 // One part in so many of the limit is left free.
 constexpr uint64_t kSpareParts = 16;
@@ -107,17 +107,6 @@ void HoldWithinLimit(const Job& job, PeerLimits* limits) {
   if (job.cluster.memory_limit == 0) return;
   const uint64_t most = std::max(kLeast, job.cluster.memory_limit / 2);
   HoldAtMost(std::min(limits->all_held_bytes_max, most), limits);
-}
-
-uint64_t ResidentBytes(FileSystem& files) {
-  constexpr uint64_t kTextBytesMax = 4096;
-  const Result<std::string> text = ReadWholeFile(files, "/proc/self/statm", kTextBytesMax);
-  if (!text.ok()) return 0;
-  const size_t blank = text->find(' ');
-  uint64_t pages = 0;
-  if (blank == text->npos) return 0;
-  std::from_chars(text->data() + blank + 1, text->data() + text->size(), pages);
-  return pages * kPageBytes;
 }
 
 uint64_t PeakResidentBytes(FileSystem& files) {

@@ -56,8 +56,6 @@ std::string WhyLimitIsTooSmall(const Job& job, const MemoryLimitOptions& options
 // measured memory beside the rows, so rows make room for it.
 void HoldWithinLimit(const Job& job, PeerLimits* limits);
 
-// Returns the bytes of this process that are in memory now; 0 if the system does not tell.
-uint64_t ResidentBytes(FileSystem& files);
 // Returns the largest number of bytes that were ever in memory.
 uint64_t PeakResidentBytes(FileSystem& files);
 

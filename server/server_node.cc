@@ -15,6 +15,7 @@
 #include "common/process/member_options.h"
 #include "common/protocol/membership_messages.h"
 #include "common/protocol/message_frames.h"
+#include "common/telemetry/process_meters.h"
 #include "server/activity_watch.h"
 #include "server/background_work.h"
 #include "server/checkpoint_writer.h"
@@ -25,17 +26,14 @@
 #include "server/groups/rows_command.h"
 #include "server/server_log.h"
 #include "server/server_memory_limit.h"
+#include "server/server_meters.h"
+#include "server/waiting_requests.h"
 
 namespace hdps {
 namespace {
 
 constexpr size_t kWaitingRequestsMax = 4096;
 constexpr ViewId kFirstView{1};
-
-struct Request {
-  PeerId from;
-  Frame frame;
-};
 
 }  // namespace
 
@@ -46,8 +44,9 @@ struct ServerNode::Impl {
         options(o),
         job(*options.job),
         membership(MembershipOf(Role::kServer, options.identity, job)),
-        groups(job, executor, o.identity.self, o.sabotage, o.sections, o.guests_read),
-        writer(files, executor, options.wake),
+        meters(job, o.clock),
+        groups(job, executor, o.identity.self, o.sabotage, o.sections, o.guests_read, meters),
+        writer(files, executor, options.wake, meters),
         background(options.wake) {}
 
   void AfterMembership();
@@ -64,7 +63,7 @@ struct ServerNode::Impl {
   void Postpone(PeerId from, const Frame& frame);
   // Queues and answers requests. Under a memory limit they may wait for the disk, so they run
   // beside the loop, one after the other, and the server's loop stays alive.
-  void Serve(Request request);
+  void Serve(ServerRequestFrame request);
   // Finishes what has ended beside the loop, and starts what waits for it.
   void Advance();
   // Returns the present activity; `activity_watch` adds since when.
@@ -87,15 +86,17 @@ struct ServerNode::Impl {
   uint32_t rows_restart = 0;
   bool rows_missing = false;                  // Rows of shards that may have moved to this server.
   std::unique_ptr<ServerMemoryLimit> memory;  // Null: unlimited.
-  HostedGroups groups;                        // Uses `memory`.
-  uint64_t dropped = 0;                       // Frames of groups that are not here, or not read.
-  std::deque<Command> commands;               // Not begun; carried out one after the other.
-  std::vector<Outgoing> answers;              // Answers of ended requests.
-  std::deque<Request> requests;    // Requests that came while another was answered; each once.
+  ServerMeters meters;
+  HostedGroups groups;            // Uses `memory` and `meters`.
+  uint64_t dropped = 0;           // Frames of groups that are not here, or not read.
+  std::deque<Command> commands;   // Not begun; carried out one after the other.
+  std::vector<Outgoing> answers;  // Answers of ended requests.
+  WaitingRequests requests{kWaitingRequestsMax};
   std::optional<Command> current;  // The command that runs in `background`, if any.
-  CommandOutcome done_command;     // Result of the command, once it has ended.
-  CheckpointWriter writer;         // Writes the copies of saves.
-  uint64_t begun = 0;              // Pieces of work given to `background`.
+  int64_t current_begun_ns = 0;
+  CommandOutcome done_command;  // Result of the command, once it has ended.
+  CheckpointWriter writer;      // Writes the copies of saves.
+  uint64_t begun = 0;           // Pieces of work given to `background`.
   ActivityWatch activity_watch;
   BackgroundWork background;  // Last: ends before what it works on.
 };
@@ -151,7 +152,7 @@ void ServerNode::Impl::OnNewView() {
   } else {
     LOG(INFO) << "view " << next->view.value << ": the job goes back to a checkpoint";
     std::erase_if(commands, [&](const Command& command) { return command.view < next->view; });
-    requests.clear();
+    requests.TakeAll();
     answers.clear();
     groups.DropRows();
   }
@@ -186,8 +187,7 @@ void ServerNode::Impl::StartCommand(const Command& command) {
   }
   HDPS_FAILPOINT("server.command.begun");
   // Workers that still want an answer after the command ask again.
-  for (const Request& request : requests) Postpone(request.from, request.frame);
-  requests.clear();
+  for (const auto& [from, frame] : requests.TakeAll()) Postpone(from, frame);
   switch (command.command) {
     case CommandKind::kLoad:
       if (!command.keep) groups.DropRows();
@@ -208,6 +208,7 @@ void ServerNode::Impl::StartCommand(const Command& command) {
                                  std::to_string(static_cast<int>(command.command)));
   }
   current = command;
+  current_begun_ns = meters.NowNs();
   ++begun;
   background.Start(executor, [this, command] { done_command = RunOnRows(command, groups, files); });
 }
@@ -236,8 +237,9 @@ void ServerNode::Impl::FinishCommand() {
   }
   if (done.taken) {
     writer.Start(command, options.sabotage.saves_over ? ViewId() : command.view,
-                 std::move(outcome.taken));
+                 std::move(outcome.taken), current_begun_ns);
   }
+  if (command.command == CommandKind::kSave) meters.CountSave(command, done, current_begun_ns);
   HDPS_FAILPOINT("server.command.before_answer");
   membership.Answer(done);
 }
@@ -253,7 +255,7 @@ void ServerNode::Impl::Postpone(PeerId from, const Frame& frame) {
   answers.push_back({from, *std::move(refusal)});
 }
 
-void ServerNode::Impl::Serve(Request request) {
+void ServerNode::Impl::Serve(ServerRequestFrame request) {
   ShardGroup* const group = groups.Of(request.frame);
   if (group == nullptr) return Postpone(request.from, request.frame);
   if (memory == nullptr) {
@@ -261,18 +263,7 @@ void ServerNode::Impl::Serve(Request request) {
     return FinishRequest();
   }
   if (serving() && !heard.Has(request.from)) return;
-  // Frames between servers have no request id; a repeat of one does no harm.
-  const FrameHeader& header = request.frame.header;
-  const auto is_same = [&](const Request& waiting) {
-    return header.request_id != 0 && waiting.from == request.from &&
-           waiting.frame.header.request_id == header.request_id &&
-           waiting.frame.header.group == header.group;
-  };
-  if (const auto same = std::ranges::find_if(requests, is_same); same != requests.end()) {
-    *same = std::move(request);
-  } else if (requests.size() < kWaitingRequestsMax) {
-    requests.push_back(std::move(request));
-  }
+  requests.Add(std::move(request));
   Advance();
 }
 
@@ -281,8 +272,7 @@ void ServerNode::Impl::Advance() {
     if (serving() && background.TakeEnd()) FinishRequest();
     AfterMembership();
     if (requests.empty() || background.running() || !commands.empty() || membership.ended()) return;
-    const Request request = std::move(requests.front());
-    requests.pop_front();
+    const ServerRequestFrame request = requests.Take();
     ShardGroup* const group = groups.Of(request.frame);
     if (group == nullptr) {  // The group has left this server.
       Postpone(request.from, request.frame);
@@ -326,7 +316,9 @@ uint64_t ServerNode::Impl::Done() const {
 }
 
 ServerNode::ServerNode(FileSystem& files, Executor& executor, const ServerNodeOptions& options)
-    : impl_(std::make_unique<Impl>(files, executor, options)) {}
+    : impl_(std::make_unique<Impl>(files, executor, options)) {
+  if (options.clock != nullptr) impl_->membership.ReportReadings([this] { return ReadFigures(); });
+}
 
 ServerNode::~ServerNode() {
   // Lets the work beside the loop end.
@@ -391,6 +383,15 @@ ServerCounters ServerNode::counters() const {
   counters.dropped += impl_->dropped;
   return counters;
 }
+
+Readings ServerNode::ReadFigures() {
+  Meters& meters = impl_->meters.meters();
+  if (!impl_->background.running()) impl_->groups.CountInMeters();
+  if (impl_->options.own_process) SetProcess(ReadProcessUsage(impl_->files), &meters);
+  return meters.Read();
+}
+bool ServerNode::joined() const { return impl_->membership.view() != nullptr; }
+uint32_t ServerNode::rank() const { return joined() ? impl_->membership.rank() : 0; }
 
 std::optional<Result<RowsDigest>> ServerNode::DigestOf(ServerId group) const {
   return impl_->groups.DigestOf(group);

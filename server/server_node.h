@@ -11,7 +11,9 @@
 #include "common/net/section_allocator.h"
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
+#include "common/platform/monotonic_clock.h"
 #include "common/protocol/membership_client.h"
+#include "common/telemetry/figure_layout.h"
 #include "embedding/table.h"
 
 namespace hdps {
@@ -46,6 +48,8 @@ struct ServerNodeOptions {
   // Ends the loop's wait, from any thread, when work beside the loop has ended and TakeOutput() has
   // its result. May be empty if a tick is soon enough.
   std::function<void()> wake;
+  // Measures what the server counts; null: heartbeats have no figures. Outlives the node.
+  MonotonicClock* clock = nullptr;
   ServerSabotage sabotage;
 };
 
@@ -81,6 +85,11 @@ class ServerNode : public Node {
 
   void RequestStop(const std::string& reason) override;
   ServerCounters counters() const;  // Over all groups whose rows are here.
+  // Returns the figures of this server as they are now. While rows are read or written beside the
+  // loop, what tables count is that of before.
+  Readings ReadFigures();
+  bool joined() const;    // It is a member of a view.
+  uint32_t rank() const;  // Its rank, 0 before it has joined.
   // Returns the digest of the group's rows here, also at a backup; none if they are not here.
   std::optional<Result<RowsDigest>> DigestOf(ServerId group) const;
 

@@ -37,6 +37,7 @@ class Shard {
 
   ShardId id() const { return id_; }
   TableSlice& table(size_t t) { return tables_[t]; }
+  const TableSlice& table(size_t t) const { return tables_[t]; }
 
   // Returns whether every key of `pieces` belongs here. kCorruption names the table and the key.
   Status CheckKeys(std::span<const ShardPiece> pieces, const Buffer& keys) const;

@@ -67,6 +67,11 @@ class ShardSet {
   Result<RowsDigest> Digest() const;
   size_t bytes() const;
   RowCounts counters() const;
+  // Calls visit(slice) for the slices of one table, on this thread.
+  template <typename Visit>
+  void VisitTable(TableId table, const Visit& visit) const {
+    for (const Shard& shard : shards_) visit(shard.table(table.value));
+  }
   // The failure of the disk, if there was one; no request may be answered then.
   Status failure() const;
   // Saves one file a shard, in the order of the shards. `which`, if not empty, selects shards that

@@ -29,6 +29,15 @@ class StalenessGate {
   // `finished`: number of steps that every worker has finished.
   bool Admits(Clock clock, Clock finished) const { return clock - bound_ <= finished; }
 
+  // Returns the parked pull that is a copy of this request; null if there is none.
+  const Pull* Find(PeerId worker, uint64_t request_id, PullAdmission turn) const {
+    const auto [begin, end] = parked_.equal_range(turn);
+    for (auto at = begin; at != end; ++at) {
+      const Parked& parked = at->second;
+      if (parked.worker == worker && parked.request_id == request_id) return &parked.pull;
+    }
+    return nullptr;
+  }
   // Parks a pull. Returns false, and drops the pull, if its worker has too many parked.
   bool Park(PeerId worker, uint64_t request_id, PullAdmission turn, Pull pull) {
     const auto [begin, end] = parked_.equal_range(turn);

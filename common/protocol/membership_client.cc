@@ -114,6 +114,7 @@ struct MembershipClient::Impl {
     heartbeat.trouble = trouble;
     heartbeat.silent = silent;
     heartbeat.activity = activity;
+    if (read_figures) heartbeat.readings = read_figures();
     SendToScheduler(heartbeat);
     if (stop_reason) SendToScheduler(StopRequest{*stop_reason});
   }
@@ -164,6 +165,7 @@ struct MembershipClient::Impl {
   std::string trouble;
   std::vector<SilentServer> silent;
   Activity activity;
+  std::function<std::vector<uint64_t>()> read_figures;  // May be empty.
   // Number of the newest heartbeat, and of the newest one that was answered.
   uint64_t beats = 0, heard_beat = 0;
   Repeat join_repeat, beat_repeat;
@@ -341,6 +343,10 @@ void MembershipClient::ReportActivity(Activity activity) {
   activity.subject = EscapeUntrusted(activity.subject, kSubjectBytesMax);
   if (activity.awaited.size() > kAwaitedMax) activity.awaited.resize(kAwaitedMax);
   impl_->activity = std::move(activity);
+}
+
+void MembershipClient::ReportReadings(std::function<std::vector<uint64_t>()> read) {
+  impl_->read_figures = std::move(read);
 }
 
 void MembershipClient::RequestStop(const std::string& reason) {

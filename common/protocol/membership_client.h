@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -71,6 +72,8 @@ class MembershipClient {
   void ReportTrouble(const std::string& trouble);
   void ReportSilent(std::vector<SilentServer> servers);
   void ReportActivity(Activity activity);
+  // Lets every heartbeat carry the figures that `read` returns. It is called when one is sent.
+  void ReportReadings(std::function<std::vector<uint64_t>()> read);
   void RequestStop(const std::string& reason);
   void Put(const KvPut& put);  // Repeated until acknowledged.
   void Get(const KvGet& get);  // Repeated until the value is found.

@@ -1,6 +1,7 @@
 // Turns readings into samples, and adds and summarizes them.
 #include "common/telemetry/samples.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -54,6 +55,21 @@ Sample SampleAt(FigureId id, std::span<const uint64_t> numbers) {
   return sample;
 }
 
+constexpr FigureId kLoss = FigureNamed("hdps_worker_loss");
+
+// Returns the mean of both losses, weighted by the examples; that of `sum` if neither has any.
+double MeanLoss(const FigureLayout& layout, std::span<const uint64_t> more,
+                std::span<const uint64_t> sum) {
+  const size_t loss = layout.OffsetOf(kLoss);
+  if (loss == FigureLayout::kNone) return 0;
+  const size_t examples = layout.OffsetOf(FigureNamed("hdps_worker_examples_total"));
+  const auto of_more = static_cast<double>(more[examples]);
+  const auto of_sum = static_cast<double>(sum[examples]);
+  const auto before = std::bit_cast<double>(sum[loss]);
+  if (of_more + of_sum == 0) return before;
+  return before + (std::bit_cast<double>(more[loss]) - before) * (of_more / (of_more + of_sum));
+}
+
 }  // namespace
 
 std::vector<Sample> SamplesOf(const FigureLayout& layout, std::span<const uint64_t> readings,
@@ -82,21 +98,22 @@ void AddReadings(const FigureLayout& layout, std::span<const uint64_t> more, Rea
     sum->assign(more.begin(), more.end());
     return;
   }
-  const size_t loss = layout.OffsetOf(FigureNamed("hdps_worker_loss"));
+  const double loss = MeanLoss(layout, more, *sum);
   for (uint16_t i = 0; i < kFigures.size(); ++i) {
+    const FigureRecord& record = RecordOf({i});
     const size_t offset = layout.OffsetOf({i});
     if (offset == FigureLayout::kNone) continue;
-    const bool gauge = RecordOf({i}).kind == FigureKind::kGauge;
-    const size_t count = layout.LabelsOf({i}) * FigureLayout::WidthOf(RecordOf({i}));
+    const size_t count = layout.LabelsOf({i}) * FigureLayout::WidthOf(record);
     for (size_t at = offset; at < offset + count; ++at) {
       uint64_t& total = (*sum)[at];
-      if (!gauge) {
+      if (record.role == FigureRole::kProcess) {
+        total = 0;
+      } else if (record.kind != FigureKind::kGauge) {
         total += more[at];
-        continue;
+      } else {
+        const double added = std::bit_cast<double>(total) + std::bit_cast<double>(more[at]);
+        total = std::bit_cast<uint64_t>(FigureId{i} == kLoss ? loss : added);
       }
-      double value = std::bit_cast<double>(total) + std::bit_cast<double>(more[at]);
-      if (at == loss) value /= 2;
-      total = std::bit_cast<uint64_t>(value);
     }
   }
 }

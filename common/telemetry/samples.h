@@ -27,8 +27,9 @@ struct Sample {
 std::vector<Sample> SamplesOf(const FigureLayout& layout, std::span<const uint64_t> readings,
                               const std::vector<std::string>& tables);
 
-// Adds readings of one layout: counters, histograms and gauges are added, number by number, but of
-// hdps_worker_loss the mean remains. Requires: both are empty or of the layout's size.
+// Adds readings of one layout: counters, histograms and gauges are added, number by number. Of
+// hdps_worker_loss the mean remains, weighted by the examples of each side. Figures of a process
+// become 0, because the sum is of several. Requires: both are empty or of the layout's size.
 void AddReadings(const FigureLayout& layout, std::span<const uint64_t> more, Readings* sum);
 
 // Returns the value below which `share` of a histogram's values lie, in its unit, linear within a

@@ -40,6 +40,7 @@ void Membership::Enter(View view, const std::map<PeerId, MemberProcess>& process
         entry.answered = stays->second.answered;
         entry.answered_at = stays->second.answered_at;
         entry.trouble = stays->second.trouble;
+        entry.readings = stays->second.readings;
         if (!restart) entry.latest = stays->second.latest;
       }
       members_[member.peer] = std::move(entry);
@@ -94,6 +95,9 @@ void Membership::OnHeartbeat(PeerId peer, const Heartbeat& heartbeat, TimeMs now
     entry.trouble = heartbeat.trouble;
     entry.activity = heartbeat.activity;
     entry.silent.clear();
+    if (!heartbeat.readings.empty()) {
+      entry.readings = std::make_shared<const Readings>(heartbeat.readings);
+    }
     if (heartbeat.view == view_.view) entry.silent = heartbeat.silent;
   }
   if (heartbeat.view < restarted_) return;
@@ -104,6 +108,7 @@ void Membership::OnHeartbeat(PeerId peer, const Heartbeat& heartbeat, TimeMs now
   const uint64_t staleness_max = latest.staleness_max;
   const CacheTally cache = latest.cache;
   latest = heartbeat;
+  latest.readings.clear();  // The entry has them.
   latest.staleness_max = staleness_max;
   latest.cache = cache;
   OnCache(peer, heartbeat.cache);

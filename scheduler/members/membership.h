@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "common/net/node.h"
 #include "common/protocol/view.h"
+#include "common/telemetry/figure_layout.h"
 #include "scheduler/members/cut_links.h"
 #include "scheduler/members/rendezvous.h"
 
@@ -75,6 +77,9 @@ class Membership {
     double epoch_progress = 0;  // The slowest worker's progress.
   };
   Progress progress() const;
+  // Returns the figures of the member's last heartbeat that had any; null: none had. They are as
+  // long as the sender made them, and count from the start of its process.
+  std::shared_ptr<const Readings> readings(PeerId peer) const { return members_.at(peer).readings; }
   Clock WorkerClock(uint32_t rank) const;  // Requires: rank < workers.
   // Is true if no worker has more examples, as their own programs say (Heartbeat::finished).
   bool AllFinished() const;
@@ -101,6 +106,7 @@ class Membership {
     std::string trouble;
     Activity activity;
     std::vector<SilentServer> silent;
+    std::shared_ptr<const Readings> readings;
   };
   const TimeMs dead_after_ms_;
   View view_;

@@ -22,7 +22,7 @@ ROOMS = {
     "server": ["step", "groups"],
     "worker": ["data", "model", "collective", "exchange", "parallel", "cache", "dense", "step", "role",
                "outside"],
-    "scheduler": ["members", "plan", "report", "state", "phases"],
+    "scheduler": ["page", "members", "plan", "why", "report", "state", "picture", "phases"],
     "tools": ["inputs", "scoring", "export", "plan", "synthetic", "prepare", "report", "checkpoints", "doctor", "why",
               "tables"],
 }
@@ -54,6 +54,7 @@ DOORS = [
     (r"pidfd_open", {"common/platform/process_watch.cc"}),
     (r"\bgetenv\(", {"common/process/command_line.cc", "kernels/vector_width.cc"}),
     (r"[<\"]flatbuffers/|_generated\.h", {"common/protocol/message_codec.h", "tests/sim/extremes/extreme_messages.cc"}),
+    (r"[<\"]prometheus/", {"common/telemetry/prometheus_text.cc"}),
     (r"[<\"]microhttpd\.h", {"common/http/micro_server.cc"}),
     (r"[<\"]rocksdb/", {"embedding/disk/disk_store.cc"}),
     (r"[<\"]gloo/", {"worker/collective/gloo_transport.cc"}),
@@ -61,6 +62,7 @@ DOORS = [
     (r"dnnl\.h|omp_set", {"kernels/products/bf16_gemm.cc", "kernels/products/cpu_gemm.cc",
                        "kernels/products/product_library.cc"}),
     (r"[<\"]z(lib|std)\.h", {"worker/data/compressed_file.cc"}),
+    (r"[<\"]isa-l|\.pb\.h\"", {"scheduler/report/event_records.cc"}),
     (r"<onnx/|<google/protobuf/", {"tools/export/onnx/onnx_graph.cc"}),
     (r"[<\"]faiss/", {"tools/export/vectors/faiss_index.cc"}),
 ]

@@ -9,6 +9,8 @@
 #include <set>
 #include <utility>
 
+#include "common/job/job_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "common/protocol/view.h"
 #include "server/checkpoint_writer.h"
 
@@ -31,7 +33,8 @@ void HostedGroups::OnView(const View& view) {
     std::unique_ptr<ShardGroup>& group = groups_[id];
     const bool followed = group != nullptr && !group->leads();
     if (group == nullptr) {
-      const ShardGroupOptions options{id, self_, sabotage_, sections_, memory_, guests_read_};
+      const ShardGroupOptions options{id,      self_,        sabotage_, sections_,
+                                      memory_, guests_read_, &meters_};
       group = std::make_unique<ShardGroup>(job_, executor_, options);
     }
     group->OnView(view);
@@ -178,6 +181,18 @@ ServerCounters HostedGroups::counters() const {
     sum.staleness_max = std::max(sum.staleness_max, one.staleness_max);
   }
   return sum;
+}
+
+void HostedGroups::CountInMeters() const {
+  for (uint32_t t = 0; t < job_.tables.size(); ++t) {
+    TableHoldings held;
+    for (const auto& [id, group] : groups_) {
+      if (!group->leads()) continue;
+      group->shards().VisitTable({t}, [&held](const TableSlice& slice) { held.Add(slice); });
+    }
+    meters_.TakeOver({t}, held);
+  }
+  meters_.TakeOver(counters());
 }
 
 }  // namespace hdps

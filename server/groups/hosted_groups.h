@@ -26,13 +26,14 @@ struct View;
 class HostedGroups {
  public:
   HostedGroups(const Job& job, Executor& executor, PeerId self, const ServerSabotage& sabotage,
-               SectionAllocator* sections, bool guests_read)
+               SectionAllocator* sections, bool guests_read, ServerMeters& meters)
       : job_(job),
         executor_(executor),
         self_(self),
         sabotage_(sabotage),
         sections_(sections),
-        guests_read_(guests_read) {}
+        guests_read_(guests_read),
+        meters_(meters) {}
 
   // As in RowService.
   void UseMemory(ServerMemoryLimit* memory) { memory_ = memory; }
@@ -68,6 +69,8 @@ class HostedGroups {
   Status failure() const;
   Clock finished() const;  // Number of steps that every worker has finished, in every group.
   ServerCounters counters() const;
+  // Lets the meters have the counts of requests, and of the rows of which this server is primary.
+  void CountInMeters() const;
 
  private:
   std::unique_ptr<ShardSet> EmptyLike(const ShardGroup& group) const;
@@ -78,6 +81,7 @@ class HostedGroups {
   const ServerSabotage sabotage_;
   SectionAllocator* const sections_;
   const bool guests_read_;  // As in ServerNodeOptions.
+  ServerMeters& meters_;
   ServerMemoryLimit* memory_ = nullptr;
   std::map<ServerId, std::unique_ptr<ShardGroup>> groups_;
 };

@@ -24,7 +24,7 @@ bool IsChange(MessageKind kind) {
 ShardGroup::ShardGroup(const Job& job, Executor& executor, const ShardGroupOptions& options)
     : job_(job),
       options_(options),
-      rows_(job, executor, options.self, options.sabotage, options.sections),
+      rows_(job, executor, options.self, options.sabotage, options.sections, *options.meters),
       replication_({.group = options.group,
                     .self = options.self,
                     .retry_ms = job.cluster.request_retry_ms,

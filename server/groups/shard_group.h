@@ -20,6 +20,7 @@ struct ShardGroupOptions {
   SectionAllocator* sections = nullptr;  // As in ServerNodeOptions.
   ServerMemoryLimit* memory = nullptr;   // As in RowService::UseMemory.
   bool guests_read = false;              // As in ServerNodeOptions.
+  ServerMeters* meters = nullptr;        // Not null; outlives the group.
 };
 
 // The primary answers workers, and sends every change to its backups before it acknowledges it. A

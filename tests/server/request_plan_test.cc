@@ -37,7 +37,8 @@ TEST(RequestPlan, RowsAndTheirPositionsFitOneFrame) {
 TEST(RequestPlan, ShardsThatMovedMakeASplitStale) {
   const Job job = TestJob(Mode::kAsync);
   const std::unique_ptr<Executor> executor = NewInlineExecutor();
-  RowService service(job, *executor, {100}, {}, nullptr);
+  ServerMeters meters(job, nullptr);
+  RowService service(job, *executor, {100}, {}, nullptr, meters);
   View view;
   view.view = {1};
   view.workers = {{{1000}, 0, ""}};

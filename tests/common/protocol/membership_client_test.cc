@@ -114,6 +114,17 @@ TEST_F(MembershipClientTest, HeartbeatsSayWhichAnswersHaveCome) {
   EXPECT_EQ(heartbeat.silent[0].peer, PeerId{11});
 }
 
+TEST_F(MembershipClientTest, FiguresAreReadWhenAHeartbeatIsSent) {
+  uint64_t reads = 0;
+  client_.ReportReadings([&reads] { return std::vector<uint64_t>{++reads, 7}; });
+  Form();
+  TickUntil(900);
+  Said();
+  EXPECT_EQ(DecodedAs<Heartbeat>(last_frame_).number, 2u);
+  EXPECT_EQ(reads, 2u);  // Not once a tick.
+  EXPECT_THAT(DecodedAs<Heartbeat>(last_frame_).readings, ElementsAre(2, 7));
+}
+
 TEST_F(MembershipClientTest, HeartbeatsSayInFewWordsWhatAMemberIsAt) {
   Form();
   Activity activity;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/base/outside_text.h"
-#include "tools/why/explanation.h"
+#include "scheduler/why/explanation.h"
 
 namespace hdps {
 namespace {

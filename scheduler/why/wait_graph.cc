@@ -1,5 +1,5 @@
 // Builds the edges from the members' reports, and walks along them.
-#include "tools/why/wait_graph.h"
+#include "scheduler/why/wait_graph.h"
 
 #include <algorithm>
 #include <map>

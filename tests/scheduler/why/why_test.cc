@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "tools/why/explanation.h"
-#include "tools/why/wait_graph.h"
+#include "scheduler/why/explanation.h"
+#include "scheduler/why/wait_graph.h"
 
 namespace hdps {
 namespace {

@@ -1,6 +1,6 @@
 // Explains a scheduler's answers in one sentence, from the ends of the chains of waits, the worst
 // first.
-#include "tools/why/explanation.h"
+#include "scheduler/why/explanation.h"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 #include <set>
 #include <utility>
 
-#include "tools/why/wait_graph.h"
+#include "scheduler/why/wait_graph.h"
 
 namespace hdps {
 namespace {
