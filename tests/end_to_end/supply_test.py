@@ -49,7 +49,7 @@ class Supply(harness.Case):
         self.assertEqual(missing([f for f in bill["files"] if "libzmq" not in f["fileName"]]), {"libzmq.so.5"})
         by_name = {p["name"]: p for p in bill["packages"]}
         self.assertEqual(by_name["hdps"]["licenseDeclared"], "Apache-2.0")
-        for package, licence in (("libtbb12", "Apache-2.0"), ("libgloo0", "BSD-3-Clause")):
+        for package, licence in (("libtbb12", "Apache-2.0"), ("libgloo0", "BSD-3-Clause"), ("libjs-dygraphs", "MIT")):
             self.assertEqual(by_name[package]["licenseDeclared"], licence)
         for package in ("nlohmann-json3-dev", "libflatbuffers-dev"):
             self.assertIn(package, by_name, "headers that are compiled count")
