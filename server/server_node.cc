@@ -385,10 +385,10 @@ ServerCounters ServerNode::counters() const {
 }
 
 Readings ServerNode::ReadFigures() {
-  Meters& meters = impl_->meters.meters();
+  ServerMeters& meters = impl_->meters;
   if (!impl_->background.running()) impl_->groups.CountInMeters();
-  if (impl_->options.own_process) SetProcess(ReadProcessUsage(impl_->files), &meters);
-  return meters.Read();
+  if (impl_->options.own_process) SetProcess(ReadProcessUsage(impl_->files), &meters.meters());
+  return meters.ReadWhile(impl_->memory != nullptr && !impl_->memory->trouble().empty());
 }
 bool ServerNode::joined() const { return impl_->membership.view() != nullptr; }
 uint32_t ServerNode::rank() const { return joined() ? impl_->membership.rank() : 0; }

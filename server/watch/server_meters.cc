@@ -51,6 +51,11 @@ void ServerMeters::CountSave(const Command& save, const CommandDone& done, int64
   if (!done.taken) Took(FigureNamed("hdps_server_save_seconds"), begun_ns);
 }
 
+Readings ServerMeters::ReadWhile(bool disk_waits) {
+  meters_.Set(FigureNamed("hdps_server_disk_waits"), disk_waits ? 1 : 0);
+  return meters_.Read();
+}
+
 void ServerMeters::TakeOver(const ServerCounters& counters) {
   meters_.SetTotal(FigureNamed("hdps_server_pulls_total"), counters.pulls);
   meters_.SetTotal(FigureNamed("hdps_server_pushes_total"), counters.pushes);
