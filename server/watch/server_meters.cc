@@ -1,10 +1,10 @@
 // Puts the counts of requests and tables into the figures of a server.
-#include "server/server_meters.h"
+#include "server/watch/server_meters.h"
 
-#include "common/job/figure_tables.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/table_spec.h"
+#include "common/job/tables/figure_tables.h"
 #include "common/protocol/command_messages.h"
 #include "embedding/table.h"
 #include "server/server_node.h"
