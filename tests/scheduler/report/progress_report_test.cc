@@ -74,7 +74,7 @@ TEST_F(ProgressReportTest, WhileNobodyTrainsNothingIsWritten) {
 
 TEST_F(ProgressReportTest, ALossIsALineForEachMemberAndEachNewPrimary) {
   AfterLoss loss;
-  loss.lost = {{"server 1 (s1)", 1500}};
+  loss.lost = {{"server 1 (s1)", 1500, "its process has ended"}};
   loss.promoted = {{{1}, "server 1 (s1)", "server 2 (s2)"}};
   report_->OnLoss(2000, loss);
   EXPECT_EQ(LinesOfMetrics(), 2);
