@@ -15,6 +15,7 @@
   BENCH(lookahead, RunLookaheadBench,                                                              \
         "a step whose rows were asked for while the last was computed")                            \
   BENCH(model, RunModelBench, "a step without servers, first layer plain and on unique rows")      \
+  BENCH(outside, RunOutsideBench, "pull, push and end of a step for a program's own model")        \
   BENCH(plan, RunPlanBench, "does hdps plan tell the truth? clusters predicted and run")           \
   BENCH(pullpush, RunPullPushBench, "rows/s from the socket to the row and back; round trip")      \
   BENCH(reader, RunReaderBench, "how fast is text parsed, hashed and shuffled on one core?")       \

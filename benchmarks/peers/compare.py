@@ -98,7 +98,8 @@ def run_hdps(flags, case, folder, system):
 
 
 def run_rows(flags, case, folder, system):
-    """Runs PyTorch over rows of hdps: in one process, or as the worker of daemons over tcp."""
+    """Runs PyTorch over rows of hdps: in one process, or as the worker of daemons over tcp. A limited server
+    gets a part of the bytes that its rows were in the last run without a limit."""
     command = [flags.python, os.path.join(HERE, "pytorch_hdps.py"), "--case=" + case.name,
                "--data=" + folder, "--threads=%d" % flags.threads]
     environment = dict(os.environ, HDPS_BIN=os.path.abspath(flags.bin), PYTHONPATH=flags.package)
@@ -106,14 +107,20 @@ def run_rows(flags, case, folder, system):
     if system.form == comparison.ROWS_FORMS[0]:
         return json.loads(output_of(command, env=environment))
     out = tempfile.mkdtemp(dir=folder)
+    settings, limit = [flags.set] if flags.set else [], {}
+    if system.form == comparison.LIMITED_FORM:
+        limit["memory_limit"] = flags.row_bytes // comparison.LIMITED_PART
+        settings.append("cluster.memory_limit=%d" % limit["memory_limit"])
     output_of([os.path.join(ROOT, "scripts/local_cluster.sh"), "--servers=1", "--workers=1",
                "--job=" + cases.write_tables_job(case, folder), "--out=" + out,
                "--threads=%d" % flags.threads, "--worker_command=" + shlex.join(command)] +
-              (["--set=" + flags.set] if flags.set else []), env=environment)
+              ["--set=" + setting for setting in settings], env=environment)
     with open(os.path.join(out, "log/worker_0.log"), encoding="utf-8") as text:
         printed = [line for line in text if line.startswith('{"case"')][-1]
+    with open(os.path.join(out, "summary.json"), encoding="utf-8") as text:
+        flags.row_bytes = json.load(text)["row_bytes"]
     shutil.rmtree(out)
-    return json.loads(printed)
+    return {**json.loads(printed), **limit}
 
 
 def save(flags, figures):
@@ -129,7 +136,7 @@ def compare(flags, case, folder, systems, about, before):
     for _ in range(flags.repeats):  # In turns: noise hits all alike.
         for system, own in runs.items():
             run = run_pytorch if system.is_peer else run_hdps
-            if system.form in comparison.ROWS_FORMS:
+            if system.form in (*comparison.ROWS_FORMS, comparison.LIMITED_FORM):
                 run = run_rows
             own.append(run(flags, case, folder, system))
             done = {system: own for system, own in runs.items() if own}
@@ -156,6 +163,8 @@ def parse_flags(arguments):
                         help="hdps with bf16 products too (default: where the processor has them)")
     parser.add_argument("--rows", action="store_true",
                         help="PyTorch over hdps' rows too (scripts/build.sh python)")
+    parser.add_argument("--limited", action="store_true",
+                        help="only PyTorch over hdps' rows, four times the server's memory, beside no limit")
     parser.add_argument("--package", default=os.path.join(ROOT, "build/python"),
                         help="where the package of --rows is")
     parser.add_argument("--scratch", default=tempfile.gettempdir())
@@ -170,9 +179,9 @@ def parse_flags(arguments):
         fail("--case=%s: on %s there are %s" % (
             flags.case, flags.device,
             ", ".join(c.name for c in cases.CASES if flags.device == "cuda" or not c.on_gpu)))
-    if flags.rows and not os.path.isdir(os.path.join(flags.package, "hdps")):
+    if (flags.rows or flags.limited) and not os.path.isdir(os.path.join(flags.package, "hdps")):
         fail("--rows: no Python package in %s; build it (scripts/build.sh python)" % flags.package)
-    if flags.rows and flags.device == "cuda":
+    if (flags.rows or flags.limited) and flags.device == "cuda":
         fail("--rows: PyTorch over hdps' rows is compared on the CPU; leave out --device=cuda")
     if flags.all and flags.device == "cuda":
         fail("--all: FBGEMM's tables are compared on the CPU; leave out --device=cuda")
@@ -195,7 +204,7 @@ def main(arguments=None):
     about = {**machine.cpu(), "threads": flags.threads}
     peer_bf16 = machine.multiplies_bf16(about) or bool(flags.bf16)
     our_bf16 = peer_bf16 if flags.bf16 is None else flags.bf16
-    systems = comparison.systems(peer_bf16, our_bf16, flags.all, flags.rows)
+    systems = comparison.systems(peer_bf16, our_bf16, flags.all, flags.rows, flags.limited)
     if flags.device == "cuda":
         systems = comparison.systems_on_gpu()
     print("%s (%s), %d threads, medians of %d in turns and their range" % (

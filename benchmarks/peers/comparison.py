@@ -13,6 +13,8 @@ PHASES = {"first_epoch": "from an empty table", "second_epoch": "rows there"}
 GOAL_PHASE, GOAL_FORM = "second_epoch", "hdps, 1 server + 1 worker"
 # The model of pytorch_tuned.py over rows of hdps: in one process, and as the worker of daemons.
 ROWS_FORMS = ("rows of hdps, one process", "rows of hdps, 1 server + 1 worker")
+# The last of them with a server that may keep a part of its bytes of rows in memory; over the same without a limit.
+LIMITED_FORM, LIMITED_PART, LIMITED_GOAL = "rows of hdps, a quarter in memory", 4, 0.5
 # The most frequent rows stay at the worker, on its GPU.
 HOT_FORM, HOT_ROWS = "hdps, hot rows kept", 160_000
 
@@ -34,8 +36,10 @@ class System:
         return self.form.startswith("pytorch")
 
 
-def systems(peer_bf16, our_bf16, fbgemm=False, rows=False):
+def systems(peer_bf16, our_bf16, fbgemm=False, rows=False, limited=False):
     """Returns the systems in the order of their turns."""
+    if limited:
+        return [System(ROWS_FORMS[1], "fp32"), System(LIMITED_FORM, "fp32")]
     peers = [System("pytorch plain", "fp32"), System("pytorch tuned", "fp32")]
     ours = [System("hdps, one process", "fp32"), System(GOAL_FORM, "fp32")]
     if fbgemm:
@@ -59,6 +63,13 @@ def systems_on_gpu():
     return peers + ours
 
 
+def over_of(runs, phase, system):
+    """Returns the system that one's speed is shown over, or None."""
+    if system.form == LIMITED_FORM:
+        return next(other for other in runs if other.form == ROWS_FORMS[1])
+    return best_peer(runs, phase, system.precision)
+
+
 def best_peer(runs, phase, precision):
     """Returns the peer of that precision with the highest median, or None."""
     peers = [system for system in runs if system.is_peer and system.precision == precision]
@@ -69,6 +80,8 @@ def best_peer(runs, phase, precision):
 def goal_of(case, system, phase):
     if phase != GOAL_PHASE:
         return None
+    if system.form == LIMITED_FORM:
+        return LIMITED_GOAL
     if system.form in ROWS_FORMS:
         return case.rows_goals[ROWS_FORMS.index(system.form)] or None
     if system.form != GOAL_FORM:
@@ -84,7 +97,7 @@ def figures_of(case, runs, about):
         for system, own in runs.items():
             speeds = [run[phase] for run in own]
             speed = statistics.median(speeds)
-            peer = best_peer(runs, phase, system.precision)
+            peer = over_of(runs, phase, system)
             ratio = None
             if peer:
                 ratio = speed / statistics.median(run[phase] for run in runs[peer])
@@ -95,7 +108,9 @@ def figures_of(case, runs, about):
                 "repeats": len(own), "examples_per_second": speed, "low": min(speeds),
                 "high": max(speeds), "best_peer": peer.name if peer else None, "ratio": ratio,
                 "goal": goal_of(case, system, phase) if peer else None,
-                "auc": statistics.median(aucs) if aucs else None})
+                "auc": statistics.median(aucs) if aucs else None,
+                "copied_bytes_a_step": own[0].get("copied_bytes_a_step"),
+                "memory_limit": own[0].get("memory_limit")})
     return figures
 
 
@@ -110,6 +125,10 @@ def line_of(figure):
         words += ", %.2f of %s" % (figure["ratio"], figure["best_peer"])
     if figure["goal"] is not None:
         words += " (goal %.1f)" % figure["goal"]
+    if figure["copied_bytes_a_step"] is not None:
+        words += ", %.2f MB copied a step" % (figure["copied_bytes_a_step"] / 1e6)
+    if figure["memory_limit"] is not None:
+        words += ", %.0f MiB for the server" % (figure["memory_limit"] / 2**20)
     return words + "; %s, %s" % (figure["version"], figure["precision"])
 
 

@@ -8,6 +8,8 @@ import os
 import tempfile
 
 os.environ["THP_MEM_ALLOC_ENABLE"] = "1"  # As pytorch_tuned.py, before PyTorch is imported.
+# PyTorch's threads would wait for work by spinning, on the cores that read and update rows meanwhile.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import torch  # noqa: E402
 from torch.nn import functional  # noqa: E402
@@ -48,7 +50,8 @@ class ServersRows:
         """Pushes each key's gradients, and ends the step."""
         self.worker.push(self.pulled["deep"], deep.grad.flatten(0, 1), each=True)
         if wide is not None:
-            self.worker.push(self.pulled["wide"], wide.grad.repeat_interleave(self.keys_of_example, 0), each=True)
+            of_keys = wide.grad.expand(-1, self.keys_of_example).reshape(-1, 1)
+            self.worker.push(self.pulled["wide"], of_keys, each=True)
         self.worker.advance(len(keys))
 
 
@@ -57,8 +60,11 @@ class Trainer(pytorch_tuned.TunedTrainer):
         super().__init__(case, precision, ServersRows)
 
     def end(self):
-        self.rows.worker.finish()
-        self.rows.worker.close()
+        worker = self.rows.worker
+        copied = worker.copied_bytes / worker.clock
+        worker.finish()
+        worker.close()
+        return {"copied_bytes_a_step": copied}
 
 
 if __name__ == "__main__":

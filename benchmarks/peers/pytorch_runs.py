@@ -128,7 +128,8 @@ def parse_flags(about, precisions, arguments=None):
 
 def main(about, make_trainer, precisions, arguments=None):
     """Trains the case that the flags name with `make_trainer(case, precision)`: an object with
-    `step(keys, numbers, labels)`, `scores(keys, numbers)` and perhaps `end()`. `precisions`: of each device."""
+    `step(keys, numbers, labels)`, `scores(keys, numbers)` and perhaps `end()`, which returns figures of its
+    own. `precisions`: of each device."""
     flags = parse_flags(about, precisions, arguments)
     if flags.device == "cuda":
         torch.set_default_device("cuda")
@@ -140,7 +141,7 @@ def main(about, make_trainer, precisions, arguments=None):
     trainer = make_trainer(case, flags.precision)
     run = two_epochs(case, flags.data, trainer)
     if hasattr(trainer, "end"):
-        trainer.end()
+        run.update(trainer.end())
     print(json.dumps({"case": case.name, "version": "PyTorch " + torch.__version__.split("+")[0],
                       "precision": flags.precision, "threads": flags.threads, **machine.cpu(),
                       **({"gpu": torch.cuda.get_device_name(), "compiles": compiles()} if flags.device == "cuda"

@@ -102,6 +102,15 @@ class Worker:
         """True if the next step waits for report() (train.eval_every_steps)."""
         return self._own.evaluation_due
 
+    @property
+    def copied_bytes(self) -> int:
+        """Bytes of keys, rows and gradients that hdps has copied in this process for pull() and push().
+
+        What servers write and read is no copy. It tells whether arrays are given in a form that is
+        read where it lies.
+        """
+        return self._own.copied_bytes
+
     # ---- A step.
 
     @overload

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,9 +47,14 @@ class Array {
   }
   // Returns an array over values that `keeps` keeps, without a copy of them.
   template <typename T>
-  static Array Over(std::shared_ptr<const void> keeps, const std::vector<T>& values,
+  static Array Over(std::shared_ptr<const void> keeps, std::span<const T> values,
                     std::vector<int64_t> shape) {
     return Array(std::move(keeps), values.data(), ArrayTypeOf<T>(), std::move(shape));
+  }
+  template <typename T>
+  static Array Over(std::shared_ptr<const void> keeps, const std::vector<T>& values,
+                    std::vector<int64_t> shape) {
+    return Over(std::move(keeps), std::span<const T>(values), std::move(shape));
   }
   // The same bytes as numbers of another type. Requires: a number of `type` has as many bytes.
   Array As(ArrayType type) const { return Array(keeps_, data_, type, shape_); }

@@ -82,6 +82,17 @@ class Figures(unittest.TestCase):
         self.assertEqual([figures[system.name, "rows there"]["ratio"] for system in rows], [1.5, 1.5])
         self.assertIsNone(figures[rows[0].name, "from an empty table"]["goal"])
 
+    def test_a_limited_server_is_shown_over_the_same_without_a_limit(self):
+        whole, limited = comparison.systems(True, True, limited=True)
+        runs = {**runs_of({whole: RUNS[ONE]}), limited: [
+            {"first_epoch": 9.0, "second_epoch": 99.0, "version": "hdps 1", "memory_limit": 64 << 20,
+             "copied_bytes_a_step": 2_500_000}]}
+        figure = comparison.figures_of(CASE, runs, {})[-1]
+        self.assertEqual((figure["ratio"], figure["goal"]), (0.6, comparison.LIMITED_GOAL))
+        for words in ("0.60 of %s (goal 0.5)" % comparison.ROWS_FORMS[1], "2.50 MB copied a step",
+                      "64 MiB for the server"):
+            self.assertIn(words, comparison.line_of(figure))
+
     def test_lines_name_peer_goal_version_and_precision_and_set_aucs_beside_each_other(self):
         lines = comparison.lines_of(list(figures_of(RUNS).values()))
         (goal,) = [line for line in lines if "goal %.1f" % CASE.goal in line]
@@ -166,7 +177,7 @@ class Compare(unittest.TestCase):
 
     def test_mistakes_end_with_status_2(self):
         for flags in (["--case=huge"], ["--repeats=0"], [f"--bin={self.folder / 'nowhere'}"],
-                      ["--rows", f"--package={self.folder}"]):
+                      ["--rows", f"--package={self.folder}"], ["--limited", f"--package={self.folder}"]):
             with self.assertRaises(SystemExit) as ended:
                 self.run_main(*flags)
             self.assertEqual(ended.exception.code, 2, flags)
@@ -206,14 +217,16 @@ class Compare(unittest.TestCase):
                     log = pathlib.Path(word[len("--out="):], "log")
                     log.mkdir()
                     (log / "worker_0.log").write_text(f"said\n{json.dumps(line)}\nsaid\n")
+                    (log.parent / "summary.json").write_text('{"row_bytes": 400}')
             return json.dumps(line)
 
         flags = mock.Mock(bin="bin", threads=2, set="cluster.memory_limit=64MiB", python="python", package="packages")
         with mock.patch.object(compare, "output_of", output_of):
             runs = [compare.run_rows(flags, CASE, str(self.folder), System(form, "fp32"))
-                    for form in comparison.ROWS_FORMS]
-        self.assertEqual(runs, [line, line])
-        alone, daemons = self.commands
+                    for form in (*comparison.ROWS_FORMS, comparison.LIMITED_FORM)]
+        self.assertEqual(runs, [line, line, {**line, "memory_limit": 100}])
+        alone, daemons, limited = self.commands
+        self.assertEqual(limited[-1], "--set=cluster.memory_limit=100")
         self.assertEqual(alone[0], "python")
         self.assertIn(f"--worker_command={' '.join(alone)}", daemons)
         self.assertIn("--set=cluster.memory_limit=64MiB", daemons)

@@ -339,7 +339,11 @@ class Numpy(Own):
             self.assertFalse(views[0].flags.writeable)
         rows = numpy.asarray(pulled.rows)
         before = rows.tolist()
-        worker.push(pulled, rows)
+        self.assertEqual(worker.copied_bytes, 0)
+        worker.push(pulled, rows, each=True)  # Summed where it is sent from.
+        self.assertEqual(worker.copied_bytes, 0)
+        worker.push(pulled, rows[::2].repeat(2, axis=0)[:, ::-1])
+        self.assertEqual(worker.copied_bytes, rows.nbytes)
         worker.advance()
         worker.close()
         del pulled, worker

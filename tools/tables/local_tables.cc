@@ -33,6 +33,7 @@ Status LocalTables::Join(std::vector<TableWorkerOptions> workers) {
         worker.node.job = worker.worker.job = options_.job;
         worker.node.identity = members_->Identity(w);
         worker.threads = options_.threads;
+        worker.worker.rows_in_replies = true;
         std::unique_ptr<Transport> transport =
             NewInprocTransport(members_->hub(), {.self = worker.node.identity.self});
         Result<std::unique_ptr<TableProcess>> process =

@@ -17,14 +17,16 @@
 
 namespace hdps {
 
-TableExchange::TableExchange(const Job& job, NodeChannel& channel, Executor* executor)
-    : job_(job),
+TableExchange::TableExchange(const TableWorkerOptions& options, NodeChannel& channel)
+    : job_(*options.job),
       channel_(channel),
-      executor_(executor),
-      sync_(job.train.mode == Mode::kSync),
-      clips_all_(job.train.clip_norm > 0 && sync_),
-      gate_(job, channel),
-      gradients_(job),
+      executor_(options.executor),
+      rows_in_replies_(options.rows_in_replies),
+      sync_(job_.train.mode == Mode::kSync),
+      clips_all_(job_.train.clip_norm > 0 && sync_),
+      gate_(job_, channel),
+      gradients_(job_, executor_, SectionMaker(),
+                 job_.parallel.wire == DType::kFp32 && (job_.train.clip_norm == 0 || clips_all_)),
       acks_(channel),
       step_begun_ns_(channel.NowNs()) {}
 
@@ -59,16 +61,18 @@ std::unique_ptr<PulledList> TableExchange::FindKeys(std::span<const AskedKeys> a
     size_t same = 0;  // Tables that share a list share the work.
     while (same < i && !IsSameList(asked[same], asked[i])) ++same;
     if (same < i) {
-      rows.positions = (*pulled)[same].positions;
-      keys.keys = list->tables[same].keys;
-      keys.shard_begin = list->tables[same].shard_begin;
+      keys.distinct = list->tables[same].distinct;
     } else {
-      rows.positions.resize(asked[i].keys.size());
-      const KeyColumn column{asked[i].keys, rows.positions.data()};
-      unique_.Find({&column, 1}, spec.shard_by, job_.cluster.shards, executor_, &keys.keys,
-                   &keys.shard_begin);
+      const auto found = std::make_shared<DistinctKeys>();
+      found->positions.resize(asked[i].keys.size());
+      const KeyColumn column{asked[i].keys, found->positions.data()};
+      unique_.Find({&column, 1}, spec.shard_by, job_.cluster.shards, executor_, &found->keys,
+                   &found->shard_begin);
+      keys.distinct = found;
     }
-    rows.keys = keys.keys;
+    rows.keys = keys.distinct->keys;
+    rows.positions = keys.distinct->positions;
+    rows.keeps_keys = keys.distinct;
   }
   std::ranges::sort(list->tables, {}, &KeySums::table);
   list->split.set_executor(executor_);
@@ -106,15 +110,45 @@ Result<std::vector<PullReply>> TableExchange::Await(const PendingPull& pull) {
 }
 
 Status TableExchange::Place(const PendingPull& pull, const std::vector<PullReply>& replies,
-                            const PulledList& list, std::vector<PulledRows>* pulled) {
+                            const PulledList& list, std::vector<std::vector<float>>* rows) {
+  rows->resize(list.tables.size());
   std::vector<std::span<float>> places;
-  for (const KeySums& table : list.tables) {
-    PulledRows& rows = *std::ranges::find(*pulled, table.table, &PulledRows::table);
-    rows.rows.resize(rows.keys.size() * rows.dim);
-    places.emplace_back(rows.rows);
+  for (size_t t = 0; t < rows->size(); ++t) {
+    (*rows)[t].resize(list.tables[t].keys().size() * job_.tables[list.tables[t].table.value].dim);
+    places.emplace_back((*rows)[t]);
   }
   for (size_t i = 0; i < replies.size(); ++i) {
     HDPS_RETURN_IF_ERROR(pull.plan.Scatter(i, replies[i], places));
+    copied_bytes_ += replies[i].rows.size();
+  }
+  return {};
+}
+
+Status TableExchange::Show(const PendingPull& pull, const std::vector<PullReply>& replies,
+                           const PulledList& list, std::vector<std::vector<float>> rows,
+                           std::vector<PulledRows>* pulled) {
+  const size_t tables = list.tables.size();
+  bool in_reply =
+      rows_in_replies_ && rows.empty() && replies.size() == 1 && replies[0].format == DType::kFp32;
+  for (size_t t = 0; t < tables; ++t) {
+    in_reply = in_reply && (list.split.IsContiguous(t) || list.tables[t].keys().empty());
+  }
+  std::vector<RowSpans<const float>> shown(tables);
+  std::shared_ptr<const void> keeps;
+  if (in_reply) {
+    const std::vector<std::span<float>> none(tables);
+    HDPS_RETURN_IF_ERROR(pull.plan.Scatter(0, replies[0], none, shown));
+    keeps = std::make_shared<Buffer>(replies[0].rows);
+  } else {
+    HDPS_RETURN_IF_ERROR(Place(pull, replies, list, &rows));
+    const auto kept = std::make_shared<std::vector<std::vector<float>>>(std::move(rows));
+    for (size_t t = 0; t < tables; ++t) shown[t] = std::span<const float>((*kept)[t]);
+    keeps = kept;
+  }
+  for (size_t t = 0; t < tables; ++t) {
+    PulledRows& of = *std::ranges::find(*pulled, list.tables[t].table, &PulledRows::table);
+    if (!shown[t].empty()) of.rows = shown[t].piece(0);
+    of.keeps_rows = keeps;
   }
   return {};
 }
@@ -126,10 +160,12 @@ Result<std::vector<PulledRows>> TableExchange::Pull(std::span<const AskedKeys> a
   std::vector<PulledRows> pulled;
   std::unique_ptr<PulledList> list;
   PendingPull pull;
+  std::vector<std::vector<float>> rows;  // Those that were prefetched.
   const bool was_prefetched = for_step && IsPrefetched(asked);
   if (was_prefetched) {
     HDPS_ASSIGN_OR_RETURN(pull, Repair(clock));
     list = std::move(prefetched_->list);
+    rows = std::move(prefetched_->rows);
     pulled = std::move(prefetched_->pulled);
     prefetched_.reset();
   } else {
@@ -147,12 +183,12 @@ Result<std::vector<PulledRows>> TableExchange::Pull(std::span<const AskedKeys> a
     pull = Send(std::move(plan), std::move(requests));
   }
   HDPS_ASSIGN_OR_RETURN(const std::vector<PullReply> replies, Await(pull));
-  HDPS_RETURN_IF_ERROR(Place(pull, replies, *list, &pulled));
+  HDPS_RETURN_IF_ERROR(Show(pull, replies, *list, std::move(rows), &pulled));
   // Outside of sync the rows stay as they were when they were asked for ahead.
   if (for_step && (sync_ || !was_prefetched)) CountStaleness(clock, replies, channel_.meters());
   if (for_step) {
     at_gate_ = at_gate_ || pull.ticket.has_value();
-    for (PulledRows& rows : pulled) rows.pull = list->number;
+    for (PulledRows& of : pulled) of.pull = list->number;
     gradients_.Add(std::move(list));
   }
   channel_.board().Enter(ActivityBoard::kCompute);
@@ -209,32 +245,31 @@ Result<TableExchange::PendingPull> TableExchange::Repair(Clock clock) {
                                       .format = job_.parallel.wire});
   PendingPull repair = Send(std::move(plan), std::move(requests));
   // The rows are put in place while the servers look for what has changed since.
-  HDPS_RETURN_IF_ERROR(Place(ahead.pull, replies, *ahead.list, &ahead.pulled));
+  HDPS_RETURN_IF_ERROR(Place(ahead.pull, replies, *ahead.list, &ahead.rows));
   return repair;
 }
 
 // ---- Pushes.
 
 void TableExchange::Scale(std::span<KeySums> tables, uint64_t examples) const {
-  const auto factor = static_cast<float>(examples);
-  for (KeySums& table : tables) {
-    if (examples == 1) break;
-    for (float& value : table.sums) value *= factor;
-  }
+  if (examples != 1) gradients_.Scale(tables, static_cast<float>(examples));
   if (job_.train.clip_norm == 0 || clips_all_) return;
+  // Such sums are never written into a push before this.
   std::vector<std::vector<float>> by_table(job_.tables.size());
-  for (KeySums& table : tables) by_table[table.table.value].swap(table.sums);
+  for (KeySums& table : tables) by_table[table.table.value].swap(table.own);
   ClipOwnNorm(job_, examples, {}, {by_table, {}});
-  for (KeySums& table : tables) by_table[table.table.value].swap(table.sums);
+  for (KeySums& table : tables) by_table[table.table.value].swap(table.own);
 }
 
-void TableExchange::Send(const PushedStep& step, const KeySplit& split, std::span<KeySums> tables,
+void TableExchange::Send(const PushedStep& step, PushPlan push, std::span<KeySums> tables,
                          uint64_t list) {
   Scale(tables, step.examples);
   std::vector<std::span<const float>> gradients;
-  for (const KeySums& table : tables) gradients.emplace_back(table.sums);
-  PushPlan plan(split, SectionMaker());
-  std::vector<ServerRequest> requests = plan.Requests({.sequence = {next_sequence_++},
+  for (const KeySums& table : tables) {
+    gradients.emplace_back(table.own);  // Ignored for sums that lie in the push.
+    copied_bytes_ += table.own.size() * sizeof(float);
+  }
+  std::vector<ServerRequest> requests = push.Requests({.sequence = {next_sequence_++},
                                                        .clock = step.clock,
                                                        .num_examples = step.examples,
                                                        .list = list,
@@ -259,13 +294,14 @@ Status TableExchange::Push(const PushedStep& step) {
     HDPS_RETURN_IF_ERROR(channel_.Wait(asked).status());
   }
   if (PulledList* list = gradients_.AsPulled(); list != nullptr) {
-    Send(step, list->split, list->tables, list->number);
+    PushPlan push = list->push ? *std::move(list->push) : PushPlan(list->split, SectionMaker());
+    Send(step, std::move(push), list->tables, list->number);
   } else {
-    std::vector<KeySums> joined = gradients_.Joined(executor_);
+    std::vector<KeySums> joined = gradients_.Joined();
     joined_split_.set_executor(executor_);
     joined_split_.Compute(channel_.view()->shards, num_servers(), ListsToSplit(job_, joined),
                           SectionMaker());
-    Send(step, joined_split_, joined, 0);
+    Send(step, PushPlan(joined_split_, SectionMaker()), joined, 0);
   }
   const int64_t now = channel_.NowNs();
   Meters& meters = *channel_.meters();
@@ -309,7 +345,7 @@ Result<Ticket> TableExchange::BeginEmptyStep(const PushedStep& step) {
   gradients_.Clear();
   at_gate_ = false;
   joined_split_.Compute(channel_.view()->shards, num_servers(), {});
-  Send(step, joined_split_, {}, 0);
+  Send(step, PushPlan(joined_split_, SectionMaker()), {}, 0);
   HDPS_RETURN_IF_ERROR(acks_.Collect(job_.cluster.pushes_in_flight_max - 1));
   // Servers answer when every worker has pushed this step.
   if (clips_all_) return channel_.Start(SquaresRequests(num_servers(), step.clock));

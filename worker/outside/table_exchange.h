@@ -37,8 +37,8 @@ struct PushedStep {
 // pushes wait for their acknowledgements.
 class TableExchange {
  public:
-  // Requires: all outlive it; `executor` may be null.
-  TableExchange(const Job& job, NodeChannel& channel, Executor* executor);
+  // Requires: both outlive it.
+  TableExchange(const TableWorkerOptions& options, NodeChannel& channel);
 
   // Returns the rows of each table asked for, in the order of `asked`. Requires: the tables exist,
   // are not the dense one, and none is asked for twice.
@@ -59,6 +59,7 @@ class TableExchange {
   Result<Ticket> BeginEmptyStep(const PushedStep& step);
   Status EndEmptyStep(Clock clock, Ticket awaited);
 
+  uint64_t copied_bytes() const { return copied_bytes_ + gradients_.copied_bytes(); }
   // Announces `clock` without pushes for the steps before it. Requires: async mode.
   void Announce(Clock clock);
   // Forgets all that is under way, because the rows are others now.
@@ -76,6 +77,7 @@ class TableExchange {
     std::vector<PulledRows> pulled;      // Their rows are still missing.
     std::unique_ptr<PulledList> list;
     PendingPull pull;
+    std::vector<std::vector<float>> rows;  // [tables of the list], once they have come.
   };
 
   // Is true if both are the same memory, and spread over shards alike.
@@ -85,9 +87,13 @@ class TableExchange {
                                        std::vector<PulledRows>* pulled);
   PendingPull Send(PullPlan plan, std::vector<ServerRequest> requests);
   Result<std::vector<PullReply>> Await(const PendingPull& pull);
-  // Puts the rows of the replies into those of `pulled`.
+  // Puts the rows of the replies into memory of their own for all tables, in the order of `list`.
   Status Place(const PendingPull& pull, const std::vector<PullReply>& replies,
-               const PulledList& list, std::vector<PulledRows>* pulled);
+               const PulledList& list, std::vector<std::vector<float>>* rows);
+  // Lets the rows of `pulled` be those of the reply, if all rows can stay there, or in `rows`.
+  Status Show(const PendingPull& pull, const std::vector<PullReply>& replies,
+              const PulledList& list, std::vector<std::vector<float>> rows,
+              std::vector<PulledRows>* pulled);
   bool IsPrefetched(std::span<const AskedKeys> asked) const;
   // Places the prefetched rows and asks for what they lack.
   Result<PendingPull> Repair(Clock clock);
@@ -97,8 +103,7 @@ class TableExchange {
   // Multiplies the step's sums by its number of examples and, outside of sync, clips their norm.
   void Scale(std::span<KeySums> tables, uint64_t examples) const;
   // Sends the push of a step, and its announcement unless that needs the norm of all gradients.
-  void Send(const PushedStep& step, const KeySplit& split, std::span<KeySums> tables,
-            uint64_t list);
+  void Send(const PushedStep& step, PushPlan push, std::span<KeySums> tables, uint64_t list);
   // Announces the end of step `clock` with the sum of squares that servers answer (clip_norm in
   // sync mode), by which they apply it.
   Status AnnounceNorm(Clock clock, Ticket asked);
@@ -109,6 +114,7 @@ class TableExchange {
   const Job& job_;
   NodeChannel& channel_;
   Executor* const executor_;
+  const bool rows_in_replies_;
   const bool sync_, clips_all_;  // clips_all_: by the norm of a step's gradients of all workers.
   ProgramState gate_;
   UniqueKeys unique_;
@@ -121,6 +127,7 @@ class TableExchange {
   uint64_t next_sequence_ = 0;
   uint64_t next_list_ = 1;
   bool at_gate_ = false;  // A pull of this step has passed the gate of its clock.
+  uint64_t copied_bytes_ = 0;
 };
 
 }  // namespace hdps

@@ -28,7 +28,7 @@ Status Mistake(std::string what) { return {Code::kInvalidArgument, std::move(wha
 
 struct TableWorker::Parts {
   Parts(const TableWorkerOptions& o, NodeChannel& c)
-      : options(o), channel(c), exchange(*o.job, c, o.executor), turns(options, c, exchange) {
+      : options(o), channel(c), exchange(o, c), turns(options, c, exchange) {
     if (options.give_up) channel.AskWhileWaiting(options.give_up);
   }
 
@@ -135,6 +135,7 @@ uint32_t TableWorker::workers() const {
 const Job& TableWorker::job() const { return parts_->job(); }
 bool TableWorker::evaluation_due() const { return parts_->turns.evaluation_due(); }
 const std::optional<std::string>& TableWorker::restored() const { return parts_->turns.restored(); }
+uint64_t TableWorker::copied_bytes() const { return parts_->exchange.copied_bytes(); }
 
 Result<std::vector<PulledRows>> TableWorker::Pull(std::span<const AskedKeys> asked, PullFor use) {
   HDPS_RETURN_IF_ERROR(use == PullFor::kStep ? parts_->CheckStep() : parts_->CheckStanding());

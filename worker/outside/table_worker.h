@@ -35,15 +35,16 @@ struct AskedKeys {
   std::span<const Key> keys;
 };
 
-// The rows of one table, of distinct keys.
+// The rows of one table, of distinct keys. Copies share the memory, which nobody changes.
 struct PulledRows {
   TableId table;
   uint32_t dim = 0;
-  std::vector<Key> keys;  // [m], by shard, then by their first place among those asked for.
-  std::vector<uint32_t> positions;  // [n]: which of `keys` each key is that was asked for.
-  std::vector<float> rows;          // [m, dim]
-  Clock clock = 0;                  // The step that they belong to.
-  uint64_t pull = 0;                // Number of the pull; 0: kLook.
+  std::span<const Key> keys;  // [m], by shard, then by their first place among those asked for.
+  std::span<const uint32_t> positions;  // [n]: which of `keys` each key is that was asked for.
+  std::span<const float> rows;          // [m, dim]
+  Clock clock = 0;                      // The step that they belong to.
+  uint64_t pull = 0;                    // Number of the pull; 0: kLook.
+  std::shared_ptr<const void> keeps_keys, keeps_rows;  // Owners of the memory.
 };
 
 // The purpose of a pull. kStep waits until the step may begin (train.mode), and its keys may be
@@ -65,6 +66,10 @@ struct TableWorkerOptions {
   // Shares long lists of keys and rows among its threads; null for the caller's alone. Outlives the
   // worker. Changes no bit.
   Executor* executor = nullptr;
+  // Rows stay in the reply of a single server. Requires: replies lie in memory that this process
+  // may write, for a caller in Python may write into what it has pulled; those of another process
+  // lie in memory that it lends.
+  bool rows_in_replies = false;
 };
 
 // Invariant: clock() is the number of finished steps. Gradients of a step reach the servers with
@@ -136,6 +141,10 @@ class TableWorker {
   // The caller's state in the checkpoint that the job began with or went back to; none: a new job,
   // or there was no state.
   const std::optional<std::string>& restored() const;
+
+  // Bytes of rows and gradients that this worker has copied from one place to another, beyond those
+  // that servers fill and read.
+  uint64_t copied_bytes() const;
 
  private:
   struct Parts;

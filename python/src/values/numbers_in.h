@@ -38,6 +38,7 @@ class NumbersIn {
   std::span<const Key> keys() const { return {static_cast<const Key*>(data_), size()}; }
   std::span<const float> floats() const { return {static_cast<const float*>(data_), size()}; }
   bool copied() const { return copied_; }
+  size_t copied_bytes() const { return copied_ ? size() * item_bytes() : 0; }
 
  private:
   size_t item_bytes() const { return wanted_ == Wanted::kKeys ? sizeof(Key) : sizeof(float); }

@@ -52,6 +52,11 @@ class Asked {
   }
   const std::vector<AskedKeys>& keys() const { return keys_; }
   const std::string& table(size_t i) const { return tables_[i]; }
+  size_t copied_bytes() const {
+    size_t bytes = 0;
+    for (const auto& numbers : numbers_) bytes += numbers->copied_bytes();
+    return bytes;
+  }
 
  private:
   std::vector<std::string> tables_;
@@ -73,7 +78,6 @@ void RequireRows(const NumbersIn& given, size_t rows, uint32_t dim, const std::s
 RowsPointer Held(PulledRows rows, const void* puller, bool look, const std::string& table) {
   auto held = std::make_shared<HeldRows>();
   *held = {puller, look, table, std::move(rows), {}};
-  held->positions.assign(held->rows.positions.begin(), held->rows.positions.end());
   return held;
 }
 
@@ -154,6 +158,7 @@ void HeldWorker::Note() {
   clock_ = worker.clock();
   evaluation_due_ = worker.evaluation_due();
   ends_ = worker.standing() == Standing::kEnded;
+  copied_below_ = worker.copied_bytes();
 }
 
 void HeldWorker::SetRestored() {
@@ -201,6 +206,7 @@ Status HeldWorker::Leave(const Status& failure, const std::string& because) {
 
 py::list HeldWorker::Pull(const py::list& lists, bool train) {
   const Asked asked("pull", job_->job, lists);
+  CountCopy(asked.copied_bytes());
   std::vector<RowsPointer> pulled;
   Call("pull", [&](TableWorker& worker) -> Status {
     HDPS_ASSIGN_OR_RETURN(std::vector<PulledRows> rows,
@@ -217,6 +223,7 @@ py::list HeldWorker::Pull(const py::list& lists, bool train) {
 
 void HeldWorker::Prefetch(const py::list& lists) {
   const Asked asked("prefetch", job_->job, lists);
+  CountCopy(asked.copied_bytes());
   Call("prefetch", [&](TableWorker& worker) { return worker.Prefetch(asked.keys()); });
 }
 
@@ -232,8 +239,9 @@ void HeldWorker::Push(const HeldRows& rows, const py::object& gradients, bool ea
         "\"): the rows were pulled with train=False, which only looks; pull them for a step");
   }
   const NumbersIn given(gradients, Wanted::kFloats, where);
+  CountCopy(given.copied_bytes());
   if (each) {
-    RequireRows(given, rows.positions.size(), rows.rows.dim, where, "key that was asked for");
+    RequireRows(given, rows.rows.positions.size(), rows.rows.dim, where, "key that was asked for");
   } else {
     RequireRows(given, rows.rows.keys.size(), rows.rows.dim, where, "key of the pull");
   }
@@ -249,6 +257,7 @@ void HeldWorker::PushKeys(const std::string& table, const py::object& keys,
   const NumbersIn of(keys, Wanted::kKeys, Place("push", table, "keys"));
   const std::string where = Place("push", table, "gradients");
   const NumbersIn given(gradients, Wanted::kFloats, where);
+  CountCopy(of.copied_bytes() + given.copied_bytes());
   RequireRows(given, of.size(), job_->job.tables[id.value].dim, where, "key");
   Call("push", [&](TableWorker& worker) { return worker.Push(id, of.keys(), given.floats()); });
 }
@@ -258,6 +267,7 @@ void HeldWorker::Store(const std::string& table, const py::object& keys, const p
   const NumbersIn of(keys, Wanted::kKeys, Place("store", table, "keys"));
   const std::string where = Place("store", table, "rows");
   const NumbersIn given(rows, Wanted::kFloats, where);
+  CountCopy(of.copied_bytes() + given.copied_bytes());
   RequireRows(given, of.size(), job_->job.tables[id.value].dim, where, "key");
   Call("store", [&](TableWorker& worker) { return worker.Store(id, of.keys(), given.floats()); });
 }

@@ -33,7 +33,8 @@ struct HeldRows {
   bool look = false;
   std::string table;
   PulledRows rows;
-  std::vector<int64_t> positions;  // Those of `rows`, as Python's libraries take them.
+  // Positions of `rows`, as Python's libraries take them; empty until they are asked for.
+  std::vector<int64_t> positions;
 };
 using RowsPointer = std::shared_ptr<HeldRows>;
 
@@ -70,6 +71,10 @@ class HeldWorker {
   Clock clock() const { return clock_; }
   bool evaluation_due() const { return evaluation_due_; }
   bool ended() const { return ends_; }  // The job has ended.
+  // Bytes of keys, rows and gradients that were copied, here and in the worker, up to the last
+  // call.
+  uint64_t copied_bytes() const { return copied_here_ + copied_below_; }
+  void CountCopy(size_t bytes) { copied_here_ += bytes; }
   const std::shared_ptr<HeldJob>& job() const { return job_; }
   pybind11::dict tables() const;
   pybind11::object restored() const { return restored_; }
@@ -103,6 +108,8 @@ class HeldWorker {
   std::atomic<uint32_t> rank_ = 0, workers_ = 0;
   std::atomic<Clock> clock_ = 0;
   std::atomic<bool> evaluation_due_ = false, ends_ = false;
+  uint64_t copied_here_ = 0;
+  std::atomic<uint64_t> copied_below_ = 0;
   pybind11::object restored_;
 };
 

@@ -21,7 +21,7 @@ namespace {
 using Wanted = NumbersIn::Wanted;
 
 template <typename T>
-Array ArrayOver(const RowsPointer& held, const std::vector<T>& values, std::vector<int64_t> shape) {
+Array ArrayOver(const RowsPointer& held, std::span<const T> values, std::vector<int64_t> shape) {
   return Array::Over(held, values, std::move(shape));
 }
 
@@ -32,7 +32,7 @@ void AddPulled(py::module_& module) {
                                     R"(The rows of one table that Worker.pull() returns.
 
 Rows and keys are memory of hdps, in which no copy has been made. They stay what they were when the
-job goes on.
+job goes on. Rows may lie in the reply of a server, whose memory is kept as long as they are.
 )")
       .def_property_readonly(
           "table", [](const HeldRows& held) { return ToText(held.table); }, "The table's name.")
@@ -52,7 +52,10 @@ job goes on.
       .def_property_readonly(
           "positions",
           [](const RowsPointer& held) {
-            return ArrayOver(held, held->positions, {Length(held->positions.size())});
+            const std::span<const uint32_t> found = held->rows.positions;
+            if (held->positions.empty()) held->positions.assign(found.begin(), found.end());
+            return ArrayOver(held, std::span<const int64_t>(held->positions),
+                             {Length(held->positions.size())});
           },
           "Which of `keys` each key is that was asked for: int64 [n].")
       .def("__repr__",
@@ -77,6 +80,7 @@ void AddTableWorker(py::module_& module) {
       .def_property_readonly("restored", &HeldWorker::restored)
       .def_property_readonly("evaluation_due", &HeldWorker::evaluation_due)
       .def_property_readonly("ended", &HeldWorker::ended)
+      .def_property_readonly("copied_bytes", &HeldWorker::copied_bytes)
       .def_property("state", &HeldWorker::state, &HeldWorker::SetState)
       .def("pull", &HeldWorker::Pull, py::arg("asked"), py::arg("train"))
       .def("prefetch", &HeldWorker::Prefetch, py::arg("asked"))

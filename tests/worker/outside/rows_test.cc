@@ -3,11 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "common/job/spec/table_spec.h"
+#include "common/platform/executor.h"
 #include "common/platform/random.h"
 #include "embedding/memory/optimizer.h"
 #include "tests/worker/outside/table_job.h"
@@ -16,6 +19,7 @@ namespace hdps {
 namespace {
 
 using testing::ElementsAreArray;
+using testing::HasSubstr;
 
 // Steps, examples and gradients are small numbers with few digits, and the examples of a step are a
 // power of two. So products and sums of gradients are exact in any order.
@@ -165,7 +169,8 @@ TEST_F(RowsTest, AskedForAheadHaveTheSameBits) {
         ASSERT_TRUE(worker.Prefetch(asked()).ok());
       }
       for (const PulledRows& rows : *pulled) {
-        std::vector<float> gradients = rows.rows;  // What was read decides what is pushed.
+        // What was read decides what is pushed.
+        std::vector<float> gradients(rows.rows.begin(), rows.rows.end());
         for (float& gradient : gradients) gradient *= 0.25f;
         ASSERT_TRUE(worker.Push(rows, gradients).ok());
       }
@@ -208,6 +213,96 @@ TEST_F(RowsTest, AreTheSameForEachKeysGradientAndForTwoTablesWithOneList) {
                    [&](TableWorker& worker) { train(worker, by_pull); })["digest"];
   };
   EXPECT_EQ(digest(true), digest(false));
+}
+
+// Lists that are long enough to be shared among threads, with the hot keys of real ones.
+TEST_F(RowsTest, OfLongListsAreTheSameForEachWayToPushAndAnyThreads) {
+  constexpr size_t kKeys = 20'000, kFloats = kKeys * kWordsDim;
+  enum class Way { kByKey, kEach, kSums, kRefusedThenEach, kInTwo };
+  const auto train = [](TableWorker& worker, Way way) {
+    for (Clock step = 0; step < 4; ++step) {
+      Random random(static_cast<uint64_t>(step));
+      std::vector<Key> keys;
+      for (size_t i = 0; i < kKeys; ++i) keys.push_back(random.Below(1 + random.Below(9'000)));
+      std::vector<float> gradients, halves, rest, nothing(kFloats, -0.0f), sums;
+      for (size_t i = 0; i < kFloats; ++i) {
+        gradients.push_back((static_cast<float>(random.Below(129)) - 64) / 256);
+      }
+      const PulledRows pulled = PullOne(worker, kWords, keys);
+      sums.assign(pulled.rows.size(), -0.0f);
+      for (size_t i = 0; i < kFloats; ++i) {
+        sums[pulled.positions[i / kWordsDim] * kWordsDim + i % kWordsDim] += gradients[i];
+      }
+      switch (way) {
+        case Way::kByKey:
+          ASSERT_TRUE(worker.Push(kWords, keys, gradients).ok());
+          break;
+        case Way::kEach:
+          ASSERT_TRUE(worker.PushEach(pulled, gradients).ok());
+          break;
+        case Way::kSums:
+          ASSERT_TRUE(worker.Push(pulled, sums).ok());
+          break;
+        case Way::kRefusedThenEach: {
+          std::vector<float> bad = gradients, bad_sums = sums;
+          bad[kFloats - 3] = bad_sums[7] = std::numeric_limits<float>::infinity();
+          const std::string last = std::to_string(keys.back());
+          EXPECT_THAT(worker.PushEach(pulled, bad).message(),
+                      HasSubstr("inf, for key " + last + " at column 1"));
+          EXPECT_THAT(worker.Push(pulled, bad_sums).message(), HasSubstr("at column 3"));
+          ASSERT_TRUE(worker.PushEach(pulled, gradients).ok());
+          EXPECT_FALSE(worker.PushEach(pulled, bad).ok());
+          EXPECT_FALSE(worker.Push(pulled, bad_sums).ok());
+          break;
+        }
+        case Way::kInTwo:  // The second adds to what the first has left.
+          ASSERT_TRUE(worker.Push(pulled, sums).ok());
+          ASSERT_TRUE(worker.PushEach(pulled, nothing).ok());
+          break;
+      }
+      ASSERT_TRUE(worker.Advance(kExamples).ok());
+    }
+    (void)worker.Advance(0);
+  };
+  const auto digest = [&](uint32_t servers, Way way, Executor* executor) {
+    std::vector<TableWorkerOptions> options(1);
+    options[0].executor = executor;
+    return Summary(
+        {1, servers}, {"train.max_steps=5"}, [&](TableWorker& worker) { train(worker, way); },
+        std::move(options))["digest"];
+  };
+  const std::unique_ptr<Executor> inline_one = NewInlineExecutor(), four = NewTbbExecutor(4);
+  const nlohmann::json wanted = digest(1, Way::kByKey, inline_one.get());
+  for (const uint32_t servers : {1u, 3u}) {
+    for (const Way way : {Way::kEach, Way::kSums, Way::kRefusedThenEach, Way::kInTwo}) {
+      EXPECT_EQ(digest(servers, way, inline_one.get()), wanted) << static_cast<int>(way);
+      EXPECT_EQ(digest(servers, way, four.get()), wanted) << static_cast<int>(way);
+    }
+  }
+}
+
+TEST_F(RowsTest, StayInTheReplyOfOneServerAndStayWhatTheyWere) {
+  for (const uint32_t servers : {1u, 2u}) {
+    Summary({1, servers}, {"train.max_steps=6"}, [&](TableWorker& worker) {
+      const std::vector<Key> keys = {5, 9, 5, 70, 3};
+      std::vector<PulledRows> held;
+      std::vector<std::vector<float>> before;
+      for (Clock step = 0; step < 5; ++step) {
+        held.push_back(PullOne(worker, kWords, keys));
+        before.emplace_back(held.back().rows.begin(), held.back().rows.end());
+        const std::vector<float> ones(keys.size() * kWordsDim, 1);
+        ASSERT_TRUE(worker.PushEach(held.back(), ones).ok());
+        ASSERT_TRUE(worker.Advance(1).ok());
+      }
+      for (size_t i = 0; i < held.size(); ++i)
+        EXPECT_THAT(held[i].rows, ElementsAreArray(before[i]));
+      EXPECT_NE(before[0], before[1]);
+      // Gradients of each key are summed where they are sent from.
+      const uint64_t rows = held.size() * before[0].size() * sizeof(float);
+      EXPECT_EQ(worker.copied_bytes(), servers == 1 ? 0 : rows);
+      MakeEmptySteps(worker);
+    });
+  }
 }
 
 TEST_F(RowsTest, OfSeveralPullsAreAddedAndTheOthersStay) {
