@@ -122,11 +122,12 @@ TEST_F(StepsTest, TheStateOfEachProgramComesBackWithTheRowsOfItsClock) {
     for (int i = 0; i < steps; ++i) {
       // The state is asked for inside Advance(), when the step counts.
       clocks[worker.rank()] = worker.clock() + 1;
-      PullOne(worker, kWords, {1});
+      const std::vector<float> gradients(kWordsDim, 0.125f);
+      ASSERT_TRUE(worker.Push(PullOne(worker, kWords, {1}), gradients).ok());
       if (!worker.Advance(4).ok()) return;
     }
   };
-  Summary(
+  const nlohmann::json summary = Summary(
       {2, 2}, {"train.max_steps=6", "checkpoint.every_steps=4"},
       [&](TableWorker& worker) {
         EXPECT_FALSE(worker.restored().has_value());
@@ -134,6 +135,7 @@ TEST_F(StepsTest, TheStateOfEachProgramComesBackWithTheRowsOfItsClock) {
       },
       WithStates(clocks));
   EXPECT_EQ(clocks[0], 6);
+  EXPECT_EQ(summary["rows"], 1) << "states are no rows";
   std::vector<std::atomic<Clock>> later(2);
   Summary(
       {2, 3}, {"train.max_steps=9"},
@@ -164,6 +166,37 @@ TEST_F(StepsTest, ACheckpointThatIsAskedForIsOfThisStepAndItsState) {
         EXPECT_FALSE(worker.restored().has_value());
       },
       {}, Resume::kAuto);
+}
+
+TEST_F(StepsTest, WorkersThatAskAtOneStepGetTheCheckpointOfItsEnd) {
+  constexpr Clock kAsked = 20;
+  for (const char* mode : {"sync", "ssp", "async"}) {
+    SCOPED_TRACE(mode);
+    Overrides overrides = {std::string("train.mode=") + mode, "checkpoint.keep=100"};
+    if (mode == std::string("ssp")) overrides.push_back("train.staleness_bound=2");
+    const ProcessEnd end = Run({3, 2}, overrides, [&](TableWorker& worker) {
+      for (Clock i = 1; i <= kAsked; ++i) {
+        Steps(worker, 2);
+        ASSERT_TRUE(worker.WantCheckpoint(StateOf(worker.rank(), 3 * i)).ok());
+        Steps(worker, 1);
+      }
+    });
+    EXPECT_EQ(end.status, 0) << end.reason;
+    std::vector<std::string> expected;
+    for (Clock i = 1; i <= kAsked; ++i) {
+      expected.push_back("step_00000000" + std::string(3 * i < 10 ? "0" : "") +
+                         std::to_string(3 * i));
+    }
+    EXPECT_THAT(*files_->List(JoinPath(out(), "checkpoint")), testing::IsSupersetOf(expected));
+    Summary(
+        {3, 2}, overrides,
+        [](TableWorker& worker) {
+          EXPECT_EQ(worker.clock(), 3 * kAsked);
+          ASSERT_TRUE(worker.restored().has_value());
+          EXPECT_TRUE(*worker.restored() == StateOf(worker.rank(), 3 * kAsked));
+        },
+        {}, Resume::kAuto);
+  }
 }
 
 TEST_F(StepsTest, AStateThatFailsEndsItsWorkerBeforeAnythingIsSaved) {
