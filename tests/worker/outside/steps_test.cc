@@ -79,12 +79,42 @@ TEST_F(StepsTest, EndWhenAllWorkersHaveFinishedWhoeverHasMore) {
   }
 }
 
+TEST_F(StepsTest, InTwoRunsHaveTheDigestOfOne) {
+  const auto digest = [&](std::initializer_list<int> parts) {
+    nlohmann::json summary;
+    Resume resume = Resume::kNever;
+    for (const int steps : parts) {
+      summary = Summary(
+          {2, 2}, {}, [&](TableWorker& worker) { Steps(worker, steps); }, {}, resume);
+      resume = Resume::kAuto;
+    }
+    return summary["digest"];
+  };
+  EXPECT_EQ(digest({7}), digest({4, 3}));
+}
+
 TEST_F(StepsTest, AWorkerWithoutAnyExampleFinishesToo) {
   const nlohmann::json summary = Summary({2, 1}, {"train.clip_norm=100"}, [](TableWorker& worker) {
     Steps(worker, worker.rank() == 0 ? 0 : 4);
     EXPECT_TRUE(worker.Finish().ok());
   });
   EXPECT_EQ(summary["steps"], 4);
+}
+
+TEST_F(StepsTest, EndTogetherWhateverIsSavedAfterOneHasFinished) {
+  for (const char* mode : {"sync", "ssp"}) {
+    SCOPED_TRACE(mode);
+    Overrides overrides = {std::string("train.mode=") + mode, "checkpoint.every_steps=1"};
+    if (overrides[0] == "train.mode=ssp") overrides.push_back("train.staleness_bound=2");
+    const nlohmann::json summary = Summary({3, 2}, overrides, [](TableWorker& worker) {
+      const int steps[] = {2, 9, 6};
+      Steps(worker, steps[worker.rank()]);
+      EXPECT_TRUE(worker.Finish().ok());
+      EXPECT_EQ(worker.clock(), 9);
+    });
+    EXPECT_EQ(summary["steps"], 9);
+    EXPECT_EQ(summary["examples"], 17 * 4);
+  }
 }
 
 TEST_F(StepsTest, EachGradientCountsOnceInAsyncAndSsp) {
@@ -169,7 +199,7 @@ TEST_F(StepsTest, ACheckpointThatIsAskedForIsOfThisStepAndItsState) {
 }
 
 TEST_F(StepsTest, WorkersThatAskAtOneStepGetTheCheckpointOfItsEnd) {
-  constexpr Clock kAsked = 20;
+  constexpr Clock kAsked = 8;
   for (const char* mode : {"sync", "ssp", "async"}) {
     SCOPED_TRACE(mode);
     Overrides overrides = {std::string("train.mode=") + mode, "checkpoint.keep=100"};
@@ -239,6 +269,22 @@ TEST_F(StepsTest, AnEvaluationIsDueAndHoldsTheNextStep) {
         EXPECT_LE(calls, 1);
       });
   EXPECT_THAT(summary.dump(), HasSubstr("0.75"));
+}
+
+TEST_F(StepsTest, AJobThatFailsEndsAWorkerThatHasFinished) {
+  Result<std::unique_ptr<LocalTables>> local = Start({2, 1}, {});
+  ASSERT_TRUE(local.ok()) << local.status().message();
+  const std::unique_ptr<Thread> finished = StartThread("program", [&] {
+    TableWorker& worker = (*local)->worker(1).worker();
+    Steps(worker, 1);
+    EXPECT_FALSE(worker.Finish().ok());
+    EXPECT_EQ(worker.standing(), Standing::kFailed);
+    EXPECT_THAT(worker.reason(), HasSubstr("no more steps today"));
+  });
+  Steps((*local)->worker(0).worker(), 2);
+  // These rows come when the other worker has pushed an empty step; now it waits for this one's.
+  PullOne((*local)->worker(0).worker(), kWords, {1});
+  (*local)->worker(0).Leave(Status(Code::kUnavailable, "no more steps today"));
 }
 
 TEST_F(StepsTest, AWaitMayBeGivenUp) {
