@@ -166,7 +166,8 @@ void Shard::EndStep(int64_t step) {
 Result<RowsDigest> Shard::Digest() const {
   RowsDigest digest;
   for (const TableSlice& table : tables_) {
-    HDPS_ASSIGN_OR_RETURN(const RowsDigest own, table.Digest());
+    HDPS_ASSIGN_OR_RETURN(RowsDigest own, table.Digest());
+    if (table.spec().dense) own.rows = 0;  // Parts of layers and states do not count as rows.
     digest.Add(own);
   }
   return digest;

@@ -28,8 +28,6 @@ Next DigestPhase::OnAllAnswered(const Turn& turn) {
     summary.row_bytes += done.row_bytes;
     summary.server_bytes_max = std::max(summary.server_bytes_max, done.process_bytes);
   }
-  // Slices of dense layers are stored as rows, but are not reported as rows.
-  summary.rows -= std::min(summary.rows, summary.dense_rows);
   turn.job.plan->Done();
   return Next::Done();
 }

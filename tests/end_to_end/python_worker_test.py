@@ -6,6 +6,7 @@ import json
 import math
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -113,7 +114,7 @@ class Local(Own):
         self.assertEqual(before[2 ** 64 - 1], words.rows.tolist()[words.keys.tolist().index(2 ** 64 - 1)])
         worker.finish()
         summary = harness.summary_of(self.out("run"))
-        self.assertEqual((summary["steps"], summary["examples"], summary["rows"]), (1, 8, 4))
+        self.assertEqual((summary["steps"], summary["examples"], summary["rows"]), (1, 8, 3))
         worker.finish()  # Has no effect.
         with self.assertRaisesRegex(hdps.Ended, "all workers have finished"):
             worker.pull("words", [1])
@@ -138,8 +139,7 @@ class Local(Own):
         worker = self.local()
         looked = worker.pull("words", list(range(100)), train=False)
         self.assertEqual(looked.rows.tolist(), worker.pull("words", looked.keys, train=False).rows.tolist())
-        worker.pull("words", [1])
-        worker.advance()
+        self.one_step(worker)
         worker.finish()
         self.assertEqual(harness.summary_of(self.out("run"))["rows"], 1)
 
@@ -251,6 +251,14 @@ class Local(Own):
             self.assertEqual((summary["steps"], summary["examples"]), (6, 10))
             digests.append(summary["digest"])
         self.assertEqual(*digests)
+
+    def test_an_exception_in_one_worker_ends_a_job_of_one_process(self):
+        """Nobody could start that worker again: the others hear whose exception it was."""
+        one, other = self.local(workers=2)
+        with self.assertRaisesRegex(LookupError, "mine"), one:
+            raise LookupError("mine")
+        with self.assertRaisesRegex(hdps.RunError, r"worker 0 \(.*\): LookupError: mine"):
+            other.finish()
 
     def test_two_threads_in_one_worker(self):
         workers = self.local(workers=2)
@@ -601,20 +609,20 @@ class Processes(Own):
 class Daemons(harness.DaemonsCase, Own):
     """Workers that join a scheduler and servers of their own processes."""
 
-    def start_job(self, workers=1, **sections):
+    def start_job(self, workers=1, flags=(), **sections):
         job = changed(**{"cluster": {"heartbeat_ms": 100, "dead_after_ms": 2000, "replace_after_s": 30}, **sections})
         self.job = harness.write_job(self.out("job.json"), job)
         self.scheduler = self.start(
             "hdps-scheduler", f"--job={self.job}", f"--out={self.out('run')}", "--listen=tcp://127.0.0.1:0",
             f"--address_file={self.out('address')}", f"--workers={workers}", "--servers=1",
-            f"--log_file={self.out('scheduler.log')}", stderr=subprocess.DEVNULL)
+            f"--log_file={self.out('scheduler.log')}", *flags, stderr=subprocess.DEVNULL)
         harness.wait_until(self.out("address").exists, 30, "the scheduler's address")
         self.address = self.out("address").read_text().strip()
-        self.server = self.start_server()
+        self.server = self.start_server(*flags)
 
-    def start_server(self):
+    def start_server(self, *flags):
         return self.start("hdps-server", f"--job={self.job}", f"--scheduler={self.address}",
-                          "--listen=tcp://127.0.0.1:0", stderr=subprocess.DEVNULL)
+                          "--listen=tcp://127.0.0.1:0", *flags, stderr=subprocess.DEVNULL)
 
     def test_the_environment_of_torchrun(self):
         self.start_job(workers=2)
@@ -636,6 +644,22 @@ class Daemons(harness.DaemonsCase, Own):
         self.scheduler.wait(60)
         summary = harness.summary_of(self.out("run"))
         self.assertEqual((self.scheduler.returncode, summary["steps"], summary["examples"]), (0, 3, 6))
+
+    def test_keys(self):
+        """A worker with a folder of keys joins, asks for the job and trains; one without a worker's key does not."""
+        keys, readers = self.out("keys"), self.out("readers")
+        harness.run([harness.program("hdps"), "keygen", f"--out={keys}"])
+        shutil.copytree(keys, readers)
+        (readers / "worker.key").unlink()
+        self.start_job(flags=[f"--keys={keys}"])
+        with self.assertRaisesRegex(hdps.JobError, "role worker"):
+            hdps.join(self.address, keys=readers)
+        with unittest.mock.patch.dict(os.environ, HDPS_SCHEDULER=self.address, HDPS_KEYS=str(keys)):
+            with hdps.join() as worker:
+                self.assertEqual(worker.job.name, "own")
+                self.one_step(worker)
+        self.assertEqual(self.scheduler.wait(60), 0)
+        self.assertEqual(harness.summary_of(self.out("run"))["steps"], 1)
 
     def test_a_world_of_another_size(self):
         self.start_job()

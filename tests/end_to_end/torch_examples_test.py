@@ -56,7 +56,8 @@ class Examples(pages.Case):
         said = []
         for mode, more in modes.items():
             auc = self.cluster(mode, "wide_deep", 4, {"train.mode": mode, "train.eval_every_steps": 0, **more})
-            self.assertGreater(auc, 0.91, mode)  # It depends on who is when; records/results.md has the spread.
+            # Bits depend on who is when; docs/records/results.md has the spread of ten runs.
+            self.assertLess(abs(auc - sync), 0.002, mode)
             said.append(f"{mode} with 4 workers {auc:.4f}")
         harness.figure(f"wide_deep.py on the census data: AUC {sync:.4f} in sync with one worker, {', '.join(said)}")
 

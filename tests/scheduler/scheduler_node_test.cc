@@ -217,7 +217,7 @@ TEST_F(SchedulerNodeTest, ACheckpointOfAnotherKindOfCpuIsSaid) {
   node().RequestStop("told to");
   ExpectDone();
   EXPECT_THAT(cluster_->summary(),
-              AllOf(HasSubstr("\"rows\": 1,"), HasSubstr("\"dense_rows\": 2")));
+              AllOf(HasSubstr("\"rows\": 3,"), HasSubstr("\"dense_rows\": 2")));
   EXPECT_THAT(FindCheckpoint(*files_, "out/checkpoint")->manifest.arithmetic,
               ElementsAre("avx512 vectors"));
   for (const char* now : {"avx512 vectors", "avx2 vectors"}) {

@@ -30,6 +30,7 @@ PushedStep CommandTurns::NextStep(uint64_t examples) const {
 Status CommandTurns::Await() {
   while (true) {
     if (channel_.interrupted()) Drop();
+    if (channel_.end()) return End();  // Also in the midst of an order.
     if (train_ || evaluation_) {
       const Status restored = RestoreState();
       if (restored.ok()) break;
@@ -205,6 +206,8 @@ void CommandTurns::WantCheckpoint(std::optional<std::string> state) {
 Status CommandTurns::StoreState() {
   // A state that the caller has not taken note of yet is at the servers already.
   if (restores_ || went_back_ || standing_ != Standing::kSteps) return {};
+  // If the job goes on after the checkpoint, the next empty step tells it again.
+  if (std::exchange(finish_told_, false)) HDPS_RETURN_IF_ERROR(kept_.DropFinish(clock_));
   const uint32_t rank = channel_.rank().value;
   std::optional<std::string> state;
   if (given_state_ && clock_ == wanted_checkpoint_) {

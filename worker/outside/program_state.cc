@@ -139,6 +139,11 @@ Status ProgramState::StoreFinish(Clock base, Clock clock) {
                      row);
 }
 
+Status ProgramState::DropFinish(Clock clock) {
+  return StoreChunks(job_, channel_, std::array{KeyOf(channel_.rank().value, kFinishChunk)}, clock,
+                     std::vector<float>(kFloats));
+}
+
 Result<std::optional<Clock>> ProgramState::ReadFinishes(Clock base) {
   std::vector<Key> keys;
   for (uint32_t rank = 0; rank < channel_.view()->workers.size(); ++rank) {

@@ -31,6 +31,8 @@ class ProgramState {
 
   // Stores that this worker has finished at `clock`, after the job was begun or loaded at `base`.
   Status StoreFinish(Clock base, Clock clock);
+  // Takes that back, so that the rows do not tell at which clock the job was begun or loaded.
+  Status DropFinish(Clock clock);
   // Returns the largest clock at which a worker has finished, if all workers have since `base`.
   Result<std::optional<Clock>> ReadFinishes(Clock base);
 

@@ -79,12 +79,42 @@ TEST_F(StepsTest, EndWhenAllWorkersHaveFinishedWhoeverHasMore) {
   }
 }
 
+TEST_F(StepsTest, InTwoRunsHaveTheDigestOfOne) {
+  const auto digest = [&](std::initializer_list<int> parts) {
+    nlohmann::json summary;
+    Resume resume = Resume::kNever;
+    for (const int steps : parts) {
+      summary = Summary(
+          {2, 2}, {}, [&](TableWorker& worker) { Steps(worker, steps); }, {}, resume);
+      resume = Resume::kAuto;
+    }
+    return summary["digest"];
+  };
+  EXPECT_EQ(digest({7}), digest({4, 3}));
+}
+
 TEST_F(StepsTest, AWorkerWithoutAnyExampleFinishesToo) {
   const nlohmann::json summary = Summary({2, 1}, {"train.clip_norm=100"}, [](TableWorker& worker) {
     Steps(worker, worker.rank() == 0 ? 0 : 4);
     EXPECT_TRUE(worker.Finish().ok());
   });
   EXPECT_EQ(summary["steps"], 4);
+}
+
+TEST_F(StepsTest, EndTogetherWhateverIsSavedAfterOneHasFinished) {
+  for (const char* mode : {"sync", "ssp"}) {
+    SCOPED_TRACE(mode);
+    Overrides overrides = {std::string("train.mode=") + mode, "checkpoint.every_steps=1"};
+    if (overrides[0] == "train.mode=ssp") overrides.push_back("train.staleness_bound=2");
+    const nlohmann::json summary = Summary({3, 2}, overrides, [](TableWorker& worker) {
+      const int steps[] = {2, 9, 6};
+      Steps(worker, steps[worker.rank()]);
+      EXPECT_TRUE(worker.Finish().ok());
+      EXPECT_EQ(worker.clock(), 9);
+    });
+    EXPECT_EQ(summary["steps"], 9);
+    EXPECT_EQ(summary["examples"], 17 * 4);
+  }
 }
 
 TEST_F(StepsTest, EachGradientCountsOnceInAsyncAndSsp) {
@@ -122,11 +152,12 @@ TEST_F(StepsTest, TheStateOfEachProgramComesBackWithTheRowsOfItsClock) {
     for (int i = 0; i < steps; ++i) {
       // The state is asked for inside Advance(), when the step counts.
       clocks[worker.rank()] = worker.clock() + 1;
-      PullOne(worker, kWords, {1});
+      const std::vector<float> gradients(kWordsDim, 0.125f);
+      ASSERT_TRUE(worker.Push(PullOne(worker, kWords, {1}), gradients).ok());
       if (!worker.Advance(4).ok()) return;
     }
   };
-  Summary(
+  const nlohmann::json summary = Summary(
       {2, 2}, {"train.max_steps=6", "checkpoint.every_steps=4"},
       [&](TableWorker& worker) {
         EXPECT_FALSE(worker.restored().has_value());
@@ -134,6 +165,7 @@ TEST_F(StepsTest, TheStateOfEachProgramComesBackWithTheRowsOfItsClock) {
       },
       WithStates(clocks));
   EXPECT_EQ(clocks[0], 6);
+  EXPECT_EQ(summary["rows"], 1) << "states are no rows";
   std::vector<std::atomic<Clock>> later(2);
   Summary(
       {2, 3}, {"train.max_steps=9"},
@@ -164,6 +196,37 @@ TEST_F(StepsTest, ACheckpointThatIsAskedForIsOfThisStepAndItsState) {
         EXPECT_FALSE(worker.restored().has_value());
       },
       {}, Resume::kAuto);
+}
+
+TEST_F(StepsTest, WorkersThatAskAtOneStepGetTheCheckpointOfItsEnd) {
+  constexpr Clock kAsked = 8;
+  for (const char* mode : {"sync", "ssp", "async"}) {
+    SCOPED_TRACE(mode);
+    Overrides overrides = {std::string("train.mode=") + mode, "checkpoint.keep=100"};
+    if (mode == std::string("ssp")) overrides.push_back("train.staleness_bound=2");
+    const ProcessEnd end = Run({3, 2}, overrides, [&](TableWorker& worker) {
+      for (Clock i = 1; i <= kAsked; ++i) {
+        Steps(worker, 2);
+        ASSERT_TRUE(worker.WantCheckpoint(StateOf(worker.rank(), 3 * i)).ok());
+        Steps(worker, 1);
+      }
+    });
+    EXPECT_EQ(end.status, 0) << end.reason;
+    std::vector<std::string> expected;
+    for (Clock i = 1; i <= kAsked; ++i) {
+      expected.push_back("step_00000000" + std::string(3 * i < 10 ? "0" : "") +
+                         std::to_string(3 * i));
+    }
+    EXPECT_THAT(*files_->List(JoinPath(out(), "checkpoint")), testing::IsSupersetOf(expected));
+    Summary(
+        {3, 2}, overrides,
+        [](TableWorker& worker) {
+          EXPECT_EQ(worker.clock(), 3 * kAsked);
+          ASSERT_TRUE(worker.restored().has_value());
+          EXPECT_TRUE(*worker.restored() == StateOf(worker.rank(), 3 * kAsked));
+        },
+        {}, Resume::kAuto);
+  }
 }
 
 TEST_F(StepsTest, AStateThatFailsEndsItsWorkerBeforeAnythingIsSaved) {
@@ -206,6 +269,22 @@ TEST_F(StepsTest, AnEvaluationIsDueAndHoldsTheNextStep) {
         EXPECT_LE(calls, 1);
       });
   EXPECT_THAT(summary.dump(), HasSubstr("0.75"));
+}
+
+TEST_F(StepsTest, AJobThatFailsEndsAWorkerThatHasFinished) {
+  Result<std::unique_ptr<LocalTables>> local = Start({2, 1}, {});
+  ASSERT_TRUE(local.ok()) << local.status().message();
+  const std::unique_ptr<Thread> finished = StartThread("program", [&] {
+    TableWorker& worker = (*local)->worker(1).worker();
+    Steps(worker, 1);
+    EXPECT_FALSE(worker.Finish().ok());
+    EXPECT_EQ(worker.standing(), Standing::kFailed);
+    EXPECT_THAT(worker.reason(), HasSubstr("no more steps today"));
+  });
+  Steps((*local)->worker(0).worker(), 2);
+  // These rows come when the other worker has pushed an empty step; now it waits for this one's.
+  PullOne((*local)->worker(0).worker(), kWords, {1});
+  (*local)->worker(0).Leave(Status(Code::kUnavailable, "no more steps today"));
 }
 
 TEST_F(StepsTest, AWaitMayBeGivenUp) {
