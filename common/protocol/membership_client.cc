@@ -326,6 +326,8 @@ void MembershipClient::Answer(const CommandDone& done) {
   const std::optional<CommandKind> command = impl_->commands.Answer(done);
   if (!command || impl_->leaving()) return;
   if (*command == CommandKind::kFinish) {
+    // No heartbeat follows, and the scheduler keeps the figures of the last one.
+    if (impl_->read_figures && impl_->view != nullptr) impl_->Beat();
     return impl_->Leave(impl_->MakeFrame(done), 0, "the job is finished");
   }
   impl_->SendToScheduler(done);

@@ -125,6 +125,24 @@ TEST_F(MembershipClientTest, FiguresAreReadWhenAHeartbeatIsSent) {
   EXPECT_THAT(DecodedAs<Heartbeat>(last_frame_).readings, ElementsAre(2, 7));
 }
 
+TEST_F(MembershipClientTest, TheLastFiguresGoBeforeTheEnd) {
+  client_.ReportReadings([] { return std::vector<uint64_t>{7}; });
+  Form();
+  TickUntil(600);
+  Said();
+  Command finish = CommandNumber(5, CommandKind::kFinish);
+  finish.view = {7};
+  Frame frame = EncodeMessage(finish);
+  frame.header.view = 7;
+  client_.OnFrame(kSchedulerPeer, frame);
+  ASSERT_EQ(client_.TakeCommands().size(), 1u);
+  client_.Answer(DoneNumber(5));
+  const std::vector<std::string> said = Said();
+  ASSERT_GE(said.size(), 2u);
+  EXPECT_THAT(said[0], HasSubstr("v7 c0"));  // A heartbeat, though none was due.
+  EXPECT_THAT(said[1], HasSubstr(" 5"));
+}
+
 TEST_F(MembershipClientTest, HeartbeatsSayInFewWordsWhatAMemberIsAt) {
   Form();
   Activity activity;

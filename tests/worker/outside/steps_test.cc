@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "common/job/spec/table_spec.h"
+#include "common/telemetry/samples.h"
+#include "scheduler/picture/job_picture.h"
 #include "tests/worker/outside/table_job.h"
 
 namespace hdps {
@@ -308,6 +310,31 @@ TEST_F(StepsTest, AWaitMayBeGivenUp) {
       },
       std::move(options));
   EXPECT_EQ(end.status, 3);
+}
+
+TEST_F(StepsTest, AreCountedAndToldWithTheLastHeartbeat) {
+  for (const char* mode : {"sync", "async"}) {
+    pictures_ = std::make_shared<Published<JobPicture>>();
+    const auto summary = Summary({2, 1}, {std::string("train.mode=") + mode},
+                                 [](TableWorker& worker) { Steps(worker, 5); });
+    const std::shared_ptr<const JobPicture> last = pictures_->Get();
+    ASSERT_NE(last, nullptr);
+    Readings sum;
+    const FigureLayout& layout = last->frame->workers;
+    for (const MemberPicture& member : last->members) {
+      if (member.worker) AddReadings(layout, *member.readings, &sum);
+    }
+    std::map<std::string_view, Sample> figures;
+    for (Sample& sample : SamplesOf(layout, sum, last->frame->tables)) {
+      figures.insert_or_assign(RecordOf(sample.figure).name, std::move(sample));
+    }
+    EXPECT_EQ(figures.at("hdps_worker_examples_total").value, 2 * 5 * 4) << mode;
+    EXPECT_EQ(CountOf(figures.at("hdps_worker_step_seconds")), 2u * 5);
+    EXPECT_EQ(CountOf(figures.at("hdps_worker_staleness_clocks")), 2u * 5);
+    EXPECT_EQ(CountOf(figures.at("hdps_worker_pull_seconds")), 2u * 5);
+    EXPECT_GE(CountOf(figures.at("hdps_worker_push_seconds")), 2u * 5);  // Also of empty steps.
+    EXPECT_GT(figures.at("hdps_worker_traffic_bytes_total").value, 0);
+  }
 }
 
 }  // namespace

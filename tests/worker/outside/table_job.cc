@@ -7,6 +7,7 @@
 
 #include "common/job/job_file.h"
 #include "common/platform/executor.h"
+#include "scheduler/picture/job_picture.h"
 
 namespace hdps {
 namespace {
@@ -54,6 +55,7 @@ Result<std::unique_ptr<LocalTables>> TableJobTest::Start(const Size& size,
   local.num_servers = size.servers;
   local.threads = 1;
   local.resume = resume_;
+  local.pictures = pictures_;
   local.voice.notice = [](const std::string&) {};
   return LocalTables::Start(std::move(local), std::move(options), *files_, *clock_);
 }

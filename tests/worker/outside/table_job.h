@@ -17,11 +17,14 @@
 #include "common/job/job_spec.h"
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
+#include "common/telemetry/published.h"
 #include "scheduler/plan/resume.h"
 #include "tools/tables/local_tables.h"
 #include "worker/outside/table_worker.h"
 
 namespace hdps {
+
+struct JobPicture;
 
 inline constexpr TableId kWords{0}, kUsers{1};  // Of dim 4 and 2.
 inline constexpr uint32_t kWordsDim = 4, kUsersDim = 2;
@@ -59,6 +62,8 @@ class TableJobTest : public testing::Test {
   const std::unique_ptr<FileSystem> files_;
   const std::unique_ptr<MonotonicClock> clock_;
   Resume resume_ = Resume::kNever;
+  // Gets pictures of the next jobs; null: none are made.
+  std::shared_ptr<Published<JobPicture>> pictures_;
 
  private:
   std::string out_;
