@@ -26,6 +26,7 @@
 #include "scheduler/picture/job_picture.h"
 #include "scheduler/picture/picture_paths.h"
 #include "scheduler/report/console_output.h"
+#include "scheduler/report/event_records.h"
 #include "scheduler/scheduler_node.h"
 
 DEFINE_string(out, "",
@@ -41,6 +42,7 @@ DEFINE_string(address_file, "",
 DEFINE_bool(same_run, false,
             "Continue a run that was started before, in which an earlier request to stop still "
             "holds; without it a new run begins and forgets that request");
+DEFINE_bool(tensorboard, false, hdps::kTensorboardHelp);
 DEFINE_bool(print_config, false, "Print the job with every default written out, and end");
 
 namespace hdps {
@@ -50,10 +52,10 @@ constexpr char kProgram[] = "hdps-scheduler";
 constexpr char kUsage[] =
     "hdps-scheduler: leads the servers and workers of one job\n"
     "usage: hdps-scheduler --job=FILE --out=DIR [--servers=M --workers=N] [flags]";
-constexpr std::string_view kFlags[] = {"out",     "listen",       "servers",         "workers",
-                                       "resume",  "address_file", "same_run",        "print_config",
-                                       "http",    "http_names",   "http_token_file", "http_cert",
-                                       "http_key"};
+constexpr std::string_view kFlags[] = {
+    "out",      "listen",       "servers", "workers",    "resume",          "address_file",
+    "same_run", "print_config", "http",    "http_names", "http_token_file", "http_cert",
+    "http_key", "tensorboard"};
 
 // Returns the command that resumes the run.
 std::string ResumeCommand(const DaemonFlags& flags) {
@@ -81,6 +83,7 @@ Status CheckFlags(const DaemonFlags& flags) {
     return {Code::kInvalidArgument, "--out is missing; give the folder for results, --out=DIR"};
   }
   HDPS_RETURN_IF_ERROR(ReadResume(FLAGS_resume).status());
+  if (FLAGS_tensorboard) HDPS_RETURN_IF_ERROR(CanWriteEvents());
   return CheckAddress(FLAGS_listen, flags.connections.may_leave());
 }
 
@@ -123,6 +126,7 @@ Result<ProcessEnd> Run() {
   options.guests_read = GuestsMayRead(flags.connections, FLAGS_listen);
   HDPS_ASSIGN_OR_RETURN(options.resume, ReadResume(FLAGS_resume));
   options.same_run = FLAGS_same_run;
+  options.tensorboard = FLAGS_tensorboard;
   options.pictures = std::make_shared<Published<JobPicture>>();
   HDPS_ASSIGN_OR_RETURN(
       const std::unique_ptr<HttpServer> server,

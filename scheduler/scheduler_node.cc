@@ -43,15 +43,14 @@ Result<std::unique_ptr<SchedulerNode>> SchedulerNode::Make(const SchedulerOption
                                                            FileSystem& files) {
   CHECK(options.job != nullptr);
   HDPS_RETURN_IF_ERROR(ValidateCluster(*options.job, options.num_servers, options.num_workers));
-  const auto evaluation = listener.evaluation;
-  std::unique_ptr<SchedulerNode> node(new SchedulerNode(options, std::move(listener), files));
+  std::unique_ptr<SchedulerNode> node(new SchedulerNode(options, listener, files));
   HDPS_RETURN_IF_ERROR(
       StartRun(options, files, node->checkpoints_, node->kept_state_, node->notices_));
   const bool continued = node->checkpoints_.newest() || node->kept_state_.found();
   node->report_.emplace(options.report_interval_ms, files, options.out, *options.job,
-                        options.given_job, continued);
+                        options.given_job, continued, options.tensorboard);
   node->BeginWatch(continued);
-  node->report_->run().TellEvaluations(evaluation);
+  node->report_->run().TellEvaluations(listener.evaluation);
   return node;
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "common/job/setting_origins.h"
+#include "common/job/given_job.h"
 #include "common/net/node.h"
 #include "common/telemetry/published.h"
 #include "scheduler/plan/resume.h"
@@ -40,6 +40,7 @@ struct SchedulerOptions {
   bool members_return = true;          // A launcher restarts members that fail.
   uint32_t command_retry_ms = 500;     // Unanswered commands are sent again after this time.
   uint32_t report_interval_ms = 1000;  // Between two lines of metrics.jsonl.
+  bool tensorboard = false;            // These lines also go to OUT/tensorboard.
   // BootIdentity(): files written but not synced are intact as long as it stays the same. Empty:
   // everything is synced.
   std::string boot = {};

@@ -34,6 +34,7 @@ Result<std::unique_ptr<ServedJob>> ServedJob::Start(const LocalClusterOptions& o
   scheduler.num_workers = options.num_workers;
   scheduler.given_job = options.given_job;
   scheduler.resume = options.resume;
+  scheduler.tensorboard = options.tensorboard;
   scheduler.members_return = false;
   scheduler.boot = BootIdentity();
   scheduler.pictures = options.pictures;
@@ -71,6 +72,7 @@ ProcessEnd ServedJob::RunServer(uint32_t rank) {
   options.node.job = options_.job;
   options.node.identity = Identity(rank);
   options.node.spill_folder = JoinPath(options_.out, "spill");
+  if (options_.watch) options.watch = options_.watch(Role::kServer, rank);
   const std::unique_ptr<Transport> transport =
       NewInprocTransport(hub_, {.self = options.node.identity.self});
   Result<std::string> address = transport->Listen("inproc://server_" + std::to_string(rank));

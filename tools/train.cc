@@ -14,6 +14,7 @@
 #include "common/process/command_line.h"
 #include "common/process/terminal.h"
 #include "scheduler/report/console_output.h"
+#include "scheduler/report/event_records.h"
 #include "tools/commands.h"
 #include "tools/common_flags.h"
 #include "tools/training.h"
@@ -32,6 +33,7 @@ DEFINE_string(init, "",
 DEFINE_bool(init_only, false,
             "Write what --init gives as the checkpoint of step 0 and end: daemons with the same "
             "--out begin there");
+DEFINE_bool(tensorboard, false, hdps::kTensorboardHelp);
 DEFINE_bool(print_config, false, "Print the job with every default written out, and end");
 
 namespace hdps {
@@ -72,6 +74,7 @@ Status Train() {
   request.workers = FLAGS_workers;
   request.threads = flags.threads;
   request.log = flags.log;
+  request.tensorboard = FLAGS_tensorboard;
   request.trace = FLAGS_trace;
   request.trace_steps = FLAGS_trace_steps;
   request.init = FLAGS_init;
@@ -88,13 +91,15 @@ Status Train() {
 }  // namespace
 
 Subcommand TrainCommand() {
-  return {"train",
-          "train a job: scheduler, servers and workers in this one process",
-          "hdps train --job=FILE --out=DIR [--servers=M --workers=N] [flags]",
-          {"job", "out", "set", "servers", "workers", "resume", "init", "init_only", "print_config",
-           "max_bad_rows", "threads", "log", "trace", "trace_steps", "http", "http_names",
-           "http_token_file", "http_cert", "http_key"},
-          Train};
+  return {
+      "train",
+      "train a job: scheduler, servers and workers in this one process",
+      "hdps train --job=FILE --out=DIR [--servers=M --workers=N] [flags]",
+      {"job",         "out",       "set",          "servers",      "workers",    "resume",
+       "init",        "init_only", "print_config", "max_bad_rows", "threads",    "log",
+       "tensorboard", "trace",     "trace_steps",  "http",         "http_names", "http_token_file",
+       "http_cert",   "http_key"},
+      Train};
 }
 
 }  // namespace hdps

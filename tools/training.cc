@@ -24,6 +24,7 @@
 #include "scheduler/picture/job_picture.h"
 #include "scheduler/picture/picture_paths.h"
 #include "scheduler/report/console_output.h"
+#include "scheduler/report/event_records.h"
 #include "server/server_memory_limit.h"
 #include "tools/export/first_checkpoint.h"
 #include "tools/inputs/file_names.h"
@@ -103,6 +104,7 @@ Result<PreparedRun> PrepareRun(const TrainingRequest& request, ModelOf model, Fi
     return Status(Code::kInvalidArgument,
                   "--out is missing; give the folder for results, --out=DIR");
   }
+  if (request.tensorboard) HDPS_RETURN_IF_ERROR(CanWriteEvents());
   std::vector<std::string> overrides = request.overrides;
   HDPS_ASSIGN_OR_RETURN(Job job, LoadPlannedJob(files, request.job, &overrides, request.workers));
   if (model == ModelOf::kJob) HDPS_RETURN_IF_ERROR(NeedsLayers(job, "hdps train"));
@@ -128,6 +130,7 @@ Result<PreparedRun> PrepareRun(const TrainingRequest& request, ModelOf model, Fi
   options.num_workers = request.workers;
   options.threads = request.threads;
   options.resume = request.resume;
+  options.tensorboard = request.tensorboard;
   options.stop = request.stop;
   options.end_now = request.end_now;
   options.after_step = request.after_step;

@@ -33,6 +33,7 @@ struct TrainingRequest {
   int threads = 0;  // Threads of each server and each worker; 0: one per core.
   Resume resume = Resume::kAuto;
   std::string log = "info";  // Lowest level in OUT/log/train.log.
+  bool tensorboard = false;  // As in SchedulerOptions.
   std::string trace;         // File for the first steps as events in time; empty: none.
   uint64_t trace_steps = 20;
   std::string init;  // Folder of safetensors files that a run without a checkpoint begins with.

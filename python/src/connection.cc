@@ -36,11 +36,8 @@ class Connection {
       : scheduler_(std::move(scheduler)), address_(scheduler_->address()) {}
 
   Result<std::string> Status() HDPS_EXCLUDES(mutex_) {
-    constexpr int64_t kPatienceMs = 5000;
     MutexLock lock(mutex_);
-    HDPS_ASSIGN_OR_RETURN(const StatusReply status,
-                          scheduler_->Ask<StatusReply>(StatusRequest(), kPatienceMs));
-    return StatusJson(status);
+    return AskStatusJson(*scheduler_);
   }
   Result<std::string> Why() HDPS_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <numeric>
 
-#include "common/job/figure_tables.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/train_spec.h"
+#include "common/job/tables/figure_tables.h"
 #include "common/platform/file_system.h"
 #include "scheduler/members/membership.h"
 #include "scheduler/members/rendezvous.h"

@@ -16,9 +16,7 @@ void ProgressReport::OnLoss(TimeMs now, const AfterLoss& loss) {
 
 void ProgressReport::OnTick(TimeMs now, const std::function<ProgressState()>& training,
                             Notices& notices) {
-  if (const std::optional<std::string> trouble = run_.TakeTrouble()) {
-    notices.Say("metrics.jsonl is not written while this lasts: " + *trouble);
-  }
+  if (const std::optional<std::string> trouble = run_.TakeTrouble()) notices.Say(*trouble);
   const bool due = training && now - written_at_ >= interval_ms_;
   if (due) {
     written_at_ = now;

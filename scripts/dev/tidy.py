@@ -19,7 +19,7 @@ ROOMS = {
                "process"],
     "kernels": ["tasks", "keys", "host", "products", "cuda"],
     "embedding": ["memory", "disk", "snapshot"],
-    "server": ["step", "groups"],
+    "server": ["watch", "step", "groups"],
     "worker": ["data", "model", "collective", "exchange", "parallel", "cache", "dense", "step", "role",
                "outside"],
     "scheduler": ["page", "members", "plan", "why", "report", "state", "picture", "phases"],
@@ -62,6 +62,7 @@ DOORS = [
     (r"dnnl\.h|omp_set", {"kernels/products/bf16_gemm.cc", "kernels/products/cpu_gemm.cc",
                        "kernels/products/product_library.cc"}),
     (r"[<\"]z(lib|std)\.h", {"worker/data/compressed_file.cc"}),
+    (r"[<\"]isa-l|\.pb\.h\"", {"scheduler/report/event_records.cc"}),
     (r"<onnx/|<google/protobuf/", {"tools/export/onnx/onnx_graph.cc"}),
     (r"[<\"]faiss/", {"tools/export/vectors/faiss_index.cc"}),
 ]
