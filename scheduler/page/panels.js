@@ -59,7 +59,7 @@ function bar(parts, label) {
   made.title = label;
   for (const [kind, size] of parts) {
     const part = element("div", null, kind);
-    part.style.flexGrow = size;
+    part.style.flexGrow = size * 1e6;  // A sum below 1 would leave a gap.
     made.append(part);
   }
   return made;
