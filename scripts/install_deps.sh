@@ -19,8 +19,8 @@ packages=(
   libgtest-dev libgmock-dev libbenchmark-dev        # tests, benchmarks
 )
 # For tests with an sshd, with machines made of namespaces, with the limits of a systemd unit, with a page's
-# drawing, or with a browser.
-test_packages=(openssh-client openssh-server iproute2 util-linux systemd libseccomp2 graphviz chromium chromium-driver)
+# drawing, or with a browser and others that speak HTTP.
+test_packages=(openssh-client openssh-server iproute2 util-linux systemd libseccomp2 graphviz chromium chromium-driver curl openssl)
 # For the Python package and its tests.
 python_packages=(python3 python3-dev python3-numpy python3-venv pybind11-dev mypy)
 # For the tests and examples of models in PyTorch; of everybody's own Python, hdps takes the torch that is there.

@@ -93,7 +93,7 @@ class Chart {
     return {
       labels: ["step", ...Object.keys(each)], series: each, connectSeparatedPoints: true,
       valueRange: most === null ? null : [null, most], highlightCircleSize: 4,
-      gridLineColor: color("rule"), axisLineColor: color("dim"), xRangePad: 4, yRangePad: this.data.marks?.length ? 20 : 8,
+      gridLineColor: color("rule"), axisLineColor: color("dim"), xRangePad: 4, yRangePad: 8 + 14 * (this.data.marks || []).length,
       axes: {
         x: { axisLabelFormatter: compact, drawGrid: false, pixelsPerLabel: 70 },
         y: { axisLabelFormatter: compact, axisLabelWidth: 56, pixelsPerLabel: 36 },
@@ -108,6 +108,7 @@ class Chart {
   }
 
   marks(canvas, area, graph) {
+    let line = 0;
     for (const mark of this.data.marks || []) {
       const x = graph.toDomXCoord(mark.step);
       if (x < area.x || x > area.x + area.w) continue;
@@ -120,7 +121,7 @@ class Chart {
       canvas.setLineDash([]);
       canvas.font = "12px system-ui, sans-serif";
       canvas.textAlign = x > area.x + area.w / 2 ? "right" : "left";
-      canvas.fillText(mark.label, x + (canvas.textAlign === "right" ? -5 : 5), area.y + 12);
+      canvas.fillText(mark.label, x + (canvas.textAlign === "right" ? -5 : 5), area.y + 12 + 14 * line++);
     }
   }
 

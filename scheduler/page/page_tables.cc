@@ -2,8 +2,11 @@
 #include "scheduler/page/page_tables.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <vector>
+
+#include "common/base/show_number.h"
 
 namespace hdps {
 namespace {
@@ -21,6 +24,10 @@ std::string Words(std::string name) {
 std::string Cell(const Json& value) {
   if (value.is_null()) return "";
   if (value.is_string()) return value.get<std::string>();
+  if (value.is_number_float()) {
+    const double number = value.get<double>();
+    return ShowNumber(std::abs(number) < 1e6 ? "%.6g" : "%.0f", number);
+  }
   if (!value.is_structured()) return value.dump(-1, ' ', false, Json::error_handler_t::replace);
   std::string text;
   size_t left = value.size();

@@ -59,7 +59,7 @@ function bar(parts, label) {
   made.title = label;
   for (const [kind, size] of parts) {
     const part = element("div", null, kind);
-    part.style.flexGrow = size;
+    part.style.flexGrow = size * 1e6;  // A sum below 1 would leave a gap.
     made.append(part);
   }
   return made;
@@ -138,10 +138,10 @@ function time(body, t) {
 }
 
 function stragglers(body, s) {
-  const rows = (all) => [...all].sort((a, b) => (b.ratio || 0) - (a.ratio || 0)).map((m) => [m.name, seconds(m.p50),
-    seconds(m.p90), seconds(m.p99), whole(m.count), compact(m.ratio && Number(m.ratio.toPrecision(3))),
-    m.straggler ? element("span", "straggler for " + m.steps_over + " steps", "bad") : ""]);
-  const heads = ["#half within", "#90% within", "#99% within", "#times", "#of the median", ""];
+  const rows = (all) => [...all].sort((a, b) => (b.ratio || 0) - (a.ratio || 0)).map((m) => [m.name,
+    m.straggler ? element("span", "straggler for " + m.steps_over + " steps", "bad") : "", seconds(m.p50), seconds(m.p90),
+    seconds(m.p99), whole(m.count), compact(m.ratio && Number(m.ratio.toPrecision(3)))]);
+  const heads = ["", "#half within", "#90% within", "#99% within", "#times", "#of the median"];
   if (s.workers.length) body.append(element("h3", "Time of a step"), box(table(["worker", ...heads], rows(s.workers))));
   if (s.servers.length) body.append(element("h3", "Time of a pull"), box(table(["server", ...heads], rows(s.servers))));
   if (!body.firstChild) body.append(none("No step has been timed yet."));

@@ -56,9 +56,9 @@ def real_job(out, folder):
 
 def report(out, folder):
     for name, rate in (("a", 0.006), ("b", 0.02)):
-        harness.train(harness.CENSUS, folder / name, 2, 2,
-                      {"train.epochs": 8, "train.log_every_steps": 0, "model.wide_optimizer.learning_rate": rate})
-    harness.run([HDPS, "report", folder / "a", folder / "b", f"--html={folder / 'both.html'}"])
+        harness.run([HDPS, "train", f"--job={harness.CENSUS}", f"--out={name}", "--servers=2", "--workers=2",
+                     f"--set=train.epochs=8,model.wide_optimizer.learning_rate={rate}"], cwd=folder)
+    harness.run([HDPS, "report", "a", "b", "--html=both.html"], cwd=folder)
     picture(out, "report", (folder / "both.html").as_uri(), "Settings that differ", pixels=1500)
 
 

@@ -71,7 +71,7 @@ def state(tick, servers, workers, steps, since=0, sets=("", "late"), slow=None, 
                    for one in sets for metric, value in (("auc", 0.8912), ("logloss", 0.4871))] if step >= 500 else []
     page = {
         "schema": 1, "version": version, "unix_time": now, "health": health,
-        "training": {"step": step, "epoch": 1 + step // 5000, "epochs": 4, "epoch_progress": step % 5000 / 5000,
+        "training": {"step": step, "epoch": 1 + step // 5000, "epochs": 10, "epoch_progress": step % 5000 / 5000,
                      "max_steps": None, "examples": step * 256 * workers, "examples_per_second": 94_312.5 if step else None,
                      "loss": 0.4713 if step else None, "learning_rate": 0.01, "line": f"step {step}", "evaluations": evaluations,
                      "curves": curves(step, since_step, sets), "curves_from": since},
@@ -95,7 +95,7 @@ def state(tick, servers, workers, steps, since=0, sets=("", "late"), slow=None, 
     if full:
         page["configuration"] = {"settings": [
             {"path": "train.batch_size", "value": "256", "from": "file"},
-            {"path": "train.epochs", "value": "4", "from": "--set"},
+            {"path": "train.epochs", "value": "10", "from": "--set"},
             *({"path": f"model.setting_{i}", "value": str(i), "from": "default"} for i in range(120))]}
         page["about"] = {"version": "0.1.0", "arithmetic": [{"member": "worker 0", "text": "32-bit, oneDNN, AVX2"}],
                          "python": None, "links": [{"text": "figures of all members", "path": "/api/v1/figures"}]}

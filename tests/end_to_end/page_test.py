@@ -165,7 +165,7 @@ class RealJob(Looked):
         with browser.Browser(script=False) as window:
             window.open(self.address)
             harness.wait_until(lambda: "runs no script" in window.text(), 30, "the page without a script")
-            for part in ("worker 3", "server 1", "train loss", "deep"):
+            for part in ("worker 3", "server 1", "train_loss", "deep"):
                 self.assertIn(part, window.text())
             self.clean(window, root)
         self.end()
@@ -188,7 +188,7 @@ class Report(Looked):
     def test_a_report_and_its_pictures(self):
         outs = [self.out(name) for name in ("a", "b")]
         for out, rate in zip(outs, ("0.01", "0.02")):
-            harness.train(harness.CENSUS, out, 2, 2, {"train.epochs": 2, "train.dense_optimizer.learning_rate": float(rate)})
+            harness.train(harness.CENSUS, out, 2, 2, {"train.epochs": 2, "model.dense_optimizer.learning_rate": float(rate)})
         state = page_states.hundred_members(7, 0)
         state["figures"] = {"members": [{"name": "worker 0", "role": "worker", "figures": {"hdps_worker_examples_total": 12345}}],
                             "scheduler": {"figures": {"hdps_step": 77}}}

@@ -141,7 +141,7 @@ std::string StageBar(const std::string& label, const std::vector<StageTime>& sta
     if (stages[i].ms <= 0) continue;
     const int colour = static_cast<int>(i);
     bar += "<div class='c" + std::to_string(colour) +
-           "' style='flex-grow: " + ShowNumber("%.4f", stages[i].ms / all) + "'></div>";
+           "' style='flex-grow: " + ShowNumber("%.2f", 100 * stages[i].ms / all) + "'></div>";
     entries.push_back({stages[i].name + ShowNumber(" %.2f ms", stages[i].ms) +
                            ShowNumber(" (%.0f%%)", 100 * stages[i].ms / all),
                        colour});

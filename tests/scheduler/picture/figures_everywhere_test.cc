@@ -79,8 +79,8 @@ class FiguresEverywhere : public ::testing::Test {
     for (size_t m = 0; m < members_.meters.size(); ++m) {
       FillAll(10'000 * (m + 1), members_.meters[m].get());
     }
-    members_.watch->TakeLine(
-        R"({"step": 40, "examples_per_second": 1234.5, "train_loss": 0.625, "learning_rate": 0.25})");
+    members_.watch->TakeLine(R"({"step": 40, "examples_per_second": 1234.5, "train_loss": 0.625,)"
+                             R"( "learning_rate": 0.25})");
     members_.watch->TakeLine(R"({"step": 30, "eval_metrics": {"auc": 0.75, "logloss": 0.5}})");
     members_.Beat(1000);
     picture_ = members_.Ask(1100);
