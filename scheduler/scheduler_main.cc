@@ -89,6 +89,8 @@ Result<ProcessEnd> Run() {
   options.num_servers = FLAGS_servers;
   options.num_workers = FLAGS_workers;
   options.boot = BootIdentity();
+  const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
+  options.clock = clock.get();
   options.guests_read = GuestsMayRead(flags.connections, FLAGS_listen);
   HDPS_ASSIGN_OR_RETURN(options.resume, ReadResume(FLAGS_resume));
   options.same_run = FLAGS_same_run;
@@ -102,7 +104,6 @@ Result<ProcessEnd> Run() {
   if (!FLAGS_address_file.empty()) {
     HDPS_RETURN_IF_ERROR(WriteFileAtomically(*files, FLAGS_address_file, address + "\n"));
   }
-  const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
   NodeLoopOptions loop;
   loop.stop = &StopRequested();
   loop.stop_reason = "the scheduler was told to stop";

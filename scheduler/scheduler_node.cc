@@ -9,6 +9,7 @@
 
 #include "common/job/job_file.h"
 #include "common/platform/failpoint.h"
+#include "common/platform/monotonic_clock.h"
 #include "scheduler/members/validate_cluster.h"
 #include "scheduler/report/job_status.h"
 #include "scheduler/state/run_start.h"
@@ -70,12 +71,14 @@ bool SchedulerNode::Dispatch(PeerId from, const Frame& frame) {
 void SchedulerNode::OnFrame(PeerId from, Frame frame) {
   const auto kind = static_cast<MessageKind>(frame.header.kind);
   if (end_.over()) {
+    if (kind == MessageKind::kTraceRequest) return Handle<TraceRequest>(from, frame);
     if (const std::optional<Abort> answer = end_.AnswerTo(kind)) outbox_.Send(from, *answer);
     return;
   }
   if (changes_.formed() && changes_.members().Has(from)) changes_.members().Heard(from, now_);
   if (!Dispatch<JoinRequest, Heartbeat, CommandDone, StopRequest, Abort, KvPut, KvGet,
-                StatusRequest, ScaleRequest, JobRequest, RowPlacesRequest>(from, frame)) {
+                StatusRequest, ScaleRequest, JobRequest, RowPlacesRequest, TracePart, TraceRequest>(
+          from, frame)) {
     notices_.SayOutside("dropped a frame of kind " + std::string(MessageKindName(kind)) + " from " +
                             changes_.NameOf(from) + ": it is not the scheduler's",
                         now_);
@@ -122,7 +125,7 @@ void SchedulerNode::On(PeerId from, const Heartbeat& message, uint64_t) {
   notices_.Warn(heard.warning);
   notices_.Say(heard.notices);
   if (message.view == view) coordinator_->OnProgress(from, heartbeat);
-  outbox_.Send(from, HeartbeatAck{view, message.number});
+  outbox_.Send(from, AckOf(message.number));
   if (message.view < view) outbox_.Send(from, members.view());
 }
 
@@ -180,8 +183,36 @@ void SchedulerNode::On(PeerId from, const RowPlacesRequest&, uint64_t request_id
   outbox_.Send(from, PlacesOfRows(options_, rendezvous_, changes_), request_id);
 }
 
+void SchedulerNode::On(PeerId from, const TracePart& message, uint64_t) {
+  if (!changes_.formed() || !changes_.members().Has(from)) return;
+  trace_.OnPart(from, changes_.members().NameOf(from), message);
+}
+
+void SchedulerNode::On(PeerId from, const TraceRequest& message, uint64_t request_id) {
+  const Membership* const members = changes_.formed() ? &changes_.members() : nullptr;
+  outbox_.Send(from, trace_.OnRequest(message, members, now_), request_id);
+}
+
+HeartbeatAck SchedulerNode::AckOf(uint64_t heartbeat) const {
+  return {changes_.members().view().view, heartbeat,
+          options_.clock == nullptr ? 0 : options_.clock->NowNs(), trace_.order()};
+}
+
+void SchedulerNode::TickTrace() {
+  trace_.OnTick(changes_.members(), coordinator_->training(), now_);
+  if (!trace_.TakeChanged()) return;
+  for (const PeerId peer : changes_.members().all()) outbox_.Send(peer, AckOf(0));
+}
+
 void SchedulerNode::OnTick(TimeMs now) {
-  if (end_.done()) return;
+  if (end_.over()) {
+    trace_.End("the job has ended");
+    trace_.OnTick(now);
+  }
+  if (end_.done()) {
+    now_ = now;
+    return;
+  }
   ForgiveOwnStandstill(now);
   now_ = now;
   notices_.SayLeftOut(now);
@@ -215,6 +246,7 @@ void SchedulerNode::TickRunning() {
   }
   if (const std::vector<PeerId> lost = changes_.FindLost(now_); !lost.empty()) Lose(lost);
   SendDue();
+  TickTrace();
   notices_.SayWaits(tracker_, changes_.members(), now_);
   const auto training = [this] { return coordinator_->progress(); };
   report_->OnTick(now_, coordinator_->training() ? training : std::function<ProgressState()>(),

@@ -22,6 +22,7 @@
 #include "scheduler/plan/command_tracker.h"
 #include "scheduler/report/notices.h"
 #include "scheduler/report/progress_report.h"
+#include "scheduler/report/trace_collection.h"
 #include "scheduler/scheduler_options.h"
 #include "scheduler/state/kept_state.h"
 
@@ -38,6 +39,8 @@ struct ScaleRequest;
 struct RowPlacesRequest;
 struct StatusRequest;
 struct StopRequest;
+struct TracePart;
+struct TraceRequest;
 struct View;
 
 // A job is a sequence of phases; in each, commands are repeated to members until all have answered:
@@ -57,7 +60,7 @@ class SchedulerNode : public Node {
   void OnFrame(PeerId from, Frame frame) override;
   void OnTick(TimeMs now) override;
   Output TakeOutput() override { return outbox_.Take(); }
-  bool done() const override { return end_.done(); }
+  bool done() const override { return end_.done() && !trace_.awaited(); }
   int exit_status() const override { return end_.last_word().exit_status; }
   const std::string& exit_reason() const override { return end_.last_word().message; }
 
@@ -87,6 +90,8 @@ class SchedulerNode : public Node {
   void On(PeerId from, const ScaleRequest& message, uint64_t request_id);
   void On(PeerId from, const JobRequest& message, uint64_t request_id);
   void On(PeerId from, const RowPlacesRequest& message, uint64_t request_id);
+  void On(PeerId from, const TracePart& message, uint64_t request_id);
+  void On(PeerId from, const TraceRequest& message, uint64_t request_id);
 
   void Form();
   void TakeOver();  // Goes on where a former scheduler process was.
@@ -102,6 +107,8 @@ class SchedulerNode : public Node {
 
   void SendDue();  // Sends new commands, and repeats those unanswered for long.
   void AnswerPuts();
+  HeartbeatAck AckOf(uint64_t heartbeat) const;
+  void TickTrace();
   void Finish();
   void SendAbort();
 
@@ -119,6 +126,7 @@ class SchedulerNode : public Node {
   std::optional<JobCoordinator> coordinator_;
   JobEnd end_;
   Outbox outbox_;
+  TraceCollection trace_;
   TimeMs now_ = 0;
 };
 

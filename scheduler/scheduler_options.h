@@ -9,6 +9,7 @@
 
 namespace hdps {
 
+class MonotonicClock;
 struct Job;
 
 // Switches safety mechanisms off, so that tests can check that their absence is noticed. Never set
@@ -38,6 +39,8 @@ struct SchedulerOptions {
   // BootIdentity(): files written but not synced are intact as long as it stays the same. Empty:
   // everything is synced.
   std::string boot = {};
+  MonotonicClock* clock =
+      nullptr;  // Members bring their clocks of traces together with it; or null.
   SchedulerSabotage sabotage = {};
 };
 

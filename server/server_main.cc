@@ -66,6 +66,8 @@ Result<ProcessEnd> Run() {
   HDPS_ASSIGN_OR_RETURN(identity.own_address, transport->Listen(FLAGS_listen));
   WarnIfUnprotected(flags.connections, "server", FLAGS_listen, identity.own_address);
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
+  SpanRecorder recorder(*clock);
+  options.node.recorder = &recorder;
   const std::unique_ptr<Executor> executor = NewTbbExecutor(member.threads);
   LOG(INFO) << "listening on " << identity.own_address << ", scheduler at "
             << identity.scheduler_address;

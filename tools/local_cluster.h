@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "common/base/exit_status.h"
 #include "common/base/status.h"
@@ -14,11 +15,18 @@
 #include "scheduler/plan/resume.h"
 #include "scheduler/report/progress_listener.h"
 #include "worker/step/step_report.h"
-#include "worker/step/step_trace.h"
 
 namespace hdps {
 
 struct Job;
+class SpanRecorder;
+
+// What the members of one process have recorded. All have the same clock.
+struct RunTrace {
+  // [servers], [workers]; made by the run.
+  std::vector<std::unique_ptr<SpanRecorder>> servers, workers;
+  std::string Json() const;  // Valid after the run; takes the spans.
+};
 
 struct LocalClusterOptions {
   std::shared_ptr<const Job> job;
@@ -34,8 +42,8 @@ struct LocalClusterOptions {
   const std::atomic<bool>* end_now = nullptr;
   // Runs after each step of each worker, on that worker's thread; may be empty.
   std::function<void(WorkerId, const StepReport&)> after_step;
-  // Records the first `trace_steps` steps of each worker; null: no trace.
-  TraceEvents* trace = nullptr;
+  // Records the first `trace_steps` steps of all members; null: no trace.
+  RunTrace* trace = nullptr;
   uint64_t trace_steps = 0;
 };
 

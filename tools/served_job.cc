@@ -66,6 +66,7 @@ ProcessEnd ServedJob::RunServer(uint32_t rank) {
   options.node.job = options_.job;
   options.node.identity = Identity(rank);
   options.node.spill_folder = JoinPath(options_.out, "spill");
+  if (options_.trace != nullptr) options.node.recorder = options_.trace->servers[rank].get();
   const std::unique_ptr<Transport> transport =
       NewInprocTransport(hub_, {.self = options.node.identity.self});
   Result<std::string> address = transport->Listen("inproc://server_" + std::to_string(rank));

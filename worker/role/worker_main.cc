@@ -16,6 +16,7 @@
 #include "common/platform/monotonic_clock.h"
 #include "common/process/daemon.h"
 #include "common/process/terminal.h"
+#include "common/telemetry/span_recorder.h"
 #include "worker/role/worker_process.h"
 
 DEFINE_string(collective_host, "127.0.0.1",
@@ -81,6 +82,8 @@ Result<ProcessEnd> Run() {
   const std::unique_ptr<Transport> transport =
       flags.faults.Around(NewZmqTransport(flags.connections.Options(member.name)));
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
+  SpanRecorder recorder(*clock);
+  options.node.recorder = &recorder;
   const std::unique_ptr<Executor> executor = NewTbbExecutor(member.threads);
   LOG(INFO) << "worker of " << options.node.job->name << ", scheduler at "
             << options.node.identity.scheduler_address;

@@ -36,6 +36,7 @@ PsClientOptions ClientOf(const WorkerNodeOptions& options) {
         std::max(client.request_timeout_s, options.job->checkpoint.retry_s + kReplacementStartsS);
   }
   client.pushes_in_flight_max = cluster.pushes_in_flight_max;
+  client.recorder = options.recorder;
   client.probe_ms = cluster.heartbeat_ms;
   // The rest of dead_after_ms is left for its answer.
   client.dial_anew_ms = cluster.dead_after_ms / 3 * 2;
@@ -50,6 +51,7 @@ WorkerNode::WorkerNode(const WorkerNodeOptions& options, ComputeSide* compute)
       membership_(MembershipOf(Role::kWorker, options.identity, *options.job)),
       client_(ClientOf(options)) {
   CHECK(compute_ != nullptr);
+  if (options.recorder != nullptr) membership_.UseRecorder(*options.recorder);
 }
 
 void WorkerNode::OnFrame(PeerId from, Frame frame) {

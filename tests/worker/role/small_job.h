@@ -16,7 +16,7 @@
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
 #include "common/platform/random.h"
-#include "worker/step/step_trace.h"
+#include "tools/local_cluster.h"
 
 namespace hdps {
 
@@ -57,7 +57,7 @@ class SmallJobTest : public testing::Test {
                              const Overrides& overrides);
   const std::string& out() const { return out_; }  // Returns the folder of the last run.
   // Records the first steps of each worker from the next run on; null: no trace.
-  void TraceInto(TraceEvents* trace) { trace_ = trace; }
+  void TraceInto(RunTrace* trace) { trace_ = trace; }
 
   const std::unique_ptr<FileSystem> files_;
 
@@ -69,7 +69,7 @@ class SmallJobTest : public testing::Test {
   const std::unique_ptr<MonotonicClock> clock_;
   std::string out_;
   int runs_ = 0;
-  TraceEvents* trace_ = nullptr;
+  RunTrace* trace_ = nullptr;
 };
 
 }  // namespace hdps
