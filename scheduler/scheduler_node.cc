@@ -73,13 +73,14 @@ bool SchedulerNode::Dispatch(PeerId from, const Frame& frame) {
 void SchedulerNode::OnFrame(PeerId from, Frame frame) {
   const auto kind = static_cast<MessageKind>(frame.header.kind);
   if (end_.over()) {
+    if (kind == MessageKind::kTraceRequest) return Handle<TraceRequest>(from, frame);
     if (const std::optional<Abort> answer = end_.AnswerTo(kind)) outbox_.Send(from, *answer);
     return;
   }
   if (changes_.formed() && changes_.members().Has(from)) changes_.members().Heard(from, now_);
   if (!Dispatch<JoinRequest, Heartbeat, CommandDone, StopRequest, Abort, KvPut, KvGet,
-                StatusRequest, PanelRequest, ScaleRequest, JobRequest, RowPlacesRequest>(from,
-                                                                                         frame)) {
+                StatusRequest, PanelRequest, ScaleRequest, JobRequest, RowPlacesRequest, TracePart,
+                TraceRequest>(from, frame)) {
     notices_.SayOutside("dropped a frame of kind " + std::string(MessageKindName(kind)) + " from " +
                             changes_.NameOf(from) + ": it is not the scheduler's",
                         now_);
@@ -126,7 +127,7 @@ void SchedulerNode::On(PeerId from, const Heartbeat& message, uint64_t) {
   notices_.Warn(heard.warning);
   notices_.Say(heard.notices);
   if (message.view == view) coordinator_->OnProgress(from, heartbeat);
-  outbox_.Send(from, HeartbeatAck{view, message.number});
+  outbox_.Send(from, AckOf(message.number));
   if (message.view < view) outbox_.Send(from, members.view());
 }
 
@@ -166,7 +167,14 @@ void SchedulerNode::On(PeerId from, const KvGet& message, uint64_t request_id) {
 }
 
 void SchedulerNode::OnTick(TimeMs now) {
-  if (end_.done()) return;
+  if (end_.over()) {
+    trace_.End("the job has ended");
+    trace_.OnTick(now);
+  }
+  if (end_.done()) {
+    now_ = now;
+    return;
+  }
   ForgiveOwnStandstill(now);
   now_ = now;
   notices_.SayLeftOut(now);
@@ -204,6 +212,7 @@ void SchedulerNode::TickRunning() {
   }
   if (const std::vector<PeerId> lost = changes_.FindLost(now_); !lost.empty()) Lose(lost);
   SendDue();
+  TickTrace();
   notices_.SayWaits(tracker_, changes_.members(), now_);
   const auto training = [this] { return coordinator_->progress(); };
   report_->OnTick(now_, coordinator_->training() ? training : std::function<ProgressState()>(),

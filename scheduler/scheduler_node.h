@@ -23,6 +23,7 @@
 #include "scheduler/plan/command_tracker.h"
 #include "scheduler/report/notices.h"
 #include "scheduler/report/progress_report.h"
+#include "scheduler/report/trace_collection.h"
 #include "scheduler/scheduler_options.h"
 #include "scheduler/state/kept_state.h"
 
@@ -40,6 +41,8 @@ struct ScaleRequest;
 struct RowPlacesRequest;
 struct StatusRequest;
 struct StopRequest;
+struct TracePart;
+struct TraceRequest;
 struct View;
 
 // A job is a sequence of phases; in each, commands are repeated to members until all have answered:
@@ -59,7 +62,7 @@ class SchedulerNode : public Node {
   void OnFrame(PeerId from, Frame frame) override;
   void OnTick(TimeMs now) override;
   Output TakeOutput() override { return outbox_.Take(); }
-  bool done() const override { return end_.done(); }
+  bool done() const override { return end_.done() && !trace_.awaited(); }
   int exit_status() const override { return end_.last_word().exit_status; }
   const std::string& exit_reason() const override { return end_.last_word().message; }
 
@@ -90,6 +93,8 @@ class SchedulerNode : public Node {
   void On(PeerId from, const ScaleRequest& message, uint64_t request_id);
   void On(PeerId from, const JobRequest& message, uint64_t request_id);
   void On(PeerId from, const RowPlacesRequest& message, uint64_t request_id);
+  void On(PeerId from, const TracePart& message, uint64_t request_id);
+  void On(PeerId from, const TraceRequest& message, uint64_t request_id);
 
   // Let the job be watched: from its start, with each tick, and with its last state.
   void BeginWatch(bool continued);
@@ -112,6 +117,8 @@ class SchedulerNode : public Node {
 
   void SendDue();  // Sends new commands, and repeats those unanswered for long.
   void AnswerPuts();
+  HeartbeatAck AckOf(uint64_t heartbeat) const;
+  void TickTrace();
   void Finish();
   void SendAbort();
 
@@ -130,6 +137,7 @@ class SchedulerNode : public Node {
   JobWatch watch_;
   JobEnd end_;
   Outbox outbox_;
+  TraceCollection trace_;
   TimeMs now_ = 0;
 };
 

@@ -13,6 +13,7 @@
 
 namespace hdps {
 
+class MonotonicClock;
 struct Job;
 struct JobPicture;
 
@@ -53,6 +54,8 @@ struct SchedulerOptions {
   std::string resume_command = {};
   TimeMs started_at = 0;
   int64_t unix_ms_at_zero = 0;
+  // Members bring their clocks of traces together with it; null: they do not.
+  MonotonicClock* clock = nullptr;
   SchedulerSabotage sabotage = {};
 };
 

@@ -13,6 +13,7 @@ void CheckpointWriter::Start(const Command& save, ViewId view, std::vector<Taken
   folder_ = save.path;
   taken_ = std::move(taken);
   work_.Start(executor_, [this, folder = save.path, view, begun_ns] {
+    const RecordedSpan span(meters_.recorder(), {clock_ - 1}, "save", "write of a save");
     const auto write = [&]() -> Result<std::vector<SavedFile>> {
       HDPS_FAILPOINT_OR_RETURN("server.save.before_write");
       return WritePack(files_, folder, view, taken_);

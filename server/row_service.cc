@@ -134,6 +134,10 @@ void RowService::Reply(Requester requester, const Message& message) {
   outgoing_.push_back({requester.peer, std::move(frame)});
 }
 
+SpanOf RowService::SpanOfRequest(const Requester& requester, Clock step) {
+  return {step, RequestLink(requester.peer, requester.request_id), /*serves=*/true};
+}
+
 void RowService::CountRefusal(const Status& why) {
   counters_.refused += why.code() != Code::kUnavailable;
   if (why.code() == Code::kCorruption) {
@@ -226,6 +230,8 @@ void RowService::AnswerPull(const ParkedPull& pull) {
   const int64_t begin = meters_.NowNs();
   ++counters_.pulls;
   const PullRequest& request = pull.request;
+  const RecordedSpan span(meters_.recorder(), SpanOfRequest(pull.requester, request.clock), "pull",
+                          "pull");
   const auto& [tables, keys, plan] = *pull.list;
   const PeerId peer = pull.requester.peer;
   // No memory is set aside for guests.
@@ -296,6 +302,8 @@ void RowService::OnGuest(PeerId from, const Frame& frame) {
 
 void RowService::On(const Call& call, PushRequest request) {
   const int64_t begin = meters_.NowNs();
+  RecordedSpan span(meters_.recorder(), SpanOfRequest(call.requester, request.clock), "push",
+                    "push");
   PushAck ack;
   ack.sequence = request.sequence;
   PlannedPush push;
@@ -307,6 +315,7 @@ void RowService::On(const Call& call, PushRequest request) {
   HDPS_FAILPOINT("server.push.before_ack");
   Acknowledge(call.requester, ack);
   meters_.Took(FigureNamed("hdps_server_push_seconds"), begin);
+  span.End();
   Progress();
 }
 
@@ -316,6 +325,7 @@ StepPushes RowService::PushesOf(SyncCombiner::Step step) const {
 
 void RowService::ApplyStep(SyncCombiner::Step step, float shrink) {
   const Clock clock = step.clock;
+  const RecordedSpan span(meters_.recorder(), {clock}, "update", "update by a whole step");
   ++counters_.steps;
   PushesOf(std::move(step)).Apply(*shards_, shrink);
   shards_->EndStep(clock + 1);
@@ -340,6 +350,11 @@ void RowService::Progress() {
   const auto holds_own = [this](const ParkedPull& pull) { return HoldsOwnPushes(pull); };
   for (const ParkedPull& pull : gate_.Release(finished(), holds_own)) {
     meters_.Took(FigureNamed("hdps_server_gate_wait_seconds"), pull.parked_ns);
+    if (SpanRecorder* const recorder = meters_.recorder();
+        recorder != nullptr && recorder->Records(pull.request.clock)) {
+      recorder->Add("gate wait", "gate wait", pull.parked_ns, recorder->NowNs(),
+                    SpanOfRequest(pull.requester, pull.request.clock));
+    }
     AnswerPull(pull);
   }
 }

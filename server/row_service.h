@@ -141,6 +141,7 @@ class RowService {
   template <typename Message>
   void Refuse(Requester requester, Message reply, const Status& why);
   void CountRefusal(const Status& why);
+  static SpanOf SpanOfRequest(const Requester& requester, Clock step);
   template <typename Message>
   void Reply(Requester requester, const Message& message);
   template <typename Message>

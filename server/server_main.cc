@@ -70,6 +70,8 @@ Result<ProcessEnd> Run() {
   HDPS_ASSIGN_OR_RETURN(identity.own_address, transport->Listen(FLAGS_listen));
   WarnIfUnprotected(flags.connections, "server", FLAGS_listen, identity.own_address);
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
+  SpanRecorder recorder(*clock);
+  options.node.recorder = &recorder;
   MemberWatch watch;
   if (!http.options.listen.empty()) options.watch = &watch;
   HDPS_ASSIGN_OR_RETURN(

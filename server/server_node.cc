@@ -44,7 +44,7 @@ struct ServerNode::Impl {
         options(o),
         job(*options.job),
         membership(MembershipOf(Role::kServer, options.identity, job)),
-        meters(job, o.clock),
+        meters(job, o.clock, o.recorder),
         groups(job, executor, o.identity.self, o.sabotage, o.sections, o.guests_read, meters),
         writer(files, executor, options.wake, meters),
         background(options.wake) {}
@@ -210,7 +210,11 @@ void ServerNode::Impl::StartCommand(const Command& command) {
   current = command;
   current_begun_ns = meters.NowNs();
   ++begun;
-  background.Start(executor, [this, command] { done_command = RunOnRows(command, groups, files); });
+  background.Start(executor, [this, command] {
+    const SpanOf of{command.command == CommandKind::kSave ? command.until - 1 : -1};
+    const RecordedSpan span(meters.recorder(), of, "save", "save, with the job at rest");
+    done_command = RunOnRows(command, groups, files);
+  });
 }
 
 void ServerNode::Impl::FinishCommand() {
@@ -317,6 +321,7 @@ uint64_t ServerNode::Impl::Done() const {
 
 ServerNode::ServerNode(FileSystem& files, Executor& executor, const ServerNodeOptions& options)
     : impl_(std::make_unique<Impl>(files, executor, options)) {
+  if (options.recorder != nullptr) impl_->membership.UseRecorder(*options.recorder);
   if (options.clock != nullptr) impl_->membership.ReportReadings([this] { return ReadFigures(); });
 }
 

@@ -14,6 +14,7 @@
 #include "common/platform/monotonic_clock.h"
 #include "common/protocol/membership_client.h"
 #include "common/telemetry/figure_layout.h"
+#include "common/telemetry/span_recorder.h"
 #include "embedding/table.h"
 
 namespace hdps {
@@ -50,6 +51,7 @@ struct ServerNodeOptions {
   std::function<void()> wake;
   // Measures what the server counts; null: heartbeats have no figures. Outlives the node.
   MonotonicClock* clock = nullptr;
+  SpanRecorder* recorder = nullptr;  // Records traces; null: there are none. Outlives the node.
   ServerSabotage sabotage;
 };
 

@@ -35,6 +35,7 @@ Subcommand ScaleCommand();
 Subcommand PlanCommand();
 Subcommand PrepareCommand();
 Subcommand ReportCommand();
+Subcommand TraceCommand();
 Subcommand ExportCommand();
 
 }  // namespace hdps

@@ -1,13 +1,14 @@
 // Runs the workers as threads beside the other members, and reports the first failure.
 #include "tools/local_cluster.h"
 
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include "common/job/job_spec.h"
 #include "common/net/transport.h"
 #include "common/platform/executor.h"
+#include "common/telemetry/span_recorder.h"
+#include "common/telemetry/trace_file.h"
 #include "tools/served_job.h"
 #include "worker/role/worker_process.h"
 
@@ -34,10 +35,8 @@ ProcessEnd RunWorker(Cluster& cluster, uint32_t rank) {
       cluster.options.after_step({rank}, report);
     };
   }
-  std::optional<StepTrace> trace;
   if (cluster.options.trace != nullptr) {
-    options.trace =
-        &trace.emplace(*cluster.options.trace, cluster.clock, rank, cluster.options.trace_steps);
+    options.node.recorder = cluster.options.trace->workers[rank].get();
   }
   const std::unique_ptr<Transport> transport =
       NewInprocTransport(cluster.members.hub(), {.self = options.node.identity.self});
@@ -45,10 +44,36 @@ ProcessEnd RunWorker(Cluster& cluster, uint32_t rank) {
   return RunWorkerProcess(options, *transport, cluster.clock, cluster.files, *executor).end;
 }
 
+void BeginTrace(const LocalClusterOptions& options, MonotonicClock& clock) {
+  const auto begin = [&](uint32_t count, std::vector<std::unique_ptr<SpanRecorder>>* recorders) {
+    recorders->clear();
+    for (uint32_t i = 0; i < count; ++i) {
+      recorders->push_back(std::make_unique<SpanRecorder>(clock));
+      recorders->back()->RecordFirst(options.trace_steps);
+    }
+  };
+  begin(options.num_servers, &options.trace->servers);
+  begin(options.num_workers, &options.trace->workers);
+}
+
 }  // namespace
+
+std::string RunTrace::Json() const {
+  Trace trace;
+  const auto add = [&trace](const std::string& role, const auto& recorders) {
+    for (size_t i = 0; i < recorders.size(); ++i) {
+      trace.members.push_back(
+          {role + " " + std::to_string(i), {recorders[i]->Take()}, recorders[i]->left_out(), 0, 0});
+    }
+  };
+  add("worker", workers);
+  add("server", servers);
+  return TraceJson(trace);
+}
 
 Result<ProcessEnd> RunLocalCluster(const LocalClusterOptions& options, FileSystem& files,
                                    MonotonicClock& clock) {
+  if (options.trace != nullptr) BeginTrace(options, clock);
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<ServedJob> members,
                         ServedJob::Start(options, files, clock));
   Cluster cluster{options, files, clock, *members};

@@ -15,15 +15,22 @@
 #include "common/platform/monotonic_clock.h"
 #include "common/telemetry/member_watch.h"
 #include "common/telemetry/published.h"
+#include "common/telemetry/span_recorder.h"
 #include "scheduler/plan/resume.h"
 #include "scheduler/report/progress_listener.h"
 #include "worker/step/step_report.h"
-#include "worker/step/step_trace.h"
 
 namespace hdps {
 
 struct Job;
 struct JobPicture;
+
+// What the members of one process have recorded. All have the same clock.
+struct RunTrace {
+  // [servers], [workers]; made by the run.
+  std::vector<std::unique_ptr<SpanRecorder>> servers, workers;
+  std::string Json() const;  // Valid after the run; takes the spans.
+};
 
 struct LocalClusterOptions {
   std::shared_ptr<const Job> job;
@@ -47,8 +54,8 @@ struct LocalClusterOptions {
   std::shared_ptr<Published<JobPicture>> pictures = nullptr;
   std::vector<SettingOrigin> settings = {};
   std::string resume_command = {};
-  // Records the first `trace_steps` steps of each worker; null: no trace.
-  TraceEvents* trace = nullptr;
+  // Records the first `trace_steps` steps of all members; null: no trace.
+  RunTrace* trace = nullptr;
   uint64_t trace_steps = 0;
 };
 

@@ -72,6 +72,7 @@ ProcessEnd ServedJob::RunServer(uint32_t rank) {
   options.node.job = options_.job;
   options.node.identity = Identity(rank);
   options.node.spill_folder = JoinPath(options_.out, "spill");
+  if (options_.trace != nullptr) options.node.recorder = options_.trace->servers[rank].get();
   if (options_.watch) options.watch = options_.watch(Role::kServer, rank);
   const std::unique_ptr<Transport> transport =
       NewInprocTransport(hub_, {.self = options.node.identity.self});

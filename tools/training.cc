@@ -54,7 +54,7 @@ Status CheckSharedMemory(FileSystem& files, const Job& job, uint32_t workers) {
   return CheckMemory("this process", std::move(parts), MostMemory(files));
 }
 
-Status WriteTrace(FileSystem& files, const std::string& path, const TraceEvents& trace) {
+Status WriteTrace(FileSystem& files, const std::string& path, const RunTrace& trace) {
   const Status written = WriteNamedFile(files, path, trace.Json());
   if (written.ok()) return {};
   return Status(Code::kInvalidArgument,
@@ -150,7 +150,7 @@ Result<ProcessEnd> RunTraining(const TrainingRequest& request, FileSystem& files
   HDPS_RETURN_IF_ERROR(BeginFromInit(files, request, &options));
   if (request.init_only) return ProcessEnd();
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
-  TraceEvents trace;
+  RunTrace trace;
   if (!request.trace.empty()) {
     // A path that cannot be written is found before the run.
     HDPS_RETURN_IF_ERROR(WriteTrace(files, request.trace, trace));

@@ -30,6 +30,7 @@ std::span<const KeyRole> SendersOf(MessageKind kind) {
     case MessageKind::kStopRequest:
     case MessageKind::kKvPut:
     case MessageKind::kKvGet:
+    case MessageKind::kTracePart:
       return kMembers;
     case MessageKind::kAbort:
       return kAllOfTheJob;
@@ -43,10 +44,12 @@ std::span<const KeyRole> SendersOf(MessageKind kind) {
     case MessageKind::kJobReply:
     case MessageKind::kRowPlacesReply:
     case MessageKind::kPanelReply:
+    case MessageKind::kTraceReply:
       return kSchedulers;
     case MessageKind::kStatusRequest:
     case MessageKind::kRowPlacesRequest:
     case MessageKind::kPanelRequest:
+    case MessageKind::kTraceRequest:
       return kWhoAsks;
     case MessageKind::kJobRequest:
       return kWhoReads;

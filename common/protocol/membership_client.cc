@@ -16,6 +16,7 @@
 #include "common/protocol/command_book.h"
 #include "common/protocol/membership_messages.h"
 #include "common/protocol/message_frames.h"
+#include "common/protocol/trace/trace_sender.h"
 #include "common/protocol/view.h"
 
 namespace hdps {
@@ -110,6 +111,7 @@ struct MembershipClient::Impl {
     Heartbeat heartbeat = progress;
     heartbeat.view = view->view;
     heartbeat.number = ++beats;
+    if (trace) trace->OnBeat(beats);
     heartbeat.heard = heard_beat;
     heartbeat.trouble = trouble;
     heartbeat.silent = silent;
@@ -117,6 +119,15 @@ struct MembershipClient::Impl {
     if (read_figures) heartbeat.readings = read_figures();
     SendToScheduler(heartbeat);
     if (stop_reason) SendToScheduler(StopRequest{*stop_reason});
+  }
+
+  // Sends a part of the trace if one is due, or all that is recorded.
+  void SendTrace(bool all) {
+    if (!trace) return;
+    for (std::optional<TracePart> part = trace->TakePart(all); part; part = trace->TakePart(all)) {
+      SendToScheduler(*part);
+      if (!all) return;
+    }
   }
 
   std::vector<Member> MembersLikeMe(const View& of) const {
@@ -139,6 +150,7 @@ struct MembershipClient::Impl {
   void On(Abort& message, const Frame&) { End(message.exit_status, message.message); }
   void On(HeartbeatAck& message, const Frame&) {
     if (message.number <= beats) heard_beat = std::max(heard_beat, message.number);
+    if (trace) trace->OnAck(message);
   }
   void On(Command& message, const Frame&);
   void On(KvValue& message, const Frame& frame);
@@ -166,6 +178,7 @@ struct MembershipClient::Impl {
   std::vector<SilentServer> silent;
   Activity activity;
   std::function<std::vector<uint64_t>()> read_figures;  // May be empty.
+  std::optional<TraceSender> trace;
   // Number of the newest heartbeat, and of the newest one that was answered.
   uint64_t beats = 0, heard_beat = 0;
   Repeat join_repeat, beat_repeat;
@@ -306,7 +319,9 @@ void MembershipClient::OnTick(TimeMs now) {
     if (impl.join_repeat.Due(now, impl.options.heartbeat_ms)) impl.Join();
     return;
   }
-  if (impl.beat_repeat.Due(now, impl.options.heartbeat_ms)) impl.Beat();
+  const bool measures = impl.trace && impl.trace->measures();
+  if (impl.beat_repeat.Due(now, measures ? 1 : impl.options.heartbeat_ms)) impl.Beat();
+  impl.SendTrace(/*all=*/false);
   impl.kv.SendDue(now, impl.options.heartbeat_ms / kKvRetriesPerHeartbeat,
                   [&](const auto& message, uint64_t id) { impl.SendToScheduler(message, id); });
 }
@@ -325,6 +340,7 @@ std::vector<Command> MembershipClient::TakeCommands() { return impl_->commands.T
 void MembershipClient::Answer(const CommandDone& done) {
   const std::optional<CommandKind> command = impl_->commands.Answer(done);
   if (!command || impl_->leaving()) return;
+  impl_->SendTrace(/*all=*/true);  // The job may end with this answer.
   if (*command == CommandKind::kFinish) {
     // No heartbeat follows, and the scheduler keeps the figures of the last one.
     if (impl_->read_figures && impl_->view != nullptr) impl_->Beat();
@@ -350,6 +366,8 @@ void MembershipClient::ReportActivity(Activity activity) {
 void MembershipClient::ReportReadings(std::function<std::vector<uint64_t>()> read) {
   impl_->read_figures = std::move(read);
 }
+
+void MembershipClient::UseRecorder(SpanRecorder& recorder) { impl_->trace.emplace(recorder); }
 
 void MembershipClient::RequestStop(const std::string& reason) {
   if (impl_->stop_reason || impl_->leaving()) return;

@@ -20,6 +20,7 @@ struct KvPut;
 struct KvValue;
 struct SilentServer;
 struct View;
+class SpanRecorder;
 
 // The identity of a server or worker, and how it reaches the cluster.
 struct NodeIdentity {
@@ -74,6 +75,8 @@ class MembershipClient {
   void ReportActivity(Activity activity);
   // Lets every heartbeat carry the figures that `read` returns. It is called when one is sent.
   void ReportReadings(std::function<std::vector<uint64_t>()> read);
+  // Lets the scheduler ask for what `recorder` records; it must outlive this client.
+  void UseRecorder(SpanRecorder& recorder);
   void RequestStop(const std::string& reason);
   void Put(const KvPut& put);  // Repeated until acknowledged.
   void Get(const KvGet& get);  // Repeated until the value is found.

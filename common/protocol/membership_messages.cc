@@ -230,6 +230,11 @@ struct Layout<HeartbeatAck> {
   static void Describe(auto& fields, auto& message) {
     fields.Number(message.view);
     fields.Number(message.number);
+    fields.Number(message.time_ns);
+    fields.Number(message.trace.trace);
+    fields.Enumerator(message.trace.phase, TracePhase::kClose);
+    fields.Number(message.trace.from);
+    fields.Number(message.trace.until);
   }
 };
 HDPS_MESSAGE(HeartbeatAck);

@@ -64,11 +64,27 @@ struct Heartbeat {
   std::vector<uint64_t> readings = {};
 };
 
+// What the members do for a trace; the phases follow each other.
+enum class TracePhase : uint8_t {
+  kNone = 0,
+  kMeasure,  // Heartbeats go out at every tick, to bring the clocks together.
+  kRecord,   // The steps [from, until) are recorded.
+  kClose,    // What was recorded is sent.
+};
+struct TraceOrder {
+  uint64_t trace = 0;  // Number of the trace; 0: none.
+  TracePhase phase = TracePhase::kNone;
+  Clock from = 0, until = 0;
+  friend bool operator==(const TraceOrder&, const TraceOrder&) = default;
+};
+
 // The scheduler's answer. If it has a newer view than the member, it sends that next.
 struct HeartbeatAck {
   static constexpr MessageKind kKind = MessageKind::kHeartbeatAck;
   ViewId view;
-  uint64_t number = 0;  // Number of the heartbeat.
+  uint64_t number = 0;  // Number of the heartbeat; 0: this answers none.
+  int64_t time_ns = 0;  // The scheduler's clock; 0: not told.
+  TraceOrder trace = {};
 };
 
 // A member was told to stop (SIGTERM). The scheduler drains, saves a checkpoint and finishes the

@@ -21,8 +21,9 @@ void TableHoldings::Add(const TableSlice& slice) {
   disk_bytes += own.on_disk * (slice.memory().row_bytes() + sizeof(uint32_t));
 }
 
-ServerMeters::ServerMeters(const Job& job, MonotonicClock* clock)
+ServerMeters::ServerMeters(const Job& job, MonotonicClock* clock, SpanRecorder* recorder)
     : clock_(clock),
+      recorder_(recorder),
       labels_(job.tables.size(), FigureLayout::kNone),
       meters_(FigureLayout(FigureRole::kServer, FigureTables(job).size())) {
   size_t counted = 0;

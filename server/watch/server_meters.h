@@ -10,6 +10,7 @@
 #include "common/protocol/manifest_parts.h"
 #include "common/protocol/table_keys.h"
 #include "common/telemetry/meters.h"
+#include "common/telemetry/span_recorder.h"
 
 namespace hdps {
 
@@ -33,10 +34,12 @@ struct TableHoldings {
 // What the tables count themselves is taken over when the counters are about to be read.
 class ServerMeters {
  public:
-  // `clock`: measures times; null: no times are counted. Must outlive the object.
-  ServerMeters(const Job& job, MonotonicClock* clock);
+  // `clock`: measures times; null: no times are counted. `recorder`: of traces, or null. Both must
+  // outlive the object.
+  ServerMeters(const Job& job, MonotonicClock* clock, SpanRecorder* recorder = nullptr);
 
   Meters& meters() { return meters_; }
+  SpanRecorder* recorder() const { return recorder_; }
   int64_t NowNs() const { return clock_ == nullptr ? 0 : clock_->NowNs(); }
   // Counts the time from `begin_ns` until now in a histogram of times.
   void Took(FigureId figure, int64_t begin_ns) {
@@ -58,6 +61,7 @@ class ServerMeters {
 
  private:
   MonotonicClock* const clock_;
+  SpanRecorder* const recorder_;
   std::vector<size_t> labels_;  // [tables]: their places among the tables that are counted.
   Meters meters_;
 };

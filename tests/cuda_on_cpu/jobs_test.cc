@@ -217,7 +217,7 @@ TEST_F(JobOnDeviceTest, NorDoTheyWithWhatElseBecomesOfTheirGradients) {
 TEST_F(JobOnDeviceTest, ATraceShowsCopiesAndComputing) {
   const std::string untraced = Digest({1, 1}, kKept);
   for (const Overrides& size : {Overrides{}, Overrides{"train.max_steps=2"}}) {
-    TraceEvents trace;
+    RunTrace trace;
     TraceInto(&trace);
     const std::string digest = Digest({1, 1}, kKept + size);
     if (size.empty()) {
@@ -235,7 +235,7 @@ TEST_F(JobOnDeviceTest, ATraceShowsCopiesAndComputing) {
     EXPECT_GE(spans["copy up"], steps);
     EXPECT_GE(spans["copy down"], steps);
     EXPECT_GE(spans["compute"], steps);
-    TraceEvents on_host;
+    RunTrace on_host;
     TraceInto(&on_host);
     Summary({1, 1}, size + kCpu);
     EXPECT_EQ(on_host.Json().find("device, "), std::string::npos);

@@ -53,6 +53,10 @@ class FailingCluster:
         self.newcomers.append(name)
         self.start(name)
 
+    def before(self, name):
+        """The command that runs a member's program; none: it runs as it is."""
+        return []
+
     def members(self):
         return ([f"server_{i}" for i in range(self.servers)] +
                 [f"worker_{i}" for i in range(self.workers)])
@@ -74,7 +78,7 @@ class FailingCluster:
             command += [f"--scheduler={self.address}", f"--rank={name.split('_')[1]}", "--threads=1"]
         program = harness.program("hdps-" + name.split("_")[0])
         with open(self.log_path(name, count).with_suffix(".err"), "w") as err:
-            self.processes[name] = subprocess.Popen([program, *command], stdin=subprocess.DEVNULL,
+            self.processes[name] = subprocess.Popen([*self.before(name), program, *command], stdin=subprocess.DEVNULL,
                                                     stdout=err, stderr=err, env=self.env)
 
     def log_path(self, name, count):

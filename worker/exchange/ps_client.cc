@@ -11,6 +11,7 @@
 #include "common/protocol/message_frames.h"
 #include "common/protocol/row_messages.h"
 #include "common/protocol/view.h"
+#include "common/telemetry/span_recorder.h"
 
 namespace hdps {
 namespace {
@@ -115,6 +116,7 @@ void PsClient::Start(Ticket ticket, std::vector<ServerRequest> requests,
     request.server = server;
     request.frame = std::move(requests[i].frame);
     request.whole = std::move(requests[i].whole);
+    request.step = requests[i].step;
     request.started = now_;
     request.repeat_ms = options_.request_retry_ms;
     ++counters_.requests;
@@ -134,6 +136,10 @@ void PsClient::Send(uint64_t id, Request* request) {
   frame.header.request_id = id;
   frame.header.group = static_cast<uint16_t>(request->server.value);
   outgoing_.push_back({view_->servers[request->server.value].peer, std::move(frame)});
+  SpanRecorder* const recorder = options_.recorder;
+  if (request->sends == 0 && recorder != nullptr && recorder->Records(request->step)) {
+    request->sent_ns = recorder->NowNs();
+  }
   if (request->sends++ > 0) ++counters_.repeats;
   request->repeat_at = now_ + request->repeat_ms;
   request->repeat_ms =
@@ -215,6 +221,7 @@ bool PsClient::OnFrame(PeerId from, const Frame& frame) {
     return true;
   }
   ++counters_.replies;
+  if (at->second.sent_ns != 0) RecordAnswer(id, at->second);
   const Request request = std::move(at->second);
   requests_.erase(at);
   if (KindOf(request.frame) == MessageKind::kPushRequest) ClosePush(id, request.server);
@@ -227,6 +234,14 @@ bool PsClient::OnFrame(PeerId from, const Frame& frame) {
   if (--open.missing == 0)
     FinishTicket(request.ticket, std::move(tickets_.extract(request.ticket).mapped()));
   return true;
+}
+
+void PsClient::RecordAnswer(uint64_t id, const Request& request) {
+  const bool pulls = KindOf(request.frame) == MessageKind::kPullRequest;
+  const std::string what = pulls ? "pull" : "push";
+  options_.recorder->Add(what + ", server " + std::to_string(request.server.value), what,
+                         request.sent_ns, options_.recorder->NowNs(),
+                         {request.step, RequestLink(options_.self, id), /*serves=*/false});
 }
 
 // Delays a request that the server cannot serve yet: it is sent again later, or in the next view.

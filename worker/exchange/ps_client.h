@@ -18,6 +18,7 @@ namespace hdps {
 struct Awaited;
 struct SilentServer;
 struct View;
+class SpanRecorder;
 
 struct PsClientOptions {
   PeerId self;
@@ -31,6 +32,7 @@ struct PsClientOptions {
   // A server silent for this long is dialed anew, once; 0: never. Must exceed the time that any
   // message takes, which would have to start over.
   uint32_t dial_anew_ms = 0;
+  SpanRecorder* recorder = nullptr;  // Records requests of traced steps; may be null.
 };
 
 struct PsClientCounters {
@@ -96,6 +98,8 @@ class PsClient {
     Frame frame;
     std::optional<Frame> whole;  // The request with its keys, until it replaces `frame`.
     bool is_whole = false;       // `whole` has replaced `frame`.
+    Clock step = -1;             // As in ServerRequest.
+    int64_t sent_ns = 0;         // Of a recorded request; 0: it is not recorded.
     TimeMs started = 0;
     TimeMs repeat_at = 0;
     TimeMs repeat_ms = 0;
@@ -129,6 +133,7 @@ class PsClient {
   // knowing.
   void DialAnew(PeerId server);
   void Postpone(Code code, Request* request);
+  void RecordAnswer(uint64_t id, const Request& request);
   void FinishTicket(Ticket ticket, OpenTicket open);
   // Starts the sequels that are due.
   void StartSequels();

@@ -37,7 +37,7 @@ std::vector<ServerRequest> PullPlan::Pull(const KeySplit& split, const PullTerms
     pull.part = terms.part;
     pull.tables = its.tables;
     pull.keys = its.keys;
-    requests.push_back({ServerId{s}, EncodeMessage(pull)});
+    requests.push_back({ServerId{s}, EncodeMessage(pull), {}, terms.clock});
     asked_.push_back({ServerId{s}, terms.mode});
   }
   return requests;
@@ -61,7 +61,7 @@ std::vector<ServerRequest> PullPlan::Repair(const KeySplit& split, const RepairT
     pull.format = terms.format;
     pull.part = terms.part;
     pull.since = read ? terms.since[s] : 0;
-    ServerRequest request = {ServerId{s}, Frame()};
+    ServerRequest request = {ServerId{s}, Frame(), {}, terms.clock};
     if (read) request.frame = EncodeMessage(pull);
     pull.tables = its.tables;
     pull.keys = its.keys;

@@ -111,7 +111,7 @@ ServerRequest PushPlan::RequestTo(ServerId server, const PushTerms& terms, int e
   push.part = terms.part;
   push.scale_exponent = exponent;
   push.gradients = std::move(gradients);
-  ServerRequest request = {server, Frame()};
+  ServerRequest request = {server, Frame(), {}, terms.clock};
   if (named) request.frame = EncodeMessage(push);
   push.tables = its.tables;
   push.keys = its.keys;

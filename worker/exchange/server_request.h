@@ -19,6 +19,7 @@ struct ServerRequest {
   // The same request with its keys; sent under the same id if the server does not know the key list
   // that `frame` names.
   std::optional<Frame> whole = {};
+  Clock step = -1;  // The step that a trace shows it in; -1: none.
 };
 
 }  // namespace hdps

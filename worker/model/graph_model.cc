@@ -8,11 +8,11 @@
 
 #include "common/job/job_facts.h"
 #include "common/job/job_spec.h"
+#include "common/telemetry/span_recorder.h"
 #include "worker/model/describe.h"
 #include "worker/model/graph.h"
 #include "worker/model/graph_lane.h"
 #include "worker/model/model.h"
-#include "worker/model/step_watch.h"
 
 namespace hdps {
 namespace {
@@ -22,12 +22,12 @@ class LaneSpan {
  public:
   LaneSpan(StepExchange* exchange, size_t lane, const char* what, size_t segment)
       : span_(
-            exchange == nullptr ? nullptr : exchange->watch(),
+            exchange == nullptr ? nullptr : exchange->recorder(),
             [lane] { return "lane " + std::to_string(lane); },
             [what, segment] { return std::string(what) + " " + std::to_string(segment); }) {}
 
  private:
-  const WatchedSpan span_;
+  const RecordedSpan span_;
 };
 
 // The devices that compute a model.

@@ -10,8 +10,8 @@
 
 namespace hdps {
 
-class StepWatch;   // step_watch.h
-class Collective;  // worker/collective/collective.h; only passed on here.
+class SpanRecorder;  // common/telemetry/span_recorder.h
+class Collective;    // worker/collective/collective.h; only passed on here.
 
 // The exchange of one step, whose lanes are parts of one worker's batch; one thread computes them
 // in turns.
@@ -42,8 +42,8 @@ class StepExchange {
   // Waits for the work. kUnavailable, kCancelled: error of the lane's first work that failed; later
   // work is not run.
   virtual Status Wait(Ticket ticket) = 0;
-  // Is told of segments and exchanges; null: none.
-  virtual StepWatch* watch() const { return nullptr; }
+  // Records segments and exchanges; null: none.
+  virtual SpanRecorder* recorder() const { return nullptr; }
 };
 
 }  // namespace hdps

@@ -134,7 +134,7 @@ void Trainer::MakeRunner() {
   runner_ = std::make_unique<StepRunner>(part_.job(), part_.model(), channel_, time_, executor_,
                                          part_.rank_model());
   runner_->set_cache(cache_.get());
-  runner_->set_trace(options_.trace);
+  runner_->set_recorder(options_.recorder);
 }
 
 CommandDone Trainer::AnswerTo(const Command& command) const {

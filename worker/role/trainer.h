@@ -33,7 +33,7 @@ struct TrainerOptions {
   std::shared_ptr<const Job> job;
   std::string collective_host = "127.0.0.1";  // Address at which the other ranks reach this one.
   AfterStep after_step;                       // May be empty.
-  StepTrace* trace = nullptr;                 // Null: steps are not traced.
+  SpanRecorder* recorder = nullptr;           // Null: no steps are recorded.
   uint32_t number_here = 0;                   // Index among the workers of its machine.
   // Prints the lines of train.log_every_steps, on the trainer's thread; may be empty.
   std::function<void(const std::string&)> print = {};

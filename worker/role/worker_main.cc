@@ -18,6 +18,7 @@
 #include "common/process/http_flags.h"
 #include "common/process/member_pages.h"
 #include "common/process/terminal.h"
+#include "common/telemetry/span_recorder.h"
 #include "worker/role/worker_process.h"
 
 DEFINE_string(collective_host, "127.0.0.1",
@@ -85,6 +86,8 @@ Result<ProcessEnd> Run() {
   const std::unique_ptr<Transport> transport =
       flags.faults.Around(NewZmqTransport(flags.connections.Options(member.name)));
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
+  SpanRecorder recorder(*clock);
+  options.node.recorder = &recorder;
   MemberWatch watch;
   if (!http.options.listen.empty()) options.watch = &watch;
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<HttpServer> pages,

@@ -40,6 +40,7 @@ PsClientOptions ClientOf(const WorkerNodeOptions& options) {
         std::max(client.request_timeout_s, options.job->checkpoint.retry_s + kReplacementStartsS);
   }
   client.pushes_in_flight_max = cluster.pushes_in_flight_max;
+  client.recorder = options.recorder;
   client.probe_ms = cluster.heartbeat_ms;
   // The rest of dead_after_ms is left for its answer.
   client.dial_anew_ms = cluster.dead_after_ms / 3 * 2;
@@ -55,6 +56,7 @@ WorkerNode::WorkerNode(const WorkerNodeOptions& options, ComputeSide* compute)
       dead_after_ms_(options.job->cluster.dead_after_ms),
       membership_(MembershipOf(Role::kWorker, options.identity, *options.job)),
       client_(ClientOf(options)) {
+  if (options.recorder != nullptr) membership_.UseRecorder(*options.recorder);
   if (meters_ != nullptr) membership_.ReportReadings([this] { return ReadFigures(); });
 }
 

@@ -21,10 +21,12 @@ struct Job;
 struct KvGet;
 struct KvPut;
 struct View;
+class SpanRecorder;
 
 struct WorkerNodeOptions {
   std::shared_ptr<const Job> job;
   NodeIdentity identity;
+  SpanRecorder* recorder = nullptr;  // Records traces; null: there are none. Outlives the node.
 };
 
 // Passes messages from the cluster to the compute side, and its requests to the cluster. It knows

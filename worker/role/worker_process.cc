@@ -18,8 +18,8 @@ WorkerExit RunWorkerProcess(const WorkerProcessOptions& options, Transport& tran
   NodeChannel channel([&transport] { transport.Wake(); }, clock,
                       int64_t{options.node.job->cluster.request_timeout_s} * 1000,
                       transport.sections());
-  Trainer trainer({options.node.job, options.collective_host, options.after_step, options.trace,
-                   options.number_here, options.print},
+  Trainer trainer({options.node.job, options.collective_host, options.after_step,
+                   options.node.recorder, options.number_here, options.print},
                   channel, clock, files, executor);
   WorkerNode node(options.node, &channel);
 

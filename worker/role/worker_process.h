@@ -14,7 +14,6 @@
 #include "worker/role/worker_node.h"
 #include "worker/step/stage.h"
 #include "worker/step/step_report.h"
-#include "worker/step/step_trace.h"
 
 namespace hdps {
 
@@ -25,7 +24,6 @@ struct WorkerProcessOptions {
   std::string collective_host = "127.0.0.1";
   const std::atomic<bool>* stop = nullptr;  // Becomes true on SIGTERM; may be null.
   AfterStep after_step;                     // May be empty.
-  StepTrace* trace = nullptr;               // Null: steps are not traced.
   // Prints the lines of train.log_every_steps, on the compute thread; may be empty.
   std::function<void(const std::string&)> print = {};
   uint32_t number_here = 0;      // Index among the workers of its machine, which share GPUs.

@@ -34,8 +34,9 @@ void BatchStream::ReadAll(uint32_t epoch, uint64_t skip_steps) {
     Result<std::optional<Batch>> batch = reader_->Next();
     status = batch.status();
     if (!status.ok() || !batch->has_value()) break;
-    const int64_t read_ns = clock_.NowNs() - begin_ns;
-    ReadBatch read{**std::move(batch), reader_->bad_rows(), reader_->progress(), read_ns};
+    const int64_t end_ns = clock_.NowNs();
+    ReadBatch read{**std::move(batch), reader_->bad_rows(), reader_->progress(), end_ns - begin_ns,
+                   end_ns};
     if (!batches_.Push({{}, std::move(read)})) return;
   }
   if (!status.ok()) batches_.Push({std::move(status), {}});

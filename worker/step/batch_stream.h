@@ -17,9 +17,9 @@ namespace hdps {
 // A batch as it was read, and what its reader said then.
 struct ReadBatch {
   Batch batch;
-  uint64_t bad_rows = 0;  // The reader's count so far.
-  double progress = 0;    // The reader's progress: share of the epoch's bytes, 0..1.
-  int64_t read_ns = 0;
+  uint64_t bad_rows = 0;                 // The reader's count so far.
+  double progress = 0;                   // The reader's progress: share of the epoch's bytes, 0..1.
+  int64_t read_ns = 0, read_end_ns = 0;  // How long it was read, and when that had been done.
 };
 
 // Gives the batches of one epoch in order.

@@ -108,9 +108,9 @@ StepExchange::Ticket LaneExchange::Start(size_t lane, std::function<Status(Colle
   }
   const size_t queue = lane % queues_.size();
   const auto ticket = queues_[queue]->Submit(
-      [work = std::move(work), lane, queue, watch = watch_](Collective& group) {
-        const WatchedSpan span(
-            watch, [queue] { return "exchange " + std::to_string(queue); },
+      [work = std::move(work), lane, queue, recorder = recorder_](Collective& group) {
+        const RecordedSpan span(
+            recorder, [queue] { return "exchange " + std::to_string(queue); },
             [lane] { return "of lane " + std::to_string(lane); });
         return work(&group);
       });

@@ -11,9 +11,9 @@
 
 #include "common/base/status.h"
 #include "common/platform/monotonic_clock.h"
+#include "common/telemetry/span_recorder.h"
 #include "worker/collective/collective_queue.h"
 #include "worker/model/step_exchange.h"
-#include "worker/model/step_watch.h"
 
 namespace hdps {
 
@@ -41,8 +41,8 @@ class LaneExchange : public StepExchange {
   Status TakeSum(Ticket ticket, std::span<double> sum) override;
   Ticket Start(size_t lane, std::function<Status(Collective*)> work) override;
   Status Wait(Ticket ticket) override;
-  StepWatch* watch() const override { return watch_; }
-  void set_watch(StepWatch* watch) { watch_ = watch; }  // Null: steps are not watched.
+  SpanRecorder* recorder() const override { return recorder_; }
+  void set_recorder(SpanRecorder* recorder) { recorder_ = recorder; }  // May be null.
 
  private:
   struct Sum {
@@ -58,7 +58,7 @@ class LaneExchange : public StepExchange {
   void AddWorkers(Sum* sum) const;
 
   std::vector<std::unique_ptr<CollectiveQueue>> queues_;  // [groups]
-  StepWatch* watch_ = nullptr;
+  SpanRecorder* recorder_ = nullptr;
   std::vector<uint32_t> micro_batches_;
   std::deque<Sum> sums_;           // Sums of the step, by ticket.
   std::vector<size_t> lane_sums_;  // [lanes]: number of sums that each lane has given to.

@@ -24,12 +24,12 @@ void StepCompute::set_groups(std::span<Collective* const> groups) {
   exchange_.reset();  // Its threads may use the old groups.
   group_ = groups.empty() ? nullptr : groups.front();
   if (model_.has_exchange()) exchange_ = std::make_unique<LaneExchange>(groups, clock_);
-  set_watch(watch_);
+  set_recorder(recorder_);
 }
 
-void StepCompute::set_watch(StepWatch* watch) {
-  watch_ = watch;
-  if (exchange_ != nullptr) exchange_->set_watch(watch);
+void StepCompute::set_recorder(SpanRecorder* recorder) {
+  recorder_ = recorder;
+  if (exchange_ != nullptr) exchange_->set_recorder(recorder);
 }
 
 StepCompute::PartMemory& StepCompute::MemoryOf(size_t lane) {
@@ -181,8 +181,8 @@ Status StepCompute::RunParts(WindowStep& step, const StepTerms& terms,
       last ? rows_done() : terms.piece_done(piece);
     };
     const bool leaves = last ? rows_done != nullptr : ends_piece;
-    const WatchedSpan span(
-        watch_, [part] { return "lane " + std::to_string(part); },
+    const RecordedSpan span(
+        recorder_, [part] { return "lane " + std::to_string(part); },
         [] { return std::string("forward and backward"); });
     HDPS_RETURN_IF_ERROR(model_.Step({&lane, 1}, nullptr, leaves ? leave : nullptr, done));
     if (!taken) TakePart(*step.prepared, part, 0);

@@ -74,7 +74,7 @@ class StepCompute {
   // Sets the groups in which layers exchange values: see LaneExchange. Must be called again after
   // each change of the groups.
   void set_groups(std::span<Collective* const> groups);
-  void set_watch(StepWatch* watch);  // Null: steps are not watched.
+  void set_recorder(SpanRecorder* recorder);  // May be null.
 
   // Is called when a tensor's gradient is complete over all parts. `finite`: the loss so far is a
   // finite number.
@@ -149,7 +149,7 @@ class StepCompute {
   DeviceCache* cache_ = nullptr;
   RankModel* rank_ = nullptr;
   Collective* group_ = nullptr;  // The first of the groups in which layers exchange values.
-  StepWatch* watch_ = nullptr;
+  SpanRecorder* recorder_ = nullptr;
   std::unique_ptr<LaneExchange> exchange_;  // Null if no layer exchanges values.
   uint64_t any_pause_ = 0;  // Of the current step: whether any worker wants to pause.
   const Batch no_examples_;

@@ -145,7 +145,9 @@ std::unique_ptr<PreparedStep> StepPipeline::Prepare(ReadBatch read) {
   step->bad_rows = read.bad_rows;
   step->progress = read.progress;
   step->read_ns = read.read_ns;
-  step->dedup_ns = clock_.NowNs() - begin_ns;
+  step->read_end_ns = read.read_end_ns;
+  step->dedup_end_ns = clock_.NowNs();
+  step->dedup_ns = step->dedup_end_ns - begin_ns;
   return step;
 }
 

@@ -56,8 +56,9 @@ struct PreparedStep {
   std::vector<SlicedKeys> sliced;  // [tables]; empty unless the table is cut by column.
   uint64_t bad_rows = 0;           // The reader's count so far.
   double progress = 0;             // The reader's progress: share of the epoch's bytes, 0..1.
-  int64_t read_ns = 0;
-  int64_t dedup_ns = 0;
+  // How long the step was read and its keys were sought, and when that had been done.
+  int64_t read_ns = 0, read_end_ns = 0;
+  int64_t dedup_ns = 0, dedup_end_ns = 0;
 };
 
 struct PipelineOptions {

@@ -52,7 +52,7 @@ void StepRunner::Push(const WindowStep& step, const StepTask& task) {
 
 void StepRunner::PushPieces(const WindowStep& step, const StepTask& task, size_t end) {
   for (; lists_pushed_ < end; ++lists_pushed_) {
-    const WatchedSpan span(trace_, "step", "push of some copies");
+    const RecordedSpan span(recorder_, "step", "push of some copies");
     PushList(step, task, lists_pushed_, {});
   }
 }

@@ -60,6 +60,10 @@ Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
       "a worker's step (its part of train.batch_size over train.micro_batches, times "
       "embedding_dim and model.hidden)");
   const PreparedStep& step = *window.at(0).prepared;
+  if (recorder_ != nullptr) {
+    recorder_->BeginStep(task.clock);
+    WatchDevice(recorder_->on());
+  }
   const int64_t begin = clock_.NowNs();
   ActivityBoard& board = channel_.board();
   board.Enter("pull");
@@ -103,24 +107,33 @@ Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
   times_.dedup_ns += step.dedup_ns;
   times_.examples += outcome.examples;
   ++times_.steps;
-  EndTracedStep();
+  EndRecordedStep(step, task.clock, begin);
   HDPS_FAILPOINT("worker.step.ended");
   return outcome;
 }
 
-void StepRunner::EndTracedStep() {
-  if (trace_ == nullptr || !trace_->watches()) return;
-  model_.ops().EndSpan();
-  trace_->EndStep();
-  if (!trace_->watches()) AddDeviceSpans();
+void StepRunner::WatchDevice(bool watch) {
+  if (watch == std::exchange(watches_device_, watch)) return;
+  if (watch) return model_.ops().WatchSpans(clock_);
+  for (const DeviceSpan& span : model_.ops().TakeSpans()) {
+    const char* const what = span.kind == DeviceSpan::Kind::kCopyUp     ? "copy up"
+                             : span.kind == DeviceSpan::Kind::kCopyDown ? "copy down"
+                                                                        : "compute";
+    recorder_->Add(std::string("device, ") + what, what, span.begin_ns, span.end_ns);
+  }
 }
 
-void StepRunner::AddDeviceSpans() {
-  if (trace_ != nullptr) trace_->AddDevice(model_.ops().TakeSpans());
+void StepRunner::EndRecordedStep(const PreparedStep& step, Clock clock, int64_t begin_ns) {
+  if (recorder_ == nullptr || !recorder_->on()) return;
+  model_.ops().EndSpan();
+  recorder_->Add("read", "read", step.read_end_ns - step.read_ns, step.read_end_ns, {clock});
+  recorder_->Add("dedup", "dedup", step.dedup_end_ns - step.dedup_ns, step.dedup_end_ns, {clock});
+  recorder_->Add("step", "step", begin_ns, recorder_->NowNs(), {clock});
+  if (!recorder_->Records(clock + 1)) WatchDevice(false);
 }
 
 Status StepRunner::PushAndRequest(StepWindow& window, const StepTask& task, bool pause) {
-  const WatchedSpan span(trace_, "step", "push, ask for the next rows");
+  const RecordedSpan span(recorder_, "step", "push, ask for the next rows");
   channel_.board().Enter("push");
   pushed_dense_ = dense_at_servers_.Pack(dense_sum_.host_gradients());
   if (clips_own_) {
@@ -191,7 +204,7 @@ Status StepRunner::TakeLists(WindowStep& step, size_t end) {
     dense = has_examples ? dense_at_servers_.PlaceIn(dense_) : std::span<float>();
   }
   for (; lists_taken_ < end; ++lists_taken_) {
-    const WatchedSpan span(trace_, "step", "wait for rows");
+    const RecordedSpan span(recorder_, "step", "wait for rows");
     const ActivityBoard::Waiting waiting(&channel_.board(), WaitReason::kMembers);
     // If a push was refused, its rows never come; so its acknowledgement is checked here too.
     while (!step.rows->ready(lists_taken_)) {
@@ -276,7 +289,7 @@ Status StepRunner::Compute(StepWindow& window, const StepTask& task, StepOutcome
 }
 
 Status StepRunner::ReduceDense(const StepTask& task, StepOutcome* outcome) {
-  const WatchedSpan span(trace_, "step", "reduce dense gradients");
+  const RecordedSpan span(recorder_, "step", "reduce dense gradients");
   const int64_t begin = clock_.NowNs();
   HDPS_ASSIGN_OR_RETURN(const StepVote all, dense_sum_.Finish());
   if (queue_ != nullptr) {

@@ -9,6 +9,7 @@
 #include "common/base/status.h"
 #include "common/platform/executor.h"
 #include "common/platform/monotonic_clock.h"
+#include "common/telemetry/span_recorder.h"
 #include "worker/cache/device_cache.h"
 #include "worker/dense/dense_at_servers.h"
 #include "worker/dense/dense_reduction.h"
@@ -18,7 +19,6 @@
 #include "worker/model/model.h"
 #include "worker/step/stage.h"
 #include "worker/step/step_compute.h"
-#include "worker/step/step_trace.h"
 #include "worker/step/step_window.h"
 
 namespace hdps {
@@ -50,15 +50,14 @@ class StepRunner {
   // `rank`: the rank of a cut model that `job` and `model` describe; null: the whole job.
   StepRunner(const Job& job, Model& model, NodeChannel& channel, MonotonicClock& clock,
              Executor& executor, RankModel* rank = nullptr);
-  ~StepRunner() { AddDeviceSpans(); }
+  ~StepRunner() { WatchDevice(false); }
 
   void set_group(const DenseGroup& group);
   // Sets the groups in which layers exchange values: see LaneExchange.
   void set_lane_groups(std::span<Collective* const> groups) { compute_.set_groups(groups); }
-  void set_trace(StepTrace* trace) {  // Null: steps are not traced.
-    trace_ = trace;
-    compute_.set_watch(trace);
-    if (trace != nullptr && trace->watches()) model_.ops().WatchSpans(clock_);
+  void set_recorder(SpanRecorder* recorder) {  // May be null.
+    recorder_ = recorder;
+    compute_.set_recorder(recorder);
   }
   void set_cache(DeviceCache* cache) {  // Null: no rows are cached.
     cache_ = cache;
@@ -112,9 +111,9 @@ class StepRunner {
   Status AwaitAdvance();
   // Updates the dense tensors under allreduce with the summed gradients.
   Status ApplyDense(const UpdateTerms& terms, Clock clock);
-  void EndTracedStep();
-  // Adds the spans of the model's device to the trace.
-  void AddDeviceSpans();
+  // Begins or ends the recording of what the model's device does; its end adds the spans.
+  void WatchDevice(bool watch);
+  void EndRecordedStep(const PreparedStep& step, Clock clock, int64_t begin_ns);
   // Gives the model the weights of these ranges, unless they lie in its own memory.
   void GiveToModel(const std::vector<FloatRun>& runs);
   // Lets the model write gradients straight into the push, unless they have to be changed before
@@ -152,7 +151,8 @@ class StepRunner {
   int64_t sent_ns_ = 0, waited_ns_ = 0;
 
   StepTimes times_;
-  StepTrace* trace_ = nullptr;
+  SpanRecorder* recorder_ = nullptr;
+  bool watches_device_ = false;
 
   std::span<float> dense_;            // [dense floats]: the model's own memory, or dense_outside_.
   std::vector<float> dense_outside_;  // Used if the model's weights lie on another device.

@@ -15,6 +15,7 @@
 #include "common/protocol/membership_messages.h"
 #include "common/protocol/row_messages.h"
 #include "common/protocol/status_messages.h"
+#include "common/protocol/trace/trace_messages.h"
 #include "common/protocol/view.h"
 
 namespace hdps {
@@ -84,8 +85,8 @@ inline auto Fields(const Heartbeat& m) {
   return std::tie(a, b, c, d, e, f, g, h, i, j, k, activity, finished, wants, readings);
 }
 inline auto Fields(const HeartbeatAck& m) {
-  const auto& [a, b] = m;
-  return std::tie(a, b);
+  const auto& [a, b, c, d] = m;
+  return std::tie(a, b, c, d);
 }
 inline auto Fields(const Command& m) {
   // `view` is not encoded.
@@ -114,6 +115,18 @@ inline auto Fields(const JobReply& m) {
   return std::tie(a, b, c);
 }
 inline auto Fields(const RowPlacesRequest&) { return std::tuple<>(); }
+inline auto Fields(const TracePart& m) {
+  const auto& [a, b, c, d, e, f] = m;
+  return std::tie(a, b, c, d, e, f.spans, f.words);
+}
+inline auto Fields(const TraceRequest& m) {
+  const auto& [a, b, c] = m;
+  return std::tie(a, b, c);
+}
+inline auto Fields(const TraceReply& m) {
+  const auto& [a, b, c, d, e, f, g, h, i, j, k] = m;
+  return std::tie(a, b, c, d, e, f, g, h, i, j, k.spans, k.words);
+}
 inline auto Fields(const PanelRequest& m) {
   const auto& [a, b] = m;
   return std::tie(a, b);
@@ -286,6 +299,19 @@ void ForEachSampleOfGuests(const Visit& visit) {
   visit(ScaleReply{Code::kInvalidArgument, "no worker would be left"});
   visit(JobRequest{});
   visit(JobReply{Code::kUnavailable, "not told", KeysOf({123, 125})});
+  visit(TracePart{3, 4, -5, 6, true, {KeysOf({1, 2}), KeysOf({3})}});
+  visit(TraceRequest{3, 20, 7});
+  visit(TraceReply{Code::kNotFound,
+                   "gone",
+                   true,
+                   5,
+                   25,
+                   true,
+                   "worker 1",
+                   4,
+                   -5,
+                   6,
+                   {KeysOf({1}), KeysOf({3})}});
   visit(PanelRequest{"health", 12});
   visit(PanelReply{Code::kInvalidArgument, "no such panel", KeysOf({123, 125})});
   visit(RowPlacesRequest{});
@@ -300,7 +326,7 @@ void ForEachSample(const Visit& visit) {
   visit(JoinRefused{2, "one too many", true});
   visit(SampleView());
   visit(SampleHeartbeat());
-  visit(HeartbeatAck{{5}, 21});
+  visit(HeartbeatAck{{5}, 21, 22, {3, TracePhase::kRecord, 30, 50}});
   visit(Command{.id = {3},
                 .command = CommandKind::kLoad,
                 .until = 100,

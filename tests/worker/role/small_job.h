@@ -18,7 +18,7 @@
 #include "common/platform/monotonic_clock.h"
 #include "common/platform/random.h"
 #include "common/telemetry/member_watch.h"
-#include "worker/step/step_trace.h"
+#include "tools/local_cluster.h"
 
 namespace hdps {
 
@@ -61,7 +61,7 @@ class SmallJobTest : public testing::Test {
                              const Overrides& overrides);
   const std::string& out() const { return out_; }  // Returns the folder of the last run.
   // Records the first steps of each worker from the next run on; null: no trace.
-  void TraceInto(TraceEvents* trace) { trace_ = trace; }
+  void TraceInto(RunTrace* trace) { trace_ = trace; }
   // Sets who gets copies of the members' figures, from the next run on: LocalClusterOptions::watch.
   void Watch(std::function<MemberWatch*(Role, uint32_t rank)> watch) { watch_ = std::move(watch); }
   const Job& job() const { return *job_; }  // The job of the last run.
@@ -76,7 +76,7 @@ class SmallJobTest : public testing::Test {
   const std::unique_ptr<MonotonicClock> clock_;
   std::string out_;
   int runs_ = 0;
-  TraceEvents* trace_ = nullptr;
+  RunTrace* trace_ = nullptr;
   std::function<MemberWatch*(Role, uint32_t rank)> watch_;
   std::shared_ptr<const Job> job_;
 };

@@ -1,0 +1,59 @@
+// Measures round trips, and cuts spans into parts.
+#include "common/protocol/trace/trace_sender.h"
+
+#include <algorithm>
+
+namespace hdps {
+
+void TraceSender::OnBeat(uint64_t number) {
+  if (sent_.size() >= kTripsMax) sent_.pop_front();
+  sent_.emplace_back(number, recorder_.NowNs());
+}
+
+void TraceSender::OnAck(const HeartbeatAck& ack) {
+  const auto sent = std::ranges::find(sent_, ack.number, &std::pair<uint64_t, int64_t>::first);
+  if (ack.time_ns != 0 && sent != sent_.end()) {
+    const int64_t now = recorder_.NowNs();
+    if (trips_.size() >= kTripsMax) trips_.pop_front();
+    const int64_t half = (now - sent->second + 1) / 2;
+    trips_.push_back({ack.time_ns - (sent->second + half), half});
+    sent_.erase(sent_.begin(), sent + 1);
+  }
+  if (ack.trace != order_) Follow(ack.trace);
+}
+
+void TraceSender::Follow(const TraceOrder& order) {
+  const bool is_new = order.trace != order_.trace;
+  const bool was_recording = !is_new && order_.phase == TracePhase::kRecord;
+  // An older answer may arrive late.
+  if (!is_new && order.phase < order_.phase) return;
+  order_ = order;
+  if (is_new) {
+    recorder_.Stop();
+    sent_last_ = order.trace == 0;
+  }
+  if (order.phase == TracePhase::kRecord && !was_recording) {
+    recorder_.Record(order.from, order.until);
+  }
+  if (order.phase == TracePhase::kClose) recorder_.Stop();
+}
+
+std::optional<TracePart> TraceSender::TakePart(bool all) {
+  if (sent_last_ || order_.phase < TracePhase::kRecord) return std::nullopt;
+  const bool closes = order_.phase == TracePhase::kClose;
+  const size_t waiting = recorder_.size();
+  if (!closes && waiting < (all ? 1 : kPartSpans)) return std::nullopt;
+  TracePart part;
+  part.trace = order_.trace;
+  part.packed = Pack(recorder_.Take(kPartSpans));
+  part.left_out = recorder_.left_out();
+  if (!trips_.empty()) {
+    const Trip best = *std::ranges::min_element(trips_, {}, &Trip::uncertainty_ns);
+    part.offset_ns = best.offset_ns;
+    part.uncertainty_ns = best.uncertainty_ns;
+  }
+  part.last = sent_last_ = closes && recorder_.size() == 0;
+  return part;
+}
+
+}  // namespace hdps
