@@ -12,6 +12,7 @@
 #include "common/protocol/row_messages.h"
 #include "common/telemetry/samples.h"
 #include "gtest/gtest.h"
+#include "server/watch/server_meters.h"
 #include "tests/common/platform/settable_clock.h"
 #include "tests/server/server_harness.h"
 
@@ -165,6 +166,18 @@ TEST_F(ServerFiguresTest, RowsThatMoveToAnotherServerAreNoCheckpoint) {
   ASSERT_TRUE(done.has_value() && done->code == Code::kOk) << (done ? done->message : "");
   EXPECT_EQ(CountOf(Only(server, FigureNamed("hdps_server_save_seconds"))), 0u);
   EXPECT_EQ(Values(server, FigureNamed("hdps_server_saved_bytes_total")), Numbers({0}));
+}
+
+TEST_F(ServerFiguresTest, RowsThatWaitForRoomOnTheDiskAreTold) {
+  ServerMeters meters(TestJob(Mode::kSync), nullptr);
+  for (const bool waits : {true, false}) {
+    for (const Sample& sample :
+         SamplesOf(meters.meters().layout(), meters.ReadWhile(waits), {"wide", "deep"})) {
+      if (sample.figure == FigureNamed("hdps_server_disk_waits")) {
+        EXPECT_EQ(sample.value, waits);
+      }
+    }
+  }
 }
 
 }  // namespace
