@@ -38,31 +38,31 @@ constexpr std::pair<const char*, const char*> kHeadersOfAll[] = {
     {"Cross-Origin-Resource-Policy", "same-origin"},
 };
 
-// Where the library's lines go. Those of the start are kept too, because they say why it failed.
+// Where the library's lines go. The first of the start is kept too, because it says why it failed.
 class LibraryLog {
  public:
   void Write(std::string line) {
-    while (!line.empty() && line.back() == '\n') line.pop_back();
+    while (!line.empty() && (line.back() == '\n' || line.back() == '.')) line.pop_back();
     const MutexLock lock(mutex_);
-    if (starting_) last_ = line;
+    if (starting_ && why_.empty()) why_ = line;
     const int64_t now_ms = clock_->NowMs();
     if (const auto told = rate_.Take(std::move(line), now_ms)) {
       LOG(INFO) << "http: " << EscapeUntrusted(*told);
     }
     if (const auto left_out = rate_.LeftOut(now_ms)) LOG(INFO) << "http: " << *left_out;
   }
-  // Returns the last line of the start, and keeps none from now on.
+  // Returns the first line of the start without its period, and keeps none from now on.
   std::string EndOfStart() {
     const MutexLock lock(mutex_);
     starting_ = false;
-    return std::exchange(last_, "");
+    return std::exchange(why_, "");
   }
 
  private:
   const std::unique_ptr<MonotonicClock> clock_ = NewSystemClock();
   Mutex mutex_;  // The thread that starts and the one that answers both write.
   bool starting_ HDPS_GUARDED_BY(mutex_) = true;
-  std::string last_ HDPS_GUARDED_BY(mutex_);
+  std::string why_ HDPS_GUARDED_BY(mutex_);
   LineRateLimit rate_ HDPS_GUARDED_BY(mutex_);
 };
 

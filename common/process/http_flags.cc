@@ -178,8 +178,8 @@ Result<std::unique_ptr<HttpServer>> ServeHttp(const HttpFlags& flags, const std:
     how = " with the token in " + flags.token_file;
   } else if (StderrIsLog()) {
     how =
-        " with a token that no file may hold: give --http_token_file=FILE, or let stderr be a "
-        "terminal";
+        " with a token that no log may hold: give --http_token_file=FILE, or let stderr be a "
+        "terminal or pipe";
   }
   PrintErrorText(program + ": watch at " + place + how + "\n");
   return server;
