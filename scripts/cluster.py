@@ -41,7 +41,9 @@ chmod 700 "$local"
 """
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PASSED = ("--set=", "--threads=", "--expected_rows=", "--max_bad_rows=", "--resume=", "--restart=", "--log=",
-          "--worker_command=")
+          "--worker_command=",
+          # Read on the first machine.
+          "--http=", "--http_names=", "--http_token_file=", "--http_cert=", "--http_key=")
 PASSED_FLAGS = ("--insecure", "--insecure-collective", "--workers_come", "--tensorboard")
 FILES = ["summary.json", "job_as_run.json", "metrics.jsonl", "tensorboard", "log"]
 

@@ -36,6 +36,9 @@ usage: scripts/local_cluster.sh --job=FILE --out=DIR [--servers=1] [--workers=1]
                         and encrypted
   --insecure-collective allow allreduce beyond loopback although it knows no keys
   --insecure            without keys: allow addresses beyond loopback
+  --http=HOST:PORT      where the scheduler shows the job to browsers and monitoring (default
+                        127.0.0.1:0); none: nowhere. --http_names, --http_token_file, --http_cert
+                        and --http_key as hdps-scheduler --help says
 Logs are in DIR/log, process numbers in DIR/pid while they run.
 TXT
 }
@@ -52,7 +55,7 @@ fi
 
 job='' out='' restart=on-failure servers=1 workers=1 total_servers='' total_workers='' node_rank=0 transport=tcp
 first_server='' first_worker='' spill='' watched='' init='' worker_command='' workers_come='' program=()
-host=127.0.0.1 listen='' scheduler='' common=() scheduler_flags=() member_flags=() server_flags=() worker_flags=()
+host=127.0.0.1 listen='' scheduler='' http='' http_token='' common=() scheduler_flags=() member_flags=() server_flags=() worker_flags=()
 for argument in "$@"; do
   value=${argument#*=}
   case "$argument" in
@@ -79,7 +82,9 @@ for argument in "$@"; do
     --keys=*) common+=("$argument") program+=(HDPS_KEYS="$value") ;;
     --insecure) common+=("$argument") ;;
     --insecure-collective) worker_flags+=(--insecure_collective) ;;
-    --resume=* | --tensorboard) scheduler_flags+=("$argument") ;;
+    --http=*) http=$value ;;
+    --http_token_file=*) http_token=$value ;;
+    --http_names=* | --http_cert=* | --http_key=* | --resume=* | --tensorboard) scheduler_flags+=("$argument") ;;
     --threads=*) member_flags+=("$argument") ;;
     --expected_rows=*) server_flags+=("$argument") ;;
     --max_bad_rows=*) worker_flags+=("$argument") ;;
@@ -131,6 +136,11 @@ runtime=$(mktemp -d -t hdps_cluster.XXXXXXXXXX 2>/dev/null) ||
 exec {lock}>"$runtime/new"
 flock "$lock" # Its daemons hold it too.
 mv "$runtime/new" "$runtime/lock"
+# A token of this run, which a scheduler that is started again still knows.
+if [[ "$http" != none && -z "$http_token" ]]; then
+  (umask 077 && od -An -N16 -tx1 /dev/urandom | tr -d ' \n' >"$runtime/http_token")
+  http_token=$runtime/http_token
+fi
 # By process id: the name. By name: the times of start and death, the delay of the last restart, and the
 # time of the next one.
 declare -A name_of=() started=() deaths=() backoff_ms=() due_ms=()
@@ -224,7 +234,7 @@ start() { # NAME
   if [[ "$role" == scheduler ]]; then
     # It owns the terminal: its progress line is the job's.
     "$bin/hdps-scheduler" "${flags[@]}" --out="$out" --listen="$listen" \
-      --address_file="$runtime/address" "${scheduler_flags[@]}" </dev/null {never}<&- &
+      --address_file="$runtime/address" --http="$http" --http_token_file="$http_token" "${scheduler_flags[@]}" </dev/null {never}<&- &
     scheduler_pid=$!
   elif [[ "$role" == server ]]; then
     local server_listen=tcp://$host:0
@@ -319,6 +329,23 @@ start_again_later() { # NAME STATUS
   due_ms[$name]=$((now + wait_ms))
 }
 
+# Shows where to look, once, and keeps the place for a scheduler that is started again. The address
+# stands in the scheduler's log, unless --log leaves it out.
+tell_where_to_look() {
+  local line='' place='' token=''
+  grep -o 'watch at http.*' "$out/log/scheduler.log" >"$runtime/watch" || true
+  while read -r line; do place=${line#watch at }; done <"$runtime/watch"
+  [[ -n "$place" ]] || return 0
+  line=${place##*:}
+  http=${http:-127.0.0.1:0}
+  [[ "$http" != *:0 ]] || http=${http%0}${line%/}
+  [[ "$http_token" == "$runtime/http_token" ]] || return 0 # Its owner knows it.
+  read -r token <"$http_token" || true # It has no line end.
+  # No log gets the token.
+  [[ ! -f /dev/stderr && -z "${JOURNAL_STREAM:-}" ]] || { say "watch at $place with the token in $http_token"; return 0; }
+  say "watch at $place?token=$token"
+}
+
 if ((node_rank == 0)); then
   default_listen=tcp://$host:0
   [[ "$transport" == ipc ]] && default_listen=ipc://$runtime/scheduler
@@ -334,6 +361,7 @@ if ((node_rank == 0)); then
     pause 0.02
   done
   read -r scheduler <"$runtime/address"
+  [[ "$http" == none ]] || tell_where_to_look
   # A new scheduler must use the same address, and continue the job or its stop.
   scheduler_flags+=(--same_run)
   [[ "$listen" == *:0 || "$listen" == *:'*' ]] && listen=$scheduler

@@ -119,10 +119,10 @@ Result<bool> IsUnprotected(const std::string& listen, bool insecure) {
                "--insecure if whoever is on that network may look");
 }
 
-// Is true if what is printed stays in a file.
-bool StderrIsFile() {
+// Is true if what is printed stays in a file or, as a socket may be, in systemd's journal.
+bool StderrIsLog() {
   struct stat info = {};
-  return fstat(STDERR_FILENO, &info) == 0 && S_ISREG(info.st_mode);
+  return fstat(STDERR_FILENO, &info) == 0 && (S_ISREG(info.st_mode) || S_ISSOCK(info.st_mode));
 }
 
 }  // namespace
@@ -167,8 +167,8 @@ Result<std::unique_ptr<HttpServer>> ServeHttp(const HttpFlags& flags, const std:
   }
   const std::string place = (*server)->address() + "/";
   if (flags.unprotected) {
-    LOG(ERROR) << "warning: --insecure: " << place << " reaches beyond this machine "
-               << (flags.token_file.empty() ? "without --http_token_file" : "")
+    LOG(ERROR) << "warning: --insecure: " << place << " reaches beyond this machine"
+               << (flags.token_file.empty() ? " without --http_token_file" : "")
                << (flags.options.certificate.empty() ? " without TLS" : "")
                << ": whoever is on that network can read the figures of this job, and its token";
   }
@@ -176,7 +176,7 @@ Result<std::unique_ptr<HttpServer>> ServeHttp(const HttpFlags& flags, const std:
   std::string how = "?token=" + flags.options.token;
   if (!flags.token_file.empty()) {
     how = " with the token in " + flags.token_file;
-  } else if (StderrIsFile()) {
+  } else if (StderrIsLog()) {
     how =
         " with a token that no file may hold: give --http_token_file=FILE, or let stderr be a "
         "terminal";
