@@ -69,8 +69,11 @@ class Watcher:
                 version = page["version"]
                 self.answers += 1
             except OSError as error:
-                if self.ended.wait(1):  # A job that has ended answers no more.
+                about_to_begin = getattr(error, "code", 0) == 503
+                if self.ended.wait(0.05 if about_to_begin else 1):  # A job that has ended answers no more.
                     return
+                if about_to_begin:
+                    continue
                 self.failures.append(str(error))
             if self.ended.wait(1):
                 return
@@ -93,7 +96,7 @@ def train(tools, job, out, flags, watched):
 def job_of(case, tools, folder):
     """Writes the data and the job of a case; returns the job's path and its settings."""
     if case == "census":
-        return ROOT / "examples/census/census.json", ["--set=train.epochs=6"]
+        return ROOT / "examples/census/census.json", ["--set=train.epochs=20"]
     rows, numeric, model = (600_000, 13, SMALL) if case == "small_mlp" else (300_000, 0, IDS)
     subprocess.run([tools / "hdps", "generate", f"--out={folder}", f"--rows={rows}", f"--numeric={numeric}",
                     "--vocabulary=100000", "--eval_rows=1000"], check=True, stdout=subprocess.DEVNULL)
