@@ -61,7 +61,8 @@ TEST(PagePathsTest, OurScriptsMakeNoMarkup) {
 
 TEST(PageTablesTest, ObjectsAndListsOfThemAreTables) {
   const std::string html = TablesOf(
-      R"({"schema":1,"health":{"sentence":"a < b","members":{"servers":{"alive":1}},"missing":null},)"
+      R"({"schema":1,"health":{"sentence":"a < b","members":{"servers":{"alive":1}},)"
+      R"("missing":null},)"
       R"("rows":{"tables":[{"table":"wide","rows":{"memory":3,"disk":0}},)"
       R"({"table":"x","hit":0.5}]},)"
       R"("training":{"curves":[{"points":[[1,2],[2,2],[3,2],[4,2],[5,2],[6,2],[7,2],[8,2],)"
