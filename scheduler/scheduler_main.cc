@@ -123,7 +123,6 @@ Result<ProcessEnd> Run() {
   options.num_servers = FLAGS_servers;
   options.num_workers = FLAGS_workers;
   options.boot = BootIdentity();
-  const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
   options.clock = clock.get();
   options.guests_read = GuestsMayRead(flags.connections, FLAGS_listen);
   HDPS_ASSIGN_OR_RETURN(options.resume, ReadResume(FLAGS_resume));

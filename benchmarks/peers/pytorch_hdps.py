@@ -8,8 +8,6 @@ import os
 import tempfile
 
 os.environ["THP_MEM_ALLOC_ENABLE"] = "1"  # As pytorch_tuned.py, before PyTorch is imported.
-# PyTorch's threads would wait for work by spinning, on the cores that read and update rows meanwhile.
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import torch  # noqa: E402
 from torch.nn import functional  # noqa: E402
