@@ -4,6 +4,7 @@ import importlib.util
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -537,10 +538,11 @@ class Stateful:
 class DistributedDataParallel(harness.DaemonsCase):
     """Dense parameters by DistributedDataParallel over gloo, rows by hdps, workers by torchrun."""
 
-    def train(self, workers):
-        """Returns the rows and the parameters at the end, as torch_program.py saves them."""
-        out, job = self.out(f"of_{workers}"), harness.write_job(self.out("job.json"), {
-            "seed": 3, "model": {"type": "tables", "tables": [
+    def train(self, workers, dies=False):
+        """Returns rows and parameters at the end, as torch_program.py saves them; `dies`: a server does."""
+        out, job = self.out(f"of_{workers}_{dies}"), harness.write_job(self.out("job.json"), {
+            "seed": 3, "checkpoint": {"every_steps": 2}, "cluster": {"heartbeat_ms": 100},
+            "model": {"type": "tables", "tables": [
                 {"name": "words", "dim": DIM, "optimizer": OPTIMIZERS["adagrad"],
                  "init": {"kind": "normal", "scale": 0.5}}]}})
         out.mkdir()
@@ -549,19 +551,25 @@ class DistributedDataParallel(harness.DaemonsCase):
         self.start("hdps-scheduler", *flags, "--listen=tcp://127.0.0.1:0", f"--address_file={address}")
         harness.wait_until(address.exists, 60, "the scheduler listens")
         where = address.read_text().strip()
-        for _ in range(2):
-            self.start("hdps-server", f"--job={job}", f"--scheduler={where}", "--threads=1")
+        server = ("hdps-server", f"--job={job}", f"--scheduler={where}", "--threads=1")
+        victim, _ = self.start(*server), self.start(*server)
         done = self.start_command(
             # Under Python 3.11 torch 1.13 cannot read its own defaults of these two.
             sys.executable, "-m", "torch.distributed.run", "--redirects=9:1", "--tee=9:1",
-            f"--nproc_per_node={workers}", "--master_addr=127.0.0.1", f"--master_port={harness.free_port()}",
-            pathlib.Path(__file__).parent / "torch_program.py", out / "end.pt",
+            "--max_restarts=3", "--monitor_interval=0.1", f"--nproc_per_node={workers}",
+            "--master_addr=127.0.0.1", f"--master_port={harness.free_port()}",
+            pathlib.Path(__file__).parent / "torch_program.py", out / "end.pt", *([victim.pid] if dies else []),
             env={"HDPS_SCHEDULER": where, "OMP_NUM_THREADS": "1"}, stderr=subprocess.STDOUT)
+        if dies:
+            self.assertEqual(victim.wait(120), -signal.SIGKILL)
+            self.running.remove(victim)
+            self.start(*server)
         said = done.communicate(timeout=300)[0]
         self.assertEqual(done.returncode, 0, said)
         for process in self.running:
             self.assertEqual(process.wait(60), 0)
-        self.assertEqual(harness.summary_of(out)["examples"], 8 * STEPS)
+        summary = harness.summary_of(out)
+        self.assertEqual((summary["examples"], summary["failures_survived"] > 0), (8 * STEPS, dies))
         return torch.load(out / "end.pt")
 
     def test_equals_one_process_with_the_whole_batch(self):
@@ -572,6 +580,12 @@ class DistributedDataParallel(harness.DaemonsCase):
                 # Means of at most 8 examples, of values below 4 and rates of 0.05: a step differs by
                 # less than 0.05 * 8 * 4 roundings.
                 self.assertLessEqual((others[name] - value).abs().max().item(), 1e-6, name)
+
+    def test_ranks_start_again_together_when_the_job_goes_back(self):
+        """A server dies without copies. Whichever rank hears of it first, torchrun starts all of them again."""
+        expected, found = self.train(2), self.train(2, dies=True)
+        for name, value in expected.items():
+            self.assertTrue(torch.equal(found[name], value), name)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,9 @@
-"""Trains a small model in each process of torchrun; rank 0 saves rows and parameters to the file that it is given."""
+"""Trains a small model in each process of torchrun; rank 0 saves rows and parameters to a file at the end.
+
+  torch_program.py FILE [PID]     PID: a process that rank 0 kills before step 5, when it is started the first time
+"""
+import os
+import signal
 import sys
 
 import hdps
@@ -25,13 +30,15 @@ with hdps.join() as worker:
     torch.manual_seed(1)
     model = DistributedDataParallel(Model(worker), find_unused_parameters=True)
     optimizer = torch.optim.Adagrad(model.parameters(), lr=0.05, initial_accumulator_value=0.1)
-    for step in range(6):
+    hdps.torch.keep(worker, model=model, optimizer=optimizer)
+    for step in worker.loop(range(worker.clock, 6), finish=False):
+        if step == 5 and worker.rank == 0 and len(sys.argv) > 2 and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
+            os.kill(int(sys.argv[2]), signal.SIGKILL)
         keys, labels = torch.randint(20, (8, 2)), torch.rand(8, 1)  # The same in each process.
         own = slice(worker.rank * 8 // worker.workers, (worker.rank + 1) * 8 // worker.workers)
-        with worker.step():
-            optimizer.zero_grad()
-            torch.nn.functional.mse_loss(model(keys[own], step % 2 == 0), labels[own]).backward()
-            optimizer.step()
+        optimizer.zero_grad()
+        torch.nn.functional.mse_loss(model(keys[own], step % 2 == 0), labels[own]).backward()
+        optimizer.step()
     pulled = worker.pull("words", torch.arange(20))
     rows = torch.from_dlpack(pulled.rows)[torch.from_dlpack(pulled.positions)]
     if worker.rank == 0:
