@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "common/job/setting_origins.h"
+#include "common/job/given_job.h"
 #include "common/net/node.h"
 #include "common/telemetry/published.h"
 #include "scheduler/plan/resume.h"

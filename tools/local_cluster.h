@@ -10,7 +10,7 @@
 
 #include "common/base/exit_status.h"
 #include "common/base/status.h"
-#include "common/job/setting_origins.h"
+#include "common/job/given_job.h"
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
 #include "common/telemetry/member_watch.h"

@@ -11,7 +11,7 @@
 #include "common/platform/random.h"
 #include "common/protocol/row_messages.h"
 #include "common/telemetry/meters.h"
-#include "server/server_meters.h"
+#include "server/watch/server_meters.h"
 #include "worker/exchange/staleness_seen.h"
 #include "worker/step/step_meters.h"
 

@@ -108,7 +108,7 @@ class ChildWriter {
   }
   template <typename Number>
   void Numbers(const std::vector<Number>& numbers) {
-    std::vector<uint32_t> values;
+    std::vector<decltype(Scalar(Number()))> values;
     values.reserve(numbers.size());
     for (const Number& number : numbers) values.push_back(Scalar(number));
     Keep(builder_.CreateVector(values));
@@ -259,10 +259,11 @@ class FieldReader : private FieldCounter {
   template <typename N>
   void Numbers(std::vector<N>& numbers) {
     numbers.clear();
-    const auto* from = table_.GetPointer<const flatbuffers::Vector<uint32_t>*>(Next());
-    if (from == nullptr || !budget_.Spend(from->size(), sizeof(uint32_t), kNumbersMax)) return;
+    using Value = decltype(Scalar(N()));
+    const auto* from = table_.GetPointer<const flatbuffers::Vector<Value>*>(Next());
+    if (from == nullptr || !budget_.Spend(from->size(), sizeof(Value), kNumbersMax)) return;
     numbers.reserve(from->size());
-    for (const uint32_t value : *from) numbers.push_back(N{value});
+    for (const Value value : *from) numbers.push_back(N{value});
   }
   template <typename Inner>
   void Table(Inner& inner) {

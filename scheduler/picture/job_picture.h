@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/base/ids.h"
-#include "common/job/setting_origins.h"
+#include "common/job/given_job.h"
 #include "common/net/node.h"
 #include "common/protocol/status_messages.h"
 #include "common/telemetry/figure_layout.h"

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <numeric>
 
-#include "common/job/figure_tables.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/train_spec.h"
+#include "common/job/tables/figure_tables.h"
 #include "common/platform/file_system.h"
 #include "scheduler/members/membership.h"
 #include "scheduler/members/rendezvous.h"
@@ -188,8 +188,8 @@ void JobWatch::Make(TimeMs now, const WatchedJob& job) {
 std::string JobWatch::OnTick(TimeMs now, const std::function<WatchedJob()>& job) {
   now_ = now;
   const bool watched = options_.pictures != nullptr || (asked_at_ && now - *asked_at_ <= kAskedMs);
-  if (!written_at_) written_at_ = now;
-  const bool file_due = now - *written_at_ >= kFileEveryMs;
+  // The first one takes the place of a former run's.
+  const bool file_due = !written_at_ || now - *written_at_ >= kFileEveryMs;
   const bool due = picture_ == nullptr || now - picture_->made_at >= kEveryMs;
   if ((watched && due) || file_due) Make(now, job());
   if (!file_due) return "";

@@ -44,8 +44,8 @@ struct WatchedJob {
 // through SchedulerOptions::pictures.
 //
 // Invariant: a picture is made at most every kEveryMs, and only while somebody looks: pictures are
-// published, or a panel was asked for in the last kAskedMs. Besides, one is made every kFileEveryMs
-// for OUT/figures.json, so that a run that dies leaves one.
+// published, or a panel was asked for in the last kAskedMs. Besides, one is made at the start and
+// every kFileEveryMs for OUT/figures.json, so that a run that dies leaves one.
 class JobWatch {
  public:
   static constexpr TimeMs kEveryMs = 100, kAskedMs = 10'000, kFileEveryMs = 30'000;

@@ -2,8 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 
+#include "common/job/given_job.h"
 #include "common/job/spec/data_spec.h"
 #include "tests/common/job/job_samples.h"
 
@@ -94,6 +96,35 @@ TEST(JobFilesTest, AMillionKeysAreReadOnce) {
   EXPECT_NE(job.status().message().find("job.json:1000001:"), std::string::npos)
       << job.status().message();
   EXPECT_NE(job.status().message().find("\"k7\" is given twice"), std::string::npos);
+}
+
+TEST(GivenJobTest, EachSettingSaysWhereItComesFrom) {
+  const WrittenJob text = {"j.json", kShort};
+  const std::vector<std::string> overrides = {"train.epochs=7", "data.eval=[\"late.csv\"]"};
+  Result<Job> job = ParseJob(text.text, text.origin, overrides);
+  ASSERT_TRUE(job.ok()) << job.status().message();
+  const Result<std::vector<SettingOrigin>> origins =
+      OriginsOf(*job, text, overrides, "environment");
+  ASSERT_TRUE(origins.ok()) << origins.status().message();
+  std::map<std::string, std::string> from, value;
+  for (const SettingOrigin& one : *origins) {
+    EXPECT_TRUE(from.emplace(one.path, one.from).second) << one.path;
+    value[one.path] = one.value;
+  }
+  EXPECT_EQ(from["train.epochs"], "environment");
+  EXPECT_EQ(value["train.epochs"], "7");
+  EXPECT_EQ(from["data.eval"], "environment");
+  EXPECT_EQ(value["data.eval"], "[\"late.csv\"]");
+  EXPECT_EQ(from["data.train"], "file");
+  EXPECT_EQ(from["cluster.heartbeat_ms"], "default");
+  // A recipe made the layers out of the words of the file.
+  size_t made = 0;
+  for (const auto& [path, origin] : from) {
+    if (!path.starts_with("model.")) continue;
+    EXPECT_EQ(origin, "file") << path;
+    ++made;
+  }
+  EXPECT_GT(made, 3u);
 }
 
 }  // namespace

@@ -221,7 +221,7 @@ inline Heartbeat SampleHeartbeat() {
       {5}, 6, 7, 8.5, 0.5, 9, {4, 3, 2, 1}, 21, 20, "no space", {{{12}, 3500}}, SomeActivity()};
   heartbeat.finished = true;
   heartbeat.wants_checkpoint = 30;
-  heartbeat.readings = {7, 0, 9};
+  heartbeat.readings = {7, 0, uint64_t{9} << 40};
   return heartbeat;
 }
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/job/figure_tables.h"
 #include "common/job/job_spec.h"
+#include "common/job/tables/figure_tables.h"
 #include "common/telemetry/member_watch.h"
 #include "common/telemetry/samples.h"
 #include "tests/worker/role/small_job.h"

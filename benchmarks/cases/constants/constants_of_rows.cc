@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "benchmarks/cases/constants.h"
+#include "benchmarks/cases/constants/constants.h"
 #include "benchmarks/clusters/row_cluster.h"
 #include "benchmarks/clusters/row_load.h"
 #include "benchmarks/yardsticks/row_yardsticks.h"

@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "benchmarks/cases/constants.h"
+#include "benchmarks/cases/constants/constants.h"
 #include "benchmarks/yardsticks/model_products.h"
 #include "common/job/job_file.h"
 #include "common/job/job_spec.h"

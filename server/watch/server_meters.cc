@@ -1,10 +1,10 @@
 // Puts the counts of requests and tables into the figures of a server.
-#include "server/server_meters.h"
+#include "server/watch/server_meters.h"
 
-#include "common/job/figure_tables.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/table_spec.h"
+#include "common/job/tables/figure_tables.h"
 #include "common/protocol/command_messages.h"
 #include "embedding/table.h"
 #include "server/server_node.h"
@@ -49,6 +49,11 @@ void ServerMeters::CountSave(const Command& save, const CommandDone& done, int64
   if (done.code != Code::kOk || !save.shards.empty()) return;
   CountSaved(done.files);
   if (!done.taken) Took(FigureNamed("hdps_server_save_seconds"), begun_ns);
+}
+
+Readings ServerMeters::ReadWhile(bool disk_waits) {
+  meters_.Set(FigureNamed("hdps_server_disk_waits"), disk_waits ? 1 : 0);
+  return meters_.Read();
 }
 
 void ServerMeters::TakeOver(const ServerCounters& counters) {

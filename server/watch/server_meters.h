@@ -50,6 +50,9 @@ class ServerMeters {
   // and those of rows that move to another server are no checkpoints.
   void CountSave(const Command& save, const CommandDone& done, int64_t begun_ns);
 
+  // Returns the figures; `disk_waits`: whether rows wait for room on the disk.
+  Readings ReadWhile(bool disk_waits);
+
   void TakeOver(const ServerCounters& counters);
   void TakeOver(TableId table, const TableHoldings& holdings);
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "benchmarks/cases/constants.h"
+#include "benchmarks/cases/constants/constants.h"
 #include "benchmarks/clusters/row_load.h"
 #include "common/base/shard_map.h"
 #include "common/job/optimizers/optimizer_record.h"

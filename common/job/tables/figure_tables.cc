@@ -1,5 +1,5 @@
 // Leaves dense tables out.
-#include "common/job/figure_tables.h"
+#include "common/job/tables/figure_tables.h"
 
 #include "common/job/job_spec.h"
 #include "common/job/spec/table_spec.h"

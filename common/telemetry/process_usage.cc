@@ -1,5 +1,5 @@
 // Reads the files of /proc.
-#include "common/platform/process_usage.h"
+#include "common/telemetry/process_usage.h"
 
 #include <sys/resource.h>
 #include <unistd.h>

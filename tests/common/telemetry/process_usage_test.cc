@@ -1,5 +1,5 @@
 // Checks the figures of this process against what it does.
-#include "common/platform/process_usage.h"
+#include "common/telemetry/process_usage.h"
 
 #include <gtest/gtest.h>
 
