@@ -181,9 +181,10 @@ TEST_F(KeysOfAJob, AReadersPushIsRefusedAndLoggedOnce) {
 // ---- Which role may send what.
 
 TEST(KeyPermissions, EachKindHasItsSendersAndOthersAreRefused) {
-  const std::set<MessageKind> of_readers = {MessageKind::kPullRequest, MessageKind::kProbe,
-                                            MessageKind::kStatusRequest, MessageKind::kJobRequest,
-                                            MessageKind::kRowPlacesRequest};
+  const std::set<MessageKind> of_readers = {
+      MessageKind::kPullRequest,      MessageKind::kProbe,
+      MessageKind::kStatusRequest,    MessageKind::kJobRequest,
+      MessageKind::kRowPlacesRequest, MessageKind::kPanelRequest};
   std::set<MessageKind> of_admins = of_readers;
   of_admins.insert(MessageKind::kScaleRequest);
   const std::set<MessageKind> of_members = {MessageKind::kJoinRequest, MessageKind::kHeartbeat,

@@ -85,7 +85,7 @@ TEST_F(MemberPagesTest, FiguresAreThoseOfTheLastCopy) {
   EXPECT_EQ(figures["role"], "server");
   EXPECT_EQ(figures["rank"], 3);
   EXPECT_EQ(figures["figures"]["hdps_server_keys_total"]["ids"], 7);
-  EXPECT_THAT(Body("/"), HasSubstr("server 3 of job 'a\\nb', whose scheduler is at tcp://a:1"));
+  EXPECT_THAT(Body("/"), HasSubstr("server 3 of job 'a\\x0ab', whose scheduler is at tcp://a:1"));
 }
 
 TEST(MemberWatch, PutsOutAtMostTenCopiesASecond) {

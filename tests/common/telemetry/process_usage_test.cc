@@ -33,6 +33,7 @@ TEST(ProcessUsage, SeesFilesMemoryAndTimeOfThisProcess) {
 TEST(ProcessUsage, FindsTheStartBehindAnOddName) {
   const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
   const auto write = [&](const std::string& path, const std::string& text) {
+    ASSERT_TRUE(files->RemoveAll(path).ok());  // A write below /proc would append.
     ASSERT_TRUE(WriteFileAtomically(*files, path, text).ok());
   };
   EXPECT_EQ(ReadProcessUsage(*files).start_unix_seconds, 0);
