@@ -23,7 +23,7 @@ Result<Json> AskPanel(SchedulerConnection& connection, const std::string& panel)
     return Status(Code::kCorruption,
                   "the scheduler's answer about " + panel + " is no JSON object");
   }
-  for (const char* name : {"schema", "version", "unix_time"}) json.erase(name);
+  for (const char* name : {"schema", "version", "picture", "unix_time"}) json.erase(name);
   return json;
 }
 

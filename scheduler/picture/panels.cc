@@ -49,7 +49,7 @@ std::optional<std::string> PanelJson(const JobPicture& picture, std::string_view
   if (panel != "page") {
     // A panel is an object, which gets the number of its form in front.
     std::string text = OnePanel(picture, panel, since);
-    return text.insert(1, "\"schema\":1,\"version\":" + std::to_string(picture.version) + ",");
+    return text.insert(1, "\"schema\":1,\"picture\":" + std::to_string(picture.version) + ",");
   }
   const auto always = std::span(kNames).first(7), whole = std::span(kNames).first(9);
   return Document(picture, since == 0 ? whole : always, since);

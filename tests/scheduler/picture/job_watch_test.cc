@@ -120,7 +120,7 @@ TEST_F(JobWatchTest, ALossIsToldWithItsCause) {
   ASSERT_FALSE(events.empty());
   EXPECT_EQ(events[0]["text"], "worker 1 (worker b) was lost");
   EXPECT_EQ(events[0]["kind"], "warning");
-  EXPECT_THAT(events[0]["cause"].get<std::string>(), HasSubstr("silent"));
+  EXPECT_THAT(events[0]["cause"].get<std::string>(), HasSubstr("nothing was heard of it"));
   cluster_->Add(Role::kWorker, "worker c");
   const auto back = [&] {
     const json all = Page()["events"]["events"];
