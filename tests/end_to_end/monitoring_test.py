@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import time
 import unittest
+import urllib.error
 import urllib.request
 
 import harness
@@ -66,6 +67,17 @@ class Monitoring(harness.DaemonsCase):
         found = re.search(rf"^{name} (\S+)$", text, re.MULTILINE)
         return float(found[1]) if found else 0
 
+    def wait_for(self, address, *figures):
+        """Waits until these figures are no longer zero. A program that has just begun may answer with 503."""
+        def grown():
+            try:
+                text = self.scrape(address)
+            except urllib.error.HTTPError as error:
+                self.assertEqual(error.code, 503)
+                return False
+            return all(self.value(text, figure) > 0 for figure in figures)
+        harness.wait_until(grown, 60, f"{figures} at {address}")
+
     def check(self, text, what):
         """promtool has nothing to say, and there are few series; returns how many."""
         checked = promtool("check", "metrics", input=text)
@@ -82,10 +94,10 @@ class Monitoring(harness.DaemonsCase):
         for name, sets in JOBS.items():
             with self.subTest(name):
                 self.kill_all()
+                self.running = []
                 address = self.serving("hdps", "train", f"--job={harness.CENSUS}", f"--out={self.out(name)}",
                                        "--servers=2", "--workers=2", *harness.settings({"train.epochs": 100000, **sets}))
-                harness.wait_until(lambda address=address: self.value(self.scrape(address), "hdps_step") > 20, 60,
-                                   "no steps")
+                self.wait_for(address, "hdps_step", "hdps_server_pulls_total", "hdps_worker_examples_total")
                 text = self.scrape(address)
                 told.append(f"{name} {self.check(text, name)} series, {len(text)} bytes")
         harness.figure(f"/metrics of hdps train with 2 servers and 2 workers: {'; '.join(told)}")
@@ -99,9 +111,9 @@ class Monitoring(harness.DaemonsCase):
         harness.wait_until(lambda: place.exists() and place.read_text(), 30, "the scheduler's address")
         for role in ("server", "worker"):
             serving[role] = self.serving(f"hdps-{role}", *job, f"--scheduler={place.read_text().strip()}")
-        harness.wait_until(lambda: self.value(self.scrape(serving["scheduler"]), "hdps_step") > 20, 60, "no steps")
-        harness.wait_until(lambda: self.value(self.scrape(serving["server"]), "hdps_server_pulls_total") > 0, 60,
-                           "no figures of the server")
+        for role, figure in (("scheduler", "hdps_step"), ("server", "hdps_server_pulls_total"),
+                             ("worker", "hdps_worker_examples_total")):
+            self.wait_for(serving[role], figure)
         return serving
 
     def test_daemons_have_what_alerts_and_the_board_ask_for(self):
