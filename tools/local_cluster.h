@@ -12,6 +12,7 @@
 #include "common/base/status.h"
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
+#include "common/telemetry/span_recorder.h"
 #include "scheduler/plan/resume.h"
 #include "scheduler/report/progress_listener.h"
 #include "worker/step/step_report.h"
@@ -19,7 +20,6 @@
 namespace hdps {
 
 struct Job;
-class SpanRecorder;
 
 // What the members of one process have recorded. All have the same clock.
 struct RunTrace {
