@@ -10,6 +10,7 @@ namespace hdps {
 namespace {
 
 constexpr TimeMs kMeasureMs = 500;  // Heartbeats at every tick, to bring clocks together.
+constexpr TimeMs kAheadMs = 400;    // The recording begins so much later, for speeds vary.
 constexpr TimeMs kOrderMs = 100;    // Time in which every member surely has an order.
 constexpr TimeMs kRepliesMs = 200;  // Time for the replies to the last requests.
 constexpr TimeMs kStandstillMs = 60'000;
@@ -118,7 +119,7 @@ void TraceCollection::OnTick(TimeMs now) {
 void TraceCollection::BeginRecording(Clock furthest, TimeMs now) {
   // The furthest worker makes so many steps until it has the order.
   const Clock made = furthest - measured_;
-  const Clock ahead = 1 + (made * kOrderMs) / std::max<TimeMs>(now - measured_at_, 1);
+  const Clock ahead = 1 + (made * kAheadMs) / std::max<TimeMs>(now - measured_at_, 1);
   order_.from = furthest + 1 + ahead * static_cast<Clock>(made > 0);
   order_.until = order_.from + steps_;
   SetPhase(TracePhase::kRecord, now);

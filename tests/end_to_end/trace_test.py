@@ -150,13 +150,14 @@ class Trace(harness.Case):
         """Without the correction of the clocks the same judgement fails."""
         shifted = Timeline(path, {member.replace("_", " "): AHEAD_S * 1e6 for member in members})
         self.assertLess(shifted.share_within(), 0.99)
-        self.assertNotEqual(shifted.astray(), [])
+        self.assertNotEqual(Timeline(path, {"server 1": AHEAD_S * 1e6}).astray(), [])
 
     @unittest.skipUnless(can_shift_clocks(), "this process may not make time namespaces")
     def test_members_with_other_clocks(self):
         with HalfAhead(harness.CENSUS, self.out("run"), sets=ENDLESS) as cluster:
             cluster.wait_for_steps()
-            self.trace(cluster, "trace.json", 20)
+            # A worker that is much faster than when it was asked hears of the first steps too late, and that is said.
+            harness.wait_until(lambda: "missing" not in self.trace(cluster, "trace.json", 20).stdout, 120, "a whole trace")
             line = self.judge(self.out("trace.json"), 20)
             for name in ("pull", "push", "update"):
                 self.assertIn(name, {span["track"] for span in line.of("server")})
