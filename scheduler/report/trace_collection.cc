@@ -125,7 +125,7 @@ void TraceCollection::BeginRecording(Clock furthest, TimeMs now) {
   SetPhase(TracePhase::kRecord, now);
 }
 
-void TraceCollection::OnTick(const Membership& members, bool training, TimeMs now) {
+void TraceCollection::OnTick(const Membership& members, TimeMs now) {
   OnTick(now);
   if (!active() || whole_) return;
   std::erase_if(awaited_, [&](PeerId peer) {
@@ -143,16 +143,11 @@ void TraceCollection::OnTick(const Membership& members, bool training, TimeMs no
     case TracePhase::kNone:
       return;
     case TracePhase::kMeasure:
-      if (!training) {
-        measured_ = -1;
-      } else if (measured_ < 0) {
-        // The next heartbeats of all workers are fresh.
-        measured_ = 0;
+      // The heartbeats of all workers are fresh by then.
+      if (measured_ < 0 && now - since_ >= kOrderMs) {
+        measured_ = FurthestOf(members);
         measured_at_ = now;
-      } else if (measured_ == 0 && now - measured_at_ >= kOrderMs) {
-        measured_ = std::max<Clock>(FurthestOf(members), 1);
-        measured_at_ = now;
-      } else if (measured_ > 0 && now - measured_at_ >= kMeasureMs - kOrderMs) {
+      } else if (measured_ >= 0 && now - since_ >= kMeasureMs) {
         BeginRecording(FurthestOf(members), now);
       }
       return;
