@@ -81,4 +81,25 @@ void SchedulerNode::On(PeerId from, const RowPlacesRequest&, uint64_t request_id
   outbox_.Send(from, PlacesOfRows(options_, rendezvous_, changes_), request_id);
 }
 
+void SchedulerNode::On(PeerId from, const TracePart& message, uint64_t) {
+  if (!changes_.formed() || !changes_.members().Has(from)) return;
+  trace_.OnPart(from, changes_.members().NameOf(from), message);
+}
+
+void SchedulerNode::On(PeerId from, const TraceRequest& message, uint64_t request_id) {
+  const Membership* const members = changes_.formed() ? &changes_.members() : nullptr;
+  outbox_.Send(from, trace_.OnRequest(message, members, now_), request_id);
+}
+
+HeartbeatAck SchedulerNode::AckOf(uint64_t heartbeat) const {
+  return {changes_.members().view().view, heartbeat,
+          options_.clock == nullptr ? 0 : options_.clock->NowNs(), trace_.order()};
+}
+
+void SchedulerNode::TickTrace() {
+  trace_.OnTick(changes_.members(), now_);
+  if (!trace_.TakeChanged()) return;
+  for (const PeerId peer : changes_.members().all()) outbox_.Send(peer, AckOf(0));
+}
+
 }  // namespace hdps

@@ -65,10 +65,15 @@ class Timeline:
                 serving.setdefault(span["request"], []).append(span)
         return [(span, serving.get(span["request"], [])) for span in self.of("worker") if "request" in span]
 
-    def share_within(self):
+    def share_within(self, exact=False):
+        """The share of requests that are served between their ends, as exactly as the file says it knows the clocks."""
+        known = {name.split(" (")[0]: us for name, us in self.other["clock_uncertainty_us"].items()}
         served = [(span, answers) for span, answers in self.requests() if answers]
-        within = sum(all(span["begin"] <= a["begin"] and a["end"] <= span["end"] for a in answers)
-                     for span, answers in served)
+        within = 0
+        for span, answers in served:
+            off = [ROUNDED_US if exact else ROUNDED_US + known[span["member"]] + known[a["member"]] for a in answers]
+            within += all(span["begin"] - us <= a["begin"] and a["end"] <= span["end"] + us
+                          for a, us in zip(answers, off))
         return within / max(len(served), 1)
 
     def steps(self):
@@ -88,9 +93,10 @@ class Timeline:
         for span in self.of("server"):
             if span["track"].startswith("save"):
                 continue
+            off = ROUNDED_US + 2 * max(self.other["clock_uncertainty_us"].values())
             before = [s["begin"] for (_, n), s in steps.items() if n == span["step"] - 1]
             after = [s["end"] for (_, n), s in steps.items() if n == span["step"] + 1]
-            if (before and span["begin"] < min(before)) or (after and span["end"] > max(after)):
+            if (before and span["begin"] < min(before) - off) or (after and span["end"] > max(after) + off):
                 astray.append(span)
         return astray
 
@@ -108,6 +114,14 @@ class Trace(harness.Case):
         self.addCleanup(asks.kill)
         self.assertIn("records steps", asks.stderr.readline())
         return asks
+
+    def cut_short(self, asks, out, why):
+        """What there is is written, or it is said that nothing was recorded; both with the reason."""
+        said, error = asks.communicate(timeout=120)
+        self.assertIn(asks.returncode, (0, 3), error)
+        self.assertRegex(said if asks.returncode == 0 else error, why)
+        if asks.returncode == 0:
+            self.assertTrue(Timeline(self.out(out)).members)
 
     def step_of(self, cluster):
         return json.loads(harness.run([HDPS, "status", f"--scheduler={cluster.address}", "--json"]).stdout)["step"]
@@ -131,10 +145,12 @@ class Trace(harness.Case):
         self.assertEqual(ids["s"], ids["f"])
         self.assertEqual(len(ids["s"]), served)
         self.assertEqual(len(line.other["clock_uncertainty_us"]), 4)
+        self.assertLess(max(line.other["clock_uncertainty_us"].values()), AHEAD_S * 1e6 / 100)
         first, end = line.other["steps"]
         self.assertEqual(end - first, steps)
         harness.figure(f"{served} of {len(requests)} requests of {steps} steps are served in the trace, "
-                       f"{100 * line.share_within():.1f} % of them within their arrows; clocks agree within "
+                       f"{100 * line.share_within():.1f} % of them within their arrows as exactly as clocks are known, "
+                       f"{100 * line.share_within(exact=True):.1f} % to the nanosecond; clocks agree within "
                        f"{max(line.other['clock_uncertainty_us'].values()):.0f} us")
         return line
 
@@ -142,13 +158,14 @@ class Trace(harness.Case):
         """Without the correction of the clocks the same judgement fails."""
         shifted = Timeline(path, {member.replace("_", " "): AHEAD_S * 1e6 for member in members})
         self.assertLess(shifted.share_within(), 0.99)
-        self.assertNotEqual(shifted.astray(), [])
+        self.assertNotEqual(Timeline(path, {"server 1": AHEAD_S * 1e6}).astray(), [])
 
     @unittest.skipUnless(can_shift_clocks(), "this process may not make time namespaces")
     def test_members_with_other_clocks(self):
         with HalfAhead(harness.CENSUS, self.out("run"), sets=ENDLESS) as cluster:
             cluster.wait_for_steps()
-            self.trace(cluster, "trace.json", 20)
+            # A worker that is much faster than when it was asked hears of the first steps too late, and that is said.
+            harness.wait_until(lambda: "missing" not in self.trace(cluster, "trace.json", 20).stdout, 120, "a whole trace")
             line = self.judge(self.out("trace.json"), 20)
             for name in ("pull", "push", "update"):
                 self.assertIn(name, {span["track"] for span in line.of("server")})
@@ -162,22 +179,18 @@ class Trace(harness.Case):
             harness.figure(f"steps after a trace are {statistics.median(ratios):.2f} times as fast as before it")
 
             asks = self.begin(cluster, "killed.json", 200)
+            cluster.wait_some(0.6)
             cluster.signal("worker_0", signal.SIGKILL)
             cluster.processes["worker_0"].wait()
             cluster.look()
-            said = asks.communicate(timeout=120)[0]
-            self.assertEqual(asks.returncode, 0, said)
-            self.assertRegex(said, "missing: .*(went back to a checkpoint|lost meanwhile)")
-            self.assertTrue(Timeline(self.out("killed.json")).of("server"))
+            self.cut_short(asks, "killed.json", "went back to a checkpoint|lost meanwhile")
 
             before = cluster.reported_step()
             cluster.wait_for(lambda: cluster.reported_step() > before, 120, "steps are made again")
             asks = self.begin(cluster, "ended.json", 200)
+            cluster.wait_some(0.6)
             cluster.signal("scheduler", signal.SIGTERM)
-            said = asks.communicate(timeout=120)[0]
-            self.assertEqual(asks.returncode, 0, said)
-            self.assertIn("missing: the job has ended", said)
-            self.assertEqual(len(Timeline(self.out("ended.json")).members), 4)
+            self.cut_short(asks, "ended.json", "the job has ended")
             cluster.finish()
 
     def test_mistakes(self):
