@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "common/base/outside_text.h"
+#include "common/base/shell_word.h"
 #include "common/job/data_paths.h"
 #include "common/platform/file_system.h"
 #include "common/process/terminal.h"
 #include "tools/commands.h"
 #include "tools/common_flags.h"
 #include "tools/inputs/file_names.h"
-#include "common/base/shell_word.h"
 #include "tools/prepare/layout/table_layout.h"
 #include "tools/prepare/prepare_files.h"
 

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "common/base/outside_text.h"
-#include "common/job/tables/figure_tables.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/cluster_spec.h"
+#include "common/job/tables/figure_tables.h"
 #include "common/telemetry/figures_json.h"
 #include "common/telemetry/prometheus_text.h"
 #include "common/telemetry/samples.h"

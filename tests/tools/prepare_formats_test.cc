@@ -1,8 +1,8 @@
 // Tests entries, labels, encodings and archives of other programs: each is read, or refused with a
 // remedy.
 #include "common/base/hash.h"
-#include "tests/tools/prepare_kinds.h"
 #include "common/base/shell_word.h"
+#include "tests/tools/prepare_kinds.h"
 
 namespace hdps {
 namespace {

@@ -8,11 +8,11 @@
 #include <set>
 
 #include "common/base/outside_text.h"
+#include "common/base/shell_word.h"
 #include "common/job/job_facts.h"
 #include "common/job/spec/data_spec.h"
 #include "tools/prepare/columns/cell_kinds.h"
 #include "tools/prepare/data_profile.h"
-#include "common/base/shell_word.h"
 #include "worker/data/number.h"
 #include "worker/data/row.h"
 
