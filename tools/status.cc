@@ -33,14 +33,17 @@ void Print(const StatusReply& status) {
   }
 }
 
-// Returns the line of progress; while there is none or the job waits, what it waits for.
+// Returns the line of progress; while there is none or the job stands, what it waits for. A member
+// that works at its stage or reads data is no standstill: a moment between two steps looks so too.
 std::string LineOf(const PanelReply& reply, uint64_t* version) {
   const std::span<const char> text = reply.text.As<char>();
   const auto page = nlohmann::json::parse(text.begin(), text.end(), nullptr, false);
   if (!page.is_object()) return "";
   *version = page.value("version", uint64_t{0});
   const std::string line = page["training"].value("line", "");
-  const bool moves = page["health"].value("kind", "") == "nothing";
+  const std::string kind = page["health"].value("kind", "");
+  const bool moves =
+      kind == "nothing" || kind == "work" || kind == "data" || kind == "disk" || kind == "between";
   return moves && !line.empty() ? line : page["health"].value("sentence", "");
 }
 
