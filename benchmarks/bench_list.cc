@@ -22,6 +22,7 @@
   BENCH(reduction, RunReductionBench, "sums over ranks, in order and by Gloo's own allreduce")     \
   BENCH(strategies, RunStrategiesBench, "are the costs by which strategies are chosen true?")      \
   BENCH(table, RunTableBench, "rows read, updated and made, beside the same lines walked")         \
+  BENCH(telemetry, RunTelemetryBench, "what the counters of a step cost")                          \
   BENCH(updates, RunUpdatesBench, "a large step's distinct keys, FTRL and lazy Adam on the host")  \
   BENCH(wire, RunWireBench, "GB/s both ways at once, round trip, checksums, buffers")
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -91,6 +92,9 @@ class JobCoordinator {
   const std::optional<JobFailure>& failure() const { return failure_; }
   const RunSummary& summary() const { return job_.record.summary; }
   ProgressState progress() const { return job_.Progress(*spec_, parts_.members); }
+  // Returns the examples of the job, counted as its steps are.
+  uint64_t examples() const { return job_.record.examples_before + progress().examples; }
+  const std::set<std::string>& arithmetic() const { return facts_.arithmetic(); }
   bool training() const { return kind_ == JobPhase::kTrain; }
   bool ending() const { return kind_ == JobPhase::kFinish || kind_ == JobPhase::kOver; }
 

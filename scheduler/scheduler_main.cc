@@ -9,6 +9,7 @@
 
 #include "common/base/counted.h"
 #include "common/base/outside_text.h"
+#include "common/base/shell_word.h"
 #include "common/job/given_job.h"
 #include "common/job/job_spec.h"
 #include "common/net/node_loop.h"
@@ -18,10 +19,14 @@
 #include "common/platform/output_file.h"
 #include "common/platform/process_watch.h"
 #include "common/process/daemon.h"
+#include "common/process/http_flags.h"
 #include "common/process/run_lock.h"
 #include "common/process/terminal.h"
 #include "scheduler/members/validate_cluster.h"
+#include "scheduler/picture/job_picture.h"
+#include "scheduler/picture/picture_paths.h"
 #include "scheduler/report/console_output.h"
+#include "scheduler/report/event_records.h"
 #include "scheduler/scheduler_node.h"
 
 DEFINE_string(out, "",
@@ -37,6 +42,7 @@ DEFINE_string(address_file, "",
 DEFINE_bool(same_run, false,
             "Continue a run that was started before, in which an earlier request to stop still "
             "holds; without it a new run begins and forgets that request");
+DEFINE_bool(tensorboard, false, hdps::kTensorboardHelp);
 DEFINE_bool(print_config, false, "Print the job with every default written out, and end");
 
 namespace hdps {
@@ -46,14 +52,38 @@ constexpr char kProgram[] = "hdps-scheduler";
 constexpr char kUsage[] =
     "hdps-scheduler: leads the servers and workers of one job\n"
     "usage: hdps-scheduler --job=FILE --out=DIR [--servers=M --workers=N] [flags]";
-constexpr std::string_view kFlags[] = {"out",    "listen",       "servers",  "workers",
-                                       "resume", "address_file", "same_run", "print_config"};
+constexpr std::string_view kFlags[] = {
+    "out",      "listen",       "servers", "workers",    "resume",          "address_file",
+    "same_run", "print_config", "http",    "http_names", "http_token_file", "http_cert",
+    "http_key", "tensorboard"};
+
+// Returns the command that resumes the run.
+std::string ResumeCommand(const DaemonFlags& flags) {
+  std::string command =
+      std::string(kProgram) + " --job=" + ShellWord(flags.job) + " --out=" + ShellWord(FLAGS_out) +
+      " --servers=" + std::to_string(FLAGS_servers) + " --workers=" + std::to_string(FLAGS_workers);
+  for (const std::string& one : flags.overrides) command += " --set=" + ShellWord(one);
+  return command;
+}
+
+// Fills what pictures tell of the start.
+Status FillStart(const DaemonFlags& flags, const WrittenJob& text, MonotonicClock& clock,
+                 SchedulerOptions* options) {
+  HDPS_ASSIGN_OR_RETURN(options->settings,
+                        OriginsOf(*options->job, text, flags.overrides,
+                                  IsFromEnvironment("set") ? "environment" : "--set"));
+  options->resume_command = ResumeCommand(flags);
+  options->started_at = clock.NowMs();
+  options->unix_ms_at_zero = UnixMs() - options->started_at;
+  return {};
+}
 
 Status CheckFlags(const DaemonFlags& flags) {
   if (FLAGS_out.empty() && !FLAGS_print_config) {
     return {Code::kInvalidArgument, "--out is missing; give the folder for results, --out=DIR"};
   }
   HDPS_RETURN_IF_ERROR(ReadResume(FLAGS_resume).status());
+  if (FLAGS_tensorboard) HDPS_RETURN_IF_ERROR(CanWriteEvents());
   return CheckAddress(FLAGS_listen, flags.connections.may_leave());
 }
 
@@ -61,6 +91,8 @@ Result<ProcessEnd> Run() {
   HDPS_ASSIGN_OR_RETURN(DaemonFlags flags, ReadDaemonFlags(KeyRole::kScheduler));
   HDPS_RETURN_IF_ERROR(CheckFlags(flags));
   const std::unique_ptr<FileSystem> files = flags.faults.Around(NewPosixFileSystem());
+  HDPS_ASSIGN_OR_RETURN(const HttpFlags http,
+                        ReadHttpFlags(*files, kHttpOnThisMachine, flags.connections.insecure));
   HDPS_ASSIGN_OR_RETURN(const WrittenJob text, ReadWrittenJob(*files, flags.job));
   HDPS_ASSIGN_OR_RETURN(Job job, LoadPlannedJob(*files, text, &flags.overrides, FLAGS_workers,
                                                 DataFiles::kNotNeeded));
@@ -85,15 +117,22 @@ Result<ProcessEnd> Run() {
   SchedulerOptions options;
   options.job = std::make_shared<const Job>(std::move(job));
   options.out = out;
+  const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
+  HDPS_RETURN_IF_ERROR(FillStart(flags, text, *clock, &options));
+  options.clock = clock.get();
   HDPS_ASSIGN_OR_RETURN(options.given_job, GivenJob(text, flags.overrides));
   options.num_servers = FLAGS_servers;
   options.num_workers = FLAGS_workers;
   options.boot = BootIdentity();
-  const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
-  options.clock = clock.get();
   options.guests_read = GuestsMayRead(flags.connections, FLAGS_listen);
   HDPS_ASSIGN_OR_RETURN(options.resume, ReadResume(FLAGS_resume));
   options.same_run = FLAGS_same_run;
+  options.tensorboard = FLAGS_tensorboard;
+  options.pictures = std::make_shared<Published<JobPicture>>();
+  HDPS_ASSIGN_OR_RETURN(
+      const std::unique_ptr<HttpServer> server,
+      ServeHttp(http, kProgram, PicturePaths(options.pictures, *clock, MembersHere::kNone)));
+  if (server == nullptr) options.pictures.reset();  // Nobody looks.
   ProgressListener listener =
       flags.log_file.empty() ? SpeakOnStderr() : AlsoLogged(SpeakOnStderr());
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<SchedulerNode> node,

@@ -9,9 +9,7 @@
 
 #include "common/job/job_file.h"
 #include "common/platform/failpoint.h"
-#include "common/platform/monotonic_clock.h"
 #include "scheduler/members/validate_cluster.h"
-#include "scheduler/report/job_status.h"
 #include "scheduler/state/run_start.h"
 
 namespace hdps {
@@ -34,21 +32,25 @@ SchedulerNode::SchedulerNode(const SchedulerOptions& options, ProgressListener l
                    .num_workers = options.num_workers,
                    .boot = options.boot}),
       checkpoints_(files, JoinPath(options.out, "checkpoint"), options.job, options.resume),
-      tracker_(options.command_retry_ms) {}
+      tracker_(options.command_retry_ms),
+      watch_(options_, files) {
+  notices_.KeepEvents(
+      [this](const std::string& line, bool warning) { watch_.TakeNotice(line, warning); });
+}
 
 Result<std::unique_ptr<SchedulerNode>> SchedulerNode::Make(const SchedulerOptions& options,
                                                            ProgressListener listener,
                                                            FileSystem& files) {
   CHECK(options.job != nullptr);
   HDPS_RETURN_IF_ERROR(ValidateCluster(*options.job, options.num_servers, options.num_workers));
-  const auto evaluation = listener.evaluation;
-  std::unique_ptr<SchedulerNode> node(new SchedulerNode(options, std::move(listener), files));
+  std::unique_ptr<SchedulerNode> node(new SchedulerNode(options, listener, files));
   HDPS_RETURN_IF_ERROR(
       StartRun(options, files, node->checkpoints_, node->kept_state_, node->notices_));
+  const bool continued = node->checkpoints_.newest() || node->kept_state_.found();
   node->report_.emplace(options.report_interval_ms, files, options.out, *options.job,
-                        options.given_job,
-                        node->checkpoints_.newest().has_value() || node->kept_state_.found());
-  node->report_->run().TellEvaluations(evaluation);
+                        options.given_job, continued, options.tensorboard);
+  node->BeginWatch(continued);
+  node->report_->run().TellEvaluations(listener.evaluation);
   return node;
 }
 
@@ -77,8 +79,8 @@ void SchedulerNode::OnFrame(PeerId from, Frame frame) {
   }
   if (changes_.formed() && changes_.members().Has(from)) changes_.members().Heard(from, now_);
   if (!Dispatch<JoinRequest, Heartbeat, CommandDone, StopRequest, Abort, KvPut, KvGet,
-                StatusRequest, ScaleRequest, JobRequest, RowPlacesRequest, TracePart, TraceRequest>(
-          from, frame)) {
+                StatusRequest, PanelRequest, ScaleRequest, JobRequest, RowPlacesRequest, TracePart,
+                TraceRequest>(from, frame)) {
     notices_.SayOutside("dropped a frame of kind " + std::string(MessageKindName(kind)) + " from " +
                             changes_.NameOf(from) + ": it is not the scheduler's",
                         now_);
@@ -133,7 +135,10 @@ void SchedulerNode::On(PeerId from, const CommandDone& message, uint64_t) {
   if (!changes_.formed() || !changes_.members().Has(from)) return;
   const std::optional<Command> command = tracker_.TakeAnswered(from, message.id);
   HDPS_FAILPOINT("scheduler.command.answered");
-  if (command) coordinator_->OnAnswer(from, *command, message, now_);
+  if (!command) return;
+  watch_.LookAt(checkpoints_, now_);
+  coordinator_->OnAnswer(from, *command, message, now_);
+  watch_.LookAt(checkpoints_, now_);
 }
 
 void SchedulerNode::On(PeerId from, const StopRequest& message, uint64_t) {
@@ -161,49 +166,6 @@ void SchedulerNode::On(PeerId from, const KvGet& message, uint64_t request_id) {
   if (changes_.Knows(from)) outbox_.Send(from, board_.Get(message.key), request_id);
 }
 
-void SchedulerNode::On(PeerId from, const StatusRequest&, uint64_t request_id) {
-  outbox_.Send(from, StatusOfJob(*options_.job, rendezvous_, admission_, changes_, tracker_, now_),
-               request_id);
-}
-
-void SchedulerNode::On(PeerId from, const ScaleRequest& message, uint64_t request_id) {
-  const Scaling::Answer answer = changes_.OnRequest(from, message, now_);
-  if (answer.accepted) {
-    notices_.Say(answer.reply.message);
-    kept_state_.ChangedForMachine();
-  }
-  outbox_.Send(from, answer.reply, request_id);
-}
-
-void SchedulerNode::On(PeerId from, const JobRequest&, uint64_t request_id) {
-  outbox_.Send(from, TextOfJob(options_), request_id);
-}
-
-void SchedulerNode::On(PeerId from, const RowPlacesRequest&, uint64_t request_id) {
-  outbox_.Send(from, PlacesOfRows(options_, rendezvous_, changes_), request_id);
-}
-
-void SchedulerNode::On(PeerId from, const TracePart& message, uint64_t) {
-  if (!changes_.formed() || !changes_.members().Has(from)) return;
-  trace_.OnPart(from, changes_.members().NameOf(from), message);
-}
-
-void SchedulerNode::On(PeerId from, const TraceRequest& message, uint64_t request_id) {
-  const Membership* const members = changes_.formed() ? &changes_.members() : nullptr;
-  outbox_.Send(from, trace_.OnRequest(message, members, now_), request_id);
-}
-
-HeartbeatAck SchedulerNode::AckOf(uint64_t heartbeat) const {
-  return {changes_.members().view().view, heartbeat,
-          options_.clock == nullptr ? 0 : options_.clock->NowNs(), trace_.order()};
-}
-
-void SchedulerNode::TickTrace() {
-  trace_.OnTick(changes_.members(), coordinator_->training(), now_);
-  if (!trace_.TakeChanged()) return;
-  for (const PeerId peer : changes_.members().all()) outbox_.Send(peer, AckOf(0));
-}
-
 void SchedulerNode::OnTick(TimeMs now) {
   if (end_.over()) {
     trace_.End("the job has ended");
@@ -218,9 +180,13 @@ void SchedulerNode::OnTick(TimeMs now) {
   notices_.SayLeftOut(now);
   if (end_.leaving()) return SendAbort();
   if (kept_state_.found()) TakeOver();
-  if (coordinator_) return TickRunning();
-  AnswerPuts();
-  Follow(admission_.Gather(now));
+  if (coordinator_) {
+    TickRunning();
+  } else {
+    AnswerPuts();
+    Follow(admission_.Gather(now));
+  }
+  if (!end_.over()) TickWatch();
 }
 
 // While this process stood still it could hear nobody, so that time is not silence of a member.
@@ -413,6 +379,7 @@ void SchedulerNode::Finish() {
   notices_.Say(kept_state_.Forget());
   RemoveUnfinished(checkpoints_,
                    notices_);  // Left by a run that this one took over with its members.
+  EndWatch();
 }
 
 void SchedulerNode::Fail(int exit_status, const std::string& reason) {
@@ -420,6 +387,7 @@ void SchedulerNode::Fail(int exit_status, const std::string& reason) {
   notices_.ShowProgress("");
   tracker_.DropAll();
   if (changes_.formed()) notices_.Say(kept_state_.Forget());
+  EndWatch();
   SendAbort();
 }
 

@@ -18,6 +18,7 @@
 #include "scheduler/members/member_changes.h"
 #include "scheduler/members/outbox.h"
 #include "scheduler/members/rendezvous.h"
+#include "scheduler/picture/job_watch.h"
 #include "scheduler/plan/checkpoint_catalog.h"
 #include "scheduler/plan/command_tracker.h"
 #include "scheduler/report/notices.h"
@@ -35,6 +36,7 @@ struct JobRequest;
 struct JoinRequest;
 struct KvGet;
 struct KvPut;
+struct PanelRequest;
 struct ScaleRequest;
 struct RowPlacesRequest;
 struct StatusRequest;
@@ -87,11 +89,19 @@ class SchedulerNode : public Node {
   void On(PeerId from, const KvPut& message, uint64_t request_id);
   void On(PeerId from, const KvGet& message, uint64_t request_id);
   void On(PeerId from, const StatusRequest& message, uint64_t request_id);
+  void On(PeerId from, const PanelRequest& message, uint64_t request_id);
   void On(PeerId from, const ScaleRequest& message, uint64_t request_id);
   void On(PeerId from, const JobRequest& message, uint64_t request_id);
   void On(PeerId from, const RowPlacesRequest& message, uint64_t request_id);
   void On(PeerId from, const TracePart& message, uint64_t request_id);
   void On(PeerId from, const TraceRequest& message, uint64_t request_id);
+
+  // Let the job be watched: from its start, with each tick, and with its last state.
+  void BeginWatch(bool continued);
+  void TickWatch();
+  void EndWatch();
+  StatusReply StatusNow() const;
+  WatchedJob WatchedNow() const;
 
   void Form();
   void TakeOver();  // Goes on where a former scheduler process was.
@@ -124,6 +134,7 @@ class SchedulerNode : public Node {
   CommandTracker tracker_;
   std::optional<ProgressReport> report_;  // Set once Make() is done.
   std::optional<JobCoordinator> coordinator_;
+  JobWatch watch_;
   JobEnd end_;
   Outbox outbox_;
   TraceCollection trace_;

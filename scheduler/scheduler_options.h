@@ -4,13 +4,18 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "common/job/given_job.h"
+#include "common/net/node.h"
+#include "common/telemetry/published.h"
 #include "scheduler/plan/resume.h"
 
 namespace hdps {
 
 class MonotonicClock;
 struct Job;
+struct JobPicture;
 
 // Switches safety mechanisms off, so that tests can check that their absence is noticed. Never set
 // elsewhere.
@@ -36,11 +41,21 @@ struct SchedulerOptions {
   bool members_return = true;          // A launcher restarts members that fail.
   uint32_t command_retry_ms = 500;     // Unanswered commands are sent again after this time.
   uint32_t report_interval_ms = 1000;  // Between two lines of metrics.jsonl.
+  bool tensorboard = false;            // These lines also go to OUT/tensorboard.
   // BootIdentity(): files written but not synced are intact as long as it stays the same. Empty:
   // everything is synced.
   std::string boot = {};
-  MonotonicClock* clock =
-      nullptr;  // Members bring their clocks of traces together with it; or null.
+  // Gets pictures of the job for readers on other threads, at most ten a second; null: none are
+  // made unless a message asks.
+  std::shared_ptr<Published<JobPicture>> pictures = nullptr;
+  // What pictures tell of the start: where settings come from, the command that resumes the job,
+  // the time on the node's clock, and the milliseconds since 1970 at zero of that clock.
+  std::vector<SettingOrigin> settings = {};
+  std::string resume_command = {};
+  TimeMs started_at = 0;
+  int64_t unix_ms_at_zero = 0;
+  // Members bring their clocks of traces together with it; null: they do not.
+  MonotonicClock* clock = nullptr;
   SchedulerSabotage sabotage = {};
 };
 

@@ -42,8 +42,8 @@ chmod 700 "$local"
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PASSED = ("--set=", "--threads=", "--expected_rows=", "--max_bad_rows=", "--resume=", "--restart=", "--log=",
           "--worker_command=")
-PASSED_FLAGS = ("--insecure", "--insecure-collective", "--workers_come")
-FILES = ["summary.json", "job_as_run.json", "metrics.jsonl", "log"]
+PASSED_FLAGS = ("--insecure", "--insecure-collective", "--workers_come", "--tensorboard")
+FILES = ["summary.json", "job_as_run.json", "metrics.jsonl", "tensorboard", "log"]
 
 
 class Failed(Exception):

@@ -6,36 +6,44 @@ packages=(
   g++ cmake ninja-build pkg-config ccache git python3
   libzmq3-dev cppzmq-dev                            # messages between processes
   libsodium-dev libssl-dev                          # secrets and signatures; frames encrypted by AES
+  libmicrohttpd-dev                                 # HTTP with TLS
   libflatbuffers-dev flatbuffers-compiler           # their schema
   libtbb-dev                                        # parallel loops
   libdnnl-dev                                       # matrix products
   librocksdb-dev                                    # rows that do not fit into memory
   libgloo-dev                                       # allreduce between CPUs
+  prometheus-cpp-dev                                # figures as text for Prometheus
   libgflags-dev libgoogle-glog-dev                  # command line, logs
+  libjs-dygraphs                                    # charts of the page and of the report
   nlohmann-json3-dev libfast-float-dev libxxhash-dev zlib1g-dev libzstd-dev
   libgtest-dev libgmock-dev libbenchmark-dev        # tests, benchmarks
 )
-# For tests with an sshd, with machines made of namespaces, with the limits of a systemd unit, or with a
-# page's drawing.
-test_packages=(openssh-client openssh-server iproute2 util-linux systemd libseccomp2 graphviz)
+# For tests with an sshd, with machines made of namespaces, with the limits of a systemd unit, with a page's
+# drawing, or with a browser and others that speak HTTP.
+test_packages=(openssh-client openssh-server iproute2 util-linux systemd libseccomp2 graphviz chromium chromium-driver curl openssl)
 # For the Python package and its tests.
 python_packages=(python3 python3-dev python3-numpy python3-venv pybind11-dev mypy)
 # For the tests and examples of models in PyTorch; of everybody's own Python, hdps takes the torch that is there.
 torch_packages=(python3-torch)
 # For hdps export --format=onnx and for the vectors' index.
 export_packages=(libonnx-dev libprotobuf-dev protobuf-compiler libfaiss-dev)
+# For --tensorboard of hdps train and hdps-scheduler.
+tensorboard_packages=(libisal-dev libprotobuf-dev protobuf-compiler)
+# promtool, for the tests of examples/monitoring. The package's server is not started.
+monitoring_packages=(prometheus)
 # For the gates of .ci/run and for scripts/dev/bundle.sh only.
-developer_packages=("${test_packages[@]}" "${python_packages[@]}" "${torch_packages[@]}" "${export_packages[@]}" clang-14 libclang-rt-14-dev llvm-14 clang-format-14 shellcheck patchelf)
+developer_packages=("${test_packages[@]}" "${python_packages[@]}" "${torch_packages[@]}" "${export_packages[@]}" "${tensorboard_packages[@]}" "${monitoring_packages[@]}" clang-14 libclang-rt-14-dev llvm-14 clang-format-14 shellcheck patchelf)
 # For the pictures of scripts/dev/plot_*.py only.
 plot_packages=(python3-matplotlib)
 # For benchmarks/peers only: its setup.sh installs PyTorch itself, which compiles against Python's headers.
 peer_packages=(python3-venv python3-dev)
 
 usage() {
-  echo "usage: scripts/install_deps.sh [--tests] [--developer] [--python] [--export] [--plots] [--peers] [--list]"
+  echo "usage: scripts/install_deps.sh [--tests] [--developer] [--python] [--export] [--tensorboard] [--plots] [--peers] [--list]"
   echo "  --tests      also what some tests start: ${test_packages[*]}"
   echo "  --python     also what the Python package needs: ${python_packages[*]}"
   echo "  --export     also what hdps export --format=onnx and a vectors' index need: ${export_packages[*]}"
+  echo "  --tensorboard  also what the flag of this name needs: ${tensorboard_packages[*]}"
   echo "  --developer  also what the gates and the bundle need: ${developer_packages[*]}"
   echo "  --plots      also what draws the pictures of benchmarks: ${plot_packages[*]}"
   echo "  --peers      also what benchmarks/peers/setup.sh needs: ${peer_packages[*]}"
@@ -48,6 +56,7 @@ for argument in "$@"; do
     --tests) packages+=("${test_packages[@]}") ;;
     --python) packages+=("${python_packages[@]}") ;;
     --export) packages+=("${export_packages[@]}") ;;
+    --tensorboard) packages+=("${tensorboard_packages[@]}") ;;
     --developer) packages+=("${developer_packages[@]}") ;;
     --plots) packages+=("${plot_packages[@]}") ;;
     --peers) packages+=("${peer_packages[@]}") ;;
@@ -88,6 +97,7 @@ if ((EUID != 0)); then
 fi
 echo "install_deps: installing ${#missing[@]} of ${#packages[@]} packages: ${missing[*]}"
 "${become_root[@]}" apt-get update -qq
-"${become_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+# At run level 1 no package starts its server.
+"${become_root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
   apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 echo "install_deps: done"

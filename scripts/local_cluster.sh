@@ -12,6 +12,7 @@ usage: scripts/local_cluster.sh --job=FILE --out=DIR [--servers=1] [--workers=1]
   --max_bad_rows=N      pass over this many bad rows of the data (default: the job file's, 0)
   --resume=WHEN         auto (default): continue from a checkpoint found in DIR; never: refuse one;
                         changed: continue although settings differ, of those that may
+  --tensorboard         also write the curves of the run to DIR/tensorboard
   --init=DIR            begin a run without a checkpoint with tables and layers of safetensors files
   --restart=WHEN        on-failure (default): what was killed or ended with status 3 is started
                         again, later and later; never: it is not. With --node-rank above 0
@@ -78,7 +79,7 @@ for argument in "$@"; do
     --keys=*) common+=("$argument") program+=(HDPS_KEYS="$value") ;;
     --insecure) common+=("$argument") ;;
     --insecure-collective) worker_flags+=(--insecure_collective) ;;
-    --resume=*) scheduler_flags+=("$argument") ;;
+    --resume=* | --tensorboard) scheduler_flags+=("$argument") ;;
     --threads=*) member_flags+=("$argument") ;;
     --expected_rows=*) server_flags+=("$argument") ;;
     --max_bad_rows=*) worker_flags+=("$argument") ;;

@@ -11,7 +11,7 @@
 #include "common/protocol/command_messages.h"
 #include "embedding/snapshot/snapshot.h"
 #include "server/background_work.h"
-#include "server/server_meters.h"
+#include "server/watch/server_meters.h"
 
 namespace hdps {
 

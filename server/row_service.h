@@ -12,7 +12,6 @@
 #include "server/key_list_cache.h"
 #include "server/push_ledger.h"
 #include "server/push_watermark.h"
-#include "server/server_meters.h"
 #include "server/server_node.h"
 #include "server/shard_set.h"
 #include "server/staleness_gate.h"
@@ -20,6 +19,7 @@
 #include "server/step/step_pushes.h"
 #include "server/step/sync_combiner.h"
 #include "server/vector_clock.h"
+#include "server/watch/server_meters.h"
 
 namespace hdps {
 

@@ -15,6 +15,8 @@
 #include "common/platform/monotonic_clock.h"
 #include "common/platform/random.h"
 #include "common/process/daemon.h"
+#include "common/process/http_flags.h"
+#include "common/process/member_pages.h"
 #include "server/server_memory_limit.h"
 #include "server/server_process.h"
 
@@ -41,6 +43,8 @@ Result<ProcessEnd> Run() {
   HDPS_ASSIGN_OR_RETURN(DaemonFlags flags, ReadDaemonFlags(KeyRole::kServer));
   HDPS_ASSIGN_OR_RETURN(MemberFlags member, ReadMemberFlags(flags));
   const std::unique_ptr<FileSystem> files = flags.faults.Around(NewPosixFileSystem());
+  HDPS_ASSIGN_OR_RETURN(const HttpFlags http,
+                        ReadHttpFlags(*files, kHttpNowhere, flags.connections.insecure));
   HDPS_ASSIGN_OR_RETURN(
       Job job, LoadPlannedJob(*files, flags.job, &flags.overrides, 0, DataFiles::kNotNeeded));
   if (job.cluster.memory_limit > 0) ReturnFreedMemory();
@@ -68,6 +72,13 @@ Result<ProcessEnd> Run() {
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
   SpanRecorder recorder(*clock);
   options.node.recorder = &recorder;
+  MemberWatch watch;
+  if (!http.options.listen.empty()) options.watch = &watch;
+  HDPS_ASSIGN_OR_RETURN(
+      const std::unique_ptr<HttpServer> pages,
+      ServeHttp(http, kProgram,
+                MemberPages({FigureRole::kServer, options.node.job, identity.scheduler_address},
+                            watch, *clock)));
   const std::unique_ptr<Executor> executor = NewTbbExecutor(member.threads);
   LOG(INFO) << "listening on " << identity.own_address << ", scheduler at "
             << identity.scheduler_address;

@@ -16,7 +16,6 @@
 #include "common/protocol/membership_messages.h"
 #include "common/protocol/message_frames.h"
 #include "common/telemetry/process_meters.h"
-#include "server/activity_watch.h"
 #include "server/background_work.h"
 #include "server/checkpoint_writer.h"
 #include "server/commanded_folder.h"
@@ -24,10 +23,11 @@
 #include "server/groups/hosted_groups.h"
 #include "server/groups/refusal.h"
 #include "server/groups/rows_command.h"
+#include "server/groups/waiting_requests.h"
 #include "server/server_log.h"
 #include "server/server_memory_limit.h"
-#include "server/server_meters.h"
-#include "server/waiting_requests.h"
+#include "server/watch/activity_watch.h"
+#include "server/watch/server_meters.h"
 
 namespace hdps {
 namespace {
@@ -322,8 +322,7 @@ uint64_t ServerNode::Impl::Done() const {
 ServerNode::ServerNode(FileSystem& files, Executor& executor, const ServerNodeOptions& options)
     : impl_(std::make_unique<Impl>(files, executor, options)) {
   if (options.recorder != nullptr) impl_->membership.UseRecorder(*options.recorder);
-  if (options.clock == nullptr) return;
-  impl_->membership.ReportReadings([this] { return ReadFigures(); });
+  if (options.clock != nullptr) impl_->membership.ReportReadings([this] { return ReadFigures(); });
 }
 
 ServerNode::~ServerNode() {
@@ -391,12 +390,13 @@ ServerCounters ServerNode::counters() const {
 }
 
 Readings ServerNode::ReadFigures() {
-  Meters& meters = impl_->meters.meters();
+  ServerMeters& meters = impl_->meters;
   if (!impl_->background.running()) impl_->groups.CountInMeters();
-  if (impl_->options.own_process) SetProcess(ReadProcessUsage(impl_->files), &meters);
-  return meters.Read();
+  if (impl_->options.own_process) SetProcess(ReadProcessUsage(impl_->files), &meters.meters());
+  return meters.ReadWhile(impl_->memory != nullptr && !impl_->memory->trouble().empty());
 }
-const View* ServerNode::view() const { return impl_->view.get(); }
+bool ServerNode::joined() const { return impl_->membership.view() != nullptr; }
+uint32_t ServerNode::rank() const { return joined() ? impl_->membership.rank() : 0; }
 
 std::optional<Result<RowsDigest>> ServerNode::DigestOf(ServerId group) const {
   return impl_->groups.DigestOf(group);

@@ -20,7 +20,6 @@
 namespace hdps {
 
 struct Job;
-struct View;
 
 // Switches safety mechanisms off, so that tests can check that their absence is noticed. Never set
 // elsewhere.
@@ -91,7 +90,8 @@ class ServerNode : public Node {
   // Returns the figures of this server as they are now. While rows are read or written beside the
   // loop, what tables count is that of before.
   Readings ReadFigures();
-  const View* view() const;  // The newest one known here; null before the first.
+  bool joined() const;    // It is a member of a view.
+  uint32_t rank() const;  // Its rank, 0 before it has joined.
   // Returns the digest of the group's rows here, also at a backup; none if they are not here.
   std::optional<Result<RowsDigest>> DigestOf(ServerId group) const;
 

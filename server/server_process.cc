@@ -15,7 +15,14 @@ ProcessEnd RunServerProcess(const ServerProcessOptions& options, Transport& tran
   NodeLoopOptions loop;
   loop.stop = options.stop;
   loop.stop_reason = "server was told to stop";
-  return RunNodeLoop(node, transport, clock, loop);
+  if (options.watch == nullptr) return RunNodeLoop(node, transport, clock, loop);
+  const auto copy = [&node] {
+    return MemberCopy{0, node.joined(), node.rank(), node.ReadFigures()};
+  };
+  loop.on_turn = [&] { options.watch->OnTurn(clock.NowMs(), copy); };
+  const ProcessEnd end = RunNodeLoop(node, transport, clock, loop);
+  options.watch->PutOut(clock.NowMs(), copy());
+  return end;
 }
 
 }  // namespace hdps

@@ -8,6 +8,7 @@
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
+#include "common/telemetry/member_watch.h"
 #include "server/server_node.h"
 
 namespace hdps {
@@ -15,6 +16,7 @@ namespace hdps {
 struct ServerProcessOptions {
   ServerNodeOptions node;                   // RunServerProcess sets `sections`, `wake` and `clock`.
   const std::atomic<bool>* stop = nullptr;  // Becoming true asks the scheduler to drain the job.
+  MemberWatch* watch = nullptr;             // Gets copies of the figures; null: nobody looks.
 };
 
 // Runs a server until the job is over. Its transport already listens.

@@ -7,7 +7,6 @@
 #include "common/job/job_spec.h"
 #include "common/net/transport.h"
 #include "common/platform/executor.h"
-#include "common/telemetry/span_recorder.h"
 #include "common/telemetry/trace_file.h"
 #include "tools/served_job.h"
 #include "worker/role/worker_process.h"
@@ -28,6 +27,7 @@ ProcessEnd RunWorker(Cluster& cluster, uint32_t rank) {
   options.node.job = cluster.options.job;
   options.node.identity = cluster.members.Identity(rank);
   options.number_here = rank;
+  if (cluster.options.watch) options.watch = cluster.options.watch(Role::kWorker, rank);
   options.print = cluster.options.voice.notice;
   if (cluster.options.after_step) {
     options.after_step = [&cluster, rank](const StepReport& report) {

@@ -10,8 +10,12 @@
 
 #include "common/base/exit_status.h"
 #include "common/base/status.h"
+#include "common/job/given_job.h"
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
+#include "common/telemetry/member_watch.h"
+#include "common/telemetry/published.h"
+#include "common/telemetry/span_recorder.h"
 #include "scheduler/plan/resume.h"
 #include "scheduler/report/progress_listener.h"
 #include "worker/step/step_report.h"
@@ -19,7 +23,7 @@
 namespace hdps {
 
 struct Job;
-class SpanRecorder;
+struct JobPicture;
 
 // What the members of one process have recorded. All have the same clock.
 struct RunTrace {
@@ -35,6 +39,7 @@ struct LocalClusterOptions {
   uint32_t num_servers = 1, num_workers = 1;
   int threads = 0;  // Threads of each server and each worker; 0: one per core.
   Resume resume = Resume::kAuto;
+  bool tensorboard = false;  // As in SchedulerOptions.
   // notice() is also called on the thread of worker 0 if the job has train.log_every_steps.
   ProgressListener voice;
   const std::atomic<bool>* stop = nullptr;  // Drains the job when it becomes true; may be null.
@@ -42,6 +47,13 @@ struct LocalClusterOptions {
   const std::atomic<bool>* end_now = nullptr;
   // Runs after each step of each worker, on that worker's thread; may be empty.
   std::function<void(WorkerId, const StepReport&)> after_step;
+  // Returns who gets copies of a member's figures; null: nobody. May be empty. Called on the
+  // member's thread.
+  std::function<MemberWatch*(Role, uint32_t rank)> watch;
+  // As in SchedulerOptions.
+  std::shared_ptr<Published<JobPicture>> pictures = nullptr;
+  std::vector<SettingOrigin> settings = {};
+  std::string resume_command = {};
   // Records the first `trace_steps` steps of all members; null: no trace.
   RunTrace* trace = nullptr;
   uint64_t trace_steps = 0;

@@ -17,7 +17,7 @@
 #include "tools/commands.h"
 #include "tools/common_flags.h"
 #include "tools/inputs/file_names.h"
-#include "tools/prepare/layout/shell_word.h"
+#include "common/base/shell_word.h"
 #include "tools/prepare/layout/table_layout.h"
 #include "tools/prepare/prepare_files.h"
 

@@ -32,8 +32,9 @@ Subcommand ReportCommand() {
           "write one HTML page of a run, or of two beside each other",
           "hdps report OUT [OUT2] [--html=FILE]\n"
           "OUT is the --out of a run, which may still go on. The page has curves\n"
-          "of training and evaluation, where time goes, events, the data and the job; with\n"
-          "two runs, both in each picture and the settings that differ.",
+          "of training and evaluation, where time goes, events, the data, the job, and what\n"
+          "its members did last; with two runs, both in each picture and the settings that\n"
+          "differ.",
           {"html"},
           nullptr,
           Report};

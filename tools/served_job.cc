@@ -34,8 +34,14 @@ Result<std::unique_ptr<ServedJob>> ServedJob::Start(const LocalClusterOptions& o
   scheduler.num_workers = options.num_workers;
   scheduler.given_job = options.given_job;
   scheduler.resume = options.resume;
+  scheduler.tensorboard = options.tensorboard;
   scheduler.members_return = false;
   scheduler.boot = BootIdentity();
+  scheduler.pictures = options.pictures;
+  scheduler.settings = options.settings;
+  scheduler.resume_command = options.resume_command;
+  scheduler.started_at = clock.NowMs();
+  scheduler.unix_ms_at_zero = UnixMs() - scheduler.started_at;
   std::unique_ptr<ServedJob> members(new ServedJob(options, files, clock));
   HDPS_ASSIGN_OR_RETURN(members->scheduler_, SchedulerNode::Make(scheduler, options.voice, files));
   HDPS_RETURN_IF_ERROR(members->transport_->Listen(kSchedulerAddress).status());
@@ -67,6 +73,7 @@ ProcessEnd ServedJob::RunServer(uint32_t rank) {
   options.node.identity = Identity(rank);
   options.node.spill_folder = JoinPath(options_.out, "spill");
   if (options_.trace != nullptr) options.node.recorder = options_.trace->servers[rank].get();
+  if (options_.watch) options.watch = options_.watch(Role::kServer, rank);
   const std::unique_ptr<Transport> transport =
       NewInprocTransport(hub_, {.self = options.node.identity.self});
   Result<std::string> address = transport->Listen("inproc://server_" + std::to_string(rank));

@@ -1,13 +1,16 @@
-// Formats the state of a running job as JSON.
+// Asks for the status of a job, with all panels of its page, and formats it for scripts.
 #pragma once
 
 #include <string>
 
+#include "common/base/status.h"
+
 namespace hdps {
 
-struct StatusReply;
+class SchedulerConnection;
 
-// Returns job, state, view, step and members, as hdps status --json prints them.
-std::string StatusJson(const StatusReply& status);
+// Returns what `hdps status --json` prints: docs/formats.md has its fields. Errors: kUnavailable if
+// nobody answers.
+Result<std::string> AskStatusJson(SchedulerConnection& connection);
 
 }  // namespace hdps

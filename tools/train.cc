@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/base/outside_text.h"
+#include "common/base/shell_word.h"
 #include "common/job/given_job.h"
 #include "common/job/job_spec.h"
 #include "common/planning/placement.h"
@@ -13,6 +14,7 @@
 #include "common/process/command_line.h"
 #include "common/process/terminal.h"
 #include "scheduler/report/console_output.h"
+#include "scheduler/report/event_records.h"
 #include "tools/commands.h"
 #include "tools/common_flags.h"
 #include "tools/training.h"
@@ -31,10 +33,20 @@ DEFINE_string(init, "",
 DEFINE_bool(init_only, false,
             "Write what --init gives as the checkpoint of step 0 and end: daemons with the same "
             "--out begin there");
+DEFINE_bool(tensorboard, false, hdps::kTensorboardHelp);
 DEFINE_bool(print_config, false, "Print the job with every default written out, and end");
 
 namespace hdps {
 namespace {
+
+// Returns the command that resumes the run.
+std::string ResumeCommand(const std::string& job, const TrainingRequest& request) {
+  std::string command = "hdps train --job=" + ShellWord(job) + " --out=" + ShellWord(request.out) +
+                        " --servers=" + std::to_string(request.servers) +
+                        " --workers=" + std::to_string(request.workers);
+  for (const std::string& one : request.overrides) command += " --set=" + ShellWord(one);
+  return command;
+}
 
 Status Train() {
   HDPS_ASSIGN_OR_RETURN(CommonFlags flags, ReadCommonFlags());
@@ -62,11 +74,14 @@ Status Train() {
   request.workers = FLAGS_workers;
   request.threads = flags.threads;
   request.log = flags.log;
+  request.tensorboard = FLAGS_tensorboard;
   request.trace = FLAGS_trace;
   request.trace_steps = FLAGS_trace_steps;
   request.init = FLAGS_init;
   request.init_only = FLAGS_init_only;
   request.voice = SpeakOnStderr();
+  HDPS_ASSIGN_OR_RETURN(request.http, ReadHttpFlags(*files, kHttpOnThisMachine, false));
+  request.resume_command = ResumeCommand(flags.job, request);
   InstallStopSignals();
   request.stop = &StopRequested();
   HDPS_ASSIGN_OR_RETURN(const ProcessEnd end, RunTraining(request, *files));
@@ -76,12 +91,15 @@ Status Train() {
 }  // namespace
 
 Subcommand TrainCommand() {
-  return {"train",
-          "train a job: scheduler, servers and workers in this one process",
-          "hdps train --job=FILE --out=DIR [--servers=M --workers=N] [flags]",
-          {"job", "out", "set", "servers", "workers", "resume", "init", "init_only", "print_config",
-           "max_bad_rows", "threads", "log", "trace", "trace_steps"},
-          Train};
+  return {
+      "train",
+      "train a job: scheduler, servers and workers in this one process",
+      "hdps train --job=FILE --out=DIR [--servers=M --workers=N] [flags]",
+      {"job",         "out",       "set",          "servers",      "workers",    "resume",
+       "init",        "init_only", "print_config", "max_bad_rows", "threads",    "log",
+       "tensorboard", "trace",     "trace_steps",  "http",         "http_names", "http_token_file",
+       "http_cert",   "http_key"},
+      Train};
 }
 
 }  // namespace hdps

@@ -21,7 +21,10 @@
 #include "common/process/command_line.h"
 #include "common/process/run_lock.h"
 #include "scheduler/members/validate_cluster.h"
+#include "scheduler/picture/job_picture.h"
+#include "scheduler/picture/picture_paths.h"
 #include "scheduler/report/console_output.h"
+#include "scheduler/report/event_records.h"
 #include "server/server_memory_limit.h"
 #include "tools/export/first_checkpoint.h"
 #include "tools/inputs/file_names.h"
@@ -101,6 +104,7 @@ Result<PreparedRun> PrepareRun(const TrainingRequest& request, ModelOf model, Fi
     return Status(Code::kInvalidArgument,
                   "--out is missing; give the folder for results, --out=DIR");
   }
+  if (request.tensorboard) HDPS_RETURN_IF_ERROR(CanWriteEvents());
   std::vector<std::string> overrides = request.overrides;
   HDPS_ASSIGN_OR_RETURN(Job job, LoadPlannedJob(files, request.job, &overrides, request.workers));
   if (model == ModelOf::kJob) HDPS_RETURN_IF_ERROR(NeedsLayers(job, "hdps train"));
@@ -115,6 +119,10 @@ Result<PreparedRun> PrepareRun(const TrainingRequest& request, ModelOf model, Fi
   PreparedRun run;
   LocalClusterOptions& options = run.options;
   HDPS_ASSIGN_OR_RETURN(options.given_job, GivenJob(request.job, overrides));
+  HDPS_ASSIGN_OR_RETURN(
+      options.settings,
+      OriginsOf(job, request.job, overrides, IsFromEnvironment("set") ? "environment" : "--set"));
+  options.resume_command = request.resume_command;
   options.job = std::make_shared<const Job>(std::move(job));
   options.out = std::filesystem::absolute(request.out).lexically_normal().string();
   HDPS_ASSIGN_OR_RETURN(run.lock, LockRunFolder(files, "hdps train", options.out));
@@ -122,6 +130,7 @@ Result<PreparedRun> PrepareRun(const TrainingRequest& request, ModelOf model, Fi
   options.num_workers = request.workers;
   options.threads = request.threads;
   options.resume = request.resume;
+  options.tensorboard = request.tensorboard;
   options.stop = request.stop;
   options.end_now = request.end_now;
   options.after_step = request.after_step;
@@ -148,6 +157,11 @@ Result<ProcessEnd> RunTraining(const TrainingRequest& request, FileSystem& files
     options.trace = &trace;
     options.trace_steps = request.trace_steps;
   }
+  options.pictures = std::make_shared<Published<JobPicture>>();
+  HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<HttpServer> server,
+                        ServeHttp(request.http, "hdps train",
+                                  PicturePaths(options.pictures, *clock, MembersHere::kAll)));
+  if (server == nullptr) options.pictures.reset();  // Nobody looks.
   HDPS_ASSIGN_OR_RETURN(ProcessEnd end, RunLocalCluster(options, files, *clock));
   if (options.trace != nullptr) HDPS_RETURN_IF_ERROR(WriteTrace(files, request.trace, trace));
   return end;

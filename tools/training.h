@@ -13,6 +13,7 @@
 #include "common/base/status.h"
 #include "common/job/given_job.h"
 #include "common/platform/file_system.h"
+#include "common/process/http_flags.h"
 #include "scheduler/plan/resume.h"
 #include "scheduler/report/progress_listener.h"
 #include "tools/local_cluster.h"
@@ -32,10 +33,13 @@ struct TrainingRequest {
   int threads = 0;  // Threads of each server and each worker; 0: one per core.
   Resume resume = Resume::kAuto;
   std::string log = "info";  // Lowest level in OUT/log/train.log.
+  bool tensorboard = false;  // As in SchedulerOptions.
   std::string trace;         // File for the first steps as events in time; empty: none.
   uint64_t trace_steps = 20;
   std::string init;  // Folder of safetensors files that a run without a checkpoint begins with.
-  bool init_only = false;  // Only makes the checkpoint of step 0 out of them.
+  bool init_only = false;      // Only makes the checkpoint of step 0 out of them.
+  std::string resume_command;  // For the run's page; empty: none is told.
+  HttpFlags http;              // Where the run can be watched; by default nowhere.
   // Gets what the command shows on the terminal; the log gets it too. `notice` and `warning` are
   // also called on the calling thread before the run, and as LocalClusterOptions says.
   ProgressListener voice;

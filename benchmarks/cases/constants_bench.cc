@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "benchmarks/cases/constants.h"
+#include "benchmarks/cases/constants/constants.h"
 #include "benchmarks/clusters/job_run.h"
 #include "benchmarks/yardsticks/model_products.h"
 #include "benchmarks/yardsticks/plain_file.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "benchmarks/bench.h"
-#include "benchmarks/cases/constants.h"
+#include "benchmarks/cases/constants/constants.h"
 #include "benchmarks/clusters/job_run.h"
 #include "common/job/job_file.h"
 #include "common/job/job_spec.h"

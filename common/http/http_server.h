@@ -1,17 +1,25 @@
 // Answers HTTP requests of browsers and monitoring on one thread of its own.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "common/base/status.h"
 
 namespace hdps {
+
+// Limits of a server. A connection beyond the first two is closed at once.
+inline constexpr unsigned kHttpConnectionsMax = 64;
+inline constexpr unsigned kHttpConnectionsOfOneAddressMax = 16;
+// Memory for the requests of a connection. TLS needs more than 32 KiB.
+inline constexpr size_t kHttpConnectionBytesMax = 64 << 10;
+inline constexpr unsigned kHttpIdleSecondsMax = 10;  // A connection without progress is closed.
+// Of the request line and the headers of a request; beyond it the answer is 431.
+inline constexpr size_t kHttpHeaderBytesMax = 8 << 10;
 
 struct HttpRequest {
   std::string_view path;  // Without the query.
@@ -28,7 +36,7 @@ struct HttpAnswer {
 };
 
 // One path of a server. Requests for paths that are not there get 404 with the list of those that
-// are.
+// are. GET and HEAD are the methods of every path.
 struct HttpPath {
   std::string path;
   bool open = false;  // Answered without a token, as probes of health have none.
@@ -36,16 +44,22 @@ struct HttpPath {
   std::function<HttpAnswer(const HttpRequest&)> answer;
 };
 
-// The flags --http, --http_names, --http_token_file, --http_cert, --http_key and --insecure.
 struct HttpOptions {
-  std::string listen;                   // HOST:PORT; port 0: any free one. Empty: not at all.
+  std::string listen;                   // HOST:PORT, where port 0 is any free one.
   std::vector<std::string> names = {};  // Further values of the Host header that are right.
-  std::string token;                    // Drawn by the caller, or read from --http_token_file.
-  std::string certificate, key;         // PEM texts for TLS; empty: none.
+  std::string token;                    // What a visitor must know; not empty.
+  std::string certificate, key;         // PEM texts for TLS 1.2 and later; empty: no TLS.
 };
 
+// Errors: kInvalidArgument if `listen` is not HOST:PORT. Sets `reached` if another machine can
+// reach the address.
+Status CheckHttpAddress(const std::string& listen, bool* reached);
+
 // Invariant: the thread that answers never waits for a role, and no role waits for it. Limits hold
-// for all connections together and for each.
+// for all connections together and for each. A visitor is answered if the Host header names this
+// server, so that no page of others reads it through a name of their own, and if the token came
+// as "Authorization: Bearer", as a cookie, or as ?token= in the address. The last sets the cookie
+// and sends the browser to the same address without the token.
 class HttpServer {
  public:
   // Errors: kInvalidArgument names what is wrong with the address, the port or the certificate,

@@ -1,4 +1,5 @@
-// A job as a person or a program wrote it, without derived settings.
+// A job as a person or a program wrote it, without derived settings, and which of its settings are
+// theirs.
 #pragma once
 
 #include <string>
@@ -29,5 +30,17 @@ Result<Job> LoadJob(FileSystem& files, const WrittenJob& text,
 // Returns the job's own keys with the overrides applied, as JSON. LoadJob() must have accepted
 // both.
 Result<std::string> GivenJob(const WrittenJob& text, const std::vector<std::string>& overrides);
+
+struct SettingOrigin {
+  std::string path, value;  // "train.batch_size", "256"
+  std::string from;         // "default", "file", "--set" or "environment"
+};
+
+// Returns all settings of `job` in the order of PrintJob(). `text` and `overrides` are what it was
+// loaded from, and `overrides_from` says where those came from. A layer that a recipe has made
+// comes from where the model does. Errors: kInvalidArgument if LoadJob() would not accept both.
+Result<std::vector<SettingOrigin>> OriginsOf(const Job& job, const WrittenJob& text,
+                                             const std::vector<std::string>& overrides,
+                                             const std::string& overrides_from);
 
 }  // namespace hdps

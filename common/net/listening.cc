@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "common/net/port_holder.h"
 #include "common/net/transport.h"
 
 namespace hdps {
@@ -22,9 +23,12 @@ Status CannotListen(const Address& address, const std::string& why) {
 }
 
 Status InUse(const Address& address) {
-  const bool tcp = address.scheme == Address::Scheme::kTcp;
-  return CannotListen(
-      address, tcp ? "is in use; choose another port or 0" : "is in use; choose another path");
+  if (address.scheme != Address::Scheme::kTcp) {
+    return CannotListen(address, "is in use; choose another path");
+  }
+  const std::string holder = HolderOfPort(address.port);
+  return CannotListen(address, "is in use" + (holder.empty() ? "" : " by " + holder) +
+                                   "; choose another port or 0");
 }
 
 Result<Address> BetweenProcesses(const std::string& text, bool may_leave) {

@@ -32,6 +32,12 @@ int64_t SignalSafeNowMs() {
 
 void StandStill(int64_t ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
+int64_t UnixMs() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
 std::string UtcTimestamp() {
   const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   std::tm utc{};

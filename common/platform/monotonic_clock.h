@@ -22,6 +22,9 @@ int64_t SignalSafeNowMs();
 // Sleeps on the calling thread. Only injected faults need this.
 void StandStill(int64_t ms);
 
+// Returns the milliseconds since 1970, for people and monitoring; no decision depends on it.
+int64_t UnixMs();
+
 // Returns the current time as 2026-01-31T23:59:59Z, for people; no decision depends on it.
 std::string UtcTimestamp();
 

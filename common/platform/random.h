@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "common/base/hash.h"
 #include "common/base/ids.h"
@@ -38,5 +39,8 @@ class Random {
 
 // Draws a number that no other process has, from the random numbers of the operating system.
 PeerId NewPeerId();
+
+// Draws 128 bits from the same source, as 32 hexadecimal digits.
+std::string NewToken();
 
 }  // namespace hdps

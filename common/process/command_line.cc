@@ -10,6 +10,7 @@
 #include <cctype>
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -214,6 +215,11 @@ std::pair<std::string, std::string> AliasValue(const Alias& alias, bool has_sche
           "tcp://" + value + ":" + port};
 }
 
+std::set<std::string>& FlagsFromEnvironment() {
+  static std::set<std::string> names;  // As flags are, one list for the whole program.
+  return names;
+}
+
 Status TakeEnvironment(const Flags& flags) {
   for (const auto& [name, flag] : flags) {
     if (!gflags::GetCommandLineFlagInfoOrDie(name.c_str()).is_default) continue;
@@ -226,12 +232,16 @@ Status TakeEnvironment(const Flags& flags) {
       if (name != alias.flag) continue;
       std::tie(variable, value) = AliasValue(alias, flags.contains("scheduler"));
     }
-    if (!value.empty()) HDPS_RETURN_IF_ERROR(SetFlag(flag, variable, value));
+    if (value.empty()) continue;
+    HDPS_RETURN_IF_ERROR(SetFlag(flag, variable, value));
+    FlagsFromEnvironment().insert(name);
   }
   return {};
 }
 
 }  // namespace
+
+bool IsFromEnvironment(const std::string& flag) { return FlagsFromEnvironment().contains(flag); }
 
 Status ParseCommandLine(const std::string& usage, int* argc, char*** argv,
                         std::vector<std::string>* arguments,

@@ -30,6 +30,9 @@ Status ParseCommandLine(const std::string& usage, int* argc, char*** argv,
                         std::vector<std::string>* arguments = nullptr,
                         std::span<const std::string_view> names = {});
 
+// Is true if ParseCommandLine() took the value of this flag from the environment.
+bool IsFromEnvironment(const std::string& flag);
+
 // Appends glog's lines to `log_file`, which is created with its folder, or writes them to stderr if
 // it is empty; errors go to stderr too. A line is ISO time, level, program, text. `level` is info,
 // warning or error; other values are kInvalidArgument. A later call moves the log of the process

@@ -1,9 +1,12 @@
 // The flags of a member of the cluster, a server or a worker.
 #include <gflags/gflags.h>
 
+#include <iterator>
+
 #include "common/net/listening.h"
 #include "common/platform/process_watch.h"
 #include "common/process/daemon.h"
+#include "common/process/http_flags.h"
 
 DEFINE_string(scheduler, "", "Address of the scheduler: tcp://HOST:PORT or ipc://PATH");
 DEFINE_int32(
@@ -51,6 +54,7 @@ std::vector<std::string_view> MemberFlagsAnd(std::span<const std::string_view> o
   for (const std::string_view name : {"scheduler", "rank", "servers", "workers", "threads"}) {
     names.push_back(name);
   }
+  names.insert(names.end(), std::begin(kHttpFlags), std::end(kHttpFlags));
   return names;
 }
 

@@ -102,6 +102,8 @@ inline constexpr auto kFigures = [] {
        "Bytes written for checkpoints"},
       {"hdps_server_memory_limit_bytes", kServer, kGauge, kBytes, kNone,
        "Limit on the memory of rows; 0: none"},
+      {"hdps_server_disk_waits", kServer, kGauge, kPlain, kNone,
+       "1 while rows wait for room on the disk, otherwise 0"},
 
       {"hdps_step", kScheduler, kGauge, kPlain, kNone, "Steps that every worker has finished"},
       {"hdps_epoch", kScheduler, kGauge, kPlain, kNone, "Epoch under way, from 1"},

@@ -1,8 +1,8 @@
 // Counts what the system knows of a process, for programs that are one member.
 #pragma once
 
-#include "common/platform/process_usage.h"
 #include "common/telemetry/meters.h"
+#include "common/telemetry/process_usage.h"
 
 namespace hdps {
 

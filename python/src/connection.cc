@@ -18,11 +18,11 @@
 #include "python/src/entry.h"
 #include "python/src/model.h"
 #include "python/src/status.h"
+#include "scheduler/why/explanation.h"
 #include "tools/scheduler_question.h"
 #include "tools/scoring/feature_keys.h"
 #include "tools/status_text.h"
 #include "tools/tables/running_rows.h"
-#include "tools/why/explanation.h"
 #include "tools/why/why_question.h"
 
 namespace hdps::python {
@@ -36,11 +36,8 @@ class Connection {
       : scheduler_(std::move(scheduler)), address_(scheduler_->address()) {}
 
   Result<std::string> Status() HDPS_EXCLUDES(mutex_) {
-    constexpr int64_t kPatienceMs = 5000;
     MutexLock lock(mutex_);
-    HDPS_ASSIGN_OR_RETURN(const StatusReply status,
-                          scheduler_->Ask<StatusReply>(StatusRequest(), kPatienceMs));
-    return StatusJson(status);
+    return AskStatusJson(*scheduler_);
   }
   Result<std::string> Why() HDPS_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);

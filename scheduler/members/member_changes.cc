@@ -165,7 +165,7 @@ AfterLoss MemberChanges::Lose(const std::vector<PeerId>& lost, const JobStand& s
   for (const PeerId peer : lost) {
     const std::string& name = members_->NameOf(peer);
     const std::string how = HowLost(peer, now);
-    result.lost.push_back({name, members_->SilentFor(peer, now)});
+    result.lost.push_back({name, members_->SilentFor(peer, now), how});
     result.notices.push_back(name + " is lost: " + how +
                              ". The job stands until another process takes its place, for up to " +
                              SecondsOf(replace_after_ms()) + "; then it goes on from " +
@@ -190,8 +190,9 @@ AfterLoss MemberChanges::Promote(ViewAfterLoss after, const std::vector<PeerId>&
   std::string text;
   for (const PeerId peer : lost) {
     const std::string& name = members_->NameOf(peer);
-    text += (text.empty() ? "" : "; ") + name + " is lost: " + HowLost(peer, now);
-    result.lost.push_back({name, members_->SilentFor(peer, now)});
+    const std::string how = HowLost(peer, now);
+    text += (text.empty() ? "" : "; ") + name + " is lost: " + how;
+    result.lost.push_back({name, members_->SilentFor(peer, now), how});
     rendezvous_.Vacate(peer);
   }
   for (const Promotion& promotion : after.promotions) {

@@ -54,6 +54,7 @@ struct AfterLoss {
   struct Lost {
     std::string name;
     TimeMs silent_ms = 0;
+    std::string cause = {};  // Such as "its process has ended".
   };
   struct NewPrimary {
     ServerId group;

@@ -218,10 +218,12 @@ Result<std::string> CheckpointCatalog::Prepare(Clock clock, Clock since) {
   HDPS_RETURN_IF_ERROR(since > 0 ? files_.MakeDirectoriesUnsynced(folder)
                                  : files_.MakeDirectories(folder));
   HDPS_FAILPOINT_OR_RETURN("checkpoint.prepared");
+  preparing_ = clock;
   return folder;
 }
 
 void CheckpointCatalog::Discard(Clock clock) {
+  preparing_.reset();
   const std::string folder = JoinPath(root_, CheckpointName(clock));
   const Status removed = files_.RemoveAll(folder);
   LOG_IF(WARNING, !removed.ok()) << removed.message();
@@ -261,6 +263,7 @@ Status CheckpointCatalog::Commit(Manifest manifest) {
   HDPS_RETURN_IF_ERROR(WriteManifest(files_, folder, manifest));
   HDPS_FAILPOINT_OR_RETURN("checkpoint.manifest_written");
   latest_ = folder;
+  preparing_.reset();
   if (!is_delta) chain_.clear();
   chain_.push_back(LinkOf(manifest));
   newest_ = FoundCheckpoint{.folder = folder, .manifest = std::move(manifest), .refused = {}};

@@ -46,6 +46,9 @@ class CheckpointCatalog {
   // Makes an empty folder for the checkpoint of `clock`; returns its path. A delta (`since` not 0)
   // need not survive a crash of the machine.
   Result<std::string> Prepare(Clock clock, Clock since);
+  // Returns the clock of the checkpoint that is being written: prepared, and neither committed nor
+  // discarded yet.
+  const std::optional<Clock>& preparing() const { return preparing_; }
   // Removes what a failed save has left.
   void Discard(Clock clock);
   // Removes what unfinished saves have left, while no save runs. Returns their number.
@@ -88,7 +91,8 @@ class CheckpointCatalog {
   const Resume resume_;
   const uint64_t job_digest_, tables_digest_;
   std::string job_text_;  // As manifests hold it; empty before the first.
-  std::string latest_;    // Folder of the newest whole checkpoint.
+  std::optional<Clock> preparing_;
+  std::string latest_;  // Folder of the newest whole checkpoint.
   std::optional<FoundCheckpoint> newest_;
   std::vector<Link> chain_;           // Parts of it: a full one, then its deltas.
   std::vector<std::string> refused_;  // "FOLDER: reason" for those passed over.

@@ -8,7 +8,7 @@
 namespace hdps {
 
 void ProgressReport::OnLoss(TimeMs now, const AfterLoss& loss) {
-  for (const AfterLoss::Lost& one : loss.lost) run_.Lost(now, one.name, one.silent_ms);
+  for (const AfterLoss::Lost& one : loss.lost) run_.Lost(now, one.name, one.silent_ms, one.cause);
   for (const AfterLoss::NewPrimary& one : loss.promoted) {
     run_.Promoted(now, one.group.value, one.from, one.to);
   }
@@ -16,9 +16,7 @@ void ProgressReport::OnLoss(TimeMs now, const AfterLoss& loss) {
 
 void ProgressReport::OnTick(TimeMs now, const std::function<ProgressState()>& training,
                             Notices& notices) {
-  if (const std::optional<std::string> trouble = run_.TakeTrouble()) {
-    notices.Say("metrics.jsonl is not written while this lasts: " + *trouble);
-  }
+  if (const std::optional<std::string> trouble = run_.TakeTrouble()) notices.Say(*trouble);
   const bool due = training && now - written_at_ >= interval_ms_;
   if (due) {
     written_at_ = now;
@@ -29,7 +27,7 @@ void ProgressReport::OnTick(TimeMs now, const std::function<ProgressState()>& tr
     if (shown_ != run_.line()) notices.ShowProgress(shown_ = run_.line());
   } else if (due && now - said_at_ >= kNoticeEveryMs) {
     said_at_ = now;
-    notices.Say(run_.line());
+    notices.SayProgress(run_.line());
   }
 }
 

@@ -19,10 +19,11 @@ struct Job;
 class ProgressReport {
  public:
   ProgressReport(TimeMs interval_ms, FileSystem& files, const std::string& out, const Job& job,
-                 const std::string& given, bool continued)
-      : interval_ms_(interval_ms), run_(files, out, job, given, continued) {}
+                 const std::string& given, bool continued, bool tensorboard = false)
+      : interval_ms_(interval_ms), run_(files, out, job, given, continued, tensorboard) {}
 
   RunReport& run() { return run_; }
+  const RunReport& run() const { return run_; }
   // Starts the intervals when the cluster is complete.
   void Begin(TimeMs now) { written_at_ = said_at_ = now; }
   // Reports lost members, and other servers that take over their rows.

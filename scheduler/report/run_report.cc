@@ -20,7 +20,9 @@
 #include "common/job/spec/table_spec.h"
 #include "common/job/spec/train_spec.h"
 #include "common/platform/file_identity.h"
+#include "common/platform/monotonic_clock.h"
 #include "common/protocol/view.h"
+#include "scheduler/report/event_file.h"
 #include "scheduler/report/setting_changes.h"
 
 namespace hdps {
@@ -109,7 +111,7 @@ uint32_t EpochOf(const ProgressState& state, uint32_t epochs) {
 }
 
 RunReport::RunReport(FileSystem& files, const std::string& out, const Job& job,
-                     const std::string& given, bool continued)
+                     const std::string& given, bool continued, bool tensorboard)
     : epochs_(job.train.epochs),
       max_steps_(static_cast<Clock>(job.train.max_steps)),
       learning_rate_([table = TableOfRates(job)](Clock step, double rate) {
@@ -121,22 +123,24 @@ RunReport::RunReport(FileSystem& files, const std::string& out, const Job& job,
   const bool is_pipe = there.ok() && !there->plain;  // Opening it would wait for its other end.
   Result<std::unique_ptr<WritableFile>> file =
       continued && !is_pipe ? files.OpenAppend(path) : files.Create(path);
-  if (file.ok()) {
-    metrics_ = *std::move(file);
-  } else {
-    trouble_ = file.status().message();
-  }
   const auto keep = [&](const char* name, const std::string& text) {
-    const Status told = WriteFileAtomically(files, JoinPath(out, name), text, Survives::kProcess);
-    if (!told.ok() && !trouble_) trouble_ = told.message();
+    trouble_.Note(WriteFileAtomically(files, JoinPath(out, name), text, Survives::kProcess));
   };
-  keep("job_as_run.json", PrintJob(job) + "\n");
+  const std::string settings = PrintJob(job) + "\n";
+  keep("job_as_run.json", settings);
   if (!given.empty()) keep("job_as_given.json", given);
+  trouble_.Note(file.status());
+  if (file.ok()) metrics_ = *std::move(file);
+  if (tensorboard) {
+    events_ = std::make_unique<EventFile>(files, JoinPath(out, "tensorboard"),
+                                          "```json\n" + settings + "```\n",
+                                          [] { return static_cast<double>(UnixMs()) / 1000; });
+  }
 }
 
 RunReport::~RunReport() {
   if (metrics_ == nullptr) return;
-  if (const Status closed = metrics_->Close(); !closed.ok()) trouble_ = closed.message();
+  static_cast<void>(metrics_->Close());
 }
 
 void RunReport::Begin(TimeMs now, const ProgressState& start) {
@@ -194,12 +198,14 @@ std::string RunReport::Progress(TimeMs now, const ProgressState& state) {
   return line;
 }
 
-void RunReport::Lost(TimeMs now, const std::string& member, TimeMs silent_ms) {
+void RunReport::Lost(TimeMs now, const std::string& member, TimeMs silent_ms,
+                     const std::string& cause) {
   Append(Dump({{"time", static_cast<double>(now - begin_) / 1000},
                {"step", last_state_.clock},
                {"event", "lost"},
                {"member", member},
-               {"silent_seconds", static_cast<double>(silent_ms) / 1000}},
+               {"silent_seconds", static_cast<double>(silent_ms) / 1000},
+               {"cause", cause}},
               -1));
 }
 
@@ -277,23 +283,23 @@ void RunReport::RateFell(TimeMs now, Clock clock, double rate, const std::string
 }
 
 void RunReport::Append(const std::string& line) {
+  if (events_ != nullptr) events_->TakeLine(line);
+  if (line_listener_) line_listener_(line);
   if (metrics_ == nullptr) return;
   // A full disk may have cut the last line off; the next one begins on a line of its own.
   const std::string text = torn_ ? "\n" + line : line;
   const Status status = metrics_->Append(std::as_bytes(std::span(text)));
   torn_ = !status.ok();
-  if (torn_) {
-    trouble_ = status.message();
-  } else if (trouble_told_) {
-    trouble_.reset();
-    trouble_told_ = false;
-  }
+  trouble_.Note(status);
 }
 
 std::optional<std::string> RunReport::TakeTrouble() {
-  if (trouble_told_ || !trouble_) return std::nullopt;
-  trouble_told_ = true;
-  return trouble_;
+  constexpr char kLasts[] = " is not written while this lasts: ";
+  if (const auto trouble = trouble_.Take()) return "metrics.jsonl" + (kLasts + *trouble);
+  if (events_ == nullptr) return std::nullopt;
+  if (const auto trouble = events_->TakeTrouble())
+    return "TensorBoard's file" + (kLasts + *trouble);
+  return std::nullopt;
 }
 
 namespace {

@@ -17,11 +17,13 @@
 #include "scheduler/report/evaluation.h"
 #include "scheduler/report/run_summary.h"
 #include "scheduler/report/training_speed.h"
+#include "scheduler/report/write_trouble.h"
 
 namespace hdps {
 
 struct Job;
 struct View;
+class EventFile;
 
 // The progress of training, for one line.
 struct ProgressState {
@@ -45,9 +47,9 @@ uint32_t EpochOf(const ProgressState& state, uint32_t epochs);
 class RunReport {
  public:
   // `given`: the job as the user gave it, or empty. `continued`: appends to metrics.jsonl instead
-  // of starting it anew.
+  // of starting it anew. `tensorboard`: the lines also go to OUT/tensorboard, as EventFile does it.
   RunReport(FileSystem& files, const std::string& out, const Job& job, const std::string& given,
-            bool continued);
+            bool continued, bool tensorboard = false);
   ~RunReport();
 
   void Begin(TimeMs now, const ProgressState& start);
@@ -62,9 +64,13 @@ class RunReport {
   void TellEvaluations(std::function<void(const std::string& line)> listener) {
     evaluation_listener_ = std::move(listener);
   }
-  // Report a lost member that was silent for `silent_ms`, and that the job goes on from `state`
-  // after standing for `stood_ms`.
-  void Lost(TimeMs now, const std::string& member, TimeMs silent_ms);
+  // Calls `listener` with each line of metrics.jsonl from now on, also where it cannot be written.
+  void TellLines(std::function<void(const std::string& line)> listener) {
+    line_listener_ = std::move(listener);
+  }
+  // Report a lost member that was silent for `silent_ms`, and why, and that the job goes on from
+  // `state` after standing for `stood_ms`.
+  void Lost(TimeMs now, const std::string& member, TimeMs silent_ms, const std::string& cause);
   // Reports that another server goes on with the rows of a lost one.
   void Promoted(TimeMs now, uint32_t group, const std::string& from, const std::string& to);
   void WentBack(TimeMs now, const ProgressState& state, TimeMs stood_ms);
@@ -80,7 +86,7 @@ class RunReport {
                  const std::string& set = "", std::optional<double> rate = std::nullopt);
   // Reports that the learning rates are multiplied by `rate` from now on.
   void RateFell(TimeMs now, Clock clock, double rate, const std::string& why);
-  // Returns the first write error once, and again if writing succeeded in between.
+  // Returns an error of writing, as WriteTrouble does, with the name of the file.
   std::optional<std::string> TakeTrouble();
 
  private:
@@ -93,10 +99,10 @@ class RunReport {
   // see OptimizerAt().
   const std::function<float(Clock step, double rate)> learning_rate_;
   const bool has_layers_;  // Otherwise the losses and epochs are those of another program.
-  std::function<void(const std::string& line)> evaluation_listener_;
+  std::function<void(const std::string&line)> evaluation_listener_, line_listener_;
   std::unique_ptr<WritableFile> metrics_;
-  std::optional<std::string> trouble_;
-  bool trouble_told_ = false;
+  std::unique_ptr<EventFile> events_;  // Null without --tensorboard.
+  WriteTrouble trouble_;
   bool torn_ = false;  // The last line may be incomplete.
   TimeMs begin_ = 0, last_ = 0;
   double part_at_begin_ = 0;  // Part of the whole job done at begin_.

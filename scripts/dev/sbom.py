@@ -4,7 +4,7 @@
 usage: scripts/dev/sbom.py [--build=build] [--out=build/hdps.spdx.json]
 
 It lists the packages whose shared libraries the programs load, directly or indirectly, whose static
-libraries were linked, and whose headers were compiled: each with version, license and, for a shared
+libraries were linked, and whose headers or texts are in the programs: each with version, license and, for a shared
 library, the checksums of its file. Files that Debian's package database does not know are named after
 their library. The same build gives the same bytes.
 """
@@ -27,6 +27,7 @@ SPDX = {"apache": "Apache-2.0", "apache-2": "Apache-2.0", "apache-2.0": "Apache-
         "lgpl-3+": "LGPL-3.0-or-later", "lgpl-2+": "LGPL-2.0-or-later"}
 # Copyright files in free form, recognized by one of their sentences.
 SENTENCES = [("GCC Runtime Library Exception", "GPL-3.0-or-later WITH GCC-exception-3.1"),
+             ("is MIT-licenced:", "MIT"),
              ("version 2.1 of the License, or (at your option) any later version", "LGPL-2.1-or-later")]
 NVIDIA = "LicenseRef-NVIDIA-CUDA-EULA"
 
@@ -55,7 +56,7 @@ def loaded_libraries(programs):
 
 
 def linked_and_compiled(build, programs):
-    """Returns the external static libraries and the system headers of the programs' objects."""
+    """Returns the external static libraries, and the system's headers and texts that are in the programs' objects."""
     targets = ["bin/" + p.name for p in programs]
     inputs = told_by("ninja", "-C", build, "-t", "inputs", *targets).split()
     archives = set()
@@ -65,6 +66,7 @@ def linked_and_compiled(build, programs):
     # A compiler's cache may have made paths relative to the build's folder.
     named = set(re.findall(r"^\s+(\S+)$", told_by("ninja", "-C", build, "-t", "deps", *objects), re.M))
     headers = {os.path.normpath(build.absolute() / path) for path in named}
+    headers.update(path for path in inputs if path.startswith("/usr/share/"))  # The page's library of charts.
     return sorted(archives), sorted(path for path in headers if path.startswith("/usr/"))
 
 

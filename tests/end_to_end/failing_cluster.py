@@ -15,14 +15,16 @@ class FailingCluster:
     """The daemons of one job. A member is called scheduler, server_0, worker_1, ...
 
     `faults` gives members --faults, one text for each time they are started: {"server_0":
-    ["point=server.push.applied:crash@9"]} crashes the first server_0 and leaves the next one alone.
+    ["point=server.push.applied:crash@9"]} crashes the first server_0 and leaves the next one alone. `flags` gives members
+    further flags: {"scheduler": ["--http=none"]}.
     """
 
-    def __init__(self, job, out, servers=2, workers=2, sets=None, faults=None, env=None):
+    def __init__(self, job, out, servers=2, workers=2, sets=None, faults=None, env=None, flags=None):
         self.job, self.out = job, pathlib.Path(out)
         self.servers, self.workers = servers, workers
         self.sets = harness.merged_settings(sets)
         self.faults = {name: list(texts) for name, texts in (faults or {}).items()}
+        self.flags = flags or {}
         self.env = {**os.environ, **(env or {})}
         (self.out / "log").mkdir(parents=True)
         self.address = "tcp://127.0.0.1:0"
@@ -64,6 +66,7 @@ class FailingCluster:
         if count > STARTS_MAX:
             raise AssertionError(f"{name} died {count - 1} times\n{self.describe()}")
         command = [f"--job={self.job}", *self.sets, f"--log_file={self.log_path(name, count)}"]
+        command += self.flags.get(name, [])
         if self.faults.get(name):
             text = self.faults[name].pop(0)
             command += [f"--faults={text}"] if text else []

@@ -49,7 +49,7 @@ class Supply(harness.Case):
         self.assertEqual(missing([f for f in bill["files"] if "libzmq" not in f["fileName"]]), {"libzmq.so.5"})
         by_name = {p["name"]: p for p in bill["packages"]}
         self.assertEqual(by_name["hdps"]["licenseDeclared"], "Apache-2.0")
-        for package, licence in (("libtbb12", "Apache-2.0"), ("libgloo0", "BSD-3-Clause")):
+        for package, licence in (("libtbb12", "Apache-2.0"), ("libgloo0", "BSD-3-Clause"), ("libjs-dygraphs", "MIT")):
             self.assertEqual(by_name[package]["licenseDeclared"], licence)
         for package in ("nlohmann-json3-dev", "libflatbuffers-dev"):
             self.assertIn(package, by_name, "headers that are compiled count")
@@ -68,6 +68,15 @@ class Supply(harness.Case):
                 named = {library for library in needed(program) if re.match(r"lib(cublas|nccl|cudart|cuda)", library)}
                 self.assertEqual(named, set())
                 harness.run(["env", "-i", "PATH=/usr/bin:/bin", harness.program(program), "--version"])
+
+    def test_no_web_server_of_the_metrics_library_is_linked(self):
+        """Of prometheus-cpp only core: what serves and pushes there is civetweb and curl, directly or indirectly."""
+        weak = re.compile(r"lib(civetweb|prometheus-cpp-(pull|push)|curl)")
+        for program in PROGRAMS:
+            with self.subTest(program):
+                loaded = harness.run(["ldd", harness.program(program)]).stdout
+                self.assertIn("libprometheus-cpp-core", loaded)
+                self.assertEqual([line for line in loaded.splitlines() if weak.search(line)], [])
 
     def test_layers_that_compute_or_keep_link_no_network(self):
         """Kernels and rows are linked whole, by themselves: without ZeroMQ, libsodium and what runs processes."""

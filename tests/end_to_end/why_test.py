@@ -28,7 +28,7 @@ class LateCluster(FailingCluster):
 
 
 class Why(harness.Case):
-    explained, answers = [], []
+    explained, answers, on_the_page = [], [], []
 
     def ask(self, address, expect=0):
         """The answer as JSON, or what was said where status 3 is expected."""
@@ -57,11 +57,21 @@ class Why(harness.Case):
         """This hang is explained: its kind (of several), who is at fault (None: either side), and the words."""
         begin = time.monotonic()
         answer = self.until(cluster, lambda a: a["kind"] in kind.split("|") and causes in (None, a["causes"]) and
-                            re.search(said, a["explanation"]), hang)
+                            re.search(said, a["explanation"]) and self.page_says(cluster, a["explanation"]), hang)
+        Why.on_the_page.append(hang)
         Why.explained.append(hang)
         harness.figure(f"{hang}, explained {time.monotonic() - begin:.1f} s after: "
                        f"{answer['explanation']}")
         return answer
+
+    def page_says(self, cluster, sentence):
+        """The job's page has this sentence; only its numbers are those of a moment later."""
+        panels = self.panels(cluster)
+        return re.sub(r"[\d.]+ (s|min|h)\b", "T", panels["health"]["sentence"]) == re.sub(r"[\d.]+ (s|min|h)\b", "T", sentence)
+
+    def panels(self, cluster):
+        told = harness.run([HDPS, "status", f"--scheduler={cluster.address}", "--json"]).stdout
+        return json.loads(told)["panels"]
 
     def moves(self, cluster):
         """Until steps are made again: the next hang is one of its own. Asked of status, which takes no second."""
@@ -91,6 +101,7 @@ class Why(harness.Case):
     @classmethod
     def tearDownClass(cls):
         if cls.answers:
+            harness.figure(f"{len(cls.on_the_page)} of them in the same words on the job's page")
             harness.figure(f"{len(cls.explained)} hangs explained by name; {len(cls.answers)} answers, the "
                            f"slowest after {max(cls.answers):.1f} s, the median after "
                            f"{sorted(cls.answers)[len(cls.answers) // 2]:.1f} s")

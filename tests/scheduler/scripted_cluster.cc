@@ -79,6 +79,8 @@ void ScriptedCluster::StartScheduler(bool same_run) {
   scheduler.resume = options.resume;
   scheduler.members_return = options.members_return;
   scheduler.guests_read = options.guests_read;
+  scheduler.pictures = options.pictures;
+  scheduler.started_at = now;
   ProgressListener voice;
   voice.notice = [this](const std::string& line) { notices.push_back(line); };
   Result<std::unique_ptr<SchedulerNode>> made =

@@ -44,6 +44,7 @@ struct ScriptedOptions {
   Resume resume = Resume::kAuto;
   bool members_return = true;
   bool guests_read = false;
+  std::shared_ptr<Published<JobPicture>> pictures = nullptr;
   // Starts all members that the job needs, without ranks, called "server a", ...
   bool with_members = true;
 };

@@ -10,11 +10,13 @@
 #include "common/job/job_file.h"
 #include "common/job/model_graph.h"
 #include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "common/job/spec/train_spec.h"
-#include "common/platform/process_usage.h"
 #include "common/platform/random.h"
 #include "common/protocol/command_messages.h"
 #include "common/protocol/row_messages.h"
+#include "common/telemetry/process_usage.h"
+#include "common/telemetry/samples.h"
 #include "server_harness.h"
 #include "tests/logged_lines.h"
 
@@ -339,6 +341,42 @@ TEST_F(SlowDisk, ACommandSendsThoseThatWaitAway) {
   EXPECT_EQ(executor_.RunAll(), 1u);  // Runs the command.
   server_.Tick();
   EXPECT_EQ(server_.node().counters().pushes, 1u);
+}
+
+TEST(ServerFigures, TellWhatWentToDiskAndCameBack) {
+  Job job = TestJob(Mode::kAsync);
+  job.tables[1] = TableOf("deep", 256, job.tables[0].optimizer.record->kind);
+  job.cluster.memory_limit = 24 << 20;
+  job.cluster.spill_path = testing::TempDir() + "/figures_" + std::to_string(NewPeerId().value);
+  ServerHarness server({.job = job, .workers = 1});
+  constexpr size_t kKeys = 500;
+  const auto values = [&](FigureId figure) {
+    std::vector<double> found;
+    const FigureLayout layout(FigureRole::kServer, 2);
+    for (const Sample& sample : SamplesOf(layout, server.node().ReadFigures(), {"wide", "deep"})) {
+      if (sample.figure == figure) found.push_back(sample.value);
+    }
+    return found;
+  };
+  constexpr FigureId kRows = FigureNamed("hdps_server_rows");
+  constexpr FigureId kBytes = FigureNamed("hdps_server_row_bytes");
+  constexpr FigureId kFetched = FigureNamed("hdps_server_rows_fetched_total");
+  EXPECT_EQ(values(FigureNamed("hdps_server_memory_limit_bytes")).at(0), 24 << 20);
+  uint64_t pushed = 0;
+  for (; pushed < 100 && values(kRows)[3] == 0; ++pushed) {
+    TableRows rows = {1, 256, {}, std::vector<float>(kKeys * 256, 1)};
+    for (Key key = 0; key < kKeys; ++key) rows.keys.push_back(pushed * kKeys + key);
+    server.Push(0, pushed, static_cast<Clock>(pushed), 1, {rows});
+  }
+  const std::vector<double> rows = values(kRows);
+  ASSERT_GT(rows[3], 0) << pushed << " pushes";
+  EXPECT_EQ(rows[2] + rows[3], static_cast<double>(pushed * kKeys));
+  EXPECT_EQ(values(kBytes)[3], rows[3] * (256 + 1) * sizeof(float));
+  EXPECT_EQ(values(kFetched)[1], 0);
+  TableRows all = {1, 256, {}, {}};
+  for (Key key = 0; key < kKeys; ++key) all.keys.push_back(key);
+  server.Pull(0, static_cast<Clock>(pushed), PullMode::kRead, {all});
+  EXPECT_GT(values(kFetched)[1], 0);
 }
 
 }  // namespace

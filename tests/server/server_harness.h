@@ -77,6 +77,7 @@ struct ServerSetting {
   uint32_t workers = 2, servers = 1, rank = 0;
   ServerSabotage sabotage = {};
   bool guests_read = false;
+  MonotonicClock* clock = nullptr;  // Measures times of figures; null: none.
 };
 
 // A server and its frames.

@@ -2,7 +2,7 @@
 // remedy.
 #include "common/base/hash.h"
 #include "tests/tools/prepare_kinds.h"
-#include "tools/prepare/layout/shell_word.h"
+#include "common/base/shell_word.h"
 
 namespace hdps {
 namespace {

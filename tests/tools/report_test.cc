@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "scheduler/page/page_assets.h"
+#include "scheduler/page/page_tables.h"
 #include "tests/worker/data/data_fixture.h"
 #include "tools/report/charts.h"
 
@@ -146,30 +148,72 @@ TEST(RunFilesTest, ALongRunHasNoMorePointsThanCanBeSeen) {
   EXPECT_GT(run.training[0].points.back().step, 19990);
 }
 
+// Returns the page without the two scripts, which are the same in every report.
+std::string Made(const std::string& page) {
+  const size_t scripts = page.find("<script>");
+  EXPECT_NE(scripts, page.npos);
+  const std::string rest = "<script>" + std::string(kDygraphs) + "</script>\n<script>" +
+                           std::string(kReportScript) + "</script>\n</body></html>\n";
+  EXPECT_EQ(page.substr(scripts), rest) << "texts of a run stand before the scripts";
+  return page.substr(0, scripts);
+}
+
 TEST(ReportPageTest, HasEveryPartAndAsksNoNetwork) {
-  const std::string page = ReportPage({Read(*Folder(kMetrics))});
-  for (const char* part :
-       {"<h2>Result</h2>", "<h2>Learning</h2>", "<h2>Speed</h2>", "<h2>Calibration</h2>",
-        "<h2>Where time goes</h2>", "<h2>Data</h2>", "<h2>Warnings</h2>",
-        "The job with all its defaults", "<polyline", "default-src 'none'"}) {
+  const std::string page = Made(ReportPage({Read(*Folder(kMetrics))}));
+  for (const char* part : {"<h2>Result</h2>", "<h2>Learning</h2>", "<h2>Speed</h2>",
+                           "<h2>Calibration</h2>", "<h2>Where time goes</h2>", "<h2>Data</h2>",
+                           "<h2>Warnings</h2>", "The job with all its defaults",
+                           "<figure class='chart'>", "default-src 'none'", "script-src 'sha256-"}) {
     EXPECT_THAT(page, HasSubstr(part));
   }
-  for (const char* none : {"http:", "https:", "<script", "src='", "url("}) {
+  for (const char* none : {"http:", "https:", "src='", "url(", "<link"}) {
     EXPECT_THAT(page, Not(HasSubstr(none)));
   }
 }
 
 TEST(ReportPageTest, HostileTextsStayTexts) {
   const std::string evil = "<script>alert('x')</script>\\\"&";
-  const RunFiles run = Read(*Folder(
-      "{\"step\":1,\"eval_set\":\"" + evil + "\",\"eval_auc\":0.5}\n{\"step\":1,\"event\":\"" +
-          evil + "\"}\n",
-      "{\"job\":\"" + evil + "\",\"" + evil + "\":\"" + evil + "\"}", "{\"name\":\"" + evil + "\"}",
-      "2026 W hdps " + evil + "\n2026 I hdps data: " + evil + "\n"));
-  const std::string page = ReportPage({run, run});
-  EXPECT_THAT(page, Not(HasSubstr("<script")));
+  const std::string json = "\"" + evil + "\"";
+  const auto files =
+      Folder("{\"step\":1,\"eval_set\":" + json +
+                 ",\"eval_auc\":0.5}\n{\"step\":1,\"event\":" + json + "}\n",
+             "{\"job\":" + json + "," + json + ":" + json + "}", "{\"name\":" + json + "}",
+             "2026 W hdps " + evil + "\n2026 I hdps data: " + evil + "\n");
+  WriteText(*files, "out/figures.json",
+            "{\"health\":{\"sentence\":" + json + "},\"rows\":{\"tables\":[{" + json + ":" + json +
+                "}]}," + json + ":{" + json + ":[" + json + "]}}");
+  const RunFiles run = Read(*files);
+  ASSERT_NE(run.last_page, "");
+  const std::string page = Made(ReportPage({run, run}));
+  EXPECT_THAT(page, Not(HasSubstr("<script>")));
   EXPECT_THAT(page, HasSubstr("&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;"));
-  EXPECT_EQ(Escaped("a<b>\"'&"), "a&lt;b&gt;&quot;&#39;&amp;");
+  EXPECT_THAT(page, HasSubstr("\\u003cscript>alert('x')\\u003c/script>"));
+  // Each element that holds data ends where it should.
+  const auto count = [&page](const std::string& part) {
+    size_t times = 0;
+    for (size_t at = page.find(part); at != page.npos; at = page.find(part, at + 1)) ++times;
+    return times;
+  };
+  EXPECT_EQ(count("<script type='application/json'>"), count("</script>"));
+  EXPECT_EQ(count("<script"), count("</script>"));
+}
+
+TEST(ReportPageTest, WhatTheMembersDidLastIsShown) {
+  const auto files = Folder(kMetrics);
+  WriteText(*files, "out/figures.json",
+            "{\"schema\":1,\"training\":{\"step\":20},\"events\":{},\"stragglers\":{\"servers\":["
+            "{\"name\":\"server 1\",\"p50\":0.5}]}}");
+  const RunFiles run = Read(*files);
+  EXPECT_EQ(run.last_page,
+            "{\"schema\":1,\"stragglers\":{\"servers\":[{\"name\":\"server 1\",\"p50\":0.5}]}}")
+      << "curves and events come from other files";
+  const std::string page = Made(ReportPage({run}));
+  EXPECT_THAT(page, HasSubstr("<section class='figures'>"));
+  EXPECT_THAT(page, HasSubstr(DataElement(run.last_page)));
+  EXPECT_THAT(page, HasSubstr("<tr><td>server 1</td><td>0.5</td></tr>")) << "without a script";
+  WriteText(*files, "out/figures.json", "{\"schema\"");
+  EXPECT_THAT(Read(*files).notes, ElementsAre("figures.json cannot be read"));
+  EXPECT_THAT(Made(ReportPage({Read(*files)})), Not(HasSubstr("class='figures'")));
 }
 
 TEST(ReportPageTest, TwoRunsAreInOnePictureWithWhatDiffers) {
@@ -186,8 +230,8 @@ TEST(ReportPageTest, TwoRunsAreInOnePictureWithWhatDiffers) {
   const size_t chart = page.find("loss of training</figcaption>");
   ASSERT_NE(chart, page.npos);
   const std::string picture = page.substr(chart, page.find("</figure>", chart) - chart);
-  EXPECT_THAT(picture, HasSubstr("'line c0'"));
-  EXPECT_THAT(picture, HasSubstr("'line c1'"));
+  EXPECT_THAT(picture, HasSubstr("{\"label\":\"A: out\",\"color\":0,"));
+  EXPECT_THAT(picture, HasSubstr("{\"label\":\"B: other\",\"color\":1,"));
   EXPECT_THAT(ReportPage({a, a}), HasSubstr("both trained the same job"));
 }
 
@@ -222,8 +266,10 @@ TEST(ReportPageTest, FiguresOfAllSetsHaveNamesAtTheBestStepAndAtTheLast) {
   const size_t chart = page.find("<figcaption>log loss</figcaption>");
   ASSERT_NE(chart, page.npos);
   const std::string picture = page.substr(chart, page.find("</figure>", chart) - chart);
-  for (const char* part : {"'line c0 dashed'", "'line c0'", "'line c1'", "'mark line c0'",
-                           "best, step 20", "</i>training", "</i>evaluation of late"}) {
+  for (const char* part : {"{\"label\":\"training\",\"color\":0,\"dashed\":true,",
+                           "{\"label\":\"evaluation\",\"color\":0,\"dashed\":false,",
+                           "{\"label\":\"evaluation of late\",\"color\":1,\"dashed\":false,",
+                           "\"marks\":[{\"label\":\"best\",\"step\":20.0,\"color\":0}]"}) {
     EXPECT_THAT(picture, HasSubstr(part));
   }
 }
@@ -249,15 +295,31 @@ TEST(ReportPageTest, OnlySettingsThatAPersonGaveDiffer) {
   }
 }
 
-TEST(ChartTest, PointsLieInsideAndOutliersAreSaid) {
-  Curve curve = {"loss", {}};
-  for (int i = 0; i < 100; ++i)
-    curve.points.push_back({i * 10.0, i == 0 ? 1000.0 : 0.5 + i * 1e-3});
-  const std::string chart = LineChart("loss", {{"loss", &curve, 0, false}});
-  EXPECT_THAT(chart, HasSubstr("are drawn at the upper edge"));
+TEST(ChartTest, CurvesAreDataAndATableOfSomeSteps) {
+  Curve loss = {"loss", {}};
+  for (int i = 1; i <= 100; ++i) loss.points.push_back({i * 10.0, i * 0.5});
+  const Curve rate = {"rate", {}, {{1000, 0.25}, {1005, 0.125}}};
+  const std::string chart = LineChart("loss", {{"loss", &loss, 0}, {"rate", &rate, 1, true}});
+  EXPECT_THAT(chart, HasSubstr("\"points\":[[10.0,0.5],[20.0,1.0],"));
+  EXPECT_THAT(chart, HasSubstr("\"dots\":true,\"points\":[[1000.0,0.25],[1005.0,0.125]]"));
+  EXPECT_THAT(chart, HasSubstr("<tr><th>step</th><th>loss</th><th>rate</th></tr>"));
+  EXPECT_THAT(chart, HasSubstr("<tr><td>1,005</td><td></td><td>0.125</td></tr></table>"));
+  size_t rows = 0;
+  for (size_t at = chart.find("<tr><td>"); at != chart.npos; at = chart.find("<tr><td>", at + 1)) {
+    ++rows;
+  }
+  EXPECT_LE(rows, 30u);
+  EXPECT_GE(rows, 20u);
   EXPECT_EQ(LineChart("none", {}), "");
-  curve.points = {{5, 0.5}};
-  EXPECT_THAT(LineChart("one", {{"one", &curve, 0, true}}), HasSubstr("<circle"));
+}
+
+TEST(ChartTest, CalibrationHasRoundTicksUpToItsLargestRate) {
+  const std::vector<CalibrationBin> bins = {{10, 0.31, 0.1}, {0, 0.9, 0.9}};
+  const std::string chart = CalibrationChart({{"run", &bins, 0}});
+  EXPECT_THAT(chart, HasSubstr(">0.4</text>"));
+  EXPECT_THAT(chart, HasSubstr(">0.1</text>"));
+  EXPECT_THAT(chart, HasSubstr("predicted 0.31, observed 0.1, 10 examples"));
+  EXPECT_THAT(chart, Not(HasSubstr("predicted 0.9")));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Draws pictures as SVG in HTML, without a script: lines over steps, stages of a step, calibration.
+// Makes the pictures of a report: curves as data for the page's script, bars and calibration as
+// SVG.
 #pragma once
 
 #include <string>
@@ -8,10 +9,7 @@
 
 namespace hdps {
 
-// Escapes text for HTML: no character of it is markup.
-std::string Escaped(const std::string& text);
-
-// A curve and its style. Colors and dashes are the page's classes c0, c1, ...
+// A curve and its style. Colors are the page's c0, c1, ...
 struct ChartLine {
   std::string label;
   const Curve* curve = nullptr;
@@ -27,10 +25,13 @@ struct ChartMark {
   int colour = 0;
 };
 
-// Draws lines over steps; returns an empty text if no line has a point. If the first values are far
-// from the rest, the axis covers only the rest, and a note below the picture says so.
+// Returns a figure of lines over steps; an empty text if no line has a point. It holds the points
+// as JSON, which the page's script draws, and for browsers without scripts a table of some of them.
 std::string LineChart(const std::string& title, const std::vector<ChartLine>& lines,
                       const std::vector<ChartMark>& marks = {});
+
+// Returns JSON text as an element that holds data in HTML: no text in it can end the element.
+std::string DataElement(const std::string& json);
 
 // Draws a step as a bar of its stages, with a legend.
 std::string StageBar(const std::string& label, const std::vector<StageTime>& stages);

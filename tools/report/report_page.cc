@@ -6,64 +6,13 @@
 
 #include "common/base/show_number.h"
 #include "common/metrics/metric_name.h"
+#include "scheduler/page/page_assets.h"
+#include "scheduler/page/page_tables.h"
 #include "tools/report/charts.h"
 #include "tools/report/run_tables.h"
 
 namespace hdps {
 namespace {
-
-constexpr const char* kStyle = R"css(
-:root { --ink: #1c2330; --dim: #667085; --paper: #ffffff; --card: #f6f7f9; --rule: #dfe3e8;
-  --c0: #2563eb; --c1: #d9480f; --c2: #0f9d76; --c3: #9333ea; --c4: #b58900; --c5: #64748b;
-    --c6: #c2c8d0; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e6e9ee; --dim: #98a2b3; --paper: #12161d; --card: #1b212b; --rule: #323b49;
-    --c0: #6ea8fe; --c1: #ff9457; --c2: #4fd1a5; --c3: #c792ea; --c4: #e5c453; --c5: #94a3b8;
-    --c6: #55606f; } }
-body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
-  max-width: 1180px; margin: 0 auto; padding: 28px 20px 60px; }
-h1 { font-size: 24px; margin: 0 0 4px; } h2 { font-size: 17px; margin: 34px 0 12px; }
-.dim, .note { color: var(--dim); font-size: 13px; } .note { margin: 4px 0 0; }
-.warn { border-left: 3px solid var(--c1); padding: 2px 0 2px 10px; margin: 6px 0; }
-.tiles { display: grid; grid-template-columns: repeat(auto-fill, minmax(150px, 1fr));
-    gap: 10px; margin: 14px 0; }
-.tile { background: var(--card); border-radius: 8px; padding: 10px 14px;
-    overflow-wrap: anywhere; }
-.tile b { display: block; font-size: 19px; } .tile span { color: var(--dim); font-size: 13px; }
-.charts { display: grid;
-    grid-template-columns: repeat(auto-fill, minmax(min(480px, 100%), 1fr)); gap: 18px; }
-figure { margin: 0; background: var(--card); border-radius: 8px; padding: 12px 14px; }
-figure + figure { margin-top: 10px; } .charts figure { margin: 0; }
-figcaption { font-weight: 600; margin-bottom: 6px; overflow-wrap: anywhere; }
-svg { width: 100%; height: auto; display: block; } svg text { font-size: 12px;
-    fill: var(--dim); }
-.grid { stroke: var(--rule); stroke-width: 1; } .axis { stroke: var(--dim); stroke-width: 1; }
-.diagonal { stroke: var(--dim); stroke-width: 1.5; stroke-dasharray: 5 4; }
-.line { fill: none; stroke-width: 2; stroke-linejoin: round; }
-.line.c0 { stroke: var(--c0); } .line.c1 { stroke: var(--c1); } .line.c2 { stroke: var(--c2); }
-.line.c3 { stroke: var(--c3); } .line.c4 { stroke: var(--c4); } .line.c5 { stroke: var(--c5); }
-.dashed { stroke-dasharray: 5 4; stroke-width: 1.5; }
-.mark { stroke-width: 1; stroke-dasharray: 2 3; }
-svg .c0 { fill: var(--c0); } svg .c1 { fill: var(--c1); } svg .c2 { fill: var(--c2); }
-svg .c3 { fill: var(--c3); } svg .c4 { fill: var(--c4); } svg .c5 { fill: var(--c5); }
-svg .c6 { fill: var(--c6); } svg .line { fill: none; } .bin { fill-opacity: .75; }
-.legend { margin: 8px 0 0; font-size: 13px; } .legend span { margin-right: 16px;
-    white-space: nowrap; }
-.legend i { display: inline-block; width: 11px; height: 11px; border-radius: 3px;
-    margin-right: 6px; }
-i.c0 { background: var(--c0); } i.c1 { background: var(--c1); } i.c2 { background: var(--c2); }
-i.c3 { background: var(--c3); } i.c4 { background: var(--c4); } i.c5 { background: var(--c5); }
-i.c6 { background: var(--c6); }
-.legend i.dash { width: 20px; height: 3px; vertical-align: middle; border-radius: 0;
-    mask-image: repeating-linear-gradient(90deg, #000 0 5px, transparent 5px 8px); }
-table { border-collapse: collapse; font-size: 14px; width: 100%; } th { text-align: left; }
-td, th { padding: 4px 14px 4px 0; border-bottom: 1px solid var(--rule); vertical-align: top;
-  overflow-wrap: anywhere; }
-pre { background: var(--card); border-radius: 8px; padding: 12px 14px; overflow-x: auto;
-    font-size: 13px;
-  white-space: pre-wrap; overflow-wrap: anywhere; }
-summary { cursor: pointer; font-weight: 600; margin: 34px 0 12px; font-size: 17px; }
-)css";
 
 constexpr size_t kRowsMax = 300;
 constexpr int kColours = 6;  // Colors of lines; c6 is for the rest.
@@ -105,9 +54,14 @@ class Page {
     html_ =
         "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'>"
         "<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; "
-        "style-src 'unsafe-inline'\">"
+        "style-src 'unsafe-inline'; script-src " +
+        std::string(kReportScriptHashes) +
+        "\">"
         "<meta name='viewport' content='width=device-width, initial-scale=1'>" +
-        Tag("title", title) + "<style>" + kStyle + "</style></head><body>\n";
+        Tag("title", title) + "<style>" + std::string(kPageCss) +
+        "</style></head><body>\n"
+        "<noscript><p class='note'>This browser runs no script, so curves are "
+        "tables.</p></noscript>";
     Head();
     Results();
     Charts();
@@ -118,6 +72,11 @@ class Page {
     Logs("Data", &RunFiles::data_lines);
     Logs("Warnings", &RunFiles::warnings);
     Configuration();
+    LastFigures();
+    // Behind all that they draw, because scripts in a page cannot be deferred.
+    for (const std::string_view script : {kDygraphs, kReportScript}) {
+      html_ += "<script>" + std::string(script) + "</script>\n";
+    }
     return html_ + "</body></html>\n";
   }
 
@@ -225,7 +184,8 @@ class Page {
       const int first = colour;
       for (const Curve& curve : runs_[r].training) {
         if (curve.name != training) continue;
-        const std::string name = evaluated ? prefix + "training" : names_[r];
+        const std::string alone = names_[r].empty() ? title : names_[r];
+        const std::string name = evaluated ? prefix + "training" : alone;
         lines.push_back({name, &curve, first, false, evaluated});
       }
       for (const Curve& curve : runs_[r].evaluations) {
@@ -241,8 +201,8 @@ class Page {
         marks.push_back({run + "best", *runs_[r].best_step, first});
       }
     }
-    const bool alone = training == "train_loss" && !evaluated;
-    return LineChart(alone ? "loss of training" : title, lines, marks);
+    const bool no_evaluation = training == "train_loss" && !evaluated;
+    return LineChart(no_evaluation ? "loss of training" : title, lines, marks);
   }
 
   void Calibration() {
@@ -315,6 +275,17 @@ class Page {
       html_ += "<details><summary>The job with all its defaults" +
                Escaped(names_[r].empty() ? "" : ", " + names_[r]) + "</summary>" +
                Tag("pre", runs_[r].job_text) + "</details>\n";
+    }
+  }
+
+  // Shows what the page of each run showed last, by the same panels.
+  void LastFigures() {
+    for (size_t r = 0; r < runs_.size(); ++r) {
+      if (runs_[r].last_page.empty()) continue;
+      html_ += "<section class='figures'>" + Tag("h2", "What the members did last");
+      OfRun(r);
+      html_ += "<noscript>" + TablesOf(runs_[r].last_page) + "</noscript>" +
+               DataElement(runs_[r].last_page) + "</section>\n";
     }
   }
 

@@ -1,4 +1,4 @@
-// Reads metrics.jsonl, summary.json, the job and the logs.
+// Reads metrics.jsonl, summary.json, figures.json, the job and the logs.
 #include "tools/report/run_files.h"
 
 #include <algorithm>
@@ -108,6 +108,7 @@ class RunReader {
     ReadMetrics(metrics);
     ReadJob();
     ReadLogs();
+    ReadFigures();
     return std::move(run_);
   }
 
@@ -244,6 +245,19 @@ class RunReader {
         ReadWholeFile(files_, JoinPath(run_.folder, "job_as_given.json"), kFileBytesMax);
     if (!given.ok()) return;
     AddSettings("", Json::parse(*given, nullptr, /*allow_exceptions=*/false), &run_.given);
+  }
+
+  void ReadFigures() {
+    const Result<std::string> text =
+        ReadWholeFile(files_, JoinPath(run_.folder, "figures.json"), kFileBytesMax);
+    if (!text.ok()) return;  // Runs of older versions have none.
+    Json page = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+    if (!page.is_object()) {
+      run_.notes.push_back("figures.json cannot be read");
+      return;
+    }
+    for (const char* told_elsewhere : {"training", "events"}) page.erase(told_elsewhere);
+    run_.last_page = page.dump(-1, ' ', false, Json::error_handler_t::replace);
   }
 
   // A list of plain values is one setting.

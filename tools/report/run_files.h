@@ -57,6 +57,9 @@ struct RunFiles {
   std::vector<RunEvent> events;
   std::vector<StageTime> stages;  // Their times add up to a step.
   double steps_timed = 0;
+  // What the job's page showed last, as JSON of figures.json without curves and events, which the
+  // other files tell; empty if unknown.
+  std::string last_page;
   // Lines of the logs, each once.
   std::vector<std::string> data_lines, warnings;
 };

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "common/process/terminal.h"
+#include "scheduler/why/explanation.h"
 #include "tools/commands.h"
 #include "tools/scheduler_flags.h"
-#include "tools/why/explanation.h"
 #include "tools/why/why_question.h"
 
 DECLARE_bool(json);

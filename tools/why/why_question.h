@@ -2,7 +2,7 @@
 #pragma once
 
 #include "common/base/status.h"
-#include "tools/why/explanation.h"
+#include "scheduler/why/explanation.h"
 
 namespace hdps {
 

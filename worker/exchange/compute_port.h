@@ -10,6 +10,7 @@
 #include "common/base/status.h"
 #include "common/net/frame.h"
 #include "common/protocol/activity.h"
+#include "common/telemetry/meters.h"
 #include "worker/exchange/server_request.h"
 
 namespace hdps {
@@ -38,6 +39,8 @@ class ComputeSide {
   virtual void OnEnd(Status status) = 0;
   // Returns the current activity without `awaited`. Called on the loop thread.
   virtual Activity CurrentActivity() const { return {}; }
+  // The worker's counters; null: it has none, and its heartbeats no figures.
+  virtual Meters* meters() { return nullptr; }
 };
 
 // Requests of the compute side to the node. Called on the loop thread.

@@ -87,6 +87,9 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   }
   // Records what the trainer's threads are doing.
   ActivityBoard& board() { return board_; }
+  // The counters of this worker; any thread.
+  Meters* meters() override { return &meters_; }
+  int64_t NowNs() { return clock_.NowNs(); }
   // The transport's allocator, or null; any thread.
   SectionAllocator* sections() const { return sections_; }
   // Allocates a section that will be filled and sent to a server of view().
@@ -175,7 +178,9 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
 
   std::atomic<bool> waits_ = false;  // The trainer waits for an event.
 
-  ActivityBoard board_;  // Safe on any thread.
+  // Safe on any thread.
+  ActivityBoard board_;
+  Meters meters_{FigureLayout(FigureRole::kWorker, /*num_tables=*/0)};
 
   // The trainer's thread only.
   uint64_t next_ticket_ = 1;

@@ -22,10 +22,13 @@ Status CheckAcks(const std::vector<Frame>& replies) {
 }  // namespace
 
 Status PushAcks::Collect(size_t left) {
-  while (!pushes_.empty() && (pushes_.size() > left || channel_.Ready(pushes_.front()))) {
-    const Ticket ticket = pushes_.front();
+  while (!pushes_.empty() && (pushes_.size() > left || channel_.Ready(pushes_.front().ticket))) {
+    const SentPush push = pushes_.front();
     pushes_.pop_front();
-    HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies, channel_.Wait(ticket));
+    int64_t arrived_ns = push.sent_ns;
+    HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies,
+                          channel_.Wait(push.ticket, &arrived_ns));
+    channel_.meters()->Observe(FigureNamed("hdps_worker_push_seconds"), arrived_ns - push.sent_ns);
     HDPS_RETURN_IF_ERROR(CheckAcks(replies));
     HDPS_FAILPOINT("worker.step.acked");
   }

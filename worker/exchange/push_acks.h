@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 
 #include "common/base/ids.h"
@@ -18,15 +19,20 @@ class PushAcks {
   // Requires: `channel` outlives it.
   explicit PushAcks(NodeChannel& channel) : channel_(channel) {}
 
-  void Add(Ticket push) { pushes_.push_back(push); }
+  void Add(Ticket push) { pushes_.push_back({push, channel_.NowNs()}); }
   // Handles the acknowledgements that have come, and waits while more than `left` are missing.
   // Errors: that of a server which refused a push.
   Status Collect(size_t left);
   void Forget() { pushes_.clear(); }  // The job has gone back: no acknowledgement will come.
 
  private:
+  struct SentPush {
+    Ticket ticket;
+    int64_t sent_ns = 0;
+  };
+
   NodeChannel& channel_;
-  std::deque<Ticket> pushes_;
+  std::deque<SentPush> pushes_;
 };
 
 // Waits for the replies to SquaresRequests(), and adds them: the sum of squares of a step's

@@ -12,6 +12,7 @@
 #include "common/protocol/message_frames.h"
 #include "common/protocol/row_messages.h"
 #include "common/protocol/view.h"
+#include "worker/exchange/staleness_seen.h"
 #include "worker/step/own_norm.h"
 
 namespace hdps {
@@ -24,7 +25,8 @@ TableExchange::TableExchange(const Job& job, NodeChannel& channel, Executor* exe
       clips_all_(job.train.clip_norm > 0 && sync_),
       gate_(job, channel),
       gradients_(job),
-      acks_(channel) {}
+      acks_(channel),
+      step_begun_ns_(channel.NowNs()) {}
 
 uint32_t TableExchange::num_servers() const {
   return static_cast<uint32_t>(channel_.view()->servers.size());
@@ -76,7 +78,7 @@ std::unique_ptr<PulledList> TableExchange::FindKeys(std::span<const AskedKeys> a
 }
 
 TableExchange::PendingPull TableExchange::Send(PullPlan plan, std::vector<ServerRequest> requests) {
-  PendingPull pull{std::nullopt, std::move(plan)};
+  PendingPull pull{std::nullopt, std::move(plan), channel_.NowNs()};
   if (!requests.empty()) pull.ticket = channel_.Start(std::move(requests));
   return pull;
 }
@@ -93,7 +95,9 @@ Result<std::vector<PullReply>> TableExchange::Await(const PendingPull& pull) {
   std::vector<PullReply> replies(pull.plan.asked().size());
   if (!pull.ticket) return replies;
   HDPS_RETURN_IF_ERROR(AwaitReply(*pull.ticket));
-  HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> frames, channel_.Wait(*pull.ticket));
+  int64_t arrived_ns = pull.sent_ns;
+  HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> frames, channel_.Wait(*pull.ticket, &arrived_ns));
+  channel_.meters()->Observe(FigureNamed("hdps_worker_pull_seconds"), arrived_ns - pull.sent_ns);
   for (size_t i = 0; i < frames.size(); ++i) {
     HDPS_RETURN_IF_ERROR(DecodeMessage(frames[i], &replies[i]));
     if (replies[i].code != Code::kOk) return Status(replies[i].code, replies[i].message);
@@ -122,7 +126,8 @@ Result<std::vector<PulledRows>> TableExchange::Pull(std::span<const AskedKeys> a
   std::vector<PulledRows> pulled;
   std::unique_ptr<PulledList> list;
   PendingPull pull;
-  if (for_step && IsPrefetched(asked)) {
+  const bool was_prefetched = for_step && IsPrefetched(asked);
+  if (was_prefetched) {
     HDPS_ASSIGN_OR_RETURN(pull, Repair(clock));
     list = std::move(prefetched_->list);
     pulled = std::move(prefetched_->pulled);
@@ -143,6 +148,8 @@ Result<std::vector<PulledRows>> TableExchange::Pull(std::span<const AskedKeys> a
   }
   HDPS_ASSIGN_OR_RETURN(const std::vector<PullReply> replies, Await(pull));
   HDPS_RETURN_IF_ERROR(Place(pull, replies, *list, &pulled));
+  // Outside of sync the rows stay as they were when they were asked for ahead.
+  if (for_step && (sync_ || !was_prefetched)) CountStaleness(clock, replies, channel_.meters());
   if (for_step) {
     at_gate_ = at_gate_ || pull.ticket.has_value();
     for (PulledRows& rows : pulled) rows.pull = list->number;
@@ -191,6 +198,7 @@ Result<TableExchange::PendingPull> TableExchange::Repair(Clock clock) {
   for (size_t i = 0; i < replies.size(); ++i) {
     since[ahead.pull.plan.asked()[i].server.value] = replies[i].min_clock;
   }
+  if (!sync_) CountStaleness(clock, replies, channel_.meters());
   PullPlan plan;
   std::vector<ServerRequest> requests =
       plan.Repair(ahead.list->split, {.clock = clock,
@@ -259,6 +267,10 @@ Status TableExchange::Push(const PushedStep& step) {
                           SectionMaker());
     Send(step, joined_split_, joined, 0);
   }
+  const int64_t now = channel_.NowNs();
+  Meters& meters = *channel_.meters();
+  meters.Observe(FigureNamed("hdps_worker_step_seconds"), now - std::exchange(step_begun_ns_, now));
+  meters.Add(FigureNamed("hdps_worker_examples_total"), step.examples);
   gradients_.Clear();
   at_gate_ = false;
   if (prefetched_ && prefetched_->pulled.front().clock <= step.clock) CancelPrefetch();

@@ -69,6 +69,7 @@ class TableExchange {
   struct PendingPull {
     std::optional<Ticket> ticket;  // None if there was nothing to ask for.
     PullPlan plan;
+    int64_t sent_ns = 0;
   };
   struct Prefetched {
     std::vector<std::vector<Key>> keys;  // [asked], as they were asked for.
@@ -116,6 +117,7 @@ class TableExchange {
   KeySplit joined_split_;  // Of a push whose keys are not those of one pull.
   std::optional<Prefetched> prefetched_;
   std::optional<Ticket> advance_;  // Under clip_norm: the announcement of the last step.
+  int64_t step_begun_ns_;          // When the step before was pushed.
   uint64_t next_sequence_ = 0;
   uint64_t next_list_ = 1;
   bool at_gate_ = false;  // A pull of this step has passed the gate of its clock.

@@ -4,6 +4,7 @@
 #include "common/protocol/membership_messages.h"
 #include "common/protocol/view.h"
 #include "worker/step/label_count.h"
+#include "worker/step/step_meters.h"
 
 namespace hdps {
 
@@ -13,6 +14,7 @@ Result<RoundOutcome> TrainingRound::Run(const Command& train, Clock* clock) {
   const uint64_t bad_rows_before = steps_.bad_rows();
   bool pause = false;
   while (*clock < train.until && !pause) {
+    const StepTimes before = runner_.times();
     const int64_t begin = time_.NowNs();
     channel_.board().Enter("read");
     HDPS_RETURN_IF_ERROR(window.Fill(1, 1));
@@ -24,6 +26,9 @@ Result<RoundOutcome> TrainingRound::Run(const Command& train, Clock* clock) {
     if (!round.pause) round.pause = channel_.TakePause();
     const StepTask task{*clock, train.until, round.pause.has_value(), train.rate, train.epoch};
     HDPS_ASSIGN_OR_RETURN(const StepOutcome step, runner_.Run(window, task));
+    StepTimes times = runner_.times().Since(before);
+    times.total_ns = time_.NowNs() - begin;
+    CountStep(times, step.examples, step.loss_sum, channel_.meters());
     ++*clock;
     pause = step.pause;
     round.examples += step.examples;
@@ -36,7 +41,12 @@ Result<RoundOutcome> TrainingRound::Run(const Command& train, Clock* clock) {
     if (channel_.rank().value == 0) {
       log_.PrintLoss(step, *clock, train.epoch, *clock - train.epoch_start);
     }
-    if (cache_ != nullptr) report.cache = cache_->tally();
+    if (cache_ != nullptr) {
+      report.cache = cache_->tally();
+      Meters& meters = *channel_.meters();
+      meters.SetTotal(FigureNamed("hdps_worker_kept_lookups_total"), report.cache.lookups);
+      meters.SetTotal(FigureNamed("hdps_worker_kept_hits_total"), report.cache.hits);
+    }
     channel_.Report(report);
     if (after_step_) {
       const auto workers = static_cast<uint32_t>(channel_.view()->workers.size());
@@ -44,7 +54,9 @@ Result<RoundOutcome> TrainingRound::Run(const Command& train, Clock* clock) {
                    channel_.rank().value, workers});
     }
     steps_.Pop();
-    round.bad_rows = steps_.bad_rows() - bad_rows_before;
+    const uint64_t bad_rows = steps_.bad_rows() - bad_rows_before;
+    channel_.meters()->Add(FigureNamed("hdps_worker_bad_rows_total"), bad_rows - round.bad_rows);
+    round.bad_rows = bad_rows;
   }
   return round;
 }

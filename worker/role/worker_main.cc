@@ -15,6 +15,8 @@
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
 #include "common/process/daemon.h"
+#include "common/process/http_flags.h"
+#include "common/process/member_pages.h"
 #include "common/process/terminal.h"
 #include "common/telemetry/span_recorder.h"
 #include "worker/role/worker_process.h"
@@ -60,6 +62,8 @@ Result<ProcessEnd> Run() {
     flags.overrides.push_back("data.max_bad_rows=" + std::to_string(FLAGS_max_bad_rows));
   }
   const std::unique_ptr<FileSystem> files = flags.faults.Around(NewPosixFileSystem());
+  HDPS_ASSIGN_OR_RETURN(const HttpFlags http,
+                        ReadHttpFlags(*files, kHttpNowhere, flags.connections.insecure));
   HDPS_ASSIGN_OR_RETURN(Job job, LoadPlannedJob(*files, flags.job, &flags.overrides, 0));
   HDPS_RETURN_IF_ERROR(NeedsLayers(job, kProgram));
   HDPS_RETURN_IF_ERROR(TakeRank(job, &member.identity));
@@ -84,6 +88,13 @@ Result<ProcessEnd> Run() {
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
   SpanRecorder recorder(*clock);
   options.node.recorder = &recorder;
+  MemberWatch watch;
+  if (!http.options.listen.empty()) options.watch = &watch;
+  HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<HttpServer> pages,
+                        ServeHttp(http, kProgram,
+                                  MemberPages({FigureRole::kWorker, options.node.job,
+                                               options.node.identity.scheduler_address},
+                                              watch, *clock)));
   const std::unique_ptr<Executor> executor = NewTbbExecutor(member.threads);
   LOG(INFO) << "worker of " << options.node.job->name << ", scheduler at "
             << options.node.identity.scheduler_address;

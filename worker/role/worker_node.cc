@@ -15,6 +15,7 @@
 #include "common/protocol/membership_messages.h"
 #include "common/protocol/message_frames.h"
 #include "common/protocol/view.h"
+#include "common/telemetry/process_meters.h"
 
 namespace hdps {
 namespace {
@@ -22,6 +23,9 @@ namespace {
 // Longest time between the replacement of a server and the interruption of workers that wait for
 // it.
 constexpr uint32_t kReplacementStartsS = 30;
+
+constexpr size_t kSent = 0, kReceived = 1;  // Places among the labels of traffic.
+static_assert(kDirectionLabels[kSent] == "sent" && kDirectionLabels[kReceived] == "received");
 
 PsClientOptions ClientOf(const WorkerNodeOptions& options) {
   const ClusterSpec& cluster = options.job->cluster;
@@ -47,15 +51,31 @@ PsClientOptions ClientOf(const WorkerNodeOptions& options) {
 
 WorkerNode::WorkerNode(const WorkerNodeOptions& options, ComputeSide* compute)
     : compute_(compute),
+      meters_(compute->meters()),
+      own_process_(options.identity.process.empty() ? nullptr : NewPosixFileSystem()),
       dead_after_ms_(options.job->cluster.dead_after_ms),
       membership_(MembershipOf(Role::kWorker, options.identity, *options.job)),
       client_(ClientOf(options)) {
-  CHECK(compute_ != nullptr);
   if (options.recorder != nullptr) membership_.UseRecorder(*options.recorder);
+  if (meters_ != nullptr) membership_.ReportReadings([this] { return ReadFigures(); });
+}
+
+Readings WorkerNode::ReadFigures() {
+  if (own_process_ != nullptr) SetProcess(ReadProcessUsage(*own_process_), meters_);
+  return meters_->Read();
+}
+
+void WorkerNode::CountTraffic(size_t direction, const Frame& frame) {
+  if (meters_ == nullptr) return;
+  size_t bytes = sizeof(FrameHeader) + frame.envelope.size();
+  for (const Buffer& section : frame.sections) bytes += section.size();
+  meters_->Add(FigureNamed("hdps_worker_traffic_bytes_total"), bytes, direction);
 }
 
 void WorkerNode::OnFrame(PeerId from, Frame frame) {
-  if (!membership_.OnFrame(from, frame) && !client_.OnFrame(from, frame)) {
+  if (membership_.OnFrame(from, frame)) return Deliver();
+  CountTraffic(kReceived, frame);
+  if (!client_.OnFrame(from, frame)) {
     const auto kind = static_cast<MessageKind>(frame.header.kind);
     LOG_EVERY_N(WARNING, 100) << "a worker has no use for a " << MessageKindName(kind) << " from "
                               << from.value;
@@ -89,6 +109,7 @@ Output WorkerNode::TakeOutput() {
   Output output = membership_.TakeOutput();
   for (Dial& dial : client_.TakeDials()) output.dials.push_back(std::move(dial));
   std::vector<Outgoing> requests = client_.TakeOutgoing();
+  for (const Outgoing& request : requests) CountTraffic(kSent, request.frame);
   output.frames.insert(output.frames.end(), std::make_move_iterator(requests.begin()),
                        std::make_move_iterator(requests.end()));
   return output;

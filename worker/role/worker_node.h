@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "common/net/node.h"
+#include "common/platform/file_system.h"
 #include "common/protocol/membership_client.h"
+#include "common/telemetry/figure_layout.h"
 #include "worker/exchange/compute_port.h"
 #include "worker/exchange/ps_client.h"
 
@@ -56,14 +58,23 @@ class WorkerNode : public Node, public ComputeRequests {
 
   void RequestStop(const std::string& reason) override;
   const PsClientCounters& counters() const { return client_.counters(); }
+  // Returns the figures of this worker as they are now. Requires: the compute side has counters.
+  Readings ReadFigures();
+  bool joined() const { return view_ != nullptr; }  // It is a member of a view.
+  uint32_t rank() const { return joined() ? membership_.rank() : 0; }
 
  private:
   // Returns the activity of the compute side, and the members it waits for.
   Activity CurrentActivity() const;
+  // Counts the bytes of a frame to or from a server.
+  void CountTraffic(size_t direction, const Frame& frame);
   // Passes messages to the compute side until none is left.
   void Deliver();
 
   ComputeSide* const compute_;
+  Meters* const meters_;  // Of the compute side; may be null.
+  // Tells what the system counts of the process; null if it has other members.
+  const std::unique_ptr<FileSystem> own_process_;
   const TimeMs dead_after_ms_;
   MembershipClient membership_;
   PsClient client_;

@@ -23,6 +23,9 @@ WorkerExit RunWorkerProcess(const WorkerProcessOptions& options, Transport& tran
                   channel, clock, files, executor);
   WorkerNode node(options.node, &channel);
 
+  const auto copy = [&node] {
+    return MemberCopy{0, node.joined(), node.rank(), node.ReadFigures()};
+  };
   NodeLoopOptions loop;
   loop.stop = options.stop;
   loop.stop_reason = "worker was told to stop";
@@ -33,6 +36,7 @@ WorkerExit RunWorkerProcess(const WorkerProcessOptions& options, Transport& tran
     }
     // A rank that waits for others in a collective would not notice that the job has ended.
     if (node.done()) trainer.Abort();
+    if (options.watch != nullptr) options.watch->OnTurn(clock.NowMs(), copy);
   };
 
   const std::unique_ptr<Thread> compute = StartThread("compute", [&trainer] { trainer.Run(); });
@@ -46,6 +50,7 @@ WorkerExit RunWorkerProcess(const WorkerProcessOptions& options, Transport& tran
   trainer.Abort();
   compute->Join();
   exit.times = trainer.times();
+  if (options.watch != nullptr) options.watch->PutOut(clock.NowMs(), copy());
   return exit;
 }
 

@@ -10,6 +10,7 @@
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
+#include "common/telemetry/member_watch.h"
 #include "worker/role/worker_node.h"
 #include "worker/step/stage.h"
 #include "worker/step/step_report.h"
@@ -25,7 +26,8 @@ struct WorkerProcessOptions {
   AfterStep after_step;                     // May be empty.
   // Prints the lines of train.log_every_steps, on the compute thread; may be empty.
   std::function<void(const std::string&)> print = {};
-  uint32_t number_here = 0;  // Index among the workers of its machine, which share GPUs.
+  uint32_t number_here = 0;      // Index among the workers of its machine, which share GPUs.
+  MemberWatch* watch = nullptr;  // Gets copies of the figures; null: nobody looks.
 };
 
 struct WorkerExit {

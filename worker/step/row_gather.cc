@@ -12,6 +12,7 @@
 #include "common/job/spec/train_spec.h"
 #include "common/protocol/message_frames.h"
 #include "common/protocol/row_messages.h"
+#include "worker/exchange/staleness_seen.h"
 
 namespace hdps {
 
@@ -50,6 +51,7 @@ void RowGather::RequestRows(const PreparedStep& step, const RowTerms& terms, Pul
   CHECK(!requested());
   CHECK(!has_prefetch() || (step_ == &step && mode == PullMode::kTrain));
   wanted_ = terms;
+  trains_ = mode == PullMode::kTrain;
   if (!has_prefetch()) {
     step_ = &step;
     // Evaluation reads full precision, because a checkpoint would hold the same bits.
@@ -58,6 +60,7 @@ void RowGather::RequestRows(const PreparedStep& step, const RowTerms& terms, Pul
     in_place_ = terms.in_place && format_ == DType::kFp32 && step.lists.size() == 1;
     lists_.resize(step.lists.size());
   }
+  for (ListPulls& pulls : lists_) pulls.counted = false;
   for (size_t i = 0; i < lists_.size(); ++i) RequestList(i, mode);
 }
 
@@ -109,6 +112,8 @@ Status RowGather::PlacePrefetched(size_t list) {
   }
   if (pulls.last.has_value() && older && pulls.last->ticket) channel_.Cancel(*pulls.last->ticket);
   if (!pulls.last.has_value() || older) Repair(list, since);
+  // In sync the rows that have changed since are read again.
+  if (job_.train.mode != Mode::kSync) CountAge(list, wanted_->clock, replies);
   // The rows are put in place while the servers look for what has changed since.
   return Place(list, pull, replies, std::nullopt);
 }
@@ -129,6 +134,7 @@ Result<std::vector<PullReply>> RowGather::TakeReplies(const PendingPull& pull) {
   int64_t arrived = begin;
   HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> frames, channel_.Wait(*pull.ticket, &arrived));
   // The pulls of several lists overlap each other; a time counts once.
+  channel_.meters()->Observe(FigureNamed("hdps_worker_pull_seconds"), arrived - pull.sent_ns);
   hidden_ns_ +=
       std::max<int64_t>(std::min(begin, arrived) - std::max(pull.sent_ns, counted_ns_), 0);
   counted_ns_ = std::max(begin, arrived);
@@ -171,12 +177,19 @@ Status RowGather::Place(size_t list, const PendingPull& pull, const std::vector<
   return Status();
 }
 
+void RowGather::CountAge(size_t list, Clock clock, const std::vector<PullReply>& replies) {
+  if (!trains_ || std::exchange(lists_[list].counted, true)) return;
+  CountStaleness(clock, replies, channel_.meters());
+}
+
 Status RowGather::Take(std::optional<std::span<float>> dense, size_t list) {
   while (!ready(list)) channel_.WaitForAnything();
+  const Clock clock = wanted_->clock;
   if (list + 1 == lists_.size()) wanted_.reset();
   HDPS_RETURN_IF_ERROR(std::exchange(lists_[list].status, Status()));
   const PendingPull pull = *std::exchange(lists_[list].last, std::nullopt);
   HDPS_ASSIGN_OR_RETURN(const std::vector<PullReply> replies, TakeReplies(pull));
+  CountAge(list, clock, replies);
   return Place(list, pull, replies, dense);
 }
 

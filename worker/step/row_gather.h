@@ -92,6 +92,7 @@ class RowGather {
     Clock holds = kNotRead;
     std::optional<PendingPull> last;  // None while it waits for the prefetched rows.
     Status status;                    // Result of the work done in ready().
+    bool counted = false;             // How old its rows are has been counted.
   };
 
   PendingPull Send(PullPlan plan, std::vector<ServerRequest> requests);
@@ -104,6 +105,8 @@ class RowGather {
   // Requests what the prefetched rows lack. since [servers]: the clock up to which each server's
   // prefetched rows are complete; kNotRead if none were read from it.
   void Repair(size_t list, std::span<const Clock> since);
+  // Counts how old the rows are which one of the step's key lists got.
+  void CountAge(size_t list, Clock clock, const std::vector<PullReply>& replies);
   Status Place(size_t list, const PendingPull& pull, const std::vector<PullReply>& replies,
                std::optional<std::span<float>> dense);
 
@@ -113,6 +116,7 @@ class RowGather {
   const PreparedStep* step_ = nullptr;
   DType format_ = DType::kFp32;  // Number format in which the rows travel.
   bool in_place_ = false;
+  bool trains_ = true;            // The rows are those of a training step.
   std::vector<ListPulls> lists_;  // [lists of the step]; empty before the first request.
   std::optional<RowTerms> wanted_;
   std::vector<std::vector<float>> rows_;  // [tables][keys * dim]; kept for its memory.

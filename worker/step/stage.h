@@ -75,6 +75,13 @@ struct StepTimes {
   int64_t push_wait_ns = 0;  // kPush: collecting gradients and handing them over.
   int64_t total_ns = 0;      // Compute thread: all of the above, and whatever is not listed.
 
+  // All times, in the order of the labels `stage` of figures.
+  static constexpr std::array<int64_t StepTimes::*, 11> kParts = {
+      &StepTimes::read_ns,         &StepTimes::dedup_ns,         &StepTimes::read_wait_ns,
+      &StepTimes::pull_wait_ns,    &StepTimes::pull_hidden_ns,   &StepTimes::compute_ns,
+      &StepTimes::reduce_dense_ns, &StepTimes::reduce_hidden_ns, &StepTimes::keep_ns,
+      &StepTimes::push_wait_ns,    &StepTimes::total_ns};
+
   void Add(const StepTimes& other) { AddTimes(other, 1); }
   // Returns the times added since `earlier`, an older copy of these times.
   StepTimes Since(const StepTimes& earlier) const {
@@ -87,13 +94,7 @@ struct StepTimes {
   void AddTimes(const StepTimes& other, int sign) {
     steps += static_cast<uint64_t>(sign) * other.steps;
     examples += static_cast<uint64_t>(sign) * other.examples;
-    for (int64_t StepTimes::*const ns :
-         {&StepTimes::read_ns, &StepTimes::dedup_ns, &StepTimes::read_wait_ns,
-          &StepTimes::pull_wait_ns, &StepTimes::pull_hidden_ns, &StepTimes::compute_ns,
-          &StepTimes::reduce_dense_ns, &StepTimes::reduce_hidden_ns, &StepTimes::keep_ns,
-          &StepTimes::push_wait_ns, &StepTimes::total_ns}) {
-      this->*ns += sign * other.*ns;
-    }
+    for (int64_t StepTimes::*const ns : kParts) this->*ns += sign * other.*ns;
   }
 };
 

@@ -11,8 +11,6 @@ namespace hdps {
 
 namespace {
 
-constexpr int kOverrideLine = -1;  // Marks a value that came from the command line.
-
 // Splits "a.b.2" into its parts.
 std::vector<std::string> PartsOf(const std::string& path) {
   std::vector<std::string> parts;

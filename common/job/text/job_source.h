@@ -18,6 +18,9 @@ struct JobSource {
 // "--set" as its place.
 Status Refuse(const JobSource& source, const std::string& path, const std::string& problem);
 
+inline constexpr int kOverrideLine = -1;  // The line of a value that came from the command line.
+inline bool IsOverride(const JsonValue& value) { return value.line == kOverrideLine; }
+
 // Quotes a text for a sentence.
 inline std::string Quoted(const std::string& text) { return "\"" + text + "\""; }
 

@@ -292,8 +292,9 @@ TEST_P(TransportTest, RefusesAnAddressInUse) {
   const Result<std::string> taken = second->Listen(address);
   ASSERT_FALSE(taken.ok());
   EXPECT_EQ(taken.status().code(), Code::kInvalidArgument);
-  EXPECT_THAT(taken.status().message(),
-              testing::AllOf(testing::HasSubstr(address), testing::HasSubstr("is in use; choose")));
+  EXPECT_THAT(
+      taken.status().message(),
+      testing::AllOf(testing::HasSubstr(address), testing::ContainsRegex("is in use.*; choose")));
   // The first still works.
   auto dialer = NewTransport(kDialer);
   ASSERT_TRUE(dialer->Connect(kListener, address).ok());

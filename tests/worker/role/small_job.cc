@@ -49,7 +49,8 @@ Result<ProcessEnd> SmallJobTest::Run(const std::string& out, const ClusterSize& 
   out_ = out;
   HDPS_ASSIGN_OR_RETURN(Job job, LoadJob(*files_, "job.json", always_ + overrides));
   LocalClusterOptions options;
-  options.job = std::make_shared<const Job>(std::move(job));
+  options.job = job_ = std::make_shared<const Job>(std::move(job));
+  options.watch = watch_;
   options.out = out;
   options.num_workers = cluster.workers;
   options.num_servers = cluster.servers;

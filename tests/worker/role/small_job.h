@@ -12,13 +12,17 @@
 #include <vector>
 
 #include "common/base/exit_status.h"
+#include "common/base/ids.h"
 #include "common/base/status.h"
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
 #include "common/platform/random.h"
+#include "common/telemetry/member_watch.h"
 #include "tools/local_cluster.h"
 
 namespace hdps {
+
+struct Job;
 
 inline constexpr int kTracedSteps = 5;
 
@@ -58,6 +62,9 @@ class SmallJobTest : public testing::Test {
   const std::string& out() const { return out_; }  // Returns the folder of the last run.
   // Records the first steps of each worker from the next run on; null: no trace.
   void TraceInto(RunTrace* trace) { trace_ = trace; }
+  // Sets who gets copies of the members' figures, from the next run on: LocalClusterOptions::watch.
+  void Watch(std::function<MemberWatch*(Role, uint32_t rank)> watch) { watch_ = std::move(watch); }
+  const Job& job() const { return *job_; }  // The job of the last run.
 
   const std::unique_ptr<FileSystem> files_;
 
@@ -70,6 +77,8 @@ class SmallJobTest : public testing::Test {
   std::string out_;
   int runs_ = 0;
   RunTrace* trace_ = nullptr;
+  std::function<MemberWatch*(Role, uint32_t rank)> watch_;
+  std::shared_ptr<const Job> job_;
 };
 
 }  // namespace hdps

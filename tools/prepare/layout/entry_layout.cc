@@ -6,7 +6,7 @@
 #include <set>
 #include <string_view>
 
-#include "tools/prepare/layout/shell_word.h"
+#include "common/base/shell_word.h"
 #include "worker/data/number.h"
 #include "worker/data/row.h"
 

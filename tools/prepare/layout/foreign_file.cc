@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "tools/prepare/layout/shell_word.h"
+#include "common/base/shell_word.h"
 #include "worker/data/compressed_file.h"
 
 namespace hdps {

@@ -12,7 +12,7 @@
 #include "common/job/spec/data_spec.h"
 #include "tools/prepare/columns/cell_kinds.h"
 #include "tools/prepare/data_profile.h"
-#include "tools/prepare/layout/shell_word.h"
+#include "common/base/shell_word.h"
 #include "worker/data/number.h"
 #include "worker/data/row.h"
 

@@ -1,0 +1,218 @@
+// Makes each panel of the page from its JSON. All text becomes text nodes, never markup.
+
+function bytes(n) {
+  if (n === null || n === undefined) return "";
+  let unit = 0;
+  for (; n >= 1024 && unit < 4; ++unit) n /= 1024;
+  return (unit ? n.toPrecision(3) : n) + [" B", " KiB", " MiB", " GiB", " TiB"][unit];
+}
+
+function seconds(s) {
+  if (s === null || s === undefined || !isFinite(s)) return "";
+  if (s < 1e-3) return compact(Number((s * 1e6).toPrecision(3))) + " µs";
+  if (s < 1) return compact(Number((s * 1e3).toPrecision(3))) + " ms";
+  if (s < 120) return Number(s.toPrecision(3)) + " s";
+  return s < 7200 ? Math.round(s / 60) + " min" : (s / 3600).toFixed(1) + " h";
+}
+
+function share(part) { return part === null || part === undefined ? "" : (100 * part).toFixed(1) + "%"; }
+function whole(n) { return n === null || n === undefined ? "" : Number(n).toLocaleString("en-US"); }
+function when(unix) { return unix ? new Date(unix * 1000).toLocaleString("sv") : ""; }
+
+function box(...parts) {
+  const made = element("div", null, "box wide");
+  made.tabIndex = 0;
+  made.append(...parts);
+  return made;
+}
+
+// A table; a head that begins with "#" is one of numbers.
+function table(heads, rows) {
+  const made = element("table"), top = made.createTHead().insertRow(), body = made.createTBody();
+  for (const head of heads) top.append(element("th", head.replace("#", ""), head[0] === "#" ? "number" : ""));
+  for (const cells of rows) {
+    const row = body.insertRow();
+    cells.forEach((cell, i) => {
+      const made = element("td", null, heads[i][0] === "#" ? "number" : "");
+      made.append(cell === null || cell === undefined ? "" : cell);
+      row.append(made);
+    });
+  }
+  return made;
+}
+
+function tiles(pairs) {
+  const made = element("div", null, "tiles");
+  for (const [name, value] of pairs) {
+    if (value === null || value === undefined || value === "") continue;
+    const tile = element("div", null, "tile");
+    tile.append(element("b", value), element("span", name));
+    made.append(tile);
+  }
+  return made;
+}
+
+function bar(parts, label) {
+  const made = element("div", null, "bar");
+  made.setAttribute("role", "img");
+  made.setAttribute("aria-label", label);
+  made.title = label;
+  for (const [kind, size] of parts) {
+    const part = element("div", null, kind);
+    part.style.flexGrow = size * 1e6;  // A sum below 1 would leave a gap.
+    made.append(part);
+  }
+  return made;
+}
+
+function none(text) { return element("p", text, "dim"); }
+
+function eventText(event) { return event.text + (event.cause ? ": " + event.cause : ""); }
+
+function health(body, h) {
+  const of = (role) => h.members[role] && h.members[role].alive + " of " + h.members[role].expected;
+  const ok = ["servers", "workers"].every((r) => !h.members[r] || h.members[r].alive >= h.members[r].expected);
+  const sentence = element("p", h.sentence || "", "sentence" + (ok ? "" : " bad"));
+  sentence.setAttribute("role", "status");
+  body.append(sentence);
+  if (h.advice) body.append(element("p", h.advice));
+  if (h.missing) body.append(element("p", h.missing, "warn"));
+  body.append(tiles([["servers alive", of("servers")], ["workers alive", of("workers")], ["state", h.state]]));
+  if (h.last_event) body.append(element("p", "Last event, " + when(h.last_event.time) + ": " + eventText(h.last_event), "dim"));
+  if (h.out) body.append(element("p", "Results are in " + h.out, "dim"));
+}
+
+// The pictures stay, and get what is new.
+function training(body, t) {
+  const charts = body.charts || (body.charts = new Map());
+  const head = tiles([["step", t.max_steps ? whole(t.step) + " of " + whole(t.max_steps) : whole(t.step)],
+    ["epoch", t.epochs ? t.epoch + " of " + t.epochs : t.epoch], ["of this epoch", share(t.epoch_progress)],
+    ["examples per second", t.examples_per_second && whole(Math.round(t.examples_per_second))],
+    ["examples", compact(t.examples)], ["loss of training", compact(t.loss)], ["learning rate", compact(t.learning_rate)],
+    ...t.evaluations.map((e) => [e.metric + (e.set ? " of " + e.set : "") + ", step " + e.step, compact(e.value)])]);
+  if (!body.head) body.append(body.head = element("div"), body.pictures = element("div", null, "charts"));
+  body.head.replaceChildren(head);
+  const named = new Map();
+  for (const curve of t.curves) {
+    if (curve.points.length === 0) continue;
+    const loss = curve.name === "train_loss" || curve.name === "logloss";
+    const title = loss ? "loss" : curve.name.replaceAll("_", " ");
+    if (!named.has(title)) named.set(title, []);
+    const label = curve.name === "train_loss" ? "training" : curve.set ? curve.set : loss ? "evaluation" : title;
+    named.get(title).push({ label, points: curve.points, dots: curve.points.length <= 60 && curve.name !== "train_loss" });
+  }
+  for (const [title, series] of named) {
+    series.forEach((one, i) => one.color = i % COLORS);
+    if (charts.has(title)) {
+      charts.get(title).update({ series });
+    } else {
+      const figure = element("figure");
+      figure.append(element("figcaption", title));
+      body.pictures.append(figure);
+      charts.set(title, new Chart(figure, title, { series }));
+    }
+  }
+}
+
+// Stages of a step, and what is left of it.
+const STAGES = [["compute", "compute"], ["read_wait", "wait for reader"], ["pull_wait", "pull"], ["push_wait", "push"],
+  ["reduce_dense", "reduce dense"], ["keep", "kept rows"], ["other", "other"]];
+
+function time(body, t) {
+  if (t.workers.length === 0) return body.append(none("No worker has trained yet."));
+  const legend = element("p", null, "legend"), bars = element("div", null, "bars says");
+  STAGES.forEach(([, name], i) => {
+    const part = element("span");
+    part.append(element("i", null, "c" + i), name);
+    legend.append(part);
+  });
+  for (const w of t.workers) {
+    const of = Object.fromEntries(t.stages.map((stage, i) => [stage, w.seconds[i] || 0]));
+    const label = STAGES.map(([stage, name]) => name + " " + seconds(of[stage] || 0)).join(", ");
+    const waits = w.waits_for.length ? ", waits for " + w.waits_for.join(", ") : "";
+    const lasts = w.for_seconds >= 1 ? ", for " + seconds(w.for_seconds) : "";
+    bars.append(element("span", w.name), bar(STAGES.map(([stage], i) => ["c" + i, of[stage] || 0]), w.name + ": " + label),
+      element("span", (w.doing ? "at " + w.doing : "") + waits + lasts, "does" + (w.for_seconds >= 1 ? " bad" : " dim")));
+  }
+  body.append(legend, box(bars));
+}
+
+function stragglers(body, s) {
+  const rows = (all) => [...all].sort((a, b) => (b.ratio || 0) - (a.ratio || 0)).map((m) => [m.name,
+    m.straggler ? element("span", "straggler for " + m.steps_over + " steps", "bad") : "", seconds(m.p50), seconds(m.p90),
+    seconds(m.p99), whole(m.count), compact(m.ratio && Number(m.ratio.toPrecision(3)))]);
+  const heads = ["", "#half within", "#90% within", "#99% within", "#times", "#of the median"];
+  if (s.workers.length) body.append(element("h3", "Time of a step"), box(table(["worker", ...heads], rows(s.workers))));
+  if (s.servers.length) body.append(element("h3", "Time of a pull"), box(table(["server", ...heads], rows(s.servers))));
+  if (!body.firstChild) body.append(none("No step has been timed yet."));
+}
+
+function rows(body, r) {
+  body.append(box(table(["table", "#rows in memory", "#on disk", "#bytes in memory", "#on disk", "#new rows", "#removed",
+    "#read back", "#keys pulled"], r.tables.map((t) => [t.table, whole(t.rows.memory), whole(t.rows.disk),
+    bytes(t.bytes.memory), bytes(t.bytes.disk), whole(t.admitted), whole(t.evicted), whole(t.fetched),
+    whole(t.keys_pulled)]))));
+  if (r.kept_hit_rate !== null) body.append(element("p", "Workers found " + share(r.kept_hit_rate) + " of the keys among the rows that they keep.", "dim"));
+  if (r.servers.length) {
+    body.append(element("h3", "Servers"), box(table(["server", "#memory of the process", "#limit", "#rows", "#bytes of rows"],
+      r.servers.map((s) => [s.name, bytes(s.resident_bytes), s.limit_bytes ? bytes(s.limit_bytes) : "none", whole(s.rows),
+        bytes(s.bytes)]))));
+  }
+  const counts = r.staleness.counts, all = counts.reduce((a, b) => a + b, 0), bounds = r.staleness.bounds;
+  if (!all) return;
+  const bars = element("div", null, "bars");
+  counts.forEach((count, i) => {
+    const low = i === 0 ? 0 : bounds[i - 1] + 1, high = bounds[i];
+    const name = high === undefined ? "more than " + bounds[i - 1] : low === high ? String(low) : low + " to " + high;
+    bars.append(element("span", name), bar([["c0", count], ["", all - count]], name + ": " + share(count / all)),
+      element("span", share(count / all)));
+  });
+  body.append(element("h3", "Steps by which workers were ahead when they read rows"), box(bars));
+}
+
+function checkpoints(body, c) {
+  if (c.newest.length === 0) return body.append(none("There is no checkpoint yet."));
+  body.append(box(table(["#step", "when", "#size", "#took", "kind", "verified", "folder"], c.newest.map((one) => [
+    whole(one.step), when(one.time), bytes(one.bytes), seconds(one.seconds), one.kind, one.verified ? "yes" : "no",
+    element("code", one.path)]))));
+  if (c.resume) body.append(element("h3", "The command that goes on from the newest"), element("pre", c.resume));
+}
+
+function events(body, e) {
+  if (e.events.length === 0) return body.append(none("Nothing has happened."));
+  body.append(box(table(["when", "#step", "", "what", "#lasted"], [...e.events].reverse().map((one) => [when(one.time),
+    whole(one.step), element("span", one.kind, one.kind === "warning" ? "bad" : "dim"), eventText(one), seconds(one.seconds)]))));
+}
+
+function configuration(body, c) {
+  const shown = (some) => box(table(["setting", "value", "from"], some.map((s) => [s.path, element("code", s.value), s.from])));
+  const given = c.settings.filter((s) => s.from !== "default"), rest = c.settings.filter((s) => s.from === "default");
+  const more = element("details");
+  more.append(element("summary", whole(rest.length) + " defaults"), shown(rest));
+  body.append(given.length ? shown(given) : none("Every setting has its default."), more);
+}
+
+function about(body, a) {
+  body.append(element("p", "hdps " + a.version + (a.python ? ", Python " + a.python : "")));
+  if (a.arithmetic.length) body.append(box(table(["member", "arithmetic"], a.arithmetic.map((m) => [m.member, m.text]))));
+  const links = element("p");
+  for (const link of a.links) {
+    const made = element("a", link.text);
+    if (/^\/\w/.test(link.path)) made.href = link.path;
+    links.append(made, "  ");
+  }
+  body.append(links);
+}
+
+// The panels in their order: key of the JSON, title, what draws.
+const PANELS = [["health", "Health", health], ["training", "Training", training], ["time", "Where time goes", time],
+  ["stragglers", "Stragglers", stragglers], ["rows", "Rows", rows], ["checkpoints", "Checkpoints", checkpoints],
+  ["events", "Events and warnings", events], ["configuration", "Configuration", configuration], ["about", "About", about]];
+
+function panel(to, key, title) {
+  const section = element("section"), body = element("div");
+  if (!document.getElementById(key)) section.id = key;  // A report may have two runs.
+  section.append(element("h2", title), body);
+  to.append(section);
+  return body;
+}
