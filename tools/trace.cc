@@ -128,14 +128,13 @@ Status Run() {
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<SchedulerConnection> scheduler,
                         OpenScheduler({KeyRole::kReader, KeyRole::kAdmin}));
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
-  const auto write = [&](const std::string& text) -> Status {
-    const Status written = WriteNamedFile(*files, FLAGS_out, text);
+  const auto say = [](const Status& written) -> Status {
     if (written.ok()) return {};
     return {Code::kInvalidArgument,
             "--out=" + FLAGS_out + " cannot be written: " + written.message()};
   };
   // A path that cannot be written is found before steps are recorded.
-  if (!files->Exists(FLAGS_out)) HDPS_RETURN_IF_ERROR(write(TraceJson({})));
+  HDPS_RETURN_IF_ERROR(say(CreateAtomically(*files, FLAGS_out).status()));
   InstallStopSignals();
   HDPS_ASSIGN_OR_RETURN(Trace trace, TakeTrace(*scheduler));
   if (trace.members.empty()) {
@@ -147,7 +146,7 @@ Status Run() {
     return std::pair(!member.name.starts_with("worker"), member.name);
   });
   NoteMissing(&trace);
-  HDPS_RETURN_IF_ERROR(write(TraceJson(trace)));
+  HDPS_RETURN_IF_ERROR(say(WriteNamedFile(*files, FLAGS_out, TraceJson(trace))));
   Tell(trace);
   return {};
 }

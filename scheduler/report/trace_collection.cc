@@ -9,7 +9,7 @@
 namespace hdps {
 namespace {
 
-constexpr TimeMs kMeasureMs = 300;  // Heartbeats at every tick, to bring clocks together.
+constexpr TimeMs kMeasureMs = 500;  // Heartbeats at every tick, to bring clocks together.
 constexpr TimeMs kOrderMs = 100;    // Time in which every member surely has an order.
 constexpr TimeMs kRepliesMs = 200;  // Time for the replies to the last requests.
 constexpr TimeMs kStandstillMs = 60'000;

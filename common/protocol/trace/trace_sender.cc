@@ -15,8 +15,7 @@ void TraceSender::OnAck(const HeartbeatAck& ack) {
   if (ack.time_ns != 0 && sent != sent_.end()) {
     const int64_t now = recorder_.NowNs();
     if (trips_.size() >= kTripsMax) trips_.pop_front();
-    const int64_t half = (now - sent->second + 1) / 2;
-    trips_.push_back({ack.time_ns - (sent->second + half), half});
+    trips_.push_back({ack.time_ns - now, ack.time_ns - sent->second});
     sent_.erase(sent_.begin(), sent + 1);
   }
   if (ack.trace != order_) Follow(ack.trace);
@@ -38,6 +37,17 @@ void TraceSender::Follow(const TraceOrder& order) {
   if (order.phase == TracePhase::kClose) recorder_.Stop();
 }
 
+TraceSender::Trip TraceSender::Bounds() const {
+  const Trip shortest = *std::ranges::min_element(trips_, {}, &Trip::Width);
+  Trip all = shortest;
+  for (const Trip& trip : trips_) {
+    all.least_ns = std::max(all.least_ns, trip.least_ns);
+    all.most_ns = std::min(all.most_ns, trip.most_ns);
+  }
+  // Clocks that drift apart agree with no difference for long.
+  return all.Width() < 0 ? shortest : all;
+}
+
 std::optional<TracePart> TraceSender::TakePart(bool all) {
   if (sent_last_ || order_.phase < TracePhase::kRecord) return std::nullopt;
   const bool closes = order_.phase == TracePhase::kClose;
@@ -48,9 +58,9 @@ std::optional<TracePart> TraceSender::TakePart(bool all) {
   part.packed = Pack(recorder_.Take(kPartSpans));
   part.left_out = recorder_.left_out();
   if (!trips_.empty()) {
-    const Trip best = *std::ranges::min_element(trips_, {}, &Trip::uncertainty_ns);
-    part.offset_ns = best.offset_ns;
-    part.uncertainty_ns = best.uncertainty_ns;
+    const Trip bounds = Bounds();
+    part.uncertainty_ns = (bounds.Width() + 1) / 2;
+    part.offset_ns = bounds.least_ns + part.uncertainty_ns;
   }
   part.last = sent_last_ = closes && recorder_.size() == 0;
   return part;

@@ -11,8 +11,8 @@
 
 namespace hdps {
 
-// Invariant: a recording is that of the newest order. The difference of the clocks is that of the
-// shortest of the last round trips, so it is wrong by half of that round trip at most.
+// Invariant: a recording is that of the newest order. Each round trip bounds the
+// difference of the clocks from both sides; the bounds of the last ones hold together.
 class TraceSender {
  public:
   explicit TraceSender(SpanRecorder& recorder) : recorder_(recorder) {}  // Must outlive it.
@@ -26,11 +26,14 @@ class TraceSender {
   std::optional<TracePart> TakePart(bool all);
 
  private:
-  static constexpr size_t kTripsMax = 16;
+  static constexpr size_t kTripsMax = 32;
   static constexpr size_t kPartSpans = 8192;
+  // Bounds of the difference of the clocks.
   struct Trip {
-    int64_t offset_ns = 0, uncertainty_ns = 0;
+    int64_t least_ns = 0, most_ns = 0;
+    int64_t Width() const { return most_ns - least_ns; }
   };
+  Trip Bounds() const;
 
   void Follow(const TraceOrder& order);
 
