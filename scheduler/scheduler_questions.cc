@@ -98,7 +98,7 @@ HeartbeatAck SchedulerNode::AckOf(uint64_t heartbeat) const {
 }
 
 void SchedulerNode::TickTrace() {
-  trace_.OnTick(changes_.members(), coordinator_->training(), now_);
+  trace_.OnTick(changes_.members(), now_);
   if (!trace_.TakeChanged()) return;
   for (const PeerId peer : changes_.members().all()) outbox_.Send(peer, AckOf(0));
 }

@@ -10,6 +10,7 @@ namespace hdps {
 namespace {
 
 constexpr TimeMs kMeasureMs = 500;  // Heartbeats at every tick, to bring clocks together.
+constexpr TimeMs kAheadMs = 400;    // The recording begins so much later, for speeds vary.
 constexpr TimeMs kOrderMs = 100;    // Time in which every member surely has an order.
 constexpr TimeMs kRepliesMs = 200;  // Time for the replies to the last requests.
 constexpr TimeMs kStandstillMs = 60'000;
@@ -118,13 +119,13 @@ void TraceCollection::OnTick(TimeMs now) {
 void TraceCollection::BeginRecording(Clock furthest, TimeMs now) {
   // The furthest worker makes so many steps until it has the order.
   const Clock made = furthest - measured_;
-  const Clock ahead = 1 + (made * kOrderMs) / std::max<TimeMs>(now - measured_at_, 1);
+  const Clock ahead = 1 + (made * kAheadMs) / std::max<TimeMs>(now - measured_at_, 1);
   order_.from = furthest + 1 + ahead * static_cast<Clock>(made > 0);
   order_.until = order_.from + steps_;
   SetPhase(TracePhase::kRecord, now);
 }
 
-void TraceCollection::OnTick(const Membership& members, bool training, TimeMs now) {
+void TraceCollection::OnTick(const Membership& members, TimeMs now) {
   OnTick(now);
   if (!active() || whole_) return;
   std::erase_if(awaited_, [&](PeerId peer) {
@@ -142,16 +143,11 @@ void TraceCollection::OnTick(const Membership& members, bool training, TimeMs no
     case TracePhase::kNone:
       return;
     case TracePhase::kMeasure:
-      if (!training) {
-        measured_ = -1;
-      } else if (measured_ < 0) {
-        // The next heartbeats of all workers are fresh.
-        measured_ = 0;
+      // The heartbeats of all workers are fresh by then.
+      if (measured_ < 0 && now - since_ >= kOrderMs) {
+        measured_ = FurthestOf(members);
         measured_at_ = now;
-      } else if (measured_ == 0 && now - measured_at_ >= kOrderMs) {
-        measured_ = std::max<Clock>(FurthestOf(members), 1);
-        measured_at_ = now;
-      } else if (measured_ > 0 && now - measured_at_ >= kMeasureMs - kOrderMs) {
+      } else if (measured_ >= 0 && now - since_ >= kMeasureMs) {
         BeginRecording(FurthestOf(members), now);
       }
       return;

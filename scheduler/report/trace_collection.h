@@ -28,8 +28,7 @@ class TraceCollection {
   // view.
   TraceReply OnRequest(const TraceRequest& request, const Membership* members, TimeMs now);
   void OnPart(PeerId from, const std::string& name, TracePart part);
-  // `training`: a round of training is under way.
-  void OnTick(const Membership& members, bool training, TimeMs now);
+  void OnTick(const Membership& members, TimeMs now);
   // Forgets a client that is silent.
   void OnTick(TimeMs now);
   // Ends the recording early because of `why`: "the job has ended".
