@@ -123,8 +123,8 @@ struct MembershipClient::Impl {
 
   // Sends a part of the trace if one is due, or all that is recorded.
   void SendTrace(bool all) {
-    if (!trace) return;
-    for (std::optional<TracePart> part = trace->TakePart(all); part; part = trace->TakePart(all)) {
+    std::optional<TracePart> part;
+    while (trace && (part = trace->TakePart(all))) {
       SendToScheduler(*part);
       if (!all) return;
     }

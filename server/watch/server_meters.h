@@ -45,6 +45,11 @@ class ServerMeters {
   void Took(FigureId figure, int64_t begin_ns) {
     if (clock_ != nullptr) meters_.Observe(figure, clock_->NowNs() - begin_ns);
   }
+  // Adds a wait at the gate until now to a trace, if one is taken of its step.
+  void RecordGateWait(const SpanOf& of, int64_t begin_ns) const {
+    if (recorder_ == nullptr || !recorder_->Records(of.step)) return;
+    recorder_->Add("gate wait", "gate wait", begin_ns, recorder_->NowNs(), of);
+  }
   // Counts the keys of a pull that is answered.
   void CountKeys(const std::vector<TableKeys>& tables);
   // Counts files of a checkpoint.
