@@ -226,8 +226,7 @@ void RowService::AnswerPull(const ParkedPull& pull) {
   const int64_t begin = meters_.NowNs();
   ++counters_.pulls;
   const PullRequest& request = pull.request;
-  const SpanOf of = SpanOfRequest(pull.requester, request.clock);
-  const RecordedSpan span(meters_.recorder(), of, "pull", "pull");
+  const RecordedSpan span = meters_.Record(SpanOfRequest(pull.requester, request.clock), "pull");
   const auto& [tables, keys, plan] = *pull.list;
   const PeerId peer = pull.requester.peer;
   // No memory is set aside for guests.
@@ -298,8 +297,7 @@ void RowService::OnGuest(PeerId from, const Frame& frame) {
 
 void RowService::On(const Call& call, PushRequest request) {
   const int64_t begin = meters_.NowNs();
-  const SpanOf of = SpanOfRequest(call.requester, request.clock);
-  RecordedSpan span(meters_.recorder(), of, "push", "push");
+  RecordedSpan span = meters_.Record(SpanOfRequest(call.requester, request.clock), "push");
   PushAck ack;
   ack.sequence = request.sequence;
   PlannedPush push;
@@ -345,8 +343,7 @@ void RowService::Progress() {
   }
   const auto holds_own = [this](const ParkedPull& pull) { return HoldsOwnPushes(pull); };
   for (const ParkedPull& pull : gate_.Release(finished(), holds_own)) {
-    meters_.Took(FigureNamed("hdps_server_gate_wait_seconds"), pull.parked_ns);
-    meters_.RecordGateWait(SpanOfRequest(pull.requester, pull.request.clock), pull.parked_ns);
+    meters_.WaitedAtGate(SpanOfRequest(pull.requester, pull.request.clock), pull.parked_ns);
     AnswerPull(pull);
   }
 }

@@ -320,7 +320,6 @@ ServerNode::ServerNode(FileSystem& files, Executor& executor, const ServerNodeOp
   if (options.recorder != nullptr) impl_->membership.UseRecorder(*options.recorder);
   if (options.clock != nullptr) impl_->membership.ReportReadings([this] { return ReadFigures(); });
 }
-
 ServerNode::~ServerNode() {
   // Lets the work beside the loop end.
   if (impl_->memory != nullptr) impl_->memory->disk().StopWaiting();

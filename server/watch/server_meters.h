@@ -45,8 +45,13 @@ class ServerMeters {
   void Took(FigureId figure, int64_t begin_ns) {
     if (clock_ != nullptr) meters_.Observe(figure, clock_->NowNs() - begin_ns);
   }
-  // Adds a wait at the gate until now to a trace, if one is taken of its step.
-  void RecordGateWait(const SpanOf& of, int64_t begin_ns) const {
+  // Records `what` for a trace until the span ends, if one is taken of its step.
+  RecordedSpan Record(const SpanOf& of, const char* what) const {
+    return RecordedSpan(recorder_, of, what, what);
+  }
+  // Counts and records a wait at the gate until now.
+  void WaitedAtGate(const SpanOf& of, int64_t begin_ns) {
+    Took(FigureNamed("hdps_server_gate_wait_seconds"), begin_ns);
     if (recorder_ == nullptr || !recorder_->Records(of.step)) return;
     recorder_->Add("gate wait", "gate wait", begin_ns, recorder_->NowNs(), of);
   }
