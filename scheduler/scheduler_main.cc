@@ -119,11 +119,11 @@ Result<ProcessEnd> Run() {
   options.out = out;
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
   HDPS_RETURN_IF_ERROR(FillStart(flags, text, *clock, &options));
+  options.clock = clock.get();
   HDPS_ASSIGN_OR_RETURN(options.given_job, GivenJob(text, flags.overrides));
   options.num_servers = FLAGS_servers;
   options.num_workers = FLAGS_workers;
   options.boot = BootIdentity();
-  options.clock = clock.get();
   options.guests_read = GuestsMayRead(flags.connections, FLAGS_listen);
   HDPS_ASSIGN_OR_RETURN(options.resume, ReadResume(FLAGS_resume));
   options.same_run = FLAGS_same_run;

@@ -2,6 +2,7 @@
 #include <string>
 #include <utility>
 
+#include "common/platform/monotonic_clock.h"
 #include "scheduler/picture/panels.h"
 #include "scheduler/report/job_status.h"
 #include "scheduler/scheduler_node.h"

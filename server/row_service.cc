@@ -134,10 +134,6 @@ void RowService::Reply(Requester requester, const Message& message) {
   outgoing_.push_back({requester.peer, std::move(frame)});
 }
 
-SpanOf RowService::SpanOfRequest(const Requester& requester, Clock step) {
-  return {step, RequestLink(requester.peer, requester.request_id), /*serves=*/true};
-}
-
 void RowService::CountRefusal(const Status& why) {
   counters_.refused += why.code() != Code::kUnavailable;
   if (why.code() == Code::kCorruption) {
@@ -230,8 +226,7 @@ void RowService::AnswerPull(const ParkedPull& pull) {
   const int64_t begin = meters_.NowNs();
   ++counters_.pulls;
   const PullRequest& request = pull.request;
-  const RecordedSpan span(meters_.recorder(), SpanOfRequest(pull.requester, request.clock), "pull",
-                          "pull");
+  const RecordedSpan span = meters_.Record(SpanOfRequest(pull.requester, request.clock), "pull");
   const auto& [tables, keys, plan] = *pull.list;
   const PeerId peer = pull.requester.peer;
   // No memory is set aside for guests.
@@ -302,8 +297,7 @@ void RowService::OnGuest(PeerId from, const Frame& frame) {
 
 void RowService::On(const Call& call, PushRequest request) {
   const int64_t begin = meters_.NowNs();
-  RecordedSpan span(meters_.recorder(), SpanOfRequest(call.requester, request.clock), "push",
-                    "push");
+  RecordedSpan span = meters_.Record(SpanOfRequest(call.requester, request.clock), "push");
   PushAck ack;
   ack.sequence = request.sequence;
   PlannedPush push;
@@ -349,12 +343,7 @@ void RowService::Progress() {
   }
   const auto holds_own = [this](const ParkedPull& pull) { return HoldsOwnPushes(pull); };
   for (const ParkedPull& pull : gate_.Release(finished(), holds_own)) {
-    meters_.Took(FigureNamed("hdps_server_gate_wait_seconds"), pull.parked_ns);
-    if (SpanRecorder* const recorder = meters_.recorder();
-        recorder != nullptr && recorder->Records(pull.request.clock)) {
-      recorder->Add("gate wait", "gate wait", pull.parked_ns, recorder->NowNs(),
-                    SpanOfRequest(pull.requester, pull.request.clock));
-    }
+    meters_.WaitedAtGate(SpanOfRequest(pull.requester, pull.request.clock), pull.parked_ns);
     AnswerPull(pull);
   }
 }

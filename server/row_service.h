@@ -141,7 +141,9 @@ class RowService {
   template <typename Message>
   void Refuse(Requester requester, Message reply, const Status& why);
   void CountRefusal(const Status& why);
-  static SpanOf SpanOfRequest(const Requester& requester, Clock step);
+  static SpanOf SpanOfRequest(const Requester& requester, Clock step) {
+    return {step, RequestLink(requester.peer, requester.request_id), /*serves=*/true};
+  }
   template <typename Message>
   void Reply(Requester requester, const Message& message);
   template <typename Message>

@@ -210,11 +210,7 @@ void ServerNode::Impl::StartCommand(const Command& command) {
   current = command;
   current_begun_ns = meters.NowNs();
   ++begun;
-  background.Start(executor, [this, command] {
-    const SpanOf of{command.command == CommandKind::kSave ? command.until - 1 : -1};
-    const RecordedSpan span(meters.recorder(), of, "save", "save, with the job at rest");
-    done_command = RunOnRows(command, groups, files);
-  });
+  background.Start(executor, [this, command] { done_command = RunOnRows(command, groups, files); });
 }
 
 void ServerNode::Impl::FinishCommand() {
@@ -324,7 +320,6 @@ ServerNode::ServerNode(FileSystem& files, Executor& executor, const ServerNodeOp
   if (options.recorder != nullptr) impl_->membership.UseRecorder(*options.recorder);
   if (options.clock != nullptr) impl_->membership.ReportReadings([this] { return ReadFigures(); });
 }
-
 ServerNode::~ServerNode() {
   // Lets the work beside the loop end.
   if (impl_->memory != nullptr) impl_->memory->disk().StopWaiting();

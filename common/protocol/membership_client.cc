@@ -121,10 +121,9 @@ struct MembershipClient::Impl {
     if (stop_reason) SendToScheduler(StopRequest{*stop_reason});
   }
 
-  // Sends a part of the trace if one is due, or all that is recorded.
+  // Sends a part of the trace if one is due; `all`: whatever is recorded.
   void SendTrace(bool all) {
-    if (!trace) return;
-    for (std::optional<TracePart> part = trace->TakePart(all); part; part = trace->TakePart(all)) {
+    while (const auto part = trace ? trace->TakePart(all) : std::nullopt) {
       SendToScheduler(*part);
       if (!all) return;
     }

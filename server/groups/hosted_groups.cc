@@ -94,6 +94,8 @@ Clock HostedGroups::Reset(Clock clock, Loaded loaded) {
 
 Result<std::vector<TakenSnapshot>> HostedGroups::Save(FileSystem& files, const Command& command,
                                                       CommandDone* done) {
+  const RecordedSpan span(meters_.recorder(), {command.until - 1}, "save",
+                          "save, with the job at rest");
   // Not under a memory limit: requests would wait for the writing thread, and copies need memory.
   const bool takes = command.take && command.shards.empty() && memory_ == nullptr;
   CopyBudget budget(kCopiesBytesMax);

@@ -45,6 +45,16 @@ class ServerMeters {
   void Took(FigureId figure, int64_t begin_ns) {
     if (clock_ != nullptr) meters_.Observe(figure, clock_->NowNs() - begin_ns);
   }
+  // Records `what` for a trace until the span ends, if one is taken of its step.
+  RecordedSpan Record(const SpanOf& of, const char* what) const {
+    return RecordedSpan(recorder_, of, what, what);
+  }
+  // Counts and records a wait at the gate until now.
+  void WaitedAtGate(const SpanOf& of, int64_t begin_ns) {
+    Took(FigureNamed("hdps_server_gate_wait_seconds"), begin_ns);
+    if (recorder_ == nullptr || !recorder_->Records(of.step)) return;
+    recorder_->Add("gate wait", "gate wait", begin_ns, recorder_->NowNs(), of);
+  }
   // Counts the keys of a pull that is answered.
   void CountKeys(const std::vector<TableKeys>& tables);
   // Counts files of a checkpoint.
