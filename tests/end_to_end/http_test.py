@@ -64,7 +64,7 @@ class Looking(HttpCase):
                                                  f"--http_token_file={token}")
         self.assertEqual(scheme, "https")
         context = ssl.create_default_context(cafile=cert)
-        self.assertEqual(self.ask(port, "/healthz", context=context)[0], 200)
+        harness.wait_until(lambda: self.ask(port, "/healthz", context=context)[0] == 200, 30, "a loop that turns")
         self.assertEqual(self.ask(port, "/metrics", context=context)[0], 401)
         harness.wait_until(lambda: self.ask(port, "/metrics", TOKEN, context)[0] == 200, 30, "the first figures")
         status, headers, _ = self.ask(port, f"/?token={TOKEN}", context=context)
@@ -87,7 +87,7 @@ class Looking(HttpCase):
         with socket.create_connection(("127.0.0.1", int(port)), timeout=30) as plain:
             plain.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
             self.assertNotIn(b"HTTP", plain.recv(1000))
-        self.assertEqual(self.ask(port, "/healthz", context=context)[0], 200)
+        harness.wait_until(lambda: self.ask(port, "/healthz", context=context)[0] == 200, 30, "a loop that turns")
 
     def test_a_drawn_token_goes_to_the_terminal_and_into_no_log(self):
         process, (_, _, port) = self.scheduler()
