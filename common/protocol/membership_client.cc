@@ -94,16 +94,9 @@ struct MembershipClient::Impl {
   }
 
   void Join() {
-    JoinRequest join;
-    join.role = options.role;
-    join.rank = options.identity.rank;
-    join.address = options.identity.own_address;
-    join.job_digest = options.job_digest;
-    join.num_servers = options.identity.num_servers;
-    join.num_workers = options.identity.num_workers;
-    join.host = options.identity.host;
-    join.process = options.identity.process;
-    SendToScheduler(join);
+    const NodeIdentity& own = options.identity;
+    SendToScheduler(JoinRequest{options.role, own.rank, own.own_address, options.job_digest,
+                                own.num_servers, own.num_workers, own.host, own.process});
     HDPS_FAILPOINT("member.join.sent");
   }
 
