@@ -22,6 +22,7 @@
 #include "common/process/http_flags.h"
 #include "common/process/run_lock.h"
 #include "common/process/terminal.h"
+#include "common/telemetry/published.h"
 #include "scheduler/members/validate_cluster.h"
 #include "scheduler/picture/job_picture.h"
 #include "scheduler/picture/picture_paths.h"

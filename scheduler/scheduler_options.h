@@ -6,12 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "common/job/given_job.h"
+#include "common/job/words/setting_origin.h"
 #include "common/net/node.h"
-#include "common/telemetry/published.h"
 #include "scheduler/plan/resume.h"
 
 namespace hdps {
+
+template <typename T>
+class Published;
 
 class MonotonicClock;
 struct Job;

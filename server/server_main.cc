@@ -17,6 +17,7 @@
 #include "common/process/daemon.h"
 #include "common/process/http_flags.h"
 #include "common/process/member_pages.h"
+#include "common/telemetry/span_recorder.h"
 #include "server/server_memory_limit.h"
 #include "server/server_process.h"
 

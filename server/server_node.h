@@ -14,12 +14,12 @@
 #include "common/platform/monotonic_clock.h"
 #include "common/protocol/membership_client.h"
 #include "common/telemetry/figure_layout.h"
-#include "common/telemetry/span_recorder.h"
 #include "embedding/table.h"
 
 namespace hdps {
 
 struct Job;
+class SpanRecorder;
 
 // Switches safety mechanisms off, so that tests can check that their absence is noticed. Never set
 // elsewhere.

@@ -2,6 +2,7 @@
 #include "server/server_process.h"
 
 #include "common/net/node_loop.h"
+#include "common/telemetry/member_watch.h"
 
 namespace hdps {
 

@@ -8,10 +8,11 @@
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
-#include "common/telemetry/member_watch.h"
 #include "server/server_node.h"
 
 namespace hdps {
+
+class MemberWatch;
 
 struct ServerProcessOptions {
   ServerNodeOptions node;                   // RunServerProcess sets `sections`, `wake` and `clock`.

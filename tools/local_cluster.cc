@@ -7,7 +7,9 @@
 #include "common/job/job_spec.h"
 #include "common/net/transport.h"
 #include "common/platform/executor.h"
+#include "common/telemetry/member_watch.h"
 #include "common/telemetry/trace_file.h"
+#include "tools/run_trace.h"
 #include "tools/served_job.h"
 #include "worker/role/worker_process.h"
 

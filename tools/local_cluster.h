@@ -10,27 +10,21 @@
 
 #include "common/base/exit_status.h"
 #include "common/base/status.h"
-#include "common/job/given_job.h"
+#include "common/job/words/setting_origin.h"
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
-#include "common/telemetry/member_watch.h"
-#include "common/telemetry/published.h"
-#include "common/telemetry/span_recorder.h"
 #include "scheduler/plan/resume.h"
 #include "scheduler/report/progress_listener.h"
 #include "worker/step/step_report.h"
 
 namespace hdps {
 
+class MemberWatch;
 struct Job;
 struct JobPicture;
-
-// What the members of one process have recorded. All have the same clock.
-struct RunTrace {
-  // [servers], [workers]; made by the run.
-  std::vector<std::unique_ptr<SpanRecorder>> servers, workers;
-  std::string Json() const;  // Valid after the run; takes the spans.
-};
+struct RunTrace;
+template <typename T>
+class Published;
 
 struct LocalClusterOptions {
   std::shared_ptr<const Job> job;

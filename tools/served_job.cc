@@ -11,6 +11,7 @@
 #include "common/platform/random.h"
 #include "common/process/command_line.h"
 #include "server/server_process.h"
+#include "tools/run_trace.h"
 
 namespace hdps {
 namespace {

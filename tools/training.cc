@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/base/outside_text.h"
+#include "common/job/given_job.h"
 #include "common/job/job_facts.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/cluster_spec.h"
@@ -20,6 +21,8 @@
 #include "common/platform/output_file.h"
 #include "common/process/command_line.h"
 #include "common/process/run_lock.h"
+#include "common/telemetry/member_watch.h"
+#include "common/telemetry/published.h"
 #include "scheduler/members/validate_cluster.h"
 #include "scheduler/picture/job_picture.h"
 #include "scheduler/picture/picture_paths.h"
@@ -29,6 +32,7 @@
 #include "tools/export/first_checkpoint.h"
 #include "tools/inputs/file_names.h"
 #include "tools/local_cluster.h"
+#include "tools/run_trace.h"
 #include "worker/data/data_preview.h"
 
 namespace hdps {

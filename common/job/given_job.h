@@ -7,6 +7,7 @@
 
 #include "common/base/status.h"
 #include "common/job/job_file.h"
+#include "common/job/words/setting_origin.h"
 #include "common/platform/file_system.h"
 
 namespace hdps {
@@ -30,11 +31,6 @@ Result<Job> LoadJob(FileSystem& files, const WrittenJob& text,
 // Returns the job's own keys with the overrides applied, as JSON. LoadJob() must have accepted
 // both.
 Result<std::string> GivenJob(const WrittenJob& text, const std::vector<std::string>& overrides);
-
-struct SettingOrigin {
-  std::string path, value;  // "train.batch_size", "256"
-  std::string from;         // "default", "file", "--set" or "environment"
-};
 
 // Returns all settings of `job` in the order of PrintJob(). `text` and `overrides` are what it was
 // loaded from, and `overrides_from` says where those came from. A layer that a recipe has made

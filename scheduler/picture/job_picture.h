@@ -8,15 +8,16 @@
 #include <vector>
 
 #include "common/base/ids.h"
-#include "common/job/given_job.h"
+#include "common/job/words/setting_origin.h"
 #include "common/net/node.h"
-#include "common/protocol/status_messages.h"
 #include "common/telemetry/figure_layout.h"
 #include "common/telemetry/samples.h"
 #include "scheduler/picture/run_history.h"
 #include "scheduler/report/run_report.h"
 
 namespace hdps {
+
+struct StatusReply;
 
 // What stays the same while a scheduler process runs.
 struct PictureFrame {

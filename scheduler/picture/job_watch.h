@@ -13,6 +13,7 @@
 
 #include "common/base/status.h"
 #include "common/net/node.h"
+#include "common/protocol/status_messages.h"
 #include "common/telemetry/meters.h"
 #include "common/telemetry/published.h"
 #include "scheduler/picture/job_picture.h"

@@ -20,6 +20,7 @@
 #include "tests/logged_lines.h"
 #include "tests/worker/role/small_job.h"
 #include "tools/plan/cost_model.h"
+#include "tools/run_trace.h"
 #include "tools/synthetic/zipf.h"
 
 namespace hdps {

@@ -17,6 +17,7 @@
 #include "common/platform/failpoint.h"
 #include "common/platform/memory_full.h"
 #include "common/protocol/view.h"
+#include "common/telemetry/span_recorder.h"
 #include "kernels/device_memory_full.h"
 #include "worker/data/data_preview.h"
 #include "worker/role/training_round.h"

@@ -8,6 +8,7 @@
 
 #include "common/job/spec/cluster_spec.h"
 #include "common/net/node_loop.h"
+#include "common/telemetry/member_watch.h"
 #include "worker/exchange/node_channel.h"
 #include "worker/role/trainer.h"
 

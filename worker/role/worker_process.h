@@ -10,12 +10,13 @@
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
-#include "common/telemetry/member_watch.h"
 #include "worker/role/worker_node.h"
 #include "worker/step/stage.h"
 #include "worker/step/step_report.h"
 
 namespace hdps {
+
+class MemberWatch;
 
 struct WorkerProcessOptions {
   WorkerNodeOptions node;

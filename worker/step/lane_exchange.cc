@@ -1,6 +1,7 @@
 // Sums values over lanes and workers: every worker gathers all contributions and adds them in the
 // order of the ranks, which takes one round trip.
 #include "worker/step/lane_exchange.h"
+#include "common/telemetry/span_recorder.h"
 
 #include <glog/logging.h>
 

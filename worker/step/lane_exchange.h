@@ -11,11 +11,12 @@
 
 #include "common/base/status.h"
 #include "common/platform/monotonic_clock.h"
-#include "common/telemetry/span_recorder.h"
 #include "worker/collective/collective_queue.h"
 #include "worker/model/step_exchange.h"
 
 namespace hdps {
+
+class SpanRecorder;
 
 // Belongs to the thread that computes the lanes; each collective runs on a queue's own thread.
 //

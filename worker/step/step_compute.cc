@@ -11,6 +11,7 @@
 #include "common/job/spec/parallel_spec.h"
 #include "common/job/spec/table_spec.h"
 #include "common/job/spec/train_spec.h"
+#include "common/telemetry/span_recorder.h"
 
 namespace hdps {
 StepCompute::StepCompute(const Job& job, Model& model, MonotonicClock& clock)

@@ -7,6 +7,7 @@
 #include "common/job/spec/train_spec.h"
 #include "common/platform/failpoint.h"
 #include "common/protocol/view.h"
+#include "common/telemetry/span_recorder.h"
 #include "worker/step/step_runner.h"
 
 namespace hdps {

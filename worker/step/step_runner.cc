@@ -14,6 +14,7 @@
 #include "common/platform/failpoint.h"
 #include "common/platform/memory_full.h"
 #include "common/protocol/view.h"
+#include "common/telemetry/span_recorder.h"
 #include "worker/step/own_norm.h"
 
 namespace hdps {

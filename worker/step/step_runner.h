@@ -9,7 +9,6 @@
 #include "common/base/status.h"
 #include "common/platform/executor.h"
 #include "common/platform/monotonic_clock.h"
-#include "common/telemetry/span_recorder.h"
 #include "worker/cache/device_cache.h"
 #include "worker/dense/dense_at_servers.h"
 #include "worker/dense/dense_reduction.h"
@@ -22,6 +21,8 @@
 #include "worker/step/step_window.h"
 
 namespace hdps {
+
+class SpanRecorder;
 
 struct StepOutcome {
   uint64_t examples = 0;  // Examples of this worker.
