@@ -16,7 +16,6 @@
 #include "common/protocol/membership_messages.h"
 #include "common/protocol/message_frames.h"
 #include "common/telemetry/process_meters.h"
-#include "common/telemetry/span_recorder.h"
 #include "server/background_work.h"
 #include "server/checkpoint_writer.h"
 #include "server/commanded_folder.h"

@@ -9,7 +9,6 @@
 #include "common/platform/executor.h"
 #include "common/telemetry/member_watch.h"
 #include "common/telemetry/trace_file.h"
-#include "tools/run_trace.h"
 #include "tools/served_job.h"
 #include "worker/role/worker_process.h"
 
@@ -58,19 +57,6 @@ void BeginTrace(const LocalClusterOptions& options, MonotonicClock& clock) {
 }
 
 }  // namespace
-
-std::string RunTrace::Json() const {
-  Trace trace;
-  const auto add = [&trace](const std::string& role, const auto& recorders) {
-    for (size_t i = 0; i < recorders.size(); ++i) {
-      trace.members.push_back(
-          {role + " " + std::to_string(i), {recorders[i]->Take()}, recorders[i]->left_out(), 0, 0});
-    }
-  };
-  add("worker", workers);
-  add("server", servers);
-  return TraceJson(trace);
-}
 
 Result<ProcessEnd> RunLocalCluster(const LocalClusterOptions& options, FileSystem& files,
                                    MonotonicClock& clock) {

@@ -10,8 +10,8 @@
 #include "common/platform/process_watch.h"
 #include "common/platform/random.h"
 #include "common/process/command_line.h"
+#include "common/telemetry/trace_file.h"
 #include "server/server_process.h"
-#include "tools/run_trace.h"
 
 namespace hdps {
 namespace {

@@ -23,6 +23,7 @@
 #include "common/process/run_lock.h"
 #include "common/telemetry/member_watch.h"
 #include "common/telemetry/published.h"
+#include "common/telemetry/trace_file.h"
 #include "scheduler/members/validate_cluster.h"
 #include "scheduler/picture/job_picture.h"
 #include "scheduler/picture/picture_paths.h"
@@ -32,7 +33,6 @@
 #include "tools/export/first_checkpoint.h"
 #include "tools/inputs/file_names.h"
 #include "tools/local_cluster.h"
-#include "tools/run_trace.h"
 #include "worker/data/data_preview.h"
 
 namespace hdps {

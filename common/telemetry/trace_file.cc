@@ -167,4 +167,17 @@ class Writer {
 
 std::string TraceJson(const Trace& trace) { return Writer(trace).Text(); }
 
+std::string RunTrace::Json() const {
+  Trace trace;
+  const auto add = [&trace](const std::string& role, const auto& recorders) {
+    for (size_t i = 0; i < recorders.size(); ++i) {
+      trace.members.push_back(
+          {role + " " + std::to_string(i), {recorders[i]->Take()}, recorders[i]->left_out(), 0, 0});
+    }
+  };
+  add("worker", workers);
+  add("server", servers);
+  return TraceJson(trace);
+}
+
 }  // namespace hdps

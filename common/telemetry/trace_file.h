@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -30,5 +31,12 @@ struct Trace {
 // Spans of one track that overlap partly are shown on tracks side by side. "otherData" has the
 // uncertainty of the clocks in microseconds, the spans that were left out, and the notes.
 std::string TraceJson(const Trace& trace);
+
+// What the members of one process have recorded. All have the same clock.
+struct RunTrace {
+  // [servers], [workers]; made by the run.
+  std::vector<std::unique_ptr<SpanRecorder>> servers, workers;
+  std::string Json() const;  // Valid after the run; takes the spans.
+};
 
 }  // namespace hdps

@@ -19,6 +19,7 @@
 #include "python/src/model.h"
 #include "python/src/status.h"
 #include "scheduler/why/explanation.h"
+#include "scheduler/why/why_facts.h"
 #include "tools/scheduler_question.h"
 #include "tools/scoring/feature_keys.h"
 #include "tools/status_text.h"

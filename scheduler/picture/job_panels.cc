@@ -2,8 +2,10 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "common/protocol/status_messages.h"
 #include "scheduler/picture/json_text.h"
 #include "scheduler/picture/panels.h"
+#include "scheduler/why/explanation.h"
 
 namespace hdps {
 namespace {

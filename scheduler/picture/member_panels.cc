@@ -4,10 +4,12 @@
 #include <string>
 #include <string_view>
 
+#include "common/protocol/status_messages.h"
 #include "common/telemetry/figures_json.h"
 #include "scheduler/picture/json_text.h"
 #include "scheduler/picture/member_pace.h"
 #include "scheduler/picture/panels.h"
+#include "scheduler/why/explanation.h"
 
 namespace hdps {
 namespace {

@@ -1,5 +1,7 @@
 // Joins the panels to documents.
 #include "scheduler/picture/panels.h"
+#include "scheduler/why/explanation.h"
+#include "scheduler/why/why_facts.h"
 
 #include <algorithm>
 #include <array>

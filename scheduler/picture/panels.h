@@ -8,9 +8,10 @@
 #include <string_view>
 
 #include "scheduler/picture/job_picture.h"
-#include "scheduler/why/explanation.h"
 
 namespace hdps {
+
+struct Explanation;
 
 // The names of all panels, as in /api/v1/NAME: "health", ..., "page". docs/formats.md has their
 // fields.

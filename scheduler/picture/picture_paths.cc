@@ -9,6 +9,7 @@
 #include "scheduler/page/page_paths.h"
 #include "scheduler/picture/job_picture.h"
 #include "scheduler/picture/panels.h"
+#include "scheduler/why/explanation.h"
 
 namespace hdps {
 namespace {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "scheduler/why/wait_graph.h"
+#include "scheduler/why/why_facts.h"
 
 namespace hdps {
 namespace {

@@ -7,16 +7,11 @@
 #include <vector>
 
 #include "common/base/ids.h"
-#include "common/protocol/status_messages.h"
 
 namespace hdps {
 
-// The scheduler's status, and its status `apart_ms` earlier if it was asked twice.
-struct WhyFacts {
-  StatusReply now;
-  std::optional<StatusReply> before;
-  int64_t apart_ms = 0;
-};
+struct StatusReply;
+struct WhyFacts;
 
 // Kinds of explanation, in falling order of severity. Findings of one kind become one explanation.
 enum class WhyKind : uint8_t {

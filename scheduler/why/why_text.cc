@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/base/outside_text.h"
+#include "common/protocol/status_messages.h"
 #include "scheduler/why/explanation.h"
 
 namespace hdps {

@@ -34,7 +34,7 @@ KINDS = [
     ("a setting: data", ["common/job/spec/data_spec.h"]),
     ("the text of a setting", ["common/job/text/*"]),
     ("a message about rows", ["common/protocol/row_messages.h"]),
-    ("a message of membership", ["common/protocol/membership_messages.h", "common/protocol/view.h"]),
+    ("a message of membership", ["common/protocol/membership_messages.h", "common/protocol/view.h"], 16),
     ("a command", ["common/protocol/command_messages.h"]),
     ("another message", ["common/protocol/board_messages.h", "common/protocol/status_messages.h"]),
     ("the schema of messages", ["common/protocol/messages.fbs"]),

@@ -15,12 +15,12 @@
 #include "common/job/optimizers/optimizers.h"
 #include "common/job/spec/parallel_spec.h"
 #include "common/job/spec/train_spec.h"
+#include "common/telemetry/trace_file.h"
 #include "kernels/product_workspace.h"
 #include "tests/cuda_on_cpu/stand_in.h"
 #include "tests/logged_lines.h"
 #include "tests/worker/role/small_job.h"
 #include "tools/plan/cost_model.h"
-#include "tools/run_trace.h"
 #include "tools/synthetic/zipf.h"
 
 namespace hdps {

@@ -6,6 +6,7 @@
 
 #include "common/process/terminal.h"
 #include "scheduler/why/explanation.h"
+#include "scheduler/why/why_facts.h"
 #include "tools/commands.h"
 #include "tools/scheduler_flags.h"
 #include "tools/why/why_question.h"

@@ -3,6 +3,7 @@
 
 #include "common/base/status.h"
 #include "scheduler/why/explanation.h"
+#include "scheduler/why/why_facts.h"
 
 namespace hdps {
 

@@ -184,13 +184,14 @@ TEST(KeyPermissions, EachKindHasItsSendersAndOthersAreRefused) {
   const std::set<MessageKind> of_readers = {
       MessageKind::kPullRequest,      MessageKind::kProbe,
       MessageKind::kStatusRequest,    MessageKind::kJobRequest,
-      MessageKind::kRowPlacesRequest, MessageKind::kPanelRequest};
+      MessageKind::kRowPlacesRequest, MessageKind::kPanelRequest,
+      MessageKind::kTraceRequest};
   std::set<MessageKind> of_admins = of_readers;
   of_admins.insert(MessageKind::kScaleRequest);
   const std::set<MessageKind> of_members = {MessageKind::kJoinRequest, MessageKind::kHeartbeat,
                                             MessageKind::kCommandDone, MessageKind::kStopRequest,
                                             MessageKind::kKvPut,       MessageKind::kKvGet,
-                                            MessageKind::kAbort};
+                                            MessageKind::kAbort,       MessageKind::kTracePart};
   const std::set<MessageKind> of_workers = {
       MessageKind::kPullRequest,    MessageKind::kProbe,        MessageKind::kPushRequest,
       MessageKind::kAdvanceRequest, MessageKind::kStoreRequest, MessageKind::kSquaresRequest,

@@ -12,6 +12,7 @@
 #include "common/protocol/status_messages.h"
 #include "scheduler/picture/panels.h"
 #include "scheduler/picture/picture_paths.h"
+#include "scheduler/why/explanation.h"
 #include "tests/scheduler/scheduler_node_fixture.h"
 
 namespace hdps {

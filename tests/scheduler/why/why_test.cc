@@ -9,6 +9,7 @@
 
 #include "scheduler/why/explanation.h"
 #include "scheduler/why/wait_graph.h"
+#include "scheduler/why/why_facts.h"
 
 namespace hdps {
 namespace {

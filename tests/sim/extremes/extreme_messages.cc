@@ -137,6 +137,15 @@ std::string ScalarText(const Table& table, const FieldDef& field) {
 std::string TableText(const Table* table, const StructDef& type, std::span<const std::string> path,
                       const std::string& value);
 
+template <typename Number>
+std::string ListText(const flatbuffers::Vector<Number>* numbers) {
+  std::string list = "[";
+  for (uint32_t i = 0; i < numbers->size(); ++i) {
+    list += (i == 0 ? "" : ",") + std::to_string(numbers->Get(i));
+  }
+  return list + "]";
+}
+
 std::string FieldText(const Table* table, const FieldDef& field, std::span<const std::string> path,
                       const std::string& value) {
   const flatbuffers::voffset_t at = field.value.offset;
@@ -158,13 +167,11 @@ std::string FieldText(const Table* table, const FieldDef& field, std::span<const
     return list + "]";
   }
   if (IsList(field)) {
-    const auto* const numbers = table->GetPointer<const flatbuffers::Vector<uint32_t>*>(at);
-    CHECK(field.value.type.element == flatbuffers::BASE_TYPE_UINT) << field.name;
-    std::string list = "[";
-    for (uint32_t i = 0; i < numbers->size(); ++i) {
-      list += (i == 0 ? "" : ",") + std::to_string(numbers->Get(i));
+    if (field.value.type.element == flatbuffers::BASE_TYPE_ULONG) {
+      return ListText(table->GetPointer<const flatbuffers::Vector<uint64_t>*>(at));
     }
-    return list + "]";
+    CHECK(field.value.type.element == flatbuffers::BASE_TYPE_UINT) << field.name;
+    return ListText(table->GetPointer<const flatbuffers::Vector<uint32_t>*>(at));
   }
   if (field.value.type.base_type == flatbuffers::BASE_TYPE_STRING) {
     const auto* const text = table->GetPointer<const flatbuffers::String*>(at);
