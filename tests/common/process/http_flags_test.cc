@@ -23,7 +23,11 @@ using Given = std::vector<std::pair<std::string, std::string>>;
 
 class HttpFlagsTest : public ::testing::Test {
  protected:
-  HttpFlagsTest() : files_(NewPosixFileSystem()), folder_(::testing::TempDir() + "hdps_http/") {
+  // Tests run beside each other, so each has a folder of its own.
+  HttpFlagsTest()
+      : files_(NewPosixFileSystem()),
+        folder_(::testing::TempDir() + "hdps_http_" +
+                ::testing::UnitTest::GetInstance()->current_test_info()->name() + "/") {
     EXPECT_TRUE(files_->RemoveAll(folder_).ok());
     EXPECT_TRUE(files_->MakeDirectories(folder_).ok());
   }
