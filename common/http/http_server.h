@@ -18,7 +18,8 @@ inline constexpr unsigned kHttpConnectionsOfOneAddressMax = 16;
 // Memory for the requests of a connection. TLS needs more than 32 KiB.
 inline constexpr size_t kHttpConnectionBytesMax = 64 << 10;
 inline constexpr unsigned kHttpIdleSecondsMax = 10;  // A connection without progress is closed.
-// Of the request line and the headers of a request; beyond it the answer is 431.
+// The request line and the headers of a request have at most so many bytes; beyond them the answer
+// is 431.
 inline constexpr size_t kHttpHeaderBytesMax = 8 << 10;
 
 struct HttpRequest {

@@ -38,7 +38,7 @@ constexpr std::pair<const char*, const char*> kHeadersOfAll[] = {
     {"Cross-Origin-Resource-Policy", "same-origin"},
 };
 
-// Where the library's lines go. The first of the start is kept too, because it says why it failed.
+// Writes the library's lines to the log. The first of the start is kept too, because it says why it failed.
 class LibraryLog {
  public:
   void Write(std::string line) {
@@ -135,7 +135,7 @@ class MicroServer : public HttpServer {
     std::string target;  // As it was sent.
     bool seen = false;
   };
-  // What the library calls. The state of a request is an Asked.
+  // The library calls these. The state of a request is an Asked.
   static MHD_Result Admit(void* self, const sockaddr*, socklen_t) {
     // The library would let a connection beyond the limit wait.
     return static_cast<MicroServer*>(self)->connections_ < kHttpConnectionsMax ? MHD_YES : MHD_NO;
@@ -168,7 +168,7 @@ class MicroServer : public HttpServer {
   std::map<std::string, HttpPath, std::less<>> paths_;
   std::string host_;  // As it is listened at.
   std::string address_;
-  // Of this port alone, because a browser sends the cookies of a host to all of its ports.
+  // The cookie is that of this port alone, because a browser sends the cookies of a host to all of its ports.
   std::string cookie_;
   LibraryLog log_;
   unsigned connections_ = 0;

@@ -30,7 +30,7 @@ DEFINE_string(http_key, "", "Key of --http_cert, a PEM file that its owner alone
 namespace hdps {
 namespace {
 
-// As many base64 characters hold 128 bits.
+// The least number of base64 characters holds 128 bits.
 constexpr size_t kTokenBytesMin = 22, kTokenBytesMax = 128;
 constexpr uint64_t kPemBytesMax = 1 << 20;
 

@@ -16,10 +16,10 @@ namespace hdps {
 inline constexpr std::string_view kHttpFlags[] = {"http", "http_names", "http_token_file",
                                                   "http_cert", "http_key"};
 
-// Where a program serves unless --http says otherwise.
+// A program serves at one of these unless --http says otherwise.
 inline constexpr std::string_view kHttpOnThisMachine = "127.0.0.1:0", kHttpNowhere = "none";
 
-// What the flags say.
+// The flags as they were read and checked.
 struct HttpFlags {
   HttpOptions options;       // listen is empty if nothing is served.
   std::string token_file;    // Empty: the token was drawn.

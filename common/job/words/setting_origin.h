@@ -1,4 +1,4 @@
-// Where the value of a job's setting comes from.
+// Says where the value of a job's setting comes from.
 #pragma once
 
 #include <string>
