@@ -38,7 +38,8 @@ constexpr std::pair<const char*, const char*> kHeadersOfAll[] = {
     {"Cross-Origin-Resource-Policy", "same-origin"},
 };
 
-// Writes the library's lines to the log. The first of the start is kept too, because it says why it failed.
+// Writes the library's lines to the log. The first of the start is kept too, because it says why it
+// failed.
 class LibraryLog {
  public:
   void Write(std::string line) {
@@ -168,7 +169,8 @@ class MicroServer : public HttpServer {
   std::map<std::string, HttpPath, std::less<>> paths_;
   std::string host_;  // As it is listened at.
   std::string address_;
-  // The cookie is that of this port alone, because a browser sends the cookies of a host to all of its ports.
+  // The cookie is that of this port alone, because a browser sends the cookies of a host to all of
+  // its ports.
   std::string cookie_;
   LibraryLog log_;
   unsigned connections_ = 0;
