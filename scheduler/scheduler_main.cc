@@ -132,12 +132,13 @@ Result<ProcessEnd> Run() {
   options.pictures = std::make_shared<Published<JobPicture>>();
   HDPS_ASSIGN_OR_RETURN(
       const std::unique_ptr<HttpServer> server,
-      ServeHttp(http, kProgram, PicturePaths(options.pictures, *clock, MembersHere::kNone)));
+      ServeHttp(http, PicturePaths(options.pictures, *clock, MembersHere::kNone)));
   if (server == nullptr) options.pictures.reset();  // Nobody looks.
   ProgressListener listener =
       flags.log_file.empty() ? SpeakOnStderr() : AlsoLogged(SpeakOnStderr());
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<SchedulerNode> node,
                         SchedulerNode::Make(options, listener, *files));
+  TellWhereToWatch(http, kProgram, server.get());
   listener.notice("hdps-scheduler: job '" + options.job->name + "' listens on " + address +
                   ", waits for " + Counted(FLAGS_servers, "server") + " and " +
                   Counted(FLAGS_workers, "worker"));

@@ -75,11 +75,11 @@ Result<ProcessEnd> Run() {
   options.node.recorder = &recorder;
   MemberWatch watch;
   if (!http.options.listen.empty()) options.watch = &watch;
-  HDPS_ASSIGN_OR_RETURN(
-      const std::unique_ptr<HttpServer> pages,
-      ServeHttp(http, kProgram,
-                MemberPages({FigureRole::kServer, options.node.job, identity.scheduler_address},
-                            watch, *clock)));
+  HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<HttpServer> pages,
+                        ServeHttp(http, MemberPages({FigureRole::kServer, options.node.job,
+                                                     identity.scheduler_address},
+                                                    watch, *clock)));
+  TellWhereToWatch(http, kProgram, pages.get());
   const std::unique_ptr<Executor> executor = NewTbbExecutor(member.threads);
   LOG(INFO) << "listening on " << identity.own_address << ", scheduler at "
             << identity.scheduler_address;

@@ -63,6 +63,7 @@ Result<ProcessEnd> RunLocalCluster(const LocalClusterOptions& options, FileSyste
   if (options.trace != nullptr) BeginTrace(options, clock);
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<ServedJob> members,
                         ServedJob::Start(options, files, clock));
+  if (options.accepted) options.accepted();
   Cluster cluster{options, files, clock, *members};
   std::vector<std::unique_ptr<Thread>> workers;
   for (uint32_t w = 0; w < options.num_workers; ++w) {

@@ -48,6 +48,7 @@ struct LocalClusterOptions {
   std::shared_ptr<Published<JobPicture>> pictures = nullptr;
   std::vector<SettingOrigin> settings = {};
   std::string resume_command = {};
+  std::function<void()> accepted;  // Called once the job is found right; may be empty.
   // Records the first `trace_steps` steps of all members; null: no trace.
   RunTrace* trace = nullptr;
   uint64_t trace_steps = 0;

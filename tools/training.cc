@@ -162,10 +162,11 @@ Result<ProcessEnd> RunTraining(const TrainingRequest& request, FileSystem& files
     options.trace_steps = request.trace_steps;
   }
   options.pictures = std::make_shared<Published<JobPicture>>();
-  HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<HttpServer> server,
-                        ServeHttp(request.http, "hdps train",
-                                  PicturePaths(options.pictures, *clock, MembersHere::kAll)));
+  HDPS_ASSIGN_OR_RETURN(
+      const std::unique_ptr<HttpServer> server,
+      ServeHttp(request.http, PicturePaths(options.pictures, *clock, MembersHere::kAll)));
   if (server == nullptr) options.pictures.reset();  // Nobody looks.
+  options.accepted = [&] { TellWhereToWatch(request.http, "hdps train", server.get()); };
   HDPS_ASSIGN_OR_RETURN(ProcessEnd end, RunLocalCluster(options, files, *clock));
   if (options.trace != nullptr) HDPS_RETURN_IF_ERROR(WriteTrace(files, request.trace, trace));
   return end;

@@ -158,14 +158,19 @@ Result<HttpFlags> ReadHttpFlags(FileSystem& files, std::string_view unless_given
   return flags;
 }
 
-Result<std::unique_ptr<HttpServer>> ServeHttp(const HttpFlags& flags, const std::string& program,
-                                              std::vector<HttpPath> paths) {
+Result<std::unique_ptr<HttpServer>> ServeHttp(const HttpFlags& flags, std::vector<HttpPath> paths) {
   if (flags.options.listen.empty()) return std::unique_ptr<HttpServer>();
   Result<std::unique_ptr<HttpServer>> server = HttpServer::Start(flags.options, std::move(paths));
   if (!server.ok()) {
     return Wrong("--http=" + flags.options.listen, server.status().message());
   }
-  const std::string place = (*server)->address() + "/";
+  return server;
+}
+
+void TellWhereToWatch(const HttpFlags& flags, const std::string& program,
+                      const HttpServer* server) {
+  if (server == nullptr) return;
+  const std::string place = server->address() + "/";
   if (flags.unprotected) {
     LOG(ERROR) << "warning: --insecure: " << place << " reaches beyond this machine"
                << (flags.token_file.empty() ? " without --http_token_file" : "")
@@ -182,7 +187,6 @@ Result<std::unique_ptr<HttpServer>> ServeHttp(const HttpFlags& flags, const std:
         "terminal or pipe";
   }
   PrintErrorText(program + ": watch at " + place + how + "\n");
-  return server;
 }
 
 }  // namespace hdps

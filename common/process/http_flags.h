@@ -31,10 +31,13 @@ struct HttpFlags {
 // `insecure` also if the address reaches beyond this machine without a token file and TLS.
 Result<HttpFlags> ReadHttpFlags(FileSystem& files, std::string_view unless_given, bool insecure);
 
-// Starts a server as the flags say, and tells on stderr where; returns null if nothing is served.
-// The address with a drawn token goes to stderr alone, and never into a file: a log has the address
-// without it. Errors: those of HttpServer::Start().
-Result<std::unique_ptr<HttpServer>> ServeHttp(const HttpFlags& flags, const std::string& program,
-                                              std::vector<HttpPath> paths);
+// Starts a server as the flags say; returns null if nothing is served. Errors: those of
+// HttpServer::Start().
+Result<std::unique_ptr<HttpServer>> ServeHttp(const HttpFlags& flags, std::vector<HttpPath> paths);
+
+// Tells on stderr where `server` is, unless it is null. The address with a drawn token goes to
+// stderr alone, and never into a file: a log has the address without it. Call it when the job is
+// accepted, because a refused run leaves its log as it was.
+void TellWhereToWatch(const HttpFlags& flags, const std::string& program, const HttpServer* server);
 
 }  // namespace hdps

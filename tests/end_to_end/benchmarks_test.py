@@ -14,6 +14,7 @@ CASES = {
     "interleave": "round_trips",
     "lookahead": "slow_rows",
     "model": "small_mlp_dim16",
+    "outside": "",
     "plan": "dim16_small_1s_1w_async",
     "pullpush": "tcp_1s_1w_dim16_batch1024",
     "reader": "criteo_tsv_in_order",
@@ -21,6 +22,7 @@ CASES = {
     "reduction": "2_ranks_1KiB",
     "strategies": "data_parallel",
     "table": "sgd_dim16",
+    "telemetry": "",
     "updates": "s27",
     "wire": "tcp_1MiB",
 }

@@ -144,7 +144,7 @@ class OutsideTexts(harness.DaemonsCase):
                         ["train", f"--job={job}", f"--out={out}"],
                         ["train", f"--job={job}", f"--out={self.out('begun')}", f"--init={self.out('safetensors')}"]):
             self.ask(*command)
-        for command in ("status", "why", "scale"):
+        for command in ("status", "why", "scale", "trace"):
             self.ask(command, f"--scheduler=tcp://{NAME}")
 
     @staticmethod

@@ -91,10 +91,10 @@ Result<ProcessEnd> Run() {
   MemberWatch watch;
   if (!http.options.listen.empty()) options.watch = &watch;
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<HttpServer> pages,
-                        ServeHttp(http, kProgram,
-                                  MemberPages({FigureRole::kWorker, options.node.job,
-                                               options.node.identity.scheduler_address},
-                                              watch, *clock)));
+                        ServeHttp(http, MemberPages({FigureRole::kWorker, options.node.job,
+                                                     options.node.identity.scheduler_address},
+                                                    watch, *clock)));
+  TellWhereToWatch(http, kProgram, pages.get());
   const std::unique_ptr<Executor> executor = NewTbbExecutor(member.threads);
   LOG(INFO) << "worker of " << options.node.job->name << ", scheduler at "
             << options.node.identity.scheduler_address;

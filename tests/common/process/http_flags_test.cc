@@ -67,7 +67,7 @@ TEST_F(HttpFlagsTest, ServesOnThisMachineWithADrawnTokenOrNowhere) {
   EXPECT_THAT(Read({}, kHttpNowhere)->options.listen, IsEmpty());
   EXPECT_THAT(Read({{"http", "none"}})->options.listen, IsEmpty());
   EXPECT_EQ(Read({{"http", "127.0.0.1:80"}}, kHttpNowhere)->options.listen, "127.0.0.1:80");
-  const auto nothing = ServeHttp(*Read({{"http", "none"}}), "program", {});
+  const auto nothing = ServeHttp(*Read({{"http", "none"}}), {});
   EXPECT_TRUE(nothing.ok() && *nothing == nullptr);
 }
 
@@ -135,7 +135,7 @@ TEST_F(HttpFlagsTest, RefusesMistakesWithTheirMend) {
 TEST_F(HttpFlagsTest, RefusesATokenInPlaceOfACertificate) {
   const auto flags = Read({{"http_cert", File("cert", "C")}, {"http_key", File("key", "K")}});
   ASSERT_TRUE(flags.ok());
-  const auto server = ServeHttp(*flags, "program", {});
+  const auto server = ServeHttp(*flags, {});
   ASSERT_FALSE(server.ok());
   EXPECT_THAT(server.status().message(),
               HasSubstr("--http=127.0.0.1:0: cannot serve HTTP at https"));
