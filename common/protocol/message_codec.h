@@ -18,6 +18,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <utility>
@@ -263,7 +264,12 @@ class FieldReader : private FieldCounter {
     const auto* from = table_.GetPointer<const flatbuffers::Vector<Value>*>(Next());
     if (from == nullptr || !budget_.Spend(from->size(), sizeof(Value), kNumbersMax)) return;
     numbers.reserve(from->size());
-    for (const Value value : *from) numbers.push_back(N{value});
+    // The verifier does not check that the values of a damaged frame are aligned.
+    for (uint32_t i = 0; i < from->size(); ++i) {
+      Value value;
+      std::memcpy(&value, from->Data() + i * sizeof(Value), sizeof(Value));
+      numbers.push_back(N{flatbuffers::EndianScalar(value)});
+    }
   }
   template <typename Inner>
   void Table(Inner& inner) {
