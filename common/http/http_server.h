@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "common/base/status.h"
@@ -13,10 +15,15 @@
 namespace hdps {
 
 // Limits of a server. A connection beyond the first two is closed at once.
-inline constexpr unsigned kHttpConnectionsMax = 64;
-inline constexpr unsigned kHttpConnectionsOfOneAddressMax = 16;
-// Memory for the requests of a connection. TLS needs more than 32 KiB.
-inline constexpr size_t kHttpConnectionBytesMax = 64 << 10;
+struct HttpLimits {
+  unsigned connections = 64;
+  unsigned connections_of_one_address = 16;
+  // Memory for the requests of a connection. TLS needs more than 32 KiB. A body comes in pieces of
+  // at most so many bytes.
+  size_t connection_bytes = 64 << 10;
+  size_t body_bytes = 0;    // Of one request; beyond it the answer is 413.
+  size_t bodies_bytes = 0;  // Of all requests under way together; beyond it the answer is 503.
+};
 inline constexpr unsigned kHttpIdleSecondsMax = 10;  // A connection without progress is closed.
 // The request line and the headers of a request have at most so many bytes; beyond them the answer
 // is 431.
@@ -28,21 +35,35 @@ struct HttpRequest {
   std::function<std::string(std::string_view name)> query;
 };
 
+// A request with a body, which outlives the call that takes it.
+struct HttpPost {
+  std::string path;  // Without the query.
+  std::map<std::string, std::string, std::less<>> headers;  // Names in lower case.
+  std::string body;
+};
+
 struct HttpAnswer {
   int status = 200;
   std::string type = "application/json";  // Content-Type.
   // Shared, because a page is the same for all who ask.
   std::shared_ptr<const std::string> body;
   bool cacheable = false;  // A browser may keep it; otherwise it is told not to.
+  std::vector<std::pair<std::string, std::string>> headers = {};  // Further ones.
 };
 
+// Sends the answer to a request: from any thread, once, at once or later.
+using HttpReply = std::function<void(HttpAnswer)>;
+
 // One path of a server. Requests for paths that are not there get 404 with the list of those that
-// are. GET and HEAD are the methods of every path.
+// are. A method that a path does not have gets 405.
 struct HttpPath {
-  std::string path;
+  std::string path;   // One that ends with '/' answers for all below it too, except for "/".
   bool open = false;  // Answered without a token, as probes of health have none.
-  // Called on the HTTP thread, and must not wait for anybody.
+  // For GET and HEAD. Called on the HTTP thread, and must not wait for anybody.
   std::function<HttpAnswer(const HttpRequest&)> answer;
+  // For POST; null: the path takes none. Called on the HTTP thread when the whole body is here, and
+  // must not wait for anybody. The connection waits for the reply without time limit.
+  std::function<void(HttpPost, HttpReply)> take = nullptr;
 };
 
 struct HttpOptions {
@@ -50,6 +71,8 @@ struct HttpOptions {
   std::vector<std::string> names = {};  // Further values of the Host header that are right.
   std::string token;                    // What a visitor must know; not empty.
   std::string certificate, key;         // PEM texts for TLS 1.2 and later; empty: no TLS.
+  HttpLimits limits = {};
+  bool json_errors = false;  // The server's own errors are {"error": "..."}; else lines of text.
 };
 
 // Errors: kInvalidArgument if `listen` is not HOST:PORT. Sets `reached` if another machine can
@@ -71,6 +94,8 @@ class HttpServer {
 
   // "http://127.0.0.1:8080"
   virtual const std::string& address() const = 0;
+  // Takes no more connections; those that there are go on.
+  virtual void StopListening() = 0;
 };
 
 }  // namespace hdps

@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdarg>
 #include <cstdio>
 #include <map>
@@ -126,6 +127,7 @@ class MicroServer : public HttpServer {
   }
   Status Listen();
   const std::string& address() const override { return address_; }
+  void StopListening() override { listening_ = false; }
 
  private:
   struct Decision {
@@ -139,7 +141,9 @@ class MicroServer : public HttpServer {
   // The library calls these. The state of a request is an Asked.
   static MHD_Result Admit(void* self, const sockaddr*, socklen_t) {
     // The library would let a connection beyond the limit wait.
-    return static_cast<MicroServer*>(self)->connections_ < kHttpConnectionsMax ? MHD_YES : MHD_NO;
+    const auto* const server = static_cast<MicroServer*>(self);
+    const bool room = server->connections_ < server->options_.limits.connections;
+    return room && server->listening_ ? MHD_YES : MHD_NO;
   }
   static void Count(void* self, MHD_Connection*, void**, MHD_ConnectionNotificationCode code) {
     static_cast<MicroServer*>(self)->connections_ += code == MHD_CONNECTION_NOTIFY_STARTED ? 1 : -1;
@@ -174,6 +178,7 @@ class MicroServer : public HttpServer {
   std::string cookie_;
   LibraryLog log_;
   unsigned connections_ = 0;
+  std::atomic<bool> listening_ = true;
   MHD_Daemon* daemon_ = nullptr;
 };
 
@@ -201,8 +206,8 @@ Status MicroServer::Listen() {
   daemon_ = MHD_start_daemon(
       flags, 0, &Admit, this, &Answer, this, MHD_OPTION_EXTERNAL_LOGGER, &WriteLine, &log_,
       MHD_OPTION_LISTEN_SOCKET, socket.descriptor, MHD_OPTION_CONNECTION_LIMIT,
-      kHttpConnectionsMax + 1, MHD_OPTION_PER_IP_CONNECTION_LIMIT, kHttpConnectionsOfOneAddressMax,
-      MHD_OPTION_CONNECTION_MEMORY_LIMIT, kHttpConnectionBytesMax, MHD_OPTION_CONNECTION_TIMEOUT,
+      options_.limits.connections + 1, MHD_OPTION_PER_IP_CONNECTION_LIMIT, options_.limits.connections_of_one_address,
+      MHD_OPTION_CONNECTION_MEMORY_LIMIT, options_.limits.connection_bytes, MHD_OPTION_CONNECTION_TIMEOUT,
       kHttpIdleSecondsMax, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION, &Count,
       this, MHD_OPTION_URI_LOG_CALLBACK, &Begin, nullptr, MHD_OPTION_NOTIFY_COMPLETED, &End,
       nullptr, MHD_OPTION_ARRAY, tls_options.data(), MHD_OPTION_END);

@@ -33,8 +33,9 @@ Result<std::vector<TableSlice>> ReadShard(FileSystem& files, const FoundCheckpoi
 // the newest.
 void WarnUnlessNewest(const FoundCheckpoint& found);
 
-// How rows are held for scoring: as they were saved, or as Int8Rows where that takes less.
-enum class RowForm : uint8_t { kSaved, kInt8 };
+// How rows are held for scoring: as they were saved, with the optimizer's state; as Int8Rows where
+// that takes less; or as FlatRows, without the state, which deltas can change.
+enum class RowForm : uint8_t { kSaved, kInt8, kFlat };
 // How a key without a row reads: as its initial value, as in training, or as zeros, as in an
 // exported table, which cannot hold initial values.
 enum class UnknownKeys : uint8_t { kInitial, kZero };

@@ -27,6 +27,21 @@ struct DataSpec;
 // takes: logits, numbers under squared_error, inner products under sampled_softmax.
 enum class ScoreForm : uint8_t { kPredictions, kLogits };
 
+// What a call gives besides the predictions.
+struct ScoreWants {
+  bool logits = false;
+  bool unknown_keys = false;
+};
+
+// Invariant: all of it is of the one version `step`.
+struct ScoredRows {
+  Clock step = 0;
+  uint64_t rows = 0;
+  std::vector<float> predictions, logits;  // [rows, scores_a_row()]; logits where they are wanted.
+  // [sparse features]: the keys of all rows, and those without a row; where they are wanted.
+  std::vector<uint64_t> keys, unknown_keys;
+};
+
 // A checkpoint that scores rows without their labels.
 //
 // Invariant: scores are functions of the checkpoint and the row, with the bits of hdps predict. All
@@ -39,6 +54,10 @@ class RowScorer {
   // checkpoint. Requires: `files` and `executor` outlive the result.
   static Result<std::unique_ptr<RowScorer>> Open(FileSystem& files, const std::string& path,
                                                  WhichCheckpoint which, UnknownKeys unknown,
+                                                 Executor& executor);
+  // The same for a checkpoint that was found and verified, with its rows in this form.
+  static Result<std::unique_ptr<RowScorer>> Open(FileSystem& files, const FoundCheckpoint& found,
+                                                 UnknownKeys unknown, RowForm form,
                                                  Executor& executor);
   ~RowScorer();
 
@@ -60,6 +79,17 @@ class RowScorer {
   // The same for the rows of files, read as the job's data are. `paths` are those of --data: files,
   // folders, patterns.
   Result<std::vector<float>> ScoreFiles(const std::vector<std::string>& paths, ScoreForm form);
+
+  // Returns the scores of all rows of a table, whose columns are as ScoreTable() wants them; of a
+  // job whose format has no named columns it is the one column "row", of lines of its data.
+  Result<ScoredRows> Score(std::shared_ptr<const ColumnTable> table, const ScoreWants& wants);
+
+  // Brings the checkpoint to that of `delta`, which builds on it, while others score: each answer
+  // is of the one or the other. Changes only rows of the delta, and removes those that it removes.
+  // Everything is read and checked before the first row is changed. Only of RowForm::kFlat, and by
+  // one thread at a time. kCorruption and kInvalidArgument say what is wrong with the delta.
+  Status Apply(const CheckpointPart& delta);
+  Clock step() const;
 
   // As KeysOfFeature().
   Result<std::vector<Key>> KeysOf(const std::string& feature,

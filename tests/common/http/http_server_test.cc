@@ -194,7 +194,7 @@ TEST_F(HttpServerTest, RefusesLongHeaders) {
   };
   EXPECT_EQ(status_of(kHttpHeaderBytesMax - 64), 200);
   EXPECT_EQ(status_of(kHttpHeaderBytesMax + 64), 431);
-  EXPECT_EQ(status_of(kHttpConnectionBytesMax / 2), 431);
+  EXPECT_EQ(status_of(HttpLimits().connection_bytes / 2), 431);
   EXPECT_EQ(Ask(Asking("/" + std::string(kHttpHeaderBytesMax, 'a'))).status, 431);
   std::string many;
   for (int i = 0; i < 2000; ++i) many += "a:\r\n";
@@ -205,8 +205,8 @@ TEST_F(HttpServerTest, HoldsNoMoreOfARequestThanAConnectionMay) {
   Begin();
   // Cut off by the server: it may close before all was sent, and the answer may be lost by that.
   for (const std::string& endless :
-       {Asking("/" + std::string(4 * kHttpConnectionBytesMax, 'a')),
-        Asking("/", "A: " + std::string(4 * kHttpConnectionBytesMax, 'a') + "\r\n")}) {
+       {Asking("/" + std::string(4 * HttpLimits().connection_bytes, 'a')),
+        Asking("/", "A: " + std::string(4 * HttpLimits().connection_bytes, 'a') + "\r\n")}) {
     Visitor visitor(port_);
     visitor.Send(endless);
     const int status = visitor.Read().status;
@@ -224,9 +224,9 @@ TEST_F(HttpServerTest, ClosesConnectionsBeyondItsLimits) {
     return visitor.connected() && visitor.Send(Asking("/healthz", "")) &&
            visitor.Read().status == 200;
   };
-  for (unsigned host = 0; host < kHttpConnectionsMax / kHttpConnectionsOfOneAddressMax; ++host) {
+  for (unsigned host = 0; host < HttpLimits().connections / HttpLimits().connections_of_one_address; ++host) {
     const std::string from = "127.0.0." + std::to_string(2 + host);
-    for (unsigned i = 0; i < kHttpConnectionsOfOneAddressMax; ++i) EXPECT_TRUE(is_let_in(from));
+    for (unsigned i = 0; i < HttpLimits().connections_of_one_address; ++i) EXPECT_TRUE(is_let_in(from));
     EXPECT_FALSE(is_let_in(from)) << "one more of the same address";
     visitors.pop_back();
   }
