@@ -37,7 +37,9 @@ JobPlan::JobPlan(const Job& job, const JobPosition& start, const Past& past)
       eval_each_epoch_(eval_by_epochs_ &&
                        (job.train.eval_each_epoch || job.train.evals_per_epoch > 0)),
       keep_best_(job.checkpoint.keep_best),
-      stores_dense_(job.parallel.dense_exchange == DenseExchange::kAllreduce || IsTablesJob(job)),
+      programs_have_model_(IsTablesJob(job)),
+      stores_dense_(job.parallel.dense_exchange == DenseExchange::kAllreduce ||
+                    programs_have_model_),
       epoch_parts_(has_evaluation_ ? job.train.evals_per_epoch : 0),
       epoch_steps_(StepsOf(job, past.epoch_rows)),
       position_(start),
@@ -123,8 +125,10 @@ void JobPlan::PlanWhatIsDue(bool end_of_epoch, bool save_wanted) {
   full_save_ = ending_ || is_due(save_every_) || epochs_due || save_wanted;
   const bool save =
       (full_save_ || is_due(delta_every_)) && (position_.clock != saved_ || MakesLastFull());
-  // If nothing was trained since a checkpoint was loaded, the servers have the dense rows.
-  if (stores_dense_ && (evaluate || save) && position_.clock != saved_) {
+  // If nothing was trained since a checkpoint was loaded, the servers have the dense rows. Programs
+  // that have finished left marks of it there, which go with their states.
+  const bool drops_marks = ending_ && programs_have_model_;
+  if (stores_dense_ && (((evaluate || save) && position_.clock != saved_) || drops_marks)) {
     due_.push_back(JobStep::kStoreDense);
   }
   if (evaluate) due_.push_back(JobStep::kEvaluate);

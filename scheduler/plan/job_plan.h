@@ -107,6 +107,7 @@ class JobPlan {
   const bool has_evaluation_;
   const bool eval_by_epochs_;  // Also at the end of the job; false if another program evaluates.
   const bool eval_each_epoch_, keep_best_;
+  const bool programs_have_model_;
   const bool stores_dense_;     // Workers keep what a checkpoint must hold.
   const uint32_t epoch_parts_;  // Parts of an epoch that end with an evaluation; 0: none.
   const Clock epoch_steps_;     // 0: not known.

@@ -95,6 +95,16 @@ TEST_F(StepsTest, InTwoRunsHaveTheDigestOfOne) {
   EXPECT_EQ(digest({7}), digest({4, 3}));
 }
 
+TEST_F(StepsTest, ThatEndAtACheckpointHaveTheDigestOfARunWithoutIt) {
+  const auto digest = [&](const Overrides& overrides) {
+    return Summary({2, 2}, overrides, [](TableWorker& worker) {
+      Steps(worker, 4);
+      EXPECT_TRUE(worker.Finish().ok());
+    })["digest"];
+  };
+  EXPECT_EQ(digest({"checkpoint.every_steps=4"}), digest({}));
+}
+
 TEST_F(StepsTest, AWorkerWithoutAnyExampleFinishesToo) {
   const nlohmann::json summary = Summary({2, 1}, {"train.clip_norm=100"}, [](TableWorker& worker) {
     Steps(worker, worker.rank() == 0 ? 0 : 4);
