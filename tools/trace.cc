@@ -13,6 +13,7 @@
 #include "common/process/command_line.h"
 #include "common/process/terminal.h"
 #include "common/protocol/trace/trace_messages.h"
+#include "common/telemetry/clock_fit.h"
 #include "common/telemetry/trace_file.h"
 #include "tools/commands.h"
 #include "tools/scheduler_flags.h"
@@ -146,6 +147,7 @@ Status Run() {
     return std::pair(!member.name.starts_with("worker"), member.name);
   });
   NoteMissing(&trace);
+  FitClocks(&trace);
   HDPS_RETURN_IF_ERROR(say(WriteNamedFile(*files, FLAGS_out, TraceJson(trace))));
   Tell(trace);
   return {};

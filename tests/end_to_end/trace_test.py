@@ -137,7 +137,7 @@ class Trace(harness.Case):
         served = sum(bool(answers) for _, answers in requests)
         self.assertGreaterEqual(len(requests), 2 * 2 * steps, "each worker asks each server in each step")
         self.assertGreaterEqual(served, 0.99 * len(requests))
-        self.assertGreaterEqual(line.share_within(), 0.99)
+        self.assertGreaterEqual(line.share_within(exact=True), 0.99)
         self.assertEqual(line.astray(), [])
         self.assertEqual([len([1 for member, _ in line.steps() if member == worker]) for worker in
                           ("worker 0", "worker 1")], [steps, steps])
@@ -149,8 +149,7 @@ class Trace(harness.Case):
         first, end = line.other["steps"]
         self.assertEqual(end - first, steps)
         harness.figure(f"{served} of {len(requests)} requests of {steps} steps are served in the trace, "
-                       f"{100 * line.share_within():.1f} % of them within their arrows as exactly as clocks are known, "
-                       f"{100 * line.share_within(exact=True):.1f} % to the nanosecond; clocks agree within "
+                       f"{100 * line.share_within(exact=True):.1f} % of them within their arrows; clocks agree within "
                        f"{max(line.other['clock_uncertainty_us'].values()):.0f} us")
         return line
 

@@ -1,14 +1,17 @@
 // Tests what is recorded, how clocks are brought together, and the file of a trace.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/protocol/trace/trace_messages.h"
 #include "common/protocol/trace/trace_sender.h"
+#include "common/telemetry/clock_fit.h"
 #include "common/telemetry/span_recorder.h"
 #include "common/telemetry/trace_file.h"
 #include "tests/common/platform/settable_clock.h"
@@ -54,6 +57,71 @@ TEST(SpanRecorder, CountsWhatItLeavesOut) {
   EXPECT_EQ(recorder.left_out(), 3u);
   EXPECT_EQ(recorder.Take(10).spans.size(), 10u);
   EXPECT_EQ(recorder.size(), SpanRecorder::kSpansMax - 10);
+}
+
+// Two workers ask two servers, whose clocks are wrong by up to what is known of them.
+TEST(ClockFit, EachRequestIsServedBetweenItsEnds) {
+  const std::vector<int64_t> wrong_ns = {0, 300'000, -400'000, 5 * kMs};
+  const auto known_ns = [](size_t m) { return m == 3 ? int64_t{-1} : int64_t{500'000}; };
+  Trace trace;
+  for (size_t m = 0; m < wrong_ns.size(); ++m) {
+    trace.members.push_back({"member " + std::to_string(m),
+                             {SpanPart{{"track", "name"}, {}}},
+                             0,
+                             /*offset_ns=*/0,
+                             known_ns(m)});
+  }
+  const auto add = [&](size_t m, int64_t begin_ns, int64_t end_ns, uint64_t request, bool serves) {
+    trace.members[m].parts[0].spans.push_back({.begin_ns = begin_ns - wrong_ns[m],
+                                               .end_ns = end_ns - wrong_ns[m],
+                                               .request = request,
+                                               .serves = serves ? 1u : 0u});
+  };
+  uint64_t request = 0;
+  for (int64_t at = 0; at < 100; ++at) {
+    for (size_t worker : {0, 1}) {
+      for (size_t server : {2, 3}) {
+        const int64_t begin = at * kMs, there = begin + 20'000 + at % 7 * 5'000;
+        add(worker, begin, there + 40'000 + at % 5 * 7'000, ++request, false);
+        add(server, there, there + 20'000, request, true);
+      }
+    }
+  }
+  const auto within = [&trace] {
+    std::map<uint64_t, std::pair<int64_t, int64_t>> asked;
+    int served = 0;
+    for (const TracedMember& member : trace.members) {
+      for (const Span& span : member.parts[0].spans) {
+        const int64_t begin = span.begin_ns + member.offset_ns;
+        const int64_t end = span.end_ns + member.offset_ns;
+        if (span.serves == 0) {
+          asked[span.request] = {begin, end};
+        } else {
+          served += asked[span.request].first <= begin && end <= asked[span.request].second;
+        }
+      }
+    }
+    return served;
+  };
+  EXPECT_LT(within(), 100);
+  FitClocks(&trace);
+  EXPECT_EQ(within(), 400);
+  // A clock that is known moves no further than it must.
+  for (size_t m = 0; m < 3; ++m) EXPECT_LT(std::abs(trace.members[m].offset_ns), kMs);
+  const int64_t before_ns = trace.members[3].offset_ns;
+  FitClocks(&trace);
+  EXPECT_EQ(trace.members[3].offset_ns, before_ns) << "what fits stays";
+}
+
+TEST(ClockFit, RequestsThatContradictEachOtherMoveNothing) {
+  Trace trace;
+  trace.members = {{"worker 0", {SpanPart{{"t", "n"}, {}}}, 0, 0, 1000},
+                   {"server 0", {SpanPart{{"t", "n"}, {}}}, 0, 0, 1000}};
+  trace.members[0].parts[0].spans = {{.begin_ns = 100, .end_ns = 200, .request = 1}};
+  trace.members[1].parts[0].spans = {{.begin_ns = 0, .end_ns = 300, .request = 1, .serves = 1}};
+  FitClocks(&trace);
+  EXPECT_EQ(trace.members[0].offset_ns, 0);
+  EXPECT_EQ(trace.members[1].offset_ns, 0);
 }
 
 TEST(TraceMessages, SpansWithWordsThatAreNotThereAreRefused) {
