@@ -1,4 +1,7 @@
-"""Tests the alerts on recorded runs: each fires in a run with its fault, and none in a healthy one.
+"""Tests alerts on recorded runs: each fires in a run with its fault, and none in a healthy one.
+
+Two of the six have series written by hand alone, in tests.yml: a server keeps its memory limit, and a training loss that is
+not finite ends a job of layers, so no run of such a job shows their faults.
 
 The figures of running daemons are read every fifth of a second and given to promtool as samples of 5 s, the interval of
 examples/monitoring/prometheus.yml. So times pass 25 times as fast, and figures that are times are stretched alike."""
@@ -82,6 +85,8 @@ class WatchedCluster(FailingCluster):
 
 @unittest.skipUnless(shutil.which("promtool"), "promtool is not here (scripts/install_deps.sh --developer)")
 class RecordedAlerts(harness.Case):
+    maxDiff = None
+
     def setUp(self):
         super().setUp()
         token = self.out("token")
@@ -124,7 +129,7 @@ class RecordedAlerts(harness.Case):
         return recording.tests(alert, [{"expr": f'count(ALERTS{{alertstate="firing", alertname="{alert}"}}) > bool 0',
                                         "eval_time": f"{at}s", "exp_samples": [{"labels": "{}", "value": 1}]}])
 
-    def test_each_alert_fires_in_a_run_with_its_fault_and_none_in_a_healthy_one(self):
+    def test_alerts_fire_in_runs_with_their_faults_and_none_in_a_healthy_one(self):
         switch = self.out("full")
         recorded = {}
         full = f"full=checkpoint/*@while={switch}"
@@ -137,10 +142,10 @@ class RecordedAlerts(harness.Case):
             healthy = self.record(cluster, 6, has_saved_twice)
             interval = max(float(values[-1]) for one, values in healthy.series.items() if "interval_seconds" in one)
             switch.touch()
-            recorded["HdpsCheckpointOld"] = self.record(cluster, 2.5 * interval / STRETCH + 1)
+            recorded["HdpsCheckpointOld"] = self.record(cluster, 2.5 * interval / STRETCH + 3)
             switch.unlink()
             cluster.signal("worker_1", signal.SIGSTOP)
-            recorded["HdpsNoStep"] = self.record(cluster, 4)
+            recorded["HdpsNoStep"] = self.record(cluster, 6)
             cluster.signal("worker_1", signal.SIGKILL)
             cluster.signal("worker_1", signal.SIGCONT)
             recorded["HdpsMemberSilent"] = self.record(cluster, 4)
