@@ -20,8 +20,9 @@ class HttpReplyTest : public PostServerTest {
  protected:
   // Lets `count` visitors ask, and returns what they wait for in the order of the visitors.
   std::vector<OwedReply> LetAsk(size_t count) {
+    while (visitors_.size() < count) visitors_.emplace_back(port_);
     for (size_t i = 0; i < count; ++i) {
-      EXPECT_TRUE(visitors_.emplace_back(port_).Send(Post("/late", std::to_string(i))));
+      EXPECT_TRUE(visitors_[i].Send(Post("/late", std::to_string(i))));
     }
     std::vector<OwedReply> owed(count);
     for (size_t i = 0; i < count; ++i) {
@@ -41,7 +42,6 @@ TEST_F(HttpReplyTest, ComesFromAnyThreadInAnyOrder) {
   Begin(options);
   constexpr size_t kAsked = 64, kThreads = 4;
   for (int round = 0; round < 20; ++round) {
-    visitors_.clear();
     std::vector<OwedReply> owed = LetAsk(kAsked);
     std::vector<std::thread> threads;
     for (size_t thread = 0; thread < kThreads; ++thread) {
@@ -164,8 +164,10 @@ TEST_F(HttpReplyTest, NamesTheMethodsOfAPath) {
   Begin();
   const auto expect = [&](const std::string& method, const std::string& path,
                           const std::string& allowed) {
-    const VisitorAnswer answer = Ask(method + " " + path + " HTTP/1.1\r\nHost: localhost\r\n" +
-                                     kBearer + "Content-Length: 0\r\n\r\n");
+    Visitor visitor(port_);
+    EXPECT_TRUE(visitor.Send(method + " " + path + " HTTP/1.1\r\nHost: localhost\r\n" + kBearer +
+                             "Content-Length: 0\r\n\r\n"));
+    const VisitorAnswer answer = visitor.Read(/*with_body=*/false);
     EXPECT_EQ(answer.status, 405) << method << path;
     EXPECT_THAT(answer.headers, HasSubstr("Allow: " + allowed + "\r\n"));
   };
