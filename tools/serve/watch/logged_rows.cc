@@ -25,7 +25,6 @@ DataSpec DataOfLines(const DataSpec& data) {
   DataSpec lines = data;
   lines.delimiter = "\t";
   lines.quote.clear();
-  lines.header = false;
   lines.columns.clear();
   for (const std::string& name : ColumnNames(data)) {
     ColumnSpec& column = lines.columns.emplace_back();

@@ -25,7 +25,7 @@ inline constexpr const char* kLogColumns[] = {"hdps_id", "hdps_row", "hdps_time"
 // Chooses rows by a hash of their cells, so that a row is always in the log or never, and writes
 // each as the job reads it:
 // - csv: the job's columns in its order, then kLogColumns; a header if the job's files have one.
-// - criteo: the same, without a header.
+// - criteo: the same between tabs.
 // - libsvm, libffm, libfm: the line that was sent, then "# hdps_row=0 hdps_time=... hdps_id=...",
 //   which readers take for a comment; the id comes last and ends with the line.
 // In columns, labels are empty and weights 1: a row without a label is never trained on by mistake.

@@ -135,7 +135,9 @@ TEST_F(FileTablesTest, AreLinesOfFormatsWithoutColumns) {
   CellText memory;
   ASSERT_TRUE(CellReader(table->columns()[0].type).Text(table->chunk(0, 0), 0, &memory, &line));
   EXPECT_EQ(line, "1 1:1 7:0.5");
-  const auto images = FileTables::Open(*files_, DataOf(R"("format": "idx")"), {"rows"}, options_);
+  DataSpec idx;
+  idx.format = DataFormat::kIdx;
+  const auto images = FileTables::Open(*files_, idx, {"rows"}, options_);
   EXPECT_THAT(images.status().message(), HasSubstr("a line for each row"));
 }
 
