@@ -13,7 +13,7 @@
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
-#include "common/platform/pause.h"
+#include "common/platform/threads/pause.h"
 #include "common/process/command_line.h"
 #include "common/process/http_flags.h"
 #include "common/process/terminal.h"
