@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "common/protocol/manifest.h"
+
 namespace hdps {
 namespace {
 
