@@ -79,7 +79,7 @@ Status Run() {
   const std::string spill = job.cluster.memory_limit > 0 ? job.cluster.spill_path : "";
   HDPS_ASSIGN_OR_RETURN(const Connections connections,
                         ReadConnections({KeyRole::kScheduler, KeyRole::kServer, KeyRole::kWorker,
-                                         KeyRole::kReader, KeyRole::kAdmin}));
+                                         KeyRole::kReader, KeyRole::kAdmin, KeyRole::kServing}));
   const MachineFacts facts = GatherFacts(
       *files, {flags.out, spill, FLAGS_listen, FLAGS_scheduler, connections.may_leave()});
   HDPS_ASSIGN_OR_RETURN(const std::optional<PlanAnswer> answer, Foresee(job));
