@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "common/platform/monotonic_clock.h"
-#include "common/platform/pause.h"
+#include "common/platform/threads/pause.h"
 
 namespace hdps {
 
