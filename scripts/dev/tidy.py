@@ -57,6 +57,7 @@ DOORS = [
     (r"[<\"]flatbuffers/|_generated\.h", {"common/protocol/message_codec.h", "tests/sim/extremes/extreme_messages.cc"}),
     (r"[<\"]prometheus/", {"common/telemetry/prometheus_text.cc"}),
     (r"[<\"]microhttpd\.h", {"common/http/micro_server.cc"}),
+    (r"[<\"]simdjson\.h", {"tools/serve/requests/json_body.h"}),
     (r"[<\"]rocksdb/", {"embedding/disk/disk_store.cc"}),
     (r"[<\"]gloo/", {"worker/collective/gloo_transport.cc"}),
     (r"[<\"]nccl\.h", {"worker/collective/nccl_transport.cc"}),
