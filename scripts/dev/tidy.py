@@ -56,7 +56,8 @@ DOORS = [
     (r"\bgetenv\(", {"common/process/command_line.cc", "kernels/vector_width.cc"}),
     (r"[<\"]flatbuffers/|_generated\.h", {"common/protocol/message_codec.h", "tests/sim/extremes/extreme_messages.cc"}),
     (r"[<\"]prometheus/", {"common/telemetry/prometheus_text.cc"}),
-    (r"[<\"]microhttpd\.h", {"common/http/micro_server.cc"}),
+    (r"[<\"]microhttpd\.h", {
+        f"common/http/{idea}.cc" for idea in ("late_answers", "micro_server", "request_headers", "visitor_rules")}),
     (r"[<\"]simdjson\.h", {"tools/serve/requests/json_body.h"}),
     (r"[<\"]rocksdb/", {"embedding/disk/disk_store.cc"}),
     (r"[<\"]gloo/", {"worker/collective/gloo_transport.cc"}),

@@ -20,7 +20,10 @@
 #include "tools/doctor/diagnosis.h"
 #include "worker/data/data_preview.h"
 
-DEFINE_string(listen, "", "Address where a daemon will listen on this machine, tcp://HOST:PORT");
+DEFINE_string(
+    listen, "",
+    "doctor: address where a daemon will listen on this machine, tcp://HOST:PORT; serve: address "
+    "at which predictions are asked over ZeroMQ, for who has a reader's key; empty: none");
 DECLARE_string(scheduler);
 DECLARE_string(rows);
 DECLARE_double(zipf);

@@ -62,6 +62,7 @@ class ServedCheckpoint : public ServedModel {
   Status Use(Clock step) override HDPS_EXCLUDES(mutex_);
 
   VersionFacts facts() const HDPS_EXCLUDES(mutex_);
+  Job job() const { return Current()->job(); }  // Of the version that answers.
 
   // Looks at the folder once, and takes the wanted version if it is not at hand. For the follower,
   // or for a test in its place. What is refused is told once for each reason, and tried again when
