@@ -41,6 +41,11 @@ bool HasTowers(const Job& job) {
 Result<std::unique_ptr<TowerOutputs>> TowerOutputs::New(FileSystem& files, RowScorer& scorer,
                                                         const ItemsToRank& items,
                                                         Executor& executor) {
+  if (!HasTowers(scorer.job())) {
+    return Status(Code::kInvalidArgument,
+                  "--items: the model has no vectors of items; leave the flag out, or serve one of "
+                  "the recipe two_tower whose data have named columns");
+  }
   std::unique_ptr<TowerOutputs> made(new TowerOutputs(scorer, executor));
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<TableVectors> first,
                         TableVectors::New(scorer, Tower::kUser, executor));
