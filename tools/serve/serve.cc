@@ -172,9 +172,9 @@ Subcommand ServeCommand() {
           "/v2/models/NAME/infer and TensorFlow Serving's /v1/models/NAME:predict, at\n"
           "127.0.0.1:8080 unless --http says otherwise. The newest checkpoint answers\n"
           "unless --which says otherwise, and newer ones are taken as they come.",
-          {"checkpoint", "name", "model", "which", "unknown", "items", "item_text", "threads", "log",
-           "http", "http_names", "http_token_file", "http_cert", "http_key", "listen", "keys",
-           "insecure", "log_requests", "log_share"},
+          {"checkpoint", "name", "model", "which", "unknown", "items", "item_text", "threads",
+           "log", "http", "http_names", "http_token_file", "http_cert", "http_key", "listen",
+           "keys", "insecure", "log_requests", "log_share"},
           Serve};
 }
 

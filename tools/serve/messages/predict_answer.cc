@@ -25,7 +25,7 @@ std::vector<SentTensor> SentTensors(const std::vector<TensorNote>& notes) {
 
 Result<ScoreRequest> ScoreRequestOf(const ModelNote& note, PredictRequest request) {
   ScoreRequest score;
-  score.top_k = request.top_k;
+  score.top_k = request.top_k == 0 ? kTopKDefault : request.top_k;
   for (const SentName& output : request.outputs) {
     if (std::ranges::find(note.outputs, output.name, &TensorNote::name) == note.outputs.end()) {
       std::vector<std::string> known;
