@@ -258,7 +258,7 @@ void CheckpointModel::Read(TableId table, std::span<const Key> keys,
                            std::span<const uint32_t> field_shards, std::span<float> rows,
                            std::span<uint8_t> has_row) {
   // How many parts before its use the slot and the row of a part are prefetched.
-  constexpr size_t kSlotAhead = 24, kRowAhead = 12;
+  constexpr size_t kSlotAhead = 48, kRowAhead = 24;
   const TableSpec& spec = job_.tables[table.value];
   const uint32_t dim = spec.slice_dim(), slices = spec.row_slices();
   const size_t parts = keys.size() * slices;
