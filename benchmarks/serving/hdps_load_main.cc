@@ -44,6 +44,10 @@ Status Mistaken(const std::string& message) { return {Code::kInvalidArgument, me
 Status CheckFlags() {
   if (FLAGS_server.empty() == FLAGS_checkpoint.empty())
     return Mistaken("give either --server with --requests, or --checkpoint with --data");
+  if (!FLAGS_server.empty() && FLAGS_requests.empty())
+    return Mistaken("--requests is missing: a file of whole HTTP requests");
+  if (!FLAGS_checkpoint.empty() && FLAGS_data.empty())
+    return Mistaken("--data is missing: a file in Criteo's layout");
   if (FLAGS_rows < 1 || FLAGS_rows > 8192)
     return Mistaken("--rows=" + std::to_string(FLAGS_rows) + " is out of range; give 1 to 8192");
   if (!(FLAGS_seconds > 0 && FLAGS_seconds <= 3600))
