@@ -28,6 +28,10 @@ from measured_server import MODEL, Load, Server, free_port, hdps_server  # noqa:
 ROWS = 32
 
 
+def absolute(path):
+    return pathlib.Path(path).resolve()
+
+
 def has_peers(python):
     return shutil.which(python) is not None and subprocess.run(
         [python, "-c", "import numpy, onnxruntime, mlserver"], check=False, stdout=subprocess.DEVNULL,
@@ -124,15 +128,16 @@ def measure(flags):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--bin", type=lambda path: pathlib.Path(path).resolve(), default="build/bin", help="folder of hdps and hdps-load")
-    parser.add_argument("--folder", type=lambda path: pathlib.Path(path).resolve(), default="/tmp/hdps_serving", help="where data and models stay")
+    parser.add_argument("--bin", type=absolute, default="build/bin", help="folder of hdps and hdps-load")
+    parser.add_argument("--folder", type=absolute, default="/tmp/hdps_serving", help="where data and models stay")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=3)
     parser.add_argument("--python", default=str(ROOT / "build" / "peers_venv_serving" / "bin" / "python"))
     parser.add_argument("--json", type=pathlib.Path, help="file that gets all figures")
     flags = parser.parse_args()
     if not has_peers(flags.python):
-        print(f"serving_peers.py: {flags.python} has no onnxruntime and MLServer; benchmarks/peers/setup.sh --serving installs them")
+        print(f"serving_peers.py: {flags.python} has no onnxruntime and MLServer; "
+              "benchmarks/peers/setup.sh --serving installs them")
         return
     flags.folder.mkdir(parents=True, exist_ok=True)
     found = measure(flags)
