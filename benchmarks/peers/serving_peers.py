@@ -43,7 +43,7 @@ def exported(flags, made):
     folder = flags.folder / "onnx"
     if not (folder / "model.onnx").exists():
         made_model.run(flags.bin / "hdps", "export", f"--checkpoint={made.out}", "--format=onnx", f"--out={folder}",
-                       f"--set=data.eval={made.eval}", "--max_rows=4000000")
+                       f"--set=data.eval={json.dumps([str(made.eval)])}", "--max_rows=4000000")
     return folder
 
 

@@ -57,7 +57,7 @@ python3 -c 'import ensurepip, venv' 2>/dev/null || {
   exit 2
 }
 if $serving; then
-  make_venv "${venv}_serving" 1.31.1 'onnxruntime, numpy, mlserver' onnxruntime==1.31.1 numpy mlserver==1.7.1
+  make_venv "${venv}_serving" 1.31.1 'onnxruntime, numpy, mlserver' onnxruntime==1.31.1 numpy mlserver==1.7.1 'uvloop==0.21.0'  # Workers of MLServer 1.7.1 do not start with a later uvloop.
   exit
 fi
 make_venv "$venv" 2.15.0 'torch, numpy' torch==2.15.0 numpy

@@ -28,7 +28,7 @@ def made_checkpoints(programs, folder):
         full = first + 2  # Steps; the deltas of the first one are not used.
         made.train(train__epochs=2, train__max_steps=full + DELTAS + 1, checkpoint__every_steps=full,
                    checkpoint__delta_every_steps=1, checkpoint__keep=9)
-    is_delta = {step: "base" in json.loads((place / "manifest.json").read_text())
+    is_delta = {step: "base" in json.loads((place / "manifest.json").read_text())["checkpoint"]
                 for step, place in made.checkpoints().items()}
     fulls = [step for step in sorted(is_delta) if not is_delta[step]]
     deltas = [step for step in sorted(is_delta) if is_delta[step] and step > fulls[1]][:DELTAS]

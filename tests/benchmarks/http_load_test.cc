@@ -125,7 +125,8 @@ TEST(HttpLoad, CountsFromThePlannedTimeWhateverAnEarlierAnswerTakes) {
     EXPECT_EQ(sample.due_ns, static_cast<int64_t>(i) * 1'000'000);
     EXPECT_GE(sample.sent_ns, sample.due_ns);
     EXPECT_GE(sample.answered_ns, sample.sent_ns);
-    if (i > 0) EXPECT_GE(sample.sent_ns, report->samples[i - 1].answered_ns);  // One connection.
+    const int64_t free_ns = i == 0 ? 0 : report->samples[i - 1].answered_ns;
+    EXPECT_GE(sample.sent_ns, free_ns);  // There is one connection.
   }
   EXPECT_THAT(report->answers, ElementsAre(Answer("a"), Answer("bb")));
   EXPECT_THAT(report->failures, IsEmpty());
@@ -193,7 +194,8 @@ TEST(HttpLoad, NamesAServerThatIsNotThere) {
 }
 
 TEST(LoadFigures, QuantilesAreObservedLatenciesFromThePlannedTimes) {
-  const LoadPlan plan = {.seconds = 2};
+  LoadPlan plan;
+  plan.seconds = 2;
   LoadReport report;
   for (int i = 1; i <= 100; ++i) {  // i ms after its planned time; the last half is due later.
     const int64_t due = i <= 50 ? 0 : 1'000'000'000;
