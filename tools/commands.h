@@ -23,6 +23,7 @@ struct Subcommand {
 Subcommand TrainCommand();
 Subcommand EvaluateCommand();
 Subcommand PredictCommand();
+Subcommand ServeCommand();
 Subcommand InspectCommand();
 Subcommand DiffCommand();
 Subcommand VerifyCommand();

@@ -17,9 +17,9 @@ DEFINE_string(checkpoint, "", "Folder of a checkpoint, or the --out of a run");
 DEFINE_string(data, "",
               "Files to score, FILE,..., where a name with a comma stands alone or in double "
               "quotes; empty: the job's data.eval");
-DEFINE_string(
-    which, "best",
-    "Checkpoint that is taken from a folder of several: best, by its evaluation, or newest");
+DEFINE_string(which, "",
+              "Checkpoint that is taken from a folder of several: best, by its evaluation, newest, "
+              "or for hdps serve also a step; empty: best, and newest for hdps serve");
 DEFINE_string(eval_set, "", "Name of the job's evaluation set to score; empty: its first");
 DEFINE_int64(max_bad_rows, -1,
              "Number of bad rows that are skipped before the command ends; -1: the job file's "
@@ -72,19 +72,22 @@ Result<double> ReadRowsFlag(double usual) {
                 "--rows=" + FLAGS_rows + ": expected a number from 1 on, as 20000, 500M or 4.6G");
 }
 
-Result<CommonFlags> ReadCommonFlags() {
+Result<int> ReadThreadsFlag() {
   constexpr int kThreadsMax = 4096;
-  if (FLAGS_threads < 0 || FLAGS_threads > kThreadsMax) {
-    return Status(Code::kInvalidArgument,
-                  "--threads=" + std::to_string(FLAGS_threads) +
-                      " is out of range; give 1 to 4096, or 0 for one per core");
-  }
-  if (FLAGS_which != "best" && FLAGS_which != "newest") {
+  if (FLAGS_threads >= 0 && FLAGS_threads <= kThreadsMax) return FLAGS_threads;
+  return Status(Code::kInvalidArgument,
+                "--threads=" + std::to_string(FLAGS_threads) +
+                    " is out of range; give 1 to 4096, or 0 for one per core");
+}
+
+Result<CommonFlags> ReadCommonFlags() {
+  HDPS_ASSIGN_OR_RETURN(const int threads, ReadThreadsFlag());
+  if (!FLAGS_which.empty() && FLAGS_which != "best" && FLAGS_which != "newest") {
     return Status(Code::kInvalidArgument, "--which=" + FLAGS_which + ": expected best or newest" +
                                               DidYouMean(FLAGS_which, {"best", "newest"}));
   }
   CommonFlags flags;
-  flags.which = FLAGS_which == "best" ? WhichCheckpoint::kBest : WhichCheckpoint::kNewest;
+  flags.which = FLAGS_which == "newest" ? WhichCheckpoint::kNewest : WhichCheckpoint::kBest;
   flags.eval_set = FLAGS_eval_set;
   flags.job = FLAGS_job;
   flags.overrides = SplitOverrides(FLAGS_set);
@@ -94,7 +97,7 @@ Result<CommonFlags> ReadCommonFlags() {
   flags.out = FLAGS_out;
   flags.checkpoint = FLAGS_checkpoint;
   flags.log = FLAGS_log;
-  flags.threads = FLAGS_threads;
+  flags.threads = threads;
   flags.data = FLAGS_data;
   return flags;
 }

@@ -47,6 +47,9 @@ std::optional<double> ParseWithUnit(std::string_view text, std::initializer_list
 // Reads --rows, for example 500M or 4.6G; returns `usual` if the flag is not given.
 Result<double> ReadRowsFlag(double usual);
 
+// Reads --threads. Returns kInvalidArgument if it is out of its range.
+Result<int> ReadThreadsFlag();
+
 // Reads the flags after ParseCommandLine. Returns kInvalidArgument if one is out of its range.
 Result<CommonFlags> ReadCommonFlags();
 

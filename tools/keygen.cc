@@ -105,7 +105,7 @@ Status AddOne(KeyList& list) {
   if (!role) {
     return Mistaken(
         "--add=" + FLAGS_add +
-        ": write ROLE:NAME with scheduler, server, worker, reader or admin as the role");
+        ": write ROLE:NAME with scheduler, server, worker, reader, admin or serving as the role");
   }
   if (const Status fits = CheckKeyName(name); !fits.ok()) {
     return Mistaken("--add=" + FLAGS_add + ": " + fits.message());

@@ -1,20 +1,24 @@
-// Connects to a scheduler.
+// Connects to a scheduler, or to who answers like one.
 #include "tools/scheduler_question.h"
 
 namespace hdps {
 
-SchedulerConnection::SchedulerConnection(std::string address, Connections connections)
+SchedulerConnection::SchedulerConnection(std::string address, Connections connections,
+                                         AskedPeer asked)
     : address_(std::move(address)),
       connections_(std::move(connections)),
+      asked_(std::move(asked)),
       clock_(NewSystemClock()),
       transport_(NewZmqTransport(connections_.Options(NewPeerName()))) {}
 
 Result<std::unique_ptr<SchedulerConnection>> SchedulerConnection::Open(std::string address,
-                                                                       Connections connections) {
+                                                                       Connections connections,
+                                                                       AskedPeer asked) {
   HDPS_RETURN_IF_ERROR(CheckSchedulerGiven(address));
   std::unique_ptr<SchedulerConnection> connection(
-      new SchedulerConnection(std::move(address), std::move(connections)));
-  HDPS_RETURN_IF_ERROR(connection->transport_->Connect(kSchedulerPeer, connection->address_));
+      new SchedulerConnection(std::move(address), std::move(connections), std::move(asked)));
+  HDPS_RETURN_IF_ERROR(
+      connection->transport_->Connect(connection->asked_.peer, connection->address_));
   return connection;
 }
 

@@ -1,4 +1,4 @@
-// Asks a running scheduler something, without being a member of its job.
+// Asks a running scheduler, or who answers like one, something, without being a member of its job.
 #pragma once
 
 #include <algorithm>
@@ -16,13 +16,21 @@
 
 namespace hdps {
 
-// A connection to a running scheduler. Used by one thread at a time.
+// Who is asked, by the number at which it listens.
+struct AskedPeer {
+  PeerId peer = kSchedulerPeer;
+  std::string name = "the scheduler";  // For messages.
+};
+
+// A connection to a running scheduler, or to another listener that answers the same way. Used by
+// one thread at a time.
 class SchedulerConnection {
  public:
   // Connects to `address`, tcp://HOST:PORT or ipc://PATH. Errors: kInvalidArgument if it is missing
   // or wrong.
   static Result<std::unique_ptr<SchedulerConnection>> Open(std::string address,
-                                                           Connections connections);
+                                                           Connections connections,
+                                                           AskedPeer asked = {});
 
   // Sends the request again until a reply arrives, because both may be lost; returns kUnavailable
   // after `patience_ms`. Requires: the request may be answered twice.
@@ -34,7 +42,7 @@ class SchedulerConnection {
     for (int64_t now = clock_->NowMs(); now < until; now = clock_->NowMs()) {
       Frame asked = EncodeMessage(request);
       asked.header.request_id = id;
-      transport_->Send(kSchedulerPeer, std::move(asked));
+      transport_->Send(asked_.peer, std::move(asked));
       PeerId from;
       Frame frame;
       Reply reply;
@@ -46,9 +54,9 @@ class SchedulerConnection {
     }
     return Status(Code::kUnavailable,
                   "nobody answers at " + address_ + " for " + std::to_string(patience_ms / 1000) +
-                      " s; is the scheduler running there" +
+                      " s; is " + asked_.name + " running there" +
                       (connections_.keys ? ", and does it allow this key?"
-                                         : "? If its job has keys, it hears nobody without one: "
+                                         : "? If it has keys, it hears nobody without one: "
                                            "give --keys=DIR, the folder of hdps keygen"));
   }
   // Waits, and drops messages that arrive in this time.
@@ -66,10 +74,11 @@ class SchedulerConnection {
   const Connections& connections() const { return connections_; }
 
  private:
-  SchedulerConnection(std::string address, Connections connections);
+  SchedulerConnection(std::string address, Connections connections, AskedPeer asked);
 
   const std::string address_;
   const Connections connections_;
+  const AskedPeer asked_;
   const std::unique_ptr<MonotonicClock> clock_;
   const std::unique_ptr<Transport> transport_;
   uint64_t questions_ = 0;

@@ -12,7 +12,7 @@
 #include "common/job/spec/table_spec.h"
 #include "common/platform/executor.h"
 #include "common/platform/monotonic_clock.h"
-#include "common/platform/pause.h"
+#include "common/platform/threads/pause.h"
 #include "common/protocol/membership_messages.h"
 #include "worker/collective/collective.h"
 #include "worker/collective/rank_transport.h"

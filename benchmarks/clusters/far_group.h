@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "common/platform/pause.h"
+#include "common/platform/threads/pause.h"
 #include "worker/collective/collective.h"
 
 namespace hdps {

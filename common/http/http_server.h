@@ -21,8 +21,8 @@ struct HttpLimits {
   // Memory for the requests of a connection. TLS needs more than 32 KiB. A body comes in pieces of
   // at most so many bytes.
   size_t connection_bytes = 64 << 10;
-  size_t body_bytes = 0;    // Of one request; beyond it the answer is 413.
-  size_t bodies_bytes = 0;  // Of all requests under way together; beyond it the answer is 503.
+  size_t body_bytes = 0;    // Of one POST; beyond it the answer is 413.
+  size_t bodies_bytes = 0;  // Of all POSTs under way together; beyond it the answer is 503.
 };
 inline constexpr unsigned kHttpIdleSecondsMax = 10;  // A connection without progress is closed.
 // The request line and the headers of a request have at most so many bytes; beyond them the answer
@@ -37,8 +37,10 @@ struct HttpRequest {
 
 // A request with a body, which outlives the call that takes it.
 struct HttpPost {
-  std::string path;  // Without the query.
-  std::map<std::string, std::string, std::less<>> headers;  // Names in lower case.
+  std::string path;  // Without the query, as it was sent: "%3A" is not ':'.
+  // Names in lower case, without those that have the visitor's token. Of a name that is there
+  // twice, the first counts.
+  std::map<std::string, std::string, std::less<>> headers;
   std::string body;
 };
 
@@ -51,7 +53,8 @@ struct HttpAnswer {
   std::vector<std::pair<std::string, std::string>> headers = {};  // Further ones.
 };
 
-// Sends the answer to a request: from any thread, once, at once or later.
+// Sends the answer to a request: from any thread, at once or later. The first call counts, and does
+// nothing if the visitor or the server has gone. If the last copy goes uncalled, the answer is 500.
 using HttpReply = std::function<void(HttpAnswer)>;
 
 // One path of a server. Requests for paths that are not there get 404 with the list of those that
@@ -59,10 +62,12 @@ using HttpReply = std::function<void(HttpAnswer)>;
 struct HttpPath {
   std::string path;   // One that ends with '/' answers for all below it too, except for "/".
   bool open = false;  // Answered without a token, as probes of health have none.
-  // For GET and HEAD. Called on the HTTP thread, and must not wait for anybody.
+  // For GET and HEAD; null: the path has neither. Called on the HTTP thread, and must not wait for
+  // anybody.
   std::function<HttpAnswer(const HttpRequest&)> answer;
   // For POST; null: the path takes none. Called on the HTTP thread when the whole body is here, and
-  // must not wait for anybody. The connection waits for the reply without time limit.
+  // must not wait for anybody. The connection waits for the reply without time limit. The body
+  // counts among those under way until its answer is sent.
   std::function<void(HttpPost, HttpReply)> take = nullptr;
 };
 
@@ -82,8 +87,8 @@ Status CheckHttpAddress(const std::string& listen, bool* reached);
 // Invariant: the thread that answers never waits for a role, and no role waits for it. Limits hold
 // for all connections together and for each. A visitor is answered if the Host header names this
 // server, so that no page of others reads it through a name of their own, and if the token came
-// as "Authorization: Bearer", as a cookie, or as ?token= in the address. The last sets the cookie
-// and sends the browser to the same address without the token.
+// as "Authorization: Bearer", or for a GET as a cookie or as ?token= in the address. The last sets
+// the cookie and sends the browser to the same address without the token.
 class HttpServer {
  public:
   // Errors: kInvalidArgument names what is wrong with the address, the port or the certificate,
@@ -94,8 +99,11 @@ class HttpServer {
 
   // "http://127.0.0.1:8080"
   virtual const std::string& address() const = 0;
-  // Takes no more connections; those that there are go on.
+  // Takes no more connections. Those that there are go on, and each ends with its next answer.
   virtual void StopListening() = 0;
+  // Waits until no POST is under way, each from its headers to the last byte of its answer. Returns
+  // false after so long. The end of the server drops what is under way then.
+  virtual bool AwaitPosts(int64_t timeout_ms) = 0;
 };
 
 }  // namespace hdps

@@ -5,28 +5,27 @@
 // as one without progress may.
 #include <glog/logging.h>
 #include <microhttpd.h>
-#include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
-#include <cstdarg>
-#include <cstdio>
 #include <map>
 #include <optional>
 #include <utility>
 
-#include "common/base/outside_text.h"
-#include "common/base/thread_annotations.h"
 #include "common/http/http_server.h"
+#include "common/http/late_answers.h"
+#include "common/http/library_log.h"
 #include "common/http/listening_socket.h"
+#include "common/http/own_answers.h"
+#include "common/http/request_headers.h"
 #include "common/http/request_rules.h"
+#include "common/http/visitor_rules.h"
 #include "common/net/listening.h"
-#include "common/platform/monotonic_clock.h"
 
 namespace hdps {
 namespace {
 
-constexpr char kTokenParameter[] = "token";
 constexpr char kPriorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
 // No part of a page comes from elsewhere, and no page of others shows or reads this one.
 constexpr std::pair<const char*, const char*> kHeadersOfAll[] = {
@@ -39,160 +38,117 @@ constexpr std::pair<const char*, const char*> kHeadersOfAll[] = {
     {"Cross-Origin-Resource-Policy", "same-origin"},
 };
 
-// Writes the library's lines to the log. The first of the start is kept too, because it says why it
-// failed.
-class LibraryLog {
- public:
-  void Write(std::string line) {
-    while (!line.empty() && (line.back() == '\n' || line.back() == '.')) line.pop_back();
-    const MutexLock lock(mutex_);
-    if (starting_ && why_.empty()) why_ = line;
-    const int64_t now_ms = clock_->NowMs();
-    if (const auto told = rate_.Take(std::move(line), now_ms)) {
-      LOG(INFO) << "http: " << EscapeUntrusted(*told);
-    }
-    if (const auto left_out = rate_.LeftOut(now_ms)) LOG(INFO) << "http: " << *left_out;
-  }
-  // Returns the first line of the start without its period, and keeps none from now on.
-  std::string EndOfStart() {
-    const MutexLock lock(mutex_);
-    starting_ = false;
-    return std::exchange(why_, "");
-  }
-
- private:
-  const std::unique_ptr<MonotonicClock> clock_ = NewSystemClock();
-  Mutex mutex_;  // The thread that starts and the one that answers both write.
-  bool starting_ HDPS_GUARDED_BY(mutex_) = true;
-  std::string why_ HDPS_GUARDED_BY(mutex_);
-  LineRateLimit rate_ HDPS_GUARDED_BY(mutex_);
-};
-
-void WriteLine(void* log, const char* format, va_list values) __attribute__((format(printf, 2, 0)));
-void WriteLine(void* log, const char* format, va_list values) {
-  char line[512];
-  std::vsnprintf(line, sizeof(line), format, values);
-  static_cast<LibraryLog*>(log)->Write(line);
-}
-
 // The library's default ends the process with a line on stderr, which may be nobody's.
 void Panic(void*, const char* file, unsigned line, const char* reason) {
   LOG(FATAL) << "libmicrohttpd " << file << ":" << line << ": " << reason;
 }
 
-HttpAnswer Sentence(int status, const std::string& text) {
-  return {status, "text/plain; charset=utf-8", std::make_shared<const std::string>(text + "\n")};
-}
-
-std::optional<std::string_view> HeaderOf(MHD_Connection* connection, std::string_view name) {
-  const char* value = nullptr;
-  size_t bytes = 0;
-  if (MHD_lookup_connection_value_n(connection, MHD_HEADER_KIND, name.data(), name.size(), &value,
-                                    &bytes) != MHD_YES) {
-    return std::nullopt;
-  }
-  return value == nullptr ? std::string_view() : std::string_view(value, bytes);
-}
-
-int CountOf(MHD_Connection* connection, const std::string& name) {
-  std::pair<const std::string&, int> count(name, 0);
-  MHD_get_connection_values(
-      connection, MHD_HEADER_KIND,
-      [](void* to, MHD_ValueKind, const char* key, const char*) {
-        auto* const counted = static_cast<decltype(count)*>(to);
-        counted->second += strcasecmp(key, counted->first.c_str()) == 0;
-        return MHD_YES;
-      },
-      &count);
-  return count.second;
-}
-
-bool HasBody(MHD_Connection* connection) {
-  if (HeaderOf(connection, "Transfer-Encoding")) return true;
-  const std::optional<std::string_view> length = HeaderOf(connection, "Content-Length");
-  return length && length->find_first_not_of('0') != std::string_view::npos;
-}
-
-// Invariant: everything but address() belongs to the library's thread once daemon_ has started.
+// Invariant: everything but address_, listening_ and late_ belongs to the library's thread once
+// daemon_ has started. bodies_ is the sum of `held` of all requests.
 class MicroServer : public HttpServer {
  public:
-  MicroServer(const HttpOptions& options, std::vector<HttpPath> paths) : options_(options) {
+  MicroServer(const HttpOptions& options, std::vector<HttpPath> paths)
+      : options_(options), own_(options.json_errors), late_(std::make_shared<LateAnswers>(own_)) {
     for (HttpPath& path : paths) {
       std::string name = path.path;
       CHECK(paths_.emplace(std::move(name), std::move(path)).second) << "a path is there twice";
     }
   }
   ~MicroServer() override {
-    if (daemon_ != nullptr) MHD_stop_daemon(daemon_);
+    if (daemon_ == nullptr) return;
+    late_->Close();
+    MHD_stop_daemon(daemon_);
+    if (!listening_) close(descriptor_);
   }
   Status Listen();
   const std::string& address() const override { return address_; }
-  void StopListening() override { listening_ = false; }
+  void StopListening() override;
+  bool AwaitPosts(int64_t timeout_ms) override { return late_->AwaitNone(timeout_ms); }
 
  private:
-  struct Decision {
-    HttpAnswer answer;
-    std::string location;  // Not empty: the browser goes on there, with the cookie.
-  };
+  // A request between the calls of the library.
   struct Asked {
     std::string target;  // As it was sent.
-    bool seen = false;
+    bool begun = false;
+    const HttpPath* path = nullptr;     // Null: there is none, and it is refused.
+    std::optional<HttpAnswer> refusal;  // The answer once the body has gone by.
+    std::string body;
+    uint64_t received = 0;                       // Bytes of the body so far, kept or not.
+    uint64_t held = 0;                           // Bytes of the body for which there is room.
+    std::shared_ptr<LateAnswers::Request> late;  // Of a POST.
+    bool taken = false;
   };
   // The library calls these. The state of a request is an Asked.
   static MHD_Result Admit(void* self, const sockaddr*, socklen_t) {
     // The library would let a connection beyond the limit wait.
     const auto* const server = static_cast<MicroServer*>(self);
-    const bool room = server->connections_ < server->options_.limits.connections;
-    return room && server->listening_ ? MHD_YES : MHD_NO;
+    return server->connections_ < server->options_.limits.connections ? MHD_YES : MHD_NO;
   }
   static void Count(void* self, MHD_Connection*, void**, MHD_ConnectionNotificationCode code) {
     static_cast<MicroServer*>(self)->connections_ += code == MHD_CONNECTION_NOTIFY_STARTED ? 1 : -1;
   }
-  static void* Begin(void*, const char* target, MHD_Connection*) { return new Asked{target}; }
-  static void End(void*, MHD_Connection*, void** asked, MHD_RequestTerminationCode) {
-    delete static_cast<Asked*>(std::exchange(*asked, nullptr));
+  static void* Begin(void*, const char* target, MHD_Connection*) {
+    auto* const asked = new Asked;
+    asked->target = target;
+    return asked;
   }
+  static void End(void* self, MHD_Connection*, void** state, MHD_RequestTerminationCode) {
+    const std::unique_ptr<Asked> asked(static_cast<Asked*>(std::exchange(*state, nullptr)));
+    if (asked != nullptr) static_cast<MicroServer*>(self)->Forget(*asked);
+  }
+  // The first call is before the body, and an answer then ends the connection. Others bring pieces
+  // of the body. The last is at the end of the request, and again when a suspended one goes on.
   static MHD_Result Answer(void* self, MHD_Connection* connection, const char*, const char* method,
-                           const char*, const char*, size_t*, void** state) {
-    auto* const asked = static_cast<Asked*>(*state);
-    // The first call is before the body: an answer then ends the connection, and nothing of a body
-    // is read. The second is at the end of a request without a body.
-    if (!std::exchange(asked->seen, true) && !HasBody(connection)) return MHD_YES;
+                           const char*, const char* data, size_t* bytes, void** state) {
     auto* const server = static_cast<MicroServer*>(self);
-    return server->Reply(connection, server->Decide(connection, method, asked->target));
+    auto* const asked = static_cast<Asked*>(*state);
+    if (!std::exchange(asked->begun, true)) return server->Judge(connection, method, asked);
+    if (*bytes != 0) return server->Collect({data, std::exchange(*bytes, 0)}, asked);
+    return server->Finish(connection, asked);
   }
 
   bool tls() const { return !options_.certificate.empty(); }
-  bool IsOwnHost(MHD_Connection* connection) const;
-  bool MayLook(MHD_Connection* connection) const;
-  Decision Decide(MHD_Connection* connection, std::string_view method, std::string_view target);
+  // A refused body that may be as long is read to its end, so that its sender sees the answer.
+  uint64_t dropped_bytes_max() const { return 2 * uint64_t{options_.limits.body_bytes}; }
+  const HttpPath* PathOf(std::string_view asked) const;
   HttpAnswer NoSuchPath() const;
-  MHD_Result Reply(MHD_Connection* connection, const Decision& decision) const;
+  HttpAnswer NoSuchMethod(const HttpPath& path) const;
+  std::optional<HttpAnswer> Accept(std::string_view method, const BodyFrame& frame, Asked* asked);
+  std::optional<HttpAnswer> Hold(uint64_t bytes, Asked* asked);
+  void Drop(Asked* asked);
+  void Forget(Asked& asked);
+
+  MHD_Result Judge(MHD_Connection* connection, std::string_view method, Asked* asked);
+  MHD_Result Collect(std::string_view piece, Asked* asked);
+  MHD_Result Finish(MHD_Connection* connection, Asked* asked);
+  MHD_Result Reply(MHD_Connection* connection, const HttpAnswer& answer) const;
 
   const HttpOptions options_;
+  const OwnAnswers own_;
   std::map<std::string, HttpPath, std::less<>> paths_;
-  std::string host_;  // As it is listened at.
+  std::optional<VisitorRules> visitors_;  // There once the port is known.
   std::string address_;
-  // The cookie is that of this port alone, because a browser sends the cookies of a host to all of
-  // its ports.
-  std::string cookie_;
   LibraryLog log_;
   unsigned connections_ = 0;
+  uint64_t bodies_ = 0;
+  int descriptor_ = -1;  // The library closes it unless listening ends before.
   std::atomic<bool> listening_ = true;
+  const std::shared_ptr<LateAnswers> late_;
   MHD_Daemon* daemon_ = nullptr;
 };
 
 Status MicroServer::Listen() {
   HDPS_ASSIGN_OR_RETURN(Address address, HttpAddress(options_.listen));
   HDPS_ASSIGN_OR_RETURN(const ListeningSocket socket, ListenAt(address));
-  host_ = address.host;
   HDPS_ASSIGN_OR_RETURN(const std::string dialed,
                         AsOthersDial(address, address.Endpoint(socket.port)));
   address_ = (tls() ? "https" : "http") + dialed.substr(dialed.find(':'));
-  cookie_ = "hdps_" + std::to_string(socket.port);
+  visitors_.emplace(options_, address.host, socket.port);
+  descriptor_ = socket.descriptor;
 
   MHD_set_panic_func(&Panic, nullptr);
-  unsigned flags = MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG;
+  const HttpLimits& limits = options_.limits;
+  unsigned flags = MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME;
   std::vector<MHD_OptionItem> tls_options;
   if (tls()) {
     flags |= MHD_USE_TLS;
@@ -206,11 +162,11 @@ Status MicroServer::Listen() {
   daemon_ = MHD_start_daemon(
       flags, 0, &Admit, this, &Answer, this, MHD_OPTION_EXTERNAL_LOGGER, &WriteLine, &log_,
       MHD_OPTION_LISTEN_SOCKET, socket.descriptor, MHD_OPTION_CONNECTION_LIMIT,
-      options_.limits.connections + 1, MHD_OPTION_PER_IP_CONNECTION_LIMIT, options_.limits.connections_of_one_address,
-      MHD_OPTION_CONNECTION_MEMORY_LIMIT, options_.limits.connection_bytes, MHD_OPTION_CONNECTION_TIMEOUT,
+      limits.connections + 1, MHD_OPTION_PER_IP_CONNECTION_LIMIT, limits.connections_of_one_address,
+      MHD_OPTION_CONNECTION_MEMORY_LIMIT, limits.connection_bytes, MHD_OPTION_CONNECTION_TIMEOUT,
       kHttpIdleSecondsMax, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION, &Count,
-      this, MHD_OPTION_URI_LOG_CALLBACK, &Begin, nullptr, MHD_OPTION_NOTIFY_COMPLETED, &End,
-      nullptr, MHD_OPTION_ARRAY, tls_options.data(), MHD_OPTION_END);
+      this, MHD_OPTION_URI_LOG_CALLBACK, &Begin, nullptr, MHD_OPTION_NOTIFY_COMPLETED, &End, this,
+      MHD_OPTION_ARRAY, tls_options.data(), MHD_OPTION_END);
   const std::string why = log_.EndOfStart();
   if (daemon_ != nullptr) return {};
   // The library has closed the socket, or the process ends now.
@@ -219,67 +175,132 @@ Status MicroServer::Listen() {
                     (tls() ? "; give a certificate and its key as PEM" : ""));
 }
 
-bool MicroServer::IsOwnHost(MHD_Connection* connection) const {
-  const std::optional<std::string_view> header = HeaderOf(connection, "Host");
-  if (!header || CountOf(connection, "Host") != 1) return false;
-  const std::optional<std::string> host = HostOf(*header);
-  if (!host) return false;
-  if (*host == "localhost" || *host == host_) return true;
-  if (std::ranges::find(options_.names, *host) != options_.names.end()) return true;
-  const MHD_ConnectionInfo* const info =
-      MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-  return info != nullptr && *host == LocalHostOf(info->connect_fd);
+void MicroServer::StopListening() {
+  if (!listening_.exchange(false)) return;
+  MHD_quiesce_daemon(daemon_);
+  // Whoever connects from now on is refused, and does not wait for the end of this server.
+  shutdown(descriptor_, SHUT_RDWR);
 }
 
-bool MicroServer::MayLook(MHD_Connection* connection) const {
-  const std::optional<std::string_view> bearer = HeaderOf(connection, "Authorization");
-  if (bearer && IsBearer(*bearer, options_.token)) return true;
-  const std::optional<std::string_view> cookies = HeaderOf(connection, "Cookie");
-  return cookies && HasCookie(*cookies, cookie_, options_.token);
-}
-
-MicroServer::Decision MicroServer::Decide(MHD_Connection* connection, std::string_view method,
-                                          std::string_view target) {
-  const MHD_ConnectionInfo* const header =
-      MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-  if (header == nullptr || header->header_size > kHttpHeaderBytesMax) {
-    return {Sentence(431, "request line and headers are longer than " +
-                              std::to_string(kHttpHeaderBytesMax) + " bytes"),
-            ""};
+const HttpPath* MicroServer::PathOf(std::string_view asked) const {
+  const auto exact = paths_.find(asked);
+  if (exact != paths_.end()) return &exact->second;
+  for (size_t slash = asked.rfind('/'); slash != std::string_view::npos && slash > 0;
+       slash = asked.rfind('/', slash - 1)) {
+    const auto above = paths_.find(asked.substr(0, slash + 1));
+    if (above != paths_.end()) return &above->second;
   }
-  if (method != "GET" && method != "HEAD") return {Sentence(405, "GET and HEAD are allowed"), ""};
-  if (HasBody(connection)) return {Sentence(413, "a request may not have a body"), ""};
-  if (!IsOwnHost(connection)) {
-    return {Sentence(421, "this name is not served here; --http_names=NAME adds one"), ""};
-  }
-  const HttpTarget asked = SplitTarget(target);
-  const auto path = paths_.find(asked.path);
-  if (path == paths_.end() || !path->second.open) {
-    const std::optional<std::string> token = QueryValue(asked.query, kTokenParameter);
-    const bool from_address = token && EqualInConstantTime(*token, options_.token);
-    if (from_address && path != paths_.end()) {
-      const std::string rest = QueryWithout(asked.query, kTokenParameter);
-      return {Sentence(303, "the token is kept as a cookie"),
-              path->first + (rest.empty() ? "" : "?" + rest)};
-    }
-    if (!from_address && !MayLook(connection))
-      return {Sentence(401, "the token is missing or wrong"), ""};
-  }
-  if (path == paths_.end()) return {NoSuchPath(), ""};
-  HttpRequest request;
-  request.path = asked.path;
-  request.query = [&](std::string_view name) { return QueryValue(asked.query, name).value_or(""); };
-  return {path->second.answer(request), ""};
+  return nullptr;
 }
 
 HttpAnswer MicroServer::NoSuchPath() const {
+  const char* const between = options_.json_errors ? " " : "\n";
   std::string list;
-  for (const auto& [name, path] : paths_) list += "\n" + name;
-  return Sentence(404, "there is no such path; there are:" + list);
+  for (const auto& [name, path] : paths_) list += between + name;
+  return own_.Say(404, "there is no such path; there are:" + list);
 }
 
-MHD_Result MicroServer::Reply(MHD_Connection* connection, const Decision& decision) const {
-  const HttpAnswer& answer = decision.answer;
+HttpAnswer MicroServer::NoSuchMethod(const HttpPath& path) const {
+  std::string allowed = path.answer ? "GET, HEAD" : "";
+  if (path.take) allowed += allowed.empty() ? "POST" : ", POST";
+  HttpAnswer answer = own_.Say(405, "this path allows " + allowed);
+  answer.headers.emplace_back("Allow", allowed);
+  return answer;
+}
+
+// Makes room for the body of a request, or says why it is not read.
+std::optional<HttpAnswer> MicroServer::Accept(std::string_view method, const BodyFrame& frame,
+                                              Asked* asked) {
+  if (asked->path == nullptr) return NoSuchPath();
+  const bool get = method == "GET" || method == "HEAD", post = method == "POST";
+  if (!(get && asked->path->answer) && !(post && asked->path->take)) {
+    return NoSuchMethod(*asked->path);
+  }
+  if (get && !frame.empty()) return own_.Say(413, "a request may not have a body");
+  if (std::optional<HttpAnswer> refusal = Hold(frame.bytes, asked)) return refusal;
+  if (get) return std::nullopt;
+  asked->body.reserve(frame.bytes);
+  asked->late = late_->Begin();
+  return std::nullopt;
+}
+
+// Makes room for so many bytes of the body in all, or says why there is none.
+std::optional<HttpAnswer> MicroServer::Hold(uint64_t bytes, Asked* asked) {
+  const HttpLimits& limits = options_.limits;
+  if (bytes > limits.body_bytes) {
+    return own_.Say(413, limits.body_bytes == 0 ? "a request may not have a body"
+                                                : "the body is longer than " +
+                                                      std::to_string(limits.body_bytes) + " bytes");
+  }
+  if (bodies_ - asked->held + bytes > limits.bodies_bytes) {
+    return own_.SayLater("requests under way hold as much as they may together, " +
+                         std::to_string(limits.bodies_bytes) + " bytes; ask again");
+  }
+  bodies_ += bytes - asked->held;
+  asked->held = bytes;
+  return std::nullopt;
+}
+
+void MicroServer::Drop(Asked* asked) {
+  std::string().swap(asked->body);
+  bodies_ -= std::exchange(asked->held, 0);
+}
+
+void MicroServer::Forget(Asked& asked) {
+  Drop(&asked);
+  if (asked.late != nullptr) late_->End();
+}
+
+MHD_Result MicroServer::Judge(MHD_Connection* connection, std::string_view method, Asked* asked) {
+  const std::optional<BodyFrame> frame = FrameOf(connection);
+  if (!frame) {
+    return Reply(connection, own_.Say(400,
+                                      "a body has either one Content-Length or "
+                                      "\"Transfer-Encoding: chunked\""));
+  }
+  asked->path = PathOf(SplitTarget(asked->target).path);
+  asked->refusal = visitors_->Refuse(connection, method, asked->target, asked->path);
+  const bool is_stranger = asked->refusal.has_value();
+  if (!is_stranger) asked->refusal = Accept(method, *frame, asked);
+  if (!asked->refusal || frame->empty()) return MHD_YES;
+  // The sender of a body that is not read may lose the answer with the connection, unless it waits
+  // for leave to send.
+  const bool waits = HeaderOf(connection, "Expect").has_value();
+  const bool is_short = dropped_bytes_max() > 0 && frame->bytes <= dropped_bytes_max();
+  return is_stranger || waits || !is_short ? Reply(connection, *asked->refusal) : MHD_YES;
+}
+
+MHD_Result MicroServer::Collect(std::string_view piece, Asked* asked) {
+  asked->received += piece.size();
+  if (asked->received > dropped_bytes_max()) return MHD_NO;
+  if (!asked->refusal && asked->received > asked->held) {
+    asked->refusal = Hold(asked->received, asked);
+    if (asked->refusal) Drop(asked);
+  }
+  if (!asked->refusal) asked->body += piece;
+  return MHD_YES;
+}
+
+MHD_Result MicroServer::Finish(MHD_Connection* connection, Asked* asked) {
+  if (asked->refusal) return Reply(connection, *asked->refusal);
+  const HttpTarget target = SplitTarget(asked->target);
+  if (asked->late == nullptr) {
+    HttpRequest request;
+    request.path = target.path;
+    request.query = [&](std::string_view name) {
+      return QueryValue(target.query, name).value_or("");
+    };
+    return Reply(connection, asked->path->answer(request));
+  }
+  if (!std::exchange(asked->taken, true)) {
+    HttpPost post{std::string(target.path), HeadersOf(connection), std::move(asked->body)};
+    asked->path->take(std::move(post), late_->ReplyTo(asked->late));
+  }
+  const std::optional<HttpAnswer> answer = late_->AnswerOrSuspend(asked->late.get(), connection);
+  return answer ? Reply(connection, *answer) : MHD_YES;
+}
+
+MHD_Result MicroServer::Reply(MHD_Connection* connection, const HttpAnswer& answer) const {
   using Body = std::shared_ptr<const std::string>;
   auto kept =
       std::make_unique<Body>(answer.body ? answer.body : std::make_shared<const std::string>());
@@ -295,13 +316,8 @@ MHD_Result MicroServer::Reply(MHD_Connection* connection, const Decision& decisi
   add("Content-Type", answer.type);
   add("Cache-Control", answer.cacheable ? "private, max-age=300" : "no-store");
   for (const auto& [name, value] : kHeadersOfAll) add(name, value);
-  if (answer.status == MHD_HTTP_METHOD_NOT_ALLOWED) add("Allow", "GET, HEAD");
-  if (answer.status == MHD_HTTP_UNAUTHORIZED) add("WWW-Authenticate", "Bearer");
-  if (!decision.location.empty()) {
-    add("Location", decision.location);
-    add("Set-Cookie", cookie_ + "=" + options_.token + "; Path=/; HttpOnly; SameSite=Strict" +
-                          (tls() ? "; Secure" : ""));
-  }
+  for (const auto& [name, value] : answer.headers) add(name.c_str(), value);
+  if (!listening_) add("Connection", "close");
   const MHD_Result queued =
       MHD_queue_response(connection, static_cast<unsigned>(answer.status), response);
   MHD_destroy_response(response);

@@ -1,8 +1,8 @@
-// Splits targets, queries and headers, and compares tokens.
+// Splits targets, queries and headers, reads lengths, and compares tokens.
 #include "common/http/request_rules.h"
 
 #include <algorithm>
-#include <cstdint>
+#include <charconv>
 
 namespace hdps {
 namespace {
@@ -95,7 +95,7 @@ std::optional<std::string> HostOf(std::string_view header) {
     const std::string_view port = header.substr(host.size() + 1);
     if (port.size() > kPortDigitsMax || !std::ranges::all_of(port, IsDigit)) return std::nullopt;
   }
-  std::ranges::transform(host, host.begin(), Lower);
+  host = InLowerCase(host);
   const bool plain = std::ranges::all_of(host, [](char c) {
     return (c >= 'a' && c <= 'z') || IsDigit(c) || c == '.' || c == '-' || c == '_';
   });
@@ -116,6 +116,27 @@ bool HasCookie(std::string_view header, std::string_view name, std::string_view 
     if (TakeUntil('=', &pair) == name) found |= EqualInConstantTime(pair, value);
   }
   return found;
+}
+
+std::optional<BodyFrame> BodyFrameOf(std::optional<std::string_view> length,
+                                     std::optional<std::string_view> coding) {
+  if (coding) {
+    if (length || !EqualWithoutCase(Trimmed(*coding), "chunked")) return std::nullopt;
+    return BodyFrame{true, 0};
+  }
+  BodyFrame frame;
+  if (!length) return frame;
+  const std::string_view digits = Trimmed(*length);
+  if (digits.empty() || !std::ranges::all_of(digits, IsDigit)) return std::nullopt;
+  const char* const end = digits.data() + digits.size();
+  if (std::from_chars(digits.data(), end, frame.bytes).ec != std::errc()) return std::nullopt;
+  return frame;
+}
+
+std::string InLowerCase(std::string_view text) {
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(), Lower);
+  return lower;
 }
 
 bool EqualInConstantTime(std::string_view a, std::string_view b) {

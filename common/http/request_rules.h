@@ -1,9 +1,11 @@
-// Reads the parts of a request that decide who may look: its target, Host, token and cookie.
+// Reads the parts of a request that decide who may look and what is read of a body: its target,
+// Host, token, cookie and length.
 //
-// libmicrohttpd decodes these too, but its values of cookies may have wrong lengths, and a redirect
-// needs the query as it was sent.
+// libmicrohttpd decodes these too, but its values of cookies may have wrong lengths, a redirect
+// needs the query as it was sent, and of two lengths that disagree it takes one.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,6 +33,23 @@ std::optional<std::string> HostOf(std::string_view header);
 bool IsBearer(std::string_view header, std::string_view token);
 // Is true if a Cookie header has a cookie of this name with this value.
 bool HasCookie(std::string_view header, std::string_view name, std::string_view value);
+
+// How the headers of a request say where its body ends.
+struct BodyFrame {
+  bool chunked = false;
+  uint64_t bytes = 0;  // 0 if chunked.
+
+  bool empty() const { return !chunked && bytes == 0; }
+  bool operator==(const BodyFrame&) const = default;
+};
+// Takes the values of Content-Length and Transfer-Encoding where they are there. Returns nothing if
+// the length is no number of bytes, if the coding is not "chunked", or if both are there: a proxy
+// could then see the end of the request elsewhere (RFC 9112, section 6.3).
+std::optional<BodyFrame> BodyFrameOf(std::optional<std::string_view> length,
+                                     std::optional<std::string_view> coding);
+
+// Returns the text with A to Z in lower case.
+std::string InLowerCase(std::string_view text);
 
 // Compares in a time that depends on the lengths alone.
 bool EqualInConstantTime(std::string_view a, std::string_view b);

@@ -38,7 +38,7 @@ PeerName PeerNameOf(std::span<const std::byte, 32> seed) {
 PeerName NewPeerName() {
   StartSodium();
   PeerName name;
-  while (name.peer <= kSchedulerPeer) {  // 0 means no peer, 1 is the scheduler.
+  while (name.peer <= kServingPeer) {  // 0 means no peer, 1 is the scheduler.
     std::array<std::byte, 32> seed;
     randombytes_buf(seed.data(), seed.size());
     name = PeerNameOf(seed);

@@ -11,6 +11,9 @@
 
 namespace hdps {
 
+// The number at which every process that serves predictions listens. No process draws it.
+inline constexpr PeerId kServingPeer{2};
+
 // Ed25519: the public key, the owner's secret key, and a signature.
 using PeerKey = std::array<std::byte, 32>;
 using PeerSecret = std::array<std::byte, 64>;

@@ -34,6 +34,8 @@ struct TransportOptions {
   // Longest part of a message that is accepted from anybody; a longer one ends the connection.
   uint64_t part_bytes_max = kFrameBytesMax;
   PeerLimits limits = {};  // Limits on connections to us.
+  // Limits the share of time for guests (GuestShare); false where nobody but guests asks.
+  bool guests_rest = true;
   // Memory shared with each peer on this machine for frames in transit to it; 0 means that none is
   // shared. Only as much is committed as was ever in transit at once.
   size_t shared_bytes_per_peer = size_t{128} << 20;

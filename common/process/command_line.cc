@@ -96,7 +96,7 @@ Status UnknownFlag(const GivenFlag& given, const Flags& flags) {
 
 // Reads arguments one by one.
 //
-// Invariant: set_ holds the values of all --set read so far, joined by commas.
+// Invariant: joined_ holds the values of each repeatable flag read so far, joined by commas.
 class ArgumentReader {
  public:
   explicit ArgumentReader(const Flags& flags) : flags_(flags) {}
@@ -141,9 +141,10 @@ class ArgumentReader {
       flag.value = given[++*at];
     }
     if (is_file) return ReadFlagFile(flag.value);
-    if (flag.name == "set") {
-      set_ += (set_.empty() ? "" : ",") + flag.value;
-      flag.value = set_;
+    if (std::ranges::find(kRepeatable, flag.name) != std::end(kRepeatable)) {
+      std::string& joined = joined_[flag.name];
+      joined += (joined.empty() ? "" : ",") + flag.value;
+      flag.value = joined;
     }
     return SetFlag(found->second, flag.written, flag.value);
   }
@@ -167,8 +168,10 @@ class ArgumentReader {
     return {};
   }
 
+  static constexpr std::string_view kRepeatable[] = {"set", "model"};
+
   const Flags& flags_;
-  std::string set_;
+  std::map<std::string, std::string> joined_;
 };
 
 bool IsWholeNumber(const std::string& text) {

@@ -18,10 +18,11 @@ int ReportAndExitStatus(const std::string& program, const Status& status);
 
 // Parses the flags (gflags) called `names`; dashes and underscores in their names mean the same. An
 // unknown flag, a bad value or a stray argument is reported as kInvalidArgument with the name of
-// the nearest flag, instead of gflags' own exit 1. --set may be given more than once; its values
-// are joined by commas. With `arguments`, arguments that are not flags are stored there instead of
-// being refused. --flagfile=FILE reads more flags, one a line. --help prints `usage` and the flags
-// to stdout, --version the version; both return kCancelled, which ReportAndExitStatus() maps to 0.
+// the nearest flag, instead of gflags' own exit 1. --set and --model may be given more than once;
+// their values are joined by commas. With `arguments`, arguments that are not flags are stored
+// there instead of being refused. --flagfile=FILE reads more flags, one a line. --help prints
+// `usage` and the flags to stdout, --version the version; both return kCancelled, which
+// ReportAndExitStatus() maps to 0.
 //
 // A flag that is not given takes its value from the environment variable HDPS_<FLAG> (upper case),
 // then from the MindSpore, ps-lite and Open MPI aliases listed in the .cc (MS_SCHED_HOST and

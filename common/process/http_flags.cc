@@ -16,8 +16,8 @@
 
 DEFINE_string(http, "",
               "HOST:PORT at which this program answers browsers and monitoring, where port 0 picks "
-              "one; none: nowhere; empty: 127.0.0.1:0 for hdps-scheduler and hdps train, and none "
-              "for others");
+              "one; none: nowhere; empty: 127.0.0.1:0 for hdps-scheduler and hdps train, "
+              "127.0.0.1:8080 for hdps serve, and none for others");
 DEFINE_string(http_names, "",
               "Names, separated by commas, under which --http is reached besides its address and "
               "localhost; a request for another name is refused");

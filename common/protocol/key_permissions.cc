@@ -20,6 +20,7 @@ constexpr KeyRole kAllOfTheJob[] = {KeyRole::kScheduler, KeyRole::kServer, KeyRo
 constexpr KeyRole kWhoReads[] = {KeyRole::kWorker, KeyRole::kReader, KeyRole::kAdmin};
 constexpr KeyRole kWhoAsks[] = {KeyRole::kReader, KeyRole::kAdmin};
 constexpr KeyRole kAdmins[] = {KeyRole::kAdmin};
+constexpr KeyRole kServing[] = {KeyRole::kServing};
 
 // There is no default case, so that the compiler asks for each new kind.
 std::span<const KeyRole> SendersOf(MessageKind kind) {
@@ -50,11 +51,14 @@ std::span<const KeyRole> SendersOf(MessageKind kind) {
     case MessageKind::kRowPlacesRequest:
     case MessageKind::kPanelRequest:
     case MessageKind::kTraceRequest:
+    case MessageKind::kPredictRequest:
       return kWhoAsks;
     case MessageKind::kJobRequest:
       return kWhoReads;
     case MessageKind::kScaleRequest:
       return kAdmins;
+    case MessageKind::kPredictReply:
+      return kServing;
     case MessageKind::kPullRequest:
     case MessageKind::kProbe:
       return kWhoReads;

@@ -31,6 +31,8 @@ enum class MessageKind : uint16_t {
   kTracePart,
   kTraceRequest,
   kTraceReply,
+  kPredictRequest,
+  kPredictReply,
   kPullRequest = 32,
   kPullReply,
   kPushRequest,

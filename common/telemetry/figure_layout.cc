@@ -3,8 +3,8 @@
 
 namespace hdps {
 
-FigureLayout::FigureLayout(FigureRole role, size_t num_tables)
-    : role_(role), num_tables_(num_tables), offsets_(kFigures.size(), kNone) {
+FigureLayout::FigureLayout(FigureRole role, size_t num_names)
+    : role_(role), num_names_(num_names), offsets_(kFigures.size(), kNone) {
   for (uint16_t i = 0; i < kFigures.size(); ++i) {
     const FigureRecord& record = kFigures[i];
     if (record.role != role && record.role != FigureRole::kProcess) continue;
@@ -22,9 +22,18 @@ size_t FigureLayout::LabelsOf(FigureId id) const {
     case FigureLabels::kDirection:
       return kDirectionLabels.size();
     case FigureLabels::kTable:
-      return num_tables_;
+    case FigureLabels::kFeature:
+      return num_names_;
     case FigureLabels::kTableTier:
-      return num_tables_ * kTierLabels.size();
+      return num_names_ * kTierLabels.size();
+    case FigureLabels::kProtocol:
+      return kProtocolLabels.size();
+    case FigureLabels::kCode:
+      return kCodeLabels.size();
+    case FigureLabels::kRefresh:
+      return kRefreshLabels.size();
+    case FigureLabels::kRefusal:
+      return kRefusalLabels.size();
     case FigureLabels::kMember:
     case FigureLabels::kEvaluation:
       return 0;

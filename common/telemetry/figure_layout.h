@@ -15,15 +15,17 @@ namespace hdps {
 // them. A counter is one number for each label; of seconds it counts nanoseconds. A gauge is the
 // bits of a double. A histogram is a number for each bucket, then the sum of all values.
 //
-// Invariant: depends on the list of figures, the role and the number of tables alone.
+// Names label some figures: the tables of a job or, of kServing, the sparse features of a model.
+//
+// Invariant: depends on the list of figures, the role and the number of names alone.
 class FigureLayout {
  public:
   static constexpr size_t kNone = std::numeric_limits<size_t>::max();
 
-  FigureLayout(FigureRole role, size_t num_tables);
+  FigureLayout(FigureRole role, size_t num_names);
 
   FigureRole role() const { return role_; }
-  size_t num_tables() const { return num_tables_; }
+  size_t num_names() const { return num_names_; }
   size_t size() const { return size_; }
   // Returns the first number of a figure; kNone if neither the role nor its process has it.
   size_t OffsetOf(FigureId id) const { return offsets_[id.index]; }
@@ -33,7 +35,7 @@ class FigureLayout {
 
  private:
   const FigureRole role_;
-  const size_t num_tables_;
+  const size_t num_names_;
   size_t size_ = 0;
   std::vector<size_t> offsets_;
 };

@@ -11,20 +11,26 @@ namespace hdps {
 
 enum class FigureKind : uint8_t { kCounter, kGauge, kHistogram };
 
-// Who counts a figure. kProcess: every daemon, of its own process.
-enum class FigureRole : uint8_t { kProcess, kWorker, kServer, kScheduler };
+// Who counts a figure. kProcess: every daemon, of its own process. kServing: hdps serve, of one
+// model, which a further label `model` names.
+enum class FigureRole : uint8_t { kProcess, kWorker, kServer, kScheduler, kServing };
 
 enum class FigureUnit : uint8_t { kNone, kSeconds, kBytes, kClocks };
 
 // What one figure is divided by; each is a label, with fixed values unless said otherwise.
 enum class FigureLabels : uint8_t {
   kNone,
-  kStage,      // stage: the parts of StepTimes.
-  kDirection,  // direction: sent, received.
-  kTable,      // table: the job's tables by name.
-  kTableTier,  // table, tier: memory, disk.
-  kMember,     // role, state: free; the scheduler makes the samples.
-  kEvaluation  // set, metric: free; the scheduler makes the samples.
+  kStage,       // stage: the parts of StepTimes.
+  kDirection,   // direction: sent, received.
+  kTable,       // table: the job's tables by name.
+  kTableTier,   // table, tier: memory, disk.
+  kMember,      // role, state: free; the scheduler makes the samples.
+  kEvaluation,  // set, metric: free; the scheduler makes the samples.
+  kFeature,     // feature: the model's sparse features by name.
+  kProtocol,    // protocol: of a request.
+  kCode,        // code: the status of an answer, as over HTTP.
+  kRefresh,     // kind: whole checkpoints, deltas.
+  kRefusal      // reason: why a checkpoint was not taken.
 };
 
 struct FigureRecord {
@@ -126,6 +132,40 @@ inline constexpr auto kFigures = [] {
        "Time of the newest checkpoint in seconds since 1970; 0: none"},
       {"hdps_checkpoint_interval_seconds", kScheduler, kGauge, kSeconds, kNone,
        "Time between the last two checkpoints; 0: not known"},
+
+      {"hdps_serving_request_seconds", kServing, kHistogram, kSeconds, kProtocol,
+       "Time from the last byte of a request to its answer, errors included"},
+      {"hdps_serving_errors_total", kServing, kCounter, kPlain, kCode,
+       "Requests that were answered with an error"},
+      {"hdps_serving_rows_total", kServing, kCounter, kPlain, kNone, "Rows that were scored"},
+      {"hdps_serving_keys_total", kServing, kCounter, kPlain, kFeature, "Keys of the scored rows"},
+      {"hdps_serving_unknown_keys_total", kServing, kCounter, kPlain, kFeature,
+       "Keys among them that have no row in the model"},
+      {"hdps_serving_mean_prediction", kServing, kGauge, kPlain, kNone,
+       "Mean prediction of the last rows that were compared with evaluation data; 0 before"},
+      {"hdps_serving_evaluation_mean_prediction", kServing, kGauge, kPlain, kNone,
+       "Mean prediction of the job's evaluation data by the version at hand; 0: not known"},
+      {"hdps_serving_evaluation_unknown_share", kServing, kGauge, kPlain, kFeature,
+       "Share of the keys of these data that have no row in the model"},
+      {"hdps_serving_prediction_drift", kServing, kGauge, kPlain, kNone,
+       "1 while predictions are far from those of the evaluation data, otherwise 0"},
+      {"hdps_serving_feature_drift", kServing, kGauge, kPlain, kFeature,
+       "1 while the share of unknown keys is far from that of the evaluation data, otherwise 0"},
+      {"hdps_serving_step", kServing, kGauge, kPlain, kNone, "Step of the version that answers"},
+      {"hdps_serving_version_age_seconds", kServing, kGauge, kSeconds, kNone,
+       "Time for which this version has answered"},
+      {"hdps_serving_refreshes_total", kServing, kCounter, kPlain, kRefresh,
+       "Versions that were taken, the first one included"},
+      {"hdps_serving_refresh_seconds_total", kServing, kCounter, kSeconds, kRefresh,
+       "Time to verify and load these versions"},
+      {"hdps_serving_refresh_bytes_total", kServing, kCounter, kBytes, kRefresh,
+       "Bytes of these versions' files"},
+      {"hdps_serving_refused_versions_total", kServing, kCounter, kPlain, kRefusal,
+       "Checkpoints that were refused, which the log names"},
+      {"hdps_serving_logged_rows_total", kServing, kCounter, kPlain, kNone,
+       "Rows written to the log of requests"},
+      {"hdps_serving_unlogged_rows_total", kServing, kCounter, kPlain, kNone,
+       "Rows that the log should have and lacks: no room, or no line of the data can hold them"},
   });
 }();
 
@@ -165,5 +205,16 @@ inline constexpr auto kStageLabels = std::to_array<std::string_view>(
      "reduce_hidden", "keep", "push_wait", "total"});
 inline constexpr auto kDirectionLabels = std::to_array<std::string_view>({"sent", "received"});
 inline constexpr auto kTierLabels = std::to_array<std::string_view>({"memory", "disk"});
+// The values of label `protocol`, in the order of ServingProtocol.
+inline constexpr auto kProtocolLabels =
+    std::to_array<std::string_view>({"infer_json", "infer_binary", "predict", "lookup", "message"});
+// The values of label `code`; the last one stands for all others.
+inline constexpr auto kCodeLabels =
+    std::to_array<std::string_view>({"400", "404", "413", "503", "other"});
+// The values of label `kind`.
+inline constexpr auto kRefreshLabels = std::to_array<std::string_view>({"whole", "delta"});
+// The values of label `reason`, in the order of Refusal.
+inline constexpr auto kRefusalLabels =
+    std::to_array<std::string_view>({"damaged", "unfit", "memory", "unreadable"});
 
 }  // namespace hdps

@@ -40,8 +40,8 @@ class Meters {
     SetTotal(id, std::bit_cast<uint64_t>(value), label);
   }
   // Takes a value of a histogram: nanoseconds or clocks.
-  void Observe(FigureId id, int64_t value) {
-    auto* const first = At(id, 0);
+  void Observe(FigureId id, int64_t value, size_t label = 0) {
+    auto* const first = At(id, label);
     if (first == nullptr) return;
     const std::span<const int64_t> bounds = BoundsOf(RecordOf(id));
     const auto bucket = std::ranges::lower_bound(bounds, value) - bounds.begin();
@@ -61,7 +61,7 @@ class Meters {
   std::atomic<uint64_t>* At(FigureId id, size_t label) const {
     const size_t offset = layout_.OffsetOf(id);
     if (offset == FigureLayout::kNone || label >= layout_.LabelsOf(id)) return nullptr;
-    return &numbers_[offset + label];
+    return &numbers_[offset + label * FigureLayout::WidthOf(RecordOf(id))];
   }
 
   const FigureLayout layout_;

@@ -18,17 +18,27 @@ double InUnit(FigureUnit unit, double counted) {
 }
 
 std::vector<std::pair<std::string, std::string>> LabelsAt(FigureLabels labels, size_t index,
-                                                          const std::vector<std::string>& tables) {
+                                                          const std::vector<std::string>& names) {
   switch (labels) {
     case FigureLabels::kStage:
       return {{"stage", std::string(kStageLabels[index])}};
     case FigureLabels::kDirection:
       return {{"direction", std::string(kDirectionLabels[index])}};
     case FigureLabels::kTable:
-      return {{"table", tables[index]}};
+      return {{"table", names[index]}};
     case FigureLabels::kTableTier:
-      return {{"table", tables[index / kTierLabels.size()]},
+      return {{"table", names[index / kTierLabels.size()]},
               {"tier", std::string(kTierLabels[index % kTierLabels.size()])}};
+    case FigureLabels::kFeature:
+      return {{"feature", names[index]}};
+    case FigureLabels::kProtocol:
+      return {{"protocol", std::string(kProtocolLabels[index])}};
+    case FigureLabels::kCode:
+      return {{"code", std::string(kCodeLabels[index])}};
+    case FigureLabels::kRefresh:
+      return {{"kind", std::string(kRefreshLabels[index])}};
+    case FigureLabels::kRefusal:
+      return {{"reason", std::string(kRefusalLabels[index])}};
     case FigureLabels::kNone:
     case FigureLabels::kMember:
     case FigureLabels::kEvaluation:
@@ -73,8 +83,8 @@ double MeanLoss(const FigureLayout& layout, std::span<const uint64_t> more,
 }  // namespace
 
 std::vector<Sample> SamplesOf(const FigureLayout& layout, std::span<const uint64_t> readings,
-                              const std::vector<std::string>& tables) {
-  if (readings.size() != layout.size() || tables.size() != layout.num_tables()) return {};
+                              const std::vector<std::string>& names) {
+  if (readings.size() != layout.size() || names.size() != layout.num_names()) return {};
   const size_t start = layout.OffsetOf(FigureNamed("process_start_time_seconds"));
   std::vector<Sample> samples;
   for (uint16_t i = 0; i < kFigures.size(); ++i) {
@@ -86,7 +96,7 @@ std::vector<Sample> SamplesOf(const FigureLayout& layout, std::span<const uint64
     const size_t width = FigureLayout::WidthOf(record);
     for (size_t label = 0; label < layout.LabelsOf(id); ++label) {
       samples.push_back(SampleAt(id, readings.subspan(offset + label * width, width)));
-      samples.back().labels = LabelsAt(record.labels, label, tables);
+      samples.back().labels = LabelsAt(record.labels, label, names);
     }
   }
   return samples;

@@ -22,10 +22,10 @@ struct Sample {
 };
 
 // Returns all samples of readings; none if the readings have another size than the layout, because
-// they are those of another version. `tables`: names of the layout's tables. Figures of a process
-// are left out where nobody has set its start time, because several members share that process.
+// they are those of another version. `names`: those of the layout. Figures of a process are left
+// out where nobody has set its start time, because several members share that process.
 std::vector<Sample> SamplesOf(const FigureLayout& layout, std::span<const uint64_t> readings,
-                              const std::vector<std::string>& tables);
+                              const std::vector<std::string>& names);
 
 // Adds readings of one layout: counters, histograms and gauges are added, number by number. Of
 // hdps_worker_loss the mean remains, weighted by the examples of each side. Figures of a process

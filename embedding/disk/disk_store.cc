@@ -22,7 +22,7 @@
 #include "common/platform/failpoint.h"
 #include "common/platform/memory_full.h"
 #include "common/platform/monotonic_clock.h"
-#include "common/platform/pause.h"
+#include "common/platform/threads/pause.h"
 
 namespace hdps {
 namespace {

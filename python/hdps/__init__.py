@@ -9,17 +9,23 @@ from hdps._train import train
 from hdps._worker import Worker, join, local
 
 if TYPE_CHECKING:
+    from hdps._client import Client
     from hdps.sklearn import ClickModel
 
-__all__ = ["Array", "Batch", "Batches", "ClickModel", "Connection", "Ended", "Feature", "HdpsError", "Job",
-           "JobError", "Model", "Prepared", "Pulled", "Report", "RunError", "WentBack", "Worker", "connect",
-           "export", "generate", "join", "local", "prepare", "read", "read_metrics", "report", "train"]
+__all__ = ["Array", "Batch", "Batches", "ClickModel", "Client", "Connection", "Ended", "Feature", "HdpsError",
+           "Job", "JobError", "Model", "Prepared", "Pulled", "Report", "RunError", "WentBack", "Worker",
+           "connect", "export", "generate", "join", "local", "prepare", "read", "read_metrics", "report",
+           "train"]
 
 
 def __getattr__(name: str) -> Any:
-    """ClickModel is imported when it is used, for NumPy and scikit-learn take a second."""
-    if name != "ClickModel":
-        raise AttributeError(f"module 'hdps' has no attribute '{name}'")
-    from hdps.sklearn import ClickModel
+    """Two classes are imported when they are used: NumPy, scikit-learn and HTTP take their time."""
+    if name == "ClickModel":
+        from hdps.sklearn import ClickModel
 
-    return ClickModel
+        return ClickModel
+    if name == "Client":
+        from hdps._client import Client
+
+        return Client
+    raise AttributeError(f"module 'hdps' has no attribute '{name}'")

@@ -12,6 +12,7 @@ void AddTrain(pybind11::module_& module);
 void AddDataTools(pybind11::module_& module);  // prepare, generate, report
 void AddExport(pybind11::module_& module);
 void AddConnection(pybind11::module_& module);
+void AddClient(pybind11::module_& module);
 void AddReading(pybind11::module_& module);
 void AddTableWorker(pybind11::module_& module);
 void AddTableRuns(pybind11::module_& module);  // join_tables, local_tables

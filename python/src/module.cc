@@ -13,6 +13,7 @@ PYBIND11_MODULE(_hdps, module) {
   hdps::python::AddDataTools(module);
   hdps::python::AddExport(module);
   hdps::python::AddConnection(module);
+  hdps::python::AddClient(module);
   hdps::python::AddReading(module);
   hdps::python::AddTableWorker(module);
   hdps::python::AddTableRuns(module);

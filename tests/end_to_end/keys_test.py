@@ -44,7 +44,7 @@ class Keygen(harness.Case):
         keys = self.out("keys")
         keygen(keys)
         self.assertEqual(stat.S_IMODE(keys.stat().st_mode), 0o700)
-        for role in ("scheduler", "server", "worker", "reader", "admin"):
+        for role in ("scheduler", "server", "worker", "reader", "admin", "serving"):
             self.assertEqual(stat.S_IMODE((keys / f"{role}.key").stat().st_mode), 0o600)
         before = lines_of(keys)
         keygen(keys, "--add=worker:rack2")

@@ -1,4 +1,5 @@
-// Fuzzes what hdps reads of an HTTP request by itself: target, Host, token and cookie.
+// Fuzzes what hdps reads of an HTTP request by itself: target, Host, token, cookie, and where its
+// body ends.
 #include <glog/logging.h>
 
 #include <algorithm>
@@ -38,10 +39,24 @@ void CheckTokens(std::string_view text) {
   CHECK(HasCookie(std::string(text) + "; " + pair, kCookie, kToken));
 }
 
-// Lines: the target, the Host, the token and the cookies of a request.
+// Where both headers say something, nobody may be left to believe either.
+void CheckFrame(std::string_view length, std::string_view coding) {
+  const std::optional<BodyFrame> by_length = BodyFrameOf(length, std::nullopt);
+  if (by_length) {
+    CHECK(!by_length->chunked);
+    CHECK(BodyFrameOf(std::to_string(by_length->bytes), std::nullopt) == by_length);
+    CHECK(length.find_first_not_of("0123456789 \t") == std::string_view::npos);
+  }
+  const std::optional<BodyFrame> by_coding = BodyFrameOf(std::nullopt, coding);
+  CHECK(!by_coding || (by_coding->chunked && by_coding->bytes == 0));
+  CHECK(!BodyFrameOf(length, coding));
+}
+
+// Lines: the target, the Host, the token, the cookies, the Content-Length and the Transfer-Encoding
+// of a request.
 Verdict RunRequest(std::string_view bytes) {
   std::vector<std::string_view> lines;
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 6; ++i) {
     const size_t end = std::min(bytes.find('\n'), bytes.size());
     lines.push_back(bytes.substr(0, end));
     bytes.remove_prefix(std::min(end + 1, bytes.size()));
@@ -52,6 +67,7 @@ Verdict RunRequest(std::string_view bytes) {
   CheckQuery(target.query);
   CheckTokens(lines[2]);
   CheckTokens(lines[3]);
+  CheckFrame(lines[4], lines[5]);
   const std::optional<std::string> host = HostOf(lines[1]);
   if (host) {
     CHECK(HostOf(*host) == *host && HostOf(*host + ":80") == *host);
@@ -66,7 +82,10 @@ std::vector<std::string> RequestSeeds() {
   return {"/api/v1/page?since=4\nlocalhost:80\nBearer " + token,
           "/?a=%20&token=" + token + "&since=%2\n127.0.0.1\n\n",
           "/metrics?since=1&&since=2#x\nHOST.example\n\na=\"1\"; hdps_80=" + token,
-          "/?%74oken=" + token + "\n[::1]:80\nbearer  " + token + " \nhdps_80", "*\n:\nBasic\n;=;"};
+          "/?%74oken=" + token + "\n[::1]:80\nbearer  " + token + " \nhdps_80",
+          "*\n:\nBasic\n;=;",
+          "/\nlocalhost\nBearer " + token + "\n\n 0018\nchunked",
+          "/\nlocalhost\nBearer " + token + "\n\n18446744073709551615\ngzip, chunked"};
 }
 
 const AddTarget request({"http", RunRequest, RequestSeeds});

@@ -20,7 +20,10 @@
 #include "tools/doctor/diagnosis.h"
 #include "worker/data/data_preview.h"
 
-DEFINE_string(listen, "", "Address where a daemon will listen on this machine, tcp://HOST:PORT");
+DEFINE_string(
+    listen, "",
+    "doctor: address where a daemon will listen on this machine, tcp://HOST:PORT; serve: address "
+    "at which predictions are asked over ZeroMQ, for who has a reader's key; empty: none");
 DECLARE_string(scheduler);
 DECLARE_string(rows);
 DECLARE_double(zipf);
@@ -79,7 +82,7 @@ Status Run() {
   const std::string spill = job.cluster.memory_limit > 0 ? job.cluster.spill_path : "";
   HDPS_ASSIGN_OR_RETURN(const Connections connections,
                         ReadConnections({KeyRole::kScheduler, KeyRole::kServer, KeyRole::kWorker,
-                                         KeyRole::kReader, KeyRole::kAdmin}));
+                                         KeyRole::kReader, KeyRole::kAdmin, KeyRole::kServing}));
   const MachineFacts facts = GatherFacts(
       *files, {flags.out, spill, FLAGS_listen, FLAGS_scheduler, connections.may_leave()});
   HDPS_ASSIGN_OR_RETURN(const std::optional<PlanAnswer> answer, Foresee(job));

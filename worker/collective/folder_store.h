@@ -9,7 +9,7 @@
 #include "common/base/status.h"
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
-#include "common/platform/pause.h"
+#include "common/platform/threads/pause.h"
 #include "worker/collective/collective.h"
 
 namespace hdps {

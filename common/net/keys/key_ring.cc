@@ -23,7 +23,7 @@ Result<AllowedKey> ParseLine(const std::string& line) {
   const std::optional<KeyRole> known = KeyRoleOf(role);
   if (!known) {
     return wrong("\"" + EscapeUntrusted(role, 64) +
-                 "\" is no role; write scheduler, server, worker, reader or admin");
+                 "\" is no role; write scheduler, server, worker, reader, admin or serving");
   }
   key.role = *known;
   HDPS_RETURN_IF_ERROR(CheckKeyName(key.name));

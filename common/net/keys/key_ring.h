@@ -12,12 +12,14 @@
 
 namespace hdps {
 
-// The role of the holder of a key. A reader pulls rows and asks for the status of the job; an admin
-// asks for the status and changes the job.
-enum class KeyRole : uint8_t { kScheduler, kServer, kWorker, kReader, kAdmin };
+// The role of the holder of a key. A reader pulls rows and asks for the status of the job and for
+// predictions; an admin asks for the status and changes the job; a serving process gives
+// predictions and is no member of the job.
+enum class KeyRole : uint8_t { kScheduler, kServer, kWorker, kReader, kAdmin, kServing };
 constexpr auto WordsOf(KeyRole) {
   return EnumWords(KeyRole::kScheduler, "scheduler", KeyRole::kServer, "server", KeyRole::kWorker,
-                   "worker", KeyRole::kReader, "reader", KeyRole::kAdmin, "admin");
+                   "worker", KeyRole::kReader, "reader", KeyRole::kAdmin, "admin",
+                   KeyRole::kServing, "serving");
 }
 std::optional<KeyRole> KeyRoleOf(std::string_view word);
 

@@ -25,6 +25,7 @@ void DropUnsent(Links::Link& link) {
 }  // namespace
 
 KeyRole ListenerRole(PeerId peer) {
+  if (peer == kServingPeer) return KeyRole::kServing;
   return peer == kSchedulerPeer ? KeyRole::kScheduler : KeyRole::kServer;
 }
 

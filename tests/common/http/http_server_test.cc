@@ -224,9 +224,11 @@ TEST_F(HttpServerTest, ClosesConnectionsBeyondItsLimits) {
     return visitor.connected() && visitor.Send(Asking("/healthz", "")) &&
            visitor.Read().status == 200;
   };
-  for (unsigned host = 0; host < HttpLimits().connections / HttpLimits().connections_of_one_address; ++host) {
+  for (unsigned host = 0; host < HttpLimits().connections / HttpLimits().connections_of_one_address;
+       ++host) {
     const std::string from = "127.0.0." + std::to_string(2 + host);
-    for (unsigned i = 0; i < HttpLimits().connections_of_one_address; ++i) EXPECT_TRUE(is_let_in(from));
+    for (unsigned i = 0; i < HttpLimits().connections_of_one_address; ++i)
+      EXPECT_TRUE(is_let_in(from));
     EXPECT_FALSE(is_let_in(from)) << "one more of the same address";
     visitors.pop_back();
   }

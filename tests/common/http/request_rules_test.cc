@@ -59,6 +59,24 @@ TEST(RequestRules, ATokenIsWhole) {
   EXPECT_FALSE(EqualInConstantTime("abc", "ab"));
 }
 
+TEST(RequestRules, ABodyHasOneEnd) {
+  const auto bytes = [](const char* length) { return BodyFrameOf(length, std::nullopt); };
+  EXPECT_TRUE(BodyFrameOf(std::nullopt, std::nullopt)->empty());
+  EXPECT_TRUE(bytes("000")->empty());
+  EXPECT_EQ(bytes(" 0017\t")->bytes, 17u);
+  EXPECT_EQ(bytes("18446744073709551615")->bytes, UINT64_MAX);
+  for (const char* wrong :
+       {"", " ", "-1", "+1", "1 1", "1,1", "0x1", "1.0", "1e3", "18446744073709551616"}) {
+    EXPECT_EQ(bytes(wrong), std::nullopt) << wrong;
+  }
+  EXPECT_TRUE(BodyFrameOf(std::nullopt, " CHUNKED ")->chunked);
+  EXPECT_FALSE(BodyFrameOf(std::nullopt, "chunked")->empty());
+  for (const char* wrong : {"", "gzip", "gzip, chunked", "chunked, chunked", "chunked;a"}) {
+    EXPECT_EQ(BodyFrameOf(std::nullopt, wrong), std::nullopt) << wrong;
+  }
+  EXPECT_EQ(BodyFrameOf("0", "chunked"), std::nullopt);
+}
+
 TEST(RequestRules, ACookieHasItsNameAndValue) {
   EXPECT_TRUE(HasCookie("a=1; b=2", "b", "2"));
   EXPECT_TRUE(HasCookie("b=1;b=2", "b", "2"));

@@ -185,7 +185,7 @@ TEST(KeyPermissions, EachKindHasItsSendersAndOthersAreRefused) {
       MessageKind::kPullRequest,      MessageKind::kProbe,
       MessageKind::kStatusRequest,    MessageKind::kJobRequest,
       MessageKind::kRowPlacesRequest, MessageKind::kPanelRequest,
-      MessageKind::kTraceRequest};
+      MessageKind::kTraceRequest,     MessageKind::kPredictRequest};
   std::set<MessageKind> of_admins = of_readers;
   of_admins.insert(MessageKind::kScaleRequest);
   const std::set<MessageKind> of_members = {MessageKind::kJoinRequest, MessageKind::kHeartbeat,
@@ -210,8 +210,11 @@ TEST(KeyPermissions, EachKindHasItsSendersAndOthersAreRefused) {
     const bool member = of_members.contains(kind);
     EXPECT_EQ(MaySend(KeyRole::kWorker, kind), member || of_workers.contains(kind)) << number;
     EXPECT_EQ(MaySend(KeyRole::kServer, kind), member || of_servers.contains(kind)) << number;
-    const bool of_others = member || of_workers.contains(kind) || of_servers.contains(kind) ||
-                           of_readers.contains(kind) || of_admins.contains(kind);
+    const bool of_serving = kind == MessageKind::kPredictReply;
+    EXPECT_EQ(MaySend(KeyRole::kServing, kind), of_serving) << number;
+    const bool of_others = member || of_serving || of_workers.contains(kind) ||
+                           of_servers.contains(kind) || of_readers.contains(kind) ||
+                           of_admins.contains(kind);
     EXPECT_EQ(MaySend(KeyRole::kScheduler, kind),
               (senders > 0 && !of_others) || kind == MessageKind::kAbort)
         << number;

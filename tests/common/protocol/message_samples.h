@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "common/protocol/command_messages.h"
 #include "common/protocol/manifest_parts.h"
 #include "common/protocol/membership_messages.h"
+#include "common/protocol/predict_messages.h"
 #include "common/protocol/row_messages.h"
 #include "common/protocol/status_messages.h"
 #include "common/protocol/trace/trace_messages.h"
@@ -47,6 +49,16 @@ inline bool operator==(const SilentServer& a, const SilentServer& b) {
 inline bool operator==(const TableKeys& a, const TableKeys& b) {
   return std::tie(a.table, a.num_keys, a.row_floats, a.shard_counts) ==
          std::tie(b.table, b.num_keys, b.row_floats, b.shard_counts);
+}
+inline bool operator==(const SentColumn& a, const SentColumn& b) {
+  return std::tie(a.name, a.form, a.cells, a.lists) == std::tie(b.name, b.form, b.cells, b.lists);
+}
+inline bool operator==(const SentName& a, const SentName& b) { return a.name == b.name; }
+inline bool operator==(const SentOutput& a, const SentOutput& b) {
+  return std::tie(a.name, a.width, a.texts) == std::tie(b.name, b.width, b.texts);
+}
+inline bool operator==(const SentTensor& a, const SentTensor& b) {
+  return std::tie(a.name, a.datatype, a.width) == std::tie(b.name, b.datatype, b.width);
 }
 inline bool operator==(const Buffer& a, const Buffer& b) {
   return std::equal(a.bytes().begin(), a.bytes().end(), b.bytes().begin(), b.bytes().end());
@@ -138,6 +150,14 @@ inline auto Fields(const PanelReply& m) {
 inline auto Fields(const RowPlacesReply& m) {
   const auto& [a, b, c, d, e] = m;
   return std::tie(a, b, c, d, e.owner);
+}
+inline auto Fields(const PredictRequest& m) {
+  const auto& [a, b, c, d, e, f, ends, texts, integers, floats, doubles] = m;
+  return std::tie(a, b, c, d, e, f, ends, texts, integers, floats, doubles);
+}
+inline auto Fields(const PredictReply& m) {
+  const auto& [a, b, c, d, e, f, takes, gives, ready, numbers, ends, texts] = m;
+  return std::tie(a, b, c, d, e, f, takes, gives, ready, numbers, ends, texts);
 }
 inline auto Fields(const StopRequest& m) {
   const auto& [a] = m;
@@ -319,6 +339,46 @@ void ForEachSampleOfGuests(const Visit& visit) {
       Code::kUnavailable, "none yet", {7}, SampleView().servers, SampleView().shards});
 }
 
+inline Buffer EndsOf(const std::vector<uint32_t>& ends) { return Buffer::CopyOf<uint32_t>(ends); }
+inline Buffer TextsOf(const std::string& texts) {
+  return Buffer::CopyOf(std::as_bytes(std::span(texts)));
+}
+
+// Two rows: texts "ab" and "c", lists {"x"} and {"yz", ""}, a whole number for both, floats and
+// doubles.
+inline PredictRequest SamplePredict() {
+  return {"census",
+          640,
+          {{"probability"}, {"top_k"}},
+          9,
+          2,
+          {{"city", CellForm::kTexts, 2, false},
+           {"tags", CellForm::kTexts, 2, true},
+           {"age", CellForm::kIntegers, 1, false},
+           {"price", CellForm::kFloats, 2, false},
+           {"rate", CellForm::kDoubles, 2, false}},
+          EndsOf({0, 2, 3, 0, 1, 3, 3, 4, 6, 6}),
+          TextsOf("abcxyz"),
+          Buffer::CopyOf<int64_t>(std::vector<int64_t>{-7}),
+          FloatsOf(2),
+          Buffer::CopyOf<double>(std::vector<double>{0.25, -1})};
+}
+
+inline PredictReply SampleScores() {
+  return {Code::kNotFound,
+          "no step 7",
+          "census",
+          640,
+          2,
+          {{"probability", 1, false}, {"top_k", 2, true}, {"top_k_score", 2, false}},
+          {{"city", "BYTES", 1}, {"price", "FP32", 1}},
+          {{"probability", "FP32", 1}},
+          true,
+          FloatsOf(6),
+          EndsOf({0, 1, 1, 3, 4}),
+          TextsOf("abcd")};
+}
+
 // Calls visit(message) with a sample of every kind.
 template <typename Visit>
 void ForEachSample(const Visit& visit) {
@@ -375,6 +435,8 @@ void ForEachSample(const Visit& visit) {
   visit(ProbeAck{});
   visit(SquaresRequest{14});
   visit(SquaresReply{Code::kUnavailable, "soon", {{5, 6, 7, 8}}});
+  visit(SamplePredict());
+  visit(SampleScores());
 }
 
 }  // namespace testing_samples

@@ -18,6 +18,8 @@ std::string_view TitleOf(FigureRole role) {
       return "A server";
     case FigureRole::kScheduler:
       return "The scheduler";
+    case FigureRole::kServing:
+      return "A served model";
   }
   return "";
 }
@@ -34,7 +36,7 @@ std::string_view KindOf(FigureKind kind) {
   return "";
 }
 
-std::string_view LabelsOf(FigureLabels labels) {
+std::string_view OwnLabels(FigureLabels labels) {
   switch (labels) {
     case FigureLabels::kNone:
       return "";
@@ -50,22 +52,38 @@ std::string_view LabelsOf(FigureLabels labels) {
       return "`role`, `state`";
     case FigureLabels::kEvaluation:
       return "`set`, `metric`";
+    case FigureLabels::kFeature:
+      return "`feature`";
+    case FigureLabels::kProtocol:
+      return "`protocol`";
+    case FigureLabels::kCode:
+      return "`code`";
+    case FigureLabels::kRefresh:
+      return "`kind`";
+    case FigureLabels::kRefusal:
+      return "`reason`";
   }
   return "";
+}
+
+std::string LabelsOf(const FigureRecord& record) {
+  const std::string own(OwnLabels(record.labels));
+  if (record.role != FigureRole::kServing) return own;
+  return own.empty() ? "`model`" : "`model`, " + own;
 }
 
 }  // namespace
 
 std::string PrintFigureReference() {
   std::string text;
-  for (const FigureRole role :
-       {FigureRole::kScheduler, FigureRole::kWorker, FigureRole::kServer, FigureRole::kProcess}) {
+  for (const FigureRole role : {FigureRole::kScheduler, FigureRole::kWorker, FigureRole::kServer,
+                                FigureRole::kServing, FigureRole::kProcess}) {
     text += "\n### " + std::string(TitleOf(role)) +
             "\n\n| figure | kind | labels | what it is |\n|---|---|---|---|\n";
     for (const FigureRecord& record : kFigures) {
       if (record.role != role) continue;
       text += "| `" + std::string(record.name) + "` | " + std::string(KindOf(record.kind)) + " | " +
-              std::string(LabelsOf(record.labels)) + " | " + std::string(record.help) + " |\n";
+              LabelsOf(record) + " | " + std::string(record.help) + " |\n";
     }
   }
   return text + "\n";

@@ -59,6 +59,27 @@ TEST(SamplesOf, GivesEveryNumberInItsUnit) {
   EXPECT_EQ(rows[3].labels[1].second, "disk");
 }
 
+TEST(SamplesOf, KeepsTheHistogramsOfLabelsApart) {
+  constexpr FigureId kTime = FigureNamed("hdps_serving_request_seconds");
+  Meters model(FigureLayout(FigureRole::kServing, 1));
+  for (int i = 0; i < 3; ++i) model.Observe(kTime, 20'000, 1);
+  model.Observe(kTime, 20'000'000'000, kProtocolLabels.size() - 1);
+  model.Observe(kTime, 1, kProtocolLabels.size());  // There is no such protocol.
+  const std::vector<Sample> times = Of(kTime, SamplesOf(model, {"city"}));
+  ASSERT_EQ(times.size(), kProtocolLabels.size());
+  for (size_t p = 0; p < times.size(); ++p) {
+    EXPECT_EQ(times[p].labels[0],
+              std::pair(std::string("protocol"), std::string(kProtocolLabels[p])));
+    EXPECT_EQ(CountOf(times[p]), p == 1 ? 3u : p + 1 == times.size() ? 1u : 0u) << p;
+  }
+  EXPECT_EQ(times[1].buckets[1], 3u);
+  EXPECT_EQ(times.back().sum, 20.0);
+  const std::vector<Sample> keys =
+      Of(FigureNamed("hdps_serving_keys_total"), SamplesOf(model, {"city"}));
+  ASSERT_EQ(keys.size(), 1u);
+  EXPECT_EQ(keys[0].labels[0], std::pair(std::string("feature"), std::string("city")));
+}
+
 TEST(SamplesOf, GivesNothingOfAnotherVersion) {
   const FigureLayout layout(FigureRole::kServer, 1);
   Readings readings(layout.size());

@@ -31,6 +31,7 @@ struct ScoreRequest {
   std::shared_ptr<const ColumnTable> rows;
   std::vector<ScoreOutput> outputs;  // In the order of the answer; empty: kPrediction.
   uint32_t top_k = 0;                // Number of items a user; for kTopK.
+  std::string id = {};               // As the caller names it; the log of requests tells it.
 };
 
 // One output of all rows: [rows, width] numbers, or texts where `texts` is not empty.

@@ -14,6 +14,24 @@ namespace hdps {
 
 struct DataSpec;
 
+// Puts cells into lines of a CSV file.
+class CellQuotes {
+ public:
+  explicit CellQuotes(const DataSpec& data);
+
+  char delimiter() const { return delimiter_; }
+  // Appends a cell: in quotes, if the job has them, where it contains the delimiter, a quote or the
+  // end of a line.
+  void Append(const std::string& cell, std::string* line) const;
+  // Returns true if a reader finds the cell again in a line with it: the end of a line never is in
+  // a cell, and without quotes no delimiter is.
+  bool MayHold(const std::string& cell) const;
+
+ private:
+  const char delimiter_;
+  const std::optional<char> quote_;
+};
+
 // Writes all columns of the table in its order, by the job's delimiter, quote and separators: the
 // text of each value (CellReader), in quotes if it contains the delimiter, a quote or the end of a
 // line. A missing cell is empty, and so is one that hdps cannot read.
@@ -30,11 +48,8 @@ class TableLines {
   std::string LineOf(uint64_t row) const;
 
  private:
-  void AppendQuoted(const std::string& cell, std::string* line) const;
-
   const std::shared_ptr<const ColumnTable> table_;
-  const char delimiter_;
-  const std::optional<char> quote_;
+  const CellQuotes quotes_;
   std::vector<std::optional<ColumnTexts>> texts_;  // [columns of the table]
 };
 

@@ -1,5 +1,5 @@
 // A pause waits on a condition variable.
-#include "common/platform/pause.h"
+#include "common/platform/threads/pause.h"
 
 #include <chrono>
 
@@ -7,8 +7,15 @@ namespace hdps {
 
 bool Pause::For(int64_t ms) {
   MutexLock lock(mutex_);
-  changed_.wait_for(mutex_, std::chrono::milliseconds(ms), [this] { return ended_; });
+  changed_.wait_for(mutex_, std::chrono::milliseconds(ms), [this] { return ended_ || cut_; });
+  cut_ = false;
   return !ended_;
+}
+
+void Pause::Cut() {
+  MutexLock lock(mutex_);
+  cut_ = true;
+  changed_.notify_all();
 }
 
 void Pause::End() {

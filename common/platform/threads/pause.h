@@ -1,4 +1,4 @@
-// A pause of a thread between two tries that another thread can end for good.
+// A pause of a thread between two tries that another thread can cut short or end for good.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,17 @@ namespace hdps {
 
 class Pause {
  public:
-  // Waits for `ms`. Returns false, and at once after End(), if it was ended.
+  // Waits for `ms`, or until Cut(). Returns false, and at once after End(), if it was ended.
   bool For(int64_t ms) HDPS_EXCLUDES(mutex_);
+  // Ends the wait at hand, or else the next one, at once.
+  void Cut() HDPS_EXCLUDES(mutex_);
   void End() HDPS_EXCLUDES(mutex_);
 
  private:
   Mutex mutex_;
   ConditionVariable changed_;
   bool ended_ HDPS_GUARDED_BY(mutex_) = false;
+  bool cut_ HDPS_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace hdps

@@ -1,4 +1,6 @@
 // Finds checkpoints among folders: the parts of one, the newest that verifies, and those to remove.
+#include "common/protocol/checkpoints/checkpoint_search.h"
+
 #include <algorithm>
 #include <charconv>
 #include <functional>
@@ -27,18 +29,6 @@ std::optional<Clock> ClockOfName(const std::string& name) {
   const auto [stop, error] = std::from_chars(begin, end, clock);
   if (error != std::errc() || stop != end || CheckpointName(clock) != name) return std::nullopt;
   return clock;
-}
-
-// Returns the clocks, newest first; empty if there is no such folder.
-std::vector<Clock> ClocksUnder(FileSystem& files, const std::string& root) {
-  std::vector<Clock> clocks;
-  Result<std::vector<std::string>> names = files.List(root);
-  if (!names.ok()) return clocks;
-  for (const std::string& name : *names) {
-    if (const std::optional<Clock> clock = ClockOfName(name)) clocks.push_back(*clock);
-  }
-  std::sort(clocks.begin(), clocks.end(), std::greater<>());
-  return clocks;
 }
 
 // Returns the folder that contains `folder`.
@@ -122,6 +112,22 @@ FoundCheckpoint Found(std::vector<CheckpointPart> chain) {
 
 }  // namespace
 
+std::string CheckpointRoot(FileSystem& files, const std::string& path) {
+  std::string inner = JoinPath(path, "checkpoint");
+  return files.Exists(inner) ? inner : path;
+}
+
+std::vector<Clock> ClocksUnder(FileSystem& files, const std::string& root) {
+  std::vector<Clock> clocks;
+  Result<std::vector<std::string>> names = files.List(root);
+  if (!names.ok()) return clocks;
+  for (const std::string& name : *names) {
+    if (const std::optional<Clock> clock = ClockOfName(name)) clocks.push_back(*clock);
+  }
+  std::sort(clocks.begin(), clocks.end(), std::greater<>());
+  return clocks;
+}
+
 Result<std::vector<CheckpointPart>> ReadChain(FileSystem& files, const std::string& folder) {
   return PartReader(files, /*verify=*/false).Read(folder);
 }
@@ -156,9 +162,7 @@ Result<FoundCheckpoint> OpenCheckpoint(FileSystem& files, const std::string& pat
     HDPS_ASSIGN_OR_RETURN(std::vector<CheckpointPart> chain, reader.Read(path));
     return Found(std::move(chain));
   }
-  const std::string inner = JoinPath(path, "checkpoint");
-  if (files.Exists(inner)) return FindCheckpoint(files, inner);
-  return FindCheckpoint(files, path);
+  return FindCheckpoint(files, CheckpointRoot(files, path));
 }
 
 Result<FoundCheckpoint> OpenCheckpoint(FileSystem& files, const std::string& path,

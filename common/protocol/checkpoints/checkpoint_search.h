@@ -1,0 +1,20 @@
+// Where the checkpoints of a run lie, for those who follow them; manifest.h opens them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/base/ids.h"
+#include "common/platform/file_system.h"
+
+namespace hdps {
+
+// Returns the folder in which OpenCheckpoint looks for checkpoints: `path`, or `path`/checkpoint if
+// that exists. `path` is not a checkpoint's own folder.
+std::string CheckpointRoot(FileSystem& files, const std::string& path);
+
+// Returns the clocks of the checkpoints under `root`, newest first, with those that are not
+// finished; empty if there is no such folder.
+std::vector<Clock> ClocksUnder(FileSystem& files, const std::string& root);
+
+}  // namespace hdps

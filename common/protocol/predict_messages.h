@@ -1,0 +1,87 @@
+// Messages between a process that serves predictions and those who ask it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/base/buffer.h"
+#include "common/base/ids.h"
+#include "common/base/status.h"
+#include "common/protocol/message_kind.h"
+
+namespace hdps {
+
+// Limit on the columns of a request.
+inline constexpr size_t kSentColumnsMax = 4096;
+
+// What the cells of a column are, and so the section in which they lie.
+enum class CellForm : uint8_t { kTexts = 0, kIntegers, kFloats, kDoubles };
+
+// One column of rows, whose cells follow those of the columns before it in the section of its form.
+//
+// A column of texts has one number more than cells in `ends`: where its first text begins in
+// `texts`, and where each ends. A column of lists of texts has one number more than cells before
+// these: 0, and how many of its texts lie before the end of each list.
+struct SentColumn {
+  std::string name;
+  CellForm form = CellForm::kTexts;
+  uint32_t cells = 0;  // As many as there are rows, or 1, which counts for all rows.
+  bool lists = false;  // Each cell is a list; of texts alone.
+};
+
+// The name of an output that is asked for.
+struct SentName {
+  std::string name;
+};
+
+// Asks for predictions of rows. Without outputs it asks for the predictions, and without columns
+// for what the model takes and gives.
+struct PredictRequest {
+  static constexpr MessageKind kKind = MessageKind::kPredictRequest;
+  std::string model;  // Empty: the only one.
+  Clock step = -1;    // The version that is to answer; -1: the one that there is.
+  std::vector<SentName> outputs;
+  uint32_t top_k = 0;
+  uint32_t rows = 0;
+  std::vector<SentColumn> columns;
+  Buffer ends;      // uint32
+  Buffer texts;     // Bytes.
+  Buffer integers;  // int64
+  Buffer floats;    // float; NaN is a missing cell, as "" is among texts.
+  Buffer doubles;   // double
+};
+
+// One output: width values for each row in `numbers`, or as many texts, which lie as those of a
+// SentColumn.
+struct SentOutput {
+  std::string name;
+  uint32_t width = 1;
+  bool texts = false;
+};
+
+// One input or output of a model, as its metadata tell it.
+struct SentTensor {
+  std::string name;
+  std::string datatype;
+  uint32_t width = 1;
+};
+
+struct PredictReply {
+  static constexpr MessageKind kKind = MessageKind::kPredictReply;
+  Code code = Code::kOk;
+  std::string message;
+  std::string model;
+  Clock step = -1;  // The version of which all outputs are.
+  uint32_t rows = 0;
+  std::vector<SentOutput> outputs;
+  // The model's, where the request had no columns.
+  std::vector<SentTensor> takes, gives;
+  bool ready = false;  // A version is there.
+  Buffer numbers;      // float
+  Buffer ends;         // uint32
+  Buffer texts;        // Bytes.
+};
+
+}  // namespace hdps

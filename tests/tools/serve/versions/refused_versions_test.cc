@@ -1,0 +1,233 @@
+// Tests that a checkpoint that is damaged, another job's or not finite is refused by name, and that
+// the version at hand goes on.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/common/platform/settable_clock.h"
+#include "tests/tools/serve/versions/planted_run.h"
+#include "tools/serve/versions/served_checkpoint.h"
+
+namespace hdps {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+struct World {
+  const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
+  PlantedRun run{*files, "run"};
+
+  std::string Text(const std::string& path) { return *ReadWholeFile(*files, path, 1 << 20); }
+  void Write(const std::string& path, const std::string& text) {
+    ASSERT_TRUE(WriteFileAtomically(*files, path, text).ok());
+  }
+  void Cut(const std::string& path, size_t bytes) {
+    Write(path, Text(path).substr(0, Text(path).size() - bytes));
+  }
+  void Flip(const std::string& path) {
+    std::string text = Text(path);
+    text[text.size() / 2] ^= 1;
+    Write(path, text);
+  }
+  std::string Whole(Clock clock) { return JoinPath(run.FolderOf(clock), SnapshotName({1})); }
+  std::string Delta(Clock clock) { return JoinPath(run.FolderOf(clock), DeltaName({1})); }
+  std::string ManifestOf(Clock clock) { return JoinPath(run.FolderOf(clock), kManifestName); }
+};
+
+// A way to break what comes after the whole checkpoint 10.
+struct Break {
+  const char* name;
+  std::function<void(World&)> make;  // The broken checkpoint is that of clock 30.
+  Refusal reason;
+  const char* told;  // What the refusal names beside the folder.
+};
+
+std::ostream& operator<<(std::ostream& to, const Break& one) { return to << one.name; }
+
+const float kNan = std::numeric_limits<float>::quiet_NaN();
+const float kInf = std::numeric_limits<float>::infinity();
+
+std::vector<Break> BrokenWholes() {
+  return {
+      {"WholeIsCut",
+       [](World& w) {
+         w.run.SaveWhole(30);
+         w.Cut(w.Whole(30), 1);
+       },
+       Refusal::kDamaged, "shard_001.snapshot"},
+      {"WholeIsFlipped",
+       [](World& w) {
+         w.run.SaveWhole(30);
+         w.Flip(w.Whole(30));
+       },
+       Refusal::kDamaged, "checksum"},
+      {"WholeIsEmpty",
+       [](World& w) {
+         w.run.SaveWhole(30);
+         w.Write(w.Whole(30), "");
+       },
+       Refusal::kDamaged, "0 bytes long"},
+      {"AFileIsMissing",
+       [](World& w) {
+         w.run.SaveWhole(30);
+         ASSERT_TRUE(w.files->RemoveAll(w.Whole(30)).ok());
+       },
+       Refusal::kDamaged, "shard_001.snapshot"},
+      {"ManifestIsFlipped",
+       [](World& w) {
+         w.run.SaveWhole(30);
+         w.Flip(w.ManifestOf(30));
+       },
+       Refusal::kDamaged, "manifest.json"},
+      {"ManifestOfAnotherClock",
+       [](World& w) {
+         w.run.SaveWhole(20);
+         ASSERT_TRUE(w.files->MakeDirectories(w.run.FolderOf(30)).ok());
+         w.Write(w.ManifestOf(30), w.Text(w.ManifestOf(20)));
+         ASSERT_TRUE(w.files->RemoveAll(w.run.FolderOf(20)).ok());
+       },
+       Refusal::kDamaged, "it is that of clock 20"},
+      {"WholeOfAnotherJob",
+       [](World& w) { PlantedRun(*w.files, "run", "\"seed\": 4").SaveWhole(30); }, Refusal::kUnfit,
+       "seed is 3, the checkpoint's is 4"},
+      {"WholeWithNan",
+       [](World& w) {
+         w.run.Set(30, 7, kNan);
+         w.run.SaveWhole(30, true);
+       },
+       Refusal::kUnfit, "not finite"},
+  };
+}
+
+std::vector<Break> BrokenDeltas() {
+  return {
+      {"DeltaIsCut",
+       [](World& w) {
+         w.run.SaveDelta(30);
+         w.Cut(w.Delta(30), 9);
+       },
+       Refusal::kDamaged, "shard_001.delta"},
+      {"DeltaIsFlipped",
+       [](World& w) {
+         w.run.SaveDelta(30);
+         w.Flip(w.Delta(30));
+       },
+       Refusal::kDamaged, "shard_001.delta"},
+      {"ALinkIsMissing",
+       [](World& w) {
+         w.run.SaveDelta(20);
+         w.run.SaveDelta(30);
+         ASSERT_TRUE(w.files->RemoveAll(w.run.FolderOf(20)).ok());
+       },
+       Refusal::kDamaged, "builds on clock 20, which is not whole"},
+      {"DeltaOnAnotherBase",
+       [](World& w) {
+         PlantedRun other(*w.files, "other");
+         other.SaveWhole(10);
+         other.manifest().examples = 1;
+         other.SaveWhole(20);
+         other.SaveDelta(30);
+         w.run.SaveDelta(20);
+         for (const std::string file : {kManifestName, "shard_000.delta", "shard_001.delta"}) {
+           ASSERT_TRUE(w.files->MakeDirectories(w.run.FolderOf(30)).ok());
+           w.Write(JoinPath(w.run.FolderOf(30), file), w.Text(JoinPath(other.FolderOf(30), file)));
+         }
+         ASSERT_TRUE(w.files->RemoveAll(JoinPath(w.run.FolderOf(20), kManifestName)).ok());
+         w.Write(w.ManifestOf(20), w.Text(w.ManifestOf(10)));
+       },
+       Refusal::kDamaged, "it is that of clock 10"},
+      {"DeltaWithNan",
+       [](World& w) {
+         w.run.Set(30, 7, kNan);
+         w.run.SaveDelta(30, true);
+       },
+       Refusal::kUnfit, "not finite"},
+      {"DeltaWithAnInfiniteBias",
+       [](World& w) {
+         w.run.Set(kInf);
+         w.run.SaveDelta(30, true);
+       },
+       Refusal::kUnfit, "not finite"},
+  };
+}
+
+class RefusedVersionsTest : public testing::TestWithParam<Break> {};
+const auto kName = [](const auto& info) { return std::string(info.param.name); };
+INSTANTIATE_TEST_SUITE_P(Wholes, RefusedVersionsTest, testing::ValuesIn(BrokenWholes()), kName);
+INSTANTIATE_TEST_SUITE_P(Deltas, RefusedVersionsTest, testing::ValuesIn(BrokenDeltas()), kName);
+
+TEST_P(RefusedVersionsTest, TheVersionAtHandGoesOn) {
+  World world;
+  SettableClock clock;
+  std::vector<std::string> told;
+  ServedOptions options;
+  options.folder = "run";
+  options.look_ms = 0;
+  options.tell = [&](const std::string& what) { told.push_back(what); };
+  world.run.SaveWhole(10);
+  const auto opened = ServedCheckpoint::Open(options, *world.files, clock);
+  ASSERT_TRUE(opened.ok()) << opened.status().message();
+  ServedCheckpoint& model = **opened;
+  const auto ask = [&](Clock expected) {
+    const auto answer = model.Score(
+        {.rows = PlantedRows(kPlantedValues), .outputs = {ScoreOutput::kLogit}}, expected);
+    ASSERT_TRUE(answer.ok()) << answer.status().message();
+    const float logit = PlantedRun::kTerms * static_cast<float>(expected);
+    EXPECT_EQ(answer->outputs[0].numbers, std::vector<float>(kPlantedValues, logit));
+  };
+  const Break& broken = GetParam();
+  broken.make(world);
+  told.clear();
+  model.Look();
+  ask(10);
+  const auto count = [&] { return model.facts().refused[static_cast<size_t>(broken.reason)]; };
+  EXPECT_EQ(count(), 1u);
+  ASSERT_FALSE(told.empty());
+  EXPECT_THAT(told[0], AllOf(HasSubstr("step 30 is refused, " + std::string(WordOf(broken.reason))),
+                             HasSubstr(world.run.FolderOf(30)), HasSubstr(broken.told),
+                             HasSubstr("step 10 goes on")));
+  // It is told once, also when the folder changes and it is tried again.
+  const size_t before = told.size();
+  model.Look();
+  ASSERT_TRUE(model.Use(kNoClock).ok());
+  model.Look();
+  EXPECT_EQ(told.size(), before);
+  EXPECT_EQ(count(), 1u);
+  ask(10);
+  // Going back, and what comes later, are as if it were not there.
+  PlantedRun later(*world.files, "run");
+  later.SaveWhole(40);
+  model.Look();
+  ask(40);
+  ASSERT_TRUE(model.Use(10).ok());
+  model.Look();
+  ask(10);
+}
+
+TEST(RefusedVersions, OtherMessagesThanNamesStayReadable) {
+  EXPECT_EQ(RefusalOf(Code::kIoError), Refusal::kUnreadable);
+  EXPECT_EQ(RefusalOf(Code::kResourceExhausted), Refusal::kMemory);
+}
+
+TEST(RefusedVersions, TheFirstVersionIsTheNewestThatCanBeServed) {
+  World world;
+  SettableClock clock;
+  world.run.SaveWhole(10);
+  world.run.SaveWhole(20);
+  world.Flip(world.Whole(20));
+  const auto opened =
+      ServedCheckpoint::Open({.name = "", .folder = "run", .look_ms = 0}, *world.files, clock);
+  ASSERT_TRUE(opened.ok()) << opened.status().message();
+  EXPECT_EQ((*opened)->step(), 10);
+  EXPECT_EQ((*opened)->facts().refused[static_cast<size_t>(Refusal::kDamaged)], 1u);
+}
+
+}  // namespace
+}  // namespace hdps

@@ -1,0 +1,99 @@
+// Copies outputs into the sections of a reply.
+#include "tools/serve/messages/predict_answer.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/base/nearest_name.h"
+#include "tools/serve/messages/column_sections.h"
+#include "worker/data/row.h"
+
+namespace hdps {
+namespace {
+
+ScoreOutput OutputOf(const std::string& name) {
+  if (name == "logit") return ScoreOutput::kLogit;
+  if (name == "user_vector") return ScoreOutput::kUserVector;
+  if (name == "item_vector") return ScoreOutput::kItemVector;
+  if (name.starts_with("top_k")) return ScoreOutput::kTopK;
+  return ScoreOutput::kPrediction;
+}
+
+std::vector<SentTensor> SentTensors(const std::vector<TensorNote>& notes) {
+  std::vector<SentTensor> tensors;
+  tensors.reserve(notes.size());
+  for (const TensorNote& note : notes) tensors.push_back({note.name, note.datatype, note.width});
+  return tensors;
+}
+
+}  // namespace
+
+Result<ScoreRequest> ScoreRequestOf(const ModelNote& note, PredictRequest request) {
+  ScoreRequest score;
+  score.top_k = request.top_k;
+  for (const SentName& output : request.outputs) {
+    if (std::ranges::find(note.outputs, output.name, &TensorNote::name) == note.outputs.end()) {
+      std::vector<std::string> known;
+      std::string list;
+      for (const TensorNote& one : note.outputs) {
+        list += (list.empty() ? "" : ", ") + one.name;
+        known.push_back(one.name);
+      }
+      return Status(Code::kInvalidArgument, "there is no output '" + Printable(output.name) +
+                                                "'; there are " + list +
+                                                DidYouMean(output.name, known));
+    }
+    const ScoreOutput wanted = OutputOf(output.name);
+    if (std::ranges::count(score.outputs, wanted) == 0) score.outputs.push_back(wanted);
+  }
+  HDPS_ASSIGN_OR_RETURN(score.rows, TableOf(std::move(request)));
+  return score;
+}
+
+PredictReply ScoreReply(const ScoreAnswer& answer, std::span<const SentName> outputs) {
+  PredictReply reply;
+  reply.step = answer.step;
+  reply.rows = static_cast<uint32_t>(answer.rows);
+  reply.ready = true;
+  std::vector<float> numbers;
+  std::vector<uint32_t> ends;
+  std::string texts;
+  for (const OutputColumn& output : answer.outputs) {
+    const bool wanted = outputs.empty() ||
+                        std::ranges::find(outputs, output.name, &SentName::name) != outputs.end();
+    if (!wanted) continue;
+    reply.outputs.push_back({output.name, output.width, !output.texts.empty()});
+    numbers.insert(numbers.end(), output.numbers.begin(), output.numbers.end());
+    if (output.texts.empty()) continue;
+    ends.push_back(static_cast<uint32_t>(texts.size()));
+    for (const std::string& text : output.texts) {
+      texts += text;
+      ends.push_back(static_cast<uint32_t>(texts.size()));
+    }
+  }
+  reply.numbers = Buffer::CopyOf<float>(numbers);
+  reply.ends = Buffer::CopyOf<uint32_t>(ends);
+  reply.texts = Buffer::CopyOf(std::as_bytes(std::span(texts)));
+  return reply;
+}
+
+PredictReply NoteReply(const ServedModel& model) {
+  PredictReply reply;
+  reply.model = model.note().name;
+  reply.takes = SentTensors(model.note().inputs);
+  reply.gives = SentTensors(model.note().outputs);
+  reply.ready = model.ready();
+  if (reply.ready) reply.step = model.step();
+  return reply;
+}
+
+PredictReply RefusedReply(const Status& status) {
+  PredictReply reply;
+  reply.code = status.code();
+  reply.message = status.message();
+  return reply;
+}
+
+}  // namespace hdps

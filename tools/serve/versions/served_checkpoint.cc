@@ -1,0 +1,346 @@
+// Follows a folder: what is wanted, how it is brought here, and what is told of it.
+#include "tools/serve/versions/served_checkpoint.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/base/byte_count.h"
+#include "common/base/nearest_name.h"
+#include "common/job/job_facts.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/table_spec.h"
+#include "common/job/table_slices.h"
+#include "common/platform/threads/thread_priority.h"
+#include "tools/serve/versions/model_note.h"
+#include "tools/serve/versions/version_loading.h"
+
+namespace hdps {
+namespace {
+
+std::string Listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text.empty() ? "none" : text;
+}
+
+std::string Listed(const std::vector<Clock>& steps) {
+  std::vector<std::string> names;
+  for (const Clock step : steps) names.push_back(std::to_string(step));
+  return Listed(names);
+}
+
+Result<TableId> SparseTable(const Job& job, const std::string& name) {
+  std::vector<std::string> known;
+  for (uint32_t t = 0; t < job.tables.size(); ++t) {
+    if (job.tables[t].dense) continue;
+    if (job.tables[t].name == name) return TableId{t};
+    known.push_back(job.tables[t].name);
+  }
+  return Status(Code::kInvalidArgument, "table: there is no table \"" + name + "\"" +
+                                            DidYouMean(name, known) + "; expected " +
+                                            Listed(known));
+}
+
+// Features that do not read the table have no rows there, whatever their values.
+Status CheckReads(const Job& job, const std::string& table, const std::string& feature) {
+  std::vector<std::string> known;
+  for (const uint32_t f : FeaturesOfTable(job, table)) {
+    known.push_back(FeaturesOf(job.data).sparse[f]);
+  }
+  if (std::ranges::find(known, feature) != known.end()) return {};
+  return {Code::kInvalidArgument, "feature: the table \"" + table + "\" has no rows of \"" +
+                                      feature + "\"" + DidYouMean(feature, known) + "; expected " +
+                                      Listed(known)};
+}
+
+bool SameTensors(const std::vector<TensorNote>& here, const std::vector<TensorNote>& there) {
+  return std::ranges::equal(here, there, [](const TensorNote& a, const TensorNote& b) {
+    return a.name == b.name && a.datatype == b.datatype && a.width == b.width;
+  });
+}
+
+}  // namespace
+
+Refusal RefusalOf(Code code) {
+  switch (code) {
+    case Code::kCorruption:
+      return Refusal::kDamaged;
+    case Code::kInvalidArgument:
+      return Refusal::kUnfit;
+    case Code::kResourceExhausted:
+      return Refusal::kMemory;
+    default:
+      return Refusal::kUnreadable;
+  }
+}
+
+ServedCheckpoint::ServedCheckpoint(ServedOptions options, FileSystem& files, MonotonicClock& clock)
+    : options_(std::move(options)),
+      files_(files),
+      clock_(clock),
+      executor_(NewCallersExecutor(options_.threads)),
+      source_(files, options_.folder),
+      wanted_(options_.wanted) {
+  facts_.pinned = wanted_.step;
+}
+
+Result<std::unique_ptr<ServedCheckpoint>> ServedCheckpoint::Open(ServedOptions options,
+                                                                 FileSystem& files,
+                                                                 MonotonicClock& clock) {
+  std::unique_ptr<ServedCheckpoint> opened(new ServedCheckpoint(std::move(options), files, clock));
+  opened->Look();
+  if (!files.Exists(opened->options_.folder)) {
+    return Status(Code::kNotFound, opened->options_.folder + ": no such folder");
+  }
+  if (opened->Current() == nullptr) {
+    std::string message = opened->options_.folder + ": there is no checkpoint that can be served";
+    for (const std::string& refused : opened->refused_) message += "; " + refused;
+    if (opened->refused_.empty()) message += ": steps there are " + Listed(opened->steps());
+    return Status(Code::kNotFound, message);
+  }
+  if (opened->options_.look_ms == 0) return opened;
+  ServedCheckpoint* const model = opened.get();
+  opened->follower_ = StartThread("follower", [model] {
+    LowerThreadPriority();
+    while (model->pause_.For(model->options_.look_ms)) model->Look();
+  });
+  return opened;
+}
+
+ServedCheckpoint::~ServedCheckpoint() {
+  pause_.End();
+  if (follower_) follower_->Join();
+}
+
+std::shared_ptr<RowScorer> ServedCheckpoint::Current() const {
+  MutexLock lock(mutex_);
+  return current_;
+}
+
+Clock ServedCheckpoint::step() const { return Current()->step(); }
+
+std::vector<Clock> ServedCheckpoint::steps() const {
+  MutexLock lock(mutex_);
+  return steps_;
+}
+
+VersionFacts ServedCheckpoint::facts() const {
+  MutexLock lock(mutex_);
+  return facts_;
+}
+
+Status ServedCheckpoint::CheckAnswers(Clock step, const RowScorer& version) const {
+  const Clock answers = version.step();
+  if (step == kNoClock || step == answers) return {};
+  return {Code::kNotFound, "version " + std::to_string(step) + " of the model " + note_.name +
+                               " does not answer, version " + std::to_string(answers) +
+                               " does; :use takes one of " + Listed(steps())};
+}
+
+Result<ScoreAnswer> ServedCheckpoint::Score(const ScoreRequest& request, Clock step) {
+  const std::shared_ptr<RowScorer> version = Current();
+  HDPS_RETURN_IF_ERROR(CheckAnswers(step, *version));
+  static const std::vector<ScoreOutput> kUsual = {ScoreOutput::kPrediction};
+  const std::vector<ScoreOutput>& wanted = request.outputs.empty() ? kUsual : request.outputs;
+  const bool logits = std::ranges::find(wanted, ScoreOutput::kLogit) != wanted.end();
+  HDPS_ASSIGN_OR_RETURN(ScoredRows scored,
+                        version->Score(request.rows, {.logits = logits, .unknown_keys = true}));
+  // A delta may have come in between.
+  if (step != kNoClock && scored.step != step) return CheckAnswers(step, *version);
+  ScoreAnswer answer;
+  answer.step = scored.step;
+  answer.rows = scored.rows;
+  HDPS_ASSIGN_OR_RETURN(answer.outputs, OutputColumns(note_, version->job(), wanted, scored));
+  answer.keys = std::move(scored.keys);
+  answer.unknown_keys = std::move(scored.unknown_keys);
+  sample_.Offer(request.rows);
+  return answer;
+}
+
+Result<LookupAnswer> ServedCheckpoint::Lookup(const LookupRequest& request, Clock step) {
+  const std::shared_ptr<RowScorer> version = Current();
+  HDPS_RETURN_IF_ERROR(CheckAnswers(step, *version));
+  HDPS_ASSIGN_OR_RETURN(const TableId table, SparseTable(version->job(), request.table));
+  std::vector<Key> keys = request.keys;
+  if (!request.feature.empty()) {
+    HDPS_RETURN_IF_ERROR(CheckReads(version->job(), request.table, request.feature));
+    HDPS_ASSIGN_OR_RETURN(keys, version->KeysOf(request.feature, request.values));
+  }
+  LookupAnswer answer;
+  answer.dim = version->job().tables[table.value].dim;
+  answer.rows.resize(keys.size() * answer.dim);
+  do {  // Again if a delta came in between.
+    answer.step = version->step();
+    version->Lookup(table, keys, answer.rows);
+    answer.has_row = version->Contains(table, keys);
+  } while (version->step() != answer.step);
+  if (step != kNoClock && answer.step != step) return CheckAnswers(step, *version);
+  return answer;
+}
+
+Status ServedCheckpoint::Use(Clock step) {
+  if (step != kNoClock && !source_.Has(step)) {
+    return {Code::kNotFound, "the model " + note_.name + " has no version " + std::to_string(step) +
+                                 "; expected newest or one of " + Listed(steps())};
+  }
+  {
+    MutexLock lock(mutex_);
+    wanted_.step = step;
+    facts_.pinned = step;
+    again_ = true;
+  }
+  pause_.Cut();
+  return {};
+}
+
+void ServedCheckpoint::Look() {
+  const bool changed = source_.Look();
+  const bool free = FreeRetired();
+  WantedVersion wanted;
+  {
+    MutexLock lock(mutex_);
+    steps_.assign(source_.clocks().rbegin(), source_.clocks().rend());
+    if (at_hand_.clock != kNoClock && !std::ranges::binary_search(steps_, at_hand_.clock)) {
+      steps_.insert(std::ranges::upper_bound(steps_, at_hand_.clock), at_hand_.clock);
+    }
+    wanted = wanted_;
+    again_ = again_ || changed;
+    // While a version is still asked that was replaced, there is no room for a third one.
+    if (!again_ || !free) return;
+    again_ = false;
+  }
+  TakeFirstOf(source_.Candidates(wanted, at_hand_.clock));
+}
+
+// Nothing older is taken in place of what was refused. If nothing was, all newer ones are gone: the
+// run began anew.
+void ServedCheckpoint::TakeFirstOf(const std::vector<Clock>& candidates) {
+  bool refused = false;
+  for (const Clock clock : candidates) {
+    if (refused && clock <= at_hand_.clock) return;
+    const Status taken = Take(clock);
+    if (taken.ok()) return;
+    // It is being removed, and no newer one needs it.
+    if (!source_.Has(clock)) continue;
+    NoteRefused(clock, taken);
+    refused = true;
+  }
+}
+
+// A delta reads a part of what the whole chain reads, and needs memory for its own rows in place of
+// a second model. So deltas are applied wherever they lead to the wanted version. If a setting
+// changed with one of them, rows may be read otherwise, and the checkpoint is loaded beside.
+Status ServedCheckpoint::Take(Clock clock) {
+  HDPS_ASSIGN_OR_RETURN(const VersionMark mark, source_.MarkOf(clock));
+  if (mark == at_hand_) return {};
+  if (at_hand_.clock != kNoClock) {
+    const std::vector<CheckpointPart> deltas = source_.DeltasFrom(at_hand_, clock);
+    const std::string& job = Current()->checkpoint().manifest.job_json;
+    const bool same = std::ranges::all_of(
+        deltas, [&](const CheckpointPart& part) { return part.manifest.job_json == job; });
+    if (!deltas.empty() && same) return ApplyDeltas(deltas);
+  }
+  return LoadBeside(clock, mark);
+}
+
+Status ServedCheckpoint::ApplyDeltas(const std::vector<CheckpointPart>& deltas) {
+  const std::shared_ptr<RowScorer> version = Current();
+  for (const CheckpointPart& delta : deltas) {
+    const int64_t began_ns = clock_.NowNs();
+    HDPS_RETURN_IF_ERROR(version->Apply(delta));
+    at_hand_ = {delta.manifest.clock, ManifestChecksum(delta.manifest)};
+    NoteTaken(&VersionFacts::deltas, BytesOf({delta}), began_ns);
+  }
+  return {};
+}
+
+Status ServedCheckpoint::LoadBeside(Clock clock, const VersionMark& mark) {
+  const int64_t began_ns = clock_.NowNs();
+  FoundCheckpoint found;
+  found.folder = source_.FolderOf(clock);
+  HDPS_ASSIGN_OR_RETURN(found.chain, ReadChain(files_, found.folder));
+  found.manifest = found.chain.back().manifest;
+  const std::shared_ptr<RowScorer> before = Current();
+  if (before != nullptr) {
+    HDPS_RETURN_IF_ERROR(CheckOfServedJob(before->job(), found.manifest));
+  }
+  // All bytes are checked as they are read.
+  HDPS_ASSIGN_OR_RETURN(
+      std::shared_ptr<RowScorer> version,
+      RowScorer::Open(files_, found, options_.unknown, RowForm::kFlat, *executor_));
+  HDPS_RETURN_IF_ERROR(WarmUp(sample_, version.get()));
+  HDPS_RETURN_IF_ERROR(SetOrCompareNote(*version, before == nullptr));
+  if (before != nullptr) retired_.push_back(before);
+  {
+    MutexLock lock(mutex_);
+    current_ = std::move(version);
+  }
+  at_hand_ = mark;
+  NoteTaken(&VersionFacts::whole, BytesOf(found.chain), began_ns);
+  return {};
+}
+
+bool ServedCheckpoint::FreeRetired() {
+  // Nobody new can hold one of these, so a count of one is ours and stays.
+  std::erase_if(retired_, [](const auto& version) { return version.use_count() == 1; });
+  return retired_.empty();
+}
+
+Status ServedCheckpoint::SetOrCompareNote(const RowScorer& version, bool first) {
+  const Job& job = version.job();
+  HDPS_ASSIGN_OR_RETURN(ModelNote note, NoteOf(options_.name.empty() ? job.name : options_.name,
+                                               job, version.columns()));
+  std::vector<std::string> features = FeaturesOf(job.data).sparse;
+  if (first) {
+    note_ = std::move(note);
+    features_ = std::move(features);
+    return {};
+  }
+  if (SameTensors(note.inputs, note_.inputs) && SameTensors(note.outputs, note_.outputs) &&
+      features == features_) {
+    return {};
+  }
+  return {Code::kInvalidArgument,
+          "its inputs, outputs or features are others; expected those of the version that answers"};
+}
+
+void ServedCheckpoint::Tell(const std::string& what) const {
+  const std::string& name = note_.name.empty() ? options_.name : note_.name;
+  if (options_.tell) options_.tell("model " + name + ": " + what);
+}
+
+void ServedCheckpoint::NoteTaken(VersionFacts::Refreshes VersionFacts::*kind, uint64_t bytes,
+                                 int64_t began_ns) {
+  const int64_t now_ns = clock_.NowNs();
+  {
+    MutexLock lock(mutex_);
+    facts_.step = at_hand_.clock;
+    facts_.taken_ms = clock_.NowMs();
+    VersionFacts::Refreshes& refreshes = facts_.*kind;
+    ++refreshes.count;
+    refreshes.bytes += bytes;
+    refreshes.ns += now_ns - began_ns;
+  }
+  refused_.clear();
+  Tell("step " + std::to_string(at_hand_.clock) + " answers; " + ShowByteCount(bytes) +
+       " were read in " + std::to_string((now_ns - began_ns) / 1'000'000) + " ms");
+}
+
+void ServedCheckpoint::NoteRefused(Clock clock, const Status& why) {
+  const std::string text = source_.FolderOf(clock) + ": " + why.message();
+  const Refusal reason = RefusalOf(why.code());
+  const bool first = refused_.insert(text).second;
+  {
+    MutexLock lock(mutex_);
+    // What these lack may be there soon, while the folder stays as it is.
+    again_ = again_ || reason == Refusal::kMemory || reason == Refusal::kUnreadable;
+    if (first) ++facts_.refused[static_cast<size_t>(reason)];
+  }
+  if (!first) return;
+  const std::string goes_on =
+      at_hand_.clock == kNoClock ? "" : "; step " + std::to_string(at_hand_.clock) + " goes on";
+  Tell("step " + std::to_string(clock) + " is refused, " + std::string(WordOf(reason)) + ": " +
+       text + goes_on);
+}
+
+}  // namespace hdps

@@ -1,0 +1,65 @@
+// Each check names the checkpoint's folder through its caller.
+#include "tools/serve/versions/version_loading.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <utility>
+
+#include "common/job/job_differences.h"
+#include "common/job/job_spec.h"
+#include "tools/serve/versions/request_sample.h"
+
+namespace hdps {
+namespace {
+
+class CallersExecutor : public Executor {
+ public:
+  explicit CallersExecutor(int callers) : callers_(callers) {}
+  void ParallelFor(size_t count, const std::function<void(size_t)>& body) override {
+    for (size_t i = 0; i < count; ++i) body(i);
+  }
+  void Submit(std::function<void()> work) override { work(); }
+  int threads() const override { return callers_; }
+
+ private:
+  const int callers_;
+};
+
+}  // namespace
+
+std::unique_ptr<Executor> NewCallersExecutor(int callers) {
+  return std::make_unique<CallersExecutor>(callers);
+}
+
+Status CheckOfServedJob(const Job& served, const Manifest& manifest) {
+  if (TablesFit(served, manifest.job_json, manifest.tables_digest)) return {};
+  const auto differences = DifferencesFrom(served, manifest.job_json, JobPart::kTables);
+  const bool told = differences.ok() && !differences->empty();
+  return {Code::kInvalidArgument,
+          "it was written by another job ('" + manifest.job_name + "'): " +
+              (told ? TellDifferences(*differences) : "its model, tables, rules or seed differ") +
+              "; expected a checkpoint of the job that is served"};
+}
+
+Status WarmUp(const RequestSample& sample, RowScorer* scorer) {
+  for (const std::shared_ptr<const ColumnTable>& rows : sample.Kept()) {
+    HDPS_ASSIGN_OR_RETURN(const ScoredRows scored,
+                          scorer->Score(rows, {.logits = true, .unknown_keys = true}));
+    for (const std::vector<float>* scores : {&scored.predictions, &scored.logits}) {
+      if (std::ranges::all_of(*scores, [](float score) { return std::isfinite(score); })) continue;
+      return {Code::kInvalidArgument, "rows that were asked for get scores that are not finite"};
+    }
+  }
+  return {};
+}
+
+uint64_t BytesOf(const std::vector<CheckpointPart>& parts) {
+  uint64_t bytes = 0;
+  for (const CheckpointPart& part : parts) {
+    for (const SavedFile& file : part.manifest.files) bytes += file.bytes;
+  }
+  return bytes;
+}
+
+}  // namespace hdps

@@ -1,0 +1,117 @@
+// Adds up relaxed, number by number.
+#include "tools/serve/watch/answer_sums.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hdps {
+namespace {
+
+constexpr auto kRelaxed = std::memory_order_relaxed;
+
+}  // namespace
+
+void RatioSums::Add(double v, double n) {
+  value += v;
+  items += n;
+  value_square += v * v;
+  value_by_items += v * n;
+  items_square += n * n;
+}
+
+RatioSums RatioSums::operator-(const RatioSums& before) const {
+  return {value - before.value, items - before.items, value_square - before.value_square,
+          value_by_items - before.value_by_items, items_square - before.items_square};
+}
+
+double RatioSums::ErrorSquare() const {
+  if (items <= 0) return 0;
+  const double mean = Mean();
+  const double squares = value_square - 2 * mean * value_by_items + mean * mean * items_square;
+  return std::max(squares, 0.0) / (items * items);
+}
+
+AnswerTotals AnswerTotals::operator-(const AnswerTotals& before) const {
+  AnswerTotals between = {requests - before.requests, rows - before.rows,
+                          prediction - before.prediction,
+                          prediction_square - before.prediction_square, unknown};
+  for (size_t f = 0; f < before.unknown.size(); ++f) {
+    between.unknown[f] = unknown[f] - before.unknown[f];
+  }
+  return between;
+}
+
+double AnswerTotals::Deviation() const {
+  if (rows <= 0) return 0;
+  const double mean = prediction.Mean();
+  return std::sqrt(std::max(prediction_square / rows - mean * mean, 0.0));
+}
+
+AnswerSums::AnswerSums(size_t num_features, size_t tasks)
+    : num_features_(num_features),
+      tasks_(tasks),
+      unknown_(std::make_unique<Ratio[]>(num_features)) {}
+
+void AnswerSums::Add(const ScoreRequest& request, const ScoreAnswer& answer) {
+  for (size_t f = 0; f < std::min(num_features_, answer.keys.size()); ++f) {
+    AddTo(static_cast<double>(answer.unknown_keys[f]), static_cast<double>(answer.keys[f]),
+          &unknown_[f]);
+  }
+  const std::vector<const OutputColumn*> predictions = PredictionsOf(request, answer, tasks_);
+  if (predictions.empty() || answer.rows == 0) return;
+  const OutputColumn& first = *predictions[0];
+  double sum = 0, squares = 0;
+  for (size_t at = 0; at < first.numbers.size(); at += first.width) {
+    const auto prediction = static_cast<double>(first.numbers[at]);
+    sum += prediction;
+    squares += prediction * prediction;
+  }
+  requests_.fetch_add(1, kRelaxed);
+  rows_.fetch_add(static_cast<double>(answer.rows), kRelaxed);
+  prediction_square_.fetch_add(squares, kRelaxed);
+  AddTo(sum, static_cast<double>(answer.rows), &prediction_);
+}
+
+void AnswerSums::AddTo(double v, double n, Ratio* ratio) {
+  RatioSums one;
+  one.Add(v, n);
+  const double numbers[] = {one.value, one.items, one.value_square, one.value_by_items,
+                            one.items_square};
+  for (size_t i = 0; i < ratio->size(); ++i) {
+    if (numbers[i] != 0) (*ratio)[i].fetch_add(numbers[i], kRelaxed);
+  }
+}
+
+RatioSums AnswerSums::ReadOf(const Ratio& ratio) {
+  return {ratio[0].load(kRelaxed), ratio[1].load(kRelaxed), ratio[2].load(kRelaxed),
+          ratio[3].load(kRelaxed), ratio[4].load(kRelaxed)};
+}
+
+AnswerTotals AnswerSums::Read() const {
+  AnswerTotals totals = {requests_.load(kRelaxed),
+                         rows_.load(kRelaxed),
+                         ReadOf(prediction_),
+                         prediction_square_.load(kRelaxed),
+                         {}};
+  for (size_t f = 0; f < num_features_; ++f) totals.unknown.push_back(ReadOf(unknown_[f]));
+  return totals;
+}
+
+std::vector<const OutputColumn*> PredictionsOf(const ScoreRequest& request,
+                                               const ScoreAnswer& answer, size_t tasks) {
+  size_t first = 0;
+  for (const ScoreOutput output : request.outputs) {
+    if (output == ScoreOutput::kPrediction) break;
+    first += output == ScoreOutput::kTopK ? 2 : 1;
+  }
+  std::vector<const OutputColumn*> columns;
+  const bool asked =
+      request.outputs.empty() ||
+      std::ranges::find(request.outputs, ScoreOutput::kPrediction) != request.outputs.end();
+  for (size_t c = first; asked && c < std::min(first + tasks, answer.outputs.size()); ++c) {
+    columns.push_back(&answer.outputs[c]);
+  }
+  return columns;
+}
+
+}  // namespace hdps
