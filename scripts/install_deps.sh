@@ -7,6 +7,7 @@ packages=(
   libzmq3-dev cppzmq-dev                            # messages between processes
   libsodium-dev libssl-dev                          # secrets and signatures; frames encrypted by AES
   libmicrohttpd-dev                                 # HTTP with TLS
+  libsimdjson-dev                                   # JSON of requests for predictions
   libflatbuffers-dev flatbuffers-compiler           # their schema
   libtbb-dev                                        # parallel loops
   libdnnl-dev                                       # matrix products

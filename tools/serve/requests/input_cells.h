@@ -1,0 +1,80 @@
+// Gathers the cells of one input of a request.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/status.h"
+#include "tools/serve/requests/score_request.h"
+#include "worker/data/columnar/columns.h"
+
+namespace hdps {
+
+// Cells of one input: one a row, or a list of them a row.
+//
+// Invariant: a missing text is empty and a missing floating-point number is NaN; other missing
+// cells have a bit of their own.
+class InputCells {
+ public:
+  // `datatype` stands for the cells in messages. Requires: kText, kUint8, kInt64, kUint64 or
+  // kFloat64, unless the cells come by TakeInPlace().
+  InputCells(std::string name, CellKind kind, std::string datatype);
+
+  const std::string& name() const { return name_; }
+  CellKind kind() const { return kind_; }
+  bool has_lists() const { return !list_ends_.empty(); }
+  uint64_t rows() const { return has_lists() ? list_ends_.size() - 1 : count_; }
+
+  // Each appends a cell. Requires of a number: the type of the kind.
+  void AddText(std::string_view text) {
+    bytes_ += text;
+    Put(static_cast<int32_t>(bytes_.size()));
+  }
+  template <typename Number>
+  void AddNumber(Number number) {
+    Put(number);
+  }
+  void AddMissing();
+
+  // Makes each row a list; rows that are there become empty ones. Returns false, and changes
+  // nothing, if one of them has a value.
+  bool MakeLists();
+  void EndList() { list_ends_.push_back(static_cast<int32_t>(count_)); }
+  // Makes the cells, rows * width of them, rows of `width` values.
+  void SplitIntoLists(uint64_t width);
+  // Takes numbers where they lie; they outlive this.
+  void TakeInPlace(const char* numbers, uint64_t count);
+
+  // Makes the column of a table of `rows` rows: its own, or its one row for all. The buffers are
+  // those of this. Requires: rows() is `rows` or 1. kResourceExhausted if lists for all rows have
+  // too many values together.
+  Status MakeColumn(uint64_t rows, ColumnTable::Column* column, ColumnChunk* chunk);
+
+ private:
+  template <typename Number>
+  void Put(Number number) {
+    own_.append(reinterpret_cast<const char*>(&number), sizeof(number));
+    if (!validity_.empty()) validity_.resize(count_ / 8 + 1, 0xff);
+    ++count_;
+  }
+  ColumnChunk Values() const;
+  Status ShareList(uint64_t rows, ColumnTable::Column* column, ColumnChunk* chunk);
+
+  std::string name_;
+  CellKind kind_;
+  std::string datatype_;
+  std::string own_;                 // Numbers; of texts the offsets.
+  std::string bytes_;               // Of texts.
+  const char* in_place_ = nullptr;  // Instead of `own_`.
+  uint64_t count_ = 0;              // Cells, also those inside of lists.
+  uint64_t missing_ = 0;
+  std::vector<uint8_t> validity_;  // Empty: all cells are there.
+  // The end of each list, behind a 0; empty: there are none.
+  std::vector<int32_t> list_ends_;
+  std::vector<uint32_t> shared_;  // Indices of the values of a list that all rows share.
+};
+
+}  // namespace hdps

@@ -1,0 +1,63 @@
+// Parses the JSON of a request, by simdjson.
+#pragma once
+
+#include <simdjson.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/status.h"
+#include "tools/serve/requests/datatypes.h"
+#include "tools/serve/requests/input_cells.h"
+
+namespace hdps {
+
+inline constexpr size_t kJsonDepthMax = 64;
+
+using JsonElement = simdjson::dom::element;
+
+// A JSON text whose texts and numbers were all read.
+class JsonBody {
+ public:
+  // Parses the first `bytes` of `body`, whose capacity grows; nothing of the result lies in it. It
+  // takes up to 14 times as many bytes. kInvalidArgument says where and why it is no JSON.
+  static Result<JsonBody> Parse(std::string* body, size_t bytes);
+
+  JsonElement root() const { return root_; }
+
+ private:
+  JsonBody() = default;
+
+  std::unique_ptr<simdjson::dom::parser> parser_;  // Has the text of `root_`.
+  JsonElement root_;
+};
+
+// Returns the value as a message shows it: short, on one line.
+std::string ShowJson(JsonElement value);
+
+// Return the value, or kInvalidArgument: "PLACE is VALUE: expected a list".
+Result<std::string_view> JsonText(JsonElement value, const std::string& place);
+Result<uint64_t> JsonWhole(JsonElement value, const std::string& place);
+Result<bool> JsonBool(JsonElement value, const std::string& place);
+Result<simdjson::dom::array> JsonList(JsonElement value, const std::string& place);
+Result<simdjson::dom::object> JsonObject(JsonElement value, const std::string& place);
+
+// Returns the members of an object with these names, in their order. kInvalidArgument if it is no
+// object, has another member, or one of these twice.
+Result<std::vector<std::optional<JsonElement>>> JsonMembers(
+    JsonElement value, const std::string& place, std::initializer_list<std::string_view> names);
+
+// Appends a cell, where null is missing. Returns false, and appends nothing, if the value is none
+// of the type.
+bool AddJsonCell(const Datatype& type, JsonElement value, InputCells* cells);
+// kInvalidArgument for a value that AddJsonCell() did not take.
+Status WrongCell(const InputCells& cells, uint64_t row, JsonElement value,
+                 const std::string& wanted);
+
+}  // namespace hdps
