@@ -121,7 +121,8 @@ class Truth:
                         self.flags_of[name] = set(re.findall(r'"(\w+)"', lists[0]))
         for daemon, main in (("hdps-server", "server/server_main.cc"), ("hdps-worker", "worker/role/worker_main.cc"),
                              ("hdps-scheduler", "scheduler/scheduler_main.cc"),
-                             ("hdps-bench", "benchmarks/hdps_bench_main.cc")):
+                             ("hdps-bench", "benchmarks/hdps_bench_main.cc"),
+                             ("hdps-load", "benchmarks/serving/hdps_load_main.cc")):
             self.flags_of[daemon] = {flag for flag, where in self.flags.items()
                                      if main in where or any(one.startswith("common/process/") for one in where)}
 
