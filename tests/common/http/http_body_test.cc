@@ -107,7 +107,7 @@ TEST_F(HttpBodyTest, ThatIsMuchTooLongEndsTheConnection) {
   Visitor endless(port_);
   ASSERT_TRUE(endless.Send(Head("/echo", "Transfer-Encoding: chunked\r\n") +
                            Chunk(std::string(2 * kBodyBytes, 'a'))));
-  endless.Send(Chunk("b"));
+  endless.Send(Chunk("b") + "0\r\n\r\n");
   EXPECT_TRUE(endless.IsClosed());
   EXPECT_EQ(Ask(Post("/echo", "c")).body, "c");
 }
