@@ -31,6 +31,8 @@ class Visitor {
     // Without it, the second of two pieces waits for the acknowledgement of the first.
     const int on = 1;
     setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    // Without it, a port must be free of all connections that ended of late, to any server.
+    setsockopt(socket_, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
     sockaddr_in name = {};
     name.sin_family = AF_INET;
     inet_pton(AF_INET, from.c_str(), &name.sin_addr);
