@@ -325,6 +325,7 @@ void CheckpointModel::Read(TableId table, std::span<const Key> keys,
 }
 
 std::vector<uint64_t> CheckpointModel::RowsOfTables() const {
+  ReaderLock lock(rows_mutex_);
   std::vector<uint64_t> rows(job_.tables.size());
   for (const Shard& shard : shards_) {
     for (uint32_t t = 0; t < rows.size(); ++t) rows[t] += shard.NumRows({t});

@@ -9,7 +9,7 @@
 #include "common/platform/random.h"
 #include "common/protocol/manifest.h"
 #include "embedding/snapshot/snapshot.h"
-#include "tests/tools/served_fixture.h"
+#include "tests/tools/scoring/served_fixture.h"
 #include "tests/tools/text_columns.h"
 #include "tools/scoring/row_scorer.h"
 

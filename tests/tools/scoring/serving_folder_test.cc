@@ -5,7 +5,7 @@
 
 #include "common/platform/random.h"
 #include "embedding/flat_file.h"
-#include "tests/tools/served_fixture.h"
+#include "tests/tools/scoring/served_fixture.h"
 #include "tools/export/export.h"
 #include "tools/scoring/scored_job.h"
 
