@@ -212,6 +212,38 @@ TEST_F(FlatScorerTest, ADeltaThatDoesNotFitChangesNothing) {
   EXPECT_NE(scorer->Score(columns.Table(), {})->predictions, before);
 }
 
+// Shards that were read before the damaged one are not seen either, nor with the next delta.
+TEST_F(PlantedSteps, WhatADamagedDeltaStagedIsForgotten) {
+  const CheckpointPart first = Save(10);
+  const std::optional<Manifest> base = last_;
+  const CheckpointPart damaged = Save(20);
+  const std::string path = JoinPath(damaged.folder, DeltaName({kShards - 1}));
+  std::string bytes = *ReadWholeFile(*files_, path, 1 << 26);
+  bytes[bytes.size() / 2] ^= 1;
+  WriteText(*files_, path, bytes);
+  last_ = base;
+  std::vector<std::vector<TableSlice>> unchanged = NoRows();
+  for (std::vector<TableSlice>& shard : unchanged) {
+    for (TableSlice& slice : shard) slice.MarkSaved(10);
+  }
+  const CheckpointPart next = Write(30, unchanged);
+  const auto scorer = Open(Find(first.folder), RowForm::kFlat, *executor_);
+  EXPECT_EQ(scorer->Apply(damaged).code(), Code::kCorruption);
+  const Status applied = scorer->Apply(next);
+  ASSERT_TRUE(applied.ok()) << applied.message();
+  TextColumns columns;
+  std::vector<std::string> users, items;
+  for (int i = 0; i < 100; ++i) {
+    users.push_back("u" + std::to_string(i));
+    items.push_back("i" + std::to_string(i));
+  }
+  columns.Add("user", users);
+  columns.Add("item", items);
+  const auto scored = scorer->Score(columns.Table(), {.logits = true});
+  EXPECT_EQ(scored->step, 30);
+  EXPECT_EQ(scored->logits, std::vector<float>(100, 30.0f)) << "three weights of 10";
+}
+
 TEST_F(PlantedSteps, NoAnswerMixesTwoSteps) {
   constexpr int kSteps = 40, kThreads = 3;
   std::vector<CheckpointPart> parts;
