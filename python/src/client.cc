@@ -14,7 +14,7 @@
 #include "common/base/thread_annotations.h"
 #include "common/net/peer_name.h"
 #include "common/process/connections.h"
-#include "common/protocol/predict_messages.h"
+#include "common/protocol/predict/predict_messages.h"
 #include "python/src/arguments.h"
 #include "python/src/arrays.h"
 #include "python/src/bindings.h"
