@@ -124,8 +124,12 @@ class Client(served.ServeCase):
         self.assertEqual(over_http.lookup(table, keys=[-1]).shape, (1, found.shape[1]))
         over_http.use(steps[0])
         harness.wait_until(lambda: bits(over_http.predict(rows)) and over_http.version == steps[0], 30, "the older version")
-        over_messages.predict(rows)
-        self.assertEqual(over_messages.version, steps[0])
+        older = hdps.Model.open(self.out(f"run/checkpoint/step_{steps[0]:010}"))
+        for client in clients:
+            both = client.predict(rows, outputs=["probability", "item_vector"])
+            self.assertEqual(client.version, steps[0])
+            self.assertEqual(bits(both["probability"]), bits(older.predict(rows)))
+            self.assertEqual(bits(both["item_vector"]), bits(older.item_vectors(rows)))
         over_http.use("newest")
         with hdps.Client(over_http._url) as without:
             without.predict(rows)

@@ -22,7 +22,8 @@ TableVectors::~TableVectors() = default;
 Result<std::unique_ptr<TableVectors>> TableVectors::New(RowScorer& scorer, Tower tower,
                                                         Executor& executor) {
   std::unique_ptr<TableVectors> made(new TableVectors());
-  HDPS_ASSIGN_OR_RETURN(made->tower_, TowerVectors::New(scorer.loaded(), tower, executor));
+  HDPS_ASSIGN_OR_RETURN(made->tower_, TowerVectors::New(scorer.loaded(), tower, executor,
+                                                        /*counts_unknown=*/false));
   std::vector<std::string> read = made->tower_->features().sparse;
   const std::vector<std::string>& numeric = made->tower_->features().numeric;
   read.insert(read.end(), numeric.begin(), numeric.end());
