@@ -17,6 +17,9 @@
 namespace hdps {
 namespace {
 
+// Requests that hold a version which was replaced take milliseconds.
+constexpr int64_t kFreeEveryMs = 10;
+
 std::string Listed(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
@@ -100,16 +103,22 @@ Result<std::unique_ptr<ServedCheckpoint>> ServedCheckpoint::Open(ServedOptions o
   }
   if (opened->options_.look_ms == 0) return opened;
   ServedCheckpoint* const model = opened.get();
-  opened->follower_ = StartThread("follower", [model] {
-    LowerThreadPriority();
-    while (model->pause_.For(model->options_.look_ms)) model->Look();
-  });
+  opened->follower_ = StartThread("follower", [model] { model->Follow(); });
   return opened;
 }
 
 ServedCheckpoint::~ServedCheckpoint() {
   pause_.End();
   if (follower_) follower_->Join();
+}
+
+void ServedCheckpoint::Follow() {
+  LowerThreadPriority();
+  bool free = true;
+  while (pause_.For(free ? options_.look_ms : kFreeEveryMs)) {
+    Look();
+    free = FreeRetired();
+  }
 }
 
 std::shared_ptr<RowScorer> ServedCheckpoint::Current() const {
@@ -305,8 +314,9 @@ Status ServedCheckpoint::SetOrCompareNote(const RowScorer& version, bool first) 
 }
 
 void ServedCheckpoint::Tell(const std::string& what) const {
-  const std::string& name = note_.name.empty() ? options_.name : note_.name;
-  if (options_.tell) options_.tell("model " + name + ": " + what);
+  if (!options_.tell) return;
+  const std::string& name = note_.name.empty() ? options_.folder : note_.name;
+  options_.tell("model " + name + ": " + what);
 }
 
 void ServedCheckpoint::NoteTaken(VersionFacts::Refreshes VersionFacts::*kind, uint64_t bytes,

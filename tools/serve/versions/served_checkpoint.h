@@ -71,6 +71,7 @@ class ServedCheckpoint : public ServedModel {
   // kNotFound unless `step` is kNoClock or that of the version.
   Status CheckAnswers(Clock step, const RowScorer& version) const HDPS_EXCLUDES(mutex_);
 
+  void Follow();  // The follower's loop.
   // Tries the candidates in turn.
   void TakeFirstOf(const std::vector<Clock>& candidates);
   // Brings the model to the checkpoint of a clock, by deltas or beside.
