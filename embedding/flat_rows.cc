@@ -261,8 +261,13 @@ Status FlatRows::VisitRows(const Visit& visit) const {
   return {};
 }
 
+bool FlatRows::packed() const {
+  return past_base_ == 0 && base_used_ == num_rows_ && staged_.empty() &&
+         now_.slots.size() == SlotsFor(num_rows_);
+}
+
 FlatArrays FlatRows::arrays() const {
-  CHECK(past_base_ == 0 && free_.empty() && staged_.empty());
+  CHECK(packed());
   return {{base_, base_used_ * row_bytes_}, now_.slots, nullptr};
 }
 
