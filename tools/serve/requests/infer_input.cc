@@ -152,8 +152,8 @@ Result<std::optional<JsonElement>> JsonParameter(const std::optional<JsonElement
   HDPS_ASSIGN_OR_RETURN(const simdjson::dom::object object,
                         JsonObject(*parameters, place.Part("parameters")));
   JsonElement value;
-  if (object.at_key(name).get(value) != simdjson::SUCCESS) return std::optional<JsonElement>();
-  return std::optional(value);
+  const bool there = object.at_key(name).get(value) == simdjson::SUCCESS && !value.is_null();
+  return there ? std::optional(value) : std::nullopt;
 }
 
 Status ReadInferInput(const ModelNote& model, JsonElement input, size_t index,

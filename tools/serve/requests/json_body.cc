@@ -98,6 +98,7 @@ Result<JsonBody> JsonBody::Parse(std::string* body, size_t bytes) {
     code = json.parser_->parse(body->data(), bytes, /*realloc_if_needed=*/false).get(json.root_);
   }
   if (code == simdjson::MEMALLOC) {
+    json.parser_.reset();
     return Status(Code::kResourceExhausted, "there is no memory to read " + std::to_string(bytes) +
                                                 " bytes of JSON: send smaller requests");
   }
@@ -151,7 +152,7 @@ Status FindJsonMembers(JsonElement value, const Place& place,
     }
     std::optional<JsonElement>& slot = members[static_cast<size_t>(found - names.begin())];
     if (slot) return Wrong(place, shown() + " twice: expected it once");
-    slot = member.value;
+    if (!member.value.is_null()) slot = member.value;
   }
   return {};
 }

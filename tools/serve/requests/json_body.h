@@ -55,8 +55,9 @@ Result<bool> JsonBool(JsonElement value, const Place& place);
 Result<simdjson::dom::array> JsonList(JsonElement value, const Place& place);
 Result<simdjson::dom::object> JsonObject(JsonElement value, const Place& place);
 
-// Finds the members of an object with these names, in their order. kInvalidArgument if it is no
-// object, has another member, or one of these twice.
+// Finds the members of an object with these names, in their order; null is as good as none, because
+// some clients write it. kInvalidArgument if it is no object, has another member, or one of these
+// twice.
 Status FindJsonMembers(JsonElement value, const Place& place,
                        std::span<const std::string_view> names,
                        std::span<std::optional<JsonElement>> members);
