@@ -22,9 +22,11 @@ DEFINE_string(
 DEFINE_string(tables, "inside",
               "onnx: inside, rows are a part of the model; outside, their sums are its inputs");
 DEFINE_uint64(max_rows, 1000000, "onnx: most rows of all tables together that go inside");
-DEFINE_string(items, "", "vectors: files with the items in the job's data format, FILE,...");
+DEFINE_string(
+    items, "",
+    "vectors, and top_k of serve: files with the items in the job's data format, FILE,...");
 DEFINE_string(item_text, "",
-              "vectors: column whose texts name the items; empty: the first item feature");
+              "vectors, serve: column whose texts name the items; empty: the first item feature");
 DEFINE_string(index, "",
               "vectors: index of FAISS that is written too: exact or hnsw32; empty: exact, if this "
               "build has libfaiss");

@@ -23,16 +23,16 @@
 
 DEFINE_string(name, "", "Name under which the model of --checkpoint is asked; empty: its job's");
 DEFINE_string(
-    model, "",
-    "A model in place of --checkpoint and --name, as NAME:OUT; more than once for several");
-DEFINE_string(
     log_requests, "",
     "File for a share of the rows that were asked, with their scores, in the job's own data "
     "format; of several models each has FILE.NAME; empty: none");
 DEFINE_double(log_share, 0.01, "Share of the rows that --log_requests has, above 0 and at most 1");
 DECLARE_string(checkpoint);
+DECLARE_string(model);
 DECLARE_string(which);
 DECLARE_string(unknown);
+DECLARE_string(items);
+DECLARE_string(item_text);
 DECLARE_string(log);
 DECLARE_string(listen);
 DECLARE_string(keys);
@@ -127,11 +127,16 @@ Result<ServingOptions> ReadServingFlags(FileSystem& files) {
   HDPS_ASSIGN_OR_RETURN(const WantedVersion wanted,
                         ParseWantedVersion(FLAGS_which.empty() ? "newest" : FLAGS_which));
   HDPS_ASSIGN_OR_RETURN(const UnknownKeys unknown, ReadUnknown());
+  if (FLAGS_items.empty() && !FLAGS_item_text.empty()) {
+    return Mistake("--item_text=" + FLAGS_item_text +
+                   ": it names a column of the items; give --items=FILE as well");
+  }
   HDPS_ASSIGN_OR_RETURN(const int threads, ReadThreadsFlag());
   options.threads = NewTbbExecutor(threads)->threads();  // It knows the cores of this process.
   for (ServedOptions& model : options.models) {
     model.wanted = wanted;
     model.unknown = unknown;
+    model.items = {FLAGS_items, FLAGS_item_text};
     model.threads = options.threads;
     model.tell = [](const std::string& sentence) { LOG(INFO) << sentence; };
   }
@@ -165,9 +170,9 @@ Subcommand ServeCommand() {
           "/v2/models/NAME/infer and TensorFlow Serving's /v1/models/NAME:predict, at\n"
           "127.0.0.1:8080 unless --http says otherwise. The newest checkpoint answers\n"
           "unless --which says otherwise, and newer ones are taken as they come.",
-          {"checkpoint", "name", "model", "which", "unknown", "threads", "log", "http",
-           "http_names", "http_token_file", "http_cert", "http_key", "listen", "keys", "insecure",
-           "log_requests", "log_share"},
+          {"checkpoint", "name", "model", "which", "unknown", "items", "item_text", "threads",
+           "log", "http", "http_names", "http_token_file", "http_cert", "http_key", "listen",
+           "keys", "insecure", "log_requests", "log_share"},
           Serve};
 }
 

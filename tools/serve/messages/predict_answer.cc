@@ -8,18 +8,11 @@
 
 #include "common/base/nearest_name.h"
 #include "tools/serve/messages/column_sections.h"
+#include "tools/serve/requests/answer_columns.h"
 #include "worker/data/row.h"
 
 namespace hdps {
 namespace {
-
-ScoreOutput OutputOf(const std::string& name) {
-  if (name == "logit") return ScoreOutput::kLogit;
-  if (name == "user_vector") return ScoreOutput::kUserVector;
-  if (name == "item_vector") return ScoreOutput::kItemVector;
-  if (name.starts_with("top_k")) return ScoreOutput::kTopK;
-  return ScoreOutput::kPrediction;
-}
 
 std::vector<SentTensor> SentTensors(const std::vector<TensorNote>& notes) {
   std::vector<SentTensor> tensors;
@@ -32,7 +25,7 @@ std::vector<SentTensor> SentTensors(const std::vector<TensorNote>& notes) {
 
 Result<ScoreRequest> ScoreRequestOf(const ModelNote& note, PredictRequest request) {
   ScoreRequest score;
-  score.top_k = request.top_k;
+  score.top_k = request.top_k == 0 ? kTopKDefault : request.top_k;
   for (const SentName& output : request.outputs) {
     if (std::ranges::find(note.outputs, output.name, &TensorNote::name) == note.outputs.end()) {
       std::vector<std::string> known;
@@ -45,7 +38,7 @@ Result<ScoreRequest> ScoreRequestOf(const ModelNote& note, PredictRequest reques
                                                 "'; there are " + list +
                                                 DidYouMean(output.name, known));
     }
-    const ScoreOutput wanted = OutputOf(output.name);
+    const ScoreOutput wanted = OutputOfName(output.name);
     if (std::ranges::count(score.outputs, wanted) == 0) score.outputs.push_back(wanted);
   }
   HDPS_ASSIGN_OR_RETURN(score.rows, TableOf(std::move(request)));
@@ -60,10 +53,10 @@ PredictReply ScoreReply(const ScoreAnswer& answer, std::span<const SentName> out
   std::vector<float> numbers;
   std::vector<uint32_t> ends;
   std::string texts;
-  for (const OutputColumn& output : answer.outputs) {
-    const bool wanted = outputs.empty() ||
-                        std::ranges::find(outputs, output.name, &SentName::name) != outputs.end();
-    if (!wanted) continue;
+  std::vector<std::string> names;
+  for (const SentName& output : outputs) names.push_back(output.name);
+  for (const OutputColumn* const column : ColumnsOf(answer, names)) {
+    const OutputColumn& output = *column;
     reply.outputs.push_back({output.name, output.width, !output.texts.empty()});
     numbers.insert(numbers.end(), output.numbers.begin(), output.numbers.end());
     if (output.texts.empty()) continue;

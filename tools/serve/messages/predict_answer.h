@@ -4,7 +4,7 @@
 #include <span>
 
 #include "common/base/status.h"
-#include "common/protocol/predict_messages.h"
+#include "common/protocol/predict/predict_messages.h"
 #include "tools/serve/requests/score_request.h"
 #include "tools/serve/served_model.h"
 
@@ -14,7 +14,7 @@ namespace hdps {
 // output that the model does not give, with the list of those that it does.
 Result<ScoreRequest> ScoreRequestOf(const ModelNote& note, PredictRequest request);
 
-// Returns the outputs of an answer, those that were asked for or all.
+// Returns the outputs of an answer, those that were asked for or all: see ColumnsOf().
 PredictReply ScoreReply(const ScoreAnswer& answer, std::span<const SentName> outputs);
 // Returns what the model takes and gives.
 PredictReply NoteReply(const ServedModel& model);

@@ -14,7 +14,7 @@
 namespace hdps {
 namespace {
 
-constexpr uint64_t kTopKDefault = 10, kTopKMax = 1000;
+constexpr uint64_t kTopKMax = 1000;
 constexpr uint64_t kTopKItemsMax = 1 << 20;  // Of all rows of a request together.
 constexpr Place kRequest = {"the request"}, kParameterK = {"the parameter k"};
 

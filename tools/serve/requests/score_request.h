@@ -15,6 +15,8 @@ namespace hdps {
 // Limits of one request; beyond them it is refused with 413.
 inline constexpr uint64_t kRequestBytesMax = 16 << 20;
 inline constexpr uint64_t kRequestRowsMax = 8192;
+// Items a user where a request does not say how many.
+inline constexpr uint32_t kTopKDefault = 10;
 
 enum class ScoreOutput : uint8_t {
   kPrediction,  // "probability", "probabilities" [n, classes], "score"; one a task.

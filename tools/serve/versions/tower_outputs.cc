@@ -1,8 +1,13 @@
 // Lends a tower to each call, and ranks items by the vectors of users.
 #include "tools/serve/versions/tower_outputs.h"
 
+#include <algorithm>
+#include <span>
 #include <utility>
 
+#include "common/job/job_spec.h"
+#include "common/job/spec/data_spec.h"
+#include "common/job/spec/model_spec.h"
 #include "tools/export/vectors/item_data.h"
 #include "tools/export/vectors/item_vectors.h"
 #include "tools/scoring/tower_vectors.h"
@@ -16,7 +21,8 @@ constexpr uint64_t kBestOfAnswerMax = uint64_t{1} << 20;
 Result<std::unique_ptr<const ItemRanking>> RankingOf(FileSystem& files, RowScorer& scorer,
                                                      const ItemsToRank& given, Executor& executor) {
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<TowerVectors> tower,
-                        TowerVectors::New(scorer.loaded(), Tower::kItem, executor));
+                        TowerVectors::New(scorer.loaded(), Tower::kItem, executor,
+                                          /*counts_unknown=*/false));
   ItemFiles from;
   HDPS_ASSIGN_OR_RETURN(from.paths, FilesOfItems(files, given.files));
   HDPS_ASSIGN_OR_RETURN(
@@ -28,9 +34,19 @@ Result<std::unique_ptr<const ItemRanking>> RankingOf(FileSystem& files, RowScore
 
 }  // namespace
 
+bool HasTowers(const Job& job) {
+  const bool named = job.data.format == DataFormat::kCsv || job.data.format == DataFormat::kCriteo;
+  return named && job.model.type == "two_tower";
+}
+
 Result<std::unique_ptr<TowerOutputs>> TowerOutputs::New(FileSystem& files, RowScorer& scorer,
                                                         const ItemsToRank& items,
                                                         Executor& executor) {
+  if (!HasTowers(scorer.job())) {
+    return Status(Code::kInvalidArgument,
+                  "--items: the model has no vectors of items; leave the flag out, or serve one of "
+                  "the recipe two_tower whose data have named columns");
+  }
   std::unique_ptr<TowerOutputs> made(new TowerOutputs(scorer, executor));
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<TableVectors> first,
                         TableVectors::New(scorer, Tower::kUser, executor));

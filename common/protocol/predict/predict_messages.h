@@ -43,7 +43,7 @@ struct PredictRequest {
   std::string model;  // Empty: the only one.
   Clock step = -1;    // The version that is to answer; -1: the one that there is.
   std::vector<SentName> outputs;
-  uint32_t top_k = 0;
+  uint32_t top_k = 0;  // Items a user of the output top_k; 0: the usual number.
   uint32_t rows = 0;
   std::vector<SentColumn> columns;
   Buffer ends;      // uint32

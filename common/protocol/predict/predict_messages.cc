@@ -1,5 +1,5 @@
 // The layouts of the messages of predict_messages.h, in the order of messages.fbs.
-#include "common/protocol/predict_messages.h"
+#include "common/protocol/predict/predict_messages.h"
 
 #include <limits>
 #include <span>
