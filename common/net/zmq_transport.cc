@@ -199,9 +199,7 @@ class ZmqTransport : public Transport {
     if (listeners_.Rests(index, began_ns)) return Taken::kNothing;
     Arrival arrival{listeners_.has_keys(index)};
     if (!ReceiveParts(listeners_[index], &parts, &arrival)) return Taken::kNothing;
-    if (options_.guests_rest && IsOfGuest(KeyOf(parts.back()))) {
-      listeners_.BeginService(index, began_ns);
-    }
+    if (IsOfGuest(KeyOf(parts.back()))) listeners_.BeginService(index, began_ns);
     const Taken taken = listeners_.data(index) ? TakeFromDataPort(index, parts, from, frame)
                                                : TakeFromCaller(index, parts, from, frame);
     listeners_.OnMessage(arrival, taken == Taken::kRefused);

@@ -26,8 +26,8 @@ def _tensors(notes: Notes) -> List[Dict[str, Any]]:
 class _Messages:
     """ZeroMQ, by the messages of the roles."""
 
-    def __init__(self, url: str, model: str, keys: Optional[Path], insecure: bool) -> None:
-        self._client = _hdps.MessageClient(url, keys, insecure)
+    def __init__(self, url: str, model: str, keys: Optional[Path], insecure: bool, timeout: float) -> None:
+        self._client = _hdps.MessageClient(url, keys, insecure, timeout)
         self._model = model
 
     def metadata(self) -> Dict[str, Any]:
@@ -200,7 +200,7 @@ class Client:
     keys: for tcp://, the folder of hdps keygen with the key of a reader or an admin.
     insecure: for tcp://, allows an address beyond this machine without keys.
     certificate: for https://, a file with the certificate to trust; None: those of the system.
-    timeout: the seconds after which a server that is silent over HTTP is given up.
+    timeout: the seconds after which a server that is silent is given up.
 
     Several threads may use it. Raises JobError for a mistake, and RunError where nobody answers or
     the server has no room; then ask again later.
@@ -217,7 +217,7 @@ class Client:
             if token is not None or certificate is not None:
                 raise _hdps.JobError(f"url \"{url}\": token and certificate are for http:// and https://; "
                                      "keys=FOLDER is for tcp://")
-            self._way: Union[_Http, _Messages] = _Messages(url, model or "", keys, insecure)
+            self._way: Union[_Http, _Messages] = _Messages(url, model or "", keys, insecure, timeout)
         elif scheme in ("http", "https"):
             if keys is not None or insecure:
                 raise _hdps.JobError(f"url \"{url}\": keys and insecure are for tcp://; token=... is for http://")

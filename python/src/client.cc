@@ -14,7 +14,7 @@
 #include "common/base/thread_annotations.h"
 #include "common/net/peer_name.h"
 #include "common/process/connections.h"
-#include "common/protocol/predict_messages.h"
+#include "common/protocol/predict/predict_messages.h"
 #include "python/src/arguments.h"
 #include "python/src/arrays.h"
 #include "python/src/bindings.h"
@@ -29,8 +29,6 @@ namespace hdps::python {
 namespace py = pybind11;
 namespace {
 
-constexpr int64_t kPatienceMs = 10'000;
-
 // ---- Rows that are to be sent.
 
 using SentRows = std::shared_ptr<SentCells>;
@@ -43,7 +41,8 @@ bool IsOneCell(py::handle value) {
 SentRows RowsToSend(const py::object& data, const std::vector<std::string>& inputs) {
   auto cells = std::make_shared<SentCells>();
   const auto add = [&](const std::shared_ptr<const ColumnTable>& table) {
-    RaiseUnlessOk(InLibrary([&] { return AddCells(*table, inputs, cells.get()); }));
+    const Status added = InLibrary([&] { return AddCells(*table, inputs, cells.get()); });
+    if (!added.ok()) RaiseMistake(added.message());
   };
   std::shared_ptr<const ColumnTable> stream;
   if (py::hasattr(data, "__arrow_c_stream__")) stream = TableOfStream(data, {});
@@ -58,6 +57,9 @@ SentRows RowsToSend(const py::object& data, const std::vector<std::string>& inpu
       const py::object value = data[name.c_str()];
       add(TableOfValues(name, IsOneCell(value) ? py::object(py::make_tuple(value)) : value));
     }
+  }
+  if (!cells->columns.empty() && cells->rows == 0) {
+    RaiseMistake("the data have no rows: expected at least one");
   }
   if (!cells->columns.empty()) return cells;
   std::string names;
@@ -184,12 +186,12 @@ Array ColumnsBeside(const std::vector<Array>& columns) {
 // Invariant: one question at a time; threads that ask meanwhile wait.
 class MessageClient {
  public:
-  explicit MessageClient(std::unique_ptr<SchedulerConnection> serving)
-      : serving_(std::move(serving)) {}
+  MessageClient(std::unique_ptr<SchedulerConnection> serving, int64_t patience_ms)
+      : patience_ms_(patience_ms), serving_(std::move(serving)) {}
 
   Result<PredictReply> Ask(const PredictRequest& request) HDPS_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
-    HDPS_ASSIGN_OR_RETURN(PredictReply reply, serving_->Ask<PredictReply>(request, kPatienceMs));
+    HDPS_ASSIGN_OR_RETURN(PredictReply reply, serving_->Ask<PredictReply>(request, patience_ms_));
     if (reply.code == Code::kOk) return reply;
     // What is not there, or too much, is the caller's to mend, as it is over HTTP.
     const bool mistaken = reply.code == Code::kNotFound || reply.code == Code::kResourceExhausted;
@@ -197,19 +199,22 @@ class MessageClient {
   }
 
  private:
+  const int64_t patience_ms_;
   Mutex mutex_;
   const std::unique_ptr<SchedulerConnection> serving_ HDPS_GUARDED_BY(mutex_);
 };
 using MessageClientPointer = std::shared_ptr<MessageClient>;
 
-MessageClientPointer Connect(const std::string& address, const py::object& keys, bool insecure) {
+MessageClientPointer Connect(const std::string& address, const py::object& keys, bool insecure,
+                             double timeout) {
   const std::string folder = keys.is_none() ? "" : PathOf(keys);
   auto serving = ValueOf(InLibrary([&]() -> Result<std::unique_ptr<SchedulerConnection>> {
     HDPS_ASSIGN_OR_RETURN(Connections connections,
                           ConnectionsWith(folder, insecure, {KeyRole::kReader, KeyRole::kAdmin}));
     return SchedulerConnection::Open(address, std::move(connections), {kServingPeer, "hdps serve"});
   }));
-  return {new MessageClient(std::move(serving)), DeleteUnlessForked<MessageClient>()};
+  const auto patience_ms = static_cast<int64_t>(std::clamp(timeout, 0.001, 1e6) * 1000);
+  return {new MessageClient(std::move(serving), patience_ms), DeleteUnlessForked<MessageClient>()};
 }
 
 py::list TensorNotes(const std::vector<SentTensor>& tensors) {
@@ -295,7 +300,8 @@ void AddClient(py::module_& module) {
              "Returns arrays of one axis as the columns of one array.");
   py::class_<MessageClient, MessageClientPointer>(module, "MessageClient",
                                                   "The side of ZeroMQ of hdps.Client.")
-      .def(py::init(&Connect), py::arg("address"), py::arg("keys"), py::arg("insecure"))
+      .def(py::init(&Connect), py::arg("address"), py::arg("keys"), py::arg("insecure"),
+           py::arg("timeout"))
       .def("note", &Note, py::arg("model"))
       .def("predict", &Predict, py::arg("model"), py::arg("rows"), py::arg("outputs"),
            py::arg("version"), py::arg("top_k"));

@@ -55,7 +55,7 @@ class Keygen(harness.Case):
         self.assertEqual(after["rack2.1"][3:], ["revoked"])
         self.assertNotEqual(after["rack2"][2], after["rack2.1"][2])
         secrets = [path.read_text().strip() for path in keys.glob("*.key")]
-        self.assertEqual(len(set(secrets)), 6)
+        self.assertEqual(len(set(secrets)), 7)
 
     def test_mistakes(self):
         keys = self.out("keys")

@@ -44,7 +44,8 @@ class Equality(served.ServeCase):
         connection = self.connect(port)
         scores = sum(self.check(connection, name, columns[name], wanted[name]) for name in names)
         self.stop(process)
-        harness.figure(f"{len(names)} recipes by JSON, binary and :predict: {scores} scores with the bits of hdps predict")
+        ways = "JSON, binary" + (", :predict, hdps.Client and ZeroMQ" if served.hdps else " and :predict")
+        harness.figure(f"{len(names)} recipes by {ways}: {scores} scores with the bits of hdps predict")
 
     def test_crosses_buckets_weights_missing_and_unknown(self):
         draw = random.Random(5)

@@ -1,10 +1,16 @@
 """A real `hdps serve`, and rows as requests of each form."""
 import http.client
+import importlib.util
 import json
 import re
 import struct
 
 import harness
+
+# hdps.Client asks the same over HTTP and over ZeroMQ.
+hdps = importlib.import_module("hdps") if importlib.util.find_spec("hdps") else None
+if hdps is None:
+    harness.left_out("requests of the Python package, and over ZeroMQ: the package was not built")
 
 
 def number(cell):
@@ -41,6 +47,10 @@ class Columns:
 
     def values(self, name):
         return [number(cell) for cell in self.cells[name]] if name in self.numeric else self.cells[name]
+
+    def of_python(self):
+        """A dict for hdps.Client. Python's numbers have 64 bits."""
+        return {name: [None if cell == "" else cell for cell in self.values(name)] for name in self.cells}
 
     def infer_json(self, outputs=None):
         request = {"inputs": [{"name": name, "shape": [self.rows], "data": self.values(name),
@@ -110,8 +120,13 @@ def rows_of(outputs):
 
 
 class ServeCase(harness.DaemonsCase):
+    messages_at = None
+
     def serve(self, *flags, http="127.0.0.1:0", env=None):
-        """Starts hdps serve and waits until it has said where it answers; returns process, port and drawn token."""
+        """Starts hdps serve and waits until it has said where it answers; returns process, port and drawn token. Where
+        the package is there it answers over ZeroMQ too, at self.messages_at."""
+        if hdps and not any(flag.startswith("--listen=") for flag in flags):
+            flags = (*flags, "--listen=tcp://127.0.0.1:0")
         process = self.start("hdps", "serve", f"--http={http}", "--log=error", *flags, env=env)
         said, port, token = [], None, None
         for line in process.stderr:
@@ -119,6 +134,9 @@ class ServeCase(harness.DaemonsCase):
             where = re.search(r"watch at https?://[\w.]+:(\d+)/(?:\?token=([0-9a-f]+))?", line)
             if where:
                 port, token = int(where[1]), where[2]
+            messages = re.search(r"answers at (\S+)$", line)
+            if messages:
+                self.messages_at = messages[1]
             if "answers:" in line:
                 return process, port, token
         process.wait()
@@ -143,7 +161,7 @@ class ServeCase(harness.DaemonsCase):
         return floats([float(word) for word in said.stdout.split()])
 
     def answered(self, connection, model, columns):
-        """The scores by each form of a request: infer as JSON and binary, and :predict."""
+        """The scores by each form of a request: infer as JSON and binary, :predict, and the package's two ways."""
         found = {}
         for form, path, request in (("json", f"/v2/models/{model}/infer", columns.infer_json()),
                                     ("binary", f"/v2/models/{model}/infer", columns.infer_binary()),
@@ -154,6 +172,10 @@ class ServeCase(harness.DaemonsCase):
                 found[form] = scores_of_json(body)
             else:
                 found[form] = scores_of_binary(body, headers) if form == "binary" else scores_of_predict(body)
+        for way, url in (("Python", f"http://127.0.0.1:{connection.port}"), ("ZeroMQ", self.messages_at)):
+            if hdps:
+                with hdps.Client(url, model=model) as client:
+                    found[way] = floats(client.predict(columns.of_python()).tolist())
         return found
 
     def stop(self, process):

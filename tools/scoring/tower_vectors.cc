@@ -99,17 +99,21 @@ Status TowerRows::Assign(const Batch& rows, const FeatureNames& names, StepParts
   return {};
 }
 
-TowerVectors::TowerVectors(CheckpointModel& loaded, std::unique_ptr<TowerRows> whole)
-    : loaded_(loaded), whole_(std::move(whole)), unknown_(loaded) {}
+TowerVectors::TowerVectors(CheckpointModel& loaded, std::unique_ptr<TowerRows> whole,
+                           bool counts_unknown)
+    : loaded_(loaded),
+      whole_(std::move(whole)),
+      counts_unknown_(counts_unknown),
+      unknown_(loaded) {}
 
 TowerVectors::~TowerVectors() = default;
 
 uint32_t TowerVectors::dim() const { return values_->width(); }
 
 Result<std::unique_ptr<TowerVectors>> TowerVectors::New(CheckpointModel& loaded, Tower tower,
-                                                        Executor& executor) {
+                                                        Executor& executor, bool counts_unknown) {
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<TowerRows> whole, TowerRows::New(loaded.job(), tower));
-  std::unique_ptr<TowerVectors> vectors(new TowerVectors(loaded, std::move(whole)));
+  std::unique_ptr<TowerVectors> vectors(new TowerVectors(loaded, std::move(whole), counts_unknown));
   HDPS_ASSIGN_OR_RETURN(vectors->values_, LayerValues::New(loaded.job(), LayerOf(tower),
                                                            loaded.DenseWeights(), executor));
   return vectors;
@@ -118,7 +122,7 @@ Result<std::unique_ptr<TowerVectors>> TowerVectors::New(CheckpointModel& loaded,
 Result<std::vector<float>> TowerVectors::Of(const Batch& rows, const FeatureNames& names) {
   HDPS_RETURN_IF_ERROR(whole_->Assign(rows, names, &step_.parts));
   if (step_.parts.empty()) return std::vector<float>();
-  unknown_.Add(step_.parts);
+  if (counts_unknown_) unknown_.Add(step_.parts);
   HDPS_RETURN_IF_ERROR(loaded_.Fetch(step_, &rows_));
   std::vector<TableInput> inputs(rows_.size());
   for (uint32_t t = 0; t < inputs.size(); ++t) {

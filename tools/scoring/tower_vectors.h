@@ -48,10 +48,10 @@ class TowerRows {
 // length 1, and a user's the length 1 / temperature.
 class TowerVectors {
  public:
-  // kInvalidArgument if the job's model is not of the recipe two_tower. Requires: `loaded` and
-  // `executor` outlive the result.
+  // kInvalidArgument if the job's model is not of the recipe two_tower. `counts_unknown`: unknown()
+  // counts, which takes time and memory. Requires: `loaded` and `executor` outlive the result.
   static Result<std::unique_ptr<TowerVectors>> New(CheckpointModel& loaded, Tower tower,
-                                                   Executor& executor);
+                                                   Executor& executor, bool counts_unknown = true);
 
   ~TowerVectors();
 
@@ -63,11 +63,12 @@ class TowerVectors {
   const UnknownCount& unknown() const { return unknown_; }
 
  private:
-  TowerVectors(CheckpointModel& loaded, std::unique_ptr<TowerRows> whole);
+  TowerVectors(CheckpointModel& loaded, std::unique_ptr<TowerRows> whole, bool counts_unknown);
 
   CheckpointModel& loaded_;
   const std::unique_ptr<TowerRows> whole_;
   std::unique_ptr<LayerValues> values_;
+  const bool counts_unknown_;
   UnknownCount unknown_;
   PreparedStep step_;                     // A member to reuse its memory.
   std::vector<std::vector<float>> rows_;  // [tables]

@@ -46,7 +46,9 @@ class Listeners {
 
   // Notes that a guest's frame from listener `i` is being served, until EndService() or the next
   // BeginService().
-  void BeginService(size_t i, int64_t began_ns) { service_ = {routers_[i].number, began_ns}; }
+  void BeginService(size_t i, int64_t began_ns) {
+    if (options_.guests_rest) service_ = {routers_[i].number, began_ns};
+  }
   void EndService(MonotonicClock& clock);
   // Is true while guests have used up their share, so this listener must not be read.
   bool Rests(size_t i, int64_t now_ns) const { return routers_[i].guests.Rests(now_ns); }

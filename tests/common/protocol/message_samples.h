@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -14,11 +13,11 @@
 #include "common/protocol/command_messages.h"
 #include "common/protocol/manifest_parts.h"
 #include "common/protocol/membership_messages.h"
-#include "common/protocol/predict_messages.h"
 #include "common/protocol/row_messages.h"
 #include "common/protocol/status_messages.h"
 #include "common/protocol/trace/trace_messages.h"
 #include "common/protocol/view.h"
+#include "tests/common/protocol/predict_samples.h"
 
 namespace hdps {
 
@@ -49,16 +48,6 @@ inline bool operator==(const SilentServer& a, const SilentServer& b) {
 inline bool operator==(const TableKeys& a, const TableKeys& b) {
   return std::tie(a.table, a.num_keys, a.row_floats, a.shard_counts) ==
          std::tie(b.table, b.num_keys, b.row_floats, b.shard_counts);
-}
-inline bool operator==(const SentColumn& a, const SentColumn& b) {
-  return std::tie(a.name, a.form, a.cells, a.lists) == std::tie(b.name, b.form, b.cells, b.lists);
-}
-inline bool operator==(const SentName& a, const SentName& b) { return a.name == b.name; }
-inline bool operator==(const SentOutput& a, const SentOutput& b) {
-  return std::tie(a.name, a.width, a.texts) == std::tie(b.name, b.width, b.texts);
-}
-inline bool operator==(const SentTensor& a, const SentTensor& b) {
-  return std::tie(a.name, a.datatype, a.width) == std::tie(b.name, b.datatype, b.width);
 }
 inline bool operator==(const Buffer& a, const Buffer& b) {
   return std::equal(a.bytes().begin(), a.bytes().end(), b.bytes().begin(), b.bytes().end());
@@ -150,14 +139,6 @@ inline auto Fields(const PanelReply& m) {
 inline auto Fields(const RowPlacesReply& m) {
   const auto& [a, b, c, d, e] = m;
   return std::tie(a, b, c, d, e.owner);
-}
-inline auto Fields(const PredictRequest& m) {
-  const auto& [a, b, c, d, e, f, ends, texts, integers, floats, doubles] = m;
-  return std::tie(a, b, c, d, e, f, ends, texts, integers, floats, doubles);
-}
-inline auto Fields(const PredictReply& m) {
-  const auto& [a, b, c, d, e, f, takes, gives, ready, numbers, ends, texts] = m;
-  return std::tie(a, b, c, d, e, f, takes, gives, ready, numbers, ends, texts);
 }
 inline auto Fields(const StopRequest& m) {
   const auto& [a] = m;
@@ -337,46 +318,6 @@ void ForEachSampleOfGuests(const Visit& visit) {
   visit(RowPlacesRequest{});
   visit(RowPlacesReply{
       Code::kUnavailable, "none yet", {7}, SampleView().servers, SampleView().shards});
-}
-
-inline Buffer EndsOf(const std::vector<uint32_t>& ends) { return Buffer::CopyOf<uint32_t>(ends); }
-inline Buffer TextsOf(const std::string& texts) {
-  return Buffer::CopyOf(std::as_bytes(std::span(texts)));
-}
-
-// Two rows: texts "ab" and "c", lists {"x"} and {"yz", ""}, a whole number for both, floats and
-// doubles.
-inline PredictRequest SamplePredict() {
-  return {"census",
-          640,
-          {{"probability"}, {"top_k"}},
-          9,
-          2,
-          {{"city", CellForm::kTexts, 2, false},
-           {"tags", CellForm::kTexts, 2, true},
-           {"age", CellForm::kIntegers, 1, false},
-           {"price", CellForm::kFloats, 2, false},
-           {"rate", CellForm::kDoubles, 2, false}},
-          EndsOf({0, 2, 3, 0, 1, 3, 3, 4, 6, 6}),
-          TextsOf("abcxyz"),
-          Buffer::CopyOf<int64_t>(std::vector<int64_t>{-7}),
-          FloatsOf(2),
-          Buffer::CopyOf<double>(std::vector<double>{0.25, -1})};
-}
-
-inline PredictReply SampleScores() {
-  return {Code::kNotFound,
-          "no step 7",
-          "census",
-          640,
-          2,
-          {{"probability", 1, false}, {"top_k", 2, true}, {"top_k_score", 2, false}},
-          {{"city", "BYTES", 1}, {"price", "FP32", 1}},
-          {{"probability", "FP32", 1}},
-          true,
-          FloatsOf(6),
-          EndsOf({0, 1, 1, 3, 4}),
-          TextsOf("abcd")};
 }
 
 // Calls visit(message) with a sample of every kind.

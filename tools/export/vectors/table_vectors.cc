@@ -22,9 +22,12 @@ TableVectors::~TableVectors() = default;
 Result<std::unique_ptr<TableVectors>> TableVectors::New(RowScorer& scorer, Tower tower,
                                                         Executor& executor) {
   std::unique_ptr<TableVectors> made(new TableVectors());
-  HDPS_ASSIGN_OR_RETURN(made->tower_, TowerVectors::New(scorer.loaded(), tower, executor));
-  HDPS_ASSIGN_OR_RETURN(ItemData data,
-                        DataOfItems(scorer.columns(), made->tower_->features().sparse, ""));
+  HDPS_ASSIGN_OR_RETURN(made->tower_, TowerVectors::New(scorer.loaded(), tower, executor,
+                                                        /*counts_unknown=*/false));
+  std::vector<std::string> read = made->tower_->features().sparse;
+  const std::vector<std::string>& numeric = made->tower_->features().numeric;
+  read.insert(read.end(), numeric.begin(), numeric.end());
+  HDPS_ASSIGN_OR_RETURN(ItemData data, DataOfItems(scorer.columns(), read, ""));
   // Unlike a file, a table need not have the cells that name its rows.
   std::erase_if(data.data.columns, [](const ColumnSpec& column) {
     return column.type == ColumnType::kSkip || column.type == ColumnType::kGroup;

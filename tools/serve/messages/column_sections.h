@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/protocol/predict_messages.h"
+#include "common/protocol/predict/predict_messages.h"
 #include "worker/data/columnar/columns.h"
 
 namespace hdps {

@@ -14,7 +14,7 @@
 #include "common/platform/executor.h"
 #include "common/platform/monotonic_clock.h"
 #include "common/protocol/message_frames.h"
-#include "common/protocol/predict_messages.h"
+#include "common/protocol/predict/predict_messages.h"
 #include "tools/serve/messages/predict_answer.h"
 #include "worker/data/row.h"
 

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "common/base/status.h"
-#include "common/protocol/predict_messages.h"
+#include "common/protocol/predict/predict_messages.h"
 #include "tools/serve/requests/score_request.h"
 #include "tools/serve/served_model.h"
 

@@ -18,6 +18,9 @@
 namespace hdps {
 namespace {
 
+// Requests that hold a version which was replaced take milliseconds.
+constexpr int64_t kFreeEveryMs = 10;
+
 std::string Listed(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
@@ -101,16 +104,22 @@ Result<std::unique_ptr<ServedCheckpoint>> ServedCheckpoint::Open(ServedOptions o
   }
   if (opened->options_.look_ms == 0) return opened;
   ServedCheckpoint* const model = opened.get();
-  opened->follower_ = StartThread("follower", [model] {
-    LowerThreadPriority();
-    while (model->pause_.For(model->options_.look_ms)) model->Look();
-  });
+  opened->follower_ = StartThread("follower", [model] { model->Follow(); });
   return opened;
 }
 
 ServedCheckpoint::~ServedCheckpoint() {
   pause_.End();
   if (follower_) follower_->Join();
+}
+
+void ServedCheckpoint::Follow() {
+  LowerThreadPriority();
+  bool free = true;
+  while (pause_.For(free ? options_.look_ms : kFreeEveryMs)) {
+    Look();
+    free = FreeRetired();
+  }
 }
 
 ServedCheckpoint::Version ServedCheckpoint::CurrentVersion() const {
@@ -307,11 +316,11 @@ Status ServedCheckpoint::LoadBeside(Clock clock, const VersionMark& mark) {
                           TowerOutputs::New(files_, *version.scorer, options_.items, *executor_));
   }
   HDPS_RETURN_IF_ERROR(SetOrCompareNote(version, before == nullptr));
-  if (before != nullptr) retired_.push_back(before);
   {
     MutexLock lock(mutex_);
-    current_ = std::move(version);
+    std::swap(current_, version);
   }
+  if (before != nullptr) retired_.push_back(std::move(version));
   at_hand_ = mark;
   NoteTaken(&VersionFacts::whole, BytesOf(found.chain), began_ns);
   return {};
@@ -319,7 +328,9 @@ Status ServedCheckpoint::LoadBeside(Clock clock, const VersionMark& mark) {
 
 bool ServedCheckpoint::FreeRetired() {
   // Nobody new can hold one of these, so a count of one is ours and stays.
-  std::erase_if(retired_, [](const auto& version) { return version.use_count() == 1; });
+  std::erase_if(retired_, [](const Version& version) {
+    return version.scorer.use_count() == 1 && version.towers.use_count() <= 1;
+  });
   return retired_.empty();
 }
 
@@ -343,8 +354,9 @@ Status ServedCheckpoint::SetOrCompareNote(const Version& version, bool first) {
 }
 
 void ServedCheckpoint::Tell(const std::string& what) const {
-  const std::string& name = note_.name.empty() ? options_.name : note_.name;
-  if (options_.tell) options_.tell("model " + name + ": " + what);
+  if (!options_.tell) return;
+  const std::string& name = note_.name.empty() ? options_.folder : note_.name;
+  options_.tell("model " + name + ": " + what);
 }
 
 void ServedCheckpoint::NoteTaken(VersionFacts::Refreshes VersionFacts::*kind, uint64_t bytes,

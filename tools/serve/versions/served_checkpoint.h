@@ -84,6 +84,7 @@ class ServedCheckpoint : public ServedModel {
   // kNotFound unless `step` is kNoClock or that of the version.
   Status CheckAnswers(Clock step, const RowScorer& version) const HDPS_EXCLUDES(mutex_);
 
+  void Follow();  // The follower's loop.
   // Tries the candidates in turn.
   void TakeFirstOf(const std::vector<Clock>& candidates);
   // Brings the model to the checkpoint of a clock, by deltas or beside.
@@ -111,7 +112,7 @@ class ServedCheckpoint : public ServedModel {
   // ---- The follower's.
   VersionSource source_;
   VersionMark at_hand_;
-  std::vector<std::shared_ptr<RowScorer>> retired_;
+  std::vector<Version> retired_;
   std::set<std::string> refused_;  // What was told since the last version was taken.
 
   mutable Mutex mutex_;

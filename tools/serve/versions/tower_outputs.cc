@@ -21,7 +21,8 @@ constexpr uint64_t kBestOfAnswerMax = uint64_t{1} << 20;
 Result<std::unique_ptr<const ItemRanking>> RankingOf(FileSystem& files, RowScorer& scorer,
                                                      const ItemsToRank& given, Executor& executor) {
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<TowerVectors> tower,
-                        TowerVectors::New(scorer.loaded(), Tower::kItem, executor));
+                        TowerVectors::New(scorer.loaded(), Tower::kItem, executor,
+                                          /*counts_unknown=*/false));
   ItemFiles from;
   HDPS_ASSIGN_OR_RETURN(from.paths, FilesOfItems(files, given.files));
   HDPS_ASSIGN_OR_RETURN(

@@ -14,8 +14,8 @@ namespace hdps {
 
 // Why a checkpoint was not taken.
 enum class Refusal : uint8_t {
-  kDamaged,    // Bytes are missing or wrong, its own or those of a checkpoint that it builds on.
-  kUnfit,      // It is of another job, or its scores are not finite.
+  kDamaged,    // Bytes or weights are missing or wrong, its own or those of what it builds on.
+  kUnfit,      // It is of another job, or scores of rows that were asked for are not finite.
   kMemory,     // It does not fit beside the version that answers.
   kUnreadable  // The disk failed.
 };

@@ -14,7 +14,7 @@
 #include "common/base/bounded_queue.h"
 #include "common/platform/executor.h"
 #include "common/protocol/message_frames.h"
-#include "common/protocol/predict_messages.h"
+#include "common/protocol/predict/predict_messages.h"
 #include "common/protocol/status_messages.h"
 #include "tests/common/net/keys_for_tests.h"
 #include "tools/serve/messages/column_sections.h"

@@ -102,7 +102,13 @@ std::vector<Break> BrokenWholes() {
          w.run.Set(30, 7, kNan);
          w.run.SaveWhole(30, true);
        },
-       Refusal::kUnfit, "not finite"},
+       Refusal::kDamaged, "is no finite number"},
+      {"ScoresOverflow",
+       [](World& w) {
+         w.run.Set(3e38f);
+         w.run.SaveWhole(30, true);
+       },
+       Refusal::kUnfit, "scores that are not finite"},
   };
 }
 
@@ -130,31 +136,24 @@ std::vector<Break> BrokenDeltas() {
       {"DeltaOnAnotherBase",
        [](World& w) {
          PlantedRun other(*w.files, "other");
-         other.SaveWhole(10);
          other.manifest().examples = 1;
-         other.SaveWhole(20);
+         other.SaveWhole(10);
          other.SaveDelta(30);
-         w.run.SaveDelta(20);
-         for (const std::string file : {kManifestName, "shard_000.delta", "shard_001.delta"}) {
-           ASSERT_TRUE(w.files->MakeDirectories(w.run.FolderOf(30)).ok());
-           w.Write(JoinPath(w.run.FolderOf(30), file), w.Text(JoinPath(other.FolderOf(30), file)));
-         }
-         ASSERT_TRUE(w.files->RemoveAll(JoinPath(w.run.FolderOf(20), kManifestName)).ok());
-         w.Write(w.ManifestOf(20), w.Text(w.ManifestOf(10)));
+         ASSERT_TRUE(w.files->Rename(other.FolderOf(30), w.run.FolderOf(30)).ok());
        },
-       Refusal::kDamaged, "it is that of clock 10"},
+       Refusal::kDamaged, "it is not the one that clock 30 was built on"},
       {"DeltaWithNan",
        [](World& w) {
          w.run.Set(30, 7, kNan);
          w.run.SaveDelta(30, true);
        },
-       Refusal::kUnfit, "not finite"},
+       Refusal::kDamaged, "is no finite number"},
       {"DeltaWithAnInfiniteBias",
        [](World& w) {
          w.run.Set(kInf);
          w.run.SaveDelta(30, true);
        },
-       Refusal::kUnfit, "not finite"},
+       Refusal::kDamaged, "is no finite number"},
   };
 }
 
@@ -183,6 +182,7 @@ TEST_P(RefusedVersionsTest, TheVersionAtHandGoesOn) {
     EXPECT_EQ(answer->outputs[0].numbers, std::vector<float>(kPlantedValues, logit));
   };
   const Break& broken = GetParam();
+  ask(10);
   broken.make(world);
   told.clear();
   model.Look();

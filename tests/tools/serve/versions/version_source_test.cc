@@ -27,7 +27,8 @@ class VersionSourceTest : public testing::Test {
     manifest.clock = clock;
     manifest.base_clock = base.clock;
     manifest.base_checksum = base.checksum;
-    manifest.watched.best.best_clock = best;
+    manifest.watched.best.best_clock = manifest.watched.best.last_clock = best;
+    EXPECT_TRUE(files_->MakeDirectories(FolderOf(clock)).ok());
     const Status written = WriteManifest(*files_, FolderOf(clock), manifest);
     EXPECT_TRUE(written.ok()) << written.message();
     return {clock, ManifestChecksum(manifest)};

@@ -1,5 +1,5 @@
 // The layouts of the messages of predict_messages.h, in the order of messages.fbs.
-#include "common/protocol/predict_messages.h"
+#include "common/protocol/predict/predict_messages.h"
 
 #include <limits>
 #include <span>
@@ -14,7 +14,7 @@ constexpr const char* kCellsFit = "cells sum to the length of their section";
 
 // Takes the cells of one column after the other out of their sections.
 //
-// Invariant: what was taken lies within the sections.
+// Invariant: no number is read beyond the section of ends.
 class CellWalk {
  public:
   // Numbers of texts are read as those of Arrow, which have a sign.
@@ -25,15 +25,15 @@ class CellWalk {
   }
 
   void TakeTexts(uint64_t cells) {
-    if (!Has(cells)) return;
-    text_at_ = TakeAscending(cells, text_at_, text_bytes_);
+    if (Has(cells)) text_at_ = TakeAscending(cells, text_at_);
   }
   // Takes the lists of a column and the texts in them.
   void TakeLists(uint64_t cells) {
     if (!Has(cells)) return;
     rules_.Require(ends_[at_] == 0, kTextsFit);
-    TakeTexts(TakeAscending(cells, 0, ends_.size()));
+    TakeTexts(TakeAscending(cells, 0));
   }
+  // Is true if nothing is left. As the ends of texts ascend, all of them lie within the bytes then.
   bool at_end() const { return at_ == ends_.size() && text_at_ == text_bytes_; }
 
  private:
@@ -42,17 +42,15 @@ class CellWalk {
     rules_.Require(has, kCellsFit);
     return has;
   }
-  // Returns the last of cells + 1 numbers, or `most` if they are not as they should be.
-  uint64_t TakeAscending(uint64_t cells, uint64_t least, uint64_t most) {
+  // Returns the last of cells + 1 numbers.
+  uint64_t TakeAscending(uint64_t cells, uint64_t least) {
     uint64_t last = least;
-    bool ascend = true;
     for (const uint32_t end : ends_.subspan(at_, cells + 1)) {
-      ascend = ascend && end >= last && end <= most;
+      rules_.Require(end >= last, kTextsFit);
       last = end;
     }
     at_ += cells + 1;
-    rules_.Require(ascend, kTextsFit);
-    return ascend ? last : most;
+    return last;
   }
 
   const std::span<const uint32_t> ends_;
