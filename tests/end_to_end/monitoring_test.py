@@ -121,6 +121,8 @@ class Monitoring(harness.DaemonsCase):
         serving = self.daemons()
         # An evaluation, a checkpoint: all that appears later.
         harness.wait_until(lambda: "hdps_evaluation{" in self.scrape(serving["scheduler"]), 60, "no evaluation")
+        self.wait_for(serving["scheduler"], "hdps_checkpoint_step")
+        serving["serve"] = self.serving("hdps", "serve", f"--checkpoint={self.out('run')}")
         texts = {role: self.scrape(address) for role, address in serving.items()}
         told = [f"{role} {self.check(text, role)} series, {len(text)} bytes" for role, text in texts.items()]
         names = set().union(*map(names_of, texts.values()))

@@ -117,15 +117,16 @@ Result<AskedScore> ReadInfer(const ModelNote& model, std::string body,
   if (!members[0]) return Wrong(kRequest, " has no inputs: expected the list \"inputs\"");
   HDPS_RETURN_IF_ERROR(ReadInputs(model, *members[0], binary, &table));
 
+  ScoreRequest request;
   InferAnswer answer;
   answer.model = model.name;
   if (members[2]) {
     HDPS_ASSIGN_OR_RETURN(const std::string_view id, JsonText(*members[2], {"the id"}));
     answer.id = JsonQuoted(id);
+    request.id = id;
   }
   HDPS_ASSIGN_OR_RETURN(answer.all_binary,
                         ReadFlag(members[3], "binary_data_output", kRequest, false));
-  ScoreRequest request;
   if (members[1]) HDPS_RETURN_IF_ERROR(ReadOutputs(model, *members[1], &answer, &request));
   HDPS_ASSIGN_OR_RETURN(request.rows, table.Finish());
   HDPS_RETURN_IF_ERROR(ReadTopK(members[3], &request));
