@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -98,10 +99,38 @@ class PosixSequentialFile : public SequentialFile {
   Descriptor file_;
 };
 
+// A file as memory of this process.
+class MappedMemory : public MappedFile {
+ public:
+  MappedMemory(void* data, size_t size) : data_(data), size_(size) {}
+  ~MappedMemory() override {
+    if (size_ > 0) ::munmap(data_, size_);
+  }
+  std::span<const std::byte> bytes() const override {
+    return {static_cast<const std::byte*>(data_), size_};
+  }
+  // Only hints, so errors are ignored.
+  void Drop() override { (void)::madvise(data_, size_, MADV_DONTNEED); }
+
+ private:
+  void* const data_;
+  const size_t size_;
+};
+
 // A regular file.
-class PosixSeekableFile : public PosixSequentialFile, public SeekableFile {
+class PosixSeekableFile : public PosixSequentialFile, public SeekableFile, public MappableFile {
  public:
   using PosixSequentialFile::PosixSequentialFile;
+  Result<std::unique_ptr<MappedFile>> Map() override {
+    struct stat info {};
+    if (::fstat(file().fd(), &info) < 0) return Failure("map", file().path(), errno);
+    const auto size = static_cast<size_t>(info.st_size);
+    void* data = nullptr;
+    if (size > 0) data = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file().fd(), 0);
+    if (data == MAP_FAILED) return Failure("map", file().path(), errno);
+    if (size > 0) (void)::madvise(data, size, MADV_RANDOM);  // Only a hint.
+    return std::unique_ptr<MappedFile>(std::make_unique<MappedMemory>(data, size));
+  }
   Result<size_t> ReadAt(uint64_t offset, std::span<std::byte> buffer) override {
     const ssize_t got = Retry([&] {
       return ::pread(file().fd(), buffer.data(), buffer.size(), static_cast<off_t>(offset));

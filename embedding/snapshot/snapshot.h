@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@
 
 namespace hdps {
 
+class RowTaker;
 struct CheckpointPart;
 
 struct SnapshotHeader {
@@ -73,6 +75,16 @@ enum class IfDamaged : uint8_t { kNothingIsStored, kSlicesAreDropped };
 Status ReadShard(FileSystem& files, const std::vector<CheckpointPart>& chain, ShardId shard,
                  const std::vector<TableSlice*>& tables,
                  IfDamaged if_damaged = IfDamaged::kNothingIsStored);
+// The same into `takers`, [tables], instead of slices, which stay empty and only tell which tables
+// there are. Each file is read once, so after an error rows of a damaged file may have been taken.
+// Counts of policies are checked and left out.
+Status ReadShard(FileSystem& files, const std::vector<CheckpointPart>& chain, ShardId shard,
+                 const std::vector<TableSlice*>& tables, std::span<RowTaker* const> takers);
+// The same of what one delta changes in a shard. Requires: !HoldsAllRows(delta, shard).
+Status ReadDelta(FileSystem& files, const CheckpointPart& delta, ShardId shard,
+                 const std::vector<TableSlice*>& tables, std::span<RowTaker* const> takers);
+// Returns whether this part of a checkpoint has all rows of the shard. A delta may.
+bool HoldsAllRows(const CheckpointPart& part, ShardId shard);
 
 // Reads one snapshot, whole or delta, and summarizes it without keeping rows; for `hdps inspect`.
 // Refuses what ReadSnapshot refuses. The slices stay empty and only tell which tables there are;

@@ -1,5 +1,4 @@
-// Reads snapshots. Bytes are checked before they are used: the file's length bounds what is
-// allocated, a header's checksum is checked before its fields, a block's before its rows.
+// Reads snapshots into slices, takers of rows and summaries.
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -8,198 +7,14 @@
 
 #include "common/base/hash.h"
 #include "common/platform/failpoint.h"
+#include "embedding/snapshot/row_taker.h"
 #include "embedding/snapshot/snapshot.h"
 #include "embedding/snapshot/snapshot_checks.h"
-#include "embedding/snapshot/snapshot_format.h"
 #include "embedding/snapshot/snapshot_parts.h"
+#include "embedding/snapshot/snapshot_walk.h"
 
 namespace hdps {
 namespace {
-
-struct TableShape {
-  std::string name;
-  uint32_t dim = 0, state_floats = 0;
-  uint64_t num_rows = 0;
-  PartKind kind = PartKind::kRows;
-};
-
-// Callbacks for the contents of a file, in the file's order. An error ends the walk.
-struct Visitor {
-  std::function<Status(const SnapshotHeader&, uint32_t num_tables)> header;
-  std::function<Status(uint32_t table, const TableShape&)> table;
-  std::function<Status(uint32_t table, std::span<const Key>, std::span<const float> rows)> block;
-};
-
-// Walks over one file, from the first byte to the last.
-//
-// Invariant: visitors see only bytes whose checksum was confirmed.
-class Walk {
- public:
-  Walk(FileSystem& files, std::string folder, const SavedFile& saved)
-      : files_(files), folder_(std::move(folder)), path_(PlaceOf(folder_, saved)), saved_(saved) {}
-
-  Status Run(const Visitor& visitor) {
-    HDPS_RETURN_IF_ERROR(Open());
-    SnapshotFileHeader header;
-    HDPS_RETURN_IF_ERROR(ReadHeader("file header", &header));
-    if (header.magic != kSnapshotMagic) return Broken("it is not a snapshot");
-    if (header.version != kSnapshotVersion && header.version != kDeltaVersion) {
-      return {Code::kInvalidArgument, path_ + ": snapshot version " +
-                                          std::to_string(header.version) + ", this program reads " +
-                                          std::to_string(kSnapshotVersion) + " and " +
-                                          std::to_string(kDeltaVersion)};
-    }
-    if (header.num_tables > kSnapshotTablesMax) return Broken("too many tables");
-    SnapshotDeltaHeader delta{.base_clock = kNoClock};
-    is_delta_ = header.version == kDeltaVersion;
-    if (is_delta_) HDPS_RETURN_IF_ERROR(ReadHeader("header of a delta", &delta));
-    if (is_delta_ && (delta.base_clock < 0 || delta.base_clock >= header.clock)) {
-      return Broken("the clock of the checkpoint that it builds on is out of range");
-    }
-    HDPS_RETURN_IF_ERROR(visitor.header({.tables_digest = header.tables_digest,
-                                         .shard = {header.shard},
-                                         .num_shards = header.num_shards,
-                                         .clock = header.clock,
-                                         .base = delta.base_clock},
-                                        header.num_tables));
-    for (uint32_t t = 0; t < header.num_tables; ++t) HDPS_RETURN_IF_ERROR(ReadTable(t, visitor));
-    return ReadTrailer();
-  }
-
- private:
-  Status Broken(const std::string& what) const {
-    return {Code::kCorruption, path_ + ": at byte " + std::to_string(offset_) + ": " + what};
-  }
-
-  Status Open() {
-    const std::string& name = saved_.pack.empty() ? saved_.name : saved_.pack;
-    Result<uint64_t> size = files_.FileSize(JoinPath(folder_, name));
-    if (!size.ok()) {
-      const bool missing = size.status().code() == Code::kNotFound;
-      return {missing ? Code::kCorruption : size.status().code(), size.status().message()};
-    }
-    const uint64_t end = saved_.offset + saved_.bytes;
-    if (saved_.pack.empty() ? *size != end : *size < end) {
-      return {Code::kCorruption, path_ + ": " + std::to_string(*size) +
-                                     " bytes long, the manifest says " + std::to_string(end)};
-    }
-    HDPS_ASSIGN_OR_RETURN(file_, OpenSaved(files_, folder_, saved_));
-    return {};
-  }
-
-  Status ReadExactly(const char* what, std::span<std::byte> bytes) {
-    size_t filled = 0;
-    while (filled < bytes.size()) {
-      HDPS_ASSIGN_OR_RETURN(const size_t got, file_->Read(bytes.subspan(filled)));
-      if (got == 0) return Broken(std::string("the file ends inside the ") + what);
-      filled += got;
-    }
-    hash_.Append(bytes);
-    offset_ += bytes.size();
-    return {};
-  }
-
-  template <typename Header>
-  Status ReadHeader(const char* what, Header* header) {
-    const auto bytes = std::as_writable_bytes(std::span<Header, 1>(header, 1));
-    HDPS_RETURN_IF_ERROR(ReadExactly(what, bytes));
-    if (HashBytes(bytes.first(offsetof(Header, checksum))) != header->checksum) {
-      return Broken(std::string("the checksum of the ") + what + " before does not fit");
-    }
-    return {};
-  }
-
-  Status ReadTable(uint32_t position, const Visitor& visitor) {
-    SnapshotTableHeader header;
-    HDPS_RETURN_IF_ERROR(ReadHeader("table header", &header));
-    const uint64_t row_floats = uint64_t{header.dim} + header.state_floats;
-    const bool may_be_erased = is_delta_ && row_floats == 0;
-    if (header.table != position || (header.dim == 0 && !may_be_erased) ||
-        row_floats > kSnapshotRowFloatsMax || header.name_bytes > kSnapshotNameBytesMax) {
-      return Broken("the fields of the table header before are out of range");
-    }
-    TableShape shape{std::string(header.name_bytes, ' '), header.dim, header.state_floats,
-                     header.num_rows, PartKind::kRows};
-    HDPS_RETURN_IF_ERROR(ReadExactly(
-        "table name", std::as_writable_bytes(std::span(shape.name.data(), shape.name.size()))));
-    if (HashString(shape.name) != header.name_hash) return Broken("the table's name is damaged");
-    shape.kind = KindOfPart(name_before_, shape.name, shape.dim);
-    name_before_ = shape.name;
-    HDPS_RETURN_IF_ERROR(visitor.table(position, shape));
-    Key last = 0;
-    for (uint64_t rows = 0; rows < header.num_rows;) {
-      HDPS_ASSIGN_OR_RETURN(const uint32_t more,
-                            ReadBlock(position, shape, header.num_rows - rows, &last, visitor));
-      last_is_set_ = true;
-      rows += more;
-    }
-    last_is_set_ = false;
-    if (shape.kind == PartKind::kRows) total_rows_ += header.num_rows;
-    return {};
-  }
-
-  // Returns the number of rows read; *last is the largest key of the table so far.
-  Result<uint32_t> ReadBlock(uint32_t position, const TableShape& shape, uint64_t rows_left,
-                             Key* last, const Visitor& visitor) {
-    SnapshotBlockHeader header;
-    HDPS_RETURN_IF_ERROR(ReadHeader("block header", &header));
-    const size_t row_floats = size_t{shape.dim} + shape.state_floats;
-    const uint64_t rows = std::min<uint64_t>(SnapshotBlockRows(row_floats), rows_left);
-    if (header.table != position || header.num_rows != rows) {
-      return Broken("the block has " + std::to_string(header.num_rows) + " rows, expected " +
-                    std::to_string(rows));
-    }
-    keys_.resize(rows);
-    rows_.resize(rows * row_floats);
-    HDPS_RETURN_IF_ERROR(ReadExactly("keys of a block", std::as_writable_bytes(std::span(keys_))));
-    HDPS_RETURN_IF_ERROR(ReadExactly("rows of a block", std::as_writable_bytes(std::span(rows_))));
-    HashStream payload;
-    payload.Append(std::as_bytes(std::span(keys_)));
-    payload.Append(std::as_bytes(std::span(rows_)));
-    if (payload.Value() != header.payload_hash) {
-      return Broken("the checksum of the block before does not fit");
-    }
-    for (size_t i = 0; i < keys_.size(); ++i) {
-      if (i == 0 ? last_is_set_ && keys_[0] <= *last : keys_[i] <= keys_[i - 1]) {
-        return Broken("the keys of table '" + shape.name + "' do not ascend");
-      }
-    }
-    *last = keys_.back();
-    HDPS_RETURN_IF_ERROR(visitor.block(position, keys_, rows_));
-    return header.num_rows;
-  }
-
-  Status ReadTrailer() {
-    const uint64_t body_bytes = offset_, body_hash = hash_.Value();
-    SnapshotTrailer trailer;
-    HDPS_RETURN_IF_ERROR(ReadHeader("trailer", &trailer));
-    if (trailer.magic != kTrailerMagic || trailer.body_bytes != body_bytes ||
-        trailer.body_hash != body_hash || trailer.total_rows != total_rows_) {
-      return Broken("the trailer before does not fit the file");
-    }
-    if (offset_ != saved_.bytes) return Broken("bytes follow the trailer");
-    if (hash_.Value() != saved_.checksum) {
-      return Broken("the whole is intact but is not the file the manifest names");
-    }
-    if (total_rows_ != saved_.rows) {
-      return Broken(std::to_string(total_rows_) + " rows, the manifest says " +
-                    std::to_string(saved_.rows));
-    }
-    return {};
-  }
-
-  FileSystem& files_;
-  const std::string folder_;
-  const std::string path_;  // Path for error messages.
-  const SavedFile& saved_;
-  std::unique_ptr<SequentialFile> file_;
-  HashStream hash_;  // Hash of all bytes read so far.
-  uint64_t offset_ = 0, total_rows_ = 0;
-  bool last_is_set_ = false, is_delta_ = false;
-  std::string name_before_;
-  std::vector<Key> keys_;
-  std::vector<float> rows_;
-};
 
 // Reads one file into slices: first checks it, then stores its rows.
 class Reading {
@@ -212,24 +27,47 @@ class Reading {
         parts_(PartsOf(tables, expected.is_delta() ? SnapshotKind::kDelta : SnapshotKind::kWhole)),
         expectation_(PlaceOf(folder, saved), expected, parts_) {}
 
-  Status Check() const { return Walk(files_, folder_, saved_).Run(Checks()); }
+  Status Check() const { return WalkSnapshot(files_, folder_, saved_, Checks()); }
 
   // Checks again, block by block, because the file may have changed in between.
   Status Store() const {
-    const Visitor check = Checks();
-    Visitor store = check;
+    const SnapshotVisitor check = Checks();
+    SnapshotVisitor store = check;
     store.block = [&](uint32_t t, std::span<const Key> keys, std::span<const float> rows) {
       HDPS_RETURN_IF_ERROR(check.block(t, keys, rows));
       return parts_[t].store(keys, rows);
     };
-    return Walk(files_, folder_, saved_).Run(store);
+    return WalkSnapshot(files_, folder_, saved_, store);
   }
 
-  Visitor Checks() const {
+  // Gives everything but the counts of policies to the takers, [tables], in one walk.
+  Status Take(std::span<RowTaker* const> takers) const {
+    const SnapshotVisitor check = Checks();
+    std::vector<RowTaker*> of_part;
+    size_t tables = 0;
+    for (const SnapshotPart& part : parts_) {
+      of_part.push_back(part.kind == PartKind::kSketch ? nullptr : takers[tables]);
+      tables += part.kind == PartKind::kRows ? 1 : 0;
+    }
+    SnapshotVisitor take = check;
+    take.table = [&](uint32_t t, const SnapshotTable& shape) {
+      HDPS_RETURN_IF_ERROR(check.table(t, shape));
+      return parts_[t].kind == PartKind::kRows ? of_part[t]->Begin(shape.num_rows) : Status();
+    };
+    take.block = [&](uint32_t t, std::span<const Key> keys, std::span<const float> rows) {
+      HDPS_RETURN_IF_ERROR(check.block(t, keys, rows));
+      if (parts_[t].kind == PartKind::kRows) return of_part[t]->Store(keys, rows);
+      if (parts_[t].kind == PartKind::kErased) of_part[t]->Erase(keys);
+      return Status();
+    };
+    return WalkSnapshot(files_, folder_, saved_, take);
+  }
+
+  SnapshotVisitor Checks() const {
     return {.header = [this](const SnapshotHeader& header,
                              uint32_t n) { return expectation_.CheckHeader(header, n); },
             .table =
-                [this](uint32_t t, const TableShape& shape) {
+                [this](uint32_t t, const SnapshotTable& shape) {
                   return expectation_.CheckTable(t, shape.name, shape.dim, shape.state_floats);
                 },
             .block =
@@ -252,6 +90,34 @@ const SavedFile* FileOf(const Manifest& manifest, const std::string& name) {
   return at == manifest.files.end() ? nullptr : &*at;
 }
 
+Status NoFileOf(const CheckpointPart& part, const std::string& name) {
+  return {Code::kCorruption, part.folder + ": the manifest does not name " + name};
+}
+
+using Readings = std::vector<std::unique_ptr<Reading>>;
+
+// Returns the files of a shard as of the newest checkpoint of the chain: the newest first, back to
+// the one with all rows.
+Result<Readings> FilesOfShard(FileSystem& files, const std::vector<CheckpointPart>& chain,
+                              ShardId shard, const std::vector<TableSlice*>& tables) {
+  Readings readings;
+  for (size_t at = chain.size(); at-- > 0;) {
+    const Manifest& manifest = chain[at].manifest;
+    SnapshotHeader expected{manifest.tables_digest, shard, manifest.num_shards, manifest.clock,
+                            kNoClock};
+    const SavedFile* whole = FileOf(manifest, SnapshotName(shard));
+    const SavedFile* saved = whole != nullptr ? whole : FileOf(manifest, DeltaName(shard));
+    if (saved == nullptr || (whole == nullptr && at == 0)) {
+      return NoFileOf(chain[at], SnapshotName(shard));
+    }
+    if (whole == nullptr) expected.base = chain[at - 1].manifest.clock;
+    readings.push_back(
+        std::make_unique<Reading>(files, chain[at].folder, *saved, expected, tables));
+    if (whole != nullptr) break;
+  }
+  return readings;
+}
+
 }  // namespace
 
 Status ReadSnapshot(FileSystem& files, const std::string& folder, const SavedFile& saved,
@@ -265,22 +131,7 @@ Status ReadSnapshot(FileSystem& files, const std::string& folder, const SavedFil
 Status ReadShard(FileSystem& files, const std::vector<CheckpointPart>& chain, ShardId shard,
                  const std::vector<TableSlice*>& tables, IfDamaged if_damaged) {
   HDPS_FAILPOINT_OR_RETURN("snapshot.read.begun");
-  std::vector<std::unique_ptr<Reading>> readings;  // The newest first.
-  for (size_t at = chain.size(); at-- > 0;) {
-    const Manifest& manifest = chain[at].manifest;
-    SnapshotHeader expected{manifest.tables_digest, shard, manifest.num_shards, manifest.clock,
-                            kNoClock};
-    const SavedFile* whole = FileOf(manifest, SnapshotName(shard));
-    const SavedFile* saved = whole != nullptr ? whole : FileOf(manifest, DeltaName(shard));
-    if (saved == nullptr || (whole == nullptr && at == 0)) {
-      return {Code::kCorruption,
-              chain[at].folder + ": the manifest does not name " + SnapshotName(shard)};
-    }
-    if (whole == nullptr) expected.base = chain[at - 1].manifest.clock;
-    readings.push_back(
-        std::make_unique<Reading>(files, chain[at].folder, *saved, expected, tables));
-    if (whole != nullptr) break;
-  }
+  HDPS_ASSIGN_OR_RETURN(const Readings readings, FilesOfShard(files, chain, shard, tables));
   if (if_damaged == IfDamaged::kNothingIsStored) {
     for (const auto& reading : readings) HDPS_RETURN_IF_ERROR(reading->Check());
   }
@@ -290,17 +141,42 @@ Status ReadShard(FileSystem& files, const std::vector<CheckpointPart>& chain, Sh
   return {};
 }
 
+Status ReadShard(FileSystem& files, const std::vector<CheckpointPart>& chain, ShardId shard,
+                 const std::vector<TableSlice*>& tables, std::span<RowTaker* const> takers) {
+  HDPS_FAILPOINT_OR_RETURN("snapshot.read.begun");
+  HDPS_ASSIGN_OR_RETURN(const Readings readings, FilesOfShard(files, chain, shard, tables));
+  for (auto at = readings.rbegin(); at != readings.rend(); ++at) {
+    HDPS_RETURN_IF_ERROR((*at)->Take(takers));
+  }
+  return {};
+}
+
+Status ReadDelta(FileSystem& files, const CheckpointPart& delta, ShardId shard,
+                 const std::vector<TableSlice*>& tables, std::span<RowTaker* const> takers) {
+  HDPS_FAILPOINT_OR_RETURN("snapshot.read.begun");
+  const SavedFile* const saved = FileOf(delta.manifest, DeltaName(shard));
+  if (saved == nullptr) return NoFileOf(delta, DeltaName(shard));
+  const Manifest& manifest = delta.manifest;
+  const SnapshotHeader expected{manifest.tables_digest, shard, manifest.num_shards, manifest.clock,
+                                manifest.base_clock};
+  return Reading(files, delta.folder, *saved, expected, tables).Take(takers);
+}
+
+bool HoldsAllRows(const CheckpointPart& part, ShardId shard) {
+  return FileOf(part.manifest, SnapshotName(shard)) != nullptr;
+}
+
 Result<SnapshotSummary> SummarizeSnapshot(FileSystem& files, const std::string& folder,
                                           const SavedFile& saved, const SnapshotHeader& expected,
                                           const std::vector<TableSlice*>* tables) {
   std::optional<Reading> of_job;
   if (tables != nullptr) of_job.emplace(files, folder, saved, expected, *tables);
   const SnapshotExpectation place(PlaceOf(folder, saved), expected, {});
-  TableShape last;
-  const Visitor of_file{
+  SnapshotTable last;
+  const SnapshotVisitor of_file{
       .header = [&](const SnapshotHeader& header, uint32_t) { return place.CheckPlace(header); },
       .table =
-          [&](uint32_t, const TableShape& shape) {
+          [&](uint32_t, const SnapshotTable& shape) {
             last = shape;
             return Status();
           },
@@ -309,39 +185,40 @@ Result<SnapshotSummary> SummarizeSnapshot(FileSystem& files, const std::string& 
             if (last.kind != PartKind::kRows) return Status();
             return place.CheckWeights(last.name, last.dim, keys, rows);
           }};
-  const Visitor check = of_job ? of_job->Checks() : of_file;
+  const SnapshotVisitor check = of_job ? of_job->Checks() : of_file;
   SnapshotSummary summary;
   std::vector<uint64_t> table_hashes;
   PartKind kind = PartKind::kRows;
   uint64_t erased = 0;
-  Visitor sum{.header =
-                  [&](const SnapshotHeader& header, uint32_t num_tables) {
-                    summary.header = header;
-                    return check.header(header, num_tables);
-                  },
-              .table =
-                  [&](uint32_t position, const TableShape& shape) {
-                    HDPS_RETURN_IF_ERROR(check.table(position, shape));
-                    kind = shape.kind;
-                    if (kind == PartKind::kErased) erased = shape.num_rows;
-                    if (kind != PartKind::kRows) return Status();
-                    summary.tables.push_back(
-                        {shape.name, shape.dim, shape.state_floats, {}, std::exchange(erased, 0)});
-                    table_hashes.push_back(TableHash(shape.name));
-                    return Status();
-                  },
-              .block =
-                  [&](uint32_t position, std::span<const Key> keys, std::span<const float> rows) {
-                    HDPS_RETURN_IF_ERROR(check.block(position, keys, rows));
-                    if (kind != PartKind::kRows) return Status();
-                    const size_t row_floats = rows.size() / keys.size();
-                    for (size_t i = 0; i < keys.size(); ++i) {
-                      summary.tables.back().digest.AddRow(table_hashes.back(), keys[i],
-                                                          rows.subspan(i * row_floats, row_floats));
-                    }
-                    return Status();
-                  }};
-  HDPS_RETURN_IF_ERROR(Walk(files, folder, saved).Run(sum));
+  SnapshotVisitor sum{
+      .header =
+          [&](const SnapshotHeader& header, uint32_t num_tables) {
+            summary.header = header;
+            return check.header(header, num_tables);
+          },
+      .table =
+          [&](uint32_t position, const SnapshotTable& shape) {
+            HDPS_RETURN_IF_ERROR(check.table(position, shape));
+            kind = shape.kind;
+            if (kind == PartKind::kErased) erased = shape.num_rows;
+            if (kind != PartKind::kRows) return Status();
+            summary.tables.push_back(
+                {shape.name, shape.dim, shape.state_floats, {}, std::exchange(erased, 0)});
+            table_hashes.push_back(TableHash(shape.name));
+            return Status();
+          },
+      .block =
+          [&](uint32_t position, std::span<const Key> keys, std::span<const float> rows) {
+            HDPS_RETURN_IF_ERROR(check.block(position, keys, rows));
+            if (kind != PartKind::kRows) return Status();
+            const size_t row_floats = rows.size() / keys.size();
+            for (size_t i = 0; i < keys.size(); ++i) {
+              summary.tables.back().digest.AddRow(table_hashes.back(), keys[i],
+                                                  rows.subspan(i * row_floats, row_floats));
+            }
+            return Status();
+          }};
+  HDPS_RETURN_IF_ERROR(WalkSnapshot(files, folder, saved, sum));
   return summary;
 }
 

@@ -1,4 +1,5 @@
 """Asks a serving process for predictions: over HTTP by the standard library, or over ZeroMQ."""
+import array
 import http.client
 import json
 import ssl
@@ -229,7 +230,7 @@ class Client:
 
     @property
     def version(self) -> Optional[int]:
-        """The version of the model that gave the newest predictions; None before the first."""
+        """The version of the model that gave the newest predictions or rows; None before them."""
         return self._version
 
     def ready(self) -> bool:
@@ -268,21 +269,26 @@ class Client:
         arrays = [values for _, values in answer]
         return arrays[0] if len(arrays) == 1 else _hdps.columns_beside(arrays)
 
-    def lookup(self, table: str, *, keys: Optional[Sequence[int]] = None,
-               feature: Optional[str] = None, values: Optional[Sequence[Any]] = None) -> Any:
-        """Returns rows of a table, as POST /v1/models/NAME:lookup tells them; over HTTP.
+    def lookup(self, table: str, *, keys: Any = None, feature: Optional[str] = None,
+               values: Optional[Sequence[Any]] = None) -> _hdps.Array:
+        """Returns the weights of rows of a table: float32 [n, dim]; over HTTP.
 
         table: the name of a sparse table.
-        keys: whole numbers; or feature and values, of which the server makes them.
+        keys: whole numbers, as hdps.Model.keys() gives them; or feature and values, of which the
+            server makes them. A key without a row reads as the model reads it.
         """
         asked: Dict[str, Any] = {"table": table}
         if keys is not None:
-            asked["keys"] = [int(key) % 2 ** 64 for key in keys]
+            whole = keys.tolist() if hasattr(keys, "tolist") else keys
+            asked["keys"] = [int(key) % 2 ** 64 for key in whole]
         if feature is not None:
             asked["feature"] = feature
         if values is not None:
             asked["values"] = [value if isinstance(value, str) else str(value) for value in values]
-        return self._way.lookup(asked)
+        told = self._way.lookup(asked)
+        self._version = int(told["model_version"])
+        rows = array.array("f", (weight for row in told["rows"] for weight in row))
+        return _hdps.floats_of(rows.tobytes(), [len(told["rows"]), told["dim"]])
 
     def use(self, version: Union[int, str]) -> None:
         """Pins a version by its step, or follows the newest again with "newest"; over HTTP, with the token."""

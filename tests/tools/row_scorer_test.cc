@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <deque>
 #include <numeric>
 #include <utility>
 
@@ -13,44 +12,12 @@
 #include "common/metrics/probability.h"
 #include "common/protocol/manifest.h"
 #include "tests/tools/predict_fixture.h"
+#include "tests/tools/text_columns.h"
 
 namespace hdps {
 namespace {
 
 using ::testing::HasSubstr;
-
-// Columns of texts that a table points into.
-class Columns {
- public:
-  void Add(const std::string& name, const std::vector<std::string>& cells) {
-    std::string& bytes = texts_.emplace_back();
-    std::vector<int64_t>& offsets = offsets_.emplace_back(1);
-    for (const std::string& cell : cells) {
-      bytes += cell;
-      offsets.push_back(static_cast<int64_t>(bytes.size()));
-    }
-    ColumnTable::Column& column = columns_.emplace_back();
-    column.name = name;
-    column.type.kind = CellKind::kLargeText;
-    column.type.name = "text";
-    ColumnChunk& chunk = chunks_.emplace_back();
-    chunk.length = static_cast<int64_t>(cells.size());
-    chunk.cells = offsets.data();
-    chunk.bytes = bytes.data();
-  }
-  // Requires: this outlives the table.
-  std::shared_ptr<const ColumnTable> Table() const {
-    auto table = ColumnTable::FromChunks(columns_, chunks_, nullptr);
-    EXPECT_TRUE(table.ok()) << table.status().message();
-    return *std::move(table);
-  }
-
- private:
-  std::deque<std::string> texts_;
-  std::deque<std::vector<int64_t>> offsets_;
-  std::vector<ColumnTable::Column> columns_;
-  std::vector<ColumnChunk> chunks_;
-};
 
 constexpr const char* kColumns =
     R"("train": ["t"], "columns": [{"name": "y", "type": "label"}, {"name": "user"},
@@ -80,8 +47,8 @@ class RowScorerTest : public PredictTest {
     for (const auto& row : rows) text += "0," + row[0] + "," + row[1] + "," + row[2] + "\n";
     return text;
   }
-  static Columns ColumnsOf(const std::vector<std::vector<std::string>>& rows) {
-    Columns columns;
+  static TextColumns ColumnsOf(const std::vector<std::vector<std::string>>& rows) {
+    TextColumns columns;
     const char* const names[] = {"user", "age", "tags"};
     for (size_t c = 0; c < 3; ++c) {
       std::vector<std::string> cells;
@@ -116,7 +83,7 @@ TEST_F(RowScorerTest, FilesAndTablesScoreAsPredictDoes) {
   const auto of_files = scorer->ScoreFiles({"q"}, ScoreForm::kPredictions);
   ASSERT_TRUE(of_files.ok()) << of_files.status().message();
   EXPECT_EQ(Lines(*of_files, 1), lines);
-  const Columns columns = ColumnsOf(rows);
+  const TextColumns columns = ColumnsOf(rows);
   const auto of_table = scorer->ScoreTable(columns.Table(), ScoreForm::kPredictions);
   ASSERT_TRUE(of_table.ok()) << of_table.status().message();
   EXPECT_EQ(*of_table, *of_files);
@@ -130,11 +97,11 @@ TEST_F(RowScorerTest, RowsBesideARowChangeNothing) {
   const auto rows = MakeRows(37);
   Train("run", kColumns, R"("type": "dcn_v2", "embedding_dim": 4, "hidden": [8])");
   const auto scorer = Open("run", *executor_);
-  const Columns all = ColumnsOf(rows);
+  const TextColumns all = ColumnsOf(rows);
   const auto together = scorer->ScoreTable(all.Table(), ScoreForm::kLogits);
   ASSERT_TRUE(together.ok()) << together.status().message();
   for (size_t i = 0; i < rows.size(); ++i) {
-    const Columns one = ColumnsOf({rows[i]});
+    const TextColumns one = ColumnsOf({rows[i]});
     EXPECT_EQ((*scorer->ScoreTable(one.Table(), ScoreForm::kLogits))[0], (*together)[i]) << i;
     WriteText(*files_, "one", TextOf({rows[i]}));
     EXPECT_EQ((*scorer->ScoreFiles({"one"}, ScoreForm::kLogits))[0], (*together)[i]) << i;
@@ -146,7 +113,7 @@ TEST_F(RowScorerTest, ThreadsScoreAtOnce) {
   Train("run", kColumns, R"("type": "deepfm", "embedding_dim": 4, "hidden": [8])");
   const auto executor = NewTbbExecutor(2);
   const auto scorer = Open("run", *executor);
-  const Columns columns = ColumnsOf(rows);
+  const TextColumns columns = ColumnsOf(rows);
   const auto alone = *scorer->ScoreTable(columns.Table(), ScoreForm::kPredictions);
   constexpr int kCalls = 8;
   std::vector<std::vector<float>> found(4 * kCalls);
@@ -194,7 +161,7 @@ TEST_F(RowScorerTest, RowsOfTablesByKeyAndByValue) {
     const auto deep = std::ranges::find(tables, "deep", &TableSpec::name);
     ASSERT_NE(deep, tables.end());
     const TableId table{static_cast<uint32_t>(deep - tables.begin())};
-    Columns values;
+    TextColumns values;
     values.Add("user", {"u1", "stranger"});
     const auto keys = scorer->KeysOf("user", values.Table());
     ASSERT_TRUE(keys.ok()) << keys.status().message();

@@ -1,6 +1,8 @@
 // Loads the shards of a checkpoint and reads their rows.
 #include "tools/scoring/checkpoint_model.h"
 
+#include <glog/logging.h>
+
 #include <algorithm>
 #include <cinttypes>
 #include <utility>
@@ -45,15 +47,17 @@ Result<std::vector<TableSlice>> ReadShard(FileSystem& files, const FoundCheckpoi
   return slices;
 }
 
-Result<std::unique_ptr<CheckpointModel>> CheckpointModel::Open(FileSystem& files, const Job& job,
-                                                               const std::string& path,
-                                                               WhichCheckpoint which,
+Result<std::unique_ptr<CheckpointModel>> CheckpointModel::Open(const Job& job,
+                                                               const FoundCheckpoint& found,
                                                                Executor& executor, RowForm form) {
   std::unique_ptr<CheckpointModel> opened(new CheckpointModel(job, form));
-  HDPS_ASSIGN_OR_RETURN(opened->checkpoint_, OpenCheckpoint(files, path, which));
-  HDPS_RETURN_IF_ERROR(FitToCheckpoint(opened->checkpoint_, &opened->job_));
-  HDPS_ASSIGN_OR_RETURN(opened->model_, NewModel(opened->job_, executor));
-  opened->shards_.resize(opened->checkpoint_.manifest.num_shards);
+  opened->checkpoint_ = found;
+  HDPS_RETURN_IF_ERROR(FitToCheckpoint(found, &opened->job_));
+  HDPS_ASSIGN_OR_RETURN(
+      opened->model_, NewModel(opened->job_, form == RowForm::kFlat ? *opened->alone_ : executor));
+  opened->shards_.resize(found.manifest.num_shards);
+  opened->step_ = found.manifest.clock;
+  opened->manifest_checksum_ = ManifestChecksum(found.manifest);
   return opened;
 }
 
@@ -61,9 +65,15 @@ Result<std::unique_ptr<CheckpointModel>> CheckpointModel::Load(FileSystem& files
                                                                const std::string& path,
                                                                WhichCheckpoint which,
                                                                Executor& executor, RowForm form) {
+  HDPS_ASSIGN_OR_RETURN(const FoundCheckpoint found, OpenCheckpoint(files, path, which));
+  return Load(files, job, found, executor, form);
+}
+
+Result<std::unique_ptr<CheckpointModel>> CheckpointModel::Load(FileSystem& files, const Job& job,
+                                                               const FoundCheckpoint& found,
+                                                               Executor& executor, RowForm form) {
   const MemoryFor loading("the checkpoint's rows and dense layers");
-  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<CheckpointModel> loaded,
-                        Open(files, job, path, which, executor, form));
+  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<CheckpointModel> loaded, Open(job, found, executor, form));
   HDPS_RETURN_IF_ERROR(loaded->ReadShards(files, executor));
   if (loaded->model_->dense_floats() > 0) loaded->model_->SetDense(loaded->DenseWeights());
   return loaded;
@@ -73,8 +83,9 @@ Result<std::unique_ptr<CheckpointModel>> CheckpointModel::LoadWanted(
     FileSystem& files, const Job& job, const std::string& path, WhichCheckpoint which,
     Executor& executor, const WantedKeys& wanted) {
   const MemoryFor loading("one shard of the checkpoint (cluster.shards) and the rows of its items");
+  HDPS_ASSIGN_OR_RETURN(const FoundCheckpoint found, OpenCheckpoint(files, path, which));
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<CheckpointModel> loaded,
-                        Open(files, job, path, which, executor, RowForm::kSaved));
+                        Open(job, found, executor, RowForm::kSaved));
   for (uint32_t s = 0; s < loaded->shards_.size(); ++s) {
     HDPS_RETURN_IF_ERROR(loaded->ReadWanted(files, {s}, wanted));
   }
@@ -84,16 +95,61 @@ Result<std::unique_ptr<CheckpointModel>> CheckpointModel::LoadWanted(
 
 Status CheckpointModel::ReadShards(FileSystem& files, Executor& executor) {
   std::vector<Status> read(shards_.size());
-  executor.ParallelFor(shards_.size(), [&](size_t s) {
-    Result<std::vector<TableSlice>> shard =
-        ReadShard(files, checkpoint_, job_, {static_cast<uint32_t>(s)});
-    read[s] = shard.status();
-    if (!shard.ok()) return;
-    shards_[s].saved = *std::move(shard);
-    read[s] = RoundRows({static_cast<uint32_t>(s)}, &shards_[s]);
-  });
+  executor.ParallelFor(shards_.size(),
+                       [&](size_t s) { read[s] = ReadShardAs(files, {static_cast<uint32_t>(s)}); });
   for (const Status& status : read) HDPS_RETURN_IF_ERROR(status);
   return Status();
+}
+
+Status CheckpointModel::ReadShardAs(FileSystem& files, ShardId id) {
+  Shard& shard = shards_[id.value];
+  if (form_ == RowForm::kFlat) {
+    shard.flat = std::make_unique<FlatShard>(id, EmptySlices(job_, checkpoint_.manifest, id));
+    return shard.flat->Load(files, checkpoint_.chain);
+  }
+  HDPS_ASSIGN_OR_RETURN(shard.saved, ReadShard(files, checkpoint_, job_, id));
+  return RoundRows(id, &shard);
+}
+
+Status CheckpointModel::CheckBuildsOn(const CheckpointPart& delta) const {
+  const Manifest& manifest = delta.manifest;
+  if (manifest.tables_digest != checkpoint_.manifest.tables_digest ||
+      manifest.num_shards != checkpoint_.manifest.num_shards) {
+    return {Code::kInvalidArgument, delta.folder + " is of another job ('" + manifest.job_name +
+                                        "') than " + checkpoint_.folder + " ('" +
+                                        checkpoint_.manifest.job_name + "')"};
+  }
+  if (manifest.base_clock != step_ || manifest.base_checksum != manifest_checksum_) {
+    const std::string base = !manifest.is_delta()
+                                 ? "has all rows"
+                                 : "builds on step " + std::to_string(manifest.base_clock) +
+                                       ", or on another of this step";
+    return {Code::kInvalidArgument,
+            delta.folder + " " + base + ": expected a delta on step " + std::to_string(step_)};
+  }
+  return {};
+}
+
+Status CheckpointModel::Apply(FileSystem& files, const CheckpointPart& delta, Executor& executor) {
+  CHECK(form_ == RowForm::kFlat);
+  const MemoryFor applying("the rows that a delta changes");
+  HDPS_RETURN_IF_ERROR(CheckBuildsOn(delta));
+  std::vector<Status> staged(shards_.size());
+  executor.ParallelFor(shards_.size(),
+                       [&](size_t s) { staged[s] = shards_[s].flat->Stage(files, delta); });
+  const auto failed = std::ranges::find_if(staged, [](const Status& s) { return !s.ok(); });
+  if (failed != staged.end()) {
+    for (Shard& shard : shards_) shard.flat->Discard();
+    return *failed;
+  }
+  {
+    WriterLock lock(rows_mutex_);
+    for (Shard& shard : shards_) shard.flat->Publish();
+    step_ = delta.manifest.clock;
+  }
+  manifest_checksum_ = ManifestChecksum(delta.manifest);
+  for (Shard& shard : shards_) shard.flat->Settle();
+  return {};
 }
 
 // The state of rows is left out: scores do not depend on it.
@@ -148,7 +204,16 @@ uint32_t CheckpointModel::ShardOfRow(const TableSpec& table, Key key, uint32_t s
   return ShardOf(key, table.shard_by, num_shards).value;
 }
 
+uint32_t CheckpointModel::ShardOfPart(const TableSpec& table, std::span<const Key> keys,
+                                      std::span<const uint32_t> field_shards, size_t i) const {
+  const uint32_t slices = table.row_slices();
+  const size_t k = i / slices;
+  return ShardOfRow(table, keys[k], static_cast<uint32_t>(i % slices),
+                    field_shards.empty() ? std::nullopt : std::optional(field_shards[k]));
+}
+
 std::optional<uint32_t> CheckpointModel::Shard::RowNumber(TableId table, Key key) const {
+  if (flat != nullptr) return flat->rows(table).Find(key);
   if (const Int8Rows* const of_table = rounded[table.value].get(); of_table != nullptr) {
     return of_table->RowNumber(key);
   }
@@ -169,35 +234,63 @@ std::optional<CheckpointModel::RowPlace> CheckpointModel::FindRow(
   return first;
 }
 
+bool CheckpointModel::Shard::Read(TableId table, Key key, bool or_initial, std::span<float> row) {
+  if (flat != nullptr) return flat->rows(table).Read(key, row);
+  const Int8Rows* const of_table = rounded[table.value].get();
+  if (of_table != nullptr) return of_table->Read(key, row);
+  if (!or_initial && !RowNumber(table, key)) return false;
+  saved[table.value].Read({&key, 1}, static_cast<uint32_t>(row.size()), row);
+  return true;
+}
+
+void CheckpointModel::Shard::ReadInitial(TableId table, Key key, std::span<float> row) {
+  if (flat != nullptr) return flat->ReadInitial(table, key, row);
+  saved[table.value].Read({&key, 1}, static_cast<uint32_t>(row.size()), row);
+}
+
+uint64_t CheckpointModel::Shard::NumRows(TableId table) const {
+  if (flat != nullptr) return flat->rows(table).num_rows();
+  const Int8Rows* const of_table = rounded[table.value].get();
+  return of_table != nullptr ? of_table->num_rows() : saved[table.value].num_rows();
+}
+
 void CheckpointModel::Read(TableId table, std::span<const Key> keys,
-                           std::span<const uint32_t> field_shards, std::span<float> rows) {
+                           std::span<const uint32_t> field_shards, std::span<float> rows,
+                           std::span<uint8_t> has_row) {
+  // How many parts before its use the slot and the row of a part are prefetched.
+  constexpr size_t kSlotAhead = 24, kRowAhead = 12;
   const TableSpec& spec = job_.tables[table.value];
   const uint32_t dim = spec.slice_dim(), slices = spec.row_slices();
+  const size_t parts = keys.size() * slices;
   const bool zeros = unknown_ == UnknownKeys::kZero && !spec.dense;
-  for (size_t i = 0; i < keys.size() * slices; ++i) {
-    const size_t k = i / slices;
-    const Key key = keys[k];
-    Shard& shard =
-        shards_[ShardOfRow(spec, key, static_cast<uint32_t>(i % slices),
-                           field_shards.empty() ? std::nullopt : std::optional(field_shards[k]))];
+  const bool or_initial = !zeros && has_row.empty();
+  std::ranges::fill(has_row, uint8_t{1});
+  const auto prefetch = [&](size_t i, void (FlatRows::*of)(Key) const) {
+    if (form_ != RowForm::kFlat || i >= parts) return;
+    const Shard& shard = shards_[ShardOfPart(spec, keys, field_shards, i)];
+    (shard.flat->rows(table).*of)(keys[i / slices]);
+  };
+  for (size_t i = 0; i < kSlotAhead; ++i) prefetch(i, &FlatRows::PrefetchSlot);
+  for (size_t i = 0; i < parts; ++i) {
+    prefetch(i + kSlotAhead, &FlatRows::PrefetchSlot);
+    prefetch(i + kRowAhead, &FlatRows::PrefetchRow);
+    const Key key = keys[i / slices];
+    Shard& shard = shards_[ShardOfPart(spec, keys, field_shards, i)];
     const std::span<float> row = rows.subspan(i * dim, dim);
-    if (zeros && !shard.RowNumber(table, key)) {
+    if (shard.Read(table, key, or_initial, row)) continue;
+    if (!has_row.empty()) has_row[i / slices] = 0;
+    if (zeros) {
       std::ranges::fill(row, 0.0f);
-      continue;
+    } else {
+      shard.ReadInitial(table, key, row);
     }
-    const Int8Rows* const rounded = shard.rounded[table.value].get();
-    if (rounded != nullptr && rounded->Read(key, row)) continue;
-    shard.saved[table.value].Read({&key, 1}, dim, row);
   }
 }
 
 std::vector<uint64_t> CheckpointModel::RowsOfTables() const {
   std::vector<uint64_t> rows(job_.tables.size());
   for (const Shard& shard : shards_) {
-    for (size_t t = 0; t < rows.size(); ++t) {
-      const Int8Rows* const rounded = shard.rounded[t].get();
-      rows[t] += rounded != nullptr ? rounded->num_rows() : shard.saved[t].num_rows();
-    }
+    for (uint32_t t = 0; t < rows.size(); ++t) rows[t] += shard.NumRows({t});
   }
   return rows;
 }
@@ -208,7 +301,8 @@ std::vector<CheckpointModel::RowBytes> CheckpointModel::BytesOfTables() const {
   for (size_t t = 0; t < rows.size(); ++t) {
     const uint32_t dim = job_.tables[t].slice_dim();
     const uint64_t saved = rows[t] * WeightBytes(job_.tables[t].weights, dim);
-    const bool rounded = !shards_.empty() && shards_[0].rounded[t] != nullptr;
+    const bool rounded =
+        form_ == RowForm::kInt8 && !shards_.empty() && shards_[0].rounded[t] != nullptr;
     bytes.push_back({rounded ? rows[t] * Int8Rows::RowBytes(dim) : saved, saved});
   }
   return bytes;

@@ -1,16 +1,19 @@
 // Loads a checkpoint and its model into one process, without servers, for evaluate and predict.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "common/base/shared_mutex.h"
 #include "common/base/status.h"
 #include "common/job/job_spec.h"
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
 #include "common/protocol/manifest.h"
+#include "embedding/flat_shard.h"
 #include "embedding/int8_rows.h"
 #include "embedding/table.h"
 #include "worker/model/model.h"
@@ -42,9 +45,9 @@ enum class UnknownKeys : uint8_t { kInitial, kZero };
 
 // The model of one checkpoint and its rows, all or the wanted ones.
 //
-// Invariant: the rows are those of the checkpoint, or of kInt8 those rounded, and never change; a
-// key without a row here reads by UnknownKeys. Dense weights are not rounded, and a chunk of
-// them without a row reads as its initial value in any case.
+// Invariant: the rows are those of the checkpoint, or of kInt8 those rounded, and change only in
+// Apply(); a key without a row here reads by UnknownKeys. Dense weights are not rounded, and a
+// chunk of them without a row reads as its initial value in any case.
 class CheckpointModel {
  public:
   // Takes `path` and `which` as OpenCheckpoint does. Returns kInvalidArgument if the checkpoint
@@ -53,6 +56,11 @@ class CheckpointModel {
                                                        const std::string& path,
                                                        WhichCheckpoint which, Executor& executor,
                                                        RowForm form = RowForm::kSaved);
+  // The same for a checkpoint that was found and verified. The model of kFlat computes on the
+  // calling thread alone, and `executor` only helps with loading.
+  static Result<std::unique_ptr<CheckpointModel>> Load(FileSystem& files, const Job& job,
+                                                       const FoundCheckpoint& found,
+                                                       Executor& executor, RowForm form);
   // The same with the rows of `wanted` and the dense weights alone. Needs the memory of these and
   // of one shard.
   static Result<std::unique_ptr<CheckpointModel>> LoadWanted(FileSystem& files, const Job& job,
@@ -69,15 +77,24 @@ class CheckpointModel {
   UnknownKeys unknown_keys() const { return unknown_; }
 
   Model& model() { return *model_; }
-  const FoundCheckpoint& checkpoint() const { return checkpoint_; }
+  const FoundCheckpoint& checkpoint() const { return checkpoint_; }  // As it was loaded.
+
+  // As RowScorer::Apply(). Dense weights of models stay: see DenseWeights().
+  Status Apply(FileSystem& files, const CheckpointPart& delta, Executor& executor);
+  // Whoever reads rows while another thread may apply deltas holds this for reading: what is read
+  // under one lock is of one step().
+  SharedMutex& rows_mutex() const { return rows_mutex_; }
+  Clock step() const { return step_; }  // Of the checkpoint whose rows are here.
+
   // Fetches the rows of the step's keys; ScoreSteps calls it.
   Status Fetch(const PreparedStep& step, std::vector<std::vector<float>>* rows);
 
   // Copies the weights of `keys` into `rows`, [keys, dim]. `field_shards` has the shard of each key
-  // if the table is cut by field, and is empty otherwise. Several threads may read at once: slices
+  // if the table is cut by field, and is empty otherwise. `has_row`, [keys], if not empty, receives
+  // 1 for each key with a row and 0 for the others. Several threads may read at once: slices
   // without a disk change nothing when they are read.
   void Read(TableId table, std::span<const Key> keys, std::span<const uint32_t> field_shards,
-            std::span<float> rows);
+            std::span<float> rows, std::span<uint8_t> has_row = {});
   // A row's shard and its number there, which no other row of the table in the shard has.
   struct RowPlace {
     uint32_t shard = 0, row = 0;
@@ -99,31 +116,46 @@ class CheckpointModel {
  private:
   // Rows of one shard. A table that is rounded has an empty slice, which tells initial values.
   struct Shard {
-    std::vector<TableSlice> saved;                   // [tables]
+    std::unique_ptr<FlatShard> flat;  // Null unless kFlat; then the others are empty.
+    std::vector<TableSlice> saved;    // [tables]
     std::vector<std::unique_ptr<Int8Rows>> rounded;  // [tables]; null: the table is as saved.
     // Returns the number of a key's row here, or nothing if there is none.
     std::optional<uint32_t> RowNumber(TableId table, Key key) const;
+    // Copies the weights of a key's row and returns true, or returns false if there is none.
+    // `or_initial`: may copy the initial value instead, and return true.
+    bool Read(TableId table, Key key, bool or_initial, std::span<float> row);
+    void ReadInitial(TableId table, Key key, std::span<float> row);
+    uint64_t NumRows(TableId table) const;
   };
 
   CheckpointModel(const Job& job, RowForm form) : job_(job), form_(form) {}
   // Opens the checkpoint and makes the model, still without its weights.
-  static Result<std::unique_ptr<CheckpointModel>> Open(FileSystem& files, const Job& job,
-                                                       const std::string& path,
-                                                       WhichCheckpoint which, Executor& executor,
-                                                       RowForm form);
+  static Result<std::unique_ptr<CheckpointModel>> Open(const Job& job, const FoundCheckpoint& found,
+                                                       Executor& executor, RowForm form);
   Status ReadShards(FileSystem& files, Executor& executor);
+  Status ReadShardAs(FileSystem& files, ShardId id);
+  // Checks that `delta` builds on the checkpoint whose rows are here.
+  Status CheckBuildsOn(const CheckpointPart& delta) const;
   Status ReadWanted(FileSystem& files, ShardId id, const WantedKeys& wanted);
   Status RoundRows(ShardId id, Shard* shard) const;
   // Returns the shard with the part `slice` of a key's row.
   uint32_t ShardOfRow(const TableSpec& table, Key key, uint32_t slice,
                       std::optional<uint32_t> field_shard) const;
+  // The same of part `i` of [keys, slices].
+  uint32_t ShardOfPart(const TableSpec& table, std::span<const Key> keys,
+                       std::span<const uint32_t> field_shards, size_t i) const;
 
   Job job_;
   const RowForm form_;
   UnknownKeys unknown_ = UnknownKeys::kInitial;
   FoundCheckpoint checkpoint_;
+  const std::unique_ptr<Executor> alone_ = NewInlineExecutor();
   std::unique_ptr<Model> model_;
   std::vector<Shard> shards_;
+
+  mutable SharedMutex rows_mutex_;
+  std::atomic<Clock> step_ = kNoClock;
+  uint64_t manifest_checksum_ = 0;  // Of the checkpoint whose rows are here; used by Apply() alone.
 };
 
 }  // namespace hdps

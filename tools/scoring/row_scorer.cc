@@ -43,6 +43,11 @@ DataSpec ByColumns(const DataSpec& data) {
   return columns;
 }
 
+void OnCpu(ModelSpec* model) {
+  model->device = "cpu";
+  for (LayerSpec& layer : model->layers) layer.device.clear();
+}
+
 }  // namespace
 
 // An engine during one call.
@@ -50,7 +55,10 @@ class RowScorer::Lease {
  public:
   Lease(RowScorer& scorer, std::unique_ptr<Engine> engine)
       : scorer_(scorer), engine_(std::move(engine)) {}
-  ~Lease() { scorer_.GiveBack(std::move(engine_)); }
+  ~Lease() {
+    if (engine_->reader != nullptr) engine_->reader->Leave();
+    scorer_.GiveBack(std::move(engine_));
+  }
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
   Engine& operator*() const { return *engine_; }
@@ -61,21 +69,31 @@ class RowScorer::Lease {
   std::unique_ptr<Engine> engine_;
 };
 
-RowScorer::RowScorer(FileSystem& files, Executor& executor)
-    : files_(files), executor_(executor), clock_(NewSystemClock()) {}
+RowScorer::RowScorer(FileSystem& files, Executor& executor, RowForm form)
+    : files_(files),
+      executor_(executor),
+      clock_(NewSystemClock()),
+      alone_(NewInlineExecutor()),
+      engine_executor_(form == RowForm::kFlat ? *alone_ : executor) {}
 
 RowScorer::~RowScorer() = default;
 
 Result<std::unique_ptr<RowScorer>> RowScorer::Open(FileSystem& files, const std::string& path,
                                                    WhichCheckpoint which, UnknownKeys unknown,
                                                    Executor& executor) {
-  std::unique_ptr<RowScorer> opened(new RowScorer(files, executor));
   HDPS_ASSIGN_OR_RETURN(const FoundCheckpoint found, OpenCheckpoint(files, path, which));
+  return Open(files, found, unknown, RowForm::kSaved, executor);
+}
+
+Result<std::unique_ptr<RowScorer>> RowScorer::Open(FileSystem& files, const FoundCheckpoint& found,
+                                                   UnknownKeys unknown, RowForm form,
+                                                   Executor& executor) {
   HDPS_ASSIGN_OR_RETURN(Job job, ParseJob(found.manifest.job_json, found.folder, {}));
   HDPS_RETURN_IF_ERROR(NeedsLayers(job, "a score"));
   job.train.micro_batches = 1;
-  HDPS_ASSIGN_OR_RETURN(opened->loaded_,
-                        CheckpointModel::Load(files, job, found.folder, which, executor));
+  if (form == RowForm::kFlat) OnCpu(&job.model);
+  std::unique_ptr<RowScorer> opened(new RowScorer(files, executor, form));
+  HDPS_ASSIGN_OR_RETURN(opened->loaded_, CheckpointModel::Load(files, job, found, executor, form));
   opened->loaded_->set_unknown_keys(unknown);
   opened->job_ = opened->loaded_->job();
   const std::string origin = JoinPath(found.folder, kManifestName);
@@ -101,13 +119,17 @@ Result<std::unique_ptr<RowScorer::Engine>> RowScorer::NewEngine(bool first) {
   auto engine = std::make_unique<Engine>();
   engine->model = &loaded_->model();
   if (!first) {
-    HDPS_ASSIGN_OR_RETURN(engine->own, NewModel(loaded_->job(), executor_));
+    HDPS_ASSIGN_OR_RETURN(engine->own, NewModel(loaded_->job(), engine_executor_));
     engine->model = engine->own.get();
-    if (engine->model->dense_floats() > 0) engine->model->SetDense(loaded_->DenseWeights());
   }
-  engine->keys = std::make_unique<KeyFinder>(loaded_->job(), &executor_);
+  {
+    ReaderLock lock(loaded_->rows_mutex());
+    BringDense(engine.get());
+  }
+  engine->keys = std::make_unique<KeyFinder>(loaded_->job(), &engine_executor_);
   engine->rows.resize(job_.tables.size());
   engine->inputs.resize(job_.tables.size());
+  engine->has_row.resize(engine->keys->num_sets());
   return engine;
 }
 
@@ -139,19 +161,38 @@ void RowScorer::GiveBack(std::unique_ptr<Engine> engine) {
   given_back_.notify_one();
 }
 
-Status RowScorer::Run(const Batch& batch, Engine* engine) {
+void RowScorer::ReadRows(bool unknown_keys, Engine* engine) {
+  ReaderLock lock(loaded_->rows_mutex());
+  std::vector<bool> looked(engine->has_row.size());
+  for (uint32_t t = 0; t < engine->inputs.size(); ++t) {
+    engine->inputs[t] = {};
+    if (engine->keys->table_keys()[t] < 0) continue;
+    const auto set = static_cast<size_t>(engine->keys->table_keys()[t]);
+    const KeySet& keys = engine->sets[set];
+    engine->inputs[t].keys = &keys;
+    engine->rows[t].resize(keys.unique.size() * job_.tables[t].dim);
+    std::span<uint8_t> has_row;
+    if (unknown_keys && !looked[set]) {
+      engine->has_row[set].resize(keys.unique.size());
+      has_row = engine->has_row[set];
+      looked[set] = true;
+    }
+    loaded_->Read({t}, keys.unique, keys.field_shard, engine->rows[t], has_row);
+    engine->inputs[t].rows = engine->rows[t];
+  }
+  BringDense(engine);
+}
+
+void RowScorer::BringDense(Engine* engine) {
+  if (engine->step == loaded_->step()) return;
+  engine->step = loaded_->step();
+  if (engine->model->dense_floats() > 0) engine->model->SetDense(loaded_->DenseWeights());
+}
+
+Status RowScorer::Run(const Batch& batch, bool unknown_keys, Engine* engine) {
   HDPS_RETURN_IF_ERROR(engine->model->CheckBatch(batch));
   engine->keys->Find(batch, &engine->sets);
-  for (uint32_t t = 0; t < engine->inputs.size(); ++t) {
-    TableInput& input = engine->inputs[t];
-    input = {};
-    const int set = engine->keys->table_keys()[t];
-    if (set < 0) continue;
-    input.keys = &engine->sets[static_cast<size_t>(set)];
-    engine->rows[t].resize(input.keys->unique.size() * job_.tables[t].dim);
-    loaded_->Read({t}, input.keys->unique, input.keys->field_shard, engine->rows[t]);
-    input.rows = engine->rows[t];
-  }
+  ReadRows(unknown_keys, engine);
   PredictRows(*engine->model, batch, engine->inputs, &engine->scores);
   return {};
 }
@@ -189,10 +230,77 @@ Result<std::vector<float>> RowScorer::ScoreTable(std::shared_ptr<const ColumnTab
     HDPS_ASSIGN_OR_RETURN(Batch batch, rows->Read(begin, end));
     batch.num_labels = num_labels_;
     batch.labels.assign(size_t{batch.num_examples} * num_labels_, 0.0f);
-    HDPS_RETURN_IF_ERROR(Run(batch, &*engine));
+    HDPS_RETURN_IF_ERROR(Run(batch, /*unknown_keys=*/false, &*engine));
     HDPS_RETURN_IF_ERROR(Append(begin, form, *engine->model, engine->scores, &scores));
   }
   return scores;
+}
+
+void RowScorer::CountKeys(const Batch& batch, const Engine& engine, ScoredRows* scored) {
+  for (size_t f = 0; f < batch.sparse.size(); ++f) scored->keys[f] += batch.sparse[f].keys.size();
+  // A feature of several sets counts by the first.
+  std::vector<bool> counted(batch.sparse.size());
+  for (size_t s = 0; s < engine.sets.size(); ++s) {
+    for (size_t f = 0; f < batch.sparse.size(); ++f) {
+      const std::vector<uint32_t>& rows = engine.sets[s].row_index[f];
+      if (counted[f] || rows.empty()) continue;
+      counted[f] = true;
+      for (const uint32_t row : rows)
+        scored->unknown_keys[f] += engine.has_row[s][row] == 0 ? 1 : 0;
+    }
+  }
+}
+
+Status RowScorer::UseTable(std::shared_ptr<const ColumnTable> table, Engine* engine) const {
+  if (engine->reader != nullptr && engine->reader->Use(table)) return {};
+  HDPS_ASSIGN_OR_RETURN(engine->reader,
+                        TableRows::Make(*columns_, std::move(table), kRowsOfProgram));
+  return {};
+}
+
+Result<bool> RowScorer::ScoreAll(const ScoreWants& wants, Engine* engine, ScoredRows* scored) {
+  TableRows& rows = *engine->reader;
+  scored->rows = rows.num_rows();
+  scored->predictions.reserve(rows.num_rows() * scores_a_row_);
+  if (wants.logits) scored->logits.reserve(rows.num_rows() * scores_a_row_);
+  for (uint64_t begin = 0; begin < rows.num_rows(); begin += kEvaluationExamples) {
+    const uint64_t end = std::min(begin + kEvaluationExamples, rows.num_rows());
+    HDPS_ASSIGN_OR_RETURN(Batch batch, rows.Read(begin, end));
+    batch.num_labels = num_labels_;
+    batch.labels.assign(size_t{batch.num_examples} * num_labels_, 0.0f);
+    HDPS_RETURN_IF_ERROR(Run(batch, wants.unknown_keys, engine));
+    if (begin > 0 && engine->step != scored->step) return false;
+    scored->step = engine->step;
+    if (wants.unknown_keys) {
+      scored->keys.resize(batch.sparse.size());
+      scored->unknown_keys.resize(batch.sparse.size());
+      CountKeys(batch, *engine, scored);
+    }
+    HDPS_RETURN_IF_ERROR(Append(begin, ScoreForm::kPredictions, *engine->model, engine->scores,
+                                &scored->predictions));
+    if (!wants.logits) continue;
+    HDPS_RETURN_IF_ERROR(
+        Append(begin, ScoreForm::kLogits, *engine->model, engine->scores, &scored->logits));
+  }
+  return true;
+}
+
+Result<ScoredRows> RowScorer::Score(std::shared_ptr<const ColumnTable> table,
+                                    const ScoreWants& wants) {
+  const MemoryFor scoring("rows to score, and their scores");
+  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<Engine> taken, Take());
+  const Lease engine(*this, std::move(taken));
+  HDPS_RETURN_IF_ERROR(UseTable(std::move(table), &*engine));
+  while (true) {
+    ScoredRows scored;
+    scored.step = step();
+    HDPS_ASSIGN_OR_RETURN(const bool of_one_step, ScoreAll(wants, &*engine, &scored));
+    if (of_one_step) return scored;
+  }
+}
+
+Status RowScorer::Apply(const CheckpointPart& delta) {
+  return loaded_->Apply(files_, delta, executor_);
 }
 
 Result<std::vector<float>> RowScorer::ScoreFiles(const std::vector<std::string>& paths,
@@ -212,6 +320,10 @@ Result<std::vector<float>> RowScorer::ScoreFiles(const std::vector<std::string>&
                         StepPipeline::Start(job_, files_, *clock_, reading));
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<Engine> taken, Take());
   const Lease engine(*this, std::move(taken));
+  {
+    ReaderLock lock(loaded_->rows_mutex());
+    BringDense(&*engine);
+  }
   const auto fetch = [this](const PreparedStep& step, std::vector<std::vector<float>>* rows) {
     return loaded_->Fetch(step, rows);
   };
@@ -247,10 +359,12 @@ std::vector<uint32_t> RowScorer::FieldShardsOf(TableId table, std::span<const Ke
 }
 
 void RowScorer::Lookup(TableId table, std::span<const Key> keys, std::span<float> rows) {
+  ReaderLock lock(loaded_->rows_mutex());
   loaded_->Read(table, keys, FieldShardsOf(table, keys), rows);
 }
 
 std::vector<bool> RowScorer::Contains(TableId table, std::span<const Key> keys) const {
+  ReaderLock lock(loaded_->rows_mutex());
   const std::vector<uint32_t> shards = FieldShardsOf(table, keys);
   std::vector<bool> there;
   for (size_t k = 0; k < keys.size(); ++k) {

@@ -21,6 +21,7 @@
 
 namespace hdps {
 
+class TableRows;
 struct DataSpec;
 
 // What a row's scores become: the job's predictions, as hdps predict prints them, or what the loss
@@ -45,9 +46,10 @@ struct ScoredRows {
 // A checkpoint that scores rows without their labels.
 //
 // Invariant: scores are functions of the checkpoint and the row, with the bits of hdps predict. All
-// members may be called by several threads at once: rows are shared and only read, and each call
-// has a model of its own. There are at most as many models as the executor has threads, made when
-// they are first needed; further calls wait for one.
+// members may be called by several threads at once: rows are shared, and each call has a model of
+// its own. There are at most as many models as the executor has threads, made when they are first
+// needed; further calls wait for one. With RowForm::kFlat a call computes on its own thread alone,
+// on the CPU.
 class RowScorer {
  public:
   // Takes `path` and `which` as OpenCheckpoint does, and the job and its vocabulary from the
@@ -77,7 +79,7 @@ class RowScorer {
   // a number.
   Result<std::vector<float>> ScoreTable(std::shared_ptr<const ColumnTable> table, ScoreForm form);
   // The same for the rows of files, read as the job's data are. `paths` are those of --data: files,
-  // folders, patterns.
+  // folders, patterns. Requires: no delta is applied meanwhile.
   Result<std::vector<float>> ScoreFiles(const std::vector<std::string>& paths, ScoreForm form);
 
   // Returns the scores of all rows of a table, whose columns are as ScoreTable() wants them; of a
@@ -89,7 +91,7 @@ class RowScorer {
   // Everything is read and checked before the first row is changed. Only of RowForm::kFlat, and by
   // one thread at a time. kCorruption and kInvalidArgument say what is wrong with the delta.
   Status Apply(const CheckpointPart& delta);
-  Clock step() const;
+  Clock step() const { return loaded_->step(); }
 
   // As KeysOfFeature().
   Result<std::vector<Key>> KeysOf(const std::string& feature,
@@ -106,21 +108,34 @@ class RowScorer {
   struct Engine {
     Model* model = nullptr;
     std::unique_ptr<Model> own;  // Null for the first engine: the model is that of `loaded_`.
+    std::unique_ptr<TableRows> reader;  // Of the last table; null: there was none.
     std::unique_ptr<KeyFinder> keys;
     std::vector<KeySet> sets;
     std::vector<std::vector<float>> rows;  // [tables]
     std::vector<TableInput> inputs;        // [tables]
     std::vector<float> scores;
+    Clock step = kNoClock;  // Of the model's dense weights, and of the rows of the last pass.
+    std::vector<std::vector<uint8_t>> has_row;  // [sets][unique]: as of the set's first table.
   };
   class Lease;
 
-  RowScorer(FileSystem& files, Executor& executor);
+  RowScorer(FileSystem& files, Executor& executor, RowForm form);
   // Waits for an engine, or makes one.
   Result<std::unique_ptr<Engine>> Take() HDPS_EXCLUDES(mutex_);
   void GiveBack(std::unique_ptr<Engine> engine) HDPS_EXCLUDES(mutex_);
   Result<std::unique_ptr<Engine>> NewEngine(bool first);
-  // Fills engine.scores.
-  Status Run(const Batch& batch, Engine* engine);
+  // Reads the rows of a batch, all of them and the dense weights as of one step.
+  void ReadRows(bool unknown_keys, Engine* engine);
+  // Gives the engine the dense weights of the step. Requires: the rows are locked for reading.
+  void BringDense(Engine* engine);
+  // Fills engine.scores. `unknown_keys`: also engine.has_row.
+  Status Run(const Batch& batch, bool unknown_keys, Engine* engine);
+  // Gives the engine the reader of a table.
+  Status UseTable(std::shared_ptr<const ColumnTable> table, Engine* engine) const;
+  // Scores all rows. Returns false if the step changed between two batches.
+  Result<bool> ScoreAll(const ScoreWants& wants, Engine* engine, ScoredRows* scored);
+  // Adds the keys of a batch that Run() has scored, and those without a row.
+  static void CountKeys(const Batch& batch, const Engine& engine, ScoredRows* scored);
   // Appends the scores of the model's last pass in this form. `first_number`: that of its first
   // row, for messages.
   Status Append(uint64_t first_number, ScoreForm form, Model& model,
@@ -131,6 +146,8 @@ class RowScorer {
   FileSystem& files_;
   Executor& executor_;
   const std::unique_ptr<MonotonicClock> clock_;
+  const std::unique_ptr<Executor> alone_;  // Runs all work of a call on its own thread.
+  Executor& engine_executor_;
   Job job_;
   std::unique_ptr<const DataSpec> columns_;
   std::unique_ptr<CheckpointModel> loaded_;

@@ -16,6 +16,7 @@
 
 namespace hdps {
 
+class ColumnTable;
 struct DataSpec;
 struct LabelSpec;
 
@@ -80,6 +81,9 @@ struct CellOrder {
 class RowParser {
  public:
   virtual ~RowParser() = default;
+  // Of parsers of a table: the following lines are rows of this one, whose columns have the same
+  // names and types. Null: no lines follow until another table comes.
+  virtual void UseTable(std::shared_ptr<const ColumnTable> table) { static_cast<void>(table); }
   // Sets the cell order of the following lines; null: that of data.columns. `order` must live as
   // long as it is used.
   virtual void UseOrder(const CellOrder* order) { static_cast<void>(order); }

@@ -2,6 +2,7 @@
 #include "tools/serve/versions/served_checkpoint.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "common/base/byte_count.h"
@@ -112,7 +113,7 @@ ServedCheckpoint::~ServedCheckpoint() {
   if (follower_) follower_->Join();
 }
 
-std::shared_ptr<RowScorer> ServedCheckpoint::Current() const {
+ServedCheckpoint::Version ServedCheckpoint::CurrentVersion() const {
   MutexLock lock(mutex_);
   return current_;
 }
@@ -138,10 +139,13 @@ Status ServedCheckpoint::CheckAnswers(Clock step, const RowScorer& version) cons
 }
 
 Result<ScoreAnswer> ServedCheckpoint::Score(const ScoreRequest& request, Clock step) {
-  const std::shared_ptr<RowScorer> version = Current();
+  const auto [version, towers] = CurrentVersion();
   HDPS_RETURN_IF_ERROR(CheckAnswers(step, *version));
   static const std::vector<ScoreOutput> kUsual = {ScoreOutput::kPrediction};
   const std::vector<ScoreOutput>& wanted = request.outputs.empty() ? kUsual : request.outputs;
+  if (towers != nullptr && std::ranges::any_of(wanted, TowerOutputs::Makes)) {
+    return ScoreTowers(request, wanted, *version, *towers);
+  }
   const bool logits = std::ranges::find(wanted, ScoreOutput::kLogit) != wanted.end();
   HDPS_ASSIGN_OR_RETURN(ScoredRows scored,
                         version->Score(request.rows, {.logits = logits, .unknown_keys = true}));
@@ -154,6 +158,34 @@ Result<ScoreAnswer> ServedCheckpoint::Score(const ScoreRequest& request, Clock s
   answer.keys = std::move(scored.keys);
   answer.unknown_keys = std::move(scored.unknown_keys);
   sample_.Offer(request.rows);
+  return answer;
+}
+
+// Rows with the inputs of one tower alone are not scored. No delta is applied to such a version.
+Result<ScoreAnswer> ServedCheckpoint::ScoreTowers(const ScoreRequest& request,
+                                                  std::span<const ScoreOutput> wanted,
+                                                  RowScorer& version, TowerOutputs& towers) {
+  ScoreAnswer answer;
+  answer.step = version.step();
+  answer.rows = request.rows->num_rows();
+  ScoredRows scored;
+  if (!std::ranges::all_of(wanted, TowerOutputs::Makes)) {
+    HDPS_ASSIGN_OR_RETURN(scored,
+                          version.Score(request.rows, {.logits = true, .unknown_keys = true}));
+  }
+  for (const ScoreOutput& output : wanted) {
+    if (TowerOutputs::Makes(output)) {
+      HDPS_RETURN_IF_ERROR(towers.Add(output, request, &answer.outputs));
+      continue;
+    }
+    HDPS_ASSIGN_OR_RETURN(std::vector<OutputColumn> columns,
+                          OutputColumns(note_, version.job(), {&output, 1}, scored));
+    std::ranges::move(columns, std::back_inserter(answer.outputs));
+  }
+  answer.keys = std::move(scored.keys);
+  answer.unknown_keys = std::move(scored.unknown_keys);
+  answer.keys.resize(features_.size());
+  answer.unknown_keys.resize(features_.size());
   return answer;
 }
 
@@ -229,11 +261,12 @@ void ServedCheckpoint::TakeFirstOf(const std::vector<Clock>& candidates) {
 
 // A delta reads a part of what the whole chain reads, and needs memory for its own rows in place of
 // a second model. So deltas are applied wherever they lead to the wanted version. If a setting
-// changed with one of them, rows may be read otherwise, and the checkpoint is loaded beside.
+// changed with one of them, rows may be read otherwise, and the checkpoint is loaded beside. So it
+// is with further outputs of a two_tower model, which are computed for all items.
 Status ServedCheckpoint::Take(Clock clock) {
   HDPS_ASSIGN_OR_RETURN(const VersionMark mark, source_.MarkOf(clock));
   if (mark == at_hand_) return {};
-  if (at_hand_.clock != kNoClock) {
+  if (at_hand_.clock != kNoClock && CurrentVersion().towers == nullptr) {
     const std::vector<CheckpointPart> deltas = source_.DeltasFrom(at_hand_, clock);
     const std::string& job = Current()->checkpoint().manifest.job_json;
     const bool same = std::ranges::all_of(
@@ -265,11 +298,15 @@ Status ServedCheckpoint::LoadBeside(Clock clock, const VersionMark& mark) {
     HDPS_RETURN_IF_ERROR(CheckOfServedJob(before->job(), found.manifest));
   }
   // All bytes are checked as they are read.
+  Version version;
   HDPS_ASSIGN_OR_RETURN(
-      std::shared_ptr<RowScorer> version,
-      RowScorer::Open(files_, found, options_.unknown, RowForm::kFlat, *executor_));
-  HDPS_RETURN_IF_ERROR(WarmUp(sample_, version.get()));
-  HDPS_RETURN_IF_ERROR(SetOrCompareNote(*version, before == nullptr));
+      version.scorer, RowScorer::Open(files_, found, options_.unknown, RowForm::kFlat, *executor_));
+  HDPS_RETURN_IF_ERROR(WarmUp(sample_, version.scorer.get()));
+  if (HasTowers(version.scorer->job()) || !options_.items.files.empty()) {
+    HDPS_ASSIGN_OR_RETURN(version.towers,
+                          TowerOutputs::New(files_, *version.scorer, options_.items, *executor_));
+  }
+  HDPS_RETURN_IF_ERROR(SetOrCompareNote(version, before == nullptr));
   if (before != nullptr) retired_.push_back(before);
   {
     MutexLock lock(mutex_);
@@ -286,10 +323,11 @@ bool ServedCheckpoint::FreeRetired() {
   return retired_.empty();
 }
 
-Status ServedCheckpoint::SetOrCompareNote(const RowScorer& version, bool first) {
-  const Job& job = version.job();
+Status ServedCheckpoint::SetOrCompareNote(const Version& version, bool first) {
+  const Job& job = version.scorer->job();
   HDPS_ASSIGN_OR_RETURN(ModelNote note, NoteOf(options_.name.empty() ? job.name : options_.name,
-                                               job, version.columns()));
+                                               job, version.scorer->columns()));
+  if (version.towers != nullptr) version.towers->AddNotes(&note.outputs);
   std::vector<std::string> features = FeaturesOf(job.data).sparse;
   if (first) {
     note_ = std::move(note);

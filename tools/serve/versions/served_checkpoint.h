@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "tools/scoring/row_scorer.h"
 #include "tools/serve/served_model.h"
 #include "tools/serve/versions/request_sample.h"
+#include "tools/serve/versions/tower_outputs.h"
 #include "tools/serve/versions/version_facts.h"
 #include "tools/serve/versions/version_source.h"
 
@@ -32,6 +34,7 @@ struct ServedOptions {
   std::string folder;  // As OpenCheckpoint takes it.
   WantedVersion wanted = {};
   UnknownKeys unknown = UnknownKeys::kInitial;
+  ItemsToRank items = {};          // For the output top_k of a two_tower model.
   int threads = 1;                 // At most so many requests are scored at once; others wait.
   int64_t look_ms = kLookEveryMs;  // 0: no thread looks, and a test calls Look().
   // Tells people what happens to versions, a sentence a call; may be null.
@@ -67,8 +70,17 @@ class ServedCheckpoint : public ServedModel {
   void Look() HDPS_EXCLUDES(mutex_);
 
  private:
+  // A version and, of a two_tower model, its further outputs.
+  struct Version {
+    std::shared_ptr<RowScorer> scorer;
+    std::shared_ptr<TowerOutputs> towers;  // Goes before the scorer.
+  };
+
   ServedCheckpoint(ServedOptions options, FileSystem& files, MonotonicClock& clock);
-  std::shared_ptr<RowScorer> Current() const HDPS_EXCLUDES(mutex_);
+  Version CurrentVersion() const HDPS_EXCLUDES(mutex_);
+  std::shared_ptr<RowScorer> Current() const { return CurrentVersion().scorer; }
+  Result<ScoreAnswer> ScoreTowers(const ScoreRequest& request, std::span<const ScoreOutput> wanted,
+                                  RowScorer& version, TowerOutputs& towers);
   // kNotFound unless `step` is kNoClock or that of the version.
   Status CheckAnswers(Clock step, const RowScorer& version) const HDPS_EXCLUDES(mutex_);
 
@@ -80,7 +92,7 @@ class ServedCheckpoint : public ServedModel {
   Status LoadBeside(Clock clock, const VersionMark& mark);
   // Describes the model by its first version. kInvalidArgument if a later one takes or gives
   // something else.
-  Status SetOrCompareNote(const RowScorer& version, bool first);
+  Status SetOrCompareNote(const Version& version, bool first);
   void Tell(const std::string& what) const;
   void NoteTaken(VersionFacts::Refreshes VersionFacts::*kind, uint64_t bytes, int64_t began_ns)
       HDPS_EXCLUDES(mutex_);
@@ -103,7 +115,7 @@ class ServedCheckpoint : public ServedModel {
   std::set<std::string> refused_;  // What was told since the last version was taken.
 
   mutable Mutex mutex_;
-  std::shared_ptr<RowScorer> current_ HDPS_GUARDED_BY(mutex_);
+  Version current_ HDPS_GUARDED_BY(mutex_);
   std::vector<Clock> steps_ HDPS_GUARDED_BY(mutex_);
   WantedVersion wanted_ HDPS_GUARDED_BY(mutex_);
   bool again_ HDPS_GUARDED_BY(mutex_) = false;  // The next look tries, whatever it finds.

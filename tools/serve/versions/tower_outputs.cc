@@ -1,8 +1,13 @@
 // Lends a tower to each call, and ranks items by the vectors of users.
 #include "tools/serve/versions/tower_outputs.h"
 
+#include <algorithm>
+#include <span>
 #include <utility>
 
+#include "common/job/job_spec.h"
+#include "common/job/spec/data_spec.h"
+#include "common/job/spec/model_spec.h"
 #include "tools/export/vectors/item_data.h"
 #include "tools/export/vectors/item_vectors.h"
 #include "tools/scoring/tower_vectors.h"
@@ -27,6 +32,11 @@ Result<std::unique_ptr<const ItemRanking>> RankingOf(FileSystem& files, RowScore
 }
 
 }  // namespace
+
+bool HasTowers(const Job& job) {
+  const bool named = job.data.format == DataFormat::kCsv || job.data.format == DataFormat::kCriteo;
+  return named && job.model.type == "two_tower";
+}
 
 Result<std::unique_ptr<TowerOutputs>> TowerOutputs::New(FileSystem& files, RowScorer& scorer,
                                                         const ItemsToRank& items,

@@ -17,6 +17,11 @@
 
 namespace hdps {
 
+struct Job;
+
+// Is true for jobs of the recipe two_tower whose rows have named columns.
+bool HasTowers(const Job& job);
+
 // Items to choose from, as hdps export --format=vectors takes them.
 struct ItemsToRank {
   std::string files;        // --items; empty: there is no output top_k.

@@ -68,8 +68,7 @@ void ServingWatch::ScoreEvaluation() {
   Result<AnswerTotals> scored = options_.evaluation->Score(model_, options_.tasks);
   if (!scored.ok()) {
     if (!std::exchange(score_failed_, true)) {
-      options_.warn("model '" + EscapeUntrusted(model_.note().name) +
-                    "': drift is not watched, for the job's evaluation data cannot be scored: " +
+      options_.warn("drift is not watched, for the job's evaluation data cannot be scored: " +
                     scored.status().message());
     }
     return;
@@ -85,13 +84,12 @@ void ServingWatch::ScoreEvaluation() {
 }
 
 void ServingWatch::Compare(const AnswerTotals& window) {
-  const std::string model = "model '" + EscapeUntrusted(model_.note().name) + "': ";
   const std::string over = " over the last " + ShowWhole(window.rows) + " rows";
   const Difference of_prediction = PredictionDifference(window, *evaluation_);
   const bool far = of_prediction.far(kDriftDeviations);
   meters_.Set(FigureNamed("hdps_serving_prediction_drift"), far ? 1 : 0);
   if (std::exchange(prediction_far_, far) != far) {
-    options_.warn(model + (far ? "predictions drift" : "predictions are in line again") +
+    options_.warn(std::string(far ? "predictions drift" : "predictions are in line again") +
                   ": their mean is " + ShowNumber("%.4g", window.prediction.Mean()) + over +
                   ", and " + ShowNumber("%.4g", evaluation_->prediction.Mean()) +
                   " over the job's evaluation data, " + ShowNumber("%.2g", of_prediction.size) +
@@ -113,7 +111,7 @@ void ServingWatch::Compare(const AnswerTotals& window) {
     if (count == 0) return;
     const std::string more =
         count > kFeaturesTold ? " and " + std::to_string(count - kFeaturesTold) + " more" : "";
-    options_.warn(model + what + over + " and over the job's evaluation data: " + told + more);
+    options_.warn(what + over + " and over the job's evaluation data: " + told + more);
   };
   warn(begun, num_begun,
        "features drift, so look whether their values are written as in training; keys without a "

@@ -28,7 +28,7 @@ struct ServingWatchOptions {
   std::function<VersionFacts()> versions;
   std::optional<EvaluationAnswers> evaluation;  // Nothing: drift is not watched.
   std::unique_ptr<RequestLog> log;              // Null: there is none.
-  // Tells the operator of drift; called by Turn().
+  // Tells the operator of drift in a sentence that does not name the model; called by Turn().
   std::function<void(const std::string&)> warn;
 };
 

@@ -74,6 +74,13 @@ class ColumnParser : public RowParser {
     return {};
   }
 
+  void UseTable(std::shared_ptr<const ColumnTable> table) override {
+    table_ = std::move(table);
+    packed_->UseTable(table_);
+    last_row_ = 0;
+    batch_ = 0;
+  }
+
   std::string_view Hold(std::string_view line) override {
     const std::optional<uint64_t> number = RowNumberOf(line);
     return number && *number < table_->num_rows() ? packed_->Pack(*number) : line;
@@ -215,7 +222,7 @@ class ColumnParser : public RowParser {
     return CellRules::EndValues(*source.column, text, row);
   }
 
-  const std::shared_ptr<const ColumnTable> table_;
+  std::shared_ptr<const ColumnTable> table_;
   const std::string missing_;
   const bool missing_is_number_;
   CellRules rules_;

@@ -36,6 +36,12 @@ PackedRows::PackedRows(std::shared_ptr<const ColumnTable> table, std::vector<Pac
   block_rows_ = std::clamp<uint64_t>(kBlockBytes / begins_.back(), 1, kBlockRowsMax);
 }
 
+void PackedRows::UseTable(std::shared_ptr<const ColumnTable> table) {
+  table_ = std::move(table);
+  count_ = 0;
+  batch_ = 0;
+}
+
 size_t PackedRows::CellBytesOf(const CellType& type) {
   if (type.is_dictionary()) return 0;
   if (type.kind == CellKind::kBool) return 1;

@@ -40,6 +40,8 @@ class PackedRows {
   PackedRows(std::shared_ptr<const ColumnTable> table, std::vector<PackedColumn> columns,
              std::string missing);
 
+  // As RowParser::UseTable().
+  void UseTable(std::shared_ptr<const ColumnTable> table);
   // Returns the packed row, valid until the next call. Quick if rows come in their order.
   // Requires: row < num_rows().
   std::string_view Pack(uint64_t row);
@@ -60,7 +62,7 @@ class PackedRows {
   double NumberOf(const CellReader& reader, const ColumnChunk& chunk, int64_t index);
   uint64_t KeyOf(const PackedColumn& column, const ColumnChunk& chunk, int64_t index);
 
-  const std::shared_ptr<const ColumnTable> table_;
+  std::shared_ptr<const ColumnTable> table_;
   const std::vector<PackedColumn> columns_;
   const std::string missing_;
   const bool missing_is_number_;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "common/base/status.h"
@@ -43,6 +44,10 @@ class RowAdder {
 
   ~RowAdder();
 
+  // As RowParser::UseTable().
+  void UseTable(std::shared_ptr<const ColumnTable> table) { parser_->UseTable(std::move(table)); }
+  // Lets messages name the place of a line as the row of a table, from 0 on, of which it is a cell.
+  void NameRowsOfTable() { of_table_ = true; }
   void Restart(uint64_t bad_rows = 0) { bad_rows_ = bad_rows; }
   uint64_t bad_rows() const { return bad_rows_; }
   BatchBuilder NewBatch(size_t rows_max) const {
@@ -86,7 +91,7 @@ class RowAdder {
 
   std::vector<std::string> paths_;
   std::vector<ColumnSpec> columns_;  // Columns of a csv job.
-  bool of_table_ = false;            // Lines are rows of a table.
+  bool of_table_ = false;            // Lines are rows of a table, or its cells.
   bool labels_read_ = true;
   BadRows bad_rows_become_ = BadRows::kCounted;
   std::unique_ptr<AbsentCells> absent_;  // Null if no cells can be absent, or headers name them.

@@ -20,6 +20,10 @@ class VocabularyParser : public RowParser {
     }
   }
 
+  void UseTable(std::shared_ptr<const ColumnTable> table) override {
+    parser_->UseTable(std::move(table));
+  }
+
   void UseOrder(const CellOrder* order) override { parser_->UseOrder(order); }
 
   std::string_view Hold(std::string_view line) override { return parser_->Hold(line); }

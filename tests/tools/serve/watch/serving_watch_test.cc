@@ -162,7 +162,7 @@ TEST_F(ServingWatchTest, TellsWhenDriftBeginsAndWhenItEnds) {
   SeeWindow(watch, 0.5f, 1);
   ASSERT_EQ(warnings_.size(), 1u);
   EXPECT_EQ(warnings_[0],
-            "model 'ctr': predictions drift: their mean is 0.5 over the last 5,120 rows, and 0.3 "
+            "predictions drift: their mean is 0.5 over the last 5,120 rows, and 0.3 "
             "over the job's evaluation data, 2 of its standard deviation away");
   SeeWindow(watch, 0.5f, 1);  // It is told once.
   EXPECT_EQ(warnings_.size(), 1u);

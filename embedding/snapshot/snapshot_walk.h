@@ -1,0 +1,39 @@
+// Reads the bytes of one snapshot file in order, and gives what it holds piece by piece.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+
+#include "common/base/ids.h"
+#include "common/base/status.h"
+#include "common/platform/file_system.h"
+#include "common/protocol/manifest_parts.h"
+#include "embedding/snapshot/snapshot.h"
+#include "embedding/snapshot/snapshot_parts.h"
+
+namespace hdps {
+
+// What a file says of one of its tables.
+struct SnapshotTable {
+  std::string name;
+  uint32_t dim = 0, state_floats = 0;
+  uint64_t num_rows = 0;
+  PartKind kind = PartKind::kRows;
+};
+
+// Callbacks for the contents of a file, in the file's order. An error ends the walk.
+struct SnapshotVisitor {
+  std::function<Status(const SnapshotHeader&, uint32_t num_tables)> header;
+  std::function<Status(uint32_t table, const SnapshotTable&)> table;
+  std::function<Status(uint32_t table, std::span<const Key>, std::span<const float> rows)> block;
+};
+
+// Walks over one file, from the first byte to the last. Visitors see only bytes whose checksum was
+// confirmed. Errors are those of the visitor, kCorruption for what is damaged or is not the file
+// that the manifest names, and kInvalidArgument for a version of another program.
+Status WalkSnapshot(FileSystem& files, const std::string& folder, const SavedFile& saved,
+                    const SnapshotVisitor& visitor);
+
+}  // namespace hdps
