@@ -20,6 +20,7 @@ CASES = {
     "reader": "criteo_tsv_in_order",
     "recovery": "server_killed_then_resumed",
     "reduction": "2_ranks_1KiB",
+    "request_forms": "",
     "strategies": "data_parallel",
     "table": "sgd_dim16",
     "telemetry": "",

@@ -14,7 +14,7 @@ constexpr Datatype WholeOf(std::string_view name, CellKind cells, CellKind binar
 }
 
 constexpr Datatype kDatatypes[] = {
-    {"BOOL", CellKind::kUint8, CellKind::kUint8, 1},
+    {"BOOL", CellKind::kUint64, CellKind::kUint8, 1, 1, 0},
     WholeOf<int8_t>("INT8", CellKind::kInt64, CellKind::kInt8),
     WholeOf<int16_t>("INT16", CellKind::kInt64, CellKind::kInt16),
     WholeOf<int32_t>("INT32", CellKind::kInt64, CellKind::kInt32),
@@ -32,7 +32,7 @@ constexpr Datatype kDatatypes[] = {
 std::string Datatype::Wanted() const {
   if (cells == CellKind::kText) return "a text or a whole number";
   if (cells == CellKind::kFloat64) return "a number";
-  if (cells == CellKind::kUint8) return "true or false";
+  if (is_bool()) return "true or false";
   return "a whole number from " + std::to_string(lowest) + " to " + std::to_string(highest);
 }
 

@@ -12,11 +12,14 @@ namespace hdps {
 
 struct Datatype {
   std::string_view name;
-  CellKind cells;        // Of values that were read from JSON.
-  CellKind binary;       // Of values where they lie.
-  size_t bytes;          // Of a binary value; 0: 4 bytes of its length, and as many bytes.
-  int64_t lowest = 0;    // Of whole numbers.
-  uint64_t highest = 0;  // 0: it has no whole numbers alone.
+  CellKind cells;   // Of values that were read from JSON.
+  CellKind binary;  // Of values where they lie.
+  size_t bytes;     // Of a binary value; 0: 4 bytes of its length, and as many bytes.
+  // Of whole numbers; BOOL has none, so its lowest is above its highest.
+  int64_t lowest = 0;
+  uint64_t highest = 0;
+
+  bool is_bool() const { return lowest > 0; }
 
   // Says what a value in JSON may be: "a whole number from 0 to 255".
   std::string Wanted() const;

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/base/nearest_name.h"
 #include "common/base/outside_text.h"
 #include "tools/serve/requests/answer_columns.h"
 #include "tools/serve/requests/infer_answer.h"
@@ -17,38 +16,38 @@ namespace {
 
 constexpr uint64_t kTopKDefault = 10, kTopKMax = 1000;
 constexpr uint64_t kTopKItemsMax = 1 << 20;  // Of all rows of a request together.
-
-Status Wrong(const std::string& what) { return {Code::kInvalidArgument, what}; }
+constexpr Place kRequest = {"the request"}, kParameterK = {"the parameter k"};
 
 Status CheckOutput(const ModelNote& model, std::string_view name, const InferAnswer& answer) {
-  const std::string place = "output '" + EscapeUntrusted(name, 100) + "'";
+  const Place place = {.what = "output", .name = name};
   if (std::ranges::find(answer.names, name) != answer.names.end()) {
-    return Wrong(place + " comes twice: expected it once");
+    return Wrong(place, " comes twice: expected it once");
   }
   if (std::ranges::find(model.outputs, name, &TensorNote::name) != model.outputs.end()) return {};
   std::string all;
   for (const TensorNote& note : model.outputs) all += (all.empty() ? "" : ", ") + note.name;
-  return Wrong(place + " is none of the model: expected some of " + EscapeUntrusted(all));
+  return Wrong(place, " is none of the model: expected some of " + EscapeUntrusted(all));
 }
 
 // Reads a parameter that is true or false; `otherwise` if it is not there.
 Result<bool> ReadFlag(const std::optional<JsonElement>& parameters, std::string_view name,
-                      const std::string& place, bool otherwise) {
+                      const Place& place, bool otherwise) {
   HDPS_ASSIGN_OR_RETURN(const std::optional<JsonElement> flag,
                         JsonParameter(parameters, name, place));
   if (!flag) return otherwise;
-  return JsonBool(*flag, place + ": " + std::string(name));
+  return JsonBool(*flag, place.Part(name));
 }
 
 Status ReadOutputs(const ModelNote& model, JsonElement outputs, InferAnswer* answer,
                    ScoreRequest* request) {
-  HDPS_ASSIGN_OR_RETURN(const simdjson::dom::array list, JsonList(outputs, "outputs"));
-  size_t index = 0;
+  HDPS_ASSIGN_OR_RETURN(const simdjson::dom::array list, JsonList(outputs, {"outputs"}));
+  int64_t index = 0;
   for (const JsonElement output : list) {
-    const std::string place = "outputs[" + std::to_string(index++) + "]";
+    const Place place = {.what = "outputs", .index = index++};
     HDPS_ASSIGN_OR_RETURN(const auto members, JsonMembers(output, place, {"name", "parameters"}));
-    if (!members[0]) return Wrong(place + " has no name: expected the name of an output");
-    HDPS_ASSIGN_OR_RETURN(const std::string_view name, JsonText(*members[0], place + ": the name"));
+    if (!members[0]) return Wrong(place, " has no name: expected the name of an output");
+    HDPS_ASSIGN_OR_RETURN(const std::string_view name,
+                          JsonText(*members[0], place.Part("the name")));
     HDPS_RETURN_IF_ERROR(CheckOutput(model, name, *answer));
     HDPS_ASSIGN_OR_RETURN(const bool binary,
                           ReadFlag(members[1], "binary_data", place, answer->all_binary));
@@ -64,18 +63,18 @@ Status ReadOutputs(const ModelNote& model, JsonElement outputs, InferAnswer* ans
 
 Status ReadTopK(const std::optional<JsonElement>& parameters, ScoreRequest* request) {
   HDPS_ASSIGN_OR_RETURN(const std::optional<JsonElement> k,
-                        JsonParameter(parameters, "k", "the request"));
+                        JsonParameter(parameters, "k", kRequest));
   const bool asked =
       std::ranges::find(request->outputs, ScoreOutput::kTopK) != request->outputs.end();
-  if (k && !asked) return Wrong("the parameter k counts for the output top_k alone: ask for it");
+  if (k && !asked) return Wrong(kParameterK, " counts for the output top_k alone: ask for it");
   if (!asked) return {};
   uint64_t items = kTopKDefault;
   if (k) {
-    HDPS_ASSIGN_OR_RETURN(items, JsonWhole(*k, "the parameter k"));
+    HDPS_ASSIGN_OR_RETURN(items, JsonWhole(*k, kParameterK));
   }
   if (items == 0 || items > kTopKMax) {
-    return Wrong("the parameter k is " + std::to_string(items) + ": expected 1 to " +
-                 std::to_string(kTopKMax));
+    return Wrong(kParameterK,
+                 " is " + std::to_string(items) + ": expected 1 to " + std::to_string(kTopKMax));
   }
   request->top_k = static_cast<uint32_t>(items);
   const uint64_t rows = request->rows->num_rows();
@@ -87,15 +86,15 @@ Status ReadTopK(const std::optional<JsonElement>& parameters, ScoreRequest* requ
 
 Status ReadInputs(const ModelNote& model, JsonElement inputs,
                   std::optional<std::string_view> binary, RequestTable* table) {
-  HDPS_ASSIGN_OR_RETURN(const simdjson::dom::array list, JsonList(inputs, "inputs"));
+  HDPS_ASSIGN_OR_RETURN(const simdjson::dom::array list, JsonList(inputs, {"inputs"}));
   size_t index = 0;
   for (const JsonElement input : list) {
     HDPS_RETURN_IF_ERROR(ReadInferInput(model, input, index++, &binary, table));
   }
   if (!binary || binary->empty()) return {};
-  return Wrong(std::to_string(binary->size()) +
-               " bytes are left behind the last input: expected that the sizes of "
-               "binary_data_size add up to all bytes behind the JSON");
+  return Wrong(kRequest, ": " + std::to_string(binary->size()) +
+                             " bytes are left behind the last input: expected that the sizes of "
+                             "binary_data_size add up to all bytes behind the JSON");
 }
 
 }  // namespace
@@ -105,26 +104,27 @@ Result<AskedScore> ReadInfer(const ModelNote& model, std::string body,
   HDPS_RETURN_IF_ERROR(CheckBytes(body.size()));
   const size_t size = json_bytes.value_or(body.size());
   if (size > body.size()) {
-    return Wrong("Inference-Header-Content-Length is " + std::to_string(size) +
-                 ": expected at most the " + std::to_string(body.size()) + " bytes of the body");
+    return Wrong({"Inference-Header-Content-Length"},
+                 " is " + std::to_string(size) + ": expected at most the " +
+                     std::to_string(body.size()) + " bytes of the body");
   }
   RequestTable table(std::move(body));
   HDPS_ASSIGN_OR_RETURN(const JsonBody json, JsonBody::Parse(&table.body(), size));
-  HDPS_ASSIGN_OR_RETURN(const auto members, JsonMembers(json.root(), "the request",
+  HDPS_ASSIGN_OR_RETURN(const auto members, JsonMembers(json.root(), kRequest,
                                                         {"inputs", "outputs", "id", "parameters"}));
   std::optional<std::string_view> binary;
   if (json_bytes) binary = std::string_view(table.body()).substr(size);
-  if (!members[0]) return Wrong("the request has no inputs: expected the list \"inputs\"");
+  if (!members[0]) return Wrong(kRequest, " has no inputs: expected the list \"inputs\"");
   HDPS_RETURN_IF_ERROR(ReadInputs(model, *members[0], binary, &table));
 
   InferAnswer answer;
   answer.model = model.name;
   if (members[2]) {
-    HDPS_ASSIGN_OR_RETURN(const std::string_view id, JsonText(*members[2], "the id"));
+    HDPS_ASSIGN_OR_RETURN(const std::string_view id, JsonText(*members[2], {"the id"}));
     answer.id = JsonQuoted(id);
   }
   HDPS_ASSIGN_OR_RETURN(answer.all_binary,
-                        ReadFlag(members[3], "binary_data_output", "the request", false));
+                        ReadFlag(members[3], "binary_data_output", kRequest, false));
   ScoreRequest request;
   if (members[1]) HDPS_RETURN_IF_ERROR(ReadOutputs(model, *members[1], &answer, &request));
   HDPS_ASSIGN_OR_RETURN(request.rows, table.Finish());

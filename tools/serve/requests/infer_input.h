@@ -14,7 +14,7 @@ namespace hdps {
 
 // Returns the parameter `name` of an object of parameters; nothing if it is not there.
 Result<std::optional<JsonElement>> JsonParameter(const std::optional<JsonElement>& parameters,
-                                                 std::string_view name, const std::string& place);
+                                                 std::string_view name, const Place& place);
 
 // Adds inputs[index] of a request to its table, and takes its binary data, if it has some, from the
 // front of `binary`; nothing: the request has none.

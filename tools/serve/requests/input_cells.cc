@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include "common/base/outside_text.h"
+#include "tools/serve/requests/request_place.h"
 
 namespace hdps {
 namespace {
@@ -22,25 +22,32 @@ std::shared_ptr<const CellType> Shared(CellType type) {
 
 InputCells::InputCells(std::string name, CellKind kind, std::string datatype)
     : name_(std::move(name)), kind_(kind), datatype_(std::move(datatype)) {
-  if (kind_ == CellKind::kText) own_.assign(sizeof(int32_t), '\0');
+  if (kind_ == CellKind::kText) offsets_.push_back(0);
+}
+
+void InputCells::Reserve(uint64_t cells) {
+  constexpr size_t kUsualBytes = 8;  // Of a text.
+  if (kind_ != CellKind::kText) return numbers_.reserve(cells);
+  offsets_.reserve(cells + 1);
+  bytes_.reserve(cells * kUsualBytes);
 }
 
 void InputCells::AddMissing() {
   ++missing_;
   if (kind_ == CellKind::kText) return AddText({});
-  if (kind_ == CellKind::kFloat64) return Put(std::numeric_limits<double>::quiet_NaN());
+  if (kind_ == CellKind::kFloat64) return AddNumber(std::numeric_limits<double>::quiet_NaN());
   const uint64_t cell = count_;
   validity_.resize(cell / 8 + 1, 0xff);
   validity_[cell / 8] &= static_cast<uint8_t>(~(1u << cell % 8));
-  if (kind_ == CellKind::kUint8) return Put(uint8_t{0});
-  Put(uint64_t{0});
+  AddNumber(uint64_t{0});
 }
 
 bool InputCells::MakeLists() {
   if (has_lists()) return true;
   if (missing_ < count_) return false;
   list_ends_.assign(count_ + 1, 0);
-  own_.resize(kind_ == CellKind::kText ? sizeof(int32_t) : 0);
+  if (kind_ == CellKind::kText) offsets_.resize(1);
+  numbers_.clear();
   validity_.clear();
   count_ = 0;
   return true;
@@ -61,7 +68,9 @@ ColumnChunk InputCells::Values() const {
   ColumnChunk values;
   values.length = static_cast<int64_t>(count_);
   if (!validity_.empty()) values.validity = validity_.data();
-  values.cells = in_place_ != nullptr ? in_place_ : own_.data();
+  values.cells = numbers_.data();
+  if (in_place_ != nullptr) values.cells = in_place_;
+  if (kind_ == CellKind::kText) values.cells = offsets_.data();
   values.bytes = bytes_.data();
   return values;
 }
@@ -93,8 +102,8 @@ Status InputCells::ShareList(uint64_t rows, ColumnTable::Column* column, ColumnC
   constexpr uint64_t kSharedMax = kRequestBytesMax / sizeof(uint32_t);
   if (count_ > kSharedMax / rows) {
     return {Code::kResourceExhausted,
-            "input '" + EscapeUntrusted(name_) + "' has " + std::to_string(count_) +
-                " values for each of " + std::to_string(rows) + " rows: expected at most " +
+            InputPlace(name_).Text() + " has " + std::to_string(count_) + " values for each of " +
+                std::to_string(rows) + " rows: expected at most " +
                 std::to_string(kSharedMax / rows) + "; send fewer rows a request"};
   }
   ColumnChunk indices;

@@ -1,6 +1,7 @@
 // Gathers the cells of one input of a request.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -19,8 +20,8 @@ namespace hdps {
 // cells have a bit of their own.
 class InputCells {
  public:
-  // `datatype` stands for the cells in messages. Requires: kText, kUint8, kInt64, kUint64 or
-  // kFloat64, unless the cells come by TakeInPlace().
+  // `datatype` stands for the cells in messages. Requires: kText, kInt64, kUint64 or kFloat64,
+  // unless the cells come by TakeInPlace().
   InputCells(std::string name, CellKind kind, std::string datatype);
 
   const std::string& name() const { return name_; }
@@ -28,14 +29,19 @@ class InputCells {
   bool has_lists() const { return !list_ends_.empty(); }
   uint64_t rows() const { return has_lists() ? list_ends_.size() - 1 : count_; }
 
+  // Prepares for so many cells.
+  void Reserve(uint64_t cells);
   // Each appends a cell. Requires of a number: the type of the kind.
   void AddText(std::string_view text) {
     bytes_ += text;
-    Put(static_cast<int32_t>(bytes_.size()));
+    offsets_.push_back(static_cast<int32_t>(bytes_.size()));
+    ++count_;
   }
   template <typename Number>
   void AddNumber(Number number) {
-    Put(number);
+    numbers_.push_back(std::bit_cast<uint64_t>(number));
+    ++count_;
+    if (!validity_.empty()) validity_.resize(count_ / 8 + 1, 0xff);
   }
   void AddMissing();
 
@@ -54,21 +60,16 @@ class InputCells {
   Status MakeColumn(uint64_t rows, ColumnTable::Column* column, ColumnChunk* chunk);
 
  private:
-  template <typename Number>
-  void Put(Number number) {
-    own_.append(reinterpret_cast<const char*>(&number), sizeof(number));
-    if (!validity_.empty()) validity_.resize(count_ / 8 + 1, 0xff);
-    ++count_;
-  }
   ColumnChunk Values() const;
   Status ShareList(uint64_t rows, ColumnTable::Column* column, ColumnChunk* chunk);
 
   std::string name_;
   CellKind kind_;
   std::string datatype_;
-  std::string own_;                 // Numbers; of texts the offsets.
+  std::vector<uint64_t> numbers_;   // Bits.
+  std::vector<int32_t> offsets_;    // Of texts in `bytes_`, behind a 0.
   std::string bytes_;               // Of texts.
-  const char* in_place_ = nullptr;  // Instead of `own_`.
+  const char* in_place_ = nullptr;  // Numbers that are not in `numbers_`.
   uint64_t count_ = 0;              // Cells, also those inside of lists.
   uint64_t missing_ = 0;
   std::vector<uint8_t> validity_;  // Empty: all cells are there.

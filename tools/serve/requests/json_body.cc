@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include "common/base/nearest_name.h"
 #include "common/base/outside_text.h"
-#include "tools/serve/requests/request_table.h"
 
 namespace hdps {
 namespace {
@@ -39,16 +39,20 @@ std::string WhyNoJson(std::string_view text, simdjson::error_code code) {
   return why;
 }
 
-Status Wrong(const std::string& place, JsonElement value, const std::string& wanted) {
-  return {Code::kInvalidArgument, place + " is " + ShowJson(value) + ": expected " + wanted};
+Status WrongValue(const Place& place, JsonElement value, const std::string& wanted) {
+  return Wrong(place, " is " + ShowJson(value) + ": expected " + wanted);
 }
 
 template <typename Value>
-Result<Value> Get(JsonElement value, const std::string& place, const std::string& wanted) {
+Result<Value> Get(JsonElement value, const Place& place, const char* wanted) {
   Value got{};
-  if (value.get(got) != simdjson::SUCCESS) return Wrong(place, value, wanted);
+  if (value.get(got) != simdjson::SUCCESS) return WrongValue(place, value, wanted);
   return got;
 }
+
+// A larger one is not worth its memory.
+constexpr size_t kKeptBytesMax = 256 << 10;
+thread_local std::unique_ptr<simdjson::dom::parser> kept_parser;
 
 template <typename Whole>
 bool AddWhole(const Datatype& type, Whole number, InputCells* cells) {
@@ -76,15 +80,25 @@ bool AddWhole(const Datatype& type, Whole number, InputCells* cells) {
 
 }  // namespace
 
+JsonBody::JsonBody() : parser_(std::move(kept_parser)) {}
+
+JsonBody::~JsonBody() {
+  if (parser_ != nullptr && parser_->capacity() <= kKeptBytesMax) kept_parser = std::move(parser_);
+}
+
 Result<JsonBody> JsonBody::Parse(std::string* body, size_t bytes) {
   JsonBody json;
   body->reserve(body->size() + simdjson::SIMDJSON_PADDING);  // It reads beyond the end.
-  json.parser_ = std::make_unique<simdjson::dom::parser>();
-  simdjson::error_code code = json.parser_->allocate(bytes, kJsonDepthMax);
+  simdjson::error_code code = simdjson::SUCCESS;
+  if (json.parser_ == nullptr) {
+    json.parser_ = std::make_unique<simdjson::dom::parser>();
+    code = json.parser_->allocate(bytes, kJsonDepthMax);
+  }
   if (code == simdjson::SUCCESS) {
     code = json.parser_->parse(body->data(), bytes, /*realloc_if_needed=*/false).get(json.root_);
   }
   if (code == simdjson::MEMALLOC) {
+    json.parser_.reset();
     return Status(Code::kResourceExhausted, "there is no memory to read " + std::to_string(bytes) +
                                                 " bytes of JSON: send smaller requests");
   }
@@ -107,44 +121,40 @@ std::string ShowJson(JsonElement value) {
   }
 }
 
-Result<std::string_view> JsonText(JsonElement value, const std::string& place) {
+Result<std::string_view> JsonText(JsonElement value, const Place& place) {
   return Get<std::string_view>(value, place, "a text");
 }
-Result<uint64_t> JsonWhole(JsonElement value, const std::string& place) {
+Result<uint64_t> JsonWhole(JsonElement value, const Place& place) {
   return Get<uint64_t>(value, place, "a whole number from 0 on");
 }
-Result<bool> JsonBool(JsonElement value, const std::string& place) {
+Result<bool> JsonBool(JsonElement value, const Place& place) {
   return Get<bool>(value, place, "true or false");
 }
-Result<simdjson::dom::array> JsonList(JsonElement value, const std::string& place) {
+Result<simdjson::dom::array> JsonList(JsonElement value, const Place& place) {
   return Get<simdjson::dom::array>(value, place, "a list");
 }
-Result<simdjson::dom::object> JsonObject(JsonElement value, const std::string& place) {
+Result<simdjson::dom::object> JsonObject(JsonElement value, const Place& place) {
   return Get<simdjson::dom::object>(value, place, "an object");
 }
 
-Result<std::vector<std::optional<JsonElement>>> JsonMembers(
-    JsonElement value, const std::string& place, std::initializer_list<std::string_view> names) {
+Status FindJsonMembers(JsonElement value, const Place& place,
+                       std::span<const std::string_view> names,
+                       std::span<std::optional<JsonElement>> members) {
   HDPS_ASSIGN_OR_RETURN(const simdjson::dom::object object, JsonObject(value, place));
-  std::vector<std::optional<JsonElement>> members(names.size());
   for (const simdjson::dom::key_value_pair member : object) {
-    const auto* const found = std::ranges::find(names, member.key);
-    const auto shown = [&] { return "member '" + EscapeUntrusted(member.key, 100) + "'"; };
+    const auto found = std::ranges::find(names, member.key);
+    const auto shown = [&] { return " has the member '" + EscapeUntrusted(member.key, 100) + "'"; };
     if (found == names.end()) {
       const std::vector<std::string> known(names.begin(), names.end());
       std::string all;
       for (const std::string& name : known) all += (all.empty() ? "" : ", ") + name;
-      return Status(Code::kInvalidArgument, place + " has the " + shown() + ": expected " + all +
-                                                DidYouMean(member.key, known));
+      return Wrong(place, shown() + ": expected " + all + DidYouMean(member.key, known));
     }
     std::optional<JsonElement>& slot = members[static_cast<size_t>(found - names.begin())];
-    if (slot) {
-      return Status(Code::kInvalidArgument,
-                    place + " has the " + shown() + " twice: expected it once");
-    }
-    slot = member.value;
+    if (slot) return Wrong(place, shown() + " twice: expected it once");
+    if (!member.value.is_null()) slot = member.value;
   }
-  return members;
+  return {};
 }
 
 bool AddJsonCell(const Datatype& type, JsonElement value, InputCells* cells) {
@@ -165,8 +175,8 @@ bool AddJsonCell(const Datatype& type, JsonElement value, InputCells* cells) {
       cells->AddNumber(value.get_double().value_unsafe());
       return true;
     case element_type::BOOL:
-      if (type.cells != CellKind::kUint8) return false;
-      cells->AddNumber(static_cast<uint8_t>(value.get_bool().value_unsafe()));
+      if (!type.is_bool()) return false;
+      cells->AddNumber(uint64_t{value.get_bool().value_unsafe()});
       return true;
     default:
       return false;
@@ -175,8 +185,8 @@ bool AddJsonCell(const Datatype& type, JsonElement value, InputCells* cells) {
 
 Status WrongCell(const InputCells& cells, uint64_t row, JsonElement value,
                  const std::string& wanted) {
-  return Wrong(InputPlace(cells.name()) + ", row " + std::to_string(row), value,
-               wanted + ", or null where it is missing");
+  return WrongValue(InputPlace(cells.name()).Row(row), value,
+                    wanted + ", or null where it is missing");
 }
 
 }  // namespace hdps

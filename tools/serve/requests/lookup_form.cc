@@ -13,10 +13,11 @@
 namespace hdps {
 namespace {
 
-Status Wrong(const std::string& what) { return {Code::kInvalidArgument, what}; }
+constexpr Place kRequest = {"the request"}, kKeys = {"keys"}, kValues = {"values"},
+                kVersion = {"version"};
 
 // Reads a whole number, or its decimal text: many programs have none beyond 2^53.
-Result<uint64_t> ReadWhole(JsonElement value, const std::string& place) {
+Result<uint64_t> ReadWhole(JsonElement value, const Place& place) {
   uint64_t number = 0;
   std::string_view text;
   if (value.get(number) == simdjson::SUCCESS) return number;
@@ -24,24 +25,24 @@ Result<uint64_t> ReadWhole(JsonElement value, const std::string& place) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     if (error == std::errc() && end == text.data() + text.size()) return number;
   }
-  return Wrong(place + " is " + ShowJson(value) + ": expected a whole number from 0 to " +
-               std::to_string(std::numeric_limits<uint64_t>::max()));
+  return Wrong(place, " is " + ShowJson(value) + ": expected a whole number from 0 to " +
+                          std::to_string(std::numeric_limits<uint64_t>::max()));
 }
 
 Status ReadKeys(JsonElement keys, LookupRequest* request) {
-  HDPS_ASSIGN_OR_RETURN(const simdjson::dom::array list, JsonList(keys, "keys"));
-  HDPS_RETURN_IF_ERROR(CheckRows("keys", list.size()));
-  if (list.size() == 0) return Wrong("keys is an empty list: expected at least one key");
+  HDPS_ASSIGN_OR_RETURN(const simdjson::dom::array list, JsonList(keys, kKeys));
+  HDPS_RETURN_IF_ERROR(CheckRows(kKeys, list.size()));
+  if (list.size() == 0) return Wrong(kKeys, " is an empty list: expected at least one key");
   for (const JsonElement key : list) {
-    const std::string place = "keys[" + std::to_string(request->keys.size()) + "]";
+    const Place place = {.what = "keys", .index = static_cast<int64_t>(request->keys.size())};
     HDPS_ASSIGN_OR_RETURN(request->keys.emplace_back(), ReadWhole(key, place));
   }
   return {};
 }
 
 Status ReadValues(JsonElement values, LookupRequest* request) {
-  HDPS_ASSIGN_OR_RETURN(const simdjson::dom::array list, JsonList(values, "values"));
-  HDPS_RETURN_IF_ERROR(CheckRows("values", list.size()));
+  HDPS_ASSIGN_OR_RETURN(const simdjson::dom::array list, JsonList(values, kValues));
+  HDPS_RETURN_IF_ERROR(CheckRows(kValues, list.size()));
   RequestTable table({});
   const Datatype& texts = *FindDatatype("BYTES");
   HDPS_ASSIGN_OR_RETURN(InputCells* const cells,
@@ -80,21 +81,23 @@ WrittenAnswer WriteLookup(const LookupAnswer& answer) {
 Result<AskedLookup> ReadLookup(std::string body) {
   HDPS_RETURN_IF_ERROR(CheckBytes(body.size()));
   HDPS_ASSIGN_OR_RETURN(const JsonBody json, JsonBody::Parse(&body, body.size()));
-  HDPS_ASSIGN_OR_RETURN(const auto members, JsonMembers(json.root(), "the request",
-                                                        {"table", "keys", "feature", "values"}));
+  HDPS_ASSIGN_OR_RETURN(const auto members,
+                        JsonMembers(json.root(), kRequest, {"table", "keys", "feature", "values"}));
   const std::optional<JsonElement>&table = members[0], &keys = members[1], &feature = members[2],
         &values = members[3];
-  if (!table) return Wrong("the request has no table: expected \"table\" with its name");
+  if (!table) return Wrong(kRequest, " has no table: expected \"table\" with its name");
   if (keys.has_value() == values.has_value() || feature.has_value() != values.has_value()) {
-    return Wrong("expected either \"keys\", or \"feature\" with \"values\", beside \"table\"");
+    return Wrong(kRequest,
+                 ": expected either \"keys\", or \"feature\" with \"values\", beside \"table\"");
   }
   LookupRequest request;
-  HDPS_ASSIGN_OR_RETURN(request.table, JsonText(*table, "table"));
+  HDPS_ASSIGN_OR_RETURN(request.table, JsonText(*table, {"table"}));
   if (keys) {
     HDPS_RETURN_IF_ERROR(ReadKeys(*keys, &request));
   } else {
-    HDPS_ASSIGN_OR_RETURN(request.feature, JsonText(*feature, "feature"));
-    if (request.feature.empty()) return Wrong("feature is \"\": expected the name of a feature");
+    HDPS_ASSIGN_OR_RETURN(request.feature, JsonText(*feature, {"feature"}));
+    if (request.feature.empty())
+      return Wrong({"feature"}, " is \"\": expected the name of a feature");
     HDPS_RETURN_IF_ERROR(ReadValues(*values, &request));
   }
   return AskedLookup{std::move(request), WriteLookup};
@@ -104,14 +107,14 @@ Result<Clock> ReadUse(const std::string& body) {
   HDPS_RETURN_IF_ERROR(CheckBytes(body.size()));
   std::string padded = body;
   HDPS_ASSIGN_OR_RETURN(const JsonBody json, JsonBody::Parse(&padded, body.size()));
-  HDPS_ASSIGN_OR_RETURN(const auto members, JsonMembers(json.root(), "the request", {"version"}));
+  HDPS_ASSIGN_OR_RETURN(const auto members, JsonMembers(json.root(), kRequest, {"version"}));
   const std::string wanted = R"(expected {"version": STEP} or {"version": "newest"})";
-  if (!members[0]) return Wrong("the request has no version: " + wanted);
+  if (!members[0]) return Wrong(kRequest, " has no version: " + wanted);
   std::string_view text;
   if (members[0]->get(text) == simdjson::SUCCESS && text == "newest") return kNoClock;
-  const Result<uint64_t> step = ReadWhole(*members[0], "version");
+  const Result<uint64_t> step = ReadWhole(*members[0], kVersion);
   if (step.ok() && std::in_range<Clock>(*step)) return static_cast<Clock>(*step);
-  return Wrong("version is " + ShowJson(*members[0]) + ": " + wanted);
+  return Wrong(kVersion, " is " + ShowJson(*members[0]) + ": " + wanted);
 }
 
 std::string ErrorBody(const std::string& message) {

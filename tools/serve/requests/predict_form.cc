@@ -13,7 +13,7 @@
 namespace hdps {
 namespace {
 
-Status Wrong(const std::string& what) { return {Code::kInvalidArgument, what}; }
+constexpr Place kRequest = {"the request"}, kInstances = {"instances"}, kInputs = {"inputs"};
 
 // An input with the datatype that the model tells.
 struct Input {
@@ -49,18 +49,20 @@ Result<Input> AddInput(const ModelNote& model, std::string_view name, RequestTab
   HDPS_ASSIGN_OR_RETURN(const TensorNote* const note, InputNote(model, name));
   const Datatype* const type = FindDatatype(note->datatype);
   if (type == nullptr) {
-    return Wrong(InputPlace(name) + " has the datatype " + note->datatype + ": expected one of " +
-                 DatatypeNames());
+    return Wrong(InputPlace(name),
+                 " has the datatype " + note->datatype + ": expected one of " + DatatypeNames());
   }
   HDPS_ASSIGN_OR_RETURN(InputCells* const cells, table->Add(name, type->cells, type->name));
+  constexpr uint64_t kUsualRows = 64;
+  cells->Reserve(kUsualRows);
   return Input{cells, type};
 }
 
 // Returns the only input of a model, whose values come without a name.
-Result<Input> AddOnlyInput(const ModelNote& model, const std::string& place, RequestTable* table) {
+Result<Input> AddOnlyInput(const ModelNote& model, const Place& place, RequestTable* table) {
   if (model.inputs.size() == 1) return AddInput(model, model.inputs[0].name, table);
-  return Wrong(place + " has values without names: expected an object with some of the " +
-               std::to_string(model.inputs.size()) + " inputs by name");
+  return Wrong(place, " has values without names: expected an object with some of the " +
+                          std::to_string(model.inputs.size()) + " inputs by name");
 }
 
 // Reads rows that are objects of inputs by name, the same in each row.
@@ -69,23 +71,25 @@ class RowReader {
   RowReader(const ModelNote& model, RequestTable* table) : model_(model), table_(table) {}
 
   Status Add(JsonElement element) {
-    const std::string place = "instances[" + std::to_string(row_) + "]";
+    const Place place = {.what = "instances", .index = static_cast<int64_t>(row_)};
     HDPS_ASSIGN_OR_RETURN(const simdjson::dom::object object, JsonObject(element, place));
     size_t count = 0;
     for (const simdjson::dom::key_value_pair member : object) {
       HDPS_ASSIGN_OR_RETURN(const Input* const input, Find(member.key, count, place));
       if (input->cells->rows() > row_) {
-        return Wrong(place + " has the " + InputPlace(member.key) + " twice: expected it once");
+        return Wrong(place,
+                     " has the " + InputPlace(member.key).Text() + " twice: expected it once");
       }
       HDPS_RETURN_IF_ERROR(input->AddRow(member.value));
       ++count;
     }
-    if (count == 0) return Wrong(place + " is an empty object: expected some inputs by name");
+    if (count == 0) return Wrong(place, " is an empty object: expected some inputs by name");
     if (count < inputs_.size()) {
       const auto missing =
           std::ranges::find(inputs_, row_, [](const Input& input) { return input.cells->rows(); });
-      return Wrong(place + " lacks the " + InputPlace(missing->cells->name()) +
-                   ", which instances[0] has: expected a value, or null where it is missing");
+      return Wrong(place,
+                   " lacks the " + InputPlace(missing->cells->name()).Text() +
+                       ", which instances[0] has: expected a value, or null where it is missing");
     }
     ++row_;
     return {};
@@ -93,15 +97,15 @@ class RowReader {
 
  private:
   // `likely` is the input's index, if members come in the order of the first row.
-  Result<const Input*> Find(std::string_view name, size_t likely, const std::string& place) {
+  Result<const Input*> Find(std::string_view name, size_t likely, const Place& place) {
     if (likely < inputs_.size() && inputs_[likely].cells->name() == name) return &inputs_[likely];
     for (const Input& input : inputs_) {
       if (input.cells->name() == name) return &input;
     }
     if (row_ > 0) {
       HDPS_RETURN_IF_ERROR(InputNote(model_, name).status());
-      return Wrong(place + " has the " + InputPlace(name) +
-                   ", which instances[0] lacks: expected the same inputs in each row");
+      return Wrong(place, " has the " + InputPlace(name).Text() +
+                              ", which instances[0] lacks: expected the same inputs in each row");
     }
     HDPS_ASSIGN_OR_RETURN(const Input added, AddInput(model_, name, table_));
     inputs_.push_back(added);
@@ -115,21 +119,21 @@ class RowReader {
 };
 
 Status ReadInstances(const ModelNote& model, JsonElement instances, RequestTable* table) {
-  HDPS_ASSIGN_OR_RETURN(const simdjson::dom::array list, JsonList(instances, "instances"));
-  HDPS_RETURN_IF_ERROR(CheckRows("instances", list.size()));
-  if (list.size() == 0) return Wrong("instances is an empty list: expected at least one row");
+  HDPS_ASSIGN_OR_RETURN(const simdjson::dom::array list, JsonList(instances, kInstances));
+  HDPS_RETURN_IF_ERROR(CheckRows(kInstances, list.size()));
+  if (list.size() == 0) return Wrong(kInstances, " is an empty list: expected at least one row");
   if ((*list.begin()).is_object()) {
     RowReader rows(model, table);
     for (const JsonElement row : list) HDPS_RETURN_IF_ERROR(rows.Add(row));
     return {};
   }
-  HDPS_ASSIGN_OR_RETURN(const Input input, AddOnlyInput(model, "instances", table));
+  HDPS_ASSIGN_OR_RETURN(const Input input, AddOnlyInput(model, kInstances, table));
   for (const JsonElement value : list) HDPS_RETURN_IF_ERROR(input.AddRow(value));
   return {};
 }
 
 Status ReadColumn(const Input& input, JsonElement values) {
-  const std::string place = InputPlace(input.cells->name());
+  const Place place = InputPlace(input.cells->name());
   HDPS_ASSIGN_OR_RETURN(const simdjson::dom::array list, JsonList(values, place));
   HDPS_RETURN_IF_ERROR(CheckRows(place, list.size()));
   for (const JsonElement value : list) HDPS_RETURN_IF_ERROR(input.AddRow(value));
@@ -138,10 +142,10 @@ Status ReadColumn(const Input& input, JsonElement values) {
 
 Status ReadColumns(const ModelNote& model, JsonElement inputs, RequestTable* table) {
   if (inputs.is_array()) {
-    HDPS_ASSIGN_OR_RETURN(const Input input, AddOnlyInput(model, "inputs", table));
+    HDPS_ASSIGN_OR_RETURN(const Input input, AddOnlyInput(model, kInputs, table));
     return ReadColumn(input, inputs);
   }
-  HDPS_ASSIGN_OR_RETURN(const simdjson::dom::object object, JsonObject(inputs, "inputs"));
+  HDPS_ASSIGN_OR_RETURN(const simdjson::dom::object object, JsonObject(inputs, kInputs));
   for (const simdjson::dom::key_value_pair member : object) {
     HDPS_ASSIGN_OR_RETURN(const Input input, AddInput(model, member.key, table));
     HDPS_RETURN_IF_ERROR(ReadColumn(input, member.value));
@@ -151,7 +155,7 @@ Status ReadColumns(const ModelNote& model, JsonElement inputs, RequestTable* tab
 
 // Reads inputs that all rows share.
 Status ReadContext(const ModelNote& model, JsonElement context, RequestTable* table) {
-  HDPS_ASSIGN_OR_RETURN(const simdjson::dom::object object, JsonObject(context, "context"));
+  HDPS_ASSIGN_OR_RETURN(const simdjson::dom::object object, JsonObject(context, {"context"}));
   for (const simdjson::dom::key_value_pair member : object) {
     HDPS_ASSIGN_OR_RETURN(const Input input, AddInput(model, member.key, table));
     HDPS_RETURN_IF_ERROR(input.AddRow(member.value));
@@ -201,18 +205,18 @@ WrittenAnswer WriteColumns(const ScoreAnswer& answer) {
 Result<AskedScore> ReadPredict(const ModelNote& model, std::string body) {
   HDPS_RETURN_IF_ERROR(CheckBytes(body.size()));
   HDPS_ASSIGN_OR_RETURN(const JsonBody json, JsonBody::Parse(&body, body.size()));
-  HDPS_ASSIGN_OR_RETURN(const auto members,
-                        JsonMembers(json.root(), "the request",
-                                    {"instances", "inputs", "context", "signature_name"}));
+  HDPS_ASSIGN_OR_RETURN(
+      const auto members,
+      JsonMembers(json.root(), kRequest, {"instances", "inputs", "context", "signature_name"}));
   if (members[0].has_value() == members[1].has_value()) {
-    return Wrong(std::string("the request has ") + (members[0] ? "both" : "neither") +
-                 " \"instances\" and \"inputs\": expected one of them");
+    return Wrong(kRequest, std::string(" has ") + (members[0] ? "both" : "neither") +
+                               " \"instances\" and \"inputs\": expected one of them");
   }
   if (members[3]) {
-    HDPS_ASSIGN_OR_RETURN(const std::string_view name, JsonText(*members[3], "signature_name"));
+    HDPS_ASSIGN_OR_RETURN(const std::string_view name, JsonText(*members[3], {"signature_name"}));
     if (name != "serving_default") {
-      return Wrong("signature_name is '" + EscapeUntrusted(name, 100) +
-                   "': expected \"serving_default\"");
+      return Wrong({"signature_name"},
+                   " is '" + EscapeUntrusted(name, 100) + "': expected \"serving_default\"");
     }
   }
   RequestTable table({});

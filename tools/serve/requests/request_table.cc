@@ -10,11 +10,9 @@
 
 namespace hdps {
 
-std::string InputPlace(std::string_view name) { return "input '" + EscapeUntrusted(name) + "'"; }
-
-Status CheckRows(const std::string& place, uint64_t rows) {
+Status CheckRows(const Place& place, uint64_t rows) {
   if (rows <= kRequestRowsMax) return {};
-  return {Code::kResourceExhausted, place + ": " + std::to_string(rows) +
+  return {Code::kResourceExhausted, place.Text() + ": " + std::to_string(rows) +
                                         " rows: expected at most " +
                                         std::to_string(kRequestRowsMax) + " a request"};
 }
@@ -37,7 +35,7 @@ InputCells* RequestTable::Find(std::string_view name) {
 Result<InputCells*> RequestTable::Add(std::string_view name, CellKind kind,
                                       std::string_view datatype) {
   if (Find(name) != nullptr) {
-    return Status(Code::kInvalidArgument, InputPlace(name) + " comes twice: expected it once");
+    return Wrong(InputPlace(name), " comes twice: expected it once");
   }
   return &memory_->inputs.emplace_back(std::string(name), kind, std::string(datatype));
 }
@@ -53,14 +51,13 @@ Result<std::shared_ptr<const ColumnTable>> RequestTable::Finish() {
   for (size_t i = 0; i < inputs().size(); ++i) {
     InputCells& input = memory_->inputs[i];
     if (input.rows() == 0) {
-      return Status(Code::kInvalidArgument,
-                    InputPlace(input.name()) + " has no rows: expected at least one");
+      return Wrong(InputPlace(input.name()), " has no rows: expected at least one");
     }
     if (input.rows() != rows && input.rows() != 1) {
-      return Status(Code::kInvalidArgument,
-                    InputPlace(input.name()) + " has " + std::to_string(input.rows()) +
-                        " rows, but " + InputPlace(longest.name()) + " has " +
-                        std::to_string(rows) + ": expected as many, or 1 for all rows");
+      return Wrong(InputPlace(input.name()), " has " + std::to_string(input.rows()) +
+                                                 " rows, but " + InputPlace(longest.name()).Text() +
+                                                 " has " + std::to_string(rows) +
+                                                 ": expected as many, or 1 for all rows");
     }
     HDPS_RETURN_IF_ERROR(input.MakeColumn(rows, &columns[i], &chunks[i]));
   }
@@ -80,9 +77,9 @@ Result<const TensorNote*> InputNote(const ModelNote& model, std::string_view nam
     all += (all.empty() ? "" : ", ") + note.name;
   }
   const std::string nearest = DidYouMean(name, names);
-  return Status(Code::kInvalidArgument,
-                InputPlace(name) + " is none of the model" +
-                    (nearest.empty() ? ": expected some of " + EscapeUntrusted(all) : nearest));
+  return Wrong(InputPlace(name),
+               " is none of the model" +
+                   (nearest.empty() ? ": expected some of " + EscapeUntrusted(all) : nearest));
 }
 
 }  // namespace hdps

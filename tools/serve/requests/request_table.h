@@ -8,14 +8,13 @@
 
 #include "common/base/status.h"
 #include "tools/serve/requests/input_cells.h"
+#include "tools/serve/requests/request_place.h"
 #include "tools/serve/requests/score_request.h"
 
 namespace hdps {
 
-// Returns "input 'age'".
-std::string InputPlace(std::string_view name);
 // kResourceExhausted if there are more rows than a request may have.
-Status CheckRows(const std::string& place, uint64_t rows);
+Status CheckRows(const Place& place, uint64_t rows);
 // kResourceExhausted if the body is larger than a request may be.
 Status CheckBytes(size_t bytes);
 

@@ -58,6 +58,14 @@ TEST(RequestForms, DataMayBeFlatAndStandBeforeTheirShape) {
   EXPECT_EQ(CellsOf(*Infer({body}).request.rows), (Cells{{"tags", kSmallCells.at("tags")}}));
 }
 
+TEST(RequestForms, NullIsAsGoodAsNoMember) {
+  const std::string body = R"({"id":null,"parameters":null,"outputs":null,"inputs":[{"name":"color",
+    "shape":[1],"datatype":"BYTES","parameters":{"binary_data_size":null},"data":["x"]}]})";
+  const AskedScore asked = Infer({body});
+  EXPECT_EQ(CellsOf(*asked.request.rows), (Cells{{"color", {"x"}}}));
+  EXPECT_THAT(asked.write({}).body, testing::Not(testing::HasSubstr("\"id\"")));
+}
+
 // Each datatype, its lowest and highest values, and the text of these cells.
 TEST(RequestForms, EachDatatypeIsRead) {
   const auto cells = [](const InputText& input, bool binary) {
