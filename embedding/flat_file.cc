@@ -124,8 +124,11 @@ Result<SavedFile> WriteFlat(FileSystem& files, const std::string& folder,
   HDPS_RETURN_IF_ERROR(writer.Append(BytesOf(of_file)));
   HDPS_RETURN_IF_ERROR(writer.Append(std::as_bytes(std::span(headers))));
   for (size_t t = 0; t < tables.size(); ++t) {
-    HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<FlatRows> packed, PackedAnew(*tables[t]));
-    const FlatArrays arrays = packed->arrays();
+    std::unique_ptr<FlatRows> anew;
+    if (!tables[t]->packed()) {
+      HDPS_ASSIGN_OR_RETURN(anew, PackedAnew(*tables[t]));
+    }
+    const FlatArrays arrays = (anew == nullptr ? tables[t] : anew.get())->arrays();
     HDPS_RETURN_IF_ERROR(writer.PadTo(headers[t].rows_offset));
     HDPS_RETURN_IF_ERROR(writer.Append(arrays.rows));
     HDPS_RETURN_IF_ERROR(writer.PadTo(headers[t].slots_offset));
@@ -134,13 +137,17 @@ Result<SavedFile> WriteFlat(FileSystem& files, const std::string& folder,
   return writer.Finish(name, rows);
 }
 
-Result<FlatTables> MapFlat(FileSystem& files, const std::string& path,
+Result<FlatTables> MapFlat(FileSystem& files, const std::string& folder, const SavedFile& saved,
                            const SnapshotHeader& expected, const std::vector<TableSlice*>& slices) {
+  const std::string path = JoinPath(folder, saved.name);
   HDPS_ASSIGN_OR_RETURN(std::shared_ptr<MappedFile> file, MapFile(files, path));
   const std::span<const std::byte> bytes = file->bytes();
   const auto broken = [&](const std::string& what) {
     return Status(Code::kCorruption, path + ": " + what);
   };
+  if (bytes.size() != saved.bytes || HashBytes(bytes) != saved.checksum) {
+    return broken("its length or checksum is not that of the manifest");
+  }
   FileHeader of_file;
   if (bytes.size() < sizeof(of_file)) return broken("it is too short for its header");
   std::memcpy(&of_file, bytes.data(), sizeof(of_file));
@@ -179,6 +186,7 @@ Result<FlatTables> MapFlat(FileSystem& files, const std::string& path,
     if (!rows.ok()) return broken(rows.status().message());
     mapped.tables.push_back(*std::move(rows));
   }
+  file->Drop();  // To read it once for its checksum has brought all of it.
   return mapped;
 }
 

@@ -19,8 +19,8 @@ namespace hdps {
 
 std::string FlatName(ShardId shard);  // "shard_007.flat"
 
-// Writes the rows of all tables. Takes the memory of one more table. The file is complete if the
-// result is ok.
+// Writes the rows of all tables. Takes the memory of one more table, unless rows are packed. The
+// file is complete if the result is ok.
 Result<SavedFile> WriteFlat(FileSystem& files, const std::string& folder,
                             const SnapshotHeader& header,
                             const std::vector<const FlatRows*>& tables);
@@ -30,9 +30,9 @@ struct FlatTables {
   std::shared_ptr<MappedFile> file;
   std::vector<std::unique_ptr<FlatRows>> tables;
 };
-// Maps a file whose checksum was verified. `slices` tell which tables there are. kCorruption if it
-// is not the file that is expected; kInvalidArgument if it is of another job.
-Result<FlatTables> MapFlat(FileSystem& files, const std::string& path,
+// Verifies and maps the file `saved` of a folder. `slices` tell which tables there are. kCorruption
+// if it is damaged or is not the file that is expected; kInvalidArgument if it is of another job.
+Result<FlatTables> MapFlat(FileSystem& files, const std::string& folder, const SavedFile& saved,
                            const SnapshotHeader& expected, const std::vector<TableSlice*>& slices);
 
 }  // namespace hdps

@@ -14,6 +14,13 @@ namespace {
 constexpr uint64_t kSlotsMin = 16;
 constexpr size_t kSlotsAhead = 16;  // How many keys before their use slots are prefetched.
 
+// Memory that will be used as a whole, in no order: huge pages save most misses of the TLB.
+PageMemory HugePages(size_t bytes) {
+  PageMemory memory(bytes);
+  memory.AskForHugePages(0, bytes);
+  return memory;
+}
+
 }  // namespace
 
 size_t FlatRows::RowBytes(WeightFormat format, uint32_t dim) {
@@ -37,7 +44,7 @@ Result<std::unique_ptr<FlatRows>> FlatRows::Over(WeightFormat format, uint32_t d
                                          std::to_string(over->row_bytes_));
   }
   Index& index = over->now_;
-  index.memory = PageMemory(arrays.slots.size_bytes());
+  index.memory = HugePages(arrays.slots.size_bytes());
   index.slots = {reinterpret_cast<Slot*>(index.memory.data()), arrays.slots.size()};
   std::ranges::copy(arrays.slots, index.slots.begin());
   for (const Slot& slot : index.slots) {
@@ -65,7 +72,7 @@ uint64_t FlatRows::SlotsFor(uint64_t rows) { return std::max(kSlotsMin, rows + r
 FlatRows::Index FlatRows::NewIndex(uint64_t rows) {
   const uint64_t slots = SlotsFor(rows);
   Index index;
-  index.memory = PageMemory(slots * sizeof(Slot));
+  index.memory = HugePages(slots * sizeof(Slot));
   index.slots = {reinterpret_cast<Slot*>(index.memory.data()), slots};
   return index;
 }
@@ -127,7 +134,7 @@ Status FlatRows::Begin(uint64_t rows) {
                                           " can be there; give the job more cluster.shards"};
   }
   if (base_places_ == 0 && past_base_ == 0) {
-    base_memory_ = PageMemory(rows * row_bytes_);
+    base_memory_ = HugePages(rows * row_bytes_);
     base_ = base_memory_.data();
     base_places_ = rows;
   }
@@ -254,8 +261,13 @@ Status FlatRows::VisitRows(const Visit& visit) const {
   return {};
 }
 
+bool FlatRows::packed() const {
+  return past_base_ == 0 && base_used_ == num_rows_ && staged_.empty() &&
+         now_.slots.size() == SlotsFor(num_rows_);
+}
+
 FlatArrays FlatRows::arrays() const {
-  CHECK(past_base_ == 0 && free_.empty() && staged_.empty());
+  CHECK(packed());
   return {{base_, base_used_ * row_bytes_}, now_.slots, nullptr};
 }
 

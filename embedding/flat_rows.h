@@ -91,8 +91,9 @@ class FlatRows : public RowTaker {
   // Calls visit(keys, weights [keys, dim]) over all rows, by ascending place.
   using Visit = std::function<Status(std::span<const Key>, std::span<const float>)>;
   Status VisitRows(const Visit& visit) const;
-  // Returns the arrays, as Over() takes a copy of them. Requires: all rows were stored after one
-  // Begin(), and none was changed since.
+  // Returns whether rows take the first places, and the index is as long as those of new rows.
+  bool packed() const;
+  // Returns the arrays, as Over() takes them or a copy of them. Requires: packed().
   FlatArrays arrays() const;
 
  private:

@@ -71,8 +71,15 @@ Status FlatShard::Load(FileSystem& files, const std::vector<CheckpointPart>& cha
   return LoadTables(files, chain, shard_, Slices(), tables_);
 }
 
-Status FlatShard::Map(FileSystem& files, const std::string& path, const SnapshotHeader& expected) {
-  HDPS_ASSIGN_OR_RETURN(FlatTables mapped, MapFlat(files, path, expected, Slices()));
+std::vector<const FlatRows*> FlatShard::tables() const {
+  std::vector<const FlatRows*> tables;
+  for (const auto& rows : tables_) tables.push_back(rows.get());
+  return tables;
+}
+
+Status FlatShard::Map(FileSystem& files, const std::string& folder, const SavedFile& saved,
+                      const SnapshotHeader& expected) {
+  HDPS_ASSIGN_OR_RETURN(FlatTables mapped, MapFlat(files, folder, saved, expected, Slices()));
   mapped_ = std::move(mapped.file);
   tables_ = std::move(mapped.tables);
   return {};

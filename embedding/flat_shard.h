@@ -31,8 +31,9 @@ class FlatShard {
   // Reads the shard as of the newest checkpoint of the chain, as ReadShard() does. After an error
   // rows may be incomplete. Takes the memory of the rows and of one block.
   Status Load(FileSystem& files, const std::vector<CheckpointPart>& chain);
-  // Maps a file of WriteFlat() that was verified; expected as for MapFlat().
-  Status Map(FileSystem& files, const std::string& path, const SnapshotHeader& expected);
+  // Maps a file of WriteFlat(), as MapFlat() does.
+  Status Map(FileSystem& files, const std::string& folder, const SavedFile& saved,
+             const SnapshotHeader& expected);
   // Gives the memory of mapped rows back; they are read from the file again when they are needed.
   void DropMapped();
 
@@ -43,6 +44,7 @@ class FlatShard {
   void Settle();  // Must follow Publish(): frees memory, and may run beside readers.
   void Discard();
 
+  std::vector<const FlatRows*> tables() const;
   const FlatRows& rows(TableId table) const { return *tables_[table.value]; }
   // Fills the weights of a key's row with their initial value.
   void ReadInitial(TableId table, Key key, std::span<float> row);

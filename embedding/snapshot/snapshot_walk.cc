@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/base/hash.h"
+#include "common/platform/seekable_file.h"
 #include "embedding/snapshot/snapshot_format.h"
 
 namespace hdps {
@@ -22,15 +23,46 @@ class Walk {
       : files_(files), folder_(std::move(folder)), path_(PlaceOf(folder_, saved)), saved_(saved) {}
 
   Status Run(const SnapshotVisitor& visitor) {
-    HDPS_RETURN_IF_ERROR(Open());
+    HDPS_RETURN_IF_ERROR(CheckLength());
+    HDPS_ASSIGN_OR_RETURN(file_, OpenSaved(files_, folder_, saved_));
+    HDPS_ASSIGN_OR_RETURN(const uint32_t num_tables, ReadFileHeader(visitor));
+    for (uint32_t t = 0; t < num_tables; ++t) {
+      HDPS_ASSIGN_OR_RETURN(const SnapshotTable table, ReadTableHeader(t, visitor));
+      HDPS_RETURN_IF_ERROR(ReadBlocks(t, table, visitor));
+    }
+    return ReadTrailer();
+  }
+
+  // Reads the headers of the file and its tables, and passes over blocks.
+  Status RunHeaders(const SnapshotVisitor& visitor) {
+    HDPS_RETURN_IF_ERROR(CheckLength());
+    HDPS_ASSIGN_OR_RETURN(file_, files_.OpenSequential(JoinPath(
+                                     folder_, saved_.pack.empty() ? saved_.name : saved_.pack)));
+    anywhere_ = dynamic_cast<SeekableFile*>(file_.get());
+    if (anywhere_ == nullptr) return {Code::kIoError, path_ + " can only be read in order"};
+    HDPS_ASSIGN_OR_RETURN(const uint32_t num_tables, ReadFileHeader(visitor));
+    for (uint32_t t = 0; t < num_tables; ++t) {
+      HDPS_ASSIGN_OR_RETURN(const SnapshotTable table, ReadTableHeader(t, visitor));
+      const uint64_t row_floats = uint64_t{table.dim} + table.state_floats;
+      const uint64_t block_rows = SnapshotBlockRows(row_floats);
+      if (table.num_rows > saved_.bytes) return Broken("more rows than bytes");
+      offset_ += (table.num_rows + block_rows - 1) / block_rows * sizeof(SnapshotBlockHeader) +
+                 table.num_rows * (sizeof(Key) + row_floats * sizeof(float));
+    }
+    return {};
+  }
+
+ private:
+  // Returns the number of tables.
+  Result<uint32_t> ReadFileHeader(const SnapshotVisitor& visitor) {
     SnapshotFileHeader header;
     HDPS_RETURN_IF_ERROR(ReadHeader("file header", &header));
     if (header.magic != kSnapshotMagic) return Broken("it is not a snapshot");
     if (header.version != kSnapshotVersion && header.version != kDeltaVersion) {
-      return {Code::kInvalidArgument, path_ + ": snapshot version " +
-                                          std::to_string(header.version) + ", this program reads " +
-                                          std::to_string(kSnapshotVersion) + " and " +
-                                          std::to_string(kDeltaVersion)};
+      return Status(Code::kInvalidArgument,
+                    path_ + ": snapshot version " + std::to_string(header.version) +
+                        ", this program reads " + std::to_string(kSnapshotVersion) + " and " +
+                        std::to_string(kDeltaVersion));
     }
     if (header.num_tables > kSnapshotTablesMax) return Broken("too many tables");
     SnapshotDeltaHeader delta{.base_clock = kNoClock};
@@ -45,16 +77,14 @@ class Walk {
                                          .clock = header.clock,
                                          .base = delta.base_clock},
                                         header.num_tables));
-    for (uint32_t t = 0; t < header.num_tables; ++t) HDPS_RETURN_IF_ERROR(ReadTable(t, visitor));
-    return ReadTrailer();
+    return header.num_tables;
   }
 
- private:
   Status Broken(const std::string& what) const {
     return {Code::kCorruption, path_ + ": at byte " + std::to_string(offset_) + ": " + what};
   }
 
-  Status Open() {
+  Status CheckLength() const {
     const std::string& name = saved_.pack.empty() ? saved_.name : saved_.pack;
     Result<uint64_t> size = files_.FileSize(JoinPath(folder_, name));
     if (!size.ok()) {
@@ -66,14 +96,17 @@ class Walk {
       return {Code::kCorruption, path_ + ": " + std::to_string(*size) +
                                      " bytes long, the manifest says " + std::to_string(end)};
     }
-    HDPS_ASSIGN_OR_RETURN(file_, OpenSaved(files_, folder_, saved_));
     return {};
   }
 
   Status ReadExactly(const char* what, std::span<std::byte> bytes) {
     size_t filled = 0;
     while (filled < bytes.size()) {
-      HDPS_ASSIGN_OR_RETURN(const size_t got, file_->Read(bytes.subspan(filled)));
+      const std::span<std::byte> rest = bytes.subspan(filled);
+      HDPS_ASSIGN_OR_RETURN(const size_t got,
+                            anywhere_ == nullptr
+                                ? file_->Read(rest)
+                                : anywhere_->ReadAt(saved_.offset + offset_ + filled, rest));
       if (got == 0) return Broken(std::string("the file ends inside the ") + what);
       filled += got;
     }
@@ -92,7 +125,7 @@ class Walk {
     return {};
   }
 
-  Status ReadTable(uint32_t position, const SnapshotVisitor& visitor) {
+  Result<SnapshotTable> ReadTableHeader(uint32_t position, const SnapshotVisitor& visitor) {
     SnapshotTableHeader header;
     HDPS_RETURN_IF_ERROR(ReadHeader("table header", &header));
     const uint64_t row_floats = uint64_t{header.dim} + header.state_floats;
@@ -109,15 +142,19 @@ class Walk {
     shape.kind = KindOfPart(name_before_, shape.name, shape.dim);
     name_before_ = shape.name;
     HDPS_RETURN_IF_ERROR(visitor.table(position, shape));
+    return shape;
+  }
+
+  Status ReadBlocks(uint32_t position, const SnapshotTable& shape, const SnapshotVisitor& visitor) {
     Key last = 0;
-    for (uint64_t rows = 0; rows < header.num_rows;) {
+    for (uint64_t rows = 0; rows < shape.num_rows;) {
       HDPS_ASSIGN_OR_RETURN(const uint32_t more,
-                            ReadBlock(position, shape, header.num_rows - rows, &last, visitor));
+                            ReadBlock(position, shape, shape.num_rows - rows, &last, visitor));
       last_is_set_ = true;
       rows += more;
     }
     last_is_set_ = false;
-    if (shape.kind == PartKind::kRows) total_rows_ += header.num_rows;
+    if (shape.kind == PartKind::kRows) total_rows_ += shape.num_rows;
     return {};
   }
 
@@ -176,7 +213,8 @@ class Walk {
   const std::string path_;  // Path for error messages.
   const SavedFile& saved_;
   std::unique_ptr<SequentialFile> file_;
-  HashStream hash_;  // Hash of all bytes read so far.
+  SeekableFile* anywhere_ = nullptr;  // The whole file, of which this is a range; null: in order.
+  HashStream hash_;                   // Hash of all bytes read so far.
   uint64_t offset_ = 0, total_rows_ = 0;
   bool last_is_set_ = false, is_delta_ = false;
   std::string name_before_;
@@ -189,6 +227,20 @@ class Walk {
 Status WalkSnapshot(FileSystem& files, const std::string& folder, const SavedFile& saved,
                     const SnapshotVisitor& visitor) {
   return Walk(files, folder, saved).Run(visitor);
+}
+
+Result<std::vector<SnapshotTable>> TablesOfSnapshot(FileSystem& files, const std::string& folder,
+                                                    const SavedFile& saved) {
+  std::vector<SnapshotTable> tables;
+  const SnapshotVisitor note{.header = [](const SnapshotHeader&, uint32_t) { return Status(); },
+                             .table =
+                                 [&](uint32_t, const SnapshotTable& table) {
+                                   tables.push_back(table);
+                                   return Status();
+                                 },
+                             .block = nullptr};
+  HDPS_RETURN_IF_ERROR(Walk(files, folder, saved).RunHeaders(note));
+  return tables;
 }
 
 }  // namespace hdps

@@ -5,6 +5,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "common/base/ids.h"
 #include "common/base/status.h"
@@ -35,5 +36,10 @@ struct SnapshotVisitor {
 // that the manifest names, and kInvalidArgument for a version of another program.
 Status WalkSnapshot(FileSystem& files, const std::string& folder, const SavedFile& saved,
                     const SnapshotVisitor& visitor);
+
+// Returns what the file says of its tables, by their headers alone where the file can be read at
+// any offset. Checks no rows. kCorruption if a header is damaged.
+Result<std::vector<SnapshotTable>> TablesOfSnapshot(FileSystem& files, const std::string& folder,
+                                                    const SavedFile& saved);
 
 }  // namespace hdps

@@ -6,12 +6,10 @@
 
 #include "common/base/hash.h"
 #include "common/job/job_file.h"
-#include "common/job/spec/cluster_spec.h"
-#include "common/job/spec/table_spec.h"
 #include "common/platform/random.h"
 #include "common/protocol/manifest.h"
 #include "embedding/snapshot/snapshot.h"
-#include "tests/tools/predict_fixture.h"
+#include "tests/tools/served_fixture.h"
 #include "tests/tools/text_columns.h"
 #include "tools/scoring/row_scorer.h"
 
@@ -29,19 +27,8 @@ constexpr const char* kDeltas =
     R"(}, "checkpoint": {"every_steps": 1000, "delta_every_steps": 2, "keep": 9)";
 constexpr const char* kDeepFm = R"("type": "deepfm", "embedding_dim": 4, "hidden": [8])";
 
-class FlatScorerTest : public PredictTest {
+class FlatScorerTest : public ServedFixture {
  protected:
-  std::unique_ptr<RowScorer> Open(const FoundCheckpoint& found, RowForm form, Executor& executor,
-                                  UnknownKeys unknown = UnknownKeys::kInitial) {
-    auto opened = RowScorer::Open(*files_, found, unknown, form, executor);
-    EXPECT_TRUE(opened.ok()) << opened.status().message();
-    return *std::move(opened);
-  }
-  FoundCheckpoint Find(const std::string& run) {
-    auto found = OpenCheckpoint(*files_, run, WhichCheckpoint::kNewest);
-    EXPECT_TRUE(found.ok()) << found.status().message();
-    return *std::move(found);
-  }
   // Returns a full checkpoint and all deltas on it.
   std::vector<CheckpointPart> Chain(const std::string& run) {
     const std::string folder = JoinPath(run, "checkpoint");
@@ -224,71 +211,6 @@ TEST_F(FlatScorerTest, ADeltaThatDoesNotFitChangesNothing) {
   ASSERT_TRUE(scorer->Apply(chain[1]).ok());
   EXPECT_NE(scorer->Score(columns.Table(), {})->predictions, before);
 }
-
-// A checkpoint whose weights are all its step, so that a score tells of which steps it is.
-class PlantedSteps : public FlatScorerTest {
- protected:
-  static constexpr uint32_t kShards = 4;
-  static constexpr int kUsers = 500;
-
-  void SetUp() override {
-    const auto job = ParseJob(
-        R"({"name": "planted", "data": {"train": ["t"], "columns": [{"name": "y", "type": "label"},
-            {"name": "user"}, {"name": "item"}]}, "model": {"type": "logistic", "device": "cpu"},
-            "train": {"batch_size": 8}, "cluster": {"shards": 4}})",
-        "job.json", {});
-    ASSERT_TRUE(job.ok()) << job.status().message();
-    job_ = *job;
-    Manifest shape;
-    shape.num_shards = kShards;
-    for (uint32_t s = 0; s < kShards; ++s) shards_.push_back(EmptySlices(job_, shape, {s}));
-  }
-  // Sets all weights to `step` and saves them, as a delta unless it is the first step.
-  CheckpointPart Save(Clock step) {
-    CheckpointPart part{JoinPath("ck", CheckpointName(step)), {}};
-    Manifest& manifest = part.manifest;
-    manifest.job_name = job_.name;
-    manifest.job_digest = JobDigest(job_);
-    manifest.tables_digest = TablesDigest(job_);
-    manifest.num_shards = kShards;
-    manifest.clock = step;
-    manifest.job_json = PrintJob(job_);
-    if (last_) manifest.base_clock = last_->clock;
-    if (last_) manifest.base_checksum = ManifestChecksum(*last_);
-    for (uint32_t s = 0; s < kShards; ++s) {
-      std::vector<const TableSlice*> slices;
-      for (TableSlice& slice : shards_[s]) {
-        StoreAll(slice, {s}, step);
-        slices.push_back(&slice);
-      }
-      const auto saved =
-          WriteSnapshot(*files_, part.folder,
-                        {manifest.tables_digest, {s}, kShards, step, manifest.base_clock}, slices);
-      EXPECT_TRUE(saved.ok()) << saved.status().message();
-      manifest.files.push_back(*saved);
-      for (TableSlice& slice : shards_[s]) slice.MarkSaved(step);
-    }
-    EXPECT_TRUE(WriteManifest(*files_, part.folder, manifest).ok());
-    last_ = manifest;
-    return part;
-  }
-  void StoreAll(TableSlice& slice, ShardId shard, Clock step) {
-    std::vector<Key> keys;
-    if (slice.spec().dense) keys.push_back(0);  // The bias is the first chunk.
-    for (int i = 0; !slice.spec().dense && i < kUsers; ++i) {
-      keys.push_back(FeatureKey(HashString("user"), "u" + std::to_string(i)));
-      keys.push_back(FeatureKey(HashString("item"), "i" + std::to_string(i)));
-    }
-    std::erase_if(keys,
-                  [&](Key key) { return ShardOf(key, slice.spec().shard_by, kShards) != shard; });
-    const std::vector<float> rows(keys.size() * slice.dim(), static_cast<float>(step));
-    slice.Store(keys, slice.dim(), rows, step);
-  }
-
-  Job job_;
-  std::vector<std::vector<TableSlice>> shards_;
-  std::optional<Manifest> last_;
-};
 
 TEST_F(PlantedSteps, NoAnswerMixesTwoSteps) {
   constexpr int kSteps = 40, kThreads = 3;

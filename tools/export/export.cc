@@ -31,6 +31,7 @@ constexpr ExportFormat kFormats[] = {
      "and "
      "build again"},
     {"vectors", ExportVectors, ""},
+    {"serving", ExportServing, ""},
 };
 
 Result<const ExportFormat*> FormatOf(const ExportRequest& request) {

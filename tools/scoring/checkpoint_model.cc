@@ -13,9 +13,12 @@
 #include "common/job/table_slices.h"
 #include "common/platform/memory_full.h"
 #include "common/process/terminal.h"
+#include "common/telemetry/process_usage.h"
+#include "embedding/flat_file.h"
 #include "embedding/memory/weight_format.h"
 #include "embedding/snapshot/snapshot.h"
 #include "tools/scoring/scored_job.h"
+#include "tools/scoring/serving_folder.h"
 #include "tools/scoring/wanted_keys.h"
 #include "worker/dense/dense_state.h"
 
@@ -52,6 +55,14 @@ Result<std::unique_ptr<CheckpointModel>> CheckpointModel::Open(const Job& job,
                                                                Executor& executor, RowForm form) {
   std::unique_ptr<CheckpointModel> opened(new CheckpointModel(job, form));
   opened->checkpoint_ = found;
+  const bool mapped = IsServingFolder(found.manifest);
+  opened->flat_ = form == RowForm::kFlat || mapped;
+  if (mapped && form == RowForm::kInt8) {
+    return Status(Code::kInvalidArgument, found.folder +
+                                              " was exported for serving, and its rows "
+                                              "stay as they are; rows are rounded to 8 bits from "
+                                              "the checkpoint itself");
+  }
   HDPS_RETURN_IF_ERROR(FitToCheckpoint(found, &opened->job_));
   HDPS_ASSIGN_OR_RETURN(
       opened->model_, NewModel(opened->job_, form == RowForm::kFlat ? *opened->alone_ : executor));
@@ -86,6 +97,10 @@ Result<std::unique_ptr<CheckpointModel>> CheckpointModel::LoadWanted(
   HDPS_ASSIGN_OR_RETURN(const FoundCheckpoint found, OpenCheckpoint(files, path, which));
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<CheckpointModel> loaded,
                         Open(job, found, executor, RowForm::kSaved));
+  if (loaded->flat_) {
+    return Status(Code::kInvalidArgument,
+                  found.folder + " was exported for serving; give the checkpoint itself");
+  }
   for (uint32_t s = 0; s < loaded->shards_.size(); ++s) {
     HDPS_RETURN_IF_ERROR(loaded->ReadWanted(files, {s}, wanted));
   }
@@ -103,9 +118,14 @@ Status CheckpointModel::ReadShards(FileSystem& files, Executor& executor) {
 
 Status CheckpointModel::ReadShardAs(FileSystem& files, ShardId id) {
   Shard& shard = shards_[id.value];
-  if (form_ == RowForm::kFlat) {
-    shard.flat = std::make_unique<FlatShard>(id, EmptySlices(job_, checkpoint_.manifest, id));
-    return shard.flat->Load(files, checkpoint_.chain);
+  const Manifest& manifest = checkpoint_.manifest;
+  if (flat_) {
+    shard.flat = std::make_unique<FlatShard>(id, EmptySlices(job_, manifest, id));
+    const auto mapped = std::ranges::find(manifest.files, FlatName(id), &SavedFile::name);
+    if (mapped == manifest.files.end()) return shard.flat->Load(files, checkpoint_.chain);
+    return shard.flat->Map(
+        files, checkpoint_.folder, *mapped,
+        {manifest.tables_digest, id, manifest.num_shards, manifest.clock, kNoClock});
   }
   HDPS_ASSIGN_OR_RETURN(shard.saved, ReadShard(files, checkpoint_, job_, id));
   return RoundRows(id, &shard);
@@ -254,11 +274,27 @@ uint64_t CheckpointModel::Shard::NumRows(TableId table) const {
   return of_table != nullptr ? of_table->num_rows() : saved[table.value].num_rows();
 }
 
+void CheckpointModel::KeepMemoryBelow(uint64_t bytes, FileSystem& files) {
+  memory_limit_ = bytes;
+  memory_files_ = &files;
+}
+
+void CheckpointModel::NoteMapped(uint32_t rows) {
+  // The system maps so many bytes around each page that is touched (fault_around_bytes of Linux).
+  constexpr uint64_t kBytesOfRead = 64 << 10;
+  const uint64_t eighth = memory_limit_ / 8;
+  if ((mapped_reads_ += rows) * kBytesOfRead < eighth) return;
+  mapped_reads_ = 0;
+  if (ResidentBytes(*memory_files_) + eighth < memory_limit_) return;
+  for (Shard& shard : shards_) shard.flat->DropMapped();
+}
+
 void CheckpointModel::Read(TableId table, std::span<const Key> keys,
                            std::span<const uint32_t> field_shards, std::span<float> rows,
                            std::span<uint8_t> has_row) {
   // How many parts before its use the slot and the row of a part are prefetched.
-  constexpr size_t kSlotAhead = 24, kRowAhead = 12;
+  constexpr size_t kSlotAhead = 48, kRowAhead = 24;
+  constexpr uint32_t kRowsNoted = 64;
   const TableSpec& spec = job_.tables[table.value];
   const uint32_t dim = spec.slice_dim(), slices = spec.row_slices();
   const size_t parts = keys.size() * slices;
@@ -266,12 +302,13 @@ void CheckpointModel::Read(TableId table, std::span<const Key> keys,
   const bool or_initial = !zeros && has_row.empty();
   std::ranges::fill(has_row, uint8_t{1});
   const auto prefetch = [&](size_t i, void (FlatRows::*of)(Key) const) {
-    if (form_ != RowForm::kFlat || i >= parts) return;
+    if (!flat_ || i >= parts) return;
     const Shard& shard = shards_[ShardOfPart(spec, keys, field_shards, i)];
     (shard.flat->rows(table).*of)(keys[i / slices]);
   };
   for (size_t i = 0; i < kSlotAhead; ++i) prefetch(i, &FlatRows::PrefetchSlot);
   for (size_t i = 0; i < parts; ++i) {
+    if (memory_limit_ > 0 && i % kRowsNoted == 0) NoteMapped(kRowsNoted);
     prefetch(i + kSlotAhead, &FlatRows::PrefetchSlot);
     prefetch(i + kRowAhead, &FlatRows::PrefetchRow);
     const Key key = keys[i / slices];

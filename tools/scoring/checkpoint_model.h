@@ -81,9 +81,14 @@ class CheckpointModel {
 
   // As RowScorer::Apply(). Dense weights of models stay: see DenseWeights().
   Status Apply(FileSystem& files, const CheckpointPart& delta, Executor& executor);
+  // Lets Apply() take deltas on `original`, of which the checkpoint is a copy.
+  void TakeDeltasOn(const Manifest& original) { manifest_checksum_ = ManifestChecksum(original); }
   // Whoever reads rows while another thread may apply deltas holds this for reading: what is read
   // under one lock is of one step().
   SharedMutex& rows_mutex() const { return rows_mutex_; }
+  // From now on gives the memory of mapped rows back whenever the process has more than about
+  // `bytes`. Requires: nobody reads yet, and `files` outlives this object.
+  void KeepMemoryBelow(uint64_t bytes, FileSystem& files);
   Clock step() const { return step_; }  // Of the checkpoint whose rows are here.
 
   // Fetches the rows of the step's keys; ScoreSteps calls it.
@@ -138,6 +143,8 @@ class CheckpointModel {
   Status CheckBuildsOn(const CheckpointPart& delta) const;
   Status ReadWanted(FileSystem& files, ShardId id, const WantedKeys& wanted);
   Status RoundRows(ShardId id, Shard* shard) const;
+  // Notes that so many mapped rows were read, and keeps the limit of memory.
+  void NoteMapped(uint32_t rows);
   // Returns the shard with the part `slice` of a key's row.
   uint32_t ShardOfRow(const TableSpec& table, Key key, uint32_t slice,
                       std::optional<uint32_t> field_shard) const;
@@ -147,6 +154,7 @@ class CheckpointModel {
 
   Job job_;
   const RowForm form_;
+  bool flat_ = false;  // Rows are FlatRows.
   UnknownKeys unknown_ = UnknownKeys::kInitial;
   FoundCheckpoint checkpoint_;
   const std::unique_ptr<Executor> alone_ = NewInlineExecutor();
@@ -156,6 +164,10 @@ class CheckpointModel {
   mutable SharedMutex rows_mutex_;
   std::atomic<Clock> step_ = kNoClock;
   uint64_t manifest_checksum_ = 0;  // Of the checkpoint whose rows are here; used by Apply() alone.
+
+  uint64_t memory_limit_ = 0;  // Of the process; 0: none.
+  FileSystem* memory_files_ = nullptr;
+  std::atomic<uint64_t> mapped_reads_ = 0;  // Since the memory was looked at.
 };
 
 }  // namespace hdps

@@ -57,10 +57,20 @@ class RowScorer {
   static Result<std::unique_ptr<RowScorer>> Open(FileSystem& files, const std::string& path,
                                                  WhichCheckpoint which, UnknownKeys unknown,
                                                  Executor& executor);
-  // The same for a checkpoint that was found and verified, with its rows in this form.
+  // The same for a checkpoint that was found, with its rows in this form. A folder exported for
+  // serving (IsServingFolder) is mapped.
   static Result<std::unique_ptr<RowScorer>> Open(FileSystem& files, const FoundCheckpoint& found,
                                                  UnknownKeys unknown, RowForm form,
                                                  Executor& executor);
+  // The same in form of kFlat with rows on disk: they are written into the folder `scratch`, which
+  // is made for them and is gone with the result or before, and mapped. Gives their memory back
+  // whenever the process has more than about `memory_limit` bytes. kInvalidArgument says how much
+  // is needed if it has more without any row.
+  static Result<std::unique_ptr<RowScorer>> OpenOnDisk(FileSystem& files,
+                                                       const FoundCheckpoint& found,
+                                                       UnknownKeys unknown, uint64_t memory_limit,
+                                                       const std::string& scratch,
+                                                       Executor& executor);
   ~RowScorer();
 
   const Job& job() const { return job_; }  // With its vocabulary.

@@ -11,6 +11,7 @@
 
 #include "common/platform/output_file.h"
 #include "common/platform/random.h"
+#include "common/platform/seekable_file.h"
 
 namespace hdps {
 namespace {
@@ -47,6 +48,29 @@ class FilesTest : public ::testing::TestWithParam<bool> {
 
 INSTANTIATE_TEST_SUITE_P(Both, FilesTest, ::testing::Values(true, false),
                          [](const auto& both) { return both.param ? "Posix" : "Memory"; });
+
+TEST_P(FilesTest, MappedBytesStayWhateverComesOfTheFile) {
+  std::string text(100'000, 'a');
+  text += "end";
+  Write("a", text);
+  Write("empty", "");
+  const auto mapped = MapFile(*files_, At("a"));
+  ASSERT_TRUE(mapped.ok()) << mapped.status().message();
+  const auto as_text = [&] {
+    const std::span<const std::byte> bytes = (*mapped)->bytes();
+    return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  };
+  EXPECT_EQ(as_text(), text);
+  (*mapped)->Drop();
+  EXPECT_EQ(as_text(), text);
+  Write("a", "another file of this name");
+  EXPECT_EQ(as_text(), text);
+  ASSERT_TRUE(files_->RemoveAll(At("a")).ok());
+  (*mapped)->Drop();
+  EXPECT_EQ(as_text(), text);
+  EXPECT_TRUE((*MapFile(*files_, At("empty")))->bytes().empty());
+  EXPECT_EQ(MapFile(*files_, At("a")).status().code(), Code::kNotFound);
+}
 
 TEST_P(FilesTest, WhatIsWrittenIsRead) {
   std::string text;
