@@ -41,6 +41,27 @@ uint64_t LimitIn(FileSystem& files, const std::string& path) {
   return text >> value ? value : kNoLimit;
 }
 
+FreeSpace Memory(FileSystem& files) {
+  FreeSpace space;
+  std::istringstream lines(TextOf(files, "/proc/meminfo"));
+  std::string line;
+  while (std::getline(lines, line)) {
+    std::istringstream words(line);
+    std::string name;
+    uint64_t kib = 0;
+    words >> name >> kib;
+    if (name == "MemTotal:") space.total = kib << 10;
+    if (name == "MemAvailable:") space.free = kib << 10;
+  }
+  const std::string group = "/sys/fs/cgroup/memory.";
+  const uint64_t limit = LimitIn(files, group + "max"), used = LimitIn(files, group + "current");
+  if (limit < space.total) {
+    space.total = limit;
+    space.free = std::min(space.free, used == kNoLimit || used > limit ? 0 : limit - used);
+  }
+  return space;
+}
+
 double Cores(FileSystem& files, double there) {
   std::istringstream text(TextOf(files, "/sys/fs/cgroup/cpu.max"));
   double quota = 0, period = 0;
@@ -125,27 +146,6 @@ std::string HugePages(FileSystem& files) {
 
 }  // namespace
 
-FreeSpace MemoryOf(FileSystem& files) {
-  FreeSpace space;
-  std::istringstream lines(TextOf(files, "/proc/meminfo"));
-  std::string line;
-  while (std::getline(lines, line)) {
-    std::istringstream words(line);
-    std::string name;
-    uint64_t kib = 0;
-    words >> name >> kib;
-    if (name == "MemTotal:") space.total = kib << 10;
-    if (name == "MemAvailable:") space.free = kib << 10;
-  }
-  const std::string group = "/sys/fs/cgroup/memory.";
-  const uint64_t limit = LimitIn(files, group + "max"), used = LimitIn(files, group + "current");
-  if (limit < space.total) {
-    space.total = limit;
-    space.free = std::min(space.free, used == kNoLimit || used > limit ? 0 : limit - used);
-  }
-  return space;
-}
-
 std::string ReachError(const std::string& text, bool may_leave, int patience_ms) {
   const Result<Address> address = AddressToDial(text, may_leave);
   if (!address.ok()) return address.status().message();
@@ -180,7 +180,7 @@ std::string ReachError(const std::string& text, bool may_leave, int patience_ms)
 
 MachineFacts GatherFacts(FileSystem& files, const FactsWanted& wanted) {
   MachineFacts facts;
-  facts.memory = MemoryOf(files);
+  facts.memory = Memory(files);
   facts.shared_memory = DiskOf("/dev/shm");
   facts.cores_there = static_cast<double>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
   facts.cores = Cores(files, facts.cores_there);

@@ -15,10 +15,6 @@ struct FreeSpace {
   uint64_t total = std::numeric_limits<uint64_t>::max();
 };
 
-// Returns the memory that a process can still get: of the machine, or of its control group if that
-// has less. Without limit where the kernel does not tell.
-FreeSpace MemoryOf(FileSystem& files);
-
 struct MachineFacts {
   // The control group's limit, if it is below the machine's memory.
   FreeSpace memory;

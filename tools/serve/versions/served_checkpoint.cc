@@ -309,6 +309,9 @@ Status ServedCheckpoint::LoadBeside(Clock clock, const VersionMark& mark) {
   if (before != nullptr) {
     HDPS_RETURN_IF_ERROR(CheckOfServedJob(before->job(), found.manifest));
   }
+  HDPS_ASSIGN_OR_RETURN(const ServingNeed need, NeedThatFits(files_, found));
+  Tell("step " + std::to_string(clock) + " is loaded: " + std::to_string(need.rows) +
+       " rows, whose weights and keys take " + ShowByteCount(need.bytes));
   // All bytes are checked as they are read.
   Version version;
   HDPS_ASSIGN_OR_RETURN(

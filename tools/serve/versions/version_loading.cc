@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/job/job_differences.h"
+#include "common/job/job_file.h"
 #include "common/job/job_spec.h"
 #include "tools/serve/versions/request_sample.h"
 
@@ -40,6 +41,13 @@ Status CheckOfServedJob(const Job& served, const Manifest& manifest) {
           "it was written by another job ('" + manifest.job_name + "'): " +
               (told ? TellDifferences(*differences) : "its model, tables, rules or seed differ") +
               "; expected a checkpoint of the job that is served"};
+}
+
+Result<ServingNeed> NeedThatFits(FileSystem& files, const FoundCheckpoint& found) {
+  HDPS_ASSIGN_OR_RETURN(const Job job, ParseJob(found.manifest.job_json, found.folder, {}));
+  HDPS_ASSIGN_OR_RETURN(const ServingNeed need, LeastServingNeed(files, found, job));
+  HDPS_RETURN_IF_ERROR(CheckFits(files, need));
+  return need;
 }
 
 Status WarmUp(const RequestSample& sample, RowScorer* scorer) {

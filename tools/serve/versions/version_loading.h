@@ -11,6 +11,7 @@
 #include "common/platform/file_system.h"
 #include "common/protocol/manifest.h"
 #include "tools/scoring/row_scorer.h"
+#include "tools/scoring/serving_folder.h"
 #include "tools/serve/requests/score_request.h"
 
 namespace hdps {
@@ -25,6 +26,10 @@ std::unique_ptr<Executor> NewCallersExecutor(int callers);
 // Checks that a checkpoint is of the job that is served; of its settings those may differ that do
 // when a job goes on. kInvalidArgument names the differences.
 Status CheckOfServedJob(const Job& served, const Manifest& manifest);
+
+// Returns what a checkpoint needs at least. kResourceExhausted says what is missing if that does
+// not fit beside what the process has now.
+Result<ServingNeed> NeedThatFits(FileSystem& files, const FoundCheckpoint& found);
 
 // Scores the rows of a sample once, so that their rows and the model's buffers are at hand, and
 // throws the scores away. kInvalidArgument if one is not finite or a row is refused.

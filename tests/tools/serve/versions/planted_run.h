@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/hash.h"
@@ -17,6 +17,7 @@
 #include "common/platform/file_system.h"
 #include "common/protocol/manifest.h"
 #include "embedding/snapshot/snapshot.h"
+#include "tests/tools/text_columns.h"
 #include "tools/scoring/checkpoint_model.h"
 #include "worker/data/columnar/columns.h"
 #include "worker/data/row.h"
@@ -25,38 +26,13 @@
 
 namespace hdps {
 
-// A table of texts, as a request gives it.
-class TextColumns {
- public:
-  void Add(const std::string& name, const std::vector<std::string>& cells) {
-    std::string& bytes = texts_.emplace_back();
-    std::vector<int64_t>& offsets = offsets_.emplace_back(1);
-    for (const std::string& cell : cells) {
-      bytes += cell;
-      offsets.push_back(static_cast<int64_t>(bytes.size()));
-    }
-    ColumnTable::Column& column = columns_.emplace_back();
-    column.name = name;
-    column.type.kind = CellKind::kLargeText;
-    column.type.name = "text";
-    ColumnChunk& chunk = chunks_.emplace_back();
-    chunk.length = static_cast<int64_t>(cells.size());
-    chunk.cells = offsets.data();
-    chunk.bytes = bytes.data();
-  }
-  // The table keeps the texts.
-  static std::shared_ptr<const ColumnTable> Table(std::shared_ptr<const TextColumns> columns) {
-    auto table = ColumnTable::FromChunks(columns->columns_, columns->chunks_, columns);
-    EXPECT_TRUE(table.ok()) << table.status().message();
-    return *std::move(table);
-  }
-
- private:
-  std::deque<std::string> texts_;
-  std::deque<std::vector<int64_t>> offsets_;
-  std::vector<ColumnTable::Column> columns_;
-  std::vector<ColumnChunk> chunks_;
-};
+// Returns the table of some columns, which keeps them.
+inline std::shared_ptr<const ColumnTable> KeptTable(const std::shared_ptr<TextColumns>& columns) {
+  const auto both = std::make_shared<
+      std::pair<std::shared_ptr<const TextColumns>, std::shared_ptr<const ColumnTable>>>(
+      columns, columns->Table());
+  return {both, both->second.get()};
+}
 
 // Returns `rows` rows of the columns a and b; each feature has kPlantedValues values with rows.
 inline constexpr int kPlantedValues = 50;
@@ -69,7 +45,7 @@ inline std::shared_ptr<const ColumnTable> PlantedRows(int rows, int first = 0) {
     }
     columns->Add(name, cells);
   }
-  return TextColumns::Table(columns);
+  return KeptTable(columns);
 }
 
 // A logistic model over the features a and b, all of whose weights are `value`: the logit of any

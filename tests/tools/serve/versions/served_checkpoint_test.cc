@@ -151,7 +151,7 @@ TEST_F(ServedCheckpointTest, PredictionsAndUnknownKeysUnlessAskedOtherwise) {
   auto columns = std::make_shared<TextColumns>();
   columns->Add("a", {"a1", "a2", "stranger"});
   columns->Add("b", {"b1", "", "b2"});
-  const auto answer = model_->Score({.rows = TextColumns::Table(columns), .outputs = {}}, kNoClock);
+  const auto answer = model_->Score({.rows = KeptTable(columns), .outputs = {}}, kNoClock);
   ASSERT_TRUE(answer.ok()) << answer.status().message();
   EXPECT_EQ(answer->rows, 3u);
   ASSERT_EQ(answer->outputs.size(), 1u);
@@ -170,7 +170,7 @@ TEST_F(ServedCheckpointTest, RowsByKeyAndByValue) {
   LookupRequest request;
   request.table = "wide";
   request.feature = "b";
-  request.values = TextColumns::Table(values);
+  request.values = KeptTable(values);
   const auto by_value = model_->Lookup(request, kNoClock);
   ASSERT_TRUE(by_value.ok()) << by_value.status().message();
   EXPECT_EQ(by_value->step, 10);
@@ -220,6 +220,24 @@ TEST_F(ServedCheckpointTest, WhatIsRemovedWhileItIsReadIsNoError) {
   EXPECT_THAT(model_->facts().refused, testing::Each(0u));
   run_.SaveWhole(30);
   EXPECT_EQ(Looked(), 30);
+}
+
+TEST_F(ServedCheckpointTest, WhatDoesNotFitIsRefusedAndTriedAgain) {
+  run_.SaveWhole(10);
+  Open();
+  const std::string limit = "/sys/fs/cgroup/memory.max";
+  ASSERT_TRUE(files_->MakeDirectories("/sys/fs/cgroup").ok());
+  ASSERT_TRUE(files_->MakeDirectories("/proc/self").ok());
+  ASSERT_TRUE(WriteFileAtomically(*files_, "/proc/self/cgroup", std::string("0::/\n")).ok());
+  ASSERT_TRUE(WriteFileAtomically(*files_, limit, std::string("100\n")).ok());
+  run_.SaveWhole(20);
+  EXPECT_EQ(Looked(), 10);
+  EXPECT_EQ(Looked(), 10);
+  EXPECT_EQ(model_->facts().refused[static_cast<size_t>(Refusal::kMemory)], 1u);
+  EXPECT_THAT(told_.back(), HasSubstr("step 20 is refused, memory: "));
+  EXPECT_THAT(told_.back(), HasSubstr("are missing"));
+  ASSERT_TRUE(files_->RemoveAll(limit).ok());
+  EXPECT_EQ(Looked(), 20) << "although the folder is the same";
 }
 
 TEST_F(ServedCheckpointTest, NothingToServeIsToldWithWhatWasRefused) {
