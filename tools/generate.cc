@@ -20,7 +20,8 @@ DEFINE_string(
     model, "",
     "generate: model that decides the labels: linear (if not given), pairwise, crosses, dot, "
     "wide_deep, pooled, field_pairs, triples; prepare: the job's model.type, wide_deep if "
-    "not given");
+    "not given; "
+    "serve: a model in place of --checkpoint and --name, NAME:OUT, more than once for several");
 DEFINE_uint64(eval_rows, 20000, "Number of evaluation rows");
 DECLARE_string(numeric);
 DECLARE_string(categorical);

@@ -103,6 +103,7 @@ class Stop(Limited):
         answer.begin()
         self.assertEqual((answer.status, len(json.loads(answer.read())["outputs"][0]["data"])), (200, 100))
         self.assertEqual(answer.getheader("Connection"), "close")
+        slow.close()
         process.communicate(timeout=10)
         self.assertEqual(process.returncode, 0)
 
@@ -231,7 +232,7 @@ class Mistakes(Limited):
             (400, predict, '{"instances": [{"user": "a"}]}', "age"),
             (400, predict, '{"instances": [{"user": "a", "age": 1}, {"user": "b", "age": "y"}]}', "age", "1", "y"),
             (400, predict, '{"rows": []}', "instances"),
-            (404, lookup, '{"table": "none", "keys": [1]}', "none"),
+            (400, lookup, '{"table": "none", "keys": [1]}', "none", "wide, deep"),
             (400, lookup, '{"keys": [1]}', "table"),
         ]
         for status, path, body, *needles in mistakes:

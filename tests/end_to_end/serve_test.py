@@ -164,7 +164,7 @@ class Clients(served.ServeCase):
         for status, part, path, *flags in (
                 (404, "answers as version 8, not as 4", "/v2/models/clicks/versions/4"),
                 (404, "there is no model 'click'; did you mean", "/v2/models/click"),
-                (404, "", "/v3"),
+                (401, "token", "/v3"),
                 (405, "POST", "/v2/models/clicks/infer"),
                 (400, "age", "/v2/models/clicks/infer", "--json", '{"inputs": [{"name": "age", "shape": [1], '
                                                                   '"datatype": "FP32", "data": ["x"]}]}'),
@@ -225,7 +225,7 @@ class Clients(served.ServeCase):
         self.assertEqual(found["ready"], [True] * 4 + [False])
         self.assertEqual((found["server"], found["versions"], found["index"]), ("hdps", ["8"], ["clicks"]))
         self.assertEqual([served.floats(one) for one in found["scores"]], [self.wanted] * 2)
-        self.assertIn("answers as version 8", found["error"])
+        self.assertIn("version 4 of the model clicks does not answer, version 8 does", found["error"])
         self.assertIn("age", found["missing"])
 
 

@@ -23,14 +23,12 @@
 
 DEFINE_string(name, "", "Name under which the model of --checkpoint is asked; empty: its job's");
 DEFINE_string(
-    model, "",
-    "A model in place of --checkpoint and --name, as NAME:OUT; more than once for several");
-DEFINE_string(
     log_requests, "",
     "File for a share of the rows that were asked, with their scores, in the job's own data "
     "format; of several models each has FILE.NAME; empty: none");
 DEFINE_double(log_share, 0.01, "Share of the rows that --log_requests has, above 0 and at most 1");
 DECLARE_string(checkpoint);
+DECLARE_string(model);
 DECLARE_string(which);
 DECLARE_string(unknown);
 DECLARE_string(log);

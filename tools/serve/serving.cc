@@ -24,8 +24,9 @@
 namespace hdps {
 namespace {
 
+constexpr int64_t kSignalEveryMs = 20, kTurnEveryMs = 1000;
 // The whole stop takes less than 10 s.
-constexpr int64_t kStopMs = 8000, kSignalEveryMs = 20, kTurnEveryMs = 1000;
+constexpr int64_t kLastAnswersMs = 1000, kStopMs = 7000;
 
 // A model with its watch.
 struct Served {
@@ -182,7 +183,12 @@ Status RunServing(const ServingOptions& options, FileSystem& files, MonotonicClo
   Pause pause;
   while (!stop) pause.For(kSignalEveryMs);
   front.Leave();
-  if (server) server->StopListening();
+  if (server) {
+    server->StopListening();
+    // A connection that is between two requests learns from its next answer that it ends. Without
+    // that time its client would send a request that nobody answers.
+    pause.For(kLastAnswersMs);
+  }
   if (messages) messages->Stop();
   if (server && !server->AwaitPosts(kStopMs)) {
     LOG(WARNING) << "a request did not end, and has no answer";

@@ -95,6 +95,9 @@ Result<std::unique_ptr<ServedCheckpoint>> ServedCheckpoint::Open(ServedOptions o
   }
   if (opened->Current() == nullptr) {
     std::string message = opened->options_.folder + ": there is no checkpoint that can be served";
+    if (opened->options_.wanted.step != kNoClock) {
+      message += " as step " + std::to_string(opened->options_.wanted.step);
+    }
     for (const std::string& refused : opened->refused_) message += "; " + refused;
     if (opened->refused_.empty()) message += ": steps there are " + Listed(opened->steps());
     return Status(Code::kNotFound, message);
