@@ -37,7 +37,7 @@ DEFINE_string(rows, "",
               "of the data, 10M if not given; written as 20000, 500M or 4.6G");
 DEFINE_string(format, "",
               "generate: format of digits: csv if not given, or idx as MNIST has it "
-              "(train-images-idx3-ubyte and so on); export: safetensors, onnx or vectors");
+              "(train-images-idx3-ubyte and so on); export: safetensors, onnx, vectors or serving");
 DEFINE_string(
     weights, "saved",
     "evaluate, predict: how rows are held in memory: saved, as the checkpoint has them, or int8, "

@@ -50,6 +50,8 @@ DOORS = [
      {"common/platform/posix_file_system.cc"}),
     (r"\bf?printf\(|\bv?fprintf\(|\bf?puts\(|\bputchar\(|std::c(out|err|log)\b",
      {"common/process/terminal.cc", "scheduler/report/console_output.cc"}),
+    (r"\bmmap\(", {"common/net/shared/shared_memory.cc", "common/platform/memory_full.cc",
+                   "common/platform/posix_file_system.cc", "embedding/memory/page_memory.cc"}),
     (r"memfd_create|shm_open", {"common/net/shared/shared_memory.cc"}),
     (r"pidfd_open", {"common/platform/process_watch.cc"}),
     (r"setpriority", {"common/platform/threads/thread_priority.cc"}),

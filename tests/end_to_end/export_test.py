@@ -108,6 +108,29 @@ print(json.dumps([float(apart[known].max()), int((~known).sum())]))
         harness.figure(f"{1000 - without} rows with all keys: at most {same:.3g} from hdps predict")
         self.assertLessEqual(same, 1e-7)  # The printed numbers are floats near 1 at most: 2^-24.
 
+    def test_serving_predicts_as_the_run(self):
+        """Bit for bit, from the run's folder or the one that is mapped, also once nothing else is there."""
+        run, serving = self.census(), self.out("serving")
+        rows = f"--data={harness.ROOT}/examples/census/adult.test.gz"
+        expected = harness.run([HDPS, "predict", f"--checkpoint={run}", rows]).stdout
+        said = export(run, serving, "--format=serving").stdout
+        self.assertRegex(said, r"step 120 as serving in .*: \d+ files, .* MB/s")
+        files = list(serving.glob("shard_*.flat"))
+        self.assertEqual(len(files) + 1, len(list(serving.iterdir())))
+        saved = sum(file.stat().st_size for file in run.glob("checkpoint/*/*")) / len(list(run.glob("checkpoint/*")))
+        bytes_ = sum(file.stat().st_size for file in files)
+        harness.figure(f"serving: {bytes_} bytes, of a checkpoint {saved:.0f}")
+        run.rename(self.out("elsewhere"))
+        self.assertEqual(harness.run([HDPS, "predict", f"--checkpoint={serving}", rows]).stdout, expected)
+        int8 = harness.run([HDPS, "predict", f"--checkpoint={serving}", "--weights=int8", rows], expect=2)
+        self.assertIn("exported for serving", int8.stderr)
+        damaged = bytearray(files[0].read_bytes())
+        damaged[len(damaged) // 2] ^= 1
+        files[0].write_bytes(damaged)
+        done = harness.run([HDPS, "predict", f"--checkpoint={serving}", rows], expect=None)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn(files[0].name, done.stderr)
+
     def test_every_layer_by_numpy(self):
         job = every_job(self.folder)
         self.assertEqual({layer["kind"] for layer in job["model"]["layers"]}, LAYERS, "this graph has every layer")
@@ -324,6 +347,8 @@ for first in range(0, len(keys), 1 << 20):
                 ([f"--out={self.folder}"], str(self.folder), "exists"),
                 ([f"--out={self.out('m')}", "--weights=int8"], "--weights=int8", "f16"),
                 ([f"--out={self.out('m')}", "--shard_bytes=many"], "--shard_bytes=many", "512MiB"),
+                ([f"--out={self.out('m')}", "--format=serving", "--set=seed=1"], "leave --job and --set out"),
+                ([f"--out={self.out('m')}", "--format=serving", "--weights=f16"], "stay as they were saved"),
                 ([f"--out={self.out('m')}", "--data=nowhere.csv"], "nowhere.csv"),
                 ([f"--out={self.out('m')}", "--checkpoint=nowhere"], "nowhere")):
             with self.subTest(flags):

@@ -118,6 +118,10 @@ class Vocabulary(harness.Case):
         shutil.copytree(self.out("run") / "checkpoint", self.out("moved"))
         shutil.move(job.parent, self.out("elsewhere"))
         self.assertEqual(self.predict(self.out("moved"), self.eval_lines[:500]), raw)
+        # So is one exported for serving, which takes the vocabulary with it.
+        harness.run([HDPS, "export", f"--checkpoint={self.out('moved')}", "--format=serving",
+                     f"--out={self.out('serving')}"])
+        self.assertEqual(self.predict(self.out("serving"), self.eval_lines[:500]), raw)
         # One of changes finds the copy in the full one that it builds on.
         full = self.out("moved") / "step_0000000020"
         copies = sorted(str(path.parent.name) for path in self.out("moved").glob("*/vocabulary.keys"))

@@ -13,6 +13,7 @@
 #include "common/platform/output_file.h"
 #include "tools/scoring/checkpoint_model.h"
 #include "tools/scoring/scored_job.h"
+#include "tools/scoring/serving_folder.h"
 #include "tools/warnings.h"
 
 namespace hdps {
@@ -23,6 +24,19 @@ constexpr auto kOnnx = ExportOnnx;
 #else
 constexpr decltype(ExportFormat::write) kOnnx = nullptr;
 #endif
+
+// Writes a folder that hdps maps.
+Status ExportServing(ExportTask& task) {
+  if (!task.request.common.job.empty() || !task.request.common.overrides.empty()) {
+    return {Code::kInvalidArgument,
+            "--format=serving takes the job from the checkpoint; leave --job and --set out"};
+  }
+  if (task.request.weights != DType::kFp32) {
+    return {Code::kInvalidArgument,
+            "--weights: with --format=serving rows stay as they were saved; leave --weights out"};
+  }
+  return WriteServingFolder(task.files, task.executor, task.found, task.job, task.folder);
+}
 
 constexpr ExportFormat kFormats[] = {
     {"safetensors", ExportSafetensors, ""},

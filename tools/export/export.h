@@ -61,7 +61,6 @@ Status RunExport(const ExportRequest& request, FileSystem& files, Executor& exec
                  std::ostream& to);
 
 Status ExportSafetensors(ExportTask& task);
-Status ExportServing(ExportTask& task);
 // onnx/ and vectors_export.cc define these, the first in builds that have it.
 Status ExportOnnx(ExportTask& task);
 Status ExportVectors(ExportTask& task);

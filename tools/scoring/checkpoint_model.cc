@@ -280,8 +280,8 @@ void CheckpointModel::KeepMemoryBelow(uint64_t bytes, FileSystem& files) {
 }
 
 void CheckpointModel::NoteMapped(uint32_t rows) {
-  // The system maps so many bytes around each page that is touched (fault_around_bytes of Linux).
-  constexpr uint64_t kBytesOfRead = 64 << 10;
+  // The system maps up to so many bytes around a page that is touched: a huge page of its cache.
+  constexpr uint64_t kBytesOfRead = 2 << 20;
   const uint64_t eighth = memory_limit_ / 8;
   if ((mapped_reads_ += rows) * kBytesOfRead < eighth) return;
   mapped_reads_ = 0;
@@ -294,7 +294,7 @@ void CheckpointModel::Read(TableId table, std::span<const Key> keys,
                            std::span<uint8_t> has_row) {
   // How many parts before its use the slot and the row of a part are prefetched.
   constexpr size_t kSlotAhead = 48, kRowAhead = 24;
-  constexpr uint32_t kRowsNoted = 64;
+  constexpr uint32_t kRowsNoted = 8;
   const TableSpec& spec = job_.tables[table.value];
   const uint32_t dim = spec.slice_dim(), slices = spec.row_slices();
   const size_t parts = keys.size() * slices;
@@ -325,6 +325,7 @@ void CheckpointModel::Read(TableId table, std::span<const Key> keys,
 }
 
 std::vector<uint64_t> CheckpointModel::RowsOfTables() const {
+  ReaderLock lock(rows_mutex_);
   std::vector<uint64_t> rows(job_.tables.size());
   for (const Shard& shard : shards_) {
     for (uint32_t t = 0; t < rows.size(); ++t) rows[t] += shard.NumRows({t});

@@ -39,7 +39,8 @@ struct ScoredRows {
   Clock step = 0;
   uint64_t rows = 0;
   std::vector<float> predictions, logits;  // [rows, scores_a_row()]; logits where they are wanted.
-  // [sparse features]: the keys of all rows, and those without a row; where they are wanted.
+  // [sparse features]: the keys of all rows, and those without a row in the first table of the
+  // feature; where they are wanted, and there are rows.
   std::vector<uint64_t> keys, unknown_keys;
 };
 

@@ -2,6 +2,7 @@
 // and after deltas, while others score.
 #include <atomic>
 #include <deque>
+#include <functional>
 #include <utility>
 
 #include "common/base/hash.h"
@@ -9,7 +10,7 @@
 #include "common/platform/random.h"
 #include "common/protocol/manifest.h"
 #include "embedding/snapshot/snapshot.h"
-#include "tests/tools/served_fixture.h"
+#include "tests/tools/scoring/served_fixture.h"
 #include "tests/tools/text_columns.h"
 #include "tools/scoring/row_scorer.h"
 
@@ -212,12 +213,59 @@ TEST_F(FlatScorerTest, ADeltaThatDoesNotFitChangesNothing) {
   EXPECT_NE(scorer->Score(columns.Table(), {})->predictions, before);
 }
 
+// Lets several calls score at once, each on its own thread. The thread sanitizer does not see into
+// oneTBB, whose tasks write to stacks of other threads.
+class OwnThreads : public Executor {
+ public:
+  explicit OwnThreads(int threads) : threads_(threads) {}
+  void ParallelFor(size_t count, const std::function<void(size_t)>& body) override {
+    for (size_t i = 0; i < count; ++i) body(i);
+  }
+  void Submit(std::function<void()> work) override { work(); }
+  int threads() const override { return threads_; }
+
+ private:
+  const int threads_;
+};
+
+// Shards that were read before the damaged one are not seen either, nor with the next delta.
+TEST_F(PlantedSteps, WhatADamagedDeltaStagedIsForgotten) {
+  const CheckpointPart first = Save(10);
+  const std::optional<Manifest> base = last_;
+  const CheckpointPart damaged = Save(20);
+  const std::string path = JoinPath(damaged.folder, DeltaName({kShards - 1}));
+  std::string bytes = *ReadWholeFile(*files_, path, 1 << 26);
+  bytes[bytes.size() / 2] ^= 1;
+  WriteText(*files_, path, bytes);
+  last_ = base;
+  std::vector<std::vector<TableSlice>> unchanged = NoRows();
+  for (std::vector<TableSlice>& shard : unchanged) {
+    for (TableSlice& slice : shard) slice.MarkSaved(10);
+  }
+  const CheckpointPart next = Write(30, unchanged);
+  const auto scorer = Open(Find(first.folder), RowForm::kFlat, *executor_);
+  EXPECT_EQ(scorer->Apply(damaged).code(), Code::kCorruption);
+  const Status applied = scorer->Apply(next);
+  ASSERT_TRUE(applied.ok()) << applied.message();
+  TextColumns columns;
+  std::vector<std::string> users, items;
+  for (int i = 0; i < 100; ++i) {
+    users.push_back("u" + std::to_string(i));
+    items.push_back("i" + std::to_string(i));
+  }
+  columns.Add("user", users);
+  columns.Add("item", items);
+  const auto scored = scorer->Score(columns.Table(), {.logits = true});
+  EXPECT_EQ(scored->step, 30);
+  EXPECT_EQ(scored->logits, std::vector<float>(100, 30.0f)) << "three weights of 10";
+}
+
 TEST_F(PlantedSteps, NoAnswerMixesTwoSteps) {
   constexpr int kSteps = 40, kThreads = 3;
   std::vector<CheckpointPart> parts;
   for (int d = 0; d <= kSteps; ++d) parts.push_back(Save(10 * (d + 1)));
-  const auto executor = NewTbbExecutor(2);
-  const auto scorer = Open(Find(parts[0].folder), RowForm::kFlat, *executor);
+  OwnThreads executor(kThreads + 1);
+  const auto scorer = Open(Find(parts[0].folder), RowForm::kFlat, executor);
   TextColumns many, few;
   std::vector<std::string> users, items;
   for (int i = 0; i < 5000; ++i) {  // Two batches, between which a delta may come.

@@ -5,7 +5,7 @@
 
 #include "common/platform/random.h"
 #include "embedding/flat_file.h"
-#include "tests/tools/served_fixture.h"
+#include "tests/tools/scoring/served_fixture.h"
 #include "tools/export/export.h"
 #include "tools/scoring/scored_job.h"
 
@@ -24,9 +24,9 @@ class ServingFolderTest : public PlantedSteps {
     PlantedSteps::SetUp();
     folder_ = JoinPath(root_, "ck");
     std::vector<std::string> users, items;
-    for (int i = 0; i < 300; ++i) {  // The last ones have no row.
-      users.push_back("u" + std::to_string(2 * i));
-      items.push_back("i" + std::to_string(3 * i % 700));
+    for (int i = 0; i < 300; ++i) {  // The last users have no row.
+      users.push_back("u" + std::to_string(kUsers - 200 + i));
+      items.push_back("i" + std::to_string(3 * i));
     }
     columns_.Add("user", users);
     columns_.Add("item", items);

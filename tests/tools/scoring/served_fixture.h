@@ -37,7 +37,7 @@ class ServedFixture : public PredictTest {
 class PlantedSteps : public ServedFixture {
  protected:
   static constexpr uint32_t kShards = 4;
-  static constexpr int kUsers = 500;
+  static constexpr int kUsers = 10000;
 
   void SetUp() override {
     const auto job = ParseJob(
@@ -47,12 +47,29 @@ class PlantedSteps : public ServedFixture {
         "job.json", {});
     ASSERT_TRUE(job.ok()) << job.status().message();
     job_ = *job;
+    shards_ = NoRows();
+  }
+  std::vector<std::vector<TableSlice>> NoRows() const {
     Manifest shape;
     shape.num_shards = kShards;
-    for (uint32_t s = 0; s < kShards; ++s) shards_.push_back(EmptySlices(job_, shape, {s}));
+    std::vector<std::vector<TableSlice>> shards;
+    for (uint32_t s = 0; s < kShards; ++s) shards.push_back(EmptySlices(job_, shape, {s}));
+    return shards;
   }
   // Sets all weights to `step` and saves them, as a delta unless it is the first step.
   CheckpointPart Save(Clock step) {
+    for (uint32_t s = 0; s < kShards; ++s) {
+      for (TableSlice& slice : shards_[s]) StoreAll(slice, {s}, step);
+    }
+    CheckpointPart part = Write(step, shards_);
+    for (std::vector<TableSlice>& shard : shards_) {
+      for (TableSlice& slice : shard) slice.MarkSaved(step);
+    }
+    last_ = part.manifest;
+    return part;
+  }
+  // Writes slices as a delta on the last checkpoint, if there is one.
+  CheckpointPart Write(Clock step, const std::vector<std::vector<TableSlice>>& shards) {
     CheckpointPart part{JoinPath(folder_, CheckpointName(step)), {}};
     Manifest& manifest = part.manifest;
     manifest.job_name = job_.name;
@@ -65,19 +82,13 @@ class PlantedSteps : public ServedFixture {
     if (last_) manifest.base_checksum = ManifestChecksum(*last_);
     for (uint32_t s = 0; s < kShards; ++s) {
       std::vector<const TableSlice*> slices;
-      for (TableSlice& slice : shards_[s]) {
-        StoreAll(slice, {s}, step);
-        slices.push_back(&slice);
-      }
-      const auto saved =
-          WriteSnapshot(*files_, part.folder,
-                        {manifest.tables_digest, {s}, kShards, step, manifest.base_clock}, slices);
+      for (const TableSlice& slice : shards[s]) slices.push_back(&slice);
+      const SnapshotHeader header{manifest.tables_digest, {s}, kShards, step, manifest.base_clock};
+      const auto saved = WriteSnapshot(*files_, part.folder, header, slices);
       EXPECT_TRUE(saved.ok()) << saved.status().message();
       manifest.files.push_back(*saved);
-      for (TableSlice& slice : shards_[s]) slice.MarkSaved(step);
     }
     EXPECT_TRUE(WriteManifest(*files_, part.folder, manifest).ok());
-    last_ = manifest;
     return part;
   }
   void StoreAll(TableSlice& slice, ShardId shard, Clock step) {
