@@ -1,20 +1,24 @@
-// Knows outputs by the beginnings of their names.
+// Knows the names of outputs.
 #include "tools/serve/requests/answer_columns.h"
+
+#include <algorithm>
 
 #include "tools/serve/requests/json_text.h"
 
 namespace hdps {
 namespace {
 
-constexpr std::string_view kTopKName = "top_k";
+constexpr std::string_view kTopKName = "top_k", kTopKScoreName = "top_k_score";
+
+bool IsOfTopK(std::string_view name) { return name == kTopKName || name == kTopKScoreName; }
 
 }  // namespace
 
 ScoreOutput OutputOfName(std::string_view name) {
-  if (name.starts_with("logit")) return ScoreOutput::kLogit;
+  if (name == "logit") return ScoreOutput::kLogit;
   if (name == "user_vector") return ScoreOutput::kUserVector;
   if (name == "item_vector") return ScoreOutput::kItemVector;
-  if (name.starts_with(kTopKName)) return ScoreOutput::kTopK;
+  if (IsOfTopK(name)) return ScoreOutput::kTopK;
   return ScoreOutput::kPrediction;
 }
 
@@ -24,18 +28,18 @@ std::vector<const OutputColumn*> ColumnsOf(const ScoreAnswer& answer,
   if (names.empty()) {
     for (const OutputColumn& column : answer.outputs) columns.push_back(&column);
   }
+  const bool scores_asked = std::ranges::find(names, kTopKScoreName) != names.end();
   for (const std::string& name : names) {
     for (const OutputColumn& column : answer.outputs) {
-      const bool of_top_k = name == kTopKName && column.name.starts_with(kTopKName);
-      if (column.name == name || of_top_k) columns.push_back(&column);
+      const bool unasked_scores =
+          name == kTopKName && column.name == kTopKScoreName && !scores_asked;
+      if (column.name == name || unasked_scores) columns.push_back(&column);
     }
   }
   return columns;
 }
 
-bool HasWidth(const OutputColumn& column) {
-  return column.width > 1 || column.name.starts_with(kTopKName);
-}
+bool HasWidth(const OutputColumn& column) { return column.width > 1 || IsOfTopK(column.name); }
 
 void AppendJsonValue(const OutputColumn& column, uint64_t index, std::string* json) {
   if (column.texts.empty()) return AppendJsonNumber(column.numbers[index], json);

@@ -10,12 +10,12 @@
 
 namespace hdps {
 
-// Returns the output that a column of this name belongs to. Those of predictions have the names of
-// tasks, so any other name is one.
+// Returns the output that a column of this name belongs to. Predictions may have the names of
+// labels, so any other name is one.
 ScoreOutput OutputOfName(std::string_view name);
 
 // Returns the columns of these names, in their order, or all of them if there are no names.
-// "top_k" stands for all columns of that output.
+// "top_k" stands for its scores too, if they are not asked for by their own name.
 std::vector<const OutputColumn*> ColumnsOf(const ScoreAnswer& answer,
                                            const std::vector<std::string>& names);
 

@@ -1,7 +1,9 @@
 // Writes JSON, and binary tensors behind it.
 #include "tools/serve/requests/infer_answer.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "tools/serve/requests/answer_columns.h"
 #include "tools/serve/requests/json_text.h"
@@ -43,6 +45,14 @@ void AppendOutput(const OutputColumn& column, uint64_t rows, bool binary, std::s
 
 }  // namespace
 
+bool InferAnswer::IsBinary(const std::string& column) const {
+  if (names.empty()) return all_binary;
+  // Scores that come with the output top_k go where its texts go.
+  auto found = std::ranges::find(names, column);
+  if (found == names.end()) found = std::ranges::find(names, "top_k");
+  return found != names.end() && binary[static_cast<size_t>(found - names.begin())];
+}
+
 WrittenAnswer InferAnswer::Write(const ScoreAnswer& answer) const {
   std::string json = R"({"model_name":)" + JsonQuoted(model) + R"(,"model_version":")" +
                      std::to_string(answer.step) + '"';
@@ -56,11 +66,8 @@ WrittenAnswer InferAnswer::Write(const ScoreAnswer& answer) const {
     any_binary |= as_binary;
     AppendOutput(*column, answer.rows, as_binary, &json, &behind);
   };
-  for (const OutputColumn* column : ColumnsOf(answer, {})) {
-    if (names.empty()) append(column, all_binary);
-  }
-  for (size_t i = 0; i < names.size(); ++i) {
-    for (const OutputColumn* column : ColumnsOf(answer, {names[i]})) append(column, binary[i]);
+  for (const OutputColumn* column : ColumnsOf(answer, names)) {
+    append(column, IsBinary(column->name));
   }
   json += "]}";
   if (!any_binary) return {"application/json", std::move(json)};

@@ -18,6 +18,8 @@ struct InferAnswer {
   bool all_binary = false;         // The same for outputs without a name in the request.
 
   WrittenAnswer Write(const ScoreAnswer& answer) const;
+  // Returns true if the column of this name goes behind the JSON.
+  bool IsBinary(const std::string& column) const;
 };
 
 }  // namespace hdps

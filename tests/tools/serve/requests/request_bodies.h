@@ -23,7 +23,8 @@ inline ModelNote SmallModel() {
   model.outputs = {{"probability", "FP32"},
                    {"logit", "FP32"},
                    {"user_vector", "FP32", 2},
-                   {"top_k", "BYTES", 10}};
+                   {"top_k", "BYTES"},
+                   {"top_k_score", "FP32"}};
   return model;
 }
 

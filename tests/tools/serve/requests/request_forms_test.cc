@@ -206,6 +206,20 @@ TEST(RequestForms, AnInferAnswerIsWritten) {
                                                   std::to_string(json.size()))));
 }
 
+TEST(RequestForms, EachAskedOutputIsWrittenOnce) {
+  const auto names = [](const std::string& outputs) {
+    const Body body = InferBody(SmallInputs(), R"(,"outputs":[)" + outputs + "]", kJson);
+    std::vector<std::string> written;
+    const auto json = nlohmann::json::parse(Infer(body).write(SmallAnswer()).body);
+    for (const auto& output : json["outputs"]) written.push_back(output["name"]);
+    return written;
+  };
+  EXPECT_THAT(names(R"({"name":"top_k"})"), ElementsAre("top_k", "top_k_score"));
+  EXPECT_THAT(names(R"({"name":"top_k_score"})"), ElementsAre("top_k_score"));
+  EXPECT_THAT(names(R"({"name":"top_k_score"},{"name":"top_k"})"),
+              ElementsAre("top_k_score", "top_k"));
+}
+
 TEST(RequestForms, AllOutputsMayBeBinaryButOne) {
   const Body body = InferBody(SmallInputs(),
                               R"(,"parameters":{"binary_data_output":true},"outputs":[

@@ -75,7 +75,7 @@ TEST(RequestMistakes, InferMembersAndNames) {
         {"input 'id' comes twice"}},
        {WithOutputs(R"(,"id":7)"), {"the id is 7: expected a text"}},
        {WithOutputs(R"(,"outputs":[{"name":"prob"}])"),
-        {"output 'prob'", "expected some of probability, logit, user_vector, top_k"}},
+        {"output 'prob'", "expected some of probability, logit, user_vector, top_k, top_k_score"}},
        {WithOutputs(R"(,"outputs":[{"name":"logit"},{"name":"logit"}])"), {"'logit' comes twice"}},
        {WithOutputs(R"(,"outputs":[{}])"), {"outputs[0] has no name"}},
        {WithOutputs(R"(,"outputs":[{"name":"logit","parameters":{"binary_data":1}}])"),
