@@ -6,12 +6,11 @@
 #include <utility>
 
 #include "common/base/byte_count.h"
-#include "common/base/nearest_name.h"
 #include "common/job/job_facts.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/table_spec.h"
-#include "common/job/table_slices.h"
 #include "common/platform/threads/thread_priority.h"
+#include "tools/serve/versions/lookup_table.h"
 #include "tools/serve/versions/model_note.h"
 #include "tools/serve/versions/version_loading.h"
 
@@ -21,40 +20,10 @@ namespace {
 // Requests that hold a version which was replaced take milliseconds.
 constexpr int64_t kFreeEveryMs = 10;
 
-std::string Listed(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text.empty() ? "none" : text;
-}
-
 std::string Listed(const std::vector<Clock>& steps) {
-  std::vector<std::string> names;
-  for (const Clock step : steps) names.push_back(std::to_string(step));
-  return Listed(names);
-}
-
-Result<TableId> SparseTable(const Job& job, const std::string& name) {
-  std::vector<std::string> known;
-  for (uint32_t t = 0; t < job.tables.size(); ++t) {
-    if (job.tables[t].dense) continue;
-    if (job.tables[t].name == name) return TableId{t};
-    known.push_back(job.tables[t].name);
-  }
-  return Status(Code::kInvalidArgument, "table: there is no table \"" + name + "\"" +
-                                            DidYouMean(name, known) + "; expected " +
-                                            Listed(known));
-}
-
-// Features that do not read the table have no rows there, whatever their values.
-Status CheckReads(const Job& job, const std::string& table, const std::string& feature) {
-  std::vector<std::string> known;
-  for (const uint32_t f : FeaturesOfTable(job, table)) {
-    known.push_back(FeaturesOf(job.data).sparse[f]);
-  }
-  if (std::ranges::find(known, feature) != known.end()) return {};
-  return {Code::kInvalidArgument, "feature: the table \"" + table + "\" has no rows of \"" +
-                                      feature + "\"" + DidYouMean(feature, known) + "; expected " +
-                                      Listed(known)};
+  std::string text;
+  for (const Clock step : steps) text += (text.empty() ? "" : ", ") + std::to_string(step);
+  return text.empty() ? "none" : text;
 }
 
 bool SameTensors(const std::vector<TensorNote>& here, const std::vector<TensorNote>& there) {
@@ -204,7 +173,7 @@ Result<ScoreAnswer> ServedCheckpoint::ScoreTowers(const ScoreRequest& request,
 Result<LookupAnswer> ServedCheckpoint::Lookup(const LookupRequest& request, Clock step) {
   const std::shared_ptr<RowScorer> version = Current();
   HDPS_RETURN_IF_ERROR(CheckAnswers(step, *version));
-  HDPS_ASSIGN_OR_RETURN(const TableId table, SparseTable(version->job(), request.table));
+  HDPS_ASSIGN_OR_RETURN(const TableId table, TableOfLookup(version->job(), request.table));
   std::vector<Key> keys = request.keys;
   if (!request.feature.empty()) {
     HDPS_RETURN_IF_ERROR(CheckReads(version->job(), request.table, request.feature));
