@@ -86,9 +86,14 @@ class Equality(served.ServeCase):
         rows = [line.split("\t") for line in (data / "eval.tsv").read_text().splitlines()]
         names = [*(f"I{i}" for i in range(1, 14)), *(f"C{i}" for i in range(1, 27))]
         columns = served.Columns({name: [row[1 + i] for row in rows] for i, name in enumerate(names)}, names[:13])
-        process, port, _ = self.serve(f"--checkpoint={self.out('run')}")
-        self.check(self.connect(port), "reference_small", columns, self.predicted(self.out("run"), data / "eval.tsv"))
-        self.stop(process)
+        wanted = self.predicted(self.out("run"), data / "eval.tsv")
+        spill = self.out("spill")
+        for limit in ([], ["--memory_limit=512MiB", f"--spill_path={spill}"]):
+            process, port, _ = self.serve(f"--checkpoint={self.out('run')}", *limit)
+            self.check(self.connect(port), "reference_small", columns, wanted)
+            self.assertEqual(any(spill.glob("*/*")) if limit else False, bool(limit), "rows are in files")
+            self.stop(process)
+        self.assertEqual(list(spill.rglob("*.flat")), [], "they are gone with the process")
 
     def test_formats_without_columns_are_lines(self):
         """Lines of libsvm, libffm and libfm, with labels and without."""

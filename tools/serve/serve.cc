@@ -1,13 +1,16 @@
 // Defines the flags of hdps serve.
 #include <gflags/gflags.h>
 #include <glog/logging.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "common/base/byte_count.h"
 #include "common/base/nearest_name.h"
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
@@ -27,6 +30,12 @@ DEFINE_string(
     "File for a share of the rows that were asked, with their scores, in the job's own data "
     "format; of several models each has FILE.NAME; empty: none");
 DEFINE_double(log_share, 0.01, "Share of the rows that --log_requests has, above 0 and at most 1");
+DEFINE_string(memory_limit, "",
+              "Memory of the process, as 4GiB: rows beyond it are read from disk; empty: all rows "
+              "are in memory");
+DEFINE_string(spill_path, "/var/tmp",
+              "Folder in which --memory_limit makes one for its rows, of the size of their weights "
+              "and keys");
 DECLARE_string(checkpoint);
 DECLARE_string(model);
 DECLARE_string(which);
@@ -113,6 +122,26 @@ Status ReadMessages(ServingOptions* options) {
   return {};
 }
 
+// A folder of a process that was killed is in nobody's way: the number of this one is in the name.
+Status ReadMemoryLimit(ServingOptions* options) {
+  if (FLAGS_memory_limit.empty()) {
+    if (gflags::GetCommandLineFlagInfoOrDie("spill_path").is_default) return {};
+    return Mistake("--spill_path=" + FLAGS_spill_path +
+                   ": it has an effect beside --memory_limit alone; give that as well");
+  }
+  const std::optional<uint64_t> bytes = ParseByteCount(FLAGS_memory_limit);
+  if (!bytes || *bytes == 0) {
+    return Mistake("--memory_limit=" + FLAGS_memory_limit + ": expected bytes, as 512MiB or 4GiB");
+  }
+  int number = 0;
+  for (ServedOptions& model : options->models) {
+    model.memory_limit = *bytes;
+    model.scratch = JoinPath(FLAGS_spill_path, "hdps_serve_" + std::to_string(::getpid()) + "_" +
+                                                   std::to_string(number++));
+  }
+  return {};
+}
+
 Status ReadLog(ServingOptions* options) {
   options->log.path = FLAGS_log_requests;
   options->log.share = FLAGS_log_share;
@@ -147,6 +176,7 @@ Result<ServingOptions> ReadServingFlags(FileSystem& files) {
         "--http=none: nothing is served; give --http=HOST:PORT, or "
         "--listen=tcp://HOST:PORT");
   }
+  HDPS_RETURN_IF_ERROR(ReadMemoryLimit(&options));
   HDPS_RETURN_IF_ERROR(ReadLog(&options));
   return options;
 }
@@ -170,9 +200,17 @@ Subcommand ServeCommand() {
           "/v2/models/NAME/infer and TensorFlow Serving's /v1/models/NAME:predict, at\n"
           "127.0.0.1:8080 unless --http says otherwise. The newest checkpoint answers\n"
           "unless --which says otherwise, and newer ones are taken as they come.",
-          {"checkpoint", "name", "model", "which", "unknown", "items", "item_text", "threads",
-           "log", "http", "http_names", "http_token_file", "http_cert", "http_key", "listen",
-           "keys", "insecure", "log_requests", "log_share"},
+          {"checkpoint", "name",
+           "model",      "which",
+           "unknown",    "items",
+           "item_text",  "threads",
+           "log",        "memory_limit",
+           "spill_path", "http",
+           "http_names", "http_token_file",
+           "http_cert",  "http_key",
+           "listen",     "keys",
+           "insecure",   "log_requests",
+           "log_share"},
           Serve};
 }
 

@@ -243,11 +243,14 @@ void ServedCheckpoint::TakeFirstOf(const std::vector<Clock>& candidates) {
 // A delta reads a part of what the whole chain reads, and needs memory for its own rows in place of
 // a second model. So deltas are applied wherever they lead to the wanted version. If a setting
 // changed with one of them, rows may be read otherwise, and the checkpoint is loaded beside. So it
-// is with further outputs of a two_tower model, which are computed for all items.
+// is with further outputs of a two_tower model, which are computed for all items, and with mapped
+// rows, of which those that a delta replaced would still take their room.
 Status ServedCheckpoint::Take(Clock clock) {
   HDPS_ASSIGN_OR_RETURN(const VersionMark mark, source_.MarkOf(clock));
   if (mark == at_hand_) return {};
-  if (at_hand_.clock != kNoClock && CurrentVersion().towers == nullptr) {
+  const bool in_place = options_.memory_limit == 0 && at_hand_.clock != kNoClock &&
+                        CurrentVersion().towers == nullptr;
+  if (in_place) {
     const std::vector<CheckpointPart> deltas = source_.DeltasFrom(at_hand_, clock);
     const std::string& job = Current()->checkpoint().manifest.job_json;
     const bool same = std::ranges::all_of(
@@ -268,6 +271,26 @@ Status ServedCheckpoint::ApplyDeltas(const std::vector<CheckpointPart>& deltas) 
   return {};
 }
 
+// All bytes are checked as they are read.
+Result<std::shared_ptr<RowScorer>> ServedCheckpoint::Load(const FoundCheckpoint& found) {
+  std::unique_ptr<RowScorer> loaded;
+  if (options_.memory_limit > 0) {
+    const std::string scratch =
+        JoinPath(options_.scratch, CheckpointName(found.manifest.clock) + "_" +
+                                       std::to_string(ManifestChecksum(found.manifest)));
+    HDPS_ASSIGN_OR_RETURN(
+        loaded, RowScorer::OpenOnDisk(files_, found, options_.unknown, options_.memory_limit,
+                                      scratch, *executor_));
+    return std::shared_ptr<RowScorer>(std::move(loaded));
+  }
+  HDPS_ASSIGN_OR_RETURN(const ServingNeed need, NeedThatFits(files_, found));
+  Tell("step " + std::to_string(found.manifest.clock) + " is loaded: " + std::to_string(need.rows) +
+       " rows, whose weights and keys take " + ShowByteCount(need.bytes));
+  HDPS_ASSIGN_OR_RETURN(
+      loaded, RowScorer::Open(files_, found, options_.unknown, RowForm::kFlat, *executor_));
+  return std::shared_ptr<RowScorer>(std::move(loaded));
+}
+
 Status ServedCheckpoint::LoadBeside(Clock clock, const VersionMark& mark) {
   const int64_t began_ns = clock_.NowNs();
   FoundCheckpoint found;
@@ -278,13 +301,8 @@ Status ServedCheckpoint::LoadBeside(Clock clock, const VersionMark& mark) {
   if (before != nullptr) {
     HDPS_RETURN_IF_ERROR(CheckOfServedJob(before->job(), found.manifest));
   }
-  HDPS_ASSIGN_OR_RETURN(const ServingNeed need, NeedThatFits(files_, found));
-  Tell("step " + std::to_string(clock) + " is loaded: " + std::to_string(need.rows) +
-       " rows, whose weights and keys take " + ShowByteCount(need.bytes));
-  // All bytes are checked as they are read.
   Version version;
-  HDPS_ASSIGN_OR_RETURN(
-      version.scorer, RowScorer::Open(files_, found, options_.unknown, RowForm::kFlat, *executor_));
+  HDPS_ASSIGN_OR_RETURN(version.scorer, Load(found));
   HDPS_RETURN_IF_ERROR(WarmUp(sample_, version.scorer.get()));
   if (HasTowers(version.scorer->job()) || !options_.items.files.empty()) {
     HDPS_ASSIGN_OR_RETURN(version.towers,

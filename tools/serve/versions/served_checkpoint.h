@@ -34,7 +34,11 @@ struct ServedOptions {
   std::string folder;  // As OpenCheckpoint takes it.
   WantedVersion wanted = {};
   UnknownKeys unknown = UnknownKeys::kInitial;
-  ItemsToRank items = {};          // For the output top_k of a two_tower model.
+  ItemsToRank items = {};  // For the output top_k of a two_tower model.
+  // Not 0: rows are mapped files in a folder of `scratch` for each version, and the process gives
+  // their memory back beyond about so many bytes.
+  uint64_t memory_limit = 0;
+  std::string scratch = {};
   int threads = 1;                 // At most so many requests are scored at once; others wait.
   int64_t look_ms = kLookEveryMs;  // 0: no thread looks, and a test calls Look().
   // Tells people what happens to versions, a sentence a call; may be null.
@@ -91,6 +95,7 @@ class ServedCheckpoint : public ServedModel {
   Status Take(Clock clock);
   Status ApplyDeltas(const std::vector<CheckpointPart>& deltas);
   Status LoadBeside(Clock clock, const VersionMark& mark);
+  Result<std::shared_ptr<RowScorer>> Load(const FoundCheckpoint& found);
   // Describes the model by its first version. kInvalidArgument if a later one takes or gives
   // something else.
   Status SetOrCompareNote(const Version& version, bool first);
