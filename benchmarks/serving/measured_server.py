@@ -53,6 +53,9 @@ class Server:
             connection.close()
 
     def said(self):
+        """All that it printed so far."""
+        if self.log.closed:
+            return self.last_said
         self.log.seek(0)
         return self.log.read()
 
@@ -64,7 +67,11 @@ class Server:
                 self.process.wait(20)
             except subprocess.TimeoutExpired:
                 os.killpg(self.process.pid, signal.SIGKILL)
-        return self.process.wait()
+        status = self.process.wait()
+        if not self.log.closed:
+            self.last_said = self.said()
+            self.log.close()
+        return status
 
     def cpu_seconds(self):
         fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
