@@ -250,7 +250,7 @@ TEST_F(ServedCheckpointTest, NothingToServeIsToldWithWhatWasRefused) {
   options.folder = "run";
   options.wanted.step = 11;
   EXPECT_THAT(ServedCheckpoint::Open(options, *files_, clock_).status().message(),
-              HasSubstr("no checkpoint that can be served: steps there are 10"));
+              HasSubstr("no checkpoint that can be served as step 11: steps there are 10"));
   const std::string file = JoinPath(run_.FolderOf(10), SnapshotName({0}));
   ASSERT_TRUE(files_->RemoveAll(file).ok());
   options.wanted.step = kNoClock;
