@@ -80,7 +80,8 @@ Subcommand ExportCommand() {
   return {
       "export",
       "write a checkpoint as a model that other programs run",
-      "hdps export --checkpoint=DIR --format=safetensors|onnx|vectors|serving --out=DIR\n"
+      "hdps export --checkpoint=DIR --out=DIR\n"
+      "            --format=safetensors|onnx|vectors|serving\n"
       "Takes the best checkpoint of a run and writes a new folder, which is there when\n"
       "all of it is. A key without a row reads as zeros in what is exported.",
       {"checkpoint", "which", "job", "set", "data", "eval_set", "max_bad_rows", "threads", "out",

@@ -146,6 +146,7 @@ class OutsideTexts(harness.DaemonsCase):
             self.ask(*command)
         for command in ("status", "why", "scale", "trace"):
             self.ask(command, f"--scheduler=tcp://{NAME}")
+        self.ask("serve", f"--checkpoint={out}", f"--name={NAME}")
 
     @staticmethod
     def of_checkpoint(out):
@@ -154,7 +155,7 @@ class OutsideTexts(harness.DaemonsCase):
         return (["evaluate", checkpoint], ["predict", checkpoint], ["inspect", checkpoint], ["verify", out],
                 ["inspect", checkpoint, f"--row=first {NAME}:first {NAME}=3"], ["diff", out, out],
                 *(["export", checkpoint, f"--format={format}", f"--out={out.parent / format}"]
-                  for format in ("safetensors", "onnx", "vectors")))
+                  for format in ("safetensors", "onnx", "vectors", "serving")))
 
     @staticmethod
     def rename(body):
