@@ -163,9 +163,12 @@ class Day:
         return clicks, planted
 
     def column(self, hour, name):
+        """Cells of a column in the order of the requests: threads that answer at once log their rows as they come."""
         lines = (self.out / f"hour_{hour}.csv").read_text().splitlines()
-        at = lines[0].split(",").index(name)
-        return [float(line.split(",")[at]) for line in lines[1:]]
+        at, of_id, of_row = (lines[0].split(",").index(one) for one in (name, "hdps_id", "hdps_row"))
+        rows = [line.split(",") for line in lines[1:]]
+        rows.sort(key=lambda row: (int(row[of_id].split("-")[1]), int(row[of_row])))
+        return [float(row[at]) for row in rows]
 
     def live(self):
         """Returns for each hour the AUC of the answers, of the first model, and of the planted probabilities."""
