@@ -265,7 +265,11 @@ TEST_F(DataPlaneOfAJob, ARecordedConnectionSaysNothingTwice) {
   ListenBehind([](bool, Message message) { return std::vector<Message>{std::move(message)}; });
   const auto worker = Dial(kWorkerPeer, Folder(KeyRole::kWorker));
   for (uint64_t i = 1; i <= 5; ++i) worker->Send(kServerPeer, Numbered(i));
-  EXPECT_EQ(Heard(*server_, *worker, 100).size(), 5u);
+  size_t heard = 0;
+  EXPECT_TRUE(Await(*worker, [&] {
+    heard += Heard(*server_, *worker, 1).size();
+    return heard >= 5;
+  }));
   const uint64_t received = server_->counters().frames_received;
   testing::internal::CaptureStderr();
   const RawPeer again("tcp://127.0.0.1:" + std::to_string(DataPort()));
