@@ -122,7 +122,7 @@ class Load {
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     const int yes = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
-    // What goes wrong here is told by the first write.
+    // The first write tells an error of this call.
     (void)connect(fd, reinterpret_cast<const sockaddr*>(&server_), sizeof(server_));
     polled_[at].fd = fd;
   }

@@ -27,7 +27,7 @@ struct LoadSample {
   int status = 0;                                    // Of HTTP; 0: no answer came.
 };
 
-// What answers said of a version of the model.
+// One version of the model as answers named it.
 struct SeenVersion {
   uint64_t answers = 0;
   double first_seen = 0;  // Unix time.

@@ -11,8 +11,8 @@ namespace hdps {
 
 enum class FigureKind : uint8_t { kCounter, kGauge, kHistogram };
 
-// Who counts a figure. kProcess: every daemon, of its own process. kServing: hdps serve, of one
-// model, which a further label `model` names.
+// The role tells who counts a figure. kProcess: every daemon, of its own process. kServing: hdps
+// serve, of one model, which a further label `model` names.
 enum class FigureRole : uint8_t { kProcess, kWorker, kServer, kScheduler, kServing };
 
 enum class FigureUnit : uint8_t { kNone, kSeconds, kBytes, kClocks };

@@ -16,7 +16,7 @@
 
 namespace hdps {
 
-// What a file says of one of its tables.
+// One table of a snapshot file, as the file describes it: a walk visits one after the other.
 struct SnapshotTable {
   std::string name;
   uint32_t dim = 0, state_floats = 0;

@@ -193,7 +193,7 @@ class MessageClient {
     MutexLock lock(mutex_);
     HDPS_ASSIGN_OR_RETURN(PredictReply reply, serving_->Ask<PredictReply>(request, patience_ms_));
     if (reply.code == Code::kOk) return reply;
-    // What is not there, or too much, is the caller's to mend, as it is over HTTP.
+    // The caller mends a request for what is not there or too much, as over HTTP.
     const bool mistaken = reply.code == Code::kNotFound || reply.code == Code::kResourceExhausted;
     return Status(mistaken ? Code::kInvalidArgument : reply.code, reply.message);
   }

@@ -39,7 +39,7 @@ void CheckTokens(std::string_view text) {
   CHECK(HasCookie(std::string(text) + "; " + pair, kCookie, kToken));
 }
 
-// Where both headers say something, nobody may be left to believe either.
+// A request with both headers is refused, because a proxy might believe the other one.
 void CheckFrame(std::string_view length, std::string_view coding) {
   const std::optional<BodyFrame> by_length = BodyFrameOf(length, std::nullopt);
   if (by_length) {

@@ -1,4 +1,4 @@
-// Where the checkpoints of a run lie, for those who follow them; manifest.h opens them.
+// Finds the checkpoints of a run for those who follow them; manifest.h opens them.
 #pragma once
 
 #include <string>

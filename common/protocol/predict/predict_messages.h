@@ -16,7 +16,7 @@ namespace hdps {
 // Limit on the columns of a request.
 inline constexpr size_t kSentColumnsMax = 4096;
 
-// What the cells of a column are, and so the section in which they lie.
+// The kind of a column's cells decides in which section they lie.
 enum class CellForm : uint8_t { kTexts = 0, kIntegers, kFloats, kDoubles };
 
 // One column of rows, whose cells follow those of the columns before it in the section of its form.

@@ -148,8 +148,9 @@ TEST_F(ServingWatchTest, TellsEveryFigureOfTheList) {
         "hdps_serving_unlogged_rows_total{model=\"ctr\"} 1"}) {
     EXPECT_THAT(text, HasSubstr("\n" + std::string(line) + "\n"));
   }
-  EXPECT_NEAR(Value(watch, "hdps_serving_mean_prediction"), 0.6, 1e-6);
-  EXPECT_NEAR(Value(watch, "hdps_serving_evaluation_mean_prediction"), 0.3, 1e-6);
+  EXPECT_FLOAT_EQ(static_cast<float>(Value(watch, "hdps_serving_mean_prediction")), 0.6f);
+  EXPECT_FLOAT_EQ(static_cast<float>(Value(watch, "hdps_serving_evaluation_mean_prediction")),
+                  0.3f);
   EXPECT_EQ(Value(watch, "hdps_serving_evaluation_unknown_share", "city"), 3.0 / 64);
 }
 
@@ -226,7 +227,7 @@ TEST_F(ServingWatchTest, SaysWhyThereIsNothingToCompareWith) {
               ElementsAre(HasSubstr("the job's evaluation data cannot be scored: input 'city' is "
                                     "missing")));
   SeeWindow(watch, 0.5f, 1);
-  EXPECT_NEAR(Value(watch, "hdps_serving_mean_prediction"), 0.5, 1e-6);
+  EXPECT_FLOAT_EQ(static_cast<float>(Value(watch, "hdps_serving_mean_prediction")), 0.5f);
 }
 
 TEST_F(ServingWatchTest, CountsFromManyThreadsAtOnce) {
