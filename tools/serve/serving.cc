@@ -162,19 +162,15 @@ Status CheckModelName(const std::string& flag, const std::string& name) {
 Status RunServing(const ServingOptions& options, FileSystem& files, MonotonicClock& clock,
                   const std::atomic<bool>& stop) {
   HDPS_ASSIGN_OR_RETURN(const std::vector<Served> all, OpenAll(options, files, clock));
-  std::vector<FrontModel> over_http;
-  std::vector<MessageModel> over_messages;
-  for (const Served& served : all) {
-    over_http.push_back({served.model.get(), served.watch.get()});
-    over_messages.push_back({served.model.get(), served.watch.get()});
-  }
+  std::vector<WatchedModel> models;
+  for (const Served& served : all) models.push_back({served.model.get(), served.watch.get()});
   const std::unique_ptr<RequestQueue> queue = NewRequestQueue(options.threads);
-  ServingFront front(std::move(over_http), options.open, *queue, clock);
+  ServingFront front(models, options.open, *queue, clock);
   std::vector<HttpPath> paths = front.Paths();
   paths.push_back(MetricsPath(all, files));
   std::unique_ptr<MessageFront> messages;
   if (!options.messages.listen.empty()) {
-    HDPS_ASSIGN_OR_RETURN(messages, MessageFront::Listen(options.messages, over_messages, *queue));
+    HDPS_ASSIGN_OR_RETURN(messages, MessageFront::Listen(options.messages, models, *queue));
   }
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<HttpServer> server,
                         ServeHttp(options.http, std::move(paths)));

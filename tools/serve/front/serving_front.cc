@@ -93,7 +93,7 @@ Result<std::optional<size_t>> JsonBytes(const HttpPost& post) {
 
 }  // namespace
 
-ServingFront::ServingFront(std::vector<FrontModel> models, bool open, RequestQueue& queue,
+ServingFront::ServingFront(std::vector<WatchedModel> models, bool open, RequestQueue& queue,
                            MonotonicClock& clock)
     : models_(std::move(models)), open_(open), queue_(queue), clock_(clock) {}
 
@@ -112,7 +112,7 @@ std::vector<HttpPath> ServingFront::Paths() {
   tell("/v2/health/ready", true, ready);
   paths.push_back({"/v2/repository/index", open_, nullptr, [this](HttpPost, HttpReply reply) {
                      std::vector<ServedModel*> models;
-                     for (const FrontModel& served : models_) models.push_back(served.model);
+                     for (const WatchedModel& served : models_) models.push_back(served.model);
                      reply(Json(200, RepositoryIndex(models)));
                    }});
   for (const TargetForm& form : {kInferTargets, kPredictTargets}) {
@@ -123,7 +123,7 @@ std::vector<HttpPath> ServingFront::Paths() {
                      }});
   }
   // A path of its own is longer than the one above, and so it is the one that is found.
-  for (const FrontModel& served : models_) {
+  for (const WatchedModel& served : models_) {
     paths.push_back({std::string(kPredictTargets.before) + served.model->note().name + ":use",
                      false, nullptr, [this, &served](HttpPost post, HttpReply reply) {
                        TakeUse(served, std::move(post), std::move(reply));
@@ -134,16 +134,16 @@ std::vector<HttpPath> ServingFront::Paths() {
 
 bool ServingFront::ready() const {
   if (leaving_) return false;
-  for (const FrontModel& served : models_) {
+  for (const WatchedModel& served : models_) {
     if (!served.model->ready()) return false;
   }
   return true;
 }
 
-Result<const FrontModel*> ServingFront::Find(const ModelTarget& target) const {
+Result<const WatchedModel*> ServingFront::Find(const ModelTarget& target) const {
   std::vector<std::string> known;
   std::string list;
-  for (const FrontModel& served : models_) {
+  for (const WatchedModel& served : models_) {
     const std::string& name = served.model->note().name;
     if (name == target.model) return &served;
     known.push_back(name);
@@ -174,7 +174,7 @@ HttpAnswer ServingFront::Ready(const ServedModel* model) const {
 
 HttpAnswer ServingFront::Overview() const {
   std::string text = "hdps serve answers for";
-  for (const FrontModel& served : models_) {
+  for (const WatchedModel& served : models_) {
     const ServedModel& model = *served.model;
     text +=
         "\n  " + model.note().name +
@@ -199,7 +199,7 @@ HttpAnswer ServingFront::Tell(const TargetForm& form, std::string_view path) con
     return IsQuestion(form, target->verb) ? OtherMethod("POST")
                                           : Error(NoSuchVerb(form, target->verb));
   }
-  const Result<const FrontModel*> served = Find(*target);
+  const Result<const WatchedModel*> served = Find(*target);
   if (!served.ok()) return Error(served.status());
   const ServedModel& model = *(*served)->model;
   if (const Status is = CheckVersion(model, target->step); !is.ok()) return Error(is);
@@ -214,7 +214,7 @@ void ServingFront::Take(const TargetForm& form, HttpPost post, HttpReply reply) 
     return reply(IsTold(form, target->verb) ? OtherMethod("GET, HEAD")
                                             : Error(NoSuchVerb(form, target->verb)));
   }
-  const Result<const FrontModel*> served = Find(*target);
+  const Result<const WatchedModel*> served = Find(*target);
   if (!served.ok()) return reply(Error(served.status()));
   AtHand hand = {
       .served = **served, .target = *target, .post = std::move(post), .reply = std::move(reply)};
@@ -230,7 +230,7 @@ void ServingFront::Take(const TargetForm& form, HttpPost post, HttpReply reply) 
   Enqueue(std::move(hand), &ServingFront::Score);
 }
 
-void ServingFront::TakeUse(const FrontModel& served, HttpPost post, HttpReply reply) {
+void ServingFront::TakeUse(const WatchedModel& served, HttpPost post, HttpReply reply) {
   // It is no answer of the model, so the watch is not told.
   Enqueue({.served = {.model = served.model}, .post = std::move(post), .reply = std::move(reply)},
           &ServingFront::Use);

@@ -17,19 +17,13 @@
 
 namespace hdps {
 
-// A model, and who is told of its answers; null: nobody.
-struct FrontModel {
-  ServedModel* model = nullptr;
-  AnswerWatch* watch = nullptr;
-};
-
 // Invariant: the thread of HTTP reads paths and metadata alone. Bodies are read, scored and written
 // on the queue's threads, and a request for which there is no place is refused at once.
 class ServingFront {
  public:
   // `models` have names that differ and fit IsModelName(). `open`: questions are answered without
   // the token; :use never is. Requires: what is passed outlives this, and this the server.
-  ServingFront(std::vector<FrontModel> models, bool open, RequestQueue& queue,
+  ServingFront(std::vector<WatchedModel> models, bool open, RequestQueue& queue,
                MonotonicClock& clock);
 
   std::vector<HttpPath> Paths();
@@ -40,7 +34,7 @@ class ServingFront {
  private:
   // A request on its way through the queue.
   struct AtHand {
-    FrontModel served = {};
+    WatchedModel served = {};
     ModelTarget target = {};
     ServingProtocol protocol = ServingProtocol::kInferJson;
     int64_t began_ns = 0;
@@ -49,7 +43,7 @@ class ServingFront {
   };
 
   bool ready() const;
-  Result<const FrontModel*> Find(const ModelTarget& target) const;
+  Result<const WatchedModel*> Find(const ModelTarget& target) const;
   // kNotFound if `step` is not the version that answers; kNoClock is any.
   Status CheckVersion(const ServedModel& model, Clock step) const;
 
@@ -57,7 +51,7 @@ class ServingFront {
   HttpAnswer Overview() const;
   HttpAnswer Tell(const TargetForm& form, std::string_view path) const;
   void Take(const TargetForm& form, HttpPost post, HttpReply reply);
-  void TakeUse(const FrontModel& served, HttpPost post, HttpReply reply);
+  void TakeUse(const WatchedModel& served, HttpPost post, HttpReply reply);
   // Puts work into the queue, or refuses it.
   void Enqueue(AtHand hand, void (ServingFront::*work)(AtHand&));
   void Score(AtHand& hand);
@@ -67,7 +61,7 @@ class ServingFront {
   void Finish(const AtHand& hand, HttpAnswer answer, const ScoreRequest* request = nullptr,
               const ScoreAnswer* scores = nullptr) const;
 
-  const std::vector<FrontModel> models_;
+  const std::vector<WatchedModel> models_;
   const bool open_;
   RequestQueue& queue_;
   MonotonicClock& clock_;

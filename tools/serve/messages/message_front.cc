@@ -93,14 +93,14 @@ class Answers {
 // The side of the models: a request in, an answer out.
 class Answerer {
  public:
-  Answerer(std::vector<MessageModel> models, MonotonicClock& clock)
+  Answerer(std::vector<WatchedModel> models, MonotonicClock& clock)
       : models_(std::move(models)), clock_(clock) {}
 
   Frame Answer(const Frame& frame, int64_t began_ns) const {
     PredictRequest request;
     const Status read = DecodeMessage(frame, &request);
     if (!read.ok()) return FrameOf(frame, RefusedReply(read));
-    const Result<const MessageModel*> found = Find(request.model);
+    const Result<const WatchedModel*> found = Find(request.model);
     if (!found.ok()) return FrameOf(frame, RefusedReply(found.status()));
     ServedModel& model = *(*found)->model;
     if (request.columns.empty()) return FrameOf(frame, NoteReply(model));
@@ -113,10 +113,10 @@ class Answerer {
   }
 
  private:
-  Result<const MessageModel*> Find(const std::string& name) const {
+  Result<const WatchedModel*> Find(const std::string& name) const {
     std::vector<std::string> names;
     std::string list;
-    for (const MessageModel& one : models_) {
+    for (const WatchedModel& one : models_) {
       if (one.model->note().name == name || (name.empty() && models_.size() == 1)) return &one;
       names.push_back(one.model->note().name);
       list += (list.empty() ? "" : ", ") + names.back();
@@ -128,7 +128,7 @@ class Answerer {
                                        list + DidYouMean(name, names));
   }
 
-  Frame Score(const Frame& frame, const MessageModel& from, PredictRequest request,
+  Frame Score(const Frame& frame, const WatchedModel& from, PredictRequest request,
               int64_t began_ns) const {
     ServedModel& model = *from.model;
     const std::vector<SentName> outputs = request.outputs;
@@ -153,7 +153,7 @@ class Answerer {
     return Status(Code::kUnavailable, "no version of model '" + model.note().name + "' is loaded");
   }
 
-  const std::vector<MessageModel> models_;
+  const std::vector<WatchedModel> models_;
   MonotonicClock& clock_;
 };
 
@@ -221,7 +221,7 @@ class AnswerNode : public Node {
 class LoopedFront : public MessageFront {
  public:
   LoopedFront(std::unique_ptr<Transport> transport, std::string address,
-              std::vector<MessageModel> models, RequestQueue& queue)
+              std::vector<WatchedModel> models, RequestQueue& queue)
       : transport_(std::move(transport)),
         address_(std::move(address)),
         answers_(*transport_),
@@ -257,7 +257,7 @@ class LoopedFront : public MessageFront {
 }  // namespace
 
 Result<std::unique_ptr<MessageFront>> MessageFront::Listen(const MessageFrontOptions& options,
-                                                           std::vector<MessageModel> models,
+                                                           std::vector<WatchedModel> models,
                                                            RequestQueue& queue) {
   TransportOptions over = options.connections.Options(kServingPeer);
   over.part_bytes_max = kRequestBytesMax;
@@ -269,7 +269,7 @@ Result<std::unique_ptr<MessageFront>> MessageFront::Listen(const MessageFrontOpt
 
 Result<std::unique_ptr<MessageFront>> MessageFront::ListenOver(std::unique_ptr<Transport> transport,
                                                                const std::string& listen,
-                                                               std::vector<MessageModel> models,
+                                                               std::vector<WatchedModel> models,
                                                                RequestQueue& queue) {
   Result<std::string> address = transport->Listen(listen);
   if (!address.ok()) {

@@ -14,12 +14,6 @@
 
 namespace hdps {
 
-// A model, and who is told of its answers; null: nobody.
-struct MessageModel {
-  ServedModel* model = nullptr;
-  AnswerWatch* watch = nullptr;
-};
-
 struct MessageFrontOptions {
   std::string listen;       // tcp://HOST:PORT or ipc://PATH; --listen.
   Connections connections;  // With keys: those of the role `serving`.
@@ -34,12 +28,12 @@ class MessageFront {
   // Errors: kInvalidArgument names what is wrong with the address. Requires: models, watches and
   // queue outlive the result.
   static Result<std::unique_ptr<MessageFront>> Listen(const MessageFrontOptions& options,
-                                                      std::vector<MessageModel> models,
+                                                      std::vector<WatchedModel> models,
                                                       RequestQueue& queue);
   // The same over a transport whose own number is kServingPeer.
   static Result<std::unique_ptr<MessageFront>> ListenOver(std::unique_ptr<Transport> transport,
                                                           const std::string& listen,
-                                                          std::vector<MessageModel> models,
+                                                          std::vector<WatchedModel> models,
                                                           RequestQueue& queue);
   // Stops.
   virtual ~MessageFront() = default;

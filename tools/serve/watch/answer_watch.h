@@ -26,4 +26,12 @@ class AnswerWatch {
   virtual void Saw(const Answered& answered) = 0;
 };
 
+class ServedModel;
+
+// A model that is asked, by whatever protocol, and who is told of its answers; null: nobody.
+struct WatchedModel {
+  ServedModel* model = nullptr;
+  AnswerWatch* watch = nullptr;
+};
+
 }  // namespace hdps

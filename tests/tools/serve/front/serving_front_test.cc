@@ -25,7 +25,7 @@ class ServingFrontTest : public ::testing::Test {
  protected:
   ServingFrontTest() { Make(true); }
   void Make(bool open) {
-    front_.emplace(std::vector<FrontModel>{{&model_, &watch_}, {&second_, nullptr}}, open, queue_,
+    front_.emplace(std::vector<WatchedModel>{{&model_, &watch_}, {&second_, nullptr}}, open, queue_,
                    *clock_);
     paths_ = front_->Paths();
   }

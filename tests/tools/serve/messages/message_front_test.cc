@@ -107,7 +107,7 @@ class MessageFrontTest : public testing::Test {
     if (front_ != nullptr) front_->Stop();
     queue_.Close();
   }
-  void Start(std::vector<MessageModel> models) {
+  void Start(std::vector<WatchedModel> models) {
     TransportOptions options;
     options.self = PeerName(kServingPeer);
     auto front = MessageFront::ListenOver(NewInprocTransport(hub_, options), "inproc://serve",
