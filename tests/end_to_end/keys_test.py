@@ -121,7 +121,7 @@ class Attacks(harness.DaemonsCase):
         super().setUp()
         data = harness.generate(self.folder / "data", rows=16384, eval_rows=256, vocabulary=2000,
                                 zipf=1.05, seed=5)
-        job = harness.reference_job(data, batch_size=256, epochs=8, eval_each_epoch=False)
+        job = harness.reference_job(data, batch_size=256, epochs=16, eval_each_epoch=False)
         job["cluster"] = {"heartbeat_ms": 100, "shards": 1}
         self.job = harness.write_job(self.folder / "job.json", job)
         self.keys = self.out("keys")
@@ -154,8 +154,9 @@ class Attacks(harness.DaemonsCase):
         self.assertEqual(len(re.findall(what, self.log(by))), 1, self.log(by))
 
     def flip(self, direction, at, data):
-        """A bit of what follows the handshake, now and then, both ways."""
-        if at < 2000 or at % 7 > 2:
+        """A bit now and then, both ways, behind the handshake, the join and a few heartbeats with their figures: so each
+        connection gets a little done before it is cut."""
+        if at < 10_000 or at % 7 > 2:
             return data
         self.flipped += 1
         changed = bytearray(data)
