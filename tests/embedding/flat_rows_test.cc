@@ -53,17 +53,27 @@ Rows RowsOf(const FlatRows& flat) {
   return rows;
 }
 
+// Reads the rows of keys in one call; those without one are missing.
+Rows Found(const FlatRows& flat, const std::vector<Key>& keys) {
+  const std::vector<const FlatRows*> of(keys.size(), &flat);
+  Rows found;
+  size_t next = 0;
+  FlatRows::ForEachFound(of, keys, [&](size_t k, const std::byte* row) {
+    EXPECT_EQ(k, next++);
+    if (row == nullptr) return;
+    flat.ReadWeightsOf(row, found.emplace(keys[k], flat.dim()).first->second);
+  });
+  EXPECT_EQ(next, keys.size());
+  return found;
+}
+
 // Compares the rows of all keys, and that those in `without` have none.
 void ExpectRows(const FlatRows& flat, const Rows& rows, const std::vector<Key>& without) {
   EXPECT_EQ(flat.num_rows(), rows.size());
-  std::vector<float> read(flat.dim());
-  for (const auto& [key, row] : rows) {
-    ASSERT_TRUE(flat.Read(key, read)) << key;
-    ASSERT_EQ(read, row) << key;
-  }
-  for (const Key key : without) {
-    ASSERT_EQ(flat.Read(key, read), rows.contains(key)) << key;
-  }
+  std::vector<Key> keys = without;
+  for (const auto& [key, row] : rows) keys.push_back(key);
+  ASSERT_EQ(Found(flat, keys), rows);
+  for (const Key key : without) ASSERT_EQ(flat.Find(key).has_value(), rows.contains(key)) << key;
   ASSERT_EQ(RowsOf(flat), rows);
 }
 

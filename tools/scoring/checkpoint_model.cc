@@ -255,7 +255,6 @@ std::optional<CheckpointModel::RowPlace> CheckpointModel::FindRow(
 }
 
 bool CheckpointModel::Shard::Read(TableId table, Key key, bool or_initial, std::span<float> row) {
-  if (flat != nullptr) return flat->rows(table).Read(key, row);
   const Int8Rows* const of_table = rounded[table.value].get();
   if (of_table != nullptr) return of_table->Read(key, row);
   if (!or_initial && !RowNumber(table, key)) return false;
@@ -285,43 +284,69 @@ void CheckpointModel::NoteMapped(uint32_t rows) {
   const uint64_t eighth = memory_limit_ / 8;
   if ((mapped_reads_ += rows) * kBytesOfRead < eighth) return;
   mapped_reads_ = 0;
-  if (ResidentBytes(*memory_files_) + eighth < memory_limit_) return;
+  if (ResidentBytes(*memory_files_) + eighth >= memory_limit_) DropMapped();
+}
+
+void CheckpointModel::DropMapped() {
   for (Shard& shard : shards_) shard.flat->DropMapped();
+}
+
+template <typename Use>
+void CheckpointModel::ReadFlat(TableId table, std::span<const Key> keys,
+                               std::span<const uint32_t> field_shards, std::span<float> rows,
+                               const Use& use) {
+  constexpr size_t kPartsAtOnce = 512;
+  constexpr uint32_t kRowsNoted = 8;
+  const TableSpec& spec = job_.tables[table.value];
+  const uint32_t dim = spec.slice_dim(), slices = spec.row_slices();
+  const size_t parts = keys.size() * slices;
+  const FlatRows* of[kPartsAtOnce];
+  Key key_of[kPartsAtOnce];
+  for (size_t begin = 0; begin < parts; begin += kPartsAtOnce) {
+    const size_t n = std::min(kPartsAtOnce, parts - begin);
+    for (size_t i = 0; i < n; ++i) {
+      of[i] = &shards_[ShardOfPart(spec, keys, field_shards, begin + i)].flat->rows(table);
+      key_of[i] = keys[(begin + i) / slices];
+    }
+    FlatRows::ForEachFound({of, n}, {key_of, n}, [&](size_t i, const std::byte* row) {
+      if (memory_limit_ > 0 && i % kRowsNoted == 0) NoteMapped(kRowsNoted);
+      if (row != nullptr) of[i]->ReadWeightsOf(row, rows.subspan((begin + i) * dim, dim));
+      use(begin + i, row != nullptr);
+    });
+  }
+}
+
+template <typename Use>
+void CheckpointModel::ReadParts(TableId table, std::span<const Key> keys,
+                                std::span<const uint32_t> field_shards, bool or_initial,
+                                std::span<float> rows, const Use& use) {
+  if (flat_) return ReadFlat(table, keys, field_shards, rows, use);
+  const TableSpec& spec = job_.tables[table.value];
+  const uint32_t dim = spec.slice_dim(), slices = spec.row_slices();
+  for (size_t i = 0; i < keys.size() * slices; ++i) {
+    Shard& shard = shards_[ShardOfPart(spec, keys, field_shards, i)];
+    use(i, shard.Read(table, keys[i / slices], or_initial, rows.subspan(i * dim, dim)));
+  }
 }
 
 void CheckpointModel::Read(TableId table, std::span<const Key> keys,
                            std::span<const uint32_t> field_shards, std::span<float> rows,
                            std::span<uint8_t> has_row) {
-  // How many parts before its use the slot and the row of a part are prefetched.
-  constexpr size_t kSlotAhead = 48, kRowAhead = 24;
-  constexpr uint32_t kRowsNoted = 8;
   const TableSpec& spec = job_.tables[table.value];
   const uint32_t dim = spec.slice_dim(), slices = spec.row_slices();
-  const size_t parts = keys.size() * slices;
   const bool zeros = unknown_ == UnknownKeys::kZero && !spec.dense;
   const bool or_initial = !zeros && has_row.empty();
   std::ranges::fill(has_row, uint8_t{1});
-  const auto prefetch = [&](size_t i, void (FlatRows::*of)(Key) const) {
-    if (!flat_ || i >= parts) return;
-    const Shard& shard = shards_[ShardOfPart(spec, keys, field_shards, i)];
-    (shard.flat->rows(table).*of)(keys[i / slices]);
-  };
-  for (size_t i = 0; i < kSlotAhead; ++i) prefetch(i, &FlatRows::PrefetchSlot);
-  for (size_t i = 0; i < parts; ++i) {
-    if (memory_limit_ > 0 && i % kRowsNoted == 0) NoteMapped(kRowsNoted);
-    prefetch(i + kSlotAhead, &FlatRows::PrefetchSlot);
-    prefetch(i + kRowAhead, &FlatRows::PrefetchRow);
-    const Key key = keys[i / slices];
-    Shard& shard = shards_[ShardOfPart(spec, keys, field_shards, i)];
-    const std::span<float> row = rows.subspan(i * dim, dim);
-    if (shard.Read(table, key, or_initial, row)) continue;
+  ReadParts(table, keys, field_shards, or_initial, rows, [&](size_t i, bool found) {
+    if (found) return;
     if (!has_row.empty()) has_row[i / slices] = 0;
+    const std::span<float> row = rows.subspan(i * dim, dim);
     if (zeros) {
       std::ranges::fill(row, 0.0f);
     } else {
-      shard.ReadInitial(table, key, row);
+      shards_[ShardOfPart(spec, keys, field_shards, i)].ReadInitial(table, keys[i / slices], row);
     }
-  }
+  });
 }
 
 std::vector<uint64_t> CheckpointModel::RowsOfTables() const {

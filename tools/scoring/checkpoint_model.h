@@ -89,6 +89,8 @@ class CheckpointModel {
   // From now on gives the memory of mapped rows back whenever the process has more than about
   // `bytes`. Requires: nobody reads yet, and `files` outlives this object.
   void KeepMemoryBelow(uint64_t bytes, FileSystem& files);
+  // Gives the memory of mapped rows back, while others may read.
+  void DropMapped();
   Clock step() const { return step_; }  // Of the checkpoint whose rows are here.
 
   // Fetches the rows of the step's keys; ScoreSteps calls it.
@@ -127,7 +129,7 @@ class CheckpointModel {
     // Returns the number of a key's row here, or nothing if there is none.
     std::optional<uint32_t> RowNumber(TableId table, Key key) const;
     // Copies the weights of a key's row and returns true, or returns false if there is none.
-    // `or_initial`: may copy the initial value instead, and return true.
+    // `or_initial`: may copy the initial value instead, and return true. Requires: not kFlat.
     bool Read(TableId table, Key key, bool or_initial, std::span<float> row);
     void ReadInitial(TableId table, Key key, std::span<float> row);
     uint64_t NumRows(TableId table) const;
@@ -143,6 +145,14 @@ class CheckpointModel {
   Status CheckBuildsOn(const CheckpointPart& delta) const;
   Status ReadWanted(FileSystem& files, ShardId id, const WantedKeys& wanted);
   Status RoundRows(ShardId id, Shard* shard) const;
+  // Calls use(i, whether the i-th part of [keys, slices] has a row), after its weights were copied.
+  template <typename Use>
+  void ReadParts(TableId table, std::span<const Key> keys, std::span<const uint32_t> field_shards,
+                 bool or_initial, std::span<float> rows, const Use& use);
+  // The same where rows are FlatRows.
+  template <typename Use>
+  void ReadFlat(TableId table, std::span<const Key> keys, std::span<const uint32_t> field_shards,
+                std::span<float> rows, const Use& use);
   // Notes that so many mapped rows were read, and keeps the limit of memory.
   void NoteMapped(uint32_t rows);
   // Returns the shard with the part `slice` of a key's row.
