@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/platform/random.h"
+#include "embedding/memory/weight_format.h"
 
 namespace hdps {
 namespace {
@@ -176,12 +177,17 @@ TEST(FlatRowsTest, ArraysLieInOtherMemory) {
   Random random(4);
   Rows rows;
   for (Key key = 0; key < 500; ++key) rows[MixBits(key)] = SomeRow(random, 3);
-  FlatRows flat(WeightFormat::kBf16, 3);
-  Stage(flat, rows);
-  Publish(flat);
-  const FlatArrays from = flat.arrays();
-  std::vector<std::byte> bytes(from.rows.begin(), from.rows.end());
-  std::vector<uint32_t> slots(from.slots.begin(), from.slots.end());
+  const size_t row_bytes = FlatRows::RowBytes(WeightFormat::kBf16, 3);
+  std::vector<std::byte> bytes(rows.size() * row_bytes);
+  std::vector<uint32_t> slots(FlatRows::SlotsFor(rows.size()));
+  uint32_t place = 0;
+  for (const auto& [key, row] : rows) {
+    std::byte* const at = &bytes[place * row_bytes];
+    std::memcpy(at, &key, sizeof(key));
+    WriteWeights(WeightFormat::kBf16, row, at + sizeof(key));
+    FlatRows::AddSlot(slots, key, place++);
+  }
+  const std::vector<uint32_t> whole = slots;
   auto over = FlatRows::Over(WeightFormat::kBf16, 3, {bytes, slots, nullptr});
   ASSERT_TRUE(over.ok()) << over.status().message();
   ExpectRows(**over, rows, {1, 2, 3});
@@ -197,7 +203,7 @@ TEST(FlatRowsTest, ArraysLieInOtherMemory) {
     const auto made = FlatRows::Over(WeightFormat::kBf16, 3, {some, of, nullptr});
     return made.ok() ? Code::kOk : made.status().code();
   };
-  slots.assign(from.slots.begin(), from.slots.end());
+  slots = whole;
   EXPECT_EQ(refused(bytes, slots), Code::kOk);
   EXPECT_EQ(refused(std::span(bytes).first(bytes.size() - 1), slots), Code::kCorruption);
   EXPECT_EQ(refused(std::span(bytes).first(bytes.size() / 32 * 16), slots), Code::kCorruption);
