@@ -4,6 +4,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "embedding/memory/weight_format.h"
@@ -248,6 +249,27 @@ void FlatRows::Discard() {
   }
   staged_.clear();
   next_.reset();
+}
+
+// A removal has the key of the row in its slot.
+FlatRows::Staged::Staged(const FlatRows& rows) : rows_(rows) {
+  const std::span<const Slot> slots = rows.next_ ? rows.next_->slots : rows.now_.slots;
+  for (const Change& change : rows.staged_) {
+    const Slot with_key = HasPlace(change.slot) ? change.slot : slots[change.at];
+    changes_.emplace_back(rows.KeyAt(PlaceOf(with_key)), change.slot);
+  }
+  std::ranges::stable_sort(changes_, {}, &std::pair<Key, Slot>::first);
+}
+
+const std::byte* FlatRows::Staged::Find(Key key) const {
+  // The last change of a key counts: its row may be removed and stored again.
+  const auto behind = std::ranges::upper_bound(changes_, key, {}, &std::pair<Key, Slot>::first);
+  if (behind != changes_.begin() && std::prev(behind)->first == key) {
+    const Slot slot = std::prev(behind)->second;
+    return HasPlace(slot) ? rows_.RowAt(PlaceOf(slot)) : nullptr;
+  }
+  const std::optional<uint32_t> place = rows_.Find(key);
+  return place ? rows_.RowAt(*place) : nullptr;
 }
 
 Status FlatRows::VisitRows(const Visit& visit) const {

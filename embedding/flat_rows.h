@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "common/base/hash.h"
@@ -98,6 +99,20 @@ class FlatRows : public RowTaker {
   void Publish();
   void Settle() { retired_ = {}; }
   void Discard();  // Forgets what is staged.
+
+  // What is staged, by key.
+  class Staged {
+   public:
+    // Stays right until the next change, and for the one writer alone. Requires: `rows` outlives
+    // it.
+    explicit Staged(const FlatRows& rows);
+    // Returns the row that the key has once everything is published; null if it has none.
+    const std::byte* Find(Key key) const;
+
+   private:
+    const FlatRows& rows_;
+    std::vector<std::pair<Key, uint32_t>> changes_;  // By key: as Slot.
+  };
 
   // Calls visit(keys, weights [keys, dim]) over all rows, by ascending place.
   using Visit = std::function<Status(std::span<const Key>, std::span<const float>)>;

@@ -52,7 +52,30 @@ bool VersionSource::Look() {
     clocks_.push_back(clock);
   }
   std::swap(seen, seen_);
-  return seen != seen_;
+  bool repaired = false;
+  for (auto& [clock, stamps] : refused_) {
+    ChainStamps now = StampsOf(clock);
+    repaired = repaired || now != stamps;
+    stamps = std::move(now);
+  }
+  return repaired || seen != seen_;
+}
+
+VersionSource::ChainStamps VersionSource::StampsOf(Clock clock) const {
+  ChainStamps stamps;
+  while (true) {
+    const std::string folder = FolderOf(clock);
+    const Result<std::vector<std::string>> names = files_.List(folder);
+    if (!names.ok()) return stamps;
+    for (const std::string& name : *names) {
+      std::string path = JoinPath(folder, name);
+      const Result<FileStamp> stamp = files_.StampOf(path);
+      if (stamp.ok()) stamps.emplace_back(std::move(path), *stamp);
+    }
+    const Result<Manifest> manifest = ReadManifest(files_, folder);
+    if (!manifest.ok() || !manifest->is_delta() || manifest->base_clock >= clock) return stamps;
+    clock = manifest->base_clock;
+  }
 }
 
 std::vector<Clock> VersionSource::Candidates(const WantedVersion& wanted, Clock at_hand) const {
