@@ -38,10 +38,14 @@ class VersionSource {
   VersionSource(FileSystem& files, const std::string& path);
 
   // The files in the folders of a checkpoint and of what it builds on.
-  using ChainStamps = std::vector<std::pair<std::string, FileStamp>>;
+  struct ChainStamps {
+    std::vector<std::string> folders;
+    std::vector<std::pair<std::string, FileStamp>> files;
+  };
 
   // Returns whether the folder's finished checkpoints, or the files of those that were refused,
-  // differ from those of the call before. It takes one call to the file system for each of them.
+  // differ from those of the call before. It takes one call to the file system for each of them,
+  // and reads none.
   bool Look();
   // Returns the files of a checkpoint as they are now.
   ChainStamps StampsOf(Clock clock) const;
@@ -69,6 +73,9 @@ class VersionSource {
   std::vector<CheckpointPart> DeltasFrom(const VersionMark& from, Clock clock) const;
 
  private:
+  std::vector<std::pair<std::string, FileStamp>> FilesIn(
+      const std::vector<std::string>& folders) const;
+
   FileSystem& files_;
   const bool alone_;        // The path is a checkpoint's own folder.
   const std::string root_;  // That, or the folder of checkpoints.
