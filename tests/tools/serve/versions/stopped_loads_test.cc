@@ -47,11 +47,12 @@ class StoppedLoadsTest : public testing::TestWithParam<Coming> {
   PlantedRun run_{*memory_, "run"};
   std::vector<std::string> told_;
 };
-INSTANTIATE_TEST_SUITE_P(
-    Versions, StoppedLoadsTest, testing::Values(Coming::kWhole, Coming::kDelta, Coming::kOnDisk),
-    [](const auto& info) {
-      return std::vector<std::string>{"Whole", "Delta", "OnDisk"}[static_cast<size_t>(info.param)];
-    });
+std::string NameOf(const testing::TestParamInfo<Coming>& info) {
+  constexpr const char* kNames[] = {"Whole", "Delta", "OnDisk"};
+  return kNames[static_cast<size_t>(info.param)];
+}
+INSTANTIATE_TEST_SUITE_P(Versions, StoppedLoadsTest,
+                         testing::Values(Coming::kWhole, Coming::kDelta, Coming::kOnDisk), NameOf);
 
 // Wherever in the load it is told to stop, no other block is read or written.
 TEST_P(StoppedLoadsTest, ANewerVersionIsGivenUpAtEachBlock) {
