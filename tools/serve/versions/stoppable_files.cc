@@ -26,21 +26,31 @@ class ReadFile : public SequentialFile {
   const std::unique_ptr<SequentialFile> file_;
 };
 
-// A file that can be read anywhere and mapped. To map it reads nothing.
-class AnywhereFile : public ReadFile, public SeekableFile, public MappableFile {
+class AnywhereFile : public ReadFile, public SeekableFile {
  public:
   AnywhereFile(const StoppableFiles& files, const std::string& path,
-               std::unique_ptr<SequentialFile> file, SeekableFile& seekable, MappableFile& mappable)
-      : ReadFile(files, path, std::move(file)), seekable_(seekable), mappable_(mappable) {}
+               std::unique_ptr<SequentialFile> file, SeekableFile& seekable)
+      : ReadFile(files, path, std::move(file)), seekable_(seekable) {}
   Result<size_t> ReadAt(uint64_t offset, std::span<std::byte> buffer) override {
     HDPS_RETURN_IF_ERROR(CheckGoesOn());
     return seekable_.ReadAt(offset, buffer);
   }
   void WillRead(uint64_t offset, size_t bytes) override { seekable_.WillRead(offset, bytes); }
-  Result<std::unique_ptr<MappedFile>> Map() override { return mappable_.Map(); }
 
  private:
   SeekableFile& seekable_;
+};
+
+// A file that can also be mapped, which reads nothing.
+class MappableAnywhereFile : public AnywhereFile, public MappableFile {
+ public:
+  MappableAnywhereFile(const StoppableFiles& files, const std::string& path,
+                       std::unique_ptr<SequentialFile> file, SeekableFile& seekable,
+                       MappableFile& mappable)
+      : AnywhereFile(files, path, std::move(file), seekable), mappable_(mappable) {}
+  Result<std::unique_ptr<MappedFile>> Map() override { return mappable_.Map(); }
+
+ private:
   MappableFile& mappable_;
 };
 
@@ -75,12 +85,16 @@ Result<std::unique_ptr<SequentialFile>> StoppableFiles::OpenSequential(const std
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<SequentialFile> file, files_.OpenSequential(path));
   auto* const seekable = dynamic_cast<SeekableFile*>(file.get());
   auto* const mappable = dynamic_cast<MappableFile*>(file.get());
-  if (seekable == nullptr || mappable == nullptr) {
-    return std::unique_ptr<SequentialFile>(
-        std::make_unique<ReadFile>(*this, path, std::move(file)));
+  std::unique_ptr<SequentialFile> stoppable;
+  if (seekable == nullptr) {
+    stoppable = std::make_unique<ReadFile>(*this, path, std::move(file));
+  } else if (mappable == nullptr) {
+    stoppable = std::make_unique<AnywhereFile>(*this, path, std::move(file), *seekable);
+  } else {
+    stoppable =
+        std::make_unique<MappableAnywhereFile>(*this, path, std::move(file), *seekable, *mappable);
   }
-  return std::unique_ptr<SequentialFile>(
-      std::make_unique<AnywhereFile>(*this, path, std::move(file), *seekable, *mappable));
+  return stoppable;
 }
 
 Result<std::unique_ptr<WritableFile>> StoppableFiles::Create(const std::string& path) {

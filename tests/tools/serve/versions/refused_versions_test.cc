@@ -219,6 +219,7 @@ struct Repair {
   std::function<std::string(World&)> break_one;  // Returns the file that is damaged or missing.
 };
 
+std::string RepairName(const testing::TestParamInfo<Repair>& repair) { return repair.param.name; }
 class RepairedVersionsTest : public testing::TestWithParam<Repair> {};
 INSTANTIATE_TEST_SUITE_P(Repairs, RepairedVersionsTest,
                          testing::Values(Repair{"WholeIsFlipped",
@@ -243,7 +244,7 @@ INSTANTIATE_TEST_SUITE_P(Repairs, RepairedVersionsTest,
                                                   w.run.SaveDelta(30);
                                                   return w.Whole(20);
                                                 }}),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         RepairName);
 
 TEST_P(RepairedVersionsTest, ItIsTakenWithoutANewManifest) {
   for (const bool missing : {false, true}) {
