@@ -11,6 +11,7 @@
   BENCH(disk_tier, RunDiskTierBench,                                                               \
         "what a table larger than memory costs, and one that forgets")                             \
   BENCH(end_to_end, RunEndToEndBench, "examples/s of whole jobs, and where a step's time goes")    \
+  BENCH(flat_rows, RunFlatRowsBench, "rows of a served batch, beside copies of known rows")        \
   BENCH(http, RunHttpBench, "requests/s of the thread that answers HTTP")                          \
   BENCH(interleave, RunInterleaveBench, "what copies that take turns hide of a step's exchanges")  \
   BENCH(lookahead, RunLookaheadBench,                                                              \

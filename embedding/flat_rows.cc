@@ -4,6 +4,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "embedding/memory/weight_format.h"
@@ -12,7 +13,8 @@ namespace hdps {
 namespace {
 
 constexpr uint64_t kSlotsMin = 16;
-constexpr size_t kSlotsAhead = 16;  // How many keys before their use slots are prefetched.
+constexpr size_t kSlotsCopied = 1 << 20;  // Between two times that memory is given back.
+constexpr size_t kChangesAhead = 16;      // How many changes before their use slots are prefetched.
 
 // Memory that will be used as a whole, in no order: huge pages save most misses of the TLB.
 PageMemory HugePages(size_t bytes) {
@@ -46,7 +48,11 @@ Result<std::unique_ptr<FlatRows>> FlatRows::Over(WeightFormat format, uint32_t d
   Index& index = over->now_;
   index.memory = HugePages(arrays.slots.size_bytes());
   index.slots = {reinterpret_cast<Slot*>(index.memory.data()), arrays.slots.size()};
-  std::ranges::copy(arrays.slots, index.slots.begin());
+  for (size_t begin = 0; begin < index.slots.size(); begin += kSlotsCopied) {
+    const size_t count = std::min(kSlotsCopied, index.slots.size() - begin);
+    std::ranges::copy(arrays.slots.subspan(begin, count), index.slots.begin() + begin);
+    if (arrays.drop) arrays.drop();
+  }
   for (const Slot& slot : index.slots) {
     index.filled += slot != 0 ? 1 : 0;
     over->num_rows_ += HasPlace(slot) ? 1 : 0;
@@ -69,6 +75,14 @@ Result<std::unique_ptr<FlatRows>> FlatRows::Over(WeightFormat format, uint32_t d
 
 uint64_t FlatRows::SlotsFor(uint64_t rows) { return std::max(kSlotsMin, rows + rows * 2 / 3); }
 
+void FlatRows::AddSlot(std::span<Slot> slots, Key key, uint32_t place) {
+  const Index index{.slots = slots};
+  const uint64_t hash = Hash(key);
+  size_t at = index.Home(hash);
+  while (slots[at] != 0) at = index.Next(at);
+  slots[at] = SlotOf(hash, place);
+}
+
 FlatRows::Index FlatRows::NewIndex(uint64_t rows) {
   const uint64_t slots = SlotsFor(rows);
   Index index;
@@ -88,8 +102,8 @@ Key FlatRows::KeyAt(uint32_t place) const {
   return key;
 }
 
-size_t FlatRows::Seek(const Index& index, Key key, uint64_t hash) const {
-  for (size_t at = index.Home(hash);; at = index.Next(at)) {
+size_t FlatRows::SeekFrom(const Index& index, Key key, uint64_t hash, size_t at) const {
+  for (;; at = index.Next(at)) {
     const Slot slot = Load(index.slots[at]);
     if (slot == 0) return at;
     const bool alike = HasPlace(slot) && (slot & ~kPlaceMask) == Tag(hash);
@@ -102,10 +116,8 @@ std::optional<uint32_t> FlatRows::Find(Key key) const {
   return HasPlace(slot) ? std::optional(PlaceOf(slot)) : std::nullopt;
 }
 
-bool FlatRows::Read(Key key, std::span<float> row) const {
-  const std::optional<uint32_t> place = Find(key);
-  if (place) ReadWeights(format_, RowAt(*place) + sizeof(Key), row);
-  return place.has_value();
+void FlatRows::ReadWeightsOf(const std::byte* row, std::span<float> weights) const {
+  ReadWeights(format_, row + sizeof(Key), weights);
 }
 
 // Slots of staged removals are sought again, since their keys still have their places.
@@ -127,12 +139,14 @@ void FlatRows::Grow(uint64_t more) {
   next_ = std::move(index);
 }
 
+Status FlatRows::TooMany(uint64_t rows) {
+  return {Code::kResourceExhausted, "a shard of a table holds " + std::to_string(rows) +
+                                        " rows, and at most " + std::to_string(kPlacesMax) +
+                                        " can be there; give the job more cluster.shards"};
+}
+
 Status FlatRows::Begin(uint64_t rows) {
-  if (rows > kPlacesMax) {
-    return {Code::kResourceExhausted, "a shard of a table holds " + std::to_string(rows) +
-                                          " rows, and at most " + std::to_string(kPlacesMax) +
-                                          " can be there; give the job more cluster.shards"};
-  }
+  if (rows > kPlacesMax) return TooMany(rows);
   if (base_places_ == 0 && past_base_ == 0) {
     base_memory_ = HugePages(rows * row_bytes_);
     base_ = base_memory_.data();
@@ -168,8 +182,8 @@ Status FlatRows::Store(std::span<const Key> keys, std::span<const float> rows) {
   const size_t row_floats = keys.empty() ? 0 : rows.size() / keys.size();
   Index& index = writing();
   for (size_t k = 0; k < keys.size(); ++k) {
-    if (k + kSlotsAhead < keys.size()) {
-      __builtin_prefetch(&index.slots[index.Home(Hash(keys[k + kSlotsAhead]))]);
+    if (k + kChangesAhead < keys.size()) {
+      __builtin_prefetch(&index.slots[index.Home(Hash(keys[k + kChangesAhead]))]);
     }
     HDPS_ASSIGN_OR_RETURN(const uint32_t place, TakePlace());
     std::byte* const row =
@@ -207,8 +221,8 @@ void FlatRows::ReserveFree() {
 void FlatRows::Publish() {
   Index& index = writing();
   for (size_t i = 0; i < staged_.size(); ++i) {
-    if (i + kSlotsAhead < staged_.size()) {
-      __builtin_prefetch(&index.slots[staged_[i + kSlotsAhead].at], 1);
+    if (i + kChangesAhead < staged_.size()) {
+      __builtin_prefetch(&index.slots[staged_[i + kChangesAhead].at], 1);
     }
     Slot& slot = index.slots[staged_[i].at];
     const Slot before = std::exchange(slot, staged_[i].slot);
@@ -237,6 +251,27 @@ void FlatRows::Discard() {
   next_.reset();
 }
 
+// A removal has the key of the row in its slot.
+FlatRows::Staged::Staged(const FlatRows& rows) : rows_(rows) {
+  const std::span<const Slot> slots = rows.next_ ? rows.next_->slots : rows.now_.slots;
+  for (const Change& change : rows.staged_) {
+    const Slot with_key = HasPlace(change.slot) ? change.slot : slots[change.at];
+    changes_.emplace_back(rows.KeyAt(PlaceOf(with_key)), change.slot);
+  }
+  std::ranges::stable_sort(changes_, {}, &std::pair<Key, Slot>::first);
+}
+
+const std::byte* FlatRows::Staged::Find(Key key) const {
+  // The last change of a key counts: its row may be removed and stored again.
+  const auto behind = std::ranges::upper_bound(changes_, key, {}, &std::pair<Key, Slot>::first);
+  if (behind != changes_.begin() && std::prev(behind)->first == key) {
+    const Slot slot = std::prev(behind)->second;
+    return HasPlace(slot) ? rows_.RowAt(PlaceOf(slot)) : nullptr;
+  }
+  const std::optional<uint32_t> place = rows_.Find(key);
+  return place ? rows_.RowAt(*place) : nullptr;
+}
+
 Status FlatRows::VisitRows(const Visit& visit) const {
   constexpr size_t kBlockRows = 4096;
   std::vector<uint32_t> places;
@@ -259,16 +294,6 @@ Status FlatRows::VisitRows(const Visit& visit) const {
     HDPS_RETURN_IF_ERROR(visit(keys, rows));
   }
   return {};
-}
-
-bool FlatRows::packed() const {
-  return past_base_ == 0 && base_used_ == num_rows_ && staged_.empty() &&
-         now_.slots.size() == SlotsFor(num_rows_);
-}
-
-FlatArrays FlatRows::arrays() const {
-  CHECK(packed());
-  return {{base_, base_used_ * row_bytes_}, now_.slots, nullptr};
 }
 
 }  // namespace hdps

@@ -1,6 +1,7 @@
 // Holds the weights of rows for scoring, without their optimizer's state, while deltas change them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -10,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "common/base/hash.h"
@@ -18,6 +20,7 @@
 #include "common/job/spec/table_spec.h"
 #include "embedding/memory/page_memory.h"
 #include "embedding/snapshot/row_taker.h"
+#include "kernels/vector_width.h"
 
 namespace hdps {
 
@@ -26,6 +29,8 @@ struct FlatArrays {
   std::span<const std::byte> rows;    // [places, row bytes]: the key, then the weights.
   std::span<const uint32_t> slots;    // As FlatRows::Slot.
   std::shared_ptr<const void> keeps;  // Owns the memory; null: it outlives the rows.
+  // Gives memory back that slots were brought to while they are copied; null: it stays.
+  std::function<void()> drop = nullptr;
 };
 
 // The rows of one table in one shard: keys and weights, in the weights' format.
@@ -58,6 +63,10 @@ class FlatRows : public RowTaker {
 
   // Returns the length of the index of `rows` rows that one Begin() announced.
   static uint64_t SlotsFor(uint64_t rows);
+  // Gives the row of a key at `place` its slot. Requires: no slot has the key, and two are empty.
+  static void AddSlot(std::span<uint32_t> slots, Key key, uint32_t place);
+  // The error of more rows than kPlacesMax.
+  static Status TooMany(uint64_t rows);
 
   WeightFormat format() const { return format_; }
   uint32_t dim() const { return dim_; }
@@ -66,11 +75,14 @@ class FlatRows : public RowTaker {
 
   // ---- For readers.
 
-  void PrefetchSlot(Key key) const { __builtin_prefetch(&now_.slots[now_.Home(Hash(key))]); }
-  // Prefetches the row that the key probably has. Its slot should be near by then.
-  void PrefetchRow(Key key) const;
-  // Fills `row` [dim] and returns true, or returns false if the key has no row.
-  bool Read(Key key, std::span<float> row) const;
+  // Calls use(i, row of keys[i] in *of[i], or null if it has none) for every key in order. `of` has
+  // the rows in which each key is sought, those of one table in the key's shard. Slots of many keys
+  // are asked of the memory together, then their rows, so that no key waits for its own.
+  template <typename Use>
+  static void ForEachFound(std::span<const FlatRows* const> of, std::span<const Key> keys,
+                           const Use& use);
+  // Copies the weights of a found row into `weights`, [dim].
+  void ReadWeightsOf(const std::byte* row, std::span<float> weights) const;
   // Returns the place of a key's row, which no other row has, or nothing if it has none.
   std::optional<uint32_t> Find(Key key) const;
 
@@ -88,13 +100,23 @@ class FlatRows : public RowTaker {
   void Settle() { retired_ = {}; }
   void Discard();  // Forgets what is staged.
 
+  // What is staged, by key.
+  class Staged {
+   public:
+    // Stays right until the next change, and for the one writer alone. Requires: `rows` outlives
+    // it.
+    explicit Staged(const FlatRows& rows);
+    // Returns the row that the key has once everything is published; null if it has none.
+    const std::byte* Find(Key key) const;
+
+   private:
+    const FlatRows& rows_;
+    std::vector<std::pair<Key, uint32_t>> changes_;  // By key: as Slot.
+  };
+
   // Calls visit(keys, weights [keys, dim]) over all rows, by ascending place.
   using Visit = std::function<Status(std::span<const Key>, std::span<const float>)>;
   Status VisitRows(const Visit& visit) const;
-  // Returns whether rows take the first places, and the index is as long as those of new rows.
-  bool packed() const;
-  // Returns the arrays, as Over() takes them or a copy of them. Requires: packed().
-  FlatArrays arrays() const;
 
  private:
   // 0: empty, ends a probe. kNoRow: passed over; its row was removed, or is staged. Else the lower
@@ -126,10 +148,33 @@ class FlatRows : public RowTaker {
   static Slot Load(const Slot& slot) { return __atomic_load_n(&slot, __ATOMIC_RELAXED); }
   static void Save(Slot* slot, Slot value) { __atomic_store_n(slot, value, __ATOMIC_RELAXED); }
 
+  // kBatchKeys: keys whose slots are looked at before their rows are. kSlotsAhead: how many keys
+  // before their use slots are prefetched.
+  static constexpr size_t kBatchKeys = 512, kSlotsAhead = 64, kLineBytes = 64;
+  // Returns how many keys before their use rows are prefetched: about as many lines as a core can
+  // have in flight, whatever the length of a row.
+  static constexpr size_t RowsAhead(size_t row_bytes) {
+    constexpr size_t kLinesAhead = 128;
+    return std::clamp<size_t>(kLinesAhead / (row_bytes / kLineBytes + 2), 8, 64);
+  }
+
   static Index NewIndex(uint64_t rows);
   Index& writing() { return next_ ? *next_ : now_; }
   // Returns the position of the key's slot, or of the empty slot where it belongs.
-  size_t Seek(const Index& index, Key key, uint64_t hash) const;
+  size_t Seek(const Index& index, Key key, uint64_t hash) const {
+    return SeekFrom(index, key, hash, index.Home(hash));
+  }
+  // The same for a key that is not in the slots from its home up to `at`.
+  size_t SeekFrom(const Index& index, Key key, uint64_t hash, size_t at) const;
+  // Returns the first slot from `at` on that is empty or probably the key's: a row of another key
+  // with the same tag is there once in 15 times. Looks at no row.
+  size_t SeekAlike(uint64_t hash, size_t at) const;
+  // Returns the row of the key, which may be that at `at`; null if there is none.
+  const std::byte* FoundRow(Key key, size_t at, const std::byte* row) const;
+  HDPS_INLINE void Prefetch(const std::byte* row) const {
+    for (size_t at = 0; at < row_bytes_; at += kLineBytes) __builtin_prefetch(row + at);
+    __builtin_prefetch(row + row_bytes_ - 1);  // A row ends in one line more, unless aligned.
+  }
   const std::byte* RowAt(uint32_t place) const {
     return place < base_places_ ? base_ + place * row_bytes_ : RowInSlab(place);
   }
@@ -175,13 +220,56 @@ inline std::byte* FlatRows::RowInSlab(uint32_t place) const {
   return slabs_[static_cast<size_t>(slab)].data() + (past - begin) * row_bytes_;
 }
 
-inline void FlatRows::PrefetchRow(Key key) const {
-  const uint64_t hash = Hash(key);
-  const Slot slot = Load(now_.slots[now_.Home(hash)]);
-  if (!HasPlace(slot)) return;
-  const std::byte* const row = RowAt(PlaceOf(slot));
-  for (size_t at = 0; at < row_bytes_; at += 64) __builtin_prefetch(row + at);
-  __builtin_prefetch(row + row_bytes_ - 1);
+inline size_t FlatRows::SeekAlike(uint64_t hash, size_t at) const {
+  for (const Slot tag = Tag(hash);; at = now_.Next(at)) {
+    const Slot slot = Load(now_.slots[at]);
+    if (slot == 0 || (HasPlace(slot) && (slot & ~kPlaceMask) == tag)) return at;
+  }
+}
+
+inline const std::byte* FlatRows::FoundRow(Key key, size_t at, const std::byte* row) const {
+  if (row == nullptr) return nullptr;
+  Key found;
+  std::memcpy(&found, row, sizeof(found));
+  if (found == key) [[likely]]
+    return row;
+  const Slot slot = Load(now_.slots[SeekFrom(now_, key, Hash(key), now_.Next(at))]);
+  return HasPlace(slot) ? RowAt(PlaceOf(slot)) : nullptr;
+}
+
+template <typename Use>
+void FlatRows::ForEachFound(std::span<const FlatRows* const> of, std::span<const Key> keys,
+                            const Use& use) {
+  if (keys.empty()) return;
+  const size_t rows_ahead = RowsAhead(of.front()->row_bytes_);
+  uint64_t hashes[kBatchKeys];
+  size_t slots[kBatchKeys];
+  const std::byte* rows[kBatchKeys];
+  for (size_t begin = 0; begin < keys.size(); begin += kBatchKeys) {
+    const size_t n = std::min(kBatchKeys, keys.size() - begin);
+    for (size_t k = 0; k < n; ++k) {
+      const Index& index = of[begin + k]->now_;
+      hashes[k] = Hash(keys[begin + k]);
+      slots[k] = index.Home(hashes[k]);
+      if (k < kSlotsAhead) __builtin_prefetch(&index.slots[slots[k]]);
+    }
+    for (size_t k = 0; k < n; ++k) {
+      if (const size_t ahead = k + kSlotsAhead; ahead < n) {
+        __builtin_prefetch(&of[begin + ahead]->now_.slots[slots[ahead]]);
+      }
+      const FlatRows& table = *of[begin + k];
+      slots[k] = table.SeekAlike(hashes[k], slots[k]);
+      const Slot slot = Load(table.now_.slots[slots[k]]);
+      rows[k] = HasPlace(slot) ? table.RowAt(PlaceOf(slot)) : nullptr;
+      if (k < rows_ahead && rows[k] != nullptr) table.Prefetch(rows[k]);
+    }
+    for (size_t k = 0; k < n; ++k) {
+      if (const size_t ahead = k + rows_ahead; ahead < n && rows[ahead] != nullptr) {
+        of[begin + ahead]->Prefetch(rows[ahead]);
+      }
+      use(begin + k, of[begin + k]->FoundRow(keys[begin + k], slots[k], rows[k]));
+    }
+  }
 }
 
 }  // namespace hdps

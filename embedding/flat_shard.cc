@@ -77,6 +77,12 @@ std::vector<const FlatRows*> FlatShard::tables() const {
   return tables;
 }
 
+std::vector<FlatRows::Staged> FlatShard::staged() const {
+  std::vector<FlatRows::Staged> staged;
+  for (const auto& rows : replaced_.empty() ? tables_ : replaced_) staged.emplace_back(*rows);
+  return staged;
+}
+
 Status FlatShard::Map(FileSystem& files, const std::string& folder, const SavedFile& saved,
                       const SnapshotHeader& expected) {
   HDPS_ASSIGN_OR_RETURN(FlatTables mapped, MapFlat(files, folder, saved, expected, Slices()));

@@ -46,6 +46,8 @@ class FlatShard {
 
   std::vector<const FlatRows*> tables() const;
   const FlatRows& rows(TableId table) const { return *tables_[table.value]; }
+  // Returns the rows of each table, [tables], as Publish() will make them.
+  std::vector<FlatRows::Staged> staged() const;
   // Fills the weights of a key's row with their initial value.
   void ReadInitial(TableId table, Key key, std::span<float> row);
 

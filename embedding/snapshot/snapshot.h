@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -80,7 +81,13 @@ Status ReadShard(FileSystem& files, const std::vector<CheckpointPart>& chain, Sh
 // Counts of policies are checked and left out.
 Status ReadShard(FileSystem& files, const std::vector<CheckpointPart>& chain, ShardId shard,
                  const std::vector<TableSlice*>& tables, std::span<RowTaker* const> takers);
-// The same of what one delta changes in a shard. Requires: !HoldsAllRows(delta, shard).
+// The same from the newest file to the one with all rows, for takers to whom the first row of a key
+// is the one that counts. Calls next(whether it is the last) before each file.
+Status ReadShardBackwards(FileSystem& files, const std::vector<CheckpointPart>& chain,
+                          ShardId shard, const std::vector<TableSlice*>& tables,
+                          std::span<RowTaker* const> takers, const std::function<void(bool)>& next);
+// The same as ReadShard() of what one delta changes in a shard. Requires: !HoldsAllRows(delta,
+// shard).
 Status ReadDelta(FileSystem& files, const CheckpointPart& delta, ShardId shard,
                  const std::vector<TableSlice*>& tables, std::span<RowTaker* const> takers);
 // Returns whether this part of a checkpoint has all rows of the shard. A delta may.

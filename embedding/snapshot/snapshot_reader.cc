@@ -151,6 +151,19 @@ Status ReadShard(FileSystem& files, const std::vector<CheckpointPart>& chain, Sh
   return {};
 }
 
+Status ReadShardBackwards(FileSystem& files, const std::vector<CheckpointPart>& chain,
+                          ShardId shard, const std::vector<TableSlice*>& tables,
+                          std::span<RowTaker* const> takers,
+                          const std::function<void(bool)>& next) {
+  HDPS_FAILPOINT_OR_RETURN("snapshot.read.begun");
+  HDPS_ASSIGN_OR_RETURN(const Readings readings, FilesOfShard(files, chain, shard, tables));
+  for (const auto& reading : readings) {
+    next(&reading == &readings.back());
+    HDPS_RETURN_IF_ERROR(reading->Take(takers));
+  }
+  return {};
+}
+
 Status ReadDelta(FileSystem& files, const CheckpointPart& delta, ShardId shard,
                  const std::vector<TableSlice*>& tables, std::span<RowTaker* const> takers) {
   HDPS_FAILPOINT_OR_RETURN("snapshot.read.begun");

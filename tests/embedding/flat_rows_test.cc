@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/platform/random.h"
+#include "embedding/memory/weight_format.h"
 
 namespace hdps {
 namespace {
@@ -53,17 +54,27 @@ Rows RowsOf(const FlatRows& flat) {
   return rows;
 }
 
+// Reads the rows of keys in one call; those without one are missing.
+Rows Found(const FlatRows& flat, const std::vector<Key>& keys) {
+  const std::vector<const FlatRows*> of(keys.size(), &flat);
+  Rows found;
+  size_t next = 0;
+  FlatRows::ForEachFound(of, keys, [&](size_t k, const std::byte* row) {
+    EXPECT_EQ(k, next++);
+    if (row == nullptr) return;
+    flat.ReadWeightsOf(row, found.emplace(keys[k], flat.dim()).first->second);
+  });
+  EXPECT_EQ(next, keys.size());
+  return found;
+}
+
 // Compares the rows of all keys, and that those in `without` have none.
 void ExpectRows(const FlatRows& flat, const Rows& rows, const std::vector<Key>& without) {
   EXPECT_EQ(flat.num_rows(), rows.size());
-  std::vector<float> read(flat.dim());
-  for (const auto& [key, row] : rows) {
-    ASSERT_TRUE(flat.Read(key, read)) << key;
-    ASSERT_EQ(read, row) << key;
-  }
-  for (const Key key : without) {
-    ASSERT_EQ(flat.Read(key, read), rows.contains(key)) << key;
-  }
+  std::vector<Key> keys = without;
+  for (const auto& [key, row] : rows) keys.push_back(key);
+  ASSERT_EQ(Found(flat, keys), rows);
+  for (const Key key : without) ASSERT_EQ(flat.Find(key).has_value(), rows.contains(key)) << key;
   ASSERT_EQ(RowsOf(flat), rows);
 }
 
@@ -166,12 +177,17 @@ TEST(FlatRowsTest, ArraysLieInOtherMemory) {
   Random random(4);
   Rows rows;
   for (Key key = 0; key < 500; ++key) rows[MixBits(key)] = SomeRow(random, 3);
-  FlatRows flat(WeightFormat::kBf16, 3);
-  Stage(flat, rows);
-  Publish(flat);
-  const FlatArrays from = flat.arrays();
-  std::vector<std::byte> bytes(from.rows.begin(), from.rows.end());
-  std::vector<uint32_t> slots(from.slots.begin(), from.slots.end());
+  const size_t row_bytes = FlatRows::RowBytes(WeightFormat::kBf16, 3);
+  std::vector<std::byte> bytes(rows.size() * row_bytes);
+  std::vector<uint32_t> slots(FlatRows::SlotsFor(rows.size()));
+  uint32_t place = 0;
+  for (const auto& [key, row] : rows) {
+    std::byte* const at = &bytes[place * row_bytes];
+    std::memcpy(at, &key, sizeof(key));
+    WriteWeights(WeightFormat::kBf16, row, at + sizeof(key));
+    FlatRows::AddSlot(slots, key, place++);
+  }
+  const std::vector<uint32_t> whole = slots;
   auto over = FlatRows::Over(WeightFormat::kBf16, 3, {bytes, slots, nullptr});
   ASSERT_TRUE(over.ok()) << over.status().message();
   ExpectRows(**over, rows, {1, 2, 3});
@@ -187,7 +203,7 @@ TEST(FlatRowsTest, ArraysLieInOtherMemory) {
     const auto made = FlatRows::Over(WeightFormat::kBf16, 3, {some, of, nullptr});
     return made.ok() ? Code::kOk : made.status().code();
   };
-  slots.assign(from.slots.begin(), from.slots.end());
+  slots = whole;
   EXPECT_EQ(refused(bytes, slots), Code::kOk);
   EXPECT_EQ(refused(std::span(bytes).first(bytes.size() - 1), slots), Code::kCorruption);
   EXPECT_EQ(refused(std::span(bytes).first(bytes.size() / 32 * 16), slots), Code::kCorruption);

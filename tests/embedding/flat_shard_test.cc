@@ -14,6 +14,7 @@
 #include "common/job/spec/table_spec.h"
 #include "common/platform/random.h"
 #include "common/protocol/manifest.h"
+#include "embedding/flat_file.h"
 #include "embedding/snapshot/snapshot.h"
 
 namespace hdps {
@@ -147,6 +148,43 @@ TEST_F(FlatShardTest, EachCheckpointComesAsAWholeAndByDeltas) {
   }
 }
 
+// A file for mapping is written from the newest part of the chain to the oldest, and so that rows
+// are never all in memory.
+TEST_F(FlatShardTest, EachCheckpointIsMapped) {
+  std::vector<TableSlice> empty = EmptyTables();
+  std::vector<TableSlice*> slices;
+  for (TableSlice& slice : empty) slices.push_back(&slice);
+  CheckpointPart whole = Save(trained_, 70, kNoClock);
+  whole.manifest.base_clock = 60;  // Other shards hold changes.
+  chain_.push_back(whole);
+  texts_.push_back(texts_.back());
+  for (size_t parts = 1; parts <= chain_.size(); ++parts) {
+    const std::vector<CheckpointPart> chain(chain_.begin(),
+                                            chain_.begin() + static_cast<long>(parts));
+    const Clock clock = chain.back().manifest.clock;
+    ASSERT_TRUE(files_->MakeDirectories("/flat").ok());
+    const auto written = WriteFlat(*files_, "/flat", chain, {0}, slices);
+    ASSERT_TRUE(written.ok()) << written.status().message();
+    EXPECT_EQ(*files_->List("/flat"), std::vector<std::string>({FlatName({0})}));
+    FlatShard shard({0}, EmptyTables());
+    const Status mapped = shard.Map(*files_, "/flat", *written, {77, {0}, 1, clock, kNoClock});
+    ASSERT_TRUE(mapped.ok()) << mapped.message();
+    EXPECT_EQ(TextOf(shard), texts_[parts - 1]) << parts;
+    uint64_t rows = 0;
+    for (const FlatRows* const table : shard.tables()) rows += table->num_rows();
+    EXPECT_EQ(written->rows, rows);
+  }
+  std::string damaged =
+      *ReadWholeFile(*files_, JoinPath(chain_[0].folder, SnapshotName({0})), 1 << 20);
+  damaged[damaged.size() / 2] ^= 1;
+  ASSERT_TRUE(
+      WriteFileAtomically(*files_, JoinPath(chain_[0].folder, SnapshotName({0})), damaged).ok());
+  ASSERT_TRUE(files_->RemoveAll("/flat").ok());
+  const auto refused = WriteFlat(*files_, "/flat", {chain_[0], chain_[1]}, {0}, slices);
+  EXPECT_EQ(refused.status().code(), Code::kCorruption);
+  EXPECT_THAT(*files_->List("/flat"), testing::IsEmpty());
+}
+
 TEST_F(FlatShardTest, NothingIsSeenBeforeItIsPublished) {
   const auto shard = Load(1);
   ASSERT_TRUE(shard->Stage(*files_, chain_[1]).ok());
@@ -196,7 +234,7 @@ TEST_F(FlatShardTest, AKeyWithoutARowReadsItsInitialValue) {
   const auto shard = Load(1);
   std::vector<TableSlice> tables = EmptyTables();
   std::vector<float> row(8), initial(8);
-  EXPECT_FALSE(shard->rows({1}).Read(12345, row));
+  EXPECT_FALSE(shard->rows({1}).Find(12345).has_value());
   shard->ReadInitial({1}, 12345, row);
   const Key key = 12345;
   tables[1].Read({&key, 1}, 8, initial);

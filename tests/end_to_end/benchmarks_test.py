@@ -12,6 +12,7 @@ CASES = {
     "disk_tier": "small_mlp_4_times",
     "end_to_end": "peers_set_cpu_sync_inproc",
     "http": "post_64",
+    "flat_rows": "dim16",
     "interleave": "round_trips",
     "lookahead": "slow_rows",
     "model": "small_mlp_dim16",

@@ -7,20 +7,16 @@
 #include <cinttypes>
 #include <utility>
 
-#include "common/base/shard_map.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/table_spec.h"
-#include "common/job/table_slices.h"
 #include "common/platform/memory_full.h"
 #include "common/process/terminal.h"
-#include "common/telemetry/process_usage.h"
 #include "embedding/flat_file.h"
 #include "embedding/memory/weight_format.h"
 #include "embedding/snapshot/snapshot.h"
 #include "tools/scoring/scored_job.h"
 #include "tools/scoring/serving_folder.h"
 #include "tools/scoring/wanted_keys.h"
-#include "worker/dense/dense_state.h"
 
 namespace hdps {
 
@@ -150,7 +146,8 @@ Status CheckpointModel::CheckBuildsOn(const CheckpointPart& delta) const {
   return {};
 }
 
-Status CheckpointModel::Apply(FileSystem& files, const CheckpointPart& delta, Executor& executor) {
+Status CheckpointModel::Apply(FileSystem& files, const CheckpointPart& delta, Executor& executor,
+                              const DeltaHooks& hooks) {
   CHECK(form_ == RowForm::kFlat);
   const MemoryFor applying("the rows that a delta changes");
   HDPS_RETURN_IF_ERROR(CheckBuildsOn(delta));
@@ -158,14 +155,22 @@ Status CheckpointModel::Apply(FileSystem& files, const CheckpointPart& delta, Ex
   executor.ParallelFor(shards_.size(),
                        [&](size_t s) { staged[s] = shards_[s].flat->Stage(files, delta); });
   const auto failed = std::ranges::find_if(staged, [](const Status& s) { return !s.ok(); });
-  if (failed != staged.end()) {
+  Status wanted = failed == staged.end() ? Status() : *failed;
+  if (wanted.ok() && hooks.staged) {
+    for (const Shard& shard : shards_) staged_.push_back(shard.flat->staged());
+    staged_step_ = delta.manifest.clock;
+    wanted = hooks.staged();
+    staged_.clear();
+  }
+  if (!wanted.ok()) {
     for (Shard& shard : shards_) shard.flat->Discard();
-    return *failed;
+    return wanted;
   }
   {
     WriterLock lock(rows_mutex_);
     for (Shard& shard : shards_) shard.flat->Publish();
     step_ = delta.manifest.clock;
+    if (hooks.published) hooks.published();
   }
   manifest_checksum_ = ManifestChecksum(delta.manifest);
   for (Shard& shard : shards_) shard.flat->Settle();
@@ -214,116 +219,6 @@ Status CheckpointModel::RoundRows(ShardId id, Shard* shard) const {
   return {};
 }
 
-uint32_t CheckpointModel::ShardOfRow(const TableSpec& table, Key key, uint32_t slice,
-                                     std::optional<uint32_t> field_shard) const {
-  const auto num_shards = static_cast<uint32_t>(shards_.size());
-  if (field_shard) return *field_shard;
-  if (const uint32_t slices = table.row_slices(); slices > 1) {
-    return ColumnShard(key, slice, slices, num_shards);
-  }
-  return ShardOf(key, table.shard_by, num_shards).value;
-}
-
-uint32_t CheckpointModel::ShardOfPart(const TableSpec& table, std::span<const Key> keys,
-                                      std::span<const uint32_t> field_shards, size_t i) const {
-  const uint32_t slices = table.row_slices();
-  const size_t k = i / slices;
-  return ShardOfRow(table, keys[k], static_cast<uint32_t>(i % slices),
-                    field_shards.empty() ? std::nullopt : std::optional(field_shards[k]));
-}
-
-std::optional<uint32_t> CheckpointModel::Shard::RowNumber(TableId table, Key key) const {
-  if (flat != nullptr) return flat->rows(table).Find(key);
-  if (const Int8Rows* const of_table = rounded[table.value].get(); of_table != nullptr) {
-    return of_table->RowNumber(key);
-  }
-  const RowSlot* const slot = saved[table.value].memory().Find(key);
-  return slot == nullptr ? std::nullopt : std::optional(slot->row());
-}
-
-std::optional<CheckpointModel::RowPlace> CheckpointModel::FindRow(
-    TableId table, Key key, std::optional<uint32_t> field_shard) const {
-  const TableSpec& spec = job_.tables[table.value];
-  std::optional<RowPlace> first;
-  for (uint32_t slice = 0; slice < spec.row_slices(); ++slice) {
-    const uint32_t shard = ShardOfRow(spec, key, slice, field_shard);
-    const std::optional<uint32_t> row = shards_[shard].RowNumber(table, key);
-    if (!row) return std::nullopt;
-    if (slice == 0) first = {shard, *row};
-  }
-  return first;
-}
-
-bool CheckpointModel::Shard::Read(TableId table, Key key, bool or_initial, std::span<float> row) {
-  if (flat != nullptr) return flat->rows(table).Read(key, row);
-  const Int8Rows* const of_table = rounded[table.value].get();
-  if (of_table != nullptr) return of_table->Read(key, row);
-  if (!or_initial && !RowNumber(table, key)) return false;
-  saved[table.value].Read({&key, 1}, static_cast<uint32_t>(row.size()), row);
-  return true;
-}
-
-void CheckpointModel::Shard::ReadInitial(TableId table, Key key, std::span<float> row) {
-  if (flat != nullptr) return flat->ReadInitial(table, key, row);
-  saved[table.value].Read({&key, 1}, static_cast<uint32_t>(row.size()), row);
-}
-
-uint64_t CheckpointModel::Shard::NumRows(TableId table) const {
-  if (flat != nullptr) return flat->rows(table).num_rows();
-  const Int8Rows* const of_table = rounded[table.value].get();
-  return of_table != nullptr ? of_table->num_rows() : saved[table.value].num_rows();
-}
-
-void CheckpointModel::KeepMemoryBelow(uint64_t bytes, FileSystem& files) {
-  memory_limit_ = bytes;
-  memory_files_ = &files;
-}
-
-void CheckpointModel::NoteMapped(uint32_t rows) {
-  // The system maps up to so many bytes around a page that is touched: a huge page of its cache.
-  constexpr uint64_t kBytesOfRead = 2 << 20;
-  const uint64_t eighth = memory_limit_ / 8;
-  if ((mapped_reads_ += rows) * kBytesOfRead < eighth) return;
-  mapped_reads_ = 0;
-  if (ResidentBytes(*memory_files_) + eighth < memory_limit_) return;
-  for (Shard& shard : shards_) shard.flat->DropMapped();
-}
-
-void CheckpointModel::Read(TableId table, std::span<const Key> keys,
-                           std::span<const uint32_t> field_shards, std::span<float> rows,
-                           std::span<uint8_t> has_row) {
-  // How many parts before its use the slot and the row of a part are prefetched.
-  constexpr size_t kSlotAhead = 48, kRowAhead = 24;
-  constexpr uint32_t kRowsNoted = 8;
-  const TableSpec& spec = job_.tables[table.value];
-  const uint32_t dim = spec.slice_dim(), slices = spec.row_slices();
-  const size_t parts = keys.size() * slices;
-  const bool zeros = unknown_ == UnknownKeys::kZero && !spec.dense;
-  const bool or_initial = !zeros && has_row.empty();
-  std::ranges::fill(has_row, uint8_t{1});
-  const auto prefetch = [&](size_t i, void (FlatRows::*of)(Key) const) {
-    if (!flat_ || i >= parts) return;
-    const Shard& shard = shards_[ShardOfPart(spec, keys, field_shards, i)];
-    (shard.flat->rows(table).*of)(keys[i / slices]);
-  };
-  for (size_t i = 0; i < kSlotAhead; ++i) prefetch(i, &FlatRows::PrefetchSlot);
-  for (size_t i = 0; i < parts; ++i) {
-    if (memory_limit_ > 0 && i % kRowsNoted == 0) NoteMapped(kRowsNoted);
-    prefetch(i + kSlotAhead, &FlatRows::PrefetchSlot);
-    prefetch(i + kRowAhead, &FlatRows::PrefetchRow);
-    const Key key = keys[i / slices];
-    Shard& shard = shards_[ShardOfPart(spec, keys, field_shards, i)];
-    const std::span<float> row = rows.subspan(i * dim, dim);
-    if (shard.Read(table, key, or_initial, row)) continue;
-    if (!has_row.empty()) has_row[i / slices] = 0;
-    if (zeros) {
-      std::ranges::fill(row, 0.0f);
-    } else {
-      shard.ReadInitial(table, key, row);
-    }
-  }
-}
-
 std::vector<uint64_t> CheckpointModel::RowsOfTables() const {
   ReaderLock lock(rows_mutex_);
   std::vector<uint64_t> rows(job_.tables.size());
@@ -344,24 +239,6 @@ std::vector<CheckpointModel::RowBytes> CheckpointModel::BytesOfTables() const {
     bytes.push_back({rounded ? rows[t] * Int8Rows::RowBytes(dim) : saved, saved});
   }
   return bytes;
-}
-
-std::vector<float> CheckpointModel::DenseWeights() {
-  std::vector<float> weights(model_->dense_floats());
-  if (weights.empty()) return weights;
-  const TableId dense{static_cast<uint32_t>(job_.tables.size() - 1)};
-  Read(dense, DenseKeys(model_->tensors()), {}, weights);
-  return weights;
-}
-
-Status CheckpointModel::Fetch(const PreparedStep& step, std::vector<std::vector<float>>* rows) {
-  rows->resize(job_.tables.size());
-  for (uint32_t t = 0; t < job_.tables.size(); ++t) {
-    const std::span<const Key> keys = step.parts.KeysOf({t});
-    (*rows)[t].resize(keys.size() * job_.tables[t].dim);
-    Read({t}, keys, step.parts.FieldShardsOf({t}), (*rows)[t]);
-  }
-  return Status();
 }
 
 }  // namespace hdps

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,6 +44,18 @@ enum class RowForm : uint8_t { kSaved, kInt8, kFlat };
 // exported table, which cannot hold initial values.
 enum class UnknownKeys : uint8_t { kInitial, kZero };
 
+// Which rows are read: those that answer, or what Apply() is about to put in their place.
+enum class RowView : uint8_t { kPublished, kStaged };
+
+// What else happens when a delta is taken; both may be empty.
+struct DeltaHooks {
+  // Called when all of the delta was read and checked, and nobody sees it yet: RowView::kStaged has
+  // its rows. After an error the delta is not taken.
+  std::function<Status()> staged;
+  // Called at the moment from which on its rows are seen, with rows_mutex() held.
+  std::function<void()> published;
+};
+
 // The model of one checkpoint and its rows, all or the wanted ones.
 //
 // Invariant: the rows are those of the checkpoint, or of kInt8 those rounded, and change only in
@@ -80,7 +93,8 @@ class CheckpointModel {
   const FoundCheckpoint& checkpoint() const { return checkpoint_; }  // As it was loaded.
 
   // As RowScorer::Apply(). Dense weights of models stay: see DenseWeights().
-  Status Apply(FileSystem& files, const CheckpointPart& delta, Executor& executor);
+  Status Apply(FileSystem& files, const CheckpointPart& delta, Executor& executor,
+               const DeltaHooks& hooks = {});
   // Lets Apply() take deltas on `original`, of which the checkpoint is a copy.
   void TakeDeltasOn(const Manifest& original) { manifest_checksum_ = ManifestChecksum(original); }
   // Whoever reads rows while another thread may apply deltas holds this for reading: what is read
@@ -89,17 +103,23 @@ class CheckpointModel {
   // From now on gives the memory of mapped rows back whenever the process has more than about
   // `bytes`. Requires: nobody reads yet, and `files` outlives this object.
   void KeepMemoryBelow(uint64_t bytes, FileSystem& files);
+  // Gives the memory of mapped rows back, while others may read.
+  void DropMapped();
   Clock step() const { return step_; }  // Of the checkpoint whose rows are here.
+  // The same of a view. That of kStaged may be asked in DeltaHooks::staged alone.
+  Clock step(RowView view) const { return view == RowView::kStaged ? staged_step_ : step(); }
 
   // Fetches the rows of the step's keys; ScoreSteps calls it.
-  Status Fetch(const PreparedStep& step, std::vector<std::vector<float>>* rows);
+  Status Fetch(const PreparedStep& step, std::vector<std::vector<float>>* rows,
+               RowView view = RowView::kPublished);
 
   // Copies the weights of `keys` into `rows`, [keys, dim]. `field_shards` has the shard of each key
   // if the table is cut by field, and is empty otherwise. `has_row`, [keys], if not empty, receives
   // 1 for each key with a row and 0 for the others. Several threads may read at once: slices
   // without a disk change nothing when they are read.
   void Read(TableId table, std::span<const Key> keys, std::span<const uint32_t> field_shards,
-            std::span<float> rows, std::span<uint8_t> has_row = {});
+            std::span<float> rows, std::span<uint8_t> has_row = {},
+            RowView view = RowView::kPublished);
   // A row's shard and its number there, which no other row of the table in the shard has.
   struct RowPlace {
     uint32_t shard = 0, row = 0;
@@ -116,7 +136,7 @@ class CheckpointModel {
   };
   std::vector<RowBytes> BytesOfTables() const;  // [tables]
   // Returns the dense weights as the model's flat array.
-  std::vector<float> DenseWeights();
+  std::vector<float> DenseWeights(RowView view = RowView::kPublished);
 
  private:
   // Rows of one shard. A table that is rounded has an empty slice, which tells initial values.
@@ -127,7 +147,7 @@ class CheckpointModel {
     // Returns the number of a key's row here, or nothing if there is none.
     std::optional<uint32_t> RowNumber(TableId table, Key key) const;
     // Copies the weights of a key's row and returns true, or returns false if there is none.
-    // `or_initial`: may copy the initial value instead, and return true.
+    // `or_initial`: may copy the initial value instead, and return true. Requires: not kFlat.
     bool Read(TableId table, Key key, bool or_initial, std::span<float> row);
     void ReadInitial(TableId table, Key key, std::span<float> row);
     uint64_t NumRows(TableId table) const;
@@ -143,6 +163,14 @@ class CheckpointModel {
   Status CheckBuildsOn(const CheckpointPart& delta) const;
   Status ReadWanted(FileSystem& files, ShardId id, const WantedKeys& wanted);
   Status RoundRows(ShardId id, Shard* shard) const;
+  // Calls use(i, whether the i-th part of [keys, slices] has a row), after its weights were copied.
+  template <typename Use>
+  void ReadParts(TableId table, std::span<const Key> keys, std::span<const uint32_t> field_shards,
+                 RowView view, bool or_initial, std::span<float> rows, const Use& use);
+  // The same where rows are FlatRows.
+  template <typename Use>
+  void ReadFlat(TableId table, std::span<const Key> keys, std::span<const uint32_t> field_shards,
+                std::span<float> rows, const Use& use);
   // Notes that so many mapped rows were read, and keeps the limit of memory.
   void NoteMapped(uint32_t rows);
   // Returns the shard with the part `slice` of a key's row.
@@ -164,6 +192,9 @@ class CheckpointModel {
   mutable SharedMutex rows_mutex_;
   std::atomic<Clock> step_ = kNoClock;
   uint64_t manifest_checksum_ = 0;  // Of the checkpoint whose rows are here; used by Apply() alone.
+
+  std::vector<std::vector<FlatRows::Staged>> staged_;  // [shards][tables], in DeltaHooks::staged.
+  Clock staged_step_ = kNoClock;                       // The same.
 
   uint64_t memory_limit_ = 0;  // Of the process; 0: none.
   FileSystem* memory_files_ = nullptr;

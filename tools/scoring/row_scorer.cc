@@ -299,8 +299,8 @@ Result<ScoredRows> RowScorer::Score(std::shared_ptr<const ColumnTable> table,
   }
 }
 
-Status RowScorer::Apply(const CheckpointPart& delta) {
-  return loaded_->Apply(files_, delta, executor_);
+Status RowScorer::Apply(const CheckpointPart& delta, const DeltaHooks& hooks) {
+  return loaded_->Apply(files_, delta, executor_, hooks);
 }
 
 Result<std::vector<float>> RowScorer::ScoreFiles(const std::vector<std::string>& paths,

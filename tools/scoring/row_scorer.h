@@ -101,7 +101,7 @@ class RowScorer {
   // is of the one or the other. Changes only rows of the delta, and removes those that it removes.
   // Everything is read and checked before the first row is changed. Only of RowForm::kFlat, and by
   // one thread at a time. kCorruption and kInvalidArgument say what is wrong with the delta.
-  Status Apply(const CheckpointPart& delta);
+  Status Apply(const CheckpointPart& delta, const DeltaHooks& hooks = {});
   Clock step() const { return loaded_->step(); }
 
   // As KeysOfFeature().

@@ -12,6 +12,19 @@
 #include "worker/data/columnar/table_rows.h"
 
 namespace hdps {
+namespace {
+
+// The index of the rows is in memory, and nothing gives it back.
+Status CheckLimit(FileSystem& files, const ServingNeed& need, uint64_t memory_limit) {
+  const uint64_t resident = ResidentBytes(files);
+  if (resident + need.index_bytes <= memory_limit) return {};
+  return {Code::kInvalidArgument,
+          "the process has " + ShowByteCount(resident) + " without any row, the index of " +
+              std::to_string(need.rows) + " rows takes " + ShowByteCount(need.index_bytes) +
+              ", and the limit of memory is " + ShowByteCount(memory_limit)};
+}
+
+}  // namespace
 
 Result<std::unique_ptr<RowScorer>> RowScorer::OpenOnDisk(FileSystem& files,
                                                          const FoundCheckpoint& found,
@@ -22,6 +35,8 @@ Result<std::unique_ptr<RowScorer>> RowScorer::OpenOnDisk(FileSystem& files,
   HDPS_RETURN_IF_ERROR(FitToCheckpoint(found, &job));
   HDPS_RETURN_IF_ERROR(
       LoadVocabularyOf(JoinPath(found.folder, kManifestName), found, files, &job.data));
+  HDPS_ASSIGN_OR_RETURN(const ServingNeed need, LeastServingNeed(files, found, job));
+  HDPS_RETURN_IF_ERROR(CheckLimit(files, need, memory_limit));
   HDPS_RETURN_IF_ERROR(files.RemoveAll(scratch));
   HDPS_RETURN_IF_ERROR(files.MakeDirectories(scratch));
   // One shard at a time, because each takes memory while it is written.
@@ -37,12 +52,7 @@ Result<std::unique_ptr<RowScorer>> RowScorer::OpenOnDisk(FileSystem& files,
   HDPS_RETURN_IF_ERROR(files.RemoveAll(scratch));  // What is mapped stays.
   if (!opened.ok()) return opened;
   (*opened)->loaded_->TakeDeltasOn(found.manifest);
-  const uint64_t resident = ResidentBytes(files);
-  if (resident > memory_limit) {
-    return Status(Code::kInvalidArgument, "the process has " + ShowByteCount(resident) +
-                                              " without any row, and the limit of memory is " +
-                                              ShowByteCount(memory_limit));
-  }
+  HDPS_RETURN_IF_ERROR(CheckLimit(files, {}, memory_limit));
   (*opened)->loaded_->KeepMemoryBelow(memory_limit, files);
   return opened;
 }

@@ -13,7 +13,6 @@
 #include "common/platform/memory_limit.h"
 #include "common/telemetry/process_usage.h"
 #include "embedding/flat_file.h"
-#include "embedding/flat_shard.h"
 #include "embedding/snapshot/snapshot_walk.h"
 #include "tools/scoring/checkpoint_model.h"
 
@@ -27,12 +26,10 @@ const SavedFile* FileOf(const Manifest& manifest, const std::string& name) {
 
 Result<SavedFile> WriteShard(FileSystem& files, const FoundCheckpoint& found, const Job& job,
                              ShardId id, const std::string& folder) {
-  const Manifest& manifest = found.manifest;
-  FlatShard shard(id, EmptySlices(job, manifest, id));
-  HDPS_RETURN_IF_ERROR(shard.Load(files, found.chain));
-  const SnapshotHeader header{manifest.tables_digest, id, manifest.num_shards, manifest.clock,
-                              kNoClock};
-  return WriteFlat(files, folder, header, shard.tables());
+  std::vector<TableSlice> empty = EmptySlices(job, found.manifest, id);
+  std::vector<TableSlice*> slices;
+  for (TableSlice& slice : empty) slices.push_back(&slice);
+  return WriteFlat(files, folder, found.chain, id, slices);
 }
 
 // LoadVocabularyOf() has found the file.
@@ -72,7 +69,7 @@ Result<ServingNeed> LeastServingNeed(FileSystem& files, const FoundCheckpoint& f
   for (uint32_t s = 0; s < found.manifest.num_shards; ++s) {
     if (const SavedFile* const flat = FileOf(found.manifest, FlatName({s})); flat != nullptr) {
       need.rows += flat->rows;
-      need.bytes += FlatRows::SlotsFor(flat->rows) * sizeof(uint32_t);
+      need.index_bytes += FlatRows::SlotsFor(flat->rows) * sizeof(uint32_t);
       continue;
     }
     const auto whole =
@@ -86,9 +83,11 @@ Result<ServingNeed> LeastServingNeed(FileSystem& files, const FoundCheckpoint& f
       const auto spec = std::ranges::find(job.tables, table.name, &TableSpec::name);
       if (spec == job.tables.end()) continue;  // Counts of a policy.
       need.rows += table.num_rows;
-      need.bytes += FlatRows::PredictBytes(spec->weights, table.dim, table.num_rows);
+      need.bytes += table.num_rows * FlatRows::RowBytes(spec->weights, table.dim);
+      need.index_bytes += FlatRows::SlotsFor(table.num_rows) * sizeof(uint32_t);
     }
   }
+  need.bytes += need.index_bytes;
   return need;
 }
 

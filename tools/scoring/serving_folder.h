@@ -18,14 +18,15 @@ struct Job;
 bool IsServingFolder(const Manifest& manifest);
 
 // Writes the checkpoint into `folder`, which exists and is empty: a manifest as that of a full
-// checkpoint, a file of FlatRows a shard, the vocabulary. Takes the memory of one shard for each
+// checkpoint, a file of FlatRows a shard, the vocabulary. Needs the memory of WriteFlat() for each
 // thread of the executor. `job` is that of the checkpoint with its vocabulary.
 Status WriteServingFolder(FileSystem& files, Executor& executor, const FoundCheckpoint& found,
                           const Job& job, const std::string& folder);
 
 struct ServingNeed {
   uint64_t rows = 0;
-  uint64_t bytes = 0;  // Of weights, keys and index as FlatRows.
+  uint64_t bytes = 0;        // Of weights, keys and index as FlatRows.
+  uint64_t index_bytes = 0;  // Of the index alone, which is in memory also where rows are mapped.
 };
 // Returns what the rows of a checkpoint take at least, from the headers of its files alone. Rows
 // that only its deltas have are left out. Of a serving folder it is the index, which is not mapped.

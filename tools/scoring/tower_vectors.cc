@@ -100,8 +100,9 @@ Status TowerRows::Assign(const Batch& rows, const FeatureNames& names, StepParts
 }
 
 TowerVectors::TowerVectors(CheckpointModel& loaded, std::unique_ptr<TowerRows> whole,
-                           bool counts_unknown)
+                           bool counts_unknown, RowView view)
     : loaded_(loaded),
+      view_(view),
       whole_(std::move(whole)),
       counts_unknown_(counts_unknown),
       unknown_(loaded) {}
@@ -111,19 +112,36 @@ TowerVectors::~TowerVectors() = default;
 uint32_t TowerVectors::dim() const { return values_->width(); }
 
 Result<std::unique_ptr<TowerVectors>> TowerVectors::New(CheckpointModel& loaded, Tower tower,
-                                                        Executor& executor, bool counts_unknown) {
+                                                        Executor& executor, bool counts_unknown,
+                                                        RowView view) {
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<TowerRows> whole, TowerRows::New(loaded.job(), tower));
-  std::unique_ptr<TowerVectors> vectors(new TowerVectors(loaded, std::move(whole), counts_unknown));
-  HDPS_ASSIGN_OR_RETURN(vectors->values_, LayerValues::New(loaded.job(), LayerOf(tower),
-                                                           loaded.DenseWeights(), executor));
+  std::unique_ptr<TowerVectors> vectors(
+      new TowerVectors(loaded, std::move(whole), counts_unknown, view));
+  std::vector<float> dense;
+  {
+    ReaderLock lock(loaded.rows_mutex());
+    vectors->clock_ = loaded.step(view);
+    dense = loaded.DenseWeights(view);
+  }
+  HDPS_ASSIGN_OR_RETURN(vectors->values_,
+                        LayerValues::New(loaded.job(), LayerOf(tower), std::move(dense), executor));
   return vectors;
+}
+
+Status TowerVectors::FetchRows() {
+  ReaderLock lock(loaded_.rows_mutex());
+  if (loaded_.step(view_) != clock_) {
+    return {Code::kStaleView, "the vectors are of step " + std::to_string(clock_) +
+                                  ", and the rows of step " + std::to_string(loaded_.step(view_))};
+  }
+  if (counts_unknown_) unknown_.Add(step_.parts);
+  return loaded_.Fetch(step_, &rows_, view_);
 }
 
 Result<std::vector<float>> TowerVectors::Of(const Batch& rows, const FeatureNames& names) {
   HDPS_RETURN_IF_ERROR(whole_->Assign(rows, names, &step_.parts));
   if (step_.parts.empty()) return std::vector<float>();
-  if (counts_unknown_) unknown_.Add(step_.parts);
-  HDPS_RETURN_IF_ERROR(loaded_.Fetch(step_, &rows_));
+  HDPS_RETURN_IF_ERROR(FetchRows());
   std::vector<TableInput> inputs(rows_.size());
   for (uint32_t t = 0; t < inputs.size(); ++t) {
     inputs[t].keys = step_.parts.SetOf(0, {t});
@@ -132,13 +150,13 @@ Result<std::vector<float>> TowerVectors::Of(const Batch& rows, const FeatureName
   return values_->Compute(step_.parts.parts()[0].batch, inputs);
 }
 
-float ScoreBias(CheckpointModel& loaded) {
+float ScoreBias(CheckpointModel& loaded, RowView view) {
   const std::vector<DenseTensor>& tensors = loaded.model().tensors();
   const auto bias = std::ranges::find_if(tensors, [&loaded](const DenseTensor& tensor) {
     return loaded.job().model.layers[tensor.layer].name == kBiasLayer;
   });
   if (bias == tensors.end()) return 0;
-  return loaded.DenseWeights()[bias->first_chunk * kDenseChunkFloats];
+  return loaded.DenseWeights(view)[bias->first_chunk * kDenseChunkFloats];
 }
 
 }  // namespace hdps

@@ -45,27 +45,37 @@ class TowerRows {
 
 // Invariant: the product of a user's and an item's vector, plus ScoreBias(), is the score that
 // Model::Predict gives to both in one row, up to the rounding of floats. An item's vector has the
-// length 1, and a user's the length 1 / temperature.
+// length 1, and a user's the length 1 / temperature. All vectors are of one step.
 class TowerVectors {
  public:
   // kInvalidArgument if the job's model is not of the recipe two_tower. `counts_unknown`: unknown()
-  // counts, which takes time and memory. Requires: `loaded` and `executor` outlive the result.
+  // counts, which takes time and memory. `view`: of which rows they are; of kStaged for as long as
+  // these can be read. Requires: `loaded` and `executor` outlive the result.
   static Result<std::unique_ptr<TowerVectors>> New(CheckpointModel& loaded, Tower tower,
-                                                   Executor& executor, bool counts_unknown = true);
+                                                   Executor& executor, bool counts_unknown = true,
+                                                   RowView view = RowView::kPublished);
 
   ~TowerVectors();
 
   uint32_t dim() const;
   const FeatureNames& features() const { return whole_->features(); }
-  // Returns the vectors of the rows, [n, dim]: see TowerRows::Assign.
+  // The step of the vectors, that of the model when this was made.
+  Clock step() const { return clock_; }
+  // Returns the vectors of the rows, [n, dim]: see TowerRows::Assign. kStaleView if the model is of
+  // another step by now.
   Result<std::vector<float>> Of(const Batch& rows, const FeatureNames& names);
   // Counts the keys of all rows so far.
   const UnknownCount& unknown() const { return unknown_; }
 
  private:
-  TowerVectors(CheckpointModel& loaded, std::unique_ptr<TowerRows> whole, bool counts_unknown);
+  TowerVectors(CheckpointModel& loaded, std::unique_ptr<TowerRows> whole, bool counts_unknown,
+               RowView view);
+  // Fetches the rows of `step_`, all of them of the tower's own step.
+  Status FetchRows();
 
   CheckpointModel& loaded_;
+  const RowView view_;
+  Clock clock_ = kNoClock;
   const std::unique_ptr<TowerRows> whole_;
   std::unique_ptr<LayerValues> values_;
   const bool counts_unknown_;
@@ -75,6 +85,6 @@ class TowerVectors {
 };
 
 // Returns the bias of a two_tower model's score; 0 if it has none (sampled_softmax).
-float ScoreBias(CheckpointModel& loaded);
+float ScoreBias(CheckpointModel& loaded, RowView view = RowView::kPublished);
 
 }  // namespace hdps

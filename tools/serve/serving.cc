@@ -94,11 +94,12 @@ Result<std::unique_ptr<ServingWatch>> OpenWatch(ServedCheckpoint& model, Request
   return std::make_unique<ServingWatch>(model, clock, std::move(options));
 }
 
-// Loads all models, one after the other.
+// Loads all models, one after the other, unless `stop` becomes true.
 Result<std::vector<Served>> OpenAll(const ServingOptions& options, FileSystem& files,
-                                    MonotonicClock& clock) {
+                                    MonotonicClock& clock, const std::atomic<bool>& stop) {
   std::vector<Served> all;
-  for (const ServedOptions& one : options.models) {
+  for (ServedOptions one : options.models) {
+    one.stop = &stop;
     Served served;
     HDPS_ASSIGN_OR_RETURN(served.model, OpenModel(one, files, clock));
     for (const Served& other : all) {
@@ -161,7 +162,9 @@ Status CheckModelName(const std::string& flag, const std::string& name) {
 
 Status RunServing(const ServingOptions& options, FileSystem& files, MonotonicClock& clock,
                   const std::atomic<bool>& stop) {
-  HDPS_ASSIGN_OR_RETURN(const std::vector<Served> all, OpenAll(options, files, clock));
+  Result<std::vector<Served>> opened = OpenAll(options, files, clock, stop);
+  if (stop) return {};  // Nothing answers yet.
+  HDPS_ASSIGN_OR_RETURN(const std::vector<Served> all, std::move(opened));
   std::vector<WatchedModel> models;
   for (const Served& served : all) models.push_back({served.model.get(), served.watch.get()});
   const std::unique_ptr<RequestQueue> queue = NewRequestQueue(options.threads);

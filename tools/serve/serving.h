@@ -25,7 +25,8 @@ struct ServingOptions {
 };
 
 // Loads the models, tells on stderr where they answer, and serves until `stop` is set. Requests at
-// hand are answered then, and it returns within 10 s. Errors: those of ServedCheckpoint::Open(),
+// hand are answered then, a version that is being loaded is given up between two blocks, and it
+// returns within 10 s. Errors: those of ServedCheckpoint::Open(),
 // ServeHttp(), MessageFront::Listen() and RequestLog::Open(), and kInvalidArgument if two models
 // have one name, or a name cannot stand in a path.
 Status RunServing(const ServingOptions& options, FileSystem& files, MonotonicClock& clock,

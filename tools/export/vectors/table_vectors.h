@@ -28,8 +28,9 @@ class TableVectors {
   uint32_t dim() const { return tower_->dim(); }
   // Returns the data section of rows with the columns that the tower reads.
   const DataSpec& columns() const { return *columns_; }
-  // Returns the vectors of all rows, [rows, dim]: see TowerVectors. kInvalidArgument names a column
-  // that is missing, or the first row, from 0 on, that cannot be read.
+  Clock step() const { return tower_->step(); }
+  // Returns the vectors of all rows, [rows, dim]: see TowerVectors::Of. kInvalidArgument names a
+  // column that is missing, or the first row, from 0 on, that cannot be read.
   Result<std::vector<float>> Of(std::shared_ptr<const ColumnTable> table);
 
  private:

@@ -2,15 +2,12 @@
 #include "tools/serve/versions/served_checkpoint.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "common/base/byte_count.h"
 #include "common/job/job_facts.h"
 #include "common/job/job_spec.h"
-#include "common/job/spec/table_spec.h"
 #include "common/platform/threads/thread_priority.h"
-#include "tools/serve/versions/lookup_table.h"
 #include "tools/serve/versions/model_note.h"
 #include "tools/serve/versions/version_loading.h"
 
@@ -19,12 +16,6 @@ namespace {
 
 // Requests that hold a version which was replaced take milliseconds.
 constexpr int64_t kFreeEveryMs = 10;
-
-std::string Listed(const std::vector<Clock>& steps) {
-  std::string text;
-  for (const Clock step : steps) text += (text.empty() ? "" : ", ") + std::to_string(step);
-  return text.empty() ? "none" : text;
-}
 
 bool SameTensors(const std::vector<TensorNote>& here, const std::vector<TensorNote>& there) {
   return std::ranges::equal(here, there, [](const TensorNote& a, const TensorNote& b) {
@@ -49,10 +40,10 @@ Refusal RefusalOf(Code code) {
 
 ServedCheckpoint::ServedCheckpoint(ServedOptions options, FileSystem& files, MonotonicClock& clock)
     : options_(std::move(options)),
-      files_(files),
+      files_(files, options_.stop),
       clock_(clock),
       executor_(NewCallersExecutor(options_.threads)),
-      source_(files, options_.folder),
+      source_(files_, options_.folder),
       wanted_(options_.wanted) {
   facts_.pinned = wanted_.step;
 }
@@ -62,6 +53,9 @@ Result<std::unique_ptr<ServedCheckpoint>> ServedCheckpoint::Open(ServedOptions o
                                                                  MonotonicClock& clock) {
   std::unique_ptr<ServedCheckpoint> opened(new ServedCheckpoint(std::move(options), files, clock));
   opened->Look();
+  if (opened->files_.stopped()) {
+    return Status(Code::kCancelled, opened->options_.folder + ": told to stop while it was loaded");
+  }
   if (!files.Exists(opened->options_.folder)) {
     return Status(Code::kNotFound, opened->options_.folder + ": no such folder");
   }
@@ -71,7 +65,7 @@ Result<std::unique_ptr<ServedCheckpoint>> ServedCheckpoint::Open(ServedOptions o
       message += " as step " + std::to_string(opened->options_.wanted.step);
     }
     for (const std::string& refused : opened->refused_) message += "; " + refused;
-    if (opened->refused_.empty()) message += ": steps there are " + Listed(opened->steps());
+    if (opened->refused_.empty()) message += ": steps there are " + opened->ListedSteps();
     return Status(Code::kNotFound, message);
   }
   if (opened->options_.look_ms == 0) return opened;
@@ -81,6 +75,7 @@ Result<std::unique_ptr<ServedCheckpoint>> ServedCheckpoint::Open(ServedOptions o
 }
 
 ServedCheckpoint::~ServedCheckpoint() {
+  files_.Stop();
   pause_.End();
   if (follower_) follower_->Join();
 }
@@ -106,95 +101,21 @@ std::vector<Clock> ServedCheckpoint::steps() const {
   return steps_;
 }
 
+std::string ServedCheckpoint::ListedSteps() const {
+  std::string text;
+  for (const Clock step : steps()) text += (text.empty() ? "" : ", ") + std::to_string(step);
+  return text.empty() ? "none" : text;
+}
+
 VersionFacts ServedCheckpoint::facts() const {
   MutexLock lock(mutex_);
   return facts_;
 }
 
-Status ServedCheckpoint::CheckAnswers(Clock step, const RowScorer& version) const {
-  const Clock answers = version.step();
-  if (step == kNoClock || step == answers) return {};
-  return {Code::kNotFound, "version " + std::to_string(step) + " of the model " + note_.name +
-                               " does not answer, version " + std::to_string(answers) +
-                               " does; :use takes one of " + Listed(steps())};
-}
-
-Result<ScoreAnswer> ServedCheckpoint::Score(const ScoreRequest& request, Clock step) {
-  const auto [version, towers] = CurrentVersion();
-  HDPS_RETURN_IF_ERROR(CheckAnswers(step, *version));
-  static const std::vector<ScoreOutput> kUsual = {ScoreOutput::kPrediction};
-  const std::vector<ScoreOutput>& wanted = request.outputs.empty() ? kUsual : request.outputs;
-  if (towers != nullptr && std::ranges::any_of(wanted, TowerOutputs::Makes)) {
-    return ScoreTowers(request, wanted, *version, *towers);
-  }
-  const bool logits = std::ranges::find(wanted, ScoreOutput::kLogit) != wanted.end();
-  HDPS_ASSIGN_OR_RETURN(ScoredRows scored,
-                        version->Score(request.rows, {.logits = logits, .unknown_keys = true}));
-  // A delta may have come in between.
-  if (step != kNoClock && scored.step != step) return CheckAnswers(step, *version);
-  ScoreAnswer answer;
-  answer.step = scored.step;
-  answer.rows = scored.rows;
-  HDPS_ASSIGN_OR_RETURN(answer.outputs, OutputColumns(note_, version->job(), wanted, scored));
-  answer.keys = std::move(scored.keys);
-  answer.unknown_keys = std::move(scored.unknown_keys);
-  sample_.Offer(request.rows);
-  return answer;
-}
-
-// Rows with the inputs of one tower alone are not scored. No delta is applied to such a version.
-Result<ScoreAnswer> ServedCheckpoint::ScoreTowers(const ScoreRequest& request,
-                                                  std::span<const ScoreOutput> wanted,
-                                                  RowScorer& version, TowerOutputs& towers) {
-  ScoreAnswer answer;
-  answer.step = version.step();
-  answer.rows = request.rows->num_rows();
-  ScoredRows scored;
-  if (!std::ranges::all_of(wanted, TowerOutputs::Makes)) {
-    HDPS_ASSIGN_OR_RETURN(scored,
-                          version.Score(request.rows, {.logits = true, .unknown_keys = true}));
-  }
-  for (const ScoreOutput& output : wanted) {
-    if (TowerOutputs::Makes(output)) {
-      HDPS_RETURN_IF_ERROR(towers.Add(output, request, &answer.outputs));
-      continue;
-    }
-    HDPS_ASSIGN_OR_RETURN(std::vector<OutputColumn> columns,
-                          OutputColumns(note_, version.job(), {&output, 1}, scored));
-    std::ranges::move(columns, std::back_inserter(answer.outputs));
-  }
-  answer.keys = std::move(scored.keys);
-  answer.unknown_keys = std::move(scored.unknown_keys);
-  answer.keys.resize(features_.size());
-  answer.unknown_keys.resize(features_.size());
-  return answer;
-}
-
-Result<LookupAnswer> ServedCheckpoint::Lookup(const LookupRequest& request, Clock step) {
-  const std::shared_ptr<RowScorer> version = Current();
-  HDPS_RETURN_IF_ERROR(CheckAnswers(step, *version));
-  HDPS_ASSIGN_OR_RETURN(const TableId table, TableOfLookup(version->job(), request.table));
-  std::vector<Key> keys = request.keys;
-  if (!request.feature.empty()) {
-    HDPS_RETURN_IF_ERROR(CheckReads(version->job(), request.table, request.feature));
-    HDPS_ASSIGN_OR_RETURN(keys, version->KeysOf(request.feature, request.values));
-  }
-  LookupAnswer answer;
-  answer.dim = version->job().tables[table.value].dim;
-  answer.rows.resize(keys.size() * answer.dim);
-  do {  // Again if a delta came in between.
-    answer.step = version->step();
-    version->Lookup(table, keys, answer.rows);
-    answer.has_row = version->Contains(table, keys);
-  } while (version->step() != answer.step);
-  if (step != kNoClock && answer.step != step) return CheckAnswers(step, *version);
-  return answer;
-}
-
 Status ServedCheckpoint::Use(Clock step) {
   if (step != kNoClock && !source_.Has(step)) {
     return {Code::kNotFound, "the model " + note_.name + " has no version " + std::to_string(step) +
-                                 "; expected newest or one of " + Listed(steps())};
+                                 "; expected newest or one of " + ListedSteps()};
   }
   {
     MutexLock lock(mutex_);
@@ -231,11 +152,13 @@ void ServedCheckpoint::TakeFirstOf(const std::vector<Clock>& candidates) {
   bool refused = false;
   for (const Clock clock : candidates) {
     if (refused && clock <= at_hand_.clock) return;
+    VersionSource::ChainStamps before = source_.StampsOf(clock);
     const Status taken = Take(clock);
-    if (taken.ok()) return;
+    if (taken.ok() || files_.stopped()) return;
     // It is being removed, and no newer one needs it.
     if (!source_.Has(clock)) continue;
     NoteRefused(clock, taken);
+    source_.NoteRefused(clock, std::move(before));
     refused = true;
   }
 }
@@ -243,14 +166,11 @@ void ServedCheckpoint::TakeFirstOf(const std::vector<Clock>& candidates) {
 // A delta reads a part of what the whole chain reads, and needs memory for its own rows in place of
 // a second model. So deltas are applied wherever they lead to the wanted version. If a setting
 // changed with one of them, rows may be read otherwise, and the checkpoint is loaded beside. So it
-// is with further outputs of a two_tower model, which are computed for all items, and with mapped
-// rows, of which those that a delta replaced would still take their room.
+// is with mapped rows, of which those that a delta replaced would still take their room.
 Status ServedCheckpoint::Take(Clock clock) {
   HDPS_ASSIGN_OR_RETURN(const VersionMark mark, source_.MarkOf(clock));
   if (mark == at_hand_) return {};
-  const bool in_place = options_.memory_limit == 0 && at_hand_.clock != kNoClock &&
-                        CurrentVersion().towers == nullptr;
-  if (in_place) {
+  if (options_.memory_limit == 0 && at_hand_.clock != kNoClock) {
     const std::vector<CheckpointPart> deltas = source_.DeltasFrom(at_hand_, clock);
     const std::string& job = Current()->checkpoint().manifest.job_json;
     const bool same = std::ranges::all_of(
@@ -261,13 +181,33 @@ Status ServedCheckpoint::Take(Clock clock) {
 }
 
 Status ServedCheckpoint::ApplyDeltas(const std::vector<CheckpointPart>& deltas) {
-  const std::shared_ptr<RowScorer> version = Current();
   for (const CheckpointPart& delta : deltas) {
     const int64_t began_ns = clock_.NowNs();
-    HDPS_RETURN_IF_ERROR(version->Apply(delta));
+    HDPS_RETURN_IF_ERROR(ApplyDelta(delta));
     at_hand_ = {delta.manifest.clock, ManifestChecksum(delta.manifest)};
     NoteTaken(&VersionFacts::deltas, BytesOf({delta}), began_ns);
   }
+  return {};
+}
+
+// The further outputs of a two_tower model are computed before the delta is seen, from the rows
+// that it has staged, and are seen with it.
+Status ServedCheckpoint::ApplyDelta(const CheckpointPart& delta) {
+  const Version now = CurrentVersion();
+  if (now.towers == nullptr) return now.scorer->Apply(delta);
+  std::shared_ptr<TowerOutputs> towers;
+  DeltaHooks hooks;
+  hooks.staged = [&]() -> Status {
+    HDPS_ASSIGN_OR_RETURN(towers, TowerOutputs::New(files_, *now.scorer, options_.items, *executor_,
+                                                    RowView::kStaged));
+    return {};
+  };
+  hooks.published = [&] {
+    MutexLock lock(mutex_);
+    std::swap(current_.towers, towers);
+  };
+  HDPS_RETURN_IF_ERROR(now.scorer->Apply(delta, hooks));
+  retired_.push_back({nullptr, std::move(towers)});
   return {};
 }
 
@@ -275,6 +215,8 @@ Status ServedCheckpoint::ApplyDeltas(const std::vector<CheckpointPart>& deltas) 
 Result<std::shared_ptr<RowScorer>> ServedCheckpoint::Load(const FoundCheckpoint& found) {
   std::unique_ptr<RowScorer> loaded;
   if (options_.memory_limit > 0) {
+    // Mapped rows of the version that answers are read from their files again when they are needed.
+    if (const std::shared_ptr<RowScorer> before = Current()) before->loaded().DropMapped();
     const std::string scratch =
         JoinPath(options_.scratch, CheckpointName(found.manifest.clock) + "_" +
                                        std::to_string(ManifestChecksum(found.manifest)));
@@ -322,7 +264,7 @@ Status ServedCheckpoint::LoadBeside(Clock clock, const VersionMark& mark) {
 bool ServedCheckpoint::FreeRetired() {
   // Nobody new can hold one of these, so a count of one is ours and stays.
   std::erase_if(retired_, [](const Version& version) {
-    return version.scorer.use_count() == 1 && version.towers.use_count() <= 1;
+    return version.scorer.use_count() <= 1 && version.towers.use_count() <= 1;
   });
   return retired_.empty();
 }
@@ -365,6 +307,7 @@ void ServedCheckpoint::NoteTaken(VersionFacts::Refreshes VersionFacts::*kind, ui
     refreshes.ns += now_ns - began_ns;
   }
   refused_.clear();
+  source_.ForgetRefused();
   Tell("step " + std::to_string(at_hand_.clock) + " answers; " + ShowByteCount(bytes) +
        " were read in " + std::to_string((now_ns - began_ns) / 1'000'000) + " ms");
 }

@@ -1,6 +1,7 @@
 // A model from a folder of checkpoints, which follows the newer ones that come there.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -20,6 +21,7 @@
 #include "tools/scoring/row_scorer.h"
 #include "tools/serve/served_model.h"
 #include "tools/serve/versions/request_sample.h"
+#include "tools/serve/versions/stoppable_files.h"
 #include "tools/serve/versions/tower_outputs.h"
 #include "tools/serve/versions/version_facts.h"
 #include "tools/serve/versions/version_source.h"
@@ -41,6 +43,8 @@ struct ServedOptions {
   std::string scratch = {};
   int threads = 1;                 // At most so many requests are scored at once; others wait.
   int64_t look_ms = kLookEveryMs;  // 0: no thread looks, and a test calls Look().
+  // Ends a load between two blocks once it is true, as the end of the model does; may be null.
+  const std::atomic<bool>* stop = nullptr;
   // Tells people what happens to versions, a sentence a call; may be null.
   std::function<void(const std::string&)> tell = nullptr;
 };
@@ -50,11 +54,13 @@ struct ServedOptions {
 // a newer version is read and checked before it answers.
 class ServedCheckpoint : public ServedModel {
  public:
-  // Loads the wanted version, or the next one that can be loaded. kNotFound says why there is none.
+  // Loads the wanted version, or the next one that can be loaded. kNotFound says why there is none;
+  // kCancelled if it was told to stop meanwhile.
   // Requires: `files` and `clock` outlive the result.
   static Result<std::unique_ptr<ServedCheckpoint>> Open(ServedOptions options, FileSystem& files,
                                                         MonotonicClock& clock);
-  ~ServedCheckpoint() override;  // Waits until a version that is being loaded is there.
+  // A version that is being loaded is given up between two blocks of its files.
+  ~ServedCheckpoint() override;
 
   bool ready() const override { return true; }
   Clock step() const override;
@@ -83,8 +89,10 @@ class ServedCheckpoint : public ServedModel {
   ServedCheckpoint(ServedOptions options, FileSystem& files, MonotonicClock& clock);
   Version CurrentVersion() const HDPS_EXCLUDES(mutex_);
   std::shared_ptr<RowScorer> Current() const { return CurrentVersion().scorer; }
+  // Returns outputs of a two_tower model. kStaleView if a delta came in between.
   Result<ScoreAnswer> ScoreTowers(const ScoreRequest& request, std::span<const ScoreOutput> wanted,
-                                  RowScorer& version, TowerOutputs& towers);
+                                  const Version& version);
+  std::string ListedSteps() const HDPS_EXCLUDES(mutex_);  // For messages.
   // kNotFound unless `step` is kNoClock or that of the version.
   Status CheckAnswers(Clock step, const RowScorer& version) const HDPS_EXCLUDES(mutex_);
 
@@ -94,6 +102,7 @@ class ServedCheckpoint : public ServedModel {
   // Brings the model to the checkpoint of a clock, by deltas or beside.
   Status Take(Clock clock);
   Status ApplyDeltas(const std::vector<CheckpointPart>& deltas);
+  Status ApplyDelta(const CheckpointPart& delta);
   Status LoadBeside(Clock clock, const VersionMark& mark);
   Result<std::shared_ptr<RowScorer>> Load(const FoundCheckpoint& found);
   // Describes the model by its first version. kInvalidArgument if a later one takes or gives
@@ -107,7 +116,7 @@ class ServedCheckpoint : public ServedModel {
   bool FreeRetired();
 
   const ServedOptions options_;
-  FileSystem& files_;
+  StoppableFiles files_;
   MonotonicClock& clock_;
   const std::unique_ptr<Executor> executor_;
   ModelNote note_;                     // Set by the first load.

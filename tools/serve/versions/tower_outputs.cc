@@ -19,17 +19,18 @@ namespace {
 constexpr uint64_t kBestOfAnswerMax = uint64_t{1} << 20;
 
 Result<std::unique_ptr<const ItemRanking>> RankingOf(FileSystem& files, RowScorer& scorer,
-                                                     const ItemsToRank& given, Executor& executor) {
+                                                     const ItemsToRank& given, Executor& executor,
+                                                     RowView view) {
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<TowerVectors> tower,
                         TowerVectors::New(scorer.loaded(), Tower::kItem, executor,
-                                          /*counts_unknown=*/false));
+                                          /*counts_unknown=*/false, view));
   ItemFiles from;
   HDPS_ASSIGN_OR_RETURN(from.paths, FilesOfItems(files, given.files));
   HDPS_ASSIGN_OR_RETURN(
       from.items, DataOfItems(scorer.job().data, tower->features().sparse, given.text_column));
   HDPS_ASSIGN_OR_RETURN(Items items, ReadItems(files, from, *tower));
   return std::unique_ptr<const ItemRanking>(std::make_unique<ItemRanking>(
-      std::move(items.texts), items.vectors, tower->dim(), ScoreBias(scorer.loaded())));
+      std::move(items.texts), items.vectors, tower->dim(), ScoreBias(scorer.loaded(), view)));
 }
 
 }  // namespace
@@ -41,22 +42,23 @@ bool HasTowers(const Job& job) {
 
 Result<std::unique_ptr<TowerOutputs>> TowerOutputs::New(FileSystem& files, RowScorer& scorer,
                                                         const ItemsToRank& items,
-                                                        Executor& executor) {
+                                                        Executor& executor, RowView view) {
   if (!HasTowers(scorer.job())) {
     return Status(Code::kInvalidArgument,
                   "--items: the model has no vectors of items; leave the flag out, or serve one of "
                   "the recipe two_tower whose data have named columns");
   }
   std::unique_ptr<TowerOutputs> made(new TowerOutputs(scorer, executor));
+  made->step_ = scorer.loaded().step(view);
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<TableVectors> first,
                         TableVectors::New(scorer, Tower::kUser, executor));
   made->dim_ = first->dim();
-  {
+  if (first->step() == made->step_) {
     MutexLock lock(made->mutex_);
     made->idle_users_.push_back(std::move(first));
   }
   if (items.files.empty()) return made;
-  HDPS_ASSIGN_OR_RETURN(made->ranking_, RankingOf(files, scorer, items, executor));
+  HDPS_ASSIGN_OR_RETURN(made->ranking_, RankingOf(files, scorer, items, executor, view));
   return made;
 }
 
@@ -122,6 +124,10 @@ Result<std::vector<float>> TowerOutputs::VectorsOf(Tower tower,
   }
   if (taken == nullptr) {
     HDPS_ASSIGN_OR_RETURN(taken, TableVectors::New(scorer_, tower, executor_));
+    if (taken->step() != step_) {
+      return Status(Code::kStaleView, "the model is of step " + std::to_string(taken->step()) +
+                                          ", and its items of step " + std::to_string(step_));
+    }
   }
   Result<std::vector<float>> vectors = taken->Of(std::move(rows));
   MutexLock lock(mutex_);

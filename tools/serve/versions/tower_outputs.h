@@ -28,9 +28,9 @@ struct ItemsToRank {
   std::string text_column;  // --item_text; empty: the first of the items' features.
 };
 
-// Invariant: all outputs are of the checkpoint that the scorer had when this was made. So whoever
-// follows a folder makes a new one for each version, and applies no deltas to a scorer that has
-// one.
+// Invariant: all outputs are of one step(), that of the scorer when this was made, or that of the
+// delta which it is about to take. So whoever follows a folder makes a new one for each version,
+// and lets it answer from the moment on at which the scorer has that step.
 //
 // Safe to call from any thread.
 class TowerOutputs {
@@ -42,10 +42,13 @@ class TowerOutputs {
   }
 
   // Computes the vectors of all items. kInvalidArgument if the model is not of the recipe
-  // two_tower, or names what is wrong with the items. Requires: `scorer` and `executor` outlive the
-  // result.
+  // two_tower, or names what is wrong with the items. With kStaged, only in DeltaHooks::staged.
+  // Requires: `scorer` and `executor` outlive the result.
   static Result<std::unique_ptr<TowerOutputs>> New(FileSystem& files, RowScorer& scorer,
-                                                   const ItemsToRank& items, Executor& executor);
+                                                   const ItemsToRank& items, Executor& executor,
+                                                   RowView view = RowView::kPublished);
+
+  Clock step() const { return step_; }
 
   // Appends what a model with these outputs gives.
   void AddNotes(std::vector<TensorNote>* outputs) const;
@@ -53,7 +56,8 @@ class TowerOutputs {
   // Appends the columns of one of these outputs: "user_vector" and "item_vector", [rows, dim], or
   // "top_k", the texts of the best items, and "top_k_score", the logits that they have for this
   // user, both [rows, k]. Rows need the inputs of one tower alone. kInvalidArgument names an input
-  // that is missing, the first row that cannot be read, or what is wrong with k.
+  // that is missing, the first row that cannot be read, or what is wrong with k. kStaleView if the
+  // scorer is of another step.
   Status Add(ScoreOutput output, const ScoreRequest& request, std::vector<OutputColumn>* outputs)
       HDPS_EXCLUDES(mutex_);
 
@@ -67,6 +71,7 @@ class TowerOutputs {
 
   RowScorer& scorer_;
   Executor& executor_;
+  Clock step_ = kNoClock;
   uint32_t dim_ = 0;
   std::unique_ptr<const ItemRanking> ranking_;  // Null without items.
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "common/protocol/checkpoints/checkpoint_search.h"
 
@@ -52,7 +53,40 @@ bool VersionSource::Look() {
     clocks_.push_back(clock);
   }
   std::swap(seen, seen_);
-  return seen != seen_;
+  bool repaired = false;
+  for (auto& [clock, stamps] : refused_) {
+    auto now = FilesIn(stamps.folders);
+    repaired = repaired || now != stamps.files;
+    stamps.files = std::move(now);
+  }
+  return repaired || seen != seen_;
+}
+
+std::vector<std::pair<std::string, FileStamp>> VersionSource::FilesIn(
+    const std::vector<std::string>& folders) const {
+  std::vector<std::pair<std::string, FileStamp>> found;
+  for (const std::string& folder : folders) {
+    const Result<std::vector<std::string>> names = files_.List(folder);
+    if (!names.ok()) continue;
+    for (const std::string& name : *names) {
+      std::string path = JoinPath(folder, name);
+      const Result<FileStamp> stamp = files_.StampOf(path);
+      if (stamp.ok()) found.emplace_back(std::move(path), *stamp);
+    }
+  }
+  return found;
+}
+
+VersionSource::ChainStamps VersionSource::StampsOf(Clock clock) const {
+  ChainStamps stamps;
+  while (true) {
+    stamps.folders.push_back(FolderOf(clock));
+    const Result<Manifest> manifest = ReadManifest(files_, stamps.folders.back());
+    if (!manifest.ok() || !manifest->is_delta() || manifest->base_clock >= clock) break;
+    clock = manifest->base_clock;
+  }
+  stamps.files = FilesIn(stamps.folders);
+  return stamps;
 }
 
 std::vector<Clock> VersionSource::Candidates(const WantedVersion& wanted, Clock at_hand) const {

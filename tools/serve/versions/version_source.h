@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,9 +37,23 @@ class VersionSource {
   // `path` is what OpenCheckpoint takes. A checkpoint's own folder is the only version there is.
   VersionSource(FileSystem& files, const std::string& path);
 
-  // Returns whether the folder's finished checkpoints differ from those of the call before. It
-  // takes one call to the file system for each of them.
+  // The files in the folders of a checkpoint and of what it builds on.
+  struct ChainStamps {
+    std::vector<std::string> folders;
+    std::vector<std::pair<std::string, FileStamp>> files;
+  };
+
+  // Returns whether the folder's finished checkpoints, or the files of those that were refused,
+  // differ from those of the call before. It takes one call to the file system for each of them,
+  // and reads none.
   bool Look();
+  // Returns the files of a checkpoint as they are now.
+  ChainStamps StampsOf(Clock clock) const;
+  // Notes that a checkpoint was refused whose files were so before they were read: Look() tells
+  // when one of them is another, as after a repair.
+  void NoteRefused(Clock clock, ChainStamps before) { refused_[clock] = std::move(before); }
+  // Forgets what was refused.
+  void ForgetRefused() { refused_.clear(); }
   // The clocks of the finished checkpoints that Look() found, newest first.
   const std::vector<Clock>& clocks() const { return clocks_; }
   bool Has(Clock clock) const;  // Asks the file system.
@@ -58,11 +73,15 @@ class VersionSource {
   std::vector<CheckpointPart> DeltasFrom(const VersionMark& from, Clock clock) const;
 
  private:
+  std::vector<std::pair<std::string, FileStamp>> FilesIn(
+      const std::vector<std::string>& folders) const;
+
   FileSystem& files_;
   const bool alone_;        // The path is a checkpoint's own folder.
   const std::string root_;  // That, or the folder of checkpoints.
   std::vector<Clock> clocks_;
   std::vector<std::pair<Clock, FileStamp>> seen_;  // The manifests.
+  std::map<Clock, ChainStamps> refused_;
 };
 
 }  // namespace hdps

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/common/platform/settable_clock.h"
+#include "tests/tools/serve/versions/counted_files.h"
 #include "tests/tools/serve/versions/planted_run.h"
 #include "tools/serve/versions/served_checkpoint.h"
 
@@ -210,6 +211,70 @@ TEST_P(RefusedVersionsTest, TheVersionAtHandGoesOn) {
   ASSERT_TRUE(model.Use(10).ok());
   model.Look();
   ask(10);
+}
+
+// A checkpoint that comes to be damaged, and how it is repaired in place.
+struct Repair {
+  const char* name;
+  std::function<std::string(World&)> break_one;  // Returns the file that is damaged or missing.
+};
+
+std::string RepairName(const testing::TestParamInfo<Repair>& repair) { return repair.param.name; }
+class RepairedVersionsTest : public testing::TestWithParam<Repair> {};
+INSTANTIATE_TEST_SUITE_P(Repairs, RepairedVersionsTest,
+                         testing::Values(Repair{"WholeIsFlipped",
+                                                [](World& w) {
+                                                  w.run.SaveWhole(30);
+                                                  return w.Whole(30);
+                                                }},
+                                         Repair{"DeltaIsFlipped",
+                                                [](World& w) {
+                                                  w.run.SaveDelta(30);
+                                                  return w.Delta(30);
+                                                }},
+                                         Repair{"ADeltaBelowIsFlipped",
+                                                [](World& w) {
+                                                  w.run.SaveDelta(20);
+                                                  w.run.SaveDelta(30);
+                                                  return w.Delta(20);
+                                                }},
+                                         Repair{"TheWholeBelowIsFlipped",
+                                                [](World& w) {
+                                                  w.run.SaveWhole(20);
+                                                  w.run.SaveDelta(30);
+                                                  return w.Whole(20);
+                                                }}),
+                         RepairName);
+
+TEST_P(RepairedVersionsTest, ItIsTakenWithoutANewManifest) {
+  for (const bool missing : {false, true}) {
+    World world;
+    SettableClock clock;
+    std::string broken;
+    CountedFiles files(*world.files);
+    world.run.SaveWhole(10);
+    const auto model =
+        ServedCheckpoint::Open({.name = "", .folder = "run", .look_ms = 0}, files, clock);
+    ASSERT_TRUE(model.ok()) << model.status().message();
+    broken = GetParam().break_one(world);
+    const std::string whole = world.Text(broken);
+    if (missing) {
+      ASSERT_TRUE(world.files->RemoveAll(broken).ok());
+    } else {
+      world.Flip(broken);
+    }
+    (*model)->Look();
+    EXPECT_EQ((*model)->step(), 10);
+    EXPECT_EQ((*model)->facts().refused[static_cast<size_t>(Refusal::kDamaged)], 1u);
+    // While nothing changes, files are asked for their stamps and are not read.
+    files.StopAt(0);
+    (*model)->Look();
+    EXPECT_EQ((*model)->step(), 10);
+    EXPECT_EQ(files.blocks(), 0u);
+    world.Write(broken, whole);
+    (*model)->Look();
+    EXPECT_EQ((*model)->step(), 30);
+  }
 }
 
 TEST(RefusedVersions, OtherMessagesThanNamesStayReadable) {

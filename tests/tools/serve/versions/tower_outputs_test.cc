@@ -2,15 +2,20 @@
 #include "tools/serve/versions/tower_outputs.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <random>
+#include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/tools/predict_fixture.h"
 #include "tests/worker/data/columnar/arrow_maker.h"
 #include "tools/serve/versions/item_ranking.h"
+#include "tools/serve/versions/served_checkpoint.h"
 
 namespace hdps {
 namespace {
@@ -162,6 +167,153 @@ TEST_F(TowerOutputsTest, WhatIsWrongWithItemsIsTold) {
   WriteText(*files_, "items", "");
   EXPECT_THAT(refused({"items", ""}), HasSubstr("no row"));
   EXPECT_THAT(refused({"items", "titel"}), HasSubstr("did you mean \"title\"?"));
+}
+
+// ---- Deltas.
+
+constexpr const char* kDeltas =
+    R"(}, "checkpoint": {"every_steps": 1000, "delta_every_steps": 2, "keep": 20)";
+
+class TowerDeltasTest : public PredictTest {
+ protected:
+  void SetUp() override {
+    std::string rows;
+    for (int i = 0; i < 64; ++i) {
+      rows += std::to_string(i % 2) + ",u" + std::to_string(i % 9) + ",i" +
+              std::to_string(i * 7 % 20) + "," + std::to_string(i) + ",T\n";
+    }
+    WriteText(*files_, "t", rows);
+    Train("run", std::string(R"("train": ["t"], )") + kColumns + kDeltas, kModel, 2);
+    std::string items;
+    for (int i = 0; i < 24; ++i) items += ",,i" + std::to_string(i) + ",,x\n";
+    WriteText(*files_, "items", items);
+    for (Clock clock = 1; clock < 100; ++clock) {
+      const std::string folder = JoinPath("run/checkpoint", CheckpointName(clock));
+      if (files_->Exists(JoinPath(folder, kManifestName))) clocks_.push_back(clock);
+    }
+    ASSERT_GE(clocks_.size(), 6u);
+    const auto last = ReadManifest(*files_, JoinPath("run/checkpoint", CheckpointName(clocks_[5])));
+    ASSERT_TRUE(last.ok() && last->is_delta());
+    clocks_.resize(6);
+    for (const Clock clock : clocks_) expected_.push_back(Ask(*Open(clock)));
+  }
+  std::unique_ptr<ServedCheckpoint> Open(Clock clock) {
+    ServedOptions options;
+    options.folder = "run";
+    options.wanted.step = clock;
+    options.items = {"items", ""};
+    options.look_ms = 0;
+    options.threads = 4;
+    auto opened = ServedCheckpoint::Open(options, *files_, *clock_);
+    EXPECT_TRUE(opened.ok()) << opened.status().message();
+    return *std::move(opened);
+  }
+  // Everything that an answer has, as text: numbers with all their digits.
+  static std::string Ask(ServedCheckpoint& model, Clock* step = nullptr) {
+    ScoreRequest request;
+    request.rows =
+        TableOf({Texts("user", {"u1", "u2", "nobody"}), Numbers<float>("age", {1, 2.5F, {}}),
+                 Texts("item", {"i3", "i4", "i99"})});
+    request.outputs = {ScoreOutput::kTopK, ScoreOutput::kLogit, ScoreOutput::kUserVector,
+                       ScoreOutput::kItemVector};
+    request.top_k = 5;
+    const auto answer = model.Score(request, kNoClock);
+    if (!answer.ok()) return answer.status().message();
+    if (step != nullptr) *step = answer->step;
+    std::ostringstream text;
+    text << answer->step << std::hexfloat;
+    for (const OutputColumn& output : answer->outputs) {
+      text << " " << output.name;
+      for (const float number : output.numbers) text << " " << number;
+      for (const std::string& one : output.texts) text << " " << one;
+    }
+    return text.str();
+  }
+  void Bring(ServedCheckpoint& model, Clock clock) {
+    ASSERT_TRUE(model.Use(clock).ok());
+    while (model.step() != clock) model.Look();
+  }
+
+  std::vector<Clock> clocks_;
+  std::vector<std::string> expected_;  // [clocks]: what a model says that was loaded at this one.
+};
+
+TEST_F(TowerDeltasTest, EachDeltaGivesTheBitsOfItsCheckpoint) {
+  const auto model = Open(clocks_[0]);
+  for (size_t at = 0; at < clocks_.size(); ++at) {
+    Bring(*model, clocks_[at]);
+    EXPECT_EQ(Ask(*model), expected_[at]);
+    EXPECT_TRUE(at == 0 || expected_[at] != expected_[at - 1]);
+  }
+  EXPECT_EQ(model->facts().whole.count, 1u);
+  EXPECT_EQ(model->facts().deltas.count, clocks_.size() - 1);
+}
+
+TEST_F(TowerDeltasTest, WithoutItsItemsADeltaChangesNothing) {
+  const auto model = Open(clocks_[0]);
+  const std::string items = *ReadWholeFile(*files_, "items", 1 << 20);
+  ASSERT_TRUE(files_->RemoveAll("items").ok());
+  ASSERT_TRUE(model->Use(clocks_[1]).ok());
+  model->Look();
+  EXPECT_EQ(Ask(*model), expected_[0]);
+  EXPECT_EQ(model->facts().refused[static_cast<size_t>(Refusal::kUnfit)], 1u);
+  WriteText(*files_, "items", items);
+  Bring(*model, clocks_[1]);
+  EXPECT_EQ(Ask(*model), expected_[1]);
+}
+
+TEST_F(TowerDeltasTest, OutputsOfAnotherStepAreStale) {
+  const std::string folder = JoinPath("run/checkpoint", CheckpointName(clocks_[0]));
+  const auto found = OpenCheckpoint(*files_, folder, WhichCheckpoint::kNewest);
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  const auto scorer =
+      RowScorer::Open(*files_, *found, UnknownKeys::kInitial, RowForm::kFlat, *executor_);
+  ASSERT_TRUE(scorer.ok()) << scorer.status().message();
+  const auto before = TowerOutputs::New(*files_, **scorer, {"items", ""}, *executor_);
+  ASSERT_TRUE(before.ok()) << before.status().message();
+  ScoreRequest users;
+  users.rows = TableOf({Texts("user", {"u1"}), Numbers<float>("age", {1})});
+  users.top_k = 2;
+  std::vector<OutputColumn> outputs;
+  ASSERT_TRUE((*before)->Add(ScoreOutput::kTopK, users, &outputs).ok());
+  CheckpointPart delta{JoinPath("run/checkpoint", CheckpointName(clocks_[1])), {}};
+  delta.manifest = *ReadManifest(*files_, delta.folder);
+  ASSERT_TRUE((*scorer)->Apply(delta).ok());
+  // By a tower that was there, and by one that is made now.
+  EXPECT_EQ((*before)->Add(ScoreOutput::kTopK, users, &outputs).code(), Code::kStaleView);
+  ScoreRequest item;
+  item.rows = TableOf({Texts("item", {"i1"})});
+  EXPECT_EQ((*before)->Add(ScoreOutput::kItemVector, item, &outputs).code(), Code::kStaleView);
+}
+
+TEST_F(TowerDeltasTest, NoAnswerMixesTwoSteps) {
+  const auto model = Open(clocks_[0]);
+  std::map<Clock, std::string> expected;
+  for (size_t at = 0; at < clocks_.size(); ++at) expected[clocks_[at]] = expected_[at];
+  std::atomic<bool> stops = false;
+  std::atomic<uint64_t> answers = 0, wrong = 0;
+  std::vector<std::unique_ptr<Thread>> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.push_back(StartThread("asks", [&] {
+      while (!stops) {
+        Clock step = clocks_[0];
+        const std::string answer = Ask(*model, &step);
+        wrong += answer != expected.at(step) ? 1 : 0;
+        ++answers;
+      }
+    }));
+  }
+  for (int turn = 0; turn < 3; ++turn) {
+    for (const Clock clock : clocks_) {
+      Bring(*model, clock);
+      const uint64_t before = answers;
+      while (answers < before + 20) std::this_thread::yield();
+    }
+  }
+  stops = true;
+  threads.clear();
+  EXPECT_EQ(wrong, 0u);
+  EXPECT_EQ(model->facts().deltas.count, 3 * (clocks_.size() - 1));
 }
 
 // ---- Ranking.

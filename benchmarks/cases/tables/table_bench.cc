@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "benchmarks/bench.h"
-#include "benchmarks/cases/table_growth.h"
+#include "benchmarks/cases/tables/table_growth.h"
 #include "benchmarks/clusters/row_load.h"
 #include "common/base/shard_map.h"
 #include "common/job/optimizers/optimizers.h"
