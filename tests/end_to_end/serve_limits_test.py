@@ -77,6 +77,22 @@ class Limits(Limited):
         self.stop(process)
 
 
+class Strangers(Limited):
+    def test_a_path_that_is_not_there_is_404_for_who_may_ask(self):
+        process, port, _ = self.serve(self.checkpoint())
+        self.assertEqual(self.ask(self.connect(port), "/none")[0], 404, "on loopback everyone may")
+        self.assertEqual(self.ask(self.connect(port), "/metrics")[0], 401)
+        self.stop(process)
+        token = self.out("token")
+        token.write_text(TOKEN)
+        token.chmod(0o600)
+        process, port, _ = self.serve(self.checkpoint(), f"--http_token_file={token}")
+        for path in ("/none", "/v2/models/clicks", "/v2/models/none"):
+            self.assertEqual(self.ask(self.connect(port), path)[0], 401, path)
+            self.assertEqual(self.ask(self.connect(port), path, token=TOKEN)[0], 404 if "none" in path else 200, path)
+        self.stop(process)
+
+
 class Stop(Limited):
     def test_a_request_at_hand_is_answered_and_nobody_else_is_let_in(self):
         process, port, _ = self.serve(self.checkpoint())

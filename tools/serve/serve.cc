@@ -108,6 +108,7 @@ Status ReadHttp(FileSystem& files, ServingOptions* options) {
   bool reached = false;
   HDPS_RETURN_IF_ERROR(CheckHttpAddress(http.listen, &reached));
   options->open = !reached && options->http.token_file.empty();
+  http.open_404 = options->open;
   return {};
 }
 
