@@ -28,8 +28,8 @@ struct HttpLimits {
 };
 inline constexpr unsigned kHttpIdleSecondsMax = 10;  // A connection without progress is closed.
 // Returns the time within which a body of so many bytes comes: 10 s, and what its bytes take at
-// 1 MiB a second. Beyond it the answer is 408 and the connection is closed, so that bodies which make
-// little progress cannot hold the room of all bodies for ever.
+// 1 MiB a second. Beyond it the answer is 408 and the connection is closed, so that bodies which
+// make little progress cannot hold the room of all bodies for ever.
 constexpr int64_t HttpBodyMsMax(uint64_t bytes) {
   constexpr uint64_t kBytesPerMs = (1 << 20) / 1000;
   return 10'000 + static_cast<int64_t>(bytes / kBytesPerMs);

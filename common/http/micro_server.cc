@@ -307,21 +307,19 @@ MHD_Result MicroServer::Collect(MHD_Connection* connection, std::string_view pie
   return MHD_YES;
 }
 
-// Sends an answer in the middle of a body, where the library takes none. Its sender has few bytes on
-// their way, so the end of the connection does not overtake the answer. The library has nothing to
-// send then, and TLS would want its session: there the connection ends without an answer.
+// Sends an answer in the middle of a body, where the library takes none. Its sender has few bytes
+// on their way, so the end of the connection does not overtake the answer. The library has nothing
+// to send then, and TLS would want its session: there the connection ends without an answer.
 void MicroServer::SendAtOnce(MHD_Connection* connection, const HttpAnswer& answer) const {
   const MHD_ConnectionInfo* const info =
       MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
   if (tls() || info == nullptr) return;
-  const std::string text =
-      "HTTP/1.1 " + std::to_string(answer.status) + " " +
-      MHD_get_reason_phrase_for(static_cast<unsigned>(answer.status)) +
-      "\r\nContent-Type: " + answer.type +
-      "\r\nContent-Length: " + std::to_string(answer.body->size()) +
-      "\r\nConnection: close\r\n\r\n" + *answer.body;
-  static_cast<void>(
-      send(info->connect_fd, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
+  const std::string text = "HTTP/1.1 " + std::to_string(answer.status) + " " +
+                           MHD_get_reason_phrase_for(static_cast<unsigned>(answer.status)) +
+                           "\r\nContent-Type: " + answer.type +
+                           "\r\nContent-Length: " + std::to_string(answer.body->size()) +
+                           "\r\nConnection: close\r\n\r\n" + *answer.body;
+  static_cast<void>(send(info->connect_fd, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
 }
 
 MHD_Result MicroServer::Finish(MHD_Connection* connection, Asked* asked) {

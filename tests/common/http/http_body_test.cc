@@ -256,8 +256,8 @@ TEST_F(HttpBodyTest, ThatIsRefusedHasNoMoreTime) {
   Begin(options);
   Visitor visitor(port_), other(port_);
   ASSERT_TRUE(visitor.Send(Head("/echo", "Content-Length: 1001\r\n") + "a"));
-  // The library looks at all connections in turns. One of these answers comes in the turn after that
-  // in which both connections are read for the first time, whatever their order.
+  // The library looks at all connections in turns. One of these answers comes in the turn after
+  // that in which both connections are read for the first time, whatever their order.
   for (int i = 0; i < 3; ++i) {
     ASSERT_TRUE(other.Send(Post("/echo", "b")));
     ASSERT_EQ(other.Read().status, 200);
