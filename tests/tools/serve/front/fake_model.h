@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,12 +32,18 @@ class FakeModel : public ServedModel {
   Result<ScoreAnswer> Score(const ScoreRequest& request, Clock step) override {
     if (step != kNoClock && step != step_) return Other(step);
     if (refuses_ != Code::kOk) return Status(refuses_, "input 'age': refused");
+    ids_.push_back(request.id);
     ScoreAnswer answer;
     answer.step = step_;
     answer.rows = request.rows->num_rows();
     const std::vector<float> scores(answer.rows, static_cast<float>(step_));
     answer.outputs.push_back({"probability", 1, scores, {}});
     return answer;
+  }
+  std::vector<Result<ScoreAnswer>> ScoreTogether(std::span<const ScoreRequest* const> requests,
+                                                 Clock step) override {
+    together_.push_back(requests.size());
+    return ServedModel::ScoreTogether(requests, step);
   }
   Result<LookupAnswer> Lookup(const LookupRequest& request, Clock step) override {
     if (step != kNoClock && step != step_) return Other(step);
@@ -57,6 +64,8 @@ class FakeModel : public ServedModel {
   std::atomic<Clock> step_ = 128;
   std::atomic<Clock> used_ = 0;
   std::atomic<Code> refuses_ = Code::kOk;
+  std::vector<std::string> ids_;  // Of the requests that were scored.
+  std::vector<size_t> together_;  // Requests of each call of ScoreTogether().
 
  private:
   static Status Other(Clock step) {
@@ -70,17 +79,20 @@ class FakeModel : public ServedModel {
 // Runs its work when it is told to.
 class HeldQueue : public RequestQueue {
  public:
-  bool Take(std::function<void()> work) override {
+  bool Take(RequestWork work) override {
     if (full_) return false;
     work_.push_back(std::move(work));
     return true;
   }
   void Close() override { full_ = true; }
   void Run() {
-    for (const auto& work : std::exchange(work_, {})) work();
+    ScoreJoiner joiner(joins_);
+    for (const RequestWork& work : std::exchange(work_, {})) work(joiner);
+    joiner.Finish();
   }
   bool full_ = false;
-  std::vector<std::function<void()>> work_;
+  bool joins_ = false;
+  std::vector<RequestWork> work_;
 };
 
 // Keeps what it is told.

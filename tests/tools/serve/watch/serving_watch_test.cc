@@ -125,6 +125,7 @@ TEST_F(ServingWatchTest, TellsEveryFigureOfTheList) {
   EXPECT_LE(series, 150u + 4 * 2);
   for (const char* const line :
        {"hdps_serving_rows_total{model=\"ctr\"} 5122",
+        "hdps_serving_batches_total{model=\"ctr\"} 513",
         "hdps_serving_keys_total{model=\"ctr\",feature=\"city\"} 10244",
         "hdps_serving_unknown_keys_total{model=\"ctr\",feature=\"city\"} 4608",
         "hdps_serving_unknown_keys_total{model=\"ctr\",feature=\"user\"} 0",
@@ -256,6 +257,15 @@ TEST_F(ServingWatchTest, CountsFromManyThreadsAtOnce) {
   const std::string text = *ReadWholeFile(*files_, "log", 1u << 20);
   EXPECT_EQ(std::ranges::count(text, '\n'), 2400);
   EXPECT_THAT(text, Not(HasSubstr("\n\n")));
+}
+
+TEST_F(ServingWatchTest, ABatchOfSeveralRequestsCountsOnce) {
+  ServingWatch watch(model_, clock_, std::move(options_));
+  ScoreAnswer first = Like(3, 0.5f, 0), second = Like(2, 0.5f, 0);
+  second.begins_batch = false;
+  for (const ScoreAnswer& answer : {first, second, second, first}) See(watch, answer);
+  EXPECT_EQ(Value(watch, "hdps_serving_rows_total"), 10);
+  EXPECT_EQ(Value(watch, "hdps_serving_batches_total"), 2);
 }
 
 }  // namespace
