@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/thread_annotations.h"
 #include "common/http/http_server.h"
 #include "common/platform/monotonic_clock.h"
 #include "common/protocol/manifest.h"
@@ -32,7 +33,10 @@ class FakeModel : public ServedModel {
   Result<ScoreAnswer> Score(const ScoreRequest& request, Clock step) override {
     if (step != kNoClock && step != step_) return Other(step);
     if (refuses_ != Code::kOk) return Status(refuses_, "input 'age': refused");
-    ids_.push_back(request.id);
+    {
+      const MutexLock lock(mutex_);
+      ids_.push_back(request.id);
+    }
     ScoreAnswer answer;
     answer.step = step_;
     answer.rows = request.rows->num_rows();
@@ -42,7 +46,10 @@ class FakeModel : public ServedModel {
   }
   std::vector<Result<ScoreAnswer>> ScoreTogether(std::span<const ScoreRequest* const> requests,
                                                  Clock step) override {
-    together_.push_back(requests.size());
+    {
+      const MutexLock lock(mutex_);
+      together_.push_back(requests.size());
+    }
     return ServedModel::ScoreTogether(requests, step);
   }
   Result<LookupAnswer> Lookup(const LookupRequest& request, Clock step) override {
@@ -64,8 +71,17 @@ class FakeModel : public ServedModel {
   std::atomic<Clock> step_ = 128;
   std::atomic<Clock> used_ = 0;
   std::atomic<Code> refuses_ = Code::kOk;
-  std::vector<std::string> ids_;  // Of the requests that were scored.
-  std::vector<size_t> together_;  // Requests of each call of ScoreTogether().
+
+  // Returns the ids of the requests that were scored.
+  std::vector<std::string> ids() const {
+    const MutexLock lock(mutex_);
+    return ids_;
+  }
+  // Returns the number of requests of each call of ScoreTogether().
+  std::vector<size_t> together() const {
+    const MutexLock lock(mutex_);
+    return together_;
+  }
 
  private:
   static Status Other(Clock step) {
@@ -74,6 +90,9 @@ class FakeModel : public ServedModel {
 
   ModelNote note_;
   std::vector<std::string> features_ = {"user"};
+  mutable Mutex mutex_;
+  std::vector<std::string> ids_ HDPS_GUARDED_BY(mutex_);
+  std::vector<size_t> together_ HDPS_GUARDED_BY(mutex_);
 };
 
 // Runs its work when it is told to.

@@ -165,15 +165,18 @@ TEST_F(JoiningTest, SmallRequestsAreScoredTogetherUntilTheirBatchIsFull) {
   gate.Open();
   queue->Close();
   EXPECT_EQ(finished_, 2 * kFull + 1);
-  EXPECT_THAT(model_.together_, testing::ElementsAre(kFull, kFull, 1));
+  EXPECT_THAT(model_.together(), testing::ElementsAre(kFull, kFull, 1));
 }
 
-TEST_F(JoiningTest, WhatComesWhileARequestWaitsJoinsIt) {
-  const auto queue = NewRequestQueue(3, kLongUs);
-  // Idle threads leave it to the one that waits. Whatever the times, no request is lost.
-  for (uint64_t rows = 0; rows < kJoinedRows; rows += 64) ASSERT_TRUE(Take(*queue, 64));
-  queue->Close();
-  EXPECT_EQ(finished_, static_cast<int>(kJoinedRows / 64));
+TEST_F(JoiningTest, NoRequestIsLostAmongThreadsThatWait) {
+  for (int turn = 0; turn < 50; ++turn) {
+    finished_ = 0;
+    const auto queue = NewRequestQueue(3, /*batch_wait_us=*/turn % 2 == 0 ? kLongUs : 20);
+    constexpr int kRequests = 3 * kWaitingOfThreadMax;
+    for (int i = 0; i < kRequests; ++i) ASSERT_TRUE(Take(*queue, 1 + i % 80));
+    queue->Close();
+    EXPECT_EQ(finished_, kRequests);
+  }
 }
 
 TEST_F(JoiningTest, ALargeRequestIsScoredAloneAndEndsTheWait) {
@@ -185,7 +188,7 @@ TEST_F(JoiningTest, ALargeRequestIsScoredAloneAndEndsTheWait) {
   gate.Open();
   queue->Close();
   EXPECT_EQ(finished_, 4);
-  EXPECT_THAT(model_.together_, testing::ElementsAre(2, 1));
+  EXPECT_THAT(model_.together(), testing::ElementsAre(2, 1));
 }
 
 TEST_F(JoiningTest, WithoutAWaitEachIsScoredAtOnce) {
@@ -193,14 +196,14 @@ TEST_F(JoiningTest, WithoutAWaitEachIsScoredAtOnce) {
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(Take(*queue, 1));
   queue->Close();
   EXPECT_EQ(finished_, 10);
-  EXPECT_TRUE(model_.together_.empty());
+  EXPECT_TRUE(model_.together().empty());
 }
 
 TEST_F(JoiningTest, ALoneRequestIsAnsweredThoughNobodyJoins) {
   const auto queue = NewRequestQueue(2, 1);
   ASSERT_TRUE(Take(*queue, 1));
   while (finished_ == 0) std::this_thread::yield();
-  EXPECT_THAT(model_.together_, testing::ElementsAre(1));
+  EXPECT_THAT(model_.together(), testing::ElementsAre(1));
 }
 
 }  // namespace

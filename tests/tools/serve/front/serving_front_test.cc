@@ -149,7 +149,7 @@ TEST_F(ServingFrontTest, RequestsHaveTheIdOfTheirBodyOrElseOfTheirHeader) {
   Post("/v2/models/clicks/infer", kInputs, header);
   Post("/v1/models/clicks:predict", kInstances, header);
   Post("/v1/models/clicks:predict", kInstances);
-  EXPECT_THAT(model_.ids_, ElementsAre("body 1", "body 1", "header 2", "header 2", ""));
+  EXPECT_THAT(model_.ids(), ElementsAre("body 1", "body 1", "header 2", "header 2", ""));
 }
 
 TEST_F(ServingFrontTest, RequestsThatWaitTogetherAreAnsweredEachWithItsOwn) {
@@ -165,8 +165,8 @@ TEST_F(ServingFrontTest, RequestsThatWaitTogetherAreAnsweredEachWithItsOwn) {
   std::optional<HttpAnswer> of_other;
   PathOf(other).take({other, {}, kInstances}, [&](HttpAnswer answer) { of_other = answer; });
   queue_.Run();
-  EXPECT_THAT(model_.together_, ElementsAre(3));
-  EXPECT_THAT(second_.together_, ElementsAre(1));
+  EXPECT_THAT(model_.together(), ElementsAre(3));
+  EXPECT_THAT(second_.together(), ElementsAre(1));
   EXPECT_THAT(*answers[0].body, HasSubstr(R"("predictions":[128,128])"));
   EXPECT_THAT(*answers[1].body, HasSubstr(R"("outputs":)"));
   EXPECT_THAT(*answers[2].body, HasSubstr(R"("predictions":[128,128])"));
