@@ -149,6 +149,19 @@ class Client(served.ServeCase):
             over_messages.use(1)
         self.stop(process)
 
+    def test_the_log_names_requests(self):
+        log = self.out("requests.csv")
+        process, clients = self.both(f"--log_requests={log}", "--log_share=1")
+        rows = {"user": ["u1", "u2"], "age": [1, 2], "item": ["i1", "i2"], "tags": [["a"], ["a", "b"]]}
+        for number, client in enumerate(clients):
+            client.predict(rows, request_id=f"visit {number}")
+            with self.assertRaisesRegex(hdps.JobError, "request_id|the id|16777216 bytes|bytes"):
+                client.predict(rows, request_id="x" * (17 << 20))
+        self.stop(process)
+        logged = [line.split(",") for line in log.read_text().splitlines()]
+        self.assertEqual(sorted((line[1], line[-5], line[-4]) for line in logged),
+                         [("u1", "visit 0", "0"), ("u1", "visit 1", "0"), ("u2", "visit 0", "1"), ("u2", "visit 1", "1")])
+
     def test_several_threads_and_an_end(self):
         process, clients = self.both()
         rows = {"user": [f"u{i}" for i in range(50)], "age": [1] * 50, "item": ["i1"], "tags": ["a"]}

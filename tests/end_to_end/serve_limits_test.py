@@ -93,6 +93,31 @@ class Strangers(Limited):
         self.stop(process)
 
 
+class Joined(Limited):
+    def test_requests_that_wait_for_others_are_counted_by_batch(self):
+        """Clients that ask at once have the bits of requests alone, in fewer batches than requests."""
+        token = self.out("token")
+        token.write_text(TOKEN)
+        token.chmod(0o600)
+        bodies = [served.Columns({"user": [f"u{i}"] * (1 + i % 3), "age": [str(i)] * (1 + i % 3)}, ["age"]).infer_json()[0]
+                  for i in range(8)]
+        answers = {}
+        for wait in (0, 100000):
+            process, port, _ = self.serve(self.checkpoint(), f"--batch_wait_us={wait}", f"--http_token_file={token}")
+            connections = [self.connect(port) for _ in bodies]
+            for connection, body in zip(connections, bodies):
+                connection.request("POST", "/v2/models/clicks/infer", body, {"Authorization": f"Bearer {TOKEN}"})
+            answers[wait] = [served.scores_of_json(connection.getresponse().read()) for connection in connections]
+            figures = self.ask(self.connect(port), "/metrics", token=TOKEN)[2].decode()
+            rows, batches = (int(re.search(rf'^hdps_serving_{name}_total{{model="clicks"}} (\d+)$', figures, re.M)[1])
+                             for name in ("rows", "batches"))
+            self.assertEqual(rows, sum(1 + i % 3 for i in range(8)))
+            # One thread may have taken the first before the second was there, on a slow machine several times.
+            self.assertTrue(batches == 8 if wait == 0 else batches < 8, batches)
+            self.stop(process)
+        self.assertEqual(answers[0], answers[100000])
+
+
 class Stop(Limited):
     def test_a_request_at_hand_is_answered_and_nobody_else_is_let_in(self):
         process, port, _ = self.serve(self.checkpoint())
@@ -197,6 +222,8 @@ class Mistakes(Limited):
             ([f"--checkpoint={run}", "--which=99"], "99", "4"),
             ([f"--checkpoint={run}", "--unknown=zeros"], "--unknown=zeros: expected initial or zero"),
             ([f"--checkpoint={run}", "--threads=-1"], "--threads=-1", "4096"),
+            ([f"--checkpoint={run}", "--batch_wait_us=-1"], "--batch_wait_us=-1 is out of range; give 0 to 100000"),
+            ([f"--checkpoint={run}", "--batch_wait_us=100001"], "--batch_wait_us=100001", "100000"),
             ([f"--checkpoint={run}", "--memory_limit=much"], "--memory_limit=much: expected bytes, as 512MiB"),
             ([f"--checkpoint={run}", "--memory_limit=1MiB"], "MiB"),
             ([f"--checkpoint={run}", "--spill_path=/tmp"], "--spill_path=/tmp: it has an effect beside --memory_limit alone"),
