@@ -52,7 +52,7 @@ class MicroServer : public HttpServer {
   MicroServer(const HttpOptions& options, std::vector<HttpPath> paths)
       : options_(options),
         own_(options.json_errors),
-        clock_(options.clock == nullptr ? *system_clock_ : *options.clock),
+        clock_(options.clock == nullptr ? *own_clock_ : *options.clock),
         late_(std::make_shared<LateAnswers>(own_)) {
     for (HttpPath& path : paths) {
       std::string name = path.path;
@@ -140,7 +140,7 @@ class MicroServer : public HttpServer {
 
   const HttpOptions options_;
   const OwnAnswers own_;
-  const std::unique_ptr<MonotonicClock> system_clock_ = NewSystemClock();
+  const std::unique_ptr<MonotonicClock> own_clock_ = NewSystemClock();
   MonotonicClock& clock_;
   std::map<std::string, HttpPath, std::less<>> paths_;
   std::optional<VisitorRules> visitors_;  // There once the port is known.

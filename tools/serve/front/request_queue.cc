@@ -1,7 +1,6 @@
 // Keeps the work that waits in one bounded list, from which each thread takes the oldest.
 #include "tools/serve/front/request_queue.h"
 
-#include <chrono>
 #include <cstddef>
 #include <deque>
 #include <utility>
@@ -10,6 +9,7 @@
 #include "common/base/thread_annotations.h"
 #include "common/platform/executor.h"
 #include "common/platform/monotonic_clock.h"
+#include "common/platform/threads/pause.h"
 
 namespace hdps {
 namespace {
@@ -83,7 +83,7 @@ class ThreadQueue : public RequestQueue {
     while (waiting_.empty() && !closed_) {
       const int64_t left_ns = until_ns - clock_->NowNs();
       if (left_ns <= 0) break;
-      joins_.wait_for(mutex_, std::chrono::nanoseconds(left_ns));
+      WaitFor(joins_, mutex_, left_ns);
     }
     --joining_;
     return waiting_.empty() ? nullptr : TakeFirst();

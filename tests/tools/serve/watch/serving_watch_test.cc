@@ -125,7 +125,6 @@ TEST_F(ServingWatchTest, TellsEveryFigureOfTheList) {
   EXPECT_LE(series, 150u + 4 * 2);
   for (const char* const line :
        {"hdps_serving_rows_total{model=\"ctr\"} 5122",
-        "hdps_serving_batches_total{model=\"ctr\"} 513",
         "hdps_serving_keys_total{model=\"ctr\",feature=\"city\"} 10244",
         "hdps_serving_unknown_keys_total{model=\"ctr\",feature=\"city\"} 4608",
         "hdps_serving_unknown_keys_total{model=\"ctr\",feature=\"user\"} 0",
