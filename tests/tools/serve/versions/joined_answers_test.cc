@@ -139,18 +139,25 @@ TEST_F(JoinedAnswersTest, OnlyRequestsThatAreAlikeShareABatch) {
 
 TEST_F(JoinedAnswersTest, AMistakeIsToldToItsOwnRequestAlone) {
   Open(R"("type": "wide_deep", "embedding_dim": 4, "hidden": [8], "first_layer": "plain")");
-  ScoreRequest wrong = Rows(1, 0);
-  wrong.rows = TableOf({Texts("user", {"u1", "u2", "u3"}),
-                        Numbers<float>("age", {1.0F, -1.0F, 2.0F}), Texts("tags", {"a", "a", ""})});
+  const auto asking = [](const Cells& ages) {
+    ScoreRequest request;
+    request.rows =
+        TableOf({Texts("user", Cells(ages.size(), "u1")), Texts("age", ages), Texts("tags", ages)});
+    return request;
+  };
+  const ScoreRequest first = asking({"1", "2"}), wrong = asking({"1", "old", ""}),
+                     last = asking({"", "0.5"});
+  EXPECT_THAT(BatchesOf({first, last}), ElementsAre(2));
   const auto alone = model_->Score(wrong, kNoClock);
-  ASSERT_FALSE(alone.ok()) << "log1p takes no -1";
-  const auto answers = Together({Rows(4, 0), wrong, Rows(2, 9)});
+  ASSERT_FALSE(alone.ok());
+  EXPECT_THAT(alone.status().message(), HasSubstr("old"));
+  const auto answers = Together({first, wrong, last});
   ASSERT_EQ(answers.size(), 3u);
-  EXPECT_EQ(answers[1].status().message(), alone.status().message());
+  EXPECT_EQ(answers[1].status().message(), alone.status().message()) << "the row has its number";
   for (const size_t right : {0, 2}) {
     ASSERT_TRUE(answers[right].ok());
     EXPECT_TRUE(answers[right]->begins_batch);
-    const auto expected = model_->Score(right == 0 ? Rows(4, 0) : Rows(2, 9), kNoClock);
+    const auto expected = model_->Score(right == 0 ? first : last, kNoClock);
     EXPECT_EQ(BitsOf(answers[right]->outputs[0].numbers), BitsOf(expected->outputs[0].numbers));
   }
   const auto other = Together({Rows(1, 0), Rows(1, 1)}, model_->step() + 1);
