@@ -1,4 +1,5 @@
-// Follows a folder: what is wanted, how it is brought here, and what is told of it.
+// Follows a folder: what is wanted, how it is brought here, and what is told of it. What is asked
+// of the version at hand is in served_answers.cc.
 #include "tools/serve/versions/served_checkpoint.h"
 
 #include <algorithm>
@@ -65,7 +66,7 @@ Result<std::unique_ptr<ServedCheckpoint>> ServedCheckpoint::Open(ServedOptions o
       message += " as step " + std::to_string(opened->options_.wanted.step);
     }
     for (const std::string& refused : opened->refused_) message += "; " + refused;
-    if (opened->refused_.empty()) message += ": steps there are " + opened->ListedSteps();
+    if (opened->refused_.empty()) message += ": steps there are " + ListedSteps(opened->steps());
     return Status(Code::kNotFound, message);
   }
   if (opened->options_.look_ms == 0) return opened;
@@ -101,12 +102,6 @@ std::vector<Clock> ServedCheckpoint::steps() const {
   return steps_;
 }
 
-std::string ServedCheckpoint::ListedSteps() const {
-  std::string text;
-  for (const Clock step : steps()) text += (text.empty() ? "" : ", ") + std::to_string(step);
-  return text.empty() ? "none" : text;
-}
-
 VersionFacts ServedCheckpoint::facts() const {
   MutexLock lock(mutex_);
   return facts_;
@@ -115,7 +110,7 @@ VersionFacts ServedCheckpoint::facts() const {
 Status ServedCheckpoint::Use(Clock step) {
   if (step != kNoClock && !source_.Has(step)) {
     return {Code::kNotFound, "the model " + note_.name + " has no version " + std::to_string(step) +
-                                 "; expected newest or one of " + ListedSteps()};
+                                 "; expected newest or one of " + ListedSteps(steps())};
   }
   {
     MutexLock lock(mutex_);
