@@ -125,18 +125,9 @@ class FieldAttention::Block {
         BackwardOfHead(scratch_.projected.data() + at, col, scratch_.gradients.data() + at);
       }
     }
-    const size_t projected = sizes_.projected;
-    layer_.multiply_({.a = rows_,
-                      .a_row = 1,
-                      .a_depth = shape_.dim,
-                      .b = scratch_.gradients.data(),
-                      .b_stride = projected,
-                      .c = gradients,
-                      .c_stride = projected,
-                      .rows = shape_.dim,
-                      .depth = rows,
-                      .cols = projected,
-                      .write = Write::kAdd});
+    layer_.multiply_(ProductOfTransposed(
+        {rows_, rows, shape_.dim, shape_.dim}, Gradients(rows),
+        {gradients, shape_.dim, sizes_.projected, sizes_.projected}, Write::kAdd));
     if (pass.dx.data != nullptr) ToInput(pass, rows);
   }
 
@@ -149,6 +140,11 @@ class FieldAttention::Block {
     return first + projection * shape_.units() + col;
   }
 
+  // Returns the gradients of the block's projections.
+  ConstMatrix Gradients(size_t rows) const {
+    return {scratch_.gradients.data(), rows, sizes_.projected, sizes_.projected};
+  }
+
   // Sets rows_ to the vectors of the block without gaps, and projected_ to their projections.
   void Project(ConstMatrix x) {
     rows_ = x.data;
@@ -156,15 +152,10 @@ class FieldAttention::Block {
       CopyRows(x.data, x.stride, x.rows, x.cols, scratch_.x.data(), x.cols);
       rows_ = scratch_.x.data();
     }
-    layer_.multiply_({.a = rows_,
-                      .a_row = shape_.dim,
-                      .b = layer_.packed_.data(),
-                      .b_stride = sizes_.projected,
-                      .c = scratch_.projected.data(),
-                      .c_stride = sizes_.projected,
-                      .rows = x.rows * shape_.fields,
-                      .depth = shape_.dim,
-                      .cols = sizes_.projected});
+    const size_t rows = x.rows * shape_.fields, cols = sizes_.projected;
+    layer_.multiply_(ProductOf({rows_, rows, shape_.dim, shape_.dim},
+                               {layer_.packed_.data(), shape_.dim, cols, cols},
+                               {scratch_.projected.data(), rows, cols, cols}));
   }
 
   // Sets across_ [head_dim, fields] to the columns of a head transposed.
@@ -175,15 +166,10 @@ class FieldAttention::Block {
 
   // to[g, f] = <row g of a, column f of across_>, for the columns of a head.
   void DotAcross(const float* a, float* to) const {
-    layer_.multiply_({.a = a,
-                      .a_row = sizes_.projected,
-                      .b = scratch_.across.data(),
-                      .b_stride = sizes_.fields,
-                      .c = to,
-                      .c_stride = sizes_.fields,
-                      .rows = shape_.fields,
-                      .depth = shape_.head_dim,
-                      .cols = sizes_.fields});
+    layer_.multiply_(
+        ProductOf({a, shape_.fields, shape_.head_dim, sizes_.projected},
+                  {scratch_.across.data(), shape_.head_dim, sizes_.fields, sizes_.fields},
+                  {to, shape_.fields, sizes_.fields, sizes_.fields}));
   }
 
   // Sets weights_ [key, query] of a head.
@@ -196,32 +182,28 @@ class FieldAttention::Block {
         });
   }
 
-  // Returns the sums over fields of rows of b, the columns of a head in `projected`; sum i has the
-  // factors factors[i * row + k * depth].
-  const float* SumRows(const float* factors, size_t row, size_t depth, const float* b) {
-    size_t stride = sizes_.projected;
-    if (sizes_.head != shape_.head_dim) {
-      CopyRows(b, stride, shape_.fields, shape_.head_dim, scratch_.b.data(), sizes_.head);
-      b = scratch_.b.data();
-      stride = sizes_.head;
+  // Which side of the weights of a head, [keys, queries], gets a sum over the other.
+  enum class SumFor { kQueries, kKeys };
+
+  // Returns sums [fields, head] of rows of b, the columns of a head among the projections, with the
+  // factors [keys, queries].
+  const float* SumRows(SumFor side, const std::vector<float>& factors, const float* b) {
+    const size_t fields = shape_.fields, head = sizes_.head;
+    ConstMatrix rows{b, fields, head, sizes_.projected};
+    if (head != shape_.head_dim) {
+      CopyRows(b, rows.stride, fields, shape_.head_dim, scratch_.b.data(), head);
+      rows = {scratch_.b.data(), fields, head, head};
     }
-    layer_.multiply_({.a = factors,
-                      .a_row = row,
-                      .a_depth = depth,
-                      .b = b,
-                      .b_stride = stride,
-                      .c = scratch_.out.data(),
-                      .c_stride = sizes_.head,
-                      .rows = shape_.fields,
-                      .depth = shape_.fields,
-                      .cols = sizes_.head});
-    return scratch_.out.data();
+    const ConstMatrix by_key{factors.data(), fields, fields, sizes_.fields};
+    const Matrix sums{scratch_.out.data(), fields, head, head};
+    layer_.multiply_(side == SumFor::kKeys ? ProductOf(by_key, rows, sums)
+                                           : ProductOfTransposed(by_key, rows, sums));
+    return sums.data;
   }
 
   // y = relu(sums of values + residual).
   void AddToResidual(const float* first, size_t col, float* y) {
-    const float* const sums =
-        SumRows(scratch_.weights.data(), 1, sizes_.fields, Of(first, kValue, col));
+    const float* const sums = SumRows(SumFor::kQueries, scratch_.weights, Of(first, kValue, col));
     WithVectors(
         layer_.width_, [&]() __attribute__((always_inline)) {
           for (size_t f = 0; f < shape_.fields; ++f) {
@@ -257,7 +239,7 @@ class FieldAttention::Block {
                sizes_.projected);
     };
     const float* const dsum = Of(gradients, kResidual, col);
-    give(kValue, SumRows(scratch_.weights.data(), sizes_.fields, 1, dsum));
+    give(kValue, SumRows(SumFor::kKeys, scratch_.weights, dsum));
     TurnAcross(dsum);
     DotAcross(Of(first, kValue, col), scratch_.slopes.data());
     WithVectors(
@@ -265,26 +247,21 @@ class FieldAttention::Block {
           SoftmaxColumnsBackward(scratch_.weights.data(), shape_.fields, sizes_.fields,
                                  scratch_.slopes.data());
         });
-    give(kQuery, SumRows(scratch_.slopes.data(), 1, sizes_.fields, Of(first, kKey, col)));
-    give(kKey, SumRows(scratch_.slopes.data(), sizes_.fields, 1, Of(first, kQuery, col)));
+    give(kQuery, SumRows(SumFor::kQueries, scratch_.slopes, Of(first, kKey, col)));
+    give(kKey, SumRows(SumFor::kKeys, scratch_.slopes, Of(first, kQuery, col)));
   }
 
   // dx (+)= the gradients of the projections times the transposed weights.
   void ToInput(const AttentionBackward& pass, size_t rows) {
     scratch_.dx.resize(sizes_.bands.block * shape_.fields * sizes_.dim);
-    layer_.multiply_({.a = scratch_.gradients.data(),
-                      .a_row = sizes_.projected,
-                      .b = layer_.transposed_.data(),
-                      .b_stride = sizes_.dim,
-                      .c = scratch_.dx.data(),
-                      .c_stride = sizes_.dim,
-                      .rows = rows,
-                      .depth = sizes_.projected,
-                      .cols = sizes_.dim});
+    const Matrix dx{scratch_.dx.data(), rows, sizes_.dim, sizes_.dim};
+    layer_.multiply_(
+        ProductOf(Gradients(rows),
+                  {layer_.transposed_.data(), sizes_.projected, sizes_.dim, sizes_.dim}, dx));
     WithVectors(
         layer_.width_, [&]() __attribute__((always_inline)) {
           for (size_t r = 0; r < rows; ++r) {
-            const float* const from = scratch_.dx.data() + r * sizes_.dim;
+            const float* const from = dx.Row(r);
             float* const to = pass.dx.Row(r / shape_.fields) + r % shape_.fields * shape_.dim;
             if (pass.write_dx == Write::kOver) {
               std::copy_n(from, shape_.dim, to);

@@ -1,9 +1,11 @@
-// Copies of rows for small products: turned over, or with the distance that a product wants.
+// What layers that are computed in blocks of examples by small products have in common: how rows
+// are laid out for the products, and how examples are cut.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 
+#include "kernels/matrix.h"
 #include "kernels/products/small_gemm.h"
 #include "kernels/vector_width.h"
 
@@ -12,6 +14,30 @@ namespace hdps {
 // Returns the next number of columns that a small product can have.
 constexpr size_t PaddedColumns(size_t count) {
   return (count + kSmallProductCols - 1) / kSmallProductCols * kSmallProductCols;
+}
+
+// Returns the small product c (+)= a b, whose columns are a multiple of kSmallProductCols.
+inline SmallGemm ProductOf(ConstMatrix a, ConstMatrix b, Matrix c, Write write = Write::kOver) {
+  return {.a = a.data,
+          .a_row = a.stride,
+          .a_depth = 1,
+          .b = b.data,
+          .b_stride = b.stride,
+          .c = c.data,
+          .c_stride = c.stride,
+          .rows = c.rows,
+          .depth = a.cols,
+          .cols = c.cols,
+          .write = write};
+}
+// The same with a transposed, c (+)= a^T b.
+inline SmallGemm ProductOfTransposed(ConstMatrix a, ConstMatrix b, Matrix c,
+                                     Write write = Write::kOver) {
+  SmallGemm product = ProductOf(a, b, c, write);
+  product.a_row = 1;
+  product.a_depth = a.stride;
+  product.depth = a.rows;
+  return product;
 }
 
 // to[c * to_stride + r] = from[r * stride + c]

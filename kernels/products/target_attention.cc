@@ -129,49 +129,20 @@ class TargetAttention::Block {
         layer_.width_, [&]() __attribute__((always_inline)) {
           for (size_t i = 0; i < n; ++i) BackwardOfScores(i, pass.dy.Row(i), gradients);
         });
-    layer_.multiply_({.a = scratch_.z.data(),
-                      .a_row = 1,
-                      .a_depth = sizes_.vectors,
-                      .b = scratch_.hidden.data(),
-                      .b_stride = units,
-                      .c = gradients,
-                      .c_stride = units,
-                      .rows = sizes_.vectors,
-                      .depth = vectors,
-                      .cols = units,
-                      .write = Write::kAdd});
-    layer_.multiply_({.a = input.target.data,
-                      .a_row = 1,
-                      .a_depth = input.target.stride,
-                      .b = scratch_.of_target.data(),
-                      .b_stride = units,
-                      .c = gradients + sizes_.of_target,
-                      .c_stride = units,
-                      .rows = shape_.dim,
-                      .depth = n,
-                      .cols = units,
-                      .write = Write::kAdd});
+    const ConstMatrix dhidden = View(scratch_.hidden, vectors, units);
+    const ConstMatrix dtarget = View(scratch_.of_target, n, units);
+    layer_.multiply_(ProductOfTransposed(View(scratch_.z, vectors, sizes_.vectors), dhidden,
+                                         {gradients, sizes_.vectors, units, units}, Write::kAdd));
+    layer_.multiply_(ProductOfTransposed(input.target, dtarget,
+                                         {gradients + sizes_.of_target, shape_.dim, units, units},
+                                         Write::kAdd));
+    const size_t z_columns = sizes_.vector_columns, q_columns = sizes_.dim_columns;
     const float* const transposed = layer_.transposed_.data();
-    scratch_.dz.resize(vectors * sizes_.vector_columns);
-    layer_.multiply_({.a = scratch_.hidden.data(),
-                      .a_row = units,
-                      .b = transposed,
-                      .b_stride = sizes_.vector_columns,
-                      .c = scratch_.dz.data(),
-                      .c_stride = sizes_.vector_columns,
-                      .rows = vectors,
-                      .depth = units,
-                      .cols = sizes_.vector_columns});
-    scratch_.dtarget.resize(n * sizes_.dim_columns);
-    layer_.multiply_({.a = scratch_.of_target.data(),
-                      .a_row = units,
-                      .b = transposed + units * sizes_.vector_columns,
-                      .b_stride = sizes_.dim_columns,
-                      .c = scratch_.dtarget.data(),
-                      .c_stride = sizes_.dim_columns,
-                      .rows = n,
-                      .depth = units,
-                      .cols = sizes_.dim_columns});
+    layer_.multiply_(ProductOf(dhidden, {transposed, units, z_columns, z_columns},
+                               View(scratch_.dz, vectors, z_columns)));
+    layer_.multiply_(ProductOf(dtarget,
+                               {transposed + units * z_columns, units, q_columns, q_columns},
+                               View(scratch_.dtarget, n, q_columns)));
     WithVectors(
         layer_.width_, [&]() __attribute__((always_inline)) {
           for (size_t i = 0; i < n; ++i) ToInput(i, input, pass);
@@ -179,6 +150,11 @@ class TargetAttention::Block {
   }
 
  private:
+  // Returns a matrix without gaps in scratch memory, which grows if it has to.
+  static Matrix View(std::vector<float>& memory, size_t rows, size_t cols) {
+    memory.resize(std::max(memory.size(), rows * cols));
+    return {memory.data(), rows, cols, cols};
+  }
   HDPS_INLINE float* Z(size_t vector) { return scratch_.z.data() + vector * sizes_.vectors; }
 
   // Fills z, product, hidden and weights.
@@ -189,34 +165,20 @@ class TargetAttention::Block {
       scratch_.first.push_back(scratch_.first[i] + static_cast<size_t>(input.counts[i]));
     }
     const size_t vectors = scratch_.first[n];
-    scratch_.z.resize(vectors * sizes_.vectors);
-    scratch_.product.resize(vectors * units);
-    scratch_.hidden.resize(vectors * units);
-    scratch_.of_target.resize(n * units);
-    scratch_.weights.resize(vectors);
+    const Matrix z = View(scratch_.z, vectors, sizes_.vectors);
+    const Matrix product = View(scratch_.product, vectors, units);
+    const Matrix of_target = View(scratch_.of_target, n, units);
+    View(scratch_.hidden, vectors, units);
+    View(scratch_.weights, vectors, 1);
+    View(scratch_.slopes, vectors, 1);
     WithVectors(
         layer_.width_, [&]() __attribute__((always_inline)) {
           for (size_t i = 0; i < n; ++i) MakeFeatures(i, input.keys.Row(i), input.target.Row(i));
         });
     const float* const packed = layer_.packed_.data();
-    layer_.multiply_({.a = scratch_.z.data(),
-                      .a_row = sizes_.vectors,
-                      .b = packed,
-                      .b_stride = units,
-                      .c = scratch_.product.data(),
-                      .c_stride = units,
-                      .rows = vectors,
-                      .depth = sizes_.vectors,
-                      .cols = units});
-    layer_.multiply_({.a = input.target.data,
-                      .a_row = input.target.stride,
-                      .b = packed + sizes_.of_target,
-                      .b_stride = units,
-                      .c = scratch_.of_target.data(),
-                      .c_stride = units,
-                      .rows = n,
-                      .depth = shape_.dim,
-                      .cols = units});
+    layer_.multiply_(ProductOf(z, {packed, sizes_.vectors, units, units}, product));
+    layer_.multiply_(
+        ProductOf(input.target, {packed + sizes_.of_target, shape_.dim, units, units}, of_target));
     WithVectors(
         layer_.width_, [&]() __attribute__((always_inline)) {
           for (size_t i = 0; i < n; ++i) ScoreVectors(i);
@@ -260,7 +222,6 @@ class TargetAttention::Block {
     const float* const score = layer_.packed_.data() + sizes_.score;
     float* const dtarget = scratch_.of_target.data() + i * units;
     std::fill_n(dtarget, units, 0.0f);
-    scratch_.slopes.resize(std::max(scratch_.slopes.size(), end));
     float* const slopes = scratch_.slopes.data();
     float mean = 0.0f;
     for (size_t v = first; v < end; ++v) {
