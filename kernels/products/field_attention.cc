@@ -115,7 +115,10 @@ class FieldAttention::Block {
   void Backward(const AttentionBackward& pass, float* gradients) {
     Project(pass.x);
     const size_t rows = pass.x.rows * shape_.fields;
-    scratch_.gradients.assign(scratch_.projected.size(), 0.0f);  // The columns that pad it stay 0.
+    scratch_.gradients.resize(scratch_.projected.size());
+    if (sizes_.projected != kAttentionProjections * shape_.units()) {
+      std::fill(scratch_.gradients.begin(), scratch_.gradients.end(), 0.0f);  // Columns that pad.
+    }
     for (size_t i = 0; i < pass.x.rows; ++i) {
       const size_t at = i * shape_.fields * sizes_.projected;
       MaskRelu(pass.y.Row(i), pass.dy.Row(i), scratch_.gradients.data() + at);
@@ -185,9 +188,9 @@ class FieldAttention::Block {
   // Which side of the weights of a head, [keys, queries], gets a sum over the other.
   enum class SumFor { kQueries, kKeys };
 
-  // Returns sums [fields, head] of rows of b, the columns of a head among the projections, with the
-  // factors [keys, queries].
-  const float* SumRows(SumFor side, const std::vector<float>& factors, const float* b) {
+  // Sets sums [fields, head] to sums of rows of b, the columns of a head among the projections,
+  // with the factors [keys, queries].
+  void SumRows(SumFor side, const std::vector<float>& factors, const float* b, Matrix sums) {
     const size_t fields = shape_.fields, head = sizes_.head;
     ConstMatrix rows{b, fields, head, sizes_.projected};
     if (head != shape_.head_dim) {
@@ -195,19 +198,19 @@ class FieldAttention::Block {
       rows = {scratch_.b.data(), fields, head, head};
     }
     const ConstMatrix by_key{factors.data(), fields, fields, sizes_.fields};
-    const Matrix sums{scratch_.out.data(), fields, head, head};
     layer_.multiply_(side == SumFor::kKeys ? ProductOf(by_key, rows, sums)
                                            : ProductOfTransposed(by_key, rows, sums));
-    return sums.data;
   }
+  Matrix Sums() { return {scratch_.out.data(), shape_.fields, sizes_.head, sizes_.head}; }
 
   // y = relu(sums of values + residual).
   void AddToResidual(const float* first, size_t col, float* y) {
-    const float* const sums = SumRows(SumFor::kQueries, scratch_.weights, Of(first, kValue, col));
+    const Matrix sums = Sums();
+    SumRows(SumFor::kQueries, scratch_.weights, Of(first, kValue, col), sums);
     WithVectors(
         layer_.width_, [&]() __attribute__((always_inline)) {
           for (size_t f = 0; f < shape_.fields; ++f) {
-            const float* const sum = sums + f * sizes_.head;
+            const float* const sum = sums.Row(f);
             const float* const residual = Of(first, kResidual, col) + f * sizes_.projected;
             float* const to = y + f * shape_.units() + col;
 #pragma GCC ivdep
@@ -234,12 +237,18 @@ class FieldAttention::Block {
   }
 
   void BackwardOfHead(const float* first, size_t col, float* gradients) {
-    const auto give = [&](Projection to, const float* sums) {
-      CopyRows(sums, sizes_.head, shape_.fields, shape_.head_dim, Of(gradients, to, col),
+    const auto give = [&](Projection projection, SumFor side, const std::vector<float>& factors,
+                          const float* b) {
+      float* const to = Of(gradients, projection, col);
+      if (sizes_.head == shape_.head_dim) {
+        return SumRows(side, factors, b, {to, shape_.fields, sizes_.head, sizes_.projected});
+      }
+      SumRows(side, factors, b, Sums());
+      CopyRows(scratch_.out.data(), sizes_.head, shape_.fields, shape_.head_dim, to,
                sizes_.projected);
     };
     const float* const dsum = Of(gradients, kResidual, col);
-    give(kValue, SumRows(SumFor::kKeys, scratch_.weights, dsum));
+    give(kValue, SumFor::kKeys, scratch_.weights, dsum);
     TurnAcross(dsum);
     DotAcross(Of(first, kValue, col), scratch_.slopes.data());
     WithVectors(
@@ -247,8 +256,8 @@ class FieldAttention::Block {
           SoftmaxColumnsBackward(scratch_.weights.data(), shape_.fields, sizes_.fields,
                                  scratch_.slopes.data());
         });
-    give(kQuery, SumRows(SumFor::kQueries, scratch_.slopes, Of(first, kKey, col)));
-    give(kKey, SumRows(SumFor::kKeys, scratch_.slopes, Of(first, kQuery, col)));
+    give(kQuery, SumFor::kQueries, scratch_.slopes, Of(first, kKey, col));
+    give(kKey, SumFor::kKeys, scratch_.slopes, Of(first, kQuery, col));
   }
 
   // dx (+)= the gradients of the projections times the transposed weights.

@@ -40,11 +40,38 @@ inline SmallGemm ProductOfTransposed(ConstMatrix a, ConstMatrix b, Matrix c,
   return product;
 }
 
+// Transposes a square of four rows and columns.
+HDPS_INLINE void TransposeSquare(const float* from, size_t stride, float* to, size_t to_stride) {
+  using Four = FloatsOf<VectorWidth::kPlain>::Vec;
+  const auto row = [&](size_t r) { return *reinterpret_cast<const Four*>(from + r * stride); };
+  const Four a = row(0), b = row(1), c = row(2), d = row(3);
+  const Four ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+  const Four ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+  const Four cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+  const Four cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  const auto put = [&](size_t column, Four value) {
+    *reinterpret_cast<Four*>(to + column * to_stride) = value;
+  };
+  put(0, __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5));
+  put(1, __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7));
+  put(2, __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5));
+  put(3, __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7));
+}
+
 // to[c * to_stride + r] = from[r * stride + c]
-HDPS_INLINE void TransposeRows(const float* from, size_t stride, size_t rows, size_t cols,
-                               float* to, size_t to_stride) {
+inline void TransposeRows(const float* from, size_t stride, size_t rows, size_t cols, float* to,
+                          size_t to_stride) {
+  constexpr size_t kSide = 4;
+  const size_t whole_rows = rows / kSide * kSide, whole_cols = cols / kSide * kSide;
+  for (size_t r = 0; r < whole_rows; r += kSide) {
+    for (size_t c = 0; c < whole_cols; c += kSide) {
+      TransposeSquare(from + r * stride + c, stride, to + c * to_stride + r, to_stride);
+    }
+  }
   for (size_t r = 0; r < rows; ++r) {
-    for (size_t c = 0; c < cols; ++c) to[c * to_stride + r] = from[r * stride + c];
+    for (size_t c = r < whole_rows ? whole_cols : 0; c < cols; ++c) {
+      to[c * to_stride + r] = from[r * stride + c];
+    }
   }
 }
 
