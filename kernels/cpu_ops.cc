@@ -208,6 +208,12 @@ class CpuOps : public DenseOps {
   std::unique_ptr<UniqueRowGemm> NewRowProducts() override {
     return std::make_unique<UniqueRowGemm>(executor_);
   }
+  std::unique_ptr<FieldAttention> NewFieldAttention() override {
+    return std::make_unique<FieldAttention>(executor_);
+  }
+  std::unique_ptr<TargetAttention> NewTargetAttention() override {
+    return std::make_unique<TargetAttention>(executor_);
+  }
 
   void Dot(const DotInputs& in, Matrix out) override {
     RunRows(out.rows, in.embeddings.cols, [&](size_t first, size_t count) {

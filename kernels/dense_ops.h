@@ -19,7 +19,9 @@
 #include "kernels/host/pair_dots.h"
 #include "kernels/host/row_slab.h"
 #include "kernels/matrix.h"
+#include "kernels/products/field_attention.h"
 #include "kernels/products/gemm.h"
+#include "kernels/products/target_attention.h"
 #include "kernels/products/unique_row_gemm.h"
 #include "kernels/row_spans.h"
 #include "kernels/row_tasks.h"
@@ -207,6 +209,12 @@ class DenseOps {
   // Returns a dense layer on embeddings that is computed once a distinct row; null if the device
   // has none.
   virtual std::unique_ptr<UniqueRowGemm> NewRowProducts() { return nullptr; }
+
+  // ---- attention.
+  //
+  // Return attention that is computed in blocks of examples; null if the device has none.
+  virtual std::unique_ptr<FieldAttention> NewFieldAttention() { return nullptr; }
+  virtual std::unique_ptr<TargetAttention> NewTargetAttention() { return nullptr; }
 
   // ---- pair dots: see pair_dots.h.
   virtual void Dot(const DotInputs& in, Matrix out) = 0;

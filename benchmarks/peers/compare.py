@@ -29,7 +29,7 @@ SCRIPTS = {"pytorch plain": "pytorch_wide_deep.py", "pytorch tuned": "pytorch_tu
 
 
 def fail(message):
-    print("compare.py: error: " + message, file=sys.stderr)
+    print("%s: error: %s" % (os.path.basename(sys.argv[0]), message), file=sys.stderr)
     sys.exit(2)
 
 
@@ -54,10 +54,14 @@ def has_pytorch(python):
 
 def run_pytorch(flags, case, folder, system):
     python = flags.fbgemm_python if system.form == "pytorch fbgemm" else flags.python
-    command = [python, os.path.join(HERE, SCRIPTS[system.form]), "--case=" + case.name,
-               "--data=" + folder, "--threads=%d" % flags.threads, "--precision=" + system.precision,
+    script = "pytorch_models.py" if case.model else SCRIPTS[system.form]
+    command = [python, os.path.join(HERE, script), "--case=" + case.name, "--data=" + folder,
+               "--threads=%d" % flags.threads, "--precision=" + system.precision,
                "--device=" + flags.device]
-    return json.loads(output_of(command))
+    environment = dict(os.environ)
+    if case.model and system.form == "pytorch plain":
+        environment["TORCH_COMPILE_DISABLE"] = "1"  # PyTorch's own.
+    return json.loads(output_of(command, env=environment))
 
 
 def epochs_of_metrics(path, case):
@@ -144,8 +148,9 @@ def compare(flags, case, folder, systems, about, before):
     return comparison.figures_of(case, runs, about)
 
 
-def parse_flags(arguments):
-    parser = argparse.ArgumentParser(description=__doc__,
+def shared_parser(about):
+    """Returns the flags of this script and of compare_models.py."""
+    parser = argparse.ArgumentParser(description=about,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", default=os.path.join(ROOT, "build/bin"))
     parser.add_argument("--case", default="", help="cases with this in their name; empty: all")
@@ -153,6 +158,24 @@ def parse_flags(arguments):
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--python", default=os.path.join(ROOT, "build/peers_venv/bin/python"),
                         help="an interpreter that has torch and numpy (default: setup.sh's)")
+    parser.add_argument("--scratch", default=tempfile.gettempdir())
+    parser.add_argument("--set", default="", help="override fields of hdps's job")
+    parser.add_argument("--json", default="", help="also write the figures into this file")
+    return parser
+
+
+def check_shared(flags, of):
+    """Ends with status 2 at a mistake, and sets flags.cases, those of `of` that the flags name."""
+    if flags.repeats < 1:
+        fail("--repeats=%d: at least 1" % flags.repeats)
+    of = [case for case in of if flags.device == "cuda" or not case.on_gpu]
+    flags.cases = [case for case in of if flags.case in case.name]
+    if not flags.cases:
+        fail("--case=%s: on %s there are %s" % (flags.case, flags.device, ", ".join(c.name for c in of)))
+
+
+def parse_flags(arguments):
+    parser = shared_parser(__doc__)
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"],
                         help="where all of them compute; cuda: in fp32, tf32 and bf16")
     parser.add_argument("--all", action="store_true", help="FBGEMM's fused tables too (setup.sh --all)")
@@ -167,18 +190,8 @@ def parse_flags(arguments):
                         help="only PyTorch over hdps' rows, four times the server's memory, beside no limit")
     parser.add_argument("--package", default=os.path.join(ROOT, "build/python"),
                         help="where the package of --rows is")
-    parser.add_argument("--scratch", default=tempfile.gettempdir())
-    parser.add_argument("--set", default="", help="override fields of hdps's job")
-    parser.add_argument("--json", default="", help="also write the figures into this file")
     flags = parser.parse_args(arguments)
-    if flags.repeats < 1:
-        fail("--repeats=%d: at least 1" % flags.repeats)
-    flags.cases = [case for case in cases.CASES
-                   if flags.case in case.name and (flags.device == "cuda" or not case.on_gpu)]
-    if not flags.cases:
-        fail("--case=%s: on %s there are %s" % (
-            flags.case, flags.device,
-            ", ".join(c.name for c in cases.CASES if flags.device == "cuda" or not c.on_gpu)))
+    check_shared(flags, cases.CASES)
     if (flags.rows or flags.limited) and not os.path.isdir(os.path.join(flags.package, "hdps")):
         fail("--rows: no Python package in %s; build it (scripts/build.sh python)" % flags.package)
     if (flags.rows or flags.limited) and flags.device == "cuda":
@@ -188,25 +201,8 @@ def parse_flags(arguments):
     return flags
 
 
-def main(arguments=None):
-    flags = parse_flags(arguments)
-    if not has_pytorch(flags.python):
-        print("compare.py: skipped: no PyTorch and numpy in %s; benchmarks/peers/setup.sh makes them "
-              "(or --python=FILE)" % flags.python)
-        return
-    if flags.all and not has_pytorch(flags.fbgemm_python):
-        fail("--all: no PyTorch in %s; benchmarks/peers/setup.sh --all makes it (or --fbgemm_python=FILE)"
-             % flags.fbgemm_python)
-    hdps = os.path.join(flags.bin, "hdps")
-    if not os.path.exists(hdps):
-        fail("--bin=%s: no hdps there; build first (scripts/build.sh)" % flags.bin)
-    flags.version = output_of([hdps, "--version"]).splitlines()[0]
-    about = {**machine.cpu(), "threads": flags.threads}
-    peer_bf16 = machine.multiplies_bf16(about) or bool(flags.bf16)
-    our_bf16 = peer_bf16 if flags.bf16 is None else flags.bf16
-    systems = comparison.systems(peer_bf16, our_bf16, flags.all, flags.rows, flags.limited)
-    if flags.device == "cuda":
-        systems = comparison.systems_on_gpu()
+def compare_all(flags, systems, about):
+    """Prints the figures of all cases."""
     print("%s (%s), %d threads, medians of %d in turns and their range" % (
         about["cpu"], ", ".join(about["vector_extensions"]), flags.threads, flags.repeats))
     figures = []
@@ -218,6 +214,35 @@ def main(arguments=None):
             print("\n".join(comparison.lines_of(of_case)), flush=True)
     finally:
         shutil.rmtree(scratch)
+
+
+def is_ready(flags):
+    """Returns false without PyTorch, and says so; finds hdps and its version."""
+    if not has_pytorch(flags.python):
+        print("%s: skipped: no PyTorch and numpy in %s; benchmarks/peers/setup.sh makes them (or "
+              "--python=FILE)" % (os.path.basename(sys.argv[0]), flags.python))
+        return False
+    hdps = os.path.join(flags.bin, "hdps")
+    if not os.path.exists(hdps):
+        fail("--bin=%s: no hdps there; build first (scripts/build.sh)" % flags.bin)
+    flags.version = output_of([hdps, "--version"]).splitlines()[0]
+    return True
+
+
+def main(arguments=None):
+    flags = parse_flags(arguments)
+    if not is_ready(flags):
+        return
+    if flags.all and not has_pytorch(flags.fbgemm_python):
+        fail("--all: no PyTorch in %s; benchmarks/peers/setup.sh --all makes it (or --fbgemm_python=FILE)"
+             % flags.fbgemm_python)
+    about = {**machine.cpu(), "threads": flags.threads}
+    peer_bf16 = machine.multiplies_bf16(about) or bool(flags.bf16)
+    our_bf16 = peer_bf16 if flags.bf16 is None else flags.bf16
+    systems = comparison.systems(peer_bf16, our_bf16, flags.all, flags.rows, flags.limited)
+    if flags.device == "cuda":
+        systems = comparison.systems_on_gpu()
+    compare_all(flags, systems, about)
 
 
 if __name__ == "__main__":

@@ -57,20 +57,30 @@ def finish():
         torch.cuda.synchronize()
 
 
-def load(folder, name, vocabulary):
-    """Returns keys (as rows of one table for all columns), numbers and labels."""
+def load(case, folder, name):
+    """Returns keys (as rows of one table for all columns, those of a history first), numbers and labels.
+    Histories share the rows of the first column; behind their last item stands the row behind all others."""
     arrays = numpy.load(os.path.join(folder, name + ".npz"))
-    first_row = numpy.arange(arrays["ids"].shape[1]) * vocabulary
-    return (torch.from_numpy(arrays["ids"] + first_row), torch.from_numpy(arrays["numbers"]),
+    keys = arrays["ids"] + numpy.arange(case.keys) * case.vocabulary
+    if case.history:
+        items = arrays["history"]
+        none = case.keys * case.vocabulary
+        keys = numpy.concatenate([numpy.where(items < 0, none, items), keys], axis=1)
+    return (torch.from_numpy(keys), torch.from_numpy(arrays["numbers"]),
             torch.from_numpy(arrays["labels"]).float())
 
 
-def mlp_of(case):
-    layers, inputs = [], case.numbers + case.keys * case.dim
-    for units in case.hidden:
+def layers_of(inputs, hidden):
+    """Returns an MLP with a ReLU behind each hidden layer, and one output."""
+    layers = []
+    for units in hidden:
         layers += [torch.nn.Linear(inputs, units), torch.nn.ReLU()]
         inputs = units
     return torch.nn.Sequential(*layers, torch.nn.Linear(inputs, 1))
+
+
+def mlp_of(case):
+    return layers_of(case.numbers + case.keys * case.dim, case.hidden)
 
 
 def auc_of(scores, labels):
@@ -83,7 +93,7 @@ def auc_of(scores, labels):
 
 
 def auc_of_trainer(case, trainer, folder):
-    keys, numbers, labels = load(folder, "eval", case.vocabulary)
+    keys, numbers, labels = load(case, folder, "eval")
     with torch.no_grad():
         scores = trainer.scores(keys.to(device()), numbers.to(device()))
     return auc_of(scores.float().cpu().numpy(), labels.numpy())
@@ -91,7 +101,7 @@ def auc_of_trainer(case, trainer, folder):
 
 def two_epochs(case, folder, trainer):
     """Returns examples/s of both epochs and, if the case has evaluation, AUC after the first."""
-    columns = load(folder, "train", case.vocabulary)
+    columns = load(case, folder, "train")
     if device() == "cuda":
         columns = [column.pin_memory() for column in columns]
     batches = list(zip(*(column.split(case.batch) for column in columns)))
@@ -110,10 +120,10 @@ def two_epochs(case, folder, trainer):
     return figures
 
 
-def parse_flags(about, precisions, arguments=None):
+def parse_flags(about, precisions, arguments=None, of=cases.CASES):
     parser = argparse.ArgumentParser(description=about,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--case", required=True, choices=[case.name for case in cases.CASES])
+    parser.add_argument("--case", required=True, choices=[case.name for case in of])
     parser.add_argument("--data", required=True, help="folder of the case's data; made when missing")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--device", default="cpu", choices=list(precisions))
@@ -126,11 +136,11 @@ def parse_flags(about, precisions, arguments=None):
     return flags
 
 
-def main(about, make_trainer, precisions, arguments=None):
+def main(about, make_trainer, precisions, arguments=None, of=cases.CASES):
     """Trains the case that the flags name with `make_trainer(case, precision)`: an object with
     `step(keys, numbers, labels)`, `scores(keys, numbers)` and perhaps `end()`, which returns figures of its
-    own. `precisions`: of each device."""
-    flags = parse_flags(about, precisions, arguments)
+    own. `precisions`: of each device. `of`: the cases to choose from."""
+    flags = parse_flags(about, precisions, arguments, of)
     if flags.device == "cuda":
         torch.set_default_device("cuda")
         torch.set_float32_matmul_precision("high" if flags.precision == "tf32" else "highest")

@@ -58,7 +58,8 @@ class Rows:
     """One row per key: `deep` for the MLP and, if the case has it, one `wide` weight."""
 
     def __init__(self, case):
-        self.keys_of_example, rows = case.keys, case.keys * case.vocabulary
+        # With histories one row more, for the places behind their last item.
+        self.keys_of_example, rows = case.keys, case.keys * case.vocabulary + bool(case.history)
         self.deep = torch.randn(rows, case.dim) * 0.01
         self.deep_squares = torch.full_like(self.deep, cases.ACCUMULATOR)
         self.wide = self.wide_squares = None
@@ -90,11 +91,12 @@ class Rows:
 
 
 class TunedTrainer:
-    """`rows_of`: class that holds the rows of a case: `Rows` or one with the same methods."""
+    """`rows_of`: class that holds the rows of a case: `Rows` or one with the same methods. `dense_of`: of its
+    dense layers."""
 
-    def __init__(self, case, precision, rows_of=Rows):
+    def __init__(self, case, precision, rows_of=Rows, dense_of=Dense):
         torch.set_flush_denormal(True)
-        self.rows, self.dense = rows_of(case), Dense(case)
+        self.rows, self.dense = rows_of(case), dense_of(case)
         self.autocast = pytorch_runs.autocast(precision)
         self.loss_of = pytorch_runs.compiled(dynamic=False)(self.loss_of)
         self.optimizer = torch.optim.Adagrad(self.dense.parameters(), lr=cases.DENSE_RATE,

@@ -65,6 +65,9 @@ HDPS_INLINE void Columns(const SmallGemm& p, size_t col) {
   for (; i + kRows <= p.rows; i += kRows) {
     Block<Vec, kRows, kVecs, kRowOfA>(p, p.a + i * p.a_row, b, c + i * p.c_stride);
   }
+  for (; i + kRows / 2 <= p.rows; i += kRows / 2) {
+    Block<Vec, kRows / 2, kVecs, kRowOfA>(p, p.a + i * p.a_row, b, c + i * p.c_stride);
+  }
   for (; i + 2 <= p.rows; i += 2) {
     Block<Vec, 2, kVecs, kRowOfA>(p, p.a + i * p.a_row, b, c + i * p.c_stride);
   }

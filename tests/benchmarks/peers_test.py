@@ -13,6 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "benchmarks" / "peers"))
 import cases  # noqa: E402
 import compare  # noqa: E402
+import compare_models  # noqa: E402
 import comparison  # noqa: E402
 import machine  # noqa: E402
 from comparison import System  # noqa: E402
@@ -135,7 +136,7 @@ class Compare(unittest.TestCase):
         (self.folder / "hdps").touch()
         self.turns, self.commands = [], []
 
-    def run_main(self, *flags, pytorch=True):
+    def run_main(self, *flags, pytorch=True, main=compare.main):
         def turn(_flags, case, _folder, system):
             self.turns.append(system)
             return {"version": system.form, "first_epoch": 1.0, "second_epoch": 2.0,
@@ -149,7 +150,7 @@ class Compare(unittest.TestCase):
         with mock.patch.multiple(compare, run_pytorch=turn, run_hdps=turn, output_of=output_of,
                                  has_pytorch=lambda _: pytorch), \
              contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-            compare.main([f"--bin={self.folder}", f"--scratch={self.folder}", *flags])
+            main([f"--bin={self.folder}", f"--scratch={self.folder}", *flags])
         return said.getvalue()
 
     def test_systems_take_turns_and_the_figures_are_written(self):
@@ -269,6 +270,45 @@ class Compare(unittest.TestCase):
         for setting in ("--set=model.precision=tf32", "--set=model.vocab_cache_size=160000"):
             self.assertIn(setting, self.commands[0])
         self.assertEqual(json.loads((self.folder / "job.json").read_text())["model"]["device"], "cuda")
+
+    def test_models_take_turns_on_pytorch_compiled_and_not_and_on_hdps(self):
+        written = self.folder / "figures.json"
+        self.run_main("--case=dcn", "--repeats=2", f"--json={written}", main=compare_models.main)
+        self.assertEqual(self.turns, 2 * 2 * [PLAIN, TUNED, ONE, CLUSTER])
+        figures = json.loads(written.read_text())
+        self.assertEqual({f["case"] for f in figures if f["goal"] == 1.0}, {"dcn_v2", "dcn_mix"})
+        for flags in (["--case=wide_deep"], ["--repeats=0"], ["--device=cuda"]):
+            with self.assertRaises(SystemExit) as ended:
+                self.run_main(*flags, main=compare_models.main)
+            self.assertEqual(ended.exception.code, 2, flags)
+
+    def test_only_plain_pytorch_is_told_not_to_compile_a_model(self):
+        environments = []
+
+        def output_of(command, env):
+            self.commands.append(command)
+            environments.append(env)
+            return "{}"
+
+        flags = mock.Mock(python="python", threads=2, device="cpu")
+        with mock.patch.object(compare, "output_of", output_of):
+            for case, system in ((cases.MODELS[0], PLAIN), (cases.MODELS[0], TUNED), (CASE, PLAIN)):
+                compare.run_pytorch(flags, case, "data", system)
+        self.assertEqual([pathlib.Path(command[1]).name for command in self.commands],
+                         ["pytorch_models.py", "pytorch_models.py", "pytorch_wide_deep.py"])
+        self.assertEqual([env.get("TORCH_COMPILE_DISABLE") for env in environments], ["1", None, None])
+
+    def test_the_job_of_a_model_has_its_recipe_and_the_columns_that_it_reads(self):
+        for case in cases.MODELS:
+            job = json.loads(pathlib.Path(cases.write_job(case, str(self.folder))).read_text())
+            self.assertEqual({**case.model, "hidden": [256, 128]}, {
+                name: value for name, value in job["model"].items() if name in {**case.model, "hidden": 0}})
+            self.assertEqual("wide_optimizer" in job["model"], case.wide)
+            keys = [column.get("repeat", 1) for column in job["data"]["columns"][2:]]
+            self.assertEqual(sum(keys), case.keys + bool(case.history))
+        self.assertEqual((job["model"]["history"], job["model"]["target"], job["model"]["history_length"]),
+                         ("H", "T", cases.MODELS[-1].history))
+        self.assertEqual([column["vocabulary"] for column in job["data"]["columns"] if column["name"] == "H"], ["T"])
 
 
 class PytorchRuns(unittest.TestCase):

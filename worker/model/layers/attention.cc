@@ -8,8 +8,8 @@
 namespace hdps {
 namespace {
 
-// Computes the attention with arrays without gaps, in which vector f of example i is row i *
-// fields_ + f.
+// Computes the attention in blocks where the device has that, and else with arrays without gaps, in
+// which vector f of example i is row i * fields_ + f.
 class AttentionLayer : public Layer {
  public:
   explicit AttentionLayer(const LayerSite& site)
@@ -18,6 +18,7 @@ class AttentionLayer : public Layer {
         units_(site.spec.units),
         fields_(site.input(0).width / dim_),
         heads_(static_cast<uint32_t>(site.Number("heads"))),
+        in_blocks_(site.ops.NewFieldAttention()),
         input_(&site.ops),
         weights_(&site.ops),
         score_gradients_(&site.ops),
@@ -31,6 +32,11 @@ class AttentionLayer : public Layer {
 
   void Forward(Pass& pass) override {
     const Place& self = pass.places[place_];
+    if (in_blocks_ != nullptr) {
+      in_blocks_->Forward(Shape(), TensorsIn(pass.dense), pass.places[self.inputs[0]].value,
+                          self.value);
+      return;
+    }
     const size_t n = self.value.rows;
     const Matrix x = Rows(input_, n, dim_);
     pass.ops.Copy(Write::kOver, pass.places[self.inputs[0]].value, Wide(x));
@@ -50,6 +56,7 @@ class AttentionLayer : public Layer {
 
   void Backward(Pass& pass) override {
     const Place& self = pass.places[place_];
+    if (in_blocks_ != nullptr) return BackwardInBlocks(pass);
     const size_t n = self.value.rows;
     for (DeviceArray& gradient : gradients_) Rows(gradient, n, units_);
     OfScores(pass, n);
@@ -70,6 +77,29 @@ class AttentionLayer : public Layer {
 
  private:
   enum Projection : size_t { kQuery, kKey, kValue, kResidual, kProjections };
+  static_assert(kProjections == kAttentionProjections);
+
+  void BackwardInBlocks(Pass& pass) {
+    const Place& self = pass.places[place_];
+    Place& input = pass.places[self.inputs[0]];
+    AttentionBackward backward;
+    backward.x = input.value;
+    backward.y = self.value;
+    backward.dy = self.gradient;
+    backward.weight_gradients = TensorsIn(pass.dense_gradients);
+    if (input.learns) {
+      backward.write_dx = input.NextGradient();
+      backward.dx = input.gradient;
+    }
+    in_blocks_->Backward(Shape(), TensorsIn(pass.dense), backward);
+  }
+  AttentionShape Shape() const { return {fields_, dim_, heads_, units_ / heads_}; }
+  template <typename Float>
+  AttentionTensors<Float> TensorsIn(Float* dense) const {
+    AttentionTensors<Float> tensors;
+    for (size_t i = 0; i < kProjections; ++i) tensors[i] = dense + tensors_[i];
+    return tensors;
+  }
 
   // Computes the gradients of all projections.
   void OfScores(Pass& pass, size_t n) {
@@ -118,6 +148,7 @@ class AttentionLayer : public Layer {
   }
 
   uint32_t place_, dim_, units_, fields_, heads_;
+  const std::unique_ptr<FieldAttention> in_blocks_;
   std::array<size_t, kProjections> tensors_;       // Positions of the tensors' first floats.
   DeviceArray input_;                              // [n * fields, dim]
   DeviceArray weights_, score_gradients_;          // [n, heads * fields * fields]

@@ -8,7 +8,8 @@
 namespace hdps {
 namespace {
 
-// Computes the attention with arrays in which vector p of example i is row i * length_ + p.
+// Computes the attention in blocks where the device has that, and else with arrays in which vector
+// p of example i is row i * length_ + p.
 class DinLayer : public Layer {
  public:
   explicit DinLayer(const LayerSite& site)
@@ -23,6 +24,7 @@ class DinLayer : public Layer {
         score_(site.TensorAt(2)),
         score_bias_(softmax_ ? 0 : site.TensorAt(3)),
         lengths_(site),
+        in_blocks_(site.ops.NewTargetAttention()),
         features_(&site.ops),
         product_(&site.ops),
         hidden_(&site.ops),
@@ -34,6 +36,10 @@ class DinLayer : public Layer {
 
   void Forward(Pass& pass) override {
     const Place& self = pass.places[place_];
+    if (in_blocks_ != nullptr) {
+      in_blocks_->Forward(Shape(), TensorsIn(pass.dense), Input(pass), self.value);
+      return;
+    }
     const ConstMatrix keys = pass.places[self.inputs[0]].value;
     const size_t rows = keys.rows * length_;
     const Matrix z = features_.ReserveRows(rows, 4 * size_t{dim_});
@@ -57,6 +63,7 @@ class DinLayer : public Layer {
   }
 
   void Backward(Pass& pass) override {
+    if (in_blocks_ != nullptr) return BackwardInBlocks(pass);
     const Place& self = pass.places[place_];
     Place &sequence = pass.places[self.inputs[0]], &target = pass.places[self.inputs[1]];
     const size_t n = self.value.rows, rows = n * length_;
@@ -91,6 +98,36 @@ class DinLayer : public Layer {
   }
 
  private:
+  // ---- in blocks.
+
+  TargetAttentionShape Shape() const { return {dim_, units_, activation_, softmax_}; }
+  template <typename Float>
+  TargetAttentionTensors<Float> TensorsIn(Float* dense) const {
+    return {dense + weight_, dense + bias_, dense + score_,
+            softmax_ ? nullptr : dense + score_bias_};
+  }
+  TargetAttentionInput Input(const Pass& pass) const {
+    const Place& self = pass.places[place_];
+    return {lengths_.counts(), pass.places[self.inputs[0]].value,
+            pass.places[self.inputs[1]].value};
+  }
+  void BackwardInBlocks(Pass& pass) {
+    const Place& self = pass.places[place_];
+    Place &sequence = pass.places[self.inputs[0]], &target = pass.places[self.inputs[1]];
+    TargetAttentionBackward backward;
+    backward.dy = self.gradient;
+    backward.tensors = TensorsIn(pass.dense_gradients);
+    backward.write_dkeys = sequence.NextGradient();
+    backward.dkeys = sequence.gradient;
+    if (target.learns) {
+      backward.write_dtarget = target.NextGradient();
+      backward.dtarget = target.gradient;
+    }
+    in_blocks_->Backward(Shape(), TensorsIn(pass.dense), Input(pass), backward);
+  }
+
+  // ---- with arrays.
+
   Matrix Of(DeviceArray& array, size_t n) const {
     return {array.Reserve(n * length_), n, length_, length_};
   }
@@ -116,6 +153,7 @@ class DinLayer : public Layer {
   bool softmax_;
   size_t weight_, bias_, score_, score_bias_;  // First floats in the flat array.
   SequenceLengths lengths_;
+  const std::unique_ptr<TargetAttention> in_blocks_;
   DeviceArray features_;          // [n * length, 4 * dim]
   DeviceArray product_, hidden_;  // [n * length, units]
   DeviceArray scores_, weights_;  // [n, length]
