@@ -7,8 +7,10 @@
 
 #include "common/job/spec/pooling.h"
 #include "kernels/dense_ops.h"
+#include "kernels/host/activation_rows.h"
 #include "kernels/host/chain_rows.h"
 #include "kernels/host/cpu_row_slabs.h"
+#include "kernels/host/cross_rows.h"
 #include "kernels/host/float_memory.h"
 #include "kernels/host/half_floats.h"
 #include "kernels/host/row_blocks.h"
@@ -163,6 +165,9 @@ class CpuOps : public DenseOps {
         },
         task);
   }
+
+  size_t Bands(size_t count) const override { return std::clamp<size_t>(count, 1, kTilesWanted); }
+  void RunBands(size_t count, const BandBody& body) override;
 
   void LoadBags(std::span<const Bags> features, uint32_t num_rows,
                 std::unique_ptr<BagIndex>* index) override {
@@ -351,7 +356,31 @@ class CpuOps : public DenseOps {
   const VectorWidth width_ = WidestVectors();
   CpuRowSlabs slabs_;
   std::vector<double> losses_;  // Scratch of Loss().
+  std::unique_ptr<CpuOps> of_bands_;
 };
+
+// The ops of a band. A product is computed as a whole; bands may call at once, since the calls that
+// they may make keep nothing.
+class BandOps : public CpuOps {
+ public:
+  explicit BandOps(std::unique_ptr<Executor> inline_executor)
+      : CpuOps(*inline_executor, Bf16Products::kNone), executor_(std::move(inline_executor)) {}
+  void Gemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c) override {
+    OneThreadGemm(spec, a, b, c);
+  }
+
+ private:
+  const std::unique_ptr<Executor> executor_;
+};
+
+void CpuOps::RunBands(size_t count, const BandBody& body) {
+  if (of_bands_ == nullptr) of_bands_ = std::make_unique<BandOps>(NewInlineExecutor());
+  const size_t bands = Bands(count);
+  Run(bands, [&](size_t index) {
+    const size_t first = count * index / bands;
+    body(*of_bands_, {index, first, count * (index + 1) / bands - first});
+  });
+}
 
 }  // namespace
 

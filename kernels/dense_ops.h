@@ -5,6 +5,7 @@
 #include <glog/logging.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -78,6 +79,13 @@ struct DenseBackward {
   // x is the output of a ReLU, and dx is the whole gradient of it.
   bool relu_below = false;
 };
+
+// Units [first, first + count) of a layer's work; see DenseOps::RunBands().
+struct Band {
+  size_t index = 0, first = 0, count = 0;
+};
+class DenseOps;
+using BandBody = std::function<void(DenseOps& ops, const Band& band)>;
 
 // The inputs of a loss besides the logits.
 struct LossInput {
@@ -182,6 +190,16 @@ class DenseOps {
   }
   virtual void Copy(Write write, ConstMatrix x, Matrix y) = 0;  // y (+)= x
   virtual void RunRows(const RowTask& task) = 0;                // See row_tasks.h.
+
+  // ---- bands: pieces of work that share no result, each a chain of calls on little data.
+  //
+  // Returns the number of bands that RunBands() cuts `count` units into, such as blocks of
+  // examples; at least 1. It depends on `count` and the kind of device alone.
+  virtual size_t Bands(size_t) const { return 1; }
+  // Calls body(ops, band) for each band, the last of which may be smaller. On the host, bands run
+  // at once, each on one thread, so that what a call gives the next stays in the cache. `ops` has
+  // Gemm(), Copy() and RunRows(); other arrays must be there already.
+  virtual void RunBands(size_t count, const BandBody& body) { body(*this, {0, 0, count}); }
 
   // ---- embeddings.
   //

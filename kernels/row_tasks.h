@@ -262,8 +262,9 @@ using RowTask = std::variant<
     // Products of fields.
     SumVectors, PairSumRows, PairSumRowsBackward, OuterRows, OuterRowsBackward, MeanOfVectors,
     MeanOfVectorsBackward, ScaleVectors, ScaleVectorsBackward, BilinearRows, BilinearRowsBackward,
-    SplitVectors, SplitVectorsBackward, CinProducts, CinProductsBackward, SumComponents,
-    SumComponentsBackward, GateExperts, GateExpertsBackward, TanhBackward,
+    SplitVectors, SplitVectorsBackward, PairProducts, MapsBackward, FirstBackward, TwiceBackward,
+    FoldPairs, FoldPairsBackward, SumComponents, SumComponentsBackward, GateExperts,
+    GateExpertsBackward, TanhBackward,
     // Layers over sequences, fields, experts and towers.
     AttendFields, AttendFieldsBackward, AttendedFieldsBackward, DinFeatures, DinFeaturesBackward,
     DinQueryBackward, MaskRows, SoftmaxRows, SoftmaxRowsBackward, GruStep, GruStepBackward,

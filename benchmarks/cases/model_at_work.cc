@@ -22,7 +22,7 @@ constexpr uint64_t kCriteoVocabularies[] = {
 Result<Job> JobOf(const ModelCase& c, const BenchSetting& setting, const std::string& first_layer,
                   const std::string& precision) {
   return ParseJob(std::string(R"({"name": "model", "data": {"train": ["unread"], )") + c.data +
-                      R"(}, "model": {"type": "wide_deep", "device": ")" + setting.device +
+                      R"(}, "model": {"type": ")" + c.type + R"(", "device": ")" + setting.device +
                       R"(", "first_layer": ")" + first_layer + R"(", "precision": ")" + precision +
                       "\", " + c.model + "}}",
                   c.name, {});

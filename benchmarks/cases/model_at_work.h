@@ -25,6 +25,7 @@ struct ModelCase {
   // Gives each field as many values as in Criteo's Kaggle logs, in place of `vocabulary`.
   bool criteo_vocabularies = false;
   uint64_t vocabulary = 100'000;
+  const char* type = "wide_deep";  // The recipe.
 };
 
 class ModelAtWork {

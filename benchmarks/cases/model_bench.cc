@@ -88,6 +88,31 @@ Status RunInBf16(const ModelCase& c, const BenchSetting& setting, BenchReport& r
   return Status();
 }
 
+// Recipes whose own layers take most of a step, on data of Criteo's shape.
+constexpr const char* kRecipes[] = {"dcn_v2", "dcn_mix", "xdeepfm", "fibinet"};
+Status RunRecipe(const char* recipe, const BenchSetting& setting, BenchReport& report) {
+  ModelCase c{recipe, 2048, 2, R"("format": "criteo")",
+              R"("embedding_dim": 16, "hidden": [256, 128, 64])"};
+  c.type = recipe;
+  HDPS_ASSIGN_OR_RETURN(const auto model, ModelAtWork::Make(c, setting, "auto"));
+  HDPS_ASSIGN_OR_RETURN(const JobShape shape, ShapeOf(model->job()));
+  HDPS_ASSIGN_OR_RETURN(const auto products, ModelProducts::Make(setting.device, setting.threads,
+                                                                 shape.products, c.batch));
+  products->Step();
+  const int steps = setting.quick ? 1 : c.steps;
+  // Microseconds of all threads together for one example.
+  const auto time_of = [&](auto& work) {
+    const double begin = ProcessCpuSeconds();
+    work.ExamplesPerSecond(steps);
+    return 1e6 * (ProcessCpuSeconds() - begin) / (steps * static_cast<double>(c.batch));
+  };
+  const auto samples = InterleavedSamples(
+      setting.repeats, {[&] { return time_of(*model); }, [&] { return time_of(*products); }});
+  report.AddBeside(kBench, c.name, "processor time of a step", "us/example", samples[0],
+                   "matrix products alone", samples[1]);
+  return Status();
+}
+
 // The large MLP with batch normalization and dropout of every hidden layer, each beside the step
 // without them.
 constexpr char kRegularised[] = "regularised_mlp";
@@ -125,6 +150,11 @@ Status RunModelBench(const BenchSetting& setting, FileSystem&, BenchReport& repo
     PrintProgress(kBench, c.name);
     HDPS_RETURN_IF_ERROR(RunCase(c, setting, report));
     HDPS_RETURN_IF_ERROR(RunInBf16(c, setting, report));
+  }
+  for (const char* recipe : kRecipes) {
+    if (!setting.Wants(recipe)) continue;
+    PrintProgress(kBench, recipe);
+    HDPS_RETURN_IF_ERROR(RunRecipe(recipe, setting, report));
   }
   if (setting.Wants(kRegularised)) {
     PrintProgress(kBench, kRegularised);

@@ -8,9 +8,14 @@
 
 #include "kernels/products/gemm.h"
 #include "kernels/products/product_library.h"
+#include "kernels/products/small_gemm.h"
 
 namespace hdps {
 namespace {
+
+// Floats of b up to which the loop for small products is the faster: those of a part of the
+// second-level cache.
+constexpr size_t kSmallFloats = size_t{1} << 17;
 
 // c[r, :] += bias, then negative values become zero when `relu`.
 void AddBiasActivate(const float* bias, bool relu, Matrix c) {
@@ -50,6 +55,27 @@ void BlasGemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c) {
     if (status == dnnl_out_of_memory) throw MemoryFull(uint64_t{0});
     CHECK_EQ(status, dnnl_success) << c.rows << " x " << c.cols << " x " << depth;
   }
+  AddBiasActivate(spec.bias, spec.relu, c);
+}
+
+void OneThreadGemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c) {
+  static const SmallGemmLoop multiply = SmallGemmOfThisMachine();
+  const size_t depth = spec.transpose_a ? a.rows : a.cols;
+  if (spec.transpose_b || depth * c.cols > kSmallFloats || c.cols % kSmallProductCols != 0) {
+    return BlasGemm(spec, a, b, c);
+  }
+  SmallGemm small{.a = a.data,
+                  .b = b.data,
+                  .b_stride = b.stride,
+                  .c = c.data,
+                  .c_stride = c.stride,
+                  .rows = c.rows,
+                  .depth = depth,
+                  .cols = c.cols,
+                  .write = spec.write};
+  small.a_row = spec.transpose_a ? 1 : a.stride;
+  small.a_depth = spec.transpose_a ? a.stride : 1;
+  multiply(small);
   AddBiasActivate(spec.bias, spec.relu, c);
 }
 

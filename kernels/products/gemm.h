@@ -19,6 +19,10 @@ struct GemmSpec {
 // the machine's vector width.
 void BlasGemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c);
 
+// Computes the product on the calling thread: in the loop for small products where it has the form
+// for it, else by BlasGemm().
+void OneThreadGemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c);
+
 // Returns what the bits of products depend on besides their inputs: "avx512 vectors, oneDNN at
 // avx512".
 std::string CpuArithmetic();

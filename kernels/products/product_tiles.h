@@ -31,12 +31,15 @@ struct ProductTile {
   }
 };
 
+// Pieces that the work of an operation is cut into, so that several threads have some.
+inline constexpr size_t kTilesWanted = 16;
+
 // The tiles of a result [rows, cols], a function of its shape only. They start wide, since a
 // library packs its operands in each call, and shrink until several threads have work.
 class ProductTiles {
  public:
   ProductTiles(size_t rows, size_t cols) : rows_(rows), cols_(cols) {
-    constexpr size_t kTilesWanted = 16, kSideMin = 64;
+    constexpr size_t kSideMin = 64;
     while (count() < kTilesWanted) {
       size_t& side =
           std::min(rows, tile_rows_) >= std::min(cols, tile_cols_) ? tile_rows_ : tile_cols_;

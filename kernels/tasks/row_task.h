@@ -44,4 +44,18 @@ HDPS_ROW_TASK inline float DotOf(const float* a, const float* b, size_t count) {
   return sum;
 }
 
+// Returns the sum of a[i], in the order of DotOf().
+HDPS_ROW_TASK inline float SumOf(const float* a, size_t count) {
+  constexpr size_t kLanes = 8;
+  float lanes[kLanes] = {};
+  size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) lanes[lane] += a[i + lane];
+  }
+  for (size_t lane = 0; i + lane < count; ++lane) lanes[lane] += a[i + lane];
+  float sum = 0.0f;
+  for (size_t lane = 0; lane < kLanes; ++lane) sum += lanes[lane];
+  return sum;
+}
+
 }  // namespace hdps

@@ -51,17 +51,15 @@ class CrossLayer : public Layer {
       pass.ops.RunRows(CrossRowsBackward{
           input.value, Whole(level.product, gradient.rows), gradient, product_gradient,
           l + 1 == levels_.size() ? Write::kOver : Write::kAdd, first_gradient});
-      pass.ops.ActivationBackward({}, false, product_gradient, pass.dense_gradients + level.bias);
-      const ConstMatrix before =
-          l == 0 ? ConstMatrix(input.value) : Whole(levels_[l - 1].output, gradient.rows);
-      GemmSpec weight_spec;
-      weight_spec.transpose_a = true;
-      pass.ops.Gemm(weight_spec, before, product_gradient,
-                    {pass.dense_gradients + level.weight, width_, width_, width_});
-      GemmSpec input_spec;
-      input_spec.transpose_b = true;
-      input_spec.write = Write::kAdd;
-      pass.ops.Gemm(input_spec, product_gradient, Weights(pass.dense + level.weight), gradient);
+      DenseBackward product;
+      product.x = l == 0 ? input.value : Whole(levels_[l - 1].output, gradient.rows);
+      product.weights = Weights(pass.dense + level.weight);
+      product.dy = product_gradient;
+      product.weight_gradient = {pass.dense_gradients + level.weight, width_, width_, width_};
+      product.bias_gradient = pass.dense_gradients + level.bias;
+      product.dx = gradient;
+      product.write_dx = Write::kAdd;
+      pass.ops.BackwardOfDense(product);
     }
     if (!input.learns) return;
     pass.ops.Copy(input.NextGradient(), gradient, input.gradient);
