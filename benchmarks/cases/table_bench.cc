@@ -13,7 +13,6 @@
 
 #include "benchmarks/bench.h"
 #include "benchmarks/cases/table_growth.h"
-#include "benchmarks/cases/table_memory.h"
 #include "benchmarks/clusters/row_load.h"
 #include "common/base/shard_map.h"
 #include "common/job/optimizers/optimizers.h"
@@ -368,7 +367,6 @@ Status RunTableBench(const BenchSetting& setting, FileSystem&, BenchReport& repo
   for (const Case& c : kCases) RunCase(setting, c, report);
   for (const Case& c : kNewCases) RunInsert(setting, c, report);
   RunTableGrowth(setting, report);
-  RunTableMemory(setting, report);
   return Status();
 }
 
