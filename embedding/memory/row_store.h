@@ -65,14 +65,12 @@ class RowStore {
   }
   void PrefetchSlot(Key key) const { RowIndex::Prefetch(index_.Home(key)); }
   // Calls use(i, slot of keys[i] or null, its row or null) for every key in order, after
-  // prefetching the first `line_bytes` of the row. kBytes: 0, or `line_bytes` if known at compile
-  // time.
-  template <size_t kBytes = 0, typename Use>
+  // prefetching the first `line_bytes` of the row.
+  template <typename Use>
   HDPS_INLINE void ForEachFound(std::span<const Key> keys, size_t line_bytes, const Use& use) const;
   // Calls use(i, row) for every key in order and sets each row's version. Rows of new keys are
-  // first filled by make(their keys, pointers to their rows), up to kBatchKeys in a call. kBytes: 0
-  // or row_bytes().
-  template <size_t kBytes = 0, typename Make, typename Use>
+  // first filled by make(their keys, pointers to their rows), up to kBatchKeys in a call.
+  template <typename Make, typename Use>
   HDPS_INLINE void ForEachMade(std::span<const Key> keys, uint32_t version, const Make& make,
                                const Use& use);
 
@@ -84,7 +82,7 @@ class RowStore {
   HDPS_INLINE void FindBatchRows(std::span<const Key> keys, size_t line_bytes,
                                  const std::byte** rows) const;
   // The same, but makes missing rows and sets each row's version, as ForEachMade does.
-  template <size_t kBytes = 0, typename Make>
+  template <typename Make>
   HDPS_INLINE void MakeBatchRows(std::span<const Key> keys, uint32_t version, const Make& make,
                                  std::byte** rows);
   // Number of rows to prefetch ahead: about as many lines as a core can have in flight, whatever
@@ -196,10 +194,10 @@ HDPS_INLINE void RowStore::FindBatch(std::span<const Key> keys, RowSlot** slots,
   }
 }
 
-template <size_t kBytes, typename Use>
+template <typename Use>
 HDPS_INLINE void RowStore::ForEachFound(std::span<const Key> keys, size_t line_bytes,
                                         const Use& use) const {
-  const size_t rows_ahead = RowsAhead(kBytes > 0 ? kBytes : line_bytes);
+  const size_t rows_ahead = RowsAhead(line_bytes);
   RowSlot* slots[kBatchKeys];
   const std::byte* rows[kBatchKeys];
   for (size_t begin = 0; begin < keys.size(); begin += kBatchKeys) {
@@ -208,11 +206,11 @@ HDPS_INLINE void RowStore::ForEachFound(std::span<const Key> keys, size_t line_b
         keys.subspan(begin, n),
         slots, [&](size_t k, const RowSlot* slot) __attribute__((always_inline)) {
           rows[k] = slot->used() ? Row(slot->row()) : nullptr;
-          if (k < rows_ahead && rows[k] != nullptr) Prefetch<kBytes>(rows[k], line_bytes);
+          if (k < rows_ahead && rows[k] != nullptr) Prefetch<0>(rows[k], line_bytes);
         });
     for (size_t k = 0; k < n; ++k) {
       if (k + rows_ahead < n && rows[k + rows_ahead] != nullptr) {
-        Prefetch<kBytes>(rows[k + rows_ahead], line_bytes);
+        Prefetch<0>(rows[k + rows_ahead], line_bytes);
       }
       use(begin + k, rows[k] != nullptr ? slots[k] : nullptr, rows[k]);
     }
@@ -230,10 +228,10 @@ HDPS_INLINE void RowStore::FindBatchRows(std::span<const Key> keys, size_t line_
       });
 }
 
-template <size_t kBytes, typename Make>
+template <typename Make>
 HDPS_INLINE void RowStore::MakeBatchRows(std::span<const Key> keys, uint32_t version,
                                          const Make& make, std::byte** rows) {
-  const size_t rows_ahead = RowsAhead(kBytes > 0 ? kBytes : row_bytes_);
+  const size_t rows_ahead = RowsAhead(row_bytes_);
   RowSlot* slots[kBatchKeys];
   Key new_keys[kBatchKeys];
   std::byte* new_rows[kBatchKeys];
@@ -252,21 +250,21 @@ HDPS_INLINE void RowStore::MakeBatchRows(std::span<const Key> keys, uint32_t ver
           new_keys[num_new] = keys[k];
           new_rows[num_new++] = rows[k];
         }
-        if (k < rows_ahead) Prefetch<kBytes>(rows[k], row_bytes_);
+        if (k < rows_ahead) Prefetch<0>(rows[k], row_bytes_);
       });
   if (num_new > 0) make(std::span<const Key>(new_keys, num_new), &new_rows[0]);
 }
 
-template <size_t kBytes, typename Make, typename Use>
+template <typename Make, typename Use>
 HDPS_INLINE void RowStore::ForEachMade(std::span<const Key> keys, uint32_t version,
                                        const Make& make, const Use& use) {
-  const size_t rows_ahead = RowsAhead(kBytes > 0 ? kBytes : row_bytes_);
+  const size_t rows_ahead = RowsAhead(row_bytes_);
   std::byte* rows[kBatchKeys];
   for (size_t begin = 0; begin < keys.size(); begin += kBatchKeys) {
     const size_t n = std::min(kBatchKeys, keys.size() - begin);
-    MakeBatchRows<kBytes>(keys.subspan(begin, n), version, make, rows);
+    MakeBatchRows(keys.subspan(begin, n), version, make, rows);
     for (size_t k = 0; k < n; ++k) {
-      if (k + rows_ahead < n) Prefetch<kBytes>(rows[k + rows_ahead], row_bytes_);
+      if (k + rows_ahead < n) Prefetch<0>(rows[k + rows_ahead], row_bytes_);
       use(begin + k, rows[k]);
     }
   }
