@@ -278,11 +278,10 @@ void RowService::OnGuest(PeerId from, const Frame& frame) {
   if (frame.header.view < view_.value) {
     return refuse({Code::kStaleView, "the members of the job have changed"});
   }
-  uint64_t keys_in_all = 0;
-  for (const TableKeys& table : request.tables) keys_in_all += table.num_keys;
-  if (keys_in_all > kGuestKeysMax) {
-    return refuse({Code::kResourceExhausted, std::to_string(keys_in_all) +
-                                                 " keys in one pull, at most " +
+  uint64_t keys = 0;
+  for (const TableKeys& table : request.tables) keys += table.num_keys;
+  if (keys > kGuestKeysMax) {
+    return refuse({Code::kResourceExhausted, std::to_string(keys) + " keys in one pull, at most " +
                                                  std::to_string(kGuestKeysMax) + " may be"});
   }
   auto list = std::make_shared<KeyList>();

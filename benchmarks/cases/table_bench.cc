@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "benchmarks/bench.h"
-#include "benchmarks/cases/table_growth.h"
-#include "benchmarks/cases/table_joined.h"
+#include "benchmarks/cases/tables/table_growth.h"
+#include "benchmarks/cases/tables/table_joined.h"
 #include "benchmarks/clusters/row_load.h"
 #include "common/base/shard_map.h"
 #include "common/job/optimizers/optimizers.h"

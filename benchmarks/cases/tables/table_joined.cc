@@ -1,5 +1,5 @@
 // Reads and updates the rows of a wide and a deep table, joined and apart, for the same requests.
-#include "benchmarks/cases/table_joined.h"
+#include "benchmarks/cases/tables/table_joined.h"
 
 #include <span>
 #include <string>

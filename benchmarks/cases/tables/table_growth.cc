@@ -1,5 +1,5 @@
 // Grows slices that fill at the same rate, like the shards of a table, and keeps the longest push.
-#include "benchmarks/cases/table_growth.h"
+#include "benchmarks/cases/tables/table_growth.h"
 
 #include <memory>
 #include <vector>
