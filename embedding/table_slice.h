@@ -64,13 +64,17 @@ struct TableSlice::Impl {
     const float* values;  // [keys * dim]
     GradientScale scale;
   };
+  // `*numbered`: sums of parts with the same keys, or null; becomes the table's own if it adds up.
   Combined Combine(std::span<const Gradients> parts, const GradientTerms& terms, float scale,
-                   bool whole_tensors);
+                   bool whole_tensors, const GradientSums** numbered);
+  void AddUp(std::span<const Gradients> parts, const GradientSums* numbered) {
+    numbered == nullptr ? sums.Combine(parts, dim) : sums.CombineLike(*numbered, parts, dim);
+  }
   void ApplyGradients(const OptimizerSpec& rule, const Combined& gradients, int64_t step,
                       bool first_epoch);
   void ApplyToTensors(const OptimizerSpec& rule, int64_t step, TensorPeers* peers);
-  // Computes the gradients that the rule is given, in `sums`: scaled, with penalties, clipped.
-  void FinishSums(std::span<const Gradients> parts, float scale, const GradientTerms& terms);
+  // Turns `sums` into the gradients that the rule is given: scaled, with penalties, clipped.
+  void FinishSums(float scale, const GradientTerms& terms);
   void FindAdmitted(std::span<const Key> keys, const float* values, int64_t step, bool first_epoch);
   void Evict(std::span<const Key> keys, int64_t step);
 

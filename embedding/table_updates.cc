@@ -12,9 +12,7 @@
 
 namespace hdps {
 
-void TableSlice::Impl::FinishSums(std::span<const Gradients> parts, float scale,
-                                  const GradientTerms& terms) {
-  sums.Combine(parts, dim);
+void TableSlice::Impl::FinishSums(float scale, const GradientTerms& terms) {
   const std::vector<Key>& keys = sums.keys();
   if (terms.penalizes()) {
     penalized.resize(keys.size() * dim);
@@ -29,17 +27,18 @@ void TableSlice::Impl::FinishSums(std::span<const Gradients> parts, float scale,
 
 TableSlice::Impl::Combined TableSlice::Impl::Combine(std::span<const Gradients> parts,
                                                      const GradientTerms& terms, float scale,
-                                                     bool whole_tensors) {
+                                                     bool whole_tensors,
+                                                     const GradientSums** numbered) {
   for (const Gradients& part : parts) CHECK_EQ(part.values.size(), part.keys.size() * dim);
-  if (whole_tensors || !terms.none()) {
-    FinishSums(parts, scale, terms);
-    return {sums.keys(), sums.values(), {1, 1}};
-  }
-  if (parts.size() == 1) {
+  const bool finishes = whole_tensors || !terms.none();
+  if (!finishes && parts.size() == 1) {
     return {parts[0].keys, parts[0].values.data(), {parts[0].scale, scale}};
   }
-  sums.Combine(parts, dim);
-  return {sums.keys(), sums.values(), {1, scale}};
+  AddUp(parts, *numbered);
+  *numbered = &sums;
+  if (!finishes) return {sums.keys(), sums.values(), {1, scale}};
+  FinishSums(scale, terms);
+  return {sums.keys(), sums.values(), {1, 1}};
 }
 
 void TableSlice::Impl::ApplyGradients(const OptimizerSpec& rule, const Combined& gradients,
@@ -116,8 +115,9 @@ void TableSlice::Apply(std::span<const Gradients> parts, float scale, int64_t st
   impl_->rows->changes.OnChange(step);
   const OptimizerSpec rule = OptimizerAt(impl_->spec, step, update.rate);
   const bool whole_tensors = RecordOf(rule).whole_tensors;
+  const GradientSums* numbered = nullptr;
   const Impl::Combined gradients =
-      impl_->Combine(parts, GradientTerms(impl_->spec, update), scale, whole_tensors);
+      impl_->Combine(parts, GradientTerms(impl_->spec, update), scale, whole_tensors, &numbered);
   if (whole_tensors) return impl_->ApplyToTensors(rule, step, update.peers);
   impl_->ApplyGradients(rule, gradients, step, update.first_epoch);
 }
@@ -131,12 +131,14 @@ void TableSlice::ApplyJoined(std::span<const JoinedUpdate> updates, float scale,
   std::vector<OptimizerSpec> rules;
   std::vector<Impl::Combined> gradients;
   rules.reserve(updates.size());  // Updates refer to them.
+  const GradientSums* numbered = nullptr;
   for (const auto& [table, parts] : updates) {
     Impl& impl = *table->impl_;
     CHECK(impl.rows.get() == &rows && impl.policy.admits_all()) << impl.spec.name;
     rules.push_back(OptimizerAt(impl.spec, step, update.rate));
     CHECK(!RecordOf(rules.back()).whole_tensors) << impl.spec.name;
-    gradients.push_back(impl.Combine(parts, GradientTerms(impl.spec, update), scale, false));
+    gradients.push_back(
+        impl.Combine(parts, GradientTerms(impl.spec, update), scale, false, &numbered));
     CHECK_EQ(gradients.back().keys.size(), gradients[0].keys.size());
   }
   const uint64_t rows_before = rows.store.num_rows();
@@ -156,7 +158,8 @@ void TableSlice::ApplyJoined(std::span<const JoinedUpdate> updates, float scale,
 
 SquareSum TableSlice::Squares(std::span<const Gradients> parts, float scale) {
   if (!GradientSums::CheckNumber(parts).ok()) return {};  // Apply reports the error.
-  impl_->FinishSums(parts, scale, GradientTerms(impl_->spec, {}));
+  impl_->AddUp(parts, nullptr);
+  impl_->FinishSums(scale, GradientTerms(impl_->spec, {}));
   const std::vector<Key>& keys = impl_->sums.keys();
   return SquaresOf(impl_->spec, keys, {impl_->sums.values(), keys.size() * impl_->dim});
 }
