@@ -47,11 +47,11 @@ struct Step {
   std::vector<std::vector<Key>> keys;                   // [workers]
   std::vector<std::vector<std::vector<float>>> values;  // [tables][workers]
 
-  Step(Random& random, const std::vector<TableSpec>& specs, uint64_t range) {
+  Step(Random& random, const std::vector<TableSpec>& specs, uint64_t range, uint64_t least = 60) {
     keys.resize(1 + random.Below(3));
     for (std::vector<Key>& own : keys) {
       // More than one batch of a look-up now and then.
-      const uint64_t count = random.Below(8) == 0 ? 1500 : 60;
+      const uint64_t count = random.Below(8) == 0 ? 1500 : least;
       for (uint64_t k = 0; k < count; ++k) own.push_back(MixBits(random.Below(range)));
       std::ranges::sort(own);
       own.erase(std::unique(own.begin(), own.end()), own.end());
@@ -244,7 +244,7 @@ class JoinedSaves : public testing::Test {
 
   // The shard's own keys only, because a file holds no others.
   Step StepOf(Random& random, const std::vector<TableSpec>& specs) {
-    Step step(random, specs, 8000);
+    Step step(random, specs, 8000, 2000);
     step.keys.resize(1);
     std::erase_if(step.keys[0], [](Key key) { return ShardOf(key, ShardBy::kKey, 4).value != 1; });
     for (size_t t = 0; t < specs.size(); ++t) {
@@ -262,7 +262,7 @@ TEST_F(JoinedSaves, FilesAndDeltasAreTheSameBytes) {
       Specs(OptimizerKind::kAdagrad, OptimizerKind::kRowwiseAdagrad, WeightFormat::kBf16,
             {.evict_after_steps = 9});
   uint64_t fetched = 0;
-  for (const uint64_t limit : {uint64_t{0}, uint64_t{96} << 10}) {
+  for (const uint64_t limit : {uint64_t{0}, uint64_t{128} << 10}) {
     Slices joined(specs, kJoined, limit), apart(specs, kApart, limit);
     Random random(11);
     std::vector<CheckpointPart> of_joined, of_apart;
