@@ -1,263 +1,167 @@
-// Reads, updates and stores rows of the row store; combines updates by key.
+// Makes slices; reads, stores, digests and visits their rows.
 #include "embedding/table.h"
 
 #include <glog/logging.h>
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 #include <utility>
 
-#include "common/job/schedule.h"
 #include "common/job/table_slices.h"
 #include "common/protocol/manifest_parts.h"
-#include "embedding/change_log.h"
-#include "embedding/memory/averages.h"
-#include "embedding/memory/gradient_sums.h"
-#include "embedding/memory/optimizer.h"
-#include "embedding/memory/row_batches.h"
 #include "embedding/memory/row_init.h"
-#include "embedding/memory/row_policy.h"
-#include "embedding/memory/weight_format.h"
-#include "embedding/memory/whole_tensors.h"
-#include "embedding/row_eviction.h"
-#include "embedding/tiered_rows.h"
+#include "embedding/table_slice.h"
 
 namespace hdps {
 namespace {
 
 constexpr uint64_t kIndexSalt = 0x7c6e5f0d3b2a1908u;
 
+std::shared_ptr<SharedRows> RowsFor(std::span<const TableSpec* const> tables, TableId first,
+                                    const RowPlacement& home) {
+  size_t row_bytes = 0;
+  for (const TableSpec* table : tables) row_bytes += RowBytes(*table);
+  return std::make_shared<SharedRows>(row_bytes, kIndexSalt, first, home, !tables[0]->dense);
+}
+
 }  // namespace
 
-struct TableSlice::Impl {
-  Impl(const TableSpec& table_spec, TableId table_id, uint64_t job_seed, const RowPlacement& home,
-       VectorWidth vectors)
-      : spec(table_spec),
-        id(table_id),
-        seed(job_seed),
-        dim(table_spec.slice_dim()),
-        first_column(FirstColumn(table_spec, home.shard, home.num_shards)),
-        rule_floats(StateFloats(table_spec.optimizer, dim)),
-        row_floats(dim + RowStateFloats(table_spec)),
-        weight_bytes(WeightBytes(table_spec.weights, dim)),
-        width(vectors),
-        make([this](std::span<const Key> keys, size_t floats, std::byte* const* rows) {
-          InitialRows(keys, floats, rows);
-        }),
-        policy(table_spec, table_id, job_seed, home.shard, home.num_shards),
-        store(RowBytes(table_spec), kIndexSalt, table_id, home, !table_spec.dense) {}
-
-  std::span<float> State(std::byte* row) const {
-    return {reinterpret_cast<float*>(row + weight_bytes), rule_floats};
-  }
-  // Converts a row, or only its weights, to floats, as callers see them.
-  void Expand(const std::byte* row, std::span<float> floats) const {
-    ReadRow(spec.weights, dim, row, floats);
-  }
-  StoredRows RowsIn(RowStore& memory) const {
-    return {spec.weights, dim, rounding_seed, memory, make};
-  }
-
-  // Fills the initial weights of rows, and their initial state if `floats` exceeds the weights.
-  void InitialRows(std::span<const Key> keys, size_t floats, std::byte* const* rows) const {
-    InitRows(width, spec.init, seed, id, keys, first_column, dim, rows);
-    for (size_t k = 0; k < keys.size(); ++k) {
-      auto* const row = reinterpret_cast<float*>(rows[k]);
-      RoundToNearest(spec.weights, {row, dim});
-      if (floats == dim) continue;
-      InitState(spec.optimizer, dim, {row + dim, rule_floats});
-      std::fill(row + dim + rule_floats, row + floats, 0.0f);
-    }
-  }
-  void InitialRow(Key key, std::span<float> out) const {
-    auto* const row = reinterpret_cast<std::byte*>(out.data());
-    InitialRows({&key, 1}, out.size(), &row);
-  }
-
-  // Calls use(i, row of keys[i]) for every key in order, and makes missing rows. If rows spill to
-  // disk, a row is valid only during its call.
-  template <typename Use>
-  void ForEachRow(std::span<const Key> keys, int64_t step, const Use& use) {
-    store.InParts(keys, true, [&](size_t begin, std::span<const Key> part, RowStore& memory) {
-      memory.ForEachMade(
-          part, RowVersion(step),
-          [&](std::span<const Key> new_keys, std::byte* const* rows) {
-            MakeRows(RowsIn(memory), new_keys, rows);
-          },
-          [&](size_t i, std::byte* row) { use(begin + i, row); });
-    });
-  }
-
-  void ApplyGradients(const OptimizerSpec& rule, std::span<const Key> keys, const float* values,
-                      GradientScale scale, int64_t step, bool first_epoch);
-  void ApplyToTensors(const OptimizerSpec& rule, int64_t step, TensorPeers* peers);
-  // Computes the gradients that the rule is given, in `sums`: scaled, with penalties, clipped.
-  void FinishSums(std::span<const Gradients> parts, float scale, const GradientTerms& terms);
-  void NoteUpdates(std::span<const Key> keys, int64_t step, RowStore& memory);
-  void FindAdmitted(std::span<const Key> keys, const float* values, int64_t step, bool first_epoch);
-  void Evict(std::span<const Key> keys, int64_t step);
-
-  const TableSpec spec;
-  const TableId id;
-  const uint64_t seed;
-  const uint32_t dim, first_column;  // Of rows here; under kColumn a part of the table's.
-  const uint32_t rule_floats;
-  const size_t row_floats;  // [weights | state of the rule | state of the policy]
-  const size_t weight_bytes;
-  const uint64_t rounding_seed = RoundingSeed(seed, id);
-
-  const VectorWidth width;
-  const RowMaker make;
-
-  RowPolicy policy;
-  TieredRows store;
-  ChangeLog changes;
-  uint64_t admitted = 0, refused = 0, evicted = 0;
-  int64_t evicted_step = -1;  // The last step that evicted rows.
-  // Members to reuse their memory.
-  GradientSums sums;
-  std::vector<Key> admitted_keys;
-  std::vector<float> admitted_values;
-  std::vector<float> penalized;     // Weights of the rows of `sums`.
-  std::vector<uint32_t> newcomers;  // Positions of keys without a row.
-};
-
-void TableSlice::Impl::FinishSums(std::span<const Gradients> parts, float scale,
-                                  const GradientTerms& terms) {
-  sums.Combine(parts, dim);
-  const std::vector<Key>& keys = sums.keys();
-  if (terms.penalizes()) {
-    penalized.resize(keys.size() * dim);
-    store.InParts(keys, false, [&](size_t begin, std::span<const Key> part, RowStore& memory) {
-      ReadRows(width, RowsIn(memory), part, dim, penalized.data() + begin * dim);
-    });
-  }
-  FinishGradients(spec, terms, scale, keys, penalized, {sums.values(), keys.size() * dim});
+TableSlice::Impl::Impl(const TableSpec& table_spec, TableId table_id, uint64_t job_seed,
+                       const RowPlacement& home, VectorWidth vectors,
+                       std::shared_ptr<SharedRows> shared)
+    : spec(table_spec),
+      id(table_id),
+      seed(job_seed),
+      dim(table_spec.slice_dim()),
+      first_column(FirstColumn(table_spec, home.shard, home.num_shards)),
+      rule_floats(StateFloats(table_spec.optimizer, dim)),
+      row_floats(dim + RowStateFloats(table_spec)),
+      weight_bytes(WeightBytes(table_spec.weights, dim)),
+      width(vectors),
+      make([this](std::span<const Key> keys, size_t floats, std::byte* const* at) {
+        InitialRows(keys, floats, at);
+      }),
+      policy(table_spec, table_id, job_seed, home.shard, home.num_shards),
+      rows(std::move(shared)),
+      number(rows->parts.size()) {
+  size_t offset = 0;
+  for (const RowPart& before : rows->parts) offset += before.bytes;
+  rows->parts.push_back(
+      {spec.weights, dim, RoundingSeed(seed, id), offset, RowBytes(table_spec), make});
+  rows->keys.emplace_back();
 }
 
-void TableSlice::Impl::ApplyGradients(const OptimizerSpec& rule, std::span<const Key> keys,
-                                      const float* values, GradientScale scale, int64_t step,
-                                      bool first_epoch) {
-  const uint64_t rows_before = store.num_rows();
-  if (!policy.admits_all()) {
-    FindAdmitted(keys, values, step, first_epoch);
-    keys = admitted_keys;
-    values = admitted_values.data();
+// The first table has what rounding down leaves.
+size_t TableSlice::Impl::ShareOf(size_t bytes) const {
+  const size_t row_bytes = rows->store.memory().row_bytes();
+  const auto share = [&](const RowPart& own) { return bytes / row_bytes * own.bytes; };
+  if (number > 0) return share(part());
+  for (size_t p = 1; p < rows->parts.size(); ++p) bytes -= share(rows->parts[p]);
+  return bytes;
+}
+
+void TableSlice::Impl::InitialRows(std::span<const Key> keys, size_t floats,
+                                   std::byte* const* at) const {
+  InitRows(width, spec.init, seed, id, keys, first_column, dim, at);
+  for (size_t k = 0; k < keys.size(); ++k) {
+    auto* const row = reinterpret_cast<float*>(at[k]);
+    RoundToNearest(spec.weights, {row, dim});
+    if (floats == dim) continue;
+    InitState(spec.optimizer, dim, {row + dim, rule_floats});
+    std::fill(row + dim + rule_floats, row + floats, 0.0f);
   }
-  store.InParts(keys, true, [&](size_t begin, std::span<const Key> part, RowStore& memory) {
-    ForEachRule(spec, rule, part, [&](const OptimizerSpec& own, size_t from, size_t count) {
-      UpdateRows(width, own, RowsIn(memory), part.subspan(from, count),
-                 values + (begin + from) * dim, scale, step);
-    });
-    if (policy.floats() > 0) NoteUpdates(part, step, memory);
-  });
-  admitted += store.num_rows() - rows_before;
-}
-
-void TableSlice::Impl::NoteUpdates(std::span<const Key> keys, int64_t step, RowStore& memory) {
-  memory.ForEachFound(keys, memory.row_bytes(), [&](size_t, const RowSlot* slot, const std::byte*) {
-    auto* state = reinterpret_cast<float*>(memory.Row(slot->row()) + weight_bytes);
-    policy.OnUpdate(step, {state + rule_floats, policy.floats()});
-  });
-}
-
-// Keys without a row are counted in key order, because their order in a push means nothing.
-void TableSlice::Impl::FindAdmitted(std::span<const Key> keys, const float* values, int64_t step,
-                                    bool first_epoch) {
-  admitted_keys.clear();
-  admitted_values.clear();
-  newcomers.clear();
-  const auto admit = [&](size_t k) {
-    admitted_keys.push_back(keys[k]);
-    admitted_values.insert(admitted_values.end(), values + k * dim, values + (k + 1) * dim);
-  };
-  store.InParts(keys, false, [&](size_t begin, std::span<const Key> part, RowStore& memory) {
-    memory.ForEachFound(part, 1, [&](size_t i, const RowSlot* slot, const std::byte*) {
-      if (slot != nullptr) return admit(begin + i);
-      newcomers.push_back(static_cast<uint32_t>(begin + i));
-    });
-  });
-  std::ranges::sort(newcomers, {}, [&](uint32_t k) { return keys[k]; });
-  constexpr size_t kPrefetch = 16;
-  for (size_t i = 0; i < newcomers.size(); ++i) {
-    if (i + kPrefetch < newcomers.size()) policy.Prefetch(keys[newcomers[i + kPrefetch]]);
-    if (policy.Admits(keys[newcomers[i]], step, first_epoch)) {
-      admit(newcomers[i]);
-    } else {
-      ++refused;
-    }
-  }
-}
-
-void TableSlice::Impl::ApplyToTensors(const OptimizerSpec& rule, int64_t step, TensorPeers* peers) {
-  std::vector<TensorChunk> chunks(sums.keys().size());
-  ForEachRow(sums.keys(), step, [&](size_t k, std::byte* row) {
-    const std::span<const float> gradient(sums.values() + k * dim, dim);
-    const std::span<float> weights(reinterpret_cast<float*>(row), dim);
-    chunks[k] = {sums.keys()[k], {gradient, weights, State(row)}};
-  });
-  if (!store.failure().ok()) return;  // Some chunks have no row.
-  if (peers != nullptr) return UpdateChunks(spec, rule, step, std::move(chunks), *peers);
-  UpdateTensors(spec, rule, step, std::move(chunks));
-}
-
-void TableSlice::Impl::Evict(std::span<const Key> keys, int64_t step) {
-  if (keys.empty()) return;
-  store.Erase(keys);
-  changes.OnErase(keys, store.num_rows());
-  evicted += keys.size();
-  evicted_step = step;
 }
 
 TableSlice::TableSlice(const TableSpec& spec, TableId id, uint64_t seed, VectorWidth width)
     : TableSlice(spec, id, seed, RowPlacement(), width) {}
 TableSlice::TableSlice(const TableSpec& spec, TableId id, uint64_t seed, const RowPlacement& home,
-                       VectorWidth width)
-    : impl_(std::make_unique<Impl>(spec, id, seed, home, width)) {}
+                       VectorWidth width) {
+  const TableSpec* const alone = &spec;
+  impl_ = std::make_unique<Impl>(spec, id, seed, home, width, RowsFor({&alone, 1}, id, home));
+}
+TableSlice::TableSlice(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 TableSlice::~TableSlice() = default;
 TableSlice::TableSlice(TableSlice&&) noexcept = default;
+
+std::vector<TableSlice> TableSlice::OfTables(std::span<const TableSpec> tables,
+                                             std::span<const uint32_t> first_of_group,
+                                             uint64_t seed, const RowPlacement& home,
+                                             VectorWidth width) {
+  CHECK_EQ(tables.size(), first_of_group.size());
+  std::vector<TableSlice> slices;
+  slices.reserve(tables.size());
+  for (uint32_t t = 0; t < tables.size(); ++t) {
+    const uint32_t first = first_of_group[t];
+    CHECK(first <= t && first_of_group[first] == first) << "table " << t << " after " << first;
+    std::shared_ptr<SharedRows> rows;
+    if (first < t) {
+      rows = slices[first].impl_->rows;
+    } else {
+      std::vector<const TableSpec*> group;
+      for (uint32_t other = t; other < tables.size(); ++other) {
+        if (first_of_group[other] == t) group.push_back(&tables[other]);
+      }
+      rows = RowsFor(group, TableId{t}, home);
+    }
+    slices.push_back(TableSlice(std::make_unique<TableSlice::Impl>(tables[t], TableId{t}, seed,
+                                                                   home, width, std::move(rows))));
+  }
+  return slices;
+}
 
 const TableSpec& TableSlice::spec() const { return impl_->spec; }
 uint32_t TableSlice::dim() const { return impl_->dim; }
 uint32_t TableSlice::state_floats() const {
   return static_cast<uint32_t>(impl_->row_floats) - impl_->dim;
 }
-size_t TableSlice::num_rows() const { return impl_->store.num_rows(); }
+size_t TableSlice::num_rows() const { return impl_->rows->store.num_rows(); }
+size_t TableSlice::row_bytes() const { return impl_->part().bytes; }
 size_t TableSlice::bytes() const {
-  return impl_->store.bytes() + impl_->policy.bytes() + impl_->changes.bytes();
+  const SharedRows& rows = *impl_->rows;
+  return impl_->ShareOf(rows.store.bytes() + rows.changes.bytes()) + impl_->policy.bytes();
 }
-const RowStore& TableSlice::memory() const { return impl_->store.memory(); }
-const Status& TableSlice::failure() const { return impl_->store.failure(); }
+size_t TableSlice::disk_bytes() const {
+  const SharedRows& rows = *impl_->rows;  // A row on disk has its version behind it.
+  const size_t row_bytes = rows.store.memory().row_bytes() + sizeof(uint32_t);
+  return impl_->ShareOf(rows.store.rows_on_disk() * row_bytes);
+}
+bool TableSlice::SharesRowsWith(const TableSlice& other) const {
+  return impl_->rows == other.impl_->rows;
+}
+const RowStore& TableSlice::memory() const { return impl_->rows->store.memory(); }
+const Status& TableSlice::failure() const { return impl_->rows->store.failure(); }
 const FrequencySketch* TableSlice::sketch() const { return impl_->policy.sketch(); }
 FrequencySketch* TableSlice::sketch() { return impl_->policy.sketch(); }
 
 RowCounts TableSlice::counters() const {
-  return {.admitted = impl_->admitted,
+  return {.admitted = impl_->rows->admitted,
           .refused = impl_->refused,
-          .evicted = impl_->evicted,
-          .fetched = impl_->store.rows_fetched(),
-          .on_disk = impl_->store.rows_on_disk()};
-}
-
-void TableSlice::EndStep(int64_t step) {
-  if (!impl_->policy.evicts()) return;
-  const RowPolicy& policy = impl_->policy;
-  const PolicyRows rows = {impl_->store, policy, impl_->spec.weights, impl_->dim,
-                           impl_->weight_bytes + impl_->rule_floats * sizeof(float)};
-  if (policy.LooksForOldAfter(step)) impl_->Evict(FindOldRows(rows, step), step);
-  if (num_rows() > policy.max_rows()) {
-    impl_->Evict(FindLowestRows(rows, num_rows() - policy.rows_left()), step);
-  }
+          .evicted = impl_->rows->evicted,
+          .fetched = impl_->rows->store.rows_fetched(),
+          .on_disk = impl_->rows->store.rows_on_disk()};
 }
 
 void TableSlice::Read(std::span<const Key> keys, uint32_t row_floats, std::span<float> rows) {
-  CHECK(row_floats == dim() || row_floats == impl_->row_floats) << row_floats << " floats a row";
-  CHECK_EQ(rows.size(), keys.size() * row_floats);
-  impl_->store.InParts(keys, false, [&](size_t begin, std::span<const Key> part, RowStore& memory) {
-    ReadRows(impl_->width, impl_->RowsIn(memory), part, row_floats,
-             rows.subspan(begin * row_floats).data());
-  });
+  const JoinedRead read{this, row_floats, rows};
+  ReadJoined(keys, {&read, 1});
+}
+
+void TableSlice::ReadJoined(std::span<const Key> keys, std::span<const JoinedRead> reads) {
+  const Impl& first = *reads[0].table->impl_;
+  for (const auto& [table, row_floats, rows] : reads) {
+    const Impl& impl = *table->impl_;
+    CHECK(impl.rows == first.rows) << impl.spec.name;
+    CHECK(row_floats == impl.dim || row_floats == impl.row_floats) << row_floats << " floats a row";
+    CHECK_EQ(rows.size(), keys.size() * row_floats);
+  }
+  std::vector<PartRead> parts;
+  first.rows->store.InParts(
+      keys, false, [&](size_t begin, std::span<const Key> some, const RowStore& memory) {
+        parts.clear();
+        for (const auto& [table, row_floats, rows] : reads) {
+          parts.push_back({table->impl_->part(), row_floats, rows.data() + begin * row_floats});
+        }
+        ReadRows(first.width, memory, some, parts);
+      });
 }
 
 void TableSlice::ReadChanged(std::span<const Key> keys, int64_t since_step,
@@ -267,7 +171,7 @@ void TableSlice::ReadChanged(std::span<const Key> keys, int64_t since_step,
   const auto look = [&](size_t k, const RowSlot* slot, const std::byte* row) {
     const size_t dim = impl_->dim;
     if (slot == nullptr) {
-      if (impl_->evicted_step <= since_step) return;  // Otherwise it may have had a row.
+      if (impl_->rows->evicted_step <= since_step) return;  // Otherwise it may have had a row.
       positions->push_back(static_cast<uint32_t>(k));
       weights->resize(weights->size() + dim);
       return impl_->InitialRow(keys[k], std::span(*weights).last(dim));
@@ -276,11 +180,11 @@ void TableSlice::ReadChanged(std::span<const Key> keys, int64_t since_step,
     if (slot->version <= since && slot->version < kRowVersionMax) return;
     positions->push_back(static_cast<uint32_t>(k));
     weights->resize(weights->size() + dim);
-    ReadWeights(impl_->spec.weights, row, std::span(*weights).last(dim));
+    ReadWeights(impl_->spec.weights, impl_->Own(row), std::span(*weights).last(dim));
   };
-  impl_->store.InParts(
+  impl_->rows->store.InParts(
       keys, false, [&](size_t begin, std::span<const Key> part, const RowStore& memory) {
-        memory.ForEachFound(part, sizeof(float),
+        memory.ForEachFound(part, impl_->part().offset + sizeof(float),
                             [&](size_t i, const RowSlot* slot, const std::byte* row) {
                               look(begin + i, slot, row);
                             });
@@ -291,54 +195,34 @@ void TableSlice::Store(std::span<const Key> keys, uint32_t row_floats, std::span
                        int64_t step) {
   CHECK(row_floats == dim() || row_floats == impl_->row_floats) << row_floats << " floats a row";
   CHECK_EQ(rows.size(), keys.size() * row_floats);
-  impl_->changes.OnChange(step);
-  impl_->ForEachRow(keys, step, [&](size_t k, std::byte* row) {
-    WriteRow(impl_->spec.weights, impl_->dim, rows.subspan(k * row_floats, row_floats), row);
+  SharedRows& shared = *impl_->rows;
+  shared.changes.OnChange(step);
+  if (shared.joined()) shared.keys[impl_->number].AddStored(keys);
+  impl_->ForEachRow(keys, step, [&](size_t k, std::byte* own) {
+    WriteRow(impl_->spec.weights, impl_->dim, rows.subspan(k * row_floats, row_floats), own);
     if (row_floats == impl_->dim) {
-      InitState(impl_->spec.optimizer, impl_->dim, impl_->State(row));
+      InitState(impl_->spec.optimizer, impl_->dim, impl_->State(own));
     }
   });
 }
 
-void TableSlice::Apply(std::span<const Gradients> parts, float scale, int64_t step,
-                       const UpdateTerms& update) {
-  impl_->store.Fail(GradientSums::CheckNumber(parts));
-  if (!failure().ok()) return;
-  impl_->changes.OnChange(step);
-  for (const Gradients& part : parts) {
-    CHECK_EQ(part.values.size(), part.keys.size() * impl_->dim);
-  }
-  GradientSums& sums = impl_->sums;
-  const OptimizerSpec rule = OptimizerAt(impl_->spec, step, update.rate);
-  const GradientTerms terms(impl_->spec, update);
-  const bool whole_tensors = RecordOf(rule).whole_tensors;
-  if (whole_tensors || !terms.none()) {
-    impl_->FinishSums(parts, scale, terms);
-    if (whole_tensors) return impl_->ApplyToTensors(rule, step, update.peers);
-    return impl_->ApplyGradients(rule, sums.keys(), sums.values(), {1, 1}, step,
-                                 update.first_epoch);
-  }
-  if (parts.size() == 1) {
-    const Gradients& part = parts[0];
-    return impl_->ApplyGradients(rule, part.keys, part.values.data(), {part.scale, scale}, step,
-                                 update.first_epoch);
-  }
-  sums.Combine(parts, impl_->dim);
-  impl_->ApplyGradients(rule, sums.keys(), sums.values(), {1, scale}, step, update.first_epoch);
+void TableSlice::Erase(std::span<const Key> keys) {
+  SharedRows& shared = *impl_->rows;
+  if (shared.joined()) shared.keys[impl_->number].AddErased(keys);
+  // The first table's call has removed the whole rows, and may have stored some of them again.
+  if (impl_->number == 0) shared.store.Erase(keys);
 }
 
-SquareSum TableSlice::Squares(std::span<const Gradients> parts, float scale) {
-  if (!GradientSums::CheckNumber(parts).ok()) return {};  // Apply reports the error.
-  impl_->FinishSums(parts, scale, GradientTerms(impl_->spec, {}));
-  const std::vector<Key>& keys = impl_->sums.keys();
-  return SquaresOf(impl_->spec, keys, {impl_->sums.values(), keys.size() * impl_->dim});
+bool TableSlice::KeysAgree() const {
+  const std::vector<KeySums>& keys = impl_->rows->keys;
+  return std::ranges::all_of(keys, [&](const KeySums& own) { return own == keys[0]; });
 }
 
 Result<RowsDigest> TableSlice::Digest() const {
   RowsDigest digest;
   const uint64_t table_hash = TableHash(impl_->spec.name);
   std::vector<float> floats(impl_->row_floats);
-  HDPS_RETURN_IF_ERROR(impl_->store.ForEach([&](Key key, std::span<const std::byte> row) {
+  HDPS_RETURN_IF_ERROR(impl_->rows->store.ForEach([&](Key key, std::span<const std::byte> row) {
     impl_->Expand(row.data(), floats);
     digest.AddRow(table_hash, key, floats);
     return Status();
@@ -347,23 +231,22 @@ Result<RowsDigest> TableSlice::Digest() const {
 }
 
 void TableSlice::MarkSaved(int64_t clock) {
-  impl_->changes.Mark(clock);
-  impl_->store.MarkSaved();
+  impl_->rows->changes.Mark(clock);
+  impl_->rows->store.MarkSaved();
   if (sketch() != nullptr) sketch()->MarkSaved();
 }
 
-int64_t TableSlice::marked_clock() const { return impl_->changes.marked_clock(); }
+int64_t TableSlice::marked_clock() const { return impl_->rows->changes.marked_clock(); }
 Result<uint64_t> TableSlice::CountChanged(int64_t since) const {
-  return impl_->store.CountChanged(since);
+  return impl_->rows->store.CountChanged(since);
 }
-std::vector<Key> TableSlice::ErasedKeys() const { return impl_->changes.erased(); }
-void TableSlice::Erase(std::span<const Key> keys) { impl_->store.Erase(keys); }
+std::vector<Key> TableSlice::ErasedKeys() const { return impl_->rows->changes.erased(); }
 
 std::optional<RowCopy> TableSlice::CopyRows(int64_t since, CopyBudget* budget) const {
   constexpr size_t kRowsAhead = 16, kLineBytes = 64;
-  if (impl_->store.rows_on_disk() > 0) return std::nullopt;
-  const size_t row_floats = impl_->row_floats, row_bytes = impl_->store.memory().row_bytes();
-  const std::vector<KeyedRow> rows = impl_->store.RowsInOrder(since);
+  if (impl_->rows->store.rows_on_disk() > 0) return std::nullopt;
+  const size_t row_floats = impl_->row_floats, row_bytes = impl_->rows->store.memory().row_bytes();
+  const std::vector<KeyedRow> rows = impl_->rows->store.RowsInOrder(since);
   if (!budget->Take(RowCopy::BytesWithKeys(rows.size(), row_floats))) return std::nullopt;
   RowCopy copy(rows.size(), row_floats);
   const std::span<float> floats = copy.rows();
@@ -393,7 +276,7 @@ Status TableSlice::VisitRows(size_t block_rows, const Visit& visit, int64_t sinc
     rows.clear();
     return status;
   };
-  HDPS_RETURN_IF_ERROR(impl_->store.ForEachInOrder(collect, since));
+  HDPS_RETURN_IF_ERROR(impl_->rows->store.ForEachInOrder(collect, since));
   return keys.empty() ? Status() : visit(keys, rows);
 }
 

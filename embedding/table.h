@@ -49,18 +49,37 @@ class TableSlice {
              VectorWidth width = WidestVectors());
   ~TableSlice();
   TableSlice(TableSlice&&) noexcept;
+  // Makes the slices of all tables of a shard. Tables with the same `first_of_group`, the number of
+  // the first of them, share rows: a key has one entry of the index, under which its row holds the
+  // part of each of them. Requires: they may, as TablesThatShareRows() says; updates then come
+  // through ApplyJoined for all of them, and what is loaded has the same keys in each.
+  static std::vector<TableSlice> OfTables(std::span<const TableSpec> tables,
+                                          std::span<const uint32_t> first_of_group, uint64_t seed,
+                                          const RowPlacement& home,
+                                          VectorWidth width = WidestVectors());
 
   const TableSpec& spec() const;
   uint32_t dim() const;
   uint32_t state_floats() const;
   size_t num_rows() const;
-  size_t bytes() const;            // Memory of rows, index, and the sketch of a policy.
+  size_t row_bytes() const;  // Of the table's own part of a row in memory.
+  // Memory of rows, index, and the sketch of a policy, and bytes on disk; of shared rows its part.
+  size_t bytes() const;
+  size_t disk_bytes() const;
+  bool SharesRowsWith(const TableSlice& other) const;
   const RowStore& memory() const;  // The memory tier, for inspection.
   RowCounts counters() const;      // Counts since the slice was made.
 
   // Reads rows[keys.size() * row_floats], row_floats == dim or dim + state_floats. Missing rows
   // read as their initial value and are not made. Not const: a row may change its tier.
   void Read(std::span<const Key> keys, uint32_t row_floats, std::span<float> rows);
+  // The same for several tables that share rows, under one look-up.
+  struct JoinedRead {
+    TableSlice* table;
+    uint32_t row_floats;
+    std::span<float> rows;
+  };
+  static void ReadJoined(std::span<const Key> keys, std::span<const JoinedRead> reads);
   // Finds those of `keys` whose rows were changed by a step after `since_step`: appends their
   // positions in `keys`, ascending, and their weights, dim each. For readers that read the rows
   // when `since_step` was the last applied step.
@@ -79,6 +98,14 @@ class TableSlice {
   // one tensor.
   void Apply(std::span<const Gradients> parts, float scale, int64_t step,
              const UpdateTerms& terms = {});
+  // The same for all tables that share rows, under one look-up. Requires: the parts of each have
+  // the same keys, and no rule is one of whole tensors.
+  struct JoinedUpdate {
+    TableSlice* table;
+    std::span<const Gradients> parts;
+  };
+  static void ApplyJoined(std::span<const JoinedUpdate> updates, float scale, int64_t step,
+                          const UpdateTerms& terms = {});
   // Returns the sum of squares of the gradients that Apply would give to the rule without clipping.
   // Changes nothing.
   SquareSum Squares(std::span<const Gradients> parts, float scale);
@@ -108,8 +135,12 @@ class TableSlice {
   // Returns the keys whose rows were removed since the mark, ascending. Some may have a row again,
   // which then counts as changed.
   std::vector<Key> ErasedKeys() const;
-  // Removes the rows of `keys` where there are any, to repeat the removals of a saved slice.
+  // Removes the rows of `keys` where there are any, to repeat the removals of a saved slice. Of
+  // tables that share rows, the first one's call removes them for all.
   void Erase(std::span<const Key> keys);
+  // Returns whether Store and Erase were given the same keys for each of the tables that share rows
+  // with this one. If not, some rows have parts that were never stored.
+  bool KeysAgree() const;
 
   // Is not ok once an update or a store met a limit of the slice: its rows are then incomplete. The
   // message names the setting of the job that would help.
@@ -122,6 +153,7 @@ class TableSlice {
 
  private:
   struct Impl;
+  explicit TableSlice(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -28,6 +28,10 @@ struct ShardPiece {
     return keys.As<Key>().subspan(key_begin, num_keys);
   }
   size_t num_floats() const { return num_keys * row_floats; }
+  // Returns whether the keys of both are one range.
+  bool SameKeysAs(const ShardPiece& other) const {
+    return key_begin == other.key_begin && num_keys == other.num_keys;
+  }
   template <typename Float>  // float or const float
   std::span<Float> FloatsIn(std::span<Float> floats) const {
     return floats.subspan(float_begin, num_floats());
@@ -52,6 +56,14 @@ struct RequestPlan {
     return std::span(pieces).subspan(slot * num_tables, num_tables);
   }
 };
+
+// Lets tables that share rows have one range of keys where each has a copy of the same keys, so
+// that they are worked on under one look-up. `first_of_group`: see TablesThatShareRows().
+void JoinKeys(std::span<const uint32_t> first_of_group, const Buffer& keys, RequestPlan* plan);
+// Checks that a change of rows concerns tables that share them for the same keys. kCorruption names
+// two that differ. Requires: JoinKeys() was called.
+Status CheckJoined(const Job& job, std::span<const uint32_t> first_of_group,
+                   const RequestPlan& plan);
 
 // Returns the plan without the rows of dense tables.
 RequestPlan WithoutDense(const Job& job, const RequestPlan& plan);

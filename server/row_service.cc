@@ -205,8 +205,7 @@ Result<std::shared_ptr<const KeyList>> RowService::FindKeys(PeerId worker,
     return Status(Code::kCorruption, "a key list for rows with their state; none is kept");
   }
   auto list = std::make_shared<KeyList>();
-  HDPS_ASSIGN_OR_RETURN(list->plan, PlanRequest(job_, own_shards(), reference.shape, tables));
-  HDPS_RETURN_IF_ERROR(shards_->CheckKeys(list->plan, keys));
+  HDPS_ASSIGN_OR_RETURN(list->plan, PlanKeys(reference.shape, tables, keys));
   list->tables = tables;
   list->keys = keys;
   if (reference.number != 0) lists.Remember(reference.number, list);
@@ -240,7 +239,7 @@ void RowService::AnswerPull(const ParkedPull& pull) {
   reply.min_clock = finished();
   reply.format = request.format;
   reply.tables = tables;
-  for (TableKeys& table : reply.tables) table.shard_counts.clear();
+  for (TableKeys& table : reply.tables) table.shard_counts.clear(), table.keys_of = 0;
   if (request.mode == PullMode::kRefresh) {
     // Without one order of all steps nothing is repaired: prefetched rows stay as they were read.
     const bool repairs = sync_ && !sabotage_.no_repair;
@@ -279,14 +278,15 @@ void RowService::OnGuest(PeerId from, const Frame& frame) {
   if (frame.header.view < view_.value) {
     return refuse({Code::kStaleView, "the members of the job have changed"});
   }
-  if (const size_t keys = request.keys.As<Key>().size(); keys > kGuestKeysMax) {
+  uint64_t keys = 0;
+  for (const TableKeys& table : request.tables) keys += table.num_keys;
+  if (keys > kGuestKeysMax) {
     return refuse({Code::kResourceExhausted, std::to_string(keys) + " keys in one pull, at most " +
                                                  std::to_string(kGuestKeysMax) + " may be"});
   }
   auto list = std::make_shared<KeyList>();
-  Result<RequestPlan> plan = PlanRequest(job_, own_shards(), RowShape::kWeights, request.tables);
+  Result<RequestPlan> plan = PlanKeys(RowShape::kWeights, request.tables, request.keys);
   if (!plan.ok()) return refuse(plan.status());
-  if (const Status keys = shards_->CheckKeys(*plan, request.keys); !keys.ok()) return refuse(keys);
   list->plan = *std::move(plan);
   list->tables = request.tables;
   list->keys = request.keys;
@@ -380,9 +380,9 @@ void RowService::On(const Call& call, const SquaresRequest& request) {
 }
 
 void RowService::On(const Call& call, const StoreRequest& request) {
-  Result<RequestPlan> plan = PlanRequest(job_, own_shards(), RowShape::kEither, request.tables);
+  const Result<RequestPlan> plan = PlanKeys(RowShape::kEither, request.tables, request.keys);
   Status status = plan.status();
-  if (plan.ok()) status = shards_->CheckKeys(*plan, request.keys);
+  if (status.ok()) status = CheckJoined(job_, shards_->first_of_group(), *plan);
   if (status.ok()) status = shards_->CheckFloats(*plan, request.keys, request.rows);
   if (!status.ok()) return Refuse(call.requester, StoreAck(), status);
   PushLedger& ledger =

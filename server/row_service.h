@@ -120,6 +120,9 @@ class RowService {
   Result<std::shared_ptr<const KeyList>> FindKeys(PeerId worker, const KeyReference& reference,
                                                   const std::vector<TableKeys>& tables,
                                                   const Buffer& keys);
+  // Checks the keys of a request and plans it.
+  Result<RequestPlan> PlanKeys(RowShape shape, const std::vector<TableKeys>& tables,
+                               const Buffer& keys) const;
   OwnShards own_shards() const { return {shards_->ids().size(), shards_moved_}; }
   // Checks that the push is whole and finds its keys.
   Status PlanPush(PeerId worker, PlannedPush* push);

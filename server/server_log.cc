@@ -8,6 +8,7 @@
 #include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/train_spec.h"
 #include "common/job/step_lists.h"
+#include "common/job/tables/joined_tables.h"
 #include "common/net/frame.h"
 #include "common/protocol/command_messages.h"
 #include "common/protocol/manifest_parts.h"
@@ -22,6 +23,13 @@ void LogPlacement(const Job& job, uint32_t rank, size_t own_shards, size_t worke
               << OptimizerName(table.optimizer) << ", dim " << table.dim << ", " << RowBytes(table)
               << " bytes a row with state, shards " << own_shards << " of " << job.cluster.shards;
   }
+  const std::vector<uint32_t> first_of_group = TablesThatShareRows(job);
+  for (uint32_t t = 0; t < job.tables.size(); ++t) {
+    if (first_of_group[t] == t) continue;
+    LOG(INFO) << "tables '" << job.tables[first_of_group[t]].name << "' and '" << job.tables[t].name
+              << "' share rows: a key has one entry of the index";
+  }
+  for (const std::string& sentence : TablesKeptApart(job)) LOG(INFO) << sentence;
   const size_t pulls = workers * ListsOfStep(job);
   const size_t each = workers * job.cluster.pushes_in_flight_max;
   const size_t held = pulls * job.cluster.pushes_in_flight_max;

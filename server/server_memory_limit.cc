@@ -17,6 +17,7 @@
 #include "common/job/spec/model_spec.h"
 #include "common/job/spec/parallel_spec.h"
 #include "common/job/spec/train_spec.h"
+#include "common/job/tables/joined_tables.h"
 #include "common/process/command_line.h"
 #include "common/telemetry/process_usage.h"
 #include "embedding/disk/disk_rows.h"
@@ -138,7 +139,9 @@ MemoryPlan PlanMemory(const Job& job, const MemoryLimitOptions& options, uint64_
   plan.process = process_bytes;
   plan.requests =
       static_cast<uint64_t>(2 * part * static_cast<double>(StepBytes(job, options.num_workers)));
-  for (const TableSpec& table : job.tables) {
+  const std::vector<uint32_t> first_of_group = TablesThatShareRows(job);
+  for (uint32_t t = 0; t < job.tables.size(); ++t) {
+    const TableSpec& table = job.tables[t];
     if (table.policy.admit_after > 1) {
       plan.sketches +=
           static_cast<uint64_t>(part * static_cast<double>(table.policy.admit_sketch_bytes));
@@ -151,9 +154,14 @@ MemoryPlan PlanMemory(const Job& job, const MemoryLimitOptions& options, uint64_
                                           (chunks + job.cluster.shards - 1) / job.cluster.shards);
       continue;
     }
+    if (first_of_group[t] != t) continue;  // Its part is in the rows of that table.
+    size_t row_bytes = 0;
+    for (uint32_t other = t; other < job.tables.size(); ++other) {
+      if (first_of_group[other] == t) row_bytes += RowBytes(job.tables[other]);
+    }
     const uint64_t rows = ExpectedRows(table, options) / job.cluster.shards;
-    plan.rows += options.own_shards * RowStore::PredictBytes(RowBytes(table), rows);
-    spilled += options.own_shards * DiskRows::PredictBytes(RowBytes(table), rows);
+    plan.rows += options.own_shards * RowStore::PredictBytes(row_bytes, rows);
+    spilled += options.own_shards * DiskRows::PredictBytes(row_bytes, rows);
   }
   if (limit == 0) return plan;
   plan.disk = DiskBufferBytes(limit);

@@ -1,6 +1,8 @@
 // Applies the pieces of requests to the slices of one shard.
 #include "server/shard.h"
 
+#include <glog/logging.h>
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -15,19 +17,29 @@
 
 namespace hdps {
 
-Shard::Shard(const Job& job, uint64_t tables_digest, ShardId id, ServerMemoryLimit* memory)
+Shard::Shard(const Job& job, uint64_t tables_digest, std::span<const uint32_t> first_of_group,
+             ShardId id, ServerMemoryLimit* memory)
     : id_(id),
+      seed_(job.seed),
       num_shards_(job.cluster.shards),
       tables_digest_(tables_digest),
       saves_deltas_(job.checkpoint.delta_every_steps > 0) {
   if (memory != nullptr) {
     memory_ = std::make_unique<ShardMemory>(memory->budget(), memory->disk());
   }
-  const RowPlacement home{id, num_shards_, memory_.get()};
-  tables_.reserve(job.tables.size());
-  for (uint32_t t = 0; t < job.tables.size(); ++t) {
-    tables_.emplace_back(job.tables[t], TableId{t}, job.seed, home);
+  tables_ =
+      TableSlice::OfTables(job.tables, first_of_group, seed_, {id, num_shards_, memory_.get()});
+}
+
+void Shard::Separate() {
+  std::vector<TableSpec> specs;
+  std::vector<uint32_t> alone;
+  for (const TableSlice& table : tables_) {
+    alone.push_back(static_cast<uint32_t>(specs.size()));
+    specs.push_back(table.spec());
   }
+  tables_.clear();  // Before others use the same place on disk.
+  tables_ = TableSlice::OfTables(specs, alone, seed_, {id_, num_shards_, memory_.get()});
 }
 
 Status Shard::CheckKeys(std::span<const ShardPiece> pieces, const Buffer& keys) const {
@@ -61,34 +73,64 @@ Status Shard::CheckFloats(std::span<const ShardPiece> pieces, const Buffer& keys
   return {};
 }
 
-void Shard::Read(std::span<const ShardPiece> pieces, const Buffer& keys, DType format,
-                 std::span<std::byte> rows) {
-  for (const ShardPiece& piece : pieces) {
-    if (format != DType::kFp32) {
-      ReadHalf(piece, keys, format, rows);
-      continue;
+void Shard::ForEachJoint(std::span<const ShardPiece> pieces,
+                         const std::function<void(JointPieces joint)>& use) const {
+  std::vector<const ShardPiece*> joint;
+  const auto joins = [this](const ShardPiece& a, const ShardPiece& b) {
+    return a.SameKeysAs(b) && tables_[a.table.value].SharesRowsWith(tables_[b.table.value]);
+  };
+  for (size_t p = 0; p < pieces.size(); ++p) {
+    const auto joins_this = [&](const ShardPiece& other) { return joins(pieces[p], other); };
+    if (std::ranges::any_of(pieces.first(p), joins_this)) continue;  // Was among its pieces.
+    joint.clear();
+    for (const ShardPiece& other : pieces.subspan(p)) {
+      if (joins_this(other)) joint.push_back(&other);
     }
-    const std::span<std::byte> own = piece.ValuesIn(format, rows);
-    tables_[piece.table.value].Read(piece.KeysIn(keys), piece.row_floats,
-                                    {reinterpret_cast<float*>(own.data()), piece.num_floats()});
+    use(joint);
   }
 }
 
+void Shard::Read(std::span<const ShardPiece> pieces, const Buffer& keys, DType format,
+                 std::span<std::byte> rows) {
+  std::vector<TableSlice::JoinedRead> reads;
+  ForEachJoint(pieces, [&](JointPieces joint) {
+    if (format != DType::kFp32) return ReadHalf(joint, keys, format, rows);
+    reads.clear();
+    for (const ShardPiece* piece : joint) {
+      const std::span<std::byte> own = piece->ValuesIn(format, rows);
+      reads.push_back({&tables_[piece->table.value],
+                       piece->row_floats,
+                       {reinterpret_cast<float*>(own.data()), piece->num_floats()}});
+    }
+    TableSlice::ReadJoined(joint[0]->KeysIn(keys), reads);
+  });
+}
+
 // Reads so few rows at a time that they are still in the cache when they are narrowed.
-void Shard::ReadHalf(const ShardPiece& piece, const Buffer& keys, DType format,
+void Shard::ReadHalf(JointPieces pieces, const Buffer& keys, DType format,
                      std::span<std::byte> rows) {
   constexpr size_t kBlockFloats = 16384;
-  const size_t block = std::max<size_t>(kBlockFloats / std::max(piece.row_floats, 1u), 1);
-  const std::span<const Key> own = piece.KeysIn(keys);
-  std::byte* to = piece.ValuesIn(format, rows).data();
+  size_t row_floats = 0;  // Of all pieces.
+  for (const ShardPiece* piece : pieces) row_floats += piece->row_floats;
+  const size_t block = std::max<size_t>(kBlockFloats / std::max<size_t>(row_floats, 1), 1);
+  const std::span<const Key> own = pieces[0]->KeysIn(keys);
+  std::vector<TableSlice::JoinedRead> reads;
   for (size_t begin = 0; begin < own.size(); begin += block) {
     const std::span<const Key> some = own.subspan(begin, std::min(block, own.size() - begin));
-    const size_t floats = some.size() * piece.row_floats;
-    wide_.resize(std::max(wide_.size(), floats));
-    const std::span<float> wide = std::span(wide_).first(floats);
-    tables_[piece.table.value].Read(some, piece.row_floats, wide);
-    NarrowFloats(width_, format, wide, to);
-    to += floats * FloatBytes(format);
+    wide_.resize(std::max(wide_.size(), some.size() * row_floats));
+    std::span<float> left = wide_;
+    reads.clear();
+    for (const ShardPiece* piece : pieces) {
+      const size_t floats = some.size() * piece->row_floats;
+      reads.push_back({&tables_[piece->table.value], piece->row_floats, left.first(floats)});
+      left = left.subspan(floats);
+    }
+    TableSlice::ReadJoined(some, reads);
+    for (size_t p = 0; p < pieces.size(); ++p) {
+      std::byte* const to = pieces[p]->ValuesIn(format, rows).data();
+      NarrowFloats(width_, format, reads[p].rows,
+                   to + begin * pieces[p]->row_floats * FloatBytes(format));
+    }
   }
 }
 
@@ -145,8 +187,22 @@ Shard::Parts Shard::PartsOf(std::span<const PlannedPush> pushes, size_t slot) {
 void Shard::Apply(std::span<const PlannedPush> pushes, size_t slot, float scale, int64_t step,
                   const UpdateTerms& terms) {
   const Parts parts = PartsOf(pushes, slot);
+  std::vector<TableSlice::JoinedUpdate> joined;
   for (size_t t = 0; t < tables_.size(); ++t) {
-    if (!parts[t].empty()) tables_[t].Apply(parts[t], scale, step, terms);
+    if (parts[t].empty()) continue;
+    const auto shares = [&](const TableSlice& other) { return other.SharesRowsWith(tables_[t]); };
+    if (std::any_of(tables_.begin(), tables_.begin() + static_cast<ptrdiff_t>(t), shares)) {
+      continue;  // Was updated with the first of them.
+    }
+    joined.clear();
+    for (size_t other = t; other < tables_.size(); ++other) {
+      if (shares(tables_[other])) joined.push_back({&tables_[other], parts[other]});
+    }
+    if (joined.size() > 1) {
+      TableSlice::ApplyJoined(joined, scale, step, terms);
+    } else {
+      tables_[t].Apply(parts[t], scale, step, terms);
+    }
   }
 }
 
@@ -226,9 +282,20 @@ Result<std::optional<TakenSnapshot>> Shard::Take(Clock clock, Clock since, CopyB
 
 Status Shard::Load(FileSystem& files, const std::vector<CheckpointPart>& chain,
                    IfDamaged if_damaged) {
-  std::vector<TableSlice*> tables;
-  for (TableSlice& table : tables_) tables.push_back(&table);
-  HDPS_RETURN_IF_ERROR(ReadShard(files, chain, id_, tables, if_damaged));
+  const auto read = [&] {
+    std::vector<TableSlice*> tables;
+    for (TableSlice& table : tables_) tables.push_back(&table);
+    return ReadShard(files, chain, id_, tables, if_damaged);
+  };
+  HDPS_RETURN_IF_ERROR(read());
+  if (!std::ranges::all_of(tables_, &TableSlice::KeysAgree)) {
+    // Such rows come of policies that differed before, for example.
+    LOG(WARNING) << "shard " << id_.value
+                 << ": in the checkpoint, tables that could share rows have other keys than each "
+                    "other; their rows are kept apart";
+    Separate();
+    HDPS_RETURN_IF_ERROR(read());
+  }
   MarkSaved(chain.back().manifest.clock);
   return failure();
 }

@@ -1,8 +1,10 @@
 // One shard: its slice of every table of the job.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,12 +34,15 @@ struct PlannedPush {
 class Shard {
  public:
   // `tables_digest`: TablesDigest() of the job, which takes longer than making a shard. `memory` is
-  // null if there is no limit.
-  Shard(const Job& job, uint64_t tables_digest, ShardId id, ServerMemoryLimit* memory);
+  // null if there is no limit. `first_of_group`: TablesThatShareRows().
+  Shard(const Job& job, uint64_t tables_digest, std::span<const uint32_t> first_of_group,
+        ShardId id, ServerMemoryLimit* memory);
 
   ShardId id() const { return id_; }
   TableSlice& table(size_t t) { return tables_[t]; }
   const TableSlice& table(size_t t) const { return tables_[t]; }
+  // Gives each table rows of its own, which are empty.
+  void Separate();
 
   // Returns whether every key of `pieces` belongs here. kCorruption names the table and the key.
   Status CheckKeys(std::span<const ShardPiece> pieces, const Buffer& keys) const;
@@ -86,7 +91,8 @@ class Shard {
   // Copies the shard, to be written later. Returns none, and nothing counts as saved, if the copy
   // does not fit: see TakeSnapshot.
   Result<std::optional<TakenSnapshot>> Take(Clock clock, Clock since, CopyBudget* budget);
-  // Loads the shard. Requires: it is empty. `chain`: as ReadChain returns it.
+  // Loads the shard. Requires: it is empty. `chain`: as ReadChain returns it. Tables that share
+  // rows are separated if they have other keys in the checkpoint than each other.
   Status Load(FileSystem& files, const std::vector<CheckpointPart>& chain,
               IfDamaged if_damaged = IfDamaged::kNothingIsStored);
 
@@ -98,10 +104,15 @@ class Shard {
   void MarkSaved(Clock clock);
   std::vector<const TableSlice*> Slices() const;
   SnapshotHeader HeaderOf(Clock clock, Clock since) const;
-  void ReadHalf(const ShardPiece& piece, const Buffer& keys, DType format,
-                std::span<std::byte> rows);
+  // Pieces of tables that share rows, for one range of keys.
+  using JointPieces = std::span<const ShardPiece* const>;
+  // Calls use(joint) once for each piece, together with those that it can be read with.
+  void ForEachJoint(std::span<const ShardPiece> pieces,
+                    const std::function<void(JointPieces joint)>& use) const;
+  void ReadHalf(JointPieces pieces, const Buffer& keys, DType format, std::span<std::byte> rows);
 
   const ShardId id_;
+  const uint64_t seed_;
   const uint32_t num_shards_;
   const uint64_t tables_digest_;
   const bool saves_deltas_;

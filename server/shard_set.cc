@@ -14,6 +14,7 @@
 #include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/table_spec.h"
 #include "common/job/table_slices.h"
+#include "common/job/tables/joined_tables.h"
 #include "common/platform/failpoint.h"
 #include "common/protocol/command_messages.h"
 #include "common/protocol/row_messages.h"
@@ -96,6 +97,7 @@ ShardSet::ShardSet(const Job& job, Executor& executor, const std::vector<ShardId
     : executor_(executor),
       memory_(memory),
       tables_digest_(TablesDigest(job)),
+      first_of_group_(TablesThatShareRows(job)),
       num_shards_(job.cluster.shards),
       evicts_(std::ranges::any_of(job.tables,
                                   [](const TableSpec& table) {
@@ -112,7 +114,7 @@ ShardSet::ShardSet(const Job& job, Executor& executor, const std::vector<ShardId
     if (at != nullptr && kept != at->end()) {
       shards_.push_back(std::move(*kept));
     } else {
-      shards_.emplace_back(job, tables_digest_, id, memory);
+      shards_.emplace_back(job, tables_digest_, first_of_group_, id, memory);
     }
   }
 }
@@ -330,6 +332,8 @@ Status ShardSet::Load(FileSystem& files, const Job& job, const std::string& fold
 
 Status ShardSet::LoadRecut(FileSystem& files, const Job& before,
                            const std::vector<CheckpointPart>& chain) {
+  // Rows come table by table, some from other shards.
+  for (Shard& shard : shards_) shard.Separate();
   for (uint32_t s = 0; s < num_shards_ && !shards_.empty(); ++s) {
     const ShardId from{s};
     const auto own = std::ranges::find(shards_, from, &Shard::id);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,8 @@ class ShardSet {
            ServerMemoryLimit* memory = nullptr, std::unique_ptr<ShardSet> before = nullptr);
 
   const std::vector<ShardId>& ids() const { return ids_; }
+  // As TablesThatShareRows() of the job.
+  std::span<const uint32_t> first_of_group() const { return first_of_group_; }
 
   // As in Shard, over all shards; return the first failure in their order.
   Status CheckKeys(const RequestPlan& plan, const Buffer& keys) const;
@@ -109,9 +112,10 @@ class ShardSet {
   Executor& executor_;
   const ServerMemoryLimit* const memory_;  // May be null.
   const uint64_t tables_digest_;
-  const uint32_t num_shards_;       // Number of shards of the job.
-  const bool evicts_;               // Some table's policy evicts rows.
-  const std::vector<ShardId> ids_;  // Ascending, the order in which requests list them.
+  const std::vector<uint32_t> first_of_group_;  // TablesThatShareRows().
+  const uint32_t num_shards_;                   // Number of shards of the job.
+  const bool evicts_;                           // Some table's policy evicts rows.
+  const std::vector<ShardId> ids_;              // Ascending, the order in which requests list them.
   std::vector<Shard> shards_;
   const VectorWidth width_ = WidestVectors();
   std::vector<Shard::Changed> changed_;  // [shards, tables of a request]; kept to reuse its memory.

@@ -105,7 +105,7 @@ std::string RowsJob(uint32_t dim, const std::string& rule, const std::string& mo
   return R"({"name": "rows", "data": {"format": "criteo", "train": ["none.tsv"]},
     "model": {"type": "wide_deep", "embedding_dim": )" +
          std::to_string(dim) + R"(, "hidden": [8], "deep_optimizer": {"kind": ")" + rule +
-         R"("}}, "train": {"mode": ")" + mode + R"("}})";
+         R"("}}, "cluster": {"join_tables": false}, "train": {"mode": ")" + mode + R"("}})";
 }
 
 TableId RowsTable(const Job& job) {

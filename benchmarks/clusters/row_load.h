@@ -41,7 +41,8 @@ KeyBatches ByShard(KeyBatches lists, uint32_t num_shards);
 // Sets all of `values`, at the speed of memory.
 void FillLines(std::span<float> values, float value);
 
-// Returns a job whose table kRowsTable has rows of `dim` floats with optimizer `rule`.
+// Returns a job whose RowsTable(), which changes without the others, has rows of `dim` floats with
+// optimizer `rule`.
 std::string RowsJob(uint32_t dim, const std::string& rule, const std::string& mode = "async");
 TableId RowsTable(const Job& job);
 

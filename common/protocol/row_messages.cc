@@ -25,6 +25,13 @@ void RequireTables(const std::vector<TableKeys>& tables, Rules& rules) {
   for (size_t i = 0; i < tables.size(); ++i) {
     const TableKeys& table = tables[i];
     rules.Require(i == 0 || tables[i - 1].table < table.table, "tables ascend");
+    if (!table.has_own_keys()) {
+      const uint32_t of = table.keys_of - 1;
+      rules.Require(of < i && tables[of].has_own_keys() && tables[of].num_keys == table.num_keys &&
+                        table.shard_counts.empty(),
+                    "keys_of names a table before it with as many keys of its own");
+      continue;
+    }
     if (table.shard_counts.empty()) continue;
     uint64_t sum = 0;
     for (const uint32_t count : table.shard_counts) sum += count;
@@ -35,9 +42,9 @@ void RequireTables(const std::vector<TableKeys>& tables, Rules& rules) {
 void RequireKeys(const std::vector<TableKeys>& tables, const Buffer& keys, Rules& rules) {
   RequireTables(tables, rules);
   uint64_t num_keys = 0;  // At most 2^24 tables of less than 2^32 keys each: no overflow.
-  for (const TableKeys& table : tables) num_keys += table.num_keys;
+  for (const TableKeys& table : tables) num_keys += table.has_own_keys() ? table.num_keys : 0;
   rules.Require(keys.size() % sizeof(Key) == 0 && keys.size() / sizeof(Key) == num_keys,
-                "num_keys sum to the length of keys");
+                "num_keys of tables with keys of their own sum to the length of keys");
 }
 
 void RequireRows(const std::vector<TableKeys>& tables, DType format, const Buffer& rows,
@@ -63,6 +70,7 @@ struct Layout<TableKeys> {
     fields.Number(table.num_keys);
     fields.Number(table.row_floats);
     fields.Numbers(table.shard_counts);
+    fields.Number(table.keys_of);
   }
 };
 

@@ -38,7 +38,7 @@ struct PullRequest {
   Clock clock = 0;  // Steps the worker has finished.
   PullMode mode = PullMode::kTrain;
   std::vector<TableKeys> tables;  // At most one per table, ascending.
-  Buffer keys;                    // uint64 [sum of num_keys]
+  Buffer keys;                    // uint64 [sum of num_keys of tables with keys of their own]
   // kTrain, kPrefetch, kRefresh: the rows must include this worker's pushes of the clocks before
   // `pushed`, even those in transit. In sync mode, kPrefetch rows include all workers' pushes
   // before `pushed`; the other modes ignore it, because their rows include all pushes before
@@ -61,8 +61,8 @@ struct PullReply {
   std::string message;
   // At the time of reading: steps applied in sync mode, else the clock of the slowest worker.
   Clock min_clock = 0;
-  // As in the request, but without shard_counts. kPrefetch: without the dense table. kRefresh:
-  // num_keys counts the rows in this reply.
+  // As in the request, but without shard_counts and keys_of. kPrefetch: without the dense table.
+  // kRefresh: num_keys counts the rows in this reply.
   std::vector<TableKeys> tables;
   // [sum of num_keys * row_floats] in `format`, in the order of the keys.
   Buffer rows;
@@ -83,7 +83,7 @@ struct PushRequest {
   Clock clock = 0;                // Steps finished before the step of these gradients.
   uint64_t num_examples = 0;      // Examples in this worker's part of the step, in each message.
   std::vector<TableKeys> tables;  // row_floats == dim of the table.
-  Buffer keys;                    // uint64 [sum of num_keys]; unique within a table (not checked).
+  Buffer keys;                    // As in PullRequest; unique within a table (not checked).
   // [sum of num_keys * dim] in `format`: sums over the worker's examples.
   Buffer gradients;
   uint64_t list = 0;  // As PullRequest::list.

@@ -13,6 +13,16 @@ namespace {
 
 constexpr uint64_t kPlaceSalt = 0x7c6e5f0d3b2a1908u;
 
+// Adds a scaled gradient to a sum. A sum starts as its first part, not as 0 plus it, so that -0
+// stays -0.
+inline void AddTo(bool is_first, const float* gradient, float scale, size_t dim, float* sum) {
+  if (is_first) {
+    for (size_t i = 0; i < dim; ++i) sum[i] = gradient[i] * scale;
+  } else {
+    for (size_t i = 0; i < dim; ++i) sum[i] += gradient[i] * scale;
+  }
+}
+
 }  // namespace
 
 Status GradientSums::CheckNumber(std::span<const GradientPart> parts) {
@@ -32,26 +42,42 @@ void GradientSums::Combine(std::span<const GradientPart> parts, size_t dim) {
   CHECK_LE(keys_max, kKeysMax);
   slots_.assign(std::bit_ceil(2 * keys_max + 1), 0);
   keys_.clear();
+  positions_.resize(keys_max);
   sums_.resize(keys_max * dim);
   const size_t mask = slots_.size() - 1;
+  uint32_t* position = positions_.data();
   for (const auto& part : parts) {
     for (size_t k = 0; k < part.keys.size(); ++k) {
       const Key key = part.keys[k];
       const float* gradient = &part.values[k * dim];
       size_t at = MixBits(key ^ kPlaceSalt) & mask;
       while (slots_[at] != 0 && keys_[slots_[at] - 1] != key) at = (at + 1) & mask;
-      if (slots_[at] == 0) {
-        // A sum starts as its first part, not as 0 plus it, so that -0 stays -0.
-        float* sum = &sums_[keys_.size() * dim];
-        for (size_t i = 0; i < dim; ++i) sum[i] = gradient[i] * part.scale;
+      const bool is_new = slots_[at] == 0;
+      if (is_new) {
         keys_.push_back(key);
         slots_[at] = static_cast<uint32_t>(keys_.size());
-      } else {
-        float* sum = &sums_[(slots_[at] - 1) * dim];
-        for (size_t i = 0; i < dim; ++i) sum[i] += gradient[i] * part.scale;
       }
+      *position++ = slots_[at] - 1;
+      AddTo(is_new, gradient, part.scale, dim, &sums_[(slots_[at] - 1) * dim]);
     }
   }
+}
+
+void GradientSums::CombineLike(const GradientSums& other, std::span<const GradientPart> parts,
+                               size_t dim) {
+  keys_ = other.keys_;
+  positions_ = other.positions_;
+  sums_.resize(positions_.size() * dim);
+  uint32_t seen = 0;  // Keys that have a sum; they are numbered in the order of appearance.
+  const uint32_t* position = positions_.data();
+  for (const auto& part : parts) {
+    for (size_t k = 0; k < part.keys.size(); ++k, ++position) {
+      const bool is_new = *position == seen;
+      seen += is_new ? 1 : 0;
+      AddTo(is_new, &part.values[k * dim], part.scale, dim, &sums_[*position * dim]);
+    }
+  }
+  CHECK(position == positions_.data() + positions_.size()) << "other keys";
 }
 
 }  // namespace hdps

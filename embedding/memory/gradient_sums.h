@@ -29,6 +29,9 @@ class GradientSums {
   static Status CheckNumber(std::span<const GradientPart> parts);
   // Requires: CheckNumber(parts) is ok.
   void Combine(std::span<const GradientPart> parts, size_t dim);
+  // The same for parts that have the keys of those that `other` has combined, which need not be
+  // looked up again.
+  void CombineLike(const GradientSums& other, std::span<const GradientPart> parts, size_t dim);
   const std::vector<Key>& keys() const { return keys_; }
   const float* values() const { return sums_.data(); }  // [keys, dim]
   float* values() { return sums_.data(); }
@@ -36,7 +39,8 @@ class GradientSums {
  private:
   std::vector<Key> keys_;
   std::vector<float> sums_;
-  std::vector<uint32_t> slots_;  // 1 + position in keys_; 0 if empty.
+  std::vector<uint32_t> slots_;      // 1 + position in keys_; 0 if empty.
+  std::vector<uint32_t> positions_;  // [keys of all parts]: of each in keys_.
 };
 
 }  // namespace hdps

@@ -15,6 +15,7 @@
 
 namespace hdps {
 
+class RowPolicy;
 struct OptimizerSpec;
 
 // Fills new rows, or the values read for keys without a row: the first `floats` floats of each.
@@ -50,34 +51,51 @@ class MissingRows {
   std::byte* out_[kBatch];
 };
 
-// Rows of a store: [dim weights in `format` | optimizer state | policy's floats], the last two in
-// 32 bits. Callers see a row as floats; `initial` makes floats too.
-struct StoredRows {
+// One table's part of the rows of a store: [dim weights in `format` | optimizer state | policy's
+// floats], the last two in 32 bits. A row is the parts of the tables that share it, one behind the
+// other. Callers see a part as floats; `initial` makes floats too.
+struct RowPart {
   WeightFormat format;
   uint32_t dim;
   uint64_t rounding_seed;  // Seed for the random rounding of 16-bit weights.
-  RowStore& store;
+  size_t offset;           // Where the part begins in the row.
+  size_t bytes;
   const RowMaker& initial;
 
   size_t weight_bytes() const { return WeightBytes(format, dim); }
-  // Floats of a row as callers see it.
-  size_t row_floats() const { return dim + (store.row_bytes() - weight_bytes()) / sizeof(float); }
+  // Floats of a part as callers see it.
+  size_t row_floats() const { return dim + (bytes - weight_bytes()) / sizeof(float); }
 };
 
-// Reads the first `row_floats` >= dim floats of every row into out[keys.size() * row_floats].
-void ReadRows(VectorWidth width, const StoredRows& rows, std::span<const Key> keys,
-              uint32_t row_floats, float* out);
+// A read of one part of rows.
+struct PartRead {
+  const RowPart& part;
+  uint32_t row_floats;  // At least the dim: the first floats of the part.
+  float* out;           // [keys * row_floats]
+};
+// Reads parts of the row of every key, with one look-up for all parts.
+void ReadRows(VectorWidth width, const RowStore& store, std::span<const Key> keys,
+              std::span<const PartRead> reads);
 
-// Updates the row of every key once by spec.record, an optimizer of rows, with values[keys.size() *
-// dim] times `scale`; makes missing rows. The result does not depend on `width`, bit for bit.
-// Weights of 16 bits are rounded up or down at random, from the seed, the key and the step.
-void UpdateRows(VectorWidth width, const OptimizerSpec& spec, const StoredRows& rows,
-                std::span<const Key> keys, const float* values, GradientScale scale, int64_t step);
+// An update of one part of rows.
+struct PartUpdate {
+  const RowPart& part;
+  const OptimizerSpec& spec;  // The table's optimizer of rows, as of this step.
+  const float* values;        // [keys * dim]
+  GradientScale scale;
+  const RowPolicy& policy;  // Its floats are told of the update.
+};
+// Updates parts of the row of every key once, with one look-up for all parts: each by the record of
+// its optimizer, with its values times its scale. Makes missing rows, with all of `parts`. The
+// result does not depend on `width`, bit for bit. Weights of 16 bits are rounded up or down at
+// random, from the seed, the key and the step.
+void UpdateRows(VectorWidth width, RowStore& store, std::span<const RowPart> parts,
+                std::span<const Key> keys, int64_t step, std::span<const PartUpdate> updates);
 
-// Initializes the rows of new keys at the addresses `at`; weights of 16 bits are rounded to the
-// nearest.
-void MakeRows(const StoredRows& rows, std::span<const Key> keys, std::byte* const* at);
-// Convert a row between its bytes and floats: [dim] or [dim + floats behind the weights].
+// Initializes the new rows of keys at the addresses `at`, with all of `parts`; weights of 16 bits
+// are rounded to the nearest.
+void MakeRows(std::span<const RowPart> parts, std::span<const Key> keys, std::byte* const* at);
+// Convert a part of a row between its bytes and floats: [dim] or [dim + floats behind the weights].
 void ReadRow(WeightFormat format, uint32_t dim, const std::byte* row, std::span<float> floats);
 void WriteRow(WeightFormat format, uint32_t dim, std::span<const float> floats, std::byte* row);
 

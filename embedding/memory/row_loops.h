@@ -14,19 +14,21 @@
 
 namespace hdps {
 
-// The arguments of a read.
+// The arguments of a read of up to RowStore::kBatchKeys rows that were found.
 struct RowReading {
-  const StoredRows& rows;
+  const RowPart& part;
   std::span<const Key> keys;
-  const uint32_t row_floats;  // The dim; under fp32 any number.
+  const std::byte* const* const rows;  // [keys]: whole rows; null where a key has none.
+  const uint32_t row_floats;           // The dim; under fp32 any number.
   float* const out;
 };
 
-// The arguments of an update.
+// The arguments of an update of up to RowStore::kBatchKeys rows that were found or made.
 struct RowUpdating {
   const OptimizerSpec& spec;
-  const StoredRows& rows;
+  const RowPart& part;
   std::span<const Key> keys;
+  std::byte* const* const rows;  // [keys]: whole rows.
   const float* const values;
   const GradientScale scale;
   const int64_t step;
@@ -105,9 +107,8 @@ class WeightsAside {
     LoadWeights<kFormat>(row, dim, wide());
     return wide();
   }
-  HDPS_INLINE void Store(size_t dim, const StoredRows& rows, Key key, int64_t step,
-                         std::byte* row) {
-    RoundWeights<kFormat>(wide(), dim, RowRoundingSeed(rows.rounding_seed, key, step), row);
+  HDPS_INLINE void Store(size_t dim, const RowPart& part, Key key, int64_t step, std::byte* row) {
+    RoundWeights<kFormat>(wide(), dim, RowRoundingSeed(part.rounding_seed, key, step), row);
   }
 
  private:
@@ -128,20 +129,33 @@ class WeightsAside<WeightFormat::kFp32, kDim> {
  public:
   explicit WeightsAside(size_t) {}
   HDPS_INLINE float* Load(std::byte* row, size_t) { return reinterpret_cast<float*>(row); }
-  HDPS_INLINE void Store(size_t, const StoredRows&, Key, int64_t, std::byte*) {}
+  HDPS_INLINE void Store(size_t, const RowPart&, Key, int64_t, std::byte*) {}
 };
 
 // ---- Reading.
+
+// Calls use(k, own part of rows[k], or null) for all rows of a batch, in order, and prefetches the
+// `bytes` of the part ahead. kBytes: 0, or `bytes` if known at compile time.
+template <size_t kBytes, typename Byte, typename Use>
+HDPS_INLINE void ForEachPart(Byte* const* rows, size_t count, size_t offset, size_t bytes,
+                             const Use& use) {
+  const size_t rows_ahead = RowStore::RowsAhead(kBytes > 0 ? kBytes : bytes);
+  for (size_t k = 0; k < count; ++k) {
+    if (k + rows_ahead < count && rows[k + rows_ahead] != nullptr) {
+      RowStore::Prefetch<kBytes>(rows[k + rows_ahead] + offset, bytes);
+    }
+    use(k, rows[k] != nullptr ? rows[k] + offset : nullptr);
+  }
+}
 
 template <VectorWidth kWidth, WeightFormat kFormat, size_t kFloats>
 HDPS_INLINE void ReadAll(const RowReading& r) {
   const size_t row_floats = kFloats > 0 ? kFloats : r.row_floats;
   float* const out = r.out;
-  const RowStore& store = r.rows.store;
-  MissingRows missing(r.rows.initial, row_floats);
-  store.ForEachFound<WeightBytes(kFormat, kFloats)>(
-      r.keys, WeightBytes(kFormat, row_floats),
-      [&](size_t k, const RowSlot*, const std::byte* row) __attribute__((always_inline)) {
+  MissingRows missing(r.part.initial, row_floats);
+  ForEachPart<WeightBytes(kFormat, kFloats)>(
+      r.rows, r.keys.size(), r.part.offset, WeightBytes(kFormat, row_floats),
+      [&](size_t k, const std::byte* row) __attribute__((always_inline)) {
         if (row == nullptr) [[unlikely]] {
           missing.Add(r.keys[k], out + k * row_floats);
         } else if constexpr (kFormat == WeightFormat::kFp32) {
@@ -164,25 +178,23 @@ void ReadRowsIn(VectorWidth width, const RowReading& r) {
 
 // ---- Updating.
 
-// If the dim is known, a row holds only weights and state.
 template <typename Rule, WeightFormat kFormat, size_t kDim>
 HDPS_INLINE void UpdateAll(const RowUpdating& u) {
-  constexpr size_t kRowBytes =
+  constexpr size_t kOwnBytes =
       kDim > 0 ? WeightBytes(kFormat, kDim) + StateFloatsOf<Rule>(kDim) * sizeof(float) : 0;
   const OptimizerSettings settings = u.spec;
   const GradientScale scale = u.scale;
-  const size_t dim = kDim > 0 ? kDim : u.rows.dim;
+  const size_t dim = kDim > 0 ? kDim : u.part.dim;
   const size_t weight_bytes = WeightBytes(kFormat, dim);
   const float* const values = u.values;
   RowFactors<Rule> factors(settings, u.step);
   WeightsAside<kFormat, kDim> aside(dim);
-  u.rows.store.template ForEachMade<kRowBytes>(
-      u.keys, RowVersion(u.step),
-      [&](std::span<const Key> keys, std::byte* const* rows) { MakeRows(u.rows, keys, rows); },
-      [&](size_t k, std::byte * row) __attribute__((always_inline)) {
+  ForEachPart<kOwnBytes>(
+      u.rows, u.keys.size(), u.part.offset,
+      u.part.bytes, [&](size_t k, std::byte * row) __attribute__((always_inline)) {
         UpdateOneRow<Rule>(settings, factors, dim, values + k * dim, scale, aside.Load(row, dim),
                            reinterpret_cast<float*>(row + weight_bytes));
-        aside.Store(dim, u.rows, u.keys[k], u.step, row);
+        aside.Store(dim, u.part, u.keys[k], u.step, row);
       });
 }
 
@@ -190,8 +202,7 @@ HDPS_INLINE void UpdateAll(const RowUpdating& u) {
 template <typename Rule, WeightFormat kFormat>
 void UpdateRowsBy(VectorWidth width, const RowUpdating& u) {
   using Dims = std::conditional_t<Rule::kLoopsKnowDims, UsualDims<kFormat>, FewDims<kFormat>>;
-  const bool plain = u.rows.row_floats() == u.rows.dim + StateFloatsOf<Rule>(u.rows.dim);
-  WithDim(Dims(), plain ? DimFor(width, u.rows.dim) : 0, [&](auto dim) {
+  WithDim(Dims(), DimFor(width, u.part.dim), [&](auto dim) {
     constexpr size_t kDim = decltype(dim)::value;
     WithVectorsOf<kDim>(
         width, [&]() __attribute__((always_inline)) { UpdateAll<Rule, kFormat, kDim>(u); });

@@ -66,16 +66,44 @@ class RowStore {
   }
   void PrefetchSlot(Key key) const { RowIndex::Prefetch(index_.Home(key)); }
   // Calls use(i, slot of keys[i] or null, its row or null) for every key in order, after
-  // prefetching the first `line_bytes` of the row. kBytes: 0, or `line_bytes` if known at compile
-  // time.
-  template <size_t kBytes = 0, typename Use>
+  // prefetching the first `line_bytes` of the row.
+  template <typename Use>
   HDPS_INLINE void ForEachFound(std::span<const Key> keys, size_t line_bytes, const Use& use) const;
   // Calls use(i, row) for every key in order and sets each row's version. Rows of new keys are
-  // first filled by make(their keys, pointers to their rows), up to kBatchKeys in a call. kBytes: 0
-  // or row_bytes().
-  template <size_t kBytes = 0, typename Make, typename Use>
+  // first filled by make(their keys, pointers to their rows), up to kBatchKeys in a call.
+  template <typename Make, typename Use>
   HDPS_INLINE void ForEachMade(std::span<const Key> keys, uint32_t version, const Make& make,
                                const Use& use);
+
+  // The look-up alone, for callers that pass over the rows of a batch several times: keys of which
+  // the slots are found before the rows are used, so that each of the two loops is short.
+  static constexpr size_t kBatchKeys = 512;
+  // Sets rows[k] to the row of keys[k], or to null if there is none, for up to kBatchKeys keys.
+  // Prefetches the first `line_bytes` of the first rows.
+  HDPS_INLINE void FindBatchRows(std::span<const Key> keys, size_t line_bytes,
+                                 const std::byte** rows) const;
+  // The same, but makes missing rows and sets each row's version, as ForEachMade does.
+  template <typename Make>
+  HDPS_INLINE void MakeBatchRows(std::span<const Key> keys, uint32_t version, const Make& make,
+                                 std::byte** rows);
+  // Number of rows to prefetch ahead: about as many lines as a core can have in flight, whatever
+  // the length of a row.
+  static constexpr size_t RowsAhead(size_t bytes) {
+    constexpr size_t kLinesAhead = 128;
+    return std::clamp<size_t>(kLinesAhead / (bytes / kLineBytes + 1), 16, 64);
+  }
+  // Prefetches a row's first `line_bytes`; kBytes: 0, or `line_bytes` if known at compile time.
+  template <size_t kBytes>
+  HDPS_INLINE static void Prefetch(const std::byte* row, size_t line_bytes) {
+    const size_t bytes = kBytes > 0 ? kBytes : line_bytes;
+    // An unaligned row ends in one line more; its last float lies in it.
+    const size_t last = std::max(bytes, sizeof(float)) - sizeof(float);
+    const size_t end = std::min(last, kPrefetchLinesMax * kLineBytes);
+#pragma GCC unroll 16
+    for (size_t at = 0; at < end; at += kLineBytes) __builtin_prefetch(row + at);
+    __builtin_prefetch(row + last);
+  }
+
   // Makes a row for a key that comes back from disk: unchanged, with that version, and counted as
   // used a few times. The caller fills its bytes.
   std::byte* Insert(Key key, uint32_t version);
@@ -108,27 +136,9 @@ class RowStore {
   size_t CountChanged(int64_t since) const;
 
  private:
-  // kBatchKeys: keys whose slots are found before their rows are used, so that each of the two
-  // loops is short. kSlotsAhead: how many keys ahead slots are prefetched.
-  static constexpr size_t kBatchKeys = 512, kSlotsAhead = 64;
+  static constexpr size_t kSlotsAhead = 64;  // How many keys ahead slots are prefetched.
   static constexpr size_t kLineBytes = 64, kPrefetchLinesMax = 16;
-  // Number of rows to prefetch ahead: about as many lines as a core can have in flight, whatever
-  // the length of a row.
-  static constexpr size_t RowsAhead(size_t bytes) {
-    constexpr size_t kLinesAhead = 128;
-    return std::clamp<size_t>(kLinesAhead / (bytes / kLineBytes + 1), 16, 64);
-  }
 
-  template <size_t kBytes>
-  HDPS_INLINE static void Prefetch(const std::byte* row, size_t line_bytes) {
-    const size_t bytes = kBytes > 0 ? kBytes : line_bytes;
-    // An unaligned row ends in one line more; its last float lies in it.
-    const size_t last = std::max(bytes, sizeof(float)) - sizeof(float);
-    const size_t end = std::min(last, kPrefetchLinesMax * kLineBytes);
-#pragma GCC unroll 16
-    for (size_t at = 0; at < end; at += kLineBytes) __builtin_prefetch(row + at);
-    __builtin_prefetch(row + last);
-  }
   // Finds the slots of up to kBatchKeys keys. Calls resolve(k, slot) first for keys found or
   // missing at their home, then for keys whose home is full of others, each group in order.
   template <typename Resolve>
@@ -189,10 +199,10 @@ HDPS_INLINE void RowStore::FindBatch(std::span<const Key> keys, RowSlot** slots,
   }
 }
 
-template <size_t kBytes, typename Use>
+template <typename Use>
 HDPS_INLINE void RowStore::ForEachFound(std::span<const Key> keys, size_t line_bytes,
                                         const Use& use) const {
-  const size_t rows_ahead = RowsAhead(kBytes > 0 ? kBytes : line_bytes);
+  const size_t rows_ahead = RowsAhead(line_bytes);
   RowSlot* slots[kBatchKeys];
   const std::byte* rows[kBatchKeys];
   for (size_t begin = 0; begin < keys.size(); begin += kBatchKeys) {
@@ -201,48 +211,65 @@ HDPS_INLINE void RowStore::ForEachFound(std::span<const Key> keys, size_t line_b
         keys.subspan(begin, n),
         slots, [&](size_t k, const RowSlot* slot) __attribute__((always_inline)) {
           rows[k] = slot->used() ? Row(slot->row()) : nullptr;
-          if (k < rows_ahead && rows[k] != nullptr) Prefetch<kBytes>(rows[k], line_bytes);
+          if (k < rows_ahead && rows[k] != nullptr) Prefetch<0>(rows[k], line_bytes);
         });
     for (size_t k = 0; k < n; ++k) {
       if (k + rows_ahead < n && rows[k + rows_ahead] != nullptr) {
-        Prefetch<kBytes>(rows[k + rows_ahead], line_bytes);
+        Prefetch<0>(rows[k + rows_ahead], line_bytes);
       }
       use(begin + k, rows[k] != nullptr ? slots[k] : nullptr, rows[k]);
     }
   }
 }
 
-template <size_t kBytes, typename Make, typename Use>
-HDPS_INLINE void RowStore::ForEachMade(std::span<const Key> keys, uint32_t version,
-                                       const Make& make, const Use& use) {
-  const size_t rows_ahead = RowsAhead(kBytes > 0 ? kBytes : row_bytes_);
+HDPS_INLINE void RowStore::FindBatchRows(std::span<const Key> keys, size_t line_bytes,
+                                         const std::byte** rows) const {
+  const size_t rows_ahead = RowsAhead(line_bytes);
   RowSlot* slots[kBatchKeys];
-  std::byte* rows[kBatchKeys];
+  FindBatch(
+      keys, slots, [&](size_t k, const RowSlot* slot) __attribute__((always_inline)) {
+        rows[k] = slot->used() ? Row(slot->row()) : nullptr;
+        if (k < rows_ahead && rows[k] != nullptr) Prefetch<0>(rows[k], line_bytes);
+      });
+}
+
+template <typename Make>
+HDPS_INLINE void RowStore::MakeBatchRows(std::span<const Key> keys, uint32_t version,
+                                         const Make& make, std::byte** rows) {
+  const size_t rows_ahead = RowsAhead(row_bytes_);
+  RowSlot* slots[kBatchKeys];
   Key new_keys[kBatchKeys];
   std::byte* new_rows[kBatchKeys];
   const bool count = counts_changes_;
+  if (!index_.HasRoom(keys.size())) index_.Prepare(keys.size());
+  size_t num_new = 0;
+  FindBatch(
+      keys, slots, [&](size_t k, RowSlot * slot) __attribute__((always_inline)) {
+        if (slot->used()) [[likely]] {
+          slot->OnChange(version, count);
+          rows[k] = Row(slot->row());
+        } else {
+          const uint32_t number = NewRow();
+          index_.Fill(slot, {keys[k], number + 1, 1, 1, version});
+          rows[k] = Row(number);
+          new_keys[num_new] = keys[k];
+          new_rows[num_new++] = rows[k];
+        }
+        if (k < rows_ahead) Prefetch<0>(rows[k], row_bytes_);
+      });
+  if (num_new > 0) make(std::span<const Key>(new_keys, num_new), &new_rows[0]);
+}
+
+template <typename Make, typename Use>
+HDPS_INLINE void RowStore::ForEachMade(std::span<const Key> keys, uint32_t version,
+                                       const Make& make, const Use& use) {
+  const size_t rows_ahead = RowsAhead(row_bytes_);
+  std::byte* rows[kBatchKeys];
   for (size_t begin = 0; begin < keys.size(); begin += kBatchKeys) {
     const size_t n = std::min(kBatchKeys, keys.size() - begin);
-    if (!index_.HasRoom(n)) index_.Prepare(n);
-    size_t num_new = 0;
-    FindBatch(
-        keys.subspan(begin, n),
-        slots, [&](size_t k, RowSlot * slot) __attribute__((always_inline)) {
-          if (slot->used()) [[likely]] {
-            slot->OnChange(version, count);
-            rows[k] = Row(slot->row());
-          } else {
-            const uint32_t number = NewRow();
-            index_.Fill(slot, {keys[begin + k], number + 1, 1, 1, version});
-            rows[k] = Row(number);
-            new_keys[num_new] = keys[begin + k];
-            new_rows[num_new++] = rows[k];
-          }
-          if (k < rows_ahead) Prefetch<kBytes>(rows[k], row_bytes_);
-        });
-    if (num_new > 0) make(std::span<const Key>(new_keys, num_new), &new_rows[0]);
+    MakeBatchRows(keys.subspan(begin, n), version, make, rows);
     for (size_t k = 0; k < n; ++k) {
-      if (k + rows_ahead < n) Prefetch<kBytes>(rows[k + rows_ahead], row_bytes_);
+      if (k + rows_ahead < n) Prefetch<0>(rows[k + rows_ahead], row_bytes_);
       use(begin + k, rows[k]);
     }
   }

@@ -1,4 +1,5 @@
-// Decides which pushes a server takes: each once, in its step, and none that contradicts another.
+// Plans requests, and decides which pushes a server takes: each once, in its step, and none that
+// contradicts another.
 #include <cmath>
 #include <string>
 #include <utility>
@@ -13,6 +14,14 @@
 
 namespace hdps {
 
+Result<RequestPlan> RowService::PlanKeys(RowShape shape, const std::vector<TableKeys>& tables,
+                                         const Buffer& keys) const {
+  HDPS_ASSIGN_OR_RETURN(RequestPlan plan, PlanRequest(job_, own_shards(), shape, tables));
+  HDPS_RETURN_IF_ERROR(shards_->CheckKeys(plan, keys));
+  JoinKeys(shards_->first_of_group(), keys, &plan);
+  return plan;
+}
+
 Status RowService::PlanPush(PeerId worker, PlannedPush* push) {
   const PushRequest& request = push->request;
   if (request.part >= ListsOfStep(job_)) {
@@ -21,6 +30,7 @@ Status RowService::PlanPush(PeerId worker, PlannedPush* push) {
                                    std::to_string(ListsOfStep(job_))};
   }
   HDPS_ASSIGN_OR_RETURN(push->list, FindKeys(worker, {request.list}, request.tables, request.keys));
+  HDPS_RETURN_IF_ERROR(CheckJoined(job_, shards_->first_of_group(), push->list->plan));
   return CheckGradients(*shards_, *push);
 }
 

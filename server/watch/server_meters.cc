@@ -17,8 +17,7 @@ void TableHoldings::Add(const TableSlice& slice) {
   rows_in_memory += slice.num_rows() - own.on_disk;
   rows_on_disk += own.on_disk;
   memory_bytes += slice.bytes();
-  // A row on disk has its version behind it.
-  disk_bytes += own.on_disk * (slice.memory().row_bytes() + sizeof(uint32_t));
+  disk_bytes += slice.disk_bytes();
 }
 
 ServerMeters::ServerMeters(const Job& job, MonotonicClock* clock, SpanRecorder* recorder)

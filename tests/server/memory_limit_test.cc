@@ -43,7 +43,8 @@ MemoryLimitOptions OptionsOf(uint64_t expected_rows = 0) {
 }
 
 TEST(ServerMemoryLimit, ForeseesRowsThatItIsToldOf) {
-  const MemoryPlan plan = PlanMemory(JobWith({}), OptionsOf(3'200'000), 30 << 20);
+  const MemoryPlan plan =
+      PlanMemory(JobWith({"cluster.join_tables=false"}), OptionsOf(3'200'000), 30 << 20);
   // Deep: 16 weights and 32 floats of state, 64-byte lines; wide: 3 floats. Each has an index of
   // 2^18 slots per shard, and whole pages, huge ones from 2 MiB on; one shard in six has one more.
   EXPECT_NEAR(double(plan.rows), 32. * ((20 << 20) + 293 * 4096 + 2 * (16 << 18) + (2 << 20) / 6.4),
@@ -51,9 +52,12 @@ TEST(ServerMemoryLimit, ForeseesRowsThatItIsToldOf) {
   EXPECT_EQ(plan.disk, 0u);
   EXPECT_EQ(plan.process, 30u << 20);
   EXPECT_EQ(plan.total(), plan.process + plan.requests + plan.dense + plan.rows);
+  // Under one index a row is 51 floats in 208 bytes.
+  const MemoryPlan joined = PlanMemory(JobWith({}), OptionsOf(3'200'000), 30 << 20);
+  EXPECT_NEAR(double(joined.rows), 32. * ((20 << 20) + (16 << 18) + (2 << 20) / 6.4), 1 << 17);
   MemoryLimitOptions half = OptionsOf(3'200'000);
   half.own_shards = 16;
-  EXPECT_EQ(PlanMemory(JobWith({}), half, 0).rows, plan.rows / 2);
+  EXPECT_EQ(PlanMemory(JobWith({}), half, 0).rows, joined.rows / 2);
   EXPECT_EQ(PlanMemory(JobWith({}), half, 0).requests, plan.requests / 2);
 }
 

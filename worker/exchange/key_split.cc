@@ -55,13 +55,19 @@ void KeySplit::Fill(ServerId server, std::span<const KeysOfTable> tables, const 
     to.table = tables[i].table;
     to.num_keys = count;
     to.row_floats = tables[i].row_floats;
-    for (uint32_t r = first; r < end; ++r) {
-      to.shard_counts.push_back(order.begin(r + 1) - order.begin(r));
-    }
-    its.input.push_back(i);
+    const auto same = std::ranges::find(its.input, order_of_input_[i],
+                                        [this](uint32_t input) { return order_of_input_[input]; });
     its.num_sparse += !tables[i].dense;
     its.num_floats += size_t{count} * tables[i].row_floats;
-    num_keys += count;
+    if (same != its.input.end()) {
+      to.keys_of = static_cast<uint32_t>(same - its.input.begin()) + 1;
+    } else {
+      for (uint32_t r = first; r < end; ++r) {
+        to.shard_counts.push_back(order.begin(r + 1) - order.begin(r));
+      }
+      num_keys += count;
+    }
+    its.input.push_back(i);
   }
   const size_t size = num_keys * sizeof(Key);
   std::span<std::byte> section;
@@ -69,6 +75,7 @@ void KeySplit::Fill(ServerId server, std::span<const KeysOfTable> tables, const 
   its.keys = make ? make(server, size, &section) : Buffer::Allocate(size, &section);
   auto* to = reinterpret_cast<Key*>(section.data());
   for (size_t t = 0; t < its.tables.size(); ++t) {
+    if (!its.tables[t].has_own_keys()) continue;
     const KeyOrder& order = OrderOf(its.input[t]);
     to = std::copy_n(order.KeysFrom(order.begin(first)), its.tables[t].num_keys, to);
   }

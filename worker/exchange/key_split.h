@@ -39,7 +39,8 @@ struct ServerKeys {
 class KeySplit {
  public:
   // Requires: tables ascend by id; every owner in `shards` is below `num_servers`. A key may appear
-  // twice in a list that is only pulled. Tables with the same list (one span) share the work.
+  // twice in a list that is only pulled. Tables with the same list (one span) share the work,
+  // and their keys are sent once.
   // `make`, if set, allocates the key sections; they are held until the next call.
   void Compute(const ShardMap& shards, uint32_t num_servers, std::span<const KeysOfTable> tables,
                const MakeBytes& make = {});

@@ -13,6 +13,7 @@
 
 #include "benchmarks/bench.h"
 #include "benchmarks/cases/tables/table_growth.h"
+#include "benchmarks/cases/tables/table_joined.h"
 #include "benchmarks/clusters/row_load.h"
 #include "common/base/shard_map.h"
 #include "common/job/optimizers/optimizers.h"
@@ -367,6 +368,7 @@ Status RunTableBench(const BenchSetting& setting, FileSystem&, BenchReport& repo
   for (const Case& c : kCases) RunCase(setting, c, report);
   for (const Case& c : kNewCases) RunInsert(setting, c, report);
   RunTableGrowth(setting, report);
+  RunTableJoined(setting, report);
   return Status();
 }
 

@@ -29,7 +29,9 @@ struct ClusterSpec {
   uint32_t request_timeout_s = 120;   // A pull or push is given up after this time.
   uint32_t pushes_in_flight_max = 8;  // Unacknowledged pushes of a worker at one server.
   uint64_t memory_limit = 0;  // Bytes of one server in total; 0 for all memory of the machine.
-  std::string spill_path;     // Folder for rows beyond it; the server picks one if empty.
+  // Tables that are read by the same features share the rows of a server; changes no result.
+  bool join_tables = true;
+  std::string spill_path;  // Folder for rows beyond it; the server picks one if empty.
 };
 
 }  // namespace hdps

@@ -350,6 +350,11 @@ Section ClusterSection() {
   cluster.Add("memory_limit", &ClusterSpec::memory_limit,
               "Of one server, for all it owns: rows beyond it go to disk. 0: what the machine has.",
               Bytes{0, 9e15}, kDefault);
+  cluster.Add("join_tables", &ClusterSpec::join_tables,
+              "Tables that are read by the same features, such as the wide and the deep part of a "
+              "model, are found under one entry of a server's index, if their policies agree. "
+              "Changes no result; false takes more memory and time.",
+              kExpert, Hashed::kNothing, kPrintedUnlessDefault);
   cluster.Add(
       "spill_path", &ClusterSpec::spill_path,
       "Folder for those rows, emptied first; on a disk of the server's machine, and no other "

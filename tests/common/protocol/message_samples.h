@@ -46,8 +46,8 @@ inline bool operator==(const SilentServer& a, const SilentServer& b) {
   return std::tie(a.peer, a.for_ms) == std::tie(b.peer, b.for_ms);
 }
 inline bool operator==(const TableKeys& a, const TableKeys& b) {
-  return std::tie(a.table, a.num_keys, a.row_floats, a.shard_counts) ==
-         std::tie(b.table, b.num_keys, b.row_floats, b.shard_counts);
+  return std::tie(a.table, a.num_keys, a.row_floats, a.shard_counts, a.keys_of) ==
+         std::tie(b.table, b.num_keys, b.row_floats, b.shard_counts, b.keys_of);
 }
 inline bool operator==(const Buffer& a, const Buffer& b) {
   return std::equal(a.bytes().begin(), a.bytes().end(), b.bytes().begin(), b.bytes().end());

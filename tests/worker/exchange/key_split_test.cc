@@ -11,6 +11,7 @@
 #include "common/platform/random.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/common/protocol/request_keys.h"
 #include "tests/worker/exchange/split_replies.h"
 
 namespace hdps {
@@ -135,10 +136,13 @@ Expected Oracle(const Case& c, uint32_t server) {
 
 Expected Actual(const KeySplit& split, uint32_t server) {
   Expected actual;
-  const std::span<const Key> keys = split.at({server}).keys.As<Key>();
-  actual.keys.assign(keys.begin(), keys.end());
-  for (const TableKeys& table : split.at({server}).tables) {
-    actual.tables.emplace_back(table.table.value, table.num_keys, table.shard_counts);
+  const std::vector<TableKeys>& tables = split.at({server}).tables;
+  for (const auto& keys : KeysByTable(tables, split.at({server}).keys.As<Key>())) {
+    actual.keys.insert(actual.keys.end(), keys.begin(), keys.end());
+  }
+  for (const TableKeys& table : tables) {
+    const TableKeys& counted = table.has_own_keys() ? table : tables[table.keys_of - 1];
+    actual.tables.emplace_back(table.table.value, table.num_keys, counted.shard_counts);
   }
   return actual;
 }

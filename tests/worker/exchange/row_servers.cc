@@ -1,5 +1,6 @@
 // Decodes requests, looks rows up, and replies.
 #include "tests/worker/exchange/row_servers.h"
+#include "tests/common/protocol/request_keys.h"
 
 #include <gtest/gtest.h>
 
@@ -25,10 +26,9 @@ std::shared_ptr<const View> ViewOf(uint32_t num_servers, uint32_t num_shards) {
 // Calls use(table, key) for each key of a request, in order.
 template <typename Request, typename Use>
 void ForEachRow(const Request& request, const Use& use) {
-  const std::span<const Key> keys = request.keys.template As<Key>();
-  size_t next = 0;
-  for (const TableKeys& table : request.tables) {
-    for (uint32_t i = 0; i < table.num_keys; ++i) use(table, keys[next++]);
+  const auto keys = KeysByTable(request.tables, request.keys.template As<Key>());
+  for (size_t t = 0; t < keys.size(); ++t) {
+    for (const Key key : keys[t]) use(request.tables[t], key);
   }
 }
 
@@ -129,7 +129,7 @@ Frame RowServers::Serve(const PullRequest& pull) {
   PullReply reply;
   reply.min_clock = pull.clock;
   reply.tables = pull.tables;
-  for (TableKeys& table : reply.tables) table.shard_counts.clear();
+  for (TableKeys& table : reply.tables) table.shard_counts.clear(), table.keys_of = 0;
   std::vector<float> values;
   ForEachRow(pull, [&](const TableKeys& table, Key key) {
     pulled[{table.table.value, key}] = pull.mode;

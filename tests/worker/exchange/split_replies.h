@@ -24,7 +24,7 @@ std::vector<std::span<Float>> Spans(std::vector<std::vector<float>>& values) {
 inline PullReply ReplyWith(const KeySplit& split, ServerId server, Buffer rows) {
   PullReply reply;
   reply.tables = split.at(server).tables;
-  for (TableKeys& table : reply.tables) table.shard_counts.clear();
+  for (TableKeys& table : reply.tables) table.shard_counts.clear(), table.keys_of = 0;
   reply.rows = std::move(rows);
   return reply;
 }

@@ -15,6 +15,7 @@
 #include "common/job/spec/table_spec.h"
 #include "common/job/spec/train_spec.h"
 #include "common/protocol/membership_messages.h"
+#include "tests/common/protocol/request_keys.h"
 #include "tests/worker/exchange/split_replies.h"
 #include "worker/model/model.h"
 
@@ -117,22 +118,22 @@ class RowGatherTest : public testing::Test {
 
   PullReply ReplyTo(ServerId server, const PullRequest& pull, Clock applied) const {
     const bool repair = pull.mode == PullMode::kRefresh;
-    const std::span<const Key> keys = step_.lists[0].at(server).keys.As<Key>();
+    const ServerKeys& its = step_.lists[0].at(server);
+    const auto keys = KeysByTable(its.tables, its.keys.As<Key>());
     std::vector<float> rows;
     std::vector<uint32_t> positions;
     PullReply reply = ReplyWith(step_.lists[0], server, Buffer());
     reply.min_clock = applied;
-    size_t first = 0;
-    for (TableKeys& table : reply.tables) {
+    for (size_t t = 0; t < reply.tables.size(); ++t) {
+      TableKeys& table = reply.tables[t];
       const uint32_t count = std::exchange(table.num_keys, 0);
       std::vector<uint32_t> some;
       for (uint32_t i = 0; i < count; ++i) {
-        const Key key = keys[first + i];
+        const Key key = keys[t][i];
         if (repair && ChangedAt(key, applied) <= pull.since) continue;
         some.push_back(i);
         rows.insert(rows.end(), table.row_floats, RowOf(key, table.table.value, applied));
       }
-      first += count;
       table.num_keys = static_cast<uint32_t>(some.size());
       if (some.size() < count) positions.insert(positions.end(), some.begin(), some.end());
     }
