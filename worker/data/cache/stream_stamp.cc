@@ -8,6 +8,7 @@
 #include "common/base/outside_text.h"
 #include "common/job/job_file.h"
 #include "common/job/spec/data_spec.h"
+#include "common/platform/file_identity.h"
 #include "worker/data/batch_reader.h"
 #include "worker/data/idx_file.h"
 
@@ -55,6 +56,15 @@ uint64_t HashSettings(DataSpec data, const ReaderOptions& options, CachedForm fo
   return HashString(text);
 }
 
+// Returns the path by which all jobs know the file. Errors: a pipe or a device, whose rows pass
+// once.
+Result<std::string> OwnPath(FileSystem& files, const std::string& path) {
+  const Result<FileIdentity> identity = IdentityOf(files, path);
+  if (!identity.ok()) return path;
+  if (identity->plain) return identity->path;
+  return Status(Code::kNotFound, path + " is no file");
+}
+
 Status AddFile(FileSystem& files, const std::string& path, std::string* text) {
   HDPS_ASSIGN_OR_RETURN(const FileStamp file, files.StampOf(path));
   *text += '\n' + std::to_string(file.bytes) + ' ' + std::to_string(file.changed_ns) + ' ' +
@@ -81,7 +91,8 @@ Result<StreamStamp> StampOfStream(FileSystem& files, const DataSpec& data,
   StreamStamp stamp;
   uint64_t name = 0;
   stamp.text = "settings " + Hex(HashSettings(data, options, form));
-  for (const std::string& path : paths) {
+  for (const std::string& given_path : paths) {
+    HDPS_ASSIGN_OR_RETURN(const std::string path, OwnPath(files, given_path));
     HDPS_RETURN_IF_ERROR(AddFile(files, path, &stamp.text));
     const std::string labels = data.format == DataFormat::kIdx ? LabelsPathOf(path) : "";
     if (!labels.empty()) HDPS_RETURN_IF_ERROR(AddFile(files, labels, &stamp.text));
