@@ -173,9 +173,9 @@ void AddCache(SettingTable<DataSpec>* data) {
             "than one pass. It changes no result.",
             Hashed::kNothing, kPrintedUnlessDefault);
   data->Add("cache_path", &DataSpec::cache_path,
-            "Folder of the cache's files, which jobs on the same data and settings share. A relative "
-            "one is beside the job file. Empty: `rows` in the folder of --out; hdps-worker, which "
-            "has no such folder, keeps rows in memory alone.",
+            "Folder of the cache's files, which jobs on the same data and settings share. A "
+            "relative one is beside the job file. Empty: `rows` in the folder of --out; "
+            "hdps-worker, which has no such folder, keeps rows in memory alone.",
             Hashed::kNothing, kPrintedUnlessDefault);
   data->Add("cache_share", &DataSpec::cache_share,
             "Rows that are kept take at most this share of the memory that the process may have.",

@@ -154,7 +154,7 @@ Status ReadStrategyParts(FileSystem& files, const JobSource& source, ParallelSpe
   return {};
 }
 
-// Places the folder of kept rows beside the job file, unless there is one already at the path itself.
+// Places the folder of kept rows beside the job file, unless there is one at the path itself.
 std::string CacheFolder(FileSystem& files, const JobSource& source, const std::string& path) {
   if (path.empty() || path.starts_with('/')) return path;
   const std::string beside = JoinPath(FolderOf(source), path);

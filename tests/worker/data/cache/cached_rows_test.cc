@@ -64,7 +64,9 @@ bool RowIsRight(const CachedRows& rows, uint64_t i) {
   EXPECT_EQ(row.label, wanted.label);
   EXPECT_EQ(row.keys, wanted.keys);
   EXPECT_EQ(row.weights, wanted.weights);
-  if (!unpacked->one_key_each) EXPECT_EQ(row.key_ends, wanted.key_ends);
+  if (!unpacked->one_key_each) {
+    EXPECT_EQ(row.key_ends, wanted.key_ends);
+  }
   EXPECT_EQ(numeric, NumbersOf(i));
   return true;
 }
