@@ -119,7 +119,7 @@ TEST(CachedRowsTest, WhatDoesNotFitGoesToTheFile) {
   const auto files = NewMemoryFileSystem();
   // Two blocks and the index, and so the third block is one too many.
   const auto budget = Budget(2 * kRowBlockBytes + (uint64_t{2} << 20));
-  constexpr uint64_t kRows = 180'000;
+  constexpr uint64_t kRows = 240'000;
   const auto rows =
       WriteRows(*files, kRows, {.in_memory = true, .path = kPath, .holder = ""}, budget);
   ASSERT_NE(rows, nullptr);

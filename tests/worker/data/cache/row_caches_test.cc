@@ -159,7 +159,7 @@ TEST_F(RowCachesTest, FilesThatChangedAreReadAgain) {
 TEST_F(RowCachesTest, ADifferenceIsNamed) {
   const StreamStamp before = Stamp();
   WriteText(files_, kPath, NumberedText(0, 10));
-  EXPECT_EQ(WhatDiffers(before.text, Stamp().text), "f has changed since");
+  EXPECT_THAT(WhatDiffers(before.text, Stamp().text), HasSubstr("f has changed since"));
   const StreamStamp changed = Stamp();
   EXPECT_EQ(changed.name, before.name) << "its file takes the place of the old one";
   data_.missing = "-";
@@ -202,7 +202,7 @@ TEST_F(RowCachesTest, ADamagedFileIsPassedOverAndMadeAgain) {
   for (const size_t size : {size_t{0}, size_t{100}, whole.size() - 1}) {
     WriteText(files_, FileOfRows(), whole.substr(0, size));
     Begin(OnDisk());
-    EXPECT_TRUE(ReadsText(1));
+    EXPECT_TRUE(ReadsText(0));
     EXPECT_FALSE(ReadsText(1));
     EXPECT_EQ(*ReadWholeFile(files_, FileOfRows(), uint64_t{1} << 30), whole);
   }
