@@ -10,6 +10,7 @@
 #include "common/telemetry/member_watch.h"
 #include "common/telemetry/trace_file.h"
 #include "tools/served_job.h"
+#include "worker/data/cache/row_caches.h"
 #include "worker/role/worker_process.h"
 
 namespace hdps {
@@ -21,6 +22,7 @@ struct Cluster {
   FileSystem& files;
   MonotonicClock& clock;
   ServedJob& members;
+  const std::shared_ptr<RowCaches> rows;
 };
 
 ProcessEnd RunWorker(Cluster& cluster, uint32_t rank) {
@@ -28,6 +30,7 @@ ProcessEnd RunWorker(Cluster& cluster, uint32_t rank) {
   options.node.job = cluster.options.job;
   options.node.identity = cluster.members.Identity(rank);
   options.number_here = rank;
+  options.rows = cluster.rows;
   if (cluster.options.watch) options.watch = cluster.options.watch(Role::kWorker, rank);
   options.print = cluster.options.voice.notice;
   if (cluster.options.after_step) {
@@ -64,7 +67,9 @@ Result<ProcessEnd> RunLocalCluster(const LocalClusterOptions& options, FileSyste
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<ServedJob> members,
                         ServedJob::Start(options, files, clock));
   if (options.accepted) options.accepted();
-  Cluster cluster{options, files, clock, *members};
+  const RowCacheOptions keeping =
+      CacheOptionsOf(*options.job, files, JoinPath(options.out, "rows"));
+  Cluster cluster{options, files, clock, *members, std::make_shared<RowCaches>(files, keeping)};
   std::vector<std::unique_ptr<Thread>> workers;
   for (uint32_t w = 0; w < options.num_workers; ++w) {
     workers.push_back(StartThread("worker", [&cluster, w] {

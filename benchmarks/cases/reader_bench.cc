@@ -18,6 +18,8 @@
 #include "common/job/spec/data_spec.h"
 #include "tools/synthetic/synthetic_log.h"
 #include "worker/data/batch_reader.h"
+#include "worker/data/cache/row_caches.h"
+#include "worker/data/cache/stream_stamp.h"
 #include "worker/data/columnar/columns.h"
 #include "worker/data/line_reader.h"
 #include "worker/data/number.h"
@@ -82,6 +84,46 @@ struct Case {
   uint32_t num_parts;
   bool later_epoch = false;
 };
+
+// Compares the second epoch of rows that the first has kept, in memory or on disk, with that of
+// their text.
+Status RunCachedCase(const BenchSetting& setting, FileSystem& files, const std::string& path,
+                     const Case& c, DataCache cache, BenchReport& report) {
+  PrintProgress(kBench, c.name);
+  DataSpec data;
+  data.format = DataFormat::kCriteo;
+  data.train = {path};
+  data.max_bad_rows = 1000;
+  HDPS_ASSIGN_OR_RETURN(const uint64_t bytes, files.FileSize(path));
+  const ReaderOptions of_text{.batch_size = 4096, .num_parts = c.num_parts, .shuffle = c.shuffle};
+  std::vector<double> kept, text, shares, row_bytes, first, first_text;
+  for (int repeat = 0; repeat < setting.repeats; ++repeat) {
+    ReaderOptions of_kept = of_text;
+    const std::string folder = JoinPath(setting.scratch, "rows");
+    of_kept.cache = std::make_shared<RowCaches>(
+        files, RowCacheOptions{.cache = cache, .folder = folder, .memory_max = uint64_t{4} << 30});
+    // The first epoch of all keeps the rows.
+    first.push_back(ReadAll(files, data, of_kept, /*later=*/false).cpu_seconds);
+    const Read later = ReadAll(files, data, of_kept, /*later=*/true);
+    first_text.push_back(ReadAll(files, data, of_text, /*later=*/false).cpu_seconds);
+    const Read parsed = ReadAll(files, data, of_text, /*later=*/true);
+    kept.push_back(static_cast<double>(later.rows) / later.cpu_seconds);
+    text.push_back(static_cast<double>(parsed.rows) / parsed.cpu_seconds);
+    shares.push_back(later.cpu_seconds / parsed.cpu_seconds);
+    const Result<StreamStamp> stamp =
+        StampOfStream(files, data, data.train, of_kept, CachedForm::kDerived);
+    CHECK(stamp.ok()) << stamp.status().message();
+    const std::shared_ptr<const CachedRows> rows = of_kept.cache->Find(*stamp);
+    CHECK(rows != nullptr) << "the rows were not kept";
+    row_bytes.push_back(static_cast<double>(rows->bytes()) / static_cast<double>(bytes));
+    HDPS_RETURN_IF_ERROR(files.RemoveAll(folder));
+  }
+  report.AddBeside(kBench, c.name, "kept rows, by CPU time", "rows/s", kept, "text", text);
+  report.Add(kBench, c.name, "CPU time of text", "of it", shares);
+  report.Add(kBench, c.name, "bytes of text", "of them", row_bytes);
+  report.AddBeside(kBench, c.name, "the epoch that keeps them", "CPU s", first, "text", first_text);
+  return Status();
+}
 
 Status RunCase(const BenchSetting& setting, FileSystem& files, const std::string& path,
                const Case& c, BenchReport& report) {
@@ -239,6 +281,14 @@ Status RunReaderBench(const BenchSetting& setting, FileSystem& files, BenchRepor
   const std::string log = JoinPath(setting.scratch, "train.tsv");
   for (const Case& c : kCases) {
     if (setting.Wants(c.name)) HDPS_RETURN_IF_ERROR(RunCase(setting, files, log, c, report));
+  }
+  for (const Case& c : {Case{"kept_in_memory_shuffled", true, 1},
+                        Case{"kept_in_memory_shuffled_1_of_4", true, 4}}) {
+    if (!setting.Wants(c.name)) continue;
+    HDPS_RETURN_IF_ERROR(RunCachedCase(setting, files, log, c, DataCache::kMemory, report));
+  }
+  if (const Case c{"kept_on_disk_shuffled", true, 1}; setting.Wants(c.name)) {
+    HDPS_RETURN_IF_ERROR(RunCachedCase(setting, files, log, c, DataCache::kDisk, report));
   }
   for (const Case& c : {Case{"columnar_in_order", false, 1}, Case{"columnar_shuffled", true, 1}}) {
     if (setting.Wants(c.name)) RunColumnarCase(setting, files, log, c, report);

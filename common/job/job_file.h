@@ -11,6 +11,7 @@
 namespace hdps {
 
 class FileSystem;
+struct DataSpec;
 struct JobRegistry;
 
 // Says if the process reads the job's data. The machines of servers and the scheduler need not have
@@ -41,6 +42,9 @@ std::vector<std::string> SplitOverrides(const std::string& text);
 // Prints the job as JSON with every default written out and the model as a graph. ParseJob() of the
 // result gives the same job.
 std::string PrintJob(const Job& job);
+
+// Prints the settings of the section "data", every default written out.
+std::string PrintData(const DataSpec& data);
 
 // Returns a digest that is equal for two jobs exactly if they train the same thing. It covers
 // everything that PrintJob() prints except the name, the paths, the number of bad rows tolerated,

@@ -112,6 +112,35 @@ class Prepare(harness.Case):
         harness.figure(f"a generated log by its prepared job: {done['eval_auc']:.4f}, by its own {best:.4f}")
         self.assertGreater(done["eval_auc"], 0.65)
 
+    def test_rows_are_kept_beforehand(self):
+        """prepare --cache writes files that training and evaluate read, with the figures of the text."""
+        data = harness.generate(self.out("log"), rows=8000, eval_rows=2000, vocabulary=100)
+        job = self.prepared(data / "train.tsv", f"--eval={data / 'eval.tsv'}", "--cache")
+        rows = self.out("prepared") / "rows"
+        self.assertEqual(len(list(rows.glob("*.rows"))), 2)
+        said = harness.run([HDPS, "prepare", f"--job={job}", "--cache"]).stdout
+        self.assertEqual(said.count(", as it was"), 2, said)
+        text = harness.train(job, self.out("text"), 1, 1, {"data.cache": "none"})
+        for workers in (1, 3):
+            out = self.out(f"kept{workers}")
+            kept = harness.train(job, out, 1, workers)
+            self.assertEqual(kept["bad_rows"], text["bad_rows"])
+            self.assertIn(f"8000 rows are read from {rows}", (out / "log" / "train.log").read_text())
+            if workers == 1:
+                self.assertEqual((kept["digest"], kept["eval_auc"]), (text["digest"], text["eval_auc"]))
+        scored = [harness.run([HDPS, "evaluate", f"--checkpoint={self.out('text')}", f"--data={data / 'eval.tsv'}",
+                               f"--job={job}", setting]).stdout
+                  for setting in ("--set=data.cache=none", "--set=data.cache=auto")]
+        self.assertEqual(scored[0], scored[1])
+        # A byte that changes is found, and what is learned stays.
+        kept = next(iter(rows.glob("*.rows")))
+        damaged = bytearray(kept.read_bytes())
+        damaged[len(damaged) // 2] ^= 1
+        kept.write_bytes(damaged)
+        done = harness.train(job, self.out("damaged"), 1, 1)
+        self.assertIn(f"{kept} is damaged", (self.out("damaged") / "log" / "train.log").read_text())
+        self.assertEqual(done["digest"], text["digest"])
+
     def test_every_form_of_file_becomes_a_job(self):
         rows = range(600)
         texts = {

@@ -87,6 +87,7 @@ Result<JobWish> ReadWish(FileSystem& files, const PrepareRequest& request) {
   std::vector<std::string> models;
   for (const RecipeRecord& recipe : Recipes()) models.push_back(recipe.word);
   wish.model = request.model;
+  wish.keeps_rows = request.cache;
   if (!wish.model.empty() && std::ranges::find(models, wish.model) == models.end()) {
     return Mistaken("--model=" + wish.model + ": expected a model of docs/models.md, such as " +
                     "wide_deep, deepfm or dcn_v2" + DidYouMean(wish.model, models));

@@ -23,6 +23,7 @@ struct PrepareRequest {
   std::string task;    // A word of TaskKind; empty: it is found.
   int64_t min_count = 0;
   std::string split = "rows";
+  bool cache = false;  // The rows are kept parsed in OUT/rows, too.
   // Chooses one of several tasks that fit the label; none, or no function: the first.
   std::function<std::optional<TaskKind>(const std::string& label,
                                         const std::vector<TaskKind>& choices)>

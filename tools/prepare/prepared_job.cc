@@ -119,6 +119,7 @@ Json DataJson(const DataProfile& profile, const DataPlan& plan, const JobWish& w
                           {"checksum", wish.vocabulary->vocabulary.Checksum()}};
   }
   if (layout.format != DataFormat::kLibsvm) AddDistinct(profile, plan, wish, &data);
+  if (wish.keeps_rows) data["cache_path"] = kRowsFolder;
   return data;
 }
 

@@ -23,7 +23,10 @@ struct JobWish {
   uint64_t validation_block_lines = 0;
   // The values that have keys of their own; null: all. Its file lies beside the job.
   std::shared_ptr<const CountedVocabulary> vocabulary = nullptr;
+  bool keeps_rows = false;  // The job finds its parsed rows in kRowsFolder beside it.
 };
+inline constexpr const char* kRowsFolder = "rows";
+
 // The seed of a job whose rows are held out in blocks: that of MindSpore's model zoo
 // (official/recommend/wide_and_deep, process_data.py).
 inline constexpr uint64_t kBlocksSeed = 2020;

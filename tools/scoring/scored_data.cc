@@ -20,6 +20,7 @@
 #include "tools/scoring/scored_job.h"
 #include "tools/warnings.h"
 #include "worker/collective/folder_store.h"
+#include "worker/data/cache/row_caches.h"
 #include "worker/data/held_out/share_look.h"
 
 namespace hdps {
@@ -180,6 +181,9 @@ Result<ScoreSums> ScoredData::Score(const RowsWanted& rows_wanted, const TakeSco
   PipelineOptions reading = EvaluationOptions(job_, set_, 0, 1);
   reading.labels = rows_wanted.labels;
   reading.reader.bad_rows = rows_wanted.bad_rows;
+  RowCacheOptions kept = CacheOptionsOf(job_, files_, "");
+  kept.repeats = false;
+  reading.reader.cache = std::make_shared<RowCaches>(files_, kept);
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<StepPipeline> steps,
                         StepPipeline::Start(job_, files_, *clock_, reading));
   const auto fetch = [this](const PreparedStep& step, std::vector<std::vector<float>>* rows) {

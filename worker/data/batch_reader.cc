@@ -13,6 +13,8 @@
 
 #include "common/job/data_paths.h"
 #include "common/job/spec/data_spec.h"
+#include "worker/data/cache/cached_reader.h"
+#include "worker/data/cache/row_writer.h"
 #include "worker/data/columnar/table_files.h"
 #include "worker/data/formats/row_adder.h"
 #include "worker/data/formats/row_lanes.h"
@@ -36,7 +38,7 @@ class StreamReader : public BatchReader {
         lines_(
             files, paths, RulesOf(data, paths, options),
             [this](uint32_t file, std::string_view text) { return rows_->TakeHeader(file, text); }),
-        window_(NewWindow(window_rows_, TableOf(data, paths) != nullptr)) {}
+        window_(NewWindow(window_rows_, options.window_bytes, TableOf(data, paths) != nullptr)) {}
 
   Status StartEpoch(uint32_t epoch, uint64_t skip_steps) override {
     if (options_.items != nullptr) HDPS_RETURN_IF_ERROR(options_.items->Collect());
@@ -65,11 +67,24 @@ class StreamReader : public BatchReader {
     for (Line line; position_ - first_row < options_.batch_size; ++position_) {
       HDPS_ASSIGN_OR_RETURN(const bool found, NextOfStep(first_row, &line));
       if (!found) break;
-      if (!options_.Owns(position_, first_row)) continue;
-      HDPS_RETURN_IF_ERROR(rows_->Add(line, {epoch_, position_, number++}, &builder));
+      if (options_.Owns(position_, first_row)) {
+        HDPS_RETURN_IF_ERROR(rows_->Add(line, {epoch_, position_, number++}, &builder));
+      } else if (writer_ != nullptr) {
+        rows_->Pack(line);
+      }
+      KeepRun(kRunBytes);
     }
+    KeepRun(0);
     if (position_ == first_row) return std::optional<Batch>();
     return std::optional<Batch>(builder.Finish(first_row));
+  }
+
+  // Gives all rows of the next epoch, of this part or not, to `writer`; null: of none any more.
+  void KeepRows(RowWriter* writer) {
+    writer_ = writer;
+    run_.Clear();
+    rows_->PackInto(writer == nullptr ? nullptr : &run_);
+    if (lanes_ != nullptr) lanes_->PackRows(writer != nullptr);
   }
 
   uint64_t bad_rows() const override { return rows_->bad_rows(); }
@@ -79,10 +94,10 @@ class StreamReader : public BatchReader {
 
  private:
   // The window of a table has as many rows as if it held their numbers alone.
-  static ShuffleWindow NewWindow(uint64_t rows, bool of_table) {
+  static ShuffleWindow NewWindow(uint64_t rows, size_t bytes_max, bool of_table) {
     constexpr uint64_t kNumberBytes = 64;  // A row number takes a cache line.
-    if (!of_table) return {rows, kWindowBytesMax};
-    return {std::min<uint64_t>(rows, kWindowBytesMax / kNumberBytes), SIZE_MAX};
+    if (!of_table) return {rows, bytes_max};
+    return {std::min<uint64_t>(rows, bytes_max / kNumberBytes), SIZE_MAX};
   }
 
   // Does what Next() does, but takes all lines of the batch first and then parses them in parallel.
@@ -92,17 +107,40 @@ class StreamReader : public BatchReader {
     for (Line line; position_ - first_row < options_.batch_size; ++position_) {
       HDPS_ASSIGN_OR_RETURN(const bool found, NextOfStep(first_row, &line));
       if (!found) break;
-      if (options_.Owns(position_, first_row)) lanes_->Add(line, position_);
+      if (options_.Owns(position_, first_row)) {
+        lanes_->Add(line, position_);
+      } else if (writer_ != nullptr) {
+        rows_->Pack(line);
+        KeepRun(kRunBytes);
+      }
     }
     if (position_ == first_row) return std::optional<Batch>();
     HDPS_ASSIGN_OR_RETURN(std::optional<Batch> batch, lanes_->Parse(*rows_, first_row));
-    if (batch.has_value()) return batch;
+    if (batch.has_value()) {
+      for (const CachedRun& run : lanes_->runs()) Keep(run);
+      KeepRun(0);
+      return batch;
+    }
     BatchBuilder builder = rows_->NewBatch(lanes_->size());
     for (size_t i = 0; i < lanes_->size(); ++i) {
       const RowPlace place{epoch_, lanes_->position(i), static_cast<uint32_t>(i)};
       HDPS_RETURN_IF_ERROR(rows_->Add(lanes_->line(i), place, &builder));
     }
+    KeepRun(0);
     return std::optional<Batch>(builder.Finish(first_row));
+  }
+  // Packed rows wait for so many bytes of them.
+  static constexpr size_t kRunBytes = size_t{128} << 10;
+  // Gives the packed rows that wait to the writer if they have as many bytes.
+  void KeepRun(size_t bytes_min) {
+    if (run_.bytes() < std::max<size_t>(1, bytes_min)) return;
+    Keep(run_);
+    run_.Clear();
+  }
+  void Keep(const CachedRun& run) {
+    if (writer_ == nullptr) return;
+    writer_->Add(run);
+    if (!writer_->status().ok()) KeepRows(nullptr);
   }
   // Returns the next line of the step that begins at `first_row`: of the epoch's stream or, behind
   // its end, one that fills the step up. False: the step is complete.
@@ -115,7 +153,7 @@ class StreamReader : public BatchReader {
   Result<bool> NextLine(Line* line) {
     HDPS_ASSIGN_OR_RETURN(const bool found, NextShuffled(line));
     if (found && options_.fill_last && position_ < options_.batch_size) {
-      first_lines_.push_back({std::string(line->text), line->place});
+      first_lines_.push_back({std::string(line->text), line->place, line->row});
     }
     return found;
   }
@@ -125,7 +163,7 @@ class StreamReader : public BatchReader {
   bool FirstLine(Line* line) {
     if (first_lines_.empty()) return false;
     const KeptLine& kept = first_lines_[filled_++ % first_lines_.size()];
-    *line = {kept.text, kept.place};
+    *line = {kept.text, kept.place, kept.row};
     return true;
   }
 
@@ -136,8 +174,8 @@ class StreamReader : public BatchReader {
       lines_ended_ = !found;
       if (!found) break;
       // Lines of a table come out in the same order, held or not.
-      const bool holds = window_.held_bytes() < kWindowBytesMax;
-      window_.Add({holds ? rows_->Hold(line->text) : line->text, line->place});
+      const bool holds = window_.held_bytes() < options_.window_bytes;
+      window_.Add({holds ? rows_->Hold(line->text) : line->text, line->place, line->row});
     }
     if (window_.empty()) return false;
     *line = window_.RemoveAny();
@@ -157,8 +195,11 @@ class StreamReader : public BatchReader {
   struct KeptLine {
     std::string text;
     LinePlace place;
+    uint64_t row;
   };
   std::vector<KeptLine> first_lines_;  // Lines of the first step, if the last one is filled up.
+  RowWriter* writer_ = nullptr;        // Null: rows are not kept.
+  CachedRun run_;                      // Rows on their way to it.
   uint64_t filled_ = 0;                // Number of lines added to the last step.
 };
 
@@ -210,12 +251,21 @@ Result<std::unique_ptr<BatchReader>> NewBatchReader(FileSystem& files, const Dat
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<RowAdder> rows, make());
   std::unique_ptr<RowLanes> lanes;
   if (ParsesInLanes(options)) lanes = std::make_unique<RowLanes>(make, *options.executor);
-  std::unique_ptr<BatchReader> reader = std::make_unique<StreamReader>(
-      files, data, paths, options, std::move(rows), std::move(lanes));
-  if (!options.shuffle || data.shuffle_rows == 0 || options.num_parts < kPartsMany) return reader;
-  if (TableOf(data, paths) != nullptr) return reader;  // Row numbers cost less than an index.
+  auto stream = std::make_unique<StreamReader>(files, data, paths, options, std::move(rows),
+                                               std::move(lanes));
+  KeepRows keep = [of = stream.get()](RowWriter* writer) { of->KeepRows(writer); };
+  std::unique_ptr<BatchReader> reader = std::move(stream);
+  // A table needs neither an index nor a cache.
+  if (TableOf(data, paths) != nullptr) return reader;
+  const ReaderInput input{files, data, paths, options};
+  if (options.shuffle && data.shuffle_rows > 0 && options.num_parts >= kPartsMany) {
+    HDPS_ASSIGN_OR_RETURN(rows, make());
+    reader = NewIndexedReader(input, std::move(rows), std::move(reader));
+    keep = nullptr;
+  }
+  if (!ReadsFromCache(options)) return reader;
   HDPS_ASSIGN_OR_RETURN(rows, make());
-  return NewIndexedReader({files, data, paths, options}, std::move(rows), std::move(reader));
+  return NewCachedReader(input, std::move(rows), std::move(reader), std::move(keep));
 }
 
 Result<uint64_t> CountRows(FileSystem& files, const DataSpec& data,

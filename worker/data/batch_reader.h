@@ -18,7 +18,11 @@
 namespace hdps {
 
 class ItemPool;
+class RowCaches;
 struct DataSpec;
+
+// A shuffle window is full with this many bytes of lines.
+inline constexpr size_t kWindowBytesMax = size_t{1} << 30;
 
 // Selects the rows that a reader gives. The stream of an epoch is the same for every worker: the
 // rows of the files, shuffled within a window by (seed, epoch). Step b has rows [b * batch_size, (b
@@ -49,9 +53,12 @@ struct ReaderOptions {
   BadRows bad_rows = BadRows::kCounted;
   // Pool for making negative examples; null: none are made.
   std::shared_ptr<ItemPool> items = nullptr;
+  // Keeps and finds parsed rows of files; null: text is read.
+  std::shared_ptr<RowCaches> cache = nullptr;
   // Parses the rows of large batches on its threads; null for the caller's thread.
   Executor* executor = nullptr;
   bool fill_last = false;  // Fills the last step up with the epoch's first rows.
+  size_t window_bytes = kWindowBytesMax;  // For tests with a smaller one.
 
   // Is true if the row at `position`, of the step that begins at `first_row`, is one of this part.
   bool Owns(uint64_t position, uint64_t first_row) const {

@@ -177,7 +177,7 @@ class IndexedReader : public BatchReader {
     if (!lines_.seekable()) return false;
     // Counts bytes like the plain window: in whole cache lines.
     constexpr uint64_t kAround = 63;
-    if (line.text.size() + kAround > kWindowBytesMax / window_rows_) return false;
+    if (line.text.size() + kAround > options_.window_bytes / window_rows_) return false;
     return index_.Add(
         {line.place.file, lines_.line_offset(), lines_.next_offset(), line.place.number});
   }

@@ -12,9 +12,6 @@
 
 namespace hdps {
 
-// A window is full with this many bytes of lines.
-inline constexpr size_t kWindowBytesMax = size_t{1} << 30;
-
 // Returns the seed of an epoch's order.
 inline uint64_t ShuffleSeed(const ReaderOptions& options, uint32_t epoch) {
   // Keeps the shuffle apart from the other things that the job's seed decides.

@@ -49,6 +49,7 @@ Status LineReader::Start() {
     all_packed_bytes_ += bytes;
   }
   packed_bytes_before_ = 0;
+  rows_ = 0;
   file_.reset();
   return OpenFile(0);
 }
@@ -114,7 +115,7 @@ Result<bool> LineReader::Next(Line* line) {
     if (line_number_ == 1 && rules_.header) HDPS_RETURN_IF_ERROR(OnHeader(place.file, text));
     const std::optional<std::string_view> row = rules_.RowOf(text, place);
     if (!row) continue;
-    *line = {*row, place};
+    *line = {*row, place, rows_++};
     return true;
   }
   return false;

@@ -30,6 +30,7 @@ struct LinePlace {
 struct Line {
   std::string_view text;  // Without its end, LF or CR LF.
   LinePlace place;
+  uint64_t row = 0;  // Number in the stream, without shuffling.
 };
 
 // Selects rows of a file: those of an epoch, or those held out from all epochs.
@@ -104,6 +105,7 @@ class LineReader {
   std::unique_ptr<UnpackedFile> file_;  // Null before the first file and after the last.
   size_t file_index_ = 0;
   uint64_t line_number_ = 0;
+  uint64_t rows_ = 0;                 // Rows given since Start().
   uint64_t packed_bytes_before_ = 0;  // Bytes of the files before this one.
   size_t buffer_bytes_;
   // Not initialized, because a short file uses little of it.

@@ -95,9 +95,8 @@ void BatchBuilder::AddSpecial(const Row& row, uint32_t number) {
   if (shape_.numbered) batch_.rows.push_back(number);
 }
 
-void BatchBuilder::Add(const Row& row, const std::vector<float>& numeric, uint32_t number) {
+void BatchBuilder::AddOthers(const Row& row, const std::vector<float>& numeric, uint32_t number) {
   DCHECK_EQ(numeric.size(), batch_.num_numeric);
-  DCHECK_EQ(row.key_ends.size(), batch_.sparse.size());
   if (plain_) {
     batch_.labels.push_back(row.label);
   } else {
@@ -105,21 +104,29 @@ void BatchBuilder::Add(const Row& row, const std::vector<float>& numeric, uint32
   }
   batch_.positive_texts |= row.positive_texts;
   batch_.numeric.insert(batch_.numeric.end(), numeric.begin(), numeric.end());
+  ++batch_.num_examples;
+}
+
+void BatchBuilder::AddOneKeyEach(const Row& row, const std::vector<float>& numeric,
+                                 uint32_t number) {
+  DCHECK_EQ(row.keys.size(), batch_.sparse.size());
+  AddOthers(row, numeric, number);
+  Key* const waiting = waiting_.data();  // Null if there are no sparse features.
+  for (size_t f = 0; f < row.keys.size(); ++f)
+    waiting[f * kWaitingMax + num_waiting_] = row.keys[f];
+  if (++num_waiting_ == kWaitingMax) AddWaiting();
+}
+
+void BatchBuilder::Add(const Row& row, const std::vector<float>& numeric, uint32_t number) {
+  DCHECK_EQ(row.key_ends.size(), batch_.sparse.size());
   bool one_each = row.weights.empty() && row.keys.size() == row.key_ends.size();
   for (uint32_t f = 0; one_each && f < row.key_ends.size(); ++f) {
     one_each = row.key_ends[f] == f + 1;
   }
-  if (one_each) {
-    Key* const waiting = waiting_.data();  // Null if there are no sparse features.
-    for (size_t f = 0; f < row.keys.size(); ++f) {
-      waiting[f * kWaitingMax + num_waiting_] = row.keys[f];
-    }
-    if (++num_waiting_ == kWaitingMax) AddWaiting();
-  } else {
-    AddWaiting();
-    AddKeys(row);
-  }
-  ++batch_.num_examples;
+  if (one_each) return AddOneKeyEach(row, numeric, number);
+  AddOthers(row, numeric, number);
+  AddWaiting();
+  AddKeys(row);
 }
 
 void BatchBuilder::AddWaiting() {

@@ -143,6 +143,9 @@ class BatchBuilder {
   BatchBuilder(const BatchShape& shape, uint32_t rows_expected);
   // Adds a row. `numeric` are its numbers after their transforms; `number` as in Batch::rows.
   void Add(const Row& row, const std::vector<float>& numeric, uint32_t number = 0);
+  // Does the same for a row with one key for each feature and no weights of keys; row.key_ends is
+  // not read.
+  void AddOneKeyEach(const Row& row, const std::vector<float>& numeric, uint32_t number = 0);
   // Returns the batch and leaves the builder empty.
   Batch Finish(uint64_t first_row);
 
@@ -150,6 +153,8 @@ class BatchBuilder {
   static constexpr uint32_t kWaitingMax = 32;
 
   void AddSpecial(const Row& row, uint32_t number);
+  // Adds all parts of an example but its keys.
+  void AddOthers(const Row& row, const std::vector<float>& numeric, uint32_t number);
   void AddKeys(const Row& row);
   void AddWeights(const Row& row, size_t feature, SparseColumn* column);
   void AddWaiting();

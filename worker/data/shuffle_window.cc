@@ -20,10 +20,7 @@ constexpr size_t kLargeChunkBytes = size_t{2} << 20;
 constexpr size_t kSmallWindowBytes = size_t{4} << 20;
 constexpr size_t kCacheLineBytes = 64;
 
-size_t CacheLinesOf(size_t bytes) {
-  return std::max<size_t>(1, (bytes + kCacheLineBytes - 1) / kCacheLineBytes);
-}
-size_t BlockBytes(size_t bytes) { return CacheLinesOf(bytes) * kCacheLineBytes; }
+size_t BlockBytes(size_t bytes) { return WindowLines(bytes) * kCacheLineBytes; }
 
 void PrefetchText(const char* text, size_t size) {
   constexpr size_t kBytesMax = 8 * kCacheLineBytes;
@@ -56,7 +53,7 @@ void ShuffleWindow::Add(const Line& line) {
   const auto size = static_cast<uint32_t>(line.text.size());
   char* const text = NewBlock(size);
   if (size > 0) std::memcpy(text, line.text.data(), size);
-  lines_.push_back({text, line.place.number, size, line.place.file});
+  lines_.push_back({text, line.place.number, line.row, size, line.place.file});
   live_bytes_ += BlockBytes(size);
   if (held_bytes_ > live_bytes_ + live_bytes_ / 2 + 2 * chunks_.back().size) MoveAll();
 }
@@ -73,13 +70,13 @@ Line ShuffleWindow::RemoveAny() {
   const HeldLine taken = lines_[chosen];
   lines_[chosen] = lines_.back();
   lines_.pop_back();
-  free_[CacheLinesOf(taken.size)].push_back(taken.text);
+  free_[WindowLines(taken.size)].push_back(taken.text);
   live_bytes_ -= BlockBytes(taken.size);
-  return {{taken.text, taken.size}, {taken.file, taken.number}};
+  return {{taken.text, taken.size}, {taken.file, taken.number}, taken.row};
 }
 
 char* ShuffleWindow::NewBlock(size_t size) {
-  const size_t cache_lines = CacheLinesOf(size), bytes = BlockBytes(size);
+  const size_t cache_lines = WindowLines(size), bytes = BlockBytes(size);
   if (cache_lines >= free_.size()) free_.resize(cache_lines + 1);
   std::vector<char*>& free = free_[cache_lines];
   if (!free.empty()) {

@@ -46,6 +46,12 @@ class WindowDraws {
   size_t next_ = 0;
 };
 
+// Returns the cache lines that a text takes in a window.
+inline size_t WindowLines(size_t bytes) {
+  constexpr size_t kCacheLineBytes = 64;
+  return std::max<size_t>(1, (bytes + kCacheLineBytes - 1) / kCacheLineBytes);
+}
+
 // Fills up with lines; then each line that goes in replaces a random one, which comes out. The
 // order depends on the lines and the seed only.
 //
@@ -72,7 +78,7 @@ class ShuffleWindow {
  private:
   struct HeldLine {
     char* text;  // A block.
-    uint64_t number;
+    uint64_t number, row;
     uint32_t size;
     uint32_t file;
   };

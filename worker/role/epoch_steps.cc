@@ -35,6 +35,7 @@ Status EpochSteps::Open(const Job& part, const EpochPosition& position, const Ep
   }
   PipelineOptions options = TrainingOptions(job_, channel_.rank().value, workers);
   options.reader.items = items_;
+  options.reader.cache = split.rows;
   options.parts = {.micro_batches = job_.train.micro_batches,
                    .slices = job_.parallel.interleave_num,
                    .pieces = PiecesOfStep(job_)};

@@ -18,6 +18,7 @@
 namespace hdps {
 
 class ItemPool;
+class RowCaches;
 
 struct Job;
 
@@ -33,6 +34,7 @@ struct EpochSplit {
   bool whole_batch = false;              // The layers of a cut model read the rows of all workers.
   std::span<const Key> dense_keys = {};  // Must outlive the steps; see SplitPlan.
   std::shared_ptr<HotKeyRegistry> hot = nullptr;  // Null: no rows are cached here.
+  std::shared_ptr<RowCaches> rows = nullptr;      // Null: no parsed rows are kept.
 };
 
 // Invariant: while open, the window's first step is the one at the position of Open() plus the

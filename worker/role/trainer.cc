@@ -269,6 +269,7 @@ Status Trainer::OpenSteps(const Command& command) {
       part_.rank_model() != nullptr && part_.rank_model()->graph().reads_whole_batch;
   split.dense_keys = dense_->rows.at_servers().keys();
   if (cache_ != nullptr) split.hot = cache_->registry();
+  split.rows = options_.rows;
   return steps_.Open(part_.job(), position, split);
 }
 
@@ -339,6 +340,7 @@ Status Trainer::BeginEvaluation(const std::string& eval_set) {
   reading.plan.sections = channel_.sections();
   reading.executor = &executor_;
   reading.board = &channel_.board();
+  reading.reader.cache = options_.rows;
   if (dense_->kept.used() && part_.rank_model() == nullptr) {
     HDPS_RETURN_IF_ERROR(dense_->kept.Load(place(), clock_));
     HDPS_RETURN_IF_ERROR(dense_->rows.ReadServersInto(part_.whole(), clock_));

@@ -27,6 +27,7 @@
 
 namespace hdps {
 
+class RowCaches;
 struct Job;
 
 struct TrainerOptions {
@@ -37,6 +38,7 @@ struct TrainerOptions {
   uint32_t number_here = 0;                   // Index among the workers of its machine.
   // Prints the lines of train.log_every_steps, on the trainer's thread; may be empty.
   std::function<void(const std::string&)> print = {};
+  std::shared_ptr<RowCaches> rows = nullptr;  // Null: no parsed rows are kept.
 };
 
 // Decides which part does what for each command, and answers. No part knows the trainer.

@@ -19,6 +19,7 @@
 #include "common/process/member_pages.h"
 #include "common/process/terminal.h"
 #include "common/telemetry/span_recorder.h"
+#include "worker/data/cache/row_caches.h"
 #include "worker/role/worker_process.h"
 
 DEFINE_string(collective_host, "127.0.0.1",
@@ -79,6 +80,9 @@ Result<ProcessEnd> Run() {
   options.number_here = FLAGS_gpu;
   options.node.job = std::make_shared<const Job>(std::move(job));
   options.node.identity = std::move(member.identity);
+  RowCacheOptions keeping = CacheOptionsOf(*options.node.job, *files, "");
+  keeping.all_workers = false;
+  options.rows = std::make_shared<RowCaches>(*files, keeping);
   options.print = [](const std::string& line) {
     LOG(INFO) << line;
     PrintErrorText(line + "\n");

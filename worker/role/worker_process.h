@@ -17,6 +17,7 @@
 namespace hdps {
 
 class MemberWatch;
+class RowCaches;
 
 struct WorkerProcessOptions {
   WorkerNodeOptions node;
@@ -27,6 +28,7 @@ struct WorkerProcessOptions {
   AfterStep after_step;                     // May be empty.
   // Prints the lines of train.log_every_steps, on the compute thread; may be empty.
   std::function<void(const std::string&)> print = {};
+  std::shared_ptr<RowCaches> rows = nullptr;  // Null: no parsed rows are kept.
   uint32_t number_here = 0;      // Index among the workers of its machine, which share GPUs.
   MemberWatch* watch = nullptr;  // Gets copies of the figures; null: nobody looks.
 };

@@ -11,6 +11,7 @@
 #include "common/job/spec/data_spec.h"
 #include "common/job/spec/train_spec.h"
 #include "common/job/vocabulary.h"
+#include "worker/data/cache/row_caches.h"
 #include "worker/data/data_preview.h"
 #include "worker/data/item_pool.h"
 #include "worker/step/evaluation.h"
@@ -56,7 +57,11 @@ Status RefuseSet(const Job& job, const std::string& name) {
 }  // namespace
 
 JobData::JobData(Job job, FileSystem& files, MonotonicClock& clock, Executor* executor)
-    : job_(std::move(job)), files_(files), clock_(clock), executor_(executor) {}
+    : job_(std::move(job)), files_(files), clock_(clock), executor_(executor) {
+  RowCacheOptions keeping = CacheOptionsOf(job_, files_, "");
+  keeping.all_workers = false;
+  rows_ = std::make_shared<RowCaches>(files_, keeping);
+}
 
 JobData::~JobData() = default;
 
@@ -83,6 +88,7 @@ Result<std::unique_ptr<BatchStream>> JobData::Read(const DataPart& part) {
     options = EvaluationOptions(job_, *set, part.rank, part.workers);
   }
   options.executor = executor_;
+  options.reader.cache = rows_;
   if (!job_.data.vocabulary.file.empty() && job_.data.vocabulary.values == nullptr) {
     HDPS_RETURN_IF_ERROR(LoadVocabulary(files_, &job_.data));
   }

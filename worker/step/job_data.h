@@ -17,6 +17,7 @@
 namespace hdps {
 
 class ItemPool;
+class RowCaches;
 
 inline constexpr const char* kTrainedName = "train";  // For the rows that the job trains on.
 
@@ -54,6 +55,7 @@ class JobData {
   MonotonicClock& clock_;
   Executor* const executor_;
   std::set<std::string> seen_;       // Sets whose first rows were looked at.
+  std::shared_ptr<RowCaches> rows_;  // Of parsed rows, for later epochs.
   std::shared_ptr<ItemPool> items_;  // Made once; null: no negative examples are made.
 };
 

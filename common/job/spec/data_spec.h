@@ -118,6 +118,10 @@ struct DataSpec {
   // Rows of each step that worker 0, 1, ... takes, one behind the other; empty: alike.
   std::vector<uint32_t> parts;
   int64_t max_bad_rows = 0;  // More bad rows than this end the job.
+  // Where the rows of the first pass are kept for later ones; it changes no result.
+  DataCache cache = DataCache::kAuto;
+  std::string cache_path;     // A folder; empty: beside the results of a run.
+  double cache_share = 0.25;  // At most this share of the memory that the process may have.
   // Numbers of the numeric columns that a reader keeps, in their order in a batch; empty for all.
   // It is no setting: the data of a rank has it if numeric columns are cut over the workers.
   std::vector<uint32_t> kept_numbers = {};

@@ -19,6 +19,13 @@ constexpr auto WordsOf(ColumnType) {
   return EnumWords(kLabel, "label", kNumeric, "numeric", kCategorical, "categorical", kMulti,
                    "multi", kSkip, "skip", kWeight, "weight", kGroup, "group");
 }
+// Where parsed rows are kept for later passes over the same data. kAuto: in memory where they fit,
+// else on disk, if they are read more than once.
+enum class DataCache : uint8_t { kAuto, kMemory, kDisk, kNone };
+constexpr auto WordsOf(DataCache) {
+  using enum DataCache;
+  return EnumWords(kAuto, "auto", kMemory, "memory", kDisk, "disk", kNone, "none");
+}
 enum class Transform : uint8_t { kNone, kLog1p, kStandardize };  // log1p: sign(x) log(1 + |x|).
 constexpr auto WordsOf(Transform) {
   using enum Transform;

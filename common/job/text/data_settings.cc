@@ -165,6 +165,23 @@ void AddCells(SettingTable<DataSpec>* data) {
             Where(kFormat, {DataFormat::kCsv}));
 }
 
+// Adds the settings for keeping parsed rows.
+void AddCache(SettingTable<DataSpec>* data) {
+  data->Add("cache", &DataSpec::cache,
+            "Where parsed rows are kept for later passes over the same files: memory, a file on "
+            "disk, or nowhere. auto: in memory, or on disk where they do not fit, if there is more "
+            "than one pass. It changes no result.",
+            Hashed::kNothing, kPrintedUnlessDefault);
+  data->Add("cache_path", &DataSpec::cache_path,
+            "Folder of the cache's files, which jobs on the same data and settings share. A "
+            "relative one is beside the job file. Empty: `rows` in the folder of --out; "
+            "hdps-worker, which has no such folder, keeps rows in memory alone.",
+            Hashed::kNothing, kPrintedUnlessDefault);
+  data->Add("cache_share", &DataSpec::cache_share,
+            "Rows that are kept take at most this share of the memory that the process may have.",
+            Range{0, 0.9}, Hashed::kNothing, kPrintedUnlessDefault);
+}
+
 // Replaces a column with `repeat` by that many columns.
 void RepeatColumns(const JsonValue& data, DataSpec* spec) {
   const JsonValue* list = data.Find("columns");
@@ -246,6 +263,7 @@ Section DataSection() {
            "Rows in training's shuffle window; 0: file order.", Range{0, 1e8}, kMayChange);
   data.Add("max_bad_rows", &DataSpec::max_bad_rows, "More bad rows than this end the job.",
            Range{0, 9e15}, Hashed::kDefault);
+  AddCache(&data);
   data.AfterReading(RepeatColumns);
   return data.Done();
 }

@@ -155,6 +155,17 @@ void AddDataRules(Rules* rules) {
       [](const Job& job) {
         return job.data.validation_block_lines > 0 && job.data.validation_share == 0;
       });
+  Add(rules, "data.cache", "rows are read once, so none are kept in memory", [](const Job& job) {
+    return job.data.cache == DataCache::kMemory && job.train.epochs == 1 &&
+           job.train.eval_every_steps == 0;
+  });
+  Add(rules, "data.cache_path", "data.cache keeps no files", [](const Job& job) {
+    const bool files = job.data.cache == DataCache::kAuto || job.data.cache == DataCache::kDisk;
+    return !job.data.cache_path.empty() && !files;
+  });
+  Add(rules, "data.cache_share", "data.cache keeps no rows", [](const Job& job) {
+    return job.data.cache == DataCache::kNone && job.data.cache_share != DataSpec().cache_share;
+  });
 }
 
 void AddParallelRules(Rules* rules) {

@@ -154,6 +154,13 @@ Status ReadStrategyParts(FileSystem& files, const JobSource& source, ParallelSpe
   return {};
 }
 
+// Places the folder of kept rows beside the job file, unless there is one at the path itself.
+std::string CacheFolder(FileSystem& files, const JobSource& source, const std::string& path) {
+  if (path.empty() || path.starts_with('/')) return path;
+  const std::string beside = JoinPath(FolderOf(source), path);
+  return files.Exists(path) && !files.Exists(beside) ? path : beside;
+}
+
 // Finds the vocabulary, first beside the job file, and reads it if the process reads the data.
 Status FindVocabulary(FileSystem& files, const JobSource& source, DataFiles needed,
                       DataSpec* data) {
@@ -198,6 +205,7 @@ Result<Job> LoadText(FileSystem& files, const WrittenJob& text,
                                   needed, &job.data.eval_sets[s].files));
   }
   HDPS_RETURN_IF_ERROR(FindVocabulary(files, source, needed, &job.data));
+  job.data.cache_path = CacheFolder(files, source, job.data.cache_path);
   HDPS_RETURN_IF_ERROR(ReadStrategyParts(files, source, &job.parallel));
   WarnOfRepeats(&job);
   return job;

@@ -92,6 +92,10 @@ JsonValue TablesForm(const Job& job) {
 
 std::string PrintJob(const Job& job) { return PrintJson(Print(job, Form::kWhole)); }
 
+std::string PrintData(const DataSpec& data) {
+  return PrintJson(PrintSection(DataSection(), &data, Form::kWhole));
+}
+
 JsonValue FormOf(const Job& job, JobPart part) {
   return part == JobPart::kWhole ? WholeForm(job) : TablesForm(job);
 }

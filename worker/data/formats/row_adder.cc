@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <numeric>
 #include <utility>
 
 #include "common/job/spec/data_spec.h"
 #include "worker/data/columnar/table_files.h"
 #include "worker/data/header_check.h"
 #include "worker/data/item_pool.h"
+#include "worker/data/shuffle_window.h"
 
 namespace hdps {
 namespace {
@@ -105,6 +107,7 @@ Result<std::unique_ptr<RowAdder>> RowAdder::Make(const DataSpec& data,
   adder->transforms_ = NumericTransforms(TransformsOf(data, names.numeric.size()));
   adder->numeric_names_ = names.numeric;
   adder->kept_columns_ = data.kept_numbers;
+  adder->labels_ = labels;
   adder->shape_ = {.num_numeric = FeaturesOf(data).numeric.size(),
                    .num_sparse = names.sparse.size(),
                    .num_labels = static_cast<uint32_t>(labels.size()),
@@ -113,6 +116,14 @@ Result<std::unique_ptr<RowAdder>> RowAdder::Make(const DataSpec& data,
                    .ids = std::ranges::any_of(adder->columns_,
                                               [](const ColumnSpec& c) { return c.vocab_size > 0; }),
                    .numbered = adder->items_ != nullptr || data.max_bad_rows > 0};
+  const bool base = adder->items_ != nullptr;
+  adder->packed_shape_ = {.form = base ? CachedForm::kBase : CachedForm::kDerived,
+                          .num_numbers = names.numeric.size(),
+                          .num_features = base ? BaseFeaturesOf(data).size() : names.sparse.size(),
+                          .num_labels = adder->shape_.num_labels,
+                          .weights = HasColumn(data, ColumnType::kWeight),
+                          .groups = adder->shape_.groups,
+                          .ids = adder->shape_.ids};
   return adder;
 }
 
@@ -155,14 +166,72 @@ inline std::optional<RowError> RowAdder::TryAdd(const Line& line, const RowPlace
                                                 BatchBuilder* builder) {
   UseOrderOf(line);
   std::optional<RowError> error = parser_->Parse(line.text, &row_);
-  const bool makes = items_ != nullptr && !error && row_.label == 1.0f;
-  if (makes) parsed_ = row_;
+  makes_ = items_ != nullptr && !error && row_.label == 1.0f;
+  if (makes_) parsed_ = row_;
+  const bool packs_base = run_ != nullptr && packed_shape_.form == CachedForm::kBase;
+  if (packs_base && !error) run_->Add(packed_shape_, row_, {});
   if (!error) error = derived_->Append(&row_);
   if (!error && !transforms_.Apply(row_.numbers, &numeric_)) error = DoesNotFit();
-  if (!error) KeepNumbers();
-  if (!error) builder->Add(row_, kept(), place.number);
-  if (!error && makes) AddNegatives(place, builder);
+  if (run_ != nullptr) EndPacked(line, error);
+  if (!error && builder != nullptr) AddRow(place, builder);
   return error;
+}
+
+void RowAdder::AddRow(const RowPlace& place, BatchBuilder* builder) {
+  KeepNumbers();
+  builder->Add(row_, kept(), place.number);
+  if (makes_) AddNegatives(place, builder);
+}
+
+void RowAdder::EndPacked(const Line& line, const std::optional<RowError>& error) {
+  if (error) {
+    run_->DropRow();
+    run_->AddBad(Describe(line, *error));
+  } else if (packed_shape_.form == CachedForm::kDerived) {
+    run_->Add(packed_shape_, row_, numeric_);
+  }
+  run_->EndRow(line.row, static_cast<uint32_t>(WindowLines(line.text.size())));
+}
+
+bool RowAdder::LabelsFit() const {
+  for (size_t i = 0; i < labels_.size(); ++i) {
+    const float label = labels_.size() == 1 ? row_.label : row_.task_labels[i];
+    const uint32_t classes = labels_[i].num_classes;
+    const bool fits = classes == kLabelsAnyNumber
+                          ? std::isfinite(label)
+                          : label >= 0 && label < static_cast<float>(classes);
+    if (!fits) return false;
+  }
+  return true;
+}
+
+Result<bool> RowAdder::AddPacked(std::span<const std::byte> bytes, const RowPlace& place,
+                                 BatchBuilder* builder) {
+  const std::optional<Unpacked> row = Unpack(packed_shape_, bytes, &row_, &numeric_);
+  if (!row) return false;
+  if (row->bad) {
+    HDPS_RETURN_IF_ERROR(CountBad(std::string(row->why), place, builder));
+    return true;
+  }
+  if (!LabelsFit()) return false;
+  if (packed_shape_.form == CachedForm::kDerived) {
+    KeepNumbers();
+    if (row->one_key_each) {
+      builder->AddOneKeyEach(row_, kept(), place.number);
+    } else {
+      builder->Add(row_, kept(), place.number);
+    }
+    return true;
+  }
+  if (row->one_key_each) {
+    row_.key_ends.resize(row_.keys.size());
+    std::iota(row_.key_ends.begin(), row_.key_ends.end(), 1u);
+  }
+  makes_ = items_ != nullptr && row_.label == 1.0f;
+  if (makes_) parsed_ = row_;
+  if (derived_->Append(&row_) || !transforms_.Apply(row_.numbers, &numeric_)) return false;
+  AddRow(place, builder);
+  return true;
 }
 
 void RowAdder::KeepNumbers() {
@@ -210,9 +279,11 @@ bool RowAdder::AddIfRow(const Line& line, uint32_t number, BatchBuilder* builder
 Status RowAdder::Add(const Line& line, const RowPlace& place, BatchBuilder* builder) {
   if (absent_ != nullptr) HDPS_RETURN_IF_ERROR(absent_->Look(line, *parser_));
   const std::optional<RowError> error = TryAdd(line, place, builder);
-  if (!error) return {};
+  return error ? CountBad(Describe(line, *error), place, builder) : Status();
+}
+
+Status RowAdder::CountBad(const std::string& what, const RowPlace& place, BatchBuilder* builder) {
   ++bad_rows_;
-  const std::string what = Describe(line, *error);
   const bool kept = bad_rows_become_ == BadRows::kKept;
   if (bad_rows_become_ == BadRows::kRefused) {
     return {Code::kInvalidArgument, what + " (--bad_rows=nan gives nan in the line of such a row)"};

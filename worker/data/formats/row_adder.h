@@ -4,12 +4,15 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/job/job_facts.h"
+#include "worker/data/cache/cached_row.h"
 #include "worker/data/formats/absent_cells.h"
 #include "worker/data/formats/derived_features.h"
 #include "worker/data/formats/parsers.h"
@@ -63,6 +66,14 @@ class RowAdder {
   void UseHeadersOf(const RowAdder& other) { orders_ = other.orders_; }
   // Adds the row of the line, or returns its place and why it is bad, without counting it.
   std::optional<std::string> AddOrDescribe(const Line& line, BatchBuilder* builder);
+  // Packs each row that is parsed from here on into `run`, too; null: no more.
+  void PackInto(CachedRun* run) { run_ = run; }
+  // Parses the line for PackInto() alone.
+  void Pack(const Line& line) { static_cast<void>(TryAdd(line, {}, nullptr)); }
+  // Adds a row that was packed, as Add() did with its line. `bytes` begin with the row. False: they
+  // are damaged.
+  Result<bool> AddPacked(std::span<const std::byte> bytes, const RowPlace& place,
+                         BatchBuilder* builder);
   // Takes the cell order from the header of a file. Appends names that the job does not use to
   // `passed_over`, if not null. Formats other than csv have one order.
   Status TakeHeader(uint32_t file, std::string_view text,
@@ -82,6 +93,11 @@ class RowAdder {
     if (!orders_.empty()) parser_->UseOrder(orders_[line.place.file].get());
   }
   std::optional<RowError> TryAdd(const Line& line, const RowPlace& place, BatchBuilder* builder);
+  // Adds row_, and the examples that are made of it.
+  void AddRow(const RowPlace& place, BatchBuilder* builder);
+  Status CountBad(const std::string& what, const RowPlace& place, BatchBuilder* builder);
+  void EndPacked(const Line& line, const std::optional<RowError>& error);
+  bool LabelsFit() const;
   void KeepNumbers();
   void AddNegatives(const RowPlace& place, BatchBuilder* builder);
   void AddStandIn(const RowPlace& place, BatchBuilder* builder) const;
@@ -106,8 +122,13 @@ class RowAdder {
   BatchShape shape_;
   std::shared_ptr<ItemPool> items_;  // Null: no examples are made.
 
+  std::vector<LabelSpec> labels_;
+  CachedShape packed_shape_;
+  CachedRun* run_ = nullptr;
+
   uint64_t bad_rows_ = 0;
   Row row_;
+  bool makes_ = false;          // Examples are made of the row.
   Row parsed_;                  // The row before features are derived, for making examples of it.
   std::vector<float> numeric_;  // All numbers of the row, after their transforms.
   std::vector<uint32_t> kept_columns_;  // As in DataSpec::kept_numbers.

@@ -73,13 +73,13 @@ void RowLanes::Clear() {
 }
 
 void RowLanes::Add(const Line& line, uint64_t position) {
-  lines_.push_back({text_.size(), line.text.size(), line.place, position});
+  lines_.push_back({text_.size(), line.text.size(), line.place, position, line.row});
   text_.insert(text_.end(), line.text.begin(), line.text.end());
 }
 
 Line RowLanes::line(size_t i) const {
   const HeldLine& held = lines_[i];
-  return {{text_.data() + held.begin, held.size}, held.place};
+  return {{text_.data() + held.begin, held.size}, held.place, held.row};
 }
 
 Result<std::optional<Batch>> RowLanes::Parse(const RowAdder& main, uint64_t first_row) {
@@ -91,9 +91,12 @@ Result<std::optional<Batch>> RowLanes::Parse(const RowAdder& main, uint64_t firs
   }
   std::vector<Batch> parts(lanes);
   std::vector<uint8_t> whole(lanes, 1);
+  runs_.resize(packs_ ? lanes : 0);
   executor_.ParallelFor(lanes, [&](size_t lane) {
     RowAdder& adder = *adders_[lane];
     adder.UseHeadersOf(main);
+    adder.PackInto(packs_ ? &runs_[lane] : nullptr);
+    if (packs_) runs_[lane].Clear();
     const size_t begin = size() * lane / lanes, end = size() * (lane + 1) / lanes;
     BatchBuilder builder = adder.NewBatch(end - begin);
     for (size_t i = begin; whole[lane] != 0 && i < end; ++i) {

@@ -36,6 +36,10 @@ class RowLanes {
   Line line(size_t i) const;
   uint64_t position(size_t i) const { return lines_[i].position; }
 
+  // Packs the rows of further batches, too, into runs(), which hold those of the last batch.
+  void PackRows(bool pack) { packs_ = pack; }
+  const std::vector<CachedRun>& runs() const { return runs_; }
+
   // The batch of all lines, with the headers that `main` has taken. None where a line is no row:
   // nothing was counted then, and `main` has to add the lines one by one.
   Result<std::optional<Batch>> Parse(const RowAdder& main, uint64_t first_row);
@@ -45,6 +49,7 @@ class RowLanes {
     size_t begin, size;  // In text_.
     LinePlace place;
     uint64_t position;  // In the epoch.
+    uint64_t row;
   };
 
   const MakeAdder make_;
@@ -52,6 +57,8 @@ class RowLanes {
   std::vector<char> text_;
   std::vector<HeldLine> lines_;
   std::vector<std::unique_ptr<RowAdder>> adders_;  // [lanes]
+  bool packs_ = false;
+  std::vector<CachedRun> runs_;  // [lanes of the last batch]
 };
 
 }  // namespace hdps
