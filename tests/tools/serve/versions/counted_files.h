@@ -9,11 +9,12 @@
 #include <utility>
 
 #include "common/platform/file_system.h"
+#include "common/platform/seekable_file.h"
 #include "worker/data/watched_files.h"
 
 namespace hdps {
 
-// For use by one thread.
+// For use by one thread. Requires: files can be read at any offset, as those in memory.
 class CountedFiles : public WatchedFiles {
  public:
   explicit CountedFiles(FileSystem& files) : WatchedFiles(files, [](const std::string&) {}) {}
@@ -38,18 +39,24 @@ class CountedFiles : public WatchedFiles {
   }
 
  private:
-  class ReadFile : public SequentialFile {
+  class ReadFile : public SequentialFile, public SeekableFile {
    public:
     ReadFile(CountedFiles& files, std::unique_ptr<SequentialFile> file)
-        : files_(files), file_(std::move(file)) {}
+        : files_(files), file_(std::move(file)), anywhere_(dynamic_cast<SeekableFile&>(*file_)) {}
     Result<size_t> Read(std::span<std::byte> buffer) override {
       files_.Count();
       return file_->Read(buffer);
     }
+    Result<size_t> ReadAt(uint64_t offset, std::span<std::byte> buffer) override {
+      files_.Count();
+      return anywhere_.ReadAt(offset, buffer);
+    }
+    void WillRead(uint64_t, size_t) override {}
 
    private:
     CountedFiles& files_;
     const std::unique_ptr<SequentialFile> file_;
+    SeekableFile& anywhere_;
   };
   class WrittenFile : public WritableFile {
    public:

@@ -265,7 +265,7 @@ TEST_P(RepairedVersionsTest, ItIsTakenWithoutANewManifest) {
     }
     (*model)->Look();
     EXPECT_EQ((*model)->step(), 10);
-    EXPECT_EQ((*model)->facts().refused[static_cast<size_t>(Refusal::kDamaged)], 1u);
+    EXPECT_GE((*model)->facts().refused[static_cast<size_t>(Refusal::kDamaged)], 1u);
     // While nothing changes, files are asked for their stamps and are not read.
     files.StopAt(0);
     (*model)->Look();
