@@ -16,6 +16,7 @@ namespace {
 
 constexpr uint64_t kIndexSalt = 0x7c6e5f0d3b2a1908u;
 
+// Returns the rows for `tables`, without their parts.
 std::shared_ptr<SharedRows> RowsFor(std::span<const TableSpec* const> tables, TableId first,
                                     const RowPlacement& home) {
   size_t row_bytes = 0;
@@ -23,11 +24,28 @@ std::shared_ptr<SharedRows> RowsFor(std::span<const TableSpec* const> tables, Ta
   return std::make_shared<SharedRows>(row_bytes, kIndexSalt, first, home, !tables[0]->dense);
 }
 
+// Returns where the part of `table` begins in rows that `tables` share: the longest parts come
+// first, because rows begin at cache lines or near them.
+size_t OffsetOf(const TableSpec& table, std::span<const TableSpec* const> tables) {
+  size_t offset = 0;
+  const size_t own = RowBytes(table);
+  bool before = true;
+  for (const TableSpec* other : tables) {
+    if (other == &table) {
+      before = false;
+      continue;
+    }
+    const size_t bytes = RowBytes(*other);
+    if (bytes > own || (bytes == own && before)) offset += bytes;
+  }
+  return offset;
+}
+
 }  // namespace
 
 TableSlice::Impl::Impl(const TableSpec& table_spec, TableId table_id, uint64_t job_seed,
                        const RowPlacement& home, VectorWidth vectors,
-                       std::shared_ptr<SharedRows> shared)
+                       std::shared_ptr<SharedRows> shared, size_t offset)
     : spec(table_spec),
       id(table_id),
       seed(job_seed),
@@ -43,8 +61,6 @@ TableSlice::Impl::Impl(const TableSpec& table_spec, TableId table_id, uint64_t j
       policy(table_spec, table_id, job_seed, home.shard, home.num_shards),
       rows(std::move(shared)),
       number(rows->parts.size()) {
-  size_t offset = 0;
-  for (const RowPart& before : rows->parts) offset += before.bytes;
   rows->parts.push_back(
       {spec.weights, dim, RoundingSeed(seed, id), offset, RowBytes(table_spec), make});
   rows->keys.emplace_back();
@@ -76,7 +92,7 @@ TableSlice::TableSlice(const TableSpec& spec, TableId id, uint64_t seed, VectorW
 TableSlice::TableSlice(const TableSpec& spec, TableId id, uint64_t seed, const RowPlacement& home,
                        VectorWidth width) {
   const TableSpec* const alone = &spec;
-  impl_ = std::make_unique<Impl>(spec, id, seed, home, width, RowsFor({&alone, 1}, id, home));
+  impl_ = std::make_unique<Impl>(spec, id, seed, home, width, RowsFor({&alone, 1}, id, home), 0);
 }
 TableSlice::TableSlice(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 TableSlice::~TableSlice() = default;
@@ -92,18 +108,14 @@ std::vector<TableSlice> TableSlice::OfTables(std::span<const TableSpec> tables,
   for (uint32_t t = 0; t < tables.size(); ++t) {
     const uint32_t first = first_of_group[t];
     CHECK(first <= t && first_of_group[first] == first) << "table " << t << " after " << first;
-    std::shared_ptr<SharedRows> rows;
-    if (first < t) {
-      rows = slices[first].impl_->rows;
-    } else {
-      std::vector<const TableSpec*> group;
-      for (uint32_t other = t; other < tables.size(); ++other) {
-        if (first_of_group[other] == t) group.push_back(&tables[other]);
-      }
-      rows = RowsFor(group, TableId{t}, home);
+    std::vector<const TableSpec*> group;
+    for (uint32_t other = first; other < tables.size(); ++other) {
+      if (first_of_group[other] == first) group.push_back(&tables[other]);
     }
-    slices.push_back(TableSlice(std::make_unique<TableSlice::Impl>(tables[t], TableId{t}, seed,
-                                                                   home, width, std::move(rows))));
+    std::shared_ptr<SharedRows> rows =
+        first < t ? slices[first].impl_->rows : RowsFor(group, TableId{t}, home);
+    slices.push_back(TableSlice(std::make_unique<TableSlice::Impl>(
+        tables[t], TableId{t}, seed, home, width, std::move(rows), OffsetOf(tables[t], group))));
   }
   return slices;
 }

@@ -20,9 +20,9 @@
 namespace hdps {
 
 struct TableSlice::Impl {
-  // `shared` receives the table's part of its rows.
+  // `shared` receives the table's part of its rows, which begins at byte `offset`.
   Impl(const TableSpec& table_spec, TableId table_id, uint64_t job_seed, const RowPlacement& home,
-       VectorWidth vectors, std::shared_ptr<SharedRows> shared);
+       VectorWidth vectors, std::shared_ptr<SharedRows> shared, size_t offset);
 
   std::span<float> State(std::byte* own) const {
     return {reinterpret_cast<float*>(own + weight_bytes), rule_floats};

@@ -83,17 +83,14 @@ void MakePart(const RowPart& part, std::span<const Key> keys, std::byte* const* 
 
 void ReadRows(VectorWidth width, const RowStore& store, std::span<const Key> keys,
               std::span<const PartRead> reads) {
-  size_t line_bytes = 0;  // Up to the end of the last weights.
-  for (const PartRead& read : reads) {
-    line_bytes = std::max(line_bytes, read.part.offset + read.part.weight_bytes());
-  }
+  const RowPart& first = reads[0].part;
   const std::byte* rows[RowStore::kBatchKeys];
   for (size_t begin = 0; begin < keys.size(); begin += RowStore::kBatchKeys) {
     const auto batch =
         keys.subspan(begin, std::min<size_t>(RowStore::kBatchKeys, keys.size() - begin));
     WithVectors(
         width, [&]() __attribute__((always_inline)) {
-          store.FindBatchRows(batch, line_bytes, rows);
+          store.FindBatchRows(batch, first.offset, first.weight_bytes(), rows);
         });
     for (const PartRead& read : reads) {
       ReadParts(width,

@@ -2,6 +2,7 @@
 // into three copies of their callers and instantiated format by format.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -140,6 +141,10 @@ template <size_t kBytes, typename Byte, typename Use>
 HDPS_INLINE void ForEachPart(Byte* const* rows, size_t count, size_t offset, size_t bytes,
                              const Use& use) {
   const size_t rows_ahead = RowStore::RowsAhead(kBytes > 0 ? kBytes : bytes);
+  // The look-up has asked for the first rows already, but maybe for another part of them.
+  for (size_t k = 0; k < std::min(rows_ahead, count); ++k) {
+    if (rows[k] != nullptr) RowStore::Prefetch<kBytes>(rows[k] + offset, bytes);
+  }
   for (size_t k = 0; k < count; ++k) {
     if (k + rows_ahead < count && rows[k + rows_ahead] != nullptr) {
       RowStore::Prefetch<kBytes>(rows[k + rows_ahead] + offset, bytes);

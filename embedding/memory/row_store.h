@@ -79,8 +79,8 @@ class RowStore {
   // the slots are found before the rows are used, so that each of the two loops is short.
   static constexpr size_t kBatchKeys = 512;
   // Sets rows[k] to the row of keys[k], or to null if there is none, for up to kBatchKeys keys.
-  // Prefetches the first `line_bytes` of the first rows.
-  HDPS_INLINE void FindBatchRows(std::span<const Key> keys, size_t line_bytes,
+  // Prefetches `bytes` of the first rows, from byte `begin` on.
+  HDPS_INLINE void FindBatchRows(std::span<const Key> keys, size_t begin, size_t bytes,
                                  const std::byte** rows) const;
   // The same, but makes missing rows and sets each row's version, as ForEachMade does.
   template <typename Make>
@@ -222,14 +222,14 @@ HDPS_INLINE void RowStore::ForEachFound(std::span<const Key> keys, size_t line_b
   }
 }
 
-HDPS_INLINE void RowStore::FindBatchRows(std::span<const Key> keys, size_t line_bytes,
+HDPS_INLINE void RowStore::FindBatchRows(std::span<const Key> keys, size_t begin, size_t bytes,
                                          const std::byte** rows) const {
-  const size_t rows_ahead = RowsAhead(line_bytes);
+  const size_t rows_ahead = RowsAhead(bytes);
   RowSlot* slots[kBatchKeys];
   FindBatch(
       keys, slots, [&](size_t k, const RowSlot* slot) __attribute__((always_inline)) {
         rows[k] = slot->used() ? Row(slot->row()) : nullptr;
-        if (k < rows_ahead && rows[k] != nullptr) Prefetch<0>(rows[k], line_bytes);
+        if (k < rows_ahead && rows[k] != nullptr) Prefetch<0>(rows[k] + begin, bytes);
       });
 }
 

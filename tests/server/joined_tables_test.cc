@@ -119,7 +119,7 @@ class JoinedTables : public testing::Test {
     for (const uint32_t worker : {0u, 1u}) server.Advance(worker, until);
   }
   static std::string Folder(const std::string& of, Clock clock) {
-    return "/" + of + "/" + CheckpointName(clock);
+    return "/" + of + "/checkpoint/" + CheckpointName(clock);
   }
   std::vector<SavedFile> Save(ServerHarness& server, const std::string& of, Clock clock,
                               Clock since = 0) {
