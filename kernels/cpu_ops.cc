@@ -7,7 +7,6 @@
 
 #include "common/job/spec/pooling.h"
 #include "kernels/dense_ops.h"
-#include "kernels/host/activation_rows.h"
 #include "kernels/host/chain_rows.h"
 #include "kernels/host/cpu_row_slabs.h"
 #include "kernels/host/cross_rows.h"

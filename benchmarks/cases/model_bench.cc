@@ -103,7 +103,7 @@ Status RunRecipe(const char* recipe, const BenchSetting& setting, BenchReport& r
   // Microseconds of all threads together for one example.
   const auto time_of = [&](auto& work) {
     const double begin = ProcessCpuSeconds();
-    work.ExamplesPerSecond(steps);
+    for (int step = 0; step < steps; ++step) work.Step();
     return 1e6 * (ProcessCpuSeconds() - begin) / (steps * static_cast<double>(c.batch));
   };
   const auto samples = InterleavedSamples(

@@ -4,8 +4,7 @@
 
 #include <cstddef>
 
-#include "kernels/tasks/column_norm.h"
-#include "kernels/tasks/element_chain.h"
+#include "kernels/row_tasks.h"
 #include "kernels/vector_width.h"
 
 namespace hdps {
@@ -15,5 +14,8 @@ void HostRows(VectorWidth width, const RunChainBackward& task, size_t first, siz
 void HostRows(VectorWidth width, const SumColumns& task, size_t first, size_t count);
 void HostRows(VectorWidth width, const SumChainBackward& task, size_t first, size_t count);
 void HostRows(VectorWidth width, const NormalizeColumnsBackward& task, size_t first, size_t count);
+// An activation alone: tanh by a formula of its own, at most 2 units in the last place away; other
+// kinds element by element.
+void HostRows(VectorWidth width, const Activate& task, size_t first, size_t count);
 
 }  // namespace hdps
