@@ -1,6 +1,7 @@
 // Verifies a file of FlatRows, and finds its arrays.
 #include "embedding/flat_file.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <span>
@@ -15,11 +16,11 @@ namespace {
 
 // The bytes are read in pieces: to look at them in the mapping would bring all of them to memory.
 Status CheckBytes(FileSystem& files, const std::string& path, const SavedFile& saved) {
-  constexpr size_t kPieceBytes = 1 << 20;
+  constexpr uint64_t kPieceBytes = 1 << 20;
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<SequentialFile> file, files.OpenSequential(path));
   HashStream hash;
   uint64_t bytes = 0;
-  std::vector<std::byte> piece(kPieceBytes);
+  std::vector<std::byte> piece(std::min(kPieceBytes, saved.bytes + 1));
   while (true) {
     HDPS_ASSIGN_OR_RETURN(const size_t read, file->Read(piece));
     if (read == 0) break;

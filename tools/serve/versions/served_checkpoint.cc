@@ -218,6 +218,7 @@ Result<std::shared_ptr<RowScorer>> ServedCheckpoint::Load(const FoundCheckpoint&
     HDPS_ASSIGN_OR_RETURN(
         loaded, RowScorer::OpenOnDisk(files_, found, options_.unknown, options_.memory_limit,
                                       scratch, *executor_));
+    loaded->loaded().KeepMemoryBelow(options_.memory_limit, files_.lasting());
     return std::shared_ptr<RowScorer>(std::move(loaded));
   }
   HDPS_ASSIGN_OR_RETURN(const ServingNeed need, NeedThatFits(files_, found));

@@ -20,6 +20,8 @@ class StoppableFiles : public FileSystem {
 
   // May be called by any thread.
   void Stop() { stopped_ = true; }
+  // Returns the files without the stop, for what goes on until all requests are answered.
+  FileSystem& lasting() { return files_; }
   bool stopped() const { return stopped_ || (stop_ != nullptr && *stop_); }
   Status CheckGoesOn(const std::string& path) const;
 
