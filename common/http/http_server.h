@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/platform/monotonic_clock.h"
 
 namespace hdps {
 
@@ -25,6 +27,13 @@ struct HttpLimits {
   size_t bodies_bytes = 0;  // Of all POSTs under way together; beyond it the answer is 503.
 };
 inline constexpr unsigned kHttpIdleSecondsMax = 10;  // A connection without progress is closed.
+// Returns the time within which a body of so many bytes comes: 10 s, and what its bytes take at
+// 1 MiB a second. Beyond it the answer is 408 and the connection is closed, so that bodies which
+// make little progress cannot hold the room of all bodies for ever.
+constexpr int64_t HttpBodyMsMax(uint64_t bytes) {
+  constexpr uint64_t kBytesPerMs = (1 << 20) / 1000;
+  return 10'000 + static_cast<int64_t>(bytes / kBytesPerMs);
+}
 // The request line and the headers of a request have at most so many bytes; beyond them the answer
 // is 431.
 inline constexpr size_t kHttpHeaderBytesMax = 8 << 10;
@@ -78,6 +87,11 @@ struct HttpOptions {
   std::string certificate, key;         // PEM texts for TLS 1.2 and later; empty: no TLS.
   HttpLimits limits = {};
   bool json_errors = false;  // The server's own errors are {"error": "..."}; else lines of text.
+  // A visitor without the token hears that a path is not there, and which paths are. Otherwise
+  // the answer is 401, as for paths that are there.
+  bool open_404 = false;
+  // Clock of the time limits of bodies, which outlives the server; null: the system's.
+  MonotonicClock* clock = nullptr;
 };
 
 // Errors: kInvalidArgument if `listen` is not HOST:PORT. Sets `reached` if another machine can

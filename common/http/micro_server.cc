@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <optional>
@@ -49,7 +50,10 @@ void Panic(void*, const char* file, unsigned line, const char* reason) {
 class MicroServer : public HttpServer {
  public:
   MicroServer(const HttpOptions& options, std::vector<HttpPath> paths)
-      : options_(options), own_(options.json_errors), late_(std::make_shared<LateAnswers>(own_)) {
+      : options_(options),
+        own_(options.json_errors),
+        clock_(options.clock == nullptr ? *own_clock_ : *options.clock),
+        late_(std::make_shared<LateAnswers>(own_)) {
     for (HttpPath& path : paths) {
       std::string name = path.path;
       CHECK(paths_.emplace(std::move(name), std::move(path)).second) << "a path is there twice";
@@ -74,6 +78,8 @@ class MicroServer : public HttpServer {
     const HttpPath* path = nullptr;     // Null: there is none, and it is refused.
     std::optional<HttpAnswer> refusal;  // The answer once the body has gone by.
     std::string body;
+    int64_t body_began_ms = 0;
+    uint64_t announced = 0;                      // Bytes of the body; 0 if it is chunked.
     uint64_t received = 0;                       // Bytes of the body so far, kept or not.
     uint64_t held = 0;                           // Bytes of the body for which there is room.
     std::shared_ptr<LateAnswers::Request> late;  // Of a POST.
@@ -104,7 +110,7 @@ class MicroServer : public HttpServer {
     auto* const server = static_cast<MicroServer*>(self);
     auto* const asked = static_cast<Asked*>(*state);
     if (!std::exchange(asked->begun, true)) return server->Judge(connection, method, asked);
-    if (*bytes != 0) return server->Collect({data, std::exchange(*bytes, 0)}, asked);
+    if (*bytes != 0) return server->Collect(connection, {data, std::exchange(*bytes, 0)}, asked);
     return server->Finish(connection, asked);
   }
 
@@ -120,12 +126,22 @@ class MicroServer : public HttpServer {
   void Forget(Asked& asked);
 
   MHD_Result Judge(MHD_Connection* connection, std::string_view method, Asked* asked);
-  MHD_Result Collect(std::string_view piece, Asked* asked);
+  MHD_Result Collect(MHD_Connection* connection, std::string_view piece, Asked* asked);
+  // A chunked body has the time of the bytes that it has brought.
+  static int64_t BodyMsMaxOf(const Asked& asked) {
+    return HttpBodyMsMax(std::max(asked.announced, asked.received));
+  }
+  bool IsLate(const Asked& asked) const {
+    return clock_.NowMs() - asked.body_began_ms > BodyMsMaxOf(asked);
+  }
+  void SendAtOnce(MHD_Connection* connection, const HttpAnswer& answer) const;
   MHD_Result Finish(MHD_Connection* connection, Asked* asked);
   MHD_Result Reply(MHD_Connection* connection, const HttpAnswer& answer) const;
 
   const HttpOptions options_;
   const OwnAnswers own_;
+  const std::unique_ptr<MonotonicClock> own_clock_ = NewSystemClock();
+  MonotonicClock& clock_;
   std::map<std::string, HttpPath, std::less<>> paths_;
   std::optional<VisitorRules> visitors_;  // There once the port is known.
   std::string address_;
@@ -259,6 +275,8 @@ MHD_Result MicroServer::Judge(MHD_Connection* connection, std::string_view metho
                                       "a body has either one Content-Length or "
                                       "\"Transfer-Encoding: chunked\""));
   }
+  asked->body_began_ms = clock_.NowMs();
+  asked->announced = frame->bytes;
   asked->path = PathOf(SplitTarget(asked->target).path);
   asked->refusal = visitors_->Refuse(connection, method, asked->target, asked->path);
   const bool is_stranger = asked->refusal.has_value();
@@ -271,15 +289,37 @@ MHD_Result MicroServer::Judge(MHD_Connection* connection, std::string_view metho
   return is_stranger || waits || !is_short ? Reply(connection, *asked->refusal) : MHD_YES;
 }
 
-MHD_Result MicroServer::Collect(std::string_view piece, Asked* asked) {
+MHD_Result MicroServer::Collect(MHD_Connection* connection, std::string_view piece, Asked* asked) {
   asked->received += piece.size();
   if (asked->received > dropped_bytes_max()) return MHD_NO;
+  if (IsLate(*asked)) {
+    Drop(asked);
+    SendAtOnce(connection, own_.Say(408, "the body has not come within " +
+                                             std::to_string(BodyMsMaxOf(*asked) / 1000) +
+                                             " s, and the connection is closed"));
+    return MHD_NO;
+  }
   if (!asked->refusal && asked->received > asked->held) {
     asked->refusal = Hold(asked->received, asked);
     if (asked->refusal) Drop(asked);
   }
   if (!asked->refusal) asked->body += piece;
   return MHD_YES;
+}
+
+// Sends an answer in the middle of a body, where the library takes none. Its sender has few bytes
+// on their way, so the end of the connection does not overtake the answer. The library has nothing
+// to send then, and TLS would want its session: there the connection ends without an answer.
+void MicroServer::SendAtOnce(MHD_Connection* connection, const HttpAnswer& answer) const {
+  const MHD_ConnectionInfo* const info =
+      MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+  if (tls() || info == nullptr) return;
+  const std::string text = "HTTP/1.1 " + std::to_string(answer.status) + " " +
+                           MHD_get_reason_phrase_for(static_cast<unsigned>(answer.status)) +
+                           "\r\nContent-Type: " + answer.type +
+                           "\r\nContent-Length: " + std::to_string(answer.body->size()) +
+                           "\r\nConnection: close\r\n\r\n" + *answer.body;
+  static_cast<void>(send(info->connect_fd, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
 }
 
 MHD_Result MicroServer::Finish(MHD_Connection* connection, Asked* asked) {

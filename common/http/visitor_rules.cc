@@ -34,7 +34,7 @@ std::optional<HttpAnswer> VisitorRules::Refuse(MHD_Connection* connection, std::
   if (!IsOwnHost(connection)) {
     return own_.Say(421, "this name is not served here; --http_names=NAME adds one");
   }
-  if (path != nullptr && path->open) return std::nullopt;
+  if (path == nullptr ? options_.open_404 : path->open) return std::nullopt;
   const bool post = method == "POST";
   const HttpTarget asked = SplitTarget(target);
   const std::optional<std::string> token = QueryValue(asked.query, kTokenParameter);

@@ -13,8 +13,9 @@ struct MHD_Connection;
 
 namespace hdps {
 
-// Invariant: without the token nothing but open paths is answered, and no answer has the token but
-// the cookie for a visitor who gave it.
+// Invariant: without the token nothing but open paths is answered, nor, unless
+// HttpOptions::open_404, whether a path is there. No answer has the token but the cookie for a
+// visitor who gave it.
 class VisitorRules {
  public:
   // `host` and `port`: where the server listens.

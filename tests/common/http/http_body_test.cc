@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/common/http/post_server.h"
+#include "tests/common/platform/settable_clock.h"
 
 namespace hdps {
 namespace {
@@ -189,6 +190,82 @@ TEST_F(HttpBodyTest, ShareTheMemoryOfAll) {
   EXPECT_EQ(third.Read().status, 200);
   ASSERT_TRUE(second.Send(std::string(100, 'b') + "\r\n0\r\n\r\n"));
   EXPECT_EQ(second.Read().body, std::string(1000, 'b'));
+}
+
+TEST_F(HttpBodyTest, HasATimeThatGrowsWithItsBytes) {
+  EXPECT_EQ(HttpBodyMsMax(0), 10'000);
+  EXPECT_EQ(HttpBodyMsMax(1 << 20), 10'000 + 1000);
+  EXPECT_EQ(HttpBodyMsMax(16 << 20), 10'000 + 16'008);
+  EXPECT_GT(HttpBodyMsMax(UINT64_MAX), 10'000);
+}
+
+TEST_F(HttpBodyTest, ThatComesTooSlowlyLosesItsRoomAndTheConnection) {
+  SettableClock clock;
+  HttpOptions options = Options();
+  options.clock = &clock;
+  Begin(options);
+  Visitor announced(port_), chunked(port_), other(port_);
+  ASSERT_TRUE(announced.Send(Head("/echo", "Content-Length: 1000\r\n") + "a"));
+  ASSERT_TRUE(chunked.Send(Head("/echo", "Transfer-Encoding: chunked\r\n") +
+                           Chunk(std::string(900, 'b')) + "64\r\nb"));
+  const auto status_of_other = [&other] {
+    EXPECT_TRUE(other.Send(Post("/echo", std::string(700, 'c'))));
+    return other.Read().status;
+  };
+  // Once there is no room, both have begun.
+  while (status_of_other() != 503) {
+  }
+  clock.now_ms += HttpBodyMsMax(1000);
+  // Both are still in time, so this body begins no earlier than the clock was set.
+  EXPECT_EQ(status_of_other(), 503);
+  clock.now_ms += 1;
+  for (Visitor* const slow : {&announced, &chunked}) {
+    ASSERT_TRUE(slow->Send("b"));
+    const VisitorAnswer late = slow->Read();
+    EXPECT_EQ(late.status, 408);
+    EXPECT_EQ(late.body, "the body has not come within 10 s, and the connection is closed\n");
+    EXPECT_THAT(late.headers, HasSubstr("Connection: close\r\n"));
+    EXPECT_TRUE(slow->IsClosed());
+  }
+  EXPECT_EQ(status_of_other(), 200);
+}
+
+TEST_F(HttpBodyTest, ThatIsInTimeIsTakenThoughItComesInPieces) {
+  SettableClock clock;
+  HttpOptions options = Options();
+  options.clock = &clock;
+  Begin(options);
+  Visitor visitor(port_);
+  ASSERT_TRUE(visitor.Send(Head("/echo", "Content-Length: 4\r\nExpect: 100-continue\r\n")));
+  ASSERT_EQ(visitor.Read().status, 100) << "the body has begun";
+  clock.now_ms += HttpBodyMsMax(4);
+  ASSERT_TRUE(visitor.Send("good"));
+  EXPECT_EQ(visitor.Read().body, "good");
+  // The next one has a time of its own.
+  ASSERT_TRUE(visitor.Send(Head("/echo", "Content-Length: 4\r\nExpect: 100-continue\r\n")));
+  ASSERT_EQ(visitor.Read().status, 100);
+  clock.now_ms += HttpBodyMsMax(4);
+  ASSERT_TRUE(visitor.Send("more"));
+  EXPECT_EQ(visitor.Read().body, "more");
+}
+
+TEST_F(HttpBodyTest, ThatIsRefusedHasNoMoreTime) {
+  SettableClock clock;
+  HttpOptions options = Options();
+  options.clock = &clock;
+  Begin(options);
+  Visitor visitor(port_), other(port_);
+  ASSERT_TRUE(visitor.Send(Head("/echo", "Content-Length: 1001\r\n") + "a"));
+  // The library looks at all connections in turns. One of these answers comes in the turn after
+  // that in which both connections are read for the first time, whatever their order.
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(other.Send(Post("/echo", "b")));
+    ASSERT_EQ(other.Read().status, 200);
+  }
+  clock.now_ms += HttpBodyMsMax(1001) + 1;
+  ASSERT_TRUE(visitor.Send("a"));
+  EXPECT_EQ(visitor.Read().status, 408);
+  EXPECT_TRUE(visitor.IsClosed());
 }
 
 TEST_F(HttpBodyTest, OfAStrangerIsNotRead) {

@@ -95,6 +95,18 @@ TEST_F(HttpServerTest, NamesItsPathsWhereThereIsNone) {
   EXPECT_EQ(Ask(Asking("/none", "")).status, 401);
 }
 
+TEST_F(HttpServerTest, TellsAStrangerOfPathsOnlyWhereItMay) {
+  HttpOptions options = Options();
+  options.open_404 = true;
+  Begin(options);
+  for (const char* method : {"GET", "POST"}) {
+    EXPECT_EQ(Ask(Asking("/Metrics", "", method)).status, 404) << method;
+    EXPECT_EQ(Ask(Asking("/api/v1/page", "", method)).status, 401) << method;
+  }
+  EXPECT_THAT(Ask(Asking("/Metrics", "")).body, HasSubstr("there are:\n/\n/api/v1/page\n"));
+  EXPECT_EQ(Ask("GET /none HTTP/1.1\r\nHost: evil.example\r\n\r\n").status, 421);
+}
+
 TEST_F(HttpServerTest, KnowsGetAndHeadAlone) {
   Begin();
   Visitor visitor(port_);

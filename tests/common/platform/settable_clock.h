@@ -1,5 +1,8 @@
-// A clock whose time a test sets.
+// A clock whose time a test sets, also while other threads read it.
 #pragma once
+
+#include <atomic>
+#include <cstdint>
 
 #include "common/platform/monotonic_clock.h"
 
@@ -9,7 +12,7 @@ class SettableClock : public MonotonicClock {
  public:
   int64_t NowMs() override { return now_ms; }
   int64_t NowNs() override { return now_ms * 1'000'000; }
-  int64_t now_ms = 5000;
+  std::atomic<int64_t> now_ms = 5000;
 };
 
 }  // namespace hdps

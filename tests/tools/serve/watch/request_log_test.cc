@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <string>
@@ -16,6 +15,7 @@
 #include "common/job/job_spec.h"
 #include "common/platform/fault_file_system.h"
 #include "common/platform/monotonic_clock.h"
+#include "tests/common/platform/settable_clock.h"
 #include "tests/tools/serve/watch/scripted_model.h"
 #include "tests/worker/data/data_fixture.h"
 #include "worker/data/columnar/file_tables.h"
@@ -84,14 +84,6 @@ TEST(RequestLog, RotatesWithinItsBytes) {
   EXPECT_EQ(Text(*files, "log.1"), newest);
 }
 
-// A time that the writing thread reads while the test sets it.
-class SharedClock : public MonotonicClock {
- public:
-  int64_t NowMs() override { return now_ms; }
-  int64_t NowNs() override { return now_ms * 1'000'000; }
-  std::atomic<int64_t> now_ms = 0;
-};
-
 // A fault of the log's files from 1000 ms on.
 FileFault FaultOfLog(FileFault::Kind kind, uint64_t amount) {
   FileFault fault;
@@ -112,7 +104,8 @@ void WaitForRows(const RequestLog& log, uint64_t rows) {
 }
 
 TEST(RequestLog, LeavesRowsOutWhileTheDiskIsFullAndGoesOn) {
-  const auto clock = std::make_shared<SharedClock>();
+  const auto clock = std::make_shared<SettableClock>();
+  clock->now_ms = 0;
   FaultFileOptions options;
   options.faults.push_back(FaultOfLog(FileFault::Kind::kFull, /*amount=*/0));
   options.faults[0].window.for_ms = 1000;
@@ -139,7 +132,8 @@ TEST(RequestLog, LeavesRowsOutWhileTheDiskIsFullAndGoesOn) {
 }
 
 TEST(RequestLog, NeverWaitsForADiskThatHangs) {
-  const auto clock = std::make_shared<SharedClock>();
+  const auto clock = std::make_shared<SettableClock>();
+  clock->now_ms = 0;
   std::mutex mutex;
   std::condition_variable changed;
   bool hangs = false, released = false;
