@@ -54,12 +54,18 @@ Status CheckIsOf(const Job& job, const FoundCheckpoint& found) {
   const Manifest& manifest = found.manifest;
   if (TablesFit(job, manifest.job_json, manifest.tables_digest)) return {};
   const auto differences = DifferencesFrom(job, manifest.job_json, JobPart::kTables);
-  const bool told = differences.ok() && !differences->empty();
+  // The job is the checkpoint's own, as hdps serve takes it, or is equal to that.
+  if (differences.ok() && differences->empty()) {
+    return {Code::kInvalidArgument,
+            found.folder + ": the tables of the checkpoint are not those of the job in its " +
+                kManifestName + ", so one of them was changed; give another checkpoint"};
+  }
   return {Code::kInvalidArgument,
           "--checkpoint: " + found.folder + " was written by another job ('" + manifest.job_name +
               "'), " +
-              (told ? "with other settings: " + TellDifferences(*differences)
-                    : "whose model, tables, rules, shards or seed differ from those of --job") +
+              (differences.ok()
+                   ? "with other settings: " + TellDifferences(*differences)
+                   : "whose model, tables, rules, shards or seed differ from those of --job") +
               "; give the job file it was trained with, or the checkpoint of this job"};
 }
 

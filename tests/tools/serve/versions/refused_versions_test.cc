@@ -97,6 +97,13 @@ std::vector<Break> BrokenWholes() {
       {"WholeOfAnotherJob",
        [](World& w) { PlantedRun(*w.files, "run", "\"seed\": 4").SaveWhole(30); }, Refusal::kUnfit,
        "seed is 3, the checkpoint's is 4"},
+      {"TablesAreNotThoseOfItsJob",
+       [](World& w) {
+         ++w.run.manifest().tables_digest;
+         w.run.SaveWhole(30);
+       },
+       Refusal::kUnfit,
+       "are not those of the job in its manifest.json, so one of them was changed"},
       {"WholeWithNan",
        [](World& w) {
          w.run.Set(30, 7, kNan);
