@@ -138,6 +138,8 @@ inline constexpr auto kFigures = [] {
       {"hdps_serving_errors_total", kServing, kCounter, kPlain, kCode,
        "Requests that were answered with an error"},
       {"hdps_serving_rows_total", kServing, kCounter, kPlain, kNone, "Rows that were scored"},
+      {"hdps_serving_batches_total", kServing, kCounter, kPlain, kNone,
+       "Batches in which they were scored: of one request, or of several by --batch_wait_us"},
       {"hdps_serving_keys_total", kServing, kCounter, kPlain, kFeature, "Keys of the scored rows"},
       {"hdps_serving_unknown_keys_total", kServing, kCounter, kPlain, kFeature,
        "Keys among them that have no row in the model"},

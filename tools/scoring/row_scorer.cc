@@ -236,8 +236,11 @@ Result<std::vector<float>> RowScorer::ScoreTable(std::shared_ptr<const ColumnTab
   return scores;
 }
 
-void RowScorer::CountKeys(const Batch& batch, const Engine& engine, ScoredRows* scored) {
-  for (size_t f = 0; f < batch.sparse.size(); ++f) scored->keys[f] += batch.sparse[f].keys.size();
+void RowScorer::CountKeys(const Batch& batch, const Engine& engine, uint32_t begin, uint32_t end,
+                          std::span<uint64_t> keys, std::span<uint64_t> unknown_keys) {
+  for (size_t f = 0; f < batch.sparse.size(); ++f) {
+    keys[f] += batch.sparse[f].offsets[end] - batch.sparse[f].offsets[begin];
+  }
   // A feature of several sets counts by the first.
   std::vector<bool> counted(batch.sparse.size());
   for (size_t s = 0; s < engine.sets.size(); ++s) {
@@ -245,9 +248,30 @@ void RowScorer::CountKeys(const Batch& batch, const Engine& engine, ScoredRows* 
       const std::vector<uint32_t>& rows = engine.sets[s].row_index[f];
       if (counted[f] || rows.empty()) continue;
       counted[f] = true;
-      for (const uint32_t row : rows)
-        scored->unknown_keys[f] += engine.has_row[s][row] == 0 ? 1 : 0;
+      const std::vector<uint32_t>& offsets = batch.sparse[f].offsets;
+      for (uint32_t at = offsets[begin]; at < offsets[end]; ++at) {
+        unknown_keys[f] += engine.has_row[s][rows[at]] == 0 ? 1 : 0;
+      }
     }
+  }
+}
+
+void RowScorer::CountKeys(const Batch& batch, const Engine& engine, uint64_t first,
+                          std::span<const uint64_t> part_ends, ScoredRows* scored) {
+  const uint64_t last = first + batch.num_examples;
+  const std::span<const uint64_t> ends = part_ends.empty() ? std::span(&last, 1) : part_ends;
+  const size_t features = batch.sparse.size();
+  scored->keys.resize(ends.size() * features);
+  scored->unknown_keys.resize(ends.size() * features);
+  uint64_t begin = first;
+  for (size_t part = 0; part < ends.size() && begin < last; ++part) {
+    if (ends[part] <= begin) continue;
+    const uint64_t end = std::min(ends[part], last);
+    CountKeys(batch, engine, static_cast<uint32_t>(begin - first),
+              static_cast<uint32_t>(end - first),
+              std::span(scored->keys).subspan(part * features, features),
+              std::span(scored->unknown_keys).subspan(part * features, features));
+    begin = end;
   }
 }
 
@@ -271,11 +295,7 @@ Result<bool> RowScorer::ScoreAll(const ScoreWants& wants, Engine* engine, Scored
     HDPS_RETURN_IF_ERROR(Run(batch, wants.unknown_keys, engine));
     if (begin > 0 && engine->step != scored->step) return false;
     scored->step = engine->step;
-    if (wants.unknown_keys) {
-      scored->keys.resize(batch.sparse.size());
-      scored->unknown_keys.resize(batch.sparse.size());
-      CountKeys(batch, *engine, scored);
-    }
+    if (wants.unknown_keys) CountKeys(batch, *engine, begin, wants.part_ends, scored);
     HDPS_RETURN_IF_ERROR(Append(begin, ScoreForm::kPredictions, *engine->model, engine->scores,
                                 &scored->predictions));
     if (!wants.logits) continue;

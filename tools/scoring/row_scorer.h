@@ -32,6 +32,9 @@ enum class ScoreForm : uint8_t { kPredictions, kLogits };
 struct ScoreWants {
   bool logits = false;
   bool unknown_keys = false;
+  // Where parts of the rows end whose keys are counted apart, ascending to the number of rows;
+  // empty: all rows are one part.
+  std::span<const uint64_t> part_ends = {};
 };
 
 // Invariant: all of it is of the one version `step`.
@@ -39,8 +42,8 @@ struct ScoredRows {
   Clock step = 0;
   uint64_t rows = 0;
   std::vector<float> predictions, logits;  // [rows, scores_a_row()]; logits where they are wanted.
-  // [sparse features]: the keys of all rows, and those without a row in the first table of the
-  // feature; where they are wanted, and there are rows.
+  // [parts, sparse features]: the keys of the rows of a part, and those without a row in the first
+  // table of the feature; where they are wanted, and there are rows.
   std::vector<uint64_t> keys, unknown_keys;
 };
 
@@ -145,8 +148,13 @@ class RowScorer {
   Status UseTable(std::shared_ptr<const ColumnTable> table, Engine* engine) const;
   // Scores all rows. Returns false if the step changed between two batches.
   Result<bool> ScoreAll(const ScoreWants& wants, Engine* engine, ScoredRows* scored);
-  // Adds the keys of a batch that Run() has scored, and those without a row.
-  static void CountKeys(const Batch& batch, const Engine& engine, ScoredRows* scored);
+  // Adds the keys of the examples [begin, end) of a batch that Run() has scored, and those without
+  // a row, to the numbers of one part, [sparse features].
+  static void CountKeys(const Batch& batch, const Engine& engine, uint32_t begin, uint32_t end,
+                        std::span<uint64_t> keys, std::span<uint64_t> unknown_keys);
+  // The same for a batch whose first row is `first`, part by part.
+  static void CountKeys(const Batch& batch, const Engine& engine, uint64_t first,
+                        std::span<const uint64_t> part_ends, ScoredRows* scored);
   // Appends the scores of the model's last pass in this form. `first_number`: that of its first
   // row, for messages.
   Status Append(uint64_t first_number, ScoreForm form, Model& model,

@@ -20,6 +20,7 @@
 #include "common/process/http_flags.h"
 #include "tools/commands.h"
 #include "tools/common_flags.h"
+#include "tools/serve/front/request_queue.h"
 #include "tools/serve/requests/score_request.h"
 #include "tools/serve/serving.h"
 #include "tools/serve/versions/served_checkpoint.h"
@@ -36,6 +37,9 @@ DEFINE_string(memory_limit, "",
 DEFINE_string(spill_path, "/var/tmp",
               "Folder in which --memory_limit makes one for its rows, of the size of their weights "
               "and keys");
+DEFINE_int64(batch_wait_us, 0,
+             "Microseconds that a small request waits at most for others, to be scored with them; "
+             "0: each is scored at once");
 DECLARE_string(checkpoint);
 DECLARE_string(model);
 DECLARE_string(which);
@@ -108,6 +112,7 @@ Status ReadHttp(FileSystem& files, ServingOptions* options) {
   bool reached = false;
   HDPS_RETURN_IF_ERROR(CheckHttpAddress(http.listen, &reached));
   options->open = !reached && options->http.token_file.empty();
+  http.open_404 = options->open;
   return {};
 }
 
@@ -150,6 +155,13 @@ Status ReadLog(ServingOptions* options) {
                  " is out of range; give a share above 0 and at most 1");
 }
 
+Status ReadBatchWait(ServingOptions* options) {
+  options->batch_wait_us = FLAGS_batch_wait_us;
+  if (FLAGS_batch_wait_us >= 0 && FLAGS_batch_wait_us <= kBatchWaitUsMax) return {};
+  return Mistake("--batch_wait_us=" + std::to_string(FLAGS_batch_wait_us) +
+                 " is out of range; give 0 to " + std::to_string(kBatchWaitUsMax));
+}
+
 Result<ServingOptions> ReadServingFlags(FileSystem& files) {
   ServingOptions options;
   HDPS_ASSIGN_OR_RETURN(options.models, ReadModels());
@@ -160,6 +172,7 @@ Result<ServingOptions> ReadServingFlags(FileSystem& files) {
     return Mistake("--item_text=" + FLAGS_item_text +
                    ": it names a column of the items; give --items=FILE as well");
   }
+  HDPS_RETURN_IF_ERROR(ReadBatchWait(&options));
   HDPS_ASSIGN_OR_RETURN(const int threads, ReadThreadsFlag());
   options.threads = NewTbbExecutor(threads)->threads();  // It knows the cores of this process.
   for (ServedOptions& model : options.models) {
@@ -210,7 +223,7 @@ Subcommand ServeCommand() {
            "http_cert",  "http_key",
            "listen",     "keys",
            "insecure",   "log_requests",
-           "log_share"},
+           "log_share",  "batch_wait_us"},
           Serve};
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,14 @@ class ServedModel {
   // Errors: kInvalidArgument names the input, the row, the value and what would be right;
   // kNotFound if `step` is not kNoClock and not the version that answers.
   virtual Result<ScoreAnswer> Score(const ScoreRequest& request, Clock step) = 0;
+  // Answers several requests, each with the bits and the error of Score() alone. Those that fit
+  // together are one batch.
+  virtual std::vector<Result<ScoreAnswer>> ScoreTogether(
+      std::span<const ScoreRequest* const> requests, Clock step) {
+    std::vector<Result<ScoreAnswer>> answers;
+    for (const ScoreRequest* const request : requests) answers.push_back(Score(*request, step));
+    return answers;
+  }
   virtual Result<LookupAnswer> Lookup(const LookupRequest& request, Clock step) = 0;
 
   // Pins the version `step`, or follows the newest again with kNoClock. Returns at once: a thread

@@ -164,7 +164,8 @@ Status RunServing(const ServingOptions& options, FileSystem& files, MonotonicClo
   HDPS_ASSIGN_OR_RETURN(const std::vector<Served> all, OpenAll(options, files, clock));
   std::vector<WatchedModel> models;
   for (const Served& served : all) models.push_back({served.model.get(), served.watch.get()});
-  const std::unique_ptr<RequestQueue> queue = NewRequestQueue(options.threads);
+  const std::unique_ptr<RequestQueue> queue =
+      NewRequestQueue(options.threads, options.batch_wait_us);
   ServingFront front(models, options.open, *queue, clock);
   std::vector<HttpPath> paths = front.Paths();
   paths.push_back(MetricsPath(all, files));

@@ -18,6 +18,7 @@ namespace hdps {
 struct ServingOptions {
   std::vector<ServedOptions> models;  // At least one.
   int threads = 1;                    // That read, score and write.
+  int64_t batch_wait_us = 0;          // As for NewRequestQueue().
   HttpFlags http;                     // An empty address: no HTTP.
   bool open = false;                  // Questions over HTTP are answered without the token.
   MessageFrontOptions messages;       // An empty address: no ZeroMQ.

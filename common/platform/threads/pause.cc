@@ -1,4 +1,4 @@
-// A pause waits on a condition variable.
+// Both wait on a condition variable.
 #include "common/platform/threads/pause.h"
 
 #include <chrono>
@@ -22,6 +22,10 @@ void Pause::End() {
   MutexLock lock(mutex_);
   ended_ = true;
   changed_.notify_all();
+}
+
+void WaitFor(ConditionVariable& changed, Mutex& mutex, int64_t ns) {
+  changed.wait_for(mutex, std::chrono::nanoseconds(ns));
 }
 
 }  // namespace hdps

@@ -1,4 +1,5 @@
-// A pause of a thread between two tries that another thread can cut short or end for good.
+// Waits of a thread that have an end: a pause between two tries, which another thread can cut short
+// or end for good, and a bounded wait for a notification.
 #pragma once
 
 #include <cstdint>
@@ -21,5 +22,9 @@ class Pause {
   bool ended_ HDPS_GUARDED_BY(mutex_) = false;
   bool cut_ HDPS_GUARDED_BY(mutex_) = false;
 };
+
+// Waits for a notification, at most `ns`. As with any wait, the caller looks whether what it waits
+// for is there.
+void WaitFor(ConditionVariable& changed, Mutex& mutex, int64_t ns) HDPS_REQUIRES(mutex);
 
 }  // namespace hdps

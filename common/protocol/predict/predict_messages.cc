@@ -87,6 +87,8 @@ struct Layout<PredictRequest> {
     fields.Number(message.top_k);
     fields.Number(message.rows);
     fields.Tables(message.columns);
+    fields.Name(message.table);
+    fields.Name(message.id);
     fields.CopiedSection(message.ends);
     fields.CopiedSection(message.texts);
     fields.Section(message.integers);

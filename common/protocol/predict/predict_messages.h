@@ -1,4 +1,4 @@
-// Messages between a process that serves predictions and those who ask it.
+// Messages between a process that serves predictions and rows, and those who ask it.
 #pragma once
 
 #include <cstddef>
@@ -38,6 +38,9 @@ struct SentName {
 
 // Asks for predictions of rows. Without outputs it asks for the predictions, and without columns
 // for what the model takes and gives.
+//
+// With `table` it asks for rows of that table: by its one column, of texts of the feature whose
+// name it has, or of integers without a name, which are the bits of keys.
 struct PredictRequest {
   static constexpr MessageKind kKind = MessageKind::kPredictRequest;
   std::string model;  // Empty: the only one.
@@ -51,6 +54,8 @@ struct PredictRequest {
   Buffer integers;  // int64
   Buffer floats;    // float; NaN is a missing cell, as "" is among texts.
   Buffer doubles;   // double
+  std::string table = {};
+  std::string id = {};  // As the caller names the request; the log of requests tells it.
 };
 
 // One output: width values for each row in `numbers`, or as many texts, which lie as those of a
@@ -68,6 +73,8 @@ struct SentTensor {
   uint32_t width = 1;
 };
 
+// The answer about rows of a table has two outputs, "rows" [rows, dim] and "has_row" [rows], which
+// is 1 for a key that the table has and otherwise 0.
 struct PredictReply {
   static constexpr MessageKind kKind = MessageKind::kPredictReply;
   Code code = Code::kOk;

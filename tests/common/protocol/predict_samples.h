@@ -48,7 +48,9 @@ inline PredictRequest SamplePredict() {
           TextsOf("abcxyz"),
           Buffer::CopyOf<int64_t>(std::vector<int64_t>{-7}),
           FloatsFrom({-1, -0.5F}),
-          Buffer::CopyOf<double>(std::vector<double>{0.25, -1})};
+          Buffer::CopyOf<double>(std::vector<double>{0.25, -1}),
+          "deep",
+          "request 7"};
 }
 
 inline PredictReply SampleScores() {
@@ -67,8 +69,8 @@ inline PredictReply SampleScores() {
 }
 
 inline auto Fields(const PredictRequest& m) {
-  const auto& [a, b, c, d, e, f, ends, texts, integers, floats, doubles] = m;
-  return std::tie(a, b, c, d, e, f, ends, texts, integers, floats, doubles);
+  const auto& [a, b, c, d, e, f, ends, texts, integers, floats, doubles, table, id] = m;
+  return std::tie(a, b, c, d, e, f, ends, texts, integers, floats, doubles, table, id);
 }
 inline auto Fields(const PredictReply& m) {
   const auto& [a, b, c, d, e, f, takes, gives, ready, numbers, ends, texts] = m;

@@ -13,7 +13,7 @@
 namespace hdps {
 namespace {
 
-constexpr char kJsonBytes[] = "inference-header-content-length";
+constexpr char kJsonBytes[] = "inference-header-content-length", kRequestId[] = "x-request-id";
 
 HttpAnswer Json(int status, std::string text) {
   return {.status = status, .body = std::make_shared<const std::string>(std::move(text))};
@@ -76,6 +76,12 @@ Status NoSuchVerb(const TargetForm& form, const std::string& verb) {
 
 Status NotLoaded(const ServedModel& model) {
   return Status(Code::kUnavailable, "no version of model '" + model.note().name + "' is loaded");
+}
+
+// Returns the id that a request has in its headers; empty if there is none.
+std::string IdOf(const HttpPost& post) {
+  const auto header = post.headers.find(kRequestId);
+  return header == post.headers.end() ? "" : header->second;
 }
 
 // Returns the length of the JSON before binary tensors, nothing if the request does not tell it.
@@ -236,17 +242,20 @@ void ServingFront::TakeUse(const WatchedModel& served, HttpPost post, HttpReply 
           &ServingFront::Use);
 }
 
-void ServingFront::Enqueue(AtHand hand, void (ServingFront::*work)(AtHand&)) {
+void ServingFront::Enqueue(AtHand hand, Work work) {
   hand.began_ns = clock_.NowNs();
   if (hand.post.headers.contains("content-encoding")) {
     return Finish(hand, Error(415, "a body with Content-Encoding is not read; send it as it is"));
   }
   const auto kept = std::make_shared<AtHand>(std::move(hand));
-  if (queue_.Take([this, kept, work] { (this->*work)(*kept); })) return;
+  if (queue_.Take([this, kept, work](ScoreJoiner& joiner) { (this->*work)(kept, joiner); })) {
+    return;
+  }
   Finish(*kept, Error(503, "as many requests wait as may; ask again later"));
 }
 
-void ServingFront::Score(AtHand& hand) {
+void ServingFront::Score(const std::shared_ptr<AtHand>& kept, ScoreJoiner& joiner) {
+  AtHand& hand = *kept;
   ServedModel& model = *hand.served.model;
   if (!model.ready()) return Finish(hand, Error(NotLoaded(model)));
   const auto read = [&]() -> Result<AskedScore> {
@@ -256,14 +265,20 @@ void ServingFront::Score(AtHand& hand) {
     HDPS_ASSIGN_OR_RETURN(const std::optional<size_t> json_bytes, JsonBytes(hand.post));
     return ReadInfer(model.note(), std::move(hand.post.body), json_bytes);
   };
-  const Result<AskedScore> asked = read();
+  Result<AskedScore> asked = read();
   if (!asked.ok()) return Finish(hand, Error(asked.status()));
-  const Result<ScoreAnswer> answer = model.Score(asked->request, hand.target.step);
-  if (!answer.ok()) return Finish(hand, Error(answer.status()), &asked->request);
-  Finish(hand, Written(asked->write(*answer)), &asked->request, &*answer);
+  ScoreRequest request = std::move(asked->request);
+  if (request.id.empty()) request.id = IdOf(hand.post);
+  joiner.Score({&model, hand.target.step, std::move(request),
+                [this, kept, write = std::move(asked->write)](const ScoreRequest& scored,
+                                                              const Result<ScoreAnswer>& answer) {
+                  if (!answer.ok()) return Finish(*kept, Error(answer.status()), &scored);
+                  Finish(*kept, Written(write(*answer)), &scored, &*answer);
+                }});
 }
 
-void ServingFront::Lookup(AtHand& hand) {
+void ServingFront::Lookup(const std::shared_ptr<AtHand>& kept, ScoreJoiner&) {
+  AtHand& hand = *kept;
   ServedModel& model = *hand.served.model;
   if (!model.ready()) return Finish(hand, Error(NotLoaded(model)));
   const Result<AskedLookup> asked = ReadLookup(std::move(hand.post.body));
@@ -272,7 +287,8 @@ void ServingFront::Lookup(AtHand& hand) {
   Finish(hand, answer.ok() ? Written(asked->write(*answer)) : Error(answer.status()));
 }
 
-void ServingFront::Use(AtHand& hand) {
+void ServingFront::Use(const std::shared_ptr<AtHand>& kept, ScoreJoiner&) {
+  const AtHand& hand = *kept;
   ServedModel& model = *hand.served.model;
   const Result<Clock> step = ReadUse(hand.post.body);
   const Status used = step.ok() ? model.Use(*step) : step.status();

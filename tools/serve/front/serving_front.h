@@ -53,10 +53,11 @@ class ServingFront {
   void Take(const TargetForm& form, HttpPost post, HttpReply reply);
   void TakeUse(const WatchedModel& served, HttpPost post, HttpReply reply);
   // Puts work into the queue, or refuses it.
-  void Enqueue(AtHand hand, void (ServingFront::*work)(AtHand&));
-  void Score(AtHand& hand);
-  void Lookup(AtHand& hand);
-  void Use(AtHand& hand);
+  using Work = void (ServingFront::*)(const std::shared_ptr<AtHand>&, ScoreJoiner&);
+  void Enqueue(AtHand hand, Work work);
+  void Score(const std::shared_ptr<AtHand>& kept, ScoreJoiner& joiner);
+  void Lookup(const std::shared_ptr<AtHand>& kept, ScoreJoiner&);
+  void Use(const std::shared_ptr<AtHand>& kept, ScoreJoiner&);
   // Sends the answer and tells the watch, in this order.
   void Finish(const AtHand& hand, HttpAnswer answer, const ScoreRequest* request = nullptr,
               const ScoreAnswer* scores = nullptr) const;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <utility>
 
 #include "common/base/nearest_name.h"
@@ -90,26 +91,31 @@ class Answers {
   std::vector<Outgoing> ready_ HDPS_GUARDED_BY(mutex_);
 };
 
+// Takes the answer to a request, once.
+using AnswerTaker = std::function<void(Frame)>;
+
 // The side of the models: a request in, an answer out.
 class Answerer {
  public:
   Answerer(std::vector<WatchedModel> models, MonotonicClock& clock)
       : models_(std::move(models)), clock_(clock) {}
 
-  Frame Answer(const Frame& frame, int64_t began_ns) const {
+  // `take` may be called at once, or by the joiner later.
+  void Answer(const Frame& frame, int64_t began_ns, ScoreJoiner& joiner,
+              const AnswerTaker& take) const {
     PredictRequest request;
     const Status read = DecodeMessage(frame, &request);
-    if (!read.ok()) return FrameOf(frame, RefusedReply(read));
+    if (!read.ok()) return take(FrameOf(frame, RefusedReply(read)));
     const Result<const WatchedModel*> found = Find(request.model);
-    if (!found.ok()) return FrameOf(frame, RefusedReply(found.status()));
+    if (!found.ok()) return take(FrameOf(frame, RefusedReply(found.status())));
     ServedModel& model = *(*found)->model;
-    if (request.columns.empty()) return FrameOf(frame, NoteReply(model));
-    return Score(frame, **found, std::move(request), began_ns);
+    const bool rows = !request.table.empty();
+    if (request.columns.empty() && !rows) return take(FrameOf(frame, NoteReply(model)));
+    if (rows) return take(Lookup(frame, **found, std::move(request), began_ns));
+    Score(frame.header.request_id, **found, std::move(request), began_ns, joiner, take);
   }
   static Frame FrameOf(const Frame& request, const PredictReply& reply) {
-    Frame frame = EncodeMessage(reply);
-    frame.header.request_id = request.header.request_id;
-    return frame;
+    return FrameOf(request.header.request_id, reply);
   }
 
  private:
@@ -128,29 +134,56 @@ class Answerer {
                                        list + DidYouMean(name, names));
   }
 
-  Frame Score(const Frame& frame, const WatchedModel& from, PredictRequest request,
-              int64_t began_ns) const {
+  static Frame FrameOf(uint64_t request_id, const PredictReply& reply) {
+    Frame frame = EncodeMessage(reply);
+    frame.header.request_id = request_id;
+    return frame;
+  }
+
+  void Score(uint64_t request_id, const WatchedModel& from, PredictRequest request,
+             int64_t began_ns, ScoreJoiner& joiner, const AnswerTaker& take) const {
     ServedModel& model = *from.model;
     const std::vector<SentName> outputs = request.outputs;
     const Clock step = request.step;
-    Answered answered;
-    answered.protocol = ServingProtocol::kMessage;
-    const Result<ScoreRequest> asked = ScoreRequestOf(model.note(), std::move(request));
-    const Result<ScoreAnswer> answer = !asked.ok()      ? Result<ScoreAnswer>(asked.status())
-                                       : !model.ready() ? NotLoaded(model)
-                                                        : model.Score(*asked, step);
+    const auto finish = [this, request_id, &from, outputs, began_ns, take](
+                            const ScoreRequest* asked, const Result<ScoreAnswer>& answer) {
+      Frame reply = FrameOf(
+          request_id, answer.ok() ? ScoreReply(*answer, outputs) : RefusedReply(answer.status()));
+      Tell(from, {.protocol = ServingProtocol::kMessage,
+                  .code = HttpCodeOf(answer.status().code()),
+                  .time_ns = clock_.NowNs() - began_ns,
+                  .request = asked,
+                  .answer = answer.ok() ? &*answer : nullptr});
+      take(std::move(reply));  // The last thing: nothing is at hand any more.
+    };
+    Result<ScoreRequest> asked = ScoreRequestOf(model.note(), std::move(request));
+    if (!asked.ok()) return finish(nullptr, asked.status());
+    if (!model.ready()) return finish(&*asked, NotLoaded(model));
+    joiner.Score({&model, step, *std::move(asked),
+                  [finish](const ScoreRequest& scored, const Result<ScoreAnswer>& answer) {
+                    finish(&scored, answer);
+                  }});
+  }
+  Frame Lookup(const Frame& frame, const WatchedModel& from, PredictRequest request,
+               int64_t began_ns) const {
+    ServedModel& model = *from.model;
+    const Clock step = request.step;
+    const Result<LookupRequest> asked = LookupRequestOf(std::move(request));
+    const Result<LookupAnswer> answer = !asked.ok()      ? Result<LookupAnswer>(asked.status())
+                                        : !model.ready() ? NotLoaded(model)
+                                                         : model.Lookup(*asked, step);
     Frame reply =
-        FrameOf(frame, answer.ok() ? ScoreReply(*answer, outputs) : RefusedReply(answer.status()));
-    if (from.watch == nullptr) return reply;
-    answered.code = HttpCodeOf(answer.status().code());
-    answered.time_ns = clock_.NowNs() - began_ns;
-    answered.request = asked.ok() ? &*asked : nullptr;
-    answered.answer = answer.ok() ? &*answer : nullptr;
-    from.watch->Saw(answered);
+        FrameOf(frame, answer.ok() ? LookupReply(*answer) : RefusedReply(answer.status()));
+    Tell(from, {.protocol = ServingProtocol::kLookup,
+                .code = HttpCodeOf(answer.status().code()),
+                .time_ns = clock_.NowNs() - began_ns});
     return reply;
   }
-  static Result<ScoreAnswer> NotLoaded(const ServedModel& model) {
-    return Status(Code::kUnavailable, "no version of model '" + model.note().name + "' is loaded");
+  static void Tell(const WatchedModel& from, const Answered& answered) {
+    if (from.watch != nullptr) from.watch->Saw(answered);
+  }
+  static Status NotLoaded(const ServedModel& model) {
+    return {Code::kUnavailable, "no version of model '" + model.note().name + "' is loaded"};
   }
 
   const std::vector<WatchedModel> models_;
@@ -180,8 +213,10 @@ class AnswerNode : public Node {
     if (!answers_.Begin(bytes)) return Refuse(from, frame, Full());
     const int64_t began_ns = clock_.NowNs();
     const auto kept = std::make_shared<const Frame>(std::move(frame));
-    const bool taken = queue_.Take([this, from, kept, bytes, began_ns] {
-      answers_.End(bytes, {from, answerer_.Answer(*kept, began_ns)});
+    const bool taken = queue_.Take([this, from, kept, bytes, began_ns](ScoreJoiner& joiner) {
+      answerer_.Answer(*kept, began_ns, joiner, [this, from, bytes](Frame answer) {
+        answers_.End(bytes, {from, std::move(answer)});
+      });
     });
     if (!taken) answers_.End(bytes, {from, Answerer::FrameOf(*kept, RefusedReply(Full()))});
   }

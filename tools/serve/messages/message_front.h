@@ -1,4 +1,4 @@
-// Answers requests for predictions that come as messages over ZeroMQ.
+// Answers requests for predictions and for rows of tables that come as messages over ZeroMQ.
 #pragma once
 
 #include <memory>

@@ -41,8 +41,48 @@ Result<ScoreRequest> ScoreRequestOf(const ModelNote& note, PredictRequest reques
     const ScoreOutput wanted = OutputOfName(output.name);
     if (std::ranges::count(score.outputs, wanted) == 0) score.outputs.push_back(wanted);
   }
+  score.id = request.id;
   HDPS_ASSIGN_OR_RETURN(score.rows, TableOf(std::move(request)));
   return score;
+}
+
+Result<LookupRequest> LookupRequestOf(PredictRequest request) {
+  LookupRequest lookup;
+  lookup.table = std::move(request.table);
+  const bool is_one = request.columns.size() == 1 && request.columns[0].cells == request.rows;
+  const SentColumn column = is_one ? request.columns[0] : SentColumn();
+  const bool has_keys = column.name.empty() && column.form == CellForm::kIntegers;
+  const bool has_texts = !column.name.empty() && column.form == CellForm::kTexts && !column.lists;
+  if (!is_one || !(has_keys || has_texts)) {
+    return Status(Code::kInvalidArgument,
+                  "the request for rows of a table has " + std::to_string(request.columns.size()) +
+                      " columns: expected one, of keys without a name, or of texts with the name "
+                      "of their feature");
+  }
+  if (request.rows == 0) {
+    return Status(Code::kInvalidArgument,
+                  "the request for rows of a table has no keys: expected at least one");
+  }
+  lookup.feature = column.name;
+  HDPS_ASSIGN_OR_RETURN(lookup.values, TableOf(request));
+  if (has_texts) return lookup;
+  lookup.values = nullptr;
+  for (const int64_t bits : request.integers.As<int64_t>()) {
+    lookup.keys.push_back(static_cast<Key>(bits));
+  }
+  return lookup;
+}
+
+PredictReply LookupReply(const LookupAnswer& answer) {
+  PredictReply reply;
+  reply.step = answer.step;
+  reply.rows = static_cast<uint32_t>(answer.has_row.size());
+  reply.ready = true;
+  reply.outputs = {{"rows", answer.dim, false}, {"has_row", 1, false}};
+  std::vector<float> numbers = answer.rows;
+  for (const bool has_row : answer.has_row) numbers.push_back(has_row ? 1.0F : 0.0F);
+  reply.numbers = Buffer::CopyOf<float>(numbers);
+  return reply;
 }
 
 PredictReply ScoreReply(const ScoreAnswer& answer, std::span<const SentName> outputs) {

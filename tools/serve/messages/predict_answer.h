@@ -14,8 +14,13 @@ namespace hdps {
 // output that the model does not give, with the list of those that it does.
 Result<ScoreRequest> ScoreRequestOf(const ModelNote& note, PredictRequest request);
 
+// Returns the rows that a request with a table asks for. Errors: as TableOf(), and kInvalidArgument
+// unless it has one column, of keys or of a feature's texts.
+Result<LookupRequest> LookupRequestOf(PredictRequest request);
+
 // Returns the outputs of an answer, those that were asked for or all: see ColumnsOf().
 PredictReply ScoreReply(const ScoreAnswer& answer, std::span<const SentName> outputs);
+PredictReply LookupReply(const LookupAnswer& answer);
 // Returns what the model takes and gives.
 PredictReply NoteReply(const ServedModel& model);
 PredictReply RefusedReply(const Status& status);

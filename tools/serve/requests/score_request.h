@@ -49,6 +49,9 @@ struct ScoreAnswer {
   Clock step = 0;
   uint64_t rows = 0;
   std::vector<OutputColumn> outputs;
+  // No other answer of the batch comes before this one: a batch may have the rows of several
+  // requests, of which each has an answer.
+  bool begins_batch = true;
   // [sparse features], in the order of ServedModel::features(): the keys of all rows, and those
   // without a row.
   std::vector<uint64_t> keys, unknown_keys;

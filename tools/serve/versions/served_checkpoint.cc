@@ -1,8 +1,8 @@
-// Follows a folder: what is wanted, how it is brought here, and what is told of it.
+// Follows a folder: what is wanted, how it is brought here, and what is told of it. What is asked
+// of the version at hand is in served_answers.cc.
 #include "tools/serve/versions/served_checkpoint.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "common/base/byte_count.h"
@@ -10,7 +10,6 @@
 #include "common/job/job_spec.h"
 #include "common/job/spec/table_spec.h"
 #include "common/platform/threads/thread_priority.h"
-#include "tools/serve/versions/lookup_table.h"
 #include "tools/serve/versions/model_note.h"
 #include "tools/serve/versions/version_loading.h"
 
@@ -19,12 +18,6 @@ namespace {
 
 // Requests that hold a version which was replaced take milliseconds.
 constexpr int64_t kFreeEveryMs = 10;
-
-std::string Listed(const std::vector<Clock>& steps) {
-  std::string text;
-  for (const Clock step : steps) text += (text.empty() ? "" : ", ") + std::to_string(step);
-  return text.empty() ? "none" : text;
-}
 
 bool SameTensors(const std::vector<TensorNote>& here, const std::vector<TensorNote>& there) {
   return std::ranges::equal(here, there, [](const TensorNote& a, const TensorNote& b) {
@@ -71,7 +64,7 @@ Result<std::unique_ptr<ServedCheckpoint>> ServedCheckpoint::Open(ServedOptions o
       message += " as step " + std::to_string(opened->options_.wanted.step);
     }
     for (const std::string& refused : opened->refused_) message += "; " + refused;
-    if (opened->refused_.empty()) message += ": steps there are " + Listed(opened->steps());
+    if (opened->refused_.empty()) message += ": steps there are " + ListedSteps(opened->steps());
     return Status(Code::kNotFound, message);
   }
   if (opened->options_.look_ms == 0) return opened;
@@ -111,90 +104,10 @@ VersionFacts ServedCheckpoint::facts() const {
   return facts_;
 }
 
-Status ServedCheckpoint::CheckAnswers(Clock step, const RowScorer& version) const {
-  const Clock answers = version.step();
-  if (step == kNoClock || step == answers) return {};
-  return {Code::kNotFound, "version " + std::to_string(step) + " of the model " + note_.name +
-                               " does not answer, version " + std::to_string(answers) +
-                               " does; :use takes one of " + Listed(steps())};
-}
-
-Result<ScoreAnswer> ServedCheckpoint::Score(const ScoreRequest& request, Clock step) {
-  const auto [version, towers] = CurrentVersion();
-  HDPS_RETURN_IF_ERROR(CheckAnswers(step, *version));
-  static const std::vector<ScoreOutput> kUsual = {ScoreOutput::kPrediction};
-  const std::vector<ScoreOutput>& wanted = request.outputs.empty() ? kUsual : request.outputs;
-  if (towers != nullptr && std::ranges::any_of(wanted, TowerOutputs::Makes)) {
-    return ScoreTowers(request, wanted, *version, *towers);
-  }
-  const bool logits = std::ranges::find(wanted, ScoreOutput::kLogit) != wanted.end();
-  HDPS_ASSIGN_OR_RETURN(ScoredRows scored,
-                        version->Score(request.rows, {.logits = logits, .unknown_keys = true}));
-  // A delta may have come in between.
-  if (step != kNoClock && scored.step != step) return CheckAnswers(step, *version);
-  ScoreAnswer answer;
-  answer.step = scored.step;
-  answer.rows = scored.rows;
-  HDPS_ASSIGN_OR_RETURN(answer.outputs, OutputColumns(note_, version->job(), wanted, scored));
-  answer.keys = std::move(scored.keys);
-  answer.unknown_keys = std::move(scored.unknown_keys);
-  sample_.Offer(request.rows);
-  return answer;
-}
-
-// Rows with the inputs of one tower alone are not scored. No delta is applied to such a version.
-Result<ScoreAnswer> ServedCheckpoint::ScoreTowers(const ScoreRequest& request,
-                                                  std::span<const ScoreOutput> wanted,
-                                                  RowScorer& version, TowerOutputs& towers) {
-  ScoreAnswer answer;
-  answer.step = version.step();
-  answer.rows = request.rows->num_rows();
-  ScoredRows scored;
-  if (!std::ranges::all_of(wanted, TowerOutputs::Makes)) {
-    HDPS_ASSIGN_OR_RETURN(scored,
-                          version.Score(request.rows, {.logits = true, .unknown_keys = true}));
-  }
-  for (const ScoreOutput& output : wanted) {
-    if (TowerOutputs::Makes(output)) {
-      HDPS_RETURN_IF_ERROR(towers.Add(output, request, &answer.outputs));
-      continue;
-    }
-    HDPS_ASSIGN_OR_RETURN(std::vector<OutputColumn> columns,
-                          OutputColumns(note_, version.job(), {&output, 1}, scored));
-    std::ranges::move(columns, std::back_inserter(answer.outputs));
-  }
-  answer.keys = std::move(scored.keys);
-  answer.unknown_keys = std::move(scored.unknown_keys);
-  answer.keys.resize(features_.size());
-  answer.unknown_keys.resize(features_.size());
-  return answer;
-}
-
-Result<LookupAnswer> ServedCheckpoint::Lookup(const LookupRequest& request, Clock step) {
-  const std::shared_ptr<RowScorer> version = Current();
-  HDPS_RETURN_IF_ERROR(CheckAnswers(step, *version));
-  HDPS_ASSIGN_OR_RETURN(const TableId table, TableOfLookup(version->job(), request.table));
-  std::vector<Key> keys = request.keys;
-  if (!request.feature.empty()) {
-    HDPS_RETURN_IF_ERROR(CheckReads(version->job(), request.table, request.feature));
-    HDPS_ASSIGN_OR_RETURN(keys, version->KeysOf(request.feature, request.values));
-  }
-  LookupAnswer answer;
-  answer.dim = version->job().tables[table.value].dim;
-  answer.rows.resize(keys.size() * answer.dim);
-  do {  // Again if a delta came in between.
-    answer.step = version->step();
-    version->Lookup(table, keys, answer.rows);
-    answer.has_row = version->Contains(table, keys);
-  } while (version->step() != answer.step);
-  if (step != kNoClock && answer.step != step) return CheckAnswers(step, *version);
-  return answer;
-}
-
 Status ServedCheckpoint::Use(Clock step) {
   if (step != kNoClock && !source_.Has(step)) {
     return {Code::kNotFound, "the model " + note_.name + " has no version " + std::to_string(step) +
-                                 "; expected newest or one of " + Listed(steps())};
+                                 "; expected newest or one of " + ListedSteps(steps())};
   }
   {
     MutexLock lock(mutex_);

@@ -62,6 +62,8 @@ class ServedCheckpoint : public ServedModel {
   const ModelNote& note() const override { return note_; }
   const std::vector<std::string>& features() const override { return features_; }
   Result<ScoreAnswer> Score(const ScoreRequest& request, Clock step) override;
+  std::vector<Result<ScoreAnswer>> ScoreTogether(std::span<const ScoreRequest* const> requests,
+                                                 Clock step) override;
   Result<LookupAnswer> Lookup(const LookupRequest& request, Clock step) override;
   Status Use(Clock step) override HDPS_EXCLUDES(mutex_);
 
@@ -85,6 +87,11 @@ class ServedCheckpoint : public ServedModel {
   std::shared_ptr<RowScorer> Current() const { return CurrentVersion().scorer; }
   Result<ScoreAnswer> ScoreTowers(const ScoreRequest& request, std::span<const ScoreOutput> wanted,
                                   RowScorer& version, TowerOutputs& towers);
+  // Is true if the rows of both can be one batch.
+  bool MayJoin(const ScoreRequest& a, const ScoreRequest& b) const;
+  // Scores requests of which all may join the first as one batch.
+  Result<std::vector<ScoreAnswer>> ScoreJoined(std::span<const ScoreRequest* const> requests,
+                                               Clock step);
   // kNotFound unless `step` is kNoClock or that of the version.
   Status CheckAnswers(Clock step, const RowScorer& version) const HDPS_EXCLUDES(mutex_);
 

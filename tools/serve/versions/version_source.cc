@@ -13,6 +13,12 @@ std::string ManifestIn(const std::string& folder) { return JoinPath(folder, kMan
 
 }  // namespace
 
+std::string ListedSteps(const std::vector<Clock>& steps) {
+  std::string text;
+  for (const Clock step : steps) text += (text.empty() ? "" : ", ") + std::to_string(step);
+  return text.empty() ? "none" : text;
+}
+
 Result<WantedVersion> ParseWantedVersion(const std::string& text) {
   if (text == "newest") return WantedVersion{};
   if (text == "best") return WantedVersion{WhichCheckpoint::kBest, kNoClock};

@@ -22,6 +22,9 @@ struct WantedVersion {
 // Reads "newest", "best" or a step. kInvalidArgument names the flag --which.
 Result<WantedVersion> ParseWantedVersion(const std::string& text);
 
+// Returns the steps with commas between them, or "none".
+std::string ListedSteps(const std::vector<Clock>& steps);
+
 // Tells checkpoints apart: a run that went back writes another one of the same clock.
 struct VersionMark {
   Clock clock = kNoClock;

@@ -44,6 +44,7 @@ void ServingWatch::Saw(const Answered& answered) {
   }
   if (answered.request == nullptr || answered.answer == nullptr) return;
   meters_.Add(FigureNamed("hdps_serving_rows_total"), answered.answer->rows);
+  if (answered.answer->begins_batch) meters_.Add(FigureNamed("hdps_serving_batches_total"), 1);
   sums_.Add(*answered.request, *answered.answer);
   if (options_.log != nullptr) options_.log->Saw(answered);
 }

@@ -9,6 +9,14 @@
 #include "worker/data/columnar/chunk_check.h"
 
 namespace hdps {
+namespace {
+
+bool TypesAreAlike(const CellType& a, const CellType& b) {
+  if (a.kind != b.kind || (a.values == nullptr) != (b.values == nullptr)) return false;
+  return a.values == nullptr || TypesAreAlike(*a.values, *b.values);
+}
+
+}  // namespace
 
 Result<std::unique_ptr<ColumnTable>> ColumnTable::FromChunks(std::vector<Column> columns,
                                                              std::vector<ColumnChunk> chunks,
@@ -51,6 +59,28 @@ ColumnTable::Place ColumnTable::PlaceOf(uint64_t row, size_t hint) const {
     hint = static_cast<size_t>(std::ranges::upper_bound(begins_, row) - begins_.begin()) - 1;
   }
   return {hint, static_cast<int64_t>(row - begins_[hint])};
+}
+
+std::shared_ptr<const ColumnTable> ColumnTable::Joined(
+    const std::vector<std::shared_ptr<const ColumnTable>>& tables) {
+  std::shared_ptr<ColumnTable> all(new ColumnTable());
+  all->columns_ = tables.front()->columns_;
+  for (const std::shared_ptr<const ColumnTable>& table : tables) {
+    all->keeps_.push_back(table);
+    for (size_t batch = 0; batch < table->batches_.size(); ++batch) {
+      const uint64_t rows = table->begins_[batch + 1] - table->begins_[batch];
+      all->batches_.push_back(table->batches_[batch]);
+      all->begins_.push_back(all->begins_.back() + rows);
+    }
+  }
+  return all;
+}
+
+bool AreAlike(const std::vector<ColumnTable::Column>& a,
+              const std::vector<ColumnTable::Column>& b) {
+  return std::ranges::equal(a, b, [](const ColumnTable::Column& x, const ColumnTable::Column& y) {
+    return x.name == y.name && TypesAreAlike(x.type, y.type);
+  });
 }
 
 }  // namespace hdps

@@ -103,6 +103,11 @@ class ColumnTable {
                                                          std::vector<ColumnChunk> chunks,
                                                          std::shared_ptr<const void> keeps);
 
+  // Makes a table of the batches of several, in their order, which it keeps. Requires: there is at
+  // least one, and their columns are alike.
+  static std::shared_ptr<const ColumnTable> Joined(
+      const std::vector<std::shared_ptr<const ColumnTable>>& tables);
+
   uint64_t num_rows() const { return begins_.back(); }
   const std::vector<Column>& columns() const { return columns_; }
   // Requires: row < num_rows(). `hint` is the batch of a row that was asked for before.
@@ -119,5 +124,8 @@ class ColumnTable {
   std::vector<uint64_t> begins_ = {0};              // First row of each batch, and the end.
   std::vector<std::shared_ptr<const void>> keeps_;  // Owners of the buffers.
 };
+
+// Is true if the columns have the same names and types in the same order.
+bool AreAlike(const std::vector<ColumnTable::Column>& a, const std::vector<ColumnTable::Column>& b);
 
 }  // namespace hdps

@@ -28,11 +28,6 @@ std::optional<size_t> LinesOf(const DataSpec& data, const ColumnTable& table) {
   return std::nullopt;
 }
 
-bool AreAlike(const CellType& a, const CellType& b) {
-  if (a.kind != b.kind || (a.values == nullptr) != (b.values == nullptr)) return false;
-  return a.values == nullptr || AreAlike(*a.values, *b.values);
-}
-
 }  // namespace
 
 TableRows::TableRows(std::shared_ptr<const ColumnTable> table, std::optional<size_t> lines,
@@ -62,11 +57,8 @@ Result<std::unique_ptr<TableRows>> TableRows::Make(const DataSpec& data,
 }
 
 bool TableRows::Use(std::shared_ptr<const ColumnTable> table) {
-  const auto alike = [](const ColumnTable::Column& a, const ColumnTable::Column& b) {
-    return a.name == b.name && AreAlike(a.type, b.type);
-  };
   // What the first line tells of the labels of lines counts for one table.
-  if (lines_ || !std::ranges::equal(columns_, table->columns(), alike)) return false;
+  if (lines_ || !AreAlike(columns_, table->columns())) return false;
   table_ = std::move(table);
   rows_->UseTable(table_);
   return true;

@@ -3,10 +3,12 @@
 
 #include <atomic>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "common/base/thread_annotations.h"
 #include "common/http/http_server.h"
 #include "common/platform/monotonic_clock.h"
 #include "common/protocol/manifest.h"
@@ -31,12 +33,24 @@ class FakeModel : public ServedModel {
   Result<ScoreAnswer> Score(const ScoreRequest& request, Clock step) override {
     if (step != kNoClock && step != step_) return Other(step);
     if (refuses_ != Code::kOk) return Status(refuses_, "input 'age': refused");
+    {
+      const MutexLock lock(mutex_);
+      ids_.push_back(request.id);
+    }
     ScoreAnswer answer;
     answer.step = step_;
     answer.rows = request.rows->num_rows();
     const std::vector<float> scores(answer.rows, static_cast<float>(step_));
     answer.outputs.push_back({"probability", 1, scores, {}});
     return answer;
+  }
+  std::vector<Result<ScoreAnswer>> ScoreTogether(std::span<const ScoreRequest* const> requests,
+                                                 Clock step) override {
+    {
+      const MutexLock lock(mutex_);
+      together_.push_back(requests.size());
+    }
+    return ServedModel::ScoreTogether(requests, step);
   }
   Result<LookupAnswer> Lookup(const LookupRequest& request, Clock step) override {
     if (step != kNoClock && step != step_) return Other(step);
@@ -58,6 +72,17 @@ class FakeModel : public ServedModel {
   std::atomic<Clock> used_ = 0;
   std::atomic<Code> refuses_ = Code::kOk;
 
+  // Returns the ids of the requests that were scored.
+  std::vector<std::string> ids() const {
+    const MutexLock lock(mutex_);
+    return ids_;
+  }
+  // Returns the number of requests of each call of ScoreTogether().
+  std::vector<size_t> together() const {
+    const MutexLock lock(mutex_);
+    return together_;
+  }
+
  private:
   static Status Other(Clock step) {
     return Status(Code::kNotFound, "version " + std::to_string(step) + " does not answer");
@@ -65,22 +90,28 @@ class FakeModel : public ServedModel {
 
   ModelNote note_;
   std::vector<std::string> features_ = {"user"};
+  mutable Mutex mutex_;
+  std::vector<std::string> ids_ HDPS_GUARDED_BY(mutex_);
+  std::vector<size_t> together_ HDPS_GUARDED_BY(mutex_);
 };
 
 // Runs its work when it is told to.
 class HeldQueue : public RequestQueue {
  public:
-  bool Take(std::function<void()> work) override {
+  bool Take(RequestWork work) override {
     if (full_) return false;
     work_.push_back(std::move(work));
     return true;
   }
   void Close() override { full_ = true; }
   void Run() {
-    for (const auto& work : std::exchange(work_, {})) work();
+    ScoreJoiner joiner(joins_);
+    for (const RequestWork& work : std::exchange(work_, {})) work(joiner);
+    joiner.Finish();
   }
   bool full_ = false;
-  std::vector<std::function<void()>> work_;
+  bool joins_ = false;
+  std::vector<RequestWork> work_;
 };
 
 // Keeps what it is told.

@@ -13,6 +13,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
 
@@ -138,6 +139,40 @@ TEST_F(ServingFrontTest, QuestionsAreAnsweredAndTold) {
     EXPECT_EQ(std::tuple(seen.protocol, seen.code, seen.rows), wanted[i]) << i;
     EXPECT_GE(seen.time_ns, 0);
   }
+}
+
+TEST_F(ServingFrontTest, RequestsHaveTheIdOfTheirBodyOrElseOfTheirHeader) {
+  const std::string with_id = std::string(kInputs).insert(1, R"("id": "body 1", )");
+  EXPECT_THAT(*Post("/v2/models/clicks/infer", with_id).body, HasSubstr(R"("id":"body 1")"));
+  const std::map<std::string, std::string, std::less<>> header = {{"x-request-id", "header 2"}};
+  Post("/v2/models/clicks/infer", with_id, header);
+  Post("/v2/models/clicks/infer", kInputs, header);
+  Post("/v1/models/clicks:predict", kInstances, header);
+  Post("/v1/models/clicks:predict", kInstances);
+  EXPECT_THAT(model_.ids(), ElementsAre("body 1", "body 1", "header 2", "header 2", ""));
+}
+
+TEST_F(ServingFrontTest, RequestsThatWaitTogetherAreAnsweredEachWithItsOwn) {
+  queue_.joins_ = true;
+  std::vector<HttpAnswer> answers(3);
+  for (size_t i = 0; i < answers.size(); ++i) {
+    const bool infer = i == 1;
+    const std::string path = infer ? "/v2/models/clicks/infer" : "/v1/models/clicks:predict";
+    PathOf(path).take({path, {}, infer ? kInputs : kInstances},
+                      [&answers, i](HttpAnswer answer) { answers[i] = std::move(answer); });
+  }
+  const std::string other = "/v1/models/second:predict";
+  std::optional<HttpAnswer> of_other;
+  PathOf(other).take({other, {}, kInstances}, [&](HttpAnswer answer) { of_other = answer; });
+  queue_.Run();
+  EXPECT_THAT(model_.together(), ElementsAre(3));
+  EXPECT_THAT(second_.together(), ElementsAre(1));
+  EXPECT_THAT(*answers[0].body, HasSubstr(R"("predictions":[128,128])"));
+  EXPECT_THAT(*answers[1].body, HasSubstr(R"("outputs":)"));
+  EXPECT_THAT(*answers[2].body, HasSubstr(R"("predictions":[128,128])"));
+  ASSERT_TRUE(of_other.has_value());
+  EXPECT_EQ(of_other->status, 200);
+  EXPECT_EQ(watch_.seen_.size(), 3u);
 }
 
 TEST_F(ServingFrontTest, OtherVersionsModelsAndPathsAre404) {

@@ -4,19 +4,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <functional>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
-#include "common/base/bounded_queue.h"
-#include "common/platform/executor.h"
 #include "common/protocol/message_frames.h"
 #include "common/protocol/predict/predict_messages.h"
 #include "common/protocol/status_messages.h"
 #include "tests/common/net/keys_for_tests.h"
+#include "tests/tools/serve/messages/numbering_model.h"
 #include "tools/serve/messages/column_sections.h"
 
 namespace hdps {
@@ -24,72 +22,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-// Answers each row with the step plus its number, and with texts.
-class NumberingModel : public ServedModel {
- public:
-  explicit NumberingModel(const std::string& name) {
-    note_.name = name;
-    note_.inputs = {{"price", "FP32", 1}};
-    note_.outputs = {{"probability", "FP32", 1}, {"logit", "FP32", 1}, {"top_k", "BYTES", 2}};
-  }
-  bool ready() const override { return ready_; }
-  Clock step() const override { return 640; }
-  std::vector<Clock> steps() const override { return {600, 640}; }
-  const ModelNote& note() const override { return note_; }
-  const std::vector<std::string>& features() const override { return features_; }
-  Result<ScoreAnswer> Score(const ScoreRequest& request, Clock step) override {
-    if (step != -1 && step != 640) return Status(Code::kNotFound, "step 640 answers");
-    asked_ = request.outputs;
-    ScoreAnswer answer;
-    answer.step = 640;
-    answer.rows = request.rows->num_rows();
-    OutputColumn scores, texts;
-    scores.name = "probability";
-    texts.name = "top_k";
-    texts.width = 2;
-    for (uint64_t row = 0; row < answer.rows; ++row) {
-      scores.numbers.push_back(640.0F + static_cast<float>(row));
-      texts.texts.push_back("item " + std::to_string(row));
-      texts.texts.emplace_back();
-    }
-    answer.outputs = {scores, texts};
-    return answer;
-  }
-  Result<LookupAnswer> Lookup(const LookupRequest&, Clock) override { return LookupAnswer(); }
-  Status Use(Clock) override { return {}; }
-
-  bool ready_ = true;
-  std::vector<ScoreOutput> asked_;
-
- private:
-  ModelNote note_;
-  std::vector<std::string> features_;
-};
-
-// Runs work on a thread of its own, or keeps it.
-class OneThread : public RequestQueue {
- public:
-  bool Take(std::function<void()> work) override { return !full_ && work_.Push(std::move(work)); }
-  void Close() override { work_.Close(); }
-  std::atomic<bool> full_ = false;
-
- private:
-  BoundedQueue<std::function<void()>> work_{100};
-  std::unique_ptr<Thread> thread_ = StartThread("work", [this] {
-    while (auto work = work_.Pop()) (*work)();
-  });
-};
-
-class LastSeen : public AnswerWatch {
- public:
-  void Saw(const Answered& one) override {
-    code_ = one.code;
-    rows_ = one.answer == nullptr ? 0 : one.answer->rows;
-  }
-  std::atomic<int> code_ = 0;
-  std::atomic<uint64_t> rows_ = 0;
-};
 
 PredictRequest Rows(uint32_t rows) {
   PredictRequest request;
@@ -196,6 +128,81 @@ TEST_F(MessageFrontTest, WithoutColumnsTheModelIsTold) {
   ASSERT_EQ(reply.takes.size(), 1U);
   EXPECT_EQ(reply.takes[0].datatype, "FP32");
   EXPECT_EQ(reply.gives.size(), 3U);
+}
+
+PredictRequest RowsByKey(const std::vector<int64_t>& keys) {
+  PredictRequest request;
+  request.table = "deep";
+  request.rows = static_cast<uint32_t>(keys.size());
+  request.columns = {{"", CellForm::kIntegers, request.rows, false}};
+  request.integers = Buffer::CopyOf<int64_t>(keys);
+  return request;
+}
+PredictRequest RowsByValue(const std::string& feature) {
+  PredictRequest request;
+  request.table = "deep";
+  request.rows = 2;
+  request.columns = {{feature, CellForm::kTexts, 2, false}};
+  request.ends = Buffer::CopyOf<uint32_t>(std::vector<uint32_t>{0, 1, 3});
+  request.texts = Buffer::CopyOf(std::as_bytes(std::span("abc", 3)));
+  return request;
+}
+
+TEST_F(MessageFrontTest, RowsOfATableAreTold) {
+  Start();
+  const PredictReply reply = Ask(RowsByKey({3, 12, -1}));
+  ASSERT_EQ(reply.code, Code::kOk) << reply.message;
+  EXPECT_EQ(reply.step, 640);
+  EXPECT_EQ(reply.rows, 3U);
+  ASSERT_EQ(reply.outputs.size(), 2U);
+  EXPECT_EQ(reply.outputs[0].name, "rows");
+  EXPECT_EQ(reply.outputs[0].width, 2U);
+  const auto last = static_cast<float>(UINT64_MAX);
+  EXPECT_THAT(reply.numbers.As<float>(), ElementsAre(3, 6, 12, 24, last, 2 * last, 1, 0, 0));
+  EXPECT_EQ(watch_.code_, 200);
+  EXPECT_EQ(watch_.protocol_, ServingProtocol::kLookup);
+  EXPECT_THAT(Ask(RowsByValue("city")).numbers.As<float>(), ElementsAre(0, 0.5, 1, 0.5, 1, 0));
+}
+
+TEST_F(MessageFrontTest, MistakenQuestionsForRowsAreRefused) {
+  Start();
+  PredictRequest other_table = RowsByKey({1}), other_step = RowsByKey({1});
+  other_table.table = "deeper";
+  other_step.step = 7;
+  PredictRequest lists = RowsByValue("city");
+  lists.columns[0].lists = true;
+  lists.ends = Buffer::CopyOf<uint32_t>(std::vector<uint32_t>{0, 1, 1, 0, 3});
+  PredictRequest none = RowsByKey({1}), two = RowsByKey({1, 2});
+  none.columns.clear();
+  none.integers = Buffer();
+  two.columns.push_back(two.columns[0]);
+  two.integers = Buffer::CopyOf<int64_t>(std::vector<int64_t>{1, 2, 1, 2});
+  const std::string expected = "expected one, of keys without a name, or of texts";
+  const std::vector<std::tuple<PredictRequest, Code, std::string>> mistakes = {
+      {other_table, Code::kInvalidArgument, "expected deep"},
+      {other_step, Code::kNotFound, "step 640 answers"},
+      {RowsByKey({}), Code::kInvalidArgument, "has no keys: expected at least one"},
+      {RowsByKey(std::vector<int64_t>(8193)), Code::kResourceExhausted, "at most 8192"},
+      {RowsByValue(""), Code::kInvalidArgument, expected},
+      {lists, Code::kInvalidArgument, expected},
+      {none, Code::kInvalidArgument, "has 0 columns: " + expected},
+      {two, Code::kInvalidArgument, "has 2 columns: " + expected}};
+  for (const auto& [request, code, part] : mistakes) {
+    const PredictReply reply = Ask(request);
+    EXPECT_EQ(reply.code, code) << part;
+    EXPECT_THAT(reply.message, HasSubstr(part));
+    EXPECT_NE(watch_.code_, 200);
+  }
+  model_.ready_ = false;
+  EXPECT_EQ(Ask(RowsByKey({1})).code, Code::kUnavailable);
+}
+
+TEST_F(MessageFrontTest, TheIdOfARequestComesToTheModel) {
+  Start();
+  PredictRequest request = Rows(1);
+  request.id = "visit 7";
+  EXPECT_EQ(Ask(request).code, Code::kOk);
+  EXPECT_EQ(model_.id_, "visit 7");
 }
 
 TEST_F(MessageFrontTest, ModelsAndVersionsAreNamed) {

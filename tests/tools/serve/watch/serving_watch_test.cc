@@ -258,5 +258,14 @@ TEST_F(ServingWatchTest, CountsFromManyThreadsAtOnce) {
   EXPECT_THAT(text, Not(HasSubstr("\n\n")));
 }
 
+TEST_F(ServingWatchTest, ABatchOfSeveralRequestsCountsOnce) {
+  ServingWatch watch(model_, clock_, std::move(options_));
+  ScoreAnswer first = Like(3, 0.5f, 0), second = Like(2, 0.5f, 0);
+  second.begins_batch = false;
+  for (const ScoreAnswer& answer : {first, second, second, first}) See(watch, answer);
+  EXPECT_EQ(Value(watch, "hdps_serving_rows_total"), 10);
+  EXPECT_EQ(Value(watch, "hdps_serving_batches_total"), 2);
+}
+
 }  // namespace
 }  // namespace hdps
