@@ -4,7 +4,7 @@ import http.client
 import json
 import ssl
 import threading
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 from urllib.parse import quote, urlsplit
 
 from hdps import _hdps
@@ -16,6 +16,14 @@ _BINARY_LENGTH = "Inference-Header-Content-Length"
 
 Notes = List[Tuple[str, str, int]]  # Name, datatype and width of inputs or outputs.
 Outputs = List[Tuple[str, Any]]
+
+
+class _Asked(NamedTuple):
+    """Rows of a table that are asked for: by keys, or by values of a feature."""
+    table: str
+    keys: Optional[List[int]]
+    feature: Optional[str]
+    values: Optional[List[str]]
 
 
 def _tensors(notes: Notes) -> List[Dict[str, Any]]:
@@ -38,12 +46,16 @@ class _Messages:
     def ready(self) -> bool:
         return bool(self._client.note(self._model)[4])
 
-    def infer(self, rows: _hdps.SentRows, outputs: Sequence[str], version: int,
-              top_k: int) -> Tuple[int, Outputs]:
-        return self._client.predict(self._model, rows, list(outputs), version, top_k)
+    def infer(self, rows: _hdps.SentRows, outputs: Sequence[str], version: int, top_k: int,
+              request_id: str) -> Tuple[int, Outputs]:
+        return self._client.predict(self._model, rows, list(outputs), version, top_k, request_id)
 
-    def lookup(self, asked: Dict[str, Any]) -> Any:
-        raise _hdps.JobError("lookup: rows of tables are told over HTTP; make the Client of an http:// address")
+    def lookup(self, asked: _Asked) -> Tuple[int, _hdps.Array]:
+        by_key, by_value = asked.keys is not None, bool(asked.feature) and asked.values is not None
+        if by_key == by_value or (by_key and (asked.feature or asked.values is not None)):
+            raise _hdps.JobError("lookup: expected either keys, or feature with values")
+        return self._client.lookup(self._model, asked.table, asked.keys or [], asked.feature or "",
+                                   asked.values or [])
 
     def use(self, version: Any) -> None:
         raise _hdps.JobError("use: a version is chosen over HTTP with the token; make the Client of an http:// address")
@@ -128,8 +140,8 @@ class _Http:
         response, _ = self._exchange("GET", f"/v2/models/{self._model}/ready", None, {})
         return response.status == 200
 
-    def infer(self, rows: _hdps.SentRows, outputs: Sequence[str], version: int,
-              top_k: int) -> Tuple[int, Outputs]:
+    def infer(self, rows: _hdps.SentRows, outputs: Sequence[str], version: int, top_k: int,
+              request_id: str) -> Tuple[int, Outputs]:
         tensors = rows.tensors()
         parameters: Dict[str, Any] = {"binary_data_output": True}
         if top_k:
@@ -137,6 +149,8 @@ class _Http:
         asked: Dict[str, Any] = {"inputs": [
             {"name": name, "datatype": datatype, "shape": shape, "parameters": {"binary_data_size": len(data)}}
             for name, datatype, shape, data in tensors], "parameters": parameters}
+        if request_id:
+            asked["id"] = request_id
         if outputs:
             asked["outputs"] = [{"name": name, "parameters": {"binary_data": True}} for name in outputs]
         head = json.dumps(asked).encode()
@@ -147,8 +161,11 @@ class _Http:
             {_BINARY_LENGTH: str(len(head)), "Content-Type": "application/octet-stream"})
         return _outputs_of(answer, response.getheader(_BINARY_LENGTH))
 
-    def lookup(self, asked: Dict[str, Any]) -> Any:
-        return self._json("POST", f"/v1/models/{self._model}:lookup", asked)
+    def lookup(self, asked: _Asked) -> Tuple[int, _hdps.Array]:
+        body = {name: value for name, value in asked._asdict().items() if value is not None}
+        told = self._json("POST", f"/v1/models/{self._model}:lookup", body)
+        rows = array.array("f", (weight for row in told["rows"] for weight in row))
+        return int(told["model_version"]), _hdps.floats_of(rows.tobytes(), [len(told["rows"]), told["dim"]])
 
     def use(self, version: Any) -> None:
         self._json("POST", f"/v1/models/{self._model}:use", {"version": version})
@@ -246,7 +263,7 @@ class Client:
         return self._metadata
 
     def predict(self, data: Any, outputs: Optional[Sequence[str]] = None,
-                version: Optional[int] = None, top_k: int = 0) -> Any:
+                version: Optional[int] = None, top_k: int = 0, request_id: str = "") -> Any:
         """Returns the predictions of rows: float32, of the shape of hdps.Model.predict().
 
         data: a dict of columns, a data frame or an Arrow table, as for hdps.Model.predict(), with
@@ -257,13 +274,14 @@ class Client:
             of texts. None: the predictions alone.
         version: the step that is to answer; JobError if another does. None: whichever does.
         top_k: the number of items of the output "top_k".
+        request_id: what --log_requests of the server writes beside the rows as hdps_id.
         """
         if self._metadata is None:
             self.metadata()
         assert self._metadata is not None
         rows = _hdps.rows_to_send(data, [one["name"] for one in self._metadata["inputs"]])
         self._version, answer = self._way.infer(
-            rows, list(outputs or ()), -1 if version is None else version, top_k)
+            rows, list(outputs or ()), -1 if version is None else version, top_k, request_id)
         if outputs is not None:
             return dict(answer)
         arrays = [values for _, values in answer]
@@ -271,24 +289,19 @@ class Client:
 
     def lookup(self, table: str, *, keys: Any = None, feature: Optional[str] = None,
                values: Optional[Sequence[Any]] = None) -> _hdps.Array:
-        """Returns the weights of rows of a table: float32 [n, dim]; over HTTP.
+        """Returns the weights of rows of a table: float32 [n, dim].
 
         table: the name of a sparse table.
         keys: whole numbers, as hdps.Model.keys() gives them; or feature and values, of which the
             server makes them. A key without a row reads as the model reads it.
         """
-        asked: Dict[str, Any] = {"table": table}
-        if keys is not None:
-            whole = keys.tolist() if hasattr(keys, "tolist") else keys
-            asked["keys"] = [int(key) % 2 ** 64 for key in whole]
-        if feature is not None:
-            asked["feature"] = feature
-        if values is not None:
-            asked["values"] = [value if isinstance(value, str) else str(value) for value in values]
-        told = self._way.lookup(asked)
-        self._version = int(told["model_version"])
-        rows = array.array("f", (weight for row in told["rows"] for weight in row))
-        return _hdps.floats_of(rows.tobytes(), [len(told["rows"]), told["dim"]])
+        whole = keys.tolist() if hasattr(keys, "tolist") else keys
+        self._version, rows = self._way.lookup(_Asked(
+            table,
+            None if whole is None else [int(key) % 2 ** 64 for key in whole],
+            feature,
+            None if values is None else [value if isinstance(value, str) else str(value) for value in values]))
+        return rows
 
     def use(self, version: Union[int, str]) -> None:
         """Pins a version by its step, or follows the newest again with "newest"; over HTTP, with the token."""

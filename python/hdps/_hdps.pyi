@@ -117,8 +117,11 @@ class MessageClient:
         self, model: str
     ) -> Tuple[str, int, List[Tuple[str, str, int]], List[Tuple[str, str, int]], bool]: ...
     def predict(
-        self, model: str, rows: SentRows, outputs: List[str], version: int, top_k: int
+        self, model: str, rows: SentRows, outputs: List[str], version: int, top_k: int, id: str
     ) -> Tuple[int, List[Tuple[str, Any]]]: ...
+    def lookup(
+        self, model: str, table: str, keys: List[int], feature: str, values: List[str]
+    ) -> Tuple[int, Array]: ...
 
 class Feature:
     @property

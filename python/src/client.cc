@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -265,25 +266,69 @@ py::list OutputsOf(const PredictReply& reply) {
   return outputs;
 }
 
-py::tuple Predict(MessageClient& self, const std::string& model, const SentRows& rows,
-                  const std::vector<std::string>& outputs, int64_t version, uint32_t top_k) {
-  PredictRequest request;
-  request.model = model;
-  request.step = version;
-  request.top_k = top_k;
-  for (const std::string& name : outputs) request.outputs.push_back({name});
-  PutInto(&request, *rows);
+// Refuses what would be more than a request may have; the rest of it is for names.
+void CheckSections(const PredictRequest& request) {
   uint64_t bytes = 0;
   for (const Buffer* section :
        {&request.ends, &request.texts, &request.integers, &request.floats, &request.doubles}) {
     bytes += section->size();
   }
-  if (bytes > kRequestBytesMax * 7 / 8) {  // The rest is for names.
-    RaiseMistake("the rows have " + std::to_string(bytes) + " bytes, and one request at most " +
-                 std::to_string(kRequestBytesMax) + ": give them in several calls");
+  if (bytes <= kRequestBytesMax * 7 / 8) return;
+  RaiseMistake("the rows have " + std::to_string(bytes) + " bytes, and one request at most " +
+               std::to_string(kRequestBytesMax) + ": give them in several calls");
+}
+void CheckName(const std::string& what, const std::string& name) {
+  if (name.size() <= kTextBytesMax) return;
+  RaiseMistake(what + " has " + std::to_string(name.size()) + " bytes: expected at most " +
+               std::to_string(kTextBytesMax));
+}
+
+py::tuple Predict(MessageClient& self, const std::string& model, const SentRows& rows,
+                  const std::vector<std::string>& outputs, int64_t version, uint32_t top_k,
+                  const std::string& id) {
+  PredictRequest request;
+  request.model = model;
+  request.step = version;
+  request.top_k = top_k;
+  request.id = id;
+  CheckName("request_id", id);
+  for (const std::string& name : outputs) {
+    CheckName("the name of an output", name);
+    request.outputs.push_back({name});
   }
+  PutInto(&request, *rows);
+  CheckSections(request);
   const PredictReply reply = ValueOf(InLibrary([&] { return self.Ask(request); }));
   return py::make_tuple(reply.step, OutputsOf(reply));
+}
+
+// Asks for rows of a table by keys, or by values of a feature if that has a name. Returns the
+// version and the rows, [keys, dim].
+py::tuple Lookup(MessageClient& self, const std::string& model, const std::string& table,
+                 const std::vector<uint64_t>& keys, const std::string& feature,
+                 const std::vector<std::string>& values) {
+  PredictRequest request;
+  request.model = model;
+  request.table = table;
+  CheckName("table", table);
+  CheckName("feature", feature);
+  SentCells cells;
+  const bool by_value = !feature.empty();
+  cells.rows = static_cast<uint32_t>(std::min<size_t>(by_value ? values.size() : keys.size(),
+                                                      std::numeric_limits<uint32_t>::max()));
+  cells.columns = {{feature, by_value ? CellForm::kTexts : CellForm::kIntegers, cells.rows, false}};
+  for (const uint64_t key : keys) cells.integers.push_back(static_cast<int64_t>(key));
+  if (by_value) cells.ends.push_back(0);
+  for (const std::string& value : values) {
+    cells.texts += value;
+    cells.ends.push_back(static_cast<uint32_t>(cells.texts.size()));
+  }
+  PutInto(&request, std::move(cells));
+  CheckSections(request);
+  const PredictReply reply = ValueOf(InLibrary([&] { return self.Ask(request); }));
+  const py::list outputs = OutputsOf(reply);
+  if (outputs.empty()) Raise(Status(Code::kCorruption, "the answer has no rows of a table"));
+  return py::make_tuple(reply.step, py::tuple(outputs[0])[1]);
 }
 
 }  // namespace
@@ -304,7 +349,9 @@ void AddClient(py::module_& module) {
            py::arg("timeout"))
       .def("note", &Note, py::arg("model"))
       .def("predict", &Predict, py::arg("model"), py::arg("rows"), py::arg("outputs"),
-           py::arg("version"), py::arg("top_k"));
+           py::arg("version"), py::arg("top_k"), py::arg("id"))
+      .def("lookup", &Lookup, py::arg("model"), py::arg("table"), py::arg("keys"),
+           py::arg("feature"), py::arg("values"));
 }
 
 }  // namespace hdps::python

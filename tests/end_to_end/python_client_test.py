@@ -117,11 +117,21 @@ class Client(served.ServeCase):
         table = next(name for name, facts in self.model.tables.items() if facts["dim"] > 1)
         feature = "item"
         values = ["i1", "new", "i5"]
-        found = over_http.lookup(table, feature=feature, values=values)
-        self.assertEqual(bits(found), bits(self.model.lookup(table, feature=feature, values=values)))
+        expected = self.model.lookup(table, feature=feature, values=values)
         keys = self.model.keys(feature, values)
-        self.assertEqual(bits(over_http.lookup(table, keys=keys)), bits(found))
-        self.assertEqual(over_http.lookup(table, keys=[-1]).shape, (1, found.shape[1]))
+        for client in clients:
+            found = client.lookup(table, feature=feature, values=values)
+            self.assertEqual((bits(found), found.shape, client.version),
+                             (bits(expected), expected.shape, self.model.step))
+            self.assertEqual(bits(client.lookup(table, keys=keys)), bits(expected))
+            self.assertEqual(client.lookup(table, keys=[-1]).shape, (1, expected.shape[1]))
+            for asked, needle in (({"keys": [1], "feature": feature}, "either"), ({}, "either"),
+                                  ({"feature": feature}, "either"), ({"keys": []}, "at least one"),
+                                  ({"feature": "itm", "values": ["a"]}, "item"), ({"keys": [1] * 9000}, "8192")):
+                with self.subTest(client=client, **asked), self.assertRaisesRegex(hdps.JobError, needle):
+                    client.lookup(table, **asked)
+            with self.assertRaisesRegex(hdps.JobError, table):
+                client.lookup(table + "s", keys=[1])
         over_http.use(steps[0])
         harness.wait_until(lambda: bits(over_http.predict(rows)) and over_http.version == steps[0], 30, "the older version")
         older = hdps.Model.open(self.out(f"run/checkpoint/step_{steps[0]:010}"))
@@ -135,10 +145,22 @@ class Client(served.ServeCase):
             without.predict(rows)
             with self.assertRaisesRegex(hdps.JobError, "token"):
                 without.use(steps[0])
-        for refused in (lambda: over_messages.use(1), lambda: over_messages.lookup(table, keys=[1])):
-            with self.assertRaisesRegex(hdps.JobError, "over HTTP"):
-                refused()
+        with self.assertRaisesRegex(hdps.JobError, "over HTTP"):
+            over_messages.use(1)
         self.stop(process)
+
+    def test_the_log_names_requests(self):
+        log = self.out("requests.csv")
+        process, clients = self.both(f"--log_requests={log}", "--log_share=1")
+        rows = {"user": ["u1", "u2"], "age": [1, 2], "item": ["i1", "i2"], "tags": [["a"], ["a", "b"]]}
+        for number, client in enumerate(clients):
+            client.predict(rows, request_id=f"visit {number}")
+            with self.assertRaisesRegex(hdps.JobError, "bytes"):
+                client.predict(rows, request_id="x" * (17 << 20))
+        self.stop(process)
+        logged = [line.split(",") for line in log.read_text().splitlines()]
+        self.assertEqual(sorted((line[1], line[-5], line[-4]) for line in logged),
+                         [("u1", "visit 0", "0"), ("u1", "visit 1", "0"), ("u2", "visit 0", "1"), ("u2", "visit 1", "1")])
 
     def test_several_threads_and_an_end(self):
         process, clients = self.both()
@@ -171,6 +193,8 @@ class Client(served.ServeCase):
         rows = {"user": ["u1"], "age": [1], "item": ["i1"], "tags": ["a"]}
         reader = hdps.Client(self.messages_at, keys=self.out("keys"))
         self.assertEqual(bits(reader.predict(rows)), bits(self.model.predict(rows)))
+        table = next(iter(self.model.tables))
+        self.assertEqual(bits(reader.lookup(table, keys=[7])), bits(self.model.lookup(table, keys=[7])))
         workers = self.out("workers")
         workers.mkdir()
         for name in ("allowed", "worker.key"):
