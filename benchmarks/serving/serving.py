@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Measures hdps serve on the cores that it shares with its load, beside the scoring of the same rows without requests.
 
-  benchmarks/serving/serving.py --bin=build/bin [--folder=DIR] [--repeats=3] [--seconds=3] [--json=FILE] [--refresh]
+  benchmarks/serving/serving.py --bin=build/bin [--folder=DIR] [--repeats=3] [--seconds=3] [--json=FILE] [--refresh | --batch_wait]
 
 Data and model are made in DIR, where they stay: 13 numbers and 26 categories, 256-128-64, dim 16, a million rows of
 embeddings. The figure of each line is the median of the repeats; loads take turns. Requests of the loads at half the rate
-are sent at planned times, and latency counts from these. --refresh measures what the arrival of newer checkpoints costs.
+are sent at planned times, and latency counts from these. --refresh measures what the arrival of newer checkpoints costs,
+--batch_wait what hdps serve --batch_wait_us brings to requests of one row.
 """
 import argparse
 import json
@@ -17,6 +18,7 @@ import subprocess
 import sys
 
 import inference_requests as requests
+import joined
 import made_model
 import refresh
 from measured_server import MODEL, Load, hdps_server
@@ -148,6 +150,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=3, help="length of each load")
     parser.add_argument("--json", type=pathlib.Path, help="file that gets all figures")
     parser.add_argument("--refresh", action="store_true", help="measure the arrival of newer checkpoints instead")
+    parser.add_argument("--batch_wait", action="store_true", help="measure requests of one row that wait for others instead")
     flags = parser.parse_args()
     for program in ("hdps", "hdps-load"):
         if not (flags.bin / program).exists():
@@ -155,6 +158,11 @@ def main():
     flags.folder.mkdir(parents=True, exist_ok=True)
     if flags.refresh:
         lines, figures = refresh.measure(flags.bin, flags.folder)
+    elif flags.batch_wait:
+        made, rows = made_and_rows(flags)
+        measured = Measured()
+        joined.measure(flags.bin, flags.folder, made, rows, measured, flags.repeats, flags.seconds)
+        lines, figures = joined.lines_of(measured), measured.samples
     else:
         lines, figures = measure(flags)
     print_table(lines)
@@ -167,9 +175,13 @@ def main():
         flags.json.write_text(text + "\n")
 
 
-def measure(flags):
+def made_and_rows(flags):
     made = made_model.Made(flags.bin, flags.folder / "million", VALUES, TIMES)
-    rows = requests.rows_of(made.eval, made_model.EVAL_ROWS)
+    return made, requests.rows_of(made.eval, made_model.EVAL_ROWS)
+
+
+def measure(flags):
+    made, rows = made_and_rows(flags)
     measured = Measured()
     with hdps_server(flags.bin, made.out) as server:
         loads = loads_of(flags.bin, flags.folder, server.host, rows)

@@ -5,6 +5,7 @@ import harness
 
 sys.path.insert(0, str(harness.ROOT / "benchmarks" / "serving"))
 import inference_requests as requests  # noqa: E402
+import joined  # noqa: E402
 import made_model  # noqa: E402
 import refresh  # noqa: E402
 import serving  # noqa: E402
@@ -50,6 +51,18 @@ class ServeLoad(harness.Case):
         self.assertEqual(sorted(map(int, found["versions"])), [older, newer])
         seconds, = refresh.seen_after(found, arrivals.came, [newer])
         harness.figure(f"answers by a newer checkpoint {seconds:.2f} s after its manifest; p99 {found['p99_ms']:.2f} ms")
+
+    def test_requests_of_one_row_join(self):
+        made = self.made()
+        measured = serving.Measured()
+        rows = requests.rows_of(made.eval, EVAL_ROWS)
+        joined.measure(harness.BIN, self.out(""), made, rows, measured, repeats=1, seconds=SECONDS)
+        alone = [line for line in joined.lines_of(measured) if "wait 0 us: rows a batch" in line[0]]
+        self.assertEqual([line[1] for line in alone], [1.0] * len(joined.CONNECTIONS))
+        most = f"{max(joined.CONNECTIONS)} connections"
+        of_waits = [(measured.median(f"{most}, wait {wait} us: rows a batch"), wait) for wait in joined.WAITS_US]
+        self.assertGreater(of_waits[-1][0], 1)
+        harness.figure(f"{most}: " + ", ".join(f"{rows:.1f} rows a batch with a wait of {wait} us" for rows, wait in of_waits))
 
     def test_mistakes_are_named(self):
         load = harness.program("hdps-load")
