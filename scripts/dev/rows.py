@@ -21,7 +21,7 @@ import xml.etree.ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "features.md"
-ROWS = [f"S{i:02}" for i in range(1, 49)] + [f"X{i}" for i in range(1, 10)]
+ROWS = [f"S{i:02}" for i in range(1, 49)] + [f"X{i}" for i in range(1, 11)]
 WAITS, ABSENT = "waits for ", "not there"
 
 

@@ -3,6 +3,7 @@ import http.client
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -26,7 +27,7 @@ class Limited(served.ServeCase):
         job = harness.write_job(cls.made / "job.json", {
             "name": "clicks", "data": {"train": ["t.csv"], "columns": [
                 {"name": "y", "type": "label"}, {"name": "user"}, {"name": "age", "type": "numeric"}]},
-            "model": {"type": "wide_deep", "embedding_dim": 4, "hidden": [8], "device": "cpu"},
+            "model": {"type": "wide_deep", "embedding_dim": 4, "hidden": [8], "device": "cpu", "first_layer": "plain"},
             "train": {"batch_size": 16}})
         cls.run_folder = cls.made / "run"
         harness.train(job, cls.run_folder)
@@ -75,6 +76,47 @@ class Limits(Limited):
         self.assertEqual((json.loads(refused)["error"][:30], again), ("as many requests wait as may; ", "1"))
         self.assertEqual(self.ask(self.connect(port), "/v2/models/clicks/infer", self.body(1))[0], 200)
         self.stop(process)
+
+
+class Strangers(Limited):
+    def test_a_path_that_is_not_there_is_404_for_who_may_ask(self):
+        process, port, _ = self.serve(self.checkpoint())
+        self.assertEqual(self.ask(self.connect(port), "/none")[0], 404, "on loopback everyone may")
+        self.assertEqual(self.ask(self.connect(port), "/metrics")[0], 401)
+        self.stop(process)
+        token = self.out("token")
+        token.write_text(TOKEN)
+        token.chmod(0o600)
+        process, port, _ = self.serve(self.checkpoint(), f"--http_token_file={token}")
+        for path in ("/none", "/v2/models/clicks", "/v2/models/none"):
+            self.assertEqual(self.ask(self.connect(port), path)[0], 401, path)
+            self.assertEqual(self.ask(self.connect(port), path, token=TOKEN)[0], 404 if "none" in path else 200, path)
+        self.stop(process)
+
+
+class Joined(Limited):
+    def test_requests_that_wait_for_others_are_counted_by_batch(self):
+        """Clients that ask at once have the bits of requests alone, in fewer batches than requests."""
+        token = self.out("token")
+        token.write_text(TOKEN)
+        token.chmod(0o600)
+        bodies = [served.Columns({"user": [f"u{i}"] * (1 + i % 3), "age": [str(i)] * (1 + i % 3)}, ["age"]).infer_json()[0]
+                  for i in range(8)]
+        answers = {}
+        for wait in (0, 100000):
+            process, port, _ = self.serve(self.checkpoint(), f"--batch_wait_us={wait}", f"--http_token_file={token}")
+            connections = [self.connect(port) for _ in bodies]
+            for connection, body in zip(connections, bodies):
+                connection.request("POST", "/v2/models/clicks/infer", body, {"Authorization": f"Bearer {TOKEN}"})
+            answers[wait] = [served.scores_of_json(connection.getresponse().read()) for connection in connections]
+            figures = self.ask(self.connect(port), "/metrics", token=TOKEN)[2].decode()
+            rows, batches = (int(re.search(rf'^hdps_serving_{name}_total{{model="clicks"}} (\d+)$', figures, re.M)[1])
+                             for name in ("rows", "batches"))
+            self.assertEqual(rows, sum(1 + i % 3 for i in range(8)))
+            # A thread waits for a tenth of a second, so at least two of eight that were sent at once meet.
+            self.assertTrue(batches == 8 if wait == 0 else batches < 8, batches)
+            self.stop(process)
+        self.assertEqual(answers[0], answers[100000])
 
 
 class Stop(Limited):
@@ -181,6 +223,8 @@ class Mistakes(Limited):
             ([f"--checkpoint={run}", "--which=99"], "99", "4"),
             ([f"--checkpoint={run}", "--unknown=zeros"], "--unknown=zeros: expected initial or zero"),
             ([f"--checkpoint={run}", "--threads=-1"], "--threads=-1", "4096"),
+            ([f"--checkpoint={run}", "--batch_wait_us=-1"], "--batch_wait_us=-1 is out of range; give 0 to 100000"),
+            ([f"--checkpoint={run}", "--batch_wait_us=100001"], "--batch_wait_us=100001", "100000"),
             ([f"--checkpoint={run}", "--memory_limit=much"], "--memory_limit=much: expected bytes, as 512MiB"),
             ([f"--checkpoint={run}", "--memory_limit=1MiB"], "MiB"),
             ([f"--checkpoint={run}", "--spill_path=/tmp"], "--spill_path=/tmp: it has an effect beside --memory_limit alone"),

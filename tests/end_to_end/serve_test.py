@@ -172,7 +172,7 @@ class Clients(served.ServeCase):
         for status, part, path, *flags in (
                 (404, "answers as version 8, not as 4", "/v2/models/clicks/versions/4"),
                 (404, "there is no model 'click'; did you mean", "/v2/models/click"),
-                (401, "token", "/v3"),
+                (404, "there is no such path; there are: / /healthz", "/v3"),
                 (405, "POST", "/v2/models/clicks/infer"),
                 (400, "age", "/v2/models/clicks/infer", "--json", '{"inputs": [{"name": "age", "shape": [1], '
                                                                   '"datatype": "FP32", "data": ["x"]}]}'),
