@@ -1,6 +1,7 @@
 // Rows that several tables of a shard share: one entry of the index and one piece of bytes a key.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -13,10 +14,17 @@
 
 namespace hdps {
 
-// Adds up the keys that were stored and erased for one table, in any order.
+// Adds up the keys that were stored and erased for one table, in any order, and what its policy
+// knows of the stored rows.
 struct KeySums {
   uint64_t stored = 0, erased = 0;
   void AddStored(std::span<const Key> keys) { stored += SumOf(keys); }
+  // `floats`: those of the policy in the row of `key`.
+  void AddPolicy(Key key, std::span<const float> floats) {
+    uint64_t bits = key;
+    for (const float number : floats) bits = MixBits(bits) ^ std::bit_cast<uint32_t>(number);
+    stored += MixBits(bits);
+  }
   void AddErased(std::span<const Key> keys) { erased += SumOf(keys); }
   friend bool operator==(const KeySums&, const KeySums&) = default;
 

@@ -209,7 +209,14 @@ void TableSlice::Store(std::span<const Key> keys, uint32_t row_floats, std::span
   CHECK_EQ(rows.size(), keys.size() * row_floats);
   SharedRows& shared = *impl_->rows;
   shared.changes.OnChange(step);
-  if (shared.joined()) shared.keys[impl_->number].AddStored(keys);
+  if (shared.joined()) {
+    KeySums& sums = shared.keys[impl_->number];
+    sums.AddStored(keys);
+    const size_t policy_floats = row_floats == dim() ? 0 : impl_->policy.floats();
+    for (size_t k = 0; policy_floats > 0 && k < keys.size(); ++k) {
+      sums.AddPolicy(keys[k], rows.subspan((k + 1) * row_floats - policy_floats, policy_floats));
+    }
+  }
   impl_->ForEachRow(keys, step, [&](size_t k, std::byte* own) {
     WriteRow(impl_->spec.weights, impl_->dim, rows.subspan(k * row_floats, row_floats), own);
     if (row_floats == impl_->dim) {

@@ -138,8 +138,9 @@ class TableSlice {
   // Removes the rows of `keys` where there are any, to repeat the removals of a saved slice. Of
   // tables that share rows, the first one's call removes them for all.
   void Erase(std::span<const Key> keys);
-  // Returns whether Store and Erase were given the same keys for each of the tables that share rows
-  // with this one. If not, some rows have parts that were never stored.
+  // Returns whether Store and Erase were given the same keys, and the policy's floats of the same
+  // rows, for each of the tables that share rows with this one. If not, some rows have parts that
+  // were never stored, or would not be evicted together.
   bool KeysAgree() const;
 
   // Is not ok once an update or a store met a limit of the slice: its rows are then incomplete. The

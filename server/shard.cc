@@ -292,7 +292,7 @@ Status Shard::Load(FileSystem& files, const std::vector<CheckpointPart>& chain,
     // Such rows come of policies that differed before, for example.
     LOG(WARNING) << "shard " << id_.value
                  << ": in the checkpoint, tables that could share rows have other keys than each "
-                    "other; their rows are kept apart";
+                    "other, or were updated at other steps; their rows are kept apart";
     Separate();
     HDPS_RETURN_IF_ERROR(read());
   }

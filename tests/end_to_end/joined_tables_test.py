@@ -69,7 +69,7 @@ class JoinedTables(harness.Case):
         self.assertEqual(copied["digest"], apart["digest"])
         log = (self.out("copied") / "log" / "server_0.log").read_text()
         self.assertIn("tables 'wide' and 'deep' share rows", log)
-        tiered = harness.cluster(self.job, self.out("tiered"), 1, 1, {"cluster.memory_limit": "48MiB"})
+        tiered = harness.cluster(self.job, self.out("tiered"), 1, 1, {"cluster.memory_limit": "64MiB"})
         self.assertEqual(tiered["digest"], apart["digest"])
         self.assertEqual(tiered["rows"], apart["rows"])
         harness.figure(f"{tiered['rows']} rows, {tiered['rows_on_disk']} of them on disk, "

@@ -78,6 +78,14 @@ std::vector<uint32_t> TablesThatShareRows(const Job& job) {
   return first_of_group;
 }
 
+bool HasTablesToJoin(const Job& job) {
+  bool any = false;
+  ForEachPair(job, [&](uint32_t, uint32_t, const std::string& why_apart) {
+    any = any || why_apart.empty();
+  });
+  return any;
+}
+
 std::vector<std::string> TablesKeptApart(const Job& job) {
   std::vector<std::string> sentences;
   if (!job.cluster.join_tables) return sentences;

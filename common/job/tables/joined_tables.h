@@ -18,6 +18,9 @@ struct Job;
 // there is none before it. A function of the job alone. cluster.join_tables = false: none share.
 std::vector<uint32_t> TablesThatShareRows(const Job& job);
 
+// Returns whether any tables would share rows if the setting did not keep them from it.
+bool HasTablesToJoin(const Job& job);
+
 // Returns a sentence for each pair of tables that are read by the same features and yet keep their
 // rows apart: which, and why.
 std::vector<std::string> TablesKeptApart(const Job& job);

@@ -10,12 +10,14 @@
 #include "common/job/model_graph.h"
 #include "common/job/optimizers/optimizer_record.h"
 #include "common/job/spec/checkpoint_spec.h"
+#include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/data_spec.h"
 #include "common/job/spec/layer_spec.h"
 #include "common/job/spec/model_spec.h"
 #include "common/job/spec/parallel_spec.h"
 #include "common/job/spec/table_spec.h"
 #include "common/job/spec/train_spec.h"
+#include "common/job/tables/joined_tables.h"
 #include "common/job/text/job_sections.h"
 
 namespace hdps {
@@ -169,6 +171,8 @@ void AddDataRules(Rules* rules) {
 }
 
 void AddParallelRules(Rules* rules) {
+  Add(rules, "cluster.join_tables", "no tables of the job could share rows",
+      [](const Job& job) { return !job.cluster.join_tables && !HasTablesToJoin(job); });
   Add(rules, "train.cache_refresh_steps", "no table has a vocab_cache_size", [](const Job& job) {
     return job.train.cache_refresh_steps > 0 &&
            std::ranges::all_of(job.tables,

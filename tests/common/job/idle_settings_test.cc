@@ -48,6 +48,7 @@ const std::map<std::string, std::vector<std::string>> kIdle = {
     {"model.batch_norm_over", {"model.batch_norm_over=batch"}},
     {"model.dense_loss_l1", {kNoDense, "model.dense_loss_l1=0.5"}},
     {"model.dense_loss_l2", {kNoDense, "model.dense_loss_l2=0.5"}},
+    {"cluster.join_tables", {"model.policy.admit_after=2", "cluster.join_tables=false"}},
     {"data.validation_block_lines", {"data.validation_block_lines=1000"}},
     {"data.cache", {"data.cache=memory", "train.epochs=1"}},
     {"data.cache_path", {"data.cache=none", "data.cache_path=rows"}},
