@@ -26,7 +26,7 @@ constexpr size_t kSmallPieceBytes = size_t{64} << 10;
 constexpr size_t kSinglePagesEnd = size_t{1} << 20;
 // From here on in the first slab, rows lie in huge pages: a store wastes half of one on average,
 // which must be little beside its rows.
-constexpr size_t kSmallPagesEnd = 2 * kHugePageBytes;
+constexpr size_t kSmallPagesEnd = 8 * kHugePageBytes;
 
 // Returns the bytes from one row to the next: whole lines of 64 bytes where one float more is
 // enough for it.

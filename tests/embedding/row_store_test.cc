@@ -301,10 +301,10 @@ TEST(RowStore, SmallestKeysComeInOrder) {
 struct Taken {
   size_t at_once = 0, bytes = 0;
 };
-Taken FillAlike(bool by_turns, size_t row_bytes, size_t rows_of_call, size_t calls) {
-  constexpr uint32_t kStores = 64;
+Taken FillAlike(bool by_turns, size_t row_bytes, size_t rows_of_call, size_t calls,
+                uint32_t num_stores = 64) {
   std::vector<std::unique_ptr<RowStore>> stores;
-  for (uint32_t s = 0; s < kStores; ++s) {
+  for (uint32_t s = 0; s < num_stores; ++s) {
     stores.push_back(
         std::make_unique<RowStore>(row_bytes, kSalt, kHugePageBytes, true, by_turns ? s : 0));
   }
@@ -322,8 +322,11 @@ Taken FillAlike(bool by_turns, size_t row_bytes, size_t rows_of_call, size_t cal
 }
 
 TEST(RowStore, ThoseThatFillAlikeTakeMemoryByTurns) {
-  const Taken alike = FillAlike(false, 64, 500, 200), by_turns = FillAlike(true, 64, 500, 200);
-  EXPECT_GE(alike.at_once, 64 * kHugePageBytes);
+  // Each store fills 20 MB: its last rows lie in huge pages.
+  constexpr uint32_t kStores = 16;
+  const Taken alike = FillAlike(false, 1000, 100, 200, kStores);
+  const Taken by_turns = FillAlike(true, 1000, 100, 200, kStores);
+  EXPECT_GE(alike.at_once, kStores * kHugePageBytes);
   EXPECT_LE(by_turns.at_once, alike.at_once / 3);
 }
 
