@@ -118,7 +118,7 @@ TEST(CachedRowsTest, NoRowsAreAStreamToo) {
 TEST(CachedRowsTest, WhatDoesNotFitGoesToTheFile) {
   const auto files = NewMemoryFileSystem();
   // Two blocks and the index, and so the third block is one too many.
-  const auto budget = Budget(2 * kRowBlockBytes + (uint64_t{2} << 20));
+  const auto budget = Budget(2 * kRowBlockBytes + (uint64_t{3} << 20));
   constexpr uint64_t kRows = 240'000;
   const auto rows =
       WriteRows(*files, kRows, {.in_memory = true, .path = kPath, .holder = ""}, budget);
