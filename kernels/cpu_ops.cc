@@ -86,9 +86,16 @@ class CpuOps : public DenseOps {
   }
   void FillZero(float* data, size_t floats) override { std::fill_n(data, floats, 0.0f); }
 
+  void SetRowsAlike(bool alike) override {
+    rows_alike_ = alike;
+    if (bf16_ != nullptr) bf16_->SetRowsAlike(alike);
+  }
+
   void Gemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c) override {
     const ProductTiles tiles(c.rows, c.cols);
-    Run(tiles.count(), [&](size_t index) { Multiply(tiles[index], spec, a, b, c); });
+    GemmSpec each = spec;
+    each.rows_alike = rows_alike_;
+    Run(tiles.count(), [&](size_t index) { Multiply(tiles[index], each, a, b, c); });
   }
 
   void ActivationBackward(ConstMatrix y, bool relu, Matrix dy, float* bias_gradient) override {
@@ -342,6 +349,7 @@ class CpuOps : public DenseOps {
 
   Executor& executor_;
   const std::unique_ptr<Bf16Ops> bf16_;
+  bool rows_alike_ = false;
   const VectorWidth width_ = WidestVectors();
   CpuRowSlabs slabs_;
   std::vector<double> losses_;  // Scratch of Loss().

@@ -53,23 +53,26 @@ Result<std::vector<TableSlice>> ReadShard(FileSystem& files, const FoundCheckpoi
 Result<std::unique_ptr<CheckpointModel>> CheckpointModel::Open(const Job& job,
                                                                const FoundCheckpoint& found,
                                                                Executor& executor, RowForm form) {
-  std::unique_ptr<CheckpointModel> opened(new CheckpointModel(job, form));
+  std::unique_ptr<CheckpointModel> opened(new CheckpointModel(job, form, executor));
   opened->checkpoint_ = found;
-  const bool mapped = IsServingFolder(found.manifest);
-  opened->flat_ = form == RowForm::kFlat || mapped;
-  if (mapped && form == RowForm::kInt8) {
+  if (IsServingFolder(found.manifest) && form == RowForm::kInt8) {
     return Status(Code::kInvalidArgument, found.folder +
                                               " was exported for serving, and its rows "
                                               "stay as they are; rows are rounded to 8 bits from "
                                               "the checkpoint itself");
   }
   HDPS_RETURN_IF_ERROR(FitToCheckpoint(found, &opened->job_));
-  HDPS_ASSIGN_OR_RETURN(
-      opened->model_, NewModel(opened->job_, form == RowForm::kFlat ? *opened->alone_ : executor));
+  HDPS_ASSIGN_OR_RETURN(opened->model_, opened->MakeModel());
   opened->shards_.resize(found.manifest.num_shards);
   opened->step_ = found.manifest.clock;
   opened->manifest_checksum_ = ManifestChecksum(found.manifest);
   return opened;
+}
+
+Result<std::unique_ptr<Model>> CheckpointModel::MakeModel() const {
+  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<Model> made, NewModel(job_, *alone_));
+  if (made->ops().on_host()) return made;
+  return NewModel(job_, executor_);
 }
 
 Result<std::unique_ptr<CheckpointModel>> CheckpointModel::Load(FileSystem& files, const Job& job,
@@ -96,8 +99,8 @@ Result<std::unique_ptr<CheckpointModel>> CheckpointModel::LoadWanted(
   const MemoryFor loading("one shard of the checkpoint (cluster.shards) and the rows of its items");
   HDPS_ASSIGN_OR_RETURN(const FoundCheckpoint found, OpenCheckpoint(files, path, which));
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<CheckpointModel> loaded,
-                        Open(job, found, executor, RowForm::kSaved));
-  if (loaded->flat_) {
+                        Open(job, found, executor, RowForm::kFlat));
+  if (IsServingFolder(found.manifest)) {
     return Status(Code::kInvalidArgument,
                   found.folder + " was exported for serving; give the checkpoint itself");
   }
@@ -119,16 +122,17 @@ Status CheckpointModel::ReadShards(FileSystem& files, Executor& executor) {
 Status CheckpointModel::ReadShardAs(FileSystem& files, ShardId id) {
   Shard& shard = shards_[id.value];
   const Manifest& manifest = checkpoint_.manifest;
-  if (flat_) {
-    shard.flat = std::make_unique<FlatShard>(id, EmptySlices(job_, manifest, id));
-    const auto mapped = std::ranges::find(manifest.files, FlatName(id), &SavedFile::name);
-    if (mapped == manifest.files.end()) return shard.flat->Load(files, checkpoint_.chain);
+  shard.flat = std::make_unique<FlatShard>(id, EmptySlices(job_, manifest, id));
+  shard.rounded.resize(job_.tables.size());
+  const auto mapped = std::ranges::find(manifest.files, FlatName(id), &SavedFile::name);
+  if (mapped != manifest.files.end()) {
     return shard.flat->Map(
         files, checkpoint_.folder, *mapped,
         {manifest.tables_digest, id, manifest.num_shards, manifest.clock, kNoClock});
   }
-  HDPS_ASSIGN_OR_RETURN(shard.saved, ReadShard(files, checkpoint_, job_, id));
-  return RoundRows(id, &shard);
+  HDPS_RETURN_IF_ERROR(shard.flat->Load(files, checkpoint_.chain));
+  if (form_ == RowForm::kInt8) RoundRows(&shard);
+  return {};
 }
 
 Status CheckpointModel::CheckBuildsOn(const CheckpointPart& delta) const {
@@ -172,46 +176,39 @@ Status CheckpointModel::Apply(FileSystem& files, const CheckpointPart& delta, Ex
   return {};
 }
 
-// The state of rows is left out: scores do not depend on it.
 Status CheckpointModel::ReadWanted(FileSystem& files, ShardId id, const WantedKeys& wanted) {
-  HDPS_ASSIGN_OR_RETURN(std::vector<TableSlice> all, ReadShard(files, checkpoint_, job_, id));
-  std::vector<TableSlice> few = EmptySlices(job_, checkpoint_.manifest, id);
+  FlatShard all(id, EmptySlices(job_, checkpoint_.manifest, id));
+  HDPS_RETURN_IF_ERROR(all.Load(files, checkpoint_.chain));
   Shard& shard = shards_[id.value];
-  shard.rounded.resize(all.size());
-  std::vector<float> row;
-  for (uint32_t t = 0; t < all.size(); ++t) {
+  shard.flat = std::make_unique<FlatShard>(id, EmptySlices(job_, checkpoint_.manifest, id));
+  shard.rounded.resize(job_.tables.size());
+  for (uint32_t t = 0; t < job_.tables.size(); ++t) {
+    const FlatRows& rows = all.rows({t});
+    std::vector<Key> keys;
+    std::vector<float> weights, row(rows.dim());
+    const auto keep = [&](Key key) {
+      if (!rows.Read(key, row)) return;
+      keys.push_back(key);
+      weights.insert(weights.end(), row.begin(), row.end());
+    };
     if (job_.tables[t].dense) {
-      shard.saved.push_back(std::move(all[t]));
-      continue;
+      std::ranges::for_each(DenseKeys(model_->tensors()), keep);
+    } else {
+      std::ranges::for_each(wanted.Of({t}), keep);
     }
-    row.resize(all[t].dim());
-    for (const Key& key : wanted.Of({t})) {
-      if (all[t].memory().Find(key) == nullptr) continue;
-      all[t].Read({&key, 1}, all[t].dim(), row);
-      few[t].Store({&key, 1}, all[t].dim(), row);
-    }
-    HDPS_RETURN_IF_ERROR(few[t].failure());
-    shard.saved.push_back(std::move(few[t]));
+    HDPS_RETURN_IF_ERROR(shard.flat->Add({t}, keys, weights));
   }
   return {};
 }
 
-Status CheckpointModel::RoundRows(ShardId id, Shard* shard) const {
-  shard->rounded.resize(shard->saved.size());
-  if (form_ == RowForm::kSaved) return {};
-  std::vector<TableSlice> empty = EmptySlices(job_, checkpoint_.manifest, id), kept;
-  for (size_t t = 0; t < empty.size(); ++t) {
-    TableSlice& slice = shard->saved[t];
-    const TableSpec& table = job_.tables[t];
-    const size_t saved_bytes = WeightBytes(table.weights, slice.dim());
-    const bool rounds = !table.dense && Int8Rows::RowBytes(slice.dim()) < saved_bytes;
-    if (rounds) {
-      HDPS_ASSIGN_OR_RETURN(shard->rounded[t], Int8Rows::Of(slice));
-    }
-    kept.push_back(std::move(rounds ? empty[t] : slice));
+void CheckpointModel::RoundRows(Shard* shard) const {
+  for (uint32_t t = 0; t < job_.tables.size(); ++t) {
+    const FlatRows& rows = shard->flat->rows({t});
+    const size_t saved_bytes = WeightBytes(rows.format(), rows.dim());
+    if (job_.tables[t].dense || Int8Rows::RowBytes(rows.dim()) >= saved_bytes) continue;
+    shard->rounded[t] = Int8Rows::Of(rows);
+    shard->flat->Clear({t});
   }
-  shard->saved = std::move(kept);
-  return {};
 }
 
 uint32_t CheckpointModel::ShardOfRow(const TableSpec& table, Key key, uint32_t slice,
@@ -233,12 +230,8 @@ uint32_t CheckpointModel::ShardOfPart(const TableSpec& table, std::span<const Ke
 }
 
 std::optional<uint32_t> CheckpointModel::Shard::RowNumber(TableId table, Key key) const {
-  if (flat != nullptr) return flat->rows(table).Find(key);
-  if (const Int8Rows* const of_table = rounded[table.value].get(); of_table != nullptr) {
-    return of_table->RowNumber(key);
-  }
-  const RowSlot* const slot = saved[table.value].memory().Find(key);
-  return slot == nullptr ? std::nullopt : std::optional(slot->row());
+  const Int8Rows* const of_table = rounded[table.value].get();
+  return of_table != nullptr ? of_table->RowNumber(key) : flat->rows(table).Find(key);
 }
 
 std::optional<CheckpointModel::RowPlace> CheckpointModel::FindRow(
@@ -254,24 +247,14 @@ std::optional<CheckpointModel::RowPlace> CheckpointModel::FindRow(
   return first;
 }
 
-bool CheckpointModel::Shard::Read(TableId table, Key key, bool or_initial, std::span<float> row) {
-  if (flat != nullptr) return flat->rows(table).Read(key, row);
+bool CheckpointModel::Shard::Read(TableId table, Key key, std::span<float> row) const {
   const Int8Rows* const of_table = rounded[table.value].get();
-  if (of_table != nullptr) return of_table->Read(key, row);
-  if (!or_initial && !RowNumber(table, key)) return false;
-  saved[table.value].Read({&key, 1}, static_cast<uint32_t>(row.size()), row);
-  return true;
-}
-
-void CheckpointModel::Shard::ReadInitial(TableId table, Key key, std::span<float> row) {
-  if (flat != nullptr) return flat->ReadInitial(table, key, row);
-  saved[table.value].Read({&key, 1}, static_cast<uint32_t>(row.size()), row);
+  return of_table != nullptr ? of_table->Read(key, row) : flat->rows(table).Read(key, row);
 }
 
 uint64_t CheckpointModel::Shard::NumRows(TableId table) const {
-  if (flat != nullptr) return flat->rows(table).num_rows();
   const Int8Rows* const of_table = rounded[table.value].get();
-  return of_table != nullptr ? of_table->num_rows() : saved[table.value].num_rows();
+  return of_table != nullptr ? of_table->num_rows() : flat->rows(table).num_rows();
 }
 
 void CheckpointModel::KeepMemoryBelow(uint64_t bytes, FileSystem& files) {
@@ -299,10 +282,9 @@ void CheckpointModel::Read(TableId table, std::span<const Key> keys,
   const uint32_t dim = spec.slice_dim(), slices = spec.row_slices();
   const size_t parts = keys.size() * slices;
   const bool zeros = unknown_ == UnknownKeys::kZero && !spec.dense;
-  const bool or_initial = !zeros && has_row.empty();
   std::ranges::fill(has_row, uint8_t{1});
   const auto prefetch = [&](size_t i, void (FlatRows::*of)(Key) const) {
-    if (!flat_ || i >= parts) return;
+    if (i >= parts) return;
     const Shard& shard = shards_[ShardOfPart(spec, keys, field_shards, i)];
     (shard.flat->rows(table).*of)(keys[i / slices]);
   };
@@ -314,12 +296,12 @@ void CheckpointModel::Read(TableId table, std::span<const Key> keys,
     const Key key = keys[i / slices];
     Shard& shard = shards_[ShardOfPart(spec, keys, field_shards, i)];
     const std::span<float> row = rows.subspan(i * dim, dim);
-    if (shard.Read(table, key, or_initial, row)) continue;
+    if (shard.Read(table, key, row)) continue;
     if (!has_row.empty()) has_row[i / slices] = 0;
     if (zeros) {
       std::ranges::fill(row, 0.0f);
     } else {
-      shard.ReadInitial(table, key, row);
+      shard.flat->ReadInitial(table, key, row);
     }
   }
 }
@@ -352,16 +334,6 @@ std::vector<float> CheckpointModel::DenseWeights() {
   const TableId dense{static_cast<uint32_t>(job_.tables.size() - 1)};
   Read(dense, DenseKeys(model_->tensors()), {}, weights);
   return weights;
-}
-
-Status CheckpointModel::Fetch(const PreparedStep& step, std::vector<std::vector<float>>* rows) {
-  rows->resize(job_.tables.size());
-  for (uint32_t t = 0; t < job_.tables.size(); ++t) {
-    const std::span<const Key> keys = step.parts.KeysOf({t});
-    (*rows)[t].resize(keys.size() * job_.tables[t].dim);
-    Read({t}, keys, step.parts.FieldShardsOf({t}), (*rows)[t]);
-  }
-  return Status();
 }
 
 }  // namespace hdps

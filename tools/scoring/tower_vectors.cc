@@ -120,16 +120,20 @@ Result<std::unique_ptr<TowerVectors>> TowerVectors::New(CheckpointModel& loaded,
 }
 
 Result<std::vector<float>> TowerVectors::Of(const Batch& rows, const FeatureNames& names) {
-  HDPS_RETURN_IF_ERROR(whole_->Assign(rows, names, &step_.parts));
-  if (step_.parts.empty()) return std::vector<float>();
-  if (counts_unknown_) unknown_.Add(step_.parts);
-  HDPS_RETURN_IF_ERROR(loaded_.Fetch(step_, &rows_));
-  std::vector<TableInput> inputs(rows_.size());
+  HDPS_RETURN_IF_ERROR(whole_->Assign(rows, names, &parts_));
+  if (parts_.empty()) return std::vector<float>();
+  if (counts_unknown_) unknown_.Add(parts_);
+  const std::vector<TableSpec>& tables = loaded_.job().tables;
+  rows_.resize(tables.size());
+  std::vector<TableInput> inputs(tables.size());
   for (uint32_t t = 0; t < inputs.size(); ++t) {
-    inputs[t].keys = step_.parts.SetOf(0, {t});
+    const std::span<const Key> keys = parts_.KeysOf({t});
+    rows_[t].resize(keys.size() * tables[t].dim);
+    loaded_.Read({t}, keys, parts_.FieldShardsOf({t}), rows_[t]);
+    inputs[t].keys = parts_.SetOf(0, {t});
     inputs[t].rows = rows_[t];
   }
-  return values_->Compute(step_.parts.parts()[0].batch, inputs);
+  return values_->Compute(parts_.parts()[0].batch, inputs);
 }
 
 float ScoreBias(CheckpointModel& loaded) {

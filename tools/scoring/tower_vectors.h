@@ -70,7 +70,7 @@ class TowerVectors {
   std::unique_ptr<LayerValues> values_;
   const bool counts_unknown_;
   UnknownCount unknown_;
-  PreparedStep step_;                     // A member to reuse its memory.
+  StepParts parts_;                       // A member to reuse its memory.
   std::vector<std::vector<float>> rows_;  // [tables]
 };
 
