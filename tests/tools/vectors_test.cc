@@ -11,7 +11,7 @@
 #include "tools/export/vectors/faiss_index.h"
 #include "tools/scoring/scored_data.h"
 #include "tools/scoring/scored_job.h"
-#include "tools/scoring/tower_vectors.h"
+#include "tools/scoring/towers/tower_vectors.h"
 #include "worker/data/whole_files/text_rows.h"
 
 namespace hdps {

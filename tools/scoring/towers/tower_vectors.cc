@@ -1,5 +1,5 @@
 // Runs the whole graph on rows whose other tower sees nothing, and reads the tower's last layer.
-#include "tools/scoring/tower_vectors.h"
+#include "tools/scoring/towers/tower_vectors.h"
 
 #include <algorithm>
 #include <set>
@@ -9,7 +9,7 @@
 #include "common/job/spec/layer_spec.h"
 #include "common/job/spec/model_spec.h"
 #include "common/job/spec/table_spec.h"
-#include "tools/scoring/layer_values.h"
+#include "tools/scoring/towers/layer_values.h"
 
 namespace hdps {
 namespace {
