@@ -109,7 +109,9 @@ TEST_F(VectorsTest, ProductsOfVectorsAreTheScoresOfPredictions) {
   const float bias = ScoreBias(**loaded);
   EXPECT_NE(bias, 0);
   double apart = 0;
-  const auto take = [&](const Batch& batch, std::span<const float> scores) -> Status {
+  const auto take = [&](const ScoredBatch& scored) -> Status {
+    const Batch& batch = scored.batch;
+    const std::span<const float> scores = scored.scores;
     HDPS_ASSIGN_OR_RETURN(const std::vector<float> user, (*users)->Of(batch, names));
     HDPS_ASSIGN_OR_RETURN(const std::vector<float> item, (*items)->Of(batch, names));
     EXPECT_EQ(scores.size(), 4u);
