@@ -24,6 +24,7 @@
   BENCH(recovery, RunRecoveryBench, "a server is killed: when does training go on, what is lost?") \
   BENCH(reduction, RunReductionBench, "sums over ranks, in order and by Gloo's own allreduce")     \
   BENCH(request_forms, RunRequestFormsBench, "requests read: JSON, binary tensors, rows by name")  \
+  BENCH(scores, RunScoresBench, "rows of files scored a second, beside the forward products")      \
   BENCH(strategies, RunStrategiesBench, "are the costs by which strategies are chosen true?")      \
   BENCH(table, RunTableBench, "rows read, updated and made, beside the same lines walked")         \
   BENCH(telemetry, RunTelemetryBench, "what the counters of a step cost")                          \

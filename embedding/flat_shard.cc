@@ -53,13 +53,23 @@ Status LoadTables(FileSystem& files, const std::vector<CheckpointPart>& chain, S
 FlatShard::FlatShard(ShardId shard, std::vector<TableSlice> empty)
     : shard_(shard), empty_(std::move(empty)), tables_(NoRows()) {}
 
+std::unique_ptr<FlatRows> FlatShard::NoRowsOf(const TableSlice& slice) const {
+  return std::make_unique<FlatRows>(slice.spec().weights, slice.dim());
+}
+
 FlatShard::Tables FlatShard::NoRows() const {
   Tables tables;
-  for (const TableSlice& slice : empty_) {
-    tables.push_back(std::make_unique<FlatRows>(slice.spec().weights, slice.dim()));
-  }
+  for (const TableSlice& slice : empty_) tables.push_back(NoRowsOf(slice));
   return tables;
 }
+
+Status FlatShard::Add(TableId table, std::span<const Key> keys, std::span<const float> weights) {
+  LoadedRows loaded(*tables_[table.value]);
+  HDPS_RETURN_IF_ERROR(loaded.Begin(keys.size()));
+  return loaded.Store(keys, weights);
+}
+
+void FlatShard::Clear(TableId table) { tables_[table.value] = NoRowsOf(empty_[table.value]); }
 
 std::vector<TableSlice*> FlatShard::Slices() {
   std::vector<TableSlice*> slices;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,10 @@ class FlatShard {
   // Maps a file of WriteFlat(), as MapFlat() does.
   Status Map(FileSystem& files, const std::string& folder, const SavedFile& saved,
              const SnapshotHeader& expected);
+  // Adds rows to a table, and makes it one without rows. Requires: nobody reads the shard yet, and
+  // it is not mapped.
+  Status Add(TableId table, std::span<const Key> keys, std::span<const float> weights);
+  void Clear(TableId table);
   // Gives the memory of mapped rows back; they are read from the file again when they are needed.
   void DropMapped();
 
@@ -54,6 +59,7 @@ class FlatShard {
  private:
   using Tables = std::vector<std::unique_ptr<FlatRows>>;
   Tables NoRows() const;
+  std::unique_ptr<FlatRows> NoRowsOf(const TableSlice& slice) const;
   std::vector<TableSlice*> Slices();
 
   const ShardId shard_;

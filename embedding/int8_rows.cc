@@ -1,6 +1,8 @@
 // Rounds rows to multiples of their scale.
 #include "embedding/int8_rows.h"
 
+#include <glog/logging.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -20,9 +22,9 @@ float FromBits(uint16_t bf16) { return std::bit_cast<float>(uint32_t{bf16} << kB
 
 }  // namespace
 
-Int8Rows::Int8Rows(const TableSlice& slice) : dim_(slice.dim()), index_(kIndexSalt) {
-  index_.Prepare(slice.num_rows());
-  bytes_.reserve(slice.num_rows() * RowBytes(dim_));
+Int8Rows::Int8Rows(const FlatRows& rows) : dim_(rows.dim()), index_(kIndexSalt) {
+  index_.Prepare(rows.num_rows());
+  bytes_.reserve(rows.num_rows() * RowBytes(dim_));
 }
 
 void Int8Rows::Add(Key key, std::span<const float> weights) {
@@ -43,17 +45,15 @@ void Int8Rows::Add(Key key, std::span<const float> weights) {
   }
 }
 
-Result<std::unique_ptr<Int8Rows>> Int8Rows::Of(const TableSlice& slice) {
-  constexpr size_t kBlockRows = 4096;
-  std::unique_ptr<Int8Rows> made(new Int8Rows(slice));
-  HDPS_RETURN_IF_ERROR(slice.VisitRows(
-      kBlockRows, [&](std::span<const Key> keys, std::span<const float> rows) -> Status {
-        const size_t row_floats = rows.size() / keys.size();
-        for (size_t k = 0; k < keys.size(); ++k) {
-          made->Add(keys[k], rows.subspan(k * row_floats, slice.dim()));
-        }
-        return {};
-      }));
+std::unique_ptr<Int8Rows> Int8Rows::Of(const FlatRows& rows) {
+  std::unique_ptr<Int8Rows> made(new Int8Rows(rows));
+  const auto add = [&](std::span<const Key> keys, std::span<const float> weights) {
+    for (size_t k = 0; k < keys.size(); ++k) {
+      made->Add(keys[k], weights.subspan(k * rows.dim(), rows.dim()));
+    }
+    return Status();
+  };
+  CHECK(rows.VisitRows(add).ok()) << "only `add` fails";
   return made;
 }
 

@@ -9,13 +9,12 @@
 #include <vector>
 
 #include "common/base/ids.h"
-#include "common/base/status.h"
+#include "embedding/flat_rows.h"
 #include "embedding/memory/row_index.h"
-#include "embedding/table.h"
 
 namespace hdps {
 
-// The weights of a slice's rows, rounded; their state is left out.
+// The weights of FlatRows, rounded.
 //
 // Invariant: weight i of a row reads as scale * q[i], where q[i] is a whole number from -127 to 127
 // and `scale` is the largest magnitude of the row over 127, rounded up to 16 bits (bf16). So a
@@ -24,8 +23,7 @@ class Int8Rows {
  public:
   // Returns the bytes of a row: the scale, then a byte a weight.
   static constexpr size_t RowBytes(uint32_t dim) { return sizeof(uint16_t) + dim; }
-  // Fails only if the slice's rows cannot be read.
-  static Result<std::unique_ptr<Int8Rows>> Of(const TableSlice& slice);
+  static std::unique_ptr<Int8Rows> Of(const FlatRows& rows);
 
   size_t num_rows() const { return index_.size(); }
   // Fills `row` [dim] and returns true, or returns false if the key has no row.
@@ -34,7 +32,7 @@ class Int8Rows {
   std::optional<uint32_t> RowNumber(Key key) const;
 
  private:
-  explicit Int8Rows(const TableSlice& slice);
+  explicit Int8Rows(const FlatRows& rows);
   void Add(Key key, std::span<const float> weights);
 
   const uint32_t dim_;

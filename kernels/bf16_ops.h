@@ -36,6 +36,7 @@ class Bf16Ops {
   virtual ~Bf16Ops() = default;
   // Returns what the bits depend on besides the shapes: "bf16 by AMX".
   virtual std::string Arithmetic() const = 0;
+  virtual void SetRowsAlike(bool) {}  // As DenseOps::SetRowsAlike().
   virtual void Narrow(ConstMatrix from, Bf16Matrix to) = 0;
   virtual void Gemm(const GemmSpec& spec, Bf16Matrix a, Bf16Matrix b, const Bf16Tile& c) = 0;
   virtual void BackwardOfDense(const Bf16DenseBackward& layer) = 0;

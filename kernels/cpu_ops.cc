@@ -87,9 +87,15 @@ class CpuOps : public DenseOps {
   }
   void FillZero(float* data, size_t floats) override { std::fill_n(data, floats, 0.0f); }
 
+  void SetRowsAlike(bool alike) override {
+    rows_alike_ = alike;
+    if (bf16_ != nullptr) bf16_->SetRowsAlike(alike);
+  }
+
   void Gemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c) override {
     const ProductTiles tiles(c.rows, c.cols);
-    Run(tiles.count(), [&](size_t index) { Multiply(tiles[index], spec, a, b, c); });
+    const GemmSpec each = spec.WithRowsAlike(rows_alike_);
+    Run(tiles.count(), [&](size_t index) { Multiply(tiles[index], each, a, b, c); });
   }
 
   void ActivationBackward(ConstMatrix y, bool relu, Matrix dy, float* bias_gradient) override {
@@ -356,6 +362,9 @@ class CpuOps : public DenseOps {
   CpuRowSlabs slabs_;
   std::vector<double> losses_;  // Scratch of Loss().
   std::unique_ptr<CpuOps> of_bands_;
+
+ protected:
+  bool rows_alike_ = false;  // As SetRowsAlike() says.
 };
 
 // The ops of a band. A product is computed as a whole; bands may call at once, since the calls that
@@ -365,7 +374,7 @@ class BandOps : public CpuOps {
   explicit BandOps(std::unique_ptr<Executor> inline_executor)
       : CpuOps(*inline_executor, Bf16Products::kNone), executor_(std::move(inline_executor)) {}
   void Gemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c) override {
-    OneThreadGemm(spec, a, b, c);
+    OneThreadGemm(spec.WithRowsAlike(rows_alike_), a, b, c);
   }
 
  private:
@@ -374,6 +383,7 @@ class BandOps : public CpuOps {
 
 void CpuOps::RunBands(size_t count, const BandBody& body) {
   if (of_bands_ == nullptr) of_bands_ = std::make_unique<BandOps>(NewInlineExecutor());
+  of_bands_->SetRowsAlike(rows_alike_);
   const size_t bands = Bands(count);
   Run(bands, [&](size_t index) {
     const size_t first = count * index / bands;

@@ -160,6 +160,12 @@ class DenseOps {
   virtual void BeginStep() {}
   virtual void EndStep() {}
 
+  // ---- scoring.
+  //
+  // From now on a row of Gemm(), also in RunBands(), and of NewRowProducts() has, or need not have,
+  // the same bits beside however many rows: GemmSpec::rows_alike. A GPU gives it no such bits.
+  virtual void SetRowsAlike(bool) {}
+
   // ---- spans of time in which a device copies and computes, to look at their overlap.
   //
   // Begins to record spans, by `clock`, which must outlive the recording.

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "benchmarks/bench.h"
-#include "benchmarks/cases/model_at_work.h"
+#include "benchmarks/cases/model/model_at_work.h"
 
 namespace hdps {
 

@@ -4,8 +4,6 @@ import pathlib
 import subprocess
 
 MODEL = {"type": "wide_deep", "embedding_dim": 16, "hidden": [256, 128, 64], "device": "cpu",
-         # `auto` chooses by the rows of a batch, so last bits of a score would depend on those beside it.
-         "first_layer": "plain",
          # Rows without state, so that the bytes of a checkpoint are those of weights and keys.
          "wide_optimizer": {"kind": "sgd", "learning_rate": 0.05},
          "deep_optimizer": {"kind": "sgd", "learning_rate": 0.05}}

@@ -77,23 +77,57 @@ void ModelProducts::StepInBf16() {
   }
 }
 
-void ModelProducts::StepInFp32() {
-  const auto view = [](DeviceArray& array, size_t rows, size_t cols, size_t stride) {
-    return Matrix{array.Reserve(rows * stride), rows, cols, stride};
+namespace {
+
+Matrix View(DeviceArray& array, size_t rows, size_t cols, size_t stride) {
+  return {array.Reserve(rows * stride), rows, cols, stride};
+}
+
+}  // namespace
+
+void ModelProducts::Forward(DenseOps& ops, const std::vector<Product>& products,
+                            std::vector<std::unique_ptr<Arrays>>& arrays, size_t batch) {
+  for (size_t p = 0; p < products.size(); ++p) {
+    const size_t inputs = products[p].inputs, units = products[p].units;
+    ops.Gemm({}, View(arrays[p]->in, batch, inputs, RowStride(inputs)),
+             View(arrays[p]->weights, inputs, units, units),
+             View(arrays[p]->out, batch, units, RowStride(units)));
+  }
+}
+
+double ModelProducts::ForwardExamplesPerSecond(int batches) {
+  struct Own {
+    std::unique_ptr<Executor> alone = NewInlineExecutor();
+    std::unique_ptr<DenseOps> ops = NewCpuOps(*alone);
+    std::vector<std::unique_ptr<Arrays>> arrays;
   };
+  std::vector<Own> threads(static_cast<size_t>(executor_->threads()));
+  for (Own& own : threads) {
+    for (const Product& product : products_) {
+      own.arrays.push_back(std::make_unique<Arrays>(*own.ops, product, batch_));
+    }
+    Forward(*own.ops, products_, own.arrays, batch_);  // Warms up.
+  }
+  const double seconds = SecondsOf([&] {
+    executor_->ParallelFor(threads.size(), [&](size_t t) {
+      for (int b = 0; b < batches; ++b) {
+        Forward(*threads[t].ops, products_, threads[t].arrays, batch_);
+      }
+    });
+  });
+  return static_cast<double>(threads.size()) * batches * static_cast<double>(batch_) / seconds;
+}
+
+void ModelProducts::StepInFp32() {
   // Lays out arrays as a model does: activations with a row stride that suits the caches, weights
   // dense.
   const auto activations = [&](DeviceArray& array, size_t cols) {
-    return view(array, batch_, cols, RowStride(cols));
+    return View(array, batch_, cols, RowStride(cols));
   };
   const auto weights = [&](DeviceArray& array, const Product& product) {
-    return view(array, product.inputs, product.units, product.units);
+    return View(array, product.inputs, product.units, product.units);
   };
-  for (size_t p = 0; p < products_.size(); ++p) {
-    const Product& product = products_[p];
-    ops_->Gemm({}, activations(arrays_[p]->in, product.inputs),
-               weights(arrays_[p]->weights, product), activations(arrays_[p]->out, product.units));
-  }
+  Forward(*ops_, products_, arrays_, batch_);
   for (size_t p = products_.size(); p-- > 0;) {
     const Product& product = products_[p];
     const Matrix gradient = activations(arrays_[p]->out, product.units);

@@ -13,7 +13,8 @@
 
 namespace hdps {
 
-// Computes for each product the output, the weights' gradient and the input's gradient.
+// Computes for each product the output and, in a step, the weights' gradient and the input's
+// gradient.
 class ModelProducts {
  public:
   // `bf16` is the kind of products on a CPU (kNone: fp32), `on_gpu` the precision on a GPU.
@@ -25,11 +26,16 @@ class ModelProducts {
   void Step();
   // Runs so many steps one after the other.
   double ExamplesPerSecond(int steps);
+  // Computes the outputs alone so many times, each time on one thread beside the others, as rows of
+  // files are scored. Requires: fp32 on a CPU.
+  double ForwardExamplesPerSecond(int batches);
 
  private:
   struct Arrays;
   ModelProducts() = default;
   void StepInFp32();
+  static void Forward(DenseOps& ops, const std::vector<Product>& products,
+                      std::vector<std::unique_ptr<Arrays>>& arrays, size_t batch);
   void StepInBf16();
 
   size_t batch_ = 0;

@@ -171,12 +171,44 @@ std::string_view Bf16ProductsName(Bf16Products products) {
   return "";
 }
 
+namespace {
+
+// Computes a lone row beside a copy of itself, as the rows of larger products are computed.
+void MultiplyPair(Bf16Products by, const GemmSpec& spec, Bf16Matrix a, Bf16Matrix b,
+                  const Bf16Tile& to) {
+  constexpr size_t kRows = 2;
+  const size_t cols = to.cols();
+  std::vector<uint16_t> rows(kRows * a.cols), narrow(kRows * cols);
+  std::vector<float> wide(kRows * cols);
+  for (size_t r = 0; r < kRows; ++r) {
+    std::copy_n(a.Row(0), a.cols, &rows[r * a.cols]);
+    if (spec.write == Write::kAdd) std::copy_n(to.fp32.Row(0), cols, &wide[r * cols]);
+  }
+  Bf16Tile pair;
+  if (to.fp32.data != nullptr) {
+    pair.fp32 = {wide.data(), kRows, cols, cols};
+  } else {
+    pair.bf16 = {narrow.data(), kRows, cols, cols};
+  }
+  Bf16Gemm(by, spec, {rows.data(), kRows, a.cols, a.cols}, b, pair);
+  if (to.fp32.data != nullptr) {
+    std::copy_n(wide.data(), cols, to.fp32.Row(0));
+  } else {
+    std::copy_n(narrow.data(), cols, to.bf16.Row(0));
+  }
+}
+
+}  // namespace
+
 void Bf16Gemm(Bf16Products by, const GemmSpec& spec, Bf16Matrix a, Bf16Matrix b,
               const Bf16Tile& to) {
   CHECK(by != Bf16Products::kNone);
   CHECK(spec.write == Write::kOver || to.fp32.data != nullptr) << "no sums in bf16";
   if (to.rows() == 0 || to.cols() == 0) return;
   const size_t depth = spec.transpose_a ? a.rows : a.cols;
+  if (spec.rows_alike && to.rows() == 1 && !spec.transpose_a) {
+    return MultiplyPair(by, spec, a, b, to);
+  }
   if (by != Bf16Products::kWidened && depth > 0 && MultiplyByLibrary(spec, a, b, to)) return;
   MultiplyWidened(spec, a, b, to);
 }

@@ -41,6 +41,7 @@ class CpuBf16Ops : public Bf16Ops {
     return "bf16 by " + std::string(Bf16ProductsName(by_));
   }
 
+  void SetRowsAlike(bool alike) override { rows_alike_ = alike; }
   void Narrow(ConstMatrix from, Bf16Matrix to) override { NarrowMatrix(executor_, from, to); }
 
   void Gemm(const GemmSpec& spec, Bf16Matrix a, Bf16Matrix b, const Bf16Tile& c) override {
@@ -87,11 +88,13 @@ class CpuBf16Ops : public Bf16Ops {
     } else {
       part.bf16 = tile.Of(c.bf16);
     }
-    Bf16Gemm(by_, tile.SpecOf(spec), tile.Left(spec, a), tile.Right(spec, b), part);
+    const GemmSpec of_tile = tile.SpecOf(spec).WithRowsAlike(rows_alike_);
+    Bf16Gemm(by_, of_tile, tile.Left(spec, a), tile.Right(spec, b), part);
   }
 
   Executor& executor_;
   const Bf16Products by_;
+  bool rows_alike_ = false;
   const VectorWidth width_ = WidestVectors();
 };
 

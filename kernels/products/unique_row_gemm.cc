@@ -59,6 +59,11 @@ bool UniqueRowGemmPays(const UniqueRowGemmShape& shape) {
   return unique < plain;
 }
 
+bool UniqueRowGemmPaysInScores(uint32_t dim) {
+  constexpr size_t kKeys = 2;
+  return UniqueRowGemmPays({.keys = kKeys, .unique_rows = kKeys / 2, .dim = dim, .units = 1});
+}
+
 UniqueRowGemm::UniqueRowGemm(Executor& executor)
     : executor_(executor),
       loops_(GatherLoopsOfThisMachine()),
@@ -181,7 +186,8 @@ void UniqueRowGemm::Multiply(const RowLayer& layer, const Stripe& stripe, size_t
   const size_t unique = index_.fields()[field].unique();
   const ConstMatrix rows = RowsOf(layer, field), weights = WeightsOf(layer, field, stripe);
   if (layer.dim > kSmallDimMax) {
-    BlasGemm({}, rows, weights, {products, unique, stripe.count, stripe.width});
+    BlasGemm({.rows_alike = layer.rows_alike}, rows, weights,
+             {products, unique, stripe.count, stripe.width});
   } else {
     alignas(64) float packed[kSmallDimMax * kGatherTile];  // [dim, kGatherTile]
     for (const Stripe& tile : StripesOf(stripe.count, kGatherTile)) {
@@ -207,7 +213,7 @@ void UniqueRowGemm::Multiply(const RowLayer& layer, const Stripe& stripe, size_t
 void UniqueRowGemm::BeginSums(const RowLayer& layer, const Stripe& stripe, const Part& part) const {
   float* sums = part.sums;
   for (const Stripe& tile : StripesOf(stripe.count, kGatherTile)) {
-    GemmSpec spec;
+    GemmSpec spec{.rows_alike = layer.rows_alike};
     for (const PlainColumns& plain : layer.plain) {
       BlasGemm(spec, plain.x.Rows(part.begin, part.count),
                layer.weights.Rows(plain.first_input, plain.x.cols)

@@ -36,6 +36,9 @@ struct UniqueRowGemmShape {
   uint32_t dim = 0, units = 0;
 };
 bool UniqueRowGemmPays(const UniqueRowGemmShape& shape);
+// The same for scores, of which each must have the same bits in any batch, so that only the layer
+// decides: by the batches of files, where a half of the keys is distinct, and not by single rows.
+bool UniqueRowGemmPaysInScores(uint32_t dim);
 
 // Columns of the layer's input that are not embeddings.
 struct PlainColumns {
@@ -52,6 +55,7 @@ struct RowLayer {
   std::span<const PlainColumns> plain;
   const float* bias = nullptr;  // [units]
   bool relu = false;
+  bool rows_alike = false;  // In the forward: as GemmSpec::rows_alike.
 };
 
 // The results of the backward.

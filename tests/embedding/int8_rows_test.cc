@@ -8,7 +8,6 @@
 #include <limits>
 #include <vector>
 
-#include "common/job/spec/table_spec.h"
 #include "common/platform/random.h"
 
 namespace hdps {
@@ -16,19 +15,19 @@ namespace {
 
 TEST(Int8RowsTest, AWeightIsOffByHalfAScaleAtMost) {
   for (const uint32_t dim : {1u, 5u, 64u}) {
-    TableSpec spec;
-    spec.dim = dim;
-    TableSlice slice(spec, {0}, 3);
-    Random random(dim);
     constexpr Key kKeys = 6000;
+    FlatRows saved(WeightFormat::kFp32, dim);
+    ASSERT_TRUE(saved.Begin(kKeys).ok());
+    Random random(dim);
     std::vector<std::vector<float>> rows;
     for (Key key = 0; key < kKeys; ++key) {
       std::vector<float>& row = rows.emplace_back(dim);
       const double size = std::exp2(static_cast<double>(random.Below(60))) * 1e-9;
       for (float& weight : row) weight = static_cast<float>(random.Normal() * size);
-      slice.Store({&key, 1}, dim, row);
     }
-    const auto int8 = *Int8Rows::Of(slice);
+    for (Key key = 0; key < kKeys; ++key) ASSERT_TRUE(saved.Store({&key, 1}, rows[key]).ok());
+    saved.Publish();
+    const auto int8 = Int8Rows::Of(saved);
     EXPECT_EQ(int8->num_rows(), kKeys);
     std::vector<float> read(dim);
     for (Key key = 0; key < kKeys; ++key) {
@@ -47,13 +46,13 @@ TEST(Int8RowsTest, AWeightIsOffByHalfAScaleAtMost) {
 }
 
 TEST(Int8RowsTest, ZerosAndTheSmallestNumbersStayFinite) {
-  TableSpec spec;
-  spec.dim = 2;
-  TableSlice slice(spec, {0}, 3);
   const float least = std::numeric_limits<float>::denorm_min();
   const std::vector<std::vector<float>> rows = {{0, 0}, {least, 0}, {-1e-40f, 1e-41f}, {3e38f, 1}};
-  for (Key key = 0; key < rows.size(); ++key) slice.Store({&key, 1}, 2, rows[key]);
-  const auto int8 = *Int8Rows::Of(slice);
+  FlatRows saved(WeightFormat::kFp32, 2);
+  ASSERT_TRUE(saved.Begin(rows.size()).ok());
+  for (Key key = 0; key < rows.size(); ++key) ASSERT_TRUE(saved.Store({&key, 1}, rows[key]).ok());
+  saved.Publish();
+  const auto int8 = Int8Rows::Of(saved);
   std::vector<float> read(2);
   for (Key key = 0; key < rows.size(); ++key) {
     ASSERT_TRUE(int8->Read(key, read));

@@ -27,7 +27,7 @@ class Limited(served.ServeCase):
         job = harness.write_job(cls.made / "job.json", {
             "name": "clicks", "data": {"train": ["t.csv"], "columns": [
                 {"name": "y", "type": "label"}, {"name": "user"}, {"name": "age", "type": "numeric"}]},
-            "model": {"type": "wide_deep", "embedding_dim": 4, "hidden": [8], "device": "cpu", "first_layer": "plain"},
+            "model": {"type": "wide_deep", "embedding_dim": 4, "hidden": [8], "device": "cpu"},
             "train": {"batch_size": 16}})
         cls.run_folder = cls.made / "run"
         harness.train(job, cls.run_folder)

@@ -13,6 +13,7 @@
 #include "common/protocol/manifest.h"
 #include "tests/tools/predict_fixture.h"
 #include "tests/tools/text_columns.h"
+#include "worker/step/evaluation.h"
 
 namespace hdps {
 namespace {
@@ -93,18 +94,44 @@ TEST_F(RowScorerTest, FilesAndTablesScoreAsPredictDoes) {
   }
 }
 
+// A score has the same bits in a batch of 1, of 7, of 32 and of 4096 rows, in tables and in files.
 TEST_F(RowScorerTest, RowsBesideARowChangeNothing) {
-  const auto rows = MakeRows(37);
-  Train("run", kColumns, R"("type": "dcn_v2", "embedding_dim": 4, "hidden": [8])");
-  const auto scorer = Open("run", *executor_);
+  const auto rows = MakeRows(kEvaluationExamples);
   const TextColumns all = ColumnsOf(rows);
-  const auto together = scorer->ScoreTable(all.Table(), ScoreForm::kLogits);
-  ASSERT_TRUE(together.ok()) << together.status().message();
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const TextColumns one = ColumnsOf({rows[i]});
-    EXPECT_EQ((*scorer->ScoreTable(one.Table(), ScoreForm::kLogits))[0], (*together)[i]) << i;
-    WriteText(*files_, "one", TextOf({rows[i]}));
-    EXPECT_EQ((*scorer->ScoreFiles({"one"}, ScoreForm::kLogits))[0], (*together)[i]) << i;
+  int run = 0;
+  for (const char* const model :
+       {R"("type": "wide_deep", "embedding_dim": 16, "hidden": [32, 8])",
+        R"("type": "wide_deep", "embedding_dim": 4, "hidden": [8])",
+        R"("type": "deepfm", "embedding_dim": 16, "hidden": [8], "first_layer": "plain")",
+        R"("type": "deepfm", "embedding_dim": 4, "hidden": [24], "first_layer": "unique_rows")",
+        R"("type": "mlp", "embedding_dim": 130, "hidden": [16], "first_layer": "unique_rows")",
+        R"("type": "dcn_v2", "embedding_dim": 4, "hidden": [8])",
+        R"("type": "dcn_mix", "embedding_dim": 4, "hidden": [8])",
+        R"("type": "xdeepfm", "embedding_dim": 4, "hidden": [8])",
+        R"("type": "autoint", "embedding_dim": 4)", R"("type": "fibinet", "embedding_dim": 4)",
+        R"("type": "fibinet", "embedding_dim": 16)",
+        R"("type": "din", "history": "tags", "target": "user", "embedding_dim": 4, "hidden": [8])",
+        R"("type": "mlp", "embedding_dim": 4, "hidden": [4], "classes": 3)"}) {
+    const std::string out = "run" + std::to_string(run++);
+    Train(out, kColumns, model);
+    const auto scorer = Open(out, *executor_);
+    const auto together = scorer->ScoreTable(all.Table(), ScoreForm::kLogits);
+    ASSERT_TRUE(together.ok()) << together.status().message();
+    const size_t a_row = scorer->scores_a_row();
+    for (const size_t beside : {1u, 7u, 32u}) {
+      for (size_t first = 0; first + beside <= 20 * beside; first += beside) {
+        const auto begin = rows.begin() + static_cast<ptrdiff_t>(first);
+        const std::vector some(begin, begin + static_cast<ptrdiff_t>(beside));
+        const TextColumns columns = ColumnsOf(some);
+        const auto expected = std::span(*together).subspan(first * a_row, beside * a_row);
+        const auto of_table = scorer->ScoreTable(columns.Table(), ScoreForm::kLogits);
+        ASSERT_TRUE(std::ranges::equal(*of_table, expected)) << model << beside << " " << first;
+        if (first > 0) continue;
+        WriteText(*files_, "some", TextOf(some));
+        const auto of_file = scorer->ScoreFiles({"some"}, ScoreForm::kLogits);
+        ASSERT_TRUE(std::ranges::equal(*of_file, expected)) << model << beside;
+      }
+    }
   }
 }
 

@@ -38,8 +38,8 @@ class UnknownKeysTest : public PredictTest {
     EXPECT_TRUE(data.ok()) << data.status().message();
     if (!data.ok()) return {};
     Scored scored;
-    const auto take = [&](const Batch&, std::span<const float> scores) {
-      scored.scores.insert(scored.scores.end(), scores.begin(), scores.end());
+    const auto take = [&](const ScoredBatch& batch) {
+      scored.scores.insert(scored.scores.end(), batch.scores.begin(), batch.scores.end());
       return Status();
     };
     const auto sums = (*data)->Score({.labels = false}, take);
@@ -47,7 +47,7 @@ class UnknownKeysTest : public PredictTest {
     scored.told = (*data)->UnknownKeysTold();
     return scored;
   }
-  std::unique_ptr<CheckpointModel> Load(const std::string& run, RowForm form = RowForm::kSaved) {
+  std::unique_ptr<CheckpointModel> Load(const std::string& run, RowForm form = RowForm::kFlat) {
     auto job = JobOf(FlagsOf(run), *files_);
     EXPECT_TRUE(job.ok()) << job.status().message();
     auto loaded =
@@ -106,7 +106,7 @@ TEST_F(UnknownKeysTest, ZerosAreReadWhereThereIsNoRow) {
        {"", R"(, "slice_mode": "table_column_slice", "column_slices": 2)",
         R"(, "slice_mode": "field_slice")", R"(, "slice_mode": "table_row_slice")"}) {
     Train("run", kColumns, std::string(kDeepFm) + cut, 4);
-    for (const RowForm form : {RowForm::kSaved, RowForm::kInt8}) {
+    for (const RowForm form : {RowForm::kFlat, RowForm::kInt8}) {
       const std::unique_ptr<CheckpointModel> loaded = Load("run", form);
       const uint32_t deep = 1;
       const bool by_field = std::string(cut).find("field") != std::string::npos;

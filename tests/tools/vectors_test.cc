@@ -11,7 +11,7 @@
 #include "tools/export/vectors/faiss_index.h"
 #include "tools/scoring/scored_data.h"
 #include "tools/scoring/scored_job.h"
-#include "tools/scoring/tower_vectors.h"
+#include "tools/scoring/towers/tower_vectors.h"
 #include "worker/data/whole_files/text_rows.h"
 
 namespace hdps {
@@ -109,7 +109,9 @@ TEST_F(VectorsTest, ProductsOfVectorsAreTheScoresOfPredictions) {
   const float bias = ScoreBias(**loaded);
   EXPECT_NE(bias, 0);
   double apart = 0;
-  const auto take = [&](const Batch& batch, std::span<const float> scores) -> Status {
+  const auto take = [&](const ScoredBatch& scored) -> Status {
+    const Batch& batch = scored.batch;
+    const std::span<const float> scores = scored.scores;
     HDPS_ASSIGN_OR_RETURN(const std::vector<float> user, (*users)->Of(batch, names));
     HDPS_ASSIGN_OR_RETURN(const std::vector<float> item, (*items)->Of(batch, names));
     EXPECT_EQ(scores.size(), 4u);

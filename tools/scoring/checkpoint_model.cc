@@ -17,6 +17,7 @@
 #include "tools/scoring/scored_job.h"
 #include "tools/scoring/serving_folder.h"
 #include "tools/scoring/wanted_keys.h"
+#include "worker/dense/dense_state.h"
 
 namespace hdps {
 
@@ -49,23 +50,26 @@ Result<std::vector<TableSlice>> ReadShard(FileSystem& files, const FoundCheckpoi
 Result<std::unique_ptr<CheckpointModel>> CheckpointModel::Open(const Job& job,
                                                                const FoundCheckpoint& found,
                                                                Executor& executor, RowForm form) {
-  std::unique_ptr<CheckpointModel> opened(new CheckpointModel(job, form));
+  std::unique_ptr<CheckpointModel> opened(new CheckpointModel(job, form, executor));
   opened->checkpoint_ = found;
-  const bool mapped = IsServingFolder(found.manifest);
-  opened->flat_ = form == RowForm::kFlat || mapped;
-  if (mapped && form == RowForm::kInt8) {
+  if (IsServingFolder(found.manifest) && form == RowForm::kInt8) {
     return Status(Code::kInvalidArgument, found.folder +
                                               " was exported for serving, and its rows "
                                               "stay as they are; rows are rounded to 8 bits from "
                                               "the checkpoint itself");
   }
   HDPS_RETURN_IF_ERROR(FitToCheckpoint(found, &opened->job_));
-  HDPS_ASSIGN_OR_RETURN(
-      opened->model_, NewModel(opened->job_, form == RowForm::kFlat ? *opened->alone_ : executor));
+  HDPS_ASSIGN_OR_RETURN(opened->model_, opened->MakeModel());
   opened->shards_.resize(found.manifest.num_shards);
   opened->step_ = found.manifest.clock;
   opened->manifest_checksum_ = ManifestChecksum(found.manifest);
   return opened;
+}
+
+Result<std::unique_ptr<Model>> CheckpointModel::MakeModel() const {
+  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<Model> made, NewModel(job_, *alone_));
+  if (made->ops().on_host()) return made;
+  return NewModel(job_, executor_);
 }
 
 Result<std::unique_ptr<CheckpointModel>> CheckpointModel::Load(FileSystem& files, const Job& job,
@@ -92,8 +96,8 @@ Result<std::unique_ptr<CheckpointModel>> CheckpointModel::LoadWanted(
   const MemoryFor loading("one shard of the checkpoint (cluster.shards) and the rows of its items");
   HDPS_ASSIGN_OR_RETURN(const FoundCheckpoint found, OpenCheckpoint(files, path, which));
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<CheckpointModel> loaded,
-                        Open(job, found, executor, RowForm::kSaved));
-  if (loaded->flat_) {
+                        Open(job, found, executor, RowForm::kFlat));
+  if (IsServingFolder(found.manifest)) {
     return Status(Code::kInvalidArgument,
                   found.folder + " was exported for serving; give the checkpoint itself");
   }
@@ -115,16 +119,17 @@ Status CheckpointModel::ReadShards(FileSystem& files, Executor& executor) {
 Status CheckpointModel::ReadShardAs(FileSystem& files, ShardId id) {
   Shard& shard = shards_[id.value];
   const Manifest& manifest = checkpoint_.manifest;
-  if (flat_) {
-    shard.flat = std::make_unique<FlatShard>(id, EmptySlices(job_, manifest, id));
-    const auto mapped = std::ranges::find(manifest.files, FlatName(id), &SavedFile::name);
-    if (mapped == manifest.files.end()) return shard.flat->Load(files, checkpoint_.chain);
+  shard.flat = std::make_unique<FlatShard>(id, EmptySlices(job_, manifest, id));
+  shard.rounded.resize(job_.tables.size());
+  const auto mapped = std::ranges::find(manifest.files, FlatName(id), &SavedFile::name);
+  if (mapped != manifest.files.end()) {
     return shard.flat->Map(
         files, checkpoint_.folder, *mapped,
         {manifest.tables_digest, id, manifest.num_shards, manifest.clock, kNoClock});
   }
-  HDPS_ASSIGN_OR_RETURN(shard.saved, ReadShard(files, checkpoint_, job_, id));
-  return RoundRows(id, &shard);
+  HDPS_RETURN_IF_ERROR(shard.flat->Load(files, checkpoint_.chain));
+  if (form_ == RowForm::kInt8) RoundRows(&shard);
+  return {};
 }
 
 Status CheckpointModel::CheckBuildsOn(const CheckpointPart& delta) const {
@@ -177,46 +182,40 @@ Status CheckpointModel::Apply(FileSystem& files, const CheckpointPart& delta, Ex
   return {};
 }
 
-// The state of rows is left out: scores do not depend on it.
 Status CheckpointModel::ReadWanted(FileSystem& files, ShardId id, const WantedKeys& wanted) {
-  HDPS_ASSIGN_OR_RETURN(std::vector<TableSlice> all, ReadShard(files, checkpoint_, job_, id));
-  std::vector<TableSlice> few = EmptySlices(job_, checkpoint_.manifest, id);
+  FlatShard all(id, EmptySlices(job_, checkpoint_.manifest, id));
+  HDPS_RETURN_IF_ERROR(all.Load(files, checkpoint_.chain));
   Shard& shard = shards_[id.value];
-  shard.rounded.resize(all.size());
-  std::vector<float> row;
-  for (uint32_t t = 0; t < all.size(); ++t) {
-    if (job_.tables[t].dense) {
-      shard.saved.push_back(std::move(all[t]));
-      continue;
-    }
-    row.resize(all[t].dim());
-    for (const Key& key : wanted.Of({t})) {
-      if (all[t].memory().Find(key) == nullptr) continue;
-      all[t].Read({&key, 1}, all[t].dim(), row);
-      few[t].Store({&key, 1}, all[t].dim(), row);
-    }
-    HDPS_RETURN_IF_ERROR(few[t].failure());
-    shard.saved.push_back(std::move(few[t]));
+  shard.flat = std::make_unique<FlatShard>(id, EmptySlices(job_, checkpoint_.manifest, id));
+  shard.rounded.resize(job_.tables.size());
+  for (uint32_t t = 0; t < job_.tables.size(); ++t) {
+    const FlatRows& rows = all.rows({t});
+    std::vector<Key> keys;
+    std::vector<float> weights, row(rows.dim());
+    const std::span<const Key> of_wanted = wanted.Of({t});
+    const std::vector<Key> sought = job_.tables[t].dense
+                                        ? DenseKeys(model_->tensors())
+                                        : std::vector<Key>(of_wanted.begin(), of_wanted.end());
+    const std::vector<const FlatRows*> of(sought.size(), &rows);
+    FlatRows::ForEachFound(of, sought, [&](size_t k, const std::byte* found) {
+      if (found == nullptr) return;
+      rows.ReadWeightsOf(found, row);
+      keys.push_back(sought[k]);
+      weights.insert(weights.end(), row.begin(), row.end());
+    });
+    HDPS_RETURN_IF_ERROR(shard.flat->Add({t}, keys, weights));
   }
   return {};
 }
 
-Status CheckpointModel::RoundRows(ShardId id, Shard* shard) const {
-  shard->rounded.resize(shard->saved.size());
-  if (form_ == RowForm::kSaved) return {};
-  std::vector<TableSlice> empty = EmptySlices(job_, checkpoint_.manifest, id), kept;
-  for (size_t t = 0; t < empty.size(); ++t) {
-    TableSlice& slice = shard->saved[t];
-    const TableSpec& table = job_.tables[t];
-    const size_t saved_bytes = WeightBytes(table.weights, slice.dim());
-    const bool rounds = !table.dense && Int8Rows::RowBytes(slice.dim()) < saved_bytes;
-    if (rounds) {
-      HDPS_ASSIGN_OR_RETURN(shard->rounded[t], Int8Rows::Of(slice));
-    }
-    kept.push_back(std::move(rounds ? empty[t] : slice));
+void CheckpointModel::RoundRows(Shard* shard) const {
+  for (uint32_t t = 0; t < job_.tables.size(); ++t) {
+    const FlatRows& rows = shard->flat->rows({t});
+    const size_t saved_bytes = WeightBytes(rows.format(), rows.dim());
+    if (job_.tables[t].dense || Int8Rows::RowBytes(rows.dim()) >= saved_bytes) continue;
+    shard->rounded[t] = Int8Rows::Of(rows);
+    shard->flat->Clear({t});
   }
-  shard->saved = std::move(kept);
-  return {};
 }
 
 std::vector<uint64_t> CheckpointModel::RowsOfTables() const {

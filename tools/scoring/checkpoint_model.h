@@ -18,7 +18,6 @@
 #include "embedding/int8_rows.h"
 #include "embedding/table.h"
 #include "worker/model/model.h"
-#include "worker/step/evaluation.h"
 
 namespace hdps {
 
@@ -37,9 +36,9 @@ Result<std::vector<TableSlice>> ReadShard(FileSystem& files, const FoundCheckpoi
 // the newest.
 void WarnUnlessNewest(const FoundCheckpoint& found);
 
-// How rows are held for scoring: as they were saved, with the optimizer's state; as Int8Rows where
-// that takes less; or as FlatRows, without the state, which deltas can change.
-enum class RowForm : uint8_t { kSaved, kInt8, kFlat };
+// How rows are held for scoring, without the optimizer's state: as FlatRows, which have the weights
+// as they were saved and which deltas can change; or as Int8Rows where that takes less.
+enum class RowForm : uint8_t { kFlat, kInt8 };
 // How a key without a row reads: as its initial value, as in training, or as zeros, as in an
 // exported table, which cannot hold initial values.
 enum class UnknownKeys : uint8_t { kInitial, kZero };
@@ -64,13 +63,13 @@ struct DeltaHooks {
 class CheckpointModel {
  public:
   // Takes `path` and `which` as OpenCheckpoint does. Returns kInvalidArgument if the checkpoint
-  // belongs to a job with other tables than `job`; they may be cut in another way.
+  // belongs to a job with other tables than `job`; they may be cut in another way. `executor` helps
+  // with loading, and with the model if that is on a GPU.
   static Result<std::unique_ptr<CheckpointModel>> Load(FileSystem& files, const Job& job,
                                                        const std::string& path,
                                                        WhichCheckpoint which, Executor& executor,
-                                                       RowForm form = RowForm::kSaved);
-  // The same for a checkpoint that was found and verified. The model of kFlat computes on the
-  // calling thread alone, and `executor` only helps with loading.
+                                                       RowForm form = RowForm::kFlat);
+  // The same for a checkpoint that was found and verified.
   static Result<std::unique_ptr<CheckpointModel>> Load(FileSystem& files, const Job& job,
                                                        const FoundCheckpoint& found,
                                                        Executor& executor, RowForm form);
@@ -89,7 +88,10 @@ class CheckpointModel {
   void set_unknown_keys(UnknownKeys unknown) { unknown_ = unknown; }
   UnknownKeys unknown_keys() const { return unknown_; }
 
+  // Computes on the calling thread alone if it is on the CPU.
   Model& model() { return *model_; }
+  // Returns another such model, without weights, for one more thread.
+  Result<std::unique_ptr<Model>> MakeModel() const;
   const FoundCheckpoint& checkpoint() const { return checkpoint_; }  // As it was loaded.
 
   // As RowScorer::Apply(). Dense weights of models stay: see DenseWeights().
@@ -109,14 +111,9 @@ class CheckpointModel {
   // The same of a view. That of kStaged may be asked in DeltaHooks::staged alone.
   Clock step(RowView view) const { return view == RowView::kStaged ? staged_step_ : step(); }
 
-  // Fetches the rows of the step's keys; ScoreSteps calls it.
-  Status Fetch(const PreparedStep& step, std::vector<std::vector<float>>* rows,
-               RowView view = RowView::kPublished);
-
   // Copies the weights of `keys` into `rows`, [keys, dim]. `field_shards` has the shard of each key
   // if the table is cut by field, and is empty otherwise. `has_row`, [keys], if not empty, receives
-  // 1 for each key with a row and 0 for the others. Several threads may read at once: slices
-  // without a disk change nothing when they are read.
+  // 1 for each key with a row and 0 for the others. Several threads may read at once.
   void Read(TableId table, std::span<const Key> keys, std::span<const uint32_t> field_shards,
             std::span<float> rows, std::span<uint8_t> has_row = {},
             RowView view = RowView::kPublished);
@@ -139,21 +136,17 @@ class CheckpointModel {
   std::vector<float> DenseWeights(RowView view = RowView::kPublished);
 
  private:
-  // Rows of one shard. A table that is rounded has an empty slice, which tells initial values.
+  // Rows of one shard. A table that is rounded has no rows in `flat`.
   struct Shard {
-    std::unique_ptr<FlatShard> flat;  // Null unless kFlat; then the others are empty.
-    std::vector<TableSlice> saved;    // [tables]
+    std::unique_ptr<FlatShard> flat;
     std::vector<std::unique_ptr<Int8Rows>> rounded;  // [tables]; null: the table is as saved.
     // Returns the number of a key's row here, or nothing if there is none.
     std::optional<uint32_t> RowNumber(TableId table, Key key) const;
-    // Copies the weights of a key's row and returns true, or returns false if there is none.
-    // `or_initial`: may copy the initial value instead, and return true. Requires: not kFlat.
-    bool Read(TableId table, Key key, bool or_initial, std::span<float> row);
-    void ReadInitial(TableId table, Key key, std::span<float> row);
     uint64_t NumRows(TableId table) const;
   };
 
-  CheckpointModel(const Job& job, RowForm form) : job_(job), form_(form) {}
+  CheckpointModel(const Job& job, RowForm form, Executor& executor)
+      : job_(job), form_(form), executor_(executor) {}
   // Opens the checkpoint and makes the model, still without its weights.
   static Result<std::unique_ptr<CheckpointModel>> Open(const Job& job, const FoundCheckpoint& found,
                                                        Executor& executor, RowForm form);
@@ -162,12 +155,12 @@ class CheckpointModel {
   // Checks that `delta` builds on the checkpoint whose rows are here.
   Status CheckBuildsOn(const CheckpointPart& delta) const;
   Status ReadWanted(FileSystem& files, ShardId id, const WantedKeys& wanted);
-  Status RoundRows(ShardId id, Shard* shard) const;
+  void RoundRows(Shard* shard) const;
   // Calls use(i, whether the i-th part of [keys, slices] has a row), after its weights were copied.
   template <typename Use>
   void ReadParts(TableId table, std::span<const Key> keys, std::span<const uint32_t> field_shards,
-                 RowView view, bool or_initial, std::span<float> rows, const Use& use);
-  // The same where rows are FlatRows.
+                 RowView view, std::span<float> rows, const Use& use);
+  // The same of rows as they are saved that are published.
   template <typename Use>
   void ReadFlat(TableId table, std::span<const Key> keys, std::span<const uint32_t> field_shards,
                 std::span<float> rows, const Use& use);
@@ -182,7 +175,7 @@ class CheckpointModel {
 
   Job job_;
   const RowForm form_;
-  bool flat_ = false;  // Rows are FlatRows.
+  Executor& executor_;
   UnknownKeys unknown_ = UnknownKeys::kInitial;
   FoundCheckpoint checkpoint_;
   const std::unique_ptr<Executor> alone_ = NewInlineExecutor();

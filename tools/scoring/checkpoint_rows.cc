@@ -33,12 +33,8 @@ uint32_t CheckpointModel::ShardOfPart(const TableSpec& table, std::span<const Ke
 }
 
 std::optional<uint32_t> CheckpointModel::Shard::RowNumber(TableId table, Key key) const {
-  if (flat != nullptr) return flat->rows(table).Find(key);
-  if (const Int8Rows* const of_table = rounded[table.value].get(); of_table != nullptr) {
-    return of_table->RowNumber(key);
-  }
-  const RowSlot* const slot = saved[table.value].memory().Find(key);
-  return slot == nullptr ? std::nullopt : std::optional(slot->row());
+  const Int8Rows* const of_table = rounded[table.value].get();
+  return of_table != nullptr ? of_table->RowNumber(key) : flat->rows(table).Find(key);
 }
 
 std::optional<CheckpointModel::RowPlace> CheckpointModel::FindRow(
@@ -54,23 +50,9 @@ std::optional<CheckpointModel::RowPlace> CheckpointModel::FindRow(
   return first;
 }
 
-bool CheckpointModel::Shard::Read(TableId table, Key key, bool or_initial, std::span<float> row) {
-  const Int8Rows* const of_table = rounded[table.value].get();
-  if (of_table != nullptr) return of_table->Read(key, row);
-  if (!or_initial && !RowNumber(table, key)) return false;
-  saved[table.value].Read({&key, 1}, static_cast<uint32_t>(row.size()), row);
-  return true;
-}
-
-void CheckpointModel::Shard::ReadInitial(TableId table, Key key, std::span<float> row) {
-  if (flat != nullptr) return flat->ReadInitial(table, key, row);
-  saved[table.value].Read({&key, 1}, static_cast<uint32_t>(row.size()), row);
-}
-
 uint64_t CheckpointModel::Shard::NumRows(TableId table) const {
-  if (flat != nullptr) return flat->rows(table).num_rows();
   const Int8Rows* const of_table = rounded[table.value].get();
-  return of_table != nullptr ? of_table->num_rows() : saved[table.value].num_rows();
+  return of_table != nullptr ? of_table->num_rows() : flat->rows(table).num_rows();
 }
 
 void CheckpointModel::KeepMemoryBelow(uint64_t bytes, FileSystem& files) {
@@ -119,20 +101,23 @@ void CheckpointModel::ReadFlat(TableId table, std::span<const Key> keys,
 template <typename Use>
 void CheckpointModel::ReadParts(TableId table, std::span<const Key> keys,
                                 std::span<const uint32_t> field_shards, RowView view,
-                                bool or_initial, std::span<float> rows, const Use& use) {
-  if (flat_ && view == RowView::kPublished) return ReadFlat(table, keys, field_shards, rows, use);
+                                std::span<float> rows, const Use& use) {
+  const bool staged = view == RowView::kStaged;
+  // Tables are rounded in all shards or in none.
+  const bool rounded = shards_.front().rounded[table.value] != nullptr;
+  if (!staged && !rounded) return ReadFlat(table, keys, field_shards, rows, use);
   const TableSpec& spec = job_.tables[table.value];
   const uint32_t dim = spec.slice_dim(), slices = spec.row_slices();
   for (size_t i = 0; i < keys.size() * slices; ++i) {
     const uint32_t s = ShardOfPart(spec, keys, field_shards, i);
     const Key key = keys[i / slices];
     const std::span<float> row = rows.subspan(i * dim, dim);
-    if (view == RowView::kStaged) {
+    if (staged) {
       const std::byte* const found = staged_[s][table.value].Find(key);
       if (found != nullptr) shards_[s].flat->rows(table).ReadWeightsOf(found, row);
       use(i, found != nullptr);
     } else {
-      use(i, shards_[s].Read(table, key, or_initial, row));
+      use(i, shards_[s].rounded[table.value]->Read(key, row));
     }
   }
 }
@@ -143,16 +128,16 @@ void CheckpointModel::Read(TableId table, std::span<const Key> keys,
   const TableSpec& spec = job_.tables[table.value];
   const uint32_t dim = spec.slice_dim(), slices = spec.row_slices();
   const bool zeros = unknown_ == UnknownKeys::kZero && !spec.dense;
-  const bool or_initial = !zeros && has_row.empty();
   std::ranges::fill(has_row, uint8_t{1});
-  ReadParts(table, keys, field_shards, view, or_initial, rows, [&](size_t i, bool found) {
+  ReadParts(table, keys, field_shards, view, rows, [&](size_t i, bool found) {
     if (found) return;
     if (!has_row.empty()) has_row[i / slices] = 0;
     const std::span<float> row = rows.subspan(i * dim, dim);
     if (zeros) {
       std::ranges::fill(row, 0.0f);
     } else {
-      shards_[ShardOfPart(spec, keys, field_shards, i)].ReadInitial(table, keys[i / slices], row);
+      const uint32_t s = ShardOfPart(spec, keys, field_shards, i);
+      shards_[s].flat->ReadInitial(table, keys[i / slices], row);
     }
   });
 }
@@ -163,17 +148,6 @@ std::vector<float> CheckpointModel::DenseWeights(RowView view) {
   const TableId dense{static_cast<uint32_t>(job_.tables.size() - 1)};
   Read(dense, DenseKeys(model_->tensors()), {}, weights, {}, view);
   return weights;
-}
-
-Status CheckpointModel::Fetch(const PreparedStep& step, std::vector<std::vector<float>>* rows,
-                              RowView view) {
-  rows->resize(job_.tables.size());
-  for (uint32_t t = 0; t < job_.tables.size(); ++t) {
-    const std::span<const Key> keys = step.parts.KeysOf({t});
-    (*rows)[t].resize(keys.size() * job_.tables[t].dim);
-    Read({t}, keys, step.parts.FieldShardsOf({t}), (*rows)[t], {}, view);
-  }
-  return Status();
 }
 
 }  // namespace hdps

@@ -44,7 +44,7 @@ Status RunEvaluate(const CommonFlags& flags, FileSystem& files, Executor& execut
     return Status();
   }
   if (!data->tells()) {
-    return data->Score({}, [](const Batch&, std::span<const float>) { return Status(); }).status();
+    return data->Score({}, [](const ScoredBatch&) { return Status(); }).status();
   }
   std::vector<TaskMetrics> metrics = data->Metrics();
   // Compatibility: with softmax, the accuracy has always been printed beside the loss.
@@ -53,9 +53,9 @@ Status RunEvaluate(const CommonFlags& flags, FileSystem& files, Executor& execut
   }
   ScoreBook book(files, ScratchFolder(), std::move(metrics));
   ExampleScores scores;
-  const auto take = [&](const Batch& batch, std::span<const float> of_batch) {
+  const auto take = [&](const ScoredBatch& scored) {
     scores.Clear();
-    scores.Add(data->job(), batch, of_batch);
+    scores.Add(data->job(), scored.batch, scored.scores);
     return book.Add(scores.scores, scores.labels, scores.weights, scores.groups);
   };
   HDPS_ASSIGN_OR_RETURN(const ScoreSums sums, data->Score({}, take));

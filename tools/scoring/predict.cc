@@ -1,7 +1,7 @@
 // Implements hdps predict: a line of scores per row.
 #include <algorithm>
+#include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,40 +14,49 @@
 namespace hdps {
 namespace {
 
-// Formats the predictions of batches as lines, and counts rows without one.
+// Writes the predictions of a batch as lines; several threads may call it at once.
 class Lines {
  public:
   Lines(const Job& job, bool nan_for_bad_rows) : nan_(nan_for_bad_rows), predictions_(job) {}
 
   // Returns kInvalidArgument for a score that is not a number, unless such lines were requested.
-  Result<std::string> Of(const Batch& batch, std::span<const float> of_batch) {
-    std::string text;
-    std::vector<float> scores(of_batch.begin(), of_batch.end());
-    predictions_.Convert(scores);
-    const size_t per_row = batch.num_examples == 0 ? 0 : scores.size() / batch.num_examples;
+  Status Write(ScoredBatch* scored) const {
+    const Batch& batch = scored->batch;
+    predictions_.Convert(scored->scores);
+    const size_t per_row = scored->scores.size() / batch.num_examples;
+    std::string& text = scored->lines;
+    text.reserve(scored->scores.size() * kNumberBytes);
     for (uint32_t row = 0; row < batch.num_examples; ++row) {
-      const std::span<const float> of_row = std::span(scores).subspan(row * per_row, per_row);
+      const std::span<const float> of_row =
+          std::span(scored->scores).subspan(row * per_row, per_row);
       bool none = nan_ && batch.weights[row] == 0;  // A bad row, under BadRows::kKept.
       if (!none && std::ranges::any_of(of_row, [](float score) { return std::isnan(score); })) {
         none = true;
         if (!nan_) return NotANumber(batch.first_row + row + 1);
       }
-      if (none) ++rows_without_;
+      if (none) ++scored->rows_without;
       for (size_t i = 0; i < per_row; ++i) {
-        text += none ? "nan" : Number(of_row[i]);
+        if (none) {
+          text += "nan";
+        } else {
+          AppendNumber(of_row[i], &text);
+        }
         text += i + 1 == per_row ? '\n' : ' ';
       }
     }
-    return text;
+    return {};
   }
-  uint64_t rows_without() const { return rows_without_; }
 
  private:
-  // %.9g distinguishes all floats.
-  static std::string Number(float prediction) {
+  static constexpr size_t kNumberBytes = 16;  // Of most numbers, with what ends them.
+
+  // 9 digits distinguish all floats.
+  static void AppendNumber(float prediction, std::string* text) {
+    constexpr int kDigits = 9;
     char number[32];
-    std::snprintf(number, sizeof(number), "%.9g", static_cast<double>(prediction));
-    return number;
+    const auto end = std::to_chars(number, number + sizeof(number), static_cast<double>(prediction),
+                                   std::chars_format::general, kDigits);
+    text->append(number, end.ptr);
   }
   static Status NotANumber(uint64_t row) {
     return {Code::kInvalidArgument,
@@ -56,7 +65,6 @@ class Lines {
 
   const bool nan_;
   const Predictions predictions_;
-  uint64_t rows_without_ = 0;
 };
 
 // A redirection of the shell, as `>> data.csv`, may lead to one of the inputs.
@@ -85,8 +93,7 @@ Status RunPredict(const CommonFlags& flags, FileSystem& files, Executor& executo
   const RowsWanted rows = {.labels = false,
                            .bad_rows = flags.nan_for_bad_rows ? BadRows::kKept : BadRows::kRefused};
   if (!data->tells()) {
-    return data->Score(rows, [](const Batch&, std::span<const float>) { return Status(); })
-        .status();
+    return data->Score(rows, [](const ScoredBatch&) { return Status(); }).status();
   }
   HDPS_RETURN_IF_ERROR(RefuseInputs(*data, flags.out, files));
   const std::string what = data->WhatScoresAre();
@@ -103,14 +110,16 @@ Status RunPredict(const CommonFlags& flags, FileSystem& files, Executor& executo
     }
     file = *std::move(created);
   }
-  Lines lines(data->job(), flags.nan_for_bad_rows);
-  const auto take = [&](const Batch& batch, std::span<const float> scores) {
-    HDPS_ASSIGN_OR_RETURN(const std::string text, lines.Of(batch, scores));
-    if (file != nullptr) return file->Append(std::as_bytes(std::span(text)));
-    to << text;
+  const Lines lines(data->job(), flags.nan_for_bad_rows);
+  uint64_t rows_without = 0;
+  const auto take = [&](const ScoredBatch& scored) {
+    rows_without += scored.rows_without;
+    if (file != nullptr) return file->Append(std::as_bytes(std::span(scored.lines)));
+    to << scored.lines;
     return to.good() ? Status() : Status(Code::kIoError, "cannot write the predictions");
   };
-  HDPS_ASSIGN_OR_RETURN(const ScoreSums sums, data->Score(rows, take));
+  const auto shape = [&](ScoredBatch* scored) { return lines.Write(scored); };
+  HDPS_ASSIGN_OR_RETURN(const ScoreSums sums, data->Score(rows, take, shape));
   if (file != nullptr) HDPS_RETURN_IF_ERROR(file->Close());
   if (sums.labels.unknown_ids > 0) {
     PrintError("%llu ids from their vocab_size on read as zeros\n",
@@ -119,9 +128,9 @@ Status RunPredict(const CommonFlags& flags, FileSystem& files, Executor& executo
   if (const std::string unknown = data->UnknownKeysTold(); !unknown.empty()) {
     PrintError("%s\n", unknown.c_str());
   }
-  if (lines.rows_without() > 0) {
+  if (rows_without > 0) {
     PrintError("nan in %llu of %llu lines: these rows cannot be scored\n",
-               static_cast<unsigned long long>(lines.rows_without()),
+               static_cast<unsigned long long>(rows_without),
                static_cast<unsigned long long>(sums.examples));
   }
   return Status();

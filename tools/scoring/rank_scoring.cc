@@ -63,7 +63,6 @@ Status RankScoring::ScorePart(Rank& rank, const Batch& batch) {
     if (set < 0) continue;
     inputs[t].keys = &sets[static_cast<size_t>(set)];
     rows[t].resize(inputs[t].keys->unique.size() * job_.tables[t].dim);
-    MutexLock lock(mutex_);
     loaded_.Read({t}, inputs[t].keys->unique, inputs[t].keys->field_shard, rows[t]);
     inputs[t].rows = rows[t];
   }

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/base/thread_annotations.h"
 #include "common/job/job_spec.h"
 #include "common/parallel/strategy.h"
 #include "common/platform/executor.h"
@@ -68,7 +67,6 @@ class RankScoring {
   CheckpointModel& loaded_;
   std::vector<DenseTensor> whole_;
   std::vector<Rank> ranks_;
-  Mutex mutex_;  // Lets one rank read rows at a time.
 };
 
 // Returns all workers, as threads of this process.

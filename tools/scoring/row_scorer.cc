@@ -18,6 +18,7 @@
 #include "common/job/vocabulary.h"
 #include "common/platform/memory_full.h"
 #include "tools/scoring/feature_keys.h"
+#include "tools/scoring/ordered_scores.h"
 #include "tools/scoring/scored_job.h"
 #include "worker/data/columnar/table_rows.h"
 #include "worker/step/evaluation.h"
@@ -41,6 +42,48 @@ DataSpec ByColumns(const DataSpec& data) {
   }
   for (const std::string& name : BaseFeatures(data)) columns.columns.emplace_back().name = name;
   return columns;
+}
+
+// Adds the keys of the examples [begin, end) of a batch that the engine has scored, and those
+// without a row, to the numbers of one part, [sparse features].
+void CountKeysOfPart(const Batch& batch, const ScoringEngine& engine, uint32_t begin, uint32_t end,
+                     std::span<uint64_t> keys, std::span<uint64_t> unknown_keys) {
+  for (size_t f = 0; f < batch.sparse.size(); ++f) {
+    keys[f] += batch.sparse[f].offsets[end] - batch.sparse[f].offsets[begin];
+  }
+  // A feature of several sets counts by the first.
+  std::vector<bool> counted(batch.sparse.size());
+  for (size_t s = 0; s < engine.sets().size(); ++s) {
+    for (size_t f = 0; f < batch.sparse.size(); ++f) {
+      const std::vector<uint32_t>& rows = engine.sets()[s].row_index[f];
+      if (counted[f] || rows.empty()) continue;
+      counted[f] = true;
+      const std::vector<uint32_t>& offsets = batch.sparse[f].offsets;
+      for (uint32_t at = offsets[begin]; at < offsets[end]; ++at) {
+        unknown_keys[f] += engine.has_row()[s][rows[at]] == 0 ? 1 : 0;
+      }
+    }
+  }
+}
+
+// Does the same for a batch whose first row is `first`, part by part.
+void CountKeys(const Batch& batch, const ScoringEngine& engine, uint64_t first,
+               std::span<const uint64_t> part_ends, ScoredRows* scored) {
+  const uint64_t last = first + batch.num_examples;
+  const std::span<const uint64_t> ends = part_ends.empty() ? std::span(&last, 1) : part_ends;
+  const size_t features = batch.sparse.size();
+  scored->keys.resize(ends.size() * features);
+  scored->unknown_keys.resize(ends.size() * features);
+  uint64_t begin = first;
+  for (size_t part = 0; part < ends.size() && begin < last; ++part) {
+    if (ends[part] <= begin) continue;
+    const uint64_t end = std::min(ends[part], last);
+    CountKeysOfPart(batch, engine, static_cast<uint32_t>(begin - first),
+                    static_cast<uint32_t>(end - first),
+                    std::span(scored->keys).subspan(part * features, features),
+                    std::span(scored->unknown_keys).subspan(part * features, features));
+    begin = end;
+  }
 }
 
 void OnCpu(ModelSpec* model) {
@@ -69,12 +112,8 @@ class RowScorer::Lease {
   std::unique_ptr<Engine> engine_;
 };
 
-RowScorer::RowScorer(FileSystem& files, Executor& executor, RowForm form)
-    : files_(files),
-      executor_(executor),
-      clock_(NewSystemClock()),
-      alone_(NewInlineExecutor()),
-      engine_executor_(form == RowForm::kFlat ? *alone_ : executor) {}
+RowScorer::RowScorer(FileSystem& files, Executor& executor)
+    : files_(files), executor_(executor), clock_(NewSystemClock()) {}
 
 RowScorer::~RowScorer() = default;
 
@@ -82,17 +121,25 @@ Result<std::unique_ptr<RowScorer>> RowScorer::Open(FileSystem& files, const std:
                                                    WhichCheckpoint which, UnknownKeys unknown,
                                                    Executor& executor) {
   HDPS_ASSIGN_OR_RETURN(const FoundCheckpoint found, OpenCheckpoint(files, path, which));
-  return Open(files, found, unknown, RowForm::kSaved, executor);
+  HDPS_ASSIGN_OR_RETURN(Job job, ParseJob(found.manifest.job_json, found.folder, {}));
+  return OpenJob(files, found, std::move(job), unknown, RowForm::kFlat, executor);
 }
 
 Result<std::unique_ptr<RowScorer>> RowScorer::Open(FileSystem& files, const FoundCheckpoint& found,
                                                    UnknownKeys unknown, RowForm form,
                                                    Executor& executor) {
   HDPS_ASSIGN_OR_RETURN(Job job, ParseJob(found.manifest.job_json, found.folder, {}));
+  OnCpu(&job.model);
+  return OpenJob(files, found, std::move(job), unknown, form, executor);
+}
+
+Result<std::unique_ptr<RowScorer>> RowScorer::OpenJob(FileSystem& files,
+                                                      const FoundCheckpoint& found, Job job,
+                                                      UnknownKeys unknown, RowForm form,
+                                                      Executor& executor) {
   HDPS_RETURN_IF_ERROR(NeedsLayers(job, "a score"));
   job.train.micro_batches = 1;
-  if (form == RowForm::kFlat) OnCpu(&job.model);
-  std::unique_ptr<RowScorer> opened(new RowScorer(files, executor, form));
+  std::unique_ptr<RowScorer> opened(new RowScorer(files, executor));
   HDPS_ASSIGN_OR_RETURN(opened->loaded_, CheckpointModel::Load(files, job, found, executor, form));
   opened->loaded_->set_unknown_keys(unknown);
   opened->job_ = opened->loaded_->job();
@@ -115,33 +162,29 @@ Result<std::unique_ptr<RowScorer>> RowScorer::Open(FileSystem& files, const Foun
 }
 
 Result<std::unique_ptr<RowScorer::Engine>> RowScorer::NewEngine(bool first) {
-  const MemoryFor model("the dense layers of a call that runs beside others");
   auto engine = std::make_unique<Engine>();
-  engine->model = &loaded_->model();
-  if (!first) {
-    HDPS_ASSIGN_OR_RETURN(engine->own, NewModel(loaded_->job(), engine_executor_));
-    engine->model = engine->own.get();
-  }
-  {
-    ReaderLock lock(loaded_->rows_mutex());
-    BringDense(engine.get());
-  }
-  engine->keys = std::make_unique<KeyFinder>(loaded_->job(), &engine_executor_);
-  engine->rows.resize(job_.tables.size());
-  engine->inputs.resize(job_.tables.size());
-  engine->has_row.resize(engine->keys->num_sets());
+  HDPS_ASSIGN_OR_RETURN(engine->scoring, ScoringEngine::New(*loaded_, /*owns_model=*/!first));
   return engine;
 }
 
 Result<std::unique_ptr<RowScorer::Engine>> RowScorer::Take() {
-  {
+  while (true) {
+    HDPS_ASSIGN_OR_RETURN(std::unique_ptr<Engine> taken, TakeIdle());
+    if (taken != nullptr) return taken;
     MutexLock lock(mutex_);
     while (idle_.empty() && made_ >= executor_.threads()) given_back_.wait(mutex_);
+  }
+}
+
+Result<std::unique_ptr<RowScorer::Engine>> RowScorer::TakeIdle() {
+  {
+    MutexLock lock(mutex_);
     if (!idle_.empty()) {
       std::unique_ptr<Engine> engine = std::move(idle_.back());
       idle_.pop_back();
       return engine;
     }
+    if (made_ >= executor_.threads()) return std::unique_ptr<Engine>();
     ++made_;
   }
   Result<std::unique_ptr<Engine>> made = NewEngine(/*first=*/false);
@@ -161,118 +204,60 @@ void RowScorer::GiveBack(std::unique_ptr<Engine> engine) {
   given_back_.notify_one();
 }
 
-void RowScorer::ReadRows(bool unknown_keys, Engine* engine) {
-  ReaderLock lock(loaded_->rows_mutex());
-  std::vector<bool> looked(engine->has_row.size());
-  for (uint32_t t = 0; t < engine->inputs.size(); ++t) {
-    engine->inputs[t] = {};
-    if (engine->keys->table_keys()[t] < 0) continue;
-    const auto set = static_cast<size_t>(engine->keys->table_keys()[t]);
-    const KeySet& keys = engine->sets[set];
-    engine->inputs[t].keys = &keys;
-    engine->rows[t].resize(keys.unique.size() * job_.tables[t].dim);
-    std::span<uint8_t> has_row;
-    if (unknown_keys && !looked[set]) {
-      engine->has_row[set].resize(keys.unique.size());
-      has_row = engine->has_row[set];
-      looked[set] = true;
-    }
-    loaded_->Read({t}, keys.unique, keys.field_shard, engine->rows[t], has_row);
-    engine->inputs[t].rows = engine->rows[t];
-  }
-  BringDense(engine);
-}
-
-void RowScorer::BringDense(Engine* engine) {
-  if (engine->step == loaded_->step()) return;
-  engine->step = loaded_->step();
-  if (engine->model->dense_floats() > 0) engine->model->SetDense(loaded_->DenseWeights());
-}
-
-Status RowScorer::Run(const Batch& batch, bool unknown_keys, Engine* engine) {
-  HDPS_RETURN_IF_ERROR(engine->model->CheckBatch(batch));
-  engine->keys->Find(batch, &engine->sets);
-  ReadRows(unknown_keys, engine);
-  PredictRows(*engine->model, batch, engine->inputs, &engine->scores);
-  return {};
-}
-
-Status RowScorer::Append(uint64_t first_number, ScoreForm form, Model& model,
-                         std::span<const float> of_batch, std::vector<float>* scores) const {
+Result<std::vector<float>> RowScorer::InForm(uint64_t first_number, ScoreForm form,
+                                             ScoringEngine& engine) const {
+  const std::span<const float> of_batch = engine.scores();
   const auto nan = std::ranges::find_if(of_batch, [](float score) { return std::isnan(score); });
   if (nan != of_batch.end()) {
     const auto row = static_cast<uint64_t>(nan - of_batch.begin()) / scores_a_row_;
-    return {Code::kInvalidArgument, ScoreNotANumber(first_number + row)};
+    return Status(Code::kInvalidArgument, ScoreNotANumber(first_number + row));
   }
-  const size_t before = scores->size();
   if (form == ScoreForm::kLogits && job_.model.loss == LossKind::kSoftmax) {
-    std::vector<float> logits = model.Logits();
-    logits.resize(of_batch.size());  // Without those of a lone row's copy.
-    scores->insert(scores->end(), logits.begin(), logits.end());
-    return {};
+    return engine.model().Logits();
   }
-  scores->insert(scores->end(), of_batch.begin(), of_batch.end());
-  if (form == ScoreForm::kPredictions) predictions_->Convert(std::span(*scores).subspan(before));
-  return {};
+  std::vector<float> scores(of_batch.begin(), of_batch.end());
+  if (form == ScoreForm::kPredictions) predictions_->Convert(scores);
+  return scores;
+}
+
+Result<Batch> RowScorer::ReadBatch(TableRows& rows, uint64_t begin, uint64_t end) const {
+  HDPS_ASSIGN_OR_RETURN(Batch batch, rows.Read(begin, end));
+  batch.num_labels = num_labels_;
+  batch.labels.assign(size_t{batch.num_examples} * num_labels_, 0.0f);
+  return batch;
 }
 
 Result<std::vector<float>> RowScorer::ScoreTable(std::shared_ptr<const ColumnTable> table,
                                                  ScoreForm form) {
   const MemoryFor scoring("rows to score, and their scores");
-  HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<TableRows> rows,
-                        TableRows::Make(*columns_, std::move(table), kRowsOfProgram));
-  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<Engine> taken, Take());
-  const Lease engine(*this, std::move(taken));
-  std::vector<float> scores;
-  scores.reserve(rows->num_rows() * scores_a_row_);
-  for (uint64_t begin = 0; begin < rows->num_rows(); begin += kEvaluationExamples) {
-    const uint64_t end = std::min(begin + kEvaluationExamples, rows->num_rows());
-    HDPS_ASSIGN_OR_RETURN(Batch batch, rows->Read(begin, end));
-    batch.num_labels = num_labels_;
-    batch.labels.assign(size_t{batch.num_examples} * num_labels_, 0.0f);
-    HDPS_RETURN_IF_ERROR(Run(batch, /*unknown_keys=*/false, &*engine));
-    HDPS_RETURN_IF_ERROR(Append(begin, form, *engine->model, engine->scores, &scores));
+  uint64_t num_rows = 0;
+  {
+    HDPS_ASSIGN_OR_RETURN(std::unique_ptr<Engine> taken, Take());
+    const Lease engine(*this, std::move(taken));
+    HDPS_RETURN_IF_ERROR(UseTable(table, &*engine));
+    num_rows = engine->reader->num_rows();
   }
+  std::vector<float> scores(num_rows * scores_a_row_);
+  const auto score = [&](uint64_t begin) -> Status {
+    const uint64_t end = std::min(begin + kEvaluationExamples, num_rows);
+    HDPS_ASSIGN_OR_RETURN(std::unique_ptr<Engine> taken, Take());
+    const Lease engine(*this, std::move(taken));
+    HDPS_RETURN_IF_ERROR(UseTable(table, &*engine));
+    HDPS_ASSIGN_OR_RETURN(const Batch batch, ReadBatch(*engine->reader, begin, end));
+    HDPS_RETURN_IF_ERROR(engine->scoring->Score(batch).status());
+    HDPS_ASSIGN_OR_RETURN(const std::vector<float> made, InForm(begin, form, *engine->scoring));
+    std::ranges::copy(made, scores.begin() + static_cast<ptrdiff_t>(begin * scores_a_row_));
+    return {};
+  };
+  std::vector<Status> scored((num_rows + kEvaluationExamples - 1) / kEvaluationExamples);
+  const auto score_part = [&](size_t part) { scored[part] = score(part * kEvaluationExamples); };
+  if (scored.size() == 1) {
+    score_part(0);
+  } else {
+    executor_.ParallelFor(scored.size(), score_part);
+  }
+  for (const Status& status : scored) HDPS_RETURN_IF_ERROR(status);
   return scores;
-}
-
-void RowScorer::CountKeys(const Batch& batch, const Engine& engine, uint32_t begin, uint32_t end,
-                          std::span<uint64_t> keys, std::span<uint64_t> unknown_keys) {
-  for (size_t f = 0; f < batch.sparse.size(); ++f) {
-    keys[f] += batch.sparse[f].offsets[end] - batch.sparse[f].offsets[begin];
-  }
-  // A feature of several sets counts by the first.
-  std::vector<bool> counted(batch.sparse.size());
-  for (size_t s = 0; s < engine.sets.size(); ++s) {
-    for (size_t f = 0; f < batch.sparse.size(); ++f) {
-      const std::vector<uint32_t>& rows = engine.sets[s].row_index[f];
-      if (counted[f] || rows.empty()) continue;
-      counted[f] = true;
-      const std::vector<uint32_t>& offsets = batch.sparse[f].offsets;
-      for (uint32_t at = offsets[begin]; at < offsets[end]; ++at) {
-        unknown_keys[f] += engine.has_row[s][rows[at]] == 0 ? 1 : 0;
-      }
-    }
-  }
-}
-
-void RowScorer::CountKeys(const Batch& batch, const Engine& engine, uint64_t first,
-                          std::span<const uint64_t> part_ends, ScoredRows* scored) {
-  const uint64_t last = first + batch.num_examples;
-  const std::span<const uint64_t> ends = part_ends.empty() ? std::span(&last, 1) : part_ends;
-  const size_t features = batch.sparse.size();
-  scored->keys.resize(ends.size() * features);
-  scored->unknown_keys.resize(ends.size() * features);
-  uint64_t begin = first;
-  for (size_t part = 0; part < ends.size() && begin < last; ++part) {
-    if (ends[part] <= begin) continue;
-    const uint64_t end = std::min(ends[part], last);
-    CountKeys(batch, engine, static_cast<uint32_t>(begin - first),
-              static_cast<uint32_t>(end - first),
-              std::span(scored->keys).subspan(part * features, features),
-              std::span(scored->unknown_keys).subspan(part * features, features));
-    begin = end;
-  }
 }
 
 Status RowScorer::UseTable(std::shared_ptr<const ColumnTable> table, Engine* engine) const {
@@ -284,23 +269,23 @@ Status RowScorer::UseTable(std::shared_ptr<const ColumnTable> table, Engine* eng
 
 Result<bool> RowScorer::ScoreAll(const ScoreWants& wants, Engine* engine, ScoredRows* scored) {
   TableRows& rows = *engine->reader;
+  ScoringEngine& scoring = *engine->scoring;
   scored->rows = rows.num_rows();
-  scored->predictions.reserve(rows.num_rows() * scores_a_row_);
-  if (wants.logits) scored->logits.reserve(rows.num_rows() * scores_a_row_);
+  const auto append = [&](uint64_t begin, ScoreForm form, std::vector<float>* to) -> Status {
+    to->reserve(rows.num_rows() * scores_a_row_);
+    HDPS_ASSIGN_OR_RETURN(const std::vector<float> made, InForm(begin, form, scoring));
+    to->insert(to->end(), made.begin(), made.end());
+    return {};
+  };
   for (uint64_t begin = 0; begin < rows.num_rows(); begin += kEvaluationExamples) {
     const uint64_t end = std::min(begin + kEvaluationExamples, rows.num_rows());
-    HDPS_ASSIGN_OR_RETURN(Batch batch, rows.Read(begin, end));
-    batch.num_labels = num_labels_;
-    batch.labels.assign(size_t{batch.num_examples} * num_labels_, 0.0f);
-    HDPS_RETURN_IF_ERROR(Run(batch, wants.unknown_keys, engine));
-    if (begin > 0 && engine->step != scored->step) return false;
-    scored->step = engine->step;
-    if (wants.unknown_keys) CountKeys(batch, *engine, begin, wants.part_ends, scored);
-    HDPS_RETURN_IF_ERROR(Append(begin, ScoreForm::kPredictions, *engine->model, engine->scores,
-                                &scored->predictions));
-    if (!wants.logits) continue;
-    HDPS_RETURN_IF_ERROR(
-        Append(begin, ScoreForm::kLogits, *engine->model, engine->scores, &scored->logits));
+    HDPS_ASSIGN_OR_RETURN(const Batch batch, ReadBatch(rows, begin, end));
+    HDPS_RETURN_IF_ERROR(scoring.Score(batch, wants.unknown_keys).status());
+    if (begin > 0 && scoring.step() != scored->step) return false;
+    scored->step = scoring.step();
+    if (wants.unknown_keys) CountKeys(batch, scoring, begin, wants.part_ends, scored);
+    HDPS_RETURN_IF_ERROR(append(begin, ScoreForm::kPredictions, &scored->predictions));
+    if (wants.logits) HDPS_RETURN_IF_ERROR(append(begin, ScoreForm::kLogits, &scored->logits));
   }
   return true;
 }
@@ -336,22 +321,27 @@ Result<std::vector<float>> RowScorer::ScoreFiles(const std::vector<std::string>&
   PipelineOptions reading = EvaluationOptions(job_, set, 0, 1);
   reading.labels = false;
   reading.reader.bad_rows = BadRows::kRefused;
-  HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<StepPipeline> steps,
-                        StepPipeline::Start(job_, files_, *clock_, reading));
+  reading.executor = &executor_;
+  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<BatchReader> reader, ReaderOf(job_, files_, reading));
+  std::vector<std::unique_ptr<Lease>> engines;
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<Engine> taken, Take());
-  const Lease engine(*this, std::move(taken));
-  {
-    ReaderLock lock(loaded_->rows_mutex());
-    BringDense(&*engine);
+  while (taken != nullptr) {
+    engines.push_back(std::make_unique<Lease>(*this, std::move(taken)));
+    HDPS_ASSIGN_OR_RETURN(taken, TakeIdle());
   }
-  const auto fetch = [this](const PreparedStep& step, std::vector<std::vector<float>>* rows) {
-    return loaded_->Fetch(step, rows);
+  const auto score = [&](size_t thread, ScoredBatch* scored) -> Status {
+    ScoringEngine& engine = *(*engines[thread])->scoring;
+    HDPS_RETURN_IF_ERROR(engine.Score(scored->batch).status());
+    HDPS_ASSIGN_OR_RETURN(scored->scores, InForm(scored->batch.first_row + 1, form, engine));
+    return {};
   };
   std::vector<float> scores;
-  const auto take = [&](const Batch& batch, std::span<const float> of_batch) {
-    return Append(batch.first_row + 1, form, *engine->model, of_batch, &scores);
+  const auto take = [&](const ScoredBatch& scored) {
+    scores.insert(scores.end(), scored.scores.begin(), scored.scores.end());
+    return Status();
   };
-  HDPS_RETURN_IF_ERROR(ScoreSteps(job_, *engine->model, *steps, {nullptr, fetch}, take).status());
+  BatchStream batches(std::move(reader), 0, 0, /*ahead=*/1, *clock_);
+  HDPS_RETURN_IF_ERROR(ScoreInOrder(batches, engines.size(), score, take).status());
   return scores;
 }
 

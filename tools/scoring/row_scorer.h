@@ -15,9 +15,9 @@
 #include "common/platform/monotonic_clock.h"
 #include "tools/scoring/checkpoint_model.h"
 #include "tools/scoring/predictions.h"
+#include "tools/scoring/scoring_engine.h"
 #include "worker/data/batch.h"
 #include "worker/data/columnar/columns.h"
-#include "worker/model/model.h"
 
 namespace hdps {
 
@@ -50,19 +50,18 @@ struct ScoredRows {
 // A checkpoint that scores rows without their labels.
 //
 // Invariant: scores are functions of the checkpoint and the row, with the bits of hdps predict. All
-// members may be called by several threads at once: rows are shared, and each call has a model of
-// its own. There are at most as many models as the executor has threads, made when they are first
-// needed; further calls wait for one. With RowForm::kFlat a call computes on its own thread alone,
-// on the CPU.
+// members may be called by several threads at once: rows are shared, and each thread that scores
+// has a model of its own. There are at most as many models as the executor has threads, made when
+// they are first needed; who wants a further one waits.
 class RowScorer {
  public:
   // Takes `path` and `which` as OpenCheckpoint does, and the job and its vocabulary from the
-  // checkpoint. Requires: `files` and `executor` outlive the result.
+  // checkpoint. Models are where the job says. Requires: `files` and `executor` outlive the result.
   static Result<std::unique_ptr<RowScorer>> Open(FileSystem& files, const std::string& path,
                                                  WhichCheckpoint which, UnknownKeys unknown,
                                                  Executor& executor);
-  // The same for a checkpoint that was found, with its rows in this form. A folder exported for
-  // serving (IsServingFolder) is mapped.
+  // The same for a checkpoint that was found, with its rows in this form and models on the CPU. A
+  // folder exported for serving (IsServingFolder) is mapped.
   static Result<std::unique_ptr<RowScorer>> Open(FileSystem& files, const FoundCheckpoint& found,
                                                  UnknownKeys unknown, RowForm form,
                                                  Executor& executor);
@@ -88,16 +87,17 @@ class RowScorer {
   // number.
   uint32_t scores_a_row() const { return scores_a_row_; }
 
-  // Returns the scores of all rows of a table, [rows, scores_a_row()]. kInvalidArgument names a
-  // column that is missing, or the first row, from 0 on, that cannot be read or whose score is not
-  // a number.
+  // Returns the scores of all rows of a table, [rows, scores_a_row()], by all threads that are
+  // free. kInvalidArgument names a column that is missing, or the first row, from 0 on, that cannot
+  // be read or whose score is not a number.
   Result<std::vector<float>> ScoreTable(std::shared_ptr<const ColumnTable> table, ScoreForm form);
   // The same for the rows of files, read as the job's data are. `paths` are those of --data: files,
   // folders, patterns. Requires: no delta is applied meanwhile.
   Result<std::vector<float>> ScoreFiles(const std::vector<std::string>& paths, ScoreForm form);
 
-  // Returns the scores of all rows of a table, whose columns are as ScoreTable() wants them; of a
-  // job whose format has no named columns it is the one column "row", of lines of its data.
+  // Returns the scores of all rows of a table, by the calling thread. Columns are as ScoreTable()
+  // wants them; of a job whose format has no named columns it is the one column "row", of lines of
+  // its data.
   Result<ScoredRows> Score(std::shared_ptr<const ColumnTable> table, const ScoreWants& wants);
 
   // Brings the checkpoint to that of `delta`, which builds on it, while others score: each answer
@@ -118,55 +118,38 @@ class RowScorer {
   std::vector<bool> Contains(TableId table, std::span<const Key> keys) const;
 
  private:
-  // A model with what a pass of its own needs.
   struct Engine {
-    Model* model = nullptr;
-    std::unique_ptr<Model> own;  // Null for the first engine: the model is that of `loaded_`.
+    std::unique_ptr<ScoringEngine> scoring;
     std::unique_ptr<TableRows> reader;  // Of the last table; null: there was none.
-    std::unique_ptr<KeyFinder> keys;
-    std::vector<KeySet> sets;
-    std::vector<std::vector<float>> rows;  // [tables]
-    std::vector<TableInput> inputs;        // [tables]
-    std::vector<float> scores;
-    Clock step = kNoClock;  // Of the model's dense weights, and of the rows of the last pass.
-    std::vector<std::vector<uint8_t>> has_row;  // [sets][unique]: as of the set's first table.
   };
   class Lease;
 
-  RowScorer(FileSystem& files, Executor& executor, RowForm form);
+  RowScorer(FileSystem& files, Executor& executor);
+  static Result<std::unique_ptr<RowScorer>> OpenJob(FileSystem& files, const FoundCheckpoint& found,
+                                                    Job job, UnknownKeys unknown, RowForm form,
+                                                    Executor& executor);
   // Waits for an engine, or makes one.
   Result<std::unique_ptr<Engine>> Take() HDPS_EXCLUDES(mutex_);
+  // Takes an engine that is idle, or makes one; null if others have all.
+  Result<std::unique_ptr<Engine>> TakeIdle() HDPS_EXCLUDES(mutex_);
   void GiveBack(std::unique_ptr<Engine> engine) HDPS_EXCLUDES(mutex_);
   Result<std::unique_ptr<Engine>> NewEngine(bool first);
-  // Reads the rows of a batch, all of them and the dense weights as of one step.
-  void ReadRows(bool unknown_keys, Engine* engine);
-  // Gives the engine the dense weights of the step. Requires: the rows are locked for reading.
-  void BringDense(Engine* engine);
-  // Fills engine.scores. `unknown_keys`: also engine.has_row.
-  Status Run(const Batch& batch, bool unknown_keys, Engine* engine);
+  // Reads rows of a table, without labels.
+  Result<Batch> ReadBatch(TableRows& rows, uint64_t begin, uint64_t end) const;
   // Gives the engine the reader of a table.
   Status UseTable(std::shared_ptr<const ColumnTable> table, Engine* engine) const;
   // Scores all rows. Returns false if the step changed between two batches.
   Result<bool> ScoreAll(const ScoreWants& wants, Engine* engine, ScoredRows* scored);
-  // Adds the keys of the examples [begin, end) of a batch that Run() has scored, and those without
-  // a row, to the numbers of one part, [sparse features].
-  static void CountKeys(const Batch& batch, const Engine& engine, uint32_t begin, uint32_t end,
-                        std::span<uint64_t> keys, std::span<uint64_t> unknown_keys);
-  // The same for a batch whose first row is `first`, part by part.
-  static void CountKeys(const Batch& batch, const Engine& engine, uint64_t first,
-                        std::span<const uint64_t> part_ends, ScoredRows* scored);
-  // Appends the scores of the model's last pass in this form. `first_number`: that of its first
+  // Returns the scores of the engine's last pass in this form. `first_number`: that of its first
   // row, for messages.
-  Status Append(uint64_t first_number, ScoreForm form, Model& model,
-                std::span<const float> of_batch, std::vector<float>* scores) const;
+  Result<std::vector<float>> InForm(uint64_t first_number, ScoreForm form,
+                                    ScoringEngine& engine) const;
   // Returns the shard of each key if the table is cut by field; else an empty list.
   std::vector<uint32_t> FieldShardsOf(TableId table, std::span<const Key> keys) const;
 
   FileSystem& files_;
   Executor& executor_;
   const std::unique_ptr<MonotonicClock> clock_;
-  const std::unique_ptr<Executor> alone_;  // Runs all work of a call on its own thread.
-  Executor& engine_executor_;
   Job job_;
   std::unique_ptr<const DataSpec> columns_;
   std::unique_ptr<CheckpointModel> loaded_;

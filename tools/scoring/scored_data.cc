@@ -31,7 +31,7 @@ Result<std::unique_ptr<ScoredData>> ScoredData::Open(const CommonFlags& flags, F
     return Status(Code::kInvalidArgument,
                   "--checkpoint is missing; give a checkpoint's folder or the --out of a run");
   }
-  std::unique_ptr<ScoredData> opened(new ScoredData(files));
+  std::unique_ptr<ScoredData> opened(new ScoredData(files, executor));
   HDPS_ASSIGN_OR_RETURN(ReadJob read, JobOf(flags, files));
   HDPS_RETURN_IF_ERROR(NeedsLayers(read.job, "a score"));
   PrintWarnings(read.job.warnings);
@@ -48,7 +48,7 @@ Result<std::unique_ptr<ScoredData>> ScoredData::Open(const CommonFlags& flags, F
   HDPS_ASSIGN_OR_RETURN(
       opened->loaded_,
       CheckpointModel::Load(files, opened->job_, flags.checkpoint, flags.which, executor,
-                            flags.int8_rows ? RowForm::kInt8 : RowForm::kSaved));
+                            flags.int8_rows ? RowForm::kInt8 : RowForm::kFlat));
   opened->int8_rows_ = flags.int8_rows;
   if (flags.unknown_are_zeros) opened->loaded_->set_unknown_keys(UnknownKeys::kZero);
   if (flags.count_unknown) opened->unknown_ = std::make_unique<UnknownCount>(*opened->loaded_);
@@ -69,6 +69,7 @@ Result<std::unique_ptr<ScoredData>> ScoredData::Open(const CommonFlags& flags, F
                                          executor, *opened->clock_));
   }
   opened->tells_ = flags.process <= 0;
+  HDPS_RETURN_IF_ERROR(opened->MakeEngines());
   return opened;
 }
 
@@ -177,29 +178,51 @@ Result<std::vector<InputFile>> ScoredData::Inputs() const {
   return inputs;
 }
 
-Result<ScoreSums> ScoredData::Score(const RowsWanted& rows_wanted, const TakeScores& take) {
+Status ScoredData::MakeEngines() {
+  // A GPU has one model, and so has a process that meets others in each batch.
+  const bool one = ranks_ != nullptr || !loaded_->model().ops().on_host();
+  const auto threads = one ? size_t{1} : static_cast<size_t>(executor_.threads());
+  while (engines_.size() < threads) {
+    HDPS_ASSIGN_OR_RETURN(engines_.emplace_back(),
+                          ScoringEngine::New(*loaded_, /*owns_model=*/!engines_.empty()));
+  }
+  return {};
+}
+
+Status ScoredData::ScoreOne(ScoringEngine& engine, ScoredBatch* scored) {
+  if (ranks_ != nullptr) {
+    HDPS_RETURN_IF_ERROR(engine.model().CheckBatch(scored->batch));
+    HDPS_ASSIGN_OR_RETURN(scored->loss_sum, ranks_->Score(scored->batch, &scored->scores));
+    if (tells_ && unknown_ != nullptr) engine.FindKeys(scored->batch);
+  } else {
+    HDPS_ASSIGN_OR_RETURN(scored->loss_sum, engine.Score(scored->batch));
+    scored->scores.swap(engine.scores());
+  }
+  if (!tells_ || unknown_ == nullptr) return {};
+  MutexLock lock(counting_);
+  for (uint32_t t = 0; t < job_.tables.size(); ++t) {
+    const int set = engine.table_sets()[t];
+    if (set >= 0) unknown_->Add({t}, engine.sets()[static_cast<size_t>(set)]);
+  }
+  return {};
+}
+
+Result<ScoreSums> ScoredData::Score(const RowsWanted& rows_wanted, const TakeBatch& take,
+                                    const ShapeBatch& shape) {
   PipelineOptions reading = EvaluationOptions(job_, set_, 0, 1);
   reading.labels = rows_wanted.labels;
   reading.reader.bad_rows = rows_wanted.bad_rows;
   RowCacheOptions kept = CacheOptionsOf(job_, files_, "");
   kept.repeats = false;
   reading.reader.cache = std::make_shared<RowCaches>(files_, kept);
-  HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<StepPipeline> steps,
-                        StepPipeline::Start(job_, files_, *clock_, reading));
-  const auto fetch = [this](const PreparedStep& step, std::vector<std::vector<float>>* rows) {
-    return loaded_->Fetch(step, rows);
+  reading.executor = &executor_;
+  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<BatchReader> reader, ReaderOf(job_, files_, reading));
+  BatchStream batches(std::move(reader), 0, 0, /*ahead=*/1, *clock_);
+  const auto score = [&](size_t thread, ScoredBatch* scored) {
+    const Status status = ScoreOne(*engines_[thread], scored);
+    return status.ok() && shape ? shape(scored) : status;
   };
-  RowSource source = {nullptr, fetch};
-  // Here, so that several workers count as one does: each step comes whole, once.
-  if (tells_ && unknown_ != nullptr) {
-    source.ask = [this](const PreparedStep& step) { unknown_->Add(step.parts); };
-  }
-  if (ranks_ != nullptr) {
-    source.score = [this](const Batch& batch, std::vector<float>* scores) {
-      return ranks_->Score(batch, scores);
-    };
-  }
-  return ScoreSteps(job_, loaded_->model(), *steps, source, take);
+  return ScoreInOrder(batches, engines_.size(), score, take);
 }
 
 }  // namespace hdps

@@ -1,11 +1,13 @@
 // Scores files by a checkpoint's model, batch by batch, for evaluate and predict.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/base/thread_annotations.h"
 #include "common/job/eval_sets.h"
 #include "common/job/job_facts.h"
 #include "common/job/spec/loss_kind.h"
@@ -15,8 +17,10 @@
 #include "common/platform/monotonic_clock.h"
 #include "common/platform/output_file.h"
 #include "tools/scoring/checkpoint_model.h"
+#include "tools/scoring/ordered_scores.h"
 #include "tools/scoring/rank_scoring.h"
 #include "tools/scoring/scoring.h"
+#include "tools/scoring/scoring_engine.h"
 #include "tools/scoring/unknown_count.h"
 #include "worker/step/evaluation.h"
 
@@ -56,23 +60,33 @@ class ScoredData {
   std::string TextsHint(const LabelTally& labels) const;
   // Tells how many keys of the scored rows have no row; empty if every key has one.
   std::string UnknownKeysTold() const { return unknown_ == nullptr ? "" : unknown_->Tell(); }
-  // Scores every row in order. Requires: it is called once.
-  Result<ScoreSums> Score(const RowsWanted& rows, const TakeScores& take);
+  // Scores every row. `take` is called in their order; `shape`, if set, before it with the same
+  // batch, by several threads at once. Requires: it is called once.
+  using ShapeBatch = std::function<Status(ScoredBatch*)>;
+  Result<ScoreSums> Score(const RowsWanted& rows, const TakeBatch& take,
+                          const ShapeBatch& shape = nullptr);
 
  private:
   // Connects the worker `flags.process` with those of the other processes.
   Result<ScoringRank> Meet(const CommonFlags& flags);
-  explicit ScoredData(FileSystem& files) : files_(files), clock_(NewSystemClock()) {}
+  ScoredData(FileSystem& files, Executor& executor)
+      : files_(files), executor_(executor), clock_(NewSystemClock()) {}
+  // Makes the engines that score, one for each thread.
+  Status MakeEngines();
+  Status ScoreOne(ScoringEngine& engine, ScoredBatch* scored);
 
   FileSystem& files_;
+  Executor& executor_;
   const std::unique_ptr<MonotonicClock> clock_;
   std::string job_file_;  // Empty: the job comes from the checkpoint.
   Job job_;
   bool int8_rows_ = false;
   EvalSet set_;  // The set to score; without a name, the files of the command line.
   std::unique_ptr<CheckpointModel> loaded_;
+  std::vector<std::unique_ptr<ScoringEngine>> engines_;
+  Mutex counting_;
   std::unique_ptr<UnknownCount> unknown_;  // Null: keys without a row are not counted.
-  std::unique_ptr<RankScoring> ranks_;     // Null with one worker.
+  std::unique_ptr<RankScoring> ranks_;     // Null with one worker; else the only engine finds keys.
   bool tells_ = true;
 };
 

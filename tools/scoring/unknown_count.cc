@@ -42,23 +42,23 @@ bool UnknownCount::AddDistinct(TableId table, Key key, std::optional<uint32_t> f
   return true;
 }
 
+void UnknownCount::Add(TableId table, const KeySet& set) {
+  without_.resize(set.unique.size());
+  for (size_t k = 0; k < set.unique.size(); ++k) {
+    const auto shard = set.field_shard.empty() ? std::nullopt : std::optional(set.field_shard[k]);
+    without_[k] = AddDistinct(table, set.unique[k], shard) ? 1 : 0;
+  }
+  for (const std::vector<uint32_t>& of_feature : set.row_index) {
+    keys_ += of_feature.size();
+    for (const uint32_t k : of_feature) unknown_ += static_cast<uint64_t>(without_[k]);
+  }
+}
+
 bool UnknownCount::Add(const StepParts& step) {
   const uint64_t before = unknown_;
   for (uint32_t t = 0; t < seen_.size(); ++t) {
-    if (step.empty() || step.SetOf(0, {t}) == nullptr) continue;
-    const KeySet& set = *step.SetOf(0, {t});
-    without_.resize(set.unique.size());
-    for (size_t k = 0; k < set.unique.size(); ++k) {
-      without_[k] =
-          AddDistinct({t}, set.unique[k],
-                      set.field_shard.empty() ? std::nullopt : std::optional(set.field_shard[k]))
-              ? 1
-              : 0;
-    }
-    for (const std::vector<uint32_t>& of_feature : set.row_index) {
-      keys_ += of_feature.size();
-      for (const uint32_t k : of_feature) unknown_ += static_cast<uint64_t>(without_[k]);
-    }
+    const KeySet* const set = step.empty() ? nullptr : step.SetOf(0, {t});
+    if (set != nullptr) Add({t}, *set);
   }
   return unknown_ > before;
 }

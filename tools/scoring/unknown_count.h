@@ -21,8 +21,9 @@ class UnknownCount {
 
   // Requires: `loaded` outlives it.
   explicit UnknownCount(const CheckpointModel& loaded);
-  // Counts the keys of a step of one part, as evaluation makes them. Returns whether some have no
-  // row.
+  // Counts the keys that a batch needs from a table.
+  void Add(TableId table, const KeySet& keys);
+  // The same for all tables of a step of one part. Returns whether some have no row.
   bool Add(const StepParts& step);
 
   uint64_t keys() const { return keys_; }        // All keys, each as often as it occurs.

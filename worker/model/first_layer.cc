@@ -1,5 +1,5 @@
-// Chooses for each batch between products of distinct rows and the two layers that this one
-// replaces.
+// Chooses between products of distinct rows and the two layers that this one replaces: for each
+// batch of training, and once for all batches of scores.
 #include "worker/model/first_layer.h"
 
 #include <glog/logging.h>
@@ -85,6 +85,8 @@ class FirstLayerOnRows : public Layer {
  private:
   bool Pays(const Pass& pass) const {
     if (choice_ == FirstLayer::kPlain) return false;
+    // A score must not depend on the rows beside it.
+    if (!pass.training) return UniqueRowGemmPaysInScores(dim_);
     const KeySet& keys = *pass.tables[parts_.table].keys;
     UniqueRowGemmShape shape;
     shape.unique_rows = keys.unique.size();
@@ -116,6 +118,7 @@ class FirstLayerOnRows : public Layer {
     layer.plain = plain_;
     layer.bias = pass.dense + parts_.bias;
     layer.relu = relu_;
+    layer.rows_alike = !pass.training;
     return layer;
   }
 

@@ -85,6 +85,10 @@ class GraphModel : public Model {
   const Graph& graph() const { return lanes_[0]->graph(); }
   // Checks the labels of one task.
   Status CheckLabels(const Batch& batch, size_t task, const TaskSpec& spec) const;
+  void SetRowsAlike(bool alike) {
+    ops_->SetRowsAlike(alike);
+    if (host_ops_ != nullptr) host_ops_->SetRowsAlike(alike);
+  }
   // Makes copies of the graph until there are `count` lanes.
   void EnsureLanes(size_t count);
   // Computes a step of lanes whose passes have begun.
@@ -240,7 +244,10 @@ Result<double> GraphModel::Predict(const Batch& batch, std::span<const TableInpu
   CHECK_EQ(dense_.size() >= dense_floats(), true) << "SetDense comes before the first pass";
   const StepLane lane{&batch, tables, nullptr, {}, rows};
   lanes_[0]->Begin(lane, {.dense = dense_.data(), .exchange = exchange}, 0);
-  HDPS_RETURN_IF_ERROR(Forward(1, exchange));
+  SetRowsAlike(true);
+  const Status forward = Forward(1, exchange);
+  SetRowsAlike(false);
+  HDPS_RETURN_IF_ERROR(forward);
   return lanes_[0]->Score(probabilities);
 }
 

@@ -103,7 +103,8 @@ class StepExchange;  // step_exchange.h
 // Computes steps and predictions with the job's layers.
 //
 // Invariant: a result is a function of the inputs and the dense array and, if layers exchange
-// values, of what the other lanes and workers give. It does not depend on the number of threads.
+// values, of what the other lanes and workers give. It does not depend on the number of threads. On
+// a CPU an example's score has the same bits beside however many others.
 class Model {
  public:
   virtual ~Model() = default;

@@ -26,25 +26,11 @@ double WeightOf(const Batch& batch) {
 
 }  // namespace
 
-double PredictRows(Model& model, const Batch& batch, std::span<const TableInput> tables,
-                   std::vector<float>* scores) {
-  if (batch.num_examples != 1) return model.Predict(batch, tables, scores);
-  const Batch alike[] = {batch, batch};
-  std::vector<KeySet> keys(tables.size());
-  std::vector<TableInput> twice(tables.begin(), tables.end());
-  for (size_t t = 0; t < tables.size(); ++t) {
-    if (tables[t].keys == nullptr) continue;
-    keys[t] = *tables[t].keys;
-    for (std::vector<uint32_t>& of_feature : keys[t].row_index) {
-      const size_t count = of_feature.size();
-      of_feature.resize(2 * count);
-      std::copy_n(of_feature.begin(), count, of_feature.begin() + static_cast<ptrdiff_t>(count));
-    }
-    twice[t].keys = &keys[t];
-  }
-  const double loss_sum = model.Predict(JoinBatches(alike), twice, scores);
-  scores->resize(scores->size() / 2);
-  return loss_sum / 2;
+void ScoreSums::Add(const Batch& batch, double batch_loss_sum) {
+  loss_sum += batch_loss_sum;
+  examples += batch.num_examples;
+  weight_sum += WeightOf(batch);
+  labels.Add(CountLabels(batch));
 }
 
 Result<EvalSet> FindEvalSet(const Job& job, const std::string& name) {
@@ -94,30 +80,15 @@ Status StepScorer::ScoreStep(const TakeScores& take) {
   HDPS_RETURN_IF_ERROR(FindNext());
   const Batch& batch = step->parts.parts()[0].batch;
   HDPS_RETURN_IF_ERROR(model_.CheckBatch(batch));
-  if (source_.score) {
-    HDPS_ASSIGN_OR_RETURN(const double loss_sum, source_.score(batch, &scores_));
-    sums_.loss_sum += loss_sum;
-  } else {
-    HDPS_RETURN_IF_ERROR(source_.fetch(*step, &rows_));
-    for (uint32_t t = 0; t < inputs_.size(); ++t) {
-      inputs_[t].keys = step->parts.SetOf(0, {t});
-      inputs_[t].rows = rows_[t];
-    }
-    sums_.loss_sum += PredictRows(model_, batch, inputs_, &scores_);
+  HDPS_RETURN_IF_ERROR(source_.fetch(*step, &rows_));
+  for (uint32_t t = 0; t < inputs_.size(); ++t) {
+    inputs_[t].keys = step->parts.SetOf(0, {t});
+    inputs_[t].rows = rows_[t];
   }
-  sums_.examples += batch.num_examples;
-  sums_.weight_sum += WeightOf(batch);
-  sums_.labels.Add(CountLabels(batch));
+  sums_.Add(batch, model_.Predict(batch, inputs_, &scores_));
   HDPS_RETURN_IF_ERROR(take(batch, scores_));
   steps_.Recycle(std::move(step));
   return {};
-}
-
-Result<ScoreSums> ScoreSteps(const Job& job, Model& model, StepPipeline& steps,
-                             const RowSource& source, const TakeScores& take) {
-  StepScorer scorer(job, model, steps, source);
-  while (!scorer.at_end()) HDPS_RETURN_IF_ERROR(scorer.ScoreStep(take));
-  return scorer.sums();
 }
 
 void ExampleScores::Clear() {

@@ -1,4 +1,4 @@
-// Scores data with a model. Workers do this for kEvaluate, the tools with a checkpoint.
+// Scores data with a model, as workers do for kEvaluate.
 #pragma once
 
 #include <cstdint>
@@ -27,14 +27,10 @@ struct ScoreSums {
   uint64_t examples = 0;
   uint64_t bad_rows = 0;  // Bad rows that were left out.
   LabelTally labels;      // Tally of the examples' labels.
-};
 
-// Scores the examples of a batch as Model::Predict does, and returns the sum of the losses. A lone
-// example is scored beside a copy of itself: a product of one row has other bits than that of
-// several (oneDNN computes it as a matrix times a vector), and a row's score must not depend on the
-// rows beside it. Model::Logits() then has both.
-double PredictRows(Model& model, const Batch& batch, std::span<const TableInput> tables,
-                   std::vector<float>* scores);
+  // Adds a scored batch, but no bad rows.
+  void Add(const Batch& batch, double batch_loss_sum);
+};
 
 // Is called with the scores of each batch, laid out as by Model::Predict.
 using TakeScores = std::function<Status(const Batch& batch, std::span<const float> scores)>;
@@ -44,9 +40,6 @@ using TakeScores = std::function<Status(const Batch& batch, std::span<const floa
 struct RowSource {
   std::function<void(const PreparedStep& step)> ask;
   std::function<Status(const PreparedStep& step, std::vector<std::vector<float>>* rows)> fetch;
-  // If set, scores the batch in place of the model, as Model::Predict would, and nothing is
-  // fetched.
-  std::function<Result<double>(const Batch& batch, std::vector<float>* scores)> score = nullptr;
 };
 
 // Returns the evaluation set of that name; the job's first if `name` is empty. kInvalidArgument if
@@ -93,10 +86,5 @@ struct ExampleScores {
   // Appends the scores `of_batch`, laid out as for TakeScores.
   void Add(const Job& job, const Batch& batch, std::span<const float> of_batch);
 };
-
-// Scores everything that `steps` gives, in the order of the files. Requires: `steps` was started
-// with EvaluationOptions, and the model's dense weights are set.
-Result<ScoreSums> ScoreSteps(const Job& job, Model& model, StepPipeline& steps,
-                             const RowSource& source, const TakeScores& take);
 
 }  // namespace hdps

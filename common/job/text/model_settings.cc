@@ -307,10 +307,12 @@ Section ModelSection(const JobRegistry& registry) {
       "CPU bf16 is of dense layers of 16 units or more, where the CPU multiplies 16 bits faster "
       "(AMX or AVX512-BF16; elsewhere fp32 is used, and the log says so), and tf32 is fp32.",
       kPrintedUnlessDefault, kMayChange);
-  model.Add("first_layer", &ModelText::first_layer,
-            "Of a dense layer on an embedding on the CPU: multiply every example's rows, or each "
-            "distinct row of the batch once; auto: what is cheaper for the batch.",
-            kExpert, kMayChange);
+  model.Add(
+      "first_layer", &ModelText::first_layer,
+      "Of a dense layer on an embedding on the CPU: multiply every example's rows, or each "
+      "distinct row of the batch once; auto: what is cheaper for a batch of training, and one "
+      "of both for all scores, by the rows' dim.",
+      kExpert, kMayChange);
   return PrintAsGraph(model.Done());
 }
 

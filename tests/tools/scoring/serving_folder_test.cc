@@ -65,10 +65,8 @@ TEST_F(ServingFolderTest, ItScoresAsItsCheckpoint) {
   Save(10);
   const CheckpointPart newest = Save(20);
   const std::string serving = Export(newest.folder);
-  const auto expected = Open(Find(newest.folder), RowForm::kSaved, *executor_);
-  for (const RowForm form : {RowForm::kFlat, RowForm::kSaved}) {
-    ExpectAlike(*Open(Find(serving), form, *executor_), *expected);
-  }
+  const auto expected = Open(Find(newest.folder), RowForm::kFlat, *executor_);
+  ExpectAlike(*Open(Find(serving), RowForm::kFlat, *executor_), *expected);
   EXPECT_GT(Score(*expected).unknown_keys[0], 0u);
   // Nobody takes it for something else.
   EXPECT_THAT(
@@ -117,10 +115,10 @@ TEST_F(ServingFolderTest, RowsOnDiskScoreAlikeAndTakeDeltas) {
   EXPECT_FALSE(files_->Exists(scratch));
   for (const CheckpointPart& part : {first, second, third}) {
     ASSERT_TRUE(part.manifest.clock == 10 || (*opened)->Apply(part).ok());
-    ExpectAlike(**opened, *Open(Find(part.folder), RowForm::kSaved, *executor_));
+    ExpectAlike(**opened, *Open(Find(part.folder), RowForm::kFlat, *executor_));
     // Pages that are given back come back.
     (*opened)->loaded().KeepMemoryBelow(1, *files_);
-    ExpectAlike(**opened, *Open(Find(part.folder), RowForm::kSaved, *executor_));
+    ExpectAlike(**opened, *Open(Find(part.folder), RowForm::kFlat, *executor_));
   }
   const auto little = RowScorer::OpenOnDisk(*files_, Find(first.folder), UnknownKeys::kInitial,
                                             4096, scratch, *executor_);

@@ -10,7 +10,7 @@
 #include "common/job/job_facts.h"
 #include "common/platform/file_system.h"
 #include "tools/export/vectors/item_data.h"
-#include "tools/scoring/tower_vectors.h"
+#include "tools/scoring/towers/tower_vectors.h"
 #include "worker/data/whole_files/text_rows.h"
 
 namespace hdps {

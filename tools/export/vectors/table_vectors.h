@@ -9,7 +9,7 @@
 #include "common/base/status.h"
 #include "common/platform/executor.h"
 #include "tools/scoring/row_scorer.h"
-#include "tools/scoring/tower_vectors.h"
+#include "tools/scoring/towers/tower_vectors.h"
 #include "worker/data/columnar/columns.h"
 
 namespace hdps {

@@ -21,7 +21,7 @@
 #include "tools/export/vectors/item_data.h"
 #include "tools/export/vectors/item_vectors.h"
 #include "tools/scoring/checkpoint_model.h"
-#include "tools/scoring/tower_vectors.h"
+#include "tools/scoring/towers/tower_vectors.h"
 #include "tools/scoring/wanted_keys.h"
 
 namespace hdps {

@@ -10,7 +10,7 @@
 #include "common/job/spec/model_spec.h"
 #include "tools/export/vectors/item_data.h"
 #include "tools/export/vectors/item_vectors.h"
-#include "tools/scoring/tower_vectors.h"
+#include "tools/scoring/towers/tower_vectors.h"
 
 namespace hdps {
 namespace {

@@ -108,7 +108,7 @@ TEST_F(JoinedAnswersTest, HaveTheBitsOfRequestsAloneForEveryRecipe) {
                                     R"("type": "deepfm")" + hidden, R"("type": "dcn_v2")" + hidden,
                                     R"("type": "xdeepfm")" + hidden, R"("type": "autoint")" + sizes,
                                     R"("type": "fibinet")" + hidden}) {
-    for (const std::string first_layer : {"plain", "unique_rows"}) {
+    for (const std::string first_layer : {"auto", "plain", "unique_rows"}) {
       SCOPED_TRACE(recipe + " " + first_layer);
       files_ = NewMemoryFileSystem();
       ASSERT_NO_FATAL_FAILURE(Open(recipe + R"(, "first_layer": ")" + first_layer + "\""));
@@ -122,7 +122,7 @@ TEST_F(JoinedAnswersTest, HaveTheBitsOfRequestsAloneForEveryRecipe) {
 }
 
 TEST_F(JoinedAnswersTest, OnlyRequestsThatAreAlikeShareABatch) {
-  Open(R"("type": "wide_deep", "embedding_dim": 4, "hidden": [8], "first_layer": "plain")");
+  Open(R"("type": "wide_deep", "embedding_dim": 4, "hidden": [8])");
   ScoreRequest other_type = Rows(1, 0), more = Rows(1, 0);
   const std::vector<MadeColumn> columns = {Texts("user", {"u1"}), Numbers<double>("age", {2.5}),
                                            Texts("tags", {"a"})};
@@ -138,7 +138,7 @@ TEST_F(JoinedAnswersTest, OnlyRequestsThatAreAlikeShareABatch) {
 }
 
 TEST_F(JoinedAnswersTest, AMistakeIsToldToItsOwnRequestAlone) {
-  Open(R"("type": "wide_deep", "embedding_dim": 4, "hidden": [8], "first_layer": "plain")");
+  Open(R"("type": "wide_deep", "embedding_dim": 4, "hidden": [8])");
   const auto asking = [](const Cells& ages) {
     ScoreRequest request;
     request.rows =

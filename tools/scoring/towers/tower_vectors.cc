@@ -1,5 +1,5 @@
 // Runs the whole graph on rows whose other tower sees nothing, and reads the tower's last layer.
-#include "tools/scoring/tower_vectors.h"
+#include "tools/scoring/towers/tower_vectors.h"
 
 #include <algorithm>
 #include <set>
@@ -9,7 +9,7 @@
 #include "common/job/spec/layer_spec.h"
 #include "common/job/spec/model_spec.h"
 #include "common/job/spec/table_spec.h"
-#include "tools/scoring/layer_values.h"
+#include "tools/scoring/towers/layer_values.h"
 
 namespace hdps {
 namespace {
@@ -128,26 +128,33 @@ Result<std::unique_ptr<TowerVectors>> TowerVectors::New(CheckpointModel& loaded,
   return vectors;
 }
 
-Status TowerVectors::FetchRows() {
+Status TowerVectors::ReadRows() {
   ReaderLock lock(loaded_.rows_mutex());
   if (loaded_.step(view_) != clock_) {
     return {Code::kStaleView, "the vectors are of step " + std::to_string(clock_) +
                                   ", and the rows of step " + std::to_string(loaded_.step(view_))};
   }
-  if (counts_unknown_) unknown_.Add(step_.parts);
-  return loaded_.Fetch(step_, &rows_, view_);
+  if (counts_unknown_) unknown_.Add(parts_);
+  const std::vector<TableSpec>& tables = loaded_.job().tables;
+  rows_.resize(tables.size());
+  for (uint32_t t = 0; t < tables.size(); ++t) {
+    const std::span<const Key> keys = parts_.KeysOf({t});
+    rows_[t].resize(keys.size() * tables[t].dim);
+    loaded_.Read({t}, keys, parts_.FieldShardsOf({t}), rows_[t], {}, view_);
+  }
+  return {};
 }
 
 Result<std::vector<float>> TowerVectors::Of(const Batch& rows, const FeatureNames& names) {
-  HDPS_RETURN_IF_ERROR(whole_->Assign(rows, names, &step_.parts));
-  if (step_.parts.empty()) return std::vector<float>();
-  HDPS_RETURN_IF_ERROR(FetchRows());
+  HDPS_RETURN_IF_ERROR(whole_->Assign(rows, names, &parts_));
+  if (parts_.empty()) return std::vector<float>();
+  HDPS_RETURN_IF_ERROR(ReadRows());
   std::vector<TableInput> inputs(rows_.size());
   for (uint32_t t = 0; t < inputs.size(); ++t) {
-    inputs[t].keys = step_.parts.SetOf(0, {t});
+    inputs[t].keys = parts_.SetOf(0, {t});
     inputs[t].rows = rows_[t];
   }
-  return values_->Compute(step_.parts.parts()[0].batch, inputs);
+  return values_->Compute(parts_.parts()[0].batch, inputs);
 }
 
 float ScoreBias(CheckpointModel& loaded, RowView view) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "benchmarks/bench.h"
-#include "benchmarks/cases/model_at_work.h"
+#include "benchmarks/cases/model/model_at_work.h"
 #include "benchmarks/yardsticks/model_products.h"
 #include "tools/plan/job_shape.h"
 

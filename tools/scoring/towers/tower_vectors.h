@@ -70,8 +70,8 @@ class TowerVectors {
  private:
   TowerVectors(CheckpointModel& loaded, std::unique_ptr<TowerRows> whole, bool counts_unknown,
                RowView view);
-  // Fetches the rows of `step_`, all of them of the tower's own step.
-  Status FetchRows();
+  // Reads the rows of `parts_`, all of them of the tower's own step.
+  Status ReadRows();
 
   CheckpointModel& loaded_;
   const RowView view_;
@@ -80,7 +80,7 @@ class TowerVectors {
   std::unique_ptr<LayerValues> values_;
   const bool counts_unknown_;
   UnknownCount unknown_;
-  PreparedStep step_;                     // A member to reuse its memory.
+  StepParts parts_;                       // A member to reuse its memory.
   std::vector<std::vector<float>> rows_;  // [tables]
 };
 

@@ -1,5 +1,5 @@
 // Builds a lane of its own and reads a place of it.
-#include "tools/scoring/layer_values.h"
+#include "tools/scoring/towers/layer_values.h"
 
 #include <glog/logging.h>
 

@@ -1,5 +1,5 @@
 // Draws the rows once; every step uploads them again if the model is on a device.
-#include "benchmarks/cases/model_at_work.h"
+#include "benchmarks/cases/model/model_at_work.h"
 
 #include <utility>
 
