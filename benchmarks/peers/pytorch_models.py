@@ -160,6 +160,7 @@ class Din(torch.nn.Module):
         self.weights = matrix(4 * case.dim, case.model["attention_hidden"])
         self.bias = torch.nn.Parameter(torch.zeros(case.model["attention_hidden"]))
         self.score = torch.nn.Linear(case.model["attention_hidden"], 1)
+        torch.nn.init.ones_(self.score.bias)  # As hdps: at first the sum of the items.
         self.mlp = pytorch_runs.layers_of(case.numbers + (case.keys + 1) * case.dim, case.hidden)
 
     def forward(self, deep, numbers):

@@ -115,8 +115,7 @@ class RowIndex {
     __builtin_prefetch(home);
     __builtin_prefetch(home + kLineSlots);
   }
-  // Prefetches the lines behind a full home: one key in 10 is there, and one in
-  // 50 is farther away.
+  // Prefetches the lines behind a full home: one key in 9 is there, one in 130 is farther away.
   HDPS_INLINE static void PrefetchBehind(const RowSlot* home) {
     for (size_t line = 1; line <= 4; ++line) __builtin_prefetch(home + line * kLineSlots);
   }

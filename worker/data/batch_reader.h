@@ -57,7 +57,7 @@ struct ReaderOptions {
   std::shared_ptr<RowCaches> cache = nullptr;
   // Parses the rows of large batches on its threads; null for the caller's thread.
   Executor* executor = nullptr;
-  bool fill_last = false;  // Fills the last step up with the epoch's first rows.
+  bool fill_last = false;                 // Fills the last step up with the epoch's first rows.
   size_t window_bytes = kWindowBytesMax;  // For tests with a smaller one.
 
   // Is true if the row at `position`, of the step that begins at `first_row`, is one of this part.

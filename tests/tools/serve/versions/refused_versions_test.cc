@@ -103,8 +103,7 @@ std::vector<Break> BrokenWholes() {
          ++w.run.manifest().tables_digest;
          w.run.SaveWhole(30);
        },
-       Refusal::kUnfit,
-       "are not those of the job in its manifest.json, so one of them was changed"},
+       Refusal::kUnfit, "expected a checkpoint of the job that is served"},
       {"WholeWithNan",
        [](World& w) {
          w.run.Set(30, 7, kNan);
