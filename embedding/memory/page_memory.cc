@@ -17,10 +17,6 @@ namespace {
 constexpr std::align_val_t kLine{64};
 constexpr size_t kPageBytes = 4096;
 
-constexpr char kPurpose[] =
-    "rows of the tables (their dim and number; 64 MiB of addresses at a time for each table in "
-    "each of cluster.shards)";
-
 // Returns whether a range of this length is mapped. The heap often keeps what it gets back: arrays
 // that grow would leave as much memory behind as they use.
 bool Mapped(size_t bytes) { return bytes >= (128 << 10); }
@@ -48,7 +44,9 @@ std::byte* MapAligned(size_t bytes) {
 }  // namespace
 
 PageMemory::PageMemory(size_t bytes) : size_(bytes) {
-  const MemoryFor rows(kPurpose);
+  const MemoryFor rows(
+      "rows of the tables (their dim and number; 64 MiB of addresses at a time for each table in "
+      "each of cluster.shards)");
   if (Mapped(bytes)) {
     data_ = MapAligned(bytes);
   } else if (bytes > 0) {
@@ -63,25 +61,6 @@ PageMemory::~PageMemory() {
   } else if (size_ > 0) {
     ::operator delete(data_, kLine);
   }
-}
-
-void PageMemory::Grow(size_t bytes) {
-  CHECK_GE(bytes, size_);
-  if (!Mapped(size_)) {
-    PageMemory longer(bytes);
-    if (size_ > 0) std::memcpy(longer.data_, data_, size_);
-    *this = std::move(longer);
-    return;
-  }
-  const MemoryFor rows(kPurpose);
-  // The pages change their addresses, and no byte is copied.
-  std::byte* const to = MapAligned(bytes);
-  const size_t whole = RoundUp(bytes, kPageBytes);
-  void* const moved =
-      mremap(data_, RoundUp(size_, kPageBytes), whole, MREMAP_MAYMOVE | MREMAP_FIXED, to);
-  if (moved == MAP_FAILED) throw MemoryFull(whole);
-  data_ = to;
-  size_ = bytes;
 }
 
 void PageMemory::AskForHugePages(size_t begin, size_t bytes) {

@@ -30,9 +30,6 @@ class PageMemory {
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
 
-  // Makes the range longer: its bytes stay, at another address perhaps, and zeros follow them.
-  // Requires: huge pages were asked for all of it or for nothing.
-  void Grow(size_t bytes);
   // Asks the system for huge pages for what is touched in [begin, begin + bytes) from now on.
   void AskForHugePages(size_t begin, size_t bytes);
   // Allocates the pages of [begin, begin + bytes). A page that is read before it is written would

@@ -5,183 +5,144 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
-#include <utility>
 
 namespace hdps {
 namespace {
 
-constexpr double kLinesMin = 4;
-// Indexes differ by this factor at most, and a long one grows by it. Less is moved for each key by
-// a larger one, and less is empty with a smaller one.
-constexpr double kGrowth = 1.25;
-// A short index doubles.
-constexpr double kShortLines = 512;
+constexpr size_t kSlotsMin = 16;
+// Bounds of the fraction of used slots at which the index grows.
+constexpr double kFillMin = 1.0 / 2, kFillMax = 2.0 / 3;
 // Arrays up to this length are moved at once, in a few microseconds.
 constexpr size_t kMoveAtOnceSlots = 1024;
-// Slots moved for each key that may come. Until the last one has moved, the slots of before become
-// fuller, from four fifths to less than seven eighths.
+// Slots moved for each key that may come, so that the move ends before the old array is 3/4 full.
 constexpr size_t kMoveSlotsPerKey = 16;
-// Lines that are moved together.
-constexpr size_t kRunLines = 16;
-constexpr size_t kPageBytes = 4096;
-// Up to this length an array takes no more than it needs from the heap.
-constexpr size_t kHeapBytesMax = 16 * kPageBytes;
-// A longer array takes huge pages. The waste is 1 MiB on average, so a short one should not.
-constexpr size_t kSmallPagesMax = size_t{16} << 20;
-
-size_t RoundUp(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
-
-// Returns the factor by which an index grows.
-double GrowthOf(double lines) { return lines < kShortLines ? 2 : kGrowth; }
-
-// Returns how much address space an array of that length takes, so that it seldom gets more.
-size_t SpaceFor(size_t bytes) { return bytes <= kHeapBytesMax ? bytes : std::bit_ceil(bytes); }
+constexpr size_t kReleaseSlots = kHugePageBytes / sizeof(RowSlot);
 
 }  // namespace
 
-double RowIndex::LinesMin(uint32_t turn) {
-  return kLinesMin * (1 + (kGrowth - 1) * SpreadPoint(turn));
-}
-
-RowIndex::Size RowIndex::SizeOf(double exact) {
-  const auto bytes = static_cast<size_t>(exact) * kLineBytes;
-  const size_t unit = bytes > kSmallPagesMax  ? kHugePageBytes
-                      : bytes > kHeapBytesMax ? kPageBytes
-                                              : kLineBytes;
-  return {exact, RoundUp(bytes, unit) / kLineBytes};
-}
-
-RowIndex::Size RowIndex::SizeFor(size_t keys, Size from) {
-  while (!from.Holds(keys)) from = SizeOf(from.exact * GrowthOf(from.exact));
-  return from;
-}
-
-RowIndex::RowIndex(uint64_t salt, uint32_t turn) : salt_(salt), lines_min_(LinesMin(turn)) {
-  SetLines(SizeOf(lines_min_));
-  lines_before_ = lines();
-}
+RowIndex::RowIndex(uint64_t salt, uint32_t turn)
+    : salt_(salt),
+      fill_(static_cast<size_t>(256 * (kFillMax - (kFillMax - kFillMin) * SpreadPoint(turn)))),
+      now_(NewArray(kSlotsMin)) {}
 
 size_t RowIndex::PredictBytes(size_t keys) {
-  const Size longest = SizeFor(keys, SizeOf(kLinesMin));
-  // Indexes with a later turn are longer; those that were long enough have not grown to this yet.
-  const double needed = static_cast<double>(keys) * 5 / 4 / kLineSlots;
-  double shortest = kLinesMin;
-  while (shortest * GrowthOf(shortest) < needed) shortest *= GrowthOf(shortest);
-  const double grown = std::clamp((needed / shortest - 1) / (kGrowth - 1), 0.0, 1.0);
-  // The integrals of 1 + (kGrowth - 1) * turn over all turns, and over those that have grown.
-  const double slope = (kGrowth - 1) / 2;
-  const double factor = 1 + slope + (GrowthOf(shortest) - 1) * (grown + slope * grown * grown);
-  return static_cast<size_t>(shortest * factor * kLineBytes) +
-         (longest.bytes() > kSmallPagesMax ? kHugePageBytes / 2 : 0);
+  const size_t slots = std::max(kSlotsMin, std::bit_ceil((keys * 3 + 1) / 2));
+  const double filled = static_cast<double>(keys) / static_cast<double>(slots);
+  const double grown = std::clamp((filled - kFillMin) / (kFillMax - kFillMin), 0.0, 1.0);
+  return static_cast<size_t>(static_cast<double>(slots * sizeof(RowSlot)) * (1 + grown));
 }
 
-// Sets the length of the array, whose slots stay where they are.
-void RowIndex::SetLines(Size size) {
-  const size_t space = SpaceFor(size.bytes());
-  if (space > memory_.size()) {
-    memory_.Grow(space);
-    if (size.bytes() > kSmallPagesMax) memory_.AskForHugePages(0, space);
-  }
-  size_now_ = size;
-  begin_ = reinterpret_cast<RowSlot*>(memory_.data());
-  end_ = begin_ + size.lines * kLineSlots;
+RowIndex::Array RowIndex::NewArray(size_t slots) {
+  Array array;
+  array.memory = PageMemory(slots * sizeof(RowSlot));
+  array.memory.AskForHugePages(0, array.memory.size());
+  array.begin = reinterpret_cast<RowSlot*>(array.memory.data());
+  array.end = array.begin + slots;
+  array.shift = 64 - std::countr_zero(slots / kLineSlots);
+  return array;
 }
 
 void RowIndex::Prepare(size_t more) {
   if (growing()) {
-    const bool crowded = (size_ + more) * 8 > lines_before_ * kLineSlots * 7;
-    Move(crowded ? lines_before_ * kLineSlots : more * kMoveSlotsPerKey);
+    const bool crowded = (size_ + more) * 8 > old_.size() * 7;
+    Move(crowded ? old_.size() : more * kMoveSlotsPerKey);
   }
   if (Fits(more)) return;
-  if (growing()) Move(lines_before_ * kLineSlots);
+  if (growing()) Move(old_.size());
   StartGrowing(more);
-  const size_t before = lines_before_ * kLineSlots;
-  const bool at_once = before <= kMoveAtOnceSlots || (size_ + more) * 8 > before * 7;
-  Move(at_once ? before : kMoveAtOnceSlots);
+  // After this the slots before the moved ones are empty, and new keys rarely probe around to them.
+  const bool at_once = old_.size() <= kMoveAtOnceSlots || (size_ + more) * 8 > old_.size() * 7;
+  Move(at_once ? old_.size() : kMoveAtOnceSlots);
 }
 
 void RowIndex::Shrink(size_t more) {
-  const Size size = SizeFor(size_ + more, SizeOf(lines_min_));
-  if (size.lines >= lines()) return;
-  if (growing()) Move(lines_before_ * kLineSlots);
-  const PageMemory before = std::exchange(memory_, PageMemory());
-  const std::span slots(begin_, end_);
-  SetLines(size);
-  lines_before_ = lines();
-  for (const RowSlot& slot : slots) {
-    if (slot.used()) Place(slot);
+  size_t slots = kSlotsMin;
+  while (!FitsInto(slots, more)) slots *= 2;
+  if (slots >= now_.size()) return;
+  if (growing()) Move(old_.size());
+  const Array before = std::exchange(now_, NewArray(slots));
+  for (const RowSlot* slot = before.begin; slot != before.end; ++slot) {
+    if (!slot->used()) continue;
+    RowSlot* place = now_.begin + now_.Home(MixBits(slot->key ^ salt_));
+    while (place->used()) place = Next(place);
+    *place = *slot;
   }
 }
 
 void RowIndex::StartGrowing(size_t more) {
-  // The run at the end may go around it.
-  const size_t unmoved = TakeRun(lines());
-  lines_before_ = lines();
-  touched_ = SizeFor(size_ + more, size_now_).bytes();
-  SetLines(SizeFor(size_ + more, size_now_));
-  unmoved_ = unmoved;
-  TouchAhead(unmoved_);
-  PlaceRun();
-  if (!growing()) lines_before_ = lines();
+  const size_t slots = SlotsFor(more);
+  old_ = std::move(now_);
+  now_ = NewArray(slots);
+  old_mask_ = old_.size() - 1;
+  const RowSlot* empty =
+      std::find_if(old_.begin, old_.end, [](const RowSlot& s) { return !s.used(); });
+  old_first_ = static_cast<size_t>(empty - old_.begin + 1) & old_mask_;
+  moved_ = released_ = released_bytes_ = touched_ = 0;
 }
 
-void RowIndex::TouchAhead(size_t first) {
-  const size_t line = first * lines() / lines_before_;
-  const size_t from = std::max(line, lines_before_) * kLineBytes / kPageBytes * kPageBytes;
-  if (from >= touched_) return;
-  memory_.Touch(from, touched_ - from);
-  touched_ = from;
+void RowIndex::TouchAhead(size_t moved) {
+  // Slots of the old array whose homes lie in one huge page of the new.
+  const size_t piece = std::max<size_t>(1, kReleaseSlots * old_.size() / now_.size());
+  while (touched_ < moved) {
+    const size_t begin = (old_first_ + touched_) & old_mask_;
+    const size_t page = begin / piece * kHugePageBytes;
+    now_.memory.Touch(page, kHugePageBytes);
+    touched_ += piece - begin % piece;
+  }
 }
 
 void RowIndex::Move(size_t slots) {
-  const size_t moved = slots / kLineSlots;
-  const size_t goal = unmoved_ - std::min(unmoved_, moved);
+  const size_t goal = std::min(moved_ + slots, old_.size());
   TouchAhead(goal);
-  while (unmoved_ > goal) {
-    unmoved_ = TakeRun(unmoved_);
-    PlaceRun();
+  while (growing() && moved_ < goal) MoveOneRun();
+  if (growing()) ReleaseMoved();
+}
+
+// Moves one run of used slots and the empty slot behind it. The run that wraps around the end comes
+// last. It cannot reach slots that have not moved: each key that may make it a slot longer has
+// emptied kMoveSlotsPerKey slots before it.
+void RowIndex::MoveOneRun() {
+  for (;; ++moved_) {
+    RowSlot* const slot = old_.begin + ((old_first_ + moved_) & old_mask_);
+    if (!slot->used()) break;
+    const uint64_t hash = MixBits(slot->key ^ salt_);
+    DCHECK_LE((old_.Home(hash) - old_first_) & old_mask_, moved_);
+    RowSlot* place = now_.begin + now_.Home(hash);
+    while (place->used()) place = Next(place);
+    *place = *slot;
+    *slot = RowSlot();
   }
-  if (!growing()) lines_before_ = lines();
+  ++moved_;
+  if (moved_ < old_.size()) return;
+  // The last run was followed around the end, so nothing is left.
+  old_ = Array();
+  old_first_ = old_mask_ = released_bytes_ = 0;
+  moved_ = 1;
 }
 
-size_t RowIndex::TakeRun(size_t end) {
-  size_t first = end - std::min(end, kRunLines);
-  while (first > 0 && IsFull(first - 1)) --first;
-  size_t behind = end, taken = end - first;
-  for (; IsFull(behind - 1) && taken < lines(); ++taken) behind = behind % lines() + 1;
-  run_.resize(taken * kLineSlots);
-  RowSlot* const from = begin_ + first * kLineSlots;
-  const size_t before_end = std::min<size_t>(run_.size(), static_cast<size_t>(end_ - from));
-  std::copy_n(from, before_end, run_.begin());
-  std::fill_n(from, before_end, RowSlot());
-  std::copy_n(begin_, run_.size() - before_end,
-              run_.begin() + static_cast<std::ptrdiff_t>(before_end));
-  std::fill_n(begin_, run_.size() - before_end, RowSlot());
-  return first;
-}
-
-void RowIndex::PlaceRun() {
-  for (const RowSlot& slot : run_) {
-    if (slot.used()) Place(slot);
+void RowIndex::ReleaseMoved() {
+  while (released_ + kReleaseSlots <= moved_) {
+    const size_t begin = (old_first_ + released_) & old_mask_;
+    released_ += kReleaseSlots;
+    if (begin + kReleaseSlots > old_.size()) continue;
+    const RowSlot* piece = old_.begin + begin;
+    if (std::any_of(piece, piece + kReleaseSlots, [](const RowSlot& s) { return s.used(); }))
+      continue;
+    old_.memory.Release(begin * sizeof(RowSlot), kReleaseSlots * sizeof(RowSlot));
+    released_bytes_ += kReleaseSlots * sizeof(RowSlot);
   }
-}
-
-void RowIndex::Place(const RowSlot& slot) {
-  RowSlot* line = Home(slot.key);
-  uint32_t empty = EmptyInLine(line);
-  while (empty == 0) empty = EmptyInLine(line = NextLine(line));
-  line[std::countr_zero(empty)] = slot;
 }
 
 void RowIndex::Erase(RowSlot* slot) {
-  // Returns how many slots behind `from` a slot lies.
-  const auto distance = [this](const RowSlot* from, const RowSlot* to) {
-    return to >= from ? to - from : to - from + (end_ - begin_);
-  };
-  for (RowSlot* behind = Wrapped(slot + 1); behind->used(); behind = Wrapped(behind + 1)) {
+  const bool in_old = slot >= old_.begin && slot < old_.end;
+  const Array& array = in_old ? old_ : now_;
+  const size_t mask = array.size() - 1;
+  for (RowSlot* behind = Next(slot); behind->used(); behind = Next(behind)) {
+    const size_t home = array.Home(MixBits(behind->key ^ salt_));
+    const size_t at = static_cast<size_t>(behind - array.begin);
+    const size_t hole = static_cast<size_t>(slot - array.begin);
     // The slot may move into the hole unless the hole lies before its home.
-    if (distance(Home(behind->key), behind) < distance(slot, behind)) continue;
+    if (((at - home) & mask) < ((at - hole) & mask)) continue;
     *slot = *behind;
     slot = behind;
   }

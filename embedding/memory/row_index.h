@@ -1,11 +1,11 @@
-// Finds rows by key: one flat array, probed line by line, that grows in place, piece by piece.
+// Finds rows by key: one flat array, probed line by line, that grows piece by piece.
 #pragma once
 
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
+#include <utility>
 
 #include "common/base/hash.h"
 #include "common/base/ids.h"
@@ -45,20 +45,17 @@ static_assert(sizeof(RowSlot) == 16);
 // 6.4), so that, for instance, shards do not all grow at the same moment.
 constexpr double SpreadPoint(uint32_t turn) { return double(turn * 0x9e3779b9u) * 0x1p-32; }
 
-// A hash table of four-slot cache lines. The upper bits of a key's hash, times the number of lines,
-// give its home line, so an array of any length keeps the order of homes. It grows in place: the
-// memory gets longer, and runs of keys move up from the last line on. Until it is done, a key
-// whose home among the lines of before is below `unmoved_` is probed from that home, and any other
-// one from its home among all lines.
+// A hash table of four-slot cache lines. The upper bits of a key's hash give its home line, so
+// doubling the array keeps the order of homes. While the table grows, keys whose home in the old
+// array is among the first `moved_` homes (from `old_first_` on, around the end) are in the new
+// array and all others in the old one, so a lookup probes only one of them.
 //
-// Invariant: the array is never full, so a probe ends; no slot is empty between the beginning of a
-// key's home and its slot. So the used slots of a line come first, and no key passes a line whose
-// last slot is empty.
+// Invariant: each array is a power of two long and never full, so a probe ends; no slot is empty
+// between the beginning of a key's home and its slot.
 //
-// An index grows by a quarter before more than four fifths of its slots are used. Indexes that fill
-// alike (the shards of a table) have lengths that differ by up to a quarter, given by `turn`, and
-// so grow at different times: growing takes fresh memory, and a push that made all of them grow
-// would take many times as long.
+// An index grows before it is more than two thirds full. Indexes that fill alike (the shards of a
+// table) start at different points between one half and two thirds, given by `turn`: growing takes
+// fresh memory, and a push that made all of them grow would take fifty times as long.
 //
 // The home uses other bits of the hash than the key's shard does (`salt` differs from ShardOf's),
 // so the keys of one shard spread over the whole array.
@@ -67,14 +64,14 @@ class RowIndex {
   explicit RowIndex(uint64_t salt, uint32_t turn = 0);
 
   size_t size() const { return size_; }
-  // Returns the memory of an index of `keys` keys, on average over turns.
+  // Returns the memory of an index of `keys` keys once it has grown, on average over turns.
   static size_t PredictBytes(size_t keys);
-  // Returns what making room for `more` keys adds to bytes().
+  // Returns what making room for `more` keys adds to bytes() until the old array is gone.
   size_t GrowthBytes(size_t more) const {
-    return Fits(more) ? 0 : SizeFor(size_ + more, size_now_).bytes() - bytes();
+    return Fits(more) ? 0 : SlotsFor(more) * sizeof(RowSlot);
   }
-  size_t bytes() const { return size_now_.bytes(); }
-  bool growing() const { return unmoved_ > 0; }
+  size_t bytes() const { return now_.memory.size() + old_.memory.size() - released_bytes_; }
+  bool growing() const { return !old_.memory.empty(); }
   // Returns whether `more` keys can be added without moving slots.
   bool HasRoom(size_t more) const { return !growing() && Fits(more); }
 
@@ -87,26 +84,24 @@ class RowIndex {
 
   // Returns the first slot of the key's home.
   RowSlot* Home(Key key) const {
-    const uint64_t hash = HashOf(key, salt_);
-    const size_t before = LineOf(hash, lines_before_);
-    return begin_ + (before < unmoved_ ? before : LineOf(hash, lines())) * kLineSlots;
+    const uint64_t hash = MixBits(key ^ salt_);
+    const size_t old_home = old_.Home(hash);
+    const bool moved = ((old_home - old_first_) & old_mask_) < moved_;
+    return moved ? now_.begin + now_.Home(hash) : old_.begin + old_home;
   }
-  // Computes homes[k] = Home(keys[k]), in vectorized loops.
+  // Computes homes[k] = Home(keys[k]), in a vectorized loop unless the index is growing.
   HDPS_INLINE void Homes(std::span<const Key> keys, RowSlot** homes) const {
     const size_t n = keys.size();
-    const Key* const from = keys.data();
-    const uint64_t salt = salt_, all = lines(), some = lines_before_, unmoved = unmoved_;
-    RowSlot* const begin = begin_;
     if (growing()) {
-      for (size_t k = 0; k < n; ++k) {
-        const uint64_t hash = HashOf(from[k], salt);
-        const uint64_t now = LineOf(hash, all), before = LineOf(hash, some);
-        homes[k] = begin + (before < unmoved ? before : now) * kLineSlots;
-      }
+      for (size_t k = 0; k < n; ++k) homes[k] = Home(keys[k]);
       return;
     }
+    const Key* const from = keys.data();
+    const uint64_t salt = salt_;
+    const int shift = now_.shift;
+    RowSlot* const begin = now_.begin;
     for (size_t k = 0; k < n; ++k) {
-      homes[k] = begin + LineOf(HashOf(from[k], salt), all) * kLineSlots;
+      homes[k] = begin + (MixBits(from[k] ^ salt) >> shift) * kLineSlots;
     }
   }
   // Prefetches a home and the line behind it. Inlining is forced: a compiler sees no effect in a
@@ -115,7 +110,7 @@ class RowIndex {
     __builtin_prefetch(home);
     __builtin_prefetch(home + kLineSlots);
   }
-  // Prefetches the lines behind a full home: one key in 9 is there, one in 130 is farther away.
+  // Prefetches the lines behind a full home: one key in 15 is there, one in 1000 is farther away.
   HDPS_INLINE static void PrefetchBehind(const RowSlot* home) {
     for (size_t line = 1; line <= 4; ++line) __builtin_prefetch(home + line * kLineSlots);
   }
@@ -150,57 +145,53 @@ class RowIndex {
 
   template <typename Visit>  // visit(RowSlot&), in no particular order; must not change keys
   void ForEach(const Visit& visit) const {
-    VisitLines(0, lines(), visit);
+    for (const Array* array : {&now_, &old_}) {
+      for (RowSlot* slot = array->begin; slot != array->end; ++slot) {
+        if (slot->used()) visit(*slot);
+      }
+    }
   }
-  // Moves a clock's hand: visits the slots of the next `homes` homes (while the index grows, of
-  // those of before) from the hand on, and wraps around at the end. The hand is a hash, so it stays
-  // valid while the index changes: a key that stays for a whole round is visited about once.
+  // Moves a clock's hand: visits the slots of the next `homes` homes of the old array (or of the
+  // only one) from the hand on, and wraps around at the end. The hand stays valid while the index
+  // changes: a key that stays for a whole round is visited about once.
   template <typename Visit>  // visit(RowSlot&); must not change key and row
   void Sweep(uint64_t* hand, size_t homes, const Visit& visit) const {
+    const Array& coarse = growing() ? old_ : now_;
     for (; homes > 0; --homes) {
-      const size_t home = LineOf(*hand, lines_before_);
-      const bool last = home + 1 == lines_before_;
-      const uint64_t next = last ? 0 : FirstHash(home + 1, lines_before_);
-      if (home < unmoved_) {
-        VisitLines(home, home + 1, visit);
+      const size_t home = coarse.Home(*hand);
+      const bool moved = ((home - old_first_) & old_mask_) < moved_;
+      if (growing() && !moved) {
+        VisitSlots(old_.begin + home, kLineSlots, visit);
       } else {
-        // Keys whose homes have not moved may lie behind these.
-        const bool first = home == unmoved_ && growing();
-        const size_t begin = LineOf(FirstHash(home, lines_before_), lines());
-        VisitLines(first ? home : begin, last ? lines() : LineOf(next, lines()), visit);
+        const int finer = coarse.shift - now_.shift;
+        VisitSlots(now_.begin + (home << finer), kLineSlots << finer, visit);
       }
-      *hand = next;
+      // Past the last home it is 0 again.
+      *hand = (uint64_t{home / kLineSlots} + 1) << coarse.shift;
     }
   }
 
  private:
   static constexpr size_t kLineSlots = 4;
-  static constexpr size_t kLineBytes = kLineSlots * sizeof(RowSlot);
 
-  // One of the lengths that an index goes through.
-  struct Size {
-    double exact;  // Lines before they are rounded up to pages.
-    size_t lines;
+  struct Array {
+    PageMemory memory;
+    RowSlot* begin = nullptr;
+    RowSlot* end = nullptr;
+    int shift = 63;  // hash >> shift is the home's number.
 
-    size_t bytes() const { return lines * kLineBytes; }
-    bool Holds(size_t keys) const { return keys * 5 <= lines * kLineSlots * 4; }
+    size_t size() const { return static_cast<size_t>(end - begin); }
+    size_t Home(uint64_t hash) const { return (hash >> shift) * kLineSlots; }
   };
-  static Size SizeOf(double exact);
-  // Returns the first size from `from` on that holds `keys` keys.
-  static Size SizeFor(size_t keys, Size from);
-  // Returns the shortest length of the index with this turn.
-  static double LinesMin(uint32_t turn);
+  static Array NewArray(size_t slots);
 
-  size_t lines() const { return size_now_.lines; }
-  bool Fits(size_t more) const { return size_now_.Holds(size_ + more); }
-  // Returns 32 bits of hash: the product with a number of lines has 64, which vectors compute.
-  HDPS_INLINE static uint64_t HashOf(Key key, uint64_t salt) { return MixBits(key ^ salt) >> 32; }
-  HDPS_INLINE static uint64_t LineOf(uint64_t hash, size_t lines) {
-    return hash * static_cast<uint32_t>(lines) >> 32;
-  }
-  // Returns the smallest hash whose home is `line`.
-  static uint64_t FirstHash(uint64_t line, uint64_t lines) {
-    return ((line << 32) + lines - 1) / lines;
+  bool FitsInto(size_t slots, size_t more) const { return (size_ + more) * 256 <= slots * fill_; }
+  bool Fits(size_t more) const { return FitsInto(now_.size(), more); }
+  // Returns the length of a new array, at least twice as long, in which `more` keys fit.
+  size_t SlotsFor(size_t more) const {
+    size_t slots = now_.size() * 2;
+    while (!FitsInto(slots, more)) slots *= 2;
+    return slots;
   }
   // Compares four keys at once, because a branch for each would be unpredictable. An empty slot has
   // key 0; no empty slot precedes the slot of key 0, so the first equal one is right.
@@ -213,40 +204,35 @@ class RowIndex {
            Bit(!line[3].used(), 3);
   }
   static uint32_t Bit(bool set, int at) { return static_cast<uint32_t>(set) << at; }
+  RowSlot* Next(RowSlot* slot) const { return Wrapped(slot + 1); }
   RowSlot* NextLine(RowSlot* line) const { return Wrapped(line + kLineSlots); }
-  RowSlot* Wrapped(RowSlot* slot) const { return slot == end_ ? begin_ : slot; }
-  bool IsFull(size_t line) const { return begin_[(line + 1) * kLineSlots - 1].used(); }
-  // Puts a key that is not there into the first empty slot from its home on.
-  void Place(const RowSlot& slot);
-  void SetLines(Size size);
+  RowSlot* Wrapped(RowSlot* slot) const {
+    if (slot == now_.end) return now_.begin;
+    return slot == old_.end ? old_.begin : slot;
+  }
   void StartGrowing(size_t more);
-  // Moves the keys of at least `slots` slots, up to the beginning of a run.
+  // Moves at least `slots` slots of the old array, up to the end of a run of used ones.
   void Move(size_t slots);
-  // Takes out all keys whose homes are among some lines before `end`, and those between them.
-  // Returns the first of these lines; no key passes it.
-  size_t TakeRun(size_t end);
-  void PlaceRun();
-  // Touches the pages to which the homes from `first` on move.
-  void TouchAhead(size_t first);
+  void MoveOneRun();
+  void ReleaseMoved();
+  // Touches the pages of the new array to which the slots before `moved` go.
+  void TouchAhead(size_t moved);
   template <typename Visit>
-  void VisitLines(size_t first, size_t end, const Visit& visit) const {
-    RowSlot* const behind = begin_ + end * kLineSlots;
-    for (RowSlot* slot = begin_ + first * kLineSlots; slot != behind; ++slot) {
+  static void VisitSlots(RowSlot* slot, size_t count, const Visit& visit) {
+    for (; count > 0; --count, ++slot) {
       if (slot->used()) visit(*slot);
     }
   }
 
   const uint64_t salt_;
-  const double lines_min_;
-  PageMemory memory_;  // Address space for the array and what it may grow by.
-  Size size_now_ = {};
-  RowSlot* begin_ = nullptr;
-  RowSlot* end_ = nullptr;
-  // While not growing: as many lines as there are, none unmoved.
-  size_t lines_before_ = 0, unmoved_ = 0;
-  size_t touched_ = 0;  // While growing: pages from this byte on are touched.
+  const size_t fill_;  // How many of 256 slots may be used.
+  Array now_, old_;
+  // While not growing: 0, 0 and 1, which sends every home to now_.
+  size_t old_first_ = 0, old_mask_ = 0, moved_ = 1;
+  size_t released_ = 0;  // Moved slots that ReleaseMoved has looked at.
+  size_t released_bytes_ = 0;
+  size_t touched_ = 0;  // Slots whose pages in the new array are touched.
   size_t size_ = 0;
-  std::vector<RowSlot> run_;  // What TakeRun took; a member to reuse its memory.
 };
 
 }  // namespace hdps

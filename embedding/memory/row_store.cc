@@ -20,19 +20,21 @@ constexpr uint32_t kUsesOnReturn = 3;
 
 size_t RoundUp(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
 
-// Memory is taken in these pieces at most before kSmallPagesEnd, and where no whole huge page fits.
-constexpr size_t kSmallPieceBytes = size_t{64} << 10;
-// The first rows of a store take no more than the pages they need.
-constexpr size_t kSinglePagesEnd = size_t{1} << 20;
-// From here on in the first slab, rows lie in huge pages: a store wastes half of one on average,
-// which must be little beside its rows.
-constexpr size_t kSmallPagesEnd = 8 * kHugePageBytes;
+// Returns how many of `most` bytes are taken early when rows end at `end`: in proportion to `end`
+// up to 4 pieces, so that few rows do not take much.
+size_t Ahead(size_t most, size_t piece, size_t end) {
+  const size_t grown = 4 * piece;  // A power of two: this runs for each new row.
+  return most * std::min(end, grown) >> std::countr_zero(grown);
+}
 
-// Returns the bytes from one row to the next: whole lines of 64 bytes where one float more is
-// enough for it.
+// Returns the bytes from one row to the next: a multiple of 64, or else of 16, if that adds at most
+// an eighth.
 size_t StrideOf(size_t row_bytes) {
-  const size_t lines = RoundUp(row_bytes, 64);
-  return lines - row_bytes <= sizeof(float) ? lines : row_bytes;
+  for (const size_t unit : {size_t{64}, size_t{16}}) {
+    const size_t rounded = (row_bytes + unit - 1) / unit * unit;
+    if (rounded - row_bytes <= row_bytes / 8) return rounded;
+  }
+  return row_bytes;
 }
 
 }  // namespace
@@ -44,8 +46,7 @@ RowStore::RowStore(size_t row_bytes, uint64_t salt, size_t piece_bytes, bool cou
       slab_shift_(std::bit_width(std::max<size_t>(1, kSlabBytes / stride_)) - 1),
       slab_mask_((size_t{1} << slab_shift_) - 1),
       piece_bytes_(piece_bytes),
-      first_byte_(static_cast<size_t>(static_cast<double>(piece_bytes) * SpreadPoint(turn)) /
-                  kPageBytes * kPageBytes),
+      ahead_bytes_(static_cast<size_t>(static_cast<double>(piece_bytes) * SpreadPoint(turn))),
       counts_changes_(counts_changes),
       index_(salt, turn) {
   CHECK_GT(row_bytes, 0u);
@@ -63,47 +64,36 @@ uint32_t RowStore::NewRow() {
     return row;
   }
   CHECK_LT(made_, kRowNumbersMax);
-  const size_t end = (size_t{made_} + 1) * stride_;
-  if (end > asked_bytes_) AskUpTo(PieceEnd(end));
+  const size_t wanted = Wanted((size_t{made_} + 1) * stride_);
+  if (wanted > asked_bytes_) AskUpTo(PieceEnd(wanted));
   return made_++;
 }
 
-std::pair<size_t, size_t> RowStore::HugePagesOf(size_t slab) const {
-  const size_t end = (first_byte_ + slab_bytes()) / kHugePageBytes * kHugePageBytes;
-  const size_t begin = slab == 0 ? kSmallPagesEnd : RoundUp(first_byte_, kHugePageBytes);
-  if (piece_bytes_ < kHugePageBytes || begin >= end) return {end, end};
-  return {begin, end};
+size_t RowStore::Wanted(size_t end) const {
+  const size_t wanted = end + Ahead(ahead_bytes_, piece_bytes_, end);
+  return wanted > piece_bytes_ ? wanted : end;
 }
 
-size_t RowStore::PieceEnd(size_t end) const {
-  const size_t slab = (end - 1) / slab_bytes(), before = slab * slab_bytes();
-  const auto [huge_begin, huge_end] = HugePagesOf(slab);
-  const size_t at = first_byte_ + end - before;
-  const size_t small = end <= std::min(piece_bytes_, kSinglePagesEnd)
-                           ? kPageBytes
-                           : std::min(piece_bytes_, kSmallPieceBytes);
-  const bool huge = at > huge_begin && at <= huge_end;
-  const size_t piece_end = RoundUp(at, huge ? kHugePageBytes : small);
-  return before + std::min(piece_end - first_byte_, slab_bytes());
+// A small slice takes small pages, one at a time.
+size_t RowStore::PieceEnd(size_t wanted) const {
+  const size_t before = (wanted - 1) / slab_bytes() * slab_bytes();
+  const size_t end = RoundUp(wanted - before, wanted > piece_bytes_ ? piece_bytes_ : kPageBytes);
+  return before + std::min(end, slab_bytes());
 }
 
 void RowStore::AskUpTo(size_t end) {
   while (asked_bytes_ < end) {
-    const size_t slab = asked_bytes_ / slab_bytes(), before = slab * slab_bytes();
-    if (slab == slabs_.size()) {
-      slab_rows_.push_back(slabs_.emplace_back(first_byte_ + slab_bytes()).data() + first_byte_);
+    const size_t begin = asked_bytes_ % slab_bytes();
+    if (begin == 0) slabs_.emplace_back(slab_bytes());
+    PageMemory& slab = slabs_.back();
+    const size_t bytes = std::min(end - asked_bytes_, slab_bytes() - begin);
+    if (end > piece_bytes_ && piece_bytes_ == kHugePageBytes) {
+      // Asks once for the rest of the slab, not for each piece: madvise waits for all threads that
+      // are touching pages of the process.
+      if (begin <= kHugePageBytes) slab.AskForHugePages(begin, slab_bytes() - begin);
+      slab.Touch(begin, bytes);
     }
-    PageMemory& memory = slabs_.back();
-    const size_t begin = first_byte_ + asked_bytes_ - before;
-    const size_t until = std::min(end, before + slab_bytes());
-    const auto [huge_begin, huge_end] = HugePagesOf(slab);
-    // Asks once for all of the slab, not for each piece: madvise waits for all threads that are
-    // touching pages of the process.
-    if (begin <= huge_begin && first_byte_ + until - before > huge_begin) {
-      memory.AskForHugePages(huge_begin, huge_end - huge_begin);
-    }
-    memory.Touch(begin, until - asked_bytes_);
-    asked_bytes_ = until;
+    asked_bytes_ += bytes;
   }
 }
 
@@ -116,16 +106,16 @@ bool RowStore::Erase(Key key) {
 }
 
 size_t RowStore::PredictBytes(size_t row_bytes, size_t rows) {
-  const size_t end = rows * StrideOf(row_bytes), index = RowIndex::PredictBytes(rows);
-  if (end <= kSinglePagesEnd) return RoundUp(end, kPageBytes) + index;
-  // Stores whose first row lies late in its memory have reached huge pages before others.
-  const auto reached =
-      std::clamp(static_cast<double>(end) - double{kSmallPagesEnd} + double{kHugePageBytes}, 0.0,
-                 double{kHugePageBytes});
-  const double huge_part = reached / double{kHugePageBytes};
-  const double empty = huge_part * (double{kHugePageBytes} - reached / 2) +
-                       (1 - huge_part) * double{kSmallPieceBytes} / 2;
-  return end + static_cast<size_t>(empty) + index;
+  const size_t bytes = rows * StrideOf(row_bytes);
+  if (bytes == 0) return RowIndex::PredictBytes(rows);
+  const size_t piece = kHugePageBytes, end = RoundUp(bytes, piece);
+  const size_t usual = bytes <= piece ? RoundUp(bytes, kPageBytes) : end;
+  // Some stores, depending on their turn, have already allocated the next piece.
+  const size_t wanted = bytes + Ahead(piece, piece, bytes);
+  const double early =
+      static_cast<double>(wanted - std::min(wanted, end)) / static_cast<double>(wanted - bytes);
+  const auto pieces = usual + static_cast<size_t>(early * static_cast<double>(end + piece - usual));
+  return pieces + RowIndex::PredictBytes(rows);
 }
 
 std::byte* RowStore::Insert(Key key, uint32_t version) {
@@ -140,8 +130,8 @@ std::byte* RowStore::Insert(Key key, uint32_t version) {
 size_t RowStore::BytesToAdd(size_t rows, size_t keys) const {
   const size_t bytes = index_.GrowthBytes(keys);
   if (rows <= free_.size()) return bytes;
-  const size_t end = (made_ + rows - free_.size()) * stride_;
-  return end <= asked_bytes_ ? bytes : bytes + PieceEnd(end) - asked_bytes_;
+  const size_t wanted = Wanted((made_ + rows - free_.size()) * stride_);
+  return wanted <= asked_bytes_ ? bytes : bytes + PieceEnd(wanted) - asked_bytes_;
 }
 
 void RowStore::Compact(size_t spare_rows) {
@@ -162,14 +152,11 @@ void RowStore::Compact(size_t spare_rows) {
   made_ = rows_left;
   const size_t asked = made_ == 0 ? 0 : PieceEnd(size_t{made_} * stride_);
   if (asked >= asked_bytes_) return;
-  while (!slabs_.empty() && (slabs_.size() - 1) * slab_bytes() >= asked) {
-    slabs_.pop_back();
-    slab_rows_.pop_back();
-  }
+  while (!slabs_.empty() && (slabs_.size() - 1) * slab_bytes() >= asked) slabs_.pop_back();
   if (asked > 0) {
     const size_t before = (slabs_.size() - 1) * slab_bytes();
     const size_t end = std::min(asked_bytes_ - before, slab_bytes());
-    slabs_.back().Release(first_byte_ + asked - before, end - (asked - before));
+    slabs_.back().Release(asked - before, end - (asked - before));
   }
   asked_bytes_ = asked;
 }

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "common/base/ids.h"
@@ -37,7 +36,7 @@ inline bool ChangedAfter(int64_t since, uint32_t version) {
 // caller that makes rows checks HasNumbersFor before. Used by one task at a time.
 class RowStore {
  public:
-  // Memory is taken `piece_bytes` at a time at most, a power of two from 4 KiB to kHugePageBytes.
+  // Memory is taken `piece_bytes` at a time, a power of two from 4 KiB to kHugePageBytes.
   // `counts_changes`: slots maintain uses and dirty; otherwise both stay as they were when the row
   // was made. `turn`: number of this store among stores that fill alike (a table's shards); they
   // take their pieces at different times, so that no push waits for fresh memory for all of them.
@@ -57,7 +56,7 @@ class RowStore {
   size_t bytes() const;
 
   std::byte* Row(uint32_t row) const {
-    return slab_rows_[row >> slab_shift_] + (row & slab_mask_) * stride_;
+    return slabs_[row >> slab_shift_].data() + (row & slab_mask_) * stride_;
   }
   // Returns null if the key has no row.
   const RowSlot* Find(Key key) const {
@@ -147,11 +146,10 @@ class RowStore {
   uint32_t NewRow();
   // Slabs follow each other end to end: row n has the bytes [n, n + 1) * stride_.
   size_t slab_bytes() const { return (slab_mask_ + 1) * stride_; }
-  // Returns up to which byte memory is taken when rows end at `end`.
-  size_t PieceEnd(size_t end) const;
-  // Returns the first and the last byte of a slab's memory that lie in huge pages; the same if none
-  // does.
-  std::pair<size_t, size_t> HugePagesOf(size_t slab) const;
+  // Returns up to which byte memory should be taken when rows end at `end`.
+  size_t Wanted(size_t end) const;
+  // Returns the end of the piece that holds the byte before `wanted`.
+  size_t PieceEnd(size_t wanted) const;
   void AskUpTo(size_t end);
 
   const size_t row_bytes_;
@@ -159,15 +157,12 @@ class RowStore {
   const int slab_shift_;
   const size_t slab_mask_;
   const size_t piece_bytes_;
-  // Where the first row of a slab lies in its memory. Stores differ in it, so that their rows reach
-  // the next piece at different times.
-  const size_t first_byte_;
+  const size_t ahead_bytes_;  // How early the next piece is taken; less than a piece.
   const bool counts_changes_;
   RowIndex index_;
   std::vector<PageMemory> slabs_;
-  std::vector<std::byte*> slab_rows_;  // [slabs] The first row of each.
-  uint32_t made_ = 0;                  // Rows below this number were given out at some time.
-  size_t asked_bytes_ = 0;             // Memory taken so far, from the first slab on.
+  uint32_t made_ = 0;       // Rows below this number were given out at some time.
+  size_t asked_bytes_ = 0;  // Memory taken so far, from the first slab on.
   std::vector<uint32_t> free_;
 };
 
