@@ -13,6 +13,7 @@
 #include "common/job/job_file.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/cluster_spec.h"
+#include "common/job/tables/joined_tables.h"
 #include "common/platform/executor.h"
 #include "server/shard.h"
 #include "tools/synthetic/synthetic_log.h"
@@ -30,6 +31,7 @@ struct Saved {
 Result<double> Load(FileSystem& files, const Job& job, Executor& executor,
                     const std::string& folder, const Saved& saved) {
   const uint64_t tables_digest = TablesDigest(job);
+  const std::vector<uint32_t> first_of_group = TablesThatShareRows(job);
   Manifest manifest;
   manifest.tables_digest = tables_digest;
   manifest.num_shards = job.cluster.shards;
@@ -40,8 +42,8 @@ Result<double> Load(FileSystem& files, const Job& job, Executor& executor,
   const double seconds = SecondsOf([&] {
     std::vector<std::unique_ptr<Shard>> shards(saved.files.size());
     executor.ParallelFor(shards.size(), [&](size_t s) {
-      shards[s] =
-          std::make_unique<Shard>(job, tables_digest, ShardId{static_cast<uint32_t>(s)}, nullptr);
+      shards[s] = std::make_unique<Shard>(job, tables_digest, first_of_group,
+                                          ShardId{static_cast<uint32_t>(s)}, nullptr);
       if (!shards[s]->Load(files, chain).ok()) failed = true;
     });
   });
