@@ -42,8 +42,9 @@ for library in "$root"/lib/*; do
 done
 
 mkdir -p "$(dirname "$out")"
-# A dictionary larger than one test halves the size, because tests contain the same libraries.
-XZ_OPT='-T0 -9' tar -C "$stage" -cJf "$out" hdps
+# Tests contain the same libraries, so the size falls with the number of tests that a dictionary spans. One of 256 MiB
+# takes 3 GiB while it packs, and as much as itself while it unpacks.
+XZ_OPT='--lzma2=preset=9,dict=256MiB' tar -C "$stage" --sort=name -cJf "$out" hdps
 bytes=$(stat -c %s "$out")
 echo "bundle: $out, $((bytes / 1048576)) MiB (limit $limit_mib MiB)"
 ((bytes <= limit_mib * 1048576)) || { echo "bundle.sh: error: larger than $limit_mib MiB" >&2; exit 3; }
