@@ -1,6 +1,7 @@
 """Measures what hdps serve --batch_wait_us brings to requests of one row."""
 import contextlib
 import re
+import time
 import urllib.request
 
 import inference_requests as requests
@@ -10,9 +11,18 @@ WAITS_US = (0, 50, 200)
 CONNECTIONS = (1, 8, 64, 256)
 
 
+def token_of(server):
+    """The token that the server has drawn. It answers before it tells the token, so this waits for that."""
+    while (found := re.search(r"\?token=([0-9a-f]+)\s", server.said())) is None:
+        if server.process.poll() is not None:
+            raise SystemExit(f"serving.py: error: the server has ended:\n{server.said()[-3000:]}")
+        time.sleep(0.01)
+    return found[1]
+
+
 def counted(server):
     """Rows and batches that the server has scored so far, by its figures."""
-    token = re.search(r"\?token=([0-9a-f]+)", server.said())[1]
+    token = token_of(server)
     asked = urllib.request.Request(f"http://{server.host}/metrics", headers={"Authorization": f"Bearer {token}"})
     with urllib.request.urlopen(asked, timeout=30) as answer:
         text = answer.read().decode()
