@@ -91,7 +91,7 @@ def hdps_server(programs, checkpoint, *flags):
     """hdps serve over a folder of checkpoints, with the newest of them."""
     port = free_port()
     return Server([pathlib.Path(programs) / "hdps", "serve", f"--checkpoint={checkpoint}", f"--name={MODEL}",
-                   f"--http=127.0.0.1:{port}", "--which=newest", *flags], port, f"/v2/models/{MODEL}/ready")
+                   f"--http=127.0.0.1:{port}", "--which=newest", *flags], port, "/v2/health/ready")
 
 
 class Load:
