@@ -50,6 +50,7 @@ DEFINE_bool(cache, false,
 DECLARE_string(categorical);
 DECLARE_string(numeric);
 DECLARE_int64(max_bad_rows);
+DECLARE_string(set);
 DECLARE_string(model);
 
 namespace hdps {
@@ -114,7 +115,7 @@ Status Prepare(const std::vector<std::string>& arguments) {
                 " is for --cache alone, to keep the rows of a job that is there already: expected "
                 "--cache and no FILE"};
   }
-  if (!flags.overrides.empty()) {
+  if (!FLAGS_set.empty()) {
     return {Code::kInvalidArgument, "--set counts with --job alone: expected no such flag"};
   }
   PrepareRequest request;

@@ -40,11 +40,11 @@ def http(host, model, body, *headers):
     return "\r\n".join([*head, "", ""]).encode() + body
 
 
-def as_json(host, model, batch, once=()):
-    """A request in JSON."""
+def as_json(host, model, batch, once=(), headers=()):
+    """A request in JSON, with further headers."""
     inputs = [tensor(name, batch, once) for name in [*NUMBERS, *TEXTS]]
     return http(host, model, json.dumps({"inputs": inputs}, separators=(",", ":")).encode(),
-                "Content-Type: application/json")
+                "Content-Type: application/json", *headers)
 
 
 def as_binary(host, model, batch):

@@ -56,8 +56,9 @@ class Server:
         """All that it printed so far."""
         if self.log.closed:
             return self.last_said
-        self.log.seek(0)
-        return self.log.read()
+        # The process writes on from the position that both share, so it is left alone.
+        file = self.log.fileno()
+        return os.pread(file, os.fstat(file).st_size, 0).decode()
 
     def stop(self):
         """Ends it and what it started; returns its exit status."""
@@ -90,7 +91,7 @@ def hdps_server(programs, checkpoint, *flags):
     """hdps serve over a folder of checkpoints, with the newest of them."""
     port = free_port()
     return Server([pathlib.Path(programs) / "hdps", "serve", f"--checkpoint={checkpoint}", f"--name={MODEL}",
-                   f"--http=127.0.0.1:{port}", "--which=newest", *flags], port, f"/v2/models/{MODEL}/ready")
+                   f"--http=127.0.0.1:{port}", "--which=newest", *flags], port, "/v2/health/ready")
 
 
 class Load:

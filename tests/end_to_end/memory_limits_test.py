@@ -118,7 +118,7 @@ IN_SHARE = {"model.hidden", "model.vocab_cache_size", "model.embedding_dim", "mo
 # Numbers that count steps, time, files or workers, are part of the arithmetic, or bound memory.
 OTHERS = """
 seed data.distinct data.distinct_half
-data.validation_share data.validation_block_lines data.parts data.max_bad_rows data.columns[].vocab_size data.columns[].mean data.columns[].scale data.features[].boundaries
+data.cache_share data.validation_share data.validation_block_lines data.parts data.max_bad_rows data.columns[].vocab_size data.columns[].mean data.columns[].scale data.features[].boundaries
 data.features[].hash_buckets model.dropout model.embedding_dropout model.senet_reduction model.temperature
 model.wide_loss_l1 model.wide_loss_l2 model.deep_loss_l1 model.deep_loss_l2 model.manual_shapes model.column_slices
 model.dense_loss_l1 model.dense_loss_l2 model.positive_weight

@@ -210,7 +210,8 @@ const std::map<std::string, std::vector<std::string>> kValues = {
     {"parallel.blocks[].layers", {"[\"deep2\"]"}},
     {"parallel.blocks[].from", {"deep1"}},
     {"parallel.blocks[].to", {"deep1"}},
-    {"cluster.spill_path", {"/x"}}};
+    {"cluster.spill_path", {"/x"}},
+    {"data.cache_path", {"/x"}}};
 
 // Returns values to set. Some may be what the setting has already.
 std::vector<std::string> ValuesOf(const Setting& setting, const std::string& path) {
