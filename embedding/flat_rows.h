@@ -100,7 +100,7 @@ class FlatRows : public RowTaker {
   void Settle() { retired_ = {}; }
   void Discard();  // Forgets what is staged.
 
-  // What is staged, by key.
+  // Finds the staged rows by their keys.
   class Staged {
    public:
     // Stays right until the next change, and for the one writer alone. Requires: `rows` outlives

@@ -61,8 +61,8 @@ struct PullReply {
   std::string message;
   // At the time of reading: steps applied in sync mode, else the clock of the slowest worker.
   Clock min_clock = 0;
-  // As in the request, but without shard_counts and keys_of. kPrefetch: without the dense table.
-  // kRefresh: num_keys counts the rows in this reply.
+  // The tables are those of the request, without shard_counts and keys_of. kPrefetch: the dense
+  // table is left out. kRefresh: num_keys counts the rows in this reply.
   std::vector<TableKeys> tables;
   // [sum of num_keys * row_floats] in `format`, in the order of the keys.
   Buffer rows;

@@ -118,7 +118,8 @@ HDPS_INLINE void BackwardOfRow(const TwiceBackward& task, size_t f) {
       });
 }
 
-// Where u is one vector, a vector of it stays in a register over all x.
+// Multiplies u with each x of a row. If u is one vector, each piece of it stays in a register over
+// all x.
 template <VectorWidth kWidth>
 HDPS_INLINE void PairsOfRow(const BilinearRows& task, size_t r) {
   const float *const u = task.u.Row(r), *const x = task.x.Row(r);

@@ -185,7 +185,7 @@ class FieldAttention::Block {
         });
   }
 
-  // Which side of the weights of a head, [keys, queries], gets a sum over the other.
+  // Names the side of the weights of a head, [keys, queries], that gets a sum over the other.
   enum class SumFor { kQueries, kKeys };
 
   // Sets sums [fields, head] to sums of rows of b, the columns of a head among the projections,

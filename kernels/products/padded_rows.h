@@ -1,5 +1,5 @@
-// What layers that are computed in blocks of examples by small products have in common: how rows
-// are laid out for the products, and how examples are cut.
+// Lays out rows for small products, and cuts examples, for layers that are computed in blocks of
+// examples.
 #pragma once
 
 #include <algorithm>

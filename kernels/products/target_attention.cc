@@ -76,7 +76,8 @@ HDPS_INLINE void Softmax(float* scores, size_t count) {
 
 }  // namespace
 
-// Where the parts of packed_ begin, with `units` padded columns each, and how the examples are cut.
+// Tells where the parts of packed_ begin, with `units` padded columns each, and how the examples
+// are cut.
 struct TargetAttention::Sizes {
   Sizes(const TargetAttentionShape& shape, size_t n, size_t length)
       : units(PaddedColumns(shape.units)),

@@ -118,7 +118,7 @@ struct DataSpec {
   // Rows of each step that worker 0, 1, ... takes, one behind the other; empty: alike.
   std::vector<uint32_t> parts;
   int64_t max_bad_rows = 0;  // More bad rows than this end the job.
-  // Where the rows of the first pass are kept for later ones; it changes no result.
+  // Tells where the rows of the first pass are kept for later ones; it changes no result.
   DataCache cache = DataCache::kAuto;
   std::string cache_path;     // A folder; empty: beside the results of a run.
   double cache_share = 0.25;  // At most this share of the memory that the process may have.

@@ -19,8 +19,8 @@ constexpr auto WordsOf(ColumnType) {
   return EnumWords(kLabel, "label", kNumeric, "numeric", kCategorical, "categorical", kMulti,
                    "multi", kSkip, "skip", kWeight, "weight", kGroup, "group");
 }
-// Where parsed rows are kept for later passes over the same data. kAuto: in memory where they fit,
-// else on disk, if they are read more than once.
+// Tells where parsed rows are kept for later passes over the same data. kAuto: in memory where they
+// fit, else on disk, if they are read more than once.
 enum class DataCache : uint8_t { kAuto, kMemory, kDisk, kNone };
 constexpr auto WordsOf(DataCache) {
   using enum DataCache;

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "tests/common/http/post_server.h"
-#include "tests/common/platform/settable_clock.h"
 
 namespace hdps {
 namespace {
@@ -200,9 +199,8 @@ TEST_F(HttpBodyTest, HasATimeThatGrowsWithItsBytes) {
 }
 
 TEST_F(HttpBodyTest, ThatComesTooSlowlyLosesItsRoomAndTheConnection) {
-  SettableClock clock;
   HttpOptions options = Options();
-  options.clock = &clock;
+  options.clock = &clock_;
   Begin(options);
   Visitor announced(port_), chunked(port_), other(port_);
   ASSERT_TRUE(announced.Send(Head("/echo", "Content-Length: 1000\r\n") + "a"));
@@ -215,10 +213,10 @@ TEST_F(HttpBodyTest, ThatComesTooSlowlyLosesItsRoomAndTheConnection) {
   // Once there is no room, both have begun.
   while (status_of_other() != 503) {
   }
-  clock.now_ms += HttpBodyMsMax(1000);
+  clock_.now_ms += HttpBodyMsMax(1000);
   // Both are still in time, so this body begins no earlier than the clock was set.
   EXPECT_EQ(status_of_other(), 503);
-  clock.now_ms += 1;
+  clock_.now_ms += 1;
   for (Visitor* const slow : {&announced, &chunked}) {
     ASSERT_TRUE(slow->Send("b"));
     const VisitorAnswer late = slow->Read();
@@ -231,28 +229,26 @@ TEST_F(HttpBodyTest, ThatComesTooSlowlyLosesItsRoomAndTheConnection) {
 }
 
 TEST_F(HttpBodyTest, ThatIsInTimeIsTakenThoughItComesInPieces) {
-  SettableClock clock;
   HttpOptions options = Options();
-  options.clock = &clock;
+  options.clock = &clock_;
   Begin(options);
   Visitor visitor(port_);
   ASSERT_TRUE(visitor.Send(Head("/echo", "Content-Length: 4\r\nExpect: 100-continue\r\n")));
   ASSERT_EQ(visitor.Read().status, 100) << "the body has begun";
-  clock.now_ms += HttpBodyMsMax(4);
+  clock_.now_ms += HttpBodyMsMax(4);
   ASSERT_TRUE(visitor.Send("good"));
   EXPECT_EQ(visitor.Read().body, "good");
   // The next one has a time of its own.
   ASSERT_TRUE(visitor.Send(Head("/echo", "Content-Length: 4\r\nExpect: 100-continue\r\n")));
   ASSERT_EQ(visitor.Read().status, 100);
-  clock.now_ms += HttpBodyMsMax(4);
+  clock_.now_ms += HttpBodyMsMax(4);
   ASSERT_TRUE(visitor.Send("more"));
   EXPECT_EQ(visitor.Read().body, "more");
 }
 
 TEST_F(HttpBodyTest, ThatIsRefusedHasNoMoreTime) {
-  SettableClock clock;
   HttpOptions options = Options();
-  options.clock = &clock;
+  options.clock = &clock_;
   Begin(options);
   Visitor visitor(port_), other(port_);
   ASSERT_TRUE(visitor.Send(Head("/echo", "Content-Length: 1001\r\n") + "a"));
@@ -262,7 +258,7 @@ TEST_F(HttpBodyTest, ThatIsRefusedHasNoMoreTime) {
     ASSERT_TRUE(other.Send(Post("/echo", "b")));
     ASSERT_EQ(other.Read().status, 200);
   }
-  clock.now_ms += HttpBodyMsMax(1001) + 1;
+  clock_.now_ms += HttpBodyMsMax(1001) + 1;
   ASSERT_TRUE(visitor.Send("a"));
   EXPECT_EQ(visitor.Read().status, 408);
   EXPECT_TRUE(visitor.IsClosed());

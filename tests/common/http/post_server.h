@@ -14,6 +14,7 @@
 #include "common/base/thread_annotations.h"
 #include "common/http/http_server.h"
 #include "tests/common/http/visitor.h"
+#include "tests/common/platform/settable_clock.h"
 
 namespace hdps {
 
@@ -118,6 +119,7 @@ class PostServerTest : public ::testing::Test {
   }
 
   OwedReplies owed_;
+  SettableClock clock_;  // For HttpOptions::clock, which outlives the server.
   std::unique_ptr<HttpServer> server_;
   int port_ = 0;
 };
