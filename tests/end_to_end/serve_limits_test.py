@@ -88,7 +88,8 @@ class Strangers(Limited):
         token.write_text(TOKEN)
         token.chmod(0o600)
         process, port, _ = self.serve(self.checkpoint(), f"--http_token_file={token}")
-        for path in ("/none", "/v2/models/clicks", "/v2/models/none"):
+        self.assertEqual(self.ask(self.connect(port), "/v2/models/clicks/ready")[0], 200, "a probe has no token")
+        for path in ("/none", "/v2/models/clicks", "/v2/models/none", "/v2/models/none/ready"):
             self.assertEqual(self.ask(self.connect(port), path)[0], 401, path)
             self.assertEqual(self.ask(self.connect(port), path, token=TOKEN)[0], 404 if "none" in path else 200, path)
         self.stop(process)

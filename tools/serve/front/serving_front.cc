@@ -130,10 +130,14 @@ std::vector<HttpPath> ServingFront::Paths() {
   }
   // A path of its own is longer than the one above, and so it is the one that is found.
   for (const WatchedModel& served : models_) {
-    paths.push_back({std::string(kPredictTargets.before) + served.model->note().name + ":use",
-                     false, nullptr, [this, &served](HttpPost post, HttpReply reply) {
+    const std::string& name = served.model->note().name;
+    paths.push_back({std::string(kPredictTargets.before) + name + ":use", false, nullptr,
+                     [this, &served](HttpPost post, HttpReply reply) {
                        TakeUse(served, std::move(post), std::move(reply));
                      }});
+    // A probe has no token.
+    tell(std::string(kInferTargets.before) + name + "/ready", true,
+         [this, &served] { return Ready(served.model); });
   }
   return paths;
 }

@@ -17,6 +17,12 @@ namespace {
 constexpr uint64_t kBlockRowsMax = 64;
 constexpr uint64_t kBlockBytes = 64 << 10;  // Stays in a core's cache.
 
+// Returns true if all cells are one: indices to a single value, as a request sends a user beside
+// many items.
+bool IsShared(const ColumnChunk& chunk) {
+  return chunk.validity == nullptr && chunk.values != nullptr && chunk.values->length == 1;
+}
+
 }  // namespace
 
 PackedRows::PackedRows(std::shared_ptr<const ColumnTable> table, std::vector<PackedColumn> columns,
@@ -74,10 +80,12 @@ void PackedRows::PackBlock(uint64_t row) {
 }
 
 template <typename Value>
-void PackedRows::StoreEach(size_t c, int64_t index, const Value& value) {
+void PackedRows::StoreEach(size_t c, const ColumnChunk& chunk, int64_t index, const Value& value) {
   char* to = bytes_.data() + begins_[c];
+  const bool shared = IsShared(chunk);
+  auto stored = value(index);
   for (uint64_t r = 0; r < count_; ++r, to += begins_.back()) {
-    const auto stored = value(index + static_cast<int64_t>(r));
+    if (r > 0 && !shared) stored = value(index + static_cast<int64_t>(r));
     std::memcpy(to, &stored, sizeof(stored));
   }
 }
@@ -86,10 +94,10 @@ void PackedRows::PackColumn(size_t c, const ColumnChunk& chunk, int64_t index) {
   const PackedColumn& column = columns_[c];
   switch (column.form) {
     case PackedForm::kNumber:
-      return StoreEach(c, index,
+      return StoreEach(c, chunk, index,
                        [&](int64_t cell) { return NumberOf(column.reader, chunk, cell); });
     case PackedForm::kKey:
-      return StoreEach(c, index, [&](int64_t cell) { return KeyOf(column, chunk, cell); });
+      return StoreEach(c, chunk, index, [&](int64_t cell) { return KeyOf(column, chunk, cell); });
     case PackedForm::kInPlace:
       return;
     case PackedForm::kCell:

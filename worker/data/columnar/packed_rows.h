@@ -56,9 +56,9 @@ class PackedRows {
  private:
   void PackBlock(uint64_t row);
   void PackColumn(size_t c, const ColumnChunk& chunk, int64_t index);
-  // Stores value(cell) of each row in the column's place.
+  // Stores value(cell) of each row in the column's place; finds it once if all cells are one.
   template <typename Value>
-  void StoreEach(size_t c, int64_t index, const Value& value);
+  void StoreEach(size_t c, const ColumnChunk& chunk, int64_t index, const Value& value);
   double NumberOf(const CellReader& reader, const ColumnChunk& chunk, int64_t index);
   uint64_t KeyOf(const PackedColumn& column, const ColumnChunk& chunk, int64_t index);
 

@@ -255,9 +255,12 @@ TEST_F(ServingFrontTest, UseWantsTheTokenThoughQuestionsAreOpen) {
   EXPECT_TRUE(watch_.seen_.empty()) << "it is no answer of the model";
   Make(false);
   for (const HttpPath& path : paths_) {
-    const bool health = path.path.find("health") != std::string::npos || path.path == "/readyz";
-    EXPECT_EQ(path.open, health) << path.path;
+    const bool probe = path.path.find("health") != std::string::npos || path.path == "/readyz" ||
+                       path.path.ends_with("/ready");
+    EXPECT_EQ(path.open, probe) << path.path;
   }
+  EXPECT_TRUE(PathOf("/v2/models/second/ready").open);
+  EXPECT_FALSE(PathOf("/v2/models/none/ready").open) << "who has no token learns no names";
 }
 
 TEST_F(ServingFrontTest, WhoLeavesIsNotReadyAndStillAnswers) {

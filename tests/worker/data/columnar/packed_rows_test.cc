@@ -25,7 +25,7 @@ constexpr const char* kPath = "memory:train";
 constexpr int kRows = 150;  // More than two blocks, in two batches.
 
 // One column of each form: label, weight, group and id are cells; a list, a dictionary of ids and
-// texts with a rule lie in place.
+// texts with a rule lie in place; all cells of a dictionary of one value are alike unless missing.
 DataSpec Spec() {
   DataSpec data;
   data.train = {kPath};
@@ -39,10 +39,11 @@ DataSpec Spec() {
   add("y", ColumnType::kLabel);
   add("w", ColumnType::kWeight);
   add("g", ColumnType::kGroup);
-  for (const char* const name : {"x8", "x32", "x64", "half", "flag", "coded"}) {
+  for (const char* const name : {"x8", "x32", "x64", "half", "flag", "coded", "one"}) {
     add(name, ColumnType::kNumeric);
   }
-  for (const char* const name : {"text", "large", "view", "word", "number", "truth", "nothing"}) {
+  for (const char* const name :
+       {"text", "large", "view", "word", "number", "truth", "nothing", "one_word", "one_or_none"}) {
     add(name, ColumnType::kCategorical);
   }
   add("id", ColumnType::kCategorical, 30);
@@ -79,13 +80,15 @@ std::vector<MadeColumn> ColumnsOf(int rows, uint64_t seed) {
   std::vector<std::optional<float>> weights;
   std::vector<std::optional<bool>> flags;
   std::vector<std::optional<int>> lengths;
-  std::vector<std::optional<uint8_t>> indices;
+  std::vector<std::optional<uint8_t>> indices, zero_or_none;
+  const std::vector<std::optional<uint8_t>> zeros(static_cast<size_t>(rows), uint8_t{0});
   Cells ids, items;
   for (int i = 0; i < rows; ++i) {
     labels.push_back(draw(2));
     weights.push_back(static_cast<float>(1 + draw(3)));
     flags.push_back(draw(3) == 0 ? std::nullopt : std::optional(draw(2) == 0));
     indices.push_back(static_cast<uint8_t>(draw(4)));
+    zero_or_none.push_back(i % 3 == 0 ? std::nullopt : std::optional<uint8_t>(0));
     ids.push_back(std::to_string(draw(35)));
     lengths.push_back(draw(4));
     for (int tag = 0; tag < *lengths.back(); ++tag) items.push_back("t" + std::to_string(draw(9)));
@@ -99,6 +102,7 @@ std::vector<MadeColumn> ColumnsOf(int rows, uint64_t seed) {
           Numbers<double>("half", cells(double{}, 90, /*whole=*/false)),
           Bools("flag", flags),
           Dictionary<uint8_t>("coded", indices, Numbers<double>("", {0.5, -1, 2, std::nullopt})),
+          Dictionary<uint8_t>("one", zeros, Numbers<double>("", {0.25})),
           Texts("text", texts()),
           Texts("large", texts(), "U"),
           Texts("view", texts(), "vu"),
@@ -106,6 +110,8 @@ std::vector<MadeColumn> ColumnsOf(int rows, uint64_t seed) {
           Numbers<int16_t>("number", cells(int16_t{}, 60)),
           Bools("truth", flags),
           Nulls("nothing", rows),
+          Dictionary<uint8_t>("one_word", zeros, Texts("", {" b"})),
+          Dictionary<uint8_t>("one_or_none", zero_or_none, Texts("", {"c"})),
           Numbers<int32_t>("id", cells(int32_t{}, 35)),
           Dictionary<uint8_t>("coded_id", indices, Numbers<int64_t>("", {1, 29, 30, std::nullopt})),
           Texts("text_id", ids),
