@@ -49,7 +49,7 @@ def score_with_pytorch(case, folder, threads):
 
     torch.set_num_threads(threads)
     torch.manual_seed(cases.SEED)
-    keys, numbers, _ = pytorch_runs.load(folder, "eval", case.vocabulary)
+    keys, numbers, _ = pytorch_runs.load(case, folder, "eval")
     batches = list(zip(keys.split(case.batch), numbers.split(case.batch)))
     rows, dense = pytorch_tuned.Rows(case), pytorch_tuned.Dense(case).eval()
     figures = {"version": torch.__version__}

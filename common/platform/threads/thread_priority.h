@@ -3,8 +3,8 @@
 
 namespace hdps {
 
-// Lets threads of usual priority run before the calling thread from now on. It still gets about a
-// tenth of a core that others want, so its work ends.
+// Lets threads of usual priority run before the calling thread, and those that it starts, from now
+// on. It still gets some 0.3 % of a core that others want all the time.
 void LowerThreadPriority();
 
 }  // namespace hdps
