@@ -34,7 +34,7 @@ FORMS = {"process": "one process", "daemons": "1 server + 1 worker as daemons"}
 PHASES = [
     ("reader: find distinct keys", r"UniqueKeys|OrderByShard|KeyFinder|KeySplit|KeyTable|KeyOrder"),
     ("rows: update", r"UpdateRows|GradientSums|InitRows|TableSlice"),
-    ("rows: read", r"ReadRowsIn|ReadAll"),
+    ("rows: read", r"ReadRows|ReadAll"),
     ("rows: requests checked", r"FirstNotFinite|ShardsOf|RequestPlan|CheckKeys"),
     ("model: rows of each feature", r"FeatureRows|CopyScattered|AddScattered|CopyKeys"),
     ("model: bags pooled, and back", r"PoolBags|PoolBackward|GatherSum"),
