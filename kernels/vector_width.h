@@ -36,18 +36,19 @@ std::optional<VectorWidth> VectorWidthLimit();
 bool WidenedBf16Asked();
 
 // Floats in memory as one vector of that width: aligned like a float, and allowed to alias floats.
-// (A wider vector type would go through the stack in pieces.)
+// (A wider vector type would go through the stack in pieces.) They are typedefs because clang drops
+// the alignment of `using`.
 template <VectorWidth kWidth>
 struct FloatsOf {
-  using Vec = float __attribute__((vector_size(16), aligned(4), may_alias));
+  typedef float Vec __attribute__((vector_size(16), aligned(4), may_alias));
 };
 template <>
 struct FloatsOf<VectorWidth::kAvx2> {
-  using Vec = float __attribute__((vector_size(32), aligned(4), may_alias));
+  typedef float Vec __attribute__((vector_size(32), aligned(4), may_alias));
 };
 template <>
 struct FloatsOf<VectorWidth::kAvx512> {
-  using Vec = float __attribute__((vector_size(64), aligned(4), may_alias));
+  typedef float Vec __attribute__((vector_size(64), aligned(4), may_alias));
 };
 
 // The width of a copy, for work that needs it at compile time.

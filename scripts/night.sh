@@ -24,6 +24,7 @@ many_seeds() {
   build/bin/sim_test "--sim_seeds_factor=$seeds_factor" --gtest_filter='-*Mixed*' &&
     HDPS_SIM_SEEDS=$((2500 * seeds_factor)) build/bin/sim_test --gtest_filter='*Mixed*'
 }
+other_order() { build/cuda_on_cpu/cuda_jobs_on_cpu_test --gtest_random_seed=2; }
 benchmarks() {
   scripts/dev/bench_all.sh --out=build/night_bench --quick --repeats=1 --only="$benchmarks"
 }
@@ -41,6 +42,7 @@ run_step() { # NAME COMMAND...
 run_step 'packages' scripts/install_deps.sh --developer
 run_step "build and tests, $tests" tests
 run_step "simulation, $seeds_factor times the seeds" many_seeds
+run_step 'whole jobs with device code on the CPU, in another order of threads and streams' other_order
 run_step "benchmarks, ${benchmarks:-all}, each case once" benchmarks
 run_step "address and undefined behaviour sanitizers, $sanitized" scripts/dev/sanitized.sh asan "$sanitized"
 run_step "thread sanitizer, $sanitized" scripts/dev/sanitized.sh tsan "$sanitized"

@@ -61,8 +61,7 @@ function(add_layer_test name)
     set(T_KIND unit)
   endif()
   add_executable(${name} ${T_SOURCES})
-  # The tested code is in the libraries; the test's own code compiles a quarter faster this way.
-  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  target_compile_options(${name} PRIVATE ${HDPS_TEST_OPTIONS})
   target_link_libraries(${name} PRIVATE ${T_DEPENDS} GTest::gmock)
   if(HDPS_PRECOMPILED)
     target_precompile_headers(${name} REUSE_FROM hdps_test_headers)
@@ -107,9 +106,7 @@ set(HDPS_asan_share wire_test manifest_test job_test data_test embedding_test se
 set(HDPS_tsan_share wire_test platform_test collective_test embedding_threads_test)
 foreach(sanitizer asan tsan)
   add_custom_target(${sanitizer}_share)
-  if(NOT HDPS_FUZZ)
-    add_dependencies(${sanitizer}_share ${HDPS_${sanitizer}_share})
-  endif()
+  add_dependencies(${sanitizer}_share ${HDPS_${sanitizer}_share})
 endforeach()
 
 # Plain loops of a layer that the compiler is to make vectors of: no errno, no traps, so that square

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <type_traits>
 
 // ---- the language.
 #define __global__
@@ -162,8 +163,15 @@ namespace cuda_on_cpu {
 void CheckArgument(const void* argument, size_t bytes);
 template <typename Argument>
 void CheckCopy(Argument argument) {
-  __builtin_clear_padding(&argument);  // Padding may hold old stack contents.
+  // Padding may hold old stack contents. A compiler that cannot clear it checks only what has none.
+#if __has_builtin(__builtin_clear_padding)
+  __builtin_clear_padding(&argument);
   CheckArgument(&argument, sizeof(argument));
+#else
+  if constexpr (std::has_unique_object_representations_v<Argument>) {
+    CheckArgument(&argument, sizeof(argument));
+  }
+#endif
 }
 void Launch(cudaStream_t stream, dim3 grid, unsigned block, std::function<void()> thread,
             std::function<void()> check);
