@@ -31,6 +31,13 @@ struct RowCacheOptions {
 // Returns what a job says. `folder` is for data.cache_path if that is empty.
 RowCacheOptions CacheOptionsOf(const Job& job, FileSystem& files, const std::string& folder);
 
+// Is true if the job keeps rows in memory, as long as they fit. `one_process`: all workers are in
+// one process.
+bool KeepsRowsInMemory(const Job& job, bool one_process);
+// Returns the bytes that a kept row of the job's training data takes, with its place, if each
+// feature has one key without a weight.
+uint64_t KeptRowBytes(const Job& job);
+
 // With more parts than this no worker keeps rows by itself: it would have to parse all of them.
 inline constexpr uint32_t kCachingPartsMax = 8;
 

@@ -145,7 +145,7 @@ Status RowWriter::NewBlock() {
     ++first_block_;  // The last block is used again.
     return {};
   }
-  blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(kRowBlockBytes));
+  blocks_.push_back(NewPageBlock(kRowBlockBytes));
   return {};
 }
 

@@ -53,20 +53,19 @@ bool RowIsRight(const CachedRows& rows, uint64_t i) {
   EXPECT_EQ(entry.window_lines(), i % 5 + 1);
   Row row;
   std::vector<float> numeric;
-  const std::optional<Unpacked> unpacked = Unpack(kShape, bytes, &row, &numeric);
-  if (!unpacked) return false;
-  EXPECT_EQ(unpacked->bad, i % 7 == 6);
-  if (unpacked->bad) {
-    EXPECT_EQ(unpacked->why, "f:" + std::to_string(i) + ": no row");
+  const std::optional<PackedRow> packed = FindParts(kShape, bytes);
+  if (!packed) return false;
+  EXPECT_EQ(packed->bad, i % 7 == 6);
+  if (packed->bad) {
+    EXPECT_EQ(packed->why, "f:" + std::to_string(i) + ": no row");
     return true;
   }
+  if (!Unpack(kShape, *packed, &row, &numeric)) return false;
   const Row wanted = RowOf(i);
   EXPECT_EQ(row.label, wanted.label);
   EXPECT_EQ(row.keys, wanted.keys);
   EXPECT_EQ(row.weights, wanted.weights);
-  if (!unpacked->one_key_each) {
-    EXPECT_EQ(row.key_ends, wanted.key_ends);
-  }
+  EXPECT_EQ(row.key_ends, wanted.key_ends);
   EXPECT_EQ(numeric, NumbersOf(i));
   return true;
 }
@@ -217,13 +216,10 @@ TEST(PackedRowTest, AnyBytesAreARowOrNone) {
     Row row;
     std::vector<float> numeric;
     const CachedShape& shape = shapes[random.Below(4)];
-    const std::optional<Unpacked> unpacked = Unpack(shape, bytes, &row, &numeric);
+    const std::optional<PackedRow> packed = FindParts(shape, bytes);
+    const bool unpacked = packed && (packed->bad || Unpack(shape, *packed, &row, &numeric));
     ++(unpacked ? rows : none);
-    if (!unpacked || unpacked->bad) continue;
-    if (unpacked->one_key_each) {
-      EXPECT_EQ(row.keys.size(), shape.num_features);
-      continue;
-    }
+    if (!unpacked || packed->bad) continue;
     ASSERT_EQ(row.key_ends.size(), shape.num_features);
     EXPECT_EQ(shape.num_features == 0 ? 0 : row.key_ends.back(), row.keys.size());
     EXPECT_TRUE(row.weights.empty() || row.weights.size() == row.keys.size());
