@@ -86,7 +86,8 @@ std::shared_ptr<const CachedRows> RowCaches::Find(const StreamStamp& stamp) {
   return nullptr;
 }
 
-std::unique_ptr<RowWriter> RowCaches::Begin(const StreamStamp& stamp, uint32_t num_parts) {
+std::unique_ptr<RowWriter> RowCaches::Begin(const StreamStamp& stamp, uint32_t num_parts,
+                                            Executor* executor) {
   if (!used()) return nullptr;
   MutexLock lock(mutex_);
   Stream& stream = streams_[stamp.name];
@@ -100,6 +101,7 @@ std::unique_ptr<RowWriter> RowCaches::Begin(const StreamStamp& stamp, uint32_t n
   RowWriterOptions writing;
   writing.path = PathOf(stamp);
   writing.holder = "a process that writes " + stamp.name;
+  writing.executor = executor;
   const bool of_all = num_parts == 1 || options_.all_workers;
   writing.in_memory = KeepsInMemory(options_.cache, of_all);
   if (!writing.in_memory && writing.path.empty()) {

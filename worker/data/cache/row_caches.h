@@ -54,7 +54,9 @@ class RowCaches {
   // Returns the rows of the stream; null: they are not kept. Logs why a file is not used.
   std::shared_ptr<const CachedRows> Find(const StreamStamp& stamp);
   // Returns who keeps the rows of a stream that is about to be read by part; null: nobody does now.
-  std::unique_ptr<RowWriter> Begin(const StreamStamp& stamp, uint32_t num_parts);
+  // A file is written by the executor's background thread, if there is one.
+  std::unique_ptr<RowWriter> Begin(const StreamStamp& stamp, uint32_t num_parts,
+                                   Executor* executor);
   // Takes the writer of a stream that was read, or given up if not `whole`. `now` is its stamp
   // after reading.
   void End(const StreamStamp& stamp, std::unique_ptr<RowWriter> writer, bool whole,
