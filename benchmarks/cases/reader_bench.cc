@@ -99,7 +99,7 @@ Status RunCachedCase(const BenchSetting& setting, FileSystem& files, const std::
   data.max_bad_rows = 1000;
   HDPS_ASSIGN_OR_RETURN(const uint64_t bytes, files.FileSize(path));
   const ReaderOptions of_text{.batch_size = 4096, .num_parts = c.num_parts, .shuffle = c.shuffle};
-  std::vector<double> kept, text, shares, row_bytes, first, first_all, first_text;
+  std::vector<double> kept, text, shares, row_bytes, text_bytes, first, first_all, first_text;
   const std::unique_ptr<Executor> executor = NewTbbExecutor(1);  // Files are written beside.
   for (int repeat = 0; repeat < setting.repeats; ++repeat) {
     ReaderOptions of_kept = of_text;
@@ -122,12 +122,14 @@ Status RunCachedCase(const BenchSetting& setting, FileSystem& files, const std::
     CHECK(stamp.ok()) << stamp.status().message();
     const std::shared_ptr<const CachedRows> rows = of_kept.cache->Find(*stamp);
     CHECK(rows != nullptr) << "the rows were not kept";
-    row_bytes.push_back(static_cast<double>(rows->bytes()) / static_cast<double>(bytes));
+    const auto num_rows = static_cast<double>(rows->num_rows());
+    row_bytes.push_back(static_cast<double>(rows->bytes()) / num_rows);
+    text_bytes.push_back(static_cast<double>(bytes) / num_rows);
     HDPS_RETURN_IF_ERROR(files.RemoveAll(folder));
   }
   report.AddBeside(kBench, c.name, "kept rows, by CPU time", "rows/s", kept, "text", text);
   report.Add(kBench, c.name, "CPU time of text", "of it", shares);
-  report.Add(kBench, c.name, "bytes of text", "of them", row_bytes);
+  report.AddBeside(kBench, c.name, "bytes of a row", "B", row_bytes, "text", text_bytes);
   report.AddBeside(kBench, c.name, "the epoch that keeps them", "CPU s", first, "text", first_text);
   report.AddBeside(kBench, c.name, "the same, with writing beside", "CPU s", first_all, "text",
                    first_text);
