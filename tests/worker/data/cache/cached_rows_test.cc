@@ -155,14 +155,13 @@ TEST(CachedRowsTest, ADiskThatFailsEndsTheFile) {
   const auto executor = NewTbbExecutor(2);
   for (Executor* const beside : std::initializer_list<Executor*>{nullptr, executor.get()}) {
     FaultFileOptions full;
-    full.faults.push_back({.kind = FileFault::Kind::kFull,
-                           .glob = "*",
-                           .amount = kRowBlockBytes + 1000,
-                           .window = {}});
+    full.faults.push_back(
+        {.kind = FileFault::Kind::kFull, .glob = "*", .amount = 1000, .window = {}});
     const auto files = NewFaultFileSystem(NewMemoryFileSystem(), full, NewSystemClock());
     RowWriter writer(*files, {.in_memory = false, .path = kPath, .holder = "", .executor = beside},
                      Budget());
-    for (uint64_t i = 0; i < 200'000; ++i) AddTo(&writer, i);
+    // The error of the first block is found with the second one.
+    for (uint64_t i = 0; i < 240'000; ++i) AddTo(&writer, i);
     EXPECT_EQ(writer.status().code(), Code::kIoError) << writer.status().message();
     EXPECT_FALSE(writer.Finish("x").ok());
     EXPECT_EQ(files->List("kept")->size(), 0u);
