@@ -37,6 +37,7 @@
 #include "tools/plan/plan_report.h"
 #include "tools/plan/strategy_view.h"
 #include "tools/warnings.h"
+#include "worker/data/cache/row_caches.h"
 
 DEFINE_string(network, "25Gbit",
               "Network of each machine, 25Gbit (bits a second) or 3GB (bytes a second); local: all "
@@ -148,6 +149,10 @@ Result<PlanQuestion> ReadQuestion(const Job& job) {
   question.zipf = FLAGS_zipf;
   question.unique_share = FLAGS_unique;
   question.text_row_bytes = FLAGS_row_bytes;
+  if (KeepsRowsInMemory(job, question.one_machine || question.workers == 1)) {
+    question.kept_example_bytes = static_cast<double>(KeptRowBytes(job));
+    question.kept_examples_share = job.data.cache_share;
+  }
   question.checkpoint_every_steps = job.checkpoint.every_steps;
   if (const uint64_t delta = job.checkpoint.delta_every_steps; delta > 0) {
     uint64_t& every = question.checkpoint_every_steps;

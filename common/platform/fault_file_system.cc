@@ -12,7 +12,7 @@
 
 #include "common/base/thread_annotations.h"
 #include "common/platform/failpoint.h"
-#include "common/platform/file_identity.h"
+#include "common/platform/forwarding_files.h"
 
 namespace hdps {
 namespace {
@@ -148,10 +148,10 @@ class FaultFile : public WritableFile {
   const std::shared_ptr<Judge> judge_;
 };
 
-class FaultFileSystem : public FileSystem, public FileIdentities {
+class FaultFileSystem : public ForwardingFiles {
  public:
   FaultFileSystem(std::unique_ptr<FileSystem> files, std::shared_ptr<Judge> judge)
-      : files_(std::move(files)), judge_(std::move(judge)) {}
+      : ForwardingFiles(*files), files_(std::move(files)), judge_(std::move(judge)) {}
 
   Result<std::unique_ptr<SequentialFile>> OpenSequential(const std::string& path) override {
     HDPS_RETURN_IF_ERROR(judge_->Call("open", path));
@@ -181,25 +181,10 @@ class FaultFileSystem : public FileSystem, public FileIdentities {
     HDPS_RETURN_IF_ERROR(judge_->Call("rename " + from + " to", to));
     return files_->RenameUnsynced(from, to);
   }
-  Result<std::unique_ptr<FileLock>> Lock(const std::string& path,
-                                         const std::string& holder) override {
-    return files_->Lock(path, holder);
-  }
   Status RemoveAll(const std::string& path) override {
     HDPS_RETURN_IF_ERROR(judge_->Call("remove", path));
     return files_->RemoveAll(path);
   }
-  Result<std::vector<std::string>> List(const std::string& path) override {
-    return files_->List(path);
-  }
-  Result<uint64_t> FileSize(const std::string& path) override { return files_->FileSize(path); }
-  Result<FileStamp> StampOf(const std::string& path) override { return files_->StampOf(path); }
-  bool Exists(const std::string& path) override { return files_->Exists(path); }
-  Result<FileAccess> AccessOf(const std::string& path) override { return files_->AccessOf(path); }
-  Result<FileIdentity> IdentityOf(const std::string& path) override {
-    return hdps::IdentityOf(*files_, path);
-  }
-  bool IsLink(const std::string& path) override { return hdps::IsLink(*files_, path); }
   int FaultOfWrite(const std::string& path, uint64_t bytes) override {
     const Judge::Room room = judge_->Write(path, bytes);
     if (room.crash) judge_->Crash();

@@ -122,6 +122,19 @@ TEST(PlanTest, ThreadsThatShareCoresCostMore) {
   EXPECT_GT(Plan(question, constants).step_seconds, apart);
 }
 
+TEST(PlanTest, RowsThatDataCacheKeepsInMemoryAreTold) {
+  PlanQuestion question = Question();
+  const PlanAnswer answer = Plan(question, MachineConstants());
+  EXPECT_THAT(PlanText({}, question, answer), Not(HasSubstr("data.cache")));
+  question.kept_example_bytes = 273;
+  question.kept_examples_share = 0.25;
+  EXPECT_THAT(PlanText({}, question, answer),
+              HasSubstr("parsed rows take 273 B an example, and at most 25 % of the memory"));
+  const auto json = nlohmann::json::parse(PlanJson({}, question, answer));
+  EXPECT_EQ(json["cache_example_bytes"], 273);
+  EXPECT_EQ(json["cache_share"], 0.25);
+}
+
 TEST(PlanTest, BytesOfTheLinksFollowFromTheKeys) {
   PlanQuestion question = Question();
   question.unique_share = 0.25;

@@ -41,6 +41,9 @@ struct PlanQuestion {
   // Bytes that the rows of one server may take, with the index of those in memory and of those on
   // disk; below 0: no limit.
   double row_memory_bytes = -1;
+  // Parsed rows that data.cache keeps in memory: bytes of one, and the share of a process's memory
+  // that all of them may take. 0: it keeps none there.
+  double kept_example_bytes = 0, kept_examples_share = 0;
   uint64_t checkpoint_every_steps = 0;
   double dead_after_seconds = 10;
 };

@@ -95,6 +95,12 @@ std::string PlanText(const PlanSubject& subject, const PlanQuestion& question,
                              Bytes(answer.server_buffer_bytes));
   text += Line("", "worker " + Bytes(answer.worker_bytes) + ", and at most " +
                        Bytes(answer.device_bytes) + " of a GPU, if it has one");
+  if (question.kept_example_bytes > 0) {
+    text += Line("", "parsed rows take " + Bytes(question.kept_example_bytes) +
+                         " an example, and at most " +
+                         ShowNumber("%.3g %%", 100 * question.kept_examples_share) +
+                         " of the memory of a process with workers (data.cache, data.cache_share)");
+  }
   if (question.row_memory_bytes >= 0) {
     text +=
         Line("disk", ShowNumber("%.0f %%", 100 * answer.share_in_memory) +
@@ -158,6 +164,8 @@ std::string PlanJson(const PlanSubject& subject, const PlanQuestion& question,
                                  {"server_buffer_bytes", answer.server_buffer_bytes},
                                  {"worker_memory_bytes", answer.worker_bytes},
                                  {"device_memory_bytes", answer.device_bytes},
+                                 {"cache_example_bytes", question.kept_example_bytes},
+                                 {"cache_share", question.kept_examples_share},
                                  {"share_in_memory", answer.share_in_memory},
                                  {"rows_back", answer.rows_back},
                                  {"rows_back_seconds", answer.rows_back_seconds},

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <utility>
 
 #include "common/base/outside_text.h"
@@ -66,8 +67,7 @@ std::string DescribeCellError(const std::string& place, const RowError& error) {
 
 BatchBuilder::BatchBuilder(const BatchShape& shape, uint32_t rows_expected)
     : shape_(shape),
-      plain_(shape.num_labels == 1 && !shape.weights && !shape.groups && !shape.ids &&
-             !shape.numbered),
+      plain_(!shape.weights && !shape.groups && !shape.ids && !shape.numbered),
       rows_expected_(rows_expected) {
   batch_.num_numeric = static_cast<uint32_t>(shape.num_numeric);
   batch_.num_labels = shape.num_labels;
@@ -82,13 +82,8 @@ BatchBuilder::BatchBuilder(const BatchShape& shape, uint32_t rows_expected)
   waiting_.resize(kWaitingMax * shape.num_sparse);
 }
 
-void BatchBuilder::AddSpecial(const Row& row, uint32_t number) {
-  if (shape_.num_labels == 1) {
-    batch_.labels.push_back(row.label);
-  } else {
-    DCHECK_EQ(row.task_labels.size(), shape_.num_labels);
-    batch_.labels.insert(batch_.labels.end(), row.task_labels.begin(), row.task_labels.end());
-  }
+template <typename AnyRow>
+void BatchBuilder::AddSpecial(const AnyRow& row, uint32_t number) {
   if (shape_.weights) batch_.weights.push_back(row.weight);
   if (shape_.groups) batch_.groups.push_back(row.group);
   if (shape_.ids) batch_.unknown_ids.push_back(row.unknown_ids);
@@ -97,50 +92,85 @@ void BatchBuilder::AddSpecial(const Row& row, uint32_t number) {
 
 void BatchBuilder::AddOthers(const Row& row, const std::vector<float>& numeric, uint32_t number) {
   DCHECK_EQ(numeric.size(), batch_.num_numeric);
-  if (plain_) {
+  if (num_places_ > 0) AddPlaces();
+  if (shape_.num_labels == 1) {
     batch_.labels.push_back(row.label);
   } else {
-    AddSpecial(row, number);
+    DCHECK_EQ(row.task_labels.size(), shape_.num_labels);
+    batch_.labels.insert(batch_.labels.end(), row.task_labels.begin(), row.task_labels.end());
   }
+  if (!plain_) AddSpecial(row, number);
   batch_.positive_texts |= row.positive_texts;
   batch_.numeric.insert(batch_.numeric.end(), numeric.begin(), numeric.end());
   ++batch_.num_examples;
 }
 
-void BatchBuilder::AddOneKeyEach(const Row& row, const std::vector<float>& numeric,
-                                 uint32_t number) {
-  DCHECK_EQ(row.keys.size(), batch_.sparse.size());
-  AddOthers(row, numeric, number);
+void BatchBuilder::AddOneKeyEach(const Row& row) {
   Key* const waiting = waiting_.data();  // Null if there are no sparse features.
   for (size_t f = 0; f < row.keys.size(); ++f)
     waiting[f * kWaitingMax + num_waiting_] = row.keys[f];
   if (++num_waiting_ == kWaitingMax) AddWaiting();
 }
 
+void BatchBuilder::AddInPlace(const RowInPlace& row, uint32_t number) {
+  if (num_waiting_ > 0) AddWaiting();
+  for (uint32_t i = 0; i < shape_.num_labels; ++i) {
+    float label;
+    std::memcpy(&label, row.labels + i * sizeof(label), sizeof(label));
+    batch_.labels.push_back(label);
+  }
+  if (!plain_) AddSpecial(row, number);
+  batch_.positive_texts |= row.positive_texts;
+  ++batch_.num_examples;
+  numbers_at_[num_places_] = row.numbers;
+  keys_at_[num_places_] = row.keys;
+  if (++num_places_ == kWaitingMax) AddPlaces();
+}
+
 void BatchBuilder::Add(const Row& row, const std::vector<float>& numeric, uint32_t number) {
   DCHECK_EQ(row.key_ends.size(), batch_.sparse.size());
+  AddOthers(row, numeric, number);
   bool one_each = row.weights.empty() && row.keys.size() == row.key_ends.size();
   for (uint32_t f = 0; one_each && f < row.key_ends.size(); ++f) {
     one_each = row.key_ends[f] == f + 1;
   }
-  if (one_each) return AddOneKeyEach(row, numeric, number);
-  AddOthers(row, numeric, number);
+  if (one_each) return AddOneKeyEach(row);
   AddWaiting();
   AddKeys(row);
 }
 
+void BatchBuilder::AppendKeys(const Key* keys, uint32_t count, SparseColumn* column) {
+  const auto before = static_cast<uint32_t>(column->keys.size());
+  std::array<uint32_t, kWaitingMax> offsets;
+  for (uint32_t i = 0; i < kWaitingMax; ++i) offsets[i] = before + i + 1;
+  column->keys.insert(column->keys.end(), keys, keys + count);
+  column->offsets.insert(column->offsets.end(), offsets.data(), offsets.data() + count);
+  if (!column->weights.empty()) column->weights.resize(column->keys.size(), 1.0f);
+}
+
 void BatchBuilder::AddWaiting() {
   for (size_t f = 0; f < batch_.sparse.size(); ++f) {
-    SparseColumn& column = batch_.sparse[f];
-    const auto before = static_cast<uint32_t>(column.keys.size());
-    const Key* const keys = waiting_.data() + f * kWaitingMax;
-    std::array<uint32_t, kWaitingMax> offsets;
-    for (uint32_t i = 0; i < kWaitingMax; ++i) offsets[i] = before + i + 1;
-    column.keys.insert(column.keys.end(), keys, keys + num_waiting_);
-    column.offsets.insert(column.offsets.end(), offsets.data(), offsets.data() + num_waiting_);
-    if (!column.weights.empty()) column.weights.resize(column.keys.size(), 1.0f);
+    AppendKeys(waiting_.data() + f * kWaitingMax, num_waiting_, &batch_.sparse[f]);
   }
   num_waiting_ = 0;
+}
+
+void BatchBuilder::AddPlaces() {
+  const size_t row_bytes = shape_.num_numeric * sizeof(float);
+  const size_t before = batch_.numeric.size();
+  batch_.numeric.resize(before + num_places_ * shape_.num_numeric);
+  float* numeric = batch_.numeric.data() + before;
+  for (uint32_t i = 0; row_bytes > 0 && i < num_places_; ++i, numeric += shape_.num_numeric) {
+    std::memcpy(numeric, numbers_at_[i], row_bytes);
+  }
+  std::array<Key, kWaitingMax> keys = {};
+  for (size_t f = 0; f < batch_.sparse.size(); ++f) {
+    for (uint32_t i = 0; i < num_places_; ++i) {
+      std::memcpy(&keys[i], keys_at_[i] + f * sizeof(Key), sizeof(Key));
+    }
+    AppendKeys(keys.data(), num_places_, &batch_.sparse[f]);
+  }
+  num_places_ = 0;
 }
 
 void BatchBuilder::AddKeys(const Row& row) {
@@ -170,6 +200,7 @@ void BatchBuilder::AddWeights(const Row& row, size_t feature, SparseColumn* colu
 }
 
 Batch BatchBuilder::Finish(uint64_t first_row) {
+  AddPlaces();
   AddWaiting();
   Batch batch = std::move(batch_);
   batch.first_row = first_row;

@@ -1,6 +1,8 @@
 // Rows as a parser gives them, and batches built of rows.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -52,6 +54,18 @@ struct Row {
     keys.push_back(key);
     EndFeature();
   }
+};
+
+// A row with one key for each feature and no weights of keys, whose values lie somewhere, without
+// alignment.
+struct RowInPlace {
+  const std::byte* labels = nullptr;  // [labels], float.
+  float weight = 1;
+  Key group = 0;
+  uint32_t unknown_ids = 0;
+  uint64_t positive_texts = 0;
+  const std::byte* numbers = nullptr;  // [numbers], float after their transforms or double before.
+  const std::byte* keys = nullptr;     // [sparse features], Key.
 };
 
 // Tells why a line is no row. The views point into the line, or live as long as the parser.
@@ -134,8 +148,8 @@ struct BatchShape {
 
 // Collects rows into a batch.
 //
-// Rows with one key per feature, the usual case, are buffered until there are enough to append
-// several keys to each column at once.
+// Rows with one key per feature, the usual case, are buffered, or their places are, until there are
+// enough to append several keys to each column at once.
 // Invariant: the batch followed by the buffered rows is what was added, in order.
 class BatchBuilder {
  public:
@@ -143,28 +157,36 @@ class BatchBuilder {
   BatchBuilder(const BatchShape& shape, uint32_t rows_expected);
   // Adds a row. `numeric` are its numbers after their transforms; `number` as in Batch::rows.
   void Add(const Row& row, const std::vector<float>& numeric, uint32_t number = 0);
-  // Does the same for a row with one key for each feature and no weights of keys; row.key_ends is
-  // not read.
-  void AddOneKeyEach(const Row& row, const std::vector<float>& numeric, uint32_t number = 0);
+  // Does the same for a row whose numbers are transformed. Its keys are read later: they must stay
+  // where they are until Finish().
+  void AddInPlace(const RowInPlace& row, uint32_t number = 0);
   // Returns the batch and leaves the builder empty.
   Batch Finish(uint64_t first_row);
 
  private:
   static constexpr uint32_t kWaitingMax = 32;
 
-  void AddSpecial(const Row& row, uint32_t number);
+  // Adds what only some jobs have, of a Row or a RowInPlace.
+  template <typename AnyRow>
+  void AddSpecial(const AnyRow& row, uint32_t number);
   // Adds all parts of an example but its keys.
   void AddOthers(const Row& row, const std::vector<float>& numeric, uint32_t number);
+  void AddOneKeyEach(const Row& row);
   void AddKeys(const Row& row);
   void AddWeights(const Row& row, size_t feature, SparseColumn* column);
   void AddWaiting();
+  void AddPlaces();
+  void AppendKeys(const Key* keys, uint32_t count, SparseColumn* column);
 
   BatchShape shape_;
-  bool plain_;  // One label, and none of the parts that only some jobs have.
+  bool plain_;  // The batch has none of the parts that only some jobs have.
   uint32_t rows_expected_;
   Batch batch_;
   std::vector<Key> waiting_;  // [sparse features, kWaitingMax]
   uint32_t num_waiting_ = 0;
+  // The numbers and keys of rows that are read where they lie. Either these wait or the keys above.
+  std::array<const std::byte*, kWaitingMax> numbers_at_ = {}, keys_at_ = {};
+  uint32_t num_places_ = 0;
 };
 
 }  // namespace hdps

@@ -2,7 +2,6 @@
 #include "worker/data/shuffle_window.h"
 
 #include <glog/logging.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstring>
@@ -13,8 +12,7 @@
 namespace hdps {
 namespace {
 
-// A window that grows large uses huge pages: lines are taken from all over the chunks, and with
-// pages of 4 KiB nearly each of them would cost a walk through the page tables.
+// A window that grows large uses huge pages, because lines are taken from all over the chunks.
 constexpr size_t kSmallChunkBytes = size_t{256} << 10;
 constexpr size_t kLargeChunkBytes = size_t{2} << 20;
 constexpr size_t kSmallWindowBytes = size_t{4} << 20;
@@ -27,15 +25,6 @@ void PrefetchText(const char* text, size_t size) {
   for (size_t at = 0; at < std::min(size, kBytesMax); at += kCacheLineBytes) {
     __builtin_prefetch(text + at);
   }
-}
-
-char* NewChunk(size_t bytes) {
-  const size_t alignment = bytes % kLargeChunkBytes == 0 ? kLargeChunkBytes : kCacheLineBytes;
-  auto* const chunk = static_cast<char*>(std::aligned_alloc(alignment, bytes));
-  if (chunk == nullptr) throw MemoryFull(bytes);
-  // The kernel may ignore the request.
-  if (alignment == kLargeChunkBytes) (void)madvise(chunk, bytes, MADV_HUGEPAGE);
-  return chunk;
 }
 
 }  // namespace
@@ -86,7 +75,7 @@ char* ShuffleWindow::NewBlock(size_t size) {
   }
   if (chunks_.empty() || chunks_.back().size - chunks_.back().used < bytes) AddChunk(bytes);
   Chunk& chunk = chunks_.back();
-  char* const block = chunk.bytes.get() + chunk.used;
+  auto* const block = reinterpret_cast<char*>(chunk.bytes.get()) + chunk.used;
   chunk.used += bytes;
   return block;
 }
@@ -95,7 +84,7 @@ void ShuffleWindow::AddChunk(size_t bytes_min) {
   const size_t usual = held_bytes_ < kSmallWindowBytes ? kSmallChunkBytes : kLargeChunkBytes;
   Chunk& chunk = chunks_.emplace_back();
   chunk.size = std::max(usual, bytes_min);
-  chunk.bytes.reset(NewChunk(chunk.size));
+  chunk.bytes = NewPageBlock(chunk.size);
   held_bytes_ += chunk.size;
 }
 

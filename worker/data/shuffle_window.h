@@ -4,10 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
 #include <vector>
 
+#include "common/platform/huge_pages.h"
 #include "common/platform/random.h"
 #include "worker/data/line_reader.h"
 
@@ -82,11 +81,8 @@ class ShuffleWindow {
     uint32_t size;
     uint32_t file;
   };
-  struct Free {
-    void operator()(char* bytes) const { std::free(bytes); }
-  };
   struct Chunk {
-    std::unique_ptr<char[], Free> bytes;
+    PageBlock bytes;
     size_t size = 0, used = 0;
   };
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
 #include <utility>
 
 #include "common/job/spec/data_spec.h"
@@ -81,6 +82,38 @@ std::vector<int> IdsOf(const std::vector<Batch>& batches) {
     for (int id : IdsOf(batch)) ids.push_back(id);
   }
   return ids;
+}
+
+void ExpectSame(const std::vector<Batch>& one, const std::vector<Batch>& other) {
+  ASSERT_EQ(one.size(), other.size());
+  for (size_t b = 0; b < one.size(); ++b) {
+    SCOPED_TRACE("batch " + std::to_string(b));
+    const Batch &x = one[b], &y = other[b];
+    EXPECT_EQ(x.num_examples, y.num_examples);
+    EXPECT_EQ(x.num_labels, y.num_labels);
+    EXPECT_EQ(x.labels, y.labels);
+    EXPECT_EQ(x.weights, y.weights);
+    EXPECT_EQ(x.groups, y.groups);
+    EXPECT_EQ(x.unknown_ids, y.unknown_ids);
+    EXPECT_EQ(x.rows, y.rows);
+    EXPECT_EQ(x.num_numeric, y.num_numeric);
+    EXPECT_EQ(x.numeric, y.numeric);
+    EXPECT_EQ(x.positive_texts, y.positive_texts);
+    EXPECT_EQ(x.first_row, y.first_row);
+    ASSERT_EQ(x.sparse.size(), y.sparse.size());
+    for (size_t f = 0; f < x.sparse.size(); ++f) {
+      EXPECT_EQ(x.sparse[f].offsets, y.sparse[f].offsets);
+      EXPECT_EQ(x.sparse[f].keys, y.sparse[f].keys);
+      EXPECT_EQ(x.sparse[f].weights, y.sparse[f].weights);
+    }
+  }
+}
+
+void ManyThreads::ParallelFor(size_t count, const std::function<void(size_t)>& body) {
+  std::vector<std::thread> pieces;
+  for (size_t i = 0; i < count; ++i) pieces.emplace_back([&body, i] { body(i); });
+  for (std::thread& piece : pieces) piece.join();
+  loops += count > 1 ? 1 : 0;
 }
 
 }  // namespace hdps

@@ -1,12 +1,16 @@
 // Makes files in memory and data specs for the tests of readers.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "common/platform/executor.h"
 #include "common/platform/file_system.h"
 #include "worker/data/batch_reader.h"
+#include "worker/data/formats/row_lanes.h"
 
 namespace hdps {
 
@@ -31,5 +35,17 @@ std::vector<Batch> ReadEpoch(BatchReader& reader, uint32_t epoch = 0, uint64_t s
 // Returns the first numeric column of all batches.
 std::vector<int> IdsOf(const std::vector<Batch>& batches);
 std::vector<int> IdsOf(const Batch& batch);
+// Compares all that batches have.
+void ExpectSame(const std::vector<Batch>& one, const std::vector<Batch>& other);
+
+// A thread for each piece.
+class ManyThreads : public Executor {
+ public:
+  void ParallelFor(size_t count, const std::function<void(size_t)>& body) override;
+  void Submit(std::function<void()> work) override { work(); }
+  int threads() const override { return kLaneThreadsMin; }
+
+  int loops = 0;  // Those of several pieces.
+};
 
 }  // namespace hdps

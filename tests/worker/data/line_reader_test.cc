@@ -6,6 +6,7 @@
 
 #include <sstream>
 
+#include "common/platform/forwarding_files.h"
 #include "common/platform/random.h"
 #include "tests/worker/data/data_fixture.h"
 
@@ -15,33 +16,13 @@ namespace {
 using ::testing::HasSubstr;
 
 // Returns at most `most` bytes per read, like pipes and slow disks.
-class TricklingFiles : public FileSystem {
+class TricklingFiles : public ForwardingFiles {
  public:
-  TricklingFiles(FileSystem& files, size_t most) : files_(files), most_(most) {}
+  TricklingFiles(FileSystem& files, size_t most) : ForwardingFiles(files), most_(most) {}
   Result<std::unique_ptr<SequentialFile>> OpenSequential(const std::string& path) override {
-    HDPS_ASSIGN_OR_RETURN(auto file, files_.OpenSequential(path));
+    HDPS_ASSIGN_OR_RETURN(auto file, ForwardingFiles::OpenSequential(path));
     std::unique_ptr<SequentialFile> trickling = std::make_unique<Trickle>(std::move(file), most_);
     return trickling;
-  }
-  Result<std::unique_ptr<WritableFile>> Create(const std::string& path) override {
-    return files_.Create(path);
-  }
-  Result<std::unique_ptr<WritableFile>> OpenAppend(const std::string& path) override {
-    return files_.OpenAppend(path);
-  }
-  Status MakeDirectories(const std::string& path) override { return files_.MakeDirectories(path); }
-  Status Rename(const std::string& from, const std::string& to) override {
-    return files_.Rename(from, to);
-  }
-  Status RemoveAll(const std::string& path) override { return files_.RemoveAll(path); }
-  Result<std::vector<std::string>> List(const std::string& path) override {
-    return files_.List(path);
-  }
-  Result<uint64_t> FileSize(const std::string& path) override { return files_.FileSize(path); }
-  bool Exists(const std::string& path) override { return files_.Exists(path); }
-  Result<std::unique_ptr<FileLock>> Lock(const std::string& path,
-                                         const std::string& holder) override {
-    return files_.Lock(path, holder);
   }
 
  private:
@@ -57,7 +38,6 @@ class TricklingFiles : public FileSystem {
     std::unique_ptr<SequentialFile> file_;
     size_t most_;
   };
-  FileSystem& files_;
   size_t most_;
 };
 

@@ -1,10 +1,8 @@
 // A batch whose rows several threads parse is the one that a single thread makes.
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -12,27 +10,11 @@
 #include "common/platform/executor.h"
 #include "tests/worker/data/data_fixture.h"
 #include "worker/data/batch_reader.h"
-#include "worker/data/formats/row_lanes.h"
 
 namespace hdps {
 namespace {
 
 constexpr uint32_t kRows = 5000;
-
-// A thread for each piece.
-class ManyThreads : public Executor {
- public:
-  void ParallelFor(size_t count, const std::function<void(size_t)>& body) override {
-    ++loops;
-    std::vector<std::thread> threads;
-    for (size_t i = 0; i < count; ++i) threads.emplace_back([&body, i] { body(i); });
-    for (std::thread& thread : threads) thread.join();
-  }
-  void Submit(std::function<void()> work) override { work(); }
-  int threads() const override { return kLaneThreadsMin; }
-
-  int loops = 0;
-};
 
 // Numbers, weights of keys from the middle on, and features with several keys or none.
 std::string Text(size_t bad_row) {
@@ -81,21 +63,7 @@ Read ReadAll(FileSystem& files, const DataSpec& data, uint32_t parts, Executor* 
 void ExpectSame(const Read& one, const Read& other) {
   EXPECT_EQ(one.bad_rows, other.bad_rows);
   EXPECT_EQ(one.problem, other.problem);
-  ASSERT_EQ(one.batches.size(), other.batches.size());
-  for (size_t b = 0; b < one.batches.size(); ++b) {
-    const Batch &x = one.batches[b], &y = other.batches[b];
-    EXPECT_EQ(x.num_examples, y.num_examples);
-    EXPECT_EQ(x.labels, y.labels);
-    EXPECT_EQ(x.numeric, y.numeric);
-    EXPECT_EQ(x.rows, y.rows);
-    EXPECT_EQ(x.first_row, y.first_row);
-    ASSERT_EQ(x.sparse.size(), y.sparse.size());
-    for (size_t f = 0; f < x.sparse.size(); ++f) {
-      EXPECT_EQ(x.sparse[f].offsets, y.sparse[f].offsets);
-      EXPECT_EQ(x.sparse[f].keys, y.sparse[f].keys);
-      EXPECT_EQ(x.sparse[f].weights, y.sparse[f].weights);
-    }
-  }
+  ExpectSame(one.batches, other.batches);
 }
 
 TEST(RowLanes, ManyThreadsMakeTheSameBatches) {

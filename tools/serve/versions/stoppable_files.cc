@@ -82,7 +82,8 @@ Status StoppableFiles::CheckGoesOn(const std::string& path) const {
 }
 
 Result<std::unique_ptr<SequentialFile>> StoppableFiles::OpenSequential(const std::string& path) {
-  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<SequentialFile> file, files_.OpenSequential(path));
+  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<SequentialFile> file,
+                        ForwardingFiles::OpenSequential(path));
   auto* const seekable = dynamic_cast<SeekableFile*>(file.get());
   auto* const mappable = dynamic_cast<MappableFile*>(file.get());
   std::unique_ptr<SequentialFile> stoppable;
@@ -98,12 +99,12 @@ Result<std::unique_ptr<SequentialFile>> StoppableFiles::OpenSequential(const std
 }
 
 Result<std::unique_ptr<WritableFile>> StoppableFiles::Create(const std::string& path) {
-  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, files_.Create(path));
+  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, ForwardingFiles::Create(path));
   return std::unique_ptr<WritableFile>(std::make_unique<WrittenFile>(*this, path, std::move(file)));
 }
 
 Result<std::unique_ptr<WritableFile>> StoppableFiles::OpenAppend(const std::string& path) {
-  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, files_.OpenAppend(path));
+  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, ForwardingFiles::OpenAppend(path));
   return std::unique_ptr<WritableFile>(std::make_unique<WrittenFile>(*this, path, std::move(file)));
 }
 

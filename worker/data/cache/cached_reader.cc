@@ -106,7 +106,9 @@ class CachedReader : public BatchReader {
     rows_ = options_.cache->Find(stamp_);
     if (rows_ != nullptr) return StartKept(skip_steps);
     // A pass that begins later does not see all rows.
-    if (keep_ && skip_steps == 0) writer_ = options_.cache->Begin(stamp_, options_.num_parts);
+    if (keep_ && skip_steps == 0) {
+      writer_ = options_.cache->Begin(stamp_, options_.num_parts, options_.executor);
+    }
     if (keep_) keep_(writer_.get());
     return text_->StartEpoch(epoch, skip_steps);
   }

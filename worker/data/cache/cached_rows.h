@@ -11,6 +11,7 @@
 
 #include "common/base/status.h"
 #include "common/platform/file_system.h"
+#include "common/platform/huge_pages.h"
 #include "common/platform/seekable_file.h"
 #include "worker/data/cache/row_budget.h"
 
@@ -41,7 +42,7 @@ static_assert(sizeof(RowEntry) == sizeof(uint64_t));
 // May be used by several threads.
 class CachedRows {
  public:
-  using Block = std::unique_ptr<std::byte[]>;
+  using Block = PageBlock;
 
   // Opens a file as RowWriter writes it. kNotFound if there is none; kCorruption, with the path, if
   // it is cut, damaged or something else.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/base/byte_count.h"
+#include "common/job/job_facts.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/data_spec.h"
 #include "common/job/spec/train_spec.h"
@@ -16,6 +17,11 @@ namespace {
 
 constexpr char kPrefix[] = "data.cache: ";
 
+bool ReadsAgain(const Job& job) { return job.train.epochs > 1 || job.train.eval_every_steps > 0; }
+bool KeepsInMemory(DataCache cache, bool of_all) {
+  return cache == DataCache::kMemory || (cache == DataCache::kAuto && of_all);
+}
+
 }  // namespace
 
 RowCacheOptions CacheOptionsOf(const Job& job, FileSystem& files, const std::string& folder) {
@@ -24,8 +30,18 @@ RowCacheOptions CacheOptionsOf(const Job& job, FileSystem& files, const std::str
   options.folder = job.data.cache_path.empty() ? folder : job.data.cache_path;
   options.memory_max =
       static_cast<uint64_t>(job.data.cache_share * static_cast<double>(MostMemory(files).bytes));
-  options.repeats = job.train.epochs > 1 || job.train.eval_every_steps > 0;
+  options.repeats = ReadsAgain(job);
   return options;
+}
+
+bool KeepsRowsInMemory(const Job& job, bool one_process) {
+  return ReadsAgain(job) && KeepsInMemory(job.data.cache, one_process);
+}
+
+uint64_t KeptRowBytes(const Job& job) {
+  const CachedForm form =
+      job.data.negatives.per_positive > 0 ? CachedForm::kBase : CachedForm::kDerived;
+  return PackedBytes(CachedShapeOf(job.data, LabelsOf(job), form)) + sizeof(RowEntry);
 }
 
 RowCaches::RowCaches(FileSystem& files, const RowCacheOptions& options)
@@ -70,7 +86,8 @@ std::shared_ptr<const CachedRows> RowCaches::Find(const StreamStamp& stamp) {
   return nullptr;
 }
 
-std::unique_ptr<RowWriter> RowCaches::Begin(const StreamStamp& stamp, uint32_t num_parts) {
+std::unique_ptr<RowWriter> RowCaches::Begin(const StreamStamp& stamp, uint32_t num_parts,
+                                            Executor* executor) {
   if (!used()) return nullptr;
   MutexLock lock(mutex_);
   Stream& stream = streams_[stamp.name];
@@ -84,9 +101,9 @@ std::unique_ptr<RowWriter> RowCaches::Begin(const StreamStamp& stamp, uint32_t n
   RowWriterOptions writing;
   writing.path = PathOf(stamp);
   writing.holder = "a process that writes " + stamp.name;
+  writing.executor = executor;
   const bool of_all = num_parts == 1 || options_.all_workers;
-  writing.in_memory =
-      options_.cache == DataCache::kMemory || (options_.cache == DataCache::kAuto && of_all);
+  writing.in_memory = KeepsInMemory(options_.cache, of_all);
   if (!writing.in_memory && writing.path.empty()) {
     Say("data.cache_path names no folder that the workers share, so text is read in each epoch");
     return nullptr;

@@ -31,6 +31,13 @@ struct RowCacheOptions {
 // Returns what a job says. `folder` is for data.cache_path if that is empty.
 RowCacheOptions CacheOptionsOf(const Job& job, FileSystem& files, const std::string& folder);
 
+// Is true if the job keeps rows in memory, as long as they fit. `one_process`: all workers are in
+// one process.
+bool KeepsRowsInMemory(const Job& job, bool one_process);
+// Returns the bytes that a kept row of the job's training data takes, with its place, if each
+// feature has one key without a weight.
+uint64_t KeptRowBytes(const Job& job);
+
 // With more parts than this no worker keeps rows by itself: it would have to parse all of them.
 inline constexpr uint32_t kCachingPartsMax = 8;
 
@@ -47,7 +54,9 @@ class RowCaches {
   // Returns the rows of the stream; null: they are not kept. Logs why a file is not used.
   std::shared_ptr<const CachedRows> Find(const StreamStamp& stamp);
   // Returns who keeps the rows of a stream that is about to be read by part; null: nobody does now.
-  std::unique_ptr<RowWriter> Begin(const StreamStamp& stamp, uint32_t num_parts);
+  // A file is written by the executor's background thread, if there is one.
+  std::unique_ptr<RowWriter> Begin(const StreamStamp& stamp, uint32_t num_parts,
+                                   Executor* executor);
   // Takes the writer of a stream that was read, or given up if not `whole`. `now` is its stamp
   // after reading.
   void End(const StreamStamp& stamp, std::unique_ptr<RowWriter> writer, bool whole,

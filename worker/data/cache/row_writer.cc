@@ -7,92 +7,32 @@
 #include <utility>
 
 #include "common/base/byte_count.h"
-#include "common/base/hash.h"
-#include "common/platform/output_file.h"
-#include "worker/data/cache/row_file.h"
 
 namespace hdps {
-namespace {
-
-template <typename T>
-std::span<const std::byte> BytesOf(const std::vector<T>& values) {
-  return std::as_bytes(std::span(values));
-}
-
-}  // namespace
-
-// The file while it is written. It has its name only when it is whole.
-class RowWriter::RowFile {
- public:
-  static Result<std::unique_ptr<RowFile>> Create(FileSystem& files, const std::string& path,
-                                                 const std::string& holder) {
-    std::unique_ptr<RowFile> made(new RowFile());
-    const size_t slash = path.rfind('/');
-    if (slash != std::string::npos) {
-      HDPS_RETURN_IF_ERROR(files.MakeDirectoriesUnsynced(path.substr(0, slash)));
-    }
-    HDPS_ASSIGN_OR_RETURN(made->lock_, files.Lock(path + ".lock", holder));
-    HDPS_ASSIGN_OR_RETURN(made->file_, ReplaceAtomically(files, path, Survives::kProcess));
-    return made;
-  }
-
-  uint64_t bytes() const { return bytes_; }
-  Status Append(std::span<const std::byte> bytes) {
-    while (!bytes.empty()) {
-      const size_t part = std::min<size_t>(bytes.size(), kRowBlockBytes - bytes_ % kRowBlockBytes);
-      piece_->Append(bytes.first(part));
-      HDPS_RETURN_IF_ERROR(file_->Append(bytes.first(part)));
-      bytes_ += part;
-      bytes = bytes.subspan(part);
-      if (bytes_ % kRowBlockBytes == 0) EndPiece();
-    }
-    return {};
-  }
-  Status Align() {
-    constexpr std::byte kZeros[8] = {};
-    return Append(std::span(kZeros).first((8 - bytes_ % 8) % 8));
-  }
-  // Appends hashes and footer, and gives the file its name.
-  Status Finish(RowFooter footer) {
-    footer.content_bytes = bytes_;
-    if (bytes_ % kRowBlockBytes != 0) EndPiece();
-    footer.hashes_hash = HashBytes(BytesOf(hashes_));
-    const std::span<const std::byte> bytes = std::as_bytes(std::span(&footer, 1));
-    footer.own_hash = HashBytes(bytes.first(offsetof(RowFooter, own_hash)));
-    HDPS_RETURN_IF_ERROR(file_->Append(BytesOf(hashes_)));
-    HDPS_RETURN_IF_ERROR(file_->Append(bytes));
-    return file_->Close();
-  }
-
- private:
-  RowFile() = default;
-  void EndPiece() {
-    hashes_.push_back(piece_->Value());
-    piece_ = std::make_unique<HashStream>();
-  }
-
-  std::unique_ptr<FileLock> lock_;
-  std::unique_ptr<WritableFile> file_;
-  uint64_t bytes_ = 0;
-  std::unique_ptr<HashStream> piece_ = std::make_unique<HashStream>();
-  std::vector<uint64_t> hashes_;
-};
-
 RowWriter::RowWriter(FileSystem& files, RowWriterOptions options, std::shared_ptr<RowBudget> budget)
     : files_(files),
       options_(std::move(options)),
       share_(std::make_unique<BudgetShare>(std::move(budget))) {}
 
-RowWriter::~RowWriter() = default;
+RowWriter::~RowWriter() { EndFile(); }
+
+void RowWriter::EndFile() {
+  if (file_ != nullptr) file_->GiveUp();
+  file_.reset();
+}
 
 void RowWriter::Add(const CachedRun& run) {
   for (size_t i = 0; status_.ok() && i < run.places().size(); ++i) {
+    // Rows come in the order of a shuffle, so their places in the index are far apart.
+    constexpr size_t kAhead = 8;
+    const uint64_t soon = i + kAhead < run.places().size() ? run.places()[i + kAhead].row : 0;
+    if (soon < index_.size()) __builtin_prefetch(&index_[soon], 1);
     status_ = AddRow(run.places()[i], run.BytesOf(i));
   }
   if (status_.ok()) return;
   blocks_.clear();
   index_.clear();
-  file_.reset();
+  EndFile();
   share_->Shrink(share_->bytes());
 }
 
@@ -131,8 +71,7 @@ Status RowWriter::GrowIndex(uint64_t row) {
 Status RowWriter::EndBlock() {
   if (blocks_.empty()) return {};
   std::memset(blocks_.back().get() + used_, 0, kRowBlockBytes - used_);
-  if (file_ == nullptr) return {};
-  return file_->Append({blocks_.back().get(), kRowBlockBytes});
+  return file_ == nullptr ? Status() : file_->Hand(&blocks_.back());
 }
 
 Status RowWriter::NewBlock() {
@@ -145,7 +84,7 @@ Status RowWriter::NewBlock() {
     ++first_block_;  // The last block is used again.
     return {};
   }
-  blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(kRowBlockBytes));
+  blocks_.push_back(NewPageBlock(kRowBlockBytes));
   return {};
 }
 
@@ -154,10 +93,9 @@ Status RowWriter::GoToFile() {
     return {Code::kResourceExhausted,
             "the rows take more than " + ShowByteCount(share_->bytes_max()) + " of memory"};
   }
-  HDPS_ASSIGN_OR_RETURN(file_, RowFile::Create(files_, options_.path, options_.holder));
-  for (const CachedRows::Block& block : blocks_) {
-    HDPS_RETURN_IF_ERROR(file_->Append({block.get(), kRowBlockBytes}));
-  }
+  HDPS_ASSIGN_OR_RETURN(
+      file_, RowOutput::Create(files_, options_.path, options_.holder, options_.executor));
+  for (CachedRows::Block& block : blocks_) HDPS_RETURN_IF_ERROR(file_->Hand(&block));
   if (blocks_.empty()) return {};
   // Of the blocks one is left, to be filled again.
   share_->Shrink((blocks_.size() - 1) * kRowBlockBytes);
@@ -181,17 +119,8 @@ Result<std::shared_ptr<const CachedRows>> RowWriter::Finish(const std::string& s
     return std::make_shared<const CachedRows>(std::move(blocks_), bytes, std::move(index_), stamp,
                                               std::move(share_));
   }
-  RowFooter footer;
-  footer.rows = rows_;
-  footer.row_bytes = bytes;
-  if (!blocks_.empty()) HDPS_RETURN_IF_ERROR(file_->Append({blocks_.back().get(), last}));
-  HDPS_RETURN_IF_ERROR(file_->Align());
-  footer.index_offset = file_->bytes();
-  HDPS_RETURN_IF_ERROR(file_->Append(BytesOf(index_)));
-  footer.stamp_bytes = stamp.size();
-  HDPS_RETURN_IF_ERROR(file_->Append(std::as_bytes(std::span<const char>(stamp))));
-  HDPS_RETURN_IF_ERROR(file_->Align());
-  HDPS_RETURN_IF_ERROR(file_->Finish(footer));
+  const std::byte* const last_rows = blocks_.empty() ? nullptr : blocks_.back().get();
+  HDPS_RETURN_IF_ERROR(file_->Finish({last_rows, last}, index_, stamp));
   file_.reset();
   index_ = {};
   share_->Shrink(share_->bytes());

@@ -11,18 +11,20 @@
 #include "worker/data/cache/cached_row.h"
 #include "worker/data/cache/cached_rows.h"
 #include "worker/data/cache/row_budget.h"
+#include "worker/data/cache/row_output.h"
 
 namespace hdps {
 
 struct RowWriterOptions {
-  bool in_memory = true;  // Rows are kept in memory as long as they fit.
-  std::string path;       // The file for those that do not fit; empty: there is none.
-  std::string holder;     // Who writes it, for people.
+  bool in_memory = true;         // Rows are kept in memory as long as they fit.
+  std::string path;              // The file for those that do not fit; empty: there is none.
+  std::string holder;            // Who writes it, for people.
+  Executor* executor = nullptr;  // Writes the file beside the caller; null: the caller does.
 };
 
 // Takes each row of a stream once, in any order.
 //
-// Invariant: after an error nothing more is kept, and nothing is left on disk. A block in memory
+// Invariant: after an error nothing more is kept, and nothing is left on disk. Two blocks in memory
 // and the index are all that is held of rows that go to a file.
 class RowWriter {
  public:
@@ -40,12 +42,12 @@ class RowWriter {
   Result<std::shared_ptr<const CachedRows>> Finish(const std::string& stamp);
 
  private:
-  class RowFile;
-
   Status AddRow(const CachedRun::Place& place, std::span<const std::byte> bytes);
   Status NewBlock();
   Status EndBlock();
   Status GoToFile();
+  // Removes the file unless it is whole.
+  void EndFile();
   Status GrowIndex(uint64_t row);
 
   FileSystem& files_;
@@ -57,7 +59,7 @@ class RowWriter {
   uint64_t used_ = kRowBlockBytes;         // Bytes of the last block.
   std::vector<RowEntry> index_;
   uint64_t rows_ = 0;
-  std::unique_ptr<RowFile> file_;  // Null: in memory.
+  std::shared_ptr<RowOutput> file_;  // Null: in memory.
 };
 
 }  // namespace hdps

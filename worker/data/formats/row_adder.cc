@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <iterator>
-#include <numeric>
 #include <utility>
 
 #include "common/job/spec/data_spec.h"
@@ -108,22 +108,15 @@ Result<std::unique_ptr<RowAdder>> RowAdder::Make(const DataSpec& data,
   adder->numeric_names_ = names.numeric;
   adder->kept_columns_ = data.kept_numbers;
   adder->labels_ = labels;
+  adder->packed_shape_ = CachedShapeOf(
+      data, labels, adder->items_ != nullptr ? CachedForm::kBase : CachedForm::kDerived);
   adder->shape_ = {.num_numeric = FeaturesOf(data).numeric.size(),
                    .num_sparse = names.sparse.size(),
                    .num_labels = static_cast<uint32_t>(labels.size()),
                    .weights = HasColumn(data, ColumnType::kWeight) || bad_rows == BadRows::kKept,
                    .groups = HasColumn(data, ColumnType::kGroup),
-                   .ids = std::ranges::any_of(adder->columns_,
-                                              [](const ColumnSpec& c) { return c.vocab_size > 0; }),
+                   .ids = adder->packed_shape_.ids,
                    .numbered = adder->items_ != nullptr || data.max_bad_rows > 0};
-  const bool base = adder->items_ != nullptr;
-  adder->packed_shape_ = {.form = base ? CachedForm::kBase : CachedForm::kDerived,
-                          .num_numbers = names.numeric.size(),
-                          .num_features = base ? BaseFeaturesOf(data).size() : names.sparse.size(),
-                          .num_labels = adder->shape_.num_labels,
-                          .weights = HasColumn(data, ColumnType::kWeight),
-                          .groups = adder->shape_.groups,
-                          .ids = adder->shape_.ids};
   return adder;
 }
 
@@ -193,9 +186,10 @@ void RowAdder::EndPacked(const Line& line, const std::optional<RowError>& error)
   run_->EndRow(line.row, static_cast<uint32_t>(WindowLines(line.text.size())));
 }
 
-bool RowAdder::LabelsFit() const {
+bool RowAdder::LabelsFit(const RowInPlace& row) const {
   for (size_t i = 0; i < labels_.size(); ++i) {
-    const float label = labels_.size() == 1 ? row_.label : row_.task_labels[i];
+    float label;
+    std::memcpy(&label, row.labels + i * sizeof(label), sizeof(label));
     const uint32_t classes = labels_[i].num_classes;
     const bool fits = classes == kLabelsAnyNumber
                           ? std::isfinite(label)
@@ -207,29 +201,24 @@ bool RowAdder::LabelsFit() const {
 
 Result<bool> RowAdder::AddPacked(std::span<const std::byte> bytes, const RowPlace& place,
                                  BatchBuilder* builder) {
-  const std::optional<Unpacked> row = Unpack(packed_shape_, bytes, &row_, &numeric_);
-  if (!row) return false;
-  if (row->bad) {
-    HDPS_RETURN_IF_ERROR(CountBad(std::string(row->why), place, builder));
+  const std::optional<PackedRow> packed = FindParts(packed_shape_, bytes);
+  if (!packed) return false;
+  if (packed->bad) {
+    HDPS_RETURN_IF_ERROR(CountBad(std::string(packed->why), place, builder));
     return true;
   }
-  if (!LabelsFit()) return false;
-  if (packed_shape_.form == CachedForm::kDerived) {
-    KeepNumbers();
-    if (row->one_key_each) {
-      builder->AddOneKeyEach(row_, kept(), place.number);
-    } else {
-      builder->Add(row_, kept(), place.number);
-    }
+  if (!LabelsFit(*packed)) return false;
+  const bool derived = packed_shape_.form == CachedForm::kDerived;
+  if (derived && packed->one_key_each && kept_columns_.empty()) {
+    builder->AddInPlace(*packed, place.number);
     return true;
   }
-  if (row->one_key_each) {
-    row_.key_ends.resize(row_.keys.size());
-    std::iota(row_.key_ends.begin(), row_.key_ends.end(), 1u);
-  }
+  if (!Unpack(packed_shape_, *packed, &row_, &numeric_)) return false;
   makes_ = items_ != nullptr && row_.label == 1.0f;
   if (makes_) parsed_ = row_;
-  if (derived_->Append(&row_) || !transforms_.Apply(row_.numbers, &numeric_)) return false;
+  if (!derived && (derived_->Append(&row_) || !transforms_.Apply(row_.numbers, &numeric_))) {
+    return false;
+  }
   AddRow(place, builder);
   return true;
 }

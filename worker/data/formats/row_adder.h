@@ -70,8 +70,8 @@ class RowAdder {
   void PackInto(CachedRun* run) { run_ = run; }
   // Parses the line for PackInto() alone.
   void Pack(const Line& line) { static_cast<void>(TryAdd(line, {}, nullptr)); }
-  // Adds a row that was packed, as Add() did with its line. `bytes` begin with the row. False: they
-  // are damaged.
+  // Adds a row that was packed, as Add() did with its line. `bytes` begin with the row, and must
+  // stay until the batch is finished. False: they are damaged.
   Result<bool> AddPacked(std::span<const std::byte> bytes, const RowPlace& place,
                          BatchBuilder* builder);
   // Takes the cell order from the header of a file. Appends names that the job does not use to
@@ -97,7 +97,7 @@ class RowAdder {
   void AddRow(const RowPlace& place, BatchBuilder* builder);
   Status CountBad(const std::string& what, const RowPlace& place, BatchBuilder* builder);
   void EndPacked(const Line& line, const std::optional<RowError>& error);
-  bool LabelsFit() const;
+  bool LabelsFit(const RowInPlace& row) const;
   void KeepNumbers();
   void AddNegatives(const RowPlace& place, BatchBuilder* builder);
   void AddStandIn(const RowPlace& place, BatchBuilder* builder) const;

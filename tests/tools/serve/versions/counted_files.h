@@ -8,16 +8,15 @@
 #include <string>
 #include <utility>
 
-#include "common/platform/file_system.h"
+#include "common/platform/forwarding_files.h"
 #include "common/platform/seekable_file.h"
-#include "worker/data/watched_files.h"
 
 namespace hdps {
 
 // For use by one thread. Requires: files can be read at any offset, as those in memory.
-class CountedFiles : public WatchedFiles {
+class CountedFiles : public ForwardingFiles {
  public:
-  explicit CountedFiles(FileSystem& files) : WatchedFiles(files, [](const std::string&) {}) {}
+  explicit CountedFiles(FileSystem& files) : ForwardingFiles(files) {}
 
   // Counts anew, and sets stop() at the block of this number, from 1 on; 0: at none.
   void StopAt(uint64_t block) {
@@ -30,11 +29,11 @@ class CountedFiles : public WatchedFiles {
   uint64_t blocks_behind_stop() const { return behind_; }
 
   Result<std::unique_ptr<SequentialFile>> OpenSequential(const std::string& path) override {
-    HDPS_ASSIGN_OR_RETURN(auto file, WatchedFiles::OpenSequential(path));
+    HDPS_ASSIGN_OR_RETURN(auto file, ForwardingFiles::OpenSequential(path));
     return std::unique_ptr<SequentialFile>(std::make_unique<ReadFile>(*this, std::move(file)));
   }
   Result<std::unique_ptr<WritableFile>> Create(const std::string& path) override {
-    HDPS_ASSIGN_OR_RETURN(auto file, WatchedFiles::Create(path));
+    HDPS_ASSIGN_OR_RETURN(auto file, ForwardingFiles::Create(path));
     return std::unique_ptr<WritableFile>(std::make_unique<WrittenFile>(*this, std::move(file)));
   }
 

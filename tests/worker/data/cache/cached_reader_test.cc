@@ -3,19 +3,15 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "common/job/job_file.h"
 #include "common/job/job_spec.h"
-#include "common/platform/executor.h"
 #include "tests/worker/data/cache/cached_streams.h"
 #include "tests/worker/data/data_fixture.h"
-#include "worker/data/formats/row_lanes.h"
 #include "worker/data/item_pool.h"
 
 namespace hdps {
@@ -186,20 +182,6 @@ TEST(CachedReaderTest, NegativesAreMadeOfKeptRows) {
     CompareEpochs(files, job->data, options, caching);
   }
 }
-
-// A thread for each piece.
-class ManyThreads : public Executor {
- public:
-  void ParallelFor(size_t count, const std::function<void(size_t)>& body) override {
-    std::vector<std::thread> threads;
-    for (size_t i = 0; i < count; ++i) threads.emplace_back([&body, i] { body(i); });
-    for (std::thread& thread : threads) thread.join();
-    loops += count > 1 ? 1 : 0;
-  }
-  void Submit(std::function<void()> work) override { work(); }
-  int threads() const override { return kLaneThreadsMin; }
-  int loops = 0;
-};
 
 TEST(CachedReaderTest, RowsThatManyThreadsParseAreKept) {
   for (const bool bad_rows : {false, true}) {

@@ -4,12 +4,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "common/platform/executor.h"
+#include "common/platform/fault_file_system.h"
+#include "common/platform/monotonic_clock.h"
 #include "common/platform/random.h"
 #include "tests/worker/data/data_fixture.h"
 #include "worker/data/cache/cached_row.h"
@@ -45,6 +49,20 @@ void AddTo(RowWriter* writer, uint64_t i) {
   writer->Add(run);
 }
 
+// Has so much else to do that submitted work waits.
+class NeverRuns : public Executor {
+ public:
+  void ParallelFor(size_t, const std::function<void(size_t)>&) override {}
+  void Submit(std::function<void()> work) override { waiting_.push_back(std::move(work)); }
+  int threads() const override { return 1; }
+  void RunAll() {
+    for (const auto& work : waiting_) work();
+  }
+
+ private:
+  std::vector<std::function<void()>> waiting_;
+};
+
 // Returns true if row i is read as it was written; false if it is found damaged.
 bool RowIsRight(const CachedRows& rows, uint64_t i) {
   RowEntry entry;
@@ -53,20 +71,19 @@ bool RowIsRight(const CachedRows& rows, uint64_t i) {
   EXPECT_EQ(entry.window_lines(), i % 5 + 1);
   Row row;
   std::vector<float> numeric;
-  const std::optional<Unpacked> unpacked = Unpack(kShape, bytes, &row, &numeric);
-  if (!unpacked) return false;
-  EXPECT_EQ(unpacked->bad, i % 7 == 6);
-  if (unpacked->bad) {
-    EXPECT_EQ(unpacked->why, "f:" + std::to_string(i) + ": no row");
+  const std::optional<PackedRow> packed = FindParts(kShape, bytes);
+  if (!packed) return false;
+  EXPECT_EQ(packed->bad, i % 7 == 6);
+  if (packed->bad) {
+    EXPECT_EQ(packed->why, "f:" + std::to_string(i) + ": no row");
     return true;
   }
+  if (!Unpack(kShape, *packed, &row, &numeric)) return false;
   const Row wanted = RowOf(i);
   EXPECT_EQ(row.label, wanted.label);
   EXPECT_EQ(row.keys, wanted.keys);
   EXPECT_EQ(row.weights, wanted.weights);
-  if (!unpacked->one_key_each) {
-    EXPECT_EQ(row.key_ends, wanted.key_ends);
-  }
+  EXPECT_EQ(row.key_ends, wanted.key_ends);
   EXPECT_EQ(numeric, NumbersOf(i));
   return true;
 }
@@ -100,6 +117,54 @@ TEST(CachedRowsTest, RowsAreReadAsTheyWereWritten) {
     EXPECT_GT(rows->bytes(), 2 * kRowBlockBytes);
     for (uint64_t i = 0; i < kRows; ++i) ASSERT_TRUE(RowIsRight(*rows, i)) << i;
     EXPECT_EQ(files->Exists(kPath), !in_memory);
+  }
+}
+
+TEST(CachedRowsTest, AFileIsTheSameWhoeverWritesIt) {
+  constexpr uint64_t kRows = 200'000;
+  const auto executor = NewTbbExecutor(2);
+  NeverRuns busy;
+  std::vector<std::string> written;
+  for (Executor* const beside : std::initializer_list<Executor*>{nullptr, executor.get(), &busy}) {
+    const auto files = NewMemoryFileSystem();
+    const RowWriterOptions options{
+        .in_memory = false, .path = kPath, .holder = "", .executor = beside};
+    ASSERT_NE(WriteRows(*files, kRows, options, Budget()), nullptr);
+    written.push_back(*ReadWholeFile(*files, kPath, uint64_t{1} << 30));
+  }
+  EXPECT_GT(written[0].size(), 2 * kRowBlockBytes);
+  EXPECT_TRUE(written[0] == written[1] && written[0] == written[2]);
+  // What is still submitted finds no file to write to.
+  busy.RunAll();
+}
+
+TEST(CachedRowsTest, AFileThatIsGivenUpLeavesNothing) {
+  const auto executor = NewTbbExecutor(2);
+  const auto files = NewMemoryFileSystem();
+  {
+    RowWriter writer(*files,
+                     {.in_memory = false, .path = kPath, .holder = "", .executor = executor.get()},
+                     Budget());
+    for (uint64_t i = 0; i < 100'000; ++i) AddTo(&writer, i);
+    ASSERT_TRUE(writer.status().ok()) << writer.status().message();
+  }
+  EXPECT_EQ(files->List("kept")->size(), 0u);
+}
+
+TEST(CachedRowsTest, ADiskThatFailsEndsTheFile) {
+  const auto executor = NewTbbExecutor(2);
+  for (Executor* const beside : std::initializer_list<Executor*>{nullptr, executor.get()}) {
+    FaultFileOptions full;
+    full.faults.push_back(
+        {.kind = FileFault::Kind::kFull, .glob = "*", .amount = 1000, .window = {}});
+    const auto files = NewFaultFileSystem(NewMemoryFileSystem(), full, NewSystemClock());
+    RowWriter writer(*files, {.in_memory = false, .path = kPath, .holder = "", .executor = beside},
+                     Budget());
+    // The error of the first block is found with the second one.
+    for (uint64_t i = 0; i < 240'000; ++i) AddTo(&writer, i);
+    EXPECT_EQ(writer.status().code(), Code::kIoError) << writer.status().message();
+    EXPECT_FALSE(writer.Finish("x").ok());
+    EXPECT_EQ(files->List("kept")->size(), 0u);
   }
 }
 
@@ -217,13 +282,10 @@ TEST(PackedRowTest, AnyBytesAreARowOrNone) {
     Row row;
     std::vector<float> numeric;
     const CachedShape& shape = shapes[random.Below(4)];
-    const std::optional<Unpacked> unpacked = Unpack(shape, bytes, &row, &numeric);
+    const std::optional<PackedRow> packed = FindParts(shape, bytes);
+    const bool unpacked = packed && (packed->bad || Unpack(shape, *packed, &row, &numeric));
     ++(unpacked ? rows : none);
-    if (!unpacked || unpacked->bad) continue;
-    if (unpacked->one_key_each) {
-      EXPECT_EQ(row.keys.size(), shape.num_features);
-      continue;
-    }
+    if (!unpacked || packed->bad) continue;
     ASSERT_EQ(row.key_ends.size(), shape.num_features);
     EXPECT_EQ(shape.num_features == 0 ? 0 : row.key_ends.back(), row.keys.size());
     EXPECT_TRUE(row.weights.empty() || row.weights.size() == row.keys.size());

@@ -121,28 +121,7 @@ EpochRead ReadOneEpoch(BatchReader& reader, uint32_t epoch, uint64_t skip_steps)
 
 void ExpectSame(const EpochRead& one, const EpochRead& other) {
   EXPECT_EQ(one.bad_rows, other.bad_rows);
-  ASSERT_EQ(one.batches.size(), other.batches.size());
-  for (size_t b = 0; b < one.batches.size(); ++b) {
-    SCOPED_TRACE("batch " + std::to_string(b));
-    const Batch &x = one.batches[b], &y = other.batches[b];
-    EXPECT_EQ(x.num_examples, y.num_examples);
-    EXPECT_EQ(x.num_labels, y.num_labels);
-    EXPECT_EQ(x.labels, y.labels);
-    EXPECT_EQ(x.weights, y.weights);
-    EXPECT_EQ(x.groups, y.groups);
-    EXPECT_EQ(x.unknown_ids, y.unknown_ids);
-    EXPECT_EQ(x.rows, y.rows);
-    EXPECT_EQ(x.num_numeric, y.num_numeric);
-    EXPECT_EQ(x.numeric, y.numeric);
-    EXPECT_EQ(x.positive_texts, y.positive_texts);
-    EXPECT_EQ(x.first_row, y.first_row);
-    ASSERT_EQ(x.sparse.size(), y.sparse.size());
-    for (size_t f = 0; f < x.sparse.size(); ++f) {
-      EXPECT_EQ(x.sparse[f].offsets, y.sparse[f].offsets);
-      EXPECT_EQ(x.sparse[f].keys, y.sparse[f].keys);
-      EXPECT_EQ(x.sparse[f].weights, y.sparse[f].weights);
-    }
-  }
+  ExpectSame(one.batches, other.batches);
 }
 
 RowCacheOptions MuchMemory(const std::string& folder) {

@@ -3,29 +3,29 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/job/spec/data_spec.h"
-#include "common/platform/file_system.h"
+#include "common/platform/forwarding_files.h"
 #include "worker/data/batch_reader.h"
 #include "worker/data/cache/row_caches.h"
-#include "worker/data/watched_files.h"
 
 namespace hdps {
 
 // Files in memory that count how often a file of data is opened.
-class CountedFiles : public WatchedFiles {
+class CountedFiles : public ForwardingFiles {
  public:
   CountedFiles() : CountedFiles(NewMemoryFileSystem()) {}
   Result<std::unique_ptr<SequentialFile>> OpenSequential(const std::string& path) override {
     if (!path.ends_with(".rows")) ++texts_opened;
-    return WatchedFiles::OpenSequential(path);
+    return ForwardingFiles::OpenSequential(path);
   }
   int texts_opened = 0;
 
  private:
   explicit CountedFiles(std::unique_ptr<FileSystem> files)
-      : WatchedFiles(*files, [](const std::string&) {}), own_(std::move(files)) {}
+      : ForwardingFiles(*files), own_(std::move(files)) {}
   const std::unique_ptr<FileSystem> own_;
 };
 

@@ -8,6 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "common/job/job_file.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "tests/worker/data/cache/cached_streams.h"
 #include "tests/worker/data/data_fixture.h"
 #include "worker/data/cache/stream_stamp.h"
@@ -232,6 +235,43 @@ TEST_F(RowCachesTest, DamageInTheMiddleOfAnEpochGoesOnAsText) {
     EXPECT_TRUE(ReadsText(2)) << "and it is made again";
     EXPECT_FALSE(ReadsText(3));
     ASSERT_TRUE(files_.RemoveAll(FileOfRows()).ok());
+  }
+}
+
+// What hdps plan tells before a run.
+TEST_F(RowCachesTest, TheBytesOfKeptRowsAreForeseen) {
+  for (const char* more : {"", R"(, "columns": [{"name": "y", "type": "label"}, {"name": "id",
+      "type": "numeric"}, {"name": "color"}, {"name": "w", "type": "weight"}])"}) {
+    const std::string format = *more == '\0' ? "criteo" : "csv";
+    const auto job = ParseJob(R"({"data": {"train": ["f"], "max_bad_rows": 0, "format": ")" +
+                                  format + "\"" + more + R"(}, "model": {"type": "logistic"}})",
+                              "test", {});
+    ASSERT_TRUE(job.ok()) << job.status().message();
+    std::string text;
+    for (int i = 0; i < 100; ++i) {
+      text += *more == '\0' ? "1" + std::string(39, '\t') + "\n" : "1,5,red,2\n";
+    }
+    WriteText(files_, kPath, text);
+    data_ = job->data;
+    Begin(MuchMemory());
+    EXPECT_TRUE(ReadsText(0));
+    EXPECT_FALSE(ReadsText(1));
+    EXPECT_EQ(options_.cache->Find(Stamp())->bytes(), 100 * KeptRowBytes(*job)) << format;
+  }
+}
+
+TEST_F(RowCachesTest, RowsInMemoryAreForeseen) {
+  Job job;
+  job.train.epochs = 1;
+  EXPECT_FALSE(KeepsRowsInMemory(job, /*one_process=*/true)) << "they are read once";
+  job.train.epochs = 2;
+  EXPECT_TRUE(KeepsRowsInMemory(job, /*one_process=*/true));
+  EXPECT_FALSE(KeepsRowsInMemory(job, /*one_process=*/false)) << "a file is for all processes";
+  job.data.cache = DataCache::kMemory;
+  EXPECT_TRUE(KeepsRowsInMemory(job, /*one_process=*/false));
+  for (const DataCache nowhere : {DataCache::kDisk, DataCache::kNone}) {
+    job.data.cache = nowhere;
+    EXPECT_FALSE(KeepsRowsInMemory(job, /*one_process=*/true));
   }
 }
 

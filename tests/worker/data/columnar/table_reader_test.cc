@@ -128,23 +128,6 @@ Read ReadAll(FileSystem& files, const DataSpec& data, const ReaderOptions& optio
   return read;
 }
 
-void ExpectSame(const std::vector<Batch>& table, const std::vector<Batch>& file) {
-  ASSERT_EQ(table.size(), file.size());
-  for (size_t b = 0; b < file.size(); ++b) {
-    const Batch &a = table[b], &c = file[b];
-    EXPECT_EQ(a.num_examples, c.num_examples);
-    EXPECT_EQ(a.labels, c.labels);
-    EXPECT_EQ(a.numeric, c.numeric);
-    EXPECT_EQ(a.rows, c.rows);
-    EXPECT_EQ(a.first_row, c.first_row);
-    ASSERT_EQ(a.sparse.size(), c.sparse.size());
-    for (size_t f = 0; f < c.sparse.size(); ++f) {
-      EXPECT_EQ(a.sparse[f].offsets, c.sparse[f].offsets);
-      EXPECT_EQ(a.sparse[f].keys, c.sparse[f].keys);
-    }
-  }
-}
-
 class TableReaderTest : public ::testing::Test {
  protected:
   // Reads both, and returns what the file gave.
