@@ -21,12 +21,12 @@ using PageBlock = std::unique_ptr<std::byte[], FreePages>;
 // walk through the page tables. It begins with a cache line and, if `bytes` are whole huge pages,
 // consists of those. Throws MemoryFull. Requires: whole cache lines.
 inline PageBlock NewPageBlock(size_t bytes) {
-  constexpr size_t kCacheLineBytes = 64, kHugePageBytes = size_t{2} << 20;
-  const size_t alignment = bytes % kHugePageBytes == 0 ? kHugePageBytes : kCacheLineBytes;
+  constexpr size_t kCacheLine = 64, kHugePage = size_t{2} << 20;
+  const size_t alignment = bytes % kHugePage == 0 ? kHugePage : kCacheLine;
   void* const block = std::aligned_alloc(alignment, bytes);
   if (block == nullptr) throw MemoryFull(bytes);
   // The kernel may ignore the request.
-  if (alignment == kHugePageBytes) (void)madvise(block, bytes, MADV_HUGEPAGE);
+  if (alignment == kHugePage) (void)madvise(block, bytes, MADV_HUGEPAGE);
   return PageBlock(static_cast<std::byte*>(block));
 }
 
