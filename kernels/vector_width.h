@@ -36,19 +36,26 @@ std::optional<VectorWidth> VectorWidthLimit();
 bool WidenedBf16Asked();
 
 // Floats in memory as one vector of that width: aligned like a float, and allowed to alias floats.
-// (A wider vector type would go through the stack in pieces.) They are typedefs because clang drops
-// the alignment of `using`.
+// (A wider vector type would go through the stack in pieces.) As the argument of a template gcc
+// keeps the alignment of `using` alone, and clang drops that of `using` everywhere.
+#ifdef __clang__
+#define HDPS_FLOATS(bytes, name) \
+  typedef float name __attribute__((vector_size(bytes), aligned(4), may_alias))
+#else
+#define HDPS_FLOATS(bytes, name) \
+  using name = float __attribute__((vector_size(bytes), aligned(4), may_alias))
+#endif
 template <VectorWidth kWidth>
 struct FloatsOf {
-  typedef float Vec __attribute__((vector_size(16), aligned(4), may_alias));
+  HDPS_FLOATS(16, Vec);
 };
 template <>
 struct FloatsOf<VectorWidth::kAvx2> {
-  typedef float Vec __attribute__((vector_size(32), aligned(4), may_alias));
+  HDPS_FLOATS(32, Vec);
 };
 template <>
 struct FloatsOf<VectorWidth::kAvx512> {
-  typedef float Vec __attribute__((vector_size(64), aligned(4), may_alias));
+  HDPS_FLOATS(64, Vec);
 };
 
 // The width of a copy, for work that needs it at compile time.
