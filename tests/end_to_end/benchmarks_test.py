@@ -23,6 +23,7 @@ CASES = {
     "recovery": "server_killed_then_resumed",
     "reduction": "2_ranks_1KiB",
     "request_forms": "",
+    "scores": "wide_deep_dim4",
     "strategies": "data_parallel",
     "table": "sgd_dim16",
     "telemetry": "",
