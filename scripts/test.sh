@@ -11,8 +11,8 @@ if [[ ${1:-} == --full ]]; then
   export HDPS_TESTS=all
   shift
 fi
-# Core seconds: the mean of a step in a build from nothing, and the sum of tests by test_summary.py.
-step_seconds=2 share_seconds=1000
+# Core seconds: the mean of a step in a build from nothing, and of all tests together (time ctest).
+step_seconds=2 share_seconds=2800
 cores=$(nproc)
 
 scripts/install_deps.sh --tests
