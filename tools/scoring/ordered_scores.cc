@@ -12,7 +12,7 @@
 namespace hdps {
 namespace {
 
-// What became of one batch.
+// An outcome is a batch that was read and scored, or the error that it met.
 struct Outcome {
   Status status;
   ScoredBatch scored;

@@ -19,7 +19,7 @@ struct ScoredBatch {
   Batch batch;
   std::vector<float> scores;  // Laid out as by Model::Predict.
   double loss_sum = 0;
-  // What a caller made of the scores beside other batches: lines of text, and how many of them are
+  // A caller fills these in beside other batches: lines of text, and how many of them are
   // of a row without a score.
   std::string lines;
   uint64_t rows_without = 0;

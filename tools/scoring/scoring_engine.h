@@ -31,7 +31,7 @@ class ScoringEngine {
   // Finds the distinct keys of a batch, and nothing else.
   void FindKeys(const Batch& batch) { finder_.Find(batch, &sets_); }
 
-  // Of the last pass.
+  // These return what the last pass found.
   std::vector<float>& scores() { return scores_; }
   Model& model() { return *model_; }
   Clock step() const { return step_; }
