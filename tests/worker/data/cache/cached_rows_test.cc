@@ -134,7 +134,7 @@ TEST(CachedRowsTest, AFileIsTheSameWhoeverWritesIt) {
   }
   EXPECT_GT(written[0].size(), 2 * kRowBlockBytes);
   EXPECT_TRUE(written[0] == written[1] && written[0] == written[2]);
-  // What is still submitted finds no file to write to.
+  // A task that is still submitted finds no file to write to.
   busy.RunAll();
 }
 

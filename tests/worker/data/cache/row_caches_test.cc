@@ -238,7 +238,7 @@ TEST_F(RowCachesTest, DamageInTheMiddleOfAnEpochGoesOnAsText) {
   }
 }
 
-// What hdps plan tells before a run.
+// A plan foresees the bytes of kept rows before a run.
 TEST_F(RowCachesTest, TheBytesOfKeptRowsAreForeseen) {
   for (const char* more : {"", R"(, "columns": [{"name": "y", "type": "label"}, {"name": "id",
       "type": "numeric"}, {"name": "color"}, {"name": "w", "type": "weight"}])"}) {
