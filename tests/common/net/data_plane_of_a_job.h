@@ -85,6 +85,18 @@ class DataPlaneOfAJob : public KeysOfAJob {
     }
     return numbers;
   }
+  // Runs both transports until `end` has heard the message of this number, and so all before it.
+  bool AwaitNumber(Transport& end, Transport& other, uint64_t number) {
+    PeerId from;
+    Frame frame;
+    for (int turn = 0; turn < 400; ++turn) {
+      other.Receive(2, &from, &frame);
+      while (end.Receive(2, &from, &frame)) {
+        if (frame.header.request_id == number) return true;
+      }
+    }
+    return false;
+  }
 
   // Waits for the stranger's greeting while the listener runs, because the listener decides whom to
   // admit.

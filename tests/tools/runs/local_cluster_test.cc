@@ -71,7 +71,10 @@ class LocalClusterTest : public ::testing::Test {
     options.end_now = &end_now_;
     options.after_step = after_step_;
     options.voice.notice = [this](const std::string& line) {
-      if (stop_at_ != "" && line.find(stop_at_) != std::string::npos) stop_ = true;
+      if (stop_at_ == "" || line.find(stop_at_) == std::string::npos) return;
+      ++notices_at_;
+      stop_ = true;
+      end_now_ = end_at_once_;
     };
     Result<ProcessEnd> exit = RunLocalCluster(options, *files_, *clock_);
     EXPECT_TRUE(exit.ok()) << exit.status().message();
@@ -97,7 +100,9 @@ class LocalClusterTest : public ::testing::Test {
   std::unique_ptr<FileSystem> files_ = NewMemoryFileSystem();
   std::unique_ptr<MonotonicClock> clock_ = NewSystemClock();
   std::atomic<bool> stop_ = false, end_now_ = false;
-  std::string stop_at_;  // A notice with this text stops the job.
+  std::string stop_at_;              // A notice with this text stops the job,
+  bool end_at_once_ = false;         // or ends it at once.
+  std::atomic<int> notices_at_ = 0;  // Notices with that text.
   int threads_ = 2;
   std::function<void(WorkerId, const StepReport&)> after_step_;
 };
@@ -214,14 +219,14 @@ TEST_F(LocalClusterTest, StoppedAndResumedItEndsAsIfNothingHadHappened) {
 }
 
 TEST_F(LocalClusterTest, EndedAtOnceItSavesNothingMore) {
-  after_step_ = [this](WorkerId, const StepReport& report) {
-    if (report.clock == 5) stop_ = end_now_ = true;
-  };
+  stop_at_ = "saved ";
+  end_at_once_ = true;
   const ProcessEnd end = Run("out", 1, 2, {"checkpoint.every_steps=3"});
   EXPECT_EQ(end.status, kExitFailed);
   EXPECT_THAT(end.reason, HasSubstr("told to end at once"));
+  EXPECT_EQ(notices_at_, 1);
   EXPECT_FALSE(files_->Exists("out/summary.json"));
-  after_step_ = nullptr;
+  stop_at_ = "";
   stop_ = end_now_ = false;
   ASSERT_EQ(Run("out", 1, 2).status, 0);
   EXPECT_EQ(Field("out", "resumed_from"), "3");

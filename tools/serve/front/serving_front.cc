@@ -304,14 +304,15 @@ void ServingFront::Use(const std::shared_ptr<AtHand>& kept, ScoreJoiner&) {
 
 void ServingFront::Finish(const AtHand& hand, HttpAnswer answer, const ScoreRequest* request,
                           const ScoreAnswer* scores) const {
-  const int code = answer.status;
+  // The figures have a request before its caller has the answer, so who asks both in turn sees it.
+  if (hand.served.watch != nullptr) {
+    hand.served.watch->Saw({.protocol = hand.protocol,
+                            .code = answer.status,
+                            .time_ns = clock_.NowNs() - hand.began_ns,
+                            .request = request,
+                            .answer = scores});
+  }
   hand.reply(std::move(answer));
-  if (hand.served.watch == nullptr) return;
-  hand.served.watch->Saw({.protocol = hand.protocol,
-                          .code = code,
-                          .time_ns = clock_.NowNs() - hand.began_ns,
-                          .request = request,
-                          .answer = scores});
 }
 
 }  // namespace hdps
