@@ -44,7 +44,7 @@ TEST_F(DataPlaneOfAJob, ABitThatChangesOnTheWayIsNoticed) {
   });
   const auto worker = Dial(kWorkerPeer, Folder(KeyRole::kWorker));
   ASSERT_TRUE(Talk(*worker));
-  Heard(*server_, *worker, 10);  // Discards repeated messages.
+  Settle(*worker, kWorkerPeer);
   testing::internal::CaptureStderr();
   const auto sound = [](uint64_t number, const Frame& like) {
     Frame frame = like;
@@ -213,7 +213,7 @@ TEST_F(DataPlaneOfAJob, WhatIsReflectedOrCutOnItsWayIsRefused) {
   });
   const auto worker = Dial(kWorkerPeer, Folder(KeyRole::kWorker));
   ASSERT_TRUE(Talk(*worker));
-  Heard(*server_, *worker, 10);  // Discards repeated messages.
+  Settle(*worker, kWorkerPeer);
   middle->trick = 1;
   worker->Send(kServerPeer, Numbered(1));
   EXPECT_THAT(Heard(*server_, *worker), testing::ElementsAre(1));
@@ -301,7 +301,7 @@ TEST_F(DataPlaneOfAJob, AStrangerAtThePortForDataIsNotHeard) {
   Listen();
   const auto worker = Dial(kWorkerPeer, Folder(KeyRole::kWorker));
   ASSERT_TRUE(Talk(*worker));
-  Heard(*server_, *worker, 10);  // Discards repeated messages.
+  Settle(*worker, kWorkerPeer);
   const uint64_t received = server_->counters().frames_received;
   testing::internal::CaptureStderr();
   Frame frame = EncodeMessage(Probe());

@@ -85,6 +85,14 @@ class DataPlaneOfAJob : public KeysOfAJob {
     }
     return numbers;
   }
+  // Takes all that Talk, which repeats itself, has left under way in both directions.
+  void Settle(Transport& dialer, PeerId of_dialer) {
+    constexpr uint64_t kLast = 1u << 20;
+    dialer.Send(kServerPeer, Numbered(kLast));
+    ASSERT_TRUE(AwaitNumber(*server_, dialer, kLast));
+    server_->Send(of_dialer, Numbered(kLast, EncodeMessage(ProbeAck())));
+    ASSERT_TRUE(AwaitNumber(dialer, *server_, kLast));
+  }
   // Runs both transports until `end` has heard the message of this number, and so all before it.
   bool AwaitNumber(Transport& end, Transport& other, uint64_t number) {
     PeerId from;
