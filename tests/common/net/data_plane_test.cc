@@ -1,6 +1,7 @@
 // Tests the data plane of jobs with keys: frames, sessions, keys and ports.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <set>
 
@@ -159,7 +160,8 @@ TEST_F(DataPlaneOfAJob, PortsAreChosenNamedAndMayBeTaken) {
                         std::to_string(first->data_port) + " is in use"));
   EXPECT_THAT(listen("tcp://127.0.0.1:" + std::to_string(first->port)), HasSubstr("is in use"));
   EXPECT_THAT(listen("tcp://127.0.0.1:65535"), HasSubstr("leaves no port after it"));
-  EXPECT_THAT(listen("ipc:///tmp/hdps_data_plane_test"), Not(HasSubstr("+")));
+  EXPECT_THAT(listen("ipc://" + testing::TempDir() + "hdps_ports_" + std::to_string(getpid())),
+              Not(HasSubstr("+")));
   server_.reset();
   // Both ports are free now and happen to be consecutive.
   if (first->port < kPortMax && first->data_port == first->port + 1) {
