@@ -38,8 +38,8 @@ struct KeySums {
 
 // The rows of the tables of a group in one shard, or of one table that shares with none.
 //
-// Invariant: a row is the parts of the tables, the longest first, and all parts are made, moved to
-// disk, evicted and erased together. Version, uses and tier belong to the row.
+// Invariant: a row is the parts of the tables, and all parts are made, moved to disk, evicted and
+// erased together. Version, uses and tier belong to the row.
 struct SharedRows {
   SharedRows(size_t row_bytes, uint64_t salt, TableId first_table, const RowPlacement& home,
              bool spills)

@@ -24,28 +24,37 @@ std::shared_ptr<SharedRows> RowsFor(std::span<const TableSpec* const> tables, Ta
   return std::make_shared<SharedRows>(row_bytes, kIndexSalt, first, home, !tables[0]->dense);
 }
 
-// Returns where the part of `table` begins in rows that `tables` share: the longest parts come
-// first, because rows begin at cache lines or near them.
-size_t OffsetOf(const TableSpec& table, std::span<const TableSpec* const> tables) {
-  size_t offset = 0;
-  const size_t own = RowBytes(table);
+// Returns where the part of `table` lies in rows that `tables` share: behind each other the weights
+// of all, those of the longest first, and then the rests in the opposite order. So the weights,
+// which reads need, lie together, and a row that begins at a cache line has most of them there.
+PartPlace PlaceOf(const TableSpec& table, std::span<const TableSpec* const> tables) {
+  const auto weight_bytes = [](const TableSpec& spec) {
+    return WeightBytes(spec.weights, spec.slice_dim());
+  };
+  const size_t own = weight_bytes(table);
+  PartPlace place = {0, own};
   bool before = true;
   for (const TableSpec* other : tables) {
     if (other == &table) {
       before = false;
       continue;
     }
-    const size_t bytes = RowBytes(*other);
-    if (bytes > own || (bytes == own && before)) offset += bytes;
+    const size_t weights = weight_bytes(*other);
+    place.rest += weights;
+    if (weights > own || (weights == own && before)) {
+      place.weights += weights;
+    } else {
+      place.rest += RowBytes(*other) - weights;
+    }
   }
-  return offset;
+  return place;
 }
 
 }  // namespace
 
 TableSlice::Impl::Impl(const TableSpec& table_spec, TableId table_id, uint64_t job_seed,
                        const RowPlacement& home, VectorWidth vectors,
-                       std::shared_ptr<SharedRows> shared, size_t offset)
+                       std::shared_ptr<SharedRows> shared, const PartPlace& place)
     : spec(table_spec),
       id(table_id),
       seed(job_seed),
@@ -53,16 +62,15 @@ TableSlice::Impl::Impl(const TableSpec& table_spec, TableId table_id, uint64_t j
       first_column(FirstColumn(table_spec, home.shard, home.num_shards)),
       rule_floats(StateFloats(table_spec.optimizer, dim)),
       row_floats(dim + RowStateFloats(table_spec)),
-      weight_bytes(WeightBytes(table_spec.weights, dim)),
       width(vectors),
-      make([this](std::span<const Key> keys, size_t floats, std::byte* const* at) {
-        InitialRows(keys, floats, at);
+      make([this](std::span<const Key> keys, size_t rest_at, std::byte* const* at) {
+        InitialRows(keys, rest_at, at);
       }),
       policy(table_spec, table_id, job_seed, home.shard, home.num_shards),
       rows(std::move(shared)),
       number(rows->parts.size()) {
-  rows->parts.push_back(
-      {spec.weights, dim, RoundingSeed(seed, id), offset, RowBytes(table_spec), make});
+  rows->parts.push_back({spec.weights, dim, RoundingSeed(seed, id), place.weights, place.rest,
+                         RowBytes(table_spec), make});
   rows->keys.emplace_back();
 }
 
@@ -75,15 +83,15 @@ size_t TableSlice::Impl::ShareOf(size_t bytes) const {
   return bytes;
 }
 
-void TableSlice::Impl::InitialRows(std::span<const Key> keys, size_t floats,
+void TableSlice::Impl::InitialRows(std::span<const Key> keys, size_t rest_at,
                                    std::byte* const* at) const {
   InitRows(width, spec.init, seed, id, keys, first_column, dim, at);
   for (size_t k = 0; k < keys.size(); ++k) {
-    auto* const row = reinterpret_cast<float*>(at[k]);
-    RoundToNearest(spec.weights, {row, dim});
-    if (floats == dim) continue;
-    InitState(spec.optimizer, dim, {row + dim, rule_floats});
-    std::fill(row + dim + rule_floats, row + floats, 0.0f);
+    RoundToNearest(spec.weights, {reinterpret_cast<float*>(at[k]), dim});
+    if (rest_at == 0) continue;
+    auto* const rest = reinterpret_cast<float*>(at[k] + rest_at);
+    InitState(spec.optimizer, dim, {rest, rule_floats});
+    std::fill(rest + rule_floats, rest + row_floats - dim, 0.0f);
   }
 }
 
@@ -92,7 +100,8 @@ TableSlice::TableSlice(const TableSpec& spec, TableId id, uint64_t seed, VectorW
 TableSlice::TableSlice(const TableSpec& spec, TableId id, uint64_t seed, const RowPlacement& home,
                        VectorWidth width) {
   const TableSpec* const alone = &spec;
-  impl_ = std::make_unique<Impl>(spec, id, seed, home, width, RowsFor({&alone, 1}, id, home), 0);
+  impl_ = std::make_unique<Impl>(spec, id, seed, home, width, RowsFor({&alone, 1}, id, home),
+                                 PlaceOf(spec, {&alone, 1}));
 }
 TableSlice::TableSlice(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 TableSlice::~TableSlice() = default;
@@ -115,7 +124,7 @@ std::vector<TableSlice> TableSlice::OfTables(std::span<const TableSpec> tables,
     std::shared_ptr<SharedRows> rows =
         first < t ? slices[first].impl_->rows : RowsFor(group, TableId{t}, home);
     slices.push_back(TableSlice(std::make_unique<TableSlice::Impl>(
-        tables[t], TableId{t}, seed, home, width, std::move(rows), OffsetOf(tables[t], group))));
+        tables[t], TableId{t}, seed, home, width, std::move(rows), PlaceOf(tables[t], group))));
   }
   return slices;
 }
@@ -186,13 +195,14 @@ void TableSlice::ReadChanged(std::span<const Key> keys, int64_t since_step,
       if (impl_->rows->evicted_step <= since_step) return;  // Otherwise it may have had a row.
       positions->push_back(static_cast<uint32_t>(k));
       weights->resize(weights->size() + dim);
-      return impl_->InitialRow(keys[k], std::span(*weights).last(dim));
+      auto* const at = reinterpret_cast<std::byte*>(weights->data() + weights->size() - dim);
+      return impl_->InitialRows({&keys[k], 1}, 0, &at);
     }
     // Every row with the largest version counts as changed.
     if (slot->version <= since && slot->version < kRowVersionMax) return;
     positions->push_back(static_cast<uint32_t>(k));
     weights->resize(weights->size() + dim);
-    ReadWeights(impl_->spec.weights, impl_->Own(row), std::span(*weights).last(dim));
+    impl_->Expand(row, std::span(*weights).last(dim));
   };
   impl_->rows->store.InParts(
       keys, false, [&](size_t begin, std::span<const Key> part, const RowStore& memory) {
@@ -217,10 +227,10 @@ void TableSlice::Store(std::span<const Key> keys, uint32_t row_floats, std::span
       sums.AddPolicy(keys[k], rows.subspan((k + 1) * row_floats - policy_floats, policy_floats));
     }
   }
-  impl_->ForEachRow(keys, step, [&](size_t k, std::byte* own) {
-    WriteRow(impl_->spec.weights, impl_->dim, rows.subspan(k * row_floats, row_floats), own);
+  impl_->ForEachRow(keys, step, [&](size_t k, std::byte* row) {
+    WriteRow(impl_->part(), rows.subspan(k * row_floats, row_floats), row);
     if (row_floats == impl_->dim) {
-      InitState(impl_->spec.optimizer, impl_->dim, impl_->State(own));
+      InitState(impl_->spec.optimizer, impl_->dim, impl_->State(row));
     }
   });
 }

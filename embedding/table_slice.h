@@ -19,33 +19,30 @@
 
 namespace hdps {
 
-struct TableSlice::Impl {
-  // `shared` receives the table's part of its rows, which begins at byte `offset`.
-  Impl(const TableSpec& table_spec, TableId table_id, uint64_t job_seed, const RowPlacement& home,
-       VectorWidth vectors, std::shared_ptr<SharedRows> shared, size_t offset);
+// Where the part of a table lies in rows: the bytes at which its weights and its rest begin.
+struct PartPlace {
+  size_t weights, rest;
+};
 
-  std::span<float> State(std::byte* own) const {
-    return {reinterpret_cast<float*>(own + weight_bytes), rule_floats};
+struct TableSlice::Impl {
+  // `shared` receives the table's part of its rows, which lies at `place`.
+  Impl(const TableSpec& table_spec, TableId table_id, uint64_t job_seed, const RowPlacement& home,
+       VectorWidth vectors, std::shared_ptr<SharedRows> shared, const PartPlace& place);
+
+  std::span<float> State(std::byte* row) const {
+    return {reinterpret_cast<float*>(row + part().rest), rule_floats};
   }
   const RowPart& part() const { return rows->parts[number]; }
-  const std::byte* Own(const std::byte* row) const { return row + part().offset; }
-  std::byte* Own(std::byte* row) const { return row + part().offset; }
   // Returns the table's share of bytes of the rows; those of all tables add up to `bytes`.
   size_t ShareOf(size_t bytes) const;
   // Converts a row's own part, or only its weights, to floats, as callers see them.
-  void Expand(const std::byte* row, std::span<float> floats) const {
-    ReadRow(spec.weights, dim, Own(row), floats);
-  }
+  void Expand(const std::byte* row, std::span<float> floats) const { ReadRow(part(), row, floats); }
 
-  // Fills the initial weights of rows, and their initial state if `floats` exceeds the weights.
-  void InitialRows(std::span<const Key> keys, size_t floats, std::byte* const* rows) const;
-  void InitialRow(Key key, std::span<float> out) const {
-    auto* const row = reinterpret_cast<std::byte*>(out.data());
-    InitialRows({&key, 1}, out.size(), &row);
-  }
+  // Fills the first values of rows, as a RowMaker does.
+  void InitialRows(std::span<const Key> keys, size_t rest_at, std::byte* const* at) const;
 
-  // Calls use(i, own part of the row of keys[i]) for every key in order, and makes missing rows. If
-  // rows spill to disk, a part is valid only during its call.
+  // Calls use(i, row of keys[i]) for every key in order, and makes missing rows. If rows spill to
+  // disk, a row is valid only during its call.
   template <typename Use>
   void ForEachRow(std::span<const Key> keys, int64_t step, const Use& use) {
     rows->store.InParts(keys, true, [&](size_t begin, std::span<const Key> some, RowStore& memory) {
@@ -54,7 +51,7 @@ struct TableSlice::Impl {
           [&](std::span<const Key> new_keys, std::byte* const* at) {
             MakeRows(rows->parts, new_keys, at);
           },
-          [&](size_t i, std::byte* row) { use(begin + i, Own(row)); });
+          [&](size_t i, std::byte* row) { use(begin + i, row); });
     });
   }
 
@@ -84,7 +81,6 @@ struct TableSlice::Impl {
   const uint32_t dim, first_column;  // Of rows here; under kColumn a part of the table's.
   const uint32_t rule_floats;
   const size_t row_floats;  // [weights | state of the rule | state of the policy]
-  const size_t weight_bytes;
 
   const VectorWidth width;
   const RowMaker make;

@@ -92,7 +92,7 @@ void TableSlice::Impl::ApplyToTensors(const OptimizerSpec& rule, int64_t step, T
   std::vector<TensorChunk> chunks(sums.keys().size());
   ForEachRow(sums.keys(), step, [&](size_t k, std::byte* row) {
     const std::span<const float> gradient(sums.values() + k * dim, dim);
-    const std::span<float> weights(reinterpret_cast<float*>(row), dim);
+    const std::span<float> weights(reinterpret_cast<float*>(row + part().offset), dim);
     chunks[k] = {sums.keys()[k], {gradient, weights, State(row)}};
   });
   if (!rows->store.failure().ok()) return;  // Some chunks have no row.
@@ -168,8 +168,7 @@ void TableSlice::EndStep(int64_t step) {
   // Tables that share rows have the same policy, so the first one's look serves all.
   if (!impl_->policy.evicts() || impl_->number > 0) return;
   const RowPolicy& policy = impl_->policy;
-  const size_t policy_at = impl_->part().offset + impl_->weight_bytes +  //
-                           impl_->rule_floats * sizeof(float);
+  const size_t policy_at = impl_->part().rest + impl_->rule_floats * sizeof(float);
   const PolicyRows rows = {impl_->rows->store, policy, impl_->spec.weights, impl_->dim, policy_at};
   if (policy.LooksForOldAfter(step)) impl_->Evict(FindOldRows(rows, step), step);
   if (num_rows() > policy.max_rows()) {

@@ -16,23 +16,27 @@ template void UpdateRowsIn<WeightFormat::kFp32>(VectorWidth, const RowUpdating&)
 
 namespace {
 
-// Reads whole parts of a 16-bit format one by one, for checkpoints.
-void ReadWholeParts(const RowReading& r) {
-  MissingRows missing(r.part.initial, r.row_floats);
-  ForEachPart<0>(r.rows, r.keys.size(), r.part.offset, r.part.bytes,
-                 [&](size_t k, const std::byte* row) {
-                   float* const own = r.out + k * r.row_floats;
-                   if (row == nullptr) return missing.Add(r.keys[k], own);
-                   ReadRow(r.part.format, r.part.dim, row, {own, r.row_floats});
-                 });
+// Reads whole parts one by one, for holders of rows that also update them.
+void ReadWholeParts(const PartRead& read, std::span<const Key> keys, const std::byte* const* rows,
+                    float* out) {
+  const RowPart& part = read.part;
+  MissingRows missing(part.initial, part.dim * sizeof(float));
+  ForEachPart<0>(rows, keys.size(), 0, part.end(), [&](size_t k, const std::byte* row) {
+    float* const own = out + k * read.row_floats;
+    if (row == nullptr) return missing.Add(keys[k], own);
+    ReadRow(part, row, {own, read.row_floats});
+  });
 }
 
-void ReadParts(VectorWidth width, const RowReading& reading) {
-  const WeightFormat format = reading.part.format;
-  if (format == WeightFormat::kFp32) return ReadRowsIn<WeightFormat::kFp32>(width, reading);
-  if (reading.row_floats != reading.part.dim) return ReadWholeParts(reading);
-  format == WeightFormat::kFp16 ? ReadRowsIn<WeightFormat::kFp16>(width, reading)
-                                : ReadRowsIn<WeightFormat::kBf16>(width, reading);
+void ReadWeightsOf(VectorWidth width, const RowReading& reading) {
+  switch (reading.part.format) {
+    case WeightFormat::kFp32:
+      return ReadRowsIn<WeightFormat::kFp32>(width, reading);
+    case WeightFormat::kFp16:
+      return ReadRowsIn<WeightFormat::kFp16>(width, reading);
+    case WeightFormat::kBf16:
+      return ReadRowsIn<WeightFormat::kBf16>(width, reading);
+  }
 }
 
 void UpdateParts(VectorWidth width, const RowUpdating& updating) {
@@ -55,7 +59,7 @@ void UpdateParts(VectorWidth width, const RowUpdating& updating) {
 void NoteUpdates(const PartUpdate& update, std::span<std::byte* const> rows, int64_t step) {
   const size_t floats = update.policy.floats();
   if (floats == 0) return;
-  const size_t at = update.part.offset + update.part.bytes - floats * sizeof(float);
+  const size_t at = update.part.end() - floats * sizeof(float);
   for (std::byte* const row : rows) {
     update.policy.OnUpdate(step, {reinterpret_cast<float*>(row + at), floats});
   }
@@ -66,35 +70,54 @@ void MakePart(const RowPart& part, std::span<const Key> keys, std::byte* const* 
   std::vector<std::byte*> made_at(keys.size());
   if (part.format == WeightFormat::kFp32) {
     for (size_t k = 0; k < keys.size(); ++k) made_at[k] = at[k] + part.offset;
-    return part.initial(keys, floats, made_at.data());
+    return part.initial(keys, part.rest - part.offset, made_at.data());
   }
   // Rows are made as floats, then converted.
   std::vector<float> made(keys.size() * floats);
   for (size_t k = 0; k < keys.size(); ++k) {
     made_at[k] = reinterpret_cast<std::byte*>(&made[k * floats]);
   }
-  part.initial(keys, floats, made_at.data());
-  for (size_t k = 0; k < keys.size(); ++k) {
-    WriteRow(part.format, part.dim, {&made[k * floats], floats}, at[k] + part.offset);
-  }
+  part.initial(keys, part.dim * sizeof(float), made_at.data());
+  for (size_t k = 0; k < keys.size(); ++k) WriteRow(part, {&made[k * floats], floats}, at[k]);
+}
+
+// Returns the one whose part begins first in a row. It goes before the others, because what it
+// prefetches holds theirs too.
+template <typename OfPart>  // PartRead or PartUpdate
+const OfPart& First(std::span<const OfPart> of_parts) {
+  return *std::ranges::min_element(of_parts, {}, [](const OfPart& of) { return of.part.offset; });
+}
+
+// Returns the byte of a row at which a read ends.
+size_t EndOf(const PartRead& read) {
+  const RowPart& part = read.part;
+  return read.row_floats == part.dim ? part.offset + part.weight_bytes() : part.end();
 }
 
 }  // namespace
 
 void ReadRows(VectorWidth width, const RowStore& store, std::span<const Key> keys,
               std::span<const PartRead> reads) {
-  const RowPart& first = reads[0].part;
+  const PartRead& first = First(reads);
+  size_t end = 0;
+  for (const PartRead& read : reads) end = std::max(end, EndOf(read));
+  const size_t begin_at = first.part.offset, reach = end - begin_at;
   const std::byte* rows[RowStore::kBatchKeys];
   for (size_t begin = 0; begin < keys.size(); begin += RowStore::kBatchKeys) {
     const auto batch =
         keys.subspan(begin, std::min<size_t>(RowStore::kBatchKeys, keys.size() - begin));
     WithVectors(
         width, [&]() __attribute__((always_inline)) {
-          store.FindBatchRows(batch, first.offset, first.weight_bytes(), rows);
+          store.FindBatchRows(batch, begin_at, reach, rows);
         });
+    const auto pass = [&](const PartRead& read, size_t bytes) {
+      float* const out = read.out + begin * read.row_floats;
+      if (read.row_floats != read.part.dim) return ReadWholeParts(read, batch, rows, out);
+      ReadWeightsOf(width, {read.part, batch, rows, out, bytes});
+    };
+    pass(first, reach);
     for (const PartRead& read : reads) {
-      ReadParts(width,
-                {read.part, batch, rows, read.row_floats, read.out + begin * read.row_floats});
+      if (&read != &first) pass(read, read.part.weight_bytes());
     }
   }
 }
@@ -104,6 +127,7 @@ void UpdateRows(VectorWidth width, RowStore& store, std::span<const RowPart> par
   const auto make = [parts](std::span<const Key> new_keys, std::byte* const* at) {
     MakeRows(parts, new_keys, at);
   };
+  const PartUpdate& first = First(updates);
   std::byte* rows[RowStore::kBatchKeys];
   for (size_t begin = 0; begin < keys.size(); begin += RowStore::kBatchKeys) {
     const auto batch =
@@ -112,10 +136,14 @@ void UpdateRows(VectorWidth width, RowStore& store, std::span<const RowPart> par
         width, [&]() __attribute__((always_inline)) {
           store.MakeBatchRows(batch, RowVersion(step), make, rows);
         });
-    for (const PartUpdate& update : updates) {
+    const auto pass = [&](const PartUpdate& update) {
       UpdateParts(width, {update.spec, update.part, batch, rows,
                           update.values + begin * update.part.dim, update.scale, step});
       NoteUpdates(update, {rows, batch.size()}, step);
+    };
+    pass(first);
+    for (const PartUpdate& update : updates) {
+      if (&update != &first) pass(update);
     }
   }
 }
@@ -124,20 +152,16 @@ void MakeRows(std::span<const RowPart> parts, std::span<const Key> keys, std::by
   for (const RowPart& part : parts) MakePart(part, keys, at);
 }
 
-void ReadRow(WeightFormat format, uint32_t dim, const std::byte* row, std::span<float> floats) {
-  ReadWeights(format, row, floats.first(dim));
-  const std::span<float> state = floats.subspan(dim);
-  if (!state.empty()) {
-    std::memcpy(state.data(), row + WeightBytes(format, dim), state.size_bytes());
-  }
+void ReadRow(const RowPart& part, const std::byte* row, std::span<float> floats) {
+  ReadWeights(part.format, row + part.offset, floats.first(part.dim));
+  const std::span<float> rest = floats.subspan(part.dim);
+  if (!rest.empty()) std::memcpy(rest.data(), row + part.rest, rest.size_bytes());
 }
 
-void WriteRow(WeightFormat format, uint32_t dim, std::span<const float> floats, std::byte* row) {
-  WriteWeights(format, floats.first(dim), row);
-  const std::span<const float> state = floats.subspan(dim);
-  if (!state.empty()) {
-    std::memcpy(row + WeightBytes(format, dim), state.data(), state.size_bytes());
-  }
+void WriteRow(const RowPart& part, std::span<const float> floats, std::byte* row) {
+  WriteWeights(part.format, floats.first(part.dim), row + part.offset);
+  const std::span<const float> rest = floats.subspan(part.dim);
+  if (!rest.empty()) std::memcpy(row + part.rest, rest.data(), rest.size_bytes());
 }
 
 }  // namespace hdps

@@ -18,14 +18,16 @@ namespace hdps {
 class RowPolicy;
 struct OptimizerSpec;
 
-// Fills new rows, or the values read for keys without a row: the first `floats` floats of each.
+// Fills the weights of new rows, or of those read for keys without a row, at weights[k], and what
+// stands behind a weight at weights[k] + rest_at in bytes; rest_at 0: weights alone.
 using RowMaker =
-    std::function<void(std::span<const Key> keys, size_t floats, std::byte* const* rows)>;
+    std::function<void(std::span<const Key> keys, size_t rest_at, std::byte* const* weights)>;
 
 // Collects keys without a row during a read, and fills in their initial values many at a time.
 class MissingRows {
  public:
-  MissingRows(const RowMaker& make, size_t floats) : make_(make), floats_(floats) {}
+  // `rest_at`: as RowMaker has it.
+  MissingRows(const RowMaker& make, size_t rest_at) : make_(make), rest_at_(rest_at) {}
   MissingRows(const MissingRows&) = delete;
   MissingRows& operator=(const MissingRows&) = delete;
   ~MissingRows() { Make(); }
@@ -40,31 +42,34 @@ class MissingRows {
  private:
   static constexpr size_t kBatch = 64;
   void Make() {
-    if (count_ > 0) make_({keys_, count_}, floats_, out_);
+    if (count_ > 0) make_({keys_, count_}, rest_at_, out_);
     count_ = 0;
   }
 
   const RowMaker& make_;
-  const size_t floats_;
+  const size_t rest_at_;
   size_t count_ = 0;
   Key keys_[kBatch];
   std::byte* out_[kBatch];
 };
 
-// One table's part of the rows of a store: [dim weights in `format` | optimizer state | policy's
-// floats], the last two in 32 bits. A row is the parts of the tables that share it, one behind the
-// other. Callers see a part as floats; `initial` makes floats too.
+// One table's part of the rows of a store: `dim` weights in `format`, and the rest, optimizer state
+// and then the policy's floats in 32 bits. The parts of other tables may lie between these two.
+// Callers see a part as floats; `initial` makes floats too.
 struct RowPart {
   WeightFormat format;
   uint32_t dim;
   uint64_t rounding_seed;  // Seed for the random rounding of 16-bit weights.
-  size_t offset;           // Where the part begins in the row.
-  size_t bytes;
+  size_t offset;           // The weights begin at this byte of the row.
+  size_t rest;             // The rest begins at this byte, behind the weights.
+  size_t bytes;            // Length of both.
   const RowMaker& initial;
 
   size_t weight_bytes() const { return WeightBytes(format, dim); }
+  size_t rest_bytes() const { return bytes - weight_bytes(); }
+  size_t end() const { return rest + rest_bytes(); }
   // Floats of a part as callers see it.
-  size_t row_floats() const { return dim + (bytes - weight_bytes()) / sizeof(float); }
+  size_t row_floats() const { return dim + rest_bytes() / sizeof(float); }
 };
 
 // A read of one part of rows.
@@ -95,8 +100,8 @@ void UpdateRows(VectorWidth width, RowStore& store, std::span<const RowPart> par
 // Initializes the new rows of keys at the addresses `at`, with all of `parts`; weights of 16 bits
 // are rounded to the nearest.
 void MakeRows(std::span<const RowPart> parts, std::span<const Key> keys, std::byte* const* at);
-// Convert a part of a row between its bytes and floats: [dim] or [dim + floats behind the weights].
-void ReadRow(WeightFormat format, uint32_t dim, const std::byte* row, std::span<float> floats);
-void WriteRow(WeightFormat format, uint32_t dim, std::span<const float> floats, std::byte* row);
+// Convert a part of a row between its bytes and floats: [dim] or [dim + rest].
+void ReadRow(const RowPart& part, const std::byte* row, std::span<float> floats);
+void WriteRow(const RowPart& part, std::span<const float> floats, std::byte* row);
 
 }  // namespace hdps

@@ -20,8 +20,8 @@ struct RowReading {
   const RowPart& part;
   std::span<const Key> keys;
   const std::byte* const* const rows;  // [keys]: whole rows; null where a key has none.
-  const uint32_t row_floats;           // The dim; under fp32 any number.
-  float* const out;
+  float* const out;                    // [keys * dim]
+  const size_t reach;                  // How many bytes to prefetch, from the first weight on.
 };
 
 // The arguments of an update of up to RowStore::kBatchKeys rows that were found or made.
@@ -135,49 +135,49 @@ class WeightsAside<WeightFormat::kFp32, kDim> {
 
 // ---- Reading.
 
-// Calls use(k, own part of rows[k], or null) for all rows of a batch, in order, and prefetches the
-// `bytes` of the part ahead. kBytes: 0, or `bytes` if known at compile time.
+// Calls use(k, rows[k] from byte `offset` on, or null) for all rows of a batch, in order, and
+// prefetches `bytes` of them ahead: not of the first ones, for which the look-up has asked. kBytes:
+// 0, or how many of `bytes` are known at compile time; behind these only one line is prefetched.
 template <size_t kBytes, typename Byte, typename Use>
 HDPS_INLINE void ForEachPart(Byte* const* rows, size_t count, size_t offset, size_t bytes,
                              const Use& use) {
-  const size_t rows_ahead = RowStore::RowsAhead(kBytes > 0 ? kBytes : bytes);
-  // The look-up has asked for the first rows already, but maybe for another part of them.
-  for (size_t k = 0; k < std::min(rows_ahead, count); ++k) {
-    if (rows[k] != nullptr) RowStore::Prefetch<kBytes>(rows[k] + offset, bytes);
-  }
+  const size_t rows_ahead = RowStore::RowsAhead(bytes);
+  const bool has_more = kBytes > 0 && bytes > kBytes;
   for (size_t k = 0; k < count; ++k) {
     if (k + rows_ahead < count && rows[k + rows_ahead] != nullptr) {
-      RowStore::Prefetch<kBytes>(rows[k + rows_ahead] + offset, bytes);
+      const std::byte* const ahead = rows[k + rows_ahead] + offset;
+      RowStore::Prefetch<kBytes>(ahead, bytes);
+      if (has_more) __builtin_prefetch(ahead + bytes - sizeof(float));
     }
     use(k, rows[k] != nullptr ? rows[k] + offset : nullptr);
   }
 }
 
-template <VectorWidth kWidth, WeightFormat kFormat, size_t kFloats>
+template <VectorWidth kWidth, WeightFormat kFormat, size_t kDim>
 HDPS_INLINE void ReadAll(const RowReading& r) {
-  const size_t row_floats = kFloats > 0 ? kFloats : r.row_floats;
+  const size_t dim = kDim > 0 ? kDim : r.part.dim;
   float* const out = r.out;
-  MissingRows missing(r.part.initial, row_floats);
-  ForEachPart<WeightBytes(kFormat, kFloats)>(
-      r.rows, r.keys.size(), r.part.offset, WeightBytes(kFormat, row_floats),
-      [&](size_t k, const std::byte* row) __attribute__((always_inline)) {
+  MissingRows missing(r.part.initial, 0);
+  ForEachPart<WeightBytes(kFormat, kDim)>(
+      r.rows, r.keys.size(), r.part.offset,
+      r.reach, [&](size_t k, const std::byte* row) __attribute__((always_inline)) {
         if (row == nullptr) [[unlikely]] {
-          missing.Add(r.keys[k], out + k * row_floats);
+          missing.Add(r.keys[k], out + k * dim);
         } else if constexpr (kFormat == WeightFormat::kFp32) {
-          CopyFloats<kWidth>(reinterpret_cast<const float*>(row), row_floats, out + k * row_floats);
+          CopyFloats<kWidth>(reinterpret_cast<const float*>(row), dim, out + k * dim);
         } else {
-          LoadWeights<kFormat>(row, row_floats, out + k * row_floats);
+          LoadWeights<kFormat>(row, dim, out + k * dim);
         }
       });
 }
 
 template <WeightFormat kFormat>
 void ReadRowsIn(VectorWidth width, const RowReading& r) {
-  WithDim(UsualDims<kFormat>(), DimFor(width, r.row_floats), [&](auto floats) {
-    constexpr size_t kFloats = decltype(floats)::value;
-    WithVectorsOf<kFloats>(
+  WithDim(UsualDims<kFormat>(), DimFor(width, r.part.dim), [&](auto dim) {
+    constexpr size_t kDim = decltype(dim)::value;
+    WithVectorsOf<kDim>(
         width, [&](auto copy)
-                   __attribute__((always_inline)) { ReadAll<copy.width, kFormat, kFloats>(r); });
+                   __attribute__((always_inline)) { ReadAll<copy.width, kFormat, kDim>(r); });
   });
 }
 
@@ -190,15 +190,15 @@ HDPS_INLINE void UpdateAll(const RowUpdating& u) {
   const OptimizerSettings settings = u.spec;
   const GradientScale scale = u.scale;
   const size_t dim = kDim > 0 ? kDim : u.part.dim;
-  const size_t weight_bytes = WeightBytes(kFormat, dim);
+  const size_t rest_at = u.part.rest - u.part.offset;
   const float* const values = u.values;
   RowFactors<Rule> factors(settings, u.step);
   WeightsAside<kFormat, kDim> aside(dim);
   ForEachPart<kOwnBytes>(
       u.rows, u.keys.size(), u.part.offset,
-      u.part.bytes, [&](size_t k, std::byte * row) __attribute__((always_inline)) {
+      u.part.end() - u.part.offset, [&](size_t k, std::byte * row) __attribute__((always_inline)) {
         UpdateOneRow<Rule>(settings, factors, dim, values + k * dim, scale, aside.Load(row, dim),
-                           reinterpret_cast<float*>(row + weight_bytes));
+                           reinterpret_cast<float*>(row + rest_at));
         aside.Store(dim, u.part, u.keys[k], u.step, row);
       });
 }

@@ -21,7 +21,7 @@
 namespace hdps {
 namespace {
 
-constexpr uint32_t kJoined[] = {0, 0, 2}, kApart[] = {0, 1, 2};
+constexpr uint32_t kJoined[] = {0, 0, 2}, kAllJoined[] = {0, 0, 0}, kApart[] = {0, 1, 2};
 
 // Returns two tables that may share rows, and one with its own.
 std::vector<TableSpec> Specs(OptimizerKind wide, OptimizerKind deep, WeightFormat format,
@@ -84,12 +84,13 @@ class Slices {
 
   TableSlice& at(size_t table) { return tables_[table]; }
   void Apply(const Step& step, int64_t number, const UpdateTerms& terms = {}) {
-    const bool joined = tables_[0].SharesRowsWith(tables_[1]);
-    const std::vector<TableSlice::Gradients> wide = step.PartsOf(0), deep = step.PartsOf(1);
-    const TableSlice::JoinedUpdate both[] = {{&tables_[0], wide}, {&tables_[1], deep}};
-    if (joined) TableSlice::ApplyJoined(both, 0.5f, number, terms);
-    for (size_t t = joined ? 2 : 0; t < tables_.size(); ++t) {
-      tables_[t].Apply(step.PartsOf(t), 0.5f, number, terms);
+    std::vector<std::vector<TableSlice::Gradients>> parts;
+    for (size_t t = 0; t < tables_.size(); ++t) parts.push_back(step.PartsOf(t));
+    std::vector<TableSlice::JoinedUpdate> together;
+    for (size_t t = 0; t < NumJoined(); ++t) together.push_back({&tables_[t], parts[t]});
+    if (!together.empty()) TableSlice::ApplyJoined(together, 0.5f, number, terms);
+    for (size_t t = together.size(); t < tables_.size(); ++t) {
+      tables_[t].Apply(parts[t], 0.5f, number, terms);
     }
     for (TableSlice& table : tables_) table.EndStep(number);
   }
@@ -103,16 +104,18 @@ class Slices {
         const uint32_t floats = table.dim() + (with_state ? table.state_floats() : 0);
         reads.push_back({&table, floats, rows.emplace_back(keys.size() * floats)});
       }
-      const bool joined = tables_[0].SharesRowsWith(tables_[1]);
-      if (joined) TableSlice::ReadJoined(keys, std::span(reads).first(2));
-      for (size_t t = joined ? 2 : 0; t < reads.size(); ++t) {
+      const size_t joined = NumJoined();
+      if (joined > 0) TableSlice::ReadJoined(keys, std::span(reads).first(joined));
+      for (size_t t = joined; t < reads.size(); ++t) {
         tables_[t].Read(keys, reads[t].row_floats, reads[t].rows);
       }
       for (const std::vector<float>& own : rows) all.insert(all.end(), own.begin(), own.end());
       // Each table alone reads the same of rows that it shares.
-      std::vector<float> alone(rows[1].size());
-      tables_[1].Read(keys, reads[1].row_floats, alone);
-      EXPECT_EQ(alone, rows[1]);
+      for (size_t t = 0; t < joined; ++t) {
+        std::vector<float> alone(rows[t].size());
+        tables_[t].Read(keys, reads[t].row_floats, alone);
+        EXPECT_EQ(alone, rows[t]);
+      }
     }
     for (TableSlice& table : tables_) {
       std::vector<uint32_t> positions;
@@ -146,6 +149,13 @@ class Slices {
   }
 
  private:
+  // Returns how many tables share rows: the first ones, or none.
+  size_t NumJoined() const {
+    size_t joined = 1;
+    while (joined < tables_.size() && tables_[0].SharesRowsWith(tables_[joined])) ++joined;
+    return joined > 1 ? joined : 0;
+  }
+
   std::unique_ptr<DiskStore> disk_ = NewMemoryDiskStore();
   MemoryBudget budget_;
   std::unique_ptr<ShardMemory> memory_;
@@ -162,11 +172,11 @@ std::vector<VectorWidth> Widths() {
 
 // Trains tables with shared rows and with rows of their own, and compares them.
 void ExpectAlike(const std::vector<TableSpec>& specs, VectorWidth width,
-                 const UpdateTerms& terms = {}) {
-  Slices joined(specs, kJoined, 0, width), apart(specs, kApart, 0, width);
+                 const UpdateTerms& terms = {}, std::span<const uint32_t> groups = kJoined) {
+  Slices joined(specs, groups, 0, width), apart(specs, kApart, 0, width);
   ASSERT_TRUE(joined.at(0).SharesRowsWith(joined.at(1)));
   ASSERT_FALSE(apart.at(0).SharesRowsWith(apart.at(1)));
-  ASSERT_FALSE(joined.at(0).SharesRowsWith(joined.at(2)));
+  ASSERT_EQ(joined.at(0).SharesRowsWith(joined.at(2)), groups[2] == 0);
   Random random(7);
   for (int64_t step = 1; step <= 10; ++step) {
     const Step gradients(random, specs, 3000);
@@ -194,6 +204,18 @@ TEST(JoinedRows, EveryOptimizerAndFormatBesideAnother) {
         usual[1].dim = 16;  // Loops that know the dim.
         ExpectAlike(usual, width);
       }
+    }
+  }
+}
+
+TEST(JoinedRows, ThreeTablesShareARow) {
+  for (const VectorWidth width : Widths()) {
+    for (const uint32_t dim : {1u, 8u, 17u, 32u}) {
+      std::vector<TableSpec> specs = Specs(OptimizerKind::kFtrl, OptimizerKind::kLazyAdam,
+                                           WeightFormat::kFp16, {.evict_after_steps = 4});
+      specs[2].dim = dim;
+      specs[2].optimizer.record = &RecordOf(OptimizerKind::kRowwiseAdagrad);
+      ExpectAlike(specs, width, {}, kAllJoined);
     }
   }
 }
