@@ -187,9 +187,9 @@ class ScaleTest(harness.Case):
                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def run_and_scale(self, role, more=None, joining=1):
-        """Two of a role become 2 + joining, and then one fewer."""
+        """Two of a role become 2 + joining, and then one fewer; undisturbed, tables keep their rows apart."""
         sets = {"train.epochs": 40, **(more or {})}
-        reference = Launched(self.out("undisturbed"), sets=sets).end(self)
+        reference = Launched(self.out("undisturbed"), sets={**sets, **harness.APART}).end(self)
         job = Launched(self.out("scaled"), sets=sets)
         listen, said = self.scale(job, **{f"{role}s": f"+{joining}"})
         self.assertIn(f"start {joining} of {2 + joining} {role}s", said)
@@ -201,6 +201,7 @@ class ScaleTest(harness.Case):
         summary = job.end(self)
         for process in late:
             self.assertEqual(process.wait(timeout=30), 0)  # One left as it was asked to, others with the job.
+        self.assertIn(harness.JOINED, (job.out / "log" / "server_0.log").read_text())
         changes = job.events("rows_moved")
         self.assertEqual([c[f"{role}s"] for c in changes], [2 + joining, 1 + joining])
         self.assertEqual(summary["failures_survived"], 0)

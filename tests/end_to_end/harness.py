@@ -13,6 +13,8 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BIN = pathlib.Path(os.environ.get("HDPS_BIN", ROOT / "build" / "bin"))
 CENSUS = ROOT / "examples" / "census" / "census.json"
+APART = {"cluster.join_tables": "false"}  # Every table of a server has rows of its own.
+JOINED = "tables 'wide' and 'deep' share rows"  # Said by a server without that setting.
 
 
 # Of long tests the share that each change is judged by, or all of them: docs/records/night.md.

@@ -4,10 +4,10 @@ import json
 import shutil
 
 import harness
+from harness import APART
 
 FOLDER = harness.ROOT / "examples" / "recipes"
 RECIPES = ("wide_deep", "fm", "deepfm", "nfm", "xdeepfm", "fibinet")
-APART = {"cluster.join_tables": "false"}
 
 
 class JoinedTables(harness.Case):
@@ -68,7 +68,7 @@ class JoinedTables(harness.Case):
         copied = harness.cluster(self.job, self.out("copied"), 2, 1, {"cluster.replicas": 1})
         self.assertEqual(copied["digest"], apart["digest"])
         log = (self.out("copied") / "log" / "server_0.log").read_text()
-        self.assertIn("tables 'wide' and 'deep' share rows", log)
+        self.assertIn(harness.JOINED, log)
         tiered = harness.cluster(self.job, self.out("tiered"), 1, 1, {"cluster.memory_limit": "64MiB"})
         self.assertEqual(tiered["digest"], apart["digest"])
         self.assertEqual(tiered["rows"], apart["rows"])
