@@ -188,7 +188,7 @@ class ScaleTest(harness.Case):
 
     def run_and_scale(self, role, more=None, joining=1):
         """Two of a role become 2 + joining, and then one fewer; undisturbed, tables keep their rows apart."""
-        sets = {"train.epochs": 40, **(more or {})}
+        sets = {"train.epochs": 40, **harness.SAME_FEATURES, **(more or {})}
         reference = Launched(self.out("undisturbed"), sets={**sets, **harness.APART}).end(self)
         job = Launched(self.out("scaled"), sets=sets)
         listen, said = self.scale(job, **{f"{role}s": f"+{joining}"})

@@ -14,7 +14,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BIN = pathlib.Path(os.environ.get("HDPS_BIN", ROOT / "build" / "bin"))
 CENSUS = ROOT / "examples" / "census" / "census.json"
 APART = {"cluster.join_tables": "false"}  # Every table of a server has rows of its own.
-JOINED = "tables 'wide' and 'deep' share rows"  # Said by a server without that setting.
+JOINED = "tables 'wide' and 'deep' share rows"  # Said by a server without that setting,
+# where the same features read both tables, as they do in census with this.
+SAME_FEATURES = {"model.wide_features": json.loads(CENSUS.read_text())["model"]["deep_features"]}
 
 
 # Of long tests the share that each change is judged by, or all of them: docs/records/night.md.

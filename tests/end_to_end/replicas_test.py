@@ -8,7 +8,7 @@ import subprocess
 import harness
 
 # Settings under which a loss is noticed soon.
-FAST = {"cluster.replicas": 1, "cluster.dead_after_ms": 1000, "cluster.heartbeat_ms": 100}
+FAST = {"cluster.replicas": 1, "cluster.dead_after_ms": 1000, "cluster.heartbeat_ms": 100, **harness.SAME_FEATURES}
 
 
 class ReplicasTest(harness.DaemonsCase):
