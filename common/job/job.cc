@@ -70,6 +70,7 @@ FeatureNames FeaturesOf(const DataSpec& data) {
   FeatureNames names;
   switch (data.format) {
     case DataFormat::kCsv:
+    case DataFormat::kParquet:
       for (const ColumnSpec& column : data.columns) {
         if (column.type == ColumnType::kNumeric) names.numeric.push_back(column.name);
         if (column.type == ColumnType::kCategorical || column.type == ColumnType::kMulti) {
@@ -131,7 +132,7 @@ ScoreKind ScoreKindOf(LossKind loss) {
 }
 
 bool HasColumn(const DataSpec& data, ColumnType type) {
-  if (data.format != DataFormat::kCsv) return false;
+  if (!HasNamedColumns(data.format)) return false;
   return std::ranges::find(data.columns, type, &ColumnSpec::type) != data.columns.end();
 }
 

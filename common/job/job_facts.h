@@ -54,7 +54,7 @@ std::vector<LabelSpec> LabelsOf(const Job& job);
 
 // Returns the meaning of scores under a loss.
 ScoreKind ScoreKindOf(LossKind loss);
-// Is true if rows have a column of the type; only for csv.
+// Is true if rows have a column of the type; only if columns have names.
 bool HasColumn(const DataSpec& data, ColumnType type);
 // Returns the metrics of each task, in order; see common/metrics/metric.h.
 std::vector<TaskMetrics> MetricsOf(const Job& job);

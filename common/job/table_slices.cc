@@ -19,7 +19,7 @@ namespace {
 // Returns the name that salts the keys of each sparse feature.
 std::vector<std::string> KeySpaces(const DataSpec& data) {
   std::vector<std::string> spaces = FeaturesOf(data).sparse;
-  if (data.format != DataFormat::kCsv) return spaces;
+  if (!HasNamedColumns(data.format)) return spaces;
   for (const ColumnSpec& column : data.columns) {
     const auto feature = std::ranges::find(spaces, column.name);
     const bool sparse =

@@ -128,7 +128,7 @@ Result<Vocabulary> ParseVocabulary(const std::string& bytes) {
 
 std::vector<std::string> KeySpacesOf(const DataSpec& data) {
   std::vector<std::string> spaces;
-  if (data.format == DataFormat::kCsv) {
+  if (HasNamedColumns(data.format)) {
     for (const ColumnSpec& column : data.columns) {
       const bool sparse =
           column.type == ColumnType::kCategorical || column.type == ColumnType::kMulti;

@@ -35,7 +35,7 @@ LabelWatch::LabelWatch(const Job& job)
   }
   // With several tasks the tally mixes all labels, and has no text.
   if (job.model.tasks.size() > 1) return;
-  if (job.data.format != DataFormat::kCsv) return;
+  if (!HasNamedColumns(job.data.format)) return;
   for (const ColumnSpec& column : job.data.columns) {
     if (column.type != ColumnType::kLabel) continue;
     column_ = column.name;

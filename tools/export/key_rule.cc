@@ -36,7 +36,7 @@ Json RuleOf(const DataSpec& data, const std::string& name) {
     return rule;
   }
   const auto column = std::ranges::find(data.columns, name, &ColumnSpec::name);
-  if (data.format != DataFormat::kCsv || column == data.columns.end()) {
+  if (!HasNamedColumns(data.format) || column == data.columns.end()) {
     return {{"of", "text"}, {"salt", Salt(name)}};
   }
   Json rule = {{"of", column->vocab_size > 0 ? "id" : "text"}, {"salt", Salt(column->key_space())}};

@@ -119,7 +119,7 @@ class ValueKeys {
   ValueKeys(const DataSpec& data, const std::string& feature) : salt_(HashString(feature)) {
     const std::vector<std::string> spaces = KeySpacesOf(data);
     const auto column = std::ranges::find(data.columns, feature, &ColumnSpec::name);
-    if (data.format == DataFormat::kCsv && column != data.columns.end()) {
+    if (HasNamedColumns(data.format) && column != data.columns.end()) {
       salt_ = HashString(column->key_space());
       vocab_size_ = column->vocab_size;
     }

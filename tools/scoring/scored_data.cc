@@ -133,7 +133,7 @@ std::string ScoredData::RowsInInt8() const {
 }
 
 std::string ScoredData::TextsHint(const LabelTally& labels) const {
-  if (labels.texts != 0 || job_.data.format != DataFormat::kCsv) return "";
+  if (labels.texts != 0 || !HasNamedColumns(job_.data.format)) return "";
   std::string texts;
   for (const ColumnSpec& column : job_.data.columns) {
     for (const std::string& text : column.positive) {

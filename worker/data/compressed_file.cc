@@ -229,14 +229,21 @@ bool NamedLike(const std::string& path, const std::string& ending) {
 Result<std::unique_ptr<UnpackedFile>> OpenUnpacked(FileSystem& files, const std::string& path) {
   constexpr std::array<uint8_t, 3> kGzip = {0x1f, 0x8b, 0x08};
   constexpr std::array<uint8_t, 4> kZstd = {0x28, 0xb5, 0x2f, 0xfd};
+  // "PAR1", and the first byte of what follows there; a text may begin with the four letters.
+  constexpr std::array<uint8_t, 5> kParquet = {'P', 'A', 'R', '1', 0x15};
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<SequentialFile> file, files.OpenSequential(path));
   PackedInput input(std::move(file));
-  HDPS_RETURN_IF_ERROR(input.FillFront(kZstd.size()));
+  HDPS_RETURN_IF_ERROR(input.FillFront(kParquet.size()));
   std::unique_ptr<UnpackedFile> unpacked;
   if (BeginsWith(input.ready(), kGzip)) {
     unpacked = std::make_unique<GzipFile>(std::move(input), path);
   } else if (BeginsWith(input.ready(), kZstd)) {
     unpacked = std::make_unique<ZstdFile>(std::move(input), path);
+  } else if (BeginsWith(input.ready(), kParquet)) {
+    return Status(Code::kInvalidArgument,
+                  path +
+                      ": this is a Parquet file: expected data.format to be parquet, for all "
+                      "files of a job, or text");
   } else if (NamedLike(path, ".gz")) {
     return Damaged(path, "gzip", "its first bytes are not those of one");
   } else if (NamedLike(path, ".zst")) {

@@ -60,7 +60,7 @@ std::string Counted(size_t number, const std::string& what) {
 }
 
 const ColumnSpec* LabelColumn(const DataSpec& data) {
-  if (data.format != DataFormat::kCsv) return nullptr;
+  if (!HasNamedColumns(data.format)) return nullptr;
   const auto label = std::ranges::find(data.columns, ColumnType::kLabel, &ColumnSpec::type);
   return label == data.columns.end() ? nullptr : &*label;
 }
@@ -76,7 +76,7 @@ std::string DescribeColumns(const DataSpec& data) {
     text += "; " + Counted(values->size(), "value") + " of " + data.vocabulary.file +
             " with keys of their own, the others of a feature share one";
   }
-  if (data.format != DataFormat::kCsv) return text;
+  if (!HasNamedColumns(data.format)) return text;
   for (const std::string& shared : SharedVocabularies(data)) text += "; " + shared;
   return text;
 }
@@ -92,7 +92,7 @@ std::string DescribeTable(const DataSpec& data, size_t num_rows) {
 
 std::vector<std::string> ColumnNames(const DataSpec& data) {
   std::vector<std::string> names;
-  if (data.format == DataFormat::kCsv) {
+  if (HasNamedColumns(data.format)) {
     for (const ColumnSpec& column : data.columns) {
       if (column.has_cell()) names.push_back(column.name);
     }

@@ -39,6 +39,7 @@ class Preview {
         labels_(labels),
         num_classes_(labels[0].num_classes),
         table_(TableOf(data, paths)),
+        records_(FileRulesOf(data, paths, num_classes_ != kLabelsNotRead).records),
         rows_(std::move(rows)),
         batch_(rows_->NewBatch(kPreviewRows)),
         column_names_(ColumnNames(data)) {}
@@ -77,7 +78,8 @@ class Preview {
 
   // The header or the table gives the names of the cells.
   bool by_name() const {
-    return table_ != nullptr || (data_.format == DataFormat::kCsv && data_.header);
+    return table_ != nullptr || data_.format == DataFormat::kParquet ||
+           (data_.format == DataFormat::kCsv && data_.header);
   }
 
   bool IsLabel(const std::string& name) const {
@@ -104,7 +106,9 @@ class Preview {
   }
 
   Status LookAtFile(uint32_t file) {
-    LineReader lines(files_, {paths_[file]}, FileRulesOf(data_, {paths_[file]}, labels_read()));
+    LineRules rules = FileRulesOf(data_, {paths_[file]}, labels_read());
+    rules.records = records_;
+    LineReader lines(files_, {paths_[file]}, rules);
     HDPS_RETURN_IF_ERROR(lines.Start());
     const uint64_t rows_max = example_place_.empty() ? kPreviewRows : 1;
     Line line;
@@ -232,7 +236,7 @@ class Preview {
     example_place_ = PlaceOf(line);
     for (const NamedText& value : values) {
       const auto column = std::ranges::find(data_.columns, value.name, &ColumnSpec::name);
-      const bool skipped = data_.format == DataFormat::kCsv && column != data_.columns.end() &&
+      const bool skipped = HasNamedColumns(data_.format) && column != data_.columns.end() &&
                            column->type == ColumnType::kSkip;
       if (!skipped && !(by_name() && value.name.empty())) example_.push_back(value);
     }
@@ -304,6 +308,7 @@ class Preview {
   const std::vector<LabelSpec> labels_;
   const uint32_t num_classes_;                      // Classes of the first label.
   const std::shared_ptr<const ColumnTable> table_;  // Null: the rows are those of files.
+  const std::shared_ptr<RecordFiles> records_;      // Compares the types of all files.
   const std::unique_ptr<RowAdder> rows_;
   BatchBuilder batch_;
   const std::vector<std::string> column_names_;

@@ -11,6 +11,7 @@
 #include "worker/data/item_pool.h"
 #include "worker/data/line_index.h"
 #include "worker/data/line_reader.h"
+#include "worker/data/records/record_files.h"
 #include "worker/data/row_fetcher.h"
 #include "worker/data/shuffle_window.h"
 
@@ -21,6 +22,8 @@ LineRules FileRulesOf(const DataSpec& data, const std::vector<std::string>& path
   LineRules rules;
   rules.table = TableOf(data, paths);
   if (rules.table != nullptr) return rules;
+  rules.records = NewRecordFiles(data, labels_read);
+  if (rules.records != nullptr) return rules;
   rules.header = data.header;
   rules.comment = data.comment;
   if (data.format != DataFormat::kIdx) return rules;

@@ -9,6 +9,7 @@
 #include "worker/data/held_out/hold_out.h"
 #include "worker/data/idx_file.h"
 #include "worker/data/number.h"
+#include "worker/data/records/record_files.h"
 
 namespace hdps {
 namespace {
@@ -65,6 +66,8 @@ Status LineReader::OpenFile(size_t file) {
   if (file == paths_.size()) return {};
   if (rules_.table != nullptr) {
     file_ = OpenRowNumbers(rules_.table->num_rows());
+  } else if (rules_.records != nullptr) {
+    HDPS_ASSIGN_OR_RETURN(file_, rules_.records->Open(files_, paths_[file]));
   } else if (rules_.image_bytes > 0) {
     HDPS_ASSIGN_OR_RETURN(file_,
                           OpenImages(files_, paths_[file], rules_.image_shape, rules_.labels_read));
@@ -90,7 +93,8 @@ std::optional<std::string_view> LineRules::RowOf(std::string_view raw,
   const auto of_other_side = [&](std::string_view text) {
     return side != RowSide::kAll && hold_out->Has(place, text) != (side == RowSide::kHeldOut);
   };
-  if (line_bytes() > 0) return of_other_side(raw) ? std::nullopt : std::optional(raw);
+  if (line_bytes() > 0 || records != nullptr)
+    return of_other_side(raw) ? std::nullopt : std::optional(raw);
   if (number == 1 && header) return std::nullopt;
   if (number == 1 && raw.starts_with(kByteOrderMark)) raw.remove_prefix(kByteOrderMark.size());
   if (raw.ends_with('\r')) raw.remove_suffix(1);
@@ -127,7 +131,22 @@ Status LineReader::OnHeader(uint32_t file, std::string_view raw) {
   return {};
 }
 
+Result<bool> LineReader::NextRecord(std::string_view* text) {
+  // The file gives whole records or an error, and none of too many bytes.
+  uint32_t bytes = 0;
+  while (end_ - begin_ < sizeof(bytes) && !file_ended_) HDPS_RETURN_IF_ERROR(ReadMore());
+  if (end_ - begin_ < sizeof(bytes)) return false;
+  std::memcpy(&bytes, buffer_.get() + begin_, sizeof(bytes));
+  while (end_ - begin_ < sizeof(bytes) + bytes && !file_ended_) HDPS_RETURN_IF_ERROR(ReadMore());
+  begin_ += sizeof(bytes);
+  *text = {buffer_.get() + begin_, std::min<size_t>(bytes, end_ - begin_)};
+  begin_ += text->size();
+  searched_ = begin_;
+  return true;
+}
+
 Result<bool> LineReader::NextRaw(std::string_view* text) {
+  if (rules_.records != nullptr) return NextRecord(text);
   const size_t bytes = rules_.line_bytes();
   while (bytes > 0 && end_ - begin_ < bytes && !file_ended_) HDPS_RETURN_IF_ERROR(ReadMore());
   if (bytes > 0) {

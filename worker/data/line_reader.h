@@ -17,6 +17,7 @@ namespace hdps {
 
 class ColumnTable;
 class HoldOut;
+class RecordFiles;
 
 // A file with a longer line is taken for one that is no text.
 inline constexpr size_t kLineBytesMax = size_t{16} << 20;
@@ -45,6 +46,8 @@ struct LineRules {
   bool labels_read = true;                 // For images: if false, their labels may be missing.
   // Not null: the table stands for the file, and each line is the number of a row (table_files.h).
   std::shared_ptr<const ColumnTable> table = nullptr;
+  // Not null: rows are records, and each line has the cells of one.
+  std::shared_ptr<RecordFiles> records = nullptr;
   bool header = false;  // The first line of each file is skipped.
   std::string comment;  // Lines that begin with this are skipped; empty: none.
   // Rows of the other side are skipped. `hold_out` decides; copies of the rules share it, because
@@ -52,7 +55,7 @@ struct LineRules {
   RowSide side = RowSide::kAll;
   std::shared_ptr<HoldOut> hold_out = nullptr;  // Set unless `side` is kAll.
 
-  // Returns the bytes of each line if they all have as many; 0: lines end with LF.
+  // Returns the bytes of each line if they all have as many; 0: they end with LF or have a length.
   size_t line_bytes() const;
   // Returns the row's text in a line as it stands in its file, without the LF; nothing if it is no
   // row. Requires: the header of its file, if any, was taken.
@@ -93,6 +96,7 @@ class LineReader {
   Status OnHeader(uint32_t file, std::string_view raw);
   // Returns the next line as it stands in the file; false at the end of the file.
   Result<bool> NextRaw(std::string_view* text);
+  Result<bool> NextRecord(std::string_view* text);
   Status TooLong() const;
   Status ReadMore();
 

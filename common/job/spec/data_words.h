@@ -7,11 +7,15 @@
 
 namespace hdps {
 
-enum class DataFormat : uint8_t { kCsv, kCriteo, kLibsvm, kLibffm, kLibfm, kIdx };
+enum class DataFormat : uint8_t { kCsv, kCriteo, kLibsvm, kLibffm, kLibfm, kIdx, kParquet };
 constexpr auto WordsOf(DataFormat) {
   using enum DataFormat;
   return EnumWords(kCsv, "csv", kCriteo, "criteo", kLibsvm, "libsvm", kLibffm, "libffm", kLibfm,
-                   "libfm", kIdx, "idx");
+                   "libfm", kIdx, "idx", kParquet, "parquet");
+}
+// Is true if rows are records of cells that data.columns names.
+constexpr bool HasNamedColumns(DataFormat format) {
+  return format == DataFormat::kCsv || format == DataFormat::kParquet;
 }
 enum class ColumnType : uint8_t { kLabel, kNumeric, kCategorical, kMulti, kSkip, kWeight, kGroup };
 constexpr auto WordsOf(ColumnType) {

@@ -31,7 +31,7 @@ class DataCheck {
       return Refuse(source_, "data.train", "there is no file to train on; name at least one");
     }
     const bool images = data_.format == DataFormat::kIdx;
-    if (data_.format == DataFormat::kCsv || (images && !data_.columns.empty())) {
+    if (HasNamedColumns(data_.format) || (images && !data_.columns.empty())) {
       HDPS_RETURN_IF_ERROR(CheckColumns());
     }
     if (data_.format == DataFormat::kCriteo) NameCriteoColumns();

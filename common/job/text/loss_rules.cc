@@ -56,7 +56,7 @@ class LossCheck {
   Status CheckTasks() {
     const std::vector<TaskSpec>& tasks = job_.model.tasks;
     if (tasks.empty()) return {};
-    if (job_.data.format != DataFormat::kCsv) {
+    if (!HasNamedColumns(job_.data.format)) {
       return Refuse(source_, "model.tasks",
                     "rows of " + std::string(WordOf(job_.data.format)) +
                         " have one label; tasks need csv with a label column for each");

@@ -97,7 +97,7 @@ void RefuseMissing(const std::vector<std::string>& wanted, const Has& has) {
 }  // namespace
 
 std::vector<std::string> ColumnsNeeded(const DataSpec& data, bool labels) {
-  if (data.format != DataFormat::kCsv) {
+  if (!HasNamedColumns(data.format)) {
     RaiseMistake("the job's data.format is " + std::string(WordOf(data.format)) +
                  ", whose rows have no columns by name: give files of that format");
   }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -107,6 +108,24 @@ void ExpectSame(const std::vector<Batch>& one, const std::vector<Batch>& other) 
       EXPECT_EQ(x.sparse[f].weights, y.sparse[f].weights);
     }
   }
+}
+
+TwoEpochs ReadTwoEpochs(FileSystem& files, const DataSpec& data, const ReaderOptions& options) {
+  TwoEpochs read;
+  auto reader = NewBatchReader(files, data, data.train, options);
+  Status status = reader.status();
+  for (uint32_t epoch = 0; status.ok() && epoch < 2; ++epoch) {
+    status = (*reader)->StartEpoch(epoch, 0);
+    while (status.ok()) {
+      Result<std::optional<Batch>> batch = (*reader)->Next();
+      status = batch.status();
+      if (!status.ok() || !batch->has_value()) break;
+      read.batches.push_back(**std::move(batch));
+    }
+    read.bad_rows += (*reader)->bad_rows();
+  }
+  read.problem = status.message();
+  return read;
 }
 
 void ManyThreads::ParallelFor(size_t count, const std::function<void(size_t)>& body) {

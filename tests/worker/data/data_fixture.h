@@ -32,6 +32,13 @@ FeatureSpec Crossed(const std::string& name, std::vector<std::string> from,
 
 // Reads every batch of one epoch; fails the test on an error.
 std::vector<Batch> ReadEpoch(BatchReader& reader, uint32_t epoch = 0, uint64_t skip_steps = 0);
+// What a reader gives in its first two epochs, up to an error.
+struct TwoEpochs {
+  std::vector<Batch> batches;
+  uint64_t bad_rows = 0;
+  std::string problem;  // Empty: there is no error.
+};
+TwoEpochs ReadTwoEpochs(FileSystem& files, const DataSpec& data, const ReaderOptions& options);
 // Returns the first numeric column of all batches.
 std::vector<int> IdsOf(const std::vector<Batch>& batches);
 std::vector<int> IdsOf(const Batch& batch);

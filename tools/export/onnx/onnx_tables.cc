@@ -26,6 +26,7 @@ bool HasSeveral(const DataSpec& data, const std::string& feature) {
     case DataFormat::kLibfm:
       return true;
     case DataFormat::kCsv:
+    case DataFormat::kParquet:
       return std::ranges::any_of(data.columns, [&](const ColumnSpec& column) {
         return column.name == feature && column.type == ColumnType::kMulti;
       });

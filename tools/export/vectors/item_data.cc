@@ -44,14 +44,14 @@ Result<std::string> TextColumn(const DataSpec& data, const std::vector<std::stri
 
 Result<ItemData> DataOfItems(const DataSpec& data, const std::vector<std::string>& features,
                              const std::string& text_column) {
-  if (data.format != DataFormat::kCsv && data.format != DataFormat::kCriteo) {
+  if (!HasNamedColumns(data.format) && data.format != DataFormat::kCriteo) {
     return Status(Code::kInvalidArgument, "--format=vectors: data.format is " +
                                               std::string(WordOf(data.format)) +
                                               ": expected csv or criteo, whose cells have names");
   }
   ItemData items{data, ""};
   HDPS_ASSIGN_OR_RETURN(items.text_column, TextColumn(data, features, text_column));
-  if (data.format != DataFormat::kCsv) return items;
+  if (!HasNamedColumns(data.format)) return items;
   std::set<std::string> needed;
   for (const std::string& feature : features) AddSources(data, feature, &needed);
   std::set<std::string> cells = {items.text_column};

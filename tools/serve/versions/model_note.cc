@@ -87,7 +87,7 @@ Result<ModelNote> NoteOf(const std::string& name, const Job& job, const DataSpec
   }
   ModelNote note;
   note.name = name;
-  note.has_columns = columns.format == DataFormat::kCsv;
+  note.has_columns = HasNamedColumns(columns.format);
   note.inputs = note.has_columns ? InputsOf(columns)
                                  : std::vector<TensorNote>{{.name = "row", .datatype = "BYTES"}};
   note.outputs = PredictionsOf(job);

@@ -36,7 +36,7 @@ Result<std::unique_ptr<const ItemRanking>> RankingOf(FileSystem& files, RowScore
 }  // namespace
 
 bool HasTowers(const Job& job) {
-  const bool named = job.data.format == DataFormat::kCsv || job.data.format == DataFormat::kCriteo;
+  const bool named = HasNamedColumns(job.data.format) || job.data.format == DataFormat::kCriteo;
   return named && job.model.type == "two_tower";
 }
 

@@ -85,7 +85,8 @@ std::string LoggedRows::Header() const {
 
 std::vector<LoggedRows::Source> LoggedRows::SourcesOf(const ColumnTable& table) const {
   std::vector<Source> sources;
-  const auto found = FindColumns(table, data_.columns, "the request", /*labels_read=*/false);
+  const auto found =
+      FindColumns(table.columns(), data_.columns, "the request", /*labels_read=*/false);
   if (!found.ok()) return sources;
   for (size_t c = 0; c < data_.columns.size(); ++c) {
     const ColumnSpec& spec = data_.columns[c];

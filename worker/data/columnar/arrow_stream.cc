@@ -1,5 +1,6 @@
 // Takes a table out of an Arrow C stream: types from its schema, chunks from its batches.
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -7,6 +8,7 @@
 #include "common/base/outside_text.h"
 #include "worker/data/columnar/arrow_abi.h"
 #include "worker/data/columnar/cell_layout.h"
+#include "worker/data/columnar/column_stream.h"
 #include "worker/data/columnar/columns.h"
 
 namespace hdps {
@@ -57,6 +59,18 @@ constexpr std::pair<std::string_view, const char*> kOtherNames[] = {{"d:", "deci
                                                                     {"+u", "union"},
                                                                     {"+r", "run-end encoded"}};
 
+// Returns the kind of a decimal, "d:19,2" or "d:76,10,256", and its scale; kOther for one that hdps
+// does not read.
+CellType DecimalType(const std::string& format) {
+  int digits = 0, scale = 0, bits = 128;
+  if (std::sscanf(format.c_str(), "d:%d,%d,%d", &digits, &scale, &bits) < 2 || digits < 1 ||
+      digits > kDecimalDigitsMax || scale < 0 || scale > digits || (bits != 128 && bits != 256)) {
+    return {CellKind::kOther, nullptr, "decimal"};
+  }
+  return {bits == 128 ? CellKind::kDecimal128 : CellKind::kDecimal256, nullptr, "decimal",
+          static_cast<uint8_t>(scale)};
+}
+
 std::string OtherName(std::string_view format) {
   for (const auto& [begin, name] : kOtherNames) {
     if (format.starts_with(begin)) return name;
@@ -73,6 +87,7 @@ Result<CellType> TypeOf(const ArrowSchema* schema, bool outermost) {
   for (const NamedKind& known : kKinds) {
     if (format == known.format) type = {known.kind, nullptr, known.name};
   }
+  if (format.starts_with("d:")) type = DecimalType(std::string(format));
   if (schema->dictionary != nullptr) {
     HDPS_ASSIGN_OR_RETURN(CellType values, TypeOf(schema->dictionary, /*outermost=*/false));
     const bool simple = IsInteger(type.kind) && !IsList(values.kind) && !values.is_dictionary() &&
@@ -142,7 +157,7 @@ Result<ColumnChunk> ChunkOf(const CellType& type, const ArrowArray* array, int64
                  std::to_string(array->offset) + " on: expected " + std::to_string(length) +
                  " from " + std::to_string(skipped) + " on");
   }
-  ColumnChunk chunk{.first = array->offset + skipped, .length = length};
+  ColumnChunk chunk{.first = array->offset + skipped, .length = length, .scale = type.scale};
   if (type.kind == CellKind::kOther || type.kind == CellKind::kNull) return chunk;
   const bool views = type.kind == CellKind::kTextViews;
   if (array->buffers == nullptr || (!views && array->n_buffers != BuffersOf(type.kind))) {
@@ -248,29 +263,52 @@ Result<std::vector<ColumnChunk>> ChunksOf(const std::vector<ColumnTable::Column>
 
 }  // namespace
 
-Result<std::unique_ptr<ColumnTable>> ColumnTable::FromStream(ArrowArrayStream* stream) {
+struct ColumnStream::Stream : Owned<ArrowArrayStream> {};
+
+ColumnStream::ColumnStream() = default;
+ColumnStream::~ColumnStream() = default;
+
+Result<std::unique_ptr<ColumnStream>> ColumnStream::Open(ArrowArrayStream* stream) {
   if (stream == nullptr || stream->release == nullptr) {
     return Wrong("the Arrow stream is empty, or was read before");
   }
-  Owned<ArrowArrayStream> owned;
-  std::swap(owned.c, *stream);
-  if (owned.c.get_schema == nullptr || owned.c.get_next == nullptr) {
+  std::unique_ptr<ColumnStream> opened(new ColumnStream());
+  opened->stream_ = std::make_unique<Stream>();
+  ArrowArrayStream& c = opened->stream_->c;
+  std::swap(c, *stream);
+  if (c.get_schema == nullptr || c.get_next == nullptr) {
     return Wrong("the Arrow stream lacks its functions");
   }
+  HDPS_ASSIGN_OR_RETURN(opened->columns_, ColumnsOf(c));
+  return opened;
+}
+
+Result<std::shared_ptr<const ColumnTable>> ColumnStream::Next() {
+  const auto batch = std::make_shared<Owned<ArrowArray>>();
+  if (const int error = stream_->c.get_next(&stream_->c, &batch->c); error != 0) {
+    return StreamFailed(stream_->c, error);
+  }
+  if (batch->c.release == nullptr) return std::shared_ptr<const ColumnTable>();
+  std::shared_ptr<ColumnTable> table(new ColumnTable());
+  table->columns_ = columns_;
+  Result<std::vector<ColumnChunk>> chunks = ChunksOf(columns_, batch->c);
+  const Status added = chunks.ok() ? table->AddBatch(*std::move(chunks)) : chunks.status();
+  if (!added.ok()) {
+    return Wrong("batch " + std::to_string(taken_) + " of the Arrow stream: " + added.message());
+  }
+  ++taken_;
+  if (batch->c.length > 0) table->keeps_.push_back(batch);
+  return std::shared_ptr<const ColumnTable>(std::move(table));
+}
+
+Result<std::unique_ptr<ColumnTable>> ColumnTable::FromStream(ArrowArrayStream* stream) {
+  HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<ColumnStream> batches, ColumnStream::Open(stream));
   std::unique_ptr<ColumnTable> table(new ColumnTable());
-  HDPS_ASSIGN_OR_RETURN(table->columns_, ColumnsOf(owned.c));
-  for (uint64_t number = 0;; ++number) {
-    const auto batch = std::make_shared<Owned<ArrowArray>>();
-    if (const int error = owned.c.get_next(&owned.c, &batch->c); error != 0) {
-      return StreamFailed(owned.c, error);
-    }
-    if (batch->c.release == nullptr) return table;
-    Result<std::vector<ColumnChunk>> chunks = ChunksOf(table->columns_, batch->c);
-    const Status added = chunks.ok() ? table->AddBatch(*std::move(chunks)) : chunks.status();
-    if (!added.ok()) {
-      return Wrong("batch " + std::to_string(number) + " of the Arrow stream: " + added.message());
-    }
-    if (batch->c.length > 0) table->keeps_.push_back(batch);
+  table->columns_ = batches->columns();
+  while (true) {
+    HDPS_ASSIGN_OR_RETURN(std::shared_ptr<const ColumnTable> batch, batches->Next());
+    if (batch == nullptr) return table;
+    table->AddBatchesOf(std::move(batch));
   }
 }
 

@@ -75,7 +75,7 @@ std::string_view TextAt(const ColumnChunk& chunk, int64_t index) {
 
 // Returns the bytes of a cell in ColumnChunk::cells; 0: less than one, or there are none.
 inline int64_t CellBytes(CellKind kind) {
-  constexpr int8_t kBytes[] = {0, 0, 1, 2, 4, 8, 1, 2, 4, 8, 2, 4, 8, 4, 8, 16, 4, 8, 0};
+  constexpr int8_t kBytes[] = {0, 0, 1, 2, 4, 8, 1, 2, 4, 8, 2, 4, 8, 16, 32, 4, 8, 16, 4, 8, 0};
   static_assert(sizeof(kBytes) == static_cast<size_t>(CellKind::kOther) + 1);
   return kBytes[static_cast<size_t>(kind)];
 }

@@ -4,6 +4,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <charconv>
 #include <cmath>
@@ -125,6 +126,46 @@ bool ViewText(const ColumnChunk& chunk, int64_t index, CellText*, std::string_vi
   return true;
 }
 
+// Writes a decimal of kWords times 32 bits, the lowest word first.
+template <size_t kWords>
+bool DecimalText(const ColumnChunk& chunk, int64_t index, CellText* memory,
+                 std::string_view* text) {
+  auto words = CellAt<std::array<uint32_t, kWords>>(chunk, index);
+  const bool negative = words[kWords - 1] >> 31 != 0;
+  bool carry = negative;
+  for (uint32_t& word : words) {
+    if (negative) word = ~word + (carry ? 1 : 0);
+    carry = carry && word == 0;
+  }
+  // Digits come from the last one on, so the text grows towards the front.
+  char* const end = std::end(memory->bytes);
+  char* to = end;
+  for (int digits = 0;; ++digits) {
+    if (digits == chunk.scale && digits > 0) *--to = '.';
+    const bool zero = std::ranges::all_of(words, [](uint32_t word) { return word == 0; });
+    if (zero && digits > chunk.scale) break;
+    constexpr uint64_t kTen = 10;
+    uint64_t rest = 0;
+    for (size_t w = kWords; w-- > 0;) {
+      rest = rest << 32 | words[w];
+      words[w] = static_cast<uint32_t>(rest / kTen);
+      rest %= kTen;
+    }
+    *--to = static_cast<char>('0' + static_cast<int>(rest));
+  }
+  if (negative) *--to = '-';
+  *text = {to, static_cast<size_t>(end - to)};
+  return true;
+}
+template <size_t kWords>
+bool DecimalNumber(const ColumnChunk& chunk, int64_t index, double* number) {
+  CellText memory;
+  std::string_view text;
+  DecimalText<kWords>(chunk, index, &memory, &text);
+  *number = ParseNumber(text).value_or(0) + 0.0;  // -0 becomes 0.
+  return true;
+}
+
 // Calls `use` with a value of the C++ type of the cells. Requires: an integer kind.
 template <typename Use>
 void WithInteger(CellKind kind, Use use) {
@@ -184,6 +225,14 @@ CellReader::CellReader(const CellType& type) {
     case CellKind::kFloat64:
       text_ = FloatText<double>;
       number_ = FloatNumber<double>;
+      break;
+    case CellKind::kDecimal128:
+      text_ = DecimalText<4>;
+      number_ = DecimalNumber<4>;
+      break;
+    case CellKind::kDecimal256:
+      text_ = DecimalText<8>;
+      number_ = DecimalNumber<8>;
       break;
     case CellKind::kText:
       text_ = BytesText<int32_t>;

@@ -12,9 +12,10 @@
 
 namespace hdps {
 
-// Memory for the text of one cell. The longest text of a number is that of a float64.
+// Memory for the text of one cell. The longest text of a number is that of a decimal of 256 bits:
+// its digits, with a sign and "0." before them.
 struct CellText {
-  static constexpr size_t kBytesMax = 32;
+  static constexpr size_t kBytesMax = 96;
   char bytes[kBytesMax];
 };
 
@@ -34,13 +35,14 @@ inline std::string_view TrimmedCell(std::string_view text) {
 // made of their type.
 //
 // Every value has one text, whatever type holds it: a text itself, an integer its decimal digits,
-// false and true "0" and "1", a floating-point number as TextOfFloat. NaN is missing.
+// false and true "0" and "1", a decimal all digits of its scale ("2.50"), a floating-point number
+// as TextOfFloat. NaN is missing.
 class CellReader {
  public:
   // Chooses the functions of the type, so that no cell looks at it. Requires: not kOther, no list.
   explicit CellReader(const CellType& type);
 
-  // Is true for integers, floating-point numbers and bools.
+  // Is true for integers, decimals, floating-point numbers and bools.
   bool has_numbers() const { return number_ != nullptr; }
   // Return false if the cell is missing. A text may lie in `memory`. Requires for Number():
   // has_numbers().

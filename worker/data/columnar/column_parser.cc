@@ -39,16 +39,13 @@ class ColumnParser : public RowParser {
  public:
   ColumnParser(const DataSpec& data, const std::vector<LabelSpec>& labels,
                std::shared_ptr<const ColumnTable> table)
-      : table_(std::move(table)),
-        missing_(data.missing),
-        missing_is_number_(ParseNumber(data.missing).has_value()),
-        rules_(data, labels, '.') {}
+      : table_(std::move(table)), missing_(data.missing), rules_(data, labels, '.') {}
 
   Status Bind(const std::string& name, bool labels_read) {
     std::vector<ColumnSpec> specs;
     for (const CellColumn& column : rules_.columns()) specs.push_back(column.spec);
     HDPS_ASSIGN_OR_RETURN(const std::vector<uint32_t> found,
-                          FindColumns(*table_, specs, name, labels_read));
+                          FindColumns(table_->columns(), specs, name, labels_read));
     for (size_t c = 0; c < specs.size(); ++c) {
       const ColumnSpec& spec = specs[c];
       if (found[c] == CellOrder::kAbsent || spec.type == ColumnType::kSkip) continue;
@@ -184,47 +181,41 @@ class ColumnParser : public RowParser {
 
   std::optional<RowError> AddNumber(const Source& source, const ColumnChunk& chunk, int64_t index,
                                     Row* row) {
-    double& number = row->numbers.emplace_back(kMissingNumber);
     double value = 0;
-    if (!source.reader.Number(chunk, index, &value)) return std::nullopt;
-    std::string_view text;
-    if (missing_is_number_ && source.reader.Text(chunk, index, &text_, &text) && text == missing_) {
+    if (!source.reader.Number(chunk, index, &value)) {
+      row->numbers.push_back(kMissingNumber);
       return std::nullopt;
     }
-    if (!std::isfinite(value)) {
+    const auto text_of = [&] {
+      std::string_view text;
       source.reader.Text(chunk, index, &text_, &text);
-      return RowError{text, source.column->spec.name, "a number"};
-    }
-    number = value;
-    return std::nullopt;
+      return text;
+    };
+    return rules_.AddNumber(*source.column, value, text_of, row);
   }
 
   std::optional<RowError> AddText(const Source& source, std::string_view text, Row* row) {
     text = TrimmedCell(text);
     if (!source.one_key) return rules_.AddCell(*source.column, text, row);
-    if (rules_.IsMissing(text)) text = {};
-    row->AddFeature(FeatureKey(source.column->salt, text));
+    rules_.AddKey(*source.column, text, row);
     return std::nullopt;
   }
 
   std::optional<RowError> AddList(const Source& source, const ColumnChunk& chunk, int64_t index,
                                   Row* row) {
     const CellRange cells = ListAt(source.kind, chunk, index);
-    std::string_view text;
-    for (int64_t i = cells.begin; i < cells.end; ++i) {
-      if (!source.reader.Text(*chunk.values, i, &text_, &text)) continue;
-      text = TrimmedCell(text);
-      if (text.empty()) continue;
-      if (auto error = CellRules::AddValue(*source.column, text, row)) return error;
-      // A list may be far longer than a row may have keys.
-      if (row->keys.size() > kRowKeysMax) break;
-    }
-    return CellRules::EndValues(*source.column, text, row);
+    int64_t i = cells.begin;
+    const auto next = [&](std::string_view* text) {
+      if (i == cells.end) return false;
+      if (!source.reader.Text(*chunk.values, i++, &text_, text)) *text = {};
+      *text = TrimmedCell(*text);
+      return true;
+    };
+    return CellRules::AddList(*source.column, next, row);
   }
 
   std::shared_ptr<const ColumnTable> table_;
   const std::string missing_;
-  const bool missing_is_number_;
   CellRules rules_;
   std::vector<Source> sources_;
   uint64_t last_row_ = 0;

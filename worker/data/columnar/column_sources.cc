@@ -8,13 +8,13 @@
 
 namespace hdps {
 
-Result<std::vector<uint32_t>> FindColumns(const ColumnTable& table,
+Result<std::vector<uint32_t>> FindColumns(const std::vector<ColumnTable::Column>& of,
                                           const std::vector<ColumnSpec>& columns,
-                                          const std::string& name, bool labels_read) {
+                                          const std::string& name, bool labels_read,
+                                          const std::string& holder) {
   std::vector<NamedText> names;
-  for (const ColumnTable::Column& column : table.columns()) names.push_back({"", column.name});
-  HDPS_ASSIGN_OR_RETURN(HeaderMatch match,
-                        MatchHeader(name, names, columns, labels_read, "the table"));
+  for (const ColumnTable::Column& column : of) names.push_back({"", column.name});
+  HDPS_ASSIGN_OR_RETURN(HeaderMatch match, MatchHeader(name, names, columns, labels_read, holder));
   return std::move(match.order.cell_of_column);
 }
 
@@ -22,7 +22,7 @@ std::string WhyNotReadable(const ColumnSpec& column, const CellType& type) {
   const bool multi = column.type == ColumnType::kMulti;
   if (column.type == ColumnType::kSkip) return "";
   if (type.kind == CellKind::kOther) {
-    return "expected integers, floating-point numbers, bools or texts" +
+    return "expected integers, decimals, floating-point numbers, bools or texts" +
            std::string(multi ? ", or lists of them" : "") + "; cast it";
   }
   if (IsList(type.kind) && !multi) return "expected one value a row, or a column of type multi";
@@ -30,6 +30,10 @@ std::string WhyNotReadable(const ColumnSpec& column, const CellType& type) {
   const CellType& values = cells.is_dictionary() ? *cells.values : cells;
   const bool keys =
       multi || column.type == ColumnType::kCategorical || column.type == ColumnType::kGroup;
+  if (keys && IsDecimal(values.kind)) {
+    return "expected integers or texts, because the keys of decimals depend on how many digits are "
+           "written; cast it";
+  }
   if (!keys || !IsFloat(values.kind)) return "";
   return "expected integers or texts, because the keys of floating-point numbers depend on how "
          "they "

@@ -15,12 +15,13 @@ namespace hdps {
 
 struct ColumnSpec;
 
-// Returns for each of the job's columns its index in the table, or CellOrder::kAbsent, by the rule
-// of headers (MatchHeader). `name` stands for the table in the error. Labels, weights and groups
-// may be absent unless `labels_read`.
-Result<std::vector<uint32_t>> FindColumns(const ColumnTable& table,
+// Returns for each of the job's columns its index in `of`, or CellOrder::kAbsent, by the rule of
+// headers (MatchHeader). `name` stands for the table, or the file, in the error, and `holder` for
+// what has the names there. Labels, weights and groups may be absent unless `labels_read`.
+Result<std::vector<uint32_t>> FindColumns(const std::vector<ColumnTable::Column>& of,
                                           const std::vector<ColumnSpec>& columns,
-                                          const std::string& name, bool labels_read);
+                                          const std::string& name, bool labels_read,
+                                          const std::string& holder = "the table");
 
 // Returns the mend if cells of the type cannot be what the job's column wants; empty if they can.
 std::string WhyNotReadable(const ColumnSpec& column, const CellType& type);

@@ -12,7 +12,8 @@ namespace hdps {
 namespace {
 
 bool TypesAreAlike(const CellType& a, const CellType& b) {
-  if (a.kind != b.kind || (a.values == nullptr) != (b.values == nullptr)) return false;
+  if (a.kind != b.kind || a.scale != b.scale || (a.values == nullptr) != (b.values == nullptr))
+    return false;
   return a.values == nullptr || TypesAreAlike(*a.values, *b.values);
 }
 
@@ -65,15 +66,17 @@ std::shared_ptr<const ColumnTable> ColumnTable::Joined(
     const std::vector<std::shared_ptr<const ColumnTable>>& tables) {
   std::shared_ptr<ColumnTable> all(new ColumnTable());
   all->columns_ = tables.front()->columns_;
-  for (const std::shared_ptr<const ColumnTable>& table : tables) {
-    all->keeps_.push_back(table);
-    for (size_t batch = 0; batch < table->batches_.size(); ++batch) {
-      const uint64_t rows = table->begins_[batch + 1] - table->begins_[batch];
-      all->batches_.push_back(table->batches_[batch]);
-      all->begins_.push_back(all->begins_.back() + rows);
-    }
-  }
+  for (const std::shared_ptr<const ColumnTable>& table : tables) all->AddBatchesOf(table);
   return all;
+}
+
+void ColumnTable::AddBatchesOf(std::shared_ptr<const ColumnTable> table) {
+  for (size_t batch = 0; batch < table->batches_.size(); ++batch) {
+    const uint64_t rows = table->begins_[batch + 1] - table->begins_[batch];
+    batches_.push_back(table->batches_[batch]);
+    begins_.push_back(begins_.back() + rows);
+  }
+  keeps_.push_back(std::move(table));
 }
 
 bool AreAlike(const std::vector<ColumnTable::Column>& a,

@@ -29,6 +29,8 @@ enum class CellKind : uint8_t {
   kFloat16,
   kFloat32,
   kFloat64,
+  kDecimal128,  // Two's complement; the value is that times 10 to the power of -scale.
+  kDecimal256,
   kText,       // Bytes between 32-bit offsets.
   kLargeText,  // Bytes between 64-bit offsets.
   kTextViews,  // 16 bytes a cell, with the bytes of the text or where they are.
@@ -37,11 +39,16 @@ enum class CellKind : uint8_t {
   kOther,      // hdps cannot read the cells.
 };
 
+inline constexpr int kDecimalDigitsMax = 76;
+
 inline bool IsInteger(CellKind kind) {
   return kind >= CellKind::kInt8 && kind <= CellKind::kUint64;
 }
 inline bool IsFloat(CellKind kind) {
   return kind >= CellKind::kFloat16 && kind <= CellKind::kFloat64;
+}
+inline bool IsDecimal(CellKind kind) {
+  return kind == CellKind::kDecimal128 || kind == CellKind::kDecimal256;
 }
 inline bool IsText(CellKind kind) {
   return kind >= CellKind::kText && kind <= CellKind::kTextViews;
@@ -58,7 +65,8 @@ inline bool IsList(CellKind kind) {
 struct CellType {
   CellKind kind = CellKind::kOther;
   std::shared_ptr<const CellType> values;
-  std::string name;  // Of the type, for messages: "int64", "list of int64", "timestamp".
+  std::string name;   // Of the type, for messages: "int64", "list of int64", "timestamp".
+  uint8_t scale = 0;  // Of decimals: digits behind the point, at most kDecimalDigitsMax.
 
   bool is_dictionary() const { return IsInteger(kind) && values != nullptr; }
 };
@@ -74,6 +82,7 @@ struct ColumnChunk {
   const char* bytes = nullptr;  // kText, kLargeText.
   std::vector<std::string_view> view_bytes = {};        // kTextViews: what long texts point into.
   std::shared_ptr<const ColumnChunk> values = nullptr;  // As in CellType.
+  uint8_t scale = 0;                                    // As in CellType.
 };
 
 // A table whose rows are numbered from 0.
@@ -115,9 +124,12 @@ class ColumnTable {
   const ColumnChunk& chunk(size_t batch, size_t column) const { return batches_[batch][column]; }
 
  private:
+  friend class ColumnStream;
   ColumnTable() = default;
   // Adds a batch that keeps the invariant; without rows it is left out.
   Status AddBatch(std::vector<ColumnChunk> chunks);
+  // Adds the batches of another table of the same columns, and keeps it.
+  void AddBatchesOf(std::shared_ptr<const ColumnTable> table);
 
   std::vector<Column> columns_;
   std::vector<std::vector<ColumnChunk>> batches_;   // [batches, columns]

@@ -52,7 +52,7 @@ Status CheckTable(const DataSpec& data, const std::vector<std::string>& paths) {
                                         std::to_string(paths.size() - 1) +
                                         " other paths: expected it alone"};
   }
-  if (data.format == DataFormat::kCsv) return {};
+  if (HasNamedColumns(data.format)) return {};
   return {Code::kInvalidArgument, "'" + *table + "' is a table, and data.format is " +
                                       std::string(WordOf(data.format)) +
                                       ": expected csv, whose columns have names"};

@@ -19,7 +19,7 @@ namespace {
 
 // Returns the column of lines; nothing if the format has named columns, or the table no lines.
 std::optional<size_t> LinesOf(const DataSpec& data, const ColumnTable& table) {
-  if (data.format == DataFormat::kCsv || data.format == DataFormat::kCriteo) return std::nullopt;
+  if (HasNamedColumns(data.format) || data.format == DataFormat::kCriteo) return std::nullopt;
   for (size_t c = 0; c < table.columns().size(); ++c) {
     const CellType& type = table.columns()[c].type;
     const CellKind kind = type.is_dictionary() ? type.values->kind : type.kind;

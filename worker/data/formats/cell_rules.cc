@@ -14,6 +14,7 @@ namespace hdps {
 CellRules::CellRules(const DataSpec& data, const std::vector<LabelSpec>& labels, char decimal)
     : decimal_(decimal),
       missing_(data.missing),
+      missing_is_number_(ParseNumber(data.missing).has_value()),
       labels_read_(labels[0].num_classes != kLabelsNotRead),
       rules_(labels.size(), LabelRule({}, 2)) {
   for (const ColumnSpec& spec : data.columns) {

@@ -1,6 +1,7 @@
 // Turns the texts of cells into parts of a row, by the columns of the job.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "common/job/spec/data_spec.h"
+#include "worker/data/formats/derived_features.h"
 #include "worker/data/formats/label.h"
 #include "worker/data/row.h"
 
@@ -55,6 +57,33 @@ class CellRules {
     row->keys.push_back(FeatureKey(column.salt, value));
     return std::nullopt;
   }
+  // Adds a number of a numeric column; `text_of()` is its text, which is seldom asked for.
+  template <typename TextOf>
+  std::optional<RowError> AddNumber(const CellColumn& column, double value, const TextOf& text_of,
+                                    Row* row) const {
+    double& number = row->numbers.emplace_back(kMissingNumber);
+    if (missing_is_number_ && text_of() == missing_) return std::nullopt;
+    if (!std::isfinite(value)) return RowError{text_of(), column.spec.name, "a number"};
+    number = value;
+    return std::nullopt;
+  }
+  // Adds the one key of a categorical column without ids.
+  void AddKey(const CellColumn& column, std::string_view cell, Row* row) const {
+    row->AddFeature(FeatureKey(column.salt, IsMissing(cell) ? std::string_view() : cell));
+  }
+  // Adds the values of a list to a multi-valued column: `next(&text)` gives them, each without
+  // blanks around it, until it returns false.
+  template <typename Next>
+  static std::optional<RowError> AddList(const CellColumn& column, const Next& next, Row* row) {
+    std::string_view text;
+    while (next(&text)) {
+      if (text.empty()) continue;
+      if (auto error = AddValue(column, text, row)) return error;
+      // A list may be far longer than a row may have keys.
+      if (row->keys.size() > kRowKeysMax) break;
+    }
+    return EndValues(column, text, row);
+  }
   // Ends the keys of a multi-valued column whose cell was `cell`.
   static std::optional<RowError> EndValues(const CellColumn& column, std::string_view cell,
                                            Row* row);
@@ -68,6 +97,7 @@ class CellRules {
 
   const char decimal_;
   const std::string missing_;
+  const bool missing_is_number_;
   const bool labels_read_;
   float label_ = 0;  // Label of rows whose label is not read or does not exist.
   std::vector<CellColumn> columns_;

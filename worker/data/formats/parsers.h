@@ -46,6 +46,11 @@ Result<std::unique_ptr<RowParser>> NewColumnParser(const DataSpec& data,
                                                    std::shared_ptr<const ColumnTable> table,
                                                    const std::string& name);
 
+// Parses the lines of records, which are typed cells (records/cell_line.h) in the order of
+// RecordColumns(data), with the keys and numbers of a CSV file that has their texts.
+std::unique_ptr<RowParser> NewCellLineParser(const DataSpec& data,
+                                             const std::vector<LabelSpec>& labels);
+
 // Gives the rows of `parser` with the keys of data.vocabulary: those of other values become the
 // OtherValuesKey of their feature. Requires: the vocabulary was loaded.
 std::unique_ptr<RowParser> NewVocabularyParser(std::unique_ptr<RowParser> parser,

@@ -22,8 +22,7 @@ constexpr uint64_t kBadRowsLogged = 10;
 
 std::vector<NumericTransforms::Column> TransformsOf(const DataSpec& data, size_t num_numeric) {
   std::vector<NumericTransforms::Column> columns;
-  if (!data.columns.empty() &&
-      (data.format == DataFormat::kCsv || data.format == DataFormat::kIdx)) {
+  if (!data.columns.empty() && (HasNamedColumns(data.format) || data.format == DataFormat::kIdx)) {
     for (const ColumnSpec& spec : data.columns) {
       if (spec.type == ColumnType::kNumeric) {
         columns.push_back({spec.transform, spec.mean, spec.scale});
@@ -57,6 +56,8 @@ std::unique_ptr<RowParser> ParserOfFormat(const DataSpec& data,
       return NewLibsvmParser(data, labels[0].num_classes);
     case DataFormat::kIdx:
       return NewIdxParser(data, labels[0].num_classes);
+    case DataFormat::kParquet:
+      return NewCellLineParser(data, labels);
   }
   return nullptr;
 }
@@ -94,10 +95,11 @@ Result<std::unique_ptr<RowAdder>> RowAdder::Make(const DataSpec& data,
   HDPS_ASSIGN_OR_RETURN(adder->derived_,
                         DerivedFeatures::Make(data.features, names.numeric, BaseFeaturesOf(data)));
   adder->paths_ = std::move(paths);
-  if (data.format == DataFormat::kCsv) adder->columns_ = data.columns;
+  if (HasNamedColumns(data.format)) adder->columns_ = data.columns;
   adder->labels_read_ = labels[0].num_classes != kLabelsNotRead;
   adder->bad_rows_become_ = bad_rows;
   adder->of_table_ = TableOf(data, adder->paths_) != nullptr;
+  adder->of_records_ = !adder->of_table_ && data.format == DataFormat::kParquet;
   if (!adder->labels_read_ && !adder->of_table_) {
     adder->absent_ = AbsentCells::Of(data, adder->paths_);
   }
@@ -248,6 +250,7 @@ void RowAdder::AddStandIn(const RowPlace& place, BatchBuilder* builder) const {
 std::string RowAdder::Describe(const Line& line, const RowError& error) const {
   const std::string& path = paths_[line.place.file];
   if (of_table_) return DescribeCellError(TableRowPlace(path, line.place.number - 1), error);
+  if (of_records_) return DescribeCellError(path + ":" + std::to_string(line.place.number), error);
   return DescribeRowError(path, line.place.number, line.text, error);
 }
 

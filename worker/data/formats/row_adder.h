@@ -108,6 +108,7 @@ class RowAdder {
   std::vector<std::string> paths_;
   std::vector<ColumnSpec> columns_;  // Columns of a csv job.
   bool of_table_ = false;            // Lines are rows of a table, or its cells.
+  bool of_records_ = false;          // Lines have no characters that a place could count.
   bool labels_read_ = true;
   BadRows bad_rows_become_ = BadRows::kCounted;
   std::unique_ptr<AbsentCells> absent_;  // Null if no cells can be absent, or headers name them.

@@ -11,6 +11,8 @@
 #include "worker/data/held_out/hold_out.h"
 #include "worker/data/line_reader.h"
 #include "worker/data/number.h"
+#include "worker/data/records/cell_line.h"
+#include "worker/data/records/record_columns.h"
 
 namespace hdps {
 namespace {
@@ -26,20 +28,34 @@ HoldOut::HoldOut(const DataSpec& data, uint64_t seed)
     : seed_(MixBits(seed ^ kHoldOutSalt)),
       share_(data.validation_share),
       block_lines_(data.validation_block_lines),
-      label_is_(data.format == DataFormat::kIdx ? LabelIs::kFirstByte
+      label_is_(data.format == DataFormat::kIdx       ? LabelIs::kFirstByte
+                : data.format == DataFormat::kParquet ? LabelIs::kRecordCells
                 : data.format == DataFormat::kCsv || data.format == DataFormat::kCriteo
                     ? LabelIs::kCells
                     : LabelIs::kFirstWord),
       delimiter_(data.format == DataFormat::kCriteo ? '\t' : data.delimiter[0]),
       quote_(data.format == DataFormat::kCsv && !data.quote.empty() ? std::optional(data.quote[0])
                                                                     : std::nullopt),
-      columns_(data.format == DataFormat::kCsv ? data.columns : std::vector<ColumnSpec>()),
+      columns_(HasNamedColumns(data.format) ? data.columns : std::vector<ColumnSpec>()),
       header_parser_(data.format == DataFormat::kCsv && data.header
                          ? NewRowParser(data, {LabelSpec()})
                          : nullptr) {
   if (data.format == DataFormat::kCriteo) labels_ = {0};
-  if (!columns_.empty()) labels_ = LabelCells(OrderOf(columns_).cell_of_column);
+  if (label_is_ == LabelIs::kRecordCells) {
+    labels_ = RecordLabels(data);
+  } else if (!columns_.empty()) {
+    labels_ = LabelCells(OrderOf(columns_).cell_of_column);
+  }
   TakeTable(data);
+}
+
+HoldOut::Cells HoldOut::RecordLabels(const DataSpec& data) {
+  Cells labels;
+  const std::vector<ColumnSpec> columns = RecordColumns(data);
+  for (size_t cell = 0; cell < columns.size(); ++cell) {
+    if (columns[cell].type == ColumnType::kLabel) labels.push_back(static_cast<uint32_t>(cell));
+  }
+  return labels;
 }
 
 // A table that does not fit the job is ignored, as a header is.
@@ -47,7 +63,7 @@ void HoldOut::TakeTable(const DataSpec& data) {
   std::shared_ptr<const ColumnTable> table = TableOf(data, data.train);
   if (table == nullptr || columns_.empty()) return;
   const Result<std::vector<uint32_t>> cells =
-      FindColumns(*table, columns_, "", /*labels_read=*/false);
+      FindColumns(table->columns(), columns_, "", /*labels_read=*/false);
   if (!cells.ok()) return;
   labels_ = LabelCells(*cells);
   table_ = std::make_unique<const TableLines>(data, std::move(table), *cells);
@@ -93,6 +109,8 @@ uint64_t HoldOut::HashOf(uint32_t file, std::string_view row) const {
       row.remove_prefix(std::min(row.find_first_of(" \t"), row.size()));
       row = TrimBlanks(row);
       break;
+    case LabelIs::kRecordCells:
+      return HashOfCells(row, labels_, seed_);
     case LabelIs::kCells:
       return HashCells(file < labels_by_header_.size() ? labels_by_header_[file] : labels_, row);
   }

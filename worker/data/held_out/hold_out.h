@@ -20,7 +20,8 @@ struct LinePlace;
 // differ only in their labels are on the same side, wherever they stand. With
 // data.validation_block_lines it hashes the number of the row's block of lines instead.
 //
-// A row of a table is hashed as the line that TableLines writes of it.
+// A row of a table is hashed as the line that TableLines writes of it. A record has no bytes of its
+// own: HashOfCells() hashes the values of the job's columns.
 //
 // Invariant: the choice is a function of the row, of the place of the labels in its file, of the
 // seed, and of the share; with blocks, of the row's place, of the seed, and of the share.
@@ -38,11 +39,12 @@ class HoldOut {
 
  private:
   // The form of a label in a line.
-  enum class LabelIs : uint8_t { kCells, kFirstWord, kFirstByte };
+  enum class LabelIs : uint8_t { kCells, kFirstWord, kFirstByte, kRecordCells };
 
   void TakeTable(const DataSpec& data);
   using Cells = std::vector<uint32_t>;  // Indices of cells, ascending.
 
+  static Cells RecordLabels(const DataSpec& data);
   Cells LabelCells(const std::vector<uint32_t>& cell_of_column) const;
   uint64_t HashCells(const Cells& labels, std::string_view row) const;
 

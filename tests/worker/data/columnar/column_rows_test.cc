@@ -210,7 +210,7 @@ TEST(ColumnRowsTest, RefusesColumnsThatDoNotFit) {
   EXPECT_THAT(WhyRefused(data, {x, Lists("c", {1}, c)}),
               HasSubstr("the type list of text: expected one value a row"));
   EXPECT_THAT(WhyRefused(data, {c, Lists("x", {1}, x)}), HasSubstr("one value a row"));
-  const std::pair<const char*, const char*> formats[] = {{"d:12,2", "decimal"},
+  const std::pair<const char*, const char*> formats[] = {{"d:9,2,32", "decimal"},
                                                          {"tdD", "date"},
                                                          {"ttu", "time"},
                                                          {"tsu:UTC", "timestamp"},

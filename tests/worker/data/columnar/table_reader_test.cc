@@ -104,34 +104,10 @@ Job JobOf(const std::string& more) {
   return *job;
 }
 
-struct Read {
-  std::vector<Batch> batches;
-  uint64_t bad_rows = 0;
-  std::string problem;
-};
-
-Read ReadAll(FileSystem& files, const DataSpec& data, const ReaderOptions& options) {
-  Read read;
-  auto reader = NewBatchReader(files, data, data.train, options);
-  Status status = reader.status();
-  for (uint32_t epoch = 0; status.ok() && epoch < 2; ++epoch) {
-    status = (*reader)->StartEpoch(epoch, 0);
-    while (status.ok()) {
-      Result<std::optional<Batch>> batch = (*reader)->Next();
-      status = batch.status();
-      if (!status.ok() || !batch->has_value()) break;
-      read.batches.push_back(**std::move(batch));
-    }
-    read.bad_rows += (*reader)->bad_rows();
-  }
-  read.problem = status.message();
-  return read;
-}
-
 class TableReaderTest : public ::testing::Test {
  protected:
   // Reads both, and returns what the file gave.
-  Read Same(const SameRows& rows, Job job, ReaderOptions options) {
+  TwoEpochs Same(const SameRows& rows, Job job, ReaderOptions options) {
     WriteText(*files_, kFile, rows.csv);
     job.data.tables[kTable] = MadeTable(rows.batches);
     Job of_file = job;
@@ -142,8 +118,8 @@ class TableReaderTest : public ::testing::Test {
       options.items = std::make_shared<ItemPool>(*files_, job);
       file_options.items = std::make_shared<ItemPool>(*files_, of_file);
     }
-    const Read table = ReadAll(*files_, job.data, options);
-    Read file = ReadAll(*files_, of_file.data, file_options);
+    const TwoEpochs table = ReadTwoEpochs(*files_, job.data, options);
+    TwoEpochs file = ReadTwoEpochs(*files_, of_file.data, file_options);
     ExpectSame(table.batches, file.batches);
     EXPECT_EQ(table.bad_rows, file.bad_rows);
     EXPECT_EQ(table.problem.empty(), file.problem.empty()) << table.problem << file.problem;
@@ -179,7 +155,7 @@ TEST_F(TableReaderTest, TheSameRowsAreHeldOut) {
     const Job job = JobOf(more);
     uint64_t all = 0;
     for (const RowSide side : {RowSide::kTrained, RowSide::kHeldOut}) {
-      const Read read = Same(rows, job, {.batch_size = 64, .side = side});
+      const TwoEpochs read = Same(rows, job, {.batch_size = 64, .side = side});
       for (const Batch& batch : read.batches) all += batch.num_examples;
       EXPECT_GT(read.batches.size(), 5u);
     }
@@ -212,7 +188,7 @@ TEST_F(TableReaderTest, BadRowsAreCountedWithTheirNumber) {
 }
 
 TEST_F(TableReaderTest, NegativesAreMadeOfTheSameItems) {
-  const Read read =
+  const TwoEpochs read =
       Same(MakeRows(600),
            JobOf(R"(, "item_features": ["color", "tags"], "negatives": {"per_positive": 2})"),
            {.batch_size = 64});

@@ -1,0 +1,68 @@
+// Looks for the module relative to the file that this code was loaded from.
+#include "worker/data/records/parquet_loader.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <unistd.h>
+
+#include <array>
+#include <climits>
+#include <string>
+#include <string_view>
+
+namespace hdps {
+namespace {
+
+constexpr const char* kMend =
+    "; scripts/install_parquet.sh fetches what it is built with, then build again (docs/data.md, "
+    "Parquet)";
+
+// Returns the folder of the program, or of the shared library that this code is in.
+std::string OwnFolder() {
+  Dl_info info;
+  link_map* object = nullptr;
+  const bool found = dladdr1(reinterpret_cast<const void*>(&LoadParquetReader), &info,
+                             reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP) != 0;
+  std::string path = found && object != nullptr ? object->l_name : "";
+  if (path.empty()) {  // The program itself.
+    std::array<char, PATH_MAX> target;
+    const ssize_t bytes = readlink("/proc/self/exe", target.data(), target.size());
+    if (bytes > 0) path.assign(target.data(), static_cast<size_t>(bytes));
+  }
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
+}  // namespace
+
+Result<HdpsReadParquetFunction*> LoadParquetReader() {
+  const std::string own = OwnFolder();
+  const std::string places[] = {own + "/" + kParquetModule,
+                                own + "/../" HDPS_MODULE_FOLDER "/" + kParquetModule};
+  void* module = nullptr;
+  for (const std::string& place : places) {
+    if (access(place.c_str(), F_OK) != 0) continue;
+    module = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (module == nullptr) {
+      const char* const why = dlerror();
+      return Status(Code::kInvalidArgument,
+                    "data.format is parquet, whose reader cannot be loaded: " +
+                        std::string(why == nullptr ? place : why) + kMend);
+    }
+    break;
+  }
+  if (module == nullptr) {
+    return Status(Code::kInvalidArgument,
+                  "data.format is parquet, whose reader is a module that is not here: expected " +
+                      places[0] + " or " + places[1] + kMend);
+  }
+  void* const entry = dlsym(module, kReadParquetName);
+  if (entry == nullptr) {
+    return Status(Code::kInvalidArgument, std::string(kParquetModule) +
+                                              " beside this program has no " + kReadParquetName +
+                                              ": it is of another version; build again");
+  }
+  return reinterpret_cast<HdpsReadParquetFunction*>(entry);
+}
+
+}  // namespace hdps

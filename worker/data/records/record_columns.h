@@ -1,0 +1,18 @@
+// Tells which columns of a job have a cell in the line of a record.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace hdps {
+
+struct ColumnSpec;
+struct DataSpec;
+
+// Returns the columns with a cell of their own that are not skipped, in the job's order.
+std::vector<ColumnSpec> RecordColumns(const DataSpec& data);
+// Returns the place of a cell of this name among `columns`; their number if there is none.
+uint32_t CellPlace(const std::vector<ColumnSpec>& columns, const std::string& name);
+
+}  // namespace hdps
