@@ -276,6 +276,28 @@ void RunColumnarCase(const BenchSetting& setting, FileSystem& files, const std::
   report.AddBeside(kBench, c.name, "rows of a table", "rows/s", table, "csv", csv);
 }
 
+// Compares a Parquet file with the CSV file of the same rows beside it, both by the columns of
+// LogColumns; benchmarks/parquet_log.py writes them.
+void RunParquetCase(const BenchSetting& setting, FileSystem& files, const Case& c,
+                    BenchReport& report) {
+  PrintProgress(kBench, c.name);
+  DataSpec of_parquet = LogColumns::Spec(), of_csv = LogColumns::Spec();
+  of_parquet.format = DataFormat::kParquet;
+  of_parquet.train = {setting.data};
+  of_csv.header = true;
+  of_csv.train = {setting.data.substr(0, setting.data.rfind('.')) + ".csv"};
+  std::vector<double> parquet, csv;
+  for (int repeat = 0; repeat < setting.repeats; ++repeat) {
+    for (const DataSpec* const data : {&of_parquet, &of_csv}) {
+      const Read read =
+          ReadAll(files, *data, {.batch_size = 4096, .shuffle = c.shuffle}, /*later=*/false);
+      (data == &of_parquet ? parquet : csv)
+          .push_back(static_cast<double>(read.rows) / read.cpu_seconds);
+    }
+  }
+  report.AddBeside(kBench, c.name, "rows of Parquet, by CPU time", "rows/s", parquet, "csv", csv);
+}
+
 }  // namespace
 
 Status RunReaderBench(const BenchSetting& setting, FileSystem& files, BenchReport& report) {
@@ -305,6 +327,12 @@ Status RunReaderBench(const BenchSetting& setting, FileSystem& files, BenchRepor
     if (setting.Wants(c.name)) RunColumnarCase(setting, files, log, c, report);
   }
   if (setting.data.empty()) return Status();
+  if (setting.data.ends_with(".parquet")) {
+    for (const Case& c : {Case{"parquet_in_order", false, 1}, Case{"parquet_shuffled", true, 1}}) {
+      if (setting.Wants(c.name)) RunParquetCase(setting, files, c, report);
+    }
+    return Status();
+  }
   for (const Case& c : {Case{"data_in_order", false, 1}, Case{"data_shuffled", true, 1}}) {
     if (!setting.Wants(c.name)) continue;
     HDPS_RETURN_IF_ERROR(RunCase(setting, files, setting.data, c, report));

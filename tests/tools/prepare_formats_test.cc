@@ -136,7 +136,6 @@ TEST(FormatsTest, FilesThatAreNoTextOfRowsAreNamed) {
        {"xz -dk f"}},
       {"7-Zip", "7z\xbc\xaf\x27\x1c" + zeros, {"7-Zip"}},
       {"lz4", "\x04\x22\x4d\x18" + zeros, {"lz4 -d f"}},
-      {"Parquet", "PAR1" + zeros, {"Parquet", "pandas.read_parquet"}},
       {"Feather", "ARROW1" + zeros, {"pandas.read_feather"}},
       {"ORC", "ORC" + zeros, {"pandas.read_orc"}},
       {"HDF5", "\x89HDF\r\n\x1a\n" + zeros, {"HDF5"}},

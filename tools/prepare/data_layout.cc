@@ -5,9 +5,11 @@
 
 #include "tools/prepare/layout/entry_layout.h"
 #include "tools/prepare/layout/foreign_file.h"
+#include "tools/prepare/layout/parquet_layout.h"
 #include "tools/prepare/layout/table_layout.h"
 #include "worker/data/line_reader.h"
 #include "worker/data/number.h"
+#include "worker/data/records/parquet_source.h"
 
 namespace hdps {
 namespace {
@@ -50,6 +52,7 @@ bool IsCriteo(const std::vector<FirstLine>& lines, bool* header) {
 }  // namespace
 
 Result<DataLayout> TellLayout(FileSystem& files, const std::string& path) {
+  if (IsParquet(files, path)) return TellParquet(files, path);
   HDPS_RETURN_IF_ERROR(CheckIsText(files, path));
   HDPS_ASSIGN_OR_RETURN(const std::vector<FirstLine> lines, FirstLines(files, path));
   DataLayout layout;

@@ -2,6 +2,7 @@
 // comments.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,11 @@ struct DataLayout {
   std::vector<std::string> first_cells;  // kCsv: cells of the first line.
   std::string why_no_header;             // Reason why first_cells are not names.
   std::vector<std::string> notes;        // Advice what to check.
-  // kCsv: names of the columns; column1, ... if there is no header.
+  // kCsv: names of the columns; column1, ... if there is no header. kParquet: of those that can be
+  // read.
   std::vector<std::string> names;
+  // kParquet: columns of lists, and of numbers that are no keys because they may have fractions.
+  std::set<std::string> lists, fractions;
   uint32_t num_fields = 0;  // kLibfm: entries of a row.
 };
 
@@ -33,8 +37,8 @@ struct FirstLine {
   uint64_t number = 0;  // Number of the line, from 1.
 };
 
-// Reads the beginning of the file. Returns kInvalidArgument if it has no rows or none of the
-// formats; the message says what it looks like and how to convert it.
+// Reads the beginning of the file, or the columns of a Parquet file. Returns kInvalidArgument if it
+// has no rows or none of the formats; the message says what it looks like and how to convert it.
 Result<DataLayout> TellLayout(FileSystem& files, const std::string& path);
 
 }  // namespace hdps

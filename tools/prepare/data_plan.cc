@@ -48,10 +48,10 @@ class Wanted {
           {"group", &group, ColumnType::kGroup},
           {"weight", &weight, ColumnType::kWeight}}) {
       for (const std::string& name : *names) {
-        if (train.layout.format != DataFormat::kCsv) {
+        if (!HasNamedColumns(train.layout.format)) {
           return Mistaken("--" + std::string(flag) + "=" + name + ": columns of the format " +
                           std::string(WordOf(train.layout.format)) +
-                          " are what they are: expected a csv file");
+                          " are what they are: expected a csv or Parquet file");
         }
         const bool known = std::ranges::any_of(
             train.columns, [&name](const ColumnProfile& column) { return column.name == name; });
@@ -89,8 +89,15 @@ ColumnPlan EntryPlan(const DataProfile& train, size_t c) {
   return entry;
 }
 
+ColumnPlan ListPlan() {
+  ColumnPlan list;
+  list.spec.type = ColumnType::kMulti;
+  list.why = "a list of values";
+  return list;
+}
+
 Status PlanColumns(const DataProfile& train, const Wanted& wanted, DataPlan* plan) {
-  const bool csv = train.layout.format == DataFormat::kCsv;
+  const bool by_name = HasNamedColumns(train.layout.format);
   for (size_t c = 0; c < train.columns.size(); ++c) {
     const ColumnProfile& column = train.columns[c];
     std::optional<ColumnType> type = wanted.Of(column.name);
@@ -100,7 +107,10 @@ Status PlanColumns(const DataProfile& train, const Wanted& wanted, DataPlan* pla
     if (pair) type = ColumnType::kCategorical;
     if (c == plan->label) {
       plan->columns.emplace_back();
-    } else if (csv) {
+    } else if (!type && train.layout.lists.contains(column.name)) {
+      plan->columns.push_back(ListPlan());
+    } else if (by_name) {
+      if (!type && train.layout.fractions.contains(column.name)) type = ColumnType::kNumeric;
       HDPS_ASSIGN_OR_RETURN(ColumnPlan planned, PlanColumn(column, plan->missing, type));
       plan->columns.push_back(std::move(planned));
     } else {
@@ -135,7 +145,9 @@ void CountKeys(const DataProfile& train, DataPlan* plan) {
     const ColumnPlan& column = plan->columns[c];
     const DistinctValues* distinct = &train.columns[c].distinct;
     if (column.spec.type == ColumnType::kMulti) {
-      distinct = &train.columns[c].parts.at(column.spec.separator[0]).distinct;
+      // Lists of a file of records may have one value each.
+      const auto parts = train.columns[c].parts.find(column.spec.separator[0]);
+      if (parts != train.columns[c].parts.end()) distinct = &parts->second.distinct;
     } else if (column.spec.type != ColumnType::kCategorical) {
       continue;
     }

@@ -12,6 +12,7 @@
 #include "common/job/spec/data_spec.h"
 #include "worker/data/data_description.h"
 #include "worker/data/header_check.h"
+#include "worker/data/indexed_reader.h"
 #include "worker/data/line_reader.h"
 #include "worker/data/number.h"
 #include "worker/data/row.h"
@@ -34,7 +35,13 @@ DataSpec SpecOf(const DataLayout& layout) {
   data.quote = layout.quote;
   data.header = layout.header;
   data.comment = layout.comment;
-  for (const std::string& name : layout.names) data.columns.emplace_back().name = name;
+  for (const std::string& name : layout.names) {
+    ColumnSpec& column = data.columns.emplace_back();
+    column.name = name;
+    // Of records, the most liberal type that the file's fits.
+    if (layout.lists.contains(name)) column.type = ColumnType::kMulti;
+    if (layout.fractions.contains(name)) column.type = ColumnType::kNumeric;
+  }
   return data;
 }
 
@@ -126,7 +133,10 @@ class Profiler {
 
   Status Add(FileSystem& files, const std::string& path) {
     order_.reset();
-    LineReader lines(files, {path}, {.header = layout_.header, .comment = layout_.comment},
+    LineRules rules = FileRulesOf(data_, {path}, /*labels_read=*/true);
+    if (records_ == nullptr) records_ = rules.records;
+    rules.records = records_;
+    LineReader lines(files, {path}, rules,
                      [&](uint32_t, std::string_view text) { return TakeHeader(path, text); });
     HDPS_RETURN_IF_ERROR(lines.Start());
     for (Line line;;) {
@@ -225,7 +235,8 @@ class Profiler {
   std::vector<std::string> names_;
   bool by_cell_ = false;  // False: entries carry their own index.
   size_t kept_ = 0;
-  std::optional<CellOrder> order_;  // Order of the current file.
+  std::optional<CellOrder> order_;        // Order of the current file.
+  std::shared_ptr<RecordFiles> records_;  // Compares the types of all files; null: they are text.
   DataProfile profile_;
 };
 

@@ -255,8 +255,10 @@ Result<PreparedFiles> Write(FileSystem& files, const PrepareRequest& request, Jo
 // Profiles the training files. If quotes do not pair in rows beyond the first ones, tries to read
 // them as letters, and does so if more rows are valid then.
 Result<DataProfile> ProfileTrain(FileSystem& files, const JobWish& wish) {
-  for (const std::string& path : wish.train) HDPS_RETURN_IF_ERROR(CheckIsText(files, path));
   HDPS_ASSIGN_OR_RETURN(DataLayout layout, TellLayout(files, wish.train[0]));
+  for (const std::string& path : wish.train) {
+    if (layout.format != DataFormat::kParquet) HDPS_RETURN_IF_ERROR(CheckIsText(files, path));
+  }
   HDPS_ASSIGN_OR_RETURN(DataProfile train, ProfileData(files, layout, wish.train, {}));
   if (train.unpaired_rows == 0) return train;
   layout.quote.clear();

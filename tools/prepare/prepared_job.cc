@@ -92,7 +92,8 @@ Json DataJson(const DataProfile& profile, const DataPlan& plan, const JobWish& w
   if (csv && layout.delimiter != ",") data["delimiter"] = layout.delimiter;
   if (csv && layout.quote != "\"") data["quote"] = layout.quote;
   if (csv && layout.decimal != ".") data["decimal"] = layout.decimal;
-  if (csv && !plan.missing.empty()) data["missing"] = plan.missing;
+  const bool by_name = HasNamedColumns(layout.format);
+  if (by_name && !plan.missing.empty()) data["missing"] = plan.missing;
   if (csv && !layout.comment.empty()) data["comment"] = layout.comment;
   if (layout.format == DataFormat::kLibffm || layout.format == DataFormat::kLibfm) {
     data["num_fields"] = profile.columns.size() - 1;
@@ -101,7 +102,7 @@ Json DataJson(const DataProfile& profile, const DataPlan& plan, const JobWish& w
   if (bad_rows > 0) data["max_bad_rows"] = bad_rows;
   Json features = Json::array();
   for (const ColumnPlan& column : plan.columns) {
-    if (csv) data["columns"].push_back(ColumnJson(column.spec));
+    if (by_name) data["columns"].push_back(ColumnJson(column.spec));
     if (column.boundaries.empty()) continue;
     features.push_back({{"name", BucketName(column)},
                         {"kind", "bucketized"},

@@ -102,7 +102,7 @@ Status InDoubt(const DataProfile& train, const Candidates& found) {
 
 UserAndItem FindUserAndItem(const DataProfile& train, const DataWish& wish) {
   UserAndItem found;
-  if (train.layout.format != DataFormat::kCsv) return found;
+  if (!HasNamedColumns(train.layout.format)) return found;
   std::vector<size_t> others;
   for (size_t c = 0; c < train.columns.size(); ++c) {
     const ColumnProfile& column = train.columns[c];
@@ -147,7 +147,7 @@ Status NoSuchColumn(const DataProfile& train, const std::string& flag, const std
 }
 
 Result<size_t> FindLabel(const DataProfile& train, const DataWish& wish) {
-  if (train.layout.format != DataFormat::kCsv) {
+  if (!HasNamedColumns(train.layout.format)) {
     if (wish.label.empty() || wish.label == "label") return size_t{0};
     return Status(Code::kInvalidArgument, "--label=" + wish.label +
                                               ": the label of this format stands "

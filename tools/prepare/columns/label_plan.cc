@@ -96,7 +96,7 @@ class LabelPlanner {
       : wish_(wish),
         column_(train.columns[column]),
         eval_(eval == nullptr ? nullptr : &eval->columns[column]),
-        csv_(train.layout.format == DataFormat::kCsv),
+        csv_(HasNamedColumns(train.layout.format)),
         decimal_(train.layout.decimal),
         values_(column_, decimal_),
         place_(train.files[0] + ": label '" + Printable(column_.name) + "'") {

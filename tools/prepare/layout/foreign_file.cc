@@ -35,7 +35,6 @@ constexpr ForeignFile kForeign[] = {
     {"7z\xbc\xaf\x27\x1c"sv, "an archive of 7-Zip", "unpack it with 7z x FILE"},
     {"Rar!"sv, "an archive of RAR", "unpack it with unrar x FILE", true},
     {"\x04\x22\x4d\x18"sv, "packed by lz4", "unpack it with lz4 -d FILE"},
-    {"PAR1"sv, "Parquet", "read_parquet", true},
     {"ARROW1"sv, "Arrow's or Feather's columns", "read_feather"},
     {"FEA1"sv, "Feather's columns", "read_feather"},
     {"ORC"sv, "ORC", "read_orc", true},

@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+"""Writes a synthetic Criteo log as Parquet and as CSV, for hdps-bench reader --data=FILE.parquet.
+
+usage: PYTHONPATH=$(scripts/install_parquet.sh --folder) benchmarks/parquet_log.py FILE.parquet
+           [--rows=400000] [--keys=texts|integers] [--codec=snappy] [--row_group=1000000]
+The CSV file comes beside it. A file has one row group for each --row_group rows.
+"""
+import argparse
+import pathlib
+import subprocess
+import tempfile
+
+import pyarrow
+import pyarrow.csv
+import pyarrow.parquet
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+NAMES = [f"c{column}" for column in range(40)]  # A label, 13 integers, 26 categories.
+NUMBERS = 14
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("file", type=pathlib.Path)
+    parser.add_argument("--rows", type=int, default=400000)
+    parser.add_argument("--keys", choices=("texts", "integers"), default="texts")
+    parser.add_argument("--codec", default="snappy")
+    parser.add_argument("--row_group", type=int, default=1000000)
+    wanted = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=wanted.file.parent) as folder:
+        subprocess.run([ROOT / "build" / "bin" / "hdps", "generate", f"--out={folder}", f"--rows={wanted.rows}",
+                        "--eval_rows=0", "--vocabulary=100000"], check=True, stdout=subprocess.DEVNULL)
+        types = {name: pyarrow.int64() if column < NUMBERS else pyarrow.string() for column, name in enumerate(NAMES)}
+        table = pyarrow.csv.read_csv(
+            f"{folder}/train.tsv", pyarrow.csv.ReadOptions(column_names=NAMES), pyarrow.csv.ParseOptions(delimiter="\t"),
+            pyarrow.csv.ConvertOptions(column_types=types, strings_can_be_null=True))
+    if wanted.keys == "integers":  # Of up to 32 bits, as the hexadecimal texts are.
+        for column, name in list(enumerate(NAMES))[NUMBERS:]:
+            numbers = [None if text is None else int(text, 16) for text in table[name].to_pylist()]
+            table = table.set_column(column, name, pyarrow.array(numbers, pyarrow.int64()))
+    pyarrow.parquet.write_table(table, wanted.file, row_group_size=wanted.row_group, compression=wanted.codec)
+    pyarrow.csv.write_csv(table, wanted.file.with_suffix(".csv"),
+                          pyarrow.csv.WriteOptions(delimiter="\t", quoting_style="none"))
+
+
+if __name__ == "__main__":
+    main()
