@@ -52,7 +52,9 @@ std::string ScoresOf(const std::vector<const OutputColumn*>& predictions, uint64
 }  // namespace
 
 std::string LoggedRows::WhyNot(const Job& job) {
-  if (job.data.format == DataFormat::kIdx) return "rows of the format idx are no lines of text";
+  if (job.data.format == DataFormat::kIdx || job.data.format == DataFormat::kParquet) {
+    return "rows of the format " + std::string(WordOf(job.data.format)) + " are no lines of text";
+  }
   for (const ColumnSpec& column : job.data.columns) {
     for (const char* own : kLogColumns) {
       if (column.name == own) {

@@ -34,18 +34,10 @@ constexpr uint64_t kRows = 400;
 
 // Returns the bytes of a file of the folder.
 std::string BytesOfFile(const std::string& name) {
-  const auto disk = NewPosixFileSystem();
-  auto file = disk->OpenSequential(kFolder + name);
-  EXPECT_TRUE(file.ok()) << file.status().message();
-  std::string bytes(*disk->FileSize(kFolder + name), '\0');
-  size_t filled = 0;
-  while (filled < bytes.size()) {
-    const auto got = (*file)->Read(std::as_writable_bytes(std::span(bytes).subspan(filled)));
-    if (!got.ok() || *got == 0) break;
-    filled += *got;
-  }
-  EXPECT_EQ(filled, bytes.size());
-  return bytes;
+  constexpr uint64_t kBytesMax = uint64_t{1} << 20;
+  const auto bytes = ReadWholeFile(*NewPosixFileSystem(), kFolder + name, kBytesMax);
+  EXPECT_TRUE(bytes.ok()) << bytes.status().message();
+  return bytes.ok() ? *bytes : "";
 }
 
 Job JobOf(const std::string& more = "") {
