@@ -34,7 +34,6 @@ class CellLineParser : public RowParser {
     if (!line.empty()) return RowError{{}, {}, "no more cells than columns"};
     rules_.Begin(row);
     for (const Source& source : sources_) {
-      if (source.cell == cells_.size()) continue;  // Its own column is skipped.
       if (auto error = AddCell(source, cells_[source.cell], row)) return error;
     }
     return std::nullopt;

@@ -96,6 +96,10 @@ class ParquetFile : public UnpackedFile {
   }
   Status Damaged(const std::string& why) const {
     HDPS_RETURN_IF_ERROR(source_->failed());
+    if (TellsOfEncryption(why)) {
+      return Wrong(path_, "a column of this Parquet file is encrypted: expected one that is not (" +
+                              why + ")");
+    }
     return Wrong(path_ + ":" + std::to_string(rows_ + 1),
                  "reading the Parquet file from this row on failed: " + why);
   }
@@ -114,7 +118,7 @@ class ParquetFile : public UnpackedFile {
 class ParquetFiles : public RecordFiles {
  public:
   ParquetFiles(const DataSpec& data, bool labels_read)
-      : columns_(RecordColumns(data)), labels_read_(labels_read) {}
+      : readers_(data.columns), columns_(RecordColumns(data)), labels_read_(labels_read) {}
 
   Result<std::unique_ptr<UnpackedFile>> Open(FileSystem& files, const std::string& path) override {
     HDPS_ASSIGN_OR_RETURN(std::unique_ptr<ParquetSource> source, ParquetSource::Open(files, path));
@@ -158,19 +162,22 @@ class ParquetFiles : public RecordFiles {
     FoundColumns found;
     HDPS_ASSIGN_OR_RETURN(found.index_of_cell,
                           FindColumns(columns, columns_, path, labels_read_, "the file"));
-    for (size_t c = 0; c < columns_.size(); ++c) {
-      uint32_t& index = found.index_of_cell[c];
-      ColumnTable::Column& of_cell = found.of_cells.emplace_back();
+    for (const ColumnSpec& column : readers_) {
+      if (column.type == ColumnType::kSkip) continue;
+      uint32_t& index = found.index_of_cell[CellPlace(columns_, column.cell())];
       if (index == CellOrder::kAbsent) continue;
-      const std::string why = WhyNotReadable(columns_[c], columns[index].type);
-      if (!why.empty() && !labels_read_ && MayBeAbsent(columns_[c].type)) {
-        index = CellOrder::kAbsent;
-        continue;
-      }
-      of_cell = columns[index];
+      const CellType& type = columns[index].type;
+      const std::string why = WhyNotReadable(column, type);
       if (why.empty()) continue;
-      return Wrong(path, "column '" + Printable(columns_[c].name) + "' has the type " +
-                             columns[index].type.name + ": " + why);
+      if (labels_read_ || !MayBeAbsent(column.type)) {
+        return Wrong(path, "column '" + Printable(column.cell()) + "' has the type " + type.name +
+                               ": " + why);
+      }
+      index = CellOrder::kAbsent;
+    }
+    for (const uint32_t index : found.index_of_cell) {
+      found.of_cells.push_back(index == CellOrder::kAbsent ? ColumnTable::Column()
+                                                           : columns[index]);
     }
     return found;
   }
@@ -200,6 +207,7 @@ class ParquetFiles : public RecordFiles {
     return {};
   }
 
+  const std::vector<ColumnSpec> readers_;  // All columns of the job.
   const std::vector<ColumnSpec> columns_;  // Of the cells.
   const bool labels_read_;
   std::string first_path_;  // Empty: no file was opened.

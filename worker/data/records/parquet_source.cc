@@ -141,9 +141,9 @@ Result<std::unique_ptr<ColumnStream>> ParquetSource::Stream(const std::vector<in
   if (read_(&file_->bytes(), &read, &stream, why.data(), why.size()) != 0) {
     HDPS_RETURN_IF_ERROR(file_->failed());
     const std::string_view text(why.data());
-    const bool encrypted = text.find("crypt") != std::string_view::npos;
-    return Wrong(path_, (encrypted ? "this Parquet file is encrypted: expected one that is not ("
-                                   : "this Parquet file cannot be read: expected a whole one (") +
+    return Wrong(path_, (TellsOfEncryption(text)
+                             ? "this Parquet file is encrypted: expected one that is not ("
+                             : "this Parquet file cannot be read: expected a whole one (") +
                             EscapeUntrusted(text) + ")");
   }
   Result<std::unique_ptr<ColumnStream>> opened = ColumnStream::Open(&stream);
@@ -151,6 +151,8 @@ Result<std::unique_ptr<ColumnStream>> ParquetSource::Stream(const std::vector<in
   group_rows_ = std::move(group_rows);
   return opened;
 }
+
+bool TellsOfEncryption(std::string_view why) { return why.find("crypt") != why.npos; }
 
 bool IsParquet(FileSystem& files, const std::string& path) {
   const Result<std::unique_ptr<SequentialFile>> file = files.OpenSequential(path);

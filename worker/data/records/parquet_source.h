@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/base/status.h"
@@ -52,6 +53,8 @@ class ParquetSource {
   uint64_t num_rows_ = 0;  // The sum of group_rows_.
 };
 
+// Returns true if the module could not read because it has no key; `why` is what it said.
+bool TellsOfEncryption(std::string_view why);
 // Returns true if the file begins as a Parquet file does. False, too, for one that cannot be read.
 bool IsParquet(FileSystem& files, const std::string& path);
 

@@ -2,7 +2,7 @@
 #include "worker/data/records/record_columns.h"
 
 #include <algorithm>
-#include <iterator>
+#include <utility>
 
 #include "common/job/spec/data_spec.h"
 
@@ -10,9 +10,17 @@ namespace hdps {
 
 std::vector<ColumnSpec> RecordColumns(const DataSpec& data) {
   std::vector<ColumnSpec> columns;
-  std::ranges::copy_if(data.columns, std::back_inserter(columns), [](const ColumnSpec& column) {
-    return column.has_cell() && column.type != ColumnType::kSkip;
-  });
+  for (ColumnSpec column : data.columns) {
+    if (!column.has_cell()) continue;
+    // A column that is skipped may still have the cell of others.
+    const auto reads = [&column](const ColumnSpec& other) {
+      return other.cell() == column.name && other.type != ColumnType::kSkip;
+    };
+    const auto reader = std::ranges::find_if(data.columns, reads);
+    if (reader == data.columns.end()) continue;
+    if (column.type == ColumnType::kSkip) column.type = reader->type;
+    columns.push_back(std::move(column));
+  }
   return columns;
 }
 

@@ -10,7 +10,8 @@ namespace hdps {
 struct ColumnSpec;
 struct DataSpec;
 
-// Returns the columns with a cell of their own that are not skipped, in the job's order.
+// Returns the columns with a cell of their own that some column reads, in the job's order. One that
+// is skipped itself has the type of the first that reads it.
 std::vector<ColumnSpec> RecordColumns(const DataSpec& data);
 // Returns the place of a cell of this name among `columns`; their number if there is none.
 uint32_t CellPlace(const std::vector<ColumnSpec>& columns, const std::string& name);
