@@ -6,6 +6,7 @@ usage: PYTHONPATH=$(scripts/install_parquet.sh --folder) benchmarks/parquet_log.
 The CSV file comes beside it. A file has one row group for each --row_group rows.
 """
 import argparse
+import os
 import pathlib
 import subprocess
 import tempfile
@@ -14,7 +15,7 @@ import pyarrow
 import pyarrow.csv
 import pyarrow.parquet
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+BIN = pathlib.Path(os.environ.get("HDPS_BIN", pathlib.Path(__file__).resolve().parent.parent / "build" / "bin"))
 NAMES = [f"c{column}" for column in range(40)]  # A label, 13 integers, 26 categories.
 NUMBERS = 14
 
@@ -28,7 +29,7 @@ def main():
     parser.add_argument("--row_group", type=int, default=1000000)
     wanted = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=wanted.file.parent) as folder:
-        subprocess.run([ROOT / "build" / "bin" / "hdps", "generate", f"--out={folder}", f"--rows={wanted.rows}",
+        subprocess.run([BIN / "hdps", "generate", f"--out={folder}", f"--rows={wanted.rows}",
                         "--eval_rows=0", "--vocabulary=100000"], check=True, stdout=subprocess.DEVNULL)
         types = {name: pyarrow.int64() if column < NUMBERS else pyarrow.string() for column, name in enumerate(NAMES)}
         table = pyarrow.csv.read_csv(

@@ -269,7 +269,7 @@ TEST_F(ParquetFilesTest, AnyDamageIsRowsOrAnError) {
   const std::string bytes = BytesOfFile("rows_other_types.parquet");
   Random random(11);
   int refused = 0;
-  for (int trial = 0; trial < 400; ++trial) {
+  for (int trial = 0; trial < 150; ++trial) {
     std::string damaged = bytes;
     for (uint64_t change = 0; change <= random.Below(4); ++change) {
       damaged[4 + random.Below(bytes.size() - 8)] = static_cast<char>(random.Below(256));
@@ -277,7 +277,7 @@ TEST_F(ParquetFilesTest, AnyDamageIsRowsOrAnError) {
     WriteText(*files_, "damaged", damaged);
     refused += !Problem(JobOf(R"(, "max_bad_rows": 1000)"), {"damaged"}).empty();
   }
-  EXPECT_GT(refused, 50);  // Few bytes of a page may change unseen: the writer kept no checksums.
+  EXPECT_GT(refused, 20);  // Few bytes of a page may change unseen: the writer kept no checksums.
 }
 
 // Returns a job of csv's kind with columns of these names: numbers, and a label of any number.
