@@ -160,9 +160,11 @@ class Parquet(harness.Case):
                 (self.job("mixed", train=["rows.parquet", "rows.csv"]), "rows.csv: this is no Parquet file"),
                 (self.job("as_text", format="csv", train=["rows.parquet"]), "rows.parquet: this is a Parquet file"),
                 (self.job("at", train=["times.parquet"], **at), "column 'at' has the type timestamp"),
-                (self.job("lacks", train=["rows.parquet"], **at), "the file has no column 'at'"),
-                (self.job("header", train=["rows.parquet"], header=True), "data.header")):
+                (self.job("lacks", train=["rows.parquet"], **at), "the file has no column 'at'")):
             self.assertIn(message, harness.train(job, self.out("none"), expect=2).stderr)
+        ignored = harness.run([HDPS, "train", f"--job={self.job('header', train=['rows.parquet'], header=True)}",
+                               f"--out={self.out('run_header')}"])
+        self.assertIn("data.header is ignored", ignored.stdout + ignored.stderr)
 
     def test_a_program_without_the_module_says_what_is_missing(self):
         shutil.copy(HDPS, self.out("hdps"))

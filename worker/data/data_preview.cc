@@ -47,7 +47,8 @@ class Preview {
   Result<DataPreview> Run() {
     result_.lines.push_back(table_ == nullptr ? DescribeFormat(data_, paths_.size())
                                               : DescribeTable(data_, table_->num_rows()));
-    if (has_columns() && data_.header && table_ == nullptr) HDPS_RETURN_IF_ERROR(LookAtHeaders());
+    const bool lines = table_ == nullptr && records_ == nullptr;
+    if (has_columns() && data_.header && lines) HDPS_RETURN_IF_ERROR(LookAtHeaders());
     for (uint32_t file = 0; file < std::min(paths_.size(), kPreviewFiles); ++file) {
       HDPS_ASSIGN_OR_RETURN(const uint64_t bytes, DataBytes(files_, data_, paths_[file]));
       if (bytes > 0) HDPS_RETURN_IF_ERROR(LookAtFile(file));
