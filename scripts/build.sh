@@ -35,6 +35,11 @@ differences() {
     had=$(sed -n "s/^$name:[A-Z]*=//p" "$folder/CMakeCache.txt" 2>/dev/null)
     [[ "$had" == "$value" ]] || echo "$name=$value, not ${had:-set}"
   done
+  # Arrow C++ may have been installed since.
+  if grep -qs '^PARQUET_LIBRARY:.*NOTFOUND' "$folder/CMakeCache.txt" &&
+    [[ -e "$(scripts/install_parquet.sh --folder)/pyarrow/libparquet.so" ]]; then
+    echo "Arrow C++ is there now"
+  fi
 }
 
 mkdir -p "$folder"

@@ -40,25 +40,30 @@ plot_packages=(python3-matplotlib)
 peer_packages=(python3-venv python3-dev)
 
 usage() {
-  echo "usage: scripts/install_deps.sh [--tests] [--developer] [--python] [--export] [--tensorboard] [--plots] [--peers] [--list]"
+  echo "usage: scripts/install_deps.sh [--tests] [--developer] [--python] [--export] [--tensorboard] [--parquet] [--plots]"
+  echo "           [--peers] [--list]"
   echo "  --tests      also what some tests start: ${test_packages[*]}"
   echo "  --python     also what the Python package needs: ${python_packages[*]}"
   echo "  --export     also what hdps export --format=onnx and a vectors' index need: ${export_packages[*]}"
   echo "  --tensorboard  also what the flag of this name needs: ${tensorboard_packages[*]}"
-  echo "  --developer  also what the gates and the bundle need: ${developer_packages[*]}"
+  echo "  --parquet    also what reads Parquet files, from PyPI (scripts/install_parquet.sh)"
+  echo "  --developer  also what the gates and the bundle need: ${developer_packages[*]}; and as --parquet,"
+  echo "               but only with a warning where PyPI cannot be reached"
   echo "  --plots      also what draws the pictures of benchmarks: ${plot_packages[*]}"
   echo "  --peers      also what benchmarks/peers/setup.sh needs: ${peer_packages[*]}"
   echo "  --list       print the packages and install nothing"
 }
 
 list_only=false
+parquet=  # Whether it is wanted or needed.
 for argument in "$@"; do
   case "$argument" in
     --tests) packages+=("${test_packages[@]}") ;;
     --python) packages+=("${python_packages[@]}") ;;
     --export) packages+=("${export_packages[@]}") ;;
     --tensorboard) packages+=("${tensorboard_packages[@]}") ;;
-    --developer) packages+=("${developer_packages[@]}") ;;
+    --parquet) packages+=(python3-venv) parquet=needed ;;
+    --developer) packages+=("${developer_packages[@]}") parquet=${parquet:-wanted} ;;
     --plots) packages+=("${plot_packages[@]}") ;;
     --peers) packages+=("${peer_packages[@]}") ;;
     --list) list_only=true ;;
@@ -70,6 +75,15 @@ if $list_only; then
   printf '%s\n' "${packages[@]}"
   exit 0
 fi
+
+# Comes last, because it needs a package.
+install_parquet() {
+  [[ -n "$parquet" ]] || return 0
+  "$(dirname "$(readlink -f "$0")")/install_parquet.sh" && return
+  [[ "$parquet" == wanted ]] || exit 3
+  echo "install_deps: warning: without Arrow C++, hdps is built without its reader of Parquet files, and tests of it are" >&2
+  echo "skipped; scripts/install_deps.sh --parquet tries again" >&2
+}
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
   echo "install_deps.sh: error: this system has no apt-get; hdps is built on Debian 12 or a" >&2
@@ -84,6 +98,7 @@ for package in "${packages[@]}"; do
 done
 if ((${#missing[@]} == 0)); then
   echo "install_deps: all ${#packages[@]} packages are there"
+  install_parquet
   exit 0
 fi
 
@@ -101,4 +116,5 @@ echo "install_deps: installing ${#missing[@]} of ${#packages[@]} packages: ${mis
 # At run level 1 no package starts its server.
 "${become_root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
   apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+install_parquet
 echo "install_deps: done"
