@@ -41,6 +41,17 @@ for library in "$root"/lib/*; do
   # shellcheck disable=SC2016
   patchelf --set-rpath '$ORIGIN' "$library"
 done
+# The reader of Parquet files, without the 60 MB of Arrow C++: its libraries are put beside it by who needs them.
+if [[ -e build/bin/libhdps_parquet.so ]]; then
+  mkdir "$root/lib/hdps"
+  cp build/bin/libhdps_parquet.so "$root/lib/hdps/"
+  cp scripts/install_parquet.sh "$root/"
+  strip --strip-unneeded "$root/lib/hdps/libhdps_parquet.so"
+  # shellcheck disable=SC2016
+  patchelf --set-rpath '$ORIGIN:$ORIGIN/..' "$root/lib/hdps/libhdps_parquet.so"
+else
+  echo "bundle.sh: warning: the bundle cannot read Parquet files, because Arrow C++ is not here (scripts/install_parquet.sh)" >&2
+fi
 
 mkdir -p "$(dirname "$out")"
 # A dictionary larger than one program halves the size, because programs contain the same libraries.

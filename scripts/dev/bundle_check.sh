@@ -31,6 +31,26 @@ done)
 env -i PATH=/usr/bin:/bin ./local_cluster.sh --job=examples/census/census.json --out="$folder/out" \
   --servers=2 --workers=2
 env -i PATH=/usr/bin:/bin ./gpu_check.sh --dry_run
+
+# A job on Parquet names what is missing and the mend, and the mend helps.
+if [[ -e lib/hdps/libhdps_parquet.so ]]; then
+  cp "$here/../../tests/worker/data/records/files/rows.parquet" "$folder/"
+  cat >"$folder/rows.json" <<'JSON'
+{"data": {"format": "parquet", "train": ["rows.parquet"], "columns": [{"name": "click", "type": "label"}, {"name": "user"}]},
+ "model": {"type": "logistic"}}
+JSON
+  train=(env -i PATH=/usr/bin:/bin bin/hdps train --job="$folder/rows.json" --out="$folder/rows")
+  status=0
+  said=$("${train[@]}" 2>&1) || status=$?
+  mend=$(sed -n 's/.*\(install_parquet.sh --into=[^ ]*\) puts the libraries.*/\1/p' <<<"$said" | head -n 1)
+  [[ $status == 2 && -n $mend ]] ||
+    { echo "bundle_check.sh: error: status $status, expected 2 and a mend for Parquet: $said" >&2; exit 3; }
+  if [[ -e $("$here/../install_parquet.sh" --folder)/pyarrow/libparquet.so ]]; then
+    "./install_parquet.sh" "${mend#* }"
+    said=$("${train[@]}" 2>&1) || { echo "bundle_check.sh: error: Parquet is not read after its mend: $said" >&2; exit 3; }
+    echo "bundle_check: Parquet files are read after $mend"
+  fi
+fi
 env -i PATH=/usr/bin:/bin python3 - "$folder/out/summary.json" "$(stat -c %s "$bundle")" <<'PY'
 import json, sys
 summary = json.load(open(sys.argv[1]))

@@ -34,6 +34,10 @@ for folder in "${folders[@]}"; do
   cmake --preset release -S "$folder" -DHDPS_CUDA=OFF >"$work/log" 2>&1 || { tail "$work/log" >&2; exit 3; }
 done
 targets=(bin/hdps bin/hdps-scheduler bin/hdps-server bin/hdps-worker bin/hdps-bench)
+# The module for Parquet files, where Arrow C++ is.
+if grep -q '^build bin/libhdps_parquet.so' "${folders[0]}/build/build.ninja"; then
+  targets+=(bin/libhdps_parquet.so)
+fi
 if [[ "$what" == share ]]; then
   mapfile -t targets < <(ninja -C "${folders[0]}/build" -t targets all | sed -n "s|^\($share/.*\.o\):.*|\1|p")
 fi

@@ -17,6 +17,13 @@ constexpr const char* kMend =
     "; scripts/install_parquet.sh fetches what it is built with, then build again (docs/data.md, "
     "Parquet)";
 
+// Tells how to get the libraries of a module that is there. `folder` is the module's.
+std::string MendOfLibraries(const std::string& folder) {
+  return "; install_parquet.sh --into=" + folder +
+         " puts the libraries that it needs there; for the Python package, pip install "
+         "'pyarrow==26.0.*' brings them (docs/data.md, Parquet)";
+}
+
 // Returns the folder of the program, or of the shared library that this code is in.
 std::string OwnFolder() {
   Dl_info info;
@@ -37,24 +44,25 @@ std::string OwnFolder() {
 
 Result<HdpsReadParquetFunction*> LoadParquetReader() {
   const std::string own = OwnFolder();
-  const std::string places[] = {own + "/" + kParquetModule,
-                                own + "/../" HDPS_MODULE_FOLDER "/" + kParquetModule};
+  const std::string folders[] = {own, own + "/../" HDPS_MODULE_FOLDER};
   void* module = nullptr;
-  for (const std::string& place : places) {
+  for (const std::string& folder : folders) {
+    const std::string place = folder + "/" + kParquetModule;
     if (access(place.c_str(), F_OK) != 0) continue;
     module = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (module == nullptr) {
       const char* const why = dlerror();
       return Status(Code::kInvalidArgument,
                     "data.format is parquet, whose reader cannot be loaded: " +
-                        std::string(why == nullptr ? place : why) + kMend);
+                        std::string(why == nullptr ? place : why) + MendOfLibraries(folder));
     }
     break;
   }
   if (module == nullptr) {
     return Status(Code::kInvalidArgument,
                   "data.format is parquet, whose reader is a module that is not here: expected " +
-                      places[0] + " or " + places[1] + kMend);
+                      std::string(kParquetModule) + " in " + folders[0] + " or " + folders[1] +
+                      kMend);
   }
   void* const entry = dlsym(module, kReadParquetName);
   if (entry == nullptr) {
