@@ -50,17 +50,6 @@ def export(run, out, *flags, expect=0):
                        expect=expect)
 
 
-def with_peak(command):
-    """What a command prints, and the most bytes of memory that it had."""
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    with process.stdout:
-        said = process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0, command
-    return said, usage.ru_maxrss * 1024
-
-
 def numpy(code, *arguments):
     """What a program prints that has NumPy and hdps.check as `check`."""
     head = f"import sys; sys.path.insert(0, {str(CHECK.parent)!r}); import check, json, numpy, pathlib\n"
@@ -275,7 +264,7 @@ for folder in sys.argv[1:3]:
 """, self.out("big"), self.out("items"), pathlib.Path(__file__).parent, rows, dim)
         command = [HDPS, "train", f"--job={job}", "--init_only"]
         harness.run([*command, f"--init={self.out('items')}", f"--out={self.out('small_run')}"])
-        _, peak = with_peak([*command, f"--init={self.out('big')}", f"--out={self.out('run')}"])
+        _, peak = harness.with_peak([*command, f"--init={self.out('big')}", f"--out={self.out('run')}"])
         return peak, rows * (8 + 4 * dim)
 
     def vectors(self, run, out):
@@ -289,9 +278,9 @@ for folder in sys.argv[1:3]:
         peaks = {}
         peaks["--init"], size = self.big(rows)
         run = self.out("run")
-        said, peaks["safetensors"] = with_peak([HDPS, "export", f"--checkpoint={run}", "--format=safetensors",
-                                                f"--out={self.out('model')}"])
-        _, peaks["vectors"] = with_peak(self.vectors(run, self.out("vectors")))
+        said, peaks["safetensors"] = harness.with_peak([HDPS, "export", f"--checkpoint={run}", "--format=safetensors",
+                                                        f"--out={self.out('model')}"])
+        _, peaks["vectors"] = harness.with_peak(self.vectors(run, self.out("vectors")))
         harness.figure(f"{size / mega:.0f} MiB: " + ", ".join(f"{name} in {peak / mega:.0f} MiB" for name, peak
                                                               in peaks.items()) + f"; {said.splitlines()[-1]}")
         # In memory a row takes its floats in lines of 64 bytes and at most 64 bytes of index.
@@ -319,8 +308,8 @@ for first in range(0, len(keys), 1 << 20):
         mega, dim = 1 << 20, 32
         rows = harness.share(200_000, 1_000_000, "memory of an ONNX model of 1,000,000 rows; of 200,000 here")
         self.big(rows - ITEMS, dim)
-        said, peak = with_peak([HDPS, "export", f"--checkpoint={self.out('run')}", "--format=onnx",
-                                f"--out={self.out('model')}"])
+        said, peak = harness.with_peak([HDPS, "export", f"--checkpoint={self.out('run')}", "--format=onnx",
+                                        f"--out={self.out('model')}"])
         harness.figure(f"{rows} rows of {dim} floats as onnx in {peak / mega:.0f} MiB: {said.splitlines()[-1]}")
         self.assertLessEqual(peak, 100 * mega + 3 * rows * (14 + 4 * dim))
 

@@ -67,6 +67,17 @@ def run(command, timeout=300, expect=0, **kwargs):
     return done
 
 
+def with_peak(command):
+    """What a command prints, and the most bytes of memory that it had."""
+    process = subprocess.Popen([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    with process.stdout:
+        said = process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0, command
+    return said, usage.ru_maxrss * 1024
+
+
 def python_with(name, packages):
     """A Python that has packages of PyPI, made once as build/NAME; None where they cannot be installed."""
     folder = BIN.parent / name

@@ -21,6 +21,7 @@
 #include "worker/data/indexed_reader.h"
 #include "worker/data/item_pool.h"
 #include "worker/data/line_reader.h"
+#include "worker/data/records/record_files.h"
 #include "worker/data/shuffle_window.h"
 
 namespace hdps {
@@ -36,7 +37,7 @@ class StreamReader : public BatchReader {
         rows_(std::move(rows)),
         lanes_(std::move(lanes)),
         lines_(
-            files, paths, RulesOf(data, paths, options),
+            files, paths, PackedRulesOf(data, paths, options),
             [this](uint32_t file, std::string_view text) { return rows_->TakeHeader(file, text); }),
         window_(NewWindow(window_rows_, options.window_bytes, TableOf(data, paths) != nullptr)) {}
 
@@ -93,6 +94,13 @@ class StreamReader : public BatchReader {
   double progress() const override { return lines_.progress(); }
 
  private:
+  // Lets records be packed lines unless rows are held out by their hashes.
+  static LineRules PackedRulesOf(const DataSpec& data, const std::vector<std::string>& paths,
+                                 const ReaderOptions& options) {
+    LineRules rules = RulesOf(data, paths, options);
+    if (rules.records != nullptr && rules.side == RowSide::kAll) rules.records->PackLines();
+    return rules;
+  }
   // The window of a table has as many rows as if it held their numbers alone.
   static ShuffleWindow NewWindow(uint64_t rows, size_t bytes_max, bool of_table) {
     constexpr uint64_t kNumberBytes = 64;  // A row number takes a cache line.

@@ -208,6 +208,24 @@ struct Owned {
   }
 };
 
+// Lets chunks use the dictionaries of the batch before where these are the same memory, which is
+// sound as long as both batches live.
+void ShareDictionaries(const std::vector<ColumnTable::Column>& columns, const ColumnTable& before,
+                       std::vector<ColumnChunk>* chunks) {
+  for (size_t c = 0; c < columns.size(); ++c) {
+    // Views have further buffers.
+    if (!columns[c].type.is_dictionary()) continue;
+    if (columns[c].type.values->kind == CellKind::kTextViews) continue;
+    const std::shared_ptr<const ColumnChunk>& there = before.chunk(0, c).values;
+    const ColumnChunk& here = *(*chunks)[c].values;
+    if (there->first == here.first && there->length == here.length &&
+        there->validity == here.validity && there->cells == here.cells &&
+        there->bytes == here.bytes) {
+      (*chunks)[c].values = there;
+    }
+  }
+}
+
 Status StreamFailed(ArrowArrayStream& stream, int error) {
   const char* const told =
       stream.get_last_error == nullptr ? nullptr : stream.get_last_error(&stream);
@@ -292,12 +310,17 @@ Result<std::shared_ptr<const ColumnTable>> ColumnStream::Next() {
   std::shared_ptr<ColumnTable> table(new ColumnTable());
   table->columns_ = columns_;
   Result<std::vector<ColumnChunk>> chunks = ChunksOf(columns_, batch->c);
-  const Status added = chunks.ok() ? table->AddBatch(*std::move(chunks)) : chunks.status();
+  if (chunks.ok() && last_ != nullptr) ShareDictionaries(columns_, *last_, &*chunks);
+  const Status added =
+      chunks.ok() ? table->AddBatch(*std::move(chunks), last_.get()) : chunks.status();
   if (!added.ok()) {
     return Wrong("batch " + std::to_string(taken_) + " of the Arrow stream: " + added.message());
   }
   ++taken_;
-  if (batch->c.length > 0) table->keeps_.push_back(batch);
+  if (batch->c.length > 0) {
+    table->keeps_.push_back(batch);
+    last_ = table;
+  }
   return std::shared_ptr<const ColumnTable>(std::move(table));
 }
 

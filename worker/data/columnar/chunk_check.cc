@@ -90,7 +90,7 @@ Status CheckDictionary(const ColumnChunk& chunk, CellKind kind) {
 
 }  // namespace
 
-Status CheckChunk(const CellType& type, const ColumnChunk& chunk) {
+Status CheckChunk(const CellType& type, const ColumnChunk& chunk, const ColumnChunk* checked) {
   if (chunk.first < 0 || chunk.length < 0 || chunk.length > kCellsMax ||
       chunk.first > kCellsMax - chunk.length) {
     return Wrong("it has " + std::to_string(chunk.length) + " cells from " +
@@ -101,7 +101,9 @@ Status CheckChunk(const CellType& type, const ColumnChunk& chunk) {
     return Wrong("the buffer of its cells is missing");
   if (type.values != nullptr) {
     if (chunk.values == nullptr) return Wrong("its lists or its dictionary have no values");
-    HDPS_RETURN_IF_ERROR(CheckChunk(*type.values, *chunk.values));
+    if (chunk.values.get() != checked) {
+      HDPS_RETURN_IF_ERROR(CheckChunk(*type.values, *chunk.values));
+    }
     if (type.is_dictionary()) return CheckDictionary(chunk, type.kind);
   }
   switch (type.kind) {

@@ -8,7 +8,9 @@ namespace hdps {
 
 // Looks at all offsets, views and indices of a chunk and of its values. kInvalidArgument tells what
 // is wrong, without the column: "its offsets go backwards at cell 3". Requires: buffers are as long
-// as offsets and the number of cells say.
-Status CheckChunk(const CellType& type, const ColumnChunk& chunk);
+// as offsets and the number of cells say. `checked` is a dictionary that was found right before and
+// is not looked at again.
+Status CheckChunk(const CellType& type, const ColumnChunk& chunk,
+                  const ColumnChunk* checked = nullptr);
 
 }  // namespace hdps

@@ -12,7 +12,10 @@ struct ArrowArrayStream;
 
 namespace hdps {
 
-// Gives batches as tables with the columns of the stream, in order. It holds none of them.
+// Gives batches as tables with the columns of the stream, in order.
+//
+// Invariant: it holds the last batch. A dictionary that the next one shares with it is the same
+// chunk there, so whoever knows it need not look at it again.
 class ColumnStream {
  public:
   // Takes the stream over and releases it, also after an error. kInvalidArgument for a stream that
@@ -31,7 +34,8 @@ class ColumnStream {
 
   std::unique_ptr<Stream> stream_;
   std::vector<ColumnTable::Column> columns_;
-  uint64_t taken_ = 0;  // Batches that Next() gave.
+  std::shared_ptr<const ColumnTable> last_;  // Null before the first batch with rows.
+  uint64_t taken_ = 0;                       // Batches that Next() gave.
 };
 
 }  // namespace hdps

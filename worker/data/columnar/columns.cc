@@ -34,11 +34,14 @@ Result<std::unique_ptr<ColumnTable>> ColumnTable::FromChunks(std::vector<Column>
   return table;
 }
 
-Status ColumnTable::AddBatch(std::vector<ColumnChunk> chunks) {
+Status ColumnTable::AddBatch(std::vector<ColumnChunk> chunks, const ColumnTable* before) {
+  const bool has_before = before != nullptr && !before->batches_.empty();
   const int64_t rows = chunks.empty() ? 0 : chunks[0].length;
   for (size_t c = 0; c < chunks.size(); ++c) {
     const std::string column = "column '" + EscapeUntrusted(columns_[c].name) + "': ";
-    if (const Status checked = CheckChunk(columns_[c].type, chunks[c]); !checked.ok()) {
+    const bool dictionary = has_before && columns_[c].type.is_dictionary();
+    const ColumnChunk* const known = dictionary ? before->batches_.back()[c].values.get() : nullptr;
+    if (const Status checked = CheckChunk(columns_[c].type, chunks[c], known); !checked.ok()) {
       return {Code::kInvalidArgument, column + checked.message()};
     }
     if (chunks[c].length == rows) continue;

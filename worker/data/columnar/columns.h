@@ -126,8 +126,9 @@ class ColumnTable {
  private:
   friend class ColumnStream;
   ColumnTable() = default;
-  // Adds a batch that keeps the invariant; without rows it is left out.
-  Status AddBatch(std::vector<ColumnChunk> chunks);
+  // Adds a batch that keeps the invariant; without rows it is left out. `before`, if not null, is a
+  // table of the same columns: a dictionary that it has, too, is not checked again.
+  Status AddBatch(std::vector<ColumnChunk> chunks, const ColumnTable* before = nullptr);
   // Adds the batches of another table of the same columns, and keeps it.
   void AddBatchesOf(std::shared_ptr<const ColumnTable> table);
 

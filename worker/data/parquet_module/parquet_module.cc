@@ -3,22 +3,19 @@
 #include <arrow/c/bridge.h>
 #include <arrow/io/interfaces.h>
 #include <arrow/memory_pool.h>
-#include <arrow/record_batch.h>
-#include <arrow/type.h>
 #include <parquet/arrow/reader.h>
 #include <parquet/file_reader.h>
+#include <parquet/metadata.h>
 #include <parquet/properties.h>
-#include <parquet/schema.h>
 
 #include <algorithm>
 #include <cstring>
 #include <exception>
 #include <memory>
-#include <numeric>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "worker/data/parquet_module/row_batches.h"
 #include "worker/data/records/parquet_abi.h"
 
 namespace {
@@ -84,41 +81,6 @@ class CallersFile : public arrow::io::RandomAccessFile {
   bool closed_ = false;
 };
 
-// Gives the batches of a file whose reader it keeps, and turns exceptions into errors.
-class CheckedBatches : public arrow::RecordBatchReader {
- public:
-  CheckedBatches(std::unique_ptr<parquet::arrow::FileReader> file,
-                 std::shared_ptr<arrow::RecordBatchReader> batches)
-      : file_(std::move(file)), batches_(std::move(batches)) {}
-
-  std::shared_ptr<arrow::Schema> schema() const override { return batches_->schema(); }
-  Status ReadNext(std::shared_ptr<arrow::RecordBatch>* batch) override {
-    try {
-      ARROW_RETURN_NOT_OK(batches_->ReadNext(batch));
-      // Whoever takes the batch cannot see how long its buffers are.
-      return *batch == nullptr ? Status::OK() : (*batch)->Validate();
-    } catch (const std::exception& error) {
-      return Status::IOError(error.what());
-    }
-  }
-
- private:
-  const std::unique_ptr<parquet::arrow::FileReader> file_;
-  const std::shared_ptr<arrow::RecordBatchReader> batches_;
-};
-
-// Returns the leaves of the schema that lie in the wanted columns, which are its outermost fields.
-std::vector<int> LeavesOf(const parquet::SchemaDescriptor& schema, const HdpsParquetRead& read) {
-  std::vector<int> leaves(static_cast<size_t>(schema.num_columns()));
-  std::iota(leaves.begin(), leaves.end(), 0);
-  if (read.columns == nullptr) return leaves;
-  std::erase_if(leaves, [&](int leaf) {
-    const int field = schema.group_node()->FieldIndex(*schema.GetColumnRoot(leaf));
-    return !std::binary_search(read.columns, read.columns + read.num_columns, field);
-  });
-  return leaves;
-}
-
 Status ReadParquet(const HdpsFileBytes& bytes, const HdpsParquetRead& read, ArrowArrayStream* out) {
   arrow::MemoryPool* const pool = arrow::system_memory_pool();
   parquet::ReaderProperties file_properties(pool);
@@ -141,19 +103,9 @@ Status ReadParquet(const HdpsFileBytes& bytes, const HdpsParquetRead& read, Arro
   if (read.first_group < 0 || read.end_group > metadata->num_row_groups()) {
     return Status::Invalid("the file has ", metadata->num_row_groups(), " row groups");
   }
-  std::shared_ptr<arrow::RecordBatchReader> batches;
-  if (read.first_group >= read.end_group) {
-    std::shared_ptr<arrow::Schema> schema;
-    ARROW_RETURN_NOT_OK(file->GetSchema(&schema));
-    ARROW_ASSIGN_OR_RAISE(batches, arrow::RecordBatchReader::Make({}, schema));
-  } else {
-    std::vector<int> groups(static_cast<size_t>(read.end_group - read.first_group));
-    std::iota(groups.begin(), groups.end(), read.first_group);
-    ARROW_ASSIGN_OR_RAISE(batches,
-                          file->GetRecordBatchReader(groups, LeavesOf(*metadata->schema(), read)));
-  }
-  return arrow::ExportRecordBatchReader(
-      std::make_shared<CheckedBatches>(std::move(file), std::move(batches)), out);
+  if (read.first_group > read.end_group) return Status::Invalid("no such row groups");
+  ARROW_ASSIGN_OR_RAISE(auto batches, hdps::OpenBatches(std::move(file), read));
+  return arrow::ExportRecordBatchReader(std::move(batches), out);
 }
 
 int Failed(const std::string& why, char* error, int64_t error_bytes) {

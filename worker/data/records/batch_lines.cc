@@ -138,10 +138,11 @@ BatchLines::BatchLines(const std::vector<ColumnTable::Column>& columns,
   }
 }
 
-Status BatchLines::Add(const ColumnTable& table, int64_t begin, int64_t end,
-                       CellLineWriter* lines) const {
-  for (int64_t row = begin; row < end; ++row) {
+Status BatchLines::Add(const ColumnTable& table, int64_t begin, int64_t end, CellLineWriter* lines,
+                       const char* packed, size_t packed_bytes) const {
+  for (int64_t row = begin; row < end; ++row, packed += packed_bytes) {
     const size_t line = lines->BeginLine();
+    lines->AddBytes(packed, packed_bytes);
     for (const Cell& cell : cells_) {
       if (cell.column == SIZE_MAX) {
         lines->AddMissing();

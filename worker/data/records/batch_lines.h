@@ -39,8 +39,10 @@ class BatchLines {
              const std::vector<uint32_t>& index_of_cell);
 
   // Appends the framed lines of rows [begin, end) of the table's only batch. kInvalidArgument for a
-  // row of more bytes than a line may have.
-  Status Add(const ColumnTable& table, int64_t begin, int64_t end, CellLineWriter* lines) const;
+  // row of more bytes than a line may have. Each line begins with the next `packed_bytes` of
+  // `packed`.
+  Status Add(const ColumnTable& table, int64_t begin, int64_t end, CellLineWriter* lines,
+             const char* packed = nullptr, size_t packed_bytes = 0) const;
 
  private:
   struct Cell {

@@ -72,6 +72,7 @@ std::string_view CellValue::Text(CellText* memory) const {
       return text;
     case CellTag::kMissing:
     case CellTag::kList:
+    case CellTag::kPacked:
       break;
   }
   return {};
@@ -106,6 +107,8 @@ std::optional<CellValue> TakeCell(std::string_view* line) {
     case CellTag::kText:
     case CellTag::kList:
       taken = TakeBytes(line, &cell.text);
+      break;
+    case CellTag::kPacked:
       break;
   }
   return taken ? std::optional(cell) : std::nullopt;

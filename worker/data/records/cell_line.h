@@ -23,6 +23,7 @@ enum class CellTag : uint8_t {
   kFloat64,  // 8 bytes; not NaN.
   kText,     // 32 bits of its length, and its bytes.
   kList,     // 32 bits of the bytes of its values, and these as cells that are no lists.
+  kPacked,   // No cell: the first byte of a packed line (packed_order.h).
 };
 
 // Appends the cells of rows to a buffer, one behind the other. One value has one form, whatever
@@ -55,6 +56,10 @@ class CellLineWriter {
     to[0] = static_cast<char>(CellTag::kText);
     std::memcpy(to + 1, &bytes, sizeof(bytes));
     if (bytes > 0) std::memcpy(to + 1 + sizeof(bytes), text.data(), bytes);
+  }
+  // Adds bytes of a packed line.
+  void AddBytes(const char* bytes, size_t count) {
+    if (count > 0) std::memcpy(Room(count), bytes, count);
   }
   // Returns what EndList() needs; between the two come the list's values.
   size_t BeginList() {

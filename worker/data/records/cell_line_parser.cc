@@ -1,4 +1,6 @@
 // Parses the lines of records by the columns of the job.
+#include <cmath>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
@@ -8,6 +10,7 @@
 #include "worker/data/formats/cell_rules.h"
 #include "worker/data/formats/parsers.h"
 #include "worker/data/records/cell_line.h"
+#include "worker/data/records/packed_order.h"
 #include "worker/data/records/record_columns.h"
 
 namespace hdps {
@@ -16,25 +19,38 @@ namespace {
 class CellLineParser : public RowParser {
  public:
   CellLineParser(const DataSpec& data, const std::vector<LabelSpec>& labels)
-      : cells_of_(RecordColumns(data)), cells_(cells_of_.size()), rules_(data, labels, '.') {
+      : cells_of_(RecordColumns(data)),
+        cells_(cells_of_.size()),
+        order_(data, cells_of_),
+        rules_(data, labels, '.') {
     for (const CellColumn& column : rules_.columns()) {
       if (column.spec.type == ColumnType::kSkip) continue;
       const bool one_key =
           column.spec.type == ColumnType::kCategorical && column.spec.vocab_size == 0;
-      sources_.push_back({&column, CellPlace(cells_of_, column.spec.cell()), one_key});
+      const size_t cell = CellPlace(cells_of_, column.spec.cell());
+      sources_.push_back({&column, cell, one_key, order_.places()[cell]});
     }
   }
 
   std::optional<RowError> Parse(std::string_view line, Row* row) override {
-    for (CellValue& cell : cells_) {
+    const std::string_view whole = line;
+    const bool packed =
+        line.size() >= order_.bytes() && line[0] == static_cast<char>(CellTag::kPacked);
+    if (packed) line.remove_prefix(order_.bytes());
+    for (size_t c = 0; c < cells_.size(); ++c) {
+      if (packed && order_.places()[c].form != PackedOrder::Form::kCell) continue;
       const std::optional<CellValue> taken = TakeCell(&line);
       if (!taken) return RowError{{}, {}, "a cell for each column"};
-      cell = *taken;
+      cells_[c] = *taken;
     }
     if (!line.empty()) return RowError{{}, {}, "no more cells than columns"};
     rules_.Begin(row);
     for (const Source& source : sources_) {
-      if (auto error = AddCell(source, cells_[source.cell], row)) return error;
+      if (packed && source.place.form != PackedOrder::Form::kCell) {
+        if (auto error = AddPacked(source, whole.data() + source.place.offset, row)) return error;
+      } else if (auto error = AddCell(source, cells_[source.cell], row)) {
+        return error;
+      }
     }
     return std::nullopt;
   }
@@ -59,7 +75,25 @@ class CellLineParser : public RowParser {
     const CellColumn* column;
     size_t cell;   // Its place in a line.
     bool one_key;  // The cell is the text of one key.
+    PackedOrder::Place place;
   };
+
+  // Adds a key or a number of a packed line.
+  std::optional<RowError> AddPacked(const Source& source, const char* bytes, Row* row) {
+    if (source.place.form == PackedOrder::Form::kKey) {
+      Key key;
+      std::memcpy(&key, bytes, sizeof(key));
+      row->AddFeature(key);
+      return std::nullopt;
+    }
+    double number;
+    std::memcpy(&number, bytes, sizeof(number));
+    if (std::isinf(number)) {
+      return RowError{TextOfFloat(number, &text_), source.column->spec.name, "a number"};
+    }
+    row->numbers.push_back(number);
+    return std::nullopt;
+  }
 
   std::optional<RowError> AddCell(const Source& source, const CellValue& cell, Row* row) {
     const CellColumn& column = *source.column;
@@ -92,7 +126,8 @@ class CellLineParser : public RowParser {
   }
 
   const std::vector<ColumnSpec> cells_of_;
-  std::vector<CellValue> cells_;  // Of the current line.
+  std::vector<CellValue> cells_;  // Of the current line, those that are not packed.
+  const PackedOrder order_;
   CellRules rules_;
   std::vector<Source> sources_;
   CellText text_;  // Of the current cell.

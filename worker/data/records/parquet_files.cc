@@ -1,6 +1,7 @@
 // Writes the batches of Parquet files as lines of cells, a few rows at a time.
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -10,6 +11,8 @@
 #include "worker/data/columnar/column_stream.h"
 #include "worker/data/header_check.h"
 #include "worker/data/records/batch_lines.h"
+#include "worker/data/records/packed_lines.h"
+#include "worker/data/records/packed_order.h"
 #include "worker/data/records/parquet_source.h"
 #include "worker/data/records/record_columns.h"
 #include "worker/data/records/record_files.h"
@@ -46,11 +49,13 @@ bool HaveOneType(const CellType& a, const CellType& b) {
 class ParquetFile : public UnpackedFile {
  public:
   ParquetFile(const std::string& path, std::unique_ptr<ParquetSource> source,
-              std::unique_ptr<ColumnStream> stream, BatchLines writer)
+              std::unique_ptr<ColumnStream> stream, BatchLines writer,
+              std::optional<PackedLines> packer)
       : path_(path),
         source_(std::move(source)),
         stream_(std::move(stream)),
-        writer_(std::move(writer)) {}
+        writer_(std::move(writer)),
+        packer_(std::move(packer)) {}
 
   Result<size_t> Read(std::span<std::byte> to) override {
     if (given_ == lines_.size()) HDPS_RETURN_IF_ERROR(WriteMore());
@@ -81,9 +86,9 @@ class ParquetFile : public UnpackedFile {
       row_ = 0;
     }
     const int64_t end = std::min(row_ + kRowsAtOnce, static_cast<int64_t>(batch_->num_rows()));
-    if (const Status added = writer_.Add(*batch_, row_, end, &lines_); !added.ok()) {
-      return Damaged(added.message());
-    }
+    const Status added = packer_.has_value() ? packer_->Add(*batch_, row_, end, &lines_)
+                                             : writer_.Add(*batch_, row_, end, &lines_);
+    if (!added.ok()) return Wrong(Place(), added.message());
     rows_ += static_cast<uint64_t>(end - row_);
     row_ = end;
     return {};
@@ -100,14 +105,17 @@ class ParquetFile : public UnpackedFile {
       return Wrong(path_, "a column of this Parquet file is encrypted: expected one that is not (" +
                               why + ")");
     }
-    return Wrong(path_ + ":" + std::to_string(rows_ + 1),
-                 "reading the Parquet file from this row on failed: " + why);
+    return Wrong(Place(), "reading the Parquet file from this row on failed (" + why +
+                              "): expected a whole file, copy or write it again");
   }
+  // Names the next row.
+  std::string Place() const { return path_ + ":" + std::to_string(rows_ + 1); }
 
   const std::string path_;
   const std::unique_ptr<ParquetSource> source_;
   const std::unique_ptr<ColumnStream> stream_;  // Of source_.
   const BatchLines writer_;
+  std::optional<PackedLines> packer_;         // In its place, if lines are packed.
   std::shared_ptr<const ColumnTable> batch_;  // Null: the next one is to be read.
   int64_t row_ = 0;                           // Of batch_.
   uint64_t rows_ = 0;                         // Of the file, in lines that were written.
@@ -118,7 +126,10 @@ class ParquetFile : public UnpackedFile {
 class ParquetFiles : public RecordFiles {
  public:
   ParquetFiles(const DataSpec& data, bool labels_read)
-      : readers_(data.columns), columns_(RecordColumns(data)), labels_read_(labels_read) {}
+      : readers_(data.columns),
+        columns_(RecordColumns(data)),
+        order_(data, columns_),
+        labels_read_(labels_read) {}
 
   Result<std::unique_ptr<UnpackedFile>> Open(FileSystem& files, const std::string& path) override {
     HDPS_ASSIGN_OR_RETURN(std::unique_ptr<ParquetSource> source, ParquetSource::Open(files, path));
@@ -128,9 +139,12 @@ class ParquetFiles : public RecordFiles {
     HDPS_ASSIGN_OR_RETURN(std::unique_ptr<ColumnStream> stream,
                           source->Rows(columns, BatchRows(source->bytes(), source->num_rows())));
     BatchLines writer(stream->columns(), found.index_of_cell);
+    std::optional<PackedLines> packer =
+        pack_ ? PackedLines::Make(stream->columns(), found.index_of_cell, order_) : std::nullopt;
     return std::unique_ptr<UnpackedFile>(std::make_unique<ParquetFile>(
-        path, std::move(source), std::move(stream), std::move(writer)));
+        path, std::move(source), std::move(stream), std::move(writer), std::move(packer)));
   }
+  void PackLines() override { pack_ = true; }
 
  private:
   // Rows of a batch: so many that its columns stay in a core's cache, fewer where they are long.
@@ -209,7 +223,9 @@ class ParquetFiles : public RecordFiles {
 
   const std::vector<ColumnSpec> readers_;  // All columns of the job.
   const std::vector<ColumnSpec> columns_;  // Of the cells.
+  const PackedOrder order_;
   const bool labels_read_;
+  bool pack_ = false;       // Lines are packed where they can be.
   std::string first_path_;  // Empty: no file was opened.
   FoundColumns first_;
 };

@@ -25,6 +25,9 @@ class RecordFiles {
   // of other types than in the file that was opened first.
   virtual Result<std::unique_ptr<UnpackedFile>> Open(FileSystem& files,
                                                      const std::string& path) = 0;
+  // Lets lines of files that are opened from here on be packed (packed_order.h), which are faster
+  // to parse and have no texts. For a caller that neither hashes lines nor asks for their values.
+  virtual void PackLines() {}
 };
 
 // Makes the opener for data.format; null if its rows are lines of text or images. Labels, weights

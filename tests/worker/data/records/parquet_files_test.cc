@@ -11,11 +11,10 @@
 #include <vector>
 
 #include "common/job/job_facts.h"
-#include "common/job/job_file.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/data_spec.h"
-#include "common/platform/random.h"
 #include "tests/worker/data/data_fixture.h"
+#include "tests/worker/data/records/record_fixture.h"
 #include "worker/data/batch_reader.h"
 #include "worker/data/cache/row_caches.h"
 #include "worker/data/data_preview.h"
@@ -29,45 +28,19 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-constexpr const char* kFolder = HDPS_SOURCE_DIR "/tests/worker/data/records/files/";
 constexpr uint64_t kRows = 400;
-
-// Returns the bytes of a file of the folder.
-std::string BytesOfFile(const std::string& name) {
-  constexpr uint64_t kBytesMax = uint64_t{1} << 20;
-  const auto bytes = ReadWholeFile(*NewPosixFileSystem(), kFolder + name, kBytesMax);
-  EXPECT_TRUE(bytes.ok()) << bytes.status().message();
-  return bytes.ok() ? *bytes : "";
-}
-
-Job JobOf(const std::string& more = "") {
-  const auto job = ParseJob(R"({
-    "data": {"format": "parquet", "train": ["rows.parquet"], "shuffle_rows": 100,
-             "columns": [{"name": "click", "type": "label"}, {"name": "user"},
-                         {"name": "age", "type": "numeric", "transform": "log1p"},
-                         {"name": "color"}, {"name": "tags", "type": "multi"},
-                         {"name": "price", "type": "numeric"}, {"name": "active", "type": "skip"},
-                         {"name": "whose", "from": "user", "type": "numeric"},
-                         {"name": "is_active", "from": "active"}],
-             "features": [{"name": "cross", "kind": "crossed", "from": ["user", "color"]}])" +
-                                more + R"(},
-    "model": {"type": "logistic"}})",
-                            "test", {});
-  EXPECT_TRUE(job.ok()) << job.status().message();
-  return *job;
-}
 
 class ParquetFilesTest : public ::testing::Test {
  protected:
   ParquetFilesTest() {
     for (const char* const name : {"rows.csv", "rows.parquet", "rows_other_types.parquet"}) {
-      WriteText(*files_, name, BytesOfFile(name));
+      WriteText(*files_, name, BytesOfRecordFile(name));
     }
   }
 
   // Reads the table in all of its forms, and returns what the CSV file gave.
   TwoEpochs Same(const std::string& more, ReaderOptions options) {
-    const Job job = JobOf(more);
+    const Job job = RowsJob(more);
     options.seed = job.seed;
     Job of_text = job;
     of_text.data.format = DataFormat::kCsv;
@@ -138,7 +111,7 @@ TEST_F(ParquetFilesTest, RowsAreThoseOfATextFile) {
 }
 
 TEST_F(ParquetFilesTest, ReadingGoesOnInTheMiddle) {
-  const Job job = JobOf();
+  const Job job = RowsJob();
   auto reader = NewBatchReader(*files_, job.data, job.data.train, {.batch_size = 64});
   ASSERT_TRUE(reader.ok());
   std::vector<Batch> whole = ReadEpoch(**reader, 1);
@@ -147,12 +120,12 @@ TEST_F(ParquetFilesTest, ReadingGoesOnInTheMiddle) {
 }
 
 TEST_F(ParquetFilesTest, KeptRowsAreTheSame) {
-  const TwoEpochs wanted = Read(JobOf(), {.batch_size = 64});
+  const TwoEpochs wanted = Read(RowsJob(), {.batch_size = 64});
   RowCacheOptions caching;
   caching.memory_max = uint64_t{1} << 24;
   caching.repeats = true;
   const auto caches = std::make_shared<RowCaches>(*files_, caching);
-  ExpectSame(Read(JobOf(), {.batch_size = 64, .cache = caches}).batches, wanted.batches);
+  ExpectSame(Read(RowsJob(), {.batch_size = 64, .cache = caches}).batches, wanted.batches);
 }
 
 // Returns the labels and numbers of the examples, in any order.
@@ -171,7 +144,7 @@ std::vector<std::vector<float>> Examples(const TwoEpochs& read) {
 }
 
 TEST_F(ParquetFilesTest, TheSameRowsAreHeldOutHoweverTheyAreStored) {
-  Job job = JobOf(R"(, "validation_share": 0.3)");
+  Job job = RowsJob(R"(, "validation_share": 0.3)");
   std::vector<std::vector<std::vector<float>>> held_out;
   for (const char* const name : {"rows.parquet", "rows_other_types.parquet"}) {
     job.data.train = {name};
@@ -185,7 +158,7 @@ TEST_F(ParquetFilesTest, TheSameRowsAreHeldOutHoweverTheyAreStored) {
 }
 
 TEST_F(ParquetFilesTest, ABadRowIsNamedByItsPlace) {
-  Job job = JobOf(R"(, "max_bad_rows": 2)");
+  Job job = RowsJob(R"(, "max_bad_rows": 2)");
   job.data.features.clear();
   job.data.columns[3].type = ColumnType::kNumeric;  // Of the texts of colors, some are missing.
   EXPECT_THAT(Problem(job, {"rows.parquet"}),
@@ -199,22 +172,22 @@ TEST_F(ParquetFilesTest, ABadRowIsNamedByItsPlace) {
 }
 
 TEST_F(ParquetFilesTest, ColumnsThatCannotBeReadAreRefusedByNameAndType) {
-  Job job = JobOf();
+  Job job = RowsJob();
   job.data.columns[2].type = ColumnType::kCategorical;
   EXPECT_THAT(Problem(job, {"rows.parquet"}),
               HasSubstr("rows.parquet: column 'age' has the type float64: expected integers or "));
-  job.data.columns[2] = JobOf().data.columns[2];
+  job.data.columns[2] = RowsJob().data.columns[2];
   job.data.columns[5].type = ColumnType::kCategorical;
   EXPECT_THAT(Problem(job, {"rows.parquet"}), HasSubstr("column 'price' has the type decimal: "));
-  job = JobOf();
+  job = RowsJob();
   job.data.columns[7].from = "age";
   job.data.columns[7].type = ColumnType::kCategorical;
   EXPECT_THAT(Problem(job, {"rows.parquet"}), HasSubstr("column 'age' has the type float64"));
-  job = JobOf();
+  job = RowsJob();
   job.data.columns[4].type = ColumnType::kCategorical;
   EXPECT_THAT(Problem(job, {"rows.parquet"}),
               HasSubstr("column 'tags' has the type list of text: expected one value a row"));
-  job = JobOf();
+  job = RowsJob();
   job.data.features.clear();
   job.data.columns[1].name = "usr";
   job.data.columns[7].from = "usr";
@@ -224,11 +197,11 @@ TEST_F(ParquetFilesTest, ColumnsThatCannotBeReadAreRefusedByNameAndType) {
 
 TEST_F(ParquetFilesTest, FilesHaveOneSchema) {
   EXPECT_THAT(
-      Problem(JobOf(), {"rows.parquet", "rows_other_types.parquet"}),
+      Problem(RowsJob(), {"rows.parquet", "rows_other_types.parquet"}),
       HasSubstr("rows_other_types.parquet: column 'click' has the type int8, and in rows.parquet "
                 "it has the type int64: expected files of one schema"));
-  EXPECT_EQ(Problem(JobOf(), {"rows.parquet", "rows.parquet"}), "");
-  const Job job = JobOf();
+  EXPECT_EQ(Problem(RowsJob(), {"rows.parquet", "rows.parquet"}), "");
+  const Job job = RowsJob();
   EXPECT_THAT(
       PreviewData(*files_, job.data, {"rows.parquet", "rows_other_types.parquet"}, LabelsOf(job))
           .status()
@@ -237,60 +210,11 @@ TEST_F(ParquetFilesTest, FilesHaveOneSchema) {
 }
 
 TEST_F(ParquetFilesTest, FormatsAreNotMixed) {
-  EXPECT_THAT(Problem(JobOf(), {"rows.parquet", "rows.csv"}),
+  EXPECT_THAT(Problem(RowsJob(), {"rows.parquet", "rows.csv"}),
               HasSubstr("rows.csv: this is no Parquet file: its first bytes are 'clic'"));
-  Job text = JobOf();
+  Job text = RowsJob();
   text.data.format = DataFormat::kCsv;
   EXPECT_THAT(Problem(text, {"rows.parquet"}), HasSubstr("rows.parquet: this is a Parquet file"));
-}
-
-TEST_F(ParquetFilesTest, DamagedFilesAreRefused) {
-  const std::string bytes = BytesOfFile("rows.parquet");
-  WriteText(*files_, "empty", "");
-  EXPECT_THAT(Problem(JobOf(), {"empty"}), HasSubstr("this is no Parquet file"));
-  for (const size_t left : {size_t{4}, size_t{11}, bytes.size() / 2, bytes.size() - 1}) {
-    WriteText(*files_, "cut", bytes.substr(0, left));
-    EXPECT_THAT(Problem(JobOf(), {"cut"}), HasSubstr("cut: this Parquet file is cut off")) << left;
-  }
-  std::string damaged = bytes;
-  damaged.replace(bytes.size() - 8, 4, "\xff\xff\xff\x7f", 4);  // The footer's length.
-  WriteText(*files_, "footer", damaged);
-  EXPECT_THAT(Problem(JobOf(), {"footer"}), HasSubstr("footer: this Parquet file cannot be read"));
-  damaged = bytes;
-  std::fill(damaged.begin() + 40, damaged.begin() + 400, '\x5a');
-  WriteText(*files_, "pages", damaged);
-  EXPECT_THAT(Problem(JobOf(), {"pages"}),
-              HasSubstr("pages:1: reading the Parquet file from this"));
-  WriteText(*files_, "footer_encrypted", "PARE" + bytes.substr(4));
-  EXPECT_THAT(Problem(JobOf(), {"footer_encrypted"}), HasSubstr("is encrypted"));
-}
-
-TEST_F(ParquetFilesTest, AnyDamageIsRowsOrAnError) {
-  const std::string bytes = BytesOfFile("rows_other_types.parquet");
-  Random random(11);
-  int refused = 0;
-  for (int trial = 0; trial < 150; ++trial) {
-    std::string damaged = bytes;
-    for (uint64_t change = 0; change <= random.Below(4); ++change) {
-      damaged[4 + random.Below(bytes.size() - 8)] = static_cast<char>(random.Below(256));
-    }
-    WriteText(*files_, "damaged", damaged);
-    refused += !Problem(JobOf(R"(, "max_bad_rows": 1000)"), {"damaged"}).empty();
-  }
-  EXPECT_GT(refused, 20);  // Few bytes of a page may change unseen: the writer kept no checksums.
-}
-
-// Returns a job of csv's kind with columns of these names: numbers, and a label of any number.
-Job NumbersOf(const std::vector<std::string>& names) {
-  Job job = JobOf();
-  job.data.columns.clear();
-  for (const std::string& name : names) {
-    ColumnSpec& column = job.data.columns.emplace_back();
-    column.name = name;
-    column.type = ColumnType::kNumeric;
-  }
-  job.data.features.clear();
-  return job;
 }
 
 std::vector<float> FirstNumbers(const TwoEpochs& read, size_t count) {
@@ -309,9 +233,9 @@ TEST_F(ParquetFilesTest, FilesOfOtherWritersAreReadOrRefused) {
                                "rle-dict-snappy-checksum.parquet",
                                "encrypt_columns_plaintext_footer.parquet.encrypted",
                                "ARROW-RS-GH-6229-LEVELS.parquet"};
-  for (const char* const name : names) WriteText(*files_, name, BytesOfFile(name));
+  for (const char* const name : names) WriteText(*files_, name, BytesOfRecordFile(name));
   const auto read = [&](const std::string& name, const std::vector<std::string>& columns) {
-    Job job = NumbersOf(columns);
+    Job job = NumbersJob(columns);
     job.data.train = {name};
     return Read(job, {.batch_size = 1024, .shuffle = false});
   };
