@@ -18,14 +18,12 @@ into=
 case "${1:-}" in
   "") ;;
   --folder) echo "$folder" && exit ;;
-  --into=?*) into=${1#--into=} ;;
+  --into=*)
+    into=${1#--into=}
+    [[ -d $into ]] || { echo "install_parquet.sh: error: --into='$into': expected a folder" >&2; exit 2; }
+    ;;
   *) echo "usage: install_parquet.sh [--folder | --into=FOLDER]" >&2; exit 2 ;;
 esac
-if [[ -n $into && ! -d $into ]]; then
-  echo "install_parquet.sh: error: --into=$into: expected a folder" >&2
-  exit 2
-fi
-
 fetch() { # FOLDER
   if ! python3 -m venv "$1/venv" >"$1/log" 2>&1; then
     tail -n 3 "$1/log" >&2

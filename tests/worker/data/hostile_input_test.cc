@@ -53,7 +53,8 @@ std::string GoodLine(DataFormat format) {
       return "1 0:3:0.5 4:2:1";
     case DataFormat::kLibfm:
       return "-1 3:1 11:0.5 7:1 8:1 9:1";
-    case DataFormat::kIdx:  // It has no lines: see idx_test.cc.
+    case DataFormat::kIdx:      // They have no lines of text: see idx_test.cc,
+    case DataFormat::kParquet:  // and parquet_damage_test.cc.
       break;
   }
   return "";

@@ -49,8 +49,8 @@ std::vector<CellOrder> LayoutsOf(const DataSpec& data) {
 }  // namespace
 
 std::unique_ptr<AbsentCells> AbsentCells::Of(const DataSpec& data, std::vector<std::string> paths) {
-  const bool by_name = data.format == DataFormat::kParquet ||
-                       (data.format == DataFormat::kCsv && data.header);
+  const bool by_name =
+      data.format == DataFormat::kParquet || (data.format == DataFormat::kCsv && data.header);
   if (by_name || data.format == DataFormat::kIdx) return nullptr;
   return std::unique_ptr<AbsentCells>(new AbsentCells(data, std::move(paths)));
 }

@@ -82,7 +82,8 @@ class RowBatches : public arrow::RecordBatchReader {
     if (left_ < 0) return Status::Invalid("row group ", group_, " has ", left_, " rows");
     of_group_ = file.RowGroup(group_);
     for (OutColumn& column : columns_) {
-      if (column.dictionary != nullptr) ARROW_RETURN_NOT_OK(column.dictionary->BeginGroup(*of_group_));
+      if (column.dictionary == nullptr) continue;
+      ARROW_RETURN_NOT_OK(column.dictionary->BeginGroup(*of_group_));
     }
     of_others_ = nullptr;
     if (!others_.empty()) {
