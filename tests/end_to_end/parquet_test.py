@@ -20,7 +20,6 @@ except ImportError:
 
 HDPS = harness.program("hdps")
 ROWS, BATCH = 3000, 250
-MEBI = 1 << 20
 CODECS = ("none", "snappy", "gzip", "brotli", "zstd", "lz4")
 # Apache's test data, from where apache/parquet-testing was fetched.
 OTHERS = os.environ.get("HDPS_PARQUET_FILES")
@@ -154,30 +153,6 @@ class Parquet(harness.Case):
     def test_kept_rows_give_the_same_digest(self):
         wanted = self.digest(self.parquet, "parsed")
         self.assertEqual(self.digest(self.job("kept", train=["rows.parquet"], cache="memory"), "kept"), wanted)
-
-    def test_memory_is_bounded_for_one_large_row_group(self):
-        """Numbers that no dictionary helps with, in one row group: memory beyond that of a small file."""
-        names, peaks, bytes_of = [f"n{column}" for column in range(20)], {}, {}
-        for name, rows in (("small", 20_000), ("large", 2_000_000)):
-            columns = {column: pyarrow.array(memoryview(random.Random(place).randbytes(4 * rows)).cast("i"), pyarrow.int32())
-                       for place, column in enumerate(names)}
-            columns["y"] = pyarrow.array([0.0, 1.0] * (rows // 2), pyarrow.float32())
-            self.write(f"{name}.parquet", pyarrow.table(columns), row_group_size=rows, use_dictionary=False)
-            del columns
-            job = harness.write_job(self.out(f"{name}.json"), {
-                "data": {"format": "parquet", "train": [f"{name}.parquet"], "shuffle_rows": 1000,
-                         "columns": [{"name": "y", "type": "label"}, *({"name": n, "type": "numeric", "scale": 1e9,
-                                     "transform": "standardize"} for n in names)]},
-                "model": {"type": "logistic", "device": "cpu"}, "train": {"batch_size": 10_000, "epochs": 1}})
-            _, peaks[name] = harness.with_peak([HDPS, "train", f"--job={job}", f"--out={self.out('run_' + name)}"])
-            self.assertEqual(harness.summary_of(self.out("run_" + name))["examples"], rows)
-            bytes_of[name] = self.out(f"{name}.parquet").stat().st_size
-        more = (peaks["large"] - peaks["small"]) / MEBI
-        harness.figure(f"training on a row group of {bytes_of['large'] / MEBI:.0f} MiB takes {peaks['large'] / MEBI:.0f} MiB of "
-                       f"memory, {more:.0f} MiB more than on one of {bytes_of['small'] / MEBI:.1f} MiB")
-        self.assertGreater(bytes_of["large"], 128 * MEBI)
-        self.assertLess(more, 64)
-        self.assertLess(peaks["large"], 256 * MEBI)
 
     def test_mistakes_end_before_training(self):
         whole = self.out("rows.parquet").read_bytes()
