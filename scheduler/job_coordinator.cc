@@ -223,9 +223,14 @@ TrainPhase* JobCoordinator::training_phase() const {
 
 void JobCoordinator::OnProgress(PeerId from, const Heartbeat& heartbeat) {
   const Clock wanted = heartbeat.wants_checkpoint;
-  const bool stands = heartbeat.finished || (wanted > 0 && heartbeat.clock >= wanted);
+  TrainRound::Stand stand = TrainRound::Stand::kSteps;
+  if (heartbeat.finished || (wanted > 0 && heartbeat.clock >= wanted)) {
+    stand = TrainRound::Stand::kHasEnded;
+  } else if (heartbeat.activity.wait_reason == WaitReason::kRows) {
+    stand = TrainRound::Stand::kNoRows;
+  }
   const std::optional<uint32_t> rank = parts_.members.WorkerRank(from);
-  if (rank && training()) training_phase()->OnProgress(*rank, heartbeat.clock, stands);
+  if (rank && training()) training_phase()->OnProgress(*rank, heartbeat.clock, stand);
 }
 
 void JobCoordinator::OnTick(TimeMs now) {

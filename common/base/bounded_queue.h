@@ -40,6 +40,12 @@ class BoundedQueue {
     return TakeFront();
   }
 
+  // Is true once the queue is closed and empty.
+  bool at_end() HDPS_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    return closed_ && items_.empty();
+  }
+
   void Close() HDPS_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     closed_ = true;

@@ -377,7 +377,7 @@ struct Layout<Activity> {
   static void Describe(auto& fields, auto& activity) {
     fields.Text(activity.stage);
     fields.Text(activity.subject);
-    fields.Enumerator(activity.wait_reason, WaitReason::kCommand);
+    fields.Enumerator(activity.wait_reason, WaitReason::kRows);
     fields.Number(activity.for_ms);
     fields.Tables(activity.awaited);
   }

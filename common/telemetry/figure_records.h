@@ -68,6 +68,8 @@ inline constexpr auto kFigures = [] {
       {"hdps_worker_loss", kWorker, kGauge, kPlain, kNone, "Mean loss of the last step"},
       {"hdps_worker_bad_rows_total", kWorker, kCounter, kPlain, kNone,
        "Rows of the data that were left out because they cannot be read"},
+      {"hdps_worker_rows_awaited_seconds", kWorker, kGauge, kSeconds, kNone,
+       "How long the reader of a followed log has waited for more rows; 0: it does not wait"},
       {"hdps_worker_pull_seconds", kWorker, kHistogram, kSeconds, kNone,
        "Time from a pull to the last reply to it"},
       {"hdps_worker_push_seconds", kWorker, kHistogram, kSeconds, kNone,

@@ -81,6 +81,7 @@ class Membership {
   // long as the sender made them, and count from the start of its process.
   std::shared_ptr<const Readings> readings(PeerId peer) const { return members_.at(peer).readings; }
   Clock WorkerClock(uint32_t rank) const;  // Requires: rank < workers.
+  const Activity& ActivityOf(PeerId peer) const { return members_.at(peer).activity; }
   // Is true if no worker has more examples, as their own programs say (Heartbeat::finished).
   bool AllFinished() const;
   // Is true if a worker asks for a checkpoint at a clock in (after, upto]; -1 is before all clocks.

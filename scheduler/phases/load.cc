@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "common/base/exit_status.h"
 #include "common/base/show_number.h"
 #include "common/job/job_facts.h"
 #include "common/job/job_spec.h"
@@ -32,6 +33,23 @@ std::string Difference(const std::vector<FilePrint>& before, const std::vector<F
   const std::string name = names.size() == now.size() ? names[i] : "file " + Whole(i + 1);
   if (was->bytes == is->bytes) return name + " has other bytes";
   return name + " had " + Whole(was->bytes) + " bytes and has " + Whole(is->bytes);
+}
+
+// Describes the first file of a followed log that is not what it was, though it may have grown;
+// empty: none. `before` was taken when the checkpoint's last step had been trained.
+std::string Broken(const std::vector<FilePrint>& before, const std::vector<FilePrint>& now) {
+  if (now.size() < before.size()) {
+    return "there were " + Whole(before.size()) + " files and are " + Whole(now.size());
+  }
+  for (size_t i = 0; i < before.size(); ++i) {
+    const std::string name = "file " + Whole(i + 1) + " of the log, by name,";
+    const bool newest = i + 1 == before.size();
+    if (newest ? now[i].bytes < before[i].bytes : now[i].bytes != before[i].bytes) {
+      return name + " had " + Whole(before[i].bytes) + " bytes and has " + Whole(now[i].bytes);
+    }
+    if (before[i].hash != 0 && now[i].hash != before[i].hash) return name + " begins otherwise";
+  }
+  return "";
 }
 
 }  // namespace
@@ -91,7 +109,18 @@ Next LoadPhase::OnAllAnswered(const Turn& turn) {
   const Manifest& manifest = start_->manifest;
   const std::string other = OtherArithmetic(manifest, parts_.facts.arithmetic());
   if (!other.empty()) parts_.warn(other);
-  WarnOfOtherData(job.record);
+  if (parts_.job.data.follow) {
+    const std::string broken = Broken(manifest.data_files, job.record.data_files);
+    if (!broken.empty()) {
+      return Next::Fail(kExitFailed,
+                        "data.follow: since the checkpoint of step " +
+                            std::to_string(manifest.clock) + " " + broken +
+                            ", so the rows behind that step cannot be found: put the files back, "
+                            "or begin a new job on the log as it is");
+    }
+  } else {
+    WarnOfOtherData(job.record);
+  }
   job.plan.emplace(job.PlanFrom(parts_.job, {manifest.clock, manifest.epoch, manifest.epoch_start},
                                 /*loaded=*/true));
   if (!job.loss) TellResumed(job);

@@ -21,8 +21,8 @@ class TrainPhase : public Phase {
   Next OnAnswer(const Answer& answer, const Turn& turn) override;
   Next OnAllAnswered(const Turn& turn) override;
   Next OnTick(const Turn& turn) override;
-  void OnProgress(uint32_t worker, Clock clock, bool stands) {
-    round_->OnProgress(worker, clock, stands);
+  void OnProgress(uint32_t worker, Clock clock, TrainRound::Stand stand) {
+    round_->OnProgress(worker, clock, stand);
   }
 
   Clock furthest() const { return round_->furthest(); }

@@ -31,7 +31,7 @@ void TrainRound::TakeOver(uint32_t worker) {
 Clock TrainRound::Reach() const {
   Clock reach = 0;
   for (const Worker& worker : workers_) {
-    const bool in_step = worker.running && !worker.stands;
+    const bool in_step = worker.running && worker.stand == Stand::kSteps;
     reach = std::max(reach, in_step ? worker.clock + 1 : worker.clock);
   }
   return std::min(reach, until_);
@@ -65,9 +65,9 @@ std::vector<TrainRound::Order> TrainRound::TakeOrders(TimeMs now) {
   return orders;
 }
 
-void TrainRound::OnProgress(uint32_t worker, Clock clock, bool stands) {
+void TrainRound::OnProgress(uint32_t worker, Clock clock, Stand stand) {
   CHECK_LT(worker, workers_.size());
-  workers_[worker].stands = stands;
+  workers_[worker].stand = stand;
   if (workers_[worker].running) workers_[worker].clock = std::max(workers_[worker].clock, clock);
 }
 
@@ -92,7 +92,7 @@ bool TrainRound::complete() const {
 
 bool TrainRound::OnlyStandingRun() const {
   return started_ && !complete() && std::ranges::all_of(workers_, [](const Worker& worker) {
-           return !worker.running || worker.stands;
+           return !worker.running || worker.stand == Stand::kHasEnded;
          });
 }
 

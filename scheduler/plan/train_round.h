@@ -38,13 +38,18 @@ class TrainRound {
   std::vector<Order> TakeOrders(TimeMs now);
 
   void Pause() { paused_ = true; }
-  // Is true if the only workers that have not answered stand, as OnProgress() says: they may wait
-  // for a pause.
+  // Is true if the only workers that have not answered have ended, as OnProgress() says: they may
+  // wait for a pause.
   bool OnlyStandingRun() const;
-  // From heartbeats; may be too low, never too high. `stands`: it has no more examples,
-  // or waits for a checkpoint, so it answers a pause at this clock, and no other worker has to
-  // follow it further.
-  void OnProgress(uint32_t worker, Clock clock, bool stands = false);
+  // What a worker is at between its answers.
+  enum class Stand : uint8_t {
+    kSteps,     // It is in a step, or between two.
+    kHasEnded,  // It has no more examples, or waits for a checkpoint.
+    kNoRows     // It waits for rows of a followed log.
+  };
+  // From heartbeats; may be too low, never too high. Other than kSteps: it answers a pause at this
+  // clock, and no other worker has to follow it further.
+  void OnProgress(uint32_t worker, Clock clock, Stand stand = Stand::kSteps);
   // Takes the answer to a kTrain of this round.
   void OnTrained(uint32_t worker, const CommandDone& done);
 
@@ -72,7 +77,7 @@ class TrainRound {
   struct Worker {
     Clock clock = 0;  // Finished steps, as far as known.
     bool running = false;
-    bool stands = false;  // As OnProgress() says.
+    Stand stand = Stand::kSteps;
     uint32_t orders = 0;  // Unanswered kTrain commands.
     bool end_of_epoch = false;
     bool pause_sent = false;

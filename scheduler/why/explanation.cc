@@ -33,6 +33,7 @@ std::string Listed(const std::vector<std::string>& all) {
 }
 
 std::string StateOf(const Activity& activity) {
+  if (activity.wait_reason == WaitReason::kRows) return "rows after " + activity.subject;
   const std::string stage = activity.stage.empty() ? "not told" : activity.stage;
   return activity.subject.empty() ? stage : stage + " " + activity.subject;
 }
@@ -176,6 +177,8 @@ WhyKind Why::KindOf(size_t m) const {
         return WhyKind::kLink;
       }
       break;
+    case WaitReason::kRows:
+      return WhyKind::kRows;
     case WaitReason::kMembers:
     case WaitReason::kGroup:
     case WaitReason::kNone:
@@ -200,6 +203,9 @@ std::string Why::Clause(WhyKind kind, size_t m) const {
     case WhyKind::kData:
       return place + ", which has read no example for " + lasts + ": stage " + activity.stage +
              (activity.subject.empty() ? "" : ", file " + activity.subject) + AtStep(m);
+    case WhyKind::kRows:
+      return place + ", which has waited " + lasts + " for rows after " + activity.subject +
+             AtStep(m);
     case WhyKind::kDisk:
       return place + ", which has been busy with its disk for " + lasts + ": " + StateOf(activity);
     case WhyKind::kLink:
@@ -226,6 +232,9 @@ std::string AdviceFor(WhyKind kind) {
       return "make room, or mend that disk: the job goes on by itself";
     case WhyKind::kData:
       return "is that file's disk or mount slow or gone, or a pipe that nobody writes to?";
+    case WhyKind::kRows:
+      return "does the program that writes the log run? A line without its end, and a step that is "
+             "not full, wait too";
     case WhyKind::kDisk:
       return "is that disk slow or full? iostat and df on that machine say";
     case WhyKind::kWork:
@@ -321,7 +330,7 @@ void Why::Find() {
 
 const char* WhyKindName(WhyKind kind) {
   constexpr std::array kNames = {"missing", "lost", "silent", "deaf", "trouble", "link",   "group",
-                                 "cycle",   "data", "disk",   "work", "between", "nothing"};
+                                 "cycle",   "data", "disk",   "work", "rows", "between", "nothing"};
   return kNames[static_cast<size_t>(kind)];
 }
 

@@ -26,6 +26,7 @@ enum class WhyKind : uint8_t {
   kData,     // A member waits for a data file.
   kDisk,     // A member reads or writes its own files.
   kWork,     // A member works at its stage.
+  kRows,     // The log that the job follows has no more rows.
   kBetween,  // The scheduler is between two commands.
   kNothing,  // The job makes steps.
 };

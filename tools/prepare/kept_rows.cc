@@ -60,6 +60,11 @@ Result<std::vector<KeptRows>> KeepRowsOf(const Job& job, FileSystem& files) {
                   "data.cache_path is empty: expected the folder for the rows, "
                   "--set=data.cache_path=DIR");
   }
+  if (job.data.follow) {
+    return Status(Code::kInvalidArgument,
+                  "data.follow is true, and rows of a log that grows are read once: expected a job "
+                  "whose data is whole");
+  }
   RowCacheOptions caching = CacheOptionsOf(job, files, "");
   caching.cache = DataCache::kDisk;
   std::vector<KeptRows> kept;

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "common/job/followed_data.h"
 #include "common/job/job_facts.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/data_spec.h"
@@ -32,9 +33,10 @@ class ValueCounter {
   // Counts the keys from `begin` up to `*last`, which becomes less if these are too many.
   Status Count(Key begin, Key* last) {
     counts_.clear();
+    HDPS_ASSIGN_OR_RETURN(const std::vector<std::string> paths, TrainingFiles(files_, job_.data));
     ParsedRows rows(
-        files_, job_.data, job_.data.train, LabelsOf(job_),
-        RulesOf(job_.data, job_.data.train, {.seed = job_.seed, .side = RowSide::kTrained}));
+        files_, job_.data, paths, LabelsOf(job_),
+        RulesOf(job_.data, paths, {.seed = job_.seed, .side = RowSide::kTrained}));
     HDPS_RETURN_IF_ERROR(rows.Start());
     Row row;
     while (true) {

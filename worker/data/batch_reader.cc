@@ -16,6 +16,7 @@
 #include "worker/data/cache/cached_reader.h"
 #include "worker/data/cache/row_writer.h"
 #include "worker/data/columnar/table_files.h"
+#include "worker/data/follow/followed_log.h"
 #include "worker/data/formats/row_adder.h"
 #include "worker/data/formats/row_lanes.h"
 #include "worker/data/indexed_reader.h"
@@ -27,6 +28,17 @@
 namespace hdps {
 namespace {
 
+// Lets records be packed lines unless rows are held out by their hashes, and looks for more files
+// where the log is followed.
+LineRules StreamRules(FileSystem& files, const DataSpec& data,
+                      const std::vector<std::string>& paths, const ReaderOptions& options) {
+  LineRules rules = RulesOf(data, paths, options);
+  if (rules.records != nullptr && rules.side == RowSide::kAll) rules.records->PackLines();
+  if (options.follow == nullptr) return rules;
+  rules.log = std::make_shared<FollowedLog>(files, data, rules.records, options.follow);
+  return rules;
+}
+
 class StreamReader : public BatchReader {
  public:
   StreamReader(FileSystem& files, const DataSpec& data, const std::vector<std::string>& paths,
@@ -37,8 +49,11 @@ class StreamReader : public BatchReader {
         rows_(std::move(rows)),
         lanes_(std::move(lanes)),
         lines_(
-            files, paths, PackedRulesOf(data, paths, options),
-            [this](uint32_t file, std::string_view text) { return rows_->TakeHeader(file, text); }),
+            files, paths, StreamRules(files, data, paths, options),
+            [this](uint32_t file, std::string_view text) {
+              KnowPaths();
+              return rows_->TakeHeader(file, text);
+            }),
         window_(NewWindow(window_rows_, options.window_bytes, TableOf(data, paths) != nullptr)) {}
 
   Status StartEpoch(uint32_t epoch, uint64_t skip_steps) override {
@@ -88,19 +103,15 @@ class StreamReader : public BatchReader {
     if (lanes_ != nullptr) lanes_->PackRows(writer != nullptr);
   }
 
+  void Stop() override {
+    if (options_.follow != nullptr) options_.follow->Stop();
+  }
   uint64_t bad_rows() const override { return rows_->bad_rows(); }
   void SetBadRows(uint64_t count) override { rows_->Restart(count); }
   uint64_t bytes_read() const override { return lines_.bytes_read(); }
   double progress() const override { return lines_.progress(); }
 
  private:
-  // Lets records be packed lines unless rows are held out by their hashes.
-  static LineRules PackedRulesOf(const DataSpec& data, const std::vector<std::string>& paths,
-                                 const ReaderOptions& options) {
-    LineRules rules = RulesOf(data, paths, options);
-    if (rules.records != nullptr && rules.side == RowSide::kAll) rules.records->PackLines();
-    return rules;
-  }
   // The window of a table has as many rows as if it held their numbers alone.
   static ShuffleWindow NewWindow(uint64_t rows, size_t bytes_max, bool of_table) {
     constexpr uint64_t kNumberBytes = 64;  // A row number takes a cache line.
@@ -175,10 +186,20 @@ class StreamReader : public BatchReader {
     return true;
   }
 
+  Result<bool> NextInOrder(Line* line) {
+    HDPS_ASSIGN_OR_RETURN(const bool found, lines_.Next(line));
+    KnowPaths();
+    return found;
+  }
+  // Tells the parser the files of a followed log, for its messages.
+  void KnowPaths() {
+    if (options_.follow != nullptr) rows_->KnowPaths(lines_.paths());
+  }
+
   Result<bool> NextShuffled(Line* line) {
-    if (window_rows_ == 0) return lines_.Next(line);
+    if (window_rows_ == 0) return NextInOrder(line);
     while (!lines_ended_ && !window_.full()) {
-      HDPS_ASSIGN_OR_RETURN(const bool found, lines_.Next(line));
+      HDPS_ASSIGN_OR_RETURN(const bool found, NextInOrder(line));
       lines_ended_ = !found;
       if (!found) break;
       // Lines of a table come out in the same order, held or not.
@@ -248,7 +269,7 @@ Result<std::unique_ptr<BatchReader>> NewBatchReader(FileSystem& files, const Dat
   CHECK_LT(options.part, options.num_parts);
   CHECK(data.vocabulary.file.empty() || data.vocabulary.values != nullptr)
       << "LoadVocabulary() comes before rows are read";
-  HDPS_RETURN_IF_ERROR(CheckFiles(files, data, paths));
+  if (options.follow == nullptr) HDPS_RETURN_IF_ERROR(CheckFiles(files, data, paths));
   if (data.format == DataFormat::kCsv && data.delimiter.size() != 1) {
     return Status(Code::kInvalidArgument,
                   "data.delimiter '" + data.delimiter + "': expected one character");
@@ -263,8 +284,8 @@ Result<std::unique_ptr<BatchReader>> NewBatchReader(FileSystem& files, const Dat
                                                std::move(lanes));
   KeepRows keep = [of = stream.get()](RowWriter* writer) { of->KeepRows(writer); };
   std::unique_ptr<BatchReader> reader = std::move(stream);
-  // A table needs neither an index nor a cache.
-  if (TableOf(data, paths) != nullptr) return reader;
+  // A table needs neither an index nor a cache, and a followed log is read once.
+  if (TableOf(data, paths) != nullptr || options.follow != nullptr) return reader;
   const ReaderInput input{files, data, paths, options};
   if (options.shuffle && data.shuffle_rows > 0 && options.num_parts >= kPartsMany) {
     HDPS_ASSIGN_OR_RETURN(rows, make());

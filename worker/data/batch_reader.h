@@ -19,6 +19,7 @@ namespace hdps {
 
 class ItemPool;
 class RowCaches;
+class RowWait;
 struct DataSpec;
 
 // A shuffle window is full with this many bytes of lines.
@@ -53,6 +54,8 @@ struct ReaderOptions {
   BadRows bad_rows = BadRows::kCounted;
   // Pool for making negative examples; null: none are made.
   std::shared_ptr<ItemPool> items = nullptr;
+  // Not null: the stream is the log of DataSpec::follow, and this waits for its rows.
+  std::shared_ptr<RowWait> follow = nullptr;
   // Keeps and finds parsed rows of files; null: text is read.
   std::shared_ptr<RowCaches> cache = nullptr;
   // Parses the rows of large batches on its threads; null for the caller's thread.
@@ -96,6 +99,9 @@ class BatchReader {
   virtual Result<std::optional<Batch>> Next() = 0;
   // Starts an epoch after its first `skip_steps` steps (resuming).
   virtual Status StartEpoch(uint32_t epoch, uint64_t skip_steps) = 0;
+  // Ends a wait for rows that are not there yet, and all later ones: kCancelled. Any thread may
+  // call it.
+  virtual void Stop() {}
   virtual uint64_t bad_rows() const = 0;  // Bad rows of this part in this epoch.
   // Sets the bad rows that another reader has counted.
   virtual void SetBadRows(uint64_t count) = 0;

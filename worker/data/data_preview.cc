@@ -10,6 +10,7 @@
 
 #include "common/base/show_number.h"
 #include "common/job/eval_sets.h"
+#include "common/job/followed_data.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/data_spec.h"
 #include "worker/data/batch_reader.h"
@@ -109,6 +110,7 @@ class Preview {
   Status LookAtFile(uint32_t file) {
     LineRules rules = FileRulesOf(data_, {paths_[file]}, labels_read());
     rules.records = records_;
+    rules.whole_lines = data_.follow;
     LineReader lines(files_, {paths_[file]}, rules);
     HDPS_RETURN_IF_ERROR(lines.Start());
     const uint64_t rows_max = example_place_.empty() ? kPreviewRows : 1;
@@ -154,11 +156,12 @@ class Preview {
   }
 
   Status LookAtHeader(uint32_t file) {
-    LineReader lines(files_, {paths_[file]}, {});
+    LineReader lines(files_, {paths_[file]}, {.whole_lines = data_.follow});
     HDPS_RETURN_IF_ERROR(lines.Start());
     Line line;
     HDPS_ASSIGN_OR_RETURN(const bool found, lines.Next(&line));
     line.place.file = file;
+    if (!found && data_.follow) return {};
     if (!found || line.place.number != 1) {
       if (!by_name()) return {};
       return {Code::kInvalidArgument,
@@ -336,8 +339,13 @@ Result<DataPreview> PreviewData(FileSystem& files, const DataSpec& data,
 }
 
 Result<DataPreview> PreviewJobData(FileSystem& files, const Job& job) {
-  HDPS_ASSIGN_OR_RETURN(DataPreview preview,
-                        PreviewData(files, job.data, job.data.train, LabelsOf(job)));
+  HDPS_ASSIGN_OR_RETURN(const std::vector<std::string> paths, TrainingFiles(files, job.data));
+  DataPreview preview;
+  if (job.data.follow && paths.empty()) {
+    preview.lines.push_back(job.data.train[0] + " has no file yet; the job waits for the first");
+  } else {
+    HDPS_ASSIGN_OR_RETURN(preview, PreviewData(files, job.data, paths, LabelsOf(job)));
+  }
   for (const EvalSet& set : EvalSetsOf(job.data)) {
     if (set.held_out) continue;  // Its files are the training files.
     HDPS_ASSIGN_OR_RETURN(const DataPreview eval,

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "worker/data/columnar/table_files.h"
+#include "worker/data/follow/followed_log.h"
 #include "worker/data/held_out/hold_out.h"
 #include "worker/data/idx_file.h"
 #include "worker/data/number.h"
@@ -41,6 +42,10 @@ LineReader::LineReader(FileSystem& files, std::vector<std::string> paths, LineRu
 
 Status LineReader::Start() {
   all_packed_bytes_ = 0;
+  if (rules_.log != nullptr) {
+    rules_.log->Restart();
+    paths_.clear();
+  }
   for (const std::string& path : paths_) {
     if (rules_.table != nullptr) {
       all_packed_bytes_ += rules_.table->num_rows() * kRowNumberBytes;
@@ -50,19 +55,22 @@ Status LineReader::Start() {
     all_packed_bytes_ += bytes;
   }
   packed_bytes_before_ = 0;
-  rows_ = 0;
+  rows_ = line_number_ = 0;
+  place_before_.clear();
   file_.reset();
   return OpenFile(0);
 }
 
 Status LineReader::OpenFile(size_t file) {
   if (file_) packed_bytes_before_ += file_->packed_bytes_read();
+  if (rules_.log != nullptr) place_before_ = PlaceOfLast();
   file_.reset();
   file_index_ = file;
   line_number_ = 0;
   begin_ = end_ = searched_ = 0;
   buffer_offset_ = line_offset_ = 0;
   file_ended_ = true;
+  if (rules_.log != nullptr) return OpenNextOfLog();
   if (file == paths_.size()) return {};
   if (rules_.table != nullptr) {
     file_ = OpenRowNumbers(rules_.table->num_rows());
@@ -78,7 +86,20 @@ Status LineReader::OpenFile(size_t file) {
   return {};
 }
 
+Status LineReader::OpenNextOfLog() {
+  HDPS_ASSIGN_OR_RETURN(file_, rules_.log->Open(file_index_, [this] { return PlaceOfLast(); }));
+  paths_ = rules_.log->paths();
+  file_ended_ = file_ == nullptr;
+  return {};
+}
+
+std::string LineReader::PlaceOfLast() const {
+  if (line_number_ == 0) return place_before_;
+  return paths_[file_index_] + ":" + std::to_string(line_number_);
+}
+
 double LineReader::progress() const {
+  if (rules_.log != nullptr) return 0;  // Nobody knows how much is to come.
   if (file_index_ >= paths_.size()) return 1;
   const uint64_t read = packed_bytes_before_ + (file_ ? file_->packed_bytes_read() : 0);
   if (all_packed_bytes_ == 0) return 0;
@@ -167,6 +188,7 @@ Result<bool> LineReader::NextRaw(std::string_view* text) {
       return true;
     }
     searched_ = end_;
+    if (file_ended_ && rules_.whole_lines) return false;
     if (file_ended_) {
       *text = {buffer_.get() + begin_, end_ - begin_};
       begin_ = end_;

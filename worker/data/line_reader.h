@@ -16,6 +16,7 @@
 namespace hdps {
 
 class ColumnTable;
+class FollowedLog;
 class HoldOut;
 class RecordFiles;
 
@@ -48,7 +49,10 @@ struct LineRules {
   std::shared_ptr<const ColumnTable> table = nullptr;
   // Not null: rows are records, and each line has the cells of one.
   std::shared_ptr<RecordFiles> records = nullptr;
-  bool header = false;  // The first line of each file is skipped.
+  // Not null: the files are those of a log that is followed, and the reader waits for more.
+  std::shared_ptr<FollowedLog> log = nullptr;
+  bool whole_lines = false;  // A last line without its end is still being written, and is skipped.
+  bool header = false;       // The first line of each file is skipped.
   std::string comment;  // Lines that begin with this are skipped; empty: none.
   // Rows of the other side are skipped. `hold_out` decides; copies of the rules share it, because
   // it learns from headers.
@@ -87,12 +91,16 @@ class LineReader {
   // Is true if the file of the last line can be read at any of these offsets.
   bool seekable() const { return file_ && file_->seekable(); }
 
+  // The files; of a followed log, those that were there at the last line.
+  const std::vector<std::string>& paths() const { return paths_; }
   const std::string& path(uint32_t file) const { return paths_[file]; }
   uint64_t bytes_read() const { return bytes_read_; }  // Unpacked bytes since construction.
   double progress() const;                             // Share of the bytes of all files on disk.
 
  private:
   Status OpenFile(size_t file);
+  Status OpenNextOfLog();
+  std::string PlaceOfLast() const;
   Status OnHeader(uint32_t file, std::string_view raw);
   // Returns the next line as it stands in the file; false at the end of the file.
   Result<bool> NextRaw(std::string_view* text);
@@ -101,7 +109,7 @@ class LineReader {
   Status ReadMore();
 
   FileSystem& files_;
-  const std::vector<std::string> paths_;
+  std::vector<std::string> paths_;
   const LineRules rules_;
   const TakeHeader take_header_;
   uint64_t all_packed_bytes_ = 0;
@@ -111,6 +119,7 @@ class LineReader {
   uint64_t line_number_ = 0;
   uint64_t rows_ = 0;                 // Rows given since Start().
   uint64_t packed_bytes_before_ = 0;  // Bytes of the files before this one.
+  std::string place_before_;          // Place of the last line of a log before this file.
   size_t buffer_bytes_;
   // Not initialized, because a short file uses little of it.
   std::unique_ptr<char[]> buffer_;

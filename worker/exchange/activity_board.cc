@@ -18,6 +18,14 @@ void ActivityBoard::Opened(const std::string& path) {
   opened_ = path;
 }
 
+int64_t ActivityBoard::AwaitRows(const std::string& behind) {
+  const int64_t now_ms = clock_.NowMs();
+  MutexLock lock(mutex_);
+  if (rows_behind_ != behind) rows_since_ms_ = now_ms;
+  rows_behind_ = behind;
+  return now_ms - rows_since_ms_;
+}
+
 ActivityBoard::Waiting::Waiting(ActivityBoard* board, WaitReason reason) : board_(board) {
   if (board_ == nullptr) return;
   const int64_t now_ms = board_->clock_.NowMs();
@@ -62,8 +70,12 @@ Activity ActivityBoard::Now() const {
     const bool calls = in_calls.count > 0;
     if (calls) activity.wait_reason = WaitReason::kGroup;
     since_ms = calls ? in_calls.since_ms : stage_since_ms_;
-  } else if (reason_ == WaitReason::kData) {
+  } else if (reason_ == WaitReason::kData && rows_behind_.empty()) {
     activity.subject = opened_;
+  } else if (reason_ == WaitReason::kData) {
+    activity.wait_reason = WaitReason::kRows;
+    activity.subject = rows_behind_;
+    since_ms = rows_since_ms_;
   }
   activity.for_ms = now_ms - since_ms;
   return activity;

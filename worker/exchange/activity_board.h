@@ -26,6 +26,10 @@ class ActivityBoard {
   // Is called when a data file is opened; the file is what a wait for data reports.
   void Opened(const std::string& path) HDPS_EXCLUDES(mutex_);
 
+  // Is called while the reader waits for rows of a followed log: `behind` is the place of the last
+  // one; "" when there was more. Returns for how many milliseconds it has waited.
+  int64_t AwaitRows(const std::string& behind) HDPS_EXCLUDES(mutex_);
+
   // Marks the compute thread as waiting during its lifetime. Does nothing if `board` is null.
   class Waiting {
    public:
@@ -75,6 +79,8 @@ class ActivityBoard {
   WaitReason reason_ HDPS_GUARDED_BY(mutex_) = WaitReason::kNone;
   int64_t reason_since_ms_ HDPS_GUARDED_BY(mutex_) = 0;
   std::string opened_ HDPS_GUARDED_BY(mutex_);
+  std::string rows_behind_ HDPS_GUARDED_BY(mutex_);  // Empty: the reader waits for no rows.
+  int64_t rows_since_ms_ HDPS_GUARDED_BY(mutex_) = 0;
   InCalls in_calls_ HDPS_GUARDED_BY(mutex_), in_lane_calls_ HDPS_GUARDED_BY(mutex_);
 };
 

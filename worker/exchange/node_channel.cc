@@ -94,6 +94,13 @@ Result<std::vector<Frame>> NodeChannel::Wait(Ticket ticket, int64_t* arrived_ns)
   return std::move(replies.frames);
 }
 
+Status NodeChannel::WaitForStep() {
+  const ActivityBoard::Waiting waiting(&board_, WaitReason::kData);
+  if (!interrupted_ && !end_.has_value()) TakeIn(true);
+  if (interrupted_) return Interruption();
+  return end_.has_value() ? EndStatus() : Status();
+}
+
 Buffer NodeChannel::MakeBytes(ServerId to, size_t size, std::span<std::byte>* bytes) {
   return MakeSection(sections_, view_->servers[to.value].peer, size, bytes);
 }
@@ -191,6 +198,8 @@ void NodeChannel::Sort(Event event) {
     interruption_late_ = true;
   } else if (std::holds_alternative<TimeToAsk>(event)) {
     GiveUpIfAsked();
+  } else if (std::holds_alternative<NextStep>(event)) {
+    return;  // It has ended a wait.
   } else if (auto* late = std::get_if<StoreLate>(&event)) {
     values_.try_emplace(late->key);
   } else {

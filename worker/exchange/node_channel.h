@@ -80,6 +80,10 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
     const ActivityBoard::Waiting waiting(&board_, WaitReason::kMembers);
     TakeIn(true);
   }
+  // Waits for any event, as a StepReady() is, of a trainer that has no step to do.
+  Status WaitForStep();
+  // Ends WaitForStep(). Any thread may call it.
+  void StepReady() { Enqueue(NextStep()); }
   // Drops the ticket; its replies are discarded.
   void Cancel(Ticket ticket);
   Result<std::vector<Frame>> Call(std::vector<ServerRequest> requests) {
@@ -141,8 +145,10 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   };
   struct InterruptionLate {};
   struct TimeToAsk {};  // Whether to give up.
+  struct NextStep {};
   using Event =
-      std::variant<NewView, Command, Replies, KvValue, StoreLate, InterruptionLate, TimeToAsk, End>;
+      std::variant<NewView, Command, Replies, KvValue, StoreLate, InterruptionLate, TimeToAsk,
+                             NextStep, End>;
   struct NodeRequest {
     // The View::restarts that the trainer knew; the request is dropped if it has changed. None: the
     // request holds in any view.
@@ -157,7 +163,7 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   }
   void Request(NodeRequest request);
   Status Interruption() const;
-  void Enqueue(Event event);  // Loop thread.
+  void Enqueue(Event event);
   // Takes in the next event, and waits for it if `wait`. Returns false if there was none.
   bool TakeIn(bool wait);
   void Sort(Event event);

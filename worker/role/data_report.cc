@@ -3,8 +3,10 @@
 
 #include <glog/logging.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "common/job/followed_data.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/data_spec.h"
 #include "worker/data/batch_reader.h"
@@ -14,7 +16,19 @@ namespace hdps {
 DataReport::DataReport(const Job& job, FileSystem& files)
     : job_(job), files_(files), training_(files, job.data.train) {}
 
-void DataReport::LookAtTraining(const std::string& then) { Note(training_, then); }
+void DataReport::LookAtTraining(const std::string& then) {
+  if (!job_.data.follow) Note(training_, then);
+}
+
+std::vector<FilePrint> DataReport::TrainingPrints() {
+  if (!job_.data.follow) return training_.Prints();
+  const Result<std::vector<std::string>> paths = TrainingFiles(files_, job_.data);
+  std::vector<FilePrint> prints;
+  for (size_t i = 0; paths.ok() && i < std::min(paths->size(), kFilePrintsMax); ++i) {
+    prints.push_back(GrowingPrintOf(files_, (*paths)[i]));
+  }
+  return prints;
+}
 
 void DataReport::LookAtEvalSet(const EvalSet& set, const std::string& then) {
   Note(eval_sets_.try_emplace(set.name, files_, set.files).first->second, then);

@@ -25,16 +25,18 @@ class DataReport {
   // Requires: both outlive it.
   DataReport(const Job& job, FileSystem& files);
 
-  // Look for changes since the last look; `then` tells the operator the consequence.
+  // Look for changes since the last look; `then` tells the operator the consequence. A followed log
+  // is looked at by its reader.
   void LookAtTraining(const std::string& then);
   void LookAtEvalSet(const EvalSet& set, const std::string& then);
   // Returns the changes that were found since the last call, for the next answer; empty if none.
   std::string TakeChanges();
 
-  // Returns the files of data.train as they are now.
-  std::vector<FilePrint> TrainingPrints() { return training_.Prints(); }
+  // Returns the files of data.train as they are now; of a followed log, prints that stay while files
+  // grow.
+  std::vector<FilePrint> TrainingPrints();
   // Keeps the files' present state, in which the current epoch reads them.
-  void MarkOpened() { opened_ = training_.Prints(); }
+  void MarkOpened() { opened_ = TrainingPrints(); }
   const std::vector<FilePrint>& opened() const { return opened_; }
   // Returns the number of rows in an epoch, over all workers; they are counted in the first call.
   Result<uint64_t> RowsOfEpoch();

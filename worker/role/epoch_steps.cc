@@ -12,6 +12,7 @@
 #include "common/job/spec/train_spec.h"
 #include "common/job/step_lists.h"
 #include "common/protocol/view.h"
+#include "worker/data/follow/row_wait.h"
 #include "worker/data/item_pool.h"
 
 namespace hdps {
@@ -52,6 +53,14 @@ Status EpochSteps::Open(const Job& part, const EpochPosition& position, const Ep
   options.plan.hot = split.hot;
   options.executor = &executor_;
   options.board = &channel_.board();
+  if (follows()) {
+    options.reader.follow = NewPollingWait([this](const std::string& behind) {
+      const int64_t waits_ms = channel_.board().AwaitRows(behind);
+      channel_.meters()->Set(FigureNamed("hdps_worker_rows_awaited_seconds"),
+                             static_cast<double>(waits_ms) / 1e3);
+    });
+    options.on_step = [this] { channel_.StepReady(); };
+  }
   Close();
   HDPS_ASSIGN_OR_RETURN(steps_, StepPipeline::Start(part, files_, time_, options));
   window_ = std::make_unique<StepWindow>(*steps_, part, channel_, time_);
@@ -61,6 +70,8 @@ Status EpochSteps::Open(const Job& part, const EpochPosition& position, const Ep
   bad_rows_ = 0;
   return Status();
 }
+
+bool EpochSteps::follows() const { return job_.data.follow; }
 
 void EpochSteps::Close() {
   window_.reset();

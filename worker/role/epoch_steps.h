@@ -58,6 +58,8 @@ class EpochSteps {
 
   // Requires: open.
   StepWindow& window() { return *window_; }
+  // Is true if steps may be long in coming, and the window waits for none: data.follow.
+  bool follows() const;
   // Removes the first step of the window, which is finished, and counts its bad rows.
   void Pop();
   uint64_t bad_rows() const { return bad_rows_; }  // Bad rows in the steps removed since Open().

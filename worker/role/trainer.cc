@@ -306,6 +306,7 @@ Status Trainer::Train(const Command& command) {
   done.examples = outcome.examples;
   done.loss_sum = outcome.loss_sum;
   done.bad_rows = outcome.bad_rows;
+  if (job().data.follow && channel_.rank().value == 0) data_.MarkOpened();
   done.data_files = data_.opened();
   data_.LookAtTraining("epoch " + std::to_string(command.epoch + 1) +
                        " was reading it, and some of its rows may be the old ones");

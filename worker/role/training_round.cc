@@ -8,6 +8,18 @@
 
 namespace hdps {
 
+Status TrainingRound::AwaitRows(std::optional<Command>* pause) {
+  StepWindow& window = steps_.window();
+  while (true) {
+    // Events are taken before the window is looked at, so that one that comes after it ends the
+    // wait.
+    if (!*pause) *pause = channel_.TakePause();
+    HDPS_RETURN_IF_ERROR(window.Fill(1, 0));
+    if (window.size() > 0 || window.at_end() || *pause) return {};
+    HDPS_RETURN_IF_ERROR(channel_.WaitForStep());
+  }
+}
+
 Result<RoundOutcome> TrainingRound::Run(const Command& train, Clock* clock) {
   RoundOutcome round;
   StepWindow& window = steps_.window();
@@ -17,8 +29,13 @@ Result<RoundOutcome> TrainingRound::Run(const Command& train, Clock* clock) {
     const StepTimes before = runner_.times();
     const int64_t begin = time_.NowNs();
     channel_.board().Enter("read");
-    HDPS_RETURN_IF_ERROR(window.Fill(1, 1));
+    if (steps_.follows()) {
+      HDPS_RETURN_IF_ERROR(AwaitRows(&round.pause));
+    } else {
+      HDPS_RETURN_IF_ERROR(window.Fill(1, 1));
+    }
     runner_.times().read_wait_ns += time_.NowNs() - begin;
+    if (window.size() == 0 && !window.at_end()) break;  // For a pause.
     if (window.size() == 0) {
       round.end_of_epoch = true;
       break;

@@ -47,6 +47,9 @@ class TrainingRound {
   Result<RoundOutcome> Run(const Command& train, Clock* clock);
 
  private:
+  // Waits for the next step of a followed log, or until a pause comes, which `*pause` then holds.
+  Status AwaitRows(std::optional<Command>* pause);
+
   NodeChannel& channel_;
   MonotonicClock& time_;
   EpochSteps& steps_;

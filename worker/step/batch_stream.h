@@ -37,7 +37,10 @@ class BatchStream {
   // After an error or the end there is no next.
   Result<std::optional<ReadBatch>> Next();
   // Ends the reading; Next() still returns the batches that wait. Any thread may call it.
-  void Close() { batches_.Close(); }
+  void Close() {
+    batches_.Close();
+    reader_->Stop();
+  }
 
  private:
   struct Item {

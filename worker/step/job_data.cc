@@ -67,6 +67,7 @@ JobData::~JobData() = default;
 
 Status JobData::Look(const DataPart& part, const std::vector<std::string>& paths) {
   if (!seen_.insert(part.set).second) return {};
+  if (part.set == kTrainedName && job_.data.follow) return {};
   HDPS_ASSIGN_OR_RETURN(const DataPreview preview,
                         PreviewData(files_, job_.data, paths, LabelsOf(job_)));
   for (const std::string& warning : preview.warnings) LOG(WARNING) << "data: " << warning;

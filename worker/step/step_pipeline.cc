@@ -15,6 +15,7 @@
 #include "common/job/table_slices.h"
 #include "common/platform/memory_full.h"
 #include "common/protocol/view.h"
+#include "worker/data/follow/row_wait.h"
 
 namespace hdps {
 namespace {
@@ -51,6 +52,7 @@ PipelineOptions TrainingOptions(const Job& job, uint32_t rank, uint32_t workers)
   options.reader.seed = job.seed;
   options.reader.batch_size = job.train.batch_size;
   options.reader.side = RowSide::kTrained;
+  if (job.data.follow) options.reader.follow = NewPollingWait({});
   options.reader.fill_last = job.train.last_batch == LastBatch::kFilled;
   options.reader.part = full_batch ? 0 : rank;
   options.reader.num_parts = full_batch ? 1 : workers;
@@ -121,8 +123,10 @@ void StepPipeline::PrepareAll() {
     Item item{read.status(), nullptr};
     if (read.ok()) item.step = Prepare(**std::move(read));
     if (!ready_.Push(std::move(item))) return;
+    if (options_.on_step) options_.on_step();
   }
   ready_.Close();
+  if (options_.on_step) options_.on_step();
 }
 
 std::unique_ptr<PreparedStep> StepPipeline::Prepare(ReadBatch read) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -75,6 +76,8 @@ struct PipelineOptions {
   // Helps the reader's thread with steps of many keys; null: it works alone.
   Executor* executor = nullptr;
   ActivityBoard* board = nullptr;  // Is told of waits for a step; null: no one is told.
+  // Is called on the pipeline's thread when TryNext() has a step more or the end; may be empty.
+  std::function<void()> on_step = {};
 };
 
 // Returns the options of worker `rank` of `workers` that trains on the job's data, from the begin
@@ -101,6 +104,8 @@ class StepPipeline {
   Result<std::unique_ptr<PreparedStep>> Next();
   // The same without waiting: null when none is ready.
   Result<std::unique_ptr<PreparedStep>> TryNext();
+  // Is true if neither gives a step any more.
+  bool at_end() { return ready_.at_end(); }
   // Splits a step again with the current hot keys. May be called from any thread.
   void Split(PreparedStep* step) const;
   // Gives a step back, so that its memory is used again.

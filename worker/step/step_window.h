@@ -33,6 +33,8 @@ class StepWindow {
   // `needed`.
   Status Fill(size_t count, size_t needed);
   size_t size() const { return steps_.size(); }
+  // Is true if there are no steps behind those of the window.
+  bool at_end() const { return at_end_ || source_.at_end(); }
   WindowStep& at(size_t i) { return steps_[i]; }
   // Removes the first step, which is finished.
   void Pop();

@@ -88,6 +88,12 @@ struct VocabularySpec {
 struct DataSpec {
   DataFormat format = DataFormat::kCsv;
   std::vector<std::string> train;  // Paths in the order of reading; .gz and .zst are decompressed.
+  // Waits for more rows behind those of the only entry of `train`, in its last file and in new
+  // ones. The entry then stays as it is, a folder for example: see TrainingFiles().
+  bool follow = false;
+  // The name of a file, beside the files that are followed, which says that no more rows come;
+  // empty: none says it.
+  std::string follow_until;
   std::vector<std::string> eval;
   std::vector<EvalSetSpec> eval_sets;  // Additional evaluation sets with names.
   // The share of the rows of `train` that is held out and never trained on. A hash of the row

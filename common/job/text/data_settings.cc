@@ -124,6 +124,15 @@ void AddFiles(SettingTable<DataSpec>* data) {
       "the files in it, a pattern (*, ?, [...]) for those it matches, by name. Relative paths "
       "are sought from the job file's folder, then from the working directory. At least one.",
       Hashed::kDefault);
+  data->Add("follow", &DataSpec::follow,
+            "The only entry of `train` is a log that grows: the job reads what there is and waits "
+            "for more, for whole lines in the newest file and for files with larger names. It ends "
+            "at train.max_steps, by data.follow_until, or when it is stopped; see docs/data.md.",
+            Hashed::kNothing, kPrintedUnlessDefault);
+  data->Add("follow_until", &DataSpec::follow_until,
+            "The name of a file in the followed folder, or beside the followed file, that says: "
+            "all rows are written. The job reads to the end and is done. Empty: none.",
+            Hashed::kNothing, kPrintedUnlessDefault);
   data->Add("eval", &DataSpec::eval, "Files that are never trained on, as in train.",
             Hashed::kDefault);
   data->AddObject("eval_sets", &DataSpec::eval_sets, EvalSetSection(),

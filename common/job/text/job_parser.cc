@@ -135,6 +135,20 @@ Status FindData(FileSystem& files, const JobSource& source, const std::string& k
   return {};
 }
 
+// Replaces the path of data that is followed by where it was found; a folder may still be empty.
+Status FindFollowed(FileSystem& files, const JobSource& source, DataFiles needed,
+                    std::string* path) {
+  const std::string beside = JoinPath(FolderOf(source), *path);
+  for (const std::string& at : {beside, *path}) {
+    HDPS_ASSIGN_OR_RETURN(const std::vector<std::string> here, FilesOf(files, at));
+    if (!files.Exists(at) && here.empty()) continue;
+    *path = at;
+    return {};
+  }
+  if (needed != DataFiles::kMustExist) return {};
+  return RefusePath(files, source, "data.train.0", beside, *path);
+}
+
 // Reads the files that the job names for its strategy, first beside the job file.
 Status ReadStrategyParts(FileSystem& files, const JobSource& source, ParallelSpec* parallel) {
   if (!parallel->strategy_load_file.empty()) {
@@ -198,7 +212,9 @@ Result<Job> LoadText(FileSystem& files, const WrittenJob& text,
                      const JobRegistry& registry) {
   JobSource source{text.origin, {}};
   HDPS_ASSIGN_OR_RETURN(Job job, ReadJob(text.text, overrides, registry, &source));
-  HDPS_RETURN_IF_ERROR(FindData(files, source, "train", needed, &job.data.train));
+  HDPS_RETURN_IF_ERROR(
+      job.data.follow ? FindFollowed(files, source, needed, &job.data.train[0])
+                      : FindData(files, source, "train", needed, &job.data.train));
   HDPS_RETURN_IF_ERROR(FindData(files, source, "eval", needed, &job.data.eval));
   for (size_t s = 0; s < job.data.eval_sets.size(); ++s) {
     HDPS_RETURN_IF_ERROR(FindData(files, source, "eval_sets." + std::to_string(s) + ".files",

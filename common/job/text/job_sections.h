@@ -93,6 +93,8 @@ Status SliceTables(const JobSource& source, Job* job);
 Status CheckParallel(const JobSource& source, Job* job);
 // Checks the tuples of parallel.dataset_strategy against their inputs.
 Status CheckDatasetSlices(const JobSource& source, const Job& job);
+// Refuses settings that have no meaning for data that is followed.
+Status CheckFollow(const JobSource& source, const Job& job);
 // Checks the columns of images against their shape, after the checks for all columns.
 Status CheckImages(const JobSource& source, const DataSpec& data);
 

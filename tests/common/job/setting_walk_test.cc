@@ -69,6 +69,8 @@ struct Told {
 const std::map<std::string, Told> kTold = {
     {"name", {"job in summary.json"}},
     {"data.train", {"the digest of the rows"}},
+    {"data.follow", {"the job waits for rows at the end of the files"}},
+    {"data.follow_until", {"the end of the job"}},
     {"data.eval", {"eval_... in summary.json"}},
     {"data.eval_sets[].", {"eval_sets in summary.json"}},
     {"data.vocabulary.file", {"the line of the data at the start"}},
@@ -154,6 +156,7 @@ const std::map<std::string, std::vector<std::string>> kValues = {
     {"name", {"other"}},
     {"data.train", {"[\"b.csv\"]"}},
     {"data.eval", {"[\"f.csv\"]"}},
+    {"data.follow_until", {"_SUCCESS"}},
     {"data.eval_sets[].name", {"later"}},
     {"data.eval_sets[].files", {"[\"p.csv\"]"}},
     {"data.delimiter", {";"}},

@@ -94,7 +94,7 @@ TEST_F(TrainPhaseTest, AnotherProcessTakesTheRoundOverFromItsOrders) {
   train_.TakeOver(job_, now_);
   EXPECT_EQ(Tick(train_, now_).what, What::kWait);
   EXPECT_EQ(told(), "");  // The workers are training already.
-  train_.OnProgress(1, 7, false);
+  train_.OnProgress(1, 7, TrainRound::Stand::kSteps);
   EXPECT_EQ(train_.furthest(), 7);
 }
 

@@ -47,6 +47,11 @@ class RowAdder {
 
   ~RowAdder();
 
+  // Takes the files of lines that come now, in place of those of Make(); later ones are added
+  // behind them.
+  void KnowPaths(const std::vector<std::string>& paths) {
+    if (paths.size() != paths_.size() || (!paths.empty() && paths_[0] != paths[0])) paths_ = paths;
+  }
   // As RowParser::UseTable().
   void UseTable(std::shared_ptr<const ColumnTable> table) { parser_->UseTable(std::move(table)); }
   // Lets messages name the place of a line as the row of a table, from 0 on, of which it is a cell.

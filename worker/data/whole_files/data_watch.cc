@@ -54,6 +54,22 @@ std::vector<FilePrint> DataWatch::Prints() {
   return prints;
 }
 
+namespace {
+
+// Adds the bytes from `begin` on to the hash of the print; false if they cannot be read.
+bool AddBytes(SeekableFile& file, uint64_t begin, std::span<std::byte> bytes, FilePrint* print) {
+  size_t filled = 0;
+  while (filled < bytes.size()) {
+    const Result<size_t> got = file.ReadAt(begin + filled, bytes.subspan(filled));
+    if (!got.ok() || *got == 0) return false;
+    filled += *got;
+  }
+  print->hash = HashBytes(bytes, print->hash);
+  return true;
+}
+
+}  // namespace
+
 FilePrint PrintOf(FileSystem& files, const std::string& path) {
   constexpr size_t kEndBytes = size_t{1} << 16;
   const Result<uint64_t> bytes = files.FileSize(path);
@@ -64,14 +80,21 @@ FilePrint PrintOf(FileSystem& files, const std::string& path) {
   FilePrint print{.bytes = *bytes};
   std::vector<std::byte> end(std::min<uint64_t>(kEndBytes, *bytes));
   for (const uint64_t begin : {uint64_t{0}, *bytes - end.size()}) {
-    size_t filled = 0;
-    while (filled < end.size()) {
-      const Result<size_t> got = seekable->ReadAt(begin + filled, std::span(end).subspan(filled));
-      if (!got.ok() || *got == 0) return {};
-      filled += *got;
-    }
-    print.hash = HashBytes(end, print.hash);
+    if (!AddBytes(*seekable, begin, end, &print)) return {};
   }
+  return print;
+}
+
+FilePrint GrowingPrintOf(FileSystem& files, const std::string& path) {
+  constexpr size_t kBeginBytes = 4096;
+  const Result<uint64_t> bytes = files.FileSize(path);
+  if (!bytes.ok()) return {};
+  FilePrint print{.bytes = *bytes};
+  if (*bytes < kBeginBytes) return print;
+  const Result<std::unique_ptr<SequentialFile>> file = files.OpenSequential(path);
+  auto* const seekable = file.ok() ? dynamic_cast<SeekableFile*>(file->get()) : nullptr;
+  std::vector<std::byte> begin(kBeginBytes);
+  if (seekable == nullptr || !AddBytes(*seekable, 0, begin, &print)) return {};
   return print;
 }
 

@@ -31,5 +31,7 @@ class DataWatch {
 
 // Returns the length of a file and a hash of its first and last bytes; zero if it cannot be read.
 FilePrint PrintOf(FileSystem& files, const std::string& path);
+// The same with a hash of the first 4 KiB alone, which stays while a file grows; no hash of less.
+FilePrint GrowingPrintOf(FileSystem& files, const std::string& path);
 
 }  // namespace hdps
