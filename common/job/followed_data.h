@@ -22,7 +22,7 @@ Result<std::vector<std::string>> TrainingFiles(FileSystem& files, const DataSpec
 // Returns the path of the file that says that no more rows come; empty if the job names none.
 std::string EndMarkerOf(FileSystem& files, const DataSpec& data);
 
-inline constexpr const char* kUnfinishedEndings[] = {".tmp",        ".temp",     ".part", ".partial",
-                                                     ".inprogress", ".filepart", "~"};
+inline constexpr const char* kUnfinishedEndings[] = {
+    ".tmp", ".temp", ".part", ".partial", ".inprogress", ".filepart", "~"};
 
 }  // namespace hdps

@@ -329,8 +329,9 @@ void Why::Find() {
 }  // namespace
 
 const char* WhyKindName(WhyKind kind) {
-  constexpr std::array kNames = {"missing", "lost", "silent", "deaf", "trouble", "link",   "group",
-                                 "cycle",   "data", "disk",   "work", "rows", "between", "nothing"};
+  constexpr std::array kNames = {"missing", "lost",  "silent",  "deaf",   "trouble",
+                                 "link",    "group", "cycle",   "data",   "disk",
+                                 "work",    "rows",  "between", "nothing"};
   return kNames[static_cast<size_t>(kind)];
 }
 

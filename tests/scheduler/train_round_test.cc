@@ -203,5 +203,45 @@ TEST(TrainRound, WhoHasTwoOrdersOfASchedulerBeforeGetsNoThird) {
   EXPECT_TRUE(round.complete());
 }
 
+// Both answer a pause one after the other. Neither may be sent on for the other's sake, or they
+// would be sent on in turns for ever.
+TEST(TrainRound, WorkersWithoutRowsAnswerAPauseWhereTheyAre) {
+  TrainRound round(2, 0, 100);
+  round.TakeOrders(0);
+  for (const uint32_t worker : {0u, 1u}) {
+    round.OnProgress(worker, 5, TrainRound::Stand::kNoRows);
+  }
+  EXPECT_FALSE(round.OnlyStandingRun()) << "rows may come, so nothing ends the round";
+  round.Pause();
+  EXPECT_EQ(round.TakeOrders(10).size(), 2u);
+  CommandDone done;
+  done.clock = 5;
+  round.OnTrained(0, done);
+  EXPECT_TRUE(round.TakeOrders(20).empty());
+  round.OnTrained(1, done);
+  EXPECT_TRUE(round.complete());
+  EXPECT_EQ(round.clock(), 5);
+}
+
+// A row came to the second after its last heartbeat.
+TEST(TrainRound, AWorkerThatGotRowsMeanwhileIsFollowed) {
+  TrainRound round(2, 0, 100);
+  round.TakeOrders(0);
+  for (const uint32_t worker : {0u, 1u}) {
+    round.OnProgress(worker, 5, TrainRound::Stand::kNoRows);
+  }
+  round.Pause();
+  round.TakeOrders(10);
+  CommandDone done;
+  done.clock = 5;
+  round.OnTrained(0, done);
+  done.clock = 6;
+  round.OnTrained(1, done);
+  const auto orders = round.TakeOrders(20);
+  ASSERT_EQ(orders.size(), 1u);
+  EXPECT_EQ(orders[0].worker, 0u);
+  EXPECT_EQ(orders[0].until, 6);
+}
+
 }  // namespace
 }  // namespace hdps

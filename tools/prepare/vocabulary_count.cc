@@ -34,9 +34,8 @@ class ValueCounter {
   Status Count(Key begin, Key* last) {
     counts_.clear();
     HDPS_ASSIGN_OR_RETURN(const std::vector<std::string> paths, TrainingFiles(files_, job_.data));
-    ParsedRows rows(
-        files_, job_.data, paths, LabelsOf(job_),
-        RulesOf(job_.data, paths, {.seed = job_.seed, .side = RowSide::kTrained}));
+    ParsedRows rows(files_, job_.data, paths, LabelsOf(job_),
+                    RulesOf(job_.data, paths, {.seed = job_.seed, .side = RowSide::kTrained}));
     HDPS_RETURN_IF_ERROR(rows.Start());
     Row row;
     while (true) {

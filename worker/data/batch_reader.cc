@@ -48,12 +48,11 @@ class StreamReader : public BatchReader {
         window_rows_(options.shuffle ? data.shuffle_rows : 0),
         rows_(std::move(rows)),
         lanes_(std::move(lanes)),
-        lines_(
-            files, paths, StreamRules(files, data, paths, options),
-            [this](uint32_t file, std::string_view text) {
-              KnowPaths();
-              return rows_->TakeHeader(file, text);
-            }),
+        lines_(files, paths, StreamRules(files, data, paths, options),
+               [this](uint32_t file, std::string_view text) {
+                 KnowPaths();
+                 return rows_->TakeHeader(file, text);
+               }),
         window_(NewWindow(window_rows_, options.window_bytes, TableOf(data, paths) != nullptr)) {}
 
   Status StartEpoch(uint32_t epoch, uint64_t skip_steps) override {

@@ -53,7 +53,7 @@ struct LineRules {
   std::shared_ptr<FollowedLog> log = nullptr;
   bool whole_lines = false;  // A last line without its end is still being written, and is skipped.
   bool header = false;       // The first line of each file is skipped.
-  std::string comment;  // Lines that begin with this are skipped; empty: none.
+  std::string comment;       // Lines that begin with this are skipped; empty: none.
   // Rows of the other side are skipped. `hold_out` decides; copies of the rules share it, because
   // it learns from headers.
   RowSide side = RowSide::kAll;

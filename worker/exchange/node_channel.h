@@ -146,9 +146,8 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   struct InterruptionLate {};
   struct TimeToAsk {};  // Whether to give up.
   struct NextStep {};
-  using Event =
-      std::variant<NewView, Command, Replies, KvValue, StoreLate, InterruptionLate, TimeToAsk,
-                             NextStep, End>;
+  using Event = std::variant<NewView, Command, Replies, KvValue, StoreLate, InterruptionLate,
+                             TimeToAsk, NextStep, End>;
   struct NodeRequest {
     // The View::restarts that the trainer knew; the request is dropped if it has changed. None: the
     // request holds in any view.

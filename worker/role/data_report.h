@@ -32,8 +32,8 @@ class DataReport {
   // Returns the changes that were found since the last call, for the next answer; empty if none.
   std::string TakeChanges();
 
-  // Returns the files of data.train as they are now; of a followed log, prints that stay while files
-  // grow.
+  // Returns the files of data.train as they are now; of a followed log, prints that stay while
+  // files grow.
   std::vector<FilePrint> TrainingPrints();
   // Keeps the files' present state, in which the current epoch reads them.
   void MarkOpened() { opened_ = TrainingPrints(); }

@@ -212,9 +212,8 @@ Result<Job> LoadText(FileSystem& files, const WrittenJob& text,
                      const JobRegistry& registry) {
   JobSource source{text.origin, {}};
   HDPS_ASSIGN_OR_RETURN(Job job, ReadJob(text.text, overrides, registry, &source));
-  HDPS_RETURN_IF_ERROR(
-      job.data.follow ? FindFollowed(files, source, needed, &job.data.train[0])
-                      : FindData(files, source, "train", needed, &job.data.train));
+  HDPS_RETURN_IF_ERROR(job.data.follow ? FindFollowed(files, source, needed, &job.data.train[0])
+                                       : FindData(files, source, "train", needed, &job.data.train));
   HDPS_RETURN_IF_ERROR(FindData(files, source, "eval", needed, &job.data.eval));
   for (size_t s = 0; s < job.data.eval_sets.size(); ++s) {
     HDPS_RETURN_IF_ERROR(FindData(files, source, "eval_sets." + std::to_string(s) + ".files",

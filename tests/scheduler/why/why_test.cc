@@ -161,6 +161,16 @@ std::vector<Hang> HangsOfTheLate() {
        {"worker 1"},
        {"for worker 1, which has read no example for 12.0 s: stage read, file part-3.gz at step "
         "40"}},
+      {"a log has no more rows",
+       [](StatusReply& s) {
+         for (const uint64_t w : {kWorker0, kWorker1, kWorker2}) {
+           s.members[w].activity = At("train", WaitReason::kRows, 61'000, {});
+           s.members[w].activity.subject = "log/a.csv:7";
+         }
+       },
+       WhyKind::kRows,
+       {"worker 0", "worker 1", "worker 2"},
+       {"the job waits for worker 0, which has waited 1 min 1 s for rows after log/a.csv:7"}},
       {"a slow worker under ssp",
        [](StatusReply& s) {
          WaitsForTheStepOf(s, kWorker2);

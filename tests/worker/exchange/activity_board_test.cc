@@ -79,5 +79,22 @@ TEST_F(ActivityBoardTest, TheFileThatIsAskedFor) {
   Expect("read", WaitReason::kData, 0, "c");
 }
 
+TEST_F(ActivityBoardTest, RowsThatAreAwaitedAreToldWhileTheTrainerWaitsForData) {
+  board_.Enter("read");
+  EXPECT_EQ(board_.AwaitRows("log:7"), 0);
+  Later(30);
+  EXPECT_EQ(board_.AwaitRows("log:7"), 30);
+  Expect("read", WaitReason::kNone, 30);  // It has other steps to do.
+  {
+    const ActivityBoard::Waiting waiting(&board_, WaitReason::kData);
+    Expect("read", WaitReason::kRows, 30, "log:7");
+    board_.AwaitRows("log:9");
+    Expect("read", WaitReason::kRows, 0, "log:9");
+    EXPECT_EQ(board_.AwaitRows(""), 0);
+    Later(5);
+    Expect("read", WaitReason::kData, 5);
+  }
+}
+
 }  // namespace
 }  // namespace hdps

@@ -138,15 +138,16 @@ Status FollowedLog::CheckFile(size_t index) const {
   }
   HDPS_ASSIGN_OR_RETURN(const uint64_t bytes, files_.FileSize(path));
   if (bytes < seen.bytes) {
-    return Broken(path + " has " + Bytes(bytes) + ", and " + Bytes(seen.bytes) + " were read of it");
+    return Broken(path + " has " + Bytes(bytes) + ", and " + Bytes(seen.bytes) +
+                  " were read of it");
   }
   if (seen.whole && bytes > seen.bytes) {
-    return {Code::kCorruption,
-            "data.follow: " + path + " has grown from " + Bytes(seen.bytes) + " to " +
-                Bytes(bytes) +
-                " after it was read whole: expected that only the newest file grows, and only if it is "
-                "text; write others under a name that ends in .tmp, and rename them when they "
-                "are whole"};
+    return {
+        Code::kCorruption,
+        "data.follow: " + path + " has grown from " + Bytes(seen.bytes) + " to " + Bytes(bytes) +
+            " after it was read whole: expected that only the newest file grows, and only if it is "
+            "text; write others under a name that ends in .tmp, and rename them when they "
+            "are whole"};
   }
   return {};
 }

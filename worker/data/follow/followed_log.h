@@ -24,8 +24,8 @@ struct DataSpec;
 // Packed files and files of records are complete as soon as they have their name.
 //
 // Invariant: what readers of the same log get does not depend on when they look. Whatever would
-// change that is an error: kCorruption for a file that shrinks, is replaced, is gone, or grows after
-// it was complete, and kInvalidArgument for a new file whose name is not the largest.
+// change that is an error: kCorruption for a file that shrinks, is replaced, is gone, or grows
+// after it was complete, and kInvalidArgument for a new file whose name is not the largest.
 //
 // Used by one thread.
 class FollowedLog {

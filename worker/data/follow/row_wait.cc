@@ -16,8 +16,7 @@ class PollingWait : public RowWait {
 
   bool Wait(const std::string& behind) override HDPS_EXCLUDES(mutex_) {
     if (tell_) tell_(behind);
-    const auto until =
-        std::chrono::steady_clock::now() + std::chrono::milliseconds(kFollowEveryMs);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(kFollowEveryMs);
     MutexLock lock(mutex_);
     while (!stopped_) {
       if (changed_.wait_until(mutex_, until) == std::cv_status::timeout) break;

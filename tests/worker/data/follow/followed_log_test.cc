@@ -227,8 +227,7 @@ TEST_F(FollowedLogTest, TheWaitIsToldWithThePlaceOfTheLastLine) {
   ThenAppend("log/b", NumberedText(3, 4));
   ThenEnd();
   EXPECT_EQ(Read().ids, Ids(0, 4));
-  EXPECT_EQ(script_->places(),
-            (std::vector<std::string>{"log", "log/a:2", "log/a:3", "log/b:1"}));
+  EXPECT_EQ(script_->places(), (std::vector<std::string>{"log", "log/a:2", "log/a:3", "log/b:1"}));
   EXPECT_EQ(script_->ends(), 4);
 }
 
