@@ -1,10 +1,9 @@
-// Waits on a condition that only a stop fulfils early.
+// Waits for a time that a stop ends early.
 #include "worker/data/follow/row_wait.h"
 
-#include <chrono>
 #include <utility>
 
-#include "common/base/thread_annotations.h"
+#include "common/platform/threads/pause.h"
 
 namespace hdps {
 namespace {
@@ -14,29 +13,18 @@ class PollingWait : public RowWait {
   explicit PollingWait(std::function<void(const std::string& behind)> tell)
       : tell_(std::move(tell)) {}
 
-  bool Wait(const std::string& behind) override HDPS_EXCLUDES(mutex_) {
+  bool Wait(const std::string& behind) override {
     if (tell_) tell_(behind);
-    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(kFollowEveryMs);
-    MutexLock lock(mutex_);
-    while (!stopped_) {
-      if (changed_.wait_until(mutex_, until) == std::cv_status::timeout) break;
-    }
-    return !stopped_;
+    return pause_.For(kFollowEveryMs);
   }
   void End() override {
     if (tell_) tell_("");
   }
-  void Stop() override HDPS_EXCLUDES(mutex_) {
-    MutexLock lock(mutex_);
-    stopped_ = true;
-    changed_.notify_all();
-  }
+  void Stop() override { pause_.End(); }
 
  private:
   const std::function<void(const std::string& behind)> tell_;
-  Mutex mutex_;
-  ConditionVariable changed_;
-  bool stopped_ HDPS_GUARDED_BY(mutex_) = false;
+  Pause pause_;
 };
 
 }  // namespace

@@ -238,7 +238,7 @@ TEST_F(FollowedLogTest, AStopEndsTheWait) {
 
 // ---- What breaks the order of rows is an error.
 
-TEST_F(FollowedLogTest, AFileThatShrinksIsNamed) {
+TEST_F(FollowedLogTest, AFileThatIsReplacedIsNamed) {
   Append("log/a", NumberedText(0, 3));
   script_->Then([this] { WriteText(*files_, "log/b", NumberedText(3, 9)); });
   script_->Then([this] {
