@@ -7,6 +7,8 @@
 #include <iterator>
 #include <utility>
 
+#include "common/job/spec/data_spec.h"
+
 namespace hdps {
 namespace {
 
@@ -61,6 +63,16 @@ std::vector<std::string> Matches(FileSystem& files, const std::string& folder,
   return found;
 }
 
+bool IsUnfinished(const std::string& path) {
+  return std::ranges::any_of(kUnfinishedEndings,
+                             [&](const char* ending) { return path.ends_with(ending); });
+}
+
+std::string FolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "" : path.substr(0, slash + 1);
+}
+
 }  // namespace
 
 bool IsPattern(const std::string& path) {
@@ -80,6 +92,29 @@ Result<std::vector<std::string>> FilesOf(FileSystem& files, const std::string& p
   }
   std::ranges::sort(found);
   return found;
+}
+
+std::string EndMarkerOf(FileSystem& files, const DataSpec& data) {
+  if (data.follow_until.empty()) return "";
+  const std::string& entry = data.train[0];
+  if (files.List(entry).ok()) return JoinPath(entry, data.follow_until);
+  return FolderOf(entry) + data.follow_until;
+}
+
+Result<std::vector<std::string>> FollowedFilesOf(FileSystem& files, const DataSpec& data) {
+  HDPS_ASSIGN_OR_RETURN(std::vector<std::string> found, FilesOf(files, data.train[0]));
+  const std::string marker = EndMarkerOf(files, data);
+  // A file that the job names is followed whatever its name.
+  if (found != data.train) {
+    std::erase_if(found,
+                  [&](const std::string& path) { return path == marker || IsUnfinished(path); });
+  }
+  return found;
+}
+
+Result<std::vector<std::string>> TrainingFiles(FileSystem& files, const DataSpec& data) {
+  if (!data.follow) return data.train;
+  return FollowedFilesOf(files, data);
 }
 
 }  // namespace hdps

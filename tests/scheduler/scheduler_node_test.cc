@@ -369,21 +369,6 @@ TEST_F(SchedulerNodeTest, AWorkerThatStandsStillIsNamed) {
       [&] { return cluster_->Noticed("worker 1 (worker b) has been at step 3 for"); }));
 }
 
-TEST_F(SchedulerNodeTest, AWaitForRowsIsSaidOnceAMinute) {
-  Start();
-  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker b").clock >= 3; }));
-  for (const char* name : {"worker a", "worker b"}) {
-    cluster_->member(name).mute = true;
-    cluster_->member(name).client.ReportActivity(
-        {"train", "log/a.csv:7", WaitReason::kRows, 12'000, {}});
-  }
-  EXPECT_FALSE(cluster_->RunUntil([] { return false; }, 100'000));
-  EXPECT_EQ(
-      std::ranges::count(cluster_->notices, "the job waits for rows after log/a.csv:7, for 12 s"),
-      2);
-  EXPECT_FALSE(cluster_->Noticed("has been at step"));
-}
-
 TEST_F(SchedulerNodeTest, TheLastWordOfAMemberMayBeLost) {
   Start();
   cluster_->answer = [](ScriptedMember& member,

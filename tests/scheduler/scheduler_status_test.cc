@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "common/job/job_file.h"
 #include "common/job/spec/cluster_spec.h"
 #include "common/protocol/membership_messages.h"
@@ -60,6 +62,21 @@ TEST_F(SchedulerNodeTest, TellsWhoeverAsksHowTheJobIs) {
   EXPECT_EQ(status.members[2].activity.awaited[0].peer.value, status.members[0].number);
   EXPECT_EQ(status.members[2].pending_command, "train");
   EXPECT_EQ(status.members[0].pending_command, "");
+}
+
+TEST_F(SchedulerNodeTest, AWaitForRowsIsSaidOnceAMinute) {
+  Start();
+  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker b").clock >= 3; }));
+  for (const char* name : {"worker a", "worker b"}) {
+    cluster_->member(name).mute = true;
+    cluster_->member(name).client.ReportActivity(
+        {"train", "log/a.csv:7", WaitReason::kRows, 12'000, {}});
+  }
+  EXPECT_FALSE(cluster_->RunUntil([] { return false; }, 100'000));
+  EXPECT_EQ(
+      std::ranges::count(cluster_->notices, "the job waits for rows after log/a.csv:7, for 12 s"),
+      2);
+  EXPECT_FALSE(cluster_->Noticed("has been at step"));
 }
 
 TEST_F(SchedulerNodeTest, TellsReadersWhereRowsAre) {

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "common/job/followed_data.h"
+#include "common/job/data_paths.h"
 #include "common/job/job_facts.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/data_spec.h"

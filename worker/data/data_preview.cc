@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "common/base/show_number.h"
+#include "common/job/data_paths.h"
 #include "common/job/eval_sets.h"
-#include "common/job/followed_data.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/data_spec.h"
 #include "worker/data/batch_reader.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/job/followed_data.h"
+#include "common/job/data_paths.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/data_spec.h"
 #include "worker/data/batch_reader.h"

@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-#include "common/job/followed_data.h"
+#include "common/job/data_paths.h"
 #include "common/job/spec/data_spec.h"
 #include "common/platform/seekable_file.h"
 

@@ -7,7 +7,7 @@
 
 #include <deque>
 
-#include "common/job/followed_data.h"
+#include "common/job/data_paths.h"
 #include "common/job/spec/data_spec.h"
 #include "common/platform/random.h"
 #include "tests/worker/data/data_fixture.h"
