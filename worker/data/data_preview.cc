@@ -156,7 +156,9 @@ class Preview {
   }
 
   Status LookAtHeader(uint32_t file) {
-    LineReader lines(files_, {paths_[file]}, {.whole_lines = data_.follow});
+    LineRules rules;
+    rules.whole_lines = data_.follow;
+    LineReader lines(files_, {paths_[file]}, rules);
     HDPS_RETURN_IF_ERROR(lines.Start());
     Line line;
     HDPS_ASSIGN_OR_RETURN(const bool found, lines.Next(&line));
