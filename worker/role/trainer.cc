@@ -9,6 +9,7 @@
 
 #include "common/job/job_facts.h"
 #include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/data_spec.h"
 #include "common/job/spec/layer_spec.h"
 #include "common/job/spec/model_spec.h"
 #include "common/job/spec/table_spec.h"
