@@ -260,7 +260,7 @@ TEST_F(FollowedLogTest, AFileThatGrowsAfterTheNextOneIsNamed) {
   ThenAppend("log/b", NumberedText(3, 4));
   ThenAppend("log/a", NumberedText(4, 5));
   const std::string error = Error();
-  EXPECT_THAT(error, HasSubstr("log/a has grown from 21 bytes to 28 bytes after it was read whole"));
+  EXPECT_THAT(error, HasSubstr("log/a has grown from 21 bytes to 28 bytes after it was read"));
   EXPECT_THAT(error, HasSubstr("ends in .tmp"));
 }
 
