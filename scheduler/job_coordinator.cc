@@ -38,9 +38,11 @@ JobCoordinator::JobCoordinator(std::shared_ptr<const Job> job, std::string out, 
   job_.stops_anywhere = parts_.stops_anywhere;
 }
 
-void JobCoordinator::Begin(std::optional<FoundCheckpoint> start, TimeMs now) {
+void JobCoordinator::Begin(std::optional<FoundCheckpoint> start, const std::string& init,
+                           TimeMs now) {
   job_.began = now;
-  if (!start) return Follow(Next::Enter(JobPhase::kInitDense), now);
+  if (!start) job_.record.init = init;
+  if (!start && init.empty()) return Follow(Next::Enter(JobPhase::kInitDense), now);
   auto load = std::make_unique<LoadPhase>(phase_parts_, std::move(start));
   Follow(BeginPhase(JobPhase::kLoadServers, std::move(load), now), now);
 }

@@ -54,6 +54,7 @@ struct JobRecord {
   RowCounts counts_before;
   TimeMs training_ms = 0, wall_ms = 0;
   RunSummary summary;         // Filled in as the job runs.
+  std::string init;           // Checkpoint of another job that this one began from; or empty.
   std::vector<Order> orders;  // All kTrain commands of the present round.
 
   // Forgets what was asked of the former run, at the beginning of a new one.
@@ -104,6 +105,7 @@ void VisitFields(State& job, Visit&& visit) {
   visit("epoch_rows", job.epoch_rows, Kept{.in = Kept::In::kLater, .past = true});
   visit("data_files", job.data_files, Kept{.in = Kept::In::kIfAny, .told_anew = true},
         &Manifest::data_files);
+  visit("init", job.init, kIfAny);
   visit("orders", job.orders, kEvery);
   visit("stop", job.stop, kEvery);
   visit("reached", job.reached, Kept{.in = Kept::In::kLater, .past = true});

@@ -42,6 +42,8 @@ void Shard::Separate() {
   tables_ = TableSlice::OfTables(specs, alone, seed_, {id_, num_shards_, memory_.get()});
 }
 
+bool Shard::KeysAgree() const { return std::ranges::all_of(tables_, &TableSlice::KeysAgree); }
+
 Status Shard::CheckKeys(std::span<const ShardPiece> pieces, const Buffer& keys) const {
   for (const ShardPiece& piece : pieces) {
     const TableSpec& spec = tables_[piece.table.value].spec();
@@ -288,7 +290,7 @@ Status Shard::Load(FileSystem& files, const std::vector<CheckpointPart>& chain,
     return ReadShard(files, chain, id_, tables, if_damaged);
   };
   HDPS_RETURN_IF_ERROR(read());
-  if (!std::ranges::all_of(tables_, &TableSlice::KeysAgree)) {
+  if (!KeysAgree()) {
     // Such rows come of policies that differed before, for example.
     LOG(WARNING) << "shard " << id_.value
                  << ": in the checkpoint, tables that could share rows have other keys than each "

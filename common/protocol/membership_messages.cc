@@ -279,6 +279,8 @@ struct Layout<Command> {
     fields.Number(message.next);
     fields.Number(message.rate);
     fields.Name(message.eval_set);
+    fields.Number(message.init);
+    fields.Numbers(message.taken);
   }
   static void Check(const Command& message, Rules& rules) {
     rules.Require(message.id.value > 0, "commands are numbered from 1");

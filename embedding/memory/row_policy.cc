@@ -43,6 +43,10 @@ uint32_t PolicyFloats(const PolicySpec& spec) {
   return (KeepsStep(spec) ? 1 : 0) + (KeepsUses(spec) ? 1 : 0);
 }
 
+std::optional<uint32_t> UsesFloat(const PolicySpec& spec) {
+  return KeepsUses(spec) ? std::optional<uint32_t>(KeepsStep(spec) ? 1 : 0) : std::nullopt;
+}
+
 uint32_t RowStateFloats(const TableSpec& spec) {
   return StateFloats(spec.optimizer, spec.slice_dim()) + PolicyFloats(spec.policy);
 }

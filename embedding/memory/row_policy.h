@@ -17,6 +17,8 @@ struct TableSpec;
 // Returns the number of floats that a policy keeps in a row behind the optimizer's state. Their
 // bits hold integers.
 uint32_t PolicyFloats(const PolicySpec& spec);
+// Returns which of them counts the row's uses; none if the policy counts none.
+std::optional<uint32_t> UsesFloat(const PolicySpec& spec);
 // Returns the floats of a row behind its weights: the optimizer's state, then the policy's.
 uint32_t RowStateFloats(const TableSpec& spec);
 // Returns the bytes of a row in memory: weights in their format, then those floats.

@@ -65,9 +65,9 @@ HostedGroups::Loaded HostedGroups::Load(FileSystem& files, const Command& comman
   Loaded loaded;
   for (const auto& [id, group] : groups_) {
     loaded[id] = EmptyLike(*group);
-    if (status->ok() && !command.path.empty()) {
-      *status = loaded[id]->Load(files, job_, command.path, command.until);
-    }
+    if (!status->ok() || command.path.empty()) continue;
+    *status = command.init ? loaded[id]->LoadInit(files, job_, command.path)
+                           : loaded[id]->Load(files, job_, command.path, command.until);
   }
   if (status->ok()) return loaded;
   for (auto& [id, shards] : loaded) shards.reset();  // Leaves no half-loaded set.

@@ -153,7 +153,7 @@ Status Trainer::Execute(const Command& command) {
   CommandDone done = AnswerTo(command);
   switch (command.command) {
     case CommandKind::kInitDense:
-      HDPS_RETURN_IF_ERROR(InitDense());
+      HDPS_RETURN_IF_ERROR(InitDense(command));
       HDPS_RETURN_IF_ERROR(ReportDataFiles(&done));
       break;
     case CommandKind::kLoad:
@@ -193,12 +193,23 @@ Status Trainer::ReportDataFiles(CommandDone* done) {
   return Status();
 }
 
-Status Trainer::InitDense() {
+Status Trainer::InitDense(const Command& command) {
   const DenseRows& rows = dense_->rows;
   if (rows.empty()) return Status();
   const MemoryFor dense("first weights of the dense layers (model.hidden, model.layers)");
   HDPS_FAILPOINT_OR_RETURN("worker.dense.before_init");
-  return rows.Store(rows.spec().dim, rows.keys(), clock_, part_.whole().InitialDense(job().seed));
+  const uint32_t dim = rows.spec().dim;
+  std::vector<float> weights = part_.whole().InitialDense(job().seed);
+  if (command.taken.empty()) return rows.Store(dim, rows.keys(), clock_, weights);
+  std::vector<Key> keys;
+  for (size_t k = 0; k < rows.keys().size(); ++k) {
+    const Key key = rows.keys()[k];
+    if (std::ranges::count(command.taken, static_cast<uint32_t>(key >> 32)) > 0) continue;
+    std::copy_n(&weights[k * dim], dim, &weights[keys.size() * dim]);
+    keys.push_back(key);
+  }
+  weights.resize(keys.size() * dim);
+  return keys.empty() ? Status() : rows.Store(dim, keys, clock_, weights);
 }
 
 Status Trainer::Load(const Command& command) {

@@ -87,7 +87,7 @@ class Trainer {
 
   // ---- The commands.
   Status Execute(const Command& command);
-  Status InitDense();
+  Status InitDense(const Command& command);
   Status Load(const Command& command);
   Status Train(const Command& command);
   Status StoreDense();
