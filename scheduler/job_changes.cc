@@ -33,6 +33,7 @@ bool JobCoordinator::TakeOver(const JobState& state, TimeMs now) {
   job_.plan.emplace(*spec_, state.plan, state.epoch_rows);
   if (!state.stop) job_.plan->ForgetStop();
   parts_.report.Begin(now, progress());
+  job_.save_times.Begin(now);
   if (state.phase != JobPhase::kTrain) {
     Follow(Next::Done(), now);
     return true;

@@ -236,6 +236,7 @@ void JobCoordinator::OnTick(TimeMs now) {
 }
 
 void JobCoordinator::BeginReport(TimeMs now) {
+  job_.save_times.Begin(now);
   if (!job_.loss) return parts_.report.Begin(now, progress());
   const TimeMs stood = now - job_.loss->since;
   job_.loss.reset();

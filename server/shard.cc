@@ -23,7 +23,7 @@ Shard::Shard(const Job& job, uint64_t tables_digest, std::span<const uint32_t> f
       seed_(job.seed),
       num_shards_(job.cluster.shards),
       tables_digest_(tables_digest),
-      saves_deltas_(job.checkpoint.delta_every_steps > 0) {
+      saves_deltas_(job.checkpoint.saves_deltas()) {
   if (memory != nullptr) {
     memory_ = std::make_unique<ShardMemory>(memory->budget(), memory->disk());
   }

@@ -6,10 +6,13 @@
 
 #include "common/job/job_facts.h"
 #include "common/job/job_spec.h"
+#include "common/job/spec/checkpoint_spec.h"
 #include "common/job/spec/parallel_spec.h"
 #include "scheduler/members/membership.h"
 
 namespace hdps {
+
+JobAtHand::JobAtHand(const Job& job) : watches(job, Watched()), save_times(job.checkpoint) {}
 
 JobPlan JobAtHand::PlanFrom(const Job& job, const JobPosition& position, bool loaded) const {
   JobPosition start = position;

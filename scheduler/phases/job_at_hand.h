@@ -8,6 +8,7 @@
 #include "scheduler/job_record.h"
 #include "scheduler/plan/job_plan.h"
 #include "scheduler/plan/metric_watch.h"
+#include "scheduler/plan/save_times.h"
 #include "scheduler/report/run_report.h"
 
 namespace hdps {
@@ -23,11 +24,12 @@ struct Loss {
 
 // Invariant: there is a plan exactly while all members stand at its position or work on from it.
 struct JobAtHand {
-  explicit JobAtHand(const Job& job) : watches(job, Watched()) {}
+  explicit JobAtHand(const Job& job);
 
   JobRecord record;
   std::optional<JobPlan> plan;
   RunWatches watches;
+  SaveTimes save_times;
   TimeMs began = 0;                      // Time at which the cluster was complete.
   std::optional<TimeMs> training_since;  // None while no round is under way.
   bool quiet_wanted = false;    // The present round ends early, because members are to change.

@@ -1,6 +1,7 @@
 // Sends the orders of a round, and adds its result to the job.
 #include "scheduler/phases/train.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "common/job/job_spec.h"
 #include "common/job/spec/parallel_spec.h"
 #include "scheduler/members/membership.h"
+#include "scheduler/phases/pending_save.h"
 #include "scheduler/phases/worker_facts.h"
 
 namespace hdps {
@@ -39,6 +41,11 @@ bool TrainPhase::ProgramsHaveEnded() const {
 
 bool TrainPhase::SaveIsWanted(const JobAtHand& job, Clock clock) const {
   return IsTablesJob(parts_.job) && parts_.members.WantsCheckpoint(job.plan->newest_save(), clock);
+}
+
+WantedSave TrainPhase::DueByTheClock(const JobAtHand& job, Clock clock, TimeMs now) const {
+  const bool newer = clock > std::max<Clock>(job.plan->newest_save(), 0);
+  return newer && !parts_.pending.under_way() ? job.save_times.Due(now) : WantedSave::kNone;
 }
 
 void TrainPhase::PauseIfDue(const JobAtHand& job) {
@@ -77,6 +84,7 @@ Next TrainPhase::OnAnswer(const Answer& answer, const Turn& turn) {
 
 Next TrainPhase::OnTick(const Turn& turn) {
   PauseIfDue(turn.job);
+  if (DueByTheClock(turn.job, round_->furthest(), turn.now) != WantedSave::kNone) round_->Pause();
   SendOrders(turn);
   return Next::Wait();
 }
@@ -110,7 +118,9 @@ Next TrainPhase::OnAllAnswered(const Turn& turn) {
   }
   if (end_of_epoch) job.record.last_epoch = std::exchange(job.record.epoch, JobRecord::Sums());
   if (job.StopIsDueAt(clock)) job.plan->Stop();
-  job.plan->Trained(clock, end_of_epoch, SaveIsWanted(job, clock));
+  const WantedSave save =
+      SaveIsWanted(job, clock) ? WantedSave::kAll : DueByTheClock(job, clock, turn.now);
+  job.plan->Trained(clock, end_of_epoch, save);
   ProgressState state = job.Progress(parts_.job, parts_.members);
   job.EndTraining(turn.now);
   if (end_of_epoch) {  // The next epoch has not begun.

@@ -36,6 +36,8 @@ class TrainPhase : public Phase {
   // asks for a checkpoint that `clock` is late enough for.
   bool ProgramsHaveEnded() const;
   bool SaveIsWanted(const JobAtHand& job, Clock clock) const;
+  // Returns what is due by the clock at a step after the newest save, while no other is written.
+  WantedSave DueByTheClock(const JobAtHand& job, Clock clock, TimeMs now) const;
   void SendOrders(const Turn& turn);
   TrainRound::Sums AddSums(JobRecord& record) const;
 

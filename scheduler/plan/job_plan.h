@@ -31,6 +31,10 @@ enum class JobStep : uint8_t {
   kFinish,    // All members finish.
 };
 
+// What is to be saved beside what is due by steps and epochs: by the clock, or because a program
+// asks for it.
+enum class WantedSave : uint8_t { kNone, kChanges, kAll };
+
 // Invariant: next() depends on the position, on what is due there, and on whether the job was
 // stopped; nothing follows kFinish. Steps due at one clock come in the order of JobStep, so a
 // checkpoint holds the result of the evaluation.
@@ -74,9 +78,8 @@ class JobPlan {
   bool stopped() const { return stopped_; }
   bool stopped_early() const { return stopped_early_; }
 
-  // Notes the end of kTrain: all workers stand at `clock`. `save`: a checkpoint is asked for there.
-  // Requires: clock >= position().clock.
-  void Trained(Clock clock, bool end_of_epoch, bool save = false);
+  // Notes the end of kTrain: all workers stand at `clock`. Requires: clock >= position().clock.
+  void Trained(Clock clock, bool end_of_epoch, WantedSave save = WantedSave::kNone);
   // Notes the result of kEvaluate, the present step. `best`: keep this state. `enough`: end the
   // job.
   void Evaluated(bool best, bool enough);
@@ -91,11 +94,11 @@ class JobPlan {
   void ForgetStop();
 
  private:
-  void PlanWhatIsDue(bool end_of_epoch, bool save_wanted = false);
+  void PlanWhatIsDue(bool end_of_epoch, WantedSave wanted = WantedSave::kNone);
   bool EvaluationIsDue(bool end_of_epoch) const;
   // Is true if a run that ends where changes were saved has to save all: a save of changes may be
   // lost with the machine's power, and what the run has done must not be.
-  bool MakesLastFull() const { return ending_ && delta_every_ > 0; }
+  bool MakesLastFull() const { return ending_ && saves_deltas_; }
   // Returns the step at which part number `part` of this epoch ends, for evaluation.
   Clock EndOfPart(uint32_t part) const;
 
@@ -103,6 +106,7 @@ class JobPlan {
   const Clock max_steps_;  // 0 = no limit.
   const Clock save_every_, delta_every_;
   const Clock eval_every_;  // 0 = not by steps, also without evaluation data.
+  const bool saves_deltas_;  // By steps or by the clock.
   const uint32_t save_epochs_;
   const bool has_evaluation_;
   const bool eval_by_epochs_;  // Also at the end of the job; false if another program evaluates.

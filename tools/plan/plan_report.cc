@@ -114,7 +114,7 @@ std::string PlanText(const PlanSubject& subject, const PlanQuestion& question,
   text +=
       Line("recovery", Time(answer.recovery_seconds) + ": noticed after " +
                            Time(answer.detect_seconds) + ", loading " + Time(answer.load_seconds) +
-                           (question.checkpoint_every_steps > 0
+                           (answer.redo_seconds > 0
                                 ? ", training again " + Time(answer.redo_seconds)
                                 : "; then all steps anew, as checkpoint.every_steps is 0"));
   text +=

@@ -56,6 +56,8 @@ const std::map<std::string, std::vector<std::string>> kIdle = {
     {"train.eval_every_steps", {"train.eval_every_steps=5"}},
     {"train.evals_per_epoch", {"train.evals_per_epoch=4"}},
     {"train.eval_each_epoch", {"train.eval_each_epoch=false"}},
+    {"checkpoint.delta_every_seconds",
+     {"checkpoint.every_seconds=5", "checkpoint.delta_every_seconds=5"}},
     {"checkpoint.keep_best", {"checkpoint.keep_best=false"}},
     {"train.early_stop.metric", {"train.early_stop.metric=logloss"}},
     {"train.early_stop.set", {"train.early_stop.set=eval"}},

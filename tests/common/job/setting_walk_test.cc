@@ -120,6 +120,8 @@ const std::map<std::string, Told> kTold = {
     {"checkpoint.keep_best", {"best_checkpoint in summary.json", Evaluates}},
     {"checkpoint.every_steps", {"the checkpoints in --out"}},
     {"checkpoint.delta_every_steps", {"the checkpoints in --out"}},
+    {"checkpoint.every_seconds", {"the checkpoints in --out"}},
+    {"checkpoint.delta_every_seconds", {"the checkpoints in --out"}},
     {"checkpoint.every_epochs", {"the checkpoints in --out"}},
     {"checkpoint.keep", {"the checkpoints in --out"}},
     {"checkpoint.retry_s", {"the end of a job whose disk is full"}},

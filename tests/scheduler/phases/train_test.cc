@@ -2,6 +2,7 @@
 #include "scheduler/phases/train.h"
 
 #include "common/job/job_spec.h"
+#include "common/job/spec/checkpoint_spec.h"
 #include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/parallel_spec.h"
 #include "common/job/spec/train_spec.h"
@@ -69,6 +70,70 @@ TEST_F(TrainPhaseTest, AStopPausesAndWhoIsBehindCatchesUp) {
   EXPECT_EQ(AllAnswered(train_).what, What::kDone);
   EXPECT_EQ(job_.plan->position().clock, 5);
   EXPECT_TRUE(job_.plan->stopped());
+}
+
+Job SavesByTheClock() {
+  Job job = TenSteps();
+  job.checkpoint.every_seconds = 30;
+  job.checkpoint.delta_every_seconds = 5;
+  return job;
+}
+
+class TimedSaveTest : public PhaseTest {
+ protected:
+  TimedSaveTest() : PhaseTest(SavesByTheClock()) {
+    job_.plan.emplace(*spec_, JobPosition(), JobPlan::Past());
+    job_.save_times.Begin(now_);
+  }
+  // Trains from `clock` - 1 on until `at`, when both workers say that they are at `clock`, and
+  // returns whether a save follows there.
+  bool SavesAt(Clock clock, TimeMs at) {
+    TrainPhase train(parts_);
+    Begin(train);
+    const size_t orders = orders_.sent.size();
+    told();
+    for (uint32_t w : {0, 1}) train.OnProgress(w, clock, false);
+    Tick(train, at);
+    const bool paused = told() == "21: pause, 22: pause";
+    orders_.sent.resize(orders);  // Answers the commands to train.
+    Done(train, kWorkers[0], Trained(clock, 4));
+    Done(train, kWorkers[1], Trained(clock, 4));
+    now_ = at;
+    EXPECT_EQ(AllAnswered(train).what, What::kDone);
+    const bool saves = job_.plan->next() == JobStep::kSave;
+    EXPECT_EQ(saves, paused);
+    if (saves) {
+      job_.save_times.Saves(at, job_.plan->full_save());
+      job_.plan->Done();
+    }
+    return saves;
+  }
+};
+
+TEST_F(TimedSaveTest, ARoundEndsAtAStepWhenASaveIsDueByTheClock) {
+  const TimeMs start = now_;
+  EXPECT_FALSE(SavesAt(1, start + 4999));
+  EXPECT_TRUE(SavesAt(2, start + 5000));
+  EXPECT_FALSE(job_.plan->full_save());
+  EXPECT_FALSE(SavesAt(3, start + 9999));
+  EXPECT_TRUE(SavesAt(4, start + 29'999));
+  EXPECT_FALSE(job_.plan->full_save());
+  EXPECT_TRUE(SavesAt(5, start + 30'000));
+  EXPECT_TRUE(job_.plan->full_save());
+  EXPECT_FALSE(SavesAt(6, start + 34'999)) << "a full save is one of changes too";
+  EXPECT_TRUE(SavesAt(7, start + 35'000));
+  EXPECT_FALSE(job_.plan->full_save());
+}
+
+// A step that takes longer than the interval is finished before anything is saved: without a step
+// since the newest save, nobody pauses.
+TEST_F(TimedSaveTest, NothingIsSavedTwice) {
+  EXPECT_TRUE(SavesAt(1, now_ + 5000));
+  TrainPhase train(parts_);
+  Begin(train);
+  told();
+  Tick(train, now_ + 60'000);
+  EXPECT_EQ(told(), "");
 }
 
 TEST_F(TrainPhaseTest, WhoSeesAnotherEndOfTheEpochIsToBlame) {
