@@ -13,6 +13,7 @@
 #include "scheduler/phase_failpoints.h"
 #include "scheduler/phases/digest.h"
 #include "scheduler/phases/evaluate.h"
+#include "scheduler/phases/evict.h"
 #include "scheduler/phases/finish.h"
 #include "scheduler/phases/init_dense.h"
 #include "scheduler/phases/load.h"
@@ -59,6 +60,8 @@ std::unique_ptr<Phase> JobCoordinator::Make(JobPhase kind) const {
       return std::make_unique<EvaluatePhase>(phase_parts_);
     case JobPhase::kDigest:
       return std::make_unique<DigestPhase>(phase_parts_);
+    case JobPhase::kEvict:
+      return std::make_unique<EvictPhase>(phase_parts_);
     case JobPhase::kSave:
       return std::make_unique<SavePhase>(phase_parts_);
     case JobPhase::kFinish:

@@ -32,6 +32,7 @@ enum class JobPhase : uint8_t {
   kDigest,
   kSave,
   kFinish,
+  kEvict,  // Between two rounds of training: rows that are old by the clock leave.
   kOver,
 };
 
@@ -53,6 +54,9 @@ struct JobRecord {
   uint64_t examples_worked = 0;  // Examples of all processes of the run, lost steps included.
   RowCounts counts_before;
   TimeMs training_ms = 0, wall_ms = 0;
+  // Of the present state: how long it was trained, and the steps that tell the age of rows.
+  TimeMs trained_ms = 0;
+  std::vector<StepTime> step_times;
   RunSummary summary;         // Filled in as the job runs.
   std::string init;           // Checkpoint of another job that this one began from; or empty.
   std::vector<Order> orders;  // All kTrain commands of the present round.
@@ -117,6 +121,9 @@ void VisitFields(State& job, Visit&& visit) {
   visit("counts_before", job.counts_before, kLater, &Manifest::row_counts);
   visit("training_ms", job.training_ms, kPast);
   visit("wall_ms", job.wall_ms, kPast);
+  visit("trained_ms", job.trained_ms, Kept{.in = Kept::In::kLater, .past = true},
+        &Manifest::trained_ms);
+  visit("step_times", job.step_times, kIfAny, &Manifest::step_times);
   auto& summary = job.summary;
   visit("summary/failures_survived", summary.failures_survived, kEvery);
   visit("summary/steps_again", summary.steps_again, kEvery);

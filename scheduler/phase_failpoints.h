@@ -50,6 +50,9 @@ inline void PassFailpointOf(JobPhase phase) {
     case JobPhase::kSave:
       HDPS_FAILPOINT("scheduler.phase.save");
       return;
+    case JobPhase::kEvict:
+      HDPS_FAILPOINT("scheduler.phase.evict");
+      return;
     case JobPhase::kFinish:
       HDPS_FAILPOINT("scheduler.phase.finish");
       return;

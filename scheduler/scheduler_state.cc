@@ -68,6 +68,11 @@ void Take(const Json& json, RowCounts* to) {
   }
 }
 
+Json JsonOf(const StepTime& time) { return {time.clock, time.trained_ms}; }
+void Take(const Json& json, StepTime* to) {
+  *to = {WholeOf<Clock>(json.at(0)), WholeOf<int64_t>(json.at(1))};
+}
+
 Json JsonOf(const FilePrint& file) { return {file.bytes, file.hash}; }
 void Take(const Json& json, FilePrint* to) {
   *to = {WholeOf<uint64_t>(json.at(0)), WholeOf<uint64_t>(json.at(1))};

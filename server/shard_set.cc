@@ -109,6 +109,14 @@ void ShardSet::EndStep(int64_t step) {
   executor_.ParallelFor(shards_.size(), [&](size_t slot) { shards_[slot].EndStep(step); });
 }
 
+void ShardSet::EvictUntil(std::span<const Clock> last, int64_t step) {
+  executor_.ParallelFor(shards_.size(), [&](size_t slot) {
+    for (size_t t = 0; t < last.size(); ++t) {
+      if (last[t] > 0) shards_[slot].table(t).EvictUntil(last[t], step);
+    }
+  });
+}
+
 RowCounts ShardSet::counters() const {
   RowCounts counters;
   for (const Shard& shard : shards_) counters.Add(shard.counters());

@@ -69,6 +69,10 @@ class ShardSet {
   // Ends a step whose updates were all applied; steps come in order.
   void EndStep(int64_t step);
 
+  // Between steps: evicts rows of each table that no step after last[table] has updated, as a
+  // change of `step`; 0: none. Requires: such tables evict by age.
+  void EvictUntil(std::span<const Clock> last, int64_t step);
+
   Result<RowsDigest> Digest() const;
   size_t bytes() const;
   RowCounts counters() const;

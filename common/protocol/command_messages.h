@@ -29,6 +29,9 @@ enum class CommandKind : uint8_t {
   kDigest,      // Servers: compute a digest of all own rows.
   kFinish,      // All: answer, then end with status 0.
   kAwaitSaved,  // Servers: answer once the save that kSave took at clock `until` is in files.
+  // All holders of rows: evict those that no step after `last_steps` has updated, between step
+  // `until` and the next.
+  kEvict,
 };
 
 // Returns the name of a command for reasons and logs: "init_dense", "train", ...
@@ -58,9 +61,10 @@ struct Command {
   double rate = 1;    // kTrain: factor on all learning rates.
   // kLoad: `path` is the checkpoint of another job, of which servers take what MatchInit() pairs.
   bool init = false;
-  std::vector<uint32_t> taken;  // kInitDense: tensors that servers have so, which are left alone.
-  std::string eval_set;         // kEvaluate: name of a set in EvalSetsOf(); empty for the first.
-  ViewId view;                  // View of the frame it came in; not part of the message.
+  std::vector<uint32_t> taken;    // kInitDense: tensors that servers have so, which are left alone.
+  std::vector<Clock> last_steps;  // kEvict: [tables]; 0: none of the table.
+  std::string eval_set;           // kEvaluate: name of a set in EvalSetsOf(); empty for the first.
+  ViewId view;                    // View of the frame it came in; not part of the message.
 };
 
 // A figure of an evaluation that a worker's own program measured, {"auc", 0.8}: its name is one by

@@ -57,6 +57,8 @@ class RowPolicy {
   // between shards, so a row may stay an eighth of evict_after_steps longer.
   bool LooksForOldAfter(int64_t step) const;
   bool IsOld(int64_t step, std::span<const float> own) const;
+  // Returns the step of the row's last update. Requires: the policy evicts by age.
+  static int64_t LastStep(std::span<const float> own);
   // Number of rows that this slice may have at the end of a step, and the number to which it is cut
   // down when it has more: somewhat fewer, so that rows are not evicted every step.
   uint64_t max_rows() const { return max_rows_; }

@@ -8,6 +8,7 @@
 #include "scheduler/job_record.h"
 #include "scheduler/plan/job_plan.h"
 #include "scheduler/plan/metric_watch.h"
+#include "scheduler/plan/row_ages.h"
 #include "scheduler/plan/save_times.h"
 #include "scheduler/report/run_report.h"
 
@@ -30,6 +31,7 @@ struct JobAtHand {
   std::optional<JobPlan> plan;
   RunWatches watches;
   SaveTimes save_times;
+  RowAges row_ages;
   TimeMs began = 0;                      // Time at which the cluster was complete.
   std::optional<TimeMs> training_since;  // None while no round is under way.
   bool quiet_wanted = false;    // The present round ends early, because members are to change.
@@ -43,6 +45,10 @@ struct JobAtHand {
     return record.stop && (clock >= record.reached || stops_anywhere);
   }
   JobPlan PlanFrom(const Job& job, const JobPosition& position, bool loaded) const;
+  // Returns how long the present state was trained, until now.
+  TimeMs TrainedMs(TimeMs now) const {
+    return record.trained_ms + (training_since ? now - *training_since : 0);
+  }
   // Notes that training has paused or ended.
   void EndTraining(TimeMs now);
   void SetBackTo(const Manifest& manifest, const Job& job);

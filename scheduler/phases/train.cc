@@ -48,6 +48,19 @@ WantedSave TrainPhase::DueByTheClock(const JobAtHand& job, Clock clock, TimeMs n
   return newer && !parts_.pending.under_way() ? job.save_times.Due(now) : WantedSave::kNone;
 }
 
+bool TrainPhase::AgesAreDue(const JobAtHand& job, Clock clock, TimeMs now) {
+  const std::vector<StepTime>& times = job.record.step_times;
+  return clock > (times.empty() ? 0 : times.back().clock) &&
+         job.row_ages.Due(times, job.TrainedMs(now));
+}
+
+bool TrainPhase::EvictsNow(JobAtHand& job, Clock clock, TimeMs now) {
+  if (!AgesAreDue(job, clock, now)) return false;
+  std::vector<StepTime>& times = job.record.step_times;
+  job.row_ages.Note({clock, job.TrainedMs(now)}, &times);
+  return std::ranges::any_of(job.row_ages.LastSteps(times), [](Clock last) { return last > 0; });
+}
+
 void TrainPhase::PauseIfDue(const JobAtHand& job) {
   const Clock furthest = round_->furthest();
   if (job.quiet_wanted || job.StopIsDueAt(furthest) || SaveIsWanted(job, furthest) ||
@@ -84,7 +97,11 @@ Next TrainPhase::OnAnswer(const Answer& answer, const Turn& turn) {
 
 Next TrainPhase::OnTick(const Turn& turn) {
   PauseIfDue(turn.job);
-  if (DueByTheClock(turn.job, round_->furthest(), turn.now) != WantedSave::kNone) round_->Pause();
+  const Clock furthest = round_->furthest();
+  if (DueByTheClock(turn.job, furthest, turn.now) != WantedSave::kNone ||
+      AgesAreDue(turn.job, furthest, turn.now)) {
+    round_->Pause();
+  }
   SendOrders(turn);
   return Next::Wait();
 }
@@ -128,7 +145,7 @@ Next TrainPhase::OnAllAnswered(const Turn& turn) {
     state.epoch_begun = false;
   }
   parts_.report.Progress(turn.now, state);
-  return Next::Done();
+  return EvictsNow(job, clock, turn.now) ? Next::Enter(JobPhase::kEvict) : Next::Done();
 }
 
 }  // namespace hdps

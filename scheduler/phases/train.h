@@ -38,6 +38,10 @@ class TrainPhase : public Phase {
   bool SaveIsWanted(const JobAtHand& job, Clock clock) const;
   // Returns what is due by the clock at a step after the newest save, while no other is written.
   WantedSave DueByTheClock(const JobAtHand& job, Clock clock, TimeMs now) const;
+  // Is true at a step at which the age of rows is to be noted.
+  static bool AgesAreDue(const JobAtHand& job, Clock clock, TimeMs now);
+  // Notes it if it is, and returns whether some rows are too old.
+  static bool EvictsNow(JobAtHand& job, Clock clock, TimeMs now);
   void SendOrders(const Turn& turn);
   TrainRound::Sums AddSums(JobRecord& record) const;
 

@@ -31,6 +31,14 @@ Result<InitSource> FindInit(FileSystem& files, const std::string& path, const Jo
     return Status(code, "--init=" + EscapeUntrusted(path) + ": " + found.status().message() +
                             "; expected a checkpoint, or the --out of a run with one");
   }
+  // Servers read no other folders, whoever commands it.
+  if (std::filesystem::path(found->folder).parent_path().filename() != "checkpoint") {
+    return Status(
+        Code::kInvalidArgument,
+        "--init=" + EscapeUntrusted(path) + ": " + EscapeUntrusted(found->folder) +
+            " is no folder NAME/checkpoint/STEP, and servers read checkpoints only there; "
+            "put it into a folder of that name");
+  }
   InitSource source{.folder = found->folder,
                     .job_name = found->manifest.job_name,
                     .clock = found->manifest.clock,

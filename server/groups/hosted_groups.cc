@@ -83,6 +83,19 @@ Status HostedGroups::TakeShards(FileSystem& files, const Command& load) {
   return {};
 }
 
+Status HostedGroups::Evict(const Command& command) {
+  const std::vector<TableSpec>& tables = job_.tables;
+  bool fits = command.last_steps.size() == tables.size();
+  for (size_t t = 0; fits && t < tables.size(); ++t) {
+    fits = command.last_steps[t] == 0 || tables[t].policy.evict_after_seconds > 0;
+  }
+  if (!fits) return {Code::kInvalidArgument, "no such tables evict rows by time here"};
+  for (const auto& [id, group] : groups_) {
+    group->shards().EvictUntil(command.last_steps, command.until + 1);
+  }
+  return failure();
+}
+
 Clock HostedGroups::Reset(Clock clock, Loaded loaded) {
   Clock furthest = 0;
   for (const auto& [id, group] : groups_) {

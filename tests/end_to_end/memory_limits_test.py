@@ -125,7 +125,7 @@ model.dense_loss_l1 model.dense_loss_l2 model.positive_weight
 optimizer.learning_rate optimizer.momentum optimizer.beta1 optimizer.beta2 optimizer.rho optimizer.epsilon
 optimizer.l1 optimizer.l2 optimizer.initial_accumulator optimizer.weight_decay
 schedule.warmup_steps schedule.decay_steps schedule.decay schedule.power schedule.least init.scale
-policy.admit_after policy.evict_after_steps policy.max_rows policy.max_bytes policy.admit_probability
+policy.admit_after policy.evict_after_steps policy.evict_after_seconds policy.max_rows policy.max_bytes policy.admit_probability
 model.tables[].loss_l1 model.tables[].loss_l2 model.tables[].manual_shapes model.tables[].column_slices
 model.auxiliary_weight model.layers[].loss_weight
 model.layer_settings{}.fusion model.layer_settings{}.shard

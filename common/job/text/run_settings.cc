@@ -290,8 +290,7 @@ Section CheckpointSection() {
   checkpoint.Add("every_seconds", &CheckpointSpec::every_seconds,
                  "Also when so many seconds have passed since the last full one began, by the "
                  "scheduler's clock, at the end of the step at hand. With `every_steps` whichever "
-                 "comes first. Which steps are saved then differs from run to run; what is trained "
-                 "does not. 0: not by the clock.",
+                 "comes first. What is trained does not depend on it. 0: not by the clock.",
                  Range{0, 1e9}, Hashed::kNothing, kPrintedUnlessDefault);
   checkpoint.Add("delta_every_seconds", &CheckpointSpec::delta_every_seconds,
                  "As `delta_every_steps`, so many seconds after the last one of either kind began. "

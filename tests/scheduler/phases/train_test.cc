@@ -5,7 +5,9 @@
 #include "common/job/spec/checkpoint_spec.h"
 #include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/parallel_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "common/job/spec/train_spec.h"
+#include "scheduler/phases/evict.h"
 #include "scheduler/phases/store_dense.h"
 #include "tests/scheduler/phases/phase_fixture.h"
 
@@ -134,6 +136,56 @@ TEST_F(TimedSaveTest, NothingIsSavedTwice) {
   told();
   Tick(train, now_ + 60'000);
   EXPECT_EQ(told(), "");
+}
+
+Job EvictsByTheClock() {
+  Job job = TenSteps();
+  job.tables.resize(2);
+  job.tables[1].policy.evict_after_seconds = 8;
+  return job;
+}
+
+class AgingRowsTest : public PhaseTest {
+ protected:
+  AgingRowsTest() : PhaseTest(EvictsByTheClock()) {
+    job_.plan.emplace(*spec_, JobPosition(), JobPlan::Past());
+  }
+};
+
+// The age of rows is that of training alone: what lies between two rounds counts nothing.
+TEST_F(AgingRowsTest, RowsLeaveAtAStepAtWhichAllWorkersStand) {
+  Next next;
+  for (Clock clock = 1; clock <= 9; ++clock) {
+    TrainPhase train(parts_);
+    Begin(train);
+    const size_t orders = orders_.sent.size();
+    told();
+    for (uint32_t w : {0, 1}) train.OnProgress(w, clock, false);
+    const TimeMs begun = now_;
+    Tick(train, begun + 999);
+    EXPECT_EQ(told(), "");
+    Tick(train, begun + 1000);
+    EXPECT_EQ(told(), "21: pause, 22: pause");
+    orders_.sent.resize(orders);
+    for (const PeerId worker : kWorkers) Done(train, worker, Trained(clock, 4));
+    next = AllAnswered(train);
+    now_ += 5000;
+    if (clock < 9) EXPECT_EQ(next.what, What::kDone) << clock;
+  }
+  ASSERT_EQ(next.what, What::kEnter);
+  ASSERT_EQ(next.phase, JobPhase::kEvict);
+  EvictPhase evict(parts_);
+  const size_t before = orders_.sent.size();
+  Begin(evict);
+  ASSERT_EQ(orders_.sent.size(), before + 2);
+  for (size_t server : {0, 1}) {
+    const auto& [to, command] = orders_.sent[before + server];
+    EXPECT_EQ(to, kServers[server]);
+    EXPECT_EQ(command.command, CommandKind::kEvict);
+    EXPECT_EQ(command.until, 9);
+    EXPECT_EQ(command.last_steps, (std::vector<Clock>{0, 1}));
+  }
+  EXPECT_EQ(AllAnswered(evict).what, What::kDone);
 }
 
 TEST_F(TrainPhaseTest, WhoSeesAnotherEndOfTheEpochIsToBlame) {
