@@ -9,6 +9,7 @@ namespace hdps {
 inline void PassFailpointOf(JobPhase phase) {
   switch (phase) {
     case JobPhase::kSuspended:
+    case JobPhase::kEvict:  // Comes when the clock says so, not in every run of a job.
     case JobPhase::kOver:
       return;
     case JobPhase::kQuiet:
@@ -49,9 +50,6 @@ inline void PassFailpointOf(JobPhase phase) {
       return;
     case JobPhase::kSave:
       HDPS_FAILPOINT("scheduler.phase.save");
-      return;
-    case JobPhase::kEvict:
-      HDPS_FAILPOINT("scheduler.phase.evict");
       return;
     case JobPhase::kFinish:
       HDPS_FAILPOINT("scheduler.phase.finish");
