@@ -10,6 +10,7 @@
 #include "common/job/job_file.h"
 #include "common/job/job_spec.h"
 #include "common/platform/random.h"
+#include "common/protocol/manifest.h"
 #include "tests/tools/runs/small_job.h"
 #include "tools/local_cluster.h"
 
@@ -101,8 +102,7 @@ TEST_F(InitRunTest, AJobGoesOnWhereAnotherEnded) {
       {"apart", {"cluster.join_tables=false"}},
       {"replicas", {"cluster.replicas=1"}},
       {"by_range", {"model.slice_mode=table_row_slice"}},
-      {"allreduce", {"parallel.dense_exchange=allreduce"}},
-      {"deltas", {"checkpoint.every_steps=8", "checkpoint.delta_every_steps=3"}}};
+      {"allreduce", {"parallel.dense_exchange=allreduce"}}};
   for (const auto& [name, sets] : others) {
     const bool sums_elsewhere = name == "allreduce";
     const std::string expected =
@@ -113,16 +113,25 @@ TEST_F(InitRunTest, AJobGoesOnWhereAnotherEnded) {
     EXPECT_THAT(said_, HasSubstr("step 10 of the job")) << name;
     EXPECT_THAT(said_, HasSubstr("taken with its state of ftrl")) << name;
   }
-  // A checkpoint with deltas, which remove rows and change them, is taken as one without.
-  EXPECT_EQ(Run("of_deltas", kEven, "deltas", 2), Run("of_full", kEven, "as_it_was", 1));
+}
+
+// A checkpoint that ends in deltas is taken as one that holds all rows itself.
+TEST_F(InitRunTest, DeltasAreAsGoodAsAWholeCheckpoint) {
+  Run("whole", With({"checkpoint.every_steps=9"}));
+  Run("deltas", With({"checkpoint.every_steps=6", "checkpoint.delta_every_steps=1"}), "", 2);
+  const std::string at_nine = "/checkpoint/step_0000000009";
+  ASSERT_TRUE(ReadManifest(*files_, "deltas" + at_nine)->is_delta());
+  EXPECT_EQ(Run("of_deltas", kEven, "deltas" + at_nine, 2),
+            Run("of_whole", kEven, "whole" + at_nine, 1));
 }
 
 // Jobs whose rows have another format than those they begin with are the same for any servers.
 TEST_F(InitRunTest, FormatsAndTiersOfTheNewJobCount) {
   Run("first", kEven, "", 2);
-  for (const Sets& sets : std::vector<Sets>{{"model.weights=bf16"},
-                                            {"model.weights=fp16", "cluster.join_tables=false"},
-                                            {"model.slice_mode=table_column_slice"}}) {
+  for (const Sets& sets :
+       std::vector<Sets>{{"model.weights=bf16"},
+                         {"model.weights=fp16", "cluster.join_tables=false"},
+                         {"model.slice_mode=table_column_slice", "model.type=dcn_v2"}}) {
     const std::string one = Run(sets[0] + "1", With(sets), "first", 1);
     EXPECT_EQ(Run(sets[0] + "3", With(sets), "first", 3), one) << sets[0];
     EXPECT_NE(Run(sets[0] + "alone", With(sets)), one) << sets[0];
@@ -142,9 +151,11 @@ TEST_F(InitRunTest, WhatDoesNotFitBeginsAnewAndIsTold) {
 }
 
 TEST_F(InitRunTest, ACheckpointOfWhichNothingFitsIsRefused) {
-  const Sets tables = With({"model.type=logistic"});
-  Run("first", tables);
-  const Result<ProcessEnd> end = TryRun("second", With({"model.type=mlp"}), "first", 1);
+  Run("first", kEven);
+  const Sets other = {R"(model={"type": "graph", "device": "cpu", "tables": [{"name": "t"}],)"
+                      R"( "layers": [{"name": "e", "kind": "embedding", "table": "t"},)"
+                      R"( {"name": "top", "inputs": ["e"], "units": 1}]})"};
+  const Result<ProcessEnd> end = TryRun("second", other, "first", 1);
   ASSERT_FALSE(end.ok());
   EXPECT_EQ(end.status().code(), Code::kInvalidArgument);
   EXPECT_THAT(end.status().message(), HasSubstr("--init=first: nothing of it fits this job"));
