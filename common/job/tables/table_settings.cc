@@ -61,7 +61,7 @@ Section PolicySection() {
              "A row that no update has changed for more steps than this leaves; 0: none does.",
              Range{0, 4e9});
   policy.Add("evict_after_seconds", &PolicySpec::evict_after_seconds,
-             "A row that no update has changed for more seconds of training than this leaves, at "
+             "A row that no update has changed for more seconds of training than this leaves; at "
              "most an eighth of them later. The scheduler tells at which step; the digest then "
              "depends on how fast the steps were. Time in which the job stands or does not run "
              "counts nothing. 0: none does.",

@@ -287,15 +287,16 @@ Section CheckpointSection() {
                  "over 4 MiB, a full "
                  "one takes the place of the next. 0: none.",
                  Range{0, 9e15}, Hashed::kNothing);
-  checkpoint.Add("every_seconds", &CheckpointSpec::every_seconds,
-                 "Also when so many seconds have passed since the last full one began, by the "
-                 "scheduler's clock, at the end of the step at hand. With `every_steps` whichever "
-                 "comes first. What is trained does not depend on it. 0: not by the clock.",
-                 Range{0, 1e9}, Hashed::kNothing, kPrintedUnlessDefault);
+  checkpoint.Add(
+      "every_seconds", &CheckpointSpec::every_seconds,
+      "Also so many seconds after the last full one began, at the end of the step at "
+      "hand; by the scheduler's clock. With `every_steps` whichever comes first. What is "
+      "trained does not depend on it. 0: not by the clock.",
+      Range{0, 4e9}, Hashed::kNothing, kPrintedUnlessDefault);
   checkpoint.Add("delta_every_seconds", &CheckpointSpec::delta_every_seconds,
                  "As `delta_every_steps`, so many seconds after the last one of either kind began. "
                  "0: not by the clock.",
-                 Range{0, 1e9}, Hashed::kNothing, kPrintedUnlessDefault);
+                 Range{0, 4e9}, Hashed::kNothing, kPrintedUnlessDefault);
   checkpoint.Add("every_epochs", &CheckpointSpec::every_epochs,
                  "Also at the end of every so many epochs; 0: not because of an epoch's end.",
                  Range{0, 1e6}, Hashed::kNothing, kPrintedUnlessDefault);

@@ -165,7 +165,7 @@ constexpr MindSporeRow kRows[] = {
     {"`init(\"nccl\")`, `init(\"hccl\")`", "`parallel.collective` = `nccl`, `gloo` or `auto`",
      kBackends},
     {"`device_id`", "`--gpu` of `hdps-worker`", kDeviceIds},
-    {"`CheckpointConfig(save_checkpoint_steps, save_checkpoint_seconds, keep_checkpoint_max)`",
+    {"`CheckpointConfig(save_checkpoint_steps or _seconds, keep_checkpoint_max)`",
      "`checkpoint.every_steps`, `checkpoint.every_seconds`, `checkpoint.keep`", kCheckpoints},
     {"`model.train(epoch, dataset)`", "`train.epochs`, `hdps train`", kEpochs},
     {"`dataset_sink_mode`, `sink_size`", "nothing to set: rows are read while others are computed",
