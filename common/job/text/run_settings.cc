@@ -284,8 +284,7 @@ Section CheckpointSection() {
   checkpoint.Add("delta_every_steps", &CheckpointSpec::delta_every_steps,
                  "Between those, so often only what changed since the last one is saved; when the "
                  "chain has 16 of these, or they are together half as long as the full one and "
-                 "over 4 MiB, a full "
-                 "one takes the place of the next. 0: none.",
+                 "over 4 MiB, a full one takes the place of the next. 0: none.",
                  Range{0, 9e15}, Hashed::kNothing);
   checkpoint.Add(
       "every_seconds", &CheckpointSpec::every_seconds,
