@@ -54,7 +54,8 @@ struct JobRecord {
   uint64_t examples_worked = 0;  // Examples of all processes of the run, lost steps included.
   RowCounts counts_before;
   TimeMs training_ms = 0, wall_ms = 0;
-  // Of the present state: how long it was trained, and the steps that tell the age of rows.
+  // Of the present state, where rows leave by the clock: how long it was trained, and the steps
+  // that tell the age of rows.
   TimeMs trained_ms = 0;
   std::vector<StepTime> step_times;
   RunSummary summary;         // Filled in as the job runs.
@@ -121,7 +122,7 @@ void VisitFields(State& job, Visit&& visit) {
   visit("counts_before", job.counts_before, kLater, &Manifest::row_counts);
   visit("training_ms", job.training_ms, kPast);
   visit("wall_ms", job.wall_ms, kPast);
-  visit("trained_ms", job.trained_ms, Kept{.in = Kept::In::kLater, .past = true},
+  visit("trained_ms", job.trained_ms, Kept{.in = Kept::In::kIfAny, .past = true},
         &Manifest::trained_ms);
   visit("step_times", job.step_times, kIfAny, &Manifest::step_times);
   auto& summary = job.summary;

@@ -167,6 +167,7 @@ template <std::integral Number>
 bool IsEmpty(Number number) {
   return number == 0;
 }
+bool IsEmpty(const std::string& text) { return text.empty(); }
 template <typename Value>
 bool IsEmpty(const std::vector<Value>& values) {
   return values.empty();

@@ -102,7 +102,7 @@ Json ToJson(const Manifest& manifest) {
   for (const StepTime& time : manifest.step_times) {
     json["step_times"].push_back({time.clock, time.trained_ms});
   }
-  if (!manifest.step_times.empty()) json["trained_ms"] = manifest.trained_ms;
+  if (manifest.trained_ms > 0) json["trained_ms"] = manifest.trained_ms;
   if (manifest.watched != Watched()) json["watched"] = Json::parse(PrintWatched(manifest.watched));
   if (manifest.is_delta()) {
     json["base"] = {{"clock", manifest.base_clock}, {"checksum", Hex(manifest.base_checksum)}};
@@ -197,6 +197,7 @@ std::string FindFault(const Manifest& manifest) {
     return "clock " + std::to_string(manifest.clock) + " with an epoch that began at " +
            std::to_string(manifest.epoch_start);
   }
+  if (manifest.trained_ms < 0) return "a time of training below 0";
   if (const std::string fault = FaultOf(manifest.step_times); !fault.empty()) return fault;
   if (manifest.files.size() != manifest.num_shards) {
     return std::to_string(manifest.files.size()) + " files for " +

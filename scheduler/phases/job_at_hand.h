@@ -45,9 +45,9 @@ struct JobAtHand {
     return record.stop && (clock >= record.reached || stops_anywhere);
   }
   JobPlan PlanFrom(const Job& job, const JobPosition& position, bool loaded) const;
-  // Returns how long the present state was trained, until now.
+  // Returns how long the present state was trained, until now; 0 where no row leaves by the clock.
   TimeMs TrainedMs(TimeMs now) const {
-    return record.trained_ms + (training_since ? now - *training_since : 0);
+    return row_ages.any() ? record.trained_ms + (training_since ? now - *training_since : 0) : 0;
   }
   // Notes that training has paused or ended.
   void EndTraining(TimeMs now);

@@ -34,7 +34,7 @@ RowAges::RowAges(const Job& job) {
 }
 
 bool RowAges::Due(const std::vector<StepTime>& times, TimeMs trained_ms) const {
-  if (every_ms_ == 0) return false;
+  if (!any()) return false;
   return trained_ms - (times.empty() ? 0 : times.back().trained_ms) >= every_ms_;
 }
 

@@ -21,6 +21,7 @@ class RowAges {
  public:
   explicit RowAges(const Job& job);
 
+  bool any() const { return every_ms_ > 0; }  // Some table has a limit.
   // Returns whether a time is to be noted: an eighth of the shortest limit has passed since the
   // last one. Never if no table has a limit.
   bool Due(const std::vector<StepTime>& times, TimeMs trained_ms) const;
