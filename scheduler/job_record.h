@@ -143,6 +143,7 @@ void VisitFields(State& job, Visit&& visit) {
   visit("summary/resumed_from", summary.resumed_from, Kept{.in = Kept::In::kIfAny, .past = true});
   visit("summary/evaluation", summary.evaluation, kIfAny);
   visit("summary/eval_sets", summary.eval_sets, kIfAny);
+  visit("summary/progressive", summary.progressive, kIfAny);
 }
 
 // Returns the manifest of a checkpoint of `state`. `counts`: row counts of the servers since they

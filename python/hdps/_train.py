@@ -57,7 +57,8 @@ def train(job: JobLike, out: Path, *, train: Any = None, eval: Any = None,
     on_step: is called after each step of each worker with a dict of `worker`, `epoch` (from 1),
         `step`, `examples`, and `loss`, the mean over these examples.
     on_eval: is called after each evaluation with its line of metrics.jsonl as a dict; under
-        `eval_metrics` it has the figures of train.metrics by name.
+        `eval_metrics` it has the figures of train.metrics by name. With train.progressive it is
+        called with those figures too, whose `eval_set` is "progressive".
     quiet: shows no progress.
 
     Callbacks run on the calling thread while the workers wait. One that returns False stops the

@@ -5,9 +5,11 @@
 #include <string>
 #include <utility>
 
+#include "common/job/eval_sets.h"
 #include "common/job/job_facts.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/parallel_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "scheduler/members/membership.h"
 #include "scheduler/phases/pending_save.h"
 #include "scheduler/phases/worker_facts.h"
@@ -87,6 +89,9 @@ Next TrainPhase::OnAnswer(const Answer& answer, const Turn& turn) {
   if (answer.command.command != CommandKind::kTrain) return Next::Wait();
   round_->OnTrained(*parts_.members.WorkerRank(answer.from), answer.done);
   parts_.members.OnCache(answer.from, answer.done.cache);
+  if (parts_.job.train.progressive.window > 0) {
+    progressive_.Take(*parts_.members.WorkerRank(answer.from), answer.done);
+  }
   parts_.facts.KnowTraining(answer.from, answer.done);
   if (const std::optional<uint32_t> odd = round_->OddOneOut()) {
     return Next::Blame(parts_.members.workers()[*odd], answer.command, round_->Disagreement(*odd));
@@ -120,6 +125,13 @@ TrainRound::Sums TrainPhase::AddSums(JobRecord& record) const {
   return sums;
 }
 
+void TrainPhase::TellProgressive(const Turn& turn, const ProgressState& state) {
+  Evaluation figures = progressive_.Finish(parts_.job, parts_.files, parts_.out);
+  parts_.report.Evaluated(turn.now, state, figures, kProgressiveName);
+  parts_.notice("step " + std::to_string(state.clock) + ", before learning: " + Describe(figures));
+  turn.job.record.summary.progressive = std::move(figures);
+}
+
 Next TrainPhase::OnAllAnswered(const Turn& turn) {
   if (!round_->complete()) return Next::Wait();
   JobAtHand& job = turn.job;
@@ -128,7 +140,7 @@ Next TrainPhase::OnAllAnswered(const Turn& turn) {
   const Clock clock = round_->clock();
   const TrainRound::Sums sums = AddSums(job.record);
   parts_.facts.KnowLabelsTrained(sums.labels, end_of_epoch);
-  const JobPosition& position = job.plan->position();
+  const JobPosition position = job.plan->position();
   if (end_of_epoch && clock == position.epoch_start && !IsTablesJob(parts_.job)) {
     return Next::Fail(2, "data.train: epoch " + std::to_string(position.epoch + 1) +
                              " has no step: the files hold no example that could be read");
@@ -145,6 +157,9 @@ Next TrainPhase::OnAllAnswered(const Turn& turn) {
     state.epoch_begun = false;
   }
   parts_.report.Progress(turn.now, state);
+  if (parts_.job.train.progressive.window > 0 && clock > position.clock) {
+    TellProgressive(turn, state);
+  }
   return EvictsNow(job, clock, turn.now) ? Next::Enter(JobPhase::kEvict) : Next::Done();
 }
 

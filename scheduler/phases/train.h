@@ -6,6 +6,7 @@
 
 #include "scheduler/phases/phase.h"
 #include "scheduler/plan/train_round.h"
+#include "scheduler/report/evaluation.h"
 
 namespace hdps {
 
@@ -44,8 +45,11 @@ class TrainPhase : public Phase {
   static bool EvictsNow(JobAtHand& job, Clock clock, TimeMs now);
   void SendOrders(const Turn& turn);
   TrainRound::Sums AddSums(JobRecord& record) const;
+  // Tells the figures of train.progressive after a round.
+  void TellProgressive(const Turn& turn, const ProgressState& state);
 
   std::optional<TrainRound> round_;
+  ProgressiveFigures progressive_;
 };
 
 }  // namespace hdps

@@ -31,6 +31,7 @@ JobPlan::JobPlan(const Job& job, const JobPosition& start, const Past& past)
       save_every_(static_cast<Clock>(job.checkpoint.every_steps)),
       delta_every_(static_cast<Clock>(job.checkpoint.delta_every_steps)),
       eval_every_(HasEvaluation(job) ? static_cast<Clock>(job.train.eval_every_steps) : 0),
+      progressive_every_(StepsOf(job, job.train.progressive.window)),
       saves_deltas_(job.checkpoint.saves_deltas()),
       save_epochs_(job.checkpoint.every_epochs),
       has_evaluation_(HasEvaluation(job)),
@@ -78,7 +79,7 @@ bool JobPlan::finished() const {
 
 Clock JobPlan::until() const {
   Clock until = max_steps_ > 0 ? max_steps_ : kNoBoundary;
-  for (const Clock every : {save_every_, delta_every_, eval_every_}) {
+  for (const Clock every : {save_every_, delta_every_, eval_every_, progressive_every_}) {
     if (every > 0) until = std::min(until, (position_.clock / every + 1) * every);
   }
   for (uint32_t part = 1; part < epoch_parts_; ++part) {

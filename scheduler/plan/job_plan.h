@@ -65,8 +65,8 @@ class JobPlan {
   State state() const;
 
   JobStep next() const { return due_.empty() ? JobStep::kTrain : due_.front(); }
-  // The clock to train to: that of a checkpoint, an evaluation or the last step; kNoBoundary if
-  // none comes before the epoch's end.
+  // The clock to train to: that of a checkpoint, an evaluation, figures of train.progressive or the
+  // last step; kNoBoundary if none comes before the epoch's end.
   Clock until() const;
   const JobPosition& position() const { return position_; }
   // Returns whether the next save must be full; others may hold only what changed since the last.
@@ -105,8 +105,9 @@ class JobPlan {
   const uint32_t epochs_;
   const Clock max_steps_;  // 0 = no limit.
   const Clock save_every_, delta_every_;
-  const Clock eval_every_;  // 0 = not by steps, also without evaluation data.
-  const bool saves_deltas_;  // By steps or by the clock.
+  const Clock eval_every_;         // 0 = not by steps, also without evaluation data.
+  const Clock progressive_every_;  // Figures of train.progressive are told; 0: none are.
+  const bool saves_deltas_;        // By steps or by the clock.
   const uint32_t save_epochs_;
   const bool has_evaluation_;
   const bool eval_by_epochs_;  // Also at the end of the job; false if another program evaluates.

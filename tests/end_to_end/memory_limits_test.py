@@ -133,7 +133,7 @@ model.layers[].fusion model.layers[].rate model.layers[].epsilon model.layers[].
 model.layers[].shard model.tasks[].weight model.tasks[].positive_weight
 train.staleness_bound train.epochs train.max_steps train.eval_every_steps train.log_every_steps
 parallel.global_rank train.clip_value train.clip_norm
-train.evals_per_epoch train.early_stop.patience train.early_stop.min_delta train.plateau.patience
+train.evals_per_epoch train.progressive.window train.early_stop.patience train.early_stop.min_delta train.plateau.patience
 train.plateau.min_delta train.plateau.factor train.plateau.least train.cache_refresh_steps
 parallel.device_num parallel.dataset_strategy parallel.all_reduce_fusion_config parallel.worker_memory_limit
 parallel.comm_fusion.allreduce.config parallel.comm_fusion.allgather.config parallel.comm_fusion.reducescatter.config

@@ -34,7 +34,8 @@ Trainer::Trainer(const TrainerOptions& options, NodeChannel& channel, MonotonicC
       part_(job(), files_, executor),
       data_(job(), files_),
       groups_(job(), options.collective_host, channel, channel.board()),
-      steps_(job(), files_, channel, clock, executor) {
+      steps_(job(), files_, channel, clock, executor),
+      scores_(job()) {
   log_.PrintLosses(job().train.log_every_steps, options.print);
 }
 
@@ -136,6 +137,7 @@ void Trainer::MakeRunner() {
                                          part_.rank_model());
   runner_->set_cache(cache_.get());
   runner_->set_recorder(options_.recorder);
+  runner_->set_scores(scores_.used() ? &scores_ : nullptr);
 }
 
 CommandDone Trainer::AnswerTo(const Command& command) const {
@@ -214,7 +216,10 @@ Status Trainer::InitDense(const Command& command) {
 
 Status Trainer::Load(const Command& command) {
   clock_ = command.until;
-  if (!command.keep) log_.BeginState();
+  if (!command.keep) {
+    log_.BeginState();
+    scores_.Forget();
+  }
   steps_.Close();
   evaluation_.reset();
   dense_->kept.LeaveGroup();  // One of its collective calls may have been cut off.
@@ -322,6 +327,7 @@ Status Trainer::Train(const Command& command) {
                        " was reading it, and some of its rows may be the old ones");
   done.data_changes = data_.TakeChanges();
   done.label_tally = outcome.labels;
+  if (scores_.used()) scores_.FillIn(place().rank, place().workers, &done);
   if (cache_ != nullptr) done.cache = cache_->tally();
   const CollectiveCounts counts = groups_.counts();
   done.collectives = TallyOf(counts, kept.host_state_bytes() + kept.device_state_bytes());

@@ -84,6 +84,7 @@ const std::map<std::string, Told> kTold = {
     {"train.eval_every_steps", {"evaluations in metrics.jsonl", Evaluates}},
     {"train.log_every_steps", {"lines of loss by worker 0"}},
     {"train.evals_per_epoch", {"evaluations in metrics.jsonl", Evaluates}},
+    {"train.progressive.window", {"progressive in summary.json"}},
     {"train.metrics", {"eval_metrics in summary.json, or of hdps evaluate"}},
     {"train.early_stop.", {"stopped_early in summary.json", Evaluates}},
     {"train.lookahead", {"waits in the worker's log"}},

@@ -1,6 +1,11 @@
 // Tests training from one common clock to the next, with worker 0 storing the dense layers.
 #include "scheduler/phases/train.h"
 
+#include <cmath>
+#include <span>
+#include <string>
+#include <vector>
+
 #include "common/job/job_spec.h"
 #include "common/job/spec/checkpoint_spec.h"
 #include "common/job/spec/cluster_spec.h"
@@ -185,6 +190,65 @@ TEST_F(AgingRowsTest, RowsLeaveAtAStepAtWhichAllWorkersStand) {
     EXPECT_EQ(command.last_steps, (std::vector<Clock>{0, 1}));
   }
   EXPECT_EQ(AllAnswered(evict).what, What::kDone);
+}
+
+Job TellsFigures() {
+  Job job = TenSteps();
+  job.train.batch_size = 1;
+  job.train.progressive.window = 4;
+  return job;
+}
+
+class ProgressiveTest : public PhaseTest {
+ protected:
+  ProgressiveTest() : PhaseTest(TellsFigures()) {
+    job_.plan.emplace(*spec_, JobPosition(), JobPlan::Past());
+  }
+  static CommandDone Scored(Clock clock, const std::vector<float>& scores,
+                            const std::vector<float>& labels) {
+    CommandDone done = Trained(clock, scores.size());
+    done.scores = Buffer::CopyOf(std::span<const float>(scores));
+    done.labels = Buffer::CopyOf(std::span<const float>(labels));
+    return done;
+  }
+  double Figure(const char* word) const { return FigureOf(*job_.record.summary.progressive, word); }
+};
+
+// The newest answer of each worker has its part of the window.
+TEST_F(ProgressiveTest, ItsFiguresAreThoseOfTheNewestAnswersOfAllWorkers) {
+  TrainPhase train(parts_);
+  Begin(train);
+  EXPECT_EQ(told(), "21: train 4, 22: train 4");
+  job_.quiet_wanted = true;
+  Tick(train, now_ + 10);
+  orders_.sent.resize(2);
+  Done(train, kWorkers[0], Scored(2, {9, 9}, {0, 0}));
+  Done(train, kWorkers[1], Scored(3, {-1, 2}, {0, 1}));
+  EXPECT_EQ(AllAnswered(train).what, What::kWait);
+  EXPECT_FALSE(job_.record.summary.progressive) << "the workers are at two clocks";
+  Done(train, kWorkers[0], Scored(3, {1, 0}, {1, 0}));
+  EXPECT_EQ(AllAnswered(train).what, What::kDone);
+  ASSERT_TRUE(job_.record.summary.progressive);
+  EXPECT_EQ(job_.record.summary.progressive->examples, 4u);
+  EXPECT_EQ(Figure("auc"), 1);
+  const auto p = [](double logit) { return 1 / (1 + std::exp(-logit)); };
+  EXPECT_NEAR(Figure("calibration"), (p(1) + p(0) + p(-1) + p(2)) / 2, 1e-9);
+  EXPECT_NEAR(Figure("logloss"), -std::log(p(1) * (1 - p(0)) * (1 - p(-1)) * p(2)) / 4, 1e-9);
+  ASSERT_FALSE(said_.empty());
+  EXPECT_EQ(said_.back().substr(0, 41), "step 3, before learning: AUC 1.000000, lo");
+  const std::string lines = *ReadWholeFile(*files_, "out/metrics.jsonl", 1u << 20);
+  EXPECT_NE(lines.find(R"("eval_set":"progressive","eval_examples":4,"eval_auc":1.0)"),
+            std::string::npos)
+      << lines;
+}
+
+TEST_F(ProgressiveTest, ARoundWithoutAStepTellsNothing) {
+  TrainPhase train(parts_);
+  Begin(train);
+  for (const PeerId worker : kWorkers) Done(train, worker, Trained(0, 0, /*end_of_epoch=*/false));
+  job_.quiet_wanted = true;
+  AllAnswered(train);
+  EXPECT_FALSE(job_.record.summary.progressive);
 }
 
 TEST_F(TrainPhaseTest, WhoSeesAnotherEndOfTheEpochIsToBlame) {
