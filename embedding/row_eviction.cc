@@ -5,12 +5,28 @@
 
 namespace hdps {
 
-std::vector<Key> FindOldRows(const PolicyRows& slice, int64_t step) {
-  std::vector<Key> old;
+namespace {
+
+// Returns the keys of rows for whose policy floats is_one(floats) holds.
+template <typename IsOne>
+std::vector<Key> KeysWhere(const PolicyRows& slice, const IsOne& is_one) {
+  std::vector<Key> keys;
   slice.rows.VisitAll([&](Key key, std::span<const std::byte> bytes) {
-    if (slice.policy.IsOld(step, slice.OfPolicy(bytes.data()))) old.push_back(key);
+    if (is_one(slice.OfPolicy(bytes.data()))) keys.push_back(key);
   });
-  return old;
+  return keys;
+}
+
+}  // namespace
+
+std::vector<Key> FindOldRows(const PolicyRows& slice, int64_t step) {
+  return KeysWhere(slice,
+                   [&](std::span<const float> own) { return slice.policy.IsOld(step, own); });
+}
+
+std::vector<Key> FindRowsUntil(const PolicyRows& slice, int64_t last) {
+  return KeysWhere(slice,
+                   [&](std::span<const float> own) { return RowPolicy::LastStep(own) <= last; });
 }
 
 // Finds the rank that `count` rows do not exceed, sixteen bits at a time, in memory that does not

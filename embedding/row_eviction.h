@@ -25,6 +25,8 @@ struct PolicyRows {
 
 // Returns the keys of rows that are old by the policy's IsOld.
 std::vector<Key> FindOldRows(const PolicyRows& slice, int64_t step);
+// Returns the keys of rows that no step after `last` has updated.
+std::vector<Key> FindRowsUntil(const PolicyRows& slice, int64_t last);
 // Returns the `count` keys with the lowest ranks, and all others that tie with the last of them.
 std::vector<Key> FindLowestRows(const PolicyRows& slice, uint64_t count);
 

@@ -112,6 +112,9 @@ class TableSlice {
   // Ends a step whose updates were all applied: evicts rows by the policy. Must be called after
   // each step.
   void EndStep(int64_t step);
+  // Between steps: evicts rows that no step after `last` has updated, as a change of `step`.
+  // Requires: the policy evicts by age. Of tables that share rows, the first one's call serves all.
+  void EvictUntil(int64_t last, int64_t step);
 
   // Returns the digest of all rows. Fails only if the disk does.
   Result<RowsDigest> Digest() const;

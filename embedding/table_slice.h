@@ -14,6 +14,7 @@
 #include "embedding/memory/row_policy.h"
 #include "embedding/memory/update_terms.h"
 #include "embedding/memory/weight_format.h"
+#include "embedding/row_eviction.h"
 #include "embedding/shared_rows.h"
 #include "embedding/table.h"
 
@@ -73,6 +74,7 @@ struct TableSlice::Impl {
   // Turns `sums` into the gradients that the rule is given: scaled, with penalties, clipped.
   void FinishSums(float scale, const GradientTerms& terms);
   void FindAdmitted(std::span<const Key> keys, const float* values, int64_t step, bool first_epoch);
+  PolicyRows RowsOfPolicy();
   void Evict(std::span<const Key> keys, int64_t step);
 
   const TableSpec spec;

@@ -7,7 +7,6 @@
 #include "common/job/schedule.h"
 #include "embedding/memory/averages.h"
 #include "embedding/memory/whole_tensors.h"
-#include "embedding/row_eviction.h"
 #include "embedding/table_slice.h"
 
 namespace hdps {
@@ -100,6 +99,11 @@ void TableSlice::Impl::ApplyToTensors(const OptimizerSpec& rule, int64_t step, T
   UpdateTensors(spec, rule, step, std::move(chunks));
 }
 
+PolicyRows TableSlice::Impl::RowsOfPolicy() {
+  const size_t policy_at = part().rest + rule_floats * sizeof(float);
+  return {rows->store, policy, spec.weights, dim, policy_at};
+}
+
 void TableSlice::Impl::Evict(std::span<const Key> keys, int64_t step) {
   if (keys.empty()) return;
   rows->store.Erase(keys);
@@ -168,12 +172,16 @@ void TableSlice::EndStep(int64_t step) {
   // Tables that share rows have the same policy, so the first one's look serves all.
   if (!impl_->policy.evicts() || impl_->number > 0) return;
   const RowPolicy& policy = impl_->policy;
-  const size_t policy_at = impl_->part().rest + impl_->rule_floats * sizeof(float);
-  const PolicyRows rows = {impl_->rows->store, policy, impl_->spec.weights, impl_->dim, policy_at};
+  const PolicyRows rows = impl_->RowsOfPolicy();
   if (policy.LooksForOldAfter(step)) impl_->Evict(FindOldRows(rows, step), step);
   if (num_rows() > policy.max_rows()) {
     impl_->Evict(FindLowestRows(rows, num_rows() - policy.rows_left()), step);
   }
+}
+
+void TableSlice::EvictUntil(int64_t last, int64_t step) {
+  if (impl_->number > 0) return;
+  impl_->Evict(FindRowsUntil(impl_->RowsOfPolicy(), last), step);
 }
 
 }  // namespace hdps

@@ -33,8 +33,11 @@ bool JobCoordinator::TakeOver(const JobState& state, TimeMs now) {
   job_.plan.emplace(*spec_, state.plan, state.epoch_rows);
   if (!state.stop) job_.plan->ForgetStop();
   parts_.report.Begin(now, progress());
+  job_.save_times.Begin(now);
   if (state.phase != JobPhase::kTrain) {
-    Follow(Next::Done(), now);
+    // Some holders may have evicted rows already.
+    const bool evicts = state.phase == JobPhase::kEvict;
+    Follow(evicts ? Next::Enter(JobPhase::kEvict) : Next::Done(), now);
     return true;
   }
   auto train = std::make_unique<TrainPhase>(phase_parts_);
@@ -101,7 +104,8 @@ void JobCoordinator::ServersLost(size_t servers, TimeMs now) {
     parts_.tracker.DropAll(CommandKind::kAwaitSaved);
     pending_.Drop("a server is lost that had taken rows and not written them");
   }
-  if (kind_ != JobPhase::kLoadServers && kind_ != JobPhase::kSave && kind_ != JobPhase::kDigest) {
+  if (kind_ != JobPhase::kLoadServers && kind_ != JobPhase::kSave && kind_ != JobPhase::kDigest &&
+      kind_ != JobPhase::kEvict) {
     return;
   }
   parts_.tracker.DropAll();

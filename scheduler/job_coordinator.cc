@@ -13,6 +13,7 @@
 #include "scheduler/phase_failpoints.h"
 #include "scheduler/phases/digest.h"
 #include "scheduler/phases/evaluate.h"
+#include "scheduler/phases/evict.h"
 #include "scheduler/phases/finish.h"
 #include "scheduler/phases/init_dense.h"
 #include "scheduler/phases/load.h"
@@ -38,9 +39,11 @@ JobCoordinator::JobCoordinator(std::shared_ptr<const Job> job, std::string out, 
   job_.stops_anywhere = parts_.stops_anywhere;
 }
 
-void JobCoordinator::Begin(std::optional<FoundCheckpoint> start, TimeMs now) {
+void JobCoordinator::Begin(std::optional<FoundCheckpoint> start, const std::string& init,
+                           TimeMs now) {
   job_.began = now;
-  if (!start) return Follow(Next::Enter(JobPhase::kInitDense), now);
+  if (!start) job_.record.init = init;
+  if (!start && init.empty()) return Follow(Next::Enter(JobPhase::kInitDense), now);
   auto load = std::make_unique<LoadPhase>(phase_parts_, std::move(start));
   Follow(BeginPhase(JobPhase::kLoadServers, std::move(load), now), now);
 }
@@ -57,6 +60,8 @@ std::unique_ptr<Phase> JobCoordinator::Make(JobPhase kind) const {
       return std::make_unique<EvaluatePhase>(phase_parts_);
     case JobPhase::kDigest:
       return std::make_unique<DigestPhase>(phase_parts_);
+    case JobPhase::kEvict:
+      return std::make_unique<EvictPhase>(phase_parts_);
     case JobPhase::kSave:
       return std::make_unique<SavePhase>(phase_parts_);
     case JobPhase::kFinish:
@@ -239,6 +244,7 @@ void JobCoordinator::OnTick(TimeMs now) {
 }
 
 void JobCoordinator::BeginReport(TimeMs now) {
+  job_.save_times.Begin(now);
   if (!job_.loss) return parts_.report.Begin(now, progress());
   const TimeMs stood = now - job_.loss->since;
   job_.loss.reset();

@@ -52,8 +52,9 @@ class JobCoordinator {
   };
   JobCoordinator(std::shared_ptr<const Job> job, std::string out, const Parts& parts);
 
-  // `start`: the checkpoint to resume from; without one the job begins at step 0.
-  void Begin(std::optional<FoundCheckpoint> start, TimeMs now);
+  // `start`: the checkpoint to resume from; without one the job begins at step 0, with rows of the
+  // checkpoint `init` of another job if that is not empty.
+  void Begin(std::optional<FoundCheckpoint> start, const std::string& init, TimeMs now);
   void OnAnswer(PeerId from, const Command& command, const CommandDone& done, TimeMs now);
   void OnProgress(PeerId from, const Heartbeat& heartbeat);
   // Returns an upper bound of the step that `member` can have finished; a later one is an error.

@@ -14,6 +14,8 @@ JobRecord JobRecord::WithoutProgress() const {
   kept.trained = kept.epoch = kept.last_epoch = {};
   kept.counts_before = {};
   kept.orders.clear();
+  kept.trained_ms = 0;
+  kept.step_times.clear();
   return kept;
 }
 

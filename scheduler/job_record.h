@@ -32,6 +32,7 @@ enum class JobPhase : uint8_t {
   kDigest,
   kSave,
   kFinish,
+  kEvict,  // Between two rounds of training: rows that are old by the clock leave.
   kOver,
 };
 
@@ -53,7 +54,12 @@ struct JobRecord {
   uint64_t examples_worked = 0;  // Examples of all processes of the run, lost steps included.
   RowCounts counts_before;
   TimeMs training_ms = 0, wall_ms = 0;
+  // Of the present state, where rows leave by the clock: how long it was trained, and the steps
+  // that tell the age of rows.
+  TimeMs trained_ms = 0;
+  std::vector<StepTime> step_times;
   RunSummary summary;         // Filled in as the job runs.
+  std::string init;           // Checkpoint of another job that this one began from; or empty.
   std::vector<Order> orders;  // All kTrain commands of the present round.
 
   // Forgets what was asked of the former run, at the beginning of a new one.
@@ -104,6 +110,7 @@ void VisitFields(State& job, Visit&& visit) {
   visit("epoch_rows", job.epoch_rows, Kept{.in = Kept::In::kLater, .past = true});
   visit("data_files", job.data_files, Kept{.in = Kept::In::kIfAny, .told_anew = true},
         &Manifest::data_files);
+  visit("init", job.init, kIfAny);
   visit("orders", job.orders, kEvery);
   visit("stop", job.stop, kEvery);
   visit("reached", job.reached, Kept{.in = Kept::In::kLater, .past = true});
@@ -115,6 +122,9 @@ void VisitFields(State& job, Visit&& visit) {
   visit("counts_before", job.counts_before, kLater, &Manifest::row_counts);
   visit("training_ms", job.training_ms, kPast);
   visit("wall_ms", job.wall_ms, kPast);
+  visit("trained_ms", job.trained_ms, Kept{.in = Kept::In::kIfAny, .past = true},
+        &Manifest::trained_ms);
+  visit("step_times", job.step_times, kIfAny, &Manifest::step_times);
   auto& summary = job.summary;
   visit("summary/failures_survived", summary.failures_survived, kEvery);
   visit("summary/steps_again", summary.steps_again, kEvery);
@@ -133,6 +143,7 @@ void VisitFields(State& job, Visit&& visit) {
   visit("summary/resumed_from", summary.resumed_from, Kept{.in = Kept::In::kIfAny, .past = true});
   visit("summary/evaluation", summary.evaluation, kIfAny);
   visit("summary/eval_sets", summary.eval_sets, kIfAny);
+  visit("summary/progressive", summary.progressive, kIfAny);
 }
 
 // Returns the manifest of a checkpoint of `state`. `counts`: row counts of the servers since they

@@ -9,6 +9,7 @@ namespace hdps {
 inline void PassFailpointOf(JobPhase phase) {
   switch (phase) {
     case JobPhase::kSuspended:
+    case JobPhase::kEvict:  // Comes when the clock says so, not in every run of a job.
     case JobPhase::kOver:
       return;
     case JobPhase::kQuiet:

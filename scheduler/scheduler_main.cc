@@ -26,6 +26,7 @@
 #include "scheduler/members/validate_cluster.h"
 #include "scheduler/picture/job_picture.h"
 #include "scheduler/picture/picture_paths.h"
+#include "scheduler/plan/init_source.h"
 #include "scheduler/report/console_output.h"
 #include "scheduler/report/event_records.h"
 #include "scheduler/scheduler_node.h"
@@ -38,6 +39,7 @@ DEFINE_string(listen, "tcp://127.0.0.1:8118",
 DEFINE_uint32(servers, 1, "Number of servers of the job");
 DEFINE_uint32(workers, 1, "Number of workers of the job");
 DEFINE_string(resume, "auto", hdps::kResumeHelp);
+DEFINE_string(init, "", hdps::kInitHelp);
 DEFINE_string(address_file, "",
               "File that gets the address once the scheduler listens, for scripts; empty: none");
 DEFINE_bool(same_run, false,
@@ -54,9 +56,9 @@ constexpr char kUsage[] =
     "hdps-scheduler: leads the servers and workers of one job\n"
     "usage: hdps-scheduler --job=FILE --out=DIR [--servers=M --workers=N] [flags]";
 constexpr std::string_view kFlags[] = {
-    "out",      "listen",       "servers", "workers",    "resume",          "address_file",
-    "same_run", "print_config", "http",    "http_names", "http_token_file", "http_cert",
-    "http_key", "tensorboard"};
+    "out",        "listen",          "servers",   "workers",      "resume",
+    "init",       "address_file",    "same_run",  "print_config", "http",
+    "http_names", "http_token_file", "http_cert", "http_key",     "tensorboard"};
 
 // Returns the command that resumes the run.
 std::string ResumeCommand(const DaemonFlags& flags) {
@@ -64,6 +66,7 @@ std::string ResumeCommand(const DaemonFlags& flags) {
       std::string(kProgram) + " --job=" + ShellWord(flags.job) + " --out=" + ShellWord(FLAGS_out) +
       " --servers=" + std::to_string(FLAGS_servers) + " --workers=" + std::to_string(FLAGS_workers);
   for (const std::string& one : flags.overrides) command += " --set=" + ShellWord(one);
+  if (!FLAGS_init.empty()) command += " --init=" + ShellWord(FLAGS_init);
   return command;
 }
 
@@ -127,6 +130,7 @@ Result<ProcessEnd> Run() {
   options.boot = BootIdentity();
   options.guests_read = GuestsMayRead(flags.connections, FLAGS_listen);
   HDPS_ASSIGN_OR_RETURN(options.resume, ReadResume(FLAGS_resume));
+  options.init = WholeInitPath(FLAGS_init);
   options.same_run = FLAGS_same_run;
   options.tensorboard = FLAGS_tensorboard;
   options.pictures = std::make_shared<Published<JobPicture>>();

@@ -44,8 +44,8 @@ Result<std::unique_ptr<SchedulerNode>> SchedulerNode::Make(const SchedulerOption
   CHECK(options.job != nullptr);
   HDPS_RETURN_IF_ERROR(ValidateCluster(*options.job, options.num_servers, options.num_workers));
   std::unique_ptr<SchedulerNode> node(new SchedulerNode(options, listener, files));
-  HDPS_RETURN_IF_ERROR(
-      StartRun(options, files, node->checkpoints_, node->kept_state_, node->notices_));
+  HDPS_ASSIGN_OR_RETURN(
+      node->init_, StartRun(options, files, node->checkpoints_, node->kept_state_, node->notices_));
   const bool continued = node->checkpoints_.newest() || node->kept_state_.found();
   node->report_.emplace(options.report_interval_ms, files, options.out, *options.job,
                         options.given_job, continued, options.tensorboard);
@@ -223,7 +223,7 @@ void SchedulerNode::Form() {
   EnterView(changes_.First());
   notices_.Say(changes_.Complete());
   MakeCoordinator();
-  coordinator_->Begin(checkpoints_.newest(), now_);
+  coordinator_->Begin(checkpoints_.newest(), init_, now_);
 }
 
 void SchedulerNode::MakeCoordinator() {

@@ -131,6 +131,7 @@ class SchedulerNode : public Node {
   KeyValueStore board_;
   KeptState kept_state_;
   CheckpointCatalog checkpoints_;
+  std::string init_;  // As StartRun() returns it.
   CommandTracker tracker_;
   std::optional<ProgressReport> report_;  // Set once Make() is done.
   std::optional<JobCoordinator> coordinator_;

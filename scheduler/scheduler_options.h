@@ -36,6 +36,8 @@ struct SchedulerOptions {
   uint32_t num_servers = 1;
   uint32_t num_workers = 1;
   Resume resume = Resume::kAuto;
+  // Checkpoint of another job that a run without one of its own begins with (FindInit); or empty.
+  std::string init = {};
   // A launcher restarts this scheduler within one run, so a stop of the run is kept. A new run
   // forgets the stop of the former one.
   bool same_run = false;

@@ -30,6 +30,7 @@ template <std::integral Number>
 void Take(const Json& json, Number* to) {
   *to = WholeOf<Number>(json);
 }
+Json JsonOf(const std::string& text) { return text; }
 void Take(const Json& json, bool* to) { *to = json.get<bool>(); }
 void Take(const Json& json, std::string* to) { *to = json.get<std::string>(); }
 
@@ -66,6 +67,11 @@ void Take(const Json& json, RowCounts* to) {
        {&to->admitted, &to->refused, &to->evicted, &to->fetched, &to->on_disk}) {
     Take(json.at(i++), count);
   }
+}
+
+Json JsonOf(const StepTime& time) { return {time.clock, time.trained_ms}; }
+void Take(const Json& json, StepTime* to) {
+  *to = {WholeOf<Clock>(json.at(0)), WholeOf<int64_t>(json.at(1))};
 }
 
 Json JsonOf(const FilePrint& file) { return {file.bytes, file.hash}; }
@@ -161,6 +167,7 @@ template <std::integral Number>
 bool IsEmpty(Number number) {
   return number == 0;
 }
+bool IsEmpty(const std::string& text) { return text.empty(); }
 template <typename Value>
 bool IsEmpty(const std::vector<Value>& values) {
   return values.empty();

@@ -13,7 +13,7 @@ usage: scripts/local_cluster.sh --job=FILE --out=DIR [--servers=1] [--workers=1]
   --resume=WHEN         auto (default): continue from a checkpoint found in DIR; never: refuse one;
                         changed: continue although settings differ, of those that may
   --tensorboard         also write the curves of the run to DIR/tensorboard
-  --init=DIR            begin a run without a checkpoint with tables and layers of safetensors files
+  --init=DIR            begin a run without a checkpoint from one of another job, or from safetensors files
   --restart=WHEN        on-failure (default): what was killed or ended with status 3 is started
                         again, later and later; never: it is not. With --node-rank above 0
                         only what was killed is started again
@@ -124,7 +124,11 @@ if [[ -n "$init" ]]; then
   ((node_rank == 0)) || fail "--init=$init goes with --node-rank=0, which has the checkpoints"
   sets=()
   for flag in "${common[@]}"; do [[ "$flag" != --set=* ]] || sets+=("$flag"); done
-  "$bin/hdps" train --job="$job" --out="$out" --init="$init" --init_only --workers="$total_workers" "${sets[@]}"
+  if compgen -G "$init/*.safetensors" >/dev/null; then
+    "$bin/hdps" train --job="$job" --out="$out" --init="$init" --init_only --workers="$total_workers" "${sets[@]}"
+  else
+    scheduler_flags+=("--init=$init")
+  fi
 fi
 # Removes what a killed launcher has left: its lock is free.
 for left in "${TMPDIR:-/tmp}"/hdps_cluster.*; do

@@ -188,12 +188,12 @@ void ServerNode::Impl::StartCommand(const Command& command) {
   HDPS_FAILPOINT("server.command.begun");
   // Workers that still want an answer after the command ask again.
   for (const auto& [from, frame] : requests.TakeAll()) Postpone(from, frame);
+  if (command.command == CommandKind::kLoad && !command.keep) groups.DropRows();
   switch (command.command) {
     case CommandKind::kLoad:
-      if (!command.keep) groups.DropRows();
-      break;
     case CommandKind::kSave:
     case CommandKind::kDigest:
+    case CommandKind::kEvict:
       break;
     case CommandKind::kAwaitSaved:
       return writer.Await(command);

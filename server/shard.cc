@@ -23,7 +23,7 @@ Shard::Shard(const Job& job, uint64_t tables_digest, std::span<const uint32_t> f
       seed_(job.seed),
       num_shards_(job.cluster.shards),
       tables_digest_(tables_digest),
-      saves_deltas_(job.checkpoint.delta_every_steps > 0) {
+      saves_deltas_(job.checkpoint.saves_deltas()) {
   if (memory != nullptr) {
     memory_ = std::make_unique<ShardMemory>(memory->budget(), memory->disk());
   }
@@ -41,6 +41,8 @@ void Shard::Separate() {
   tables_.clear();  // Before others use the same place on disk.
   tables_ = TableSlice::OfTables(specs, alone, seed_, {id_, num_shards_, memory_.get()});
 }
+
+bool Shard::KeysAgree() const { return std::ranges::all_of(tables_, &TableSlice::KeysAgree); }
 
 Status Shard::CheckKeys(std::span<const ShardPiece> pieces, const Buffer& keys) const {
   for (const ShardPiece& piece : pieces) {
@@ -288,7 +290,7 @@ Status Shard::Load(FileSystem& files, const std::vector<CheckpointPart>& chain,
     return ReadShard(files, chain, id_, tables, if_damaged);
   };
   HDPS_RETURN_IF_ERROR(read());
-  if (!std::ranges::all_of(tables_, &TableSlice::KeysAgree)) {
+  if (!KeysAgree()) {
     // Such rows come of policies that differed before, for example.
     LOG(WARNING) << "shard " << id_.value
                  << ": in the checkpoint, tables that could share rows have other keys than each "

@@ -43,6 +43,8 @@ class Shard {
   const TableSlice& table(size_t t) const { return tables_[t]; }
   // Gives each table rows of its own, which are empty.
   void Separate();
+  // As in TableSlice, for each of its tables.
+  bool KeysAgree() const;
 
   // Returns whether every key of `pieces` belongs here. kCorruption names the table and the key.
   Status CheckKeys(std::span<const ShardPiece> pieces, const Buffer& keys) const;

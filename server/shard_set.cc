@@ -2,35 +2,22 @@
 #include "server/shard_set.h"
 
 #include <algorithm>
-#include <set>
 #include <string>
-#include <unordered_map>
 #include <utility>
 
-#include "common/job/job_differences.h"
 #include "common/job/job_file.h"
-#include "common/job/job_registry.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/table_spec.h"
 #include "common/job/table_slices.h"
 #include "common/job/tables/joined_tables.h"
 #include "common/platform/failpoint.h"
-#include "common/protocol/command_messages.h"
 #include "common/protocol/row_messages.h"
-#include "embedding/recut.h"
 #include "embedding/snapshot/snapshot.h"
 #include "kernels/host/half_floats.h"
 
 namespace hdps {
 namespace {
-
-Status FirstFailure(const std::vector<Status>& statuses) {
-  for (const Status& status : statuses) {
-    if (!status.ok()) return status;
-  }
-  return {};
-}
 
 // Work below this size runs on the calling thread: it is done before another thread is awake, and
 // if several servers share the cores, another thread may not run soon.
@@ -75,22 +62,14 @@ ChangesPlan PlanChanges(const RequestPlan& plan, std::span<const Shard::Changed>
   return to;
 }
 
-// Returns whether a table of `before`, the job of the checkpoint in `folder`, is cut over the
-// shards in another way than in `job`.
-Result<bool> IsRecut(const Job& before, const Job& job, const std::string& folder) {
-  bool recut = false;
-  for (size_t t = 0; t < job.tables.size(); ++t) {
-    const std::string why = WhyNotRecut(before.tables[t], job.tables[t]);
-    if (!why.empty()) {
-      return Status(Code::kInvalidArgument, folder + ": table '" + job.tables[t].name +
-                                                "' was cut by another slice_mode: " + why);
-    }
-    recut = recut || !SameCut(before.tables[t], job.tables[t]);
-  }
-  return recut;
-}
-
 }  // namespace
+
+Status ShardSet::FirstFailure(const std::vector<Status>& statuses) {
+  for (const Status& status : statuses) {
+    if (!status.ok()) return status;
+  }
+  return {};
+}
 
 ShardSet::ShardSet(const Job& job, Executor& executor, const std::vector<ShardId>& shards,
                    ServerMemoryLimit* memory, std::unique_ptr<ShardSet> before)
@@ -128,6 +107,14 @@ void ShardSet::EndStep(int64_t step) {
   HDPS_FAILPOINT("server.step.ended");
   if (!evicts_) return;
   executor_.ParallelFor(shards_.size(), [&](size_t slot) { shards_[slot].EndStep(step); });
+}
+
+void ShardSet::EvictUntil(std::span<const Clock> last, int64_t step) {
+  executor_.ParallelFor(shards_.size(), [&](size_t slot) {
+    for (size_t t = 0; t < last.size(); ++t) {
+      if (last[t] > 0) shards_[slot].table(t).EvictUntil(last[t], step);
+    }
+  });
 }
 
 RowCounts ShardSet::counters() const {
@@ -304,96 +291,6 @@ Result<ShardSet::Taken> ShardSet::Take(FileSystem& files, const std::string& fol
 
 void ShardSet::ForgetErased(Clock since) {
   for (Shard& shard : shards_) shard.ForgetErased(since);
-}
-
-Status ShardSet::Load(FileSystem& files, const Job& job, const std::string& folder, Clock clock) {
-  HDPS_FAILPOINT_OR_RETURN("server.load.begun");
-  HDPS_ASSIGN_OR_RETURN(const std::vector<CheckpointPart> chain, ReadChain(files, folder));
-  const Manifest& manifest = chain.back().manifest;
-  // The scheduler has already decided whether permitted differences are wanted.
-  if (!TablesFit(job, manifest.job_json, manifest.tables_digest)) {
-    return {Code::kInvalidArgument,
-            folder + ": the checkpoint of another job ('" + manifest.job_name +
-                "'): its tables, rules, shards or seed differ; give the job it was trained with"};
-  }
-  if (manifest.clock != clock) {
-    return {Code::kCorruption, folder + ": the checkpoint is of clock " +
-                                   std::to_string(manifest.clock) + ", expected " +
-                                   std::to_string(clock)};
-  }
-  if (manifest.tables_digest != tables_digest_) {
-    HDPS_ASSIGN_OR_RETURN(const Job before,
-                          ParseJob(manifest.job_json, folder, {}, RegistryOf(job.model)));
-    HDPS_ASSIGN_OR_RETURN(const bool recut, IsRecut(before, job, folder));
-    if (recut) return LoadRecut(files, before, chain);
-  }
-  return LoadChain(files, chain, IfDamaged::kNothingIsStored);
-}
-
-Status ShardSet::LoadRecut(FileSystem& files, const Job& before,
-                           const std::vector<CheckpointPart>& chain) {
-  // Rows come table by table, some from other shards.
-  for (Shard& shard : shards_) shard.Separate();
-  for (uint32_t s = 0; s < num_shards_ && !shards_.empty(); ++s) {
-    const ShardId from{s};
-    const auto own = std::ranges::find(shards_, from, &Shard::id);
-    std::vector<TableSlice> slices;
-    for (uint32_t t = 0; t < before.tables.size(); ++t) {
-      slices.emplace_back(before.tables[t], TableId{t}, before.seed,
-                          RowPlacement{.shard = from, .num_shards = num_shards_});
-    }
-    const auto moves = [&](size_t t) {
-      return !SameCut(before.tables[t], shards_[0].table(t).spec());
-    };
-    // Tables that are cut as before are read into their place.
-    std::vector<TableSlice*> read;
-    for (size_t t = 0; t < slices.size(); ++t) {
-      read.push_back(moves(t) || own == shards_.end() ? &slices[t] : &own->table(t));
-    }
-    HDPS_RETURN_IF_ERROR(ReadShard(files, chain, from, read));
-    for (size_t t = 0; t < slices.size(); ++t) {
-      std::vector<PlacedSlice> to;
-      for (Shard& shard : shards_) to.push_back({&shard.table(t), shard.id()});
-      if (moves(t)) HDPS_RETURN_IF_ERROR(RecutRows({&slices[t], from}, num_shards_, to));
-    }
-  }
-  HDPS_FAILPOINT_OR_RETURN("server.load.read");
-  return failure();
-}
-
-Status ShardSet::LoadFrom(FileSystem& files, const Command& load) {
-  std::set<std::string> come;
-  for (const ShardId id : load.shards) come.insert(SnapshotName(id));
-  CheckpointPart moved{.folder = load.path, .manifest = {}};
-  moved.manifest.clock = load.until;
-  moved.manifest.tables_digest = tables_digest_;
-  moved.manifest.num_shards = num_shards_;
-  for (const SavedFile& file : load.files) {
-    if (come.contains(file.name)) moved.manifest.files.push_back(file);
-  }
-  return LoadChain(files, {std::move(moved)}, IfDamaged::kSlicesAreDropped);
-}
-
-Status ShardSet::LoadChain(FileSystem& files, const std::vector<CheckpointPart>& chain,
-                           IfDamaged if_damaged) {
-  // Most rows of deltas are also in the whole file.
-  std::unordered_map<std::string, uint64_t> rows_of_file;
-  for (const SavedFile& file : chain.front().manifest.files) rows_of_file[file.name] = file.rows;
-  const bool whole = rows_of_file.size() == num_shards_;  // Of all shards; otherwise of some.
-  uint64_t rows = 0;
-  std::vector<bool> wanted;  // [shards]
-  for (const ShardId id : ids_) {
-    const auto file = rows_of_file.find(SnapshotName(id));
-    wanted.push_back(whole || file != rows_of_file.end());
-    if (file != rows_of_file.end()) rows += file->second;
-  }
-  if (memory_ != nullptr) memory_->WarnIfTooSmallFor(rows);
-  std::vector<Status> statuses(shards_.size());
-  executor_.ParallelFor(shards_.size(), [&](size_t slot) {
-    if (wanted[slot]) statuses[slot] = shards_[slot].Load(files, chain, if_damaged);
-  });
-  HDPS_FAILPOINT_OR_RETURN("server.load.read");
-  return FirstFailure(statuses);
 }
 
 }  // namespace hdps

@@ -17,7 +17,9 @@
 
 namespace hdps {
 
+struct CheckpointPart;
 struct Command;
+struct InitMatch;
 struct Job;
 struct StoreRequest;
 
@@ -67,6 +69,10 @@ class ShardSet {
   // Ends a step whose updates were all applied; steps come in order.
   void EndStep(int64_t step);
 
+  // Between steps: evicts rows of each table that no step after last[table] has updated, as a
+  // change of `step`; 0: none. Requires: such tables evict by age.
+  void EvictUntil(std::span<const Clock> last, int64_t step);
+
   Result<RowsDigest> Digest() const;
   size_t bytes() const;
   RowCounts counters() const;
@@ -95,6 +101,10 @@ class ShardSet {
   // kNotFound or kCorruption if the checkpoint is not whole, kInvalidArgument if it is another
   // job's. The set must not be used after a failure.
   Status Load(FileSystem& files, const Job& job, const std::string& folder, Clock clock);
+  // Takes the rows of a checkpoint of any job that MatchInit() pairs with those of `job`, whatever
+  // its number of shards. Requires: all are empty. Errors: kNotFound or kCorruption if the
+  // checkpoint is not whole; the set must not be used then.
+  Status LoadInit(FileSystem& files, const Job& job, const std::string& folder);
   // Loads, for a kLoad with `keep`, those of its shards that are here. Requires: they are empty.
   // Files are read only once, because after a failure the job goes back to its checkpoint anyway.
   Status LoadFrom(FileSystem& files, const Command& load);
@@ -103,9 +113,22 @@ class ShardSet {
   // Loads a checkpoint of `before`, a job that cuts the same tables in another way. Every server
   // reads all shards, one after another, and keeps the rows that are its own.
   Status LoadRecut(FileSystem& files, const Job& before, const std::vector<CheckpointPart>& chain);
+  // Gives each table rows of its own, which are empty.
+  void Separate();
+  // Reads the shards of `source` and takes what is matched; one at a time where rows go from each
+  // to many, or memory is limited.
+  Status TakeInit(FileSystem& files, const Job& source, const InitMatch& match,
+                  const std::vector<CheckpointPart>& chain);
+  // Takes rows of one shard of `source` into shards that hold them here.
+  Status TakeShard(FileSystem& files, const Job& source, const InitMatch& match,
+                   const std::vector<CheckpointPart>& chain, ShardId from,
+                   std::span<Shard> to) const;
+  // Returns whether all rows that are taken lie in the same shard in both jobs.
+  bool IsAligned(const Job& source, const InitMatch& match) const;
   // Loads the shards that the chain holds: all of them if it is a whole checkpoint.
   Status LoadChain(FileSystem& files, const std::vector<CheckpointPart>& chain,
                    IfDamaged if_damaged);
+  static Status FirstFailure(const std::vector<Status>& statuses);  // Ok if all are.
   // Calls work(slot) for every shard, in parallel if it touches more than a few of `bytes`.
   void ForEachShard(size_t bytes, const std::function<void(size_t)>& work) const;
 

@@ -33,7 +33,8 @@ struct LocalClusterOptions {
   uint32_t num_servers = 1, num_workers = 1;
   int threads = 0;  // Threads of each server and each worker; 0: one per core.
   Resume resume = Resume::kAuto;
-  bool tensorboard = false;  // As in SchedulerOptions.
+  std::string init = {};     // As in SchedulerOptions.
+  bool tensorboard = false;  // The same.
   // notice() is also called on the thread of worker 0 if the job has train.log_every_steps.
   ProgressListener voice;
   const std::atomic<bool>* stop = nullptr;  // Drains the job when it becomes true; may be null.

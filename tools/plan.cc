@@ -158,6 +158,11 @@ Result<PlanQuestion> ReadQuestion(const Job& job) {
     uint64_t& every = question.checkpoint_every_steps;
     every = every == 0 ? delta : std::min(every, delta);
   }
+  for (const uint64_t every : {job.checkpoint.every_seconds, job.checkpoint.delta_every_seconds}) {
+    double& seconds = question.checkpoint_every_seconds;
+    const auto more = static_cast<double>(every);
+    if (every > 0) seconds = seconds == 0 ? more : std::min(seconds, more);
+  }
   question.dead_after_seconds = job.cluster.dead_after_ms * 1e-3;
   if (question.batch < question.workers) {
     return Status(Code::kInvalidArgument,

@@ -35,6 +35,7 @@ Result<std::unique_ptr<ServedJob>> ServedJob::Start(const LocalClusterOptions& o
   scheduler.num_workers = options.num_workers;
   scheduler.given_job = options.given_job;
   scheduler.resume = options.resume;
+  scheduler.init = options.init;
   scheduler.tensorboard = options.tensorboard;
   scheduler.members_return = false;
   scheduler.boot = BootIdentity();

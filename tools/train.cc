@@ -27,12 +27,14 @@ DEFINE_string(trace, "",
               "File for the first steps as events in time, which about://tracing and "
               "ui.perfetto.dev show; empty: none");
 DEFINE_uint32(trace_steps, 20, "Number of steps of each worker in --trace");
-DEFINE_string(init, "",
-              "Folder of safetensors files, as hdps export writes them, whose tables and layers a "
-              "run without a checkpoint begins with; empty: none");
+DEFINE_string(
+    init, "",
+    "Checkpoint of another job, the --out of its run, or a folder of safetensors files as "
+    "hdps export writes them, with whose rows and dense weights a run without a "
+    "checkpoint begins; empty: none");
 DEFINE_bool(init_only, false,
-            "Write what --init gives as the checkpoint of step 0 and end: daemons with the same "
-            "--out begin there");
+            "Write what safetensors files of --init give as the checkpoint of step 0 and end: "
+            "daemons with the same --out begin there");
 DEFINE_bool(tensorboard, false, hdps::kTensorboardHelp);
 DEFINE_bool(print_config, false, "Print the job with every default written out, and end");
 
@@ -45,6 +47,7 @@ std::string ResumeCommand(const std::string& job, const TrainingRequest& request
                         " --servers=" + std::to_string(request.servers) +
                         " --workers=" + std::to_string(request.workers);
   for (const std::string& one : request.overrides) command += " --set=" + ShellWord(one);
+  if (!request.init.empty()) command += " --init=" + ShellWord(request.init);
   return command;
 }
 

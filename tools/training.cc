@@ -27,6 +27,7 @@
 #include "scheduler/members/validate_cluster.h"
 #include "scheduler/picture/job_picture.h"
 #include "scheduler/picture/picture_paths.h"
+#include "scheduler/plan/init_source.h"
 #include "scheduler/report/console_output.h"
 #include "scheduler/report/event_records.h"
 #include "server/server_memory_limit.h"
@@ -84,6 +85,13 @@ Status BeginFromInit(FileSystem& files, const TrainingRequest& request,
   if (request.init.empty()) {
     if (!request.init_only) return {};
     return {Code::kInvalidArgument, "--init_only needs --init=DIR; give the folder to read"};
+  }
+  if (!HoldsTensors(files, request.init)) {
+    options->init = WholeInitPath(request.init);
+    if (!request.init_only) return {};
+    return {Code::kInvalidArgument,
+            "--init_only is for safetensors files, and --init=" + request.init +
+                " holds none; give a checkpoint to hdps-scheduler, --init=" + request.init};
   }
   if (HasCheckpoint(files, options->out)) {
     options->voice.notice("--init=" + request.init + " is ignored: the run in " + options->out +

@@ -36,8 +36,8 @@ struct TrainingRequest {
   bool tensorboard = false;  // As in SchedulerOptions.
   std::string trace;         // File for the first steps as events in time; empty: none.
   uint64_t trace_steps = 20;
-  std::string init;  // Folder of safetensors files that a run without a checkpoint begins with.
-  bool init_only = false;      // Only makes the checkpoint of step 0 out of them.
+  std::string init;            // What a run without a checkpoint begins with; as the flag.
+  bool init_only = false;      // Only makes the checkpoint of step 0 out of safetensors files.
   std::string resume_command;  // For the run's page; empty: none is told.
   HttpFlags http;              // Where the run can be watched; by default nowhere.
   // Gets what the command shows on the terminal; the log gets it too. `notice` and `warning` are

@@ -18,6 +18,8 @@ struct EvalSet {
 
 inline constexpr const char* kEvalName = "eval";              // For the files of data.eval.
 inline constexpr const char* kValidationName = "validation";  // For the rows of validation_share.
+// For figures of train.progressive, which no set has.
+inline constexpr const char* kProgressiveName = "progressive";
 
 // Returns the sets in the order of evaluation. The figures of the first set are those of the job.
 // It is data.eval if given, else the rows held out by data.validation_share, else the first of

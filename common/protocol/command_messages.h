@@ -16,9 +16,10 @@
 namespace hdps {
 
 enum class CommandKind : uint8_t {
-  kInitDense = 0,  // Worker 0 of a new job: store the initial dense rows on the servers.
-  kLoad,           // Servers: load the checkpoint in `path`. Workers: continue at clock `until`.
-  kTrain,          // Workers: train `epoch` until clock `until` or the epoch's end, then answer.
+  // Worker 0 of a new job: store the initial dense rows on the servers, but those of `taken`.
+  kInitDense = 0,
+  kLoad,   // Servers: load the checkpoint in `path`. Workers: continue at clock `until`.
+  kTrain,  // Workers: train `epoch` until clock `until` or the epoch's end, then answer.
   kPause,  // Workers: finish the current step. The running kTrain is answered at that clock.
   // Worker 0 under allreduce, or all workers that share the optimizer state: store dense rows with
   // their state on the servers.
@@ -28,6 +29,9 @@ enum class CommandKind : uint8_t {
   kDigest,      // Servers: compute a digest of all own rows.
   kFinish,      // All: answer, then end with status 0.
   kAwaitSaved,  // Servers: answer once the save that kSave took at clock `until` is in files.
+  // All holders of rows: evict those that no step after `last_steps` has updated, between step
+  // `until` and the next.
+  kEvict,
 };
 
 // Returns the name of a command for reasons and logs: "init_dense", "train", ...
@@ -53,10 +57,14 @@ struct Command {
   Clock since = 0;
   // kSave: answer once the rows are copied; they are written while requests change the originals.
   bool take = false;
-  bool next = false;     // kEvaluate: score the examples after those of the last answer.
-  double rate = 1;       // kTrain: factor on all learning rates.
-  std::string eval_set;  // kEvaluate: name of a set in EvalSetsOf(); empty for the first.
-  ViewId view;           // View of the frame it came in; not part of the message.
+  bool next = false;  // kEvaluate: score the examples after those of the last answer.
+  double rate = 1;    // kTrain: factor on all learning rates.
+  // kLoad: `path` is the checkpoint of another job, of which servers take what MatchInit() pairs.
+  bool init = false;
+  std::vector<uint32_t> taken;    // kInitDense: tensors that servers have so, which are left alone.
+  std::vector<Clock> last_steps;  // kEvict: [tables]; 0: none of the table.
+  std::string eval_set;           // kEvaluate: name of a set in EvalSetsOf(); empty for the first.
+  ViewId view;                    // View of the frame it came in; not part of the message.
 };
 
 // A figure of an evaluation that a worker's own program measured, {"auc", 0.8}: its name is one by

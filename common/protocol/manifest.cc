@@ -99,6 +99,10 @@ Json ToJson(const Manifest& manifest) {
   for (const FilePrint& file : manifest.data_files) {
     json["data_files"].push_back({{"bytes", file.bytes}, {"hash", Hex(file.hash)}});
   }
+  for (const StepTime& time : manifest.step_times) {
+    json["step_times"].push_back({time.clock, time.trained_ms});
+  }
+  if (manifest.trained_ms > 0) json["trained_ms"] = manifest.trained_ms;
   if (manifest.watched != Watched()) json["watched"] = Json::parse(PrintWatched(manifest.watched));
   if (manifest.is_delta()) {
     json["base"] = {{"clock", manifest.base_clock}, {"checksum", Hex(manifest.base_checksum)}};
@@ -151,6 +155,10 @@ Manifest FromJson(const Json& json) {
     if (!watched.ok()) throw std::invalid_argument(watched.status().message());
     manifest.watched = *std::move(watched);
   }
+  manifest.trained_ms = WholeOr<int64_t>(json, "trained_ms", 0);
+  for (const Json& time : json.value("step_times", Json::array())) {
+    manifest.step_times.push_back({WholeOf<Clock>(time.at(0)), WholeOf<int64_t>(time.at(1))});
+  }
   manifest.arithmetic = json.value("arithmetic", std::vector<std::string>());
   for (const Json& file : json.value("data_files", Json::array())) {
     manifest.data_files.push_back(
@@ -173,12 +181,24 @@ Manifest FromJson(const Json& json) {
   return manifest;
 }
 
+// Returns what is wrong with times of steps; empty if nothing.
+std::string FaultOf(const std::vector<StepTime>& times) {
+  const auto falls = [](const StepTime& a, const StepTime& b) {
+    return a.clock >= b.clock || a.trained_ms > b.trained_ms;
+  };
+  const bool begins = times.empty() || (times[0].clock >= 0 && times[0].trained_ms >= 0);
+  const bool grow = std::ranges::adjacent_find(times, falls) == times.end();
+  return begins && grow && times.size() <= kStepTimesMax ? "" : "times of steps that do not grow";
+}
+
 // Returns what is wrong with the manifest; empty if nothing.
 std::string FindFault(const Manifest& manifest) {
   if (manifest.clock < 0 || manifest.epoch_start < 0 || manifest.epoch_start > manifest.clock) {
     return "clock " + std::to_string(manifest.clock) + " with an epoch that began at " +
            std::to_string(manifest.epoch_start);
   }
+  if (manifest.trained_ms < 0) return "a time of training below 0";
+  if (const std::string fault = FaultOf(manifest.step_times); !fault.empty()) return fault;
   if (manifest.files.size() != manifest.num_shards) {
     return std::to_string(manifest.files.size()) + " files for " +
            std::to_string(manifest.num_shards) + " shards";

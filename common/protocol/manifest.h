@@ -31,6 +31,14 @@ struct SettingChange {
   friend bool operator==(const SettingChange&, const SettingChange&) = default;
 };
 
+// A step at which all workers stood, and how long the job had trained then.
+struct StepTime {
+  Clock clock = 0;
+  int64_t trained_ms = 0;
+  friend bool operator==(const StepTime&, const StepTime&) = default;
+};
+inline constexpr size_t kStepTimesMax = 1024;
+
 // The contents of manifest.json. The folder checkpoint/step_0000000120/ holds it with the snapshots
 // of clock 120.
 //
@@ -62,6 +70,10 @@ struct Manifest {
   std::vector<std::string> arithmetic;
   // The files of data.train as that epoch reads them. Empty in older versions.
   std::vector<FilePrint> data_files;
+  // How long the job has trained, and steps by which servers learn how old rows are; only where
+  // rows are evicted by seconds.
+  int64_t trained_ms = 0;
+  std::vector<StepTime> step_times;
   std::string job_json;          // PrintJob() of the job that wrote it.
   std::vector<SavedFile> files;  // One per shard, by name; several may lie in one pack.
   Clock base_clock = kNoClock;   // For a delta: clock of the checkpoint it builds on.

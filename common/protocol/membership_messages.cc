@@ -266,7 +266,7 @@ struct Layout<Command> {
   using Table = wire::Command;
   static void Describe(auto& fields, auto& message) {
     fields.Number(message.id);
-    fields.Enumerator(message.command, CommandKind::kAwaitSaved);
+    fields.Enumerator(message.command, CommandKind::kEvict);
     fields.Number(message.until);
     fields.Number(message.epoch);
     fields.Number(message.epoch_start);
@@ -279,6 +279,9 @@ struct Layout<Command> {
     fields.Number(message.next);
     fields.Number(message.rate);
     fields.Name(message.eval_set);
+    fields.Number(message.init);
+    fields.Numbers(message.taken);
+    fields.Numbers(message.last_steps);
   }
   static void Check(const Command& message, Rules& rules) {
     rules.Require(message.id.value > 0, "commands are numbered from 1");

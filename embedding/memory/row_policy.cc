@@ -22,7 +22,7 @@ float AsFloat(uint64_t number) {
 uint32_t AsNumber(float bits) { return std::bit_cast<uint32_t>(bits); }
 
 bool KeepsStep(const PolicySpec& spec) {
-  return spec.evict_after_steps > 0 || (spec.capped() && spec.evict_by == EvictBy::kAge);
+  return spec.ages() || (spec.capped() && spec.evict_by == EvictBy::kAge);
 }
 bool KeepsUses(const PolicySpec& spec) { return spec.capped() && spec.evict_by == EvictBy::kUse; }
 
@@ -41,6 +41,10 @@ uint64_t RowsOfSlice(const TableSpec& spec, uint32_t num_shards) {
 
 uint32_t PolicyFloats(const PolicySpec& spec) {
   return (KeepsStep(spec) ? 1 : 0) + (KeepsUses(spec) ? 1 : 0);
+}
+
+std::optional<uint32_t> UsesFloat(const PolicySpec& spec) {
+  return KeepsUses(spec) ? std::optional<uint32_t>(KeepsStep(spec) ? 1 : 0) : std::nullopt;
 }
 
 uint32_t RowStateFloats(const TableSpec& spec) {
@@ -90,9 +94,10 @@ bool RowPolicy::LooksForOldAfter(int64_t step) const {
 }
 
 bool RowPolicy::IsOld(int64_t step, std::span<const float> own) const {
-  return step - static_cast<int64_t>(AsNumber(own[0])) >
-         static_cast<int64_t>(spec_.evict_after_steps);
+  return step - LastStep(own) > static_cast<int64_t>(spec_.evict_after_steps);
 }
+
+int64_t RowPolicy::LastStep(std::span<const float> own) { return AsNumber(own[0]); }
 
 uint64_t RowPolicy::Rank(Key key, std::span<const float> weights,
                          std::span<const float> own) const {

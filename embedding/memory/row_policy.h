@@ -17,6 +17,8 @@ struct TableSpec;
 // Returns the number of floats that a policy keeps in a row behind the optimizer's state. Their
 // bits hold integers.
 uint32_t PolicyFloats(const PolicySpec& spec);
+// Returns which of them counts the row's uses; none if the policy counts none.
+std::optional<uint32_t> UsesFloat(const PolicySpec& spec);
 // Returns the floats of a row behind its weights: the optimizer's state, then the policy's.
 uint32_t RowStateFloats(const TableSpec& spec);
 // Returns the bytes of a row in memory: weights in their format, then those floats.
@@ -55,6 +57,8 @@ class RowPolicy {
   // between shards, so a row may stay an eighth of evict_after_steps longer.
   bool LooksForOldAfter(int64_t step) const;
   bool IsOld(int64_t step, std::span<const float> own) const;
+  // Returns the step of the row's last update. Requires: the policy evicts by age.
+  static int64_t LastStep(std::span<const float> own);
   // Number of rows that this slice may have at the end of a step, and the number to which it is cut
   // down when it has more: somewhat fewer, so that rows are not evicted every step.
   uint64_t max_rows() const { return max_rows_; }

@@ -51,12 +51,14 @@ def train(job: JobLike, out: Path, *, train: Any = None, eval: Any = None,
         Model.predict takes them. Columns are found by their names. The digest is that of a file of
         the same values (docs/data.md, tables in memory).
     eval_sets: a dict from names to such rows, in the place of data.eval_sets.
-    workers, servers, resume, init, threads: the flags of the command. `init` is a folder of
-        safetensors files, as hdps.export writes them, that a run without a checkpoint begins with.
+    workers, servers, resume, init, threads: the flags of the command. `init` is a
+        checkpoint of another job, or a folder of safetensors files as hdps.export writes them, that
+        a run without a checkpoint begins with.
     on_step: is called after each step of each worker with a dict of `worker`, `epoch` (from 1),
         `step`, `examples`, and `loss`, the mean over these examples.
     on_eval: is called after each evaluation with its line of metrics.jsonl as a dict; under
-        `eval_metrics` it has the figures of train.metrics by name.
+        `eval_metrics` it has the figures of train.metrics by name. With train.progressive it is
+        called with those figures too, whose `eval_set` is "progressive".
     quiet: shows no progress.
 
     Callbacks run on the calling thread while the workers wait. One that returns False stops the

@@ -1,14 +1,22 @@
-// Initializes the dense layers, and the plan at step 0.
+// Initializes the dense layers that servers did not take from another job, and the plan at step 0.
 #include "scheduler/phases/init_dense.h"
 
 #include "common/job/job_spec.h"
+#include "common/job/tables/init_match.h"
 #include "scheduler/members/membership.h"
 #include "scheduler/phases/worker_facts.h"
+#include "scheduler/plan/init_source.h"
 
 namespace hdps {
 
 Next InitDensePhase::Begin(const Turn& turn) {
-  turn.orders.Send({parts_.members.workers().front()}, MakeCommand(CommandKind::kInitDense));
+  Command init = MakeCommand(CommandKind::kInitDense);
+  if (const std::string& folder = turn.job.record.init; !folder.empty()) {
+    const Result<InitMatch> match = ReadInit(parts_.files, folder, parts_.job);
+    if (!match.ok()) return Next::Fail(3, "the checkpoint of --init: " + match.status().message());
+    init.taken = match->TakenTensors();
+  }
+  turn.orders.Send({parts_.members.workers().front()}, init);
   return Next::Wait();
 }
 

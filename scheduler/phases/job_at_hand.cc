@@ -6,10 +6,14 @@
 
 #include "common/job/job_facts.h"
 #include "common/job/job_spec.h"
+#include "common/job/spec/checkpoint_spec.h"
 #include "common/job/spec/parallel_spec.h"
 #include "scheduler/members/membership.h"
 
 namespace hdps {
+
+JobAtHand::JobAtHand(const Job& job)
+    : watches(job, Watched()), save_times(job.checkpoint), row_ages(job) {}
 
 JobPlan JobAtHand::PlanFrom(const Job& job, const JobPosition& position, bool loaded) const {
   JobPosition start = position;
@@ -23,6 +27,7 @@ JobPlan JobAtHand::PlanFrom(const Job& job, const JobPosition& position, bool lo
 }
 
 void JobAtHand::EndTraining(TimeMs now) {
+  record.trained_ms = TrainedMs(now);
   if (training_since) record.training_ms += now - *std::exchange(training_since, std::nullopt);
 }
 
@@ -41,6 +46,7 @@ JobState JobAtHand::Written(JobPhase phase, TimeMs now) const {
   if (plan) state.plan = plan->state();
   state.watched = watches.state();
   state.reached = std::max(state.reached, state.plan.position.clock);
+  state.trained_ms = TrainedMs(now);
   if (training_since) state.training_ms += now - *training_since;
   state.wall_ms = now - began;
   return state;

@@ -8,6 +8,8 @@
 #include "scheduler/job_record.h"
 #include "scheduler/plan/job_plan.h"
 #include "scheduler/plan/metric_watch.h"
+#include "scheduler/plan/row_ages.h"
+#include "scheduler/plan/save_times.h"
 #include "scheduler/report/run_report.h"
 
 namespace hdps {
@@ -23,11 +25,13 @@ struct Loss {
 
 // Invariant: there is a plan exactly while all members stand at its position or work on from it.
 struct JobAtHand {
-  explicit JobAtHand(const Job& job) : watches(job, Watched()) {}
+  explicit JobAtHand(const Job& job);
 
   JobRecord record;
   std::optional<JobPlan> plan;
   RunWatches watches;
+  SaveTimes save_times;
+  RowAges row_ages;
   TimeMs began = 0;                      // Time at which the cluster was complete.
   std::optional<TimeMs> training_since;  // None while no round is under way.
   bool quiet_wanted = false;    // The present round ends early, because members are to change.
@@ -41,6 +45,10 @@ struct JobAtHand {
     return record.stop && (clock >= record.reached || stops_anywhere);
   }
   JobPlan PlanFrom(const Job& job, const JobPosition& position, bool loaded) const;
+  // Returns how long the present state was trained, until now; 0 where no row leaves by the clock.
+  TimeMs TrainedMs(TimeMs now) const {
+    return row_ages.any() ? record.trained_ms + (training_since ? now - *training_since : 0) : 0;
+  }
   // Notes that training has paused or ended.
   void EndTraining(TimeMs now);
   void SetBackTo(const Manifest& manifest, const Job& job);

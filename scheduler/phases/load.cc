@@ -64,6 +64,9 @@ Next LoadPhase::Begin(const Turn& turn) {
     load.epoch = IsTablesJob(parts_.job) ? 0 : start_->manifest.epoch;  // See PlanFrom().
     load.epoch_start = start_->manifest.epoch_start;
     load.path = start_->folder;
+  } else if (!at_workers_) {
+    load.path = turn.job.record.init;
+    load.init = !load.path.empty();
   }
   turn.orders.Send(at_workers_ ? parts_.members.workers() : parts_.members.holders(), load);
   return Next::Wait();
@@ -98,6 +101,9 @@ Next LoadPhase::LoadOlder(JobAtHand& job) {
 
 Next LoadPhase::OnAllAnswered(const Turn& turn) {
   JobAtHand& job = turn.job;
+  if (!fault_.empty() && !start_) {
+    return Next::Fail(3, "the checkpoint of --init, " + job.record.init + ": " + fault_);
+  }
   if (!fault_.empty()) return LoadOlder(job);
   if (!at_workers_) {
     at_workers_ = true;

@@ -12,7 +12,8 @@ namespace hdps {
 // checkpoint, the one before it is used.
 class LoadPhase : public Phase {
  public:
-  // `start`: the checkpoint to load; without one the job begins at step 0.
+  // `start`: the checkpoint to load; without one the job begins at step 0, and servers take what
+  // fits of the record's `init`.
   LoadPhase(const PhaseParts& parts, std::optional<FoundCheckpoint> start)
       : Phase(parts), start_(std::move(start)) {}
 

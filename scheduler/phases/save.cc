@@ -37,6 +37,7 @@ Next SavePhase::Begin(const Turn& turn) {
     plan.Done();
     return Next::Done();
   }
+  turn.job.save_times.Saves(turn.now, plan.full_save());
   const Clock since = plan.full_save() ? 0 : parts_.checkpoints.DeltaBase();
   const Result<std::string> folder = parts_.checkpoints.Prepare(clock, since);
   if (!folder.ok()) {

@@ -1,13 +1,17 @@
 // Sends the orders of a round, and adds its result to the job.
 #include "scheduler/phases/train.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
+#include "common/job/eval_sets.h"
 #include "common/job/job_facts.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/parallel_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "scheduler/members/membership.h"
+#include "scheduler/phases/pending_save.h"
 #include "scheduler/phases/worker_facts.h"
 
 namespace hdps {
@@ -41,6 +45,24 @@ bool TrainPhase::SaveIsWanted(const JobAtHand& job, Clock clock) const {
   return IsTablesJob(parts_.job) && parts_.members.WantsCheckpoint(job.plan->newest_save(), clock);
 }
 
+WantedSave TrainPhase::DueByTheClock(const JobAtHand& job, Clock clock, TimeMs now) const {
+  const bool newer = clock > std::max<Clock>(job.plan->newest_save(), 0);
+  return newer && !parts_.pending.under_way() ? job.save_times.Due(now) : WantedSave::kNone;
+}
+
+bool TrainPhase::AgesAreDue(const JobAtHand& job, Clock clock, TimeMs now) {
+  const std::vector<StepTime>& times = job.record.step_times;
+  return clock > (times.empty() ? 0 : times.back().clock) &&
+         job.row_ages.Due(times, job.TrainedMs(now));
+}
+
+bool TrainPhase::EvictsNow(JobAtHand& job, Clock clock, TimeMs now) {
+  if (!AgesAreDue(job, clock, now)) return false;
+  std::vector<StepTime>& times = job.record.step_times;
+  job.row_ages.Note({clock, job.TrainedMs(now)}, &times);
+  return std::ranges::any_of(job.row_ages.LastSteps(times), [](Clock last) { return last > 0; });
+}
+
 void TrainPhase::PauseIfDue(const JobAtHand& job) {
   const Clock furthest = round_->furthest();
   if (job.quiet_wanted || job.StopIsDueAt(furthest) || SaveIsWanted(job, furthest) ||
@@ -67,6 +89,9 @@ Next TrainPhase::OnAnswer(const Answer& answer, const Turn& turn) {
   if (answer.command.command != CommandKind::kTrain) return Next::Wait();
   round_->OnTrained(*parts_.members.WorkerRank(answer.from), answer.done);
   parts_.members.OnCache(answer.from, answer.done.cache);
+  if (parts_.job.train.progressive.window > 0) {
+    progressive_.Take(*parts_.members.WorkerRank(answer.from), answer.done);
+  }
   parts_.facts.KnowTraining(answer.from, answer.done);
   if (const std::optional<uint32_t> odd = round_->OddOneOut()) {
     return Next::Blame(parts_.members.workers()[*odd], answer.command, round_->Disagreement(*odd));
@@ -77,6 +102,11 @@ Next TrainPhase::OnAnswer(const Answer& answer, const Turn& turn) {
 
 Next TrainPhase::OnTick(const Turn& turn) {
   PauseIfDue(turn.job);
+  const Clock furthest = round_->furthest();
+  if (DueByTheClock(turn.job, furthest, turn.now) != WantedSave::kNone ||
+      AgesAreDue(turn.job, furthest, turn.now)) {
+    round_->Pause();
+  }
   SendOrders(turn);
   return Next::Wait();
 }
@@ -95,6 +125,13 @@ TrainRound::Sums TrainPhase::AddSums(JobRecord& record) const {
   return sums;
 }
 
+void TrainPhase::TellProgressive(const Turn& turn, const ProgressState& state) {
+  Evaluation figures = progressive_.Finish(parts_.job, parts_.files, parts_.out);
+  parts_.report.Evaluated(turn.now, state, figures, kProgressiveName);
+  parts_.notice("step " + std::to_string(state.clock) + ", before learning: " + Describe(figures));
+  turn.job.record.summary.progressive = std::move(figures);
+}
+
 Next TrainPhase::OnAllAnswered(const Turn& turn) {
   if (!round_->complete()) return Next::Wait();
   JobAtHand& job = turn.job;
@@ -103,14 +140,16 @@ Next TrainPhase::OnAllAnswered(const Turn& turn) {
   const Clock clock = round_->clock();
   const TrainRound::Sums sums = AddSums(job.record);
   parts_.facts.KnowLabelsTrained(sums.labels, end_of_epoch);
-  const JobPosition& position = job.plan->position();
+  const JobPosition position = job.plan->position();
   if (end_of_epoch && clock == position.epoch_start && !IsTablesJob(parts_.job)) {
     return Next::Fail(2, "data.train: epoch " + std::to_string(position.epoch + 1) +
                              " has no step: the files hold no example that could be read");
   }
   if (end_of_epoch) job.record.last_epoch = std::exchange(job.record.epoch, JobRecord::Sums());
   if (job.StopIsDueAt(clock)) job.plan->Stop();
-  job.plan->Trained(clock, end_of_epoch, SaveIsWanted(job, clock));
+  const WantedSave save =
+      SaveIsWanted(job, clock) ? WantedSave::kAll : DueByTheClock(job, clock, turn.now);
+  job.plan->Trained(clock, end_of_epoch, save);
   ProgressState state = job.Progress(parts_.job, parts_.members);
   job.EndTraining(turn.now);
   if (end_of_epoch) {  // The next epoch has not begun.
@@ -118,7 +157,10 @@ Next TrainPhase::OnAllAnswered(const Turn& turn) {
     state.epoch_begun = false;
   }
   parts_.report.Progress(turn.now, state);
-  return Next::Done();
+  if (parts_.job.train.progressive.window > 0 && clock > position.clock) {
+    TellProgressive(turn, state);
+  }
+  return EvictsNow(job, clock, turn.now) ? Next::Enter(JobPhase::kEvict) : Next::Done();
 }
 
 }  // namespace hdps

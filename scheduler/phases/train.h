@@ -6,6 +6,7 @@
 
 #include "scheduler/phases/phase.h"
 #include "scheduler/plan/train_round.h"
+#include "scheduler/report/evaluation.h"
 
 namespace hdps {
 
@@ -36,10 +37,19 @@ class TrainPhase : public Phase {
   // asks for a checkpoint that `clock` is late enough for.
   bool ProgramsHaveEnded() const;
   bool SaveIsWanted(const JobAtHand& job, Clock clock) const;
+  // Returns what is due by the clock at a step after the newest save, while no other is written.
+  WantedSave DueByTheClock(const JobAtHand& job, Clock clock, TimeMs now) const;
+  // Is true at a step at which the age of rows is to be noted.
+  static bool AgesAreDue(const JobAtHand& job, Clock clock, TimeMs now);
+  // Notes it if it is, and returns whether some rows are too old.
+  static bool EvictsNow(JobAtHand& job, Clock clock, TimeMs now);
   void SendOrders(const Turn& turn);
   TrainRound::Sums AddSums(JobRecord& record) const;
+  // Tells the figures of train.progressive after a round.
+  void TellProgressive(const Turn& turn, const ProgressState& state);
 
   std::optional<TrainRound> round_;
+  ProgressiveFigures progressive_;
 };
 
 }  // namespace hdps

@@ -31,6 +31,8 @@ JobPlan::JobPlan(const Job& job, const JobPosition& start, const Past& past)
       save_every_(static_cast<Clock>(job.checkpoint.every_steps)),
       delta_every_(static_cast<Clock>(job.checkpoint.delta_every_steps)),
       eval_every_(HasEvaluation(job) ? static_cast<Clock>(job.train.eval_every_steps) : 0),
+      progressive_every_(StepsOf(job, job.train.progressive.window)),
+      saves_deltas_(job.checkpoint.saves_deltas()),
       save_epochs_(job.checkpoint.every_epochs),
       has_evaluation_(HasEvaluation(job)),
       eval_by_epochs_(!IsTablesJob(job)),
@@ -77,7 +79,7 @@ bool JobPlan::finished() const {
 
 Clock JobPlan::until() const {
   Clock until = max_steps_ > 0 ? max_steps_ : kNoBoundary;
-  for (const Clock every : {save_every_, delta_every_, eval_every_}) {
+  for (const Clock every : {save_every_, delta_every_, eval_every_, progressive_every_}) {
     if (every > 0) until = std::min(until, (position_.clock / every + 1) * every);
   }
   for (uint32_t part = 1; part < epoch_parts_; ++part) {
@@ -102,7 +104,7 @@ bool JobPlan::EvaluationIsDue(bool end_of_epoch) const {
   return false;
 }
 
-void JobPlan::Trained(Clock clock, bool end_of_epoch, bool save) {
+void JobPlan::Trained(Clock clock, bool end_of_epoch, WantedSave save) {
   CHECK_GE(clock, position_.clock);
   CHECK(due_.empty());
   position_.clock = clock;
@@ -113,7 +115,7 @@ void JobPlan::Trained(Clock clock, bool end_of_epoch, bool save) {
   PlanWhatIsDue(end_of_epoch, save);
 }
 
-void JobPlan::PlanWhatIsDue(bool end_of_epoch, bool save_wanted) {
+void JobPlan::PlanWhatIsDue(bool end_of_epoch, WantedSave wanted) {
   ending_ = stopped_ || finished();
   // A stopped job is to end soon; its model is evaluated when it goes on. An evaluation by steps
   // may have come just at the end of the epoch.
@@ -122,9 +124,9 @@ void JobPlan::PlanWhatIsDue(bool end_of_epoch, bool save_wanted) {
                                         (EvaluationIsDue(end_of_epoch) && !stopped_));
   const auto is_due = [this](Clock every) { return every > 0 && position_.clock % every == 0; };
   const bool epochs_due = end_of_epoch && save_epochs_ > 0 && position_.epoch % save_epochs_ == 0;
-  full_save_ = ending_ || is_due(save_every_) || epochs_due || save_wanted;
-  const bool save =
-      (full_save_ || is_due(delta_every_)) && (position_.clock != saved_ || MakesLastFull());
+  full_save_ = ending_ || is_due(save_every_) || epochs_due || wanted == WantedSave::kAll;
+  const bool any_save = full_save_ || is_due(delta_every_) || wanted == WantedSave::kChanges;
+  const bool save = any_save && (position_.clock != saved_ || MakesLastFull());
   // If nothing was trained since a checkpoint was loaded, the servers have the dense rows. Programs
   // that have finished left marks of it there, which go with their states.
   const bool drops_marks = ending_ && programs_have_model_;

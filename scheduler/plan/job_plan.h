@@ -31,6 +31,10 @@ enum class JobStep : uint8_t {
   kFinish,    // All members finish.
 };
 
+// What is to be saved beside what is due by steps and epochs: by the clock, or because a program
+// asks for it.
+enum class WantedSave : uint8_t { kNone, kChanges, kAll };
+
 // Invariant: next() depends on the position, on what is due there, and on whether the job was
 // stopped; nothing follows kFinish. Steps due at one clock come in the order of JobStep, so a
 // checkpoint holds the result of the evaluation.
@@ -61,8 +65,8 @@ class JobPlan {
   State state() const;
 
   JobStep next() const { return due_.empty() ? JobStep::kTrain : due_.front(); }
-  // The clock to train to: that of a checkpoint, an evaluation or the last step; kNoBoundary if
-  // none comes before the epoch's end.
+  // The clock to train to: that of a checkpoint, an evaluation, figures of train.progressive or the
+  // last step; kNoBoundary if none comes before the epoch's end.
   Clock until() const;
   const JobPosition& position() const { return position_; }
   // Returns whether the next save must be full; others may hold only what changed since the last.
@@ -74,9 +78,8 @@ class JobPlan {
   bool stopped() const { return stopped_; }
   bool stopped_early() const { return stopped_early_; }
 
-  // Notes the end of kTrain: all workers stand at `clock`. `save`: a checkpoint is asked for there.
-  // Requires: clock >= position().clock.
-  void Trained(Clock clock, bool end_of_epoch, bool save = false);
+  // Notes the end of kTrain: all workers stand at `clock`. Requires: clock >= position().clock.
+  void Trained(Clock clock, bool end_of_epoch, WantedSave save = WantedSave::kNone);
   // Notes the result of kEvaluate, the present step. `best`: keep this state. `enough`: end the
   // job.
   void Evaluated(bool best, bool enough);
@@ -91,18 +94,20 @@ class JobPlan {
   void ForgetStop();
 
  private:
-  void PlanWhatIsDue(bool end_of_epoch, bool save_wanted = false);
+  void PlanWhatIsDue(bool end_of_epoch, WantedSave wanted = WantedSave::kNone);
   bool EvaluationIsDue(bool end_of_epoch) const;
   // Is true if a run that ends where changes were saved has to save all: a save of changes may be
   // lost with the machine's power, and what the run has done must not be.
-  bool MakesLastFull() const { return ending_ && delta_every_ > 0; }
+  bool MakesLastFull() const { return ending_ && saves_deltas_; }
   // Returns the step at which part number `part` of this epoch ends, for evaluation.
   Clock EndOfPart(uint32_t part) const;
 
   const uint32_t epochs_;
   const Clock max_steps_;  // 0 = no limit.
   const Clock save_every_, delta_every_;
-  const Clock eval_every_;  // 0 = not by steps, also without evaluation data.
+  const Clock eval_every_;         // 0 = not by steps, also without evaluation data.
+  const Clock progressive_every_;  // Figures of train.progressive are told; 0: none are.
+  const bool saves_deltas_;        // By steps or by the clock.
   const uint32_t save_epochs_;
   const bool has_evaluation_;
   const bool eval_by_epochs_;  // Also at the end of the job; false if another program evaluates.

@@ -15,6 +15,16 @@ namespace {
 
 constexpr double kNoFigure = std::numeric_limits<double>::quiet_NaN();
 
+// Returns the metrics of train.progressive: for probabilities auc, logloss and calibration, else
+// those of evaluations.
+std::vector<TaskMetrics> ProgressiveMetricsOf(const Job& job) {
+  std::vector<TaskMetrics> metrics = MetricsOf(job);
+  for (TaskMetrics& task : metrics) {
+    if (task.kind == ScoreKind::kProbability) task.words = {"auc", "logloss", "calibration"};
+  }
+  return metrics;
+}
+
 std::string Figure6(double value) { return ShowNumber("%.6f", value); }
 
 }  // namespace
@@ -35,6 +45,18 @@ Evaluation EvaluationOfProgram(const CommandDone& done) {
   }
   FillKnownFigures(&evaluation);
   return evaluation;
+}
+
+std::vector<Figure> FiguresWithout(const std::vector<TaskMetrics>& metrics,
+                                   const std::string& trouble) {
+  std::vector<Figure> figures;
+  for (const TaskMetrics& task : metrics) {
+    for (const std::string& word : task.words) {
+      figures.push_back({task.task.empty() ? word : task.task + "." + word, kNoFigure,
+                         "scores could not be kept: " + trouble});
+    }
+  }
+  return figures;
 }
 
 EvaluationSums::EvaluationSums(const Job& job, FileSystem& files, const std::string& out)
@@ -66,13 +88,32 @@ Evaluation EvaluationSums::Finish() {
       evaluation.bins = std::move(told->bins);
     }
   }
-  if (!trouble_.ok()) {
-    for (const TaskMetrics& task : metrics_) {
-      for (const std::string& word : task.words) {
-        evaluation.figures.push_back({task.task.empty() ? word : task.task + "." + word, kNoFigure,
-                                      "scores could not be kept: " + trouble_.message()});
-      }
-    }
+  if (!trouble_.ok()) evaluation.figures = FiguresWithout(metrics_, trouble_.message());
+  FillKnownFigures(&evaluation);
+  return evaluation;
+}
+
+void ProgressiveFigures::Take(uint32_t rank, const CommandDone& done) {
+  parts_[rank] = {done.scores, done.labels, done.weights, done.groups};
+}
+
+Evaluation ProgressiveFigures::Finish(const Job& job, FileSystem& files, const std::string& out) {
+  const std::vector<TaskMetrics> metrics = ProgressiveMetricsOf(job);
+  ScoreBook book(files, JoinPath(out, "progressive"), metrics);
+  Evaluation evaluation;
+  Status trouble;
+  for (const auto& [rank, part] : std::exchange(parts_, {})) {
+    if (!trouble.ok()) break;
+    evaluation.examples += part.labels.size() / sizeof(float) / metrics.size();
+    trouble = book.Add(part.scores.As<float>(), part.labels.As<float>(), part.weights.As<float>(),
+                       part.groups.As<Key>());
+  }
+  // No kind of score that comes here needs the mean loss.
+  Result<ScoreBook::Told> told = trouble.ok() ? book.Finish(0) : trouble;
+  if (told.ok()) {
+    evaluation.figures = std::move(told->figures);
+  } else {
+    evaluation.figures = FiguresWithout(metrics, told.status().message());
   }
   FillKnownFigures(&evaluation);
   return evaluation;

@@ -1,4 +1,5 @@
-// The result of an evaluation, merged from the workers' parts, and its description.
+// The result of an evaluation, or of train.progressive, merged from the workers' parts, and its
+// description.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/base/buffer.h"
 #include "common/metrics/metric.h"
 #include "common/metrics/score_book.h"
 #include "common/platform/file_system.h"
@@ -35,6 +37,10 @@ Evaluation EvaluationOfProgram(const CommandDone& done);
 // Sets auc, logloss and no_auc from the figures.
 void FillKnownFigures(Evaluation* evaluation);
 
+// Returns the figures without values, because the scores could not be kept.
+std::vector<Figure> FiguresWithout(const std::vector<TaskMetrics>& metrics,
+                                   const std::string& trouble);
+
 // Merges the answers of all workers to kEvaluate, which come in pieces.
 //
 // Invariant: the figures depend only on the examples, not on how many workers scored them.
@@ -59,6 +65,25 @@ class EvaluationSums {
   uint64_t examples_ = 0;
   LabelTally labels_;
   Status trouble_;
+};
+
+// Merges the workers' parts of the window of train.progressive, which come with their answers to
+// kTrain.
+//
+// Invariant: the figures are those of the examples that the workers' newest answers have, whatever
+// their order.
+class ProgressiveFigures {
+ public:
+  void Take(uint32_t rank, const CommandDone& done);
+  // Returns the figures and begins anew. Scores that do not fit in memory are kept in `out` for a
+  // while.
+  Evaluation Finish(const Job& job, FileSystem& files, const std::string& out);
+
+ private:
+  struct Part {
+    Buffer scores, labels, weights, groups;
+  };
+  std::map<uint32_t, Part> parts_;  // By rank.
 };
 
 // Returns the figure of a metric, named as in train.metrics; NaN if there is none. An empty name is

@@ -12,6 +12,7 @@
 
 #include "common/base/outside_text.h"
 #include "common/base/show_number.h"
+#include "common/job/eval_sets.h"
 #include "common/job/job_facts.h"
 #include "common/job/job_file.h"
 #include "common/job/job_spec.h"
@@ -184,8 +185,9 @@ std::string RunReport::Progress(TimeMs now, const ProgressState& state) {
   line += Format("step %" PRId64, state.clock);
   if (speed) line += "  " + ShowWhole(*speed) + " examples/s";
   if (loss) line += Format("  loss %.4f", *loss);
-  if (evaluation_ && !evaluation_->figures.empty()) {
-    const Figure& first = evaluation_->figures.front();
+  const std::optional<Evaluation>& shown = evaluation_ ? evaluation_ : progressive_;
+  if (shown && !shown->figures.empty()) {
+    const Figure& first = shown->figures.front();
     if (std::isfinite(first.value)) line += "  " + ShownWord(first) + Format(" %.4f", first.value);
   }
   const double part = PartDone(epochs_, max_steps_, state);
@@ -254,11 +256,9 @@ void RunReport::Evaluated(TimeMs now, const ProgressState& state, const Evaluati
                 {"epoch", EpochOf(state, epochs_)},
                 {"epochs_done", state.epoch},
                 {"examples", state.examples}};
-  if (set.empty()) {
-    evaluation_ = evaluation;
-  } else {
-    entry["eval_set"] = set;
-  }
+  if (set.empty()) evaluation_ = evaluation;
+  if (set == kProgressiveName) progressive_ = evaluation;
+  if (!set.empty()) entry["eval_set"] = set;
   entry["eval_examples"] = evaluation.by_program ? Json() : Json(evaluation.examples);
   entry["eval_auc"] = Number(evaluation.auc);
   entry["eval_logloss"] = Number(evaluation.logloss);
@@ -325,10 +325,10 @@ Json BinsJson(const std::vector<CalibrationBin>& bins) {
 
 Json TextOrNull(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
-// An object by names; null if there is only one set.
-Json EvalSetsJson(const RunSummary& summary) {
+// An object by names; null if there is none.
+Json EvalSetsJson(const std::vector<std::pair<std::string, Evaluation>>& named) {
   Json sets;
-  for (const auto& [name, evaluation] : summary.eval_sets) {
+  for (const auto& [name, evaluation] : named) {
     sets[name] = {{"examples", evaluation.examples},
                   {"auc", Number(evaluation.auc)},
                   {"logloss", Number(evaluation.logloss)},
@@ -351,7 +351,7 @@ Status WriteSummary(FileSystem& files, const std::string& out, const RunSummary&
                {"train_logloss", Number(s.train_logloss)},
                {"eval_logloss", s.evaluation ? Number(s.evaluation->logloss) : Json()},
                {"eval_auc", s.evaluation ? Number(s.evaluation->auc) : Json()},
-               {"eval_sets", EvalSetsJson(s)},
+               {"eval_sets", EvalSetsJson(s.eval_sets)},
                {"best_step", s.best_step ? Json(*s.best_step) : Json()},
                {"best_metric", s.best_step ? TextOrNull(s.best_metric) : Json()},
                {"best_value", s.best_step ? Number(s.best_value) : Json()},
@@ -386,6 +386,7 @@ Status WriteSummary(FileSystem& files, const std::string& out, const RunSummary&
                {"stopped_at", s.stopped_at ? Json(*s.stopped_at) : Json()},
                {"refused_checkpoints", s.refused_checkpoints},
                {"changes", Json::parse(PrintChanges(s.changes))}};
+  if (s.progressive) json.update(EvalSetsJson({{kProgressiveName, *s.progressive}}));
   json["eval_metrics"] = s.evaluation ? FiguresJson(s.evaluation->figures) : Json();
   if (s.evaluation) {
     if (!s.evaluation->no_auc.empty()) json["eval_auc_undefined"] = s.evaluation->no_auc;

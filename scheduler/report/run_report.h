@@ -109,7 +109,8 @@ class RunReport {
   ProgressState last_state_;
   TrainingSpeed speed_;
   std::string line_;  // The last progress line.
-  std::optional<Evaluation> evaluation_;
+  // Of the first evaluation set, and of train.progressive.
+  std::optional<Evaluation> evaluation_, progressive_;
 };
 
 Status WriteSummary(FileSystem& files, const std::string& out, const RunSummary& summary);

@@ -64,6 +64,7 @@ std::string SummaryTable(const RunSummary& s, const std::string& out) {
   for (size_t set = 1; set < s.eval_sets.size(); ++set) {
     row("eval of " + s.eval_sets[set].first, Describe(s.eval_sets[set].second));
   }
+  if (s.progressive) row("before learning", Describe(*s.progressive));
   if (s.best_step) row("best", BestText(s));
   if (s.train_logloss) row("train loss", ShowNumber("%.6f in the last epoch", *s.train_logloss));
   row("steps", ShowWhole(static_cast<double>(s.steps)) + " (" +

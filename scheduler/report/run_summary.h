@@ -25,6 +25,7 @@ struct RunSummary {
   std::optional<Evaluation> evaluation;  // Result of the first evaluation set.
   // The evaluations of all sets, by name in their order; empty if there is only one set.
   std::vector<std::pair<std::string, Evaluation>> eval_sets;
+  std::optional<Evaluation> progressive;  // Of train.progressive, when last told.
   // The best evaluation: its step, the figure ("hr@10", or "auc of late" for a set that is not the
   // first), its value, and the checkpoint; empty if none was kept.
   std::optional<Clock> best_step;

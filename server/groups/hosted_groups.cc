@@ -65,9 +65,9 @@ HostedGroups::Loaded HostedGroups::Load(FileSystem& files, const Command& comman
   Loaded loaded;
   for (const auto& [id, group] : groups_) {
     loaded[id] = EmptyLike(*group);
-    if (status->ok() && !command.path.empty()) {
-      *status = loaded[id]->Load(files, job_, command.path, command.until);
-    }
+    if (!status->ok() || command.path.empty()) continue;
+    *status = command.init ? loaded[id]->LoadInit(files, job_, command.path)
+                           : loaded[id]->Load(files, job_, command.path, command.until);
   }
   if (status->ok()) return loaded;
   for (auto& [id, shards] : loaded) shards.reset();  // Leaves no half-loaded set.
@@ -81,6 +81,19 @@ Status HostedGroups::TakeShards(FileSystem& files, const Command& load) {
     HDPS_RETURN_IF_ERROR(group->shards().LoadFrom(files, load));
   }
   return {};
+}
+
+Status HostedGroups::Evict(const Command& command) {
+  const std::vector<TableSpec>& tables = job_.tables;
+  bool fits = command.last_steps.size() == tables.size();
+  for (size_t t = 0; fits && t < tables.size(); ++t) {
+    fits = command.last_steps[t] == 0 || tables[t].policy.evict_after_seconds > 0;
+  }
+  if (!fits) return {Code::kInvalidArgument, "no such tables evict rows by time here"};
+  for (const auto& [id, group] : groups_) {
+    group->shards().EvictUntil(command.last_steps, command.until + 1);
+  }
+  return failure();
 }
 
 Clock HostedGroups::Reset(Clock clock, Loaded loaded) {

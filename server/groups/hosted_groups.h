@@ -59,6 +59,8 @@ class HostedGroups {
   // written later.
   Result<std::vector<TakenSnapshot>> Save(FileSystem& files, const Command& command,
                                           CommandDone* done);
+  // Evicts rows as a kEvict says, also at a backup. kInvalidArgument if no such rows are here.
+  Status Evict(const Command& command);
   // Fills the fields of kDigest; the bytes are of all rows that are here, also at a backup.
   Status Digest(CommandDone* done) const;
   // Returns the digest of the group's rows, also at a backup; none if they are not here.

@@ -21,6 +21,8 @@ Status Run(const Command& command, HostedGroups& groups, FileSystem& files,
       HDPS_ASSIGN_OR_RETURN(outcome->taken, groups.Save(files, command, &outcome->done));
       return {};
     }
+    case CommandKind::kEvict:
+      return groups.Evict(command);
     default:
       CHECK(command.command == CommandKind::kDigest);
       return groups.Digest(&outcome->done);

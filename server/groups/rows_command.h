@@ -19,7 +19,8 @@ struct CommandOutcome {
   std::vector<TakenSnapshot> taken;  // kSave: copies still to be written.
 };
 
-// Carries out kLoad, kSave or kDigest. May take long; nothing else may touch the rows meanwhile.
+// Carries out kLoad, kSave, kEvict or kDigest. May take long; nothing else may touch the rows
+// meanwhile.
 CommandOutcome RunOnRows(const Command& command, HostedGroups& groups, FileSystem& files);
 
 }  // namespace hdps

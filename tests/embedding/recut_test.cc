@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -125,6 +127,63 @@ TEST(RecutTest, RowsAreWhereTheTableLooksForThem) {
     }
     EXPECT_EQ(other, whole);
   }
+}
+
+// Rows of another job keep their uses, if both count them; their age begins anew, and so does the
+// state of another rule.
+TEST(RecutTest, RowsOfAnotherJobKeepWhatTheRuleSays) {
+  TableSpec from = SpecOf(SliceMode::kBatch);
+  from.policy.max_rows = 100;
+  from.policy.evict_by = EvictBy::kUse;
+  from.policy.evict_after_steps = 50;
+  TableSpec same = from, other = from;
+  same.policy.evict_after_steps = 0;
+  other.optimizer.record = &RecordOf(OptimizerKind::kSgd);
+  TableSlice trained(from, TableId{0}, 7);
+  const std::vector<Key> keys = {3, 4};
+  const std::vector<float> gradients(keys.size() * kDim, 0.5f);
+  for (int64_t step : {7, 8, 9}) {
+    const TableSlice::Gradients part{keys, gradients, 1};
+    trained.Apply({&part, 1}, 1, step);
+  }
+  std::vector<float> before(keys.size() * (kDim + trained.state_floats()));
+  trained.Read(keys, kDim + trained.state_floats(), before);
+  const size_t row_floats = before.size() / keys.size();
+  const auto bits = [](float number) { return std::bit_cast<uint32_t>(number); };
+  ASSERT_EQ(bits(before[row_floats - 2]), 9u) << "the step of the last update";
+  ASSERT_EQ(bits(before[row_floats - 1]), 3u) << "uses";
+
+  const auto moved = [&](TableSlice* slice, const MoveRule& rule) {
+    const PlacedSlice to{slice, {0}};
+    MovedRows rows(from, {0}, 1, {&to, 1}, 1, rule);
+    EXPECT_TRUE(rows.Store(keys, before).ok());
+    std::vector<float> row(kDim + slice->state_floats());
+    slice->Read({&keys[1], 1}, static_cast<uint32_t>(row.size()), row);
+    return row;
+  };
+  const std::vector<float> old(before.begin() + static_cast<ptrdiff_t>(row_floats), before.end());
+  TableSlice all(from, TableId{0}, 8);
+  std::vector<float> expected = old;
+  expected[row_floats - 2] = 0;
+  EXPECT_EQ(moved(&all, {.ages = false}), expected);
+  TableSlice uses(same, TableId{0}, 8);
+  expected.erase(expected.end() - 2);
+  EXPECT_EQ(moved(&uses, {.ages = false}), expected);
+  TableSlice plain(other, TableId{0}, 8);
+  expected.assign(old.begin(), old.begin() + kDim);
+  expected.push_back(0);
+  expected.push_back(old.back());
+  EXPECT_EQ(moved(&plain, {.state = false, .ages = false}), expected);
+  // Keys may be others there, and a removed key goes.
+  TableSlice renamed(from, TableId{0}, 8);
+  const PlacedSlice to{&renamed, {0}};
+  MovedRows rows(from, {0}, 1, {&to, 1}, 1, {.key_of = [](Key key) {
+                   return key == 3 ? std::nullopt : std::optional<Key>(key + 10);
+                 }});
+  ASSERT_TRUE(rows.Store(keys, before).ok());
+  EXPECT_EQ(renamed.num_rows(), 1u);
+  rows.Erase(keys);
+  EXPECT_EQ(renamed.num_rows(), 0u);
 }
 
 }  // namespace

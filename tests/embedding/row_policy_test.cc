@@ -9,7 +9,10 @@
 #include <vector>
 
 #include "common/job/optimizers/optimizers.h"
+#include "common/job/spec/table_spec.h"
 #include "common/platform/random.h"
+#include "common/protocol/manifest_parts.h"
+#include "embedding/table.h"
 
 namespace hdps {
 namespace {
@@ -213,6 +216,27 @@ TEST(RowPolicy, RowsGrowOldAndAreLookedForInTurns) {
     }
   }
   EXPECT_EQ(times.size(), 4u);
+}
+
+// Rows leave by the step of their last update, which somebody else has found old; never by steps.
+TEST(RowPolicy, RowsLeaveUntilAStep) {
+  TableSpec spec;
+  spec.policy.evict_after_seconds = 60;
+  TableSlice slice(spec, TableId{0}, 7);
+  const std::vector<float> gradient(spec.dim, 1.0f);
+  for (int64_t step = 1; step <= 9; ++step) {
+    const Key key = static_cast<Key>(step < 9 ? step : 2);
+    const TableSlice::Gradients part{{&key, 1}, gradient, 1};
+    slice.Apply({&part, 1}, 1, step);
+    slice.EndStep(step);
+  }
+  EXPECT_EQ(slice.num_rows(), 8u);
+  slice.MarkSaved(9);
+  slice.EvictUntil(4, 10);
+  EXPECT_EQ(slice.ErasedKeys(), (std::vector<Key>{1, 3, 4}));
+  EXPECT_EQ(slice.counters().evicted, 3u);
+  slice.EvictUntil(4, 10);
+  EXPECT_EQ(slice.num_rows(), 5u);
 }
 
 TEST(RowPolicy, CapsAreSplitOverShards) {

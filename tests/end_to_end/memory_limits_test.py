@@ -125,7 +125,7 @@ model.dense_loss_l1 model.dense_loss_l2 model.positive_weight
 optimizer.learning_rate optimizer.momentum optimizer.beta1 optimizer.beta2 optimizer.rho optimizer.epsilon
 optimizer.l1 optimizer.l2 optimizer.initial_accumulator optimizer.weight_decay
 schedule.warmup_steps schedule.decay_steps schedule.decay schedule.power schedule.least init.scale
-policy.admit_after policy.evict_after_steps policy.max_rows policy.max_bytes policy.admit_probability
+policy.admit_after policy.evict_after_steps policy.evict_after_seconds policy.max_rows policy.max_bytes policy.admit_probability
 model.tables[].loss_l1 model.tables[].loss_l2 model.tables[].manual_shapes model.tables[].column_slices
 model.auxiliary_weight model.layers[].loss_weight
 model.layer_settings{}.fusion model.layer_settings{}.shard
@@ -133,14 +133,15 @@ model.layers[].fusion model.layers[].rate model.layers[].epsilon model.layers[].
 model.layers[].shard model.tasks[].weight model.tasks[].positive_weight
 train.staleness_bound train.epochs train.max_steps train.eval_every_steps train.log_every_steps
 parallel.global_rank train.clip_value train.clip_norm
-train.evals_per_epoch train.early_stop.patience train.early_stop.min_delta train.plateau.patience
+train.evals_per_epoch train.progressive.window train.early_stop.patience train.early_stop.min_delta train.plateau.patience
 train.plateau.min_delta train.plateau.factor train.plateau.least train.cache_refresh_steps
 parallel.device_num parallel.dataset_strategy parallel.all_reduce_fusion_config parallel.worker_memory_limit
 parallel.comm_fusion.allreduce.config parallel.comm_fusion.allgather.config parallel.comm_fusion.reducescatter.config
 parallel.parallel_optimizer_config.parallel_optimizer_threshold
 parallel.parallel_optimizer_config.optimizer_weight_shard_size
 parallel.blocks[].in_strategy parallel.blocks[].out_strategy parallel.blocks[].shard parallel.blocks[].level
-checkpoint.every_steps checkpoint.delta_every_steps checkpoint.every_epochs checkpoint.keep checkpoint.retry_s
+checkpoint.every_steps checkpoint.delta_every_steps checkpoint.every_seconds
+checkpoint.delta_every_seconds checkpoint.every_epochs checkpoint.keep checkpoint.retry_s
 cluster.heartbeat_ms cluster.dead_after_ms cluster.replace_after_s cluster.replicas cluster.scheduler_timeout_s
 cluster.rendezvous_timeout_s cluster.request_timeout_s cluster.memory_limit cluster.request_retry_ms
 cluster.pushes_in_flight_max

@@ -93,6 +93,14 @@ TEST(JobPlan, EvaluatesEverySoManySteps) {
   EXPECT_EQ(PlayFresh(job, 10), "T6 s T10| T12 s T18 s T20| # s F");
 }
 
+// Nothing is due there: the round ends so that the workers answer.
+TEST(JobPlan, TrainsToTheEndOfEachProgressiveWindow) {
+  Job job = MakeJob(2, 0, 0);
+  job.train.batch_size = 100;
+  job.train.progressive.window = 301;
+  EXPECT_EQ(PlayFresh(job, 10), "T4 T8 T10| e T12 T16 T20| e # s F");
+}
+
 TEST(JobPlan, EvaluatesOnceWhereStepsAndAnEpochEndTogether) {
   Job job = MakeJob(2, 0, 0);
   job.train.eval_every_steps = 5;

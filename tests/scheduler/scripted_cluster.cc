@@ -207,6 +207,9 @@ void ScriptedCluster::Note(const ScriptedMember& member, const Command& command)
     case CommandKind::kDigest:
       line += "digest";
       break;
+    case CommandKind::kEvict:
+      line += "evict";
+      break;
     case CommandKind::kFinish:
       line += "finish";
       break;

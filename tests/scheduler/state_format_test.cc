@@ -293,5 +293,27 @@ TEST(StateFormat, WhatWasWrittenBeforeIsReadAndWrittenAgain) {
   EXPECT_EQ(*ReadWholeFile(*files, SchedulerStatePath("again"), 1 << 20), kWritten);
 }
 
+// Fields that only some jobs have.
+TEST(StateFormat, FieldsThatMayBeEmptyAreReadAgain) {
+  const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
+  SchedulerState written = EveryField();
+  JobState& job = written.job;
+  job.init = "other/checkpoint/step_0000000020";
+  job.trained_ms = 91;
+  job.step_times = {{3, 40}, {5, 90}};
+  job.summary.progressive = Evaluation{92, 0.75, 0.5, "", {{"calibration", 1.25, ""}}};
+  ASSERT_TRUE(files->MakeDirectories("out").ok());
+  ASSERT_TRUE(WriteSchedulerState(*files, "out", written).ok());
+  const auto state = ReadSchedulerState(*files, "out");
+  ASSERT_TRUE(state.ok() && state->has_value()) << state.status().message();
+  const JobState& read = (*state)->job;
+  EXPECT_EQ(read.init, job.init);
+  EXPECT_EQ(read.trained_ms, 91);
+  EXPECT_EQ(read.step_times, job.step_times);
+  ASSERT_TRUE(read.summary.progressive);
+  EXPECT_EQ(read.summary.progressive->examples, 92u);
+  EXPECT_EQ(read.summary.progressive->figures, job.summary.progressive->figures);
+}
+
 }  // namespace
 }  // namespace hdps

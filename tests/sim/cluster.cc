@@ -50,6 +50,8 @@ std::shared_ptr<const Job> JobOf(const ClusterOptions& options) {
   job->parallel.interleave_num = options.copies;
   job->checkpoint.every_steps = options.checkpoint_every;
   job->checkpoint.delta_every_steps = options.delta_every;
+  job->checkpoint.every_seconds = options.save_seconds;
+  job->checkpoint.delta_every_seconds = options.delta_seconds;
   ClusterSpec& cluster = job->cluster;
   cluster.shards = 8;
   cluster.heartbeat_ms = 200;

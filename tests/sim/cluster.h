@@ -39,6 +39,7 @@ struct ClusterOptions {
   uint32_t epochs = 2;
   uint64_t checkpoint_every = 0;
   uint64_t delta_every = 0;  // Steps between checkpoints that hold only changes.
+  uint64_t save_seconds = 0, delta_seconds = 0;  // The same by the scheduler's clock.
   Weather weather;
   uint32_t outages = 0;      // Number of times that members are cut off for a while.
   int32_t slow_worker = -1;  // Rank of a worker that computes five times as long.

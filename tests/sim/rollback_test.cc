@@ -51,6 +51,33 @@ TEST(Rollback, WhoeverDiesEveryPushCountsOnce) {
   EXPECT_GT(taken_over, runs / 8);
 }
 
+// Saves come by the simulated clock, at steps that differ from seed to seed, and the job goes back
+// to them as to others.
+TEST(Rollback, SavesByTheClockAreAsGood) {
+  uint64_t runs = 0, loaded = 0, deltas = 0;
+  for (const uint64_t seed : Seeds(200)) {
+    ClusterOptions options = DrawFailingCluster(seed);
+    options.checkpoint_every = seed % 4 == 0 ? 7 : 0;
+    options.save_seconds = seed % 3 == 0 ? 0 : 1 + seed % 3;
+    options.delta_seconds = 1;
+    const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
+    const Outcome outcome = Cluster(options, files.get()).Run();
+    ++runs;
+    loaded += outcome.loaded;
+    EXPECT_TRUE(outcome.good()) << outcome.Describe() << "\n" << RepeatCommand(seed);
+    if (testing::Test::HasFailure()) break;
+    for (const std::string& name : *files->List("/out/checkpoint")) {
+      const Result<Manifest> manifest = ReadManifest(*files, JoinPath("/out/checkpoint", name));
+      deltas += manifest.ok() && manifest->is_delta();
+    }
+  }
+  std::printf("figure: saves by the clock: %llu runs, %llu loaded one, %llu deltas are left\n",
+              static_cast<unsigned long long>(runs), static_cast<unsigned long long>(loaded),
+              static_cast<unsigned long long>(deltas));
+  if (runs == 1) return;
+  EXPECT_GT(loaded, runs / 4);
+}
+
 // Patience, the best figure and the rates go back with the job, and are restored with the
 // scheduler: it ends after the same epoch, and every epoch is trained at its rate.
 TEST(Rollback, EvaluationsEndTheJobBehindTheSameEpoch) {

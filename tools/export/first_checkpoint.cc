@@ -38,22 +38,10 @@ Result<std::vector<TakenTensor>> TakeDenseRows(const Job& job, TableId table, Ex
 }
 
 // Prints the lines as a table, and the tensors that nothing of the job has the name of.
-void Print(const std::vector<TakenTensor>& lines, const std::vector<std::string>& unused,
+void Print(const std::vector<TakenTensor>& taken, const std::vector<std::string>& unused,
            std::ostream& to) {
-  std::vector<size_t> widths(3);
-  const auto cells = [](const TakenTensor& line) {
-    return std::vector<std::string>{EscapeUntrusted(line.name), line.of_job, line.of_files};
-  };
-  for (const TakenTensor& line : lines) {
-    for (size_t c = 0; c < 3; ++c) widths[c] = std::max(widths[c], cells(line)[c].size());
-  }
-  for (const TakenTensor& line : lines) {
-    for (size_t c = 0; c < 3; ++c) {
-      const std::string cell = cells(line)[c];
-      to << cell << std::string(widths[c] - cell.size() + 2, ' ');
-    }
-    to << line.result << "\n";
-  }
+  const std::vector<TakenLine> lines(taken.begin(), taken.end());
+  for (const std::string& text : TakenText(lines)) to << text << "\n";
   for (const std::string& name : unused) {
     to << EscapeUntrusted(name) << ": nothing of the job has this name\n";
   }
@@ -107,6 +95,11 @@ Result<Manifest> WriteShards(FileSystem& files, const Job& job, const std::strin
 }
 
 }  // namespace
+
+bool HoldsTensors(FileSystem& files, const std::string& folder) {
+  const Result<std::vector<std::string>> names = files.List(folder);
+  return names.ok() && std::ranges::any_of(*names, IsTensorFile);
+}
 
 bool HasCheckpoint(FileSystem& files, const std::string& out) {
   const Result<std::vector<std::string>> names = files.List(RootOf(out));

@@ -15,6 +15,9 @@ namespace hdps {
 // Is true if the run in the folder `out` has a checkpoint, from which it would go on.
 bool HasCheckpoint(FileSystem& files, const std::string& out);
 
+// Is true if a folder has safetensors files to begin with.
+bool HoldsTensors(FileSystem& files, const std::string& folder);
+
 // Makes the checkpoint of step 0 of the run in `out`, from which any number of servers then begins
 // as from any other. Rows and dense tensors are those of the safetensors files in `folder`, as far
 // as names and forms match (see TakeTable); all else is as in a run without it. Prints to `to` what

@@ -234,7 +234,7 @@ Result<std::vector<TakenTensor>> TakePair(const Job& job, TableId table, const s
   const std::string name = spec.name + (feature.empty() ? "" : "." + feature);
   const TrainedTensors::Tensor* const weights = tensors->Use(name + ".weights");
   if (weights == nullptr) return std::vector<TakenTensor>();
-  TakenTensor line{name, "dim " + std::to_string(spec.dim), Shown(weights->of()), "", false};
+  TakenTensor line{{name, "dim " + std::to_string(spec.dim), Shown(weights->of()), "", false}};
   const std::string labels_name = name + (feature.empty() ? ".keys" : ".values");
   const TrainedTensors::Tensor* const labels = tensors->Use(labels_name);
   if (labels == nullptr) {
@@ -254,6 +254,8 @@ Result<std::vector<TakenTensor>> TakePair(const Job& job, TableId table, const s
 
 }  // namespace
 
+bool IsTensorFile(const std::string& name) { return name.ends_with(kEnding) && name != kCheckFile; }
+
 Result<TrainedTensors> TrainedTensors::Open(FileSystem& files, const std::string& folder) {
   const Result<std::vector<std::string>> names = files.List(folder);
   if (!names.ok()) {
@@ -264,7 +266,7 @@ Result<TrainedTensors> TrainedTensors::Open(FileSystem& files, const std::string
   }
   TrainedTensors opened;
   for (const std::string& name : *names) {
-    if (!name.ends_with(kEnding) || name == kCheckFile) continue;
+    if (!IsTensorFile(name)) continue;
     HDPS_ASSIGN_OR_RETURN(std::unique_ptr<SafetensorsFile> file,
                           SafetensorsFile::Open(files, JoinPath(folder, name)));
     for (const SafetensorsFile::Entry& entry : file->entries()) {
@@ -329,7 +331,7 @@ Result<std::vector<TakenTensor>> TakeTable(const Job& job, TableId table, Traine
   }
   if (lines.empty()) {
     lines.push_back(
-        {spec.name, "dim " + std::to_string(spec.dim), "-", "not there: begins anew", false});
+        {{spec.name, "dim " + std::to_string(spec.dim), "-", "not there: begins anew", false}});
   }
   return lines;
 }
@@ -340,10 +342,10 @@ Result<std::vector<TakenTensor>> TakeDense(const std::vector<DenseTensor>& model
   for (const DenseTensor& tensor : model) {
     const SafeTensor wanted{tensor.name, "F32",
                             std::vector<uint64_t>(tensor.shape.begin(), tensor.shape.end())};
-    TakenTensor line{tensor.name, Shown(wanted), "-", "not there: begins anew", false};
+    TakenTensor line{{tensor.name, Shown(wanted), "-", "not there: begins anew", false}};
     const TrainedTensors::Tensor* const found = tensors->Use(tensor.name);
     if (found != nullptr) {
-      line.of_files = Shown(found->of());
+      line.of_source = Shown(found->of());
       line.taken = found->real() && found->of().shape == wanted.shape;
       line.result = line.taken ? "taken" : "another form: begins anew";
     }

@@ -14,6 +14,7 @@
 #include "common/base/ids.h"
 #include "common/base/status.h"
 #include "common/job/job_spec.h"
+#include "common/job/tables/init_match.h"
 #include "common/platform/file_system.h"
 #include "tools/export/safetensors_reader.h"
 #include "tools/export/shard_rows.h"
@@ -48,11 +49,11 @@ class TrainedTensors {
   std::set<std::string> used_;
 };
 
+// Is true for the name of a file that TrainedTensors::Open() reads.
+bool IsTensorFile(const std::string& name);
+
 // What became of one table, one feature of it, or one dense tensor.
-struct TakenTensor {
-  std::string name, of_job, of_files;
-  std::string result;  // "taken", or why it begins anew.
-  bool taken = false;
+struct TakenTensor : TakenLine {
   std::optional<size_t> group = std::nullopt;  // That of its rows in ShardRows.
 };
 

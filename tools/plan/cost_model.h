@@ -45,6 +45,7 @@ struct PlanQuestion {
   // that all of them may take. 0: it keeps none there.
   double kept_example_bytes = 0, kept_examples_share = 0;
   uint64_t checkpoint_every_steps = 0;
+  double checkpoint_every_seconds = 0;  // 0: not by the clock.
   double dead_after_seconds = 10;
 };
 

@@ -88,7 +88,11 @@ void AddRecovery(const PlanQuestion& question, const MachineConstants& constants
   answer->detect_seconds = question.dead_after_seconds;
   answer->load_seconds = seconds(constants.disk_read_byte_ns, constants.load_byte_ns);
   // On average half of the steps between two checkpoints.
-  answer->redo_seconds = 0.5 * double(question.checkpoint_every_steps) * answer->step_seconds;
+  double between = double(question.checkpoint_every_steps) * answer->step_seconds;
+  if (const double seconds_between = question.checkpoint_every_seconds; seconds_between > 0) {
+    between = between > 0 ? std::min(between, seconds_between) : seconds_between;
+  }
+  answer->redo_seconds = 0.5 * between;
   answer->recovery_seconds = answer->detect_seconds + constants.start_seconds +
                              answer->load_seconds + answer->redo_seconds;
 }

@@ -112,11 +112,11 @@ std::string PlanText(const PlanSubject& subject, const PlanQuestion& question,
   text +=
       Line("checkpoint", Bytes(answer.checkpoint_bytes) + " in " + Time(answer.checkpoint_seconds));
   text +=
-      Line("recovery", Time(answer.recovery_seconds) + ": noticed after " +
-                           Time(answer.detect_seconds) + ", loading " + Time(answer.load_seconds) +
-                           (question.checkpoint_every_steps > 0
-                                ? ", training again " + Time(answer.redo_seconds)
-                                : "; then all steps anew, as checkpoint.every_steps is 0"));
+      Line("recovery",
+           Time(answer.recovery_seconds) + ": noticed after " + Time(answer.detect_seconds) +
+               ", loading " + Time(answer.load_seconds) +
+               (answer.redo_seconds > 0 ? ", training again " + Time(answer.redo_seconds)
+                                        : "; then all steps anew, as checkpoint.every_steps is 0"));
   text +=
       "\n" + Line("bottleneck", answer.parts[answer.bottleneck].name + ", busy " +
                                     Time(answer.parts[answer.bottleneck].seconds) + " of a step");

@@ -213,7 +213,7 @@ Result<std::vector<float>> RowScorer::InForm(uint64_t first_number, ScoreForm fo
     return Status(Code::kInvalidArgument, ScoreNotANumber(first_number + row));
   }
   if (form == ScoreForm::kLogits && job_.model.loss == LossKind::kSoftmax) {
-    return engine.model().Logits();
+    return engine.model().Logits(0);
   }
   std::vector<float> scores(of_batch.begin(), of_batch.end());
   if (form == ScoreForm::kPredictions) predictions_->Convert(scores);

@@ -100,6 +100,11 @@ Status GraphLane::ForwardSegment(size_t segment) {
 std::vector<float> GraphLane::FetchLogits() {
   const ConstMatrix from = logits().value;
   std::vector<float> fetched(from.rows * from.cols);
+  if (from.stride == from.cols) {
+    if (!fetched.empty()) ops_.FetchLater(from.data, fetched);
+    ops_.Fetch();
+    return fetched;
+  }
   for (size_t row = 0; row < from.rows; ++row) {
     ops_.FetchLater(from.data + row * from.stride,
                     std::span(fetched).subspan(row * from.cols, from.cols));

@@ -74,7 +74,7 @@ class GraphModel : public Model {
   Result<double> Predict(const Batch& batch, std::span<const TableInput> tables,
                          StepExchange* exchange, const PassRows& rows,
                          std::vector<float>* probabilities) override;
-  std::vector<float> Logits() override { return lanes_[0]->FetchLogits(); }
+  std::vector<float> Logits(size_t lane) override { return lanes_[lane]->FetchLogits(); }
   const float* RowGradientsOnDevice(uint32_t table, size_t lane) const override {
     return ops_->on_host() ? nullptr : lanes_[lane]->row_gradients_on_device(table);
   }

@@ -155,8 +155,8 @@ class Model {
                                  std::vector<float>* probabilities) = 0;
   double Predict(const Batch& batch, std::span<const TableInput> tables,
                  std::vector<float>* probabilities);
-  // Returns what the last Predict gave to the loss, [examples, width of the last layer].
-  virtual std::vector<float> Logits() = 0;
+  // Returns what a lane of the last pass gave to the loss, [examples, width of the last layer].
+  virtual std::vector<float> Logits(size_t lane) = 0;
   // The device of the model.
   virtual DenseOps& ops() = 0;
   // Returns one line per layer and table for the log: name, kind, device, shape, parameters, bytes.

@@ -35,7 +35,8 @@ Trainer::Trainer(const TrainerOptions& options, NodeChannel& channel, MonotonicC
       part_(job(), files_, executor),
       data_(job(), files_),
       groups_(job(), options.collective_host, channel, channel.board()),
-      steps_(job(), files_, channel, clock, executor) {
+      steps_(job(), files_, channel, clock, executor),
+      scores_(job()) {
   log_.PrintLosses(job().train.log_every_steps, options.print);
 }
 
@@ -137,6 +138,7 @@ void Trainer::MakeRunner() {
                                          part_.rank_model());
   runner_->set_cache(cache_.get());
   runner_->set_recorder(options_.recorder);
+  runner_->set_scores(scores_.used() ? &scores_ : nullptr);
 }
 
 CommandDone Trainer::AnswerTo(const Command& command) const {
@@ -154,7 +156,7 @@ Status Trainer::Execute(const Command& command) {
   CommandDone done = AnswerTo(command);
   switch (command.command) {
     case CommandKind::kInitDense:
-      HDPS_RETURN_IF_ERROR(InitDense());
+      HDPS_RETURN_IF_ERROR(InitDense(command));
       HDPS_RETURN_IF_ERROR(ReportDataFiles(&done));
       break;
     case CommandKind::kLoad:
@@ -194,17 +196,31 @@ Status Trainer::ReportDataFiles(CommandDone* done) {
   return Status();
 }
 
-Status Trainer::InitDense() {
+Status Trainer::InitDense(const Command& command) {
   const DenseRows& rows = dense_->rows;
   if (rows.empty()) return Status();
   const MemoryFor dense("first weights of the dense layers (model.hidden, model.layers)");
   HDPS_FAILPOINT_OR_RETURN("worker.dense.before_init");
-  return rows.Store(rows.spec().dim, rows.keys(), clock_, part_.whole().InitialDense(job().seed));
+  const uint32_t dim = rows.spec().dim;
+  std::vector<float> weights = part_.whole().InitialDense(job().seed);
+  if (command.taken.empty()) return rows.Store(dim, rows.keys(), clock_, weights);
+  std::vector<Key> keys;
+  for (size_t k = 0; k < rows.keys().size(); ++k) {
+    const Key key = rows.keys()[k];
+    if (std::ranges::count(command.taken, static_cast<uint32_t>(key >> 32)) > 0) continue;
+    std::copy_n(&weights[k * dim], dim, &weights[keys.size() * dim]);
+    keys.push_back(key);
+  }
+  weights.resize(keys.size() * dim);
+  return keys.empty() ? Status() : rows.Store(dim, keys, clock_, weights);
 }
 
 Status Trainer::Load(const Command& command) {
   clock_ = command.until;
-  if (!command.keep) log_.BeginState();
+  if (!command.keep) {
+    log_.BeginState();
+    scores_.Forget();
+  }
   steps_.Close();
   evaluation_.reset();
   dense_->kept.LeaveGroup();  // One of its collective calls may have been cut off.
@@ -313,6 +329,7 @@ Status Trainer::Train(const Command& command) {
                        " was reading it, and some of its rows may be the old ones");
   done.data_changes = data_.TakeChanges();
   done.label_tally = outcome.labels;
+  if (scores_.used()) scores_.FillIn(place().rank, place().workers, &done);
   if (cache_ != nullptr) done.cache = cache_->tally();
   const CollectiveCounts counts = groups_.counts();
   done.collectives = TallyOf(counts, kept.host_state_bytes() + kept.device_state_bytes());

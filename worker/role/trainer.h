@@ -22,6 +22,7 @@
 #include "worker/role/trained_part.h"
 #include "worker/role/training_log.h"
 #include "worker/role/worker_groups.h"
+#include "worker/step/progressive_scores.h"
 #include "worker/step/step_report.h"
 #include "worker/step/step_runner.h"
 
@@ -87,7 +88,7 @@ class Trainer {
 
   // ---- The commands.
   Status Execute(const Command& command);
-  Status InitDense();
+  Status InitDense(const Command& command);
   Status Load(const Command& command);
   Status Train(const Command& command);
   Status StoreDense();
@@ -125,6 +126,7 @@ class Trainer {
   EpochSteps steps_;
   std::unique_ptr<EvaluationRound> evaluation_;  // An evaluation that has been answered in part.
   TrainingLog log_;
+  ProgressiveScores scores_;
   Clock clock_ = 0;
 };
 

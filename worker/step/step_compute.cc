@@ -12,6 +12,7 @@
 #include "common/job/spec/table_spec.h"
 #include "common/job/spec/train_spec.h"
 #include "common/telemetry/span_recorder.h"
+#include "worker/step/progressive_scores.h"
 
 namespace hdps {
 StepCompute::StepCompute(const Job& job, Model& model, MonotonicClock& clock)
@@ -186,6 +187,7 @@ Status StepCompute::RunParts(WindowStep& step, const StepTerms& terms,
         recorder_, [part] { return "lane " + std::to_string(part); },
         [] { return std::string("forward and backward"); });
     HDPS_RETURN_IF_ERROR(model_.Step({&lane, 1}, nullptr, leaves ? leave : nullptr, done));
+    KeepScores(parts.parts()[part].batch, 0);
     if (!taken) TakePart(*step.prepared, part, 0);
   }
   return {};
@@ -237,6 +239,7 @@ Status StepCompute::RunLanes(WindowStep& step, const StepTerms& terms,
   for (size_t part = taken ? 1 : 0; part < parts.size(); ++part) {
     TakePart(*step.prepared, part, part);
   }
+  for (size_t part = 0; part < parts.size(); ++part) KeepScores(parts[part].batch, part);
   return {};
 }
 
@@ -284,6 +287,10 @@ void StepCompute::TakePart(const PreparedStep& step, size_t part, size_t lane) {
     parts.AddRowGradients(part, {t}, dim, memory->result.row_gradients[t], &group_rows_[t],
                           row_gradients_[t]);
   }
+}
+
+void StepCompute::KeepScores(const Batch& batch, size_t lane) {
+  if (scores_ != nullptr) scores_->Add(batch, model_.Logits(lane));
 }
 
 double StepCompute::LossOf(const PreparedStep& step, size_t part, double loss_sum) const {

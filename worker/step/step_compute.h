@@ -20,6 +20,8 @@
 
 namespace hdps {
 
+class ProgressiveScores;
+
 // Outcome of computing one step.
 struct ComputedStep {
   double loss_sum = 0;  // Sum over the examples; under parallel.loss_sum see ParallelSpec.
@@ -75,6 +77,8 @@ class StepCompute {
   // each change of the groups.
   void set_groups(std::span<Collective* const> groups);
   void set_recorder(SpanRecorder* recorder);  // May be null.
+  // Sets where the scores of each step's examples go; null: nowhere.
+  void set_scores(ProgressiveScores* scores) { scores_ = scores; }
 
   // Is called when a tensor's gradient is complete over all parts. `finite`: the loss so far is a
   // finite number.
@@ -142,6 +146,8 @@ class StepCompute {
   // parts before it.
   void TakePart(const PreparedStep& step, size_t part, size_t lane);
   double LossOf(const PreparedStep& step, size_t part, double loss_sum) const;
+  // Keeps the scores of a part, which was computed in `lane`, if they are wanted.
+  void KeepScores(const Batch& batch, size_t lane);
 
   const Job& job_;
   Model& model_;
@@ -150,6 +156,7 @@ class StepCompute {
   RankModel* rank_ = nullptr;
   Collective* group_ = nullptr;  // The first of the groups in which layers exchange values.
   SpanRecorder* recorder_ = nullptr;
+  ProgressiveScores* scores_ = nullptr;
   std::unique_ptr<LaneExchange> exchange_;  // Null if no layer exchanges values.
   uint64_t any_pause_ = 0;  // Of the current step: whether any worker wants to pause.
   const Batch no_examples_;

@@ -60,6 +60,7 @@ class StepRunner {
     recorder_ = recorder;
     compute_.set_recorder(recorder);
   }
+  void set_scores(ProgressiveScores* scores) { compute_.set_scores(scores); }  // May be null.
   void set_cache(DeviceCache* cache) {  // Null: no rows are cached.
     cache_ = cache;
     compute_.set_cache(cache);

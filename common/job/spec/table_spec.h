@@ -27,9 +27,11 @@ struct PolicySpec {
   // Counts updates of keys without a row; over all shards.
   uint64_t admit_sketch_bytes = 16u << 20;
   uint64_t evict_after_steps = 0;    // A row without an update for longer is removed; 0 for never.
+  uint64_t evict_after_seconds = 0;  // The same in seconds of training; whichever comes first.
   uint64_t max_rows = 0;             // Of the table, over all shards; 0 for no limit.
   uint64_t max_bytes = 0;            // The same in bytes of rows with their state; 0 for no limit.
   EvictBy evict_by = EvictBy::kAge;  // Selects the rows to remove beyond these limits.
+  bool ages() const { return evict_after_steps > 0 || evict_after_seconds > 0; }
   bool capped() const { return max_rows > 0 || max_bytes > 0; }
   friend bool operator==(const PolicySpec&, const PolicySpec&) = default;
 };

@@ -24,6 +24,12 @@ constexpr auto WordsOf(LastBatch) {
 
 inline constexpr double kDynamicScale = 0;
 
+// Figures of examples that were scored before they were learned (train.progressive).
+inline constexpr uint32_t kProgressiveWindowMax = 1'000'000;
+struct ProgressiveSpec {
+  uint32_t window = 0;  // Number of the newest examples, over all workers; 0: no figures.
+};
+
 struct TrainSpec {
   Mode mode = Mode::kSync;
   uint32_t staleness_bound = 0;  // kSsp, in clocks; 0 means sync.
@@ -38,6 +44,7 @@ struct TrainSpec {
   uint64_t eval_every_steps = 0;     // 0: only as eval_each_epoch says, and at the end.
   uint32_t evals_per_epoch = 0;      // 0: as the two above say.
   std::vector<std::string> metrics;  // Metrics of evaluations; empty for those of the loss.
+  ProgressiveSpec progressive = {};
   WatchSpec early_stop = {};
   PlateauSpec plateau = {};
   uint64_t log_every_steps = 0;  // Steps between two lines with the loss; 0 for none.

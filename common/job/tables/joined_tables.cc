@@ -39,6 +39,9 @@ std::string WhyApart(const TableSpec& a, const TableSpec& b) {
   if (a.policy.evict_after_steps != b.policy.evict_after_steps) {
     return "their evict_after_steps differs";
   }
+  if (a.policy.evict_after_seconds != b.policy.evict_after_seconds) {
+    return "their evict_after_seconds differs";
+  }
   if (a.policy.max_rows != b.policy.max_rows) return "their max_rows differs";
   if (a.policy.capped() && a.policy.evict_by != b.policy.evict_by) return "their evict_by differs";
   return "";

@@ -60,6 +60,12 @@ Section PolicySection() {
   policy.Add("evict_after_steps", &PolicySpec::evict_after_steps,
              "A row that no update has changed for more steps than this leaves; 0: none does.",
              Range{0, 4e9});
+  policy.Add("evict_after_seconds", &PolicySpec::evict_after_seconds,
+             "A row that no update has changed for more seconds of training than this leaves; at "
+             "most an eighth of them later. The scheduler tells at which step; the digest then "
+             "depends on how fast the steps were. Time in which the job stands or does not run "
+             "counts nothing. 0: none does.",
+             Range{0, 4e9}, kPrintedUnlessDefault);
   policy.Add("max_rows", &PolicySpec::max_rows,
              "More rows than this in the table, and some leave; 0: any number. Split evenly over "
              "shards.",

@@ -123,6 +123,11 @@ void AddEvaluationRules(Rules* rules) {
         return !job.train.eval_each_epoch &&
                (HasNothingToEvaluate(job) || job.train.evals_per_epoch > 0);
       });
+  Add(rules, "checkpoint.delta_every_seconds", "checkpoint.every_seconds comes as soon",
+      [](const Job& job) {
+        const CheckpointSpec& saves = job.checkpoint;
+        return saves.every_seconds > 0 && saves.delta_every_seconds >= saves.every_seconds;
+      });
   Add(rules, "checkpoint.keep_best", kNothing,
       [](const Job& job) { return !job.checkpoint.keep_best && HasNothingToEvaluate(job); });
   const auto impatient = [rules](const std::string& key, const std::string& of,

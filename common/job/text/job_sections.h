@@ -20,6 +20,7 @@ struct JobText;    // job_text.h
 struct ModelText;  // job_text.h, too.
 struct ParallelSpec;
 struct ScheduleSpec;
+struct TrainText;  // job_text.h, too.
 struct WatchSpec;
 enum class JobPart : uint8_t;  // job_differences.h
 
@@ -32,6 +33,8 @@ template <typename Struct>
 class SettingTable;  // setting_table.h
 // Adds the settings of "parallel" that split layers over the workers.
 void AddStrategySettings(SettingTable<ParallelSpec>* parallel);
+// Adds the settings of "train" for what evaluations tell, and for what follows from them.
+void AddEvaluations(SettingTable<TrainText>* train);
 
 Section DataSection();
 Section ModelSection(const JobRegistry& registry);  // Settings of a ModelText.
@@ -67,7 +70,8 @@ Status BuildJobModel(const JobSource& source, const ModelText& text, Job* job);
 // all schedules, and warns of tables whose learning rate is moved neither by them nor by
 // train.plateau.
 Status FillSchedules(const JobSource& source, const ScheduleSpec& all, Job* job);
-// Checks that there are the labels, weights, groups and items that losses and metrics need.
+// Checks that there are the labels, weights, groups and items that losses and metrics need, and
+// that train.progressive can have scores.
 Status CheckLosses(const JobSource& source, Job* job);
 
 // Checks the layers' shards, the blocks and the search against the mode, and each alone. If they

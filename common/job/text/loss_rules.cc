@@ -4,11 +4,13 @@
 
 #include "common/base/enum_words.h"
 #include "common/base/nearest_name.h"
+#include "common/job/eval_sets.h"
 #include "common/job/job_facts.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/data_spec.h"
 #include "common/job/spec/loss_kind.h"
 #include "common/job/spec/model_spec.h"
+#include "common/job/spec/parallel_spec.h"
 #include "common/job/spec/train_spec.h"
 #include "common/job/text/job_sections.h"
 #include "common/metrics/metric.h"
@@ -43,7 +45,8 @@ class LossCheck {
                     "group; add one, such as the user");
     }
     WarnOfWeight();
-    return CheckMetrics();
+    HDPS_RETURN_IF_ERROR(CheckMetrics());
+    return job_.train.progressive.window > 0 ? CheckProgressive() : Status();
   }
 
  private:
@@ -211,6 +214,28 @@ class LossCheck {
                           " needs to know whom an example belongs to, and no column of "
                           "data.columns is of type group; add one");
       }
+    }
+    return {};
+  }
+
+  Status CheckProgressive() const {
+    const LossKind loss = TasksOf(job_.model).front().loss;
+    if (loss == LossKind::kSoftmax || loss == LossKind::kSampledSoftmax) {
+      return Refuse(source_, "train.progressive.window",
+                    "training under the loss " + std::string(WordOf(loss)) +
+                        " gives no scores of single examples; set it to 0, and evaluate instead");
+    }
+    const ParallelMode mode = job_.parallel.parallel_mode;
+    if (mode != ParallelMode::kData && mode != ParallelMode::kStandAlone) {
+      return Refuse(source_, "train.progressive.window",
+                    "under parallel.parallel_mode = " + std::string(WordOf(mode)) +
+                        " a worker computes parts of examples; use data_parallel, or set it to 0");
+    }
+    for (size_t s = 0; s < job_.data.eval_sets.size(); ++s) {
+      if (job_.data.eval_sets[s].name != kProgressiveName) continue;
+      return Refuse(source_, "data.eval_sets." + std::to_string(s) + ".name",
+                    Quoted(kProgressiveName) +
+                        " is the name of the figures of train.progressive; choose another");
     }
     return {};
   }

@@ -20,62 +20,6 @@ namespace {
 using enum Note;
 using enum OnResume;
 
-template <typename Spec>
-void AddWatch(SettingTable<Spec>* table, const std::string& patience) {
-  table->Add("patience", &Spec::patience, patience, Range{0, 1e6});
-  table->Add("metric", &Spec::metric,
-             "The figure that is watched, one of those that train.metrics gives; not given: the "
-             "first of them. Under model.type tables one that the program reports.",
-             kNoDefault);
-  table->Add("set", &Spec::set,
-             "Name of the evaluation set: eval (the files of data.eval), validation (the rows of "
-             "data.validation_share), or one of data.eval_sets; empty: the first there is.");
-  table->Add("min_delta", &Spec::min_delta, "A figure is better when it is by more than this.",
-             Range{0, kAnyNumber});
-}
-
-Section EarlyStopSection() {
-  SettingTable<WatchSpec> watch("early_stop", "train.early_stop");
-  AddWatch(&watch,
-           "The job ends, as after its last epoch, at the evaluation that is the so many-th in a "
-           "row without a better figure; 0: it goes on.");
-  return watch.Done();
-}
-
-Section PlateauSection() {
-  SettingTable<PlateauSpec> watch("plateau", "train.plateau");
-  AddWatch(&watch,
-           "All learning rates but those of ftrl fall after so many evaluations in a row without a "
-           "better figure, "
-           "and again after as many more; 0: never.");
-  // A factor of 0 would end the training, and 1 would change nothing.
-  watch.Add("factor", &PlateauSpec::factor, "What they are multiplied with then.",
-            Range{1e-6, 0.999});
-  watch.Add("least", &PlateauSpec::least, "They do not fall below so much of what they were.",
-            Range{0, 1});
-  return watch.Done();
-}
-
-// Adds what evaluations tell, and what follows from them.
-void AddEvaluations(SettingTable<TrainText>* train) {
-  train->Add("metrics", &TrainSpec::metrics,
-             "What evaluations tell. Empty: auc and logloss; logloss under softmax; rmse and mae "
-             "under squared_error; auc, or group_auc where there is a group column, under bpr and "
-             "sampled_softmax. " +
-                 MetricWordsText(),
-             Hashed::kNothing, kPrintedUnlessDefault);
-  train->Add("evals_per_epoch", &TrainSpec::evals_per_epoch,
-             "Evaluate so many times an epoch, at equal distances, the last time at its end; the "
-             "rows are counted for it before the training. 0: as the two above say.",
-             Range{0, 1e6}, Hashed::kNothing, kPrintedUnlessDefault);
-  train->AddObject("early_stop", &TrainSpec::early_stop, EarlyStopSection(),
-                   "End before the last epoch where evaluations get no better.", Hashed::kNothing,
-                   kPrintedUnlessDefault);
-  train->AddObject("plateau", &TrainSpec::plateau, PlateauSection(),
-                   "Let the learning rates fall where evaluations get no better.",
-                   kPrintedUnlessDefault, kMayChange);
-}
-
 // Adds a setting that is a power of two, or a word in its place.
 void AddLossScale(SettingTable<TrainText>* train) {
   constexpr double kMost = 1 << 24;
@@ -284,9 +228,18 @@ Section CheckpointSection() {
   checkpoint.Add("delta_every_steps", &CheckpointSpec::delta_every_steps,
                  "Between those, so often only what changed since the last one is saved; when the "
                  "chain has 16 of these, or they are together half as long as the full one and "
-                 "over 4 MiB, a full "
-                 "one takes the place of the next. 0: none.",
+                 "over 4 MiB, a full one takes the place of the next. 0: none.",
                  Range{0, 9e15}, Hashed::kNothing);
+  checkpoint.Add(
+      "every_seconds", &CheckpointSpec::every_seconds,
+      "Also so many seconds after the last full one began, at the end of the step at "
+      "hand; by the scheduler's clock. With `every_steps` whichever comes first. What is "
+      "trained does not depend on it. 0: not by the clock.",
+      Range{0, 4e9}, Hashed::kNothing, kPrintedUnlessDefault);
+  checkpoint.Add("delta_every_seconds", &CheckpointSpec::delta_every_seconds,
+                 "As `delta_every_steps`, so many seconds after the last one of either kind began. "
+                 "0: not by the clock.",
+                 Range{0, 4e9}, Hashed::kNothing, kPrintedUnlessDefault);
   checkpoint.Add("every_epochs", &CheckpointSpec::every_epochs,
                  "Also at the end of every so many epochs; 0: not because of an epoch's end.",
                  Range{0, 1e6}, Hashed::kNothing, kPrintedUnlessDefault);

@@ -147,7 +147,7 @@ def _check_policy(worker: Any, table: str) -> None:
     """Raises JobError if rows of the table may leave or come late."""
     listed = worker.job.to_dict()["model"]["tables"]
     policy = next(each for each in listed if each["name"] == table).get("policy", {})
-    for name, plain in (("admit_after", 1), ("evict_after_steps", 0), ("max_rows", 0),
+    for name, plain in (("admit_after", 1), ("evict_after_steps", 0), ("evict_after_seconds", 0), ("max_rows", 0),
                         ("max_bytes", 0)):
         if policy.get(name, plain) != plain:
             raise JobError(f"table '{table}': policy.{name}={policy[name]}: expected none, for "

@@ -47,6 +47,8 @@ class ManifestTest : public ::testing::Test {
     manifest.arithmetic = {"avx2 vectors", "avx512 vectors"};
     manifest.unknown_ids = 11;
     manifest.row_counts = {.admitted = uint64_t{1} << 60, .refused = 5, .evicted = 7};
+    manifest.trained_ms = 9000;
+    manifest.step_times = {{40, 2000}, {90, 6000}};
     manifest.changes = {{2, "train.batch_size", "32", "64"}, {3, "train.mode", "sync", "async"}};
     manifest.job_json = "{\"name\": \"census\"}\n";
     return manifest;
@@ -89,10 +91,24 @@ TEST_F(ManifestTest, ReadsWhatWasWritten) {
   EXPECT_EQ(read->arithmetic, expected.arithmetic);
   EXPECT_EQ(read->row_counts, expected.row_counts);
   EXPECT_EQ(read->changes, expected.changes);
+  EXPECT_EQ(read->trained_ms, 9000);
+  EXPECT_EQ(read->step_times, expected.step_times);
   ASSERT_EQ(read->files.size(), 2u);
   EXPECT_EQ(read->files[1].name, "shard_001.snapshot");
   EXPECT_EQ(read->files[1].rows, 7u);
   EXPECT_TRUE(VerifyCheckpoint(*files_, folder, *read).ok());
+}
+
+TEST_F(ManifestTest, TimesOfStepsGrow) {
+  const std::vector<std::vector<StepTime>> wrong = {
+      {{-1, 5}}, {{1, -5}}, {{2, 5}, {2, 6}}, {{2, 5}, {3, 4}}, std::vector<StepTime>(2000)};
+  for (const std::vector<StepTime>& times : wrong) {
+    const std::string folder = Save(120);
+    Manifest manifest = *ReadManifest(*files_, folder);
+    manifest.step_times = times;
+    const Status refused = WriteManifest(*files_, folder, manifest);
+    EXPECT_THAT(refused.message(), HasSubstr("times of steps that do not grow"));
+  }
 }
 
 TEST_F(ManifestTest, OneOfAVersionThatKnewLessIsReadToo) {

@@ -59,6 +59,31 @@ TEST_F(LoadPhaseTest, WithoutACheckpointFirstValuesFollow) {
   EXPECT_FALSE(job_.plan);
 }
 
+// Servers take what fits of another job; a checkpoint that they cannot read ends this one.
+TEST_F(LoadPhaseTest, ANewJobMayBeginWithRowsOfAnother) {
+  job_.record.init = "other/checkpoint/step_0000000020";
+  LoadPhase load(parts_, std::nullopt);
+  Begin(load);
+  ASSERT_EQ(orders_.sent.size(), 2u);
+  EXPECT_EQ(orders_.sent[0].command.path, job_.record.init);
+  EXPECT_TRUE(orders_.sent[0].command.init);
+  EXPECT_EQ(job_.loading, 0);
+  Done(load, kServers[0]);
+  Done(load, kServers[1]);
+  EXPECT_EQ(AllAnswered(load).phase, JobPhase::kLoadWorkers);
+  Begin(load);
+  EXPECT_EQ(orders_.sent[2].command.path, "") << "workers begin at step 0";
+  EXPECT_FALSE(orders_.sent[2].command.init);
+  LoadPhase torn(parts_, std::nullopt);
+  Begin(torn);
+  EXPECT_TRUE(Refuses(torn, kServers[0], Code::kCorruption, "torn"));
+  const Next next = AllAnswered(torn);
+  EXPECT_EQ(next.what, What::kFail);
+  EXPECT_EQ(next.exit_status, 3);
+  EXPECT_EQ(next.message,
+            "the checkpoint of --init, other/checkpoint/step_0000000020: server 0 (host): torn");
+}
+
 // After a loss, steps that a worker reports beyond the known ones count as lost too.
 TEST_F(LoadPhaseTest, WhatNobodyHadHeardOfCountsAsLost) {
   job_.loss = Loss{1, 0};

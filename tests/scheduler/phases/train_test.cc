@@ -1,10 +1,18 @@
 // Tests training from one common clock to the next, with worker 0 storing the dense layers.
 #include "scheduler/phases/train.h"
 
+#include <cmath>
+#include <span>
+#include <string>
+#include <vector>
+
 #include "common/job/job_spec.h"
+#include "common/job/spec/checkpoint_spec.h"
 #include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/parallel_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "common/job/spec/train_spec.h"
+#include "scheduler/phases/evict.h"
 #include "scheduler/phases/store_dense.h"
 #include "tests/scheduler/phases/phase_fixture.h"
 
@@ -69,6 +77,178 @@ TEST_F(TrainPhaseTest, AStopPausesAndWhoIsBehindCatchesUp) {
   EXPECT_EQ(AllAnswered(train_).what, What::kDone);
   EXPECT_EQ(job_.plan->position().clock, 5);
   EXPECT_TRUE(job_.plan->stopped());
+}
+
+Job SavesByTheClock() {
+  Job job = TenSteps();
+  job.checkpoint.every_seconds = 30;
+  job.checkpoint.delta_every_seconds = 5;
+  return job;
+}
+
+class TimedSaveTest : public PhaseTest {
+ protected:
+  TimedSaveTest() : PhaseTest(SavesByTheClock()) {
+    job_.plan.emplace(*spec_, JobPosition(), JobPlan::Past());
+    job_.save_times.Begin(now_);
+  }
+  // Trains from `clock` - 1 on until `at`, when both workers say that they are at `clock`, and
+  // returns whether a save follows there.
+  bool SavesAt(Clock clock, TimeMs at) {
+    TrainPhase train(parts_);
+    Begin(train);
+    const size_t orders = orders_.sent.size();
+    told();
+    for (uint32_t w : {0, 1}) train.OnProgress(w, clock, false);
+    Tick(train, at);
+    const bool paused = told() == "21: pause, 22: pause";
+    orders_.sent.resize(orders);  // Answers the commands to train.
+    Done(train, kWorkers[0], Trained(clock, 4));
+    Done(train, kWorkers[1], Trained(clock, 4));
+    now_ = at;
+    EXPECT_EQ(AllAnswered(train).what, What::kDone);
+    const bool saves = job_.plan->next() == JobStep::kSave;
+    EXPECT_EQ(saves, paused);
+    if (saves) {
+      job_.save_times.Saves(at, job_.plan->full_save());
+      job_.plan->Done();
+    }
+    return saves;
+  }
+};
+
+TEST_F(TimedSaveTest, ARoundEndsAtAStepWhenASaveIsDueByTheClock) {
+  const TimeMs start = now_;
+  EXPECT_FALSE(SavesAt(1, start + 4999));
+  EXPECT_TRUE(SavesAt(2, start + 5000));
+  EXPECT_FALSE(job_.plan->full_save());
+  EXPECT_FALSE(SavesAt(3, start + 9999));
+  EXPECT_TRUE(SavesAt(4, start + 29'999));
+  EXPECT_FALSE(job_.plan->full_save());
+  EXPECT_TRUE(SavesAt(5, start + 30'000));
+  EXPECT_TRUE(job_.plan->full_save());
+  EXPECT_FALSE(SavesAt(6, start + 34'999)) << "a full save is one of changes too";
+  EXPECT_TRUE(SavesAt(7, start + 35'000));
+  EXPECT_FALSE(job_.plan->full_save());
+}
+
+// A step that takes longer than the interval is finished before anything is saved: without a step
+// since the newest save, nobody pauses.
+TEST_F(TimedSaveTest, NothingIsSavedTwice) {
+  EXPECT_TRUE(SavesAt(1, now_ + 5000));
+  TrainPhase train(parts_);
+  Begin(train);
+  told();
+  Tick(train, now_ + 60'000);
+  EXPECT_EQ(told(), "");
+}
+
+Job EvictsByTheClock() {
+  Job job = TenSteps();
+  job.tables.resize(2);
+  job.tables[1].policy.evict_after_seconds = 8;
+  return job;
+}
+
+class AgingRowsTest : public PhaseTest {
+ protected:
+  AgingRowsTest() : PhaseTest(EvictsByTheClock()) {
+    job_.plan.emplace(*spec_, JobPosition(), JobPlan::Past());
+  }
+};
+
+// The age of rows is that of training alone: what lies between two rounds counts nothing.
+TEST_F(AgingRowsTest, RowsLeaveAtAStepAtWhichAllWorkersStand) {
+  Next next;
+  for (Clock clock = 1; clock <= 9; ++clock) {
+    TrainPhase train(parts_);
+    Begin(train);
+    const size_t orders = orders_.sent.size();
+    told();
+    for (uint32_t w : {0, 1}) train.OnProgress(w, clock, false);
+    const TimeMs begun = now_;
+    Tick(train, begun + 999);
+    EXPECT_EQ(told(), "");
+    Tick(train, begun + 1000);
+    EXPECT_EQ(told(), "21: pause, 22: pause");
+    orders_.sent.resize(orders);
+    for (const PeerId worker : kWorkers) Done(train, worker, Trained(clock, 4));
+    next = AllAnswered(train);
+    now_ += 5000;
+    EXPECT_EQ(next.what, clock < 9 ? What::kDone : What::kEnter) << clock;
+  }
+  ASSERT_EQ(next.phase, JobPhase::kEvict);
+  EvictPhase evict(parts_);
+  const size_t before = orders_.sent.size();
+  Begin(evict);
+  ASSERT_EQ(orders_.sent.size(), before + 2);
+  for (size_t server : {0, 1}) {
+    const auto& [to, command] = orders_.sent[before + server];
+    EXPECT_EQ(to, kServers[server]);
+    EXPECT_EQ(command.command, CommandKind::kEvict);
+    EXPECT_EQ(command.until, 9);
+    EXPECT_EQ(command.last_steps, (std::vector<Clock>{0, 1}));
+  }
+  EXPECT_EQ(AllAnswered(evict).what, What::kDone);
+}
+
+Job TellsFigures() {
+  Job job = TenSteps();
+  job.train.batch_size = 1;
+  job.train.progressive.window = 4;
+  return job;
+}
+
+class ProgressiveTest : public PhaseTest {
+ protected:
+  ProgressiveTest() : PhaseTest(TellsFigures()) {
+    job_.plan.emplace(*spec_, JobPosition(), JobPlan::Past());
+  }
+  static CommandDone Scored(Clock clock, const std::vector<float>& scores,
+                            const std::vector<float>& labels) {
+    CommandDone done = Trained(clock, scores.size());
+    done.scores = Buffer::CopyOf(std::span<const float>(scores));
+    done.labels = Buffer::CopyOf(std::span<const float>(labels));
+    return done;
+  }
+  double Figure(const char* word) const { return FigureOf(*job_.record.summary.progressive, word); }
+};
+
+// The newest answer of each worker has its part of the window.
+TEST_F(ProgressiveTest, ItsFiguresAreThoseOfTheNewestAnswersOfAllWorkers) {
+  TrainPhase train(parts_);
+  Begin(train);
+  EXPECT_EQ(told(), "21: train 4, 22: train 4");
+  job_.quiet_wanted = true;
+  Tick(train, now_ + 10);
+  orders_.sent.resize(2);
+  Done(train, kWorkers[0], Scored(2, {9, 9}, {0, 0}));
+  Done(train, kWorkers[1], Scored(3, {-1, 2}, {0, 1}));
+  EXPECT_EQ(AllAnswered(train).what, What::kWait);
+  EXPECT_FALSE(job_.record.summary.progressive) << "the workers are at two clocks";
+  Done(train, kWorkers[0], Scored(3, {1, 0}, {1, 0}));
+  EXPECT_EQ(AllAnswered(train).what, What::kDone);
+  ASSERT_TRUE(job_.record.summary.progressive);
+  EXPECT_EQ(job_.record.summary.progressive->examples, 4u);
+  EXPECT_EQ(Figure("auc"), 1);
+  const auto p = [](double logit) { return 1 / (1 + std::exp(-logit)); };
+  EXPECT_NEAR(Figure("calibration"), (p(1) + p(0) + p(-1) + p(2)) / 2, 1e-9);
+  EXPECT_NEAR(Figure("logloss"), -std::log(p(1) * (1 - p(0)) * (1 - p(-1)) * p(2)) / 4, 1e-9);
+  ASSERT_FALSE(said_.empty());
+  EXPECT_EQ(said_.back().substr(0, 41), "step 3, before learning: AUC 1.000000, lo");
+  const std::string lines = *ReadWholeFile(*files_, "out/metrics.jsonl", 1u << 20);
+  EXPECT_NE(lines.find(R"("eval_set":"progressive","eval_examples":4,"eval_auc":1.0)"),
+            std::string::npos)
+      << lines;
+}
+
+TEST_F(ProgressiveTest, ARoundWithoutAStepTellsNothing) {
+  TrainPhase train(parts_);
+  Begin(train);
+  for (const PeerId worker : kWorkers) Done(train, worker, Trained(0, 0, /*end_of_epoch=*/false));
+  job_.quiet_wanted = true;
+  AllAnswered(train);
+  EXPECT_FALSE(job_.record.summary.progressive);
 }
 
 TEST_F(TrainPhaseTest, WhoSeesAnotherEndOfTheEpochIsToBlame) {
