@@ -91,8 +91,8 @@ inline auto Fields(const HeartbeatAck& m) {
 }
 inline auto Fields(const Command& m) {
   // `view` is not encoded.
-  const auto& [a, b, c, d, e, f, g, h, i, j, k, next, rate, eval_set, view] = m;
-  return std::tie(a, b, c, d, e, f, g, h, i, j, k, next, rate, eval_set);
+  const auto& [a, b, c, d, e, f, g, h, i, j, k, next, rate, init, taken, last, eval_set, view] = m;
+  return std::tie(a, b, c, d, e, f, g, h, i, j, k, next, rate, init, taken, last, eval_set);
 }
 inline auto Fields(const CommandDone& m) {
   const auto& [a, b, c, d, e, f, g, h, cache, collectives, tally, digest, j, k, rows, process, l, n,
@@ -340,6 +340,9 @@ void ForEachSample(const Visit& visit) {
                 .since = 60,
                 .next = true,
                 .rate = 0.25,
+                .init = true,
+                .taken = {0, 4},
+                .last_steps = {0, 90},
                 .eval_set = "late",
                 .view = {}});
   visit(SampleDone());
