@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import time
+import urllib.request
 
 import harness
 
@@ -82,6 +83,20 @@ class Follow(harness.DaemonsCase):
         self.assertEqual(summary["digest"], reference["digest"])
         self.assertEqual(summary["examples"], ROWS)
 
+    def page_of(self, process):
+        """The address of the page of a job that starts, as it says it, with its token."""
+        for line in process.stderr:
+            if "watch at " in line:
+                return line.split("watch at ")[1].strip()
+        self.fail("no address of a page")
+
+    def value(self, page, figure):
+        """The sample of a figure."""
+        address, _, token = page.partition("/?token=")
+        request = urllib.request.Request(address + "/metrics", headers={"Authorization": "Bearer " + token})
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return float(answer.read().decode().split(f"\n{figure} ")[1].split()[0])
+
     def until_step(self, out, step):
         harness.wait_until(lambda: any(out.glob(f"checkpoint/step_*{step}/manifest.json")), 30,
                            f"the checkpoint of step {step}")
@@ -105,7 +120,9 @@ class Follow(harness.DaemonsCase):
         lines = self.texts[names[0]].splitlines(keepends=True)
         self.append(job, names[0], b"".join(lines[:850]) + lines[850][:20])
         process = self.launch(job, out, 3, "data.shuffle_rows=0")
+        page = self.page_of(process)
         self.until_step(out, 8)
+        harness.wait_until(lambda: self.value(page, "hdps_worker_rows_awaited_seconds") > 0, 30, "rows that are awaited")
         begin = time.monotonic()
         process.send_signal(signal.SIGTERM)
         stopped = self.end(process, out)

@@ -92,14 +92,14 @@ class TimedSaveTest : public PhaseTest {
     job_.plan.emplace(*spec_, JobPosition(), JobPlan::Past());
     job_.save_times.Begin(now_);
   }
-  // Trains from `clock` - 1 on until `at`, when both workers say that they are at `clock`, and
-  // returns whether a save follows there.
+  // Trains from `clock` - 1 on until `at`, when both workers say that they wait for rows at
+  // `clock`, and returns whether a save follows there.
   bool SavesAt(Clock clock, TimeMs at) {
     TrainPhase train(parts_);
     Begin(train);
     const size_t orders = orders_.sent.size();
     told();
-    for (uint32_t w : {0, 1}) train.OnProgress(w, clock, TrainRound::Stand::kSteps);
+    for (uint32_t w : {0, 1}) train.OnProgress(w, clock, TrainRound::Stand::kNoRows);
     Tick(train, at);
     const bool paused = told() == "21: pause, 22: pause";
     orders_.sent.resize(orders);  // Answers the commands to train.
@@ -165,7 +165,7 @@ TEST_F(AgingRowsTest, RowsLeaveAtAStepAtWhichAllWorkersStand) {
     Begin(train);
     const size_t orders = orders_.sent.size();
     told();
-    for (uint32_t w : {0, 1}) train.OnProgress(w, clock, TrainRound::Stand::kSteps);
+    for (uint32_t w : {0, 1}) train.OnProgress(w, clock, TrainRound::Stand::kNoRows);
     const TimeMs begun = now_;
     Tick(train, begun + 999);
     EXPECT_EQ(told(), "");
@@ -216,6 +216,8 @@ class ProgressiveTest : public PhaseTest {
 
 // The newest answer of each worker has its part of the window.
 TEST_F(ProgressiveTest, ItsFiguresAreThoseOfTheNewestAnswersOfAllWorkers) {
+  ASSERT_TRUE(files_->MakeDirectories(out_).ok());
+  report_.Begin(now_, {});
   TrainPhase train(parts_);
   Begin(train);
   EXPECT_EQ(told(), "21: train 4, 22: train 4");
