@@ -18,6 +18,7 @@ namespace {
 
 constexpr uint64_t kManifestBytesMax = 64 << 20;
 constexpr int64_t kStartLimitMs = 60'000;
+constexpr const char* kOwnName = "copied_to";  // File of the folder there that is this run's.
 // First and longest wait before a failure after the last save is tried again.
 constexpr TimeMs kAgainMs = 1000, kAgainMsMax = 30'000;
 
@@ -57,13 +58,18 @@ Status CheckpointCopies::CheckStart(const std::optional<FoundCheckpoint>& newest
     return {};
   }
   std::optional<Clock> last;
+  const bool own = newest && IsOwn();
   if (!nothing) {
     for (const auto line : std::views::split(end->output, '\n')) {
       std::string name(line.begin(), line.end());
       while (name.ends_with('/')) name.pop_back();
-      if (const auto clock = ClockOfName(name)) last = std::max(last.value_or(0), *clock);
+      const std::optional<Clock> clock = ClockOfName(name);
+      if (!clock) continue;
+      last = std::max(last.value_or(0), *clock);
+      if (own) left_.insert(*clock);
     }
   }
+  if (!last) NoteOwn();
   if (!last || (newest && *last <= newest->manifest.clock)) return {};
   const std::string found = place + "it holds " + CheckpointName(*last) + ", which is newer than " +
                             (newest ? "what this run has" : "this run") + ", so ";
@@ -78,6 +84,19 @@ Status CheckpointCopies::CheckStart(const std::optional<FoundCheckpoint>& newest
                       "if it is another run's: " +
                       RcloneText({"purge", JoinRemote(copy_to_, CheckpointName(*last))}));
   return {};
+}
+
+// Only of a folder that was empty when this run first looked does it know that all there is its
+// own, and may be removed.
+void CheckpointCopies::NoteOwn() const {
+  const Status noted = WriteFileAtomically(files_, JoinPath(root_, kOwnName), copy_to_);
+  LOG_IF(WARNING, !noted.ok()) << noted.message();
+}
+
+bool CheckpointCopies::IsOwn() const {
+  constexpr uint64_t kPathBytesMax = 1 << 16;
+  const Result<std::string> noted = ReadWholeFile(files_, JoinPath(root_, kOwnName), kPathBytesMax);
+  return noted.ok() && *noted == copy_to_;
 }
 
 void CheckpointCopies::OnTick(uint64_t saves, TimeMs now) {
@@ -144,9 +163,12 @@ void CheckpointCopies::Choose(TimeMs now) {
     if (CopyPartOf(local, one.first, now)) return;
     break;
   }
-  for (const auto& one : std::views::reverse(there_)) {
-    if (local.count(one.first) > 0 || local.empty()) continue;
-    task_ = Task{.step = Step::kUnlist, .clock = one.first};
+  if (local.empty()) return;
+  std::set<Clock> removed = left_;
+  for (const auto& one : there_) removed.insert(one.first);
+  for (const Clock clock : std::views::reverse(removed)) {
+    if (local.count(clock) > 0) continue;
+    task_ = Task{.step = Step::kUnlist, .clock = clock};
     return Run(Step::kUnlist, now);
   }
   for (const auto& one : std::views::reverse(local)) {
@@ -236,6 +258,7 @@ void CheckpointCopies::OnEnd(const ProgramEnd& end, TimeMs now) {
       return Run(Step::kPurge, now);
     case Step::kPurge:
       there_.erase(task_->clock);
+      left_.erase(task_->clock);
       break;
   }
   task_.reset();

@@ -88,6 +88,9 @@ class CheckpointCopies {
   };
 
   bool on() const { return programs_ != nullptr && !copy_to_.empty(); }
+  // Remembers that the folder there is this run's; reads whether it is.
+  void NoteOwn() const;
+  bool IsOwn() const;
   bool idle() const { return !on() || (!task_ && !due_ && !again_at_); }
   std::map<Clock, Local> ReadLocal() const;
   // Returns the clocks that the checkpoint consists of, from the full one on; empty if some of it
@@ -116,6 +119,7 @@ class CheckpointCopies {
   bool due_ = true;  // Something may be left to do.
   std::optional<Task> task_;
   std::unique_ptr<RunningProgram> program_;  // Exists while there is a task.
+  std::set<Clock> left_;                     // Folders there of a former process of this run.
   std::map<Clock, uint64_t> there_;  // Checksums of the manifests that this process knows there.
   std::set<Clock> held_;
   std::optional<TimeMs> ends_at_;   // Set by Finish().

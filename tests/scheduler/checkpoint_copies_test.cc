@@ -18,6 +18,7 @@ namespace hdps {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -102,7 +103,6 @@ class FakeRclone : public Programs {
     }
     if (verb == "lsf") {
       for (const auto& [path, text] : there) {
-        if (!path.ends_with(kManifestName)) continue;
         const std::string folder = path.substr(paths[0].size() + 1);
         *output += folder.substr(0, folder.find('/')) + "/\n";
       }
@@ -138,8 +138,8 @@ class FakeRclone : public Programs {
     }
     const Result<FoundCheckpoint> found = FindCheckpoint(*restored, "copies");
     if (!found.ok()) return kNoClock;
-    // A manifest without its files, or a delta without its base, is never there.
-    EXPECT_THAT(found->refused, IsEmpty());
+    // A manifest without all its files is never there.
+    EXPECT_THAT(found->refused, Each(HasSubstr("there is no manifest")));
     return found->manifest.clock;
   }
 
@@ -233,9 +233,10 @@ TEST_F(CheckpointCopiesTest, TheNewestComesFirstAndOldOnesGoAfterIt) {
   EXPECT_TRUE(files_->Exists("out/step_0000000010")) << "it is being copied";
   EXPECT_FALSE(files_->Exists("out/step_0000000020"));
   rclone_.stands_still = false;
-  Tick(6);
-  Prune(1);
-  Tick(20);
+  for (int i = 0; i < 20; ++i) {
+    Tick();
+    Prune(1);
+  }
   EXPECT_EQ(Folders(), "30") << "20 was never there, and 10 went after 30 had come";
   EXPECT_EQ(rclone_.started[rclone_.started.size() - 2], "delete /step_0000000010");
   EXPECT_EQ(rclone_.started.back(), "purge /step_0000000010");
@@ -276,6 +277,8 @@ TEST_F(CheckpointCopiesTest, BrokenOffAnywhereAndBegunAgain) {
     Restart();
     Save(10);
     Save(12, 10);
+    ASSERT_TRUE(copies_->CheckStart(std::nullopt).ok());
+    rclone_.started.clear();
     const auto lives = [&] { return rclone_.started.size() <= killed_at; };
     for (int i = 0; i < 20 && lives(); ++i) Tick();
     Save(20);
@@ -287,8 +290,11 @@ TEST_F(CheckpointCopiesTest, BrokenOffAnywhereAndBegunAgain) {
       break;
     }
     Restart();
+    Prune(1);
+    ASSERT_TRUE(copies_->CheckStart(*FindCheckpoint(*files_, "out")).ok());
     Tick(60);
     EXPECT_EQ(rclone_.Newest(), 22);
+    EXPECT_EQ(Folders(), "20 22");
   }
   EXPECT_GT(commands, 10u) << "it was killed at each command of a whole run";
 }
@@ -322,6 +328,14 @@ TEST_F(CheckpointCopiesTest, ARunThatGoesOnFindsItsCopies) {
   rclone_.started.clear();
   Tick(20);
   EXPECT_THAT(rclone_.started, ElementsAre("cat /step_0000000010"));
+}
+
+TEST_F(CheckpointCopiesTest, AFolderThatMayBeAnothersKeepsWhatItHas) {
+  rclone_.there["st:copies/step_0000000007/shard_000.snapshot"] = "of another run";
+  Save(10);
+  ASSERT_TRUE(copies_->CheckStart(*FindCheckpoint(*files_, "out")).ok());
+  Tick(20);
+  EXPECT_EQ(Folders(), "7 10");
 }
 
 TEST_F(CheckpointCopiesTest, TheEndWaitsAndTriesAgain) {

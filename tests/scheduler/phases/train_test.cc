@@ -99,7 +99,7 @@ class TimedSaveTest : public PhaseTest {
     Begin(train);
     const size_t orders = orders_.sent.size();
     told();
-    for (uint32_t w : {0, 1}) train.OnProgress(w, clock, false);
+    for (uint32_t w : {0, 1}) train.OnProgress(w, clock, TrainRound::Stand::kNoRows);
     Tick(train, at);
     const bool paused = told() == "21: pause, 22: pause";
     orders_.sent.resize(orders);  // Answers the commands to train.
@@ -165,7 +165,7 @@ TEST_F(AgingRowsTest, RowsLeaveAtAStepAtWhichAllWorkersStand) {
     Begin(train);
     const size_t orders = orders_.sent.size();
     told();
-    for (uint32_t w : {0, 1}) train.OnProgress(w, clock, false);
+    for (uint32_t w : {0, 1}) train.OnProgress(w, clock, TrainRound::Stand::kNoRows);
     const TimeMs begun = now_;
     Tick(train, begun + 999);
     EXPECT_EQ(told(), "");
