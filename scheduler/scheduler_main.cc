@@ -18,7 +18,7 @@
 #include "common/platform/monotonic_clock.h"
 #include "common/platform/output_file.h"
 #include "common/platform/process_watch.h"
-#include "common/platform/program.h"
+#include "common/platform/programs/program.h"
 #include "common/process/daemon.h"
 #include "common/process/http_flags.h"
 #include "common/process/run_lock.h"

@@ -12,7 +12,7 @@
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
-#include "common/platform/program.h"
+#include "common/platform/programs/program.h"
 #include "common/protocol/membership_client.h"
 #include "scheduler/scheduler_node.h"
 #include "tools/local_cluster.h"

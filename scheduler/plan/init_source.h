@@ -7,7 +7,7 @@
 #include "common/base/status.h"
 #include "common/job/tables/init_match.h"
 #include "common/platform/file_system.h"
-#include "common/platform/program.h"
+#include "common/platform/programs/program.h"
 
 namespace hdps {
 

@@ -2,7 +2,7 @@
 #include "tools/checkpoints/local_checkpoint.h"
 
 #include "common/base/outside_text.h"
-#include "common/platform/program.h"
+#include "common/platform/programs/program.h"
 #include "common/process/terminal.h"
 #include "common/protocol/checkpoints/rclone.h"
 

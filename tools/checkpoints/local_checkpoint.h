@@ -6,7 +6,7 @@
 
 #include "common/base/status.h"
 #include "common/platform/file_system.h"
-#include "common/platform/temporary_folder.h"
+#include "common/platform/folders/temporary_folder.h"
 #include "common/protocol/checkpoints/fetched_checkpoint.h"
 
 namespace hdps {

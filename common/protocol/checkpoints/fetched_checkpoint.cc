@@ -10,8 +10,8 @@
 
 #include "common/base/byte_count.h"
 #include "common/base/show_number.h"
+#include "common/platform/folders/temporary_folder.h"
 #include "common/platform/monotonic_clock.h"
-#include "common/platform/temporary_folder.h"
 #include "common/protocol/checkpoints/checkpoint_search.h"
 #include "common/protocol/checkpoints/rclone.h"
 

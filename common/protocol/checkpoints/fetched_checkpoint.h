@@ -7,7 +7,7 @@
 
 #include "common/base/status.h"
 #include "common/platform/file_system.h"
-#include "common/platform/program.h"
+#include "common/platform/programs/program.h"
 #include "common/protocol/manifest.h"
 
 namespace hdps {

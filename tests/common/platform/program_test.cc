@@ -1,5 +1,5 @@
 // Tests programs that are started beside this process, and temporary folders.
-#include "common/platform/program.h"
+#include "common/platform/programs/program.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "common/platform/temporary_folder.h"
+#include "common/platform/folders/temporary_folder.h"
 
 namespace hdps {
 namespace {

@@ -1,5 +1,5 @@
 // Makes temporary folders, and clears away those of processes that have ended.
-#include "common/platform/temporary_folder.h"
+#include "common/platform/folders/temporary_folder.h"
 
 #include <glog/logging.h>
 #include <stdlib.h>

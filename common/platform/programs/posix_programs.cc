@@ -14,7 +14,7 @@
 
 #include "common/platform/monotonic_clock.h"
 #include "common/platform/process_watch.h"
-#include "common/platform/program.h"
+#include "common/platform/programs/program.h"
 
 namespace hdps {
 namespace {
