@@ -12,8 +12,10 @@ void SchedulerNode::TickCopies() {
   checkpoints_.Hold(copies_.held());
   for (const std::string& warning : copies_.TakeWarnings()) notices_.Warn(warning);
   if (!end_.done()) return;
-  notices_.ShowProgress(copies_.awaited() ? copies_.Progress() : "");
-  if (!notices_.shows_progress()) notices_.SayWait(copies_.Progress(), now_);
+  const std::string progress = copies_.awaited() ? copies_.Progress() : "";
+  if (progress != copy_progress_) notices_.ShowProgress(progress);
+  copy_progress_ = progress;
+  if (!notices_.shows_progress()) notices_.SayWait(progress, now_);
   if (!copies_.awaited()) notices_.Say(copies_.Done());
 }
 

@@ -134,7 +134,8 @@ class SchedulerNode : public Node {
   KeptState kept_state_;
   CheckpointCatalog checkpoints_;
   CheckpointCopies copies_;
-  std::string init_;  // As StartRun() returns it.
+  std::string copy_progress_;  // The line of it that was shown last.
+  std::string init_;           // As StartRun() returns it.
   CommandTracker tracker_;
   std::optional<ProgressReport> report_;  // Set once Make() is done.
   std::optional<JobCoordinator> coordinator_;

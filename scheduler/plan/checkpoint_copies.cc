@@ -104,7 +104,9 @@ void CheckpointCopies::OnTick(uint64_t saves, TimeMs now) {
   if (saves != saves_) due_ = true;
   saves_ = saves;
   if (ends_at_ && now >= *ends_at_ && !idle()) {
-    warnings_.push_back(BreakOff() + "; checkpoint.copy_wait_s is over. By hand: " +
+    const std::string lost = BreakOff();
+    if (lost.empty()) return;
+    warnings_.push_back(lost + "; checkpoint.copy_wait_s is over. By hand: " +
                         RcloneText({"copy", root_, copy_to_}) +
                         (trouble_.empty() ? std::string() : ". The last failure: " + trouble_));
     return;
@@ -321,11 +323,13 @@ std::string CheckpointCopies::Done() const {
 }
 
 std::string CheckpointCopies::BreakOff() {
-  if (idle() && trouble_.empty()) return "";
-  std::string text = "the copies of checkpoints at " + copy_to_ + " are not complete: ";
-  text += figures_.step ? "the newest there is that of " + AtStep(*figures_.step)
-                        : "none of this process is there";
-  if (task_) text += ", and that of " + AtStep(task_->clock) + " is broken off";
+  std::string text;
+  if (task_ || !trouble_.empty()) {
+    text = "the copies of checkpoints at " + copy_to_ + " are not complete: ";
+    text += figures_.step ? "the newest there is that of " + AtStep(*figures_.step)
+                          : "none of this process is there";
+    if (task_) text += ", and that of " + AtStep(task_->clock) + " is broken off";
+  }
   program_.reset();
   task_.reset();
   again_at_.reset();

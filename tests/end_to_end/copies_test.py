@@ -171,7 +171,9 @@ if [[ "$*" == *copyto* && ! -e {failed} ]]; then
 fi
 exec "$RCLONE" "$@" """)
         out = self.out("run")
-        said = self.train(out, env=env)
+        done = harness.run([harness.ROOT / "scripts" / "local_cluster.sh", *self.command(out)[2:]],
+                           env={**env, "HDPS_BIN": str(harness.BIN)})
+        said = done.stdout + done.stderr + (out / "log" / "scheduler.log").read_text()
         self.assertRegex(said, r"Failed to copyto: no route to the store; it is tried again (at the next save|in 1 s). "
                                "By hand: rclone copyto ")
         self.assertIn("the copy of step 60 is at st:copies", said)

@@ -1,8 +1,10 @@
 // A folder for files that are needed only while this process works with them.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "common/base/status.h"
 #include "common/platform/file_system.h"
