@@ -56,12 +56,11 @@ bool Allreduces(const Job& job) { return job.parallel.dense_exchange == DenseExc
 bool SplitsOptimizer(const Job& job) { return job.parallel.optimizer.enabled; }
 bool HasCopies(const Job& job) { return job.parallel.interleave_num > 1; }
 bool Searches(const Job& job) { return job.parallel.parallel_mode == ParallelMode::kAuto; }
+bool Copies(const Job& job) { return !job.checkpoint.copy_to.empty(); }
 bool Cuts(const Job& job) {
   return job.parallel.parallel_mode != ParallelMode::kData &&
          job.parallel.parallel_mode != ParallelMode::kStandAlone;
 }
-
-bool Copies(const Job& job) { return !job.checkpoint.copy_to.empty(); }
 
 // Settings that leave the digest of the job as it is: where they count, and the figure or line that
 // tells of them there. A path that ends in "." stands for all below it.
