@@ -171,7 +171,7 @@ Subcommand DiffCommand() {
           "hdps diff CHECKPOINT CHECKPOINT [--which=newest]\n"
           "Prints the rows that only one of them holds, the rows that differ (in weights or\n"
           "optimizer state), and the largest difference of a weight and its key. CHECKPOINT\n"
-          "is a checkpoint's folder, or the --out of a run; here, or as NAME:PATH of rclone.",
+          "is a checkpoint's folder, or the --out of a run, here or NAME:PATH of rclone.",
           {"which"},
           nullptr,
           Diff};
