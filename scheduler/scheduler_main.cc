@@ -18,6 +18,7 @@
 #include "common/platform/monotonic_clock.h"
 #include "common/platform/output_file.h"
 #include "common/platform/process_watch.h"
+#include "common/platform/programs/program.h"
 #include "common/process/daemon.h"
 #include "common/process/http_flags.h"
 #include "common/process/run_lock.h"
@@ -124,6 +125,8 @@ Result<ProcessEnd> Run() {
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
   HDPS_RETURN_IF_ERROR(FillStart(flags, text, *clock, &options));
   options.clock = clock.get();
+  const std::unique_ptr<Programs> programs = NewPosixPrograms();
+  options.programs = programs.get();
   HDPS_ASSIGN_OR_RETURN(options.given_job, GivenJob(text, flags.overrides));
   options.num_servers = FLAGS_servers;
   options.num_workers = FLAGS_workers;

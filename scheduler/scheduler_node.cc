@@ -32,6 +32,8 @@ SchedulerNode::SchedulerNode(const SchedulerOptions& options, ProgressListener l
                    .num_workers = options.num_workers,
                    .boot = options.boot}),
       checkpoints_(files, JoinPath(options.out, "checkpoint"), options.job, options.resume),
+      copies_(files, options.programs, JoinPath(options.out, "checkpoint"),
+              options.job->checkpoint),
       tracker_(options.command_retry_ms),
       watch_(options_, files) {
   notices_.KeepEvents(
@@ -46,6 +48,7 @@ Result<std::unique_ptr<SchedulerNode>> SchedulerNode::Make(const SchedulerOption
   std::unique_ptr<SchedulerNode> node(new SchedulerNode(options, listener, files));
   HDPS_ASSIGN_OR_RETURN(
       node->init_, StartRun(options, files, node->checkpoints_, node->kept_state_, node->notices_));
+  HDPS_RETURN_IF_ERROR(node->copies_.CheckStart(node->checkpoints_.newest()));
   const bool continued = node->checkpoints_.newest() || node->kept_state_.found();
   node->report_.emplace(options.report_interval_ms, files, options.out, *options.job,
                         options.given_job, continued, options.tensorboard);
@@ -173,6 +176,7 @@ void SchedulerNode::OnTick(TimeMs now) {
   }
   if (end_.done()) {
     now_ = now;
+    if (copies_.awaited()) TickCopies();
     return;
   }
   ForgiveOwnStandstill(now);
@@ -186,7 +190,9 @@ void SchedulerNode::OnTick(TimeMs now) {
     AnswerPuts();
     Follow(admission_.Gather(now));
   }
-  if (!end_.over()) TickWatch();
+  if (end_.over()) return;
+  TickCopies();
+  TickWatch();
 }
 
 // While this process stood still it could hear nobody, so that time is not silence of a member.
@@ -366,35 +372,6 @@ void SchedulerNode::RequestStop(const std::string& reason) {
                     ? "; when " + recovery.names() + " lost has been replaced, the job is saved"
                     : "; the steps at hand are finished, then the job is saved"));
   coordinator_->Stop();
-}
-
-void SchedulerNode::Finish() {
-  notices_.ShowProgress("");
-  notices_.Say(SummaryTable(coordinator_->summary(), options_.out));
-  end_.Finish("the job is finished");
-  for (const PeerId peer : admission_.standing_by()) outbox_.Send(peer, end_.last_word());
-  for (const PeerId peer : rendezvous_.peers()) {
-    if (!changes_.members().Has(peer)) outbox_.Send(peer, end_.last_word());
-  }
-  notices_.Say(kept_state_.Forget());
-  RemoveUnfinished(checkpoints_,
-                   notices_);  // Left by a run that this one took over with its members.
-  EndWatch();
-}
-
-void SchedulerNode::Fail(int exit_status, const std::string& reason) {
-  if (!end_.Leave(exit_status, reason)) return;
-  notices_.ShowProgress("");
-  tracker_.DropAll();
-  if (changes_.formed()) notices_.Say(kept_state_.Forget());
-  EndWatch();
-  SendAbort();
-}
-
-void SchedulerNode::SendAbort() {
-  const Abort last = end_.TakeAbort();
-  for (const PeerId peer : rendezvous_.peers()) outbox_.Send(peer, last);
-  for (const PeerId peer : admission_.standing_by()) outbox_.Send(peer, last);
 }
 
 }  // namespace hdps

@@ -20,6 +20,7 @@
 #include "scheduler/members/rendezvous.h"
 #include "scheduler/picture/job_watch.h"
 #include "scheduler/plan/checkpoint_catalog.h"
+#include "scheduler/plan/checkpoint_copies.h"
 #include "scheduler/plan/command_tracker.h"
 #include "scheduler/report/notices.h"
 #include "scheduler/report/progress_report.h"
@@ -62,7 +63,7 @@ class SchedulerNode : public Node {
   void OnFrame(PeerId from, Frame frame) override;
   void OnTick(TimeMs now) override;
   Output TakeOutput() override { return outbox_.Take(); }
-  bool done() const override { return end_.done() && !trace_.awaited(); }
+  bool done() const override { return end_.done() && !trace_.awaited() && !copies_.awaited(); }
   int exit_status() const override { return end_.last_word().exit_status; }
   const std::string& exit_reason() const override { return end_.last_word().message; }
 
@@ -119,6 +120,7 @@ class SchedulerNode : public Node {
   void AnswerPuts();
   HeartbeatAck AckOf(uint64_t heartbeat) const;
   void TickTrace();
+  void TickCopies();
   void Finish();
   void SendAbort();
 
@@ -131,7 +133,9 @@ class SchedulerNode : public Node {
   KeyValueStore board_;
   KeptState kept_state_;
   CheckpointCatalog checkpoints_;
-  std::string init_;  // As StartRun() returns it.
+  CheckpointCopies copies_;
+  std::string copy_progress_;  // The line of it that was shown last.
+  std::string init_;           // As StartRun() returns it.
   CommandTracker tracker_;
   std::optional<ProgressReport> report_;  // Set once Make() is done.
   std::optional<JobCoordinator> coordinator_;

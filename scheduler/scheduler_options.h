@@ -16,6 +16,7 @@ template <typename T>
 class Published;
 
 class MonotonicClock;
+class Programs;
 struct Job;
 struct JobPicture;
 
@@ -60,6 +61,8 @@ struct SchedulerOptions {
   int64_t unix_ms_at_zero = 0;
   // Members bring their clocks of traces together with it; null: they do not.
   MonotonicClock* clock = nullptr;
+  // Starts rclone for copies of checkpoints, and outlives the scheduler; null: none are made.
+  Programs* programs = nullptr;
   SchedulerSabotage sabotage = {};
 };
 

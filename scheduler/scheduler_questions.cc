@@ -15,14 +15,18 @@ void SchedulerNode::BeginWatch(bool continued) {
 }
 
 StatusReply SchedulerNode::StatusNow() const {
-  return StatusOfJob(*options_.job, rendezvous_, admission_, changes_, tracker_, now_);
+  StatusReply status =
+      StatusOfJob(*options_.job, rendezvous_, admission_, changes_, tracker_, now_);
+  if (!copies_.trouble().empty()) status.state += "; " + copies_.trouble();
+  return status;
 }
 
 WatchedJob SchedulerNode::WatchedNow() const {
   WatchedJob job{.members = changes_.formed() ? &changes_.members() : nullptr,
                  .rendezvous = rendezvous_,
                  .status = StatusNow(),
-                 .progress_line = report_->run().line()};
+                 .progress_line = report_->run().line(),
+                 .copies = copies_.figures()};
   if (coordinator_) {
     job.progress = coordinator_->progress();
     job.examples = coordinator_->examples();

@@ -13,7 +13,10 @@
 DEFINE_string(job, "", "Job file");
 DEFINE_string(set, "", "Fields of the job file to override: key.path=value,...");
 DEFINE_string(out, "", "train: folder for results; predict: file for the probabilities");
-DEFINE_string(checkpoint, "", "Folder of a checkpoint, or the --out of a run");
+DEFINE_string(
+    checkpoint, "",
+    "Folder of a checkpoint, or the --out of a run. A path that does not exist here and begins "
+    "with NAME: is rclone's, and is fetched first");
 DEFINE_string(data, "",
               "Files to score, FILE,..., where a name with a comma stands alone or in double "
               "quotes; empty: the job's data.eval");

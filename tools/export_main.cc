@@ -11,6 +11,7 @@
 #include "common/platform/file_system.h"
 #include "common/process/command_line.h"
 #include "common/process/terminal.h"
+#include "tools/checkpoints/local_checkpoint.h"
 #include "tools/commands.h"
 #include "tools/common_flags.h"
 #include "tools/export/export.h"
@@ -69,6 +70,10 @@ Status Export() {
   request.index = FLAGS_index;
   HDPS_RETURN_IF_ERROR(StartLogging("hdps", "", "warning"));
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
+  HDPS_ASSIGN_OR_RETURN(const LocalCheckpoint local,
+                        LocalCheckpoint::Open(*files, request.common.checkpoint,
+                                              WantedCopies::Of(request.common.which)));
+  request.common.checkpoint = local.path();
   const std::unique_ptr<Executor> executor = NewTbbExecutor(request.common.threads);
   PrintedStream to;
   return RunExport(request, *files, *executor, to);

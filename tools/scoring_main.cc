@@ -10,6 +10,7 @@
 #include "common/platform/file_system.h"
 #include "common/process/command_line.h"
 #include "common/process/terminal.h"
+#include "tools/checkpoints/local_checkpoint.h"
 #include "tools/commands.h"
 #include "tools/common_flags.h"
 #include "tools/scoring/scoring.h"
@@ -118,6 +119,10 @@ Status Score() {
   HDPS_RETURN_IF_ERROR(ReadPlace(&flags));
   HDPS_RETURN_IF_ERROR(StartLogging("hdps", "", "warning"));
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
+  HDPS_ASSIGN_OR_RETURN(
+      const LocalCheckpoint local,
+      LocalCheckpoint::Open(*files, flags.checkpoint, WantedCopies::Of(flags.which)));
+  flags.checkpoint = local.path();
   const std::unique_ptr<Executor> executor = NewTbbExecutor(flags.threads);
   PrintedStream to;
   return kRun(flags, *files, *executor, to);

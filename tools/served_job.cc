@@ -45,6 +45,7 @@ Result<std::unique_ptr<ServedJob>> ServedJob::Start(const LocalClusterOptions& o
   scheduler.started_at = clock.NowMs();
   scheduler.unix_ms_at_zero = UnixMs() - scheduler.started_at;
   std::unique_ptr<ServedJob> members(new ServedJob(options, files, clock));
+  scheduler.programs = members->programs_.get();
   HDPS_ASSIGN_OR_RETURN(members->scheduler_, SchedulerNode::Make(scheduler, options.voice, files));
   HDPS_RETURN_IF_ERROR(members->transport_->Listen(kSchedulerAddress).status());
   for (uint32_t s = 0; s < options.num_servers; ++s) {

@@ -12,6 +12,7 @@
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
+#include "common/platform/programs/program.h"
 #include "common/protocol/membership_client.h"
 #include "scheduler/scheduler_node.h"
 #include "tools/local_cluster.h"
@@ -63,6 +64,7 @@ class ServedJob {
   MonotonicClock& clock_;
   const std::shared_ptr<InprocHub> hub_ = NewInprocHub();
   const std::unique_ptr<Transport> transport_;  // The scheduler's.
+  const std::unique_ptr<Programs> programs_ = NewPosixPrograms();
   std::unique_ptr<SchedulerNode> scheduler_;
   FirstFailure failure_;
   std::vector<std::unique_ptr<Thread>> servers_;

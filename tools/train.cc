@@ -31,7 +31,8 @@ DEFINE_string(
     init, "",
     "Checkpoint of another job, the --out of its run, or a folder of safetensors files as "
     "hdps export writes them, with whose rows and dense weights a run without a "
-    "checkpoint begins; empty: none");
+    "checkpoint begins; empty: none. A path of a checkpoint that does not exist here and begins "
+    "with NAME: is rclone's, and is fetched into --out first");
 DEFINE_bool(init_only, false,
             "Write what safetensors files of --init give as the checkpoint of step 0 and end: "
             "daemons with the same --out begin there");

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -153,10 +154,10 @@ Result<FoundCheckpoint> OpenCheckpoint(FileSystem& files, const std::string& pat
                                        WhichCheckpoint which);
 
 // Removes old checkpoints. It keeps the newest `keep` full ones (at least one), the deltas since
-// the oldest of those, the checkpoint of clock `best`, and everything that these build on.
-// Incomplete checkpoints older than the newest kept one are removed too.
+// the oldest of those, the checkpoints of clock `best` and of `held`, and everything that these
+// build on. Incomplete checkpoints older than the newest kept one are removed too.
 Status PruneCheckpoints(FileSystem& files, const std::string& root, uint32_t keep,
-                        Clock best = kNoClock);
+                        Clock best = kNoClock, const std::set<Clock>& held = {});
 
 // Removes checkpoint folders without a manifest, which unfinished saves have left behind. Call it
 // while nobody is saving. Returns their number.

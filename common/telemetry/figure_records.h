@@ -134,6 +134,12 @@ inline constexpr auto kFigures = [] {
        "Time of the newest checkpoint in seconds since 1970; 0: none"},
       {"hdps_checkpoint_interval_seconds", kScheduler, kGauge, kSeconds, kNone,
        "Time between the last two checkpoints; 0: not known"},
+      {"hdps_copy_step", kScheduler, kGauge, kPlain, kNone,
+       "Step of the newest checkpoint whose copy is in object storage"},
+      {"hdps_copy_seconds", kScheduler, kGauge, kSeconds, kNone,
+       "Time that the last copy of a checkpoint or delta took"},
+      {"hdps_copy_failures_total", kScheduler, kCounter, kPlain, kNone,
+       "Copies of checkpoints, and removals of old ones, that failed"},
 
       {"hdps_serving_request_seconds", kServing, kHistogram, kSeconds, kProtocol,
        "Time from the last byte of a request to its answer, errors included"},

@@ -18,6 +18,7 @@
 #include "common/telemetry/published.h"
 #include "scheduler/picture/job_picture.h"
 #include "scheduler/picture/member_pace.h"
+#include "scheduler/plan/checkpoint_copies.h"
 #include "scheduler/scheduler_options.h"
 
 namespace hdps {
@@ -36,6 +37,7 @@ struct WatchedJob {
   uint64_t examples = 0;  // Of the job, those before this process included.
   uint32_t losses = 0;    // Members that were lost while the job went on.
   std::string progress_line = {};
+  CheckpointCopies::Figures copies = {};
   std::vector<std::string> arithmetic = {};
   std::optional<std::string> ended = {};
   bool failed = false;

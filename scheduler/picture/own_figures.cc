@@ -51,6 +51,9 @@ std::vector<Sample> JobWatch::OwnSamples(const JobPicture& picture, const Watche
     const bool known = newest.time && before;
     set(FigureNamed("hdps_checkpoint_interval_seconds"), known ? *newest.time - *before : 0);
   }
+  if (job.copies.step) set(FigureNamed("hdps_copy_step"), static_cast<double>(*job.copies.step));
+  set(FigureNamed("hdps_copy_seconds"), job.copies.seconds);
+  meters_.SetTotal(FigureNamed("hdps_copy_failures_total"), job.copies.failures);
   std::vector<Sample> samples = SamplesOf(meters_.layout(), meters_.Read(), {});
   AddMembers("server", picture.servers, &samples);
   AddMembers("worker", picture.workers, &samples);

@@ -263,19 +263,30 @@ Status CheckpointCatalog::Commit(Manifest manifest) {
   HDPS_RETURN_IF_ERROR(WriteManifest(files_, folder, manifest));
   HDPS_FAILPOINT_OR_RETURN("checkpoint.manifest_written");
   latest_ = folder;
+  ++saves_;
   preparing_.reset();
   if (!is_delta) chain_.clear();
   chain_.push_back(LinkOf(manifest));
   newest_ = FoundCheckpoint{.folder = folder, .manifest = std::move(manifest), .refused = {}};
   // A delta makes no other checkpoint superfluous.
   if (is_delta) return {};
-  // Failing to remove old ones does not make this one less whole.
-  const Clock best =
-      job_->checkpoint.keep_best ? newest_->manifest.watched.best.best_clock : kNoClock;
-  const Status pruned = PruneCheckpoints(files_, root_, job_->checkpoint.keep, best);
-  LOG_IF(WARNING, !pruned.ok()) << pruned.message();
+  RemoveOld();
   HDPS_FAILPOINT("checkpoint.pruned");
   return {};
+}
+
+void CheckpointCatalog::RemoveOld() const {
+  const Clock best =
+      job_->checkpoint.keep_best ? newest_->manifest.watched.best.best_clock : kNoClock;
+  const Status pruned = PruneCheckpoints(files_, root_, job_->checkpoint.keep, best, held_);
+  LOG_IF(WARNING, !pruned.ok()) << pruned.message();
+}
+
+void CheckpointCatalog::Hold(const std::set<Clock>& held) {
+  const bool released = !std::ranges::includes(held, held_);
+  held_ = held;
+  // Before this process has saved, the folder stays as it was found.
+  if (released && saves_ > 0 && newest_) RemoveOld();
 }
 
 std::string OtherArithmetic(const Manifest& manifest, const std::set<std::string>& now) {

@@ -22,7 +22,8 @@ struct Job;
 struct Manifest;
 
 // Invariant: latest() names a checkpoint that was whole when it was written or verified, or is
-// empty. Only Prepare(), Discard(), Commit() and RemoveUnfinished() change anything under `root`.
+// empty. Only Prepare(), Discard(), Commit(), Hold() and RemoveUnfinished() change anything under
+// `root`.
 class CheckpointCatalog {
  public:
   // Checkpoints are the folders of `root`.
@@ -58,6 +59,12 @@ class CheckpointCatalog {
   // must build on DeltaBase().
   Status Commit(Manifest manifest);
 
+  // Returns how many checkpoints this process has made.
+  uint64_t saves() const { return saves_; }
+  // Keeps these checkpoints although newer ones make them old; those that it kept before and that
+  // are old now are removed.
+  void Hold(const std::set<Clock>& held);
+
   // Returns the folder of the checkpoint of `clock`; empty if there is none.
   std::string FolderOf(Clock clock) const;
   const std::string& latest() const { return latest_; }
@@ -84,6 +91,8 @@ class CheckpointCatalog {
   // Puts a copy of the job's vocabulary, if it has one, into the folder of a full checkpoint.
   Status CopyVocabulary(const std::string& folder) const;
   void MovePosition(const Job& before, Manifest* manifest);
+  // Removes old checkpoints. A failure leaves the others as whole as they are, and is logged.
+  void RemoveOld() const;
 
   FileSystem& files_;
   const std::string root_;
@@ -92,6 +101,8 @@ class CheckpointCatalog {
   const uint64_t job_digest_, tables_digest_;
   std::string job_text_;  // As manifests hold it; empty before the first.
   std::optional<Clock> preparing_;
+  uint64_t saves_ = 0;
+  std::set<Clock> held_;
   std::string latest_;  // Folder of the newest whole checkpoint.
   std::optional<FoundCheckpoint> newest_;
   std::vector<Link> chain_;           // Parts of it: a full one, then its deltas.

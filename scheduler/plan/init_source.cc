@@ -11,6 +11,9 @@
 #include "common/job/optimizers/optimizer_record.h"
 #include "common/job/spec/model_spec.h"
 #include "common/job/spec/table_spec.h"
+#include "common/protocol/checkpoints/checkpoint_search.h"
+#include "common/protocol/checkpoints/fetched_checkpoint.h"
+#include "common/protocol/checkpoints/rclone.h"
 #include "common/protocol/manifest.h"
 
 namespace hdps {
@@ -60,8 +63,38 @@ Result<InitSource> ReadInit(FileSystem& files, const std::string& folder, const 
   return SourceOf(manifest, folder, job);
 }
 
+// The folder appears under its name when it is whole, so that a scheduler that comes back finds
+// what members may be reading.
+Result<std::string> FetchInit(FileSystem& files, Programs& programs, const std::string& path,
+                              const std::string& out,
+                              const std::function<void(const std::string&)>& tell) {
+  constexpr uint64_t kPathBytesMax = 1 << 16;
+  const std::string folder = JoinPath(out, kFetchedInitName), source = JoinPath(folder, "source");
+  const Result<std::string> before = ReadWholeFile(files, source, kPathBytesMax);
+  const std::string last = path.substr(path.find_last_of("/:") + 1);
+  const std::string below = ClockOfName(last) ? "checkpoint/" + last : "";
+  if (before.ok() && *before == path) return JoinPath(folder, below);
+  const std::string part = folder + ".part";
+  HDPS_RETURN_IF_ERROR(files.RemoveAll(folder));
+  HDPS_RETURN_IF_ERROR(files.RemoveAll(part));
+  HDPS_RETURN_IF_ERROR(FetchCheckpoint(files, programs, path, {}, part, tell).status());
+  HDPS_RETURN_IF_ERROR(WriteFileAtomically(files, JoinPath(part, "source"), path));
+  HDPS_RETURN_IF_ERROR(files.Rename(part, folder));
+  return JoinPath(folder, below);
+}
+
+std::string RemoveFetchedInit(FileSystem& files, const std::string& out) {
+  const std::string folder = JoinPath(out, kFetchedInitName);
+  for (const std::string& one : {folder, folder + ".part"}) {
+    const Status removed = files.RemoveAll(one);
+    if (!removed.ok()) return removed.message();
+  }
+  return "";
+}
+
 std::string WholeInitPath(const std::string& path) {
-  return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
+  if (path.empty() || IsRemote(*NewPosixFileSystem(), path)) return path;
+  return std::filesystem::absolute(path).lexically_normal().string();
 }
 
 }  // namespace hdps

@@ -1,11 +1,13 @@
 // The checkpoint of another job with whose rows a new job begins (--init).
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "common/base/status.h"
 #include "common/job/tables/init_match.h"
 #include "common/platform/file_system.h"
+#include "common/platform/programs/program.h"
 
 namespace hdps {
 
@@ -13,7 +15,9 @@ struct Job;
 
 inline constexpr const char* kInitHelp =
     "Checkpoint of another job, or the --out of its run, with whose rows and dense weights a run "
-    "without a checkpoint begins (docs/how_to/resume.md)";
+    "without a checkpoint begins (docs/how_to/resume.md). A path that does not exist here and "
+    "begins "
+    "with NAME: is rclone's, and is fetched into --out first";
 
 struct InitSource {
   std::string folder, job_name;
@@ -30,7 +34,18 @@ Result<InitSource> FindInit(FileSystem& files, const std::string& path, const Jo
 // Reads again what fits, without the files of rows. Errors as ReadManifest().
 Result<InitSource> ReadInit(FileSystem& files, const std::string& folder, const Job& job);
 
-// Returns the path as members of any working folder find it; empty stays empty.
+// The folder below --out into which a checkpoint of object storage is fetched for --init.
+inline constexpr const char* kFetchedInitName = "fetched_init";
+// Fetches `path`, which is rclone's, into `out`, unless a former process of the run has done so;
+// returns the folder. Errors: as FetchCheckpoint().
+Result<std::string> FetchInit(FileSystem& files, Programs& programs, const std::string& path,
+                              const std::string& out,
+                              const std::function<void(const std::string&)>& tell);
+// Removes that folder, which a run with a checkpoint of its own does not need; returns the error.
+std::string RemoveFetchedInit(FileSystem& files, const std::string& out);
+
+// Returns the path as members of any working folder find it; empty stays empty, as does a path of
+// rclone's.
 std::string WholeInitPath(const std::string& path);
 
 }  // namespace hdps

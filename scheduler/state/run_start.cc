@@ -8,6 +8,7 @@
 #include "common/job/spec/parallel_spec.h"
 #include "common/job/tables/init_match.h"
 #include "common/planning/strategy_of_job.h"
+#include "common/protocol/checkpoints/rclone.h"
 #include "scheduler/members/validate_cluster.h"
 #include "scheduler/plan/init_source.h"
 
@@ -20,11 +21,22 @@ Result<std::string> TakeInit(const SchedulerOptions& options, FileSystem& files,
                              const CheckpointCatalog& checkpoints, bool goes_on, Notices& notices) {
   if (options.init.empty() || goes_on) return std::string();
   if (checkpoints.newest()) {
+    notices.Say(RemoveFetchedInit(files, options.out));
     notices.Say("--init=" + options.init + " is ignored: the run in " + options.out +
                 " has a checkpoint");
     return std::string();
   }
-  HDPS_ASSIGN_OR_RETURN(const InitSource source, FindInit(files, options.init, *options.job));
+  std::string path = options.init;
+  if (options.programs != nullptr && IsRemote(files, path)) {
+    const auto tell = [&notices](const std::string& line) { notices.Say(line); };
+    const Result<std::string> fetched =
+        FetchInit(files, *options.programs, path, options.out, tell);
+    if (!fetched.ok()) {
+      return Status(fetched.status().code(), "--init=" + fetched.status().message());
+    }
+    path = *fetched;
+  }
+  HDPS_ASSIGN_OR_RETURN(const InitSource source, FindInit(files, path, *options.job));
   notices.Say("begins from " + source.folder + ", step " + std::to_string(source.clock) +
               " of the job '" + source.job_name + "':");
   notices.Say(TakenText(source.match.lines));

@@ -54,6 +54,8 @@ DOORS = [
                    "common/platform/posix_file_system.cc", "embedding/memory/page_memory.cc"}),
     (r"memfd_create|shm_open", {"common/net/shared/shared_memory.cc"}),
     (r"pidfd_open", {"common/platform/process_watch.cc"}),
+    (r"posix_spawn|\bwaitpid\(|\bexecv|\bfork\(", {"common/platform/memory_full.cc", "common/platform/programs/posix_programs.cc"}),
+    (r"mkdtemp", {"common/platform/folders/temporary_folder.cc"}),
     (r"setpriority", {"common/platform/threads/thread_priority.cc"}),
     (r"\bgetenv\(", {"common/process/command_line.cc", "kernels/vector_width.cc"}),
     (r"[<\"]flatbuffers/|_generated\.h", {"common/protocol/message_codec.h", "tests/sim/extremes/extreme_messages.cc"}),

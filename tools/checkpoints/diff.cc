@@ -13,6 +13,7 @@
 #include "common/process/command_line.h"
 #include "common/process/terminal.h"
 #include "embedding/table.h"
+#include "tools/checkpoints/local_checkpoint.h"
 #include "tools/checkpoints/opened_checkpoint.h"
 #include "tools/commands.h"
 #include "tools/common_flags.h"
@@ -124,8 +125,13 @@ Status Diff(const std::vector<std::string>& arguments) {
   }
   HDPS_RETURN_IF_ERROR(StartLogging("hdps", "", "warning"));
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
-  HDPS_ASSIGN_OR_RETURN(const OpenedCheckpoint a, OpenWithJob(*files, arguments[0], flags.which));
-  HDPS_ASSIGN_OR_RETURN(const OpenedCheckpoint b, OpenWithJob(*files, arguments[1], flags.which));
+  const WantedCopies wanted = WantedCopies::Of(flags.which);
+  HDPS_ASSIGN_OR_RETURN(const LocalCheckpoint first,
+                        LocalCheckpoint::Open(*files, arguments[0], wanted));
+  HDPS_ASSIGN_OR_RETURN(const LocalCheckpoint second,
+                        LocalCheckpoint::Open(*files, arguments[1], wanted));
+  HDPS_ASSIGN_OR_RETURN(const OpenedCheckpoint a, OpenWithJob(*files, first.path(), flags.which));
+  HDPS_ASSIGN_OR_RETURN(const OpenedCheckpoint b, OpenWithJob(*files, second.path(), flags.which));
   HDPS_RETURN_IF_ERROR(CheckComparable(a, b));
   std::vector<Difference> tables(a.job.tables.size());
   for (uint32_t shard = 0; shard < a.found.manifest.num_shards; ++shard) {
@@ -165,7 +171,7 @@ Subcommand DiffCommand() {
           "hdps diff CHECKPOINT CHECKPOINT [--which=newest]\n"
           "Prints the rows that only one of them holds, the rows that differ (in weights or\n"
           "optimizer state), and the largest difference of a weight and its key. CHECKPOINT\n"
-          "is a checkpoint's folder, or the --out of a run.",
+          "is a checkpoint's folder, or the --out of a run, here or NAME:PATH of rclone.",
           {"which"},
           nullptr,
           Diff};

@@ -19,6 +19,7 @@
 #include "scheduler/report/run_summary.h"
 #include "scheduler/report/setting_changes.h"
 #include "tools/checkpoints/inspect_row.h"
+#include "tools/checkpoints/local_checkpoint.h"
 #include "tools/checkpoints/opened_checkpoint.h"
 #include "tools/commands.h"
 #include "tools/common_flags.h"
@@ -128,9 +129,12 @@ Status Inspect() {
   }
   HDPS_RETURN_IF_ERROR(StartLogging("hdps", "", "warning"));
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
-  if (!FLAGS_row.empty()) return PrintRow(*files, flags.checkpoint, flags.which, FLAGS_row);
+  HDPS_ASSIGN_OR_RETURN(
+      const LocalCheckpoint local,
+      LocalCheckpoint::Open(*files, flags.checkpoint, WantedCopies::Of(flags.which)));
+  if (!FLAGS_row.empty()) return PrintRow(*files, local.path(), flags.which, FLAGS_row);
   HDPS_ASSIGN_OR_RETURN(const OpenedCheckpoint opened,
-                        OpenToInspect(*files, flags.checkpoint, flags.which));
+                        OpenToInspect(*files, local.path(), flags.which));
   const FoundCheckpoint& found = opened.found;
   HDPS_ASSIGN_OR_RETURN(const std::vector<SnapshotSummary::Table> tables,
                         SumOverShards(*files, opened));

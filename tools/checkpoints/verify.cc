@@ -13,6 +13,7 @@
 #include "common/process/command_line.h"
 #include "common/process/terminal.h"
 #include "scheduler/report/run_summary.h"
+#include "tools/checkpoints/local_checkpoint.h"
 #include "tools/checkpoints/opened_checkpoint.h"
 #include "tools/commands.h"
 
@@ -68,7 +69,9 @@ Status VerifyAll(const std::vector<std::string>& arguments) {
   std::string broken;
   size_t sound = 0, damaged = 0;
   for (const std::string& path : arguments) {
-    HDPS_ASSIGN_OR_RETURN(const std::vector<std::string> folders, FoldersOf(*files, path));
+    HDPS_ASSIGN_OR_RETURN(const LocalCheckpoint local,
+                          LocalCheckpoint::Open(*files, path, {.kind = WantedCopies::Kind::kAll}));
+    HDPS_ASSIGN_OR_RETURN(const std::vector<std::string> folders, FoldersOf(*files, local.path()));
     for (const std::string& folder : folders) {
       const int64_t begin = clock->NowNs();
       const Result<Verified> verified = Verify(*files, folder);

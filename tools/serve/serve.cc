@@ -18,6 +18,7 @@
 #include "common/process/command_line.h"
 #include "common/process/connections.h"
 #include "common/process/http_flags.h"
+#include "tools/checkpoints/local_checkpoint.h"
 #include "tools/commands.h"
 #include "tools/common_flags.h"
 #include "tools/serve/front/request_queue.h"
@@ -194,10 +195,31 @@ Result<ServingOptions> ReadServingFlags(FileSystem& files) {
   return options;
 }
 
+// Fetches models from object storage. Their versions stay as they were fetched.
+Result<std::vector<LocalCheckpoint>> FetchModels(FileSystem& files, ServingOptions* options) {
+  std::vector<LocalCheckpoint> fetched;
+  for (ServedOptions& model : options->models) {
+    WantedCopies wanted = WantedCopies::Of(model.wanted.which);
+    if (model.wanted.step != kNoClock) {
+      wanted = {.kind = WantedCopies::Kind::kStep, .step = model.wanted.step};
+    }
+    HDPS_ASSIGN_OR_RETURN(LocalCheckpoint local,
+                          LocalCheckpoint::Open(files, model.folder, wanted));
+    if (local.path() != model.folder) {
+      LOG(WARNING) << model.folder << " is served as it was fetched: newer checkpoints there are "
+                   << "not followed; start again for them, or keep a local folder";
+    }
+    model.folder = local.path();
+    fetched.push_back(std::move(local));
+  }
+  return fetched;
+}
+
 Status Serve() {
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
-  HDPS_ASSIGN_OR_RETURN(const ServingOptions options, ReadServingFlags(*files));
+  HDPS_ASSIGN_OR_RETURN(ServingOptions options, ReadServingFlags(*files));
   HDPS_RETURN_IF_ERROR(StartLogging("hdps", "", FLAGS_log));
+  HDPS_ASSIGN_OR_RETURN(const std::vector<LocalCheckpoint> fetched, FetchModels(*files, &options));
   InstallStopSignals();
   return RunServing(options, *files, *NewSystemClock(), StopRequested());
 }

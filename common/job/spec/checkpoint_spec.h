@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace hdps {
 
@@ -17,6 +18,8 @@ struct CheckpointSpec {
   bool keep_best = true;  // Also keep the one with the best evaluation.
   // Time for which the last save of a run, or the writing of rows to a full disk, is retried.
   uint32_t retry_s = 600;
+  std::string copy_to;          // Folder of rclone's for copies, REMOTE:PATH; empty: none are made.
+  uint32_t copy_wait_s = 3600;  // Time for which the end of a run waits for them.
 
   bool saves_deltas() const { return delta_every_steps > 0 || delta_every_seconds > 0; }
 };

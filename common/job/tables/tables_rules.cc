@@ -48,6 +48,8 @@ constexpr const char* kCounting[] = {"name",
                                      "checkpoint.keep_best",
                                      "checkpoint.keep",
                                      "checkpoint.retry_s",
+                                     "checkpoint.copy_to",
+                                     "checkpoint.copy_wait_s",
                                      "cluster"};
 // These count for a program that reads the job's data with the job's own reader.
 constexpr const char* kCountingWithData[] = {"data", "train.batch_size", "train.last_batch"};

@@ -128,6 +128,11 @@ void AddEvaluationRules(Rules* rules) {
         const CheckpointSpec& saves = job.checkpoint;
         return saves.every_seconds > 0 && saves.delta_every_seconds >= saves.every_seconds;
       });
+  Add(rules, "checkpoint.copy_wait_s", "checkpoint.copy_to names no place for copies",
+      [](const Job& job) {
+        const CheckpointSpec& saves = job.checkpoint;
+        return saves.copy_to.empty() && saves.copy_wait_s != CheckpointSpec().copy_wait_s;
+      });
   Add(rules, "checkpoint.keep_best", kNothing,
       [](const Job& job) { return !job.checkpoint.keep_best && HasNothingToEvaluate(job); });
   const auto impatient = [rules](const std::string& key, const std::string& of,

@@ -221,6 +221,18 @@ Section ParallelSection() {
   return parallel.Done();
 }
 
+namespace {
+
+// As rclone reads paths: a colon after a slash does not make one remote.
+bool IsRemoteOrEmpty(const JsonValue& value) {
+  if (value.kind != JsonValue::Kind::kText) return false;
+  const size_t colon = value.text.find(':', 1);
+  return value.text.empty() || (colon != std::string::npos && value.text.find('/') > colon &&
+                                !value.text.starts_with('-'));
+}
+
+}  // namespace
+
 Section CheckpointSection() {
   SettingTable<CheckpointSpec> checkpoint("checkpoint", "checkpoint");
   checkpoint.Add("every_steps", &CheckpointSpec::every_steps,
@@ -258,6 +270,15 @@ Section CheckpointSection() {
                  "disk; a server waits as long for space for rows beyond `cluster.memory_limit`. "
                  "0: once.",
                  Range{0, 86400}, Hashed::kNothing);
+  checkpoint.Add(
+      "copy_to", &CheckpointSpec::copy_to,
+      "Folder in object storage, REMOTE:PATH of rclone, to which each checkpoint is "
+      "copied beside training; of this run alone. Credentials are rclone's. Empty: none.",
+      Checked{"a folder of rclone's, REMOTE:PATH, or an empty text", IsRemoteOrEmpty},
+      Hashed::kNothing, kPrintedUnlessDefault);
+  checkpoint.Add("copy_wait_s", &CheckpointSpec::copy_wait_s,
+                 "The end of a run waits at most so long for the last copy. 0: it does not.",
+                 Range{0, 86400}, Hashed::kNothing, kPrintedUnlessDefault);
   return checkpoint.Done();
 }
 

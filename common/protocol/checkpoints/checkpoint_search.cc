@@ -20,17 +20,6 @@ namespace {
 
 constexpr std::string_view kNamePrefix = "step_";
 
-// Returns the clock in the name of a checkpoint's folder; none for another folder.
-std::optional<Clock> ClockOfName(const std::string& name) {
-  if (!name.starts_with(kNamePrefix)) return std::nullopt;
-  const char* begin = name.data() + kNamePrefix.size();
-  const char* end = name.data() + name.size();
-  Clock clock = 0;
-  const auto [stop, error] = std::from_chars(begin, end, clock);
-  if (error != std::errc() || stop != end || CheckpointName(clock) != name) return std::nullopt;
-  return clock;
-}
-
 // Returns the folder that contains `folder`.
 std::string FolderAround(std::string folder) {
   while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
@@ -112,6 +101,16 @@ FoundCheckpoint Found(std::vector<CheckpointPart> chain) {
 
 }  // namespace
 
+std::optional<Clock> ClockOfName(const std::string& name) {
+  if (!name.starts_with(kNamePrefix)) return std::nullopt;
+  const char* begin = name.data() + kNamePrefix.size();
+  const char* end = name.data() + name.size();
+  Clock clock = 0;
+  const auto [stop, error] = std::from_chars(begin, end, clock);
+  if (error != std::errc() || stop != end || CheckpointName(clock) != name) return std::nullopt;
+  return clock;
+}
+
 std::string CheckpointRoot(FileSystem& files, const std::string& path) {
   std::string inner = JoinPath(path, "checkpoint");
   return files.Exists(inner) ? inner : path;
@@ -184,14 +183,15 @@ Result<FoundCheckpoint> OpenCheckpoint(FileSystem& files, const std::string& pat
   return found;
 }
 
-Status PruneCheckpoints(FileSystem& files, const std::string& root, uint32_t keep, Clock best) {
+Status PruneCheckpoints(FileSystem& files, const std::string& root, uint32_t keep, Clock best,
+                        const std::set<Clock>& held) {
   const std::vector<Clock> clocks = ClocksUnder(files, root);
   std::set<Clock> kept;
   uint32_t full = 0;
   for (const Clock clock : clocks) {
     const Result<Manifest> manifest = ReadManifest(files, JoinPath(root, CheckpointName(clock)));
     if (!manifest.ok()) continue;
-    if (clock == best) kept.insert(clock);
+    if (clock == best || held.count(clock) > 0) kept.insert(clock);
     if (full < std::max(keep, 1u)) {
       kept.insert(clock);
       if (!manifest->is_delta()) ++full;

@@ -56,6 +56,7 @@ const std::map<std::string, std::vector<std::string>> kIdle = {
     {"train.eval_every_steps", {"train.eval_every_steps=5"}},
     {"train.evals_per_epoch", {"train.evals_per_epoch=4"}},
     {"train.eval_each_epoch", {"train.eval_each_epoch=false"}},
+    {"checkpoint.copy_wait_s", {"checkpoint.copy_wait_s=5"}},
     {"checkpoint.delta_every_seconds",
      {"checkpoint.every_seconds=5", "checkpoint.delta_every_seconds=5"}},
     {"checkpoint.keep_best", {"checkpoint.keep_best=false"}},

@@ -15,6 +15,7 @@
 #include "common/job/eval_sets.h"
 #include "common/job/job_facts.h"
 #include "common/job/job_registry.h"
+#include "common/job/spec/checkpoint_spec.h"
 #include "common/job/spec/data_spec.h"
 #include "common/job/spec/parallel_spec.h"
 #include "common/job/text/job_sections.h"
@@ -55,6 +56,7 @@ bool Allreduces(const Job& job) { return job.parallel.dense_exchange == DenseExc
 bool SplitsOptimizer(const Job& job) { return job.parallel.optimizer.enabled; }
 bool HasCopies(const Job& job) { return job.parallel.interleave_num > 1; }
 bool Searches(const Job& job) { return job.parallel.parallel_mode == ParallelMode::kAuto; }
+bool Copies(const Job& job) { return !job.checkpoint.copy_to.empty(); }
 bool Cuts(const Job& job) {
   return job.parallel.parallel_mode != ParallelMode::kData &&
          job.parallel.parallel_mode != ParallelMode::kStandAlone;
@@ -128,6 +130,8 @@ const std::map<std::string, Told> kTold = {
     {"checkpoint.every_epochs", {"the checkpoints in --out"}},
     {"checkpoint.keep", {"the checkpoints in --out"}},
     {"checkpoint.retry_s", {"the end of a job whose disk is full"}},
+    {"checkpoint.copy_to", {"the copies there"}},
+    {"checkpoint.copy_wait_s", {"the end of a job with copies", Copies}},
     {"cluster.", {"hdps why, and the times of losses and repeats"}},
 };
 
@@ -216,6 +220,7 @@ const std::map<std::string, std::vector<std::string>> kValues = {
     {"parallel.blocks[].layers", {"[\"deep2\"]"}},
     {"parallel.blocks[].from", {"deep1"}},
     {"parallel.blocks[].to", {"deep1"}},
+    {"checkpoint.copy_to", {"store:jobs/clicks"}},
     {"cluster.spill_path", {"/x"}},
     {"data.cache_path", {"/x"}}};
 
