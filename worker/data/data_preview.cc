@@ -80,7 +80,7 @@ class Preview {
 
   // The header or the table gives the names of the cells.
   bool by_name() const {
-    return table_ != nullptr || data_.format == DataFormat::kParquet ||
+    return table_ != nullptr || HasTypedCells(data_.format) ||
            (data_.format == DataFormat::kCsv && data_.header);
   }
 
