@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "common/platform/seekable_file.h"
+#include "worker/data/records/tfrecord_files.h"
 
 namespace hdps {
 namespace {
@@ -249,7 +250,7 @@ Result<std::unique_ptr<UnpackedFile>> OpenUnpacked(FileSystem& files, const std:
   constexpr std::array<uint8_t, 5> kParquet = {'P', 'A', 'R', '1', 0x15};
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<SequentialFile> file, files.OpenSequential(path));
   PackedInput input(std::move(file));
-  HDPS_RETURN_IF_ERROR(input.FillFront(tell == nullptr ? kParquet.size() : kPackingBytes));
+  HDPS_RETURN_IF_ERROR(input.FillFront(kPackingBytes));
   const Packing packing =
       tell == nullptr ? PackingOf(input.ready(), /*zlib=*/false) : tell(input.ready());
   std::unique_ptr<UnpackedFile> unpacked;
@@ -261,6 +262,11 @@ Result<std::unique_ptr<UnpackedFile>> OpenUnpacked(FileSystem& files, const std:
     return Status(Code::kInvalidArgument,
                   path +
                       ": this is a Parquet file: expected data.format to be parquet, for all "
+                      "files of a job, or text");
+  } else if (tell == nullptr && IsTfrecordFront(input.ready())) {
+    return Status(Code::kInvalidArgument,
+                  path +
+                      ": this is a TFRecord file: expected data.format to be tfrecord, for all "
                       "files of a job, or text");
   } else if (NamedLike(path, ".gz")) {
     return Damaged(path, "gzip", "its first bytes are not those of one");

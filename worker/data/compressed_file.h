@@ -31,7 +31,8 @@ Packing PackingOf(std::span<const std::byte> front, bool zlib);
 // Opens a file and unpacks it if its first bytes are those of gzip or zstd, or as `tell` says
 // (several members or frames in a row are one file). Read gives kInvalidArgument, with the path,
 // for packed bytes that are damaged or cut short, and for a file with the name of a packed one but
-// other first bytes. Without `tell` a Parquet file is refused.
+// other first bytes. Without `tell` Parquet and TFRecord files are
+// refused.
 Result<std::unique_ptr<UnpackedFile>> OpenUnpacked(FileSystem& files, const std::string& path,
                                                    TellPacking tell = nullptr);
 

@@ -40,58 +40,40 @@ class JsonCells : public RecordCells, private nlohmann::json_sax<Json> {
   bool null() override {
     return Value([this] {
       if (in_list_) cells_.values().AddMissing();
-      return true;
     });
   }
   bool boolean(bool value) override {
-    return Value([&] {
-      cells_.values().AddInteger(value ? 1 : 0);
-      return true;
-    });
+    return Value([&] { cells_.values().AddInteger(value ? 1 : 0); });
   }
   bool number_integer(int64_t value) override {
-    return Value([&] {
-      cells_.values().AddInteger(value);
-      return true;
-    });
+    return Value([&] { cells_.values().AddInteger(value); });
   }
   bool number_unsigned(uint64_t value) override {
-    return Value([&] {
-      cells_.values().AddUnsigned(value);
-      return true;
-    });
+    return Value([&] { cells_.values().AddUnsigned(value); });
   }
   bool number_float(double value, const std::string& text) override {
-    return Value([&] {
-      if (!Fits(in_list_ ? RecordValue::kFractions : RecordValue::kFraction, text)) return skips_;
-      cells_.values().AddDouble(value);
-      return true;
-    });
+    const RecordValue kind = in_list_ ? RecordValue::kFractions : RecordValue::kFraction;
+    if (Wanted() && !Fits(kind, text)) return skips_;
+    return Value([&] { cells_.values().AddDouble(value); });
   }
   bool string(std::string& value) override {
-    return Value([&] {
-      cells_.values().AddText(value);
-      return true;
-    });
+    return Value([&] { cells_.values().AddText(value); });
   }
   bool binary(Json::binary_t&) override { return false; }
 
   bool start_object(size_t) override {
-    if (depth_++ == 0) return true;
-    return !Wanted() || Fits(RecordValue::kOther, "{") || skips_;
+    const bool wanted = Wanted();
+    ++depth_;
+    return !wanted || Fits(RecordValue::kOther, "{") || skips_;
   }
   bool start_array(size_t) override {
     if (depth_ == 0) return NoObject("[");
-    const bool nested = in_list_;
-    if (Wanted()) {
-      if (!Fits(nested ? RecordValue::kOther : RecordValue::kList, "[")) {
-        if (!skips_) return false;
-      } else {
-        in_list_ = true;
-        list_ = cells_.values().BeginList();
-      }
-    }
+    const bool wanted = Wanted(), nested = in_list_;
     ++depth_;
+    if (!wanted) return true;
+    if (!Fits(nested ? RecordValue::kOther : RecordValue::kList, "[")) return skips_;
+    in_list_ = true;
+    list_ = cells_.values().BeginList();
     return true;
   }
   bool end_object() override {
@@ -140,7 +122,7 @@ class JsonCells : public RecordCells, private nlohmann::json_sax<Json> {
   bool Value(const Add& add) {
     if (depth_ == 0) return NoObject("");
     if (!Wanted()) return true;
-    if (!add()) return false;
+    add();
     if (!in_list_) cells_.EndCell();
     return true;
   }

@@ -47,14 +47,9 @@ Number NumberAt(const std::byte* at) {
   return number;
 }
 
-bool IsHead(std::span<const std::byte> bytes) {
-  return bytes.size() >= kHeadBytes &&
-         MaskedCrc(bytes.first(kLengthBytes)) == NumberAt<uint32_t>(bytes.data() + kLengthBytes);
-}
-
 // A length may begin with the bytes of a packed file, so its checksum is asked first.
 Packing PackingOfFront(std::span<const std::byte> front) {
-  return IsHead(front) ? Packing::kNone : PackingOf(front, /*zlib=*/true);
+  return IsTfrecordFront(front) ? Packing::kNone : PackingOf(front, /*zlib=*/true);
 }
 
 std::string Hex(uint32_t number) {
@@ -102,7 +97,8 @@ class TfrecordFile : public UnpackedFile {
     HDPS_ASSIGN_OR_RETURN(const size_t of_head, Fill(head));
     if (of_head == 0) return {};
     const bool whole = of_head == kHeadBytes;
-    if (number_ == 1 && !IsHead({head.data(), of_head})) return NoTfrecord({head.data(), of_head});
+    if (number_ == 1 && !IsTfrecordFront({head.data(), of_head}))
+      return NoTfrecord({head.data(), of_head});
     if (!whole) {
       return Wrong("this record has " + std::to_string(of_head) + " of the " +
                    std::to_string(kHeadBytes) + " bytes before its contents");
@@ -188,6 +184,12 @@ class TfrecordFiles : public RecordFiles {
 
 }  // namespace
 
+bool IsTfrecordFront(std::span<const std::byte> front) {
+  static_assert(kHeadBytes == kPackingBytes);
+  return front.size() >= kHeadBytes &&
+         MaskedCrc(front.first(kLengthBytes)) == NumberAt<uint32_t>(front.data() + kLengthBytes);
+}
+
 bool IsTfrecord(FileSystem& files, const std::string& path) {
   {
     const Result<std::unique_ptr<SequentialFile>> file = files.OpenSequential(path);
@@ -202,7 +204,7 @@ bool IsTfrecord(FileSystem& files, const std::string& path) {
     if (!got.ok() || *got == 0) return false;
     filled += *got;
   }
-  return IsHead(head);
+  return IsTfrecordFront(head);
 }
 
 #else
@@ -222,6 +224,8 @@ class NoTfrecordFiles : public RecordFiles {
 using TfrecordFiles = NoTfrecordFiles;
 
 }  // namespace
+
+bool IsTfrecordFront(std::span<const std::byte>) { return false; }
 
 bool IsTfrecord(FileSystem&, const std::string&) { return false; }
 

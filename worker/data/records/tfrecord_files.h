@@ -1,7 +1,9 @@
 // Reads the records of TFRecord files.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "common/platform/file_system.h"
@@ -14,8 +16,11 @@ namespace hdps {
 // their checksum, or that is cut off.
 std::shared_ptr<RecordFiles> NewTfrecordFiles();
 
-// Returns true if the file begins as a TFRecord file does. False, too, for one that cannot be read,
-// for a pipe, and in a build that reads no TFRecord files.
+// Returns true if these are the first bytes of a TFRecord file, kPackingBytes or more. False, too,
+// in a build that reads no TFRecord files.
+bool IsTfrecordFront(std::span<const std::byte> front);
+// Returns true if the file, unpacked, begins as a TFRecord file does. False, too, for one that
+// cannot be read, for a pipe, and in a build that reads no TFRecord files.
 bool IsTfrecord(FileSystem& files, const std::string& path);
 
 }  // namespace hdps
