@@ -29,7 +29,8 @@ class JsonCells : public RecordCells, private nlohmann::json_sax<Json> {
     value_.clear();
     column_.clear();
     expected_.clear();
-    if (!Json::sax_parse(record.begin(), record.end(), this)) {
+    auto* const events = static_cast<nlohmann::json_sax<Json>*>(this);
+    if (!Json::sax_parse(record.begin(), record.end(), events)) {
       return RowError{value_, column_, expected_};
     }
     cells_.WriteTo(line);
