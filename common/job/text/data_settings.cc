@@ -175,6 +175,28 @@ void AddCells(SettingTable<DataSpec>* data) {
             Where(kFormat, {DataFormat::kCsv}));
 }
 
+// Adds what is known of the values of sparse features.
+void AddValues(SettingTable<DataSpec>* data) {
+  data->AddObject(
+      "vocabulary", &DataSpec::vocabulary, VocabularySection(),
+      "The values of sparse features that have keys of their own. All other values of a feature, "
+      "or of the columns of one vocabulary, share one key. Not given: every value has its own.",
+      Where(kFormat,
+            {DataFormat::kCsv, DataFormat::kCriteo, DataFormat::kLibsvm, DataFormat::kLibffm,
+             DataFormat::kLibfm, DataFormat::kParquet, DataFormat::kTfrecord, DataFormat::kJsonl}),
+      kPrintedUnlessDefault);
+  data->Add("distinct", &DataSpec::distinct,
+            "Different values of sparse features, {\"user\": 6040}, as hdps prepare counts them: "
+            "hdps plan reckons with them, and auto_parallel places the tables by them. What is "
+            "trained does not depend on them otherwise.",
+            Range{1, 9e15}, Hashed::kNothing, kPrintedUnlessDefault);
+  data->Add(
+      "distinct_half", &DataSpec::distinct_half,
+      "How many of the values of data.distinct, the most frequent ones, half of the rows have. "
+      "Not given for a feature: the law of Zipf with exponent 1.05.",
+      Range{1, 9e15}, Hashed::kNothing, kPrintedUnlessDefault);
+}
+
 // Adds the settings for keeping parsed rows.
 void AddCache(SettingTable<DataSpec>* data) {
   data->Add("cache", &DataSpec::cache,
@@ -248,24 +270,7 @@ Section DataSection() {
   data.AddObject("negatives", &DataSpec::negatives, NegativeSection(),
                  "Negative examples that the reader makes, of training data alone.",
                  kPrintedUnlessDefault, kMayChange);
-  data.AddObject(
-      "vocabulary", &DataSpec::vocabulary, VocabularySection(),
-      "The values of sparse features that have keys of their own. All other values of a feature, "
-      "or of the columns of one vocabulary, share one key. Not given: every value has its own.",
-      Where(kFormat,
-            {DataFormat::kCsv, DataFormat::kCriteo, DataFormat::kLibsvm, DataFormat::kLibffm,
-             DataFormat::kLibfm, DataFormat::kParquet, DataFormat::kTfrecord, DataFormat::kJsonl}),
-      kPrintedUnlessDefault);
-  data.Add("distinct", &DataSpec::distinct,
-           "Different values of sparse features, {\"user\": 6040}, as hdps prepare counts them: "
-           "hdps plan reckons with them, and auto_parallel places the tables by them. What is "
-           "trained does not depend on them otherwise.",
-           Range{1, 9e15}, Hashed::kNothing, kPrintedUnlessDefault);
-  data.Add(
-      "distinct_half", &DataSpec::distinct_half,
-      "How many of the values of data.distinct, the most frequent ones, half of the rows have. "
-      "Not given for a feature: the law of Zipf with exponent 1.05.",
-      Range{1, 9e15}, Hashed::kNothing, kPrintedUnlessDefault);
+  AddValues(&data);
   data.Add("parts", &DataSpec::parts,
            "The rows of a step that each worker takes, worker 0 the first ones, worker 1 those "
            "behind: a "

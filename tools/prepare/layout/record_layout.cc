@@ -1,47 +1,21 @@
 // Merges the fields of the first rows.
 #include "tools/prepare/layout/record_layout.h"
 
-#include <algorithm>
 #include <map>
-#include <string_view>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "common/job/spec/data_spec.h"
-#include "common/job/text/json_value.h"
 #include "worker/data/indexed_reader.h"
 #include "worker/data/line_reader.h"
-#include "worker/data/records/example_fields.h"
+#include "worker/data/records/record_fields.h"
 #include "worker/data/row.h"
 
 namespace hdps {
 namespace {
 
 constexpr size_t kRowsMax = 500;
-
-RecordField FieldOf(const std::string& name, const JsonValue& value) {
-  RecordField field{.name = name};
-  field.list = value.kind == JsonValue::Kind::kList;
-  const auto add = [&field](const JsonValue& one) {
-    field.fraction = field.fraction || one.kind == JsonValue::Kind::kNumber;
-    field.other =
-        field.other || one.kind == JsonValue::Kind::kList || one.kind == JsonValue::Kind::kObject;
-  };
-  if (!field.list) add(value);
-  std::ranges::for_each(value.items, add);
-  return field;
-}
-
-std::vector<RecordField> FieldsOfJson(std::string_view line) {
-  std::vector<RecordField> fields;
-  const Result<JsonValue> value = ParseJson(line, "");
-  if (!value.ok() || value->kind != JsonValue::Kind::kObject) return fields;
-  for (size_t i = 0; i < value->names.size(); ++i) {
-    if (value->items[i].kind == JsonValue::Kind::kNull) continue;
-    fields.push_back(FieldOf(value->names[i], value->items[i]));
-  }
-  return fields;
-}
 
 // Returns the fields of the first rows, in the order in which they come.
 Result<std::vector<RecordField>> FieldsOf(FileSystem& files, const std::string& path,
@@ -80,8 +54,7 @@ bool IsJsonLines(FileSystem& files, const std::string& path) {
   if (!lines.Start().ok()) return false;
   const Result<bool> found = lines.Next(&line);
   if (!found.ok() || !*found || !line.text.starts_with('{')) return false;
-  const Result<JsonValue> value = ParseJson(line.text, "");
-  return value.ok() && value->kind == JsonValue::Kind::kObject;
+  return IsJsonObject(line.text);
 }
 
 Result<DataLayout> TellRecords(FileSystem& files, const std::string& path, DataFormat format) {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "common/base/outside_text.h"
-#include "worker/data/records/example_fields.h"
 #include "worker/data/records/record_cells.h"
+#include "worker/data/records/record_fields.h"
 #include "worker/data/records/row_cells.h"
 #ifdef HDPS_WITH_TFRECORD
 #include "tf_example.pb.h"

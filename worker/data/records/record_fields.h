@@ -1,4 +1,4 @@
-// Lists what an example has, for programs that look at files without a job.
+// Lists what a record has, for programs that look at files without a job.
 #pragma once
 
 #include <cstdint>
@@ -18,5 +18,8 @@ struct RecordField {
 
 // Returns the features of a tf.train.Example that have values; none if the bytes are none.
 std::vector<RecordField> FieldsOfExample(std::string_view record);
+// Returns the members of a JSON object that are not null; none if the line is none.
+std::vector<RecordField> FieldsOfJson(std::string_view line);
+bool IsJsonObject(std::string_view line);
 
 }  // namespace hdps
