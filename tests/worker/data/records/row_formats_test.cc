@@ -19,13 +19,16 @@
 #include "tests/worker/data/records/example_maker.h"
 #include "worker/data/batch_reader.h"
 #include "worker/data/cache/row_caches.h"
+#include "worker/data/data_preview.h"
 #include "worker/data/item_pool.h"
 
 namespace hdps {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
 constexpr int kRows = 400;
@@ -257,6 +260,20 @@ TEST_F(RowFormatsTest, FormatsAreNotMixed) {
   EXPECT_THAT(Problem("tf.csv", texts_.tfrecord), StartsWith("tf.csv: this is a TFRecord file"));
   EXPECT_THAT(Problem("csv.jsonl", texts_.csv), HasSubstr("expected a JSON object a line"));
   EXPECT_THAT(Problem("parquet.jsonl", "PAR1\x15"), HasSubstr("this is a Parquet file"));
+}
+
+TEST_F(RowFormatsTest, ANameThatNoRowHasIsAWarning) {
+  for (const char* const name : kFiles) {
+    Job job = RowsJob(name);
+    const auto right = PreviewData(*files_, job.data, job.data.train, LabelsOf(job));
+    ASSERT_TRUE(right.ok()) << right.status().message();
+    EXPECT_THAT(right->warnings, IsEmpty());
+    job.data.columns[2].name = "prize";
+    const auto wrong = PreviewData(*files_, job.data, job.data.train, LabelsOf(job));
+    ASSERT_TRUE(wrong.ok()) << wrong.status().message();
+    EXPECT_THAT(wrong->warnings,
+                ElementsAre(HasSubstr("column 'prize' has no value in the first 400 rows")));
+  }
 }
 
 // The example of TensorFlow's tutorial "TFRecord and tf.train.Example".
