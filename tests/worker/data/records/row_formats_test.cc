@@ -42,7 +42,8 @@ Job RowsJob(const std::string& file, const std::string& more = "") {
              "columns": [{"name": "click", "type": "label"}, {"name": "user"},
                          {"name": "price", "type": "numeric", "transform": "log1p"},
                          {"name": "color"}, {"name": "tags", "type": "multi"},
-                         {"name": "whose", "from": "user", "type": "numeric"}],
+                         {"name": "whose", "from": "user", "type": "numeric"},
+                         {"name": "id", "from": "user", "vocab_size": 30}],
              "features": [{"name": "cross", "kind": "crossed", "from": ["user", "color"]}])" +
                                 more + R"(}, "model": {"type": "logistic"}})",
                             "test", {});
