@@ -88,12 +88,14 @@ void Take(const Json& json, Watched* to) {
 
 Json JsonOf(const JobRecord::Order& order) {
   const Command& command = order.command;
-  return {{"worker", order.worker.value},
-          {"id", command.id.value},
-          {"until", command.until},
-          {"epoch", command.epoch},
-          {"epoch_start", command.epoch_start},
-          {"rate", command.rate}};
+  Json json = {{"worker", order.worker.value},
+               {"id", command.id.value},
+               {"until", command.until},
+               {"epoch", command.epoch},
+               {"epoch_start", command.epoch_start},
+               {"rate", command.rate}};
+  if (command.steps_before > 0) json["steps_before"] = command.steps_before;
+  return json;
 }
 void Take(const Json& json, JobRecord::Order* to) {
   Command& command = to->command;
@@ -104,6 +106,7 @@ void Take(const Json& json, JobRecord::Order* to) {
   Take(json.at("epoch"), &command.epoch);
   Take(json.at("epoch_start"), &command.epoch_start);
   command.rate = json.value("rate", 1.0);
+  command.steps_before = json.value("steps_before", Clock{0});
 }
 
 Json JsonOf(const Figure& figure) {

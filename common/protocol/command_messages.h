@@ -63,8 +63,10 @@ struct Command {
   bool init = false;
   std::vector<uint32_t> taken;    // kInitDense: tensors that servers have so, which are left alone.
   std::vector<Clock> last_steps;  // kEvict: [tables]; 0: none of the table.
-  std::string eval_set;           // kEvaluate: name of a set in EvalSetsOf(); empty for the first.
-  ViewId view;                    // View of the frame it came in; not part of the message.
+  // kTrain: steps of the jobs that this one began from, which count for bias corrections.
+  Clock steps_before = 0;
+  std::string eval_set;  // kEvaluate: name of a set in EvalSetsOf(); empty for the first.
+  ViewId view;           // View of the frame it came in; not part of the message.
 };
 
 // A figure of an evaluation that a worker's own program measured, {"auc", 0.8}: its name is one by

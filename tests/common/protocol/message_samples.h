@@ -91,8 +91,9 @@ inline auto Fields(const HeartbeatAck& m) {
 }
 inline auto Fields(const Command& m) {
   // `view` is not encoded.
-  const auto& [a, b, c, d, e, f, g, h, i, j, k, next, rate, init, taken, last, eval_set, view] = m;
-  return std::tie(a, b, c, d, e, f, g, h, i, j, k, next, rate, init, taken, last, eval_set);
+  const auto& [a, b, c, d, e, f, g, h, i, j, k, next, rate, init, taken, last, before, eval_set,
+               view] = m;
+  return std::tie(a, b, c, d, e, f, g, h, i, j, k, next, rate, init, taken, last, before, eval_set);
 }
 inline auto Fields(const CommandDone& m) {
   const auto& [a, b, c, d, e, f, g, h, cache, collectives, tally, digest, j, k, rows, process, l, n,
@@ -174,8 +175,8 @@ inline auto Fields(const PullReply& m) {
   return std::tie(a, b, c, d, e, f, g);
 }
 inline auto Fields(const PushRequest& m) {
-  const auto& [a, b, c, d, e, f, g, h, i, epoch, part, exponent] = m;
-  return std::tie(a, b, c, d, e, f, g, h, i, epoch, part, exponent);
+  const auto& [a, b, c, d, e, f, g, h, i, epoch, part, exponent, before] = m;
+  return std::tie(a, b, c, d, e, f, g, h, i, epoch, part, exponent, before);
 }
 inline auto Fields(const PushAck& m) {
   const auto& [a, b, c] = m;
@@ -343,6 +344,7 @@ void ForEachSample(const Visit& visit) {
                 .init = true,
                 .taken = {0, 4},
                 .last_steps = {0, 90},
+                .steps_before = 70,
                 .eval_set = "late",
                 .view = {}});
   visit(SampleDone());
@@ -367,7 +369,8 @@ void ForEachSample(const Visit& visit) {
                     0.25,
                     3,
                     2,
-                    -9});
+                    -9,
+                    40});
   visit(PushAck{{6}, Code::kResourceExhausted, "full"});
   visit(AdvanceRequest{12, {{1, 2, 3, 4}}});
   visit(AdvanceAck{13});
