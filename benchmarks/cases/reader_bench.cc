@@ -276,26 +276,42 @@ void RunColumnarCase(const BenchSetting& setting, FileSystem& files, const std::
   report.AddBeside(kBench, c.name, "rows of a table", "rows/s", table, "csv", csv);
 }
 
-// Compares a Parquet file with the CSV file of the same rows beside it, both by the columns of
-// LogColumns; benchmarks/parquet_log.py writes them.
-void RunParquetCase(const BenchSetting& setting, FileSystem& files, const Case& c,
-                    BenchReport& report) {
+// Compares a file of records with the CSV file of the same rows beside it, both by the columns of
+// LogColumns; benchmarks/record_logs.py writes them.
+void RunRecordsCase(const BenchSetting& setting, FileSystem& files, DataFormat format,
+                    const std::string& path, const Case& c, BenchReport& report) {
   PrintProgress(kBench, c.name);
-  DataSpec of_parquet = LogColumns::Spec(), of_csv = LogColumns::Spec();
-  of_parquet.format = DataFormat::kParquet;
-  of_parquet.train = {setting.data};
+  DataSpec of_records = LogColumns::Spec(), of_csv = LogColumns::Spec();
+  of_records.format = format;
+  of_records.train = {path};
   of_csv.header = true;
-  of_csv.train = {setting.data.substr(0, setting.data.rfind('.')) + ".csv"};
-  std::vector<double> parquet, csv;
+  of_csv.train = {path.substr(0, path.rfind('.')) + ".csv"};
+  std::vector<double> records, csv;
   for (int repeat = 0; repeat < setting.repeats; ++repeat) {
-    for (const DataSpec* const data : {&of_parquet, &of_csv}) {
+    for (const DataSpec* const data : {&of_records, &of_csv}) {
       const Read read =
           ReadAll(files, *data, {.batch_size = 4096, .shuffle = c.shuffle}, /*later=*/false);
-      (data == &of_parquet ? parquet : csv)
+      (data == &of_records ? records : csv)
           .push_back(static_cast<double>(read.rows) / read.cpu_seconds);
     }
   }
-  report.AddBeside(kBench, c.name, "rows of Parquet, by CPU time", "rows/s", parquet, "csv", csv);
+  report.AddBeside(kBench, c.name, "rows of records, by CPU time", "rows/s", records, "csv", csv);
+}
+
+// Runs the cases of the formats whose file lies beside the Parquet file.
+void RunRecordsCases(const BenchSetting& setting, FileSystem& files, BenchReport& report) {
+  constexpr std::string_view kEnd = ".parquet";
+  const std::string begin = setting.data.substr(0, setting.data.size() - kEnd.size());
+  for (const DataFormat format :
+       {DataFormat::kParquet, DataFormat::kTfrecord, DataFormat::kJsonl}) {
+    const std::string name(WordOf(format));
+    const std::string path = begin + "." + name;
+    if (!files.Exists(path)) continue;
+    const std::string in_order = name + "_in_order", shuffled = name + "_shuffled";
+    for (const Case& c : {Case{in_order.c_str(), false, 1}, Case{shuffled.c_str(), true, 1}}) {
+      if (setting.Wants(c.name)) RunRecordsCase(setting, files, format, path, c, report);
+    }
+  }
 }
 
 }  // namespace
@@ -328,9 +344,7 @@ Status RunReaderBench(const BenchSetting& setting, FileSystem& files, BenchRepor
   }
   if (setting.data.empty()) return Status();
   if (setting.data.ends_with(".parquet")) {
-    for (const Case& c : {Case{"parquet_in_order", false, 1}, Case{"parquet_shuffled", true, 1}}) {
-      if (setting.Wants(c.name)) RunParquetCase(setting, files, c, report);
-    }
+    RunRecordsCases(setting, files, report);
     return Status();
   }
   for (const Case& c : {Case{"data_in_order", false, 1}, Case{"data_shuffled", true, 1}}) {
