@@ -30,22 +30,25 @@ torch_packages=(python3-torch)
 export_packages=(libonnx-dev libprotobuf-dev protobuf-compiler libfaiss-dev)
 # For --tensorboard of hdps train and hdps-scheduler.
 tensorboard_packages=(libisal-dev libprotobuf-dev protobuf-compiler)
+# For topics of Kafka as data.
+kafka_packages=(librdkafka-dev)
 # promtool, for the tests of examples/monitoring. The package's server is not started.
 monitoring_packages=(prometheus)
 # For the gates of .ci/run and for scripts/dev/bundle.sh only.
-developer_packages=("${test_packages[@]}" "${python_packages[@]}" "${torch_packages[@]}" "${export_packages[@]}" "${tensorboard_packages[@]}" "${monitoring_packages[@]}" clang-14 libclang-rt-14-dev llvm-14 clang-format-14 shellcheck patchelf)
+developer_packages=("${test_packages[@]}" "${python_packages[@]}" "${torch_packages[@]}" "${export_packages[@]}" "${tensorboard_packages[@]}" "${kafka_packages[@]}" "${monitoring_packages[@]}" clang-14 libclang-rt-14-dev llvm-14 clang-format-14 shellcheck patchelf)
 # For the pictures of scripts/dev/plot_*.py only.
 plot_packages=(python3-matplotlib)
 # For benchmarks/peers only: its setup.sh installs PyTorch itself, which compiles against Python's headers.
 peer_packages=(python3-venv python3-dev)
 
 usage() {
-  echo "usage: scripts/install_deps.sh [--tests] [--developer] [--python] [--export] [--tensorboard] [--parquet] [--plots]"
+  echo "usage: scripts/install_deps.sh [--tests] [--developer] [--python] [--export] [--tensorboard] [--kafka] [--parquet] [--plots]"
   echo "           [--peers] [--list]"
   echo "  --tests      also what some tests start: ${test_packages[*]}"
   echo "  --python     also what the Python package needs: ${python_packages[*]}"
   echo "  --export     also what hdps export --format=onnx and a vectors' index need: ${export_packages[*]}"
   echo "  --tensorboard  also what the flag of this name needs: ${tensorboard_packages[*]}"
+  echo "  --kafka      also what reads Kafka's topics: ${kafka_packages[*]}"
   echo "  --parquet    also what reads Parquet files, from PyPI (scripts/install_parquet.sh)"
   echo "  --developer  also what the gates and the bundle need: ${developer_packages[*]}; and as --parquet,"
   echo "               but only with a warning where PyPI cannot be reached"
@@ -62,6 +65,7 @@ for argument in "$@"; do
     --python) packages+=("${python_packages[@]}") ;;
     --export) packages+=("${export_packages[@]}") ;;
     --tensorboard) packages+=("${tensorboard_packages[@]}") ;;
+    --kafka) packages+=("${kafka_packages[@]}") ;;
     --parquet) packages+=(python3-venv) parquet=needed ;;
     --developer) packages+=("${developer_packages[@]}") parquet=${parquet:-wanted} ;;
     --plots) packages+=("${plot_packages[@]}") ;;

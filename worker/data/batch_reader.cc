@@ -21,6 +21,7 @@
 #include "worker/data/formats/row_lanes.h"
 #include "worker/data/indexed_reader.h"
 #include "worker/data/item_pool.h"
+#include "worker/data/kafka/topic_reader.h"
 #include "worker/data/line_reader.h"
 #include "worker/data/records/record_files.h"
 #include "worker/data/shuffle_window.h"
@@ -268,6 +269,7 @@ Result<std::unique_ptr<BatchReader>> NewBatchReader(FileSystem& files, const Dat
   CHECK_LT(options.part, options.num_parts);
   CHECK(data.vocabulary.file.empty() || data.vocabulary.values != nullptr)
       << "LoadVocabulary() comes before rows are read";
+  if (options.topic != nullptr) return NewTopicReader(files, data, paths, options);
   if (options.follow == nullptr) HDPS_RETURN_IF_ERROR(CheckFiles(files, data, paths));
   if (data.format == DataFormat::kCsv && data.delimiter.size() != 1) {
     return Status(Code::kInvalidArgument,
