@@ -74,6 +74,11 @@ void Take(const Json& json, StepTime* to) {
   *to = {WholeOf<Clock>(json.at(0)), WholeOf<int64_t>(json.at(1))};
 }
 
+Json JsonOf(const PartitionOffset& at) { return {at.partition, at.next}; }
+void Take(const Json& json, PartitionOffset* to) {
+  *to = {WholeOf<uint32_t>(json.at(0)), WholeOf<int64_t>(json.at(1))};
+}
+
 Json JsonOf(const FilePrint& file) { return {file.bytes, file.hash}; }
 void Take(const Json& json, FilePrint* to) {
   *to = {WholeOf<uint64_t>(json.at(0)), WholeOf<uint64_t>(json.at(1))};
@@ -88,12 +93,14 @@ void Take(const Json& json, Watched* to) {
 
 Json JsonOf(const JobRecord::Order& order) {
   const Command& command = order.command;
-  return {{"worker", order.worker.value},
-          {"id", command.id.value},
-          {"until", command.until},
-          {"epoch", command.epoch},
-          {"epoch_start", command.epoch_start},
-          {"rate", command.rate}};
+  Json json = {{"worker", order.worker.value},
+               {"id", command.id.value},
+               {"until", command.until},
+               {"epoch", command.epoch},
+               {"epoch_start", command.epoch_start},
+               {"rate", command.rate}};
+  for (const PartitionOffset& at : command.offsets) json["offsets"].push_back(JsonOf(at));
+  return json;
 }
 void Take(const Json& json, JobRecord::Order* to) {
   Command& command = to->command;
@@ -104,6 +111,9 @@ void Take(const Json& json, JobRecord::Order* to) {
   Take(json.at("epoch"), &command.epoch);
   Take(json.at("epoch_start"), &command.epoch_start);
   command.rate = json.value("rate", 1.0);
+  for (const Json& at : json.value("offsets", Json::array())) {
+    Take(at, &command.offsets.emplace_back());
+  }
 }
 
 Json JsonOf(const Figure& figure) {

@@ -262,6 +262,17 @@ struct Layout<FilePrint> {
 };
 
 template <>
+struct Layout<PartitionOffset> {
+  static void Describe(auto& fields, auto& at) {
+    fields.Number(at.partition);
+    fields.Number(at.next);
+  }
+  static void Check(const PartitionOffset& at, Rules& rules) {
+    rules.Require(at.next >= 0, "offsets are not negative");
+  }
+};
+
+template <>
 struct Layout<Command> {
   using Table = wire::Command;
   static void Describe(auto& fields, auto& message) {
@@ -282,6 +293,7 @@ struct Layout<Command> {
     fields.Number(message.init);
     fields.Numbers(message.taken);
     fields.Numbers(message.last_steps);
+    fields.Tables(message.offsets);
   }
   static void Check(const Command& message, Rules& rules) {
     rules.Require(message.id.value > 0, "commands are numbered from 1");
@@ -339,6 +351,7 @@ struct Layout<CommandDone> {
     fields.Tables(message.data_files);
     fields.Text(message.data_changes);
     fields.Tables(message.figures);
+    fields.Tables(message.offsets);
     fields.Section(message.scores);
     fields.Section(message.labels);
     fields.Section(message.weights);

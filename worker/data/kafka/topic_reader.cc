@@ -144,7 +144,8 @@ class TopicReader : public BatchReader {
 
   void Tell() {
     if (!options_.topic->tell) return;
-    TopicFigures figures{.missing = turns_->missing()};
+    TopicFigures figures;
+    figures.new_missing = turns_->missing() - std::exchange(missing_told_, turns_->missing());
     for (const PartitionOffset& at : turns_->offsets()) figures.behind += source_->Behind(at);
     if (figures.behind > 0 && last_time_ms_ > 0) {
       figures.behind_s = static_cast<double>(std::max<int64_t>(0, UnixMs() - last_time_ms_)) / 1e3;
@@ -164,6 +165,7 @@ class TopicReader : public BatchReader {
   uint64_t bad_rows_before_ = 0;
   uint64_t bytes_read_ = 0;
   int64_t last_time_ms_ = 0;
+  uint64_t missing_told_ = 0;
 };
 
 }  // namespace

@@ -16,9 +16,9 @@ namespace hdps {
 
 // What a reader of a topic tells after each step.
 struct TopicFigures {
-  uint64_t behind = 0;     // Messages in this worker's partitions that were not read yet.
-  double behind_s = 0;     // The age of the last message that was read, if there are any.
-  uint64_t missing = 0;    // As of PartitionTurns.
+  uint64_t behind = 0;       // Messages in this worker's partitions that were not read yet.
+  double behind_s = 0;       // The age of the last message that was read, if there are any.
+  uint64_t new_missing = 0;  // Messages found missing in the step.
 };
 
 // What reading a topic needs beside the job.
