@@ -17,7 +17,6 @@ struct FilePrint {
 
 // Where a job is in one partition of a Kafka topic: the offset of the first message that no finished
 // step has.
-inline constexpr size_t kPartitionsMax = 65536;
 struct PartitionOffset {
   uint32_t partition = 0;
   int64_t next = 0;  // Not negative.

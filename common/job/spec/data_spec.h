@@ -95,6 +95,7 @@ struct KafkaSpec {
   double flush_s = 5;
   std::map<std::string, std::string> settings;  // Of librdkafka.
   std::string secrets;  // A file with more of them; empty: none.
+  friend bool operator==(const KafkaSpec&, const KafkaSpec&) = default;
 };
 
 struct DataSpec {

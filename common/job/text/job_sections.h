@@ -99,6 +99,10 @@ Status CheckParallel(const JobSource& source, Job* job);
 Status CheckDatasetSlices(const JobSource& source, const Job& job);
 // Refuses settings that have no meaning for data that is followed.
 Status CheckFollow(const JobSource& source, const Job& job);
+// The settings of data.kafka.
+Section KafkaSection();
+// Refuses settings that have no meaning for a topic, and entries that are no topic's.
+Status CheckKafka(const JobSource& source, const Job& job);
 // Checks the columns of images against their shape, after the checks for all columns.
 Status CheckImages(const JobSource& source, const DataSpec& data);
 
