@@ -92,7 +92,7 @@ Section KafkaSection() {
             "its part of a step. 0: it waits, and a topic trains the same again.",
             Range{0, 3600}, Hashed::kNothing);
   kafka.AddConverted(
-      "settings", ValueKind::kObject,
+      "settings", ValueKind::kByName,
       "Of librdkafka by its own names, {\"security.protocol\": \"ssl\"}.",
       [](const JsonValue& value, KafkaSpec* spec) {
         spec->settings.clear();

@@ -1,7 +1,7 @@
 // A topic on librdkafka's brokers of tests, which run in this process.
 #pragma once
 
-#include <gtest/gtest.h>
+#include <glog/logging.h>
 #include <librdkafka/rdkafka.h>
 #include <librdkafka/rdkafka_mock.h>
 
@@ -18,7 +18,7 @@ class MockTopic {
     rd_kafka_conf_t* const settings = rd_kafka_conf_new();
     host_ = New(settings);
     cluster_ = rd_kafka_mock_cluster_new(host_, brokers);
-    EXPECT_EQ(rd_kafka_mock_topic_create(cluster_, kName, partitions, 1), 0);
+    CHECK_EQ(rd_kafka_mock_topic_create(cluster_, kName, partitions, 1), 0);
     rd_kafka_conf_t* const producing = rd_kafka_conf_new();
     Set(producing, "bootstrap.servers", this->brokers());
     // Whatever is to be read at once is written at once.
@@ -37,26 +37,31 @@ class MockTopic {
 
   // Writes a message, and returns when the broker has it.
   void Add(int partition, const std::string& text) {
-    ASSERT_EQ(rd_kafka_producev(producer_, RD_KAFKA_V_TOPIC(kName), RD_KAFKA_V_PARTITION(partition),
+    Write(partition, text);
+    Flush();
+  }
+  // The same in two parts, of which the first waits for nothing.
+  void Write(int partition, const std::string& text) {
+    CHECK_EQ(rd_kafka_producev(producer_, RD_KAFKA_V_TOPIC(kName), RD_KAFKA_V_PARTITION(partition),
                                 RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
                                 RD_KAFKA_V_VALUE(const_cast<char*>(text.data()), text.size()),
                                 RD_KAFKA_V_END),
-              0);
-    ASSERT_EQ(rd_kafka_flush(producer_, 30'000), 0);
+             0);
   }
+  void Flush() { CHECK_EQ(rd_kafka_flush(producer_, 30'000), 0); }
 
   static constexpr const char* kName = "clicks";
 
  private:
   static void Set(rd_kafka_conf_t* settings, const char* name, const std::string& value) {
     char why[512];
-    ASSERT_EQ(rd_kafka_conf_set(settings, name, value.c_str(), why, sizeof why), RD_KAFKA_CONF_OK)
+    CHECK_EQ(rd_kafka_conf_set(settings, name, value.c_str(), why, sizeof why), RD_KAFKA_CONF_OK)
         << why;
   }
   static rd_kafka_t* New(rd_kafka_conf_t* settings) {
     char why[512];
     rd_kafka_t* const made = rd_kafka_new(RD_KAFKA_PRODUCER, settings, why, sizeof why);
-    EXPECT_NE(made, nullptr) << why;
+    CHECK(made != nullptr) << why;
     return made;
   }
 

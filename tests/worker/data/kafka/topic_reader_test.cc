@@ -47,7 +47,7 @@ class TopicReaderTest : public testing::Test {
     const ReaderOptions options{
         .batch_size = batch_size_, .part = part, .num_parts = parts, .topic = reading};
     Result<std::unique_ptr<BatchReader>> reader =
-        NewBatchReader(*files_, data_, data_.train, options);
+        NewTopicReader(*files_, data_, data_.train, options);
     if (!reader.ok()) return reader.status();
     reader_ = *std::move(reader);
     return reader_->StartEpoch(0, skip);
