@@ -59,7 +59,7 @@ struct JobRecord {
   TimeMs trained_ms = 0;
   std::vector<StepTime> step_times;
   std::vector<PartitionOffset> offsets;  // Where the present state is in a topic, by partition.
-  RunSummary summary;         // Filled in as the job runs.
+  RunSummary summary;                    // Filled in as the job runs.
   std::string init;           // Checkpoint of another job that this one began from; or empty.
   std::vector<Order> orders;  // All kTrain commands of the present round.
 

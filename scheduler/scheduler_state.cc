@@ -12,6 +12,7 @@
 #include "common/job/job_spec.h"
 #include "common/platform/failpoint.h"
 #include "common/protocol/json_numbers.h"
+#include "common/protocol/partition_offsets.h"
 
 namespace hdps {
 namespace {
@@ -99,7 +100,7 @@ Json JsonOf(const JobRecord::Order& order) {
                {"epoch", command.epoch},
                {"epoch_start", command.epoch_start},
                {"rate", command.rate}};
-  for (const PartitionOffset& at : command.offsets) json["offsets"].push_back(JsonOf(at));
+  AddOffsets(command.offsets, &json);
   return json;
 }
 void Take(const Json& json, JobRecord::Order* to) {
@@ -111,9 +112,7 @@ void Take(const Json& json, JobRecord::Order* to) {
   Take(json.at("epoch"), &command.epoch);
   Take(json.at("epoch_start"), &command.epoch_start);
   command.rate = json.value("rate", 1.0);
-  for (const Json& at : json.value("offsets", Json::array())) {
-    Take(at, &command.offsets.emplace_back());
-  }
+  command.offsets = OffsetsIn(json);
 }
 
 Json JsonOf(const Figure& figure) {

@@ -66,8 +66,8 @@ struct Command {
   // kTrain: where the partitions of a topic are at the begin of the round; empty: data.kafka.start
   // tells, or the job reads no topic.
   std::vector<PartitionOffset> offsets;
-  std::string eval_set;           // kEvaluate: name of a set in EvalSetsOf(); empty for the first.
-  ViewId view;                    // View of the frame it came in; not part of the message.
+  std::string eval_set;  // kEvaluate: name of a set in EvalSetsOf(); empty for the first.
+  ViewId view;           // View of the frame it came in; not part of the message.
 };
 
 // A figure of an evaluation that a worker's own program measured, {"auc", 0.8}: its name is one by

@@ -21,7 +21,7 @@
 #include "common/platform/seekable_file.h"
 #include "common/protocol/json_numbers.h"
 #include "common/protocol/manifest.h"
-#include "common/protocol/manifest_parts.h"
+#include "common/protocol/partition_offsets.h"
 #include "common/protocol/watch_state.h"
 
 namespace hdps {
@@ -99,9 +99,7 @@ Json ToJson(const Manifest& manifest) {
   for (const FilePrint& file : manifest.data_files) {
     json["data_files"].push_back({{"bytes", file.bytes}, {"hash", Hex(file.hash)}});
   }
-  for (const PartitionOffset& at : manifest.offsets) {
-    json["offsets"].push_back({at.partition, at.next});
-  }
+  AddOffsets(manifest.offsets, &json);
   for (const StepTime& time : manifest.step_times) {
     json["step_times"].push_back({time.clock, time.trained_ms});
   }
@@ -162,9 +160,7 @@ Manifest FromJson(const Json& json) {
   for (const Json& time : json.value("step_times", Json::array())) {
     manifest.step_times.push_back({WholeOf<Clock>(time.at(0)), WholeOf<int64_t>(time.at(1))});
   }
-  for (const Json& at : json.value("offsets", Json::array())) {
-    manifest.offsets.push_back({WholeOf<uint32_t>(at.at(0)), WholeOf<int64_t>(at.at(1))});
-  }
+  manifest.offsets = OffsetsIn(json);
   manifest.arithmetic = json.value("arithmetic", std::vector<std::string>());
   for (const Json& file : json.value("data_files", Json::array())) {
     manifest.data_files.push_back(
@@ -197,15 +193,6 @@ std::string FaultOf(const std::vector<StepTime>& times) {
   return begins && grow && times.size() <= kStepTimesMax ? "" : "times of steps that do not grow";
 }
 
-// Returns true if each partition is there once, in order, with an offset.
-bool AreOffsets(const std::vector<PartitionOffset>& offsets) {
-  const auto falls = [](const PartitionOffset& a, const PartitionOffset& b) {
-    return a.partition >= b.partition;
-  };
-  return std::ranges::adjacent_find(offsets, falls) == offsets.end() &&
-         std::ranges::all_of(offsets, [](const PartitionOffset& at) { return at.next >= 0; });
-}
-
 // Returns what is wrong with the manifest; empty if nothing.
 std::string FindFault(const Manifest& manifest) {
   if (manifest.clock < 0 || manifest.epoch_start < 0 || manifest.epoch_start > manifest.clock) {
@@ -214,7 +201,6 @@ std::string FindFault(const Manifest& manifest) {
   }
   if (manifest.trained_ms < 0) return "a time of training below 0";
   if (const std::string fault = FaultOf(manifest.step_times); !fault.empty()) return fault;
-  if (!AreOffsets(manifest.offsets)) return "offsets of partitions that do not grow, or are below 0";
   if (manifest.files.size() != manifest.num_shards) {
     return std::to_string(manifest.files.size()) + " files for " +
            std::to_string(manifest.num_shards) + " shards";

@@ -15,8 +15,8 @@ struct FilePrint {
   friend bool operator==(const FilePrint&, const FilePrint&) = default;
 };
 
-// Where a job is in one partition of a Kafka topic: the offset of the first message that no finished
-// step has.
+// Where a job is in one partition of a Kafka topic: the offset of the first message that no
+// finished step has.
 struct PartitionOffset {
   uint32_t partition = 0;
   int64_t next = 0;  // Not negative.

@@ -1,8 +1,8 @@
 // Runs brokers with one topic for the tests, and writes into it what it reads.
 //
-// kafka_brokers PARTITIONS prints the entry of the topic, then obeys lines: "PARTITION TEXT" writes a
-// message, "flush" prints "written" when brokers have all, "down" and "up" are about the brokers. It
-// ends with its input.
+// kafka_brokers PARTITIONS prints the entry of the topic, then obeys lines: "PARTITION TEXT" writes
+// a message, "flush" prints "written" when brokers have all, "down" and "up" are about the brokers.
+// It ends with its input.
 #include <glog/logging.h>
 
 #include <cstdio>

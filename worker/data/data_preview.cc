@@ -12,7 +12,7 @@
 #include "common/job/data_paths.h"
 #include "common/job/eval_sets.h"
 #include "common/job/job_spec.h"
-#include "common/job/kafka_entry.h"
+#include "common/job/kafka/kafka_entry.h"
 #include "common/job/spec/data_spec.h"
 #include "worker/data/batch_reader.h"
 #include "worker/data/columnar/table_files.h"

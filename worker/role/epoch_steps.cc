@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "common/job/job_spec.h"
-#include "common/job/kafka_entry.h"
+#include "common/job/kafka/kafka_entry.h"
 #include "common/job/spec/data_spec.h"
 #include "common/job/spec/parallel_spec.h"
 #include "common/job/spec/train_spec.h"
@@ -43,9 +43,10 @@ Status EpochSteps::Open(const Job& part, const EpochPosition& position, const Ep
                    .slices = job_.parallel.interleave_num,
                    .pieces = PiecesOfStep(job_)};
   if (split.whole_batch && ReadsTopic(job_.data)) {
-    return {Code::kInvalidArgument,
-            "parallel: the strategy lets each worker read the rows of all, and a topic's partitions "
-            "belong to one worker each; choose a strategy that cuts no layer"};
+    return {
+        Code::kInvalidArgument,
+        "parallel: the strategy lets each worker read the rows of all, and a topic's partitions "
+        "belong to one worker each; choose a strategy that cuts no layer"};
   }
   if (split.whole_batch) {
     options.parts.workers = std::exchange(options.reader.num_parts, 1);

@@ -59,7 +59,7 @@ struct PreparedStep {
   uint64_t bad_rows = 0;           // The reader's count so far.
   // As of the batch: where this worker's partitions of a topic are behind the step.
   std::vector<PartitionOffset> offsets;
-  double progress = 0;             // The reader's progress: share of the epoch's bytes, 0..1.
+  double progress = 0;  // The reader's progress: share of the epoch's bytes, 0..1.
   // How long the step was read and its keys were sought, and when that had been done.
   int64_t read_ns = 0, read_end_ns = 0;
   int64_t dedup_ns = 0, dedup_end_ns = 0;

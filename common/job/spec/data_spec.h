@@ -87,14 +87,14 @@ struct VocabularySpec {
 
 // How an entry kafka://... of `train` is read.
 struct KafkaSpec {
-  // Where a job begins that goes on from no checkpoint: earliest, latest, or a time as UtcTimestamp()
-  // writes it; or, if not empty, the offset of each partition.
+  // Where a job begins that goes on from no checkpoint: earliest, latest, or a time as
+  // UtcTimestamp() writes it; or, if not empty, the offset of each partition.
   std::string start = "earliest";
   std::map<uint32_t, int64_t> start_offsets;
   // A worker gives what it has of a step after so many seconds; 0: it waits.
   double flush_s = 5;
   std::map<std::string, std::string> settings;  // Of librdkafka.
-  std::string secrets;  // A file with more of them; empty: none.
+  std::string secrets;                          // A file with more of them; empty: none.
   friend bool operator==(const KafkaSpec&, const KafkaSpec&) = default;
 };
 

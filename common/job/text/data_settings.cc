@@ -135,8 +135,8 @@ void AddFiles(SettingTable<DataSpec>* data) {
             "all rows are written. The job reads to the end and is done. Empty: none.",
             Hashed::kNothing, kPrintedUnlessDefault);
   data->AddObject("kafka", &DataSpec::kafka, KafkaSection(),
-                  "How the only entry of `train` is read, if it is a topic.",
-                  Hashed::kNothing, kPrintedUnlessDefault, kMayChange);
+                  "How the only entry of `train` is read, if it is a topic.", Hashed::kNothing,
+                  kPrintedUnlessDefault, kMayChange);
   data->Add("eval", &DataSpec::eval, "Files that are never trained on, as in train.",
             Hashed::kDefault);
   data->AddObject("eval_sets", &DataSpec::eval_sets, EvalSetSection(),

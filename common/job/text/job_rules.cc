@@ -390,7 +390,6 @@ Status CheckJob(const JobSource& source, const JobText& text, Job* job) {
   HDPS_RETURN_IF_ERROR(CheckCache(source, *job));
   HDPS_RETURN_IF_ERROR(CheckTablesJob(source, *job));
   HDPS_RETURN_IF_ERROR(CheckFollow(source, *job));
-  HDPS_RETURN_IF_ERROR(CheckKafka(source, *job));
   const std::string not_on_cuda = job->model.device == "cuda" ? WhyNotOnCuda(*job) : "";
   if (!not_on_cuda.empty()) return Refuse(source, "model.device", not_on_cuda);
   WarnOfInputs(job);

@@ -97,7 +97,7 @@ Status SliceTables(const JobSource& source, Job* job);
 Status CheckParallel(const JobSource& source, Job* job);
 // Checks the tuples of parallel.dataset_strategy against their inputs.
 Status CheckDatasetSlices(const JobSource& source, const Job& job);
-// Refuses settings that have no meaning for data that is followed.
+// Refuses settings that have no meaning for data that is followed, or for a topic.
 Status CheckFollow(const JobSource& source, const Job& job);
 // The settings of data.kafka.
 Section KafkaSection();

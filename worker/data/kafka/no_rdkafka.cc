@@ -3,8 +3,8 @@
 
 namespace hdps {
 
-Result<std::unique_ptr<MessageSource>> NewRdkafkaSource(const std::string& entry,
-                                                        const KafkaSpec&, FileSystem&) {
+Result<std::unique_ptr<MessageSource>> NewRdkafkaSource(const std::string& entry, const KafkaSpec&,
+                                                        FileSystem&) {
   return Status(Code::kInvalidArgument,
                 "'" + entry +
                     "' is a topic of Kafka, and this program was built without librdkafka: "

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/job/kafka_entry.h"
+#include "common/job/kafka/kafka_entry.h"
 #include "common/job/spec/data_spec.h"
 #include "common/platform/threads/pause.h"
 
@@ -46,8 +46,7 @@ bool MeansAway(rd_kafka_resp_err_t error) {
 
 bool MeansGone(rd_kafka_resp_err_t error) {
   return error == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART ||
-         error == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC ||
-         error == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION;
+         error == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC || error == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION;
 }
 
 // Errors that the next try may not have.
@@ -165,8 +164,8 @@ Status RdkafkaSource::Connect(const std::map<std::string, std::string>& secrets)
   std::array<char, 512> why{};
   client_.reset(rd_kafka_new(RD_KAFKA_CONSUMER, settings.get(), why.data(), why.size()));
   if (client_ == nullptr) {
-    return {Code::kInvalidArgument, entry_ + ": librdkafka refuses data.kafka.settings: " +
-                                        std::string(why.data())};
+    return {Code::kInvalidArgument,
+            entry_ + ": librdkafka refuses data.kafka.settings: " + std::string(why.data())};
   }
   static_cast<void>(settings.release());  // The client has it.
   topic_.reset(rd_kafka_topic_new(client_.get(), name_.topic.c_str(), nullptr));
@@ -201,8 +200,9 @@ Status RdkafkaSource::UntilAnswered(const std::string& what, Request request) {
     }
     if (MeansGone(error)) {
       return {Code::kInvalidArgument,
-              "data.train: " + entry_ + ": the brokers have no such topic; expected one that is there, as "
-                       "kafka-topics --list tells"};
+              "data.train: " + entry_ +
+                  ": the brokers have no such topic; expected one that is there, as "
+                  "kafka-topics --list tells"};
     }
     if (!Passes(error)) {
       return {Code::kInvalidArgument,
@@ -268,9 +268,9 @@ Result<int64_t> RdkafkaSource::StartOf(uint32_t partition) {
   if (!kafka_.start_offsets.empty()) {
     const auto found = kafka_.start_offsets.find(partition);
     if (found != kafka_.start_offsets.end()) return found->second;
-    return Status(Code::kInvalidArgument,
-                  "data.kafka.start has no offset of partition " + std::to_string(partition) +
-                      ", which " + entry_ + " has; name all partitions");
+    return Status(Code::kInvalidArgument, "data.kafka.start has no offset of partition " +
+                                              std::to_string(partition) + ", which " + entry_ +
+                                              " has; name all partitions");
   }
   if (const std::optional<int64_t> time_ms = ReadUtcTime(kafka_.start)) {
     return OffsetAt(partition, *time_ms);
@@ -283,8 +283,7 @@ Status RdkafkaSource::Begin(std::span<const PartitionOffset> from) {
   for (const PartitionOffset& at : from) {
     const auto number = static_cast<int32_t>(at.partition);
     Partition& partition = partitions_[at.partition];
-    partition.queue.reset(
-        rd_kafka_queue_get_partition(client_.get(), name_.topic.c_str(), number));
+    partition.queue.reset(rd_kafka_queue_get_partition(client_.get(), name_.topic.c_str(), number));
     CHECK(partition.queue != nullptr) << entry_ << " " << number;
     rd_kafka_queue_cb_event_enable(partition.queue.get(), &OnArrival, this);
     if (rd_kafka_consume_start(topic_.get(), number, at.next) != 0) {
@@ -305,7 +304,8 @@ Result<std::optional<TopicMessage>> RdkafkaSource::Take(uint32_t number) {
       std::array<rd_kafka_message_t*, kTakenMax> taken;
       const ssize_t count = rd_kafka_consume_batch(topic_.get(), static_cast<int32_t>(number), 0,
                                                    taken.data(), taken.size());
-      for (ssize_t i = 0; i < count; ++i) partition.taken.emplace_back(taken[static_cast<size_t>(i)]);
+      for (ssize_t i = 0; i < count; ++i)
+        partition.taken.emplace_back(taken[static_cast<size_t>(i)]);
       if (count <= 0) return std::optional<TopicMessage>();
     }
     HDPS_ASSIGN_OR_RETURN(const std::optional<TopicMessage> message,
@@ -322,7 +322,8 @@ Result<std::optional<TopicMessage>> RdkafkaSource::Give(uint32_t partition,
     rd_kafka_timestamp_type_t type = RD_KAFKA_TIMESTAMP_NOT_AVAILABLE;
     const int64_t time_ms = rd_kafka_message_timestamp(&message, &type);
     const bool has_time = type != RD_KAFKA_TIMESTAMP_NOT_AVAILABLE && time_ms > 0;
-    return std::optional<TopicMessage>({message.offset, has_time ? time_ms : 0,
+    return std::optional<TopicMessage>({message.offset,
+                                        has_time ? time_ms : 0,
                                         {static_cast<const char*>(message.payload), message.len}});
   }
   if (MeansGone(message.err)) {
@@ -355,8 +356,7 @@ bool RdkafkaSource::Wait(int64_t ms) {
 }  // namespace
 
 Result<std::unique_ptr<MessageSource>> NewRdkafkaSource(const std::string& entry,
-                                                        const KafkaSpec& kafka,
-                                                        FileSystem& files) {
+                                                        const KafkaSpec& kafka, FileSystem& files) {
   HDPS_ASSIGN_OR_RETURN(KafkaEntry name, ReadKafkaEntry(entry));
   HDPS_ASSIGN_OR_RETURN(const auto secrets, ReadKafkaSecrets(files, kafka.secrets));
   auto source = std::make_unique<RdkafkaSource>(entry, std::move(name), kafka);

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "common/job/kafka_entry.h"
+#include "common/job/kafka/kafka_entry.h"
 #include "common/job/spec/data_spec.h"
 #include "worker/data/formats/row_adder.h"
 #include "worker/data/indexed_reader.h"
@@ -43,8 +43,8 @@ class TopicReader : public BatchReader {
     const TurnOptions turns{.topic = entry_,
                             .flush_ms = static_cast<int64_t>(data_.kafka.flush_s * 1000),
                             .warn = [](const std::string& text) { LOG(WARNING) << text; }};
-    turns_ = std::make_unique<PartitionTurns>(*source_, *options_.topic->clock, std::move(own),
-                                              turns);
+    turns_ =
+        std::make_unique<PartitionTurns>(*source_, *options_.topic->clock, std::move(own), turns);
     return {};
   }
 
@@ -158,7 +158,7 @@ class TopicReader : public BatchReader {
   const ReaderOptions options_;
   const LineRules rules_;
   const std::unique_ptr<MessageSource> source_;
-  std::unique_ptr<RowAdder> rows_;         // Null before StartEpoch(), as is turns_.
+  std::unique_ptr<RowAdder> rows_;  // Null before StartEpoch(), as is turns_.
   std::unique_ptr<PartitionTurns> turns_;
   uint32_t epoch_ = 0;
   uint64_t position_ = 0;  // Of the next step's first row.

@@ -25,7 +25,7 @@ struct TopicFigures {
 struct TopicReading {
   // Where to go on, for the partitions of all workers; empty: data.kafka.start tells.
   std::vector<PartitionOffset> from;
-  MonotonicClock* clock = nullptr;  // Outlives the reader.
+  MonotonicClock* clock = nullptr;                             // Outlives the reader.
   std::function<void(const TopicFigures& figures)> tell = {};  // May be empty.
   // Makes the source; empty: librdkafka's, of the entry of data.train.
   std::function<Result<std::unique_ptr<MessageSource>>()> open = {};

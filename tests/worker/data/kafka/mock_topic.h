@@ -43,9 +43,9 @@ class MockTopic {
   // The same in two parts, of which the first waits for nothing.
   void Write(int partition, const std::string& text) {
     CHECK_EQ(rd_kafka_producev(producer_, RD_KAFKA_V_TOPIC(kName), RD_KAFKA_V_PARTITION(partition),
-                                RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
-                                RD_KAFKA_V_VALUE(const_cast<char*>(text.data()), text.size()),
-                                RD_KAFKA_V_END),
+                               RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+                               RD_KAFKA_V_VALUE(const_cast<char*>(text.data()), text.size()),
+                               RD_KAFKA_V_END),
              0);
   }
   void Flush() { CHECK_EQ(rd_kafka_flush(producer_, 30'000), 0); }

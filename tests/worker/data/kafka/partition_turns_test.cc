@@ -18,10 +18,12 @@ class PartitionTurnsTest : public testing::Test {
 
   PartitionTurns Turns(std::vector<PartitionOffset> from, int64_t flush_ms) {
     EXPECT_TRUE(source_.Begin(from).ok());
-    return {source_, clock_, std::move(from),
-            {.topic = "kafka://b:1/clicks", .flush_ms = flush_ms, .warn = [this](const std::string& w) {
-               warnings_.push_back(w);
-             }}};
+    return {source_,
+            clock_,
+            std::move(from),
+            {.topic = "kafka://b:1/clicks",
+             .flush_ms = flush_ms,
+             .warn = [this](const std::string& w) { warnings_.push_back(w); }}};
   }
   // Takes up to `count` messages of one step.
   std::vector<std::string> Step(PartitionTurns& turns, uint64_t turn, size_t count) {
@@ -96,7 +98,8 @@ TEST_F(PartitionTurnsTest, GapsAreCountedAndTheFirstIsTold) {
   EXPECT_THAT(Step(turns, 0, 3), ElementsAre("c0", "c5", "c7"));
   EXPECT_EQ(turns.missing(), 5u);
   EXPECT_THAT(turns.offsets(), ElementsAre(PartitionOffset{2, 8}));
-  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("partition 2: no message has the offsets from 1 to 4")));
+  EXPECT_THAT(warnings_,
+              ElementsAre(HasSubstr("partition 2: no message has the offsets from 1 to 4")));
 }
 
 TEST_F(PartitionTurnsTest, AnOffsetThatFallsIsRefused) {

@@ -15,8 +15,8 @@
 
 namespace hdps {
 
-// Each wait does the next thing of the script and takes no time; behind the last one a wait takes as
-// long as it may, and one without limit ends as if the reader was stopped.
+// Each wait does the next thing of the script and takes no time; behind the last one a wait takes
+// as long as it may, and one without limit ends as if the reader was stopped.
 class ScriptedSource : public MessageSource {
  public:
   ScriptedSource(uint32_t partitions, SettableClock& clock)

@@ -1,5 +1,5 @@
 // Cuts an entry at its slash, and checks both parts; reads times and secrets.
-#include "common/job/kafka_entry.h"
+#include "common/job/kafka/kafka_entry.h"
 
 #include <algorithm>
 #include <cctype>
@@ -51,7 +51,8 @@ Result<KafkaEntry> ReadKafkaEntry(const std::string& entry) {
   if (slash == std::string::npos) return refuse("the topic is missing");
   KafkaEntry read{rest.substr(0, slash), rest.substr(slash + 1)};
   if (!IsTopic(read.topic)) {
-    return refuse("'" + read.topic + "' is no name of a topic: letters, digits, '.', '_' and '-', at most 249");
+    return refuse("'" + read.topic +
+                  "' is no name of a topic: letters, digits, '.', '_' and '-', at most 249");
   }
   for (size_t begin = 0; begin <= read.brokers.size();) {
     const size_t end = std::min(read.brokers.find(',', begin), read.brokers.size());
@@ -89,9 +90,8 @@ Result<std::map<std::string, std::string>> ReadKafkaSecrets(FileSystem& files,
   if (!access.ok()) return refuse(access.status().message());
   if (!access->ours) return refuse(path + " belongs to another user; chown it to this one");
   if (access->others_read || access->others_write) {
-    return refuse(path +
-                  " can be read or written by other users, so it is no secret: chmod 600 " + path +
-                  ", and change what is in it if they may have read it");
+    return refuse(path + " can be read or written by other users, so it is no secret: chmod 600 " +
+                  path + ", and change what is in it if they may have read it");
   }
   const Result<std::string> text = ReadWholeFile(files, path, kBytesMax);
   if (!text.ok()) return refuse(text.status().message());

@@ -7,7 +7,7 @@
 
 #include "common/job/job_facts.h"
 #include "common/job/job_spec.h"
-#include "common/job/kafka_entry.h"
+#include "common/job/kafka/kafka_entry.h"
 #include "common/job/spec/data_spec.h"
 #include "common/job/spec/parallel_spec.h"
 #include "common/job/spec/train_spec.h"

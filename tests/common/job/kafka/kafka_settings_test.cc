@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "common/job/kafka_entry.h"
+#include "common/job/kafka/kafka_entry.h"
 #include "common/job/spec/data_spec.h"
 #include "common/platform/file_system.h"
 #include "tests/common/job/job_samples.h"
@@ -27,9 +27,10 @@ TEST(KafkaSettingsTest, AnEntryHasBrokersAndATopic) {
 }
 
 TEST(KafkaSettingsTest, SettingsAreReadAndPrinted) {
-  const KafkaSpec kafka = Good({kTopic, "data.kafka.start={\"1\": 7, \"0\": 12}",
-                                "data.kafka.settings={\"client.id\": \"a\"}", "data.kafka.flush_s=0"})
-                              .data.kafka;
+  const KafkaSpec kafka =
+      Good({kTopic, "data.kafka.start={\"1\": 7, \"0\": 12}",
+            "data.kafka.settings={\"client.id\": \"a\"}", "data.kafka.flush_s=0"})
+          .data.kafka;
   EXPECT_THAT(kafka.start_offsets, ElementsAre(Pair(0u, 12), Pair(1u, 7)));
   EXPECT_THAT(kafka.settings, ElementsAre(Pair("client.id", "a")));
   EXPECT_EQ(kafka.flush_s, 0);
