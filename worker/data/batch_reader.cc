@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/job/data_paths.h"
+#include "common/job/kafka/kafka_entry.h"
 #include "common/job/spec/data_spec.h"
 #include "worker/data/cache/cached_reader.h"
 #include "worker/data/cache/row_writer.h"
@@ -251,6 +252,11 @@ Status CheckFiles(FileSystem& files, const DataSpec& data, const std::vector<std
   if (TableOf(data, paths) != nullptr) return {};
   for (const std::string& path : paths) {
     if (files.Exists(path)) continue;
+    if (NamesTopic(path)) {
+      return {Code::kInvalidArgument,
+              "'" + path +
+                  "' is a topic of Kafka, which only the training of a job reads; expected a file"};
+    }
     return {Code::kInvalidArgument,
             "data file '" + path + "' does not exist: " +
                 (NamesTable(path) ? kWhyNoTable
