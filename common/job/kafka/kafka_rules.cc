@@ -17,9 +17,6 @@
 namespace hdps {
 namespace {
 
-using enum Note;
-using enum OnResume;
-
 constexpr uint32_t kPartitionsMax = 65536;
 
 std::optional<uint32_t> PartitionIn(const std::string& name) {
@@ -86,7 +83,7 @@ Section KafkaSection() {
       Checked{"earliest, latest, a time such as \"2026-01-31T00:00:00Z\", or an object of "
               "partitions and offsets such as {\"0\": 1200, \"1\": 1187}",
               IsStart},
-      Hashed::kNothing, kMayChange);
+      Hashed::kNothing);
   kafka.Add("flush_s", &KafkaSpec::flush_s,
             "A worker whose partitions have nothing new gives after so many seconds what it has of "
             "its part of a step. 0: it waits, and a topic trains the same again.",
