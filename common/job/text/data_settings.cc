@@ -136,7 +136,7 @@ void AddFiles(SettingTable<DataSpec>* data) {
             Hashed::kNothing, kPrintedUnlessDefault);
   data->AddObject("kafka", &DataSpec::kafka, KafkaSection(),
                   "How the only entry of `train` is read, if it is a topic.", Hashed::kNothing,
-                  kPrintedUnlessDefault, kMayChange);
+                  kPrintedUnlessDefault);
   data->Add("eval", &DataSpec::eval, "Files that are never trained on, as in train.",
             Hashed::kDefault);
   data->AddObject("eval_sets", &DataSpec::eval_sets, EvalSetSection(),
