@@ -20,7 +20,7 @@
 
 namespace hdps {
 
-// Where the part of a table lies in rows: the bytes at which its weights and its rest begin.
+// Says where a table's part lies in rows: at which bytes its weights and its rest begin.
 struct PartPlace {
   size_t weights, rest;
 };

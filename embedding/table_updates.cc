@@ -117,7 +117,7 @@ void TableSlice::Apply(std::span<const Gradients> parts, float scale, int64_t st
   impl_->rows->store.Fail(GradientSums::CheckNumber(parts));
   if (!failure().ok()) return;
   impl_->rows->changes.OnChange(step);
-  const OptimizerSpec rule = OptimizerAt(impl_->spec, step, update.rate);
+  const OptimizerSpec rule = OptimizerAt(impl_->spec, step, update.rate, update.steps_before);
   const bool whole_tensors = RecordOf(rule).whole_tensors;
   const GradientSums* numbered = nullptr;
   const Impl::Combined gradients =
@@ -139,7 +139,7 @@ void TableSlice::ApplyJoined(std::span<const JoinedUpdate> updates, float scale,
   for (const auto& [table, parts] : updates) {
     Impl& impl = *table->impl_;
     CHECK(impl.rows.get() == &rows && impl.policy.admits_all()) << impl.spec.name;
-    rules.push_back(OptimizerAt(impl.spec, step, update.rate));
+    rules.push_back(OptimizerAt(impl.spec, step, update.rate, update.steps_before));
     CHECK(!RecordOf(rules.back()).whole_tensors) << impl.spec.name;
     gradients.push_back(
         impl.Combine(parts, GradientTerms(impl.spec, update), scale, false, &numbered));

@@ -59,7 +59,8 @@ struct JobRecord {
   TimeMs trained_ms = 0;
   std::vector<StepTime> step_times;
   std::vector<PartitionOffset> offsets;  // Where the present state is in a topic, by partition.
-  RunSummary summary;                    // Filled in as the job runs.
+  RunSummary summary;         // Filled in as the job runs.
+  Clock steps_before = 0;     // Steps of the jobs that this one began from.
   std::string init;           // Checkpoint of another job that this one began from; or empty.
   std::vector<Order> orders;  // All kTrain commands of the present round.
 
@@ -112,6 +113,8 @@ void VisitFields(State& job, Visit&& visit) {
   visit("data_files", job.data_files, Kept{.in = Kept::In::kIfAny, .told_anew = true},
         &Manifest::data_files);
   visit("init", job.init, kIfAny);
+  visit("steps_before", job.steps_before, Kept{.in = Kept::In::kIfAny, .past = true},
+        &Manifest::steps_before);
   visit("orders", job.orders, kEvery);
   visit("stop", job.stop, kEvery);
   visit("reached", job.reached, Kept{.in = Kept::In::kLater, .past = true});

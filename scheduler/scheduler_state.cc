@@ -101,6 +101,7 @@ Json JsonOf(const JobRecord::Order& order) {
                {"epoch_start", command.epoch_start},
                {"rate", command.rate}};
   AddOffsets(command.offsets, &json);
+  if (command.steps_before > 0) json["steps_before"] = command.steps_before;
   return json;
 }
 void Take(const Json& json, JobRecord::Order* to) {
@@ -113,6 +114,7 @@ void Take(const Json& json, JobRecord::Order* to) {
   Take(json.at("epoch_start"), &command.epoch_start);
   command.rate = json.value("rate", 1.0);
   command.offsets = OffsetsIn(json);
+  command.steps_before = json.value("steps_before", Clock{0});
 }
 
 Json JsonOf(const Figure& figure) {

@@ -28,7 +28,7 @@ python_packages=(python3 python3-dev python3-numpy python3-venv pybind11-dev myp
 torch_packages=(python3-torch)
 # For hdps export --format=onnx and for the vectors' index.
 export_packages=(libonnx-dev libprotobuf-dev protobuf-compiler libfaiss-dev)
-# For --tensorboard of hdps train and hdps-scheduler.
+# For --tensorboard of hdps train and hdps-scheduler, and for TFRecord files.
 tensorboard_packages=(libisal-dev libprotobuf-dev protobuf-compiler)
 # For topics of Kafka as data.
 kafka_packages=(librdkafka-dev)
@@ -47,8 +47,8 @@ usage() {
   echo "  --tests      also what some tests start: ${test_packages[*]}"
   echo "  --python     also what the Python package needs: ${python_packages[*]}"
   echo "  --export     also what hdps export --format=onnx and a vectors' index need: ${export_packages[*]}"
-  echo "  --tensorboard  also what the flag of this name needs: ${tensorboard_packages[*]}"
   echo "  --kafka      also what reads Kafka's topics: ${kafka_packages[*]}"
+  echo "  --tensorboard  also what the flag of this name and TFRecord files need: ${tensorboard_packages[*]}"
   echo "  --parquet    also what reads Parquet files, from PyPI (scripts/install_parquet.sh)"
   echo "  --developer  also what the gates and the bundle need: ${developer_packages[*]}; and as --parquet,"
   echo "               but only with a warning where PyPI cannot be reached"

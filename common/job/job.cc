@@ -71,6 +71,8 @@ FeatureNames FeaturesOf(const DataSpec& data) {
   switch (data.format) {
     case DataFormat::kCsv:
     case DataFormat::kParquet:
+    case DataFormat::kTfrecord:
+    case DataFormat::kJsonl:
       for (const ColumnSpec& column : data.columns) {
         if (column.type == ColumnType::kNumeric) names.numeric.push_back(column.name);
         if (column.type == ColumnType::kCategorical || column.type == ColumnType::kMulti) {

@@ -88,8 +88,9 @@ bool FollowsSchedule(const OptimizerSpec& optimizer) {
   return optimizer.record->kind != OptimizerKind::kFtrl;
 }
 
-OptimizerSpec OptimizerAt(const TableSpec& table, int64_t step, double rate) {
+OptimizerSpec OptimizerAt(const TableSpec& table, int64_t step, double rate, int64_t steps_before) {
   OptimizerSpec optimizer = table.optimizer;
+  optimizer.steps_before = steps_before;
   if (!FollowsSchedule(optimizer)) return optimizer;
   const double factor = ScheduleFactor(table.schedule, step) * rate;
   if (factor != 1) {

@@ -25,7 +25,8 @@ double ScheduleFactor(const ScheduleSpec& schedule, int64_t step);
 // Returns the optimizer of a table in update `step`, with its learning rate times the schedule's
 // factor and `rate`. FTRL's learning rate is not scaled: its weights are divided by it, so they
 // would shrink with it.
-OptimizerSpec OptimizerAt(const TableSpec& table, int64_t step, double rate);
+OptimizerSpec OptimizerAt(const TableSpec& table, int64_t step, double rate,
+                          int64_t steps_before = 0);
 
 // Is true if schedules apply to the optimizer's learning rate.
 bool FollowsSchedule(const OptimizerSpec& optimizer);

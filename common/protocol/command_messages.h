@@ -66,6 +66,8 @@ struct Command {
   // kTrain: where the partitions of a topic are at the begin of the round; empty: data.kafka.start
   // tells, or the job reads no topic.
   std::vector<PartitionOffset> offsets;
+  // kTrain: steps of the jobs that this one began from, which count for bias corrections.
+  Clock steps_before = 0;
   std::string eval_set;  // kEvaluate: name of a set in EvalSetsOf(); empty for the first.
   ViewId view;           // View of the frame it came in; not part of the message.
 };

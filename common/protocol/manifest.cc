@@ -104,6 +104,7 @@ Json ToJson(const Manifest& manifest) {
     json["step_times"].push_back({time.clock, time.trained_ms});
   }
   if (manifest.trained_ms > 0) json["trained_ms"] = manifest.trained_ms;
+  if (manifest.steps_before > 0) json["steps_before"] = manifest.steps_before;
   if (manifest.watched != Watched()) json["watched"] = Json::parse(PrintWatched(manifest.watched));
   if (manifest.is_delta()) {
     json["base"] = {{"clock", manifest.base_clock}, {"checksum", Hex(manifest.base_checksum)}};
@@ -157,6 +158,7 @@ Manifest FromJson(const Json& json) {
     manifest.watched = *std::move(watched);
   }
   manifest.trained_ms = WholeOr<int64_t>(json, "trained_ms", 0);
+  manifest.steps_before = WholeOr<int64_t>(json, "steps_before", 0);
   for (const Json& time : json.value("step_times", Json::array())) {
     manifest.step_times.push_back({WholeOf<Clock>(time.at(0)), WholeOf<int64_t>(time.at(1))});
   }
@@ -200,6 +202,7 @@ std::string FindFault(const Manifest& manifest) {
            std::to_string(manifest.epoch_start);
   }
   if (manifest.trained_ms < 0) return "a time of training below 0";
+  if (manifest.steps_before < 0) return "steps of jobs before below 0";
   if (const std::string fault = FaultOf(manifest.step_times); !fault.empty()) return fault;
   if (manifest.files.size() != manifest.num_shards) {
     return std::to_string(manifest.files.size()) + " files for " +

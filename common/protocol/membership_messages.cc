@@ -294,11 +294,13 @@ struct Layout<Command> {
     fields.Numbers(message.taken);
     fields.Numbers(message.last_steps);
     fields.Tables(message.offsets);
+    fields.Number(message.steps_before);
   }
   static void Check(const Command& message, Rules& rules) {
     rules.Require(message.id.value > 0, "commands are numbered from 1");
     rules.Require(message.rate > 0 && message.rate <= 1, "learning rates stay or fall");
-    rules.Require(message.until >= 0 && message.epoch_start >= 0 && message.since >= 0,
+    rules.Require(message.until >= 0 && message.epoch_start >= 0 && message.since >= 0 &&
+                      message.steps_before >= 0,
                   "clocks are not negative");
   }
 };

@@ -140,12 +140,14 @@ struct Layout<PushRequest> {
     fields.Number(message.epoch);
     fields.Number(message.part);
     fields.Number(message.scale_exponent);
+    fields.Number(message.steps_before);
     fields.Section(message.keys);
     fields.Section(message.gradients);
   }
   static void Check(const PushRequest& message, Rules& rules) {
     RequireClock(message.clock, rules);
     rules.Require(std::isfinite(message.rate) && message.rate >= 0, "rates are not negative");
+    rules.Require(message.steps_before >= 0, "steps are not negative");
     rules.Require(
         message.scale_exponent >= -kScaleExponentMax && message.scale_exponent <= kScaleExponentMax,
         "scales are normal numbers");

@@ -18,7 +18,9 @@ class TensorPeers;  // whole_tensors.h
 
 // Terms of one update of all tables.
 struct UpdateTerms {
-  double rate = 1;       // Factor of the learning rates, besides their schedules.
+  double rate = 1;  // Factor of the learning rates, besides their schedules.
+  // Steps of the jobs that this one began from, which count for lazy Adam's bias correction.
+  int64_t steps_before = 0;
   float shrink = 1;      // Factor of the gradients; below 1 if their norm is clipped.
   float clip_value = 0;  // Limit of each element's magnitude after that; 0: none.
   // Keys are counted for admission only in the first epoch: later ones bring the same keys.

@@ -12,9 +12,12 @@ namespace hdps {
 Next InitDensePhase::Begin(const Turn& turn) {
   Command init = MakeCommand(CommandKind::kInitDense);
   if (const std::string& folder = turn.job.record.init; !folder.empty()) {
-    const Result<InitMatch> match = ReadInit(parts_.files, folder, parts_.job);
-    if (!match.ok()) return Next::Fail(3, "the checkpoint of --init: " + match.status().message());
-    init.taken = match->TakenTensors();
+    const Result<InitSource> source = ReadInit(parts_.files, folder, parts_.job);
+    if (!source.ok()) {
+      return Next::Fail(3, "the checkpoint of --init: " + source.status().message());
+    }
+    init.taken = source->match.TakenTensors();
+    turn.job.record.steps_before = source->steps_before;
   }
   turn.orders.Send({parts_.members.workers().front()}, init);
   return Next::Wait();

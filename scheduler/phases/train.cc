@@ -94,6 +94,7 @@ void TrainPhase::SendOrders(const Turn& turn) {
     Command command = MakeCommand(order.command);
     command.until = order.until;
     command.rate = turn.job.watches.state().rate;
+    command.steps_before = turn.job.record.steps_before;
     command.epoch = position.epoch;
     command.epoch_start = position.epoch_start;
     command.offsets = turn.job.record.offsets;

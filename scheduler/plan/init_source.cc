@@ -2,23 +2,36 @@
 #include "scheduler/plan/init_source.h"
 
 #include <filesystem>
-#include <utility>
+#include <string_view>
 
 #include "common/base/outside_text.h"
 #include "common/job/job_file.h"
 #include "common/job/job_registry.h"
 #include "common/job/job_spec.h"
+#include "common/job/optimizers/optimizer_record.h"
 #include "common/job/spec/model_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "common/protocol/manifest.h"
 
 namespace hdps {
 namespace {
 
-Result<InitMatch> MatchManifest(const Manifest& manifest, const std::string& folder,
-                                const Job& job) {
+// Corrects the means of all its rows by one number, that of the step; other rules count updates
+// in a row's state, which comes along.
+constexpr std::string_view kCountsSteps = "lazy_adam";
+
+Result<InitSource> SourceOf(const Manifest& manifest, const std::string& folder, const Job& job) {
   HDPS_ASSIGN_OR_RETURN(const Job source,
                         ParseJob(manifest.job_json, folder, {}, RegistryOf(job.model)));
-  return MatchInit(job, source);
+  InitSource found{.folder = folder,
+                   .job_name = manifest.job_name,
+                   .clock = manifest.clock,
+                   .match = MatchInit(job, source)};
+  for (const InitMatch::Table& table : found.match.tables) {
+    const bool counts = OptimizerName(job.tables[table.to.value].optimizer) == kCountsSteps;
+    if (table.state && counts) found.steps_before = manifest.clock + manifest.steps_before;
+  }
+  return found;
 }
 
 }  // namespace
@@ -39,17 +52,12 @@ Result<InitSource> FindInit(FileSystem& files, const std::string& path, const Jo
             " is no folder NAME/checkpoint/STEP, and servers read checkpoints only there; "
             "put it into a folder of that name");
   }
-  InitSource source{.folder = found->folder,
-                    .job_name = found->manifest.job_name,
-                    .clock = found->manifest.clock,
-                    .match = {}};
-  HDPS_ASSIGN_OR_RETURN(source.match, MatchManifest(found->manifest, found->folder, job));
-  return source;
+  return SourceOf(found->manifest, found->folder, job);
 }
 
-Result<InitMatch> ReadInit(FileSystem& files, const std::string& folder, const Job& job) {
+Result<InitSource> ReadInit(FileSystem& files, const std::string& folder, const Job& job) {
   HDPS_ASSIGN_OR_RETURN(const Manifest manifest, ReadManifest(files, folder));
-  return MatchManifest(manifest, folder, job);
+  return SourceOf(manifest, folder, job);
 }
 
 std::string WholeInitPath(const std::string& path) {

@@ -19,6 +19,8 @@ struct InitSource {
   std::string folder, job_name;
   Clock clock = 0;
   InitMatch match;
+  // Steps that a table's state of lazy Adam has seen; 0 if no such state is taken.
+  Clock steps_before = 0;
 };
 
 // Opens `path` as OpenCheckpoint() does, after reading and comparing every file of it. Errors:
@@ -26,7 +28,7 @@ struct InitSource {
 // it is damaged.
 Result<InitSource> FindInit(FileSystem& files, const std::string& path, const Job& job);
 // Reads again what fits, without the files of rows. Errors as ReadManifest().
-Result<InitMatch> ReadInit(FileSystem& files, const std::string& folder, const Job& job);
+Result<InitSource> ReadInit(FileSystem& files, const std::string& folder, const Job& job);
 
 // Returns the path as members of any working folder find it; empty stays empty.
 std::string WholeInitPath(const std::string& path);

@@ -67,7 +67,8 @@ DOORS = [
     (r"dnnl\.h|omp_set", {"kernels/products/bf16_gemm.cc", "kernels/products/cpu_gemm.cc",
                        "kernels/products/product_library.cc"}),
     (r"[<\"]z(lib|std)\.h", {"worker/data/compressed_file.cc"}),
-    (r"[<\"]isa-l|\.pb\.h\"", {"scheduler/report/event_records.cc"}),
+    (r"[<\"]isa-l|\.pb\.h\"", {"scheduler/report/event_records.cc", "worker/data/records/example_cells.cc",
+                                         "worker/data/records/tfrecord_files.cc"}),
     (r"<onnx/|<google/protobuf/", {"tools/export/onnx/onnx_graph.cc"}),
     (r"[<\"]faiss/", {"tools/export/vectors/faiss_index.cc"}),
 ]

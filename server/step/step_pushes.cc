@@ -30,6 +30,7 @@ void StepPushes::Apply(ShardSet& shards, float shrink) const {
   if (pushes_.empty()) return;
   // All workers were given the same rate for the step, which belongs to one epoch.
   const UpdateTerms terms = {.rate = pushes_.front().request.rate,
+                             .steps_before = pushes_.front().request.steps_before,
                              .shrink = shrink,
                              .clip_value = static_cast<float>(job_.train.clip_value),
                              .first_epoch = pushes_.front().request.epoch == 0};

@@ -151,7 +151,7 @@ TEST(FormatsTest, FilesThatAreNoTextOfRowsAreNamed) {
                    10),
        {"UTF-16", "iconv -f UTF-16 -t UTF-8 f"}},
       {"UTF-16 without a mark", std::string("a\0,\0b\0\n\0", 8), {"UTF-16"}},
-      {"JSON", "{\"a\": 1}\n{\"a\": 2}\n", {"JSON", "pandas.read_json"}},
+      {"JSON", "[{\"a\": 1},\n{\"a\": 2}]\n", {"JSON", "pandas.read_json"}},
       {"XML", "<?xml version='1.0'?>\n<rows/>\n", {"XML"}},
       {"HTML", "<!DOCTYPE html>\n", {"HTML", "download"}},
       {"ARFF", "@relation a\n@attribute x numeric\n@data\n1\n", {"ARFF", "@data"}},

@@ -6,10 +6,12 @@
 #include "tools/prepare/layout/entry_layout.h"
 #include "tools/prepare/layout/foreign_file.h"
 #include "tools/prepare/layout/parquet_layout.h"
+#include "tools/prepare/layout/record_layout.h"
 #include "tools/prepare/layout/table_layout.h"
 #include "worker/data/line_reader.h"
 #include "worker/data/number.h"
 #include "worker/data/records/parquet_source.h"
+#include "worker/data/records/tfrecord_files.h"
 
 namespace hdps {
 namespace {
@@ -53,6 +55,8 @@ bool IsCriteo(const std::vector<FirstLine>& lines, bool* header) {
 
 Result<DataLayout> TellLayout(FileSystem& files, const std::string& path) {
   if (IsParquet(files, path)) return TellParquet(files, path);
+  if (IsTfrecord(files, path)) return TellRecords(files, path, DataFormat::kTfrecord);
+  if (IsJsonLines(files, path)) return TellRecords(files, path, DataFormat::kJsonl);
   HDPS_RETURN_IF_ERROR(CheckIsText(files, path));
   HDPS_ASSIGN_OR_RETURN(const std::vector<FirstLine> lines, FirstLines(files, path));
   DataLayout layout;

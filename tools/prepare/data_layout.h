@@ -23,10 +23,10 @@ struct DataLayout {
   std::vector<std::string> first_cells;  // kCsv: cells of the first line.
   std::string why_no_header;             // Reason why first_cells are not names.
   std::vector<std::string> notes;        // Advice what to check.
-  // kCsv: names of the columns; column1, ... if there is no header. kParquet: of those that can be
-  // read.
+  // kCsv: names of the columns; column1, ... if there is no header. Typed cells: of the columns
+  // that can be read.
   std::vector<std::string> names;
-  // kParquet: columns of lists, and of numbers that are no keys because they may have fractions.
+  // Typed cells: columns of lists, and of numbers that are no keys because they may have fractions.
   std::set<std::string> lists, fractions;
   uint32_t num_fields = 0;  // kLibfm: entries of a row.
 };

@@ -51,7 +51,7 @@ class Wanted {
         if (!HasNamedColumns(train.layout.format)) {
           return Mistaken("--" + std::string(flag) + "=" + name + ": columns of the format " +
                           std::string(WordOf(train.layout.format)) +
-                          " are what they are: expected a csv or Parquet file");
+                          " are what they are: expected a csv file, or one with typed cells");
         }
         const bool known = std::ranges::any_of(
             train.columns, [&name](const ColumnProfile& column) { return column.name == name; });

@@ -257,7 +257,7 @@ Result<PreparedFiles> Write(FileSystem& files, const PrepareRequest& request, Jo
 Result<DataProfile> ProfileTrain(FileSystem& files, const JobWish& wish) {
   HDPS_ASSIGN_OR_RETURN(DataLayout layout, TellLayout(files, wish.train[0]));
   for (const std::string& path : wish.train) {
-    if (layout.format != DataFormat::kParquet) HDPS_RETURN_IF_ERROR(CheckIsText(files, path));
+    if (!HasTypedCells(layout.format)) HDPS_RETURN_IF_ERROR(CheckIsText(files, path));
   }
   HDPS_ASSIGN_OR_RETURN(DataProfile train, ProfileData(files, layout, wish.train, {}));
   if (train.unpaired_rows == 0) return train;

@@ -125,7 +125,7 @@ Result<StepVote> HotRows::Combine(const HotStep& step) {
 RowUpdate HotRows::UpdateOf(const Combined& combined, const UpdateTerms& terms) const {
   const TableSpec& spec = job_.tables[combined.table.value];
   RowUpdate update = scales_;
-  update.rule = OptimizerAt(spec, update.step, terms.rate);
+  update.rule = OptimizerAt(spec, update.step, terms.rate, terms.steps_before);
   update.finish = GradientTerms(spec, terms).finish();
   return update;
 }

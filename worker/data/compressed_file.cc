@@ -1,4 +1,4 @@
-// Unpacks files with zlib and zstd.
+// Unpacks files with libz and libzstd.
 #include "worker/data/compressed_file.h"
 
 #include <zlib.h>
@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "common/platform/seekable_file.h"
+#include "worker/data/records/tfrecord_files.h"
 
 namespace hdps {
 namespace {
@@ -100,13 +101,17 @@ Status Damaged(const std::string& path, const char* format, const std::string& w
                                       ": expected a whole " + format + " file; pack it again"};
 }
 
-class GzipFile : public UnpackedFile {
+// A file packed by gzip, or by zlib, which has another frame around the same bytes.
+class DeflatedFile : public UnpackedFile {
  public:
-  GzipFile(PackedInput input, std::string path)
-      : input_(std::move(input)), path_(std::move(path)), stream_() {
-    ready_ = inflateInit2(&stream_, MAX_WBITS + kGzipOnly) == Z_OK;
+  DeflatedFile(PackedInput input, std::string path, bool gzip)
+      : input_(std::move(input)),
+        path_(std::move(path)),
+        format_(gzip ? "gzip" : "zlib"),
+        stream_() {
+    ready_ = inflateInit2(&stream_, MAX_WBITS + (gzip ? kGzipOnly : 0)) == Z_OK;
   }
-  ~GzipFile() override {
+  ~DeflatedFile() override {
     if (ready_) inflateEnd(&stream_);
   }
 
@@ -119,7 +124,7 @@ class GzipFile : public UnpackedFile {
       HDPS_RETURN_IF_ERROR(input_.Refill());
       if (input_.ended()) {
         if (between_members_) return size_t{0};
-        return Damaged(path_, "gzip", "it ends in the middle");
+        return Damaged(path_, format_, "it ends in the middle");
       }
       if (between_members_) {
         HDPS_ASSIGN_OR_RETURN(const bool padding, SkipPadding());
@@ -135,7 +140,7 @@ class GzipFile : public UnpackedFile {
       if (result == Z_STREAM_END) {
         between_members_ = true;
       } else if (result != Z_OK && result != Z_BUF_ERROR) {
-        return Damaged(path_, "gzip", stream_.msg != nullptr ? stream_.msg : "bad bytes");
+        return Damaged(path_, format_, stream_.msg != nullptr ? stream_.msg : "bad bytes");
       }
     }
     return size_t{room - stream_.avail_out};
@@ -154,11 +159,12 @@ class GzipFile : public UnpackedFile {
     padded_ = true;
     input_.Consume(zeros);
     if (zeros == packed.size()) return true;
-    return Damaged(path_, "gzip", "behind its end there are zeros and then other bytes");
+    return Damaged(path_, format_, "behind its end there are zeros and then other bytes");
   }
 
   PackedInput input_;
   const std::string path_;
+  const char* const format_;
   z_stream stream_;
   bool ready_ = false;
   bool between_members_ = false;
@@ -226,23 +232,41 @@ bool NamedLike(const std::string& path, const std::string& ending) {
 
 }  // namespace
 
-Result<std::unique_ptr<UnpackedFile>> OpenUnpacked(FileSystem& files, const std::string& path) {
+Packing PackingOf(std::span<const std::byte> front, bool zlib) {
   constexpr std::array<uint8_t, 3> kGzip = {0x1f, 0x8b, 0x08};
   constexpr std::array<uint8_t, 4> kZstd = {0x28, 0xb5, 0x2f, 0xfd};
+  if (BeginsWith(front, kGzip)) return Packing::kGzip;
+  if (BeginsWith(front, kZstd)) return Packing::kZstd;
+  if (!zlib || front.size() < 2) return Packing::kNone;
+  // RFC 1950: deflate, and the two bytes as one number are a multiple of 31.
+  const auto first = static_cast<unsigned>(front[0]), second = static_cast<unsigned>(front[1]);
+  const bool is_zlib = (first & 0x0f) == 8 && first >> 4 <= 7 && (256 * first + second) % 31 == 0;
+  return is_zlib ? Packing::kZlib : Packing::kNone;
+}
+
+Result<std::unique_ptr<UnpackedFile>> OpenUnpacked(FileSystem& files, const std::string& path,
+                                                   TellPacking tell) {
   // "PAR1", and the first byte of what follows there; a text may begin with the four letters.
   constexpr std::array<uint8_t, 5> kParquet = {'P', 'A', 'R', '1', 0x15};
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<SequentialFile> file, files.OpenSequential(path));
   PackedInput input(std::move(file));
-  HDPS_RETURN_IF_ERROR(input.FillFront(kParquet.size()));
+  HDPS_RETURN_IF_ERROR(input.FillFront(kPackingBytes));
+  const Packing packing =
+      tell == nullptr ? PackingOf(input.ready(), /*zlib=*/false) : tell(input.ready());
   std::unique_ptr<UnpackedFile> unpacked;
-  if (BeginsWith(input.ready(), kGzip)) {
-    unpacked = std::make_unique<GzipFile>(std::move(input), path);
-  } else if (BeginsWith(input.ready(), kZstd)) {
+  if (packing == Packing::kGzip || packing == Packing::kZlib) {
+    unpacked = std::make_unique<DeflatedFile>(std::move(input), path, packing == Packing::kGzip);
+  } else if (packing == Packing::kZstd) {
     unpacked = std::make_unique<ZstdFile>(std::move(input), path);
-  } else if (BeginsWith(input.ready(), kParquet)) {
+  } else if (tell == nullptr && BeginsWith(input.ready(), kParquet)) {
     return Status(Code::kInvalidArgument,
                   path +
                       ": this is a Parquet file: expected data.format to be parquet, for all "
+                      "files of a job, or text");
+  } else if (tell == nullptr && IsTfrecordFront(input.ready())) {
+    return Status(Code::kInvalidArgument,
+                  path +
+                      ": this is a TFRecord file: expected data.format to be tfrecord, for all "
                       "files of a job, or text");
   } else if (NamedLike(path, ".gz")) {
     return Damaged(path, "gzip", "its first bytes are not those of one");

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "common/base/show_number.h"
@@ -22,6 +23,7 @@
 #include "worker/data/held_out/share_look.h"
 #include "worker/data/indexed_reader.h"
 #include "worker/data/line_reader.h"
+#include "worker/data/records/record_columns.h"
 
 namespace hdps {
 namespace {
@@ -66,6 +68,7 @@ class Preview {
       DescribeExample(batch);
       DescribeLabelsAndKeys(batch);
       WarnOfLabels();
+      WarnOfNames();
     }
     return std::move(result_);
   }
@@ -81,7 +84,7 @@ class Preview {
 
   // The header or the table gives the names of the cells.
   bool by_name() const {
-    return table_ != nullptr || data_.format == DataFormat::kParquet ||
+    return table_ != nullptr || HasTypedCells(data_.format) ||
            (data_.format == DataFormat::kCsv && data_.header);
   }
 
@@ -235,6 +238,7 @@ class Preview {
     const ColumnSpec* label = LabelColumn(data_);
     const std::string label_name = label == nullptr ? "label" : label->name;
     for (const NamedText& value : values) {
+      if (!value.text.empty()) with_values_.insert(value.name);
       if (value.name == label_name && label_texts_.size() < kLabelTextsMax) {
         ++label_texts_[value.text];
       }
@@ -309,6 +313,18 @@ class Preview {
     }
   }
 
+  // Where each row has its own names, a wrong one in the job looks like a cell that is missing.
+  void WarnOfNames() {
+    if (data_.format != DataFormat::kTfrecord && data_.format != DataFormat::kJsonl) return;
+    for (const ColumnSpec& column : RecordColumns(data_)) {
+      if (with_values_.contains(column.name)) continue;
+      if (!labels_read() && MayBeAbsent(column.type)) continue;
+      result_.warnings.push_back(paths_[0] + ": column '" + column.name +
+                                 "' has no value in the first " + Counted(result_.rows, "row") +
+                                 ": expected a name that rows have, unless it comes seldom");
+    }
+  }
+
   FileSystem& files_;
   const DataSpec& data_;
   const std::vector<std::string>& paths_;
@@ -324,6 +340,7 @@ class Preview {
   std::string example_place_;
   std::vector<NamedText> example_;
   std::map<std::string, uint64_t> label_texts_;
+  std::set<std::string> with_values_;  // Columns that had a value.
   // Maps a list of names to the places of the headers that have them.
   std::map<std::string, std::vector<std::string>> passed_over_;
   uint64_t num_bad_ = 0;

@@ -49,7 +49,8 @@ std::vector<float> DeviceDenseState::Rows() {
 
 void DeviceDenseState::Apply(float* gradients, const Update& update) {
   const GradientTerms terms(spec_, update.terms);
-  const OptimizerSpec rule = OptimizerAt(spec_, update.step, update.terms.rate);
+  const OptimizerSpec rule =
+      OptimizerAt(spec_, update.step, update.terms.rate, update.terms.steps_before);
   size_t first = 0;  // The run's first row.
   for (const FloatRun& run : runs_) {
     const std::span<const Key> keys = std::span(keys_).subspan(first, run.size / dim_);

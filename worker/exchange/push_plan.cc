@@ -109,6 +109,7 @@ ServerRequest PushPlan::RequestTo(ServerId server, const PushTerms& terms, int e
   push.rate = terms.rate;
   push.epoch = terms.epoch;
   push.part = terms.part;
+  push.steps_before = terms.steps_before;
   push.scale_exponent = exponent;
   push.gradients = std::move(gradients);
   ServerRequest request = {server, Frame(), {}, terms.clock};

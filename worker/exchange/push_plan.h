@@ -27,6 +27,7 @@ struct PushTerms {
   double rate = 1;
   uint32_t epoch = 0;
   uint32_t part = 0;
+  Clock steps_before = 0;
   double loss_scale = 1;  // TrainSpec::loss_scale, for gradients in fp16.
 };
 

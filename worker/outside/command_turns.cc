@@ -22,7 +22,7 @@ CommandTurns::CommandTurns(const TableWorkerOptions& options, NodeChannel& chann
       async_(options.job->train.mode == Mode::kAsync) {}
 
 PushedStep CommandTurns::NextStep(uint64_t examples) const {
-  return {clock_, examples, train_->rate, train_->epoch};
+  return {clock_, examples, train_->rate, train_->epoch, train_->steps_before};
 }
 
 // ---- Turns.

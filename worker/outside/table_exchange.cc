@@ -276,6 +276,7 @@ void TableExchange::Send(const PushedStep& step, PushPlan push, std::span<KeySum
                                                        .format = job_.parallel.wire,
                                                        .rate = step.rate,
                                                        .epoch = step.epoch,
+                                                       .steps_before = step.steps_before,
                                                        .loss_scale = job_.train.loss_scale},
                                                       gradients);
   // Under clip_norm the clock is announced together with the norm.

@@ -30,6 +30,7 @@ struct PushedStep {
   uint64_t examples = 0;
   double rate = 1;  // Factor of all learning rates.
   uint32_t epoch = 0;
+  Clock steps_before = 0;  // As Command::steps_before.
 };
 
 // Invariant: a step sends one push to each server and announces its clock when all of them have

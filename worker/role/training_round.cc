@@ -41,7 +41,8 @@ Result<RoundOutcome> TrainingRound::Run(const Command& train, Clock* clock) {
       break;
     }
     if (!round.pause) round.pause = channel_.TakePause();
-    const StepTask task{*clock, train.until, round.pause.has_value(), train.rate, train.epoch};
+    const StepTask task{*clock,     train.until, round.pause.has_value(),
+                        train.rate, train.epoch, train.steps_before};
     HDPS_ASSIGN_OR_RETURN(const StepOutcome step, runner_.Run(window, task));
     StepTimes times = runner_.times().Since(before);
     times.total_ns = time_.NowNs() - begin;

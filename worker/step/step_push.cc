@@ -69,6 +69,7 @@ void StepRunner::PushList(const WindowStep& window_step, const StepTask& task, s
                            .rate = task.rate,
                            .epoch = task.epoch,
                            .part = static_cast<uint32_t>(list),
+                           .steps_before = task.steps_before,
                            .loss_scale = job_.train.loss_scale};
   const std::vector<std::span<const float>> gradients = GradientsOf(step, list);
   PushPlan of_piece(step.lists[list], SectionMaker());

@@ -309,7 +309,9 @@ Status StepRunner::ApplyDense(const UpdateTerms& terms, Clock clock) {
 }
 
 UpdateTerms StepRunner::TermsOf(const StepTask& task) const {
-  return {.rate = task.rate, .clip_value = static_cast<float>(job_.train.clip_value)};
+  return {.rate = task.rate,
+          .steps_before = task.steps_before,
+          .clip_value = static_cast<float>(job_.train.clip_value)};
 }
 
 Status StepRunner::UpdateHotRows(const PreparedStep& step, const StepTask& task,

@@ -38,6 +38,7 @@ struct StepTask {
   bool pause = false;  // This worker was told to pause.
   double rate = 1;     // Factor of all learning rates.
   uint32_t epoch = 0;
+  Clock steps_before = 0;  // As Command::steps_before.
 };
 
 // Runs the first step of a window. Belongs to the trainer's thread.

@@ -13,6 +13,9 @@ struct LazyAdam : AdamFamily {
   static constexpr FactorOf kFactorOf = FactorOf::kStep;
   static constexpr bool kLoopsKnowDims = true;
 
+  HDPS_HOST_DEVICE static inline BiasCorrection FactorAt(const OptimizerSettings& s, int64_t t) {
+    return AdamFamily::FactorAt(s, t + s.steps_before);
+  }
   HDPS_RULE static void Update(const OptimizerSettings& s, BiasCorrection correction, float g,
                                float& w, float& m, float& v) {
     Move(s, AdamDirection(s, correction, g, m, v), 0, w);

@@ -1,6 +1,8 @@
 // The numeric settings of optimizers, and their descriptions.
 #pragma once
 
+#include <cstdint>
+
 namespace hdps {
 
 // The values of all settings that some optimizer has; each optimizer reads those that its record
@@ -15,6 +17,9 @@ struct OptimizerSettings {
   float initial_accumulator = 0.1f;
   // Unused by the built-in optimizers; for settings of a program's own optimizer.
   float own_a = 0, own_b = 0, own_c = 0, own_d = 0;
+  // No setting of a job: steps of the jobs that this one began from (--init), which lazy Adam
+  // counts.
+  int64_t steps_before = 0;
   friend bool operator==(const OptimizerSettings&, const OptimizerSettings&) = default;
 };
 

@@ -7,15 +7,31 @@
 
 namespace hdps {
 
-enum class DataFormat : uint8_t { kCsv, kCriteo, kLibsvm, kLibffm, kLibfm, kIdx, kParquet };
+enum class DataFormat : uint8_t {
+  kCsv,
+  kCriteo,
+  kLibsvm,
+  kLibffm,
+  kLibfm,
+  kIdx,
+  kParquet,
+  kTfrecord,
+  kJsonl,
+};
 constexpr auto WordsOf(DataFormat) {
   using enum DataFormat;
   return EnumWords(kCsv, "csv", kCriteo, "criteo", kLibsvm, "libsvm", kLibffm, "libffm", kLibfm,
-                   "libfm", kIdx, "idx", kParquet, "parquet");
+                   "libfm", kIdx, "idx", kParquet, "parquet", kTfrecord, "tfrecord", kJsonl,
+                   "jsonl");
+}
+// Is true if rows are records whose cells have names and types of their own.
+constexpr bool HasTypedCells(DataFormat format) {
+  return format == DataFormat::kParquet || format == DataFormat::kTfrecord ||
+         format == DataFormat::kJsonl;
 }
 // Is true if rows are records of cells that data.columns names.
 constexpr bool HasNamedColumns(DataFormat format) {
-  return format == DataFormat::kCsv || format == DataFormat::kParquet;
+  return format == DataFormat::kCsv || HasTypedCells(format);
 }
 enum class ColumnType : uint8_t { kLabel, kNumeric, kCategorical, kMulti, kSkip, kWeight, kGroup };
 constexpr auto WordsOf(ColumnType) {

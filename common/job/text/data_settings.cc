@@ -172,10 +172,33 @@ void AddCells(SettingTable<DataSpec>* data) {
             // not change.
             [](const DataSpec& spec) { return spec.format == DataFormat::kCsv || spec.header; });
   data->Add("missing", &DataSpec::missing, "A cell with this text, blanks trimmed, is missing.",
-            Where(kFormat, {DataFormat::kCsv, DataFormat::kParquet}));
+            Where(kFormat, {DataFormat::kCsv, DataFormat::kParquet, DataFormat::kTfrecord,
+                            DataFormat::kJsonl}));
   data->Add("comment", &DataSpec::comment,
             "Lines that begin with this are passed over; empty: none.",
             Where(kFormat, {DataFormat::kCsv}));
+}
+
+// Adds what is known of the values of sparse features.
+void AddValues(SettingTable<DataSpec>* data) {
+  data->AddObject(
+      "vocabulary", &DataSpec::vocabulary, VocabularySection(),
+      "The values of sparse features that have keys of their own. All other values of a feature, "
+      "or of the columns of one vocabulary, share one key. Not given: every value has its own.",
+      Where(kFormat,
+            {DataFormat::kCsv, DataFormat::kCriteo, DataFormat::kLibsvm, DataFormat::kLibffm,
+             DataFormat::kLibfm, DataFormat::kParquet, DataFormat::kTfrecord, DataFormat::kJsonl}),
+      kPrintedUnlessDefault);
+  data->Add("distinct", &DataSpec::distinct,
+            "Different values of sparse features, {\"user\": 6040}, as hdps prepare counts them: "
+            "hdps plan reckons with them, and auto_parallel places the tables by them. What is "
+            "trained does not depend on them otherwise.",
+            Range{1, 9e15}, Hashed::kNothing, kPrintedUnlessDefault);
+  data->Add(
+      "distinct_half", &DataSpec::distinct_half,
+      "How many of the values of data.distinct, the most frequent ones, half of the rows have. "
+      "Not given for a feature: the law of Zipf with exponent 1.05.",
+      Range{1, 9e15}, Hashed::kNothing, kPrintedUnlessDefault);
 }
 
 // Adds the settings for keeping parsed rows.
@@ -219,7 +242,7 @@ Section DataSection() {
            "libffm and libfm: `field0`, `field1`, ..., by the number before an index, or by the "
            "place of an entry in its row. idx: images of bytes, a numeric column a pixel; their "
            "labels are in the file named alike with `labels` for `images` and `idx1` for `idx3`. "
-           "parquet: tables with columns by name; see docs/data.md.");
+           "parquet, tfrecord, jsonl: rows with columns by name; see docs/data.md.");
   AddFiles(&data);
   AddCells(&data);
   data.AddObject(
@@ -227,10 +250,12 @@ Section DataSection() {
       "One entry a column, in the file's order where it has no names; exactly one is the label, "
       "or with `model.tasks` one a task. idx: the label and a numeric column a pixel, each the "
       "byte behind its transform; not given: see image_shape.",
-      Where(kFormat, {DataFormat::kCsv, DataFormat::kIdx, DataFormat::kParquet}));
+      Where(kFormat, {DataFormat::kCsv, DataFormat::kIdx, DataFormat::kParquet,
+                      DataFormat::kTfrecord, DataFormat::kJsonl}));
   data.AddObject("features", &DataSpec::features, FeatureSection(),
                  "Categorical features derived from columns and from features before them.",
-                 Where(kFormat, {DataFormat::kCsv, DataFormat::kCriteo, DataFormat::kParquet}));
+                 Where(kFormat, {DataFormat::kCsv, DataFormat::kCriteo, DataFormat::kParquet,
+                                 DataFormat::kTfrecord, DataFormat::kJsonl}));
   data.Add("num_fields", &DataSpec::num_fields,
            "Fields 0..n-1, one sparse feature each; a libfm row has exactly so many entries.",
            Range{1, 65536}, Where(kFormat, {DataFormat::kLibffm, DataFormat::kLibfm}));
@@ -249,23 +274,7 @@ Section DataSection() {
   data.AddObject("negatives", &DataSpec::negatives, NegativeSection(),
                  "Negative examples that the reader makes, of training data alone.",
                  kPrintedUnlessDefault, kMayChange);
-  data.AddObject(
-      "vocabulary", &DataSpec::vocabulary, VocabularySection(),
-      "The values of sparse features that have keys of their own. All other values of a feature, "
-      "or of the columns of one vocabulary, share one key. Not given: every value has its own.",
-      Where(kFormat, {DataFormat::kCsv, DataFormat::kCriteo, DataFormat::kLibsvm,
-                      DataFormat::kLibffm, DataFormat::kLibfm, DataFormat::kParquet}),
-      kPrintedUnlessDefault);
-  data.Add("distinct", &DataSpec::distinct,
-           "Different values of sparse features, {\"user\": 6040}, as hdps prepare counts them: "
-           "hdps plan reckons with them, and auto_parallel places the tables by them. What is "
-           "trained does not depend on them otherwise.",
-           Range{1, 9e15}, Hashed::kNothing, kPrintedUnlessDefault);
-  data.Add(
-      "distinct_half", &DataSpec::distinct_half,
-      "How many of the values of data.distinct, the most frequent ones, half of the rows have. "
-      "Not given for a feature: the law of Zipf with exponent 1.05.",
-      Range{1, 9e15}, Hashed::kNothing, kPrintedUnlessDefault);
+  AddValues(&data);
   data.Add("parts", &DataSpec::parts,
            "The rows of a step that each worker takes, worker 0 the first ones, worker 1 those "
            "behind: a "

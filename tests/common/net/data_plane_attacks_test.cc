@@ -245,6 +245,7 @@ TEST_F(DataPlaneOfAJob, RepeatedAndOvertakenFramesAreRefused) {
   });
   const auto worker = Dial(kWorkerPeer, Folder(KeyRole::kWorker));
   ASSERT_TRUE(Talk(*worker));
+  Settle(*worker, kWorkerPeer);
   testing::internal::CaptureStderr();
   middle->trick = 1;
   worker->Send(kServerPeer, Numbered(1));

@@ -91,9 +91,9 @@ inline auto Fields(const HeartbeatAck& m) {
 }
 inline auto Fields(const Command& m) {
   // `view` is not encoded.
-  const auto& [a, b, c, d, e, f, g, h, i, j, k, next, rate, init, taken, last, offsets, eval_set,
-               view] = m;
-  return std::tie(a, b, c, d, e, f, g, h, i, j, k, next, rate, init, taken, last, offsets,
+  const auto& [a, b, c, d, e, f, g, h, i, j, k, next, rate, init, taken, last, offsets, before,
+               eval_set, view] = m;
+  return std::tie(a, b, c, d, e, f, g, h, i, j, k, next, rate, init, taken, last, offsets, before,
                   eval_set);
 }
 inline auto Fields(const CommandDone& m) {
@@ -176,8 +176,8 @@ inline auto Fields(const PullReply& m) {
   return std::tie(a, b, c, d, e, f, g);
 }
 inline auto Fields(const PushRequest& m) {
-  const auto& [a, b, c, d, e, f, g, h, i, epoch, part, exponent] = m;
-  return std::tie(a, b, c, d, e, f, g, h, i, epoch, part, exponent);
+  const auto& [a, b, c, d, e, f, g, h, i, epoch, part, exponent, before] = m;
+  return std::tie(a, b, c, d, e, f, g, h, i, epoch, part, exponent, before);
 }
 inline auto Fields(const PushAck& m) {
   const auto& [a, b, c] = m;
@@ -347,6 +347,7 @@ void ForEachSample(const Visit& visit) {
                 .taken = {0, 4},
                 .last_steps = {0, 90},
                 .offsets = {{0, 7}, {3, int64_t{1} << 40}},
+                .steps_before = 70,
                 .eval_set = "late",
                 .view = {}});
   visit(SampleDone());
@@ -371,7 +372,8 @@ void ForEachSample(const Visit& visit) {
                     0.25,
                     3,
                     2,
-                    -9});
+                    -9,
+                    40});
   visit(PushAck{{6}, Code::kResourceExhausted, "full"});
   visit(AdvanceRequest{12, {{1, 2, 3, 4}}});
   visit(AdvanceAck{13});

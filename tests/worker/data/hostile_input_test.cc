@@ -54,7 +54,9 @@ std::string GoodLine(DataFormat format) {
     case DataFormat::kLibfm:
       return "-1 3:1 11:0.5 7:1 8:1 9:1";
     case DataFormat::kIdx:      // They have no lines of text: see idx_test.cc,
-    case DataFormat::kParquet:  // and parquet_damage_test.cc.
+    case DataFormat::kParquet:  // parquet_damage_test.cc,
+    case DataFormat::kTfrecord:
+    case DataFormat::kJsonl:  // and row_formats_test.cc.
       break;
   }
   return "";

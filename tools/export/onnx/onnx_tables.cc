@@ -27,6 +27,8 @@ bool HasSeveral(const DataSpec& data, const std::string& feature) {
       return true;
     case DataFormat::kCsv:
     case DataFormat::kParquet:
+    case DataFormat::kTfrecord:
+    case DataFormat::kJsonl:
       return std::ranges::any_of(data.columns, [&](const ColumnSpec& column) {
         return column.name == feature && column.type == ColumnType::kMulti;
       });

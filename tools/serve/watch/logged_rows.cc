@@ -52,8 +52,8 @@ std::string ScoresOf(const std::vector<const OutputColumn*>& predictions, uint64
 }  // namespace
 
 std::string LoggedRows::WhyNot(const Job& job) {
-  if (job.data.format == DataFormat::kIdx || job.data.format == DataFormat::kParquet) {
-    return "rows of the format " + std::string(WordOf(job.data.format)) + " are no lines of text";
+  if (job.data.format == DataFormat::kIdx || HasTypedCells(job.data.format)) {
+    return "rows of the format " + std::string(WordOf(job.data.format)) + " are no lines of cells";
   }
   for (const ColumnSpec& column : job.data.columns) {
     for (const char* own : kLogColumns) {

@@ -36,7 +36,7 @@ class RequestLog : public AnswerWatch {
   static constexpr int kFiles = 8;
 
   // Begins a new file; one that is there becomes PATH.1. kInvalidArgument names the flag, if the
-  // options are out of range, the file cannot be written, or the job's rows are no lines of text.
+  // options are out of range, the file cannot be written, or the job's rows are no lines of cells.
   // `files` must outlive the result.
   static Result<std::unique_ptr<RequestLog>> Open(FileSystem& files, const Job& job,
                                                   const RequestLogOptions& options);

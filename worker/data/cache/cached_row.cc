@@ -126,7 +126,7 @@ CachedShape CachedShapeOf(const DataSpec& data, const std::vector<LabelSpec>& la
   all.kept_numbers.clear();
   const FeatureNames names = FeaturesOf(all);
   const bool has_ids =
-      data.format == DataFormat::kCsv &&
+      HasNamedColumns(data.format) &&
       std::ranges::any_of(data.columns, [](const ColumnSpec& c) { return c.vocab_size > 0; });
   return {
       .form = form,

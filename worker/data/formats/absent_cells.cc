@@ -50,7 +50,7 @@ std::vector<CellOrder> LayoutsOf(const DataSpec& data) {
 
 std::unique_ptr<AbsentCells> AbsentCells::Of(const DataSpec& data, std::vector<std::string> paths) {
   const bool by_name =
-      data.format == DataFormat::kParquet || (data.format == DataFormat::kCsv && data.header);
+      HasTypedCells(data.format) || (data.format == DataFormat::kCsv && data.header);
   if (by_name || data.format == DataFormat::kIdx) return nullptr;
   return std::unique_ptr<AbsentCells>(new AbsentCells(data, std::move(paths)));
 }

@@ -51,6 +51,10 @@ Result<std::unique_ptr<RowParser>> NewColumnParser(const DataSpec& data,
 std::unique_ptr<RowParser> NewCellLineParser(const DataSpec& data,
                                              const std::vector<LabelSpec>& labels);
 
+// Parses the records of tfrecord and jsonl, whose rows are those of their lines of cells.
+std::unique_ptr<RowParser> NewRecordParser(const DataSpec& data,
+                                           const std::vector<LabelSpec>& labels);
+
 // Gives the rows of `parser` with the keys of data.vocabulary: those of other values become the
 // OtherValuesKey of their feature. Requires: the vocabulary was loaded.
 std::unique_ptr<RowParser> NewVocabularyParser(std::unique_ptr<RowParser> parser,

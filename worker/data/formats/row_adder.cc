@@ -58,6 +58,9 @@ std::unique_ptr<RowParser> ParserOfFormat(const DataSpec& data,
       return NewIdxParser(data, labels[0].num_classes);
     case DataFormat::kParquet:
       return NewCellLineParser(data, labels);
+    case DataFormat::kTfrecord:
+    case DataFormat::kJsonl:
+      return NewRecordParser(data, labels);
   }
   return nullptr;
 }
@@ -99,7 +102,7 @@ Result<std::unique_ptr<RowAdder>> RowAdder::Make(const DataSpec& data,
   adder->labels_read_ = labels[0].num_classes != kLabelsNotRead;
   adder->bad_rows_become_ = bad_rows;
   adder->of_table_ = TableOf(data, adder->paths_) != nullptr;
-  adder->of_records_ = !adder->of_table_ && data.format == DataFormat::kParquet;
+  adder->of_records_ = !adder->of_table_ && HasTypedCells(data.format);
   if (!adder->labels_read_ && !adder->of_table_) {
     adder->absent_ = AbsentCells::Of(data, adder->paths_);
   }

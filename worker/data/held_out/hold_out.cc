@@ -12,6 +12,7 @@
 #include "worker/data/line_reader.h"
 #include "worker/data/number.h"
 #include "worker/data/records/cell_line.h"
+#include "worker/data/records/record_cells.h"
 #include "worker/data/records/record_columns.h"
 
 namespace hdps {
@@ -28,8 +29,8 @@ HoldOut::HoldOut(const DataSpec& data, uint64_t seed)
     : seed_(MixBits(seed ^ kHoldOutSalt)),
       share_(data.validation_share),
       block_lines_(data.validation_block_lines),
-      label_is_(data.format == DataFormat::kIdx       ? LabelIs::kFirstByte
-                : data.format == DataFormat::kParquet ? LabelIs::kRecordCells
+      label_is_(data.format == DataFormat::kIdx ? LabelIs::kFirstByte
+                : HasTypedCells(data.format)    ? LabelIs::kRecordCells
                 : data.format == DataFormat::kCsv || data.format == DataFormat::kCriteo
                     ? LabelIs::kCells
                     : LabelIs::kFirstWord),
@@ -43,6 +44,8 @@ HoldOut::HoldOut(const DataSpec& data, uint64_t seed)
   if (data.format == DataFormat::kCriteo) labels_ = {0};
   if (label_is_ == LabelIs::kRecordCells) {
     labels_ = RecordLabels(data);
+    record_cells_ = NewRecordCells(data, /*labels_read=*/false);
+    record_line_ = std::make_unique<CellLineWriter>();
   } else if (!columns_.empty()) {
     labels_ = LabelCells(OrderOf(columns_).cell_of_column);
   }
@@ -110,11 +113,19 @@ uint64_t HoldOut::HashOf(uint32_t file, std::string_view row) const {
       row = TrimBlanks(row);
       break;
     case LabelIs::kRecordCells:
-      return HashOfCells(row, labels_, seed_);
+      return HashOfRecord(row);
     case LabelIs::kCells:
       return HashCells(file < labels_by_header_.size() ? labels_by_header_[file] : labels_, row);
   }
   return HashString(row, seed_);
+}
+
+uint64_t HoldOut::HashOfRecord(std::string_view row) const {
+  if (record_cells_ == nullptr) return HashOfCells(row, labels_, seed_);
+  record_line_->Clear();
+  // Bad rows have no cells.
+  if (record_cells_->Write(row, record_line_.get())) return HashString(row, seed_);
+  return HashOfCells({record_line_->data(), record_line_->size()}, labels_, seed_);
 }
 
 uint64_t HoldOut::HashCells(const Cells& labels, std::string_view row) const {

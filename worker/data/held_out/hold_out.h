@@ -12,6 +12,8 @@
 
 namespace hdps {
 
+class CellLineWriter;
+class RecordCells;
 struct ColumnSpec;
 struct DataSpec;
 struct LinePlace;
@@ -20,8 +22,8 @@ struct LinePlace;
 // differ only in their labels are on the same side, wherever they stand. With
 // data.validation_block_lines it hashes the number of the row's block of lines instead.
 //
-// A row of a table is hashed as the line that TableLines writes of it. A record has no bytes of its
-// own: HashOfCells() hashes the values of the job's columns.
+// A row of a table is hashed as the line that TableLines writes of it. A record has no bytes that
+// stand for it: HashOfCells() hashes the values of the job's columns.
 //
 // Invariant: the choice is a function of the row, of the place of the labels in its file, of the
 // seed, and of the share; with blocks, of the row's place, of the seed, and of the share.
@@ -47,6 +49,7 @@ class HoldOut {
   static Cells RecordLabels(const DataSpec& data);
   Cells LabelCells(const std::vector<uint32_t>& cell_of_column) const;
   uint64_t HashCells(const Cells& labels, std::string_view row) const;
+  uint64_t HashOfRecord(std::string_view row) const;
 
   const uint64_t seed_;
   const double share_;
@@ -57,6 +60,8 @@ class HoldOut {
   const std::vector<ColumnSpec> columns_;
   const std::unique_ptr<RowParser> header_parser_;  // Null except for csv.
   std::unique_ptr<const TableLines> table_;         // Null: the rows are lines of files.
+  std::unique_ptr<RecordCells> record_cells_;       // Null: records are lines of cells.
+  std::unique_ptr<CellLineWriter> record_line_;     // Of the record that is hashed.
   Cells labels_;                         // Cells of files in the job's order, or of the table.
   std::vector<Cells> labels_by_header_;  // [files] whose header was taken.
 };

@@ -16,6 +16,7 @@
 #include "worker/data/records/parquet_source.h"
 #include "worker/data/records/record_columns.h"
 #include "worker/data/records/record_files.h"
+#include "worker/data/records/tfrecord_files.h"
 
 namespace hdps {
 namespace {
@@ -233,6 +234,7 @@ class ParquetFiles : public RecordFiles {
 }  // namespace
 
 std::shared_ptr<RecordFiles> NewRecordFiles(const DataSpec& data, bool labels_read) {
+  if (data.format == DataFormat::kTfrecord) return NewTfrecordFiles();
   if (data.format != DataFormat::kParquet) return nullptr;
   return std::make_shared<ParquetFiles>(data, labels_read);
 }

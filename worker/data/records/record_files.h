@@ -15,8 +15,9 @@ struct DataSpec;
 // Turns the records of files into lines (cell_line.h), so that rows are shuffled, split, held out,
 // kept and counted as those of text are.
 //
-// A line has a cell for each column of RecordColumns(). A file's bytes are its lines, each behind
-// 32 bits of its length. For use by one thread.
+// A line of a Parquet file has a cell for each column of RecordColumns(); one of a TFRecord file
+// has the bytes of the record, which RecordCells turns into such a line. A file's bytes are its
+// lines, each behind 32 bits of its length. For use by one thread.
 class RecordFiles {
  public:
   virtual ~RecordFiles() = default;
