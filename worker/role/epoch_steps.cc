@@ -62,11 +62,7 @@ Status EpochSteps::Open(const Job& part, const EpochPosition& position, const Ep
   options.executor = &executor_;
   options.board = &channel_.board();
   if (job_.data.follow) {
-    options.reader.follow = NewPollingWait([this](const std::string& behind) {
-      const int64_t waits_ms = channel_.board().AwaitRows(behind);
-      channel_.meters()->Set(FigureNamed("hdps_worker_rows_awaited_seconds"),
-                             static_cast<double>(waits_ms) / 1e3);
-    });
+    options.reader.follow = NewPollingWait([this](const std::string& behind) { Await(behind); });
   }
   if (ReadsTopic(job_.data)) ReadTopic(position.offsets, &options.reader);
   if (follows()) options.on_step = [this] { channel_.StepReady(); };
@@ -81,10 +77,20 @@ Status EpochSteps::Open(const Job& part, const EpochPosition& position, const Ep
   return Status();
 }
 
+void EpochSteps::Await(const std::string& behind) {
+  const int64_t waits_ms = channel_.board().AwaitRows(behind);
+  channel_.meters()->Set(FigureNamed("hdps_worker_rows_awaited_seconds"),
+                         static_cast<double>(waits_ms) / 1e3);
+}
+
 void EpochSteps::ReadTopic(const std::vector<PartitionOffset>& offsets, ReaderOptions* options) {
   auto topic = std::make_shared<TopicReading>();
   topic->from = offsets;
   topic->clock = &time_;
+  topic->await = [this](const std::string& behind) { Await(behind); };
+  topic->trouble = [&board = channel_.board()](const std::string& trouble) {
+    board.SetTrouble(trouble);
+  };
   topic->tell = [&meters = *channel_.meters()](const TopicFigures& figures) {
     meters.Set(FigureNamed("hdps_worker_topic_lag_messages"), static_cast<double>(figures.behind));
     meters.Set(FigureNamed("hdps_worker_topic_lag_seconds"), figures.behind_s);

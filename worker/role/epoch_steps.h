@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "common/base/ids.h"
@@ -72,6 +73,8 @@ class EpochSteps {
   uint64_t bad_rows() const { return bad_rows_; }  // Bad rows in the steps removed since Open().
 
  private:
+  // Tells behind which row the reader waits for more, or "" if it does not.
+  void Await(const std::string& behind);
   // Lets the reader go on at `offsets` of the job's topic.
   void ReadTopic(const std::vector<PartitionOffset>& offsets, ReaderOptions* options);
 

@@ -87,6 +87,7 @@ void WorkerNode::OnTick(TimeMs now) {
   client_.OnTick(now);
   membership_.ReportSilent(client_.SilentFor(dead_after_ms_));
   membership_.ReportActivity(CurrentActivity());
+  membership_.ReportTrouble(compute_->Trouble());
   membership_.OnTick(now);
   Deliver();
 }

@@ -72,9 +72,10 @@ std::optional<int64_t> ReadUtcTime(const std::string& text) {
 
 bool IsOwnKafkaSetting(std::string_view name) {
   constexpr std::string_view kOwn[] = {
-      "auto.offset.reset",    "bootstrap.servers",  "enable.auto.commit",
-      "enable.partition.eof", "group.id",           "group.instance.id",
-      "metadata.broker.list", "auto.commit.enable", "enable.auto.offset.store"};
+      "auto.offset.reset",     "bootstrap.servers",  "enable.auto.commit",
+      "enable.partition.eof",  "group.id",           "group.instance.id",
+      "metadata.broker.list",  "auto.commit.enable", "enable.auto.offset.store",
+      "statistics.interval.ms"};
   return std::ranges::find(kOwn, name) != std::end(kOwn);
 }
 

@@ -140,7 +140,9 @@ Status CheckKafka(const JobSource& source, const Job& job) {
   }
   if (data.follow) return refuse("data.follow", "true", "it never ends; leave it out");
   if (data.format == DataFormat::kIdx || data.format == DataFormat::kParquet) {
-    return refuse("data.format", std::string(WordOf(data.format)), "a message is a line of text");
+    return refuse("data.format", std::string(WordOf(data.format)),
+                  "a message is a line of text, a JSON object or a tf.train.Example; choose csv, "
+                  "jsonl or tfrecord");
   }
   if (data.header) return refuse("data.header", "true", "a message is a row; set it to false");
   if (job.train.epochs != 1) {

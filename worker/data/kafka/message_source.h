@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "common/base/status.h"
@@ -18,7 +20,13 @@ struct TopicMessage {
   std::string_view text;  // Valid until the next Take() of its partition.
 };
 
-// A consumer without a group. It waits for brokers that are away, which it names in the log.
+// Is told, for people, what holds a source up: a broker that is away, by name; "": nothing does.
+using TellTrouble = std::function<void(const std::string& trouble)>;
+
+// Whoever waits for messages looks up so often, to tell what it waits for.
+inline constexpr int64_t kLookEveryMs = 1000;
+
+// A consumer without a group. It waits for brokers that are away.
 //
 // Used by one thread, but for Stop().
 class MessageSource {
@@ -38,8 +46,8 @@ class MessageSource {
   virtual Result<std::optional<TopicMessage>> Take(uint32_t partition) = 0;
   // Returns the number of messages behind `next` in the partition, as far as is known.
   virtual uint64_t Behind(const PartitionOffset& next) = 0;
-  // Waits until a message may have arrived since the last Wait(), but no longer than `ms`; below 0:
-  // without limit. Returns false, at once, after Stop().
+  // Waits until a message may have arrived since the last Wait(), but no longer than `ms` or about
+  // kLookEveryMs; below 0: about as long. Returns false, at once, after Stop().
   virtual bool Wait(int64_t ms) = 0;
   // Ends all waits for good. Any thread may call it.
   virtual void Stop() = 0;

@@ -4,7 +4,7 @@
 namespace hdps {
 
 Result<std::unique_ptr<MessageSource>> NewRdkafkaSource(const std::string& entry, const KafkaSpec&,
-                                                        FileSystem&) {
+                                                        FileSystem&, TellTrouble) {
   return Status(Code::kInvalidArgument,
                 "'" + entry +
                     "' is a topic of Kafka, and this program was built without librdkafka: "

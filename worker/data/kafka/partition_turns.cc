@@ -27,6 +27,7 @@ Result<std::optional<TurnMessage>> PartitionTurns::Next() {
       wait_ms = step_ends_ms_ - clock_.NowMs();
       if (wait_ms <= 0) return std::optional<TurnMessage>();
     }
+    TellWait();
     if (!source_.Wait(wait_ms)) return Status(Code::kCancelled, "the reader was stopped");
   }
 }
@@ -48,6 +49,14 @@ Result<std::optional<TurnMessage>> PartitionTurns::TakeAny() {
 
 std::string PartitionTurns::PlaceOf(const PartitionOffset& at) const {
   return options_.topic + ", partition " + std::to_string(at.partition) + ": ";
+}
+
+void PartitionTurns::TellWait() const {
+  if (!options_.await) return;
+  const PartitionOffset& at = offsets_[turn_];
+  const std::string partition = options_.topic + "/" + std::to_string(at.partition);
+  options_.await(at.next == 0 ? "the begin of " + partition
+                              : partition + ":" + std::to_string(at.next - 1));
 }
 
 Status PartitionTurns::Advance(const TopicMessage& message, PartitionOffset* at) {

@@ -18,6 +18,9 @@ struct TurnOptions {
   std::string topic;     // For messages.
   int64_t flush_ms = 0;  // A step ends so long after its begin; 0: it waits.
   std::function<void(const std::string& warning)> warn = {};  // May be empty.
+  // Is called before each wait for a message, with the place of the last one in the partition whose
+  // turn it is; may be empty.
+  std::function<void(const std::string& behind)> await = {};
 };
 
 // A message, and its partition as an index into offsets().
@@ -54,6 +57,7 @@ class PartitionTurns {
   Result<std::optional<TurnMessage>> TakeAny();
   Status Advance(const TopicMessage& message, PartitionOffset* at);
   std::string PlaceOf(const PartitionOffset& at) const;
+  void TellWait() const;
 
   MessageSource& source_;
   MonotonicClock& clock_;

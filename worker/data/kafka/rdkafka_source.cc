@@ -9,6 +9,8 @@
 #include <atomic>
 #include <limits>
 #include <map>
+#include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -60,8 +62,8 @@ bool Passes(rd_kafka_resp_err_t error) {
 
 class RdkafkaSource : public MessageSource {
  public:
-  RdkafkaSource(std::string entry, KafkaEntry name, const KafkaSpec& kafka)
-      : entry_(std::move(entry)), name_(std::move(name)), kafka_(kafka) {}
+  RdkafkaSource(std::string entry, KafkaEntry name, const KafkaSpec& kafka, TellTrouble tell)
+      : entry_(std::move(entry)), name_(std::move(name)), kafka_(kafka), tell_(std::move(tell)) {}
   ~RdkafkaSource() override;
 
   // Makes the client, which has no effect on brokers. `secrets` are settings too.
@@ -97,6 +99,10 @@ class RdkafkaSource : public MessageSource {
   static void OnError(rd_kafka_t*, int error, const char* reason, void* self) {
     static_cast<RdkafkaSource*>(self)->TellError(static_cast<rd_kafka_resp_err_t>(error), reason);
   }
+  static int OnStatistics(rd_kafka_t*, char* json, size_t bytes, void* self) {
+    static_cast<RdkafkaSource*>(self)->LookAtBrokers({json, bytes});
+    return 0;  // librdkafka frees the text.
+  }
   static void OnLog(const rd_kafka_t*, int, const char* what, const char* text) {
     VLOG(1) << "librdkafka: " << what << ": " << text;
   }
@@ -105,6 +111,8 @@ class RdkafkaSource : public MessageSource {
              const char* place) const;
   void TellError(rd_kafka_resp_err_t error, const std::string& reason);
   void TellThere();
+  // Ends the trouble if the leaders of all partitions are connected. `statistics` are librdkafka's.
+  void LookAtBrokers(std::string_view statistics);
   // Calls `request`, which asks a broker, until one has answered. kInvalidArgument for an error
   // that does not pass; `what` was asked for.
   template <typename Request>
@@ -117,9 +125,10 @@ class RdkafkaSource : public MessageSource {
   const std::string entry_;
   const KafkaEntry name_;
   const KafkaSpec kafka_;
-  Pause pause_;  // Is cut when something arrives.
+  const TellTrouble tell_;  // May be empty.
+  Pause pause_;             // Is cut when something arrives.
   std::atomic<bool> stopped_ = false;
-  bool away_ = false;  // A warning has said so.
+  bool away_ = false;  // A broker is away, and that was told.
   Client client_;
   Topic topic_;
   Queue events_;  // Errors of the client.
@@ -127,6 +136,7 @@ class RdkafkaSource : public MessageSource {
 };
 
 RdkafkaSource::~RdkafkaSource() {
+  if (away_ && tell_) tell_("");
   if (events_ != nullptr) rd_kafka_queue_cb_event_enable(events_.get(), nullptr, nullptr);
   for (auto& [number, partition] : partitions_) {
     rd_kafka_queue_cb_event_enable(partition.queue.get(), nullptr, nullptr);
@@ -160,6 +170,9 @@ Status RdkafkaSource::Connect(const std::map<std::string, std::string>& secrets)
   HDPS_RETURN_IF_ERROR(Set(settings.get(), "auto.offset.reset", "earliest", kOwn));
   rd_kafka_conf_set_error_cb(settings.get(), &OnError);
   rd_kafka_conf_set_log_cb(settings.get(), &OnLog);
+  HDPS_RETURN_IF_ERROR(
+      Set(settings.get(), "statistics.interval.ms", std::to_string(kLookEveryMs), kOwn));
+  rd_kafka_conf_set_stats_cb(settings.get(), &OnStatistics);
   rd_kafka_conf_set_opaque(settings.get(), this);
   std::array<char, 512> why{};
   client_.reset(rd_kafka_new(RD_KAFKA_CONSUMER, settings.get(), why.data(), why.size()));
@@ -181,12 +194,36 @@ void RdkafkaSource::TellError(rd_kafka_resp_err_t error, const std::string& reas
     return;
   }
   if (std::exchange(away_, true)) return;
-  LOG(WARNING) << entry_ << ": a broker is away, and is waited for: "
-               << (reason.empty() ? name_.brokers : reason);
+  const std::string trouble =
+      entry_ + ": a broker is away: " + (reason.empty() ? name_.brokers : reason);
+  LOG(WARNING) << trouble << "; it is waited for";
+  if (tell_) tell_(trouble);
 }
 
 void RdkafkaSource::TellThere() {
-  if (std::exchange(away_, false)) LOG(INFO) << entry_ << ": a broker answers again";
+  if (!std::exchange(away_, false)) return;
+  LOG(INFO) << entry_ << ": the brokers answer again";
+  if (tell_) tell_("");
+}
+
+void RdkafkaSource::LookAtBrokers(std::string_view statistics) {
+  if (!away_ || partitions_.empty()) return;
+  try {
+    const auto json = nlohmann::json::parse(statistics);
+    std::set<int64_t> connected;
+    for (const auto& broker : json.at("brokers")) {
+      if (broker.at("state") == "UP") connected.insert(broker.at("nodeid").get<int64_t>());
+    }
+    const auto& known = json.at("topics").at(name_.topic).at("partitions");
+    const bool all = std::ranges::all_of(partitions_, [&](const auto& partition) {
+      const auto& leader = known.at(std::to_string(partition.first)).at("leader");
+      return connected.contains(leader.template get<int64_t>());
+    });
+    if (all) TellThere();
+  } catch (const nlohmann::json::exception& error) {
+    // The topic is not known yet, or a broker has a name that breaks the text.
+    VLOG(1) << "librdkafka's statistics: " << error.what();
+  }
 }
 
 template <typename Request>
@@ -318,7 +355,6 @@ Result<std::optional<TopicMessage>> RdkafkaSource::Take(uint32_t number) {
 Result<std::optional<TopicMessage>> RdkafkaSource::Give(uint32_t partition,
                                                         const rd_kafka_message_t& message) {
   if (message.err == RD_KAFKA_RESP_ERR_NO_ERROR) {
-    TellThere();
     rd_kafka_timestamp_type_t type = RD_KAFKA_TIMESTAMP_NOT_AVAILABLE;
     const int64_t time_ms = rd_kafka_message_timestamp(&message, &type);
     const bool has_time = type != RD_KAFKA_TIMESTAMP_NOT_AVAILABLE && time_ms > 0;
@@ -349,17 +385,17 @@ uint64_t RdkafkaSource::Behind(const PartitionOffset& next) {
 }
 
 bool RdkafkaSource::Wait(int64_t ms) {
-  constexpr int64_t kDayMs = 86'400'000;
-  return pause_.For(ms < 0 ? kDayMs : ms);
+  return pause_.For(ms < 0 ? kLookEveryMs : std::min(ms, kLookEveryMs));
 }
 
 }  // namespace
 
 Result<std::unique_ptr<MessageSource>> NewRdkafkaSource(const std::string& entry,
-                                                        const KafkaSpec& kafka, FileSystem& files) {
+                                                        const KafkaSpec& kafka, FileSystem& files,
+                                                        TellTrouble tell) {
   HDPS_ASSIGN_OR_RETURN(KafkaEntry name, ReadKafkaEntry(entry));
   HDPS_ASSIGN_OR_RETURN(const auto secrets, ReadKafkaSecrets(files, kafka.secrets));
-  auto source = std::make_unique<RdkafkaSource>(entry, std::move(name), kafka);
+  auto source = std::make_unique<RdkafkaSource>(entry, std::move(name), kafka, std::move(tell));
   HDPS_RETURN_IF_ERROR(source->Connect(secrets));
   return std::unique_ptr<MessageSource>(std::move(source));
 }

@@ -13,6 +13,7 @@
 #include "worker/data/indexed_reader.h"
 #include "worker/data/kafka/partition_turns.h"
 #include "worker/data/kafka/rdkafka_source.h"
+#include "worker/data/records/tfrecord_files.h"
 
 namespace hdps {
 namespace {
@@ -42,7 +43,10 @@ class TopicReader : public BatchReader {
     HDPS_RETURN_IF_ERROR(source_->Begin(own));
     const TurnOptions turns{.topic = entry_,
                             .flush_ms = static_cast<int64_t>(data_.kafka.flush_s * 1000),
-                            .warn = [](const std::string& text) { LOG(WARNING) << text; }};
+                            .warn = [](const std::string& text) { LOG(WARNING) << text; },
+                            .await = [this](const std::string& behind) { Await(behind); }};
+    last_time_ms_.resize(own.size());
+    Await("");
     turns_ =
         std::make_unique<PartitionTurns>(*source_, *options_.topic->clock, std::move(own), turns);
     return {};
@@ -59,10 +63,11 @@ class TopicReader : public BatchReader {
       if (!taken) break;
       const TopicMessage& message = taken->message;
       bytes_read_ += message.text.size();
-      last_time_ms_ = message.time_ms;
+      last_time_ms_[taken->index] = message.time_ms;
+      if (message.text.empty()) continue;
       const LinePlace place{static_cast<uint32_t>(taken->index),
                             static_cast<uint64_t>(message.offset)};
-      const std::optional<std::string_view> text = rules_.RowOf(WithoutEnd(message.text), place);
+      const std::optional<std::string_view> text = rules_.RowOf(RowIn(message.text), place);
       if (!text) continue;
       const uint64_t position =
           first_row + options_.FirstOwn(first_row) + uint64_t{number} * options_.Stride();
@@ -70,6 +75,7 @@ class TopicReader : public BatchReader {
           rows_->Add({*text, place, position}, {epoch_, position, number++}, &builder));
     }
     position_ += options_.batch_size;
+    Await("");
     Tell();
     Batch batch = builder.Finish(first_row);
     batch.offsets = turns_->offsets();
@@ -88,10 +94,19 @@ class TopicReader : public BatchReader {
   double progress() const override { return 0; }  // Nobody knows how much is to come.
 
  private:
-  // A message may have the end of a line, which belongs to no cell.
-  static std::string_view WithoutEnd(std::string_view text) {
-    if (text.ends_with('\n')) text.remove_suffix(1);
-    return text;
+  // A line of text may have its end, which belongs to no cell. A record may end with any byte.
+  std::string_view RowIn(std::string_view message) const {
+    const bool line = rules_.records == nullptr;
+    if (line && message.ends_with('\n')) message.remove_suffix(1);
+    return message;
+  }
+
+  // Tells the place behind which a message is waited for, or "" if none is any more.
+  void Await(const std::string& behind) {
+    if (std::exchange(awaits_, !behind.empty()) || !behind.empty()) {
+      if (options_.topic->await) options_.topic->await(behind);
+    }
+    if (awaits_) Tell();
   }
 
   // Returns how many rows of this part lie before the step that begins at `first_row`, and how many
@@ -146,9 +161,13 @@ class TopicReader : public BatchReader {
     if (!options_.topic->tell) return;
     TopicFigures figures;
     figures.new_missing = turns_->missing() - std::exchange(missing_told_, turns_->missing());
-    for (const PartitionOffset& at : turns_->offsets()) figures.behind += source_->Behind(at);
-    if (figures.behind > 0 && last_time_ms_ > 0) {
-      figures.behind_s = static_cast<double>(std::max<int64_t>(0, UnixMs() - last_time_ms_)) / 1e3;
+    const int64_t now_ms = UnixMs();
+    for (size_t i = 0; i < last_time_ms_.size(); ++i) {
+      const uint64_t behind = source_->Behind(turns_->offsets()[i]);
+      figures.behind += behind;
+      if (behind == 0 || last_time_ms_[i] == 0) continue;
+      const auto age_ms = static_cast<double>(now_ms - last_time_ms_[i]);
+      figures.behind_s = std::max(figures.behind_s, age_ms / 1e3);
     }
     options_.topic->tell(figures);
   }
@@ -164,7 +183,9 @@ class TopicReader : public BatchReader {
   uint64_t position_ = 0;  // Of the next step's first row.
   uint64_t bad_rows_before_ = 0;
   uint64_t bytes_read_ = 0;
-  int64_t last_time_ms_ = 0;
+  std::vector<int64_t> last_time_ms_;  // Of each partition's last message; 0: unknown.
+  // The wait for a message was told, maybe by a reader before this one, and its end was not.
+  bool awaits_ = true;
   uint64_t missing_told_ = 0;
 };
 
@@ -175,11 +196,13 @@ Result<std::unique_ptr<BatchReader>> NewTopicReader(FileSystem& files, const Dat
                                                     const ReaderOptions& options) {
   CHECK_EQ(paths.size(), 1u);
   CHECK(options.topic != nullptr);
+  if (data.format == DataFormat::kTfrecord) HDPS_RETURN_IF_ERROR(ExamplesAreRead());
   std::unique_ptr<MessageSource> source;
   if (options.topic->open) {
     HDPS_ASSIGN_OR_RETURN(source, options.topic->open());
   } else {
-    HDPS_ASSIGN_OR_RETURN(source, NewRdkafkaSource(paths[0], data.kafka, files));
+    HDPS_ASSIGN_OR_RETURN(source,
+                          NewRdkafkaSource(paths[0], data.kafka, files, options.topic->trouble));
   }
   return std::unique_ptr<BatchReader>(
       std::make_unique<TopicReader>(data, paths[0], options, std::move(source)));

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "common/base/status.h"
@@ -14,11 +15,12 @@
 
 namespace hdps {
 
-// What a reader of a topic tells after each step.
+// What a reader of a topic tells after each step, and while it waits for messages.
 struct TopicFigures {
-  uint64_t behind = 0;       // Messages in this worker's partitions that were not read yet.
-  double behind_s = 0;       // The age of the last message that was read, if there are any.
-  uint64_t new_missing = 0;  // Messages found missing in the step.
+  uint64_t behind = 0;  // Messages in this worker's partitions that were not read yet.
+  // How long ago the message was written behind which the oldest of them is; 0 if there are none.
+  double behind_s = 0;
+  uint64_t new_missing = 0;  // Messages found missing since the last figures.
 };
 
 // What reading a topic needs beside the job.
@@ -27,6 +29,10 @@ struct TopicReading {
   std::vector<PartitionOffset> from;
   MonotonicClock* clock = nullptr;                             // Outlives the reader.
   std::function<void(const TopicFigures& figures)> tell = {};  // May be empty.
+  // Is called while messages are waited for, with the place of the last one, as RowWait is; with ""
+  // when there was one. May be empty.
+  std::function<void(const std::string& behind)> await = {};
+  TellTrouble trouble = {};  // May be empty.
   // Makes the source; empty: librdkafka's, of the entry of data.train.
   std::function<Result<std::unique_ptr<MessageSource>>()> open = {};
 };
