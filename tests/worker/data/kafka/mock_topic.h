@@ -23,6 +23,7 @@ class MockTopic {
     Set(producing, "bootstrap.servers", this->brokers());
     // Whatever is to be read at once is written at once.
     Set(producing, "linger.ms", "0");
+    Set(producing, "queue.buffering.max.messages", "10000000");
     producer_ = New(producing);
   }
   ~MockTopic() {

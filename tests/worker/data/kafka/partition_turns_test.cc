@@ -23,7 +23,8 @@ class PartitionTurnsTest : public testing::Test {
             std::move(from),
             {.topic = "kafka://b:1/clicks",
              .flush_ms = flush_ms,
-             .warn = [this](const std::string& w) { warnings_.push_back(w); }}};
+             .warn = [this](const std::string& w) { warnings_.push_back(w); },
+             .await = [this](const std::string& behind) { awaited_.push_back(behind); }}};
   }
   // Takes up to `count` messages of one step.
   std::vector<std::string> Step(PartitionTurns& turns, uint64_t turn, size_t count) {
@@ -40,7 +41,7 @@ class PartitionTurnsTest : public testing::Test {
 
   SettableClock clock_;
   ScriptedSource source_;
-  std::vector<std::string> warnings_;
+  std::vector<std::string> warnings_, awaited_;
   Status status_;
 };
 
@@ -65,6 +66,9 @@ TEST_F(PartitionTurnsTest, WithoutAFlushTheOrderDoesNotDependOnWhenMessagesArriv
   PartitionTurns turns = Turns({{0, 0}, {1, 0}}, 0);
   EXPECT_THAT(Step(turns, 0, 4), ElementsAre("a0", "b0", "a1", "b1"));
   EXPECT_THAT(source_.waits, ElementsAre(-1, -1, -1));
+  // The partition whose turn it is is told, with its last message.
+  EXPECT_THAT(awaited_, ElementsAre("the begin of kafka://b:1/clicks/1",
+                                    "the begin of kafka://b:1/clicks/1", "kafka://b:1/clicks/1:0"));
 }
 
 TEST_F(PartitionTurnsTest, WithAFlushAPartitionWithoutMessagesIsPassedOver) {

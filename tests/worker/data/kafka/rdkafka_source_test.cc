@@ -13,6 +13,7 @@
 namespace hdps {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -21,7 +22,8 @@ class RdkafkaSourceTest : public testing::Test {
   RdkafkaSourceTest() : files_(NewMemoryFileSystem()), topic_(3) {}
 
   std::unique_ptr<MessageSource> Open(const std::string& entry) {
-    Result<std::unique_ptr<MessageSource>> source = NewRdkafkaSource(entry, kafka_, *files_);
+    Result<std::unique_ptr<MessageSource>> source = NewRdkafkaSource(
+        entry, kafka_, *files_, [this](const std::string& trouble) { told_.push_back(trouble); });
     EXPECT_TRUE(source.ok()) << source.status().message();
     return source.ok() ? *std::move(source) : nullptr;
   }
@@ -44,6 +46,7 @@ class RdkafkaSourceTest : public testing::Test {
   std::unique_ptr<FileSystem> files_;
   MockTopic topic_;
   KafkaSpec kafka_;
+  std::vector<std::string> told_;  // What held a source up, as it told.
 };
 
 TEST_F(RdkafkaSourceTest, PartitionsAreReadFromTheirOffsets) {
@@ -86,12 +89,35 @@ TEST_F(RdkafkaSourceTest, ABrokerThatIsAwayIsWaitedFor) {
   const PartitionOffset from[] = {{0, 0}};
   ASSERT_TRUE(source->Begin(from).ok());
   EXPECT_THAT(Take(*source, 0, 1), ElementsAre("0 a0"));
+  EXPECT_THAT(told_, ElementsAre());
   ASSERT_EQ(rd_kafka_mock_broker_set_down(topic_.cluster(), 1), 0);
-  std::jthread later([this] {
-    ASSERT_EQ(rd_kafka_mock_broker_set_up(topic_.cluster(), 1), 0);
-    topic_.Add(0, "a1");
-  });
+  while (told_.empty()) {
+    ASSERT_TRUE(source->Wait(-1));
+    ASSERT_FALSE(source->Take(0)->has_value());
+  }
+  EXPECT_THAT(told_,
+              ElementsAre(AllOf(HasSubstr("a broker is away"), HasSubstr(topic_.brokers()))));
+  ASSERT_EQ(rd_kafka_mock_broker_set_up(topic_.cluster(), 1), 0);
+  // It is back, also without a message.
+  while (told_.size() < 2) {
+    ASSERT_TRUE(source->Wait(-1));
+    ASSERT_FALSE(source->Take(0)->has_value());
+  }
+  EXPECT_EQ(told_.back(), "");
+  topic_.Add(0, "a1");
   EXPECT_THAT(Take(*source, 0, 1), ElementsAre("1 a1"));
+}
+
+TEST_F(RdkafkaSourceTest, WhatTheBrokerHasDeletedIsAGapOfOffsets) {
+  const std::string large(900'000, 'x');  // The broker keeps 5 MiB.
+  for (int i = 0; i < 12; ++i) topic_.Add(1, large);
+  const auto source = Open(topic_.entry());
+  const Result<int64_t> first = source->FirstOf(1);
+  ASSERT_TRUE(first.ok()) << first.status().message();
+  EXPECT_GT(*first, 0);
+  const PartitionOffset from[] = {{1, 0}};
+  ASSERT_TRUE(source->Begin(from).ok());
+  EXPECT_THAT(Take(*source, 1, 1), ElementsAre(std::to_string(*first) + " " + large));
 }
 
 TEST_F(RdkafkaSourceTest, ErrorsOfBrokersThatPassAreSurvived) {

@@ -7,6 +7,8 @@
 #include "common/job/spec/data_spec.h"
 #include "tests/worker/data/data_fixture.h"
 #include "tests/worker/data/kafka/scripted_source.h"
+#include "tests/worker/data/records/example_maker.h"
+#include "worker/data/records/tfrecord_files.h"
 
 namespace hdps {
 namespace {
@@ -40,6 +42,7 @@ class TopicReaderTest : public testing::Test {
     reading->from = std::move(from);
     reading->clock = &clock_;
     reading->tell = [this](const TopicFigures& figures) { told_ = figures; };
+    reading->await = [this](const std::string& behind) { awaited_.push_back(behind); };
     auto given = std::make_shared<std::unique_ptr<MessageSource>>(std::move(source));
     reading->open = [given]() -> Result<std::unique_ptr<MessageSource>> {
       return std::move(*given);
@@ -66,6 +69,7 @@ class TopicReaderTest : public testing::Test {
   ScriptedSource* source_ = nullptr;
   std::unique_ptr<BatchReader> reader_;
   TopicFigures told_;
+  std::vector<std::string> awaited_;
 };
 
 TEST_F(TopicReaderTest, WorkersReadTheirOwnPartitions) {
@@ -120,6 +124,57 @@ TEST_F(TopicReaderTest, AStepWithoutMessagesIsEmptyAfterAWhile) {
   EXPECT_EQ(empty.num_examples, 0u);
   EXPECT_THAT(empty.offsets, ElementsAre(PartitionOffset{0, 1}, PartitionOffset{2, 1}));
   EXPECT_EQ(empty.first_row, 6u);
+  // What a reader before this one told ends, and so does each wait.
+  EXPECT_THAT(awaited_,
+              ElementsAre("", "kafka://b:9092/clicks/2:0", "", "kafka://b:9092/clicks/0:0", ""));
+}
+
+TEST_F(TopicReaderTest, MessagesAreRecordsOfTheJobsFormat) {
+  struct Form {
+    DataFormat format;
+    std::vector<std::string> messages;
+  };
+  // The last byte of the first example is that of an LF, which a line of text may end with.
+  const std::string example = ExampleOf(
+      {{"y", IntegerFeature({0})}, {"id", FloatFeature({1})}, {"c", TextFeature({"a\n"})}});
+  ASSERT_EQ(example.back(), '\n');
+  const Form forms[] = {
+      {DataFormat::kJsonl,
+       {R"({"c": "a\n", "y": 0, "id": 1})", "", "{\"y\": 0, \"id\": 2, \"c\": null}\n"}},
+      {DataFormat::kTfrecord,
+       {example, "", ExampleOf({{"id", FloatFeature({2})}, {"y", IntegerFeature({0})}})}}};
+  std::vector<Batch> batches;
+  for (const Form& form : forms) {
+    SCOPED_TRACE(static_cast<int>(form.format));
+    if (form.format == DataFormat::kTfrecord && !ExamplesAreRead().ok()) GTEST_SKIP();
+    partitions_ = 1;
+    batch_size_ = 2;
+    data_ = NumberedRows();
+    data_.format = form.format;
+    data_.columns[0].name = "y";
+    data_.columns[1].name = "id";
+    data_.columns[2].name = "c";
+    data_.train = {"kafka://b:9092/clicks"};
+    data_.kafka.flush_s = 0;
+    texts_.clear();
+    for (const std::string& message : form.messages) texts_.push_back({0, message});
+    ASSERT_TRUE(Open(0, 1).ok());
+    batches.push_back(Next());
+    EXPECT_THAT(IdsOf(batches.back()), ElementsAre(1, 2));
+    EXPECT_THAT(batches.back().offsets, ElementsAre(PartitionOffset{0, 3}));
+  }
+  EXPECT_EQ(batches[0].sparse[0].keys, batches[1].sparse[0].keys);
+}
+
+TEST_F(TopicReaderTest, AMessageOfAnotherFormatIsNamedByItsPlace) {
+  data_.format = DataFormat::kJsonl;
+  partitions_ = 1;
+  texts_ = {{0, "0,1,a"}};
+  ASSERT_TRUE(Open(0, 1).ok());
+  const Result<std::optional<Batch>> next = reader_->Next();
+  ASSERT_FALSE(next.ok());
+  EXPECT_EQ(next.status().code(), Code::kInvalidArgument);
+  EXPECT_THAT(next.status().message(), HasSubstr("kafka://b:9092/clicks/0:0"));
 }
 
 TEST_F(TopicReaderTest, WhereReadingBegins) {
