@@ -54,7 +54,7 @@ class Topic:
 
 def newest(out):
     """The newest manifest of a run; None: there is none."""
-    for manifest in sorted(out.glob("checkpoints/*/manifest.json"), reverse=True):
+    for manifest in sorted(out.glob("checkpoint/*/manifest.json"), reverse=True):
         try:
             return json.loads(manifest.read_text())
         except FileNotFoundError:  # Removed since.
@@ -115,6 +115,12 @@ class Kafka(harness.DaemonsCase):
         self.assertEqual(offsets(out), topic.written)
         _, again = self.train(topic, "again")
         self.assertEqual(again["digest"], reference["digest"])
+        # A file of the rows in the order of their partitions' turns.
+        self.object["data"] = {**self.object["data"], "train": [str(self.out("data") / "train.tsv")], "shuffle_rows": 0}
+        del self.object["data"]["kafka"]
+        file = harness.train(harness.write_job(self.out("file.json"), self.object), self.out("file"), 1, WORKERS)
+        self.assertEqual(file["digest"], reference["digest"])
+        del self.object["data"]["shuffle_rows"]
 
         topic, half = Topic(self), ROWS // 2
         topic.deal(self.rows[:half])
