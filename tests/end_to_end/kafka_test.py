@@ -56,7 +56,7 @@ def newest(out):
     """The newest manifest of a run; None: there is none."""
     for manifest in sorted(out.glob("checkpoint/*/manifest.json"), reverse=True):
         try:
-            return json.loads(manifest.read_text())
+            return json.loads(manifest.read_text())["checkpoint"]
         except FileNotFoundError:  # Removed since.
             pass
     return None

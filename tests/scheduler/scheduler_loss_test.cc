@@ -12,6 +12,7 @@
 
 #include "common/job/spec/checkpoint_spec.h"
 #include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "common/protocol/manifest.h"
 #include "common/protocol/message_frames.h"
 #include "common/protocol/status_messages.h"
