@@ -19,7 +19,7 @@
 #include "common/job/spec/parallel_spec.h"
 #include "common/job/spec/precision.h"
 #include "common/job/spec/train_spec.h"
-#include "common/job/strategy_file.h"
+#include "common/job/strategy/strategy_file.h"
 #include "common/planning/placement.h"
 #include "common/planning/strategy_of_job.h"
 #include "common/planning/table_choices.h"

@@ -1,11 +1,11 @@
 // Keeps the keys in order, with a directory by their upper bits.
 #include "common/job/vocabulary.h"
+#include "common/base/hex_digits.h"
 
 #include <glog/logging.h>
 
 #include <algorithm>
 #include <bit>
-#include <cstdio>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -94,10 +94,7 @@ std::string Vocabulary::Print() const {
 
 std::string Vocabulary::Checksum() const {
   const std::string bytes = Print();
-  const uint64_t checksum = Numbers(bytes.substr(bytes.size() - sizeof(uint64_t)))[0];
-  char digits[17];
-  std::snprintf(digits, sizeof(digits), "%016llx", static_cast<unsigned long long>(checksum));
-  return digits;
+  return HexDigits(Numbers(bytes.substr(bytes.size() - sizeof(uint64_t)))[0]);
 }
 
 Result<Vocabulary> ParseVocabulary(const std::string& bytes) {

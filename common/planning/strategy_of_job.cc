@@ -1,16 +1,16 @@
 // Chooses the source of the splits by the mode of the job.
 #include "common/planning/strategy_of_job.h"
 
-#include <cstdio>
 #include <filesystem>
 #include <utility>
 
 #include "common/base/byte_count.h"
+#include "common/base/hex_digits.h"
 #include "common/job/job_spec.h"
 #include "common/job/layer_shard.h"
 #include "common/job/spec/model_spec.h"
 #include "common/job/spec/parallel_spec.h"
-#include "common/job/strategy_file.h"
+#include "common/job/strategy/strategy_file.h"
 #include "common/planning/layer_facts.h"
 #include "common/planning/strategy_choices.h"
 #include "common/planning/strategy_cost.h"
@@ -23,12 +23,6 @@ Status Wrong(const std::string& place, const std::string& problem) {
   return {Code::kInvalidArgument, place + ": " + problem};
 }
 
-std::string Digits(uint64_t hash) {
-  char text[17];
-  std::snprintf(text, sizeof(text), "%016llx", static_cast<unsigned long long>(hash));
-  return text;
-}
-
 // Returns the splits of the job's layers from the file, or why the file does not fit the job.
 Result<Strategy> FromFile(const KeptStrategy& kept, const JobFacts& facts, uint32_t workers) {
   if (kept.strategy.workers != workers) {
@@ -39,8 +33,8 @@ Result<Strategy> FromFile(const KeptStrategy& kept, const JobFacts& facts, uint3
                                 "parallel.strategy_ckpt_load_file");
   }
   if (const uint64_t graph = GraphHash(facts); kept.graph != graph) {
-    return Wrong(kept.path, "graph: it is a strategy of the model " + Digits(kept.graph) +
-                                ", and this job's is " + Digits(graph) +
+    return Wrong(kept.path, "graph: it is a strategy of the model " + HexDigits(kept.graph) +
+                                ", and this job's is " + HexDigits(graph) +
                                 "; plan again without parallel.strategy_ckpt_load_file");
   }
   const size_t count = facts.layers.size();

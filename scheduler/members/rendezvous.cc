@@ -1,11 +1,10 @@
 // Implements admission, ranks and the first view.
 #include "scheduler/members/rendezvous.h"
+#include "common/base/hex_digits.h"
 
 #include <glog/logging.h>
 
 #include <algorithm>
-#include <cinttypes>
-#include <cstdio>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -20,12 +19,6 @@ namespace hdps {
 namespace {
 
 JoinRefused Mistaken(std::string message) { return {2, std::move(message)}; }
-
-std::string Hex(uint64_t value) {
-  char text[17];
-  std::snprintf(text, sizeof text, "%016" PRIx64, value);
-  return text;
-}
 
 std::string Counted(uint32_t count, Role role) {
   return std::to_string(count) + " " + RoleName(role) + (count == 1 ? "" : "s");
@@ -199,7 +192,7 @@ std::optional<JoinRefused> Rendezvous::Mistake(const JoinRequest& request) const
     // A process that does not know the job's digest must not learn it here.
     return Mistaken("this " + name +
                     " has another job than the scheduler: its job has the digest " +
-                    Hex(request.job_digest) +
+                    HexDigits(request.job_digest) +
                     ", the scheduler's has another; start all of them with the same --job and the "
                     "same --set");
   }

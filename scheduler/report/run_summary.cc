@@ -2,13 +2,12 @@
 #include "scheduler/report/run_summary.h"
 
 #include <algorithm>
-#include <cinttypes>
 #include <cmath>
-#include <cstdio>
 #include <string_view>
 #include <utility>
 
 #include "common/base/counted.h"
+#include "common/base/hex_digits.h"
 #include "common/base/show_number.h"
 #include "common/job/spec/checkpoint_spec.h"
 #include "scheduler/report/setting_changes.h"
@@ -48,9 +47,7 @@ void AddFigures(const Evaluation& evaluation,
 }  // namespace
 
 std::string DigestText(const uint64_t digest[2]) {
-  char text[33];
-  std::snprintf(text, sizeof text, "%016" PRIx64 "%016" PRIx64, digest[0], digest[1]);
-  return text;
+  return HexDigits(digest[0]) + HexDigits(digest[1]);
 }
 
 std::string SummaryTable(const RunSummary& s, const std::string& out) {

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import time
+import urllib.request
 
 import harness
 
@@ -82,8 +83,22 @@ class Follow(harness.DaemonsCase):
         self.assertEqual(summary["digest"], reference["digest"])
         self.assertEqual(summary["examples"], ROWS)
 
+    def page_of(self, process):
+        """The address of the page of a job that starts, as it says it, with its token."""
+        for line in process.stderr:
+            if "watch at " in line:
+                return line.split("watch at ")[1].strip()
+        self.fail("no address of a page")
+
+    def value(self, page, figure):
+        """The sample of a figure."""
+        address, _, token = page.partition("/?token=")
+        request = urllib.request.Request(address + "/metrics", headers={"Authorization": "Bearer " + token})
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return float(answer.read().decode().split(f"\n{figure} ")[1].split()[0])
+
     def until_step(self, out, step):
-        harness.wait_until(lambda: any(out.glob(f"checkpoints/step_*{step}/manifest.json")), 30,
+        harness.wait_until(lambda: any(out.glob(f"checkpoint/step_*{step}/manifest.json")), 30,
                            f"the checkpoint of step {step}")
 
     def test_the_digest_is_that_of_the_finished_log(self):
@@ -105,7 +120,9 @@ class Follow(harness.DaemonsCase):
         lines = self.texts[names[0]].splitlines(keepends=True)
         self.append(job, names[0], b"".join(lines[:850]) + lines[850][:20])
         process = self.launch(job, out, 3, "data.shuffle_rows=0")
+        page = self.page_of(process)
         self.until_step(out, 8)
+        harness.wait_until(lambda: self.value(page, "hdps_worker_rows_awaited_seconds") > 0, 30, "rows that are awaited")
         begin = time.monotonic()
         process.send_signal(signal.SIGTERM)
         stopped = self.end(process, out)
@@ -162,7 +179,7 @@ class Follow(harness.DaemonsCase):
             (log / "log-00.tsv").write_bytes(b"")
 
         def pack(log):
-            (log / "log-2.tsv").write_bytes(gzip.compress(b"0\t1\n")[:-6])
+            (log / "log-2.tsv").write_bytes(gzip.compress(self.texts["log-2.tsv"])[:-6])
 
         for change, status, *needles in (
                 (truncate, 3, "log/log-1.tsv has 100 bytes, and", "begin a new job"),
@@ -204,11 +221,11 @@ class Follow(harness.DaemonsCase):
                 ("train.epochs=2", "train.epochs: 2", "set it to 1"),
                 ("train.evals_per_epoch=2", "train.evals_per_epoch: 2", "train.eval_every_steps"),
                 ("data.validation_share=0.1", "data.validation_share: a share", "data.eval"),
-                ("data.negatives.per_positive=2", "data.negatives.per_positive", "0"),
+                ('data.item_features=["C1"],data.negatives.per_positive=2', "data.negatives.per_positive", "0"),
                 ('data.train=["log","more"]', "data.train: 2 entries", "a folder or a pattern"),
-                ("data.format=idx", "data.format", "idx"),
-                ("data.follow_until=a/b", "data.follow_until: 'a/b'", "_SUCCESS"),
-                ("data.follow=false", "data.follow_until: '_SUCCESS'", "data.follow is true"),
+                ("model.type=mlp,data.format=idx", "data.format", "idx"),
+                ("data.follow_until=a/b", 'data.follow_until: "a/b"', "_SUCCESS"),
+                ("data.follow=false", 'data.follow_until: "_SUCCESS"', "data.follow is true"),
                 ('data.train=["lgo"]', "data.train.0", "there is no such file"),
                 ('data.train=["log.gz"]', "log.gz is packed", "the folder in which such files appear"),
                 ("data.follow=yes", "data.follow", "true or false")):

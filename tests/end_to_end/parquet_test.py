@@ -1,6 +1,5 @@
 """Tests Parquet files as data: the digest of the same rows as text, whatever stores them, by the real programs."""
 import decimal
-import os
 import pathlib
 import random
 import shutil
@@ -20,9 +19,12 @@ except ImportError:
 
 HDPS = harness.program("hdps")
 ROWS, BATCH = 3000, 250
+MEBI = 1 << 20
 CODECS = ("none", "snappy", "gzip", "brotli", "zstd", "lz4")
-# Apache's test data, from where apache/parquet-testing was fetched.
-OTHERS = os.environ.get("HDPS_PARQUET_FILES")
+OTHERS = pathlib.Path(__file__).parent / "parquet_files"
+NEEDS_MODULE = unittest.skipUnless(
+    pyarrow and (harness.BIN / "libhdps_parquet.so").exists(),
+    "there is no pyarrow, or no libhdps_parquet.so built with it (scripts/install_parquet.sh)")
 
 
 def cell(value):
@@ -31,7 +33,7 @@ def cell(value):
         return "|".join(map(cell, value))
     if value is None or value != value:
         return ""
-    return value.decode("latin-1") if isinstance(value, bytes) else str(int(value) if isinstance(value, bool) else value)
+    return value.decode(errors="surrogateescape") if isinstance(value, bytes) else str(int(value) if isinstance(value, bool) else value)
 
 
 def write_csv(path, table, names):
@@ -39,11 +41,10 @@ def write_csv(path, table, names):
     for row in zip(*(table[name].to_pylist() for name in names)):
         cells = [cell(value).replace('"', '""') for value in row]
         lines.append(",".join(f'"{text}"' if set(text) & set(',"') else text for text in cells))
-    path.write_text("\n".join(lines) + "\n", encoding="latin-1")
+    path.write_text("\n".join(lines) + "\n", errors="surrogateescape")
 
 
-@unittest.skipUnless(pyarrow and (harness.BIN / "libhdps_parquet.so").exists(),
-                     "there is no pyarrow, or no libhdps_parquet.so built with it (scripts/install_parquet.sh)")
+@NEEDS_MODULE
 class Parquet(harness.Case):
     def setUp(self):
         super().setUp()
@@ -154,6 +155,30 @@ class Parquet(harness.Case):
         wanted = self.digest(self.parquet, "parsed")
         self.assertEqual(self.digest(self.job("kept", train=["rows.parquet"], cache="memory"), "kept"), wanted)
 
+    def test_memory_is_bounded_for_one_large_row_group(self):
+        """Numbers that no dictionary helps with, in one row group: memory beyond that of a small file."""
+        names, peaks, bytes_of = [f"n{column}" for column in range(20)], {}, {}
+        for name, rows in (("small", 20_000), ("large", 2_000_000)):
+            columns = {column: pyarrow.array(memoryview(random.Random(place).randbytes(4 * rows)).cast("i"), pyarrow.int32())
+                       for place, column in enumerate(names)}
+            columns["y"] = pyarrow.array([0.0, 1.0] * (rows // 2), pyarrow.float32())
+            self.write(f"{name}.parquet", pyarrow.table(columns), row_group_size=rows, use_dictionary=False)
+            del columns
+            job = harness.write_job(self.out(f"{name}.json"), {
+                "data": {"format": "parquet", "train": [f"{name}.parquet"], "shuffle_rows": 1000,
+                         "columns": [{"name": "y", "type": "label"}, *({"name": n, "type": "numeric", "scale": 1e9,
+                                     "transform": "standardize"} for n in names)]},
+                "model": {"type": "mlp", "hidden": [4], "device": "cpu"}, "train": {"batch_size": 10_000, "epochs": 1}})
+            _, peaks[name] = harness.with_peak([HDPS, "train", f"--job={job}", f"--out={self.out('run_' + name)}"])
+            self.assertEqual(harness.summary_of(self.out("run_" + name))["examples"], rows)
+            bytes_of[name] = self.out(f"{name}.parquet").stat().st_size
+        more = (peaks["large"] - peaks["small"]) / MEBI
+        harness.figure(f"training on a row group of {bytes_of['large'] / MEBI:.0f} MiB takes {peaks['large'] / MEBI:.0f} MiB of "
+                       f"memory, {more:.0f} MiB more than on one of {bytes_of['small'] / MEBI:.1f} MiB")
+        self.assertGreater(bytes_of["large"], 128 * MEBI)
+        self.assertLess(more, 64)
+        self.assertLess(peaks["large"], 256 * MEBI)
+
     def test_mistakes_end_before_training(self):
         whole = self.out("rows.parquet").read_bytes()
         self.out("cut.parquet").write_bytes(whole[:len(whole) // 2])
@@ -190,53 +215,69 @@ def readable(field):
     return "categorical" if simple else None
 
 
-@unittest.skipUnless(pyarrow and OTHERS, "HDPS_PARQUET_FILES names no folder of apache/parquet-testing")
+@NEEDS_MODULE
 class FilesOfOthers(harness.Case):
     def test_each_is_read_as_pyarrow_reads_it_or_refused(self):
+        """A model that learned a file's rows from text gives the file the scores of the text."""
         read, refused = [], []
-        for path in sorted(pathlib.Path(OTHERS).rglob("*.parquet*")):
-            try:
-                schema = pyarrow.parquet.read_schema(path)
-            except (OSError, pyarrow.ArrowException):
-                schema = pyarrow.schema([("any", pyarrow.int32())])
-            columns = [{"name": field.name, "type": readable(field)} for field in schema if readable(field)]
-            others = [field.name for field in schema if not readable(field)]
+        for path in sorted(OTHERS.rglob("*.parquet*")):
             with self.subTest(path=path.name):
-                for name in others:
-                    said = self.train(path, [{"name": name}], "parquet", expect=2).stderr
-                    self.assertIn(f"column '{name}' has the type", said)
-                    refused.append(f"{path.name}: {name}")
-                if not columns:
-                    continue
-                names = [column["name"] for column in columns]
                 try:
-                    table = pyarrow.parquet.read_table(path, columns=names, page_checksum_verification=True)
+                    schema = pyarrow.parquet.read_schema(path)
                 except (OSError, pyarrow.ArrowException):
-                    said = self.train(path, columns, "parquet", expect=2).stderr
-                    self.assertIn(path.name, said)
+                    self.refuse(path, "any", path.name)
                     refused.append(path.name)
                     continue
-                if table.num_rows == 0:
-                    continue
-                write_csv(self.out("same.csv"), table, names)
-                if columns[0]["type"] == "categorical":
-                    columns[0]["positive"] = [cell(table[names[0]][0].as_py()) or "none"]
-                columns[0]["type"] = "label"
-                digests = [self.train(file, columns, form, **more)["digest"] for file, form, more in (
-                    (path, "parquet", {}), (self.out("same.csv"), "csv", {"header": True}))]
-                self.assertEqual(*digests)
-                read.append(path.name)
+                for field in schema:
+                    if not readable(field):
+                        self.refuse(path, field.name, f"column '{field.name}' has the type")
+                        refused.append(f"{path.name}: {field.name}")
+                names = {field.name: readable(field) for field in schema if readable(field)}
+                try:
+                    table = pyarrow.parquet.read_table(path, columns=list(names), page_checksum_verification=True)
+                except (OSError, pyarrow.ArrowException):
+                    names, table = self.without_damage(path, names)
+                    refused.append(path.name)
+                if names and table.num_rows > 0:
+                    self.assertEqual(*self.scores(path, table, names))
+                    read.append(path.name)
         harness.figure(f"{len(read)} of Apache's files are read as pyarrow reads them; {len(refused)} refusals")
         self.assertGreater(len(read), 15)
 
-    def train(self, path, columns, form, expect=0, **data):
-        positive = any("positive" in column for column in columns)
-        job = harness.write_job(self.out("job.json"), {
-            "data": {"format": form, "train": [str(path)], "columns": columns, "max_bad_rows": 10000, **data},
-            "model": {"type": "logistic", "device": "cpu", "loss": "logloss" if positive else "squared_error"},
-            "train": {"batch_size": 64, "max_steps": 50}})
+    def without_damage(self, path, names):
+        """The columns that pyarrow reads; hdps refuses each of the others."""
+        whole = {}
+        for name, kind in names.items():
+            try:
+                pyarrow.parquet.read_table(path, columns=[name], page_checksum_verification=True)
+                whole[name] = kind
+            except (OSError, pyarrow.ArrowException):
+                self.refuse(path, name, path.name)
+        return whole, pyarrow.parquet.read_table(path, columns=list(whole))
+
+    def refuse(self, path, name, message):
+        self.learn({name: "categorical"}, pyarrow.table({"a label": [0, 1], name: ["x", "y"]}))
+        self.assertIn(message, self.predict(path, "parquet", expect=2).stderr)
+
+    def scores(self, path, table, names):
+        """The scores of the rows of a file, and of the same rows as text, by a model of them."""
+        self.learn(names, table.append_column("a label", pyarrow.array([row % 2 for row in range(table.num_rows)])))
+        return self.predict(path, "parquet").stdout, self.predict(self.out("rows.csv"), "csv").stdout
+
+    def learn(self, names, table):
+        write_csv(self.out("rows.csv"), table, ["a label", *names])
         shutil.rmtree(self.out("run"), ignore_errors=True)
-        return harness.train(job, self.out("run"), expect=expect)
+        kinds = set(names.values())
+        model = "wide_deep" if len(kinds) > 1 else "mlp" if "numeric" in kinds else "logistic"
+        self.job = harness.write_job(self.out("job.json"), {
+            "data": {"format": "csv", "header": True, "train": ["rows.csv"], "max_bad_rows": 10000, "columns": [
+                {"name": "a label", "type": "label"}, *({"name": name, "type": kind} for name, kind in names.items())]},
+            "model": {"type": model, "device": "cpu"}, "train": {"batch_size": 4, "max_steps": 50}})
+        harness.train(self.job, self.out("run"))
+
+    def predict(self, path, form, expect=0):
+        return harness.run([HDPS, "predict", f"--checkpoint={self.out('run')}", f"--job={self.job}", f"--data={path}",
+                            f"--set=data.format={form}", "--bad_rows=nan"], expect=expect)
 
 
 if __name__ == "__main__":

@@ -64,7 +64,8 @@ class Readme(pages.Case):
         out = self.folder / "out"
         again = {"name": "again", "files": [str(harness.CENSUS.parent / "adult.test.gz")]}
         sets = {"train.epochs": 1, "model.vocab_cache_size": 100, "data.eval_sets": [again],
-                "train.plateau.patience": 1, "train.metrics": '["auc","logloss","ece"]'}
+                "train.plateau.patience": 1, "train.progressive.window": 1000,
+                "train.metrics": '["auc","logloss","ece"]'}
         summary = harness.train(harness.CENSUS, out, 1, 1, sets)
         metrics = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
         written = {"summary.json": set(summary), "metrics.jsonl": set().union(*metrics)}

@@ -9,7 +9,7 @@
 
 #include "common/job/job_file.h"
 #include "common/job/job_spec.h"
-#include "common/job/strategy_file.h"
+#include "common/job/strategy/strategy_file.h"
 #include "common/process/faults.h"
 #include "common/protocol/watch_state.h"
 #include "tests/fuzz/target.h"

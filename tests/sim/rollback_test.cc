@@ -66,7 +66,9 @@ TEST(Rollback, SavesByTheClockAreAsGood) {
     loaded += outcome.loaded;
     EXPECT_TRUE(outcome.good()) << outcome.Describe() << "\n" << RepeatCommand(seed);
     if (testing::Test::HasFailure()) break;
-    for (const std::string& name : *files->List("/out/checkpoint")) {
+    const auto names = files->List("/out/checkpoint");
+    ASSERT_TRUE(names.ok());
+    for (const std::string& name : *names) {
       const Result<Manifest> manifest = ReadManifest(*files, JoinPath("/out/checkpoint", name));
       deltas += manifest.ok() && manifest->is_delta();
     }

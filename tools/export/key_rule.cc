@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "common/base/hash.h"
+#include "common/base/hex_digits.h"
 #include "common/job/job_facts.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/data_spec.h"
@@ -19,12 +19,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string Salt(const std::string& key_space) {
-  char digits[17];
-  std::snprintf(digits, sizeof(digits), "%016llx",
-                static_cast<unsigned long long>(HashString(key_space)));
-  return digits;
-}
+std::string Salt(const std::string& key_space) { return HexDigits(HashString(key_space)); }
 
 Json RuleOf(const DataSpec& data, const std::string& name) {
   const auto derived = std::ranges::find(data.features, name, &FeatureSpec::name);

@@ -7,7 +7,7 @@
 #include "common/job/job_spec.h"
 #include "common/job/spec/data_spec.h"
 #include "common/job/spec/parallel_spec.h"
-#include "common/job/strategy_file.h"
+#include "common/job/strategy/strategy_file.h"
 
 namespace hdps {
 

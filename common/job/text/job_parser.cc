@@ -16,7 +16,7 @@
 #include "common/job/spec/data_spec.h"
 #include "common/job/spec/parallel_spec.h"
 #include "common/job/spec/train_spec.h"
-#include "common/job/strategy_file.h"
+#include "common/job/strategy/strategy_file.h"
 #include "common/job/text/job_sections.h"
 #include "common/job/text/job_text.h"
 #include "common/job/vocabulary.h"

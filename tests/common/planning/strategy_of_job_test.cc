@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "common/job/spec/parallel_spec.h"
-#include "common/job/strategy_file.h"
+#include "common/job/strategy/strategy_file.h"
 #include "tests/common/planning/planning_samples.h"
 
 namespace hdps {

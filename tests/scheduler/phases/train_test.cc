@@ -92,14 +92,14 @@ class TimedSaveTest : public PhaseTest {
     job_.plan.emplace(*spec_, JobPosition(), JobPlan::Past());
     job_.save_times.Begin(now_);
   }
-  // Trains from `clock` - 1 on until `at`, when both workers say that they are at `clock`, and
-  // returns whether a save follows there.
+  // Trains from `clock` - 1 on until `at`, when both workers say that they wait for rows at
+  // `clock`, and returns whether a save follows there.
   bool SavesAt(Clock clock, TimeMs at) {
     TrainPhase train(parts_);
     Begin(train);
     const size_t orders = orders_.sent.size();
     told();
-    for (uint32_t w : {0, 1}) train.OnProgress(w, clock, false);
+    for (uint32_t w : {0, 1}) train.OnProgress(w, clock, TrainRound::Stand::kNoRows);
     Tick(train, at);
     const bool paused = told() == "21: pause, 22: pause";
     orders_.sent.resize(orders);  // Answers the commands to train.
@@ -165,7 +165,7 @@ TEST_F(AgingRowsTest, RowsLeaveAtAStepAtWhichAllWorkersStand) {
     Begin(train);
     const size_t orders = orders_.sent.size();
     told();
-    for (uint32_t w : {0, 1}) train.OnProgress(w, clock, false);
+    for (uint32_t w : {0, 1}) train.OnProgress(w, clock, TrainRound::Stand::kNoRows);
     const TimeMs begun = now_;
     Tick(train, begun + 999);
     EXPECT_EQ(told(), "");
@@ -216,6 +216,8 @@ class ProgressiveTest : public PhaseTest {
 
 // The newest answer of each worker has its part of the window.
 TEST_F(ProgressiveTest, ItsFiguresAreThoseOfTheNewestAnswersOfAllWorkers) {
+  std::string lines;
+  report_.TellLines([&](const std::string& line) { lines += line; });
   TrainPhase train(parts_);
   Begin(train);
   EXPECT_EQ(told(), "21: train 4, 22: train 4");
@@ -236,7 +238,6 @@ TEST_F(ProgressiveTest, ItsFiguresAreThoseOfTheNewestAnswersOfAllWorkers) {
   EXPECT_NEAR(Figure("logloss"), -std::log(p(1) * (1 - p(0)) * (1 - p(-1)) * p(2)) / 4, 1e-9);
   ASSERT_FALSE(said_.empty());
   EXPECT_EQ(said_.back().substr(0, 41), "step 3, before learning: AUC 1.000000, lo");
-  const std::string lines = *ReadWholeFile(*files_, "out/metrics.jsonl", 1u << 20);
   EXPECT_NE(lines.find(R"("eval_set":"progressive","eval_examples":4,"eval_auc":1.0)"),
             std::string::npos)
       << lines;

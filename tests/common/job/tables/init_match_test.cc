@@ -98,8 +98,8 @@ TEST(InitMatchTest, JobsWithoutACommonNameTakeNothing) {
 TEST(InitMatchTest, TheTableOfLinesHasColumns) {
   const std::vector<TakenLine> lines = {{"wide", "dim 1", "-", "not there: begins anew"},
                                         {"deep\n", "dim 16", "dim 16", "taken", true}};
-  EXPECT_THAT(TakenText(lines), ElementsAre("wide    dim 1   -       not there: begins anew",
-                                            "deep\\n  dim 16  dim 16  taken"));
+  EXPECT_THAT(TakenText(lines), ElementsAre("wide      dim 1   -       not there: begins anew",
+                                            "deep\\x0a  dim 16  dim 16  taken"));
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // Reads and writes strategy files, and reads the measured constants for planning.
-#include "common/job/strategy_file.h"
+#include "common/job/strategy/strategy_file.h"
+#include "common/base/hex_digits.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <optional>
 
 #include "common/job/text/job_source.h"
@@ -70,10 +70,8 @@ Status ReadLayer(const JobSource& source, const std::string& place, const JsonVa
 }  // namespace
 
 std::string PrintStrategyFile(const KeptStrategy& kept) {
-  char graph[17];
-  std::snprintf(graph, sizeof(graph), "%016llx", static_cast<unsigned long long>(kept.graph));
   std::string text = "{\n  \"workers\": " + std::to_string(kept.strategy.workers) +
-                     ",\n  \"graph\": \"" + graph + "\",\n  \"layers\": [";
+                     ",\n  \"graph\": \"" + HexDigits(kept.graph) + "\",\n  \"layers\": [";
   for (size_t i = 0; i < kept.names.size(); ++i) {
     const LayerSplit& split = kept.strategy.layers[i];
     JsonValue layer = JsonValue::Object();
