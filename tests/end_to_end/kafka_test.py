@@ -233,7 +233,7 @@ class Kafka(harness.DaemonsCase):
     def test_a_job_begins_where_it_is_told(self):
         topic = Topic(self)
         topic.deal(self.rows[:1200])
-        starts = {p: 200 - 20 * p for p in range(PARTITIONS)}
+        starts = {p: 10 + 20 * p for p in range(PARTITIONS)}
         out, summary = self.train(topic, "offsets", steps=2, start={str(p): at for p, at in starts.items()})
         self.assertEqual(summary["examples"], 2 * BATCH)
         self.assertEqual(sum(offsets(out)) - sum(starts.values()), 2 * BATCH)

@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "common/base/exit_status.h"
+#include "common/job/kafka/kafka_entry.h"
 #include "common/job/spec/checkpoint_spec.h"
+#include "common/job/spec/data_spec.h"
 #include "common/process/member_options.h"
 #include "common/protocol/board_messages.h"
 #include "common/protocol/command_messages.h"
@@ -39,6 +41,7 @@ PsClientOptions ClientOf(const WorkerNodeOptions& options) {
     client.request_timeout_s =
         std::max(client.request_timeout_s, options.job->checkpoint.retry_s + kReplacementStartsS);
   }
+  client.request_timeout_s += MessagesAwaitedS(options.job->data);
   client.pushes_in_flight_max = cluster.pushes_in_flight_max;
   client.recorder = options.recorder;
   client.probe_ms = cluster.heartbeat_ms;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <cmath>
 #include <ctime>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -38,6 +39,12 @@ bool NamesTopic(std::string_view entry) { return entry.starts_with(kScheme); }
 
 bool ReadsTopic(const DataSpec& data) {
   return std::ranges::any_of(data.train, [](const std::string& e) { return NamesTopic(e); });
+}
+
+uint32_t MessagesAwaitedS(const DataSpec& data) {
+  constexpr uint32_t kDayS = 86'400;
+  if (!ReadsTopic(data)) return 0;
+  return data.kafka.flush_s > 0 ? static_cast<uint32_t>(std::ceil(data.kafka.flush_s)) : kDayS;
 }
 
 Result<KafkaEntry> ReadKafkaEntry(const std::string& entry) {

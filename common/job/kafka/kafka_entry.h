@@ -43,5 +43,8 @@ Result<std::map<std::string, std::string>> ReadKafkaSecrets(FileSystem& files,
 
 // Is true if the job reads a topic.
 bool ReadsTopic(const DataSpec& data);
+// Returns for how many seconds a worker may wait for messages of its partitions, while the others
+// wait for it: data.kafka.flush_s, or a day without it; 0 if the job reads no topic.
+uint32_t MessagesAwaitedS(const DataSpec& data);
 
 }  // namespace hdps

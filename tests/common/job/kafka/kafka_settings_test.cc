@@ -38,6 +38,12 @@ TEST(KafkaSettingsTest, SettingsAreReadAndPrinted) {
   EXPECT_EQ(Good({kTopic}).data.kafka, KafkaSpec());
 }
 
+TEST(KafkaSettingsTest, HowLongOthersMayWaitForAWorkersMessages) {
+  EXPECT_EQ(MessagesAwaitedS(Good({kTopic, "data.kafka.flush_s=2.5"}).data), 3u);
+  EXPECT_EQ(MessagesAwaitedS(Good({kTopic, "data.kafka.flush_s=0"}).data), 86'400u);
+  EXPECT_EQ(MessagesAwaitedS(Good({}).data), 0u);
+}
+
 TEST(KafkaSettingsTest, TimesAreThoseOfUtc) {
   EXPECT_EQ(ReadUtcTime("1970-01-02T00:00:01Z"), 86'401'000);
   EXPECT_EQ(ReadUtcTime("1970-01-02T00:00:01Z "), std::nullopt);
