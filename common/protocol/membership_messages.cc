@@ -3,8 +3,8 @@
 #include <map>
 
 #include "common/metrics/metric.h"
+#include "common/protocol/checkpoints/manifest_layouts.h"
 #include "common/protocol/command_messages.h"
-#include "common/protocol/manifest_parts.h"
 #include "common/protocol/membership_messages.h"
 #include "common/protocol/message_codec.h"
 #include "common/protocol/status_messages.h"
@@ -240,37 +240,6 @@ struct Layout<HeartbeatAck> {
 HDPS_MESSAGE(HeartbeatAck);
 
 // ---- Command, CommandDone.
-
-template <>
-struct Layout<SavedFile> {
-  static void Describe(auto& fields, auto& file) {
-    fields.Name(file.name);
-    fields.Number(file.bytes);
-    fields.Number(file.checksum);
-    fields.Number(file.rows);
-    fields.Name(file.pack);
-    fields.Number(file.offset);
-  }
-};
-
-template <>
-struct Layout<FilePrint> {
-  static void Describe(auto& fields, auto& print) {
-    fields.Number(print.bytes);
-    fields.Number(print.hash);
-  }
-};
-
-template <>
-struct Layout<PartitionOffset> {
-  static void Describe(auto& fields, auto& at) {
-    fields.Number(at.partition);
-    fields.Number(at.next);
-  }
-  static void Check(const PartitionOffset& at, Rules& rules) {
-    rules.Require(at.next >= 0, "offsets are not negative");
-  }
-};
 
 template <>
 struct Layout<Command> {

@@ -145,16 +145,6 @@ std::vector<Hang> HangsOfTheUnwell() {
        {"server 0"},
        {"worker 0, worker 1 and worker 2 wait for server 0, which says: no space for spilled "
         "rows"}},
-      {"a broker is away",
-       [](StatusReply& s) {
-         for (const uint64_t w : {kWorker0, kWorker2}) Waits(s, w, "pull", {kServer0});
-         Waits(s, kServer0, "pull", {kWorker1});
-         s.members[kWorker1].activity.wait_reason = WaitReason::kRows;
-         s.members[kWorker1].trouble = "kafka://b:1/clicks: a broker is away: b:1";
-       },
-       WhyKind::kTrouble,
-       {"worker 1"},
-       {"wait for worker 1, which says: kafka://b:1/clicks: a broker is away: b:1"}},
   };
 }
 

@@ -9,14 +9,13 @@
 #include <atomic>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
-#include <set>
 #include <utility>
 #include <vector>
 
 #include "common/job/kafka/kafka_entry.h"
 #include "common/job/spec/data_spec.h"
 #include "common/platform/threads/pause.h"
+#include "worker/data/kafka/broker_states.h"
 
 namespace hdps {
 namespace {
@@ -208,22 +207,9 @@ void RdkafkaSource::TellThere() {
 
 void RdkafkaSource::LookAtBrokers(std::string_view statistics) {
   if (!away_ || partitions_.empty()) return;
-  try {
-    const auto json = nlohmann::json::parse(statistics);
-    std::set<int64_t> connected;
-    for (const auto& broker : json.at("brokers")) {
-      if (broker.at("state") == "UP") connected.insert(broker.at("nodeid").get<int64_t>());
-    }
-    const auto& known = json.at("topics").at(name_.topic).at("partitions");
-    const bool all = std::ranges::all_of(partitions_, [&](const auto& partition) {
-      const auto& leader = known.at(std::to_string(partition.first)).at("leader");
-      return connected.contains(leader.template get<int64_t>());
-    });
-    if (all) TellThere();
-  } catch (const nlohmann::json::exception& error) {
-    // The topic is not known yet, or a broker has a name that breaks the text.
-    VLOG(1) << "librdkafka's statistics: " << error.what();
-  }
+  std::vector<uint32_t> own;
+  for (const auto& [number, partition] : partitions_) own.push_back(number);
+  if (LeadersAreConnected(statistics, name_.topic, own)) TellThere();
 }
 
 template <typename Request>
