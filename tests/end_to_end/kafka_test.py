@@ -280,6 +280,10 @@ class Kafka(harness.DaemonsCase):
         harness.wait_until(lambda: sum(offsets(out)) == BATCH * 10, 60, "the steps of what there is")
         process.send_signal(signal.SIGTERM)
         self.end(process, out)
+        anew = Topic(self, partitions=3)  # Of the same name, elsewhere.
+        self.object["data"]["train"] = [anew.entry]
+        self.refused("a topic made anew", 3, ("partition 3, of which the job has read, is gone", "with --init"),
+                     self.launch(harness.write_job(self.out("anew.json"), self.object), out), out)
         topic.tell("gone")
         self.refused("a topic that is gone", 2, ("clicks: the brokers have no such topic",), self.launch(job, out), out)
 

@@ -162,6 +162,7 @@ TEST_F(TopicReaderTest, MessagesAreRecordsOfTheJobsFormat) {
     batches.push_back(Next());
     EXPECT_THAT(IdsOf(batches.back()), ElementsAre(1, 2));
     EXPECT_THAT(batches.back().offsets, ElementsAre(PartitionOffset{0, 3}));
+    ASSERT_EQ(batches.back().sparse.size(), 1u);
   }
   EXPECT_EQ(batches[0].sparse[0].keys, batches[1].sparse[0].keys);
 }
