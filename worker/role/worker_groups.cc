@@ -9,7 +9,6 @@
 #include "common/job/job_spec.h"
 #include "common/job/kafka/kafka_entry.h"
 #include "common/job/spec/cluster_spec.h"
-#include "common/job/spec/data_spec.h"
 #include "common/job/spec/parallel_spec.h"
 #include "common/platform/failpoint.h"
 #include "common/protocol/view.h"

@@ -10,7 +10,6 @@
 #include "common/base/exit_status.h"
 #include "common/job/kafka/kafka_entry.h"
 #include "common/job/spec/checkpoint_spec.h"
-#include "common/job/spec/data_spec.h"
 #include "common/process/member_options.h"
 #include "common/protocol/board_messages.h"
 #include "common/protocol/command_messages.h"
