@@ -59,8 +59,8 @@ struct JobRecord {
   TimeMs trained_ms = 0;
   std::vector<StepTime> step_times;
   std::vector<PartitionOffset> offsets;  // Where the present state is in a topic, by partition.
-  RunSummary summary;         // Filled in as the job runs.
-  Clock steps_before = 0;     // Steps of the jobs that this one began from.
+  RunSummary summary;                    // Filled in as the job runs.
+  Clock steps_before = 0;                // Steps of the jobs that this one began from.
   std::string init;           // Checkpoint of another job that this one began from; or empty.
   std::vector<Order> orders;  // All kTrain commands of the present round.
 
