@@ -16,6 +16,7 @@ JobRecord JobRecord::WithoutProgress() const {
   kept.orders.clear();
   kept.trained_ms = 0;
   kept.step_times.clear();
+  kept.offsets.clear();
   return kept;
 }
 

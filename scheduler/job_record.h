@@ -58,8 +58,9 @@ struct JobRecord {
   // that tell the age of rows.
   TimeMs trained_ms = 0;
   std::vector<StepTime> step_times;
-  RunSummary summary;         // Filled in as the job runs.
-  Clock steps_before = 0;     // Steps of the jobs that this one began from.
+  std::vector<PartitionOffset> offsets;  // Where the present state is in a topic, by partition.
+  RunSummary summary;                    // Filled in as the job runs.
+  Clock steps_before = 0;                // Steps of the jobs that this one began from.
   std::string init;           // Checkpoint of another job that this one began from; or empty.
   std::vector<Order> orders;  // All kTrain commands of the present round.
 
@@ -128,6 +129,7 @@ void VisitFields(State& job, Visit&& visit) {
   visit("trained_ms", job.trained_ms, Kept{.in = Kept::In::kIfAny, .past = true},
         &Manifest::trained_ms);
   visit("step_times", job.step_times, kIfAny, &Manifest::step_times);
+  visit("offsets", job.offsets, kIfAny, &Manifest::offsets);
   auto& summary = job.summary;
   visit("summary/failures_survived", summary.failures_survived, kEvery);
   visit("summary/steps_again", summary.steps_again, kEvery);

@@ -12,6 +12,7 @@
 #include "common/job/job_spec.h"
 #include "common/platform/failpoint.h"
 #include "common/protocol/json_numbers.h"
+#include "common/protocol/partition_offsets.h"
 
 namespace hdps {
 namespace {
@@ -74,6 +75,11 @@ void Take(const Json& json, StepTime* to) {
   *to = {WholeOf<Clock>(json.at(0)), WholeOf<int64_t>(json.at(1))};
 }
 
+Json JsonOf(const PartitionOffset& at) { return {at.partition, at.next}; }
+void Take(const Json& json, PartitionOffset* to) {
+  *to = {WholeOf<uint32_t>(json.at(0)), WholeOf<int64_t>(json.at(1))};
+}
+
 Json JsonOf(const FilePrint& file) { return {file.bytes, file.hash}; }
 void Take(const Json& json, FilePrint* to) {
   *to = {WholeOf<uint64_t>(json.at(0)), WholeOf<uint64_t>(json.at(1))};
@@ -94,6 +100,7 @@ Json JsonOf(const JobRecord::Order& order) {
                {"epoch", command.epoch},
                {"epoch_start", command.epoch_start},
                {"rate", command.rate}};
+  AddOffsets(command.offsets, &json);
   if (command.steps_before > 0) json["steps_before"] = command.steps_before;
   return json;
 }
@@ -106,6 +113,7 @@ void Take(const Json& json, JobRecord::Order* to) {
   Take(json.at("epoch"), &command.epoch);
   Take(json.at("epoch_start"), &command.epoch_start);
   command.rate = json.value("rate", 1.0);
+  command.offsets = OffsetsIn(json);
   command.steps_before = json.value("steps_before", Clock{0});
 }
 

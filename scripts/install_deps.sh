@@ -30,23 +30,26 @@ torch_packages=(python3-torch)
 export_packages=(libonnx-dev libprotobuf-dev protobuf-compiler libfaiss-dev)
 # For --tensorboard of hdps train and hdps-scheduler, and for TFRecord files.
 tensorboard_packages=(libisal-dev libprotobuf-dev protobuf-compiler)
+# For topics of Kafka as data.
+kafka_packages=(librdkafka-dev)
 # promtool, for the tests of examples/monitoring. The package's server is not started.
 monitoring_packages=(prometheus)
 # For checkpoint.copy_to, and for checkpoints in object storage.
 copies_packages=(rclone)
 # For the gates of .ci/run and for scripts/dev/bundle.sh only.
-developer_packages=("${test_packages[@]}" "${python_packages[@]}" "${torch_packages[@]}" "${export_packages[@]}" "${tensorboard_packages[@]}" "${monitoring_packages[@]}" "${copies_packages[@]}" clang-14 libclang-rt-14-dev llvm-14 clang-format-14 shellcheck patchelf)
+developer_packages=("${test_packages[@]}" "${python_packages[@]}" "${torch_packages[@]}" "${export_packages[@]}" "${tensorboard_packages[@]}" "${kafka_packages[@]}" "${monitoring_packages[@]}" "${copies_packages[@]}" clang-14 libclang-rt-14-dev llvm-14 clang-format-14 shellcheck patchelf)
 # For the pictures of scripts/dev/plot_*.py only.
 plot_packages=(python3-matplotlib)
 # For benchmarks/peers only: its setup.sh installs PyTorch itself, which compiles against Python's headers.
 peer_packages=(python3-venv python3-dev)
 
 usage() {
-  echo "usage: scripts/install_deps.sh [--tests] [--developer] [--python] [--export] [--tensorboard] [--parquet] [--copies]"
-  echo "           [--plots] [--peers] [--list]"
+  echo "usage: scripts/install_deps.sh [--tests] [--developer] [--python] [--export] [--tensorboard] [--kafka] [--parquet]"
+  echo "           [--copies] [--plots] [--peers] [--list]"
   echo "  --tests      also what some tests start: ${test_packages[*]}"
   echo "  --python     also what the Python package needs: ${python_packages[*]}"
   echo "  --export     also what hdps export --format=onnx and a vectors' index need: ${export_packages[*]}"
+  echo "  --kafka      also what reads Kafka's topics: ${kafka_packages[*]}"
   echo "  --tensorboard  also what the flag of this name and TFRecord files need: ${tensorboard_packages[*]}"
   echo "  --parquet    also what reads Parquet files, from PyPI (scripts/install_parquet.sh)"
   echo "  --copies     also what copies checkpoints to object storage: ${copies_packages[*]}"
@@ -66,6 +69,7 @@ for argument in "$@"; do
     --export) packages+=("${export_packages[@]}") ;;
     --tensorboard) packages+=("${tensorboard_packages[@]}") ;;
     --copies) packages+=("${copies_packages[@]}") ;;
+    --kafka) packages+=("${kafka_packages[@]}") ;;
     --parquet) packages+=(python3-venv) parquet=needed ;;
     --developer) packages+=("${developer_packages[@]}") parquet=${parquet:-wanted} ;;
     --plots) packages+=("${plot_packages[@]}") ;;

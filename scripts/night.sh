@@ -12,6 +12,7 @@ export HDPS_KILLS=${HDPS_KILLS:-50}                 # Of each kind, in failover_
 export HDPS_TWO_KILLS=${HDPS_TWO_KILLS:-200}        # Times, in two_kills_test.py.
 export HDPS_NAMES_SECONDS=${HDPS_NAMES_SECONDS:-60} # Of strangers in members' names, in names_test.py.
 export HDPS_FLOOD_SECONDS=${HDPS_FLOOD_SECONDS:-60} # Of each flood of strangers, in flood_test.py.
+export HDPS_KAFKA_MESSAGES=${HDPS_KAFKA_MESSAGES:-1000000} # In kafka_test.py.
 export HDPS_SOAK_SECONDS=${HDPS_SOAK_SECONDS:-3600} # Of each soak, in soak_test.py.
 seeds_factor=${HDPS_SEEDS_FACTOR:-20}               # Of the seeds of each simulation.
 sanitized=${HDPS_SANITIZED:-all}                    # Or a share.

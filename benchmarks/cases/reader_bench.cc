@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "benchmarks/bench.h"
+#include "benchmarks/cases/reader_topic.h"
 #include "benchmarks/clusters/child_process.h"
+#include "common/job/kafka/kafka_entry.h"
 #include "common/job/spec/data_spec.h"
 #include "common/platform/executor.h"
 #include "tools/synthetic/synthetic_log.h"
@@ -343,6 +345,9 @@ Status RunReaderBench(const BenchSetting& setting, FileSystem& files, BenchRepor
     if (setting.Wants(c.name)) RunColumnarCase(setting, files, log, c, report);
   }
   if (setting.data.empty()) return Status();
+  if (NamesTopic(setting.data)) {
+    return setting.Wants("topic") ? RunTopicCase(setting, files, report) : Status();
+  }
   if (setting.data.ends_with(".parquet")) {
     RunRecordsCases(setting, files, report);
     return Status();

@@ -25,7 +25,7 @@ enum class WaitReason : uint8_t {
   kData,      // Reading the data file `subject`.
   kDisk,      // Reading or writing its own files.
   kCommand,   // A new command: it has done all that it was told.
-  kRows,      // More rows of a followed log, behind `subject`, its last line.
+  kRows,      // More rows of a followed log or a topic, behind `subject`, the last one.
 };
 
 // The current activity of a member.

@@ -63,6 +63,9 @@ struct Command {
   bool init = false;
   std::vector<uint32_t> taken;    // kInitDense: tensors that servers have so, which are left alone.
   std::vector<Clock> last_steps;  // kEvict: [tables]; 0: none of the table.
+  // kTrain: where the partitions of a topic are at the begin of the round; empty: data.kafka.start
+  // tells, or the job reads no topic.
+  std::vector<PartitionOffset> offsets;
   // kTrain: steps of the jobs that this one began from, which count for bias corrections.
   Clock steps_before = 0;
   std::string eval_set;  // kEvaluate: name of a set in EvalSetsOf(); empty for the first.
@@ -115,6 +118,8 @@ struct CommandDone {
   uint64_t dense_parameters = 0, dense_rows = 0;
   std::string arithmetic;
   std::vector<NamedFigure> figures;  // kEvaluate: what the worker's own program measured.
+  // kTrain: where the worker's partitions of a topic are behind its last step.
+  std::vector<PartitionOffset> offsets;
 };
 
 }  // namespace hdps

@@ -16,7 +16,7 @@
 #include "common/platform/file_system.h"
 #include "common/protocol/json_numbers.h"
 #include "common/protocol/manifest.h"
-#include "common/protocol/manifest_parts.h"
+#include "common/protocol/partition_offsets.h"
 #include "common/protocol/watch_state.h"
 
 namespace hdps {
@@ -87,6 +87,7 @@ Json ToJson(const Manifest& manifest) {
   for (const FilePrint& file : manifest.data_files) {
     json["data_files"].push_back({{"bytes", file.bytes}, {"hash", HexDigits(file.hash)}});
   }
+  AddOffsets(manifest.offsets, &json);
   for (const StepTime& time : manifest.step_times) {
     json["step_times"].push_back({time.clock, time.trained_ms});
   }
@@ -150,6 +151,7 @@ Manifest FromJson(const Json& json) {
   for (const Json& time : json.value("step_times", Json::array())) {
     manifest.step_times.push_back({WholeOf<Clock>(time.at(0)), WholeOf<int64_t>(time.at(1))});
   }
+  manifest.offsets = OffsetsIn(json);
   manifest.arithmetic = json.value("arithmetic", std::vector<std::string>());
   for (const Json& file : json.value("data_files", Json::array())) {
     manifest.data_files.push_back(

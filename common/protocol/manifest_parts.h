@@ -1,4 +1,4 @@
-// Records used by both manifests and messages: data files, saved files, row counts.
+// Records used by both manifests and messages: data files, offsets, saved files, row counts.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +13,14 @@ inline constexpr size_t kFilePrintsMax = 4096;
 struct FilePrint {
   uint64_t bytes = 0, hash = 0;
   friend bool operator==(const FilePrint&, const FilePrint&) = default;
+};
+
+// Where a job is in one partition of a Kafka topic: the offset of the first message that no
+// finished step has.
+struct PartitionOffset {
+  uint32_t partition = 0;
+  int64_t next = 0;  // Not negative.
+  friend bool operator==(const PartitionOffset&, const PartitionOffset&) = default;
 };
 
 struct SavedFile {

@@ -3,8 +3,8 @@
 #include <map>
 
 #include "common/metrics/metric.h"
+#include "common/protocol/checkpoints/manifest_layouts.h"
 #include "common/protocol/command_messages.h"
-#include "common/protocol/manifest_parts.h"
 #include "common/protocol/membership_messages.h"
 #include "common/protocol/message_codec.h"
 #include "common/protocol/status_messages.h"
@@ -242,26 +242,6 @@ HDPS_MESSAGE(HeartbeatAck);
 // ---- Command, CommandDone.
 
 template <>
-struct Layout<SavedFile> {
-  static void Describe(auto& fields, auto& file) {
-    fields.Name(file.name);
-    fields.Number(file.bytes);
-    fields.Number(file.checksum);
-    fields.Number(file.rows);
-    fields.Name(file.pack);
-    fields.Number(file.offset);
-  }
-};
-
-template <>
-struct Layout<FilePrint> {
-  static void Describe(auto& fields, auto& print) {
-    fields.Number(print.bytes);
-    fields.Number(print.hash);
-  }
-};
-
-template <>
 struct Layout<Command> {
   using Table = wire::Command;
   static void Describe(auto& fields, auto& message) {
@@ -282,6 +262,7 @@ struct Layout<Command> {
     fields.Number(message.init);
     fields.Numbers(message.taken);
     fields.Numbers(message.last_steps);
+    fields.Tables(message.offsets);
     fields.Number(message.steps_before);
   }
   static void Check(const Command& message, Rules& rules) {
@@ -341,6 +322,7 @@ struct Layout<CommandDone> {
     fields.Tables(message.data_files);
     fields.Text(message.data_changes);
     fields.Tables(message.figures);
+    fields.Tables(message.offsets);
     fields.Section(message.scores);
     fields.Section(message.labels);
     fields.Section(message.weights);

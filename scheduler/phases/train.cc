@@ -16,6 +16,23 @@
 
 namespace hdps {
 
+namespace {
+
+// Takes where one worker's partitions are now; those of others stay.
+void TakeOffsets(const std::vector<PartitionOffset>& told, std::vector<PartitionOffset>* known) {
+  for (const PartitionOffset& at : told) {
+    const auto place =
+        std::ranges::lower_bound(*known, at.partition, {}, &PartitionOffset::partition);
+    if (place != known->end() && place->partition == at.partition) {
+      *place = at;
+    } else {
+      known->insert(place, at);
+    }
+  }
+}
+
+}  // namespace
+
 void TrainPhase::MakeRound(JobAtHand& job, TimeMs now) {
   round_.emplace(parts_.members.workers().size(), job.plan->position().clock, job.plan->until());
   job.training_since = now;
@@ -80,6 +97,7 @@ void TrainPhase::SendOrders(const Turn& turn) {
     command.steps_before = turn.job.record.steps_before;
     command.epoch = position.epoch;
     command.epoch_start = position.epoch_start;
+    command.offsets = turn.job.record.offsets;
     turn.orders.Send({parts_.members.workers()[order.worker]}, command);
   }
 }
@@ -94,6 +112,7 @@ Next TrainPhase::OnAnswer(const Answer& answer, const Turn& turn) {
     progressive_.Take(*parts_.members.WorkerRank(answer.from), answer.done);
   }
   parts_.facts.KnowTraining(answer.from, answer.done);
+  TakeOffsets(answer.done.offsets, &turn.job.record.offsets);
   if (const std::optional<uint32_t> odd = round_->OddOneOut()) {
     return Next::Blame(parts_.members.workers()[*odd], answer.command, round_->Disagreement(*odd));
   }

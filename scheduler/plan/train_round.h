@@ -45,7 +45,7 @@ class TrainRound {
   enum class Stand : uint8_t {
     kSteps,     // It is in a step, or between two.
     kHasEnded,  // It has no more examples, or waits for a checkpoint.
-    kNoRows     // It waits for rows of a followed log.
+    kNoRows     // It waits for rows of a followed log or a topic.
   };
   // From heartbeats; may be too low, never too high. Other than kSteps: it answers a pause at this
   // clock, and no other worker has to follow it further.

@@ -229,7 +229,7 @@ std::string AdviceFor(WhyKind kind) {
       return "look at the network between these machines: firewalls, routes, the addresses in "
              "--listen, --advertise and --collective_host";
     case WhyKind::kTrouble:
-      return "make room, or mend that disk: the job goes on by itself";
+      return "make room, or mend that disk or broker: the job goes on by itself";
     case WhyKind::kData:
       return "is that file's disk or mount slow or gone, or a pipe that nobody writes to?";
     case WhyKind::kRows:

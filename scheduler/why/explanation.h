@@ -19,14 +19,14 @@ enum class WhyKind : uint8_t {
   kLost,     // The job stands until other processes replace lost ones.
   kSilent,   // A member sends no heartbeats.
   kDeaf,     // A member does not hear the scheduler.
-  kTrouble,  // A member reports what stops it: its disk.
+  kTrouble,  // A member reports what stops it: its disk, a broker.
   kLink,     // Two members are well but do not receive each other's messages.
   kGroup,    // Members wait for each other in one call of a collective.
   kCycle,    // Members wait for each other in a circle.
   kData,     // A member waits for a data file.
   kDisk,     // A member reads or writes its own files.
   kWork,     // A member works at its stage.
-  kRows,     // The log that the job follows has no more rows.
+  kRows,     // The log that the job follows, or its topic, has no more rows.
   kBetween,  // The scheduler is between two commands.
   kNothing,  // The job makes steps.
 };

@@ -31,7 +31,8 @@ KINDS = [
     ("a setting: parallel", ["common/job/spec/parallel_spec.h"]),
     ("a setting: model", ["common/job/spec/model_spec.h"]),
     ("a setting: layer", ["common/job/spec/layer_spec.h"]),
-    ("a setting: data", ["common/job/spec/data_spec.h"]),
+    # Each source of rows, a file's format or a topic, reads the description of the data, and so do its tests.
+    ("a setting: data", ["common/job/spec/data_spec.h"], 16),
     ("the text of a setting", ["common/job/text/*"]),
     ("a message about rows", ["common/protocol/row_messages.h"]),
     ("a message of membership", ["common/protocol/membership_messages.h", "common/protocol/view.h"], 16),

@@ -12,6 +12,7 @@
 
 #include "common/job/spec/checkpoint_spec.h"
 #include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "common/protocol/manifest.h"
 #include "common/protocol/message_frames.h"
 #include "common/protocol/status_messages.h"
@@ -145,6 +146,46 @@ TEST_F(SchedulerNodeTest, ASchedulerThatComesBackGoesOnWhereItWas) {
   EXPECT_THAT(cluster_->summary(), HasSubstr("\"steps\": 20"));
   EXPECT_THAT(cluster_->summary(), HasSubstr("\"steps_again\": 0"));
   EXPECT_FALSE(files_->Exists("out/scheduler.state"));
+}
+
+// What each kTrain says is where the partitions are at the clock at which it begins.
+std::vector<PartitionOffset> OffsetsAt(Clock clock) {
+  if (clock == 0) return {};
+  return {{0, 1000 + clock}, {1, 2000 + clock}};
+}
+
+TEST_F(SchedulerNodeTest, OffsetsOfATopicGoBackAndOnWithTheClockTheyAreOf) {
+  options_.job.checkpoint.every_steps = 4;
+  options_.job.cluster.replace_after_s = 3000;
+  options_.job.train.epochs = 1;
+  options_.reads_topic = true;
+  Start();
+  std::vector<Clock> begun;
+  cluster_->answer = [&](ScriptedMember& member, const Command& command) {
+    if (command.command == CommandKind::kTrain) {
+      EXPECT_EQ(command.offsets, OffsetsAt(member.clock)) << member.called << " " << member.clock;
+      begun.push_back(member.clock);
+    }
+    return std::optional<CommandDone>();
+  };
+  const auto manifest_at = [&](Clock clock) {
+    const Result<Manifest> manifest =
+        ReadManifest(*files_, JoinPath("out/checkpoint", CheckpointName(clock)));
+    EXPECT_TRUE(manifest.ok()) << manifest.status().message();
+    return manifest.ok() ? manifest->offsets : std::vector<PartitionOffset>();
+  };
+  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker b").clock >= 6; }));
+  EXPECT_EQ(manifest_at(4), OffsetsAt(4));
+  cluster_->member("worker b").cut_off = true;
+  cluster_->Add(Role::kWorker, "worker c");
+  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->Noticed("goes on from step 4"); }));
+  cluster_->StartScheduler();
+  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker c").clock >= 9; }));
+  EXPECT_EQ(manifest_at(8), OffsetsAt(8));
+  cluster_->StartScheduler();
+  ExpectDone();
+  EXPECT_EQ(manifest_at(10), OffsetsAt(10));
+  EXPECT_THAT(begun, ElementsAre(0, 0, 4, 4, 4, 4, 8, 8));
 }
 
 // If the machine was down, the view on disk may be old.

@@ -229,6 +229,7 @@ void ScriptedCluster::CarryOut(ScriptedMember& member, const Command& command) {
   switch (command.command) {
     case CommandKind::kTrain:
       member.training = command;
+      member.trains_from = member.clock;
       member.pause = false;
       return;
     case CommandKind::kPause:
@@ -271,6 +272,14 @@ void ScriptedCluster::Train(ScriptedMember& member) {
   done.examples = kExamplesPerStep;
   done.loss_sum = 4;
   done.bad_rows = 1;
+  if (options_.reads_topic) {
+    const uint32_t rank = member.client.rank();
+    int64_t next = 1000 * (rank + 1);
+    for (const PartitionOffset& at : command.offsets) {
+      if (at.partition == rank) next = at.next;
+    }
+    done.offsets = {{rank, next + (member.clock - member.trains_from)}};
+  }
   member.training.reset();
   member.client.Answer(done);
 }

@@ -30,6 +30,7 @@ struct ScriptedMember {
   bool mute = false;     // Sends heartbeats, but answers no command.
   Clock clock = 0;
   std::optional<Command> training;
+  Clock trains_from = 0;  // Its clock when the training began.
   bool pause = false;
   // Of a worker with a program of its own: at which clock that has no more examples, if ever, and
   // at which it asks for a checkpoint; 0: never.
@@ -44,6 +45,9 @@ struct ScriptedOptions {
   Resume resume = Resume::kAuto;
   bool members_return = true;
   bool guests_read = false;
+  // The job reads a topic, of which worker r has partition r, from offset 1000 (r + 1) on, and
+  // takes a message of it in each step.
+  bool reads_topic = false;
   std::shared_ptr<Published<JobPicture>> pictures = nullptr;
   // Starts all members that the job needs, without ranks, called "server a", ...
   bool with_members = true;

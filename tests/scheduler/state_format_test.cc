@@ -301,6 +301,9 @@ TEST(StateFormat, FieldsThatMayBeEmptyAreReadAgain) {
   job.init = "other/checkpoint/step_0000000020";
   job.trained_ms = 91;
   job.step_times = {{3, 40}, {5, 90}};
+  job.offsets = {{0, 70}, {4, 0}};
+  ASSERT_FALSE(job.orders.empty());
+  job.orders[0].command.offsets = {{0, 60}};
   job.summary.progressive = Evaluation{92, 0.75, 0.5, "", {{"calibration", 1.25, ""}}};
   ASSERT_TRUE(files->MakeDirectories("out").ok());
   ASSERT_TRUE(WriteSchedulerState(*files, "out", written).ok());
@@ -310,6 +313,8 @@ TEST(StateFormat, FieldsThatMayBeEmptyAreReadAgain) {
   EXPECT_EQ(read.init, job.init);
   EXPECT_EQ(read.trained_ms, 91);
   EXPECT_EQ(read.step_times, job.step_times);
+  EXPECT_EQ(read.offsets, job.offsets);
+  EXPECT_EQ(read.orders[0].command.offsets, job.orders[0].command.offsets);
   ASSERT_TRUE(read.summary.progressive);
   EXPECT_EQ(read.summary.progressive->examples, 92u);
   EXPECT_EQ(read.summary.progressive->figures, job.summary.progressive->figures);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/job/data_paths.h"
+#include "common/job/kafka/kafka_entry.h"
 #include "common/job/spec/data_spec.h"
 #include "worker/data/cache/cached_reader.h"
 #include "worker/data/cache/row_writer.h"
@@ -21,6 +22,7 @@
 #include "worker/data/formats/row_lanes.h"
 #include "worker/data/indexed_reader.h"
 #include "worker/data/item_pool.h"
+#include "worker/data/kafka/topic_reader.h"
 #include "worker/data/line_reader.h"
 #include "worker/data/records/record_files.h"
 #include "worker/data/shuffle_window.h"
@@ -250,6 +252,11 @@ Status CheckFiles(FileSystem& files, const DataSpec& data, const std::vector<std
   if (TableOf(data, paths) != nullptr) return {};
   for (const std::string& path : paths) {
     if (files.Exists(path)) continue;
+    if (NamesTopic(path)) {
+      return {Code::kInvalidArgument,
+              "'" + path +
+                  "' is a topic of Kafka, which only the training of a job reads; expected a file"};
+    }
     return {Code::kInvalidArgument,
             "data file '" + path + "' does not exist: " +
                 (NamesTable(path) ? kWhyNoTable
@@ -268,6 +275,7 @@ Result<std::unique_ptr<BatchReader>> NewBatchReader(FileSystem& files, const Dat
   CHECK_LT(options.part, options.num_parts);
   CHECK(data.vocabulary.file.empty() || data.vocabulary.values != nullptr)
       << "LoadVocabulary() comes before rows are read";
+  if (options.topic != nullptr) return NewTopicReader(files, data, paths, options);
   if (options.follow == nullptr) HDPS_RETURN_IF_ERROR(CheckFiles(files, data, paths));
   if (data.format == DataFormat::kCsv && data.delimiter.size() != 1) {
     return Status(Code::kInvalidArgument,

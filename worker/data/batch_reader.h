@@ -21,6 +21,7 @@ class ItemPool;
 class RowCaches;
 class RowWait;
 struct DataSpec;
+struct TopicReading;
 
 // A shuffle window is full with this many bytes of lines.
 inline constexpr size_t kWindowBytesMax = size_t{1} << 30;
@@ -56,6 +57,8 @@ struct ReaderOptions {
   std::shared_ptr<ItemPool> items = nullptr;
   // Not null: the stream is the log of DataSpec::follow, and this waits for its rows.
   std::shared_ptr<RowWait> follow = nullptr;
+  // Not null: the stream is a topic of Kafka (kafka/topic_reader.h).
+  std::shared_ptr<const TopicReading> topic = nullptr;
   // Keeps and finds parsed rows of files; null: text is read.
   std::shared_ptr<RowCaches> cache = nullptr;
   // Parses the rows of large batches on its threads; null for the caller's thread.

@@ -13,6 +13,7 @@
 #include "common/job/data_paths.h"
 #include "common/job/eval_sets.h"
 #include "common/job/job_spec.h"
+#include "common/job/kafka/kafka_entry.h"
 #include "common/job/spec/data_spec.h"
 #include "worker/data/batch_reader.h"
 #include "worker/data/columnar/table_files.h"
@@ -360,7 +361,9 @@ Result<DataPreview> PreviewData(FileSystem& files, const DataSpec& data,
 Result<DataPreview> PreviewJobData(FileSystem& files, const Job& job) {
   HDPS_ASSIGN_OR_RETURN(const std::vector<std::string> paths, TrainingFiles(files, job.data));
   DataPreview preview;
-  if (job.data.follow && paths.empty()) {
+  if (ReadsTopic(job.data)) {
+    preview.lines.push_back(job.data.train[0] + " is a topic, which is not looked at before");
+  } else if (job.data.follow && paths.empty()) {
     preview.lines.push_back(job.data.train[0] + " has no file yet; the job waits for the first");
   } else {
     HDPS_ASSIGN_OR_RETURN(preview, PreviewData(files, job.data, paths, LabelsOf(job)));

@@ -26,6 +26,16 @@ int64_t ActivityBoard::AwaitRows(const std::string& behind) {
   return now_ms - rows_since_ms_;
 }
 
+void ActivityBoard::SetTrouble(const std::string& trouble) {
+  MutexLock lock(mutex_);
+  trouble_ = trouble;
+}
+
+std::string ActivityBoard::trouble() const {
+  MutexLock lock(mutex_);
+  return trouble_;
+}
+
 ActivityBoard::Waiting::Waiting(ActivityBoard* board, WaitReason reason) : board_(board) {
   if (board_ == nullptr) return;
   const int64_t now_ms = board_->clock_.NowMs();

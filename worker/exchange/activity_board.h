@@ -26,9 +26,13 @@ class ActivityBoard {
   // Is called when a data file is opened; the file is what a wait for data reports.
   void Opened(const std::string& path) HDPS_EXCLUDES(mutex_);
 
-  // Is called while the reader waits for rows of a followed log: `behind` is the place of the last
-  // one; "" when there was more. Returns for how many milliseconds it has waited.
+  // Is called while the reader waits for rows of a followed log or a topic: `behind` is the place
+  // of the last one; "" when there was more. Returns for how many milliseconds it has waited.
   int64_t AwaitRows(const std::string& behind) HDPS_EXCLUDES(mutex_);
+
+  // Keeps what holds this worker up, for people: a broker that is away; "": nothing.
+  void SetTrouble(const std::string& trouble) HDPS_EXCLUDES(mutex_);
+  std::string trouble() const HDPS_EXCLUDES(mutex_);
 
   // Marks the compute thread as waiting during its lifetime. Does nothing if `board` is null.
   class Waiting {
@@ -81,6 +85,7 @@ class ActivityBoard {
   std::string opened_ HDPS_GUARDED_BY(mutex_);
   std::string rows_behind_ HDPS_GUARDED_BY(mutex_);  // Empty: the reader waits for no rows.
   int64_t rows_since_ms_ HDPS_GUARDED_BY(mutex_) = 0;
+  std::string trouble_ HDPS_GUARDED_BY(mutex_);
   InCalls in_calls_ HDPS_GUARDED_BY(mutex_), in_lane_calls_ HDPS_GUARDED_BY(mutex_);
 };
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "common/base/ids.h"
@@ -39,6 +40,8 @@ class ComputeSide {
   virtual void OnEnd(Status status) = 0;
   // Returns the current activity without `awaited`. Called on the loop thread.
   virtual Activity CurrentActivity() const { return {}; }
+  // Returns what holds this worker up from outside, for people, or "". Called on the loop thread.
+  virtual std::string Trouble() const { return {}; }
   // The worker's counters; null: it has none, and its heartbeats no figures.
   virtual Meters* meters() { return nullptr; }
 };

@@ -125,6 +125,7 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   void OnKvValue(const KvValue& value) override;
   void OnEnd(Status status) override;
   Activity CurrentActivity() const override { return board_.Now(); }
+  std::string Trouble() const override { return board_.trouble(); }
 
  private:
   struct NewView {

@@ -8,13 +8,16 @@
 
 #include "common/job/data_paths.h"
 #include "common/job/job_spec.h"
+#include "common/job/kafka/kafka_entry.h"
 #include "common/job/spec/data_spec.h"
 #include "worker/data/batch_reader.h"
 
 namespace hdps {
 
 DataReport::DataReport(const Job& job, FileSystem& files)
-    : job_(job), files_(files), training_(files, job.data.train) {}
+    : job_(job),
+      files_(files),
+      training_(files, ReadsTopic(job.data) ? std::vector<std::string>() : job.data.train) {}
 
 void DataReport::LookAtTraining(const std::string& then) {
   if (!job_.data.follow) Note(training_, then);

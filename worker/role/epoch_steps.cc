@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/job/job_spec.h"
+#include "common/job/kafka/kafka_entry.h"
 #include "common/job/spec/data_spec.h"
 #include "common/job/spec/parallel_spec.h"
 #include "common/job/spec/train_spec.h"
@@ -14,6 +15,7 @@
 #include "common/protocol/view.h"
 #include "worker/data/follow/row_wait.h"
 #include "worker/data/item_pool.h"
+#include "worker/data/kafka/topic_reader.h"
 
 namespace hdps {
 
@@ -40,6 +42,12 @@ Status EpochSteps::Open(const Job& part, const EpochPosition& position, const Ep
   options.parts = {.micro_batches = job_.train.micro_batches,
                    .slices = job_.parallel.interleave_num,
                    .pieces = PiecesOfStep(job_)};
+  if (split.whole_batch && ReadsTopic(job_.data)) {
+    return {
+        Code::kInvalidArgument,
+        "parallel: the strategy lets each worker read the rows of all, and a topic's partitions "
+        "belong to one worker each; choose a strategy that cuts no layer"};
+  }
   if (split.whole_batch) {
     options.parts.workers = std::exchange(options.reader.num_parts, 1);
     options.parts.worker = std::exchange(options.reader.part, 0);
@@ -53,14 +61,11 @@ Status EpochSteps::Open(const Job& part, const EpochPosition& position, const Ep
   options.plan.hot = split.hot;
   options.executor = &executor_;
   options.board = &channel_.board();
-  if (follows()) {
-    options.reader.follow = NewPollingWait([this](const std::string& behind) {
-      const int64_t waits_ms = channel_.board().AwaitRows(behind);
-      channel_.meters()->Set(FigureNamed("hdps_worker_rows_awaited_seconds"),
-                             static_cast<double>(waits_ms) / 1e3);
-    });
-    options.on_step = [this] { channel_.StepReady(); };
+  if (job_.data.follow) {
+    options.reader.follow = NewPollingWait([this](const std::string& behind) { Await(behind); });
   }
+  if (ReadsTopic(job_.data)) ReadTopic(position.offsets, &options.reader);
+  if (follows()) options.on_step = [this] { channel_.StepReady(); };
   Close();
   HDPS_ASSIGN_OR_RETURN(steps_, StepPipeline::Start(part, files_, time_, options));
   window_ = std::make_unique<StepWindow>(*steps_, part, channel_, time_);
@@ -68,10 +73,35 @@ Status EpochSteps::Open(const Job& part, const EpochPosition& position, const Ep
   next_ = position.clock;
   view_ = channel_.view()->view;
   bad_rows_ = 0;
+  offsets_.clear();
   return Status();
 }
 
-bool EpochSteps::follows() const { return job_.data.follow; }
+void EpochSteps::Await(const std::string& behind) {
+  const int64_t waits_ms = channel_.board().AwaitRows(behind);
+  channel_.meters()->Set(FigureNamed("hdps_worker_rows_awaited_seconds"),
+                         static_cast<double>(waits_ms) / 1e3);
+}
+
+void EpochSteps::ReadTopic(const std::vector<PartitionOffset>& offsets, ReaderOptions* options) {
+  auto topic = std::make_shared<TopicReading>();
+  topic->from = offsets;
+  topic->clock = &time_;
+  topic->await = [this](const std::string& behind) { Await(behind); };
+  topic->trouble = [&board = channel_.board()](const std::string& trouble) {
+    board.SetTrouble(trouble);
+  };
+  topic->tell = [&meters = *channel_.meters()](const TopicFigures& figures) {
+    meters.Set(FigureNamed("hdps_worker_topic_lag_messages"), static_cast<double>(figures.behind));
+    meters.Set(FigureNamed("hdps_worker_topic_lag_seconds"), figures.behind_s);
+    if (figures.new_missing > 0) {
+      meters.Add(FigureNamed("hdps_worker_messages_missing_total"), figures.new_missing);
+    }
+  };
+  options->topic = std::move(topic);
+}
+
+bool EpochSteps::follows() const { return job_.data.follow || ReadsTopic(job_.data); }
 
 void EpochSteps::Close() {
   window_.reset();
@@ -81,6 +111,7 @@ void EpochSteps::Close() {
 void EpochSteps::Pop() {
   CHECK_GT(window_->size(), 0u);
   bad_rows_ = window_->at(0).prepared->bad_rows;
+  offsets_ = window_->at(0).prepared->offsets;
   ++next_;
   window_->Pop();
 }

@@ -4,12 +4,15 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "common/base/ids.h"
 #include "common/base/status.h"
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
+#include "common/protocol/manifest_parts.h"
 #include "worker/cache/hot_split.h"
 #include "worker/exchange/node_channel.h"
 #include "worker/step/step_pipeline.h"
@@ -27,6 +30,8 @@ struct EpochPosition {
   uint32_t epoch = 0;
   Clock epoch_start = 0;  // The clock at which the epoch began.
   Clock clock = 0;        // Clock of the step.
+  // Where the partitions of a topic are there; empty: data.kafka.start tells.
+  std::vector<PartitionOffset> offsets = {};
 };
 
 // Tells how steps are split, by what this worker trains.
@@ -58,13 +63,21 @@ class EpochSteps {
 
   // Requires: open.
   StepWindow& window() { return *window_; }
-  // Is true if steps may be long in coming, and the window waits for none: data.follow.
+  // Is true if steps may be long in coming, and the window waits for none: data.follow, or a topic.
   bool follows() const;
   // Removes the first step of the window, which is finished, and counts its bad rows.
   void Pop();
+  // Where this worker's partitions of a topic are behind the steps removed since Open(); empty if
+  // there are none.
+  const std::vector<PartitionOffset>& offsets() const { return offsets_; }
   uint64_t bad_rows() const { return bad_rows_; }  // Bad rows in the steps removed since Open().
 
  private:
+  // Tells behind which row the reader waits for more, or "" if it does not.
+  void Await(const std::string& behind);
+  // Lets the reader go on at `offsets` of the job's topic.
+  void ReadTopic(const std::vector<PartitionOffset>& offsets, ReaderOptions* options);
+
   const Job& job_;
   FileSystem& files_;
   NodeChannel& channel_;
@@ -77,6 +90,7 @@ class EpochSteps {
   Clock next_ = 0;  // Clock of the window's first step.
   ViewId view_;
   uint64_t bad_rows_ = 0;
+  std::vector<PartitionOffset> offsets_;
   std::shared_ptr<ItemPool> items_;  // Made once; null: no negative examples are made.
 };
 

@@ -276,7 +276,7 @@ Status Trainer::JoinCache() {
 }
 
 Status Trainer::OpenSteps(const Command& command) {
-  const EpochPosition position{command.epoch, command.epoch_start, clock_};
+  const EpochPosition position{command.epoch, command.epoch_start, clock_, command.offsets};
   HDPS_ASSIGN_OR_RETURN(const bool open, steps_.IsAt(position));
   if (open) return Status();
   data_.LookAtTraining("epoch " + std::to_string(command.epoch + 1) + " reads it as it is");
@@ -323,6 +323,7 @@ Status Trainer::Train(const Command& command) {
   done.examples = outcome.examples;
   done.loss_sum = outcome.loss_sum;
   done.bad_rows = outcome.bad_rows;
+  done.offsets = steps_.offsets();
   if (job().data.follow && channel_.rank().value == 0) data_.MarkOpened();
   done.data_files = data_.opened();
   data_.LookAtTraining("epoch " + std::to_string(command.epoch + 1) +

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/job/job_spec.h"
+#include "common/job/kafka/kafka_entry.h"
 #include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/parallel_spec.h"
 #include "common/platform/failpoint.h"
@@ -37,7 +38,8 @@ CollectiveOptions WorkerGroups::OptionsOf(const View& view, uint32_t rank, int g
   options.size = static_cast<uint32_t>(view.workers.size());
   options.host = host_;
   options.gpu = gpu;
-  options.timeout_ms = int64_t{job_.cluster.request_timeout_s} * 1000;
+  options.timeout_ms =
+      1000 * (int64_t{job_.cluster.request_timeout_s} + MessagesAwaitedS(job_.data));
   options.by_library = job_.parallel.reduction == ReductionOrder::kLibrary;
   return options;
 }

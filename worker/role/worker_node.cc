@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/base/exit_status.h"
+#include "common/job/kafka/kafka_entry.h"
 #include "common/job/spec/checkpoint_spec.h"
 #include "common/process/member_options.h"
 #include "common/protocol/board_messages.h"
@@ -39,6 +40,7 @@ PsClientOptions ClientOf(const WorkerNodeOptions& options) {
     client.request_timeout_s =
         std::max(client.request_timeout_s, options.job->checkpoint.retry_s + kReplacementStartsS);
   }
+  client.request_timeout_s += MessagesAwaitedS(options.job->data);
   client.pushes_in_flight_max = cluster.pushes_in_flight_max;
   client.recorder = options.recorder;
   client.probe_ms = cluster.heartbeat_ms;
@@ -87,6 +89,7 @@ void WorkerNode::OnTick(TimeMs now) {
   client_.OnTick(now);
   membership_.ReportSilent(client_.SilentFor(dead_after_ms_));
   membership_.ReportActivity(CurrentActivity());
+  membership_.ReportTrouble(compute_->Trouble());
   membership_.OnTick(now);
   Deliver();
 }

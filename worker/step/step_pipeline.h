@@ -16,6 +16,7 @@
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
+#include "common/protocol/manifest_parts.h"
 #include "worker/cache/hot_split.h"
 #include "worker/data/batch_reader.h"
 #include "worker/exchange/activity_board.h"
@@ -56,7 +57,9 @@ struct PreparedStep {
   std::vector<HotSplit> hot;       // [groups of the plan's registry]
   std::vector<SlicedKeys> sliced;  // [tables]; empty unless the table is cut by column.
   uint64_t bad_rows = 0;           // The reader's count so far.
-  double progress = 0;             // The reader's progress: share of the epoch's bytes, 0..1.
+  // As of the batch: where this worker's partitions of a topic are behind the step.
+  std::vector<PartitionOffset> offsets;
+  double progress = 0;  // The reader's progress: share of the epoch's bytes, 0..1.
   // How long the step was read and its keys were sought, and when that had been done.
   int64_t read_ns = 0, read_end_ns = 0;
   int64_t dedup_ns = 0, dedup_end_ns = 0;

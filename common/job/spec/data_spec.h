@@ -85,6 +85,19 @@ struct VocabularySpec {
   std::shared_ptr<const Vocabulary> values = nullptr;
 };
 
+// How an entry kafka://... of `train` is read.
+struct KafkaSpec {
+  // Where a job begins that goes on from no checkpoint: earliest, latest, or a time as
+  // UtcTimestamp() writes it; or, if not empty, the offset of each partition.
+  std::string start = "earliest";
+  std::map<uint32_t, int64_t> start_offsets;
+  // A worker gives what it has of a step after so many seconds; 0: it waits.
+  double flush_s = 5;
+  std::map<std::string, std::string> settings;  // Of librdkafka.
+  std::string secrets;                          // A file with more of them; empty: none.
+  friend bool operator==(const KafkaSpec&, const KafkaSpec&) = default;
+};
+
 struct DataSpec {
   DataFormat format = DataFormat::kCsv;
   std::vector<std::string> train;  // Paths in the order of reading; .gz and .zst are decompressed.
@@ -94,6 +107,7 @@ struct DataSpec {
   // The name of a file, beside the files that are followed, which says that no more rows come;
   // empty: none says it.
   std::string follow_until;
+  KafkaSpec kafka;  // Where `train` is one entry kafka://...
   std::vector<std::string> eval;
   std::vector<EvalSetSpec> eval_sets;  // Additional evaluation sets with names.
   // The share of the rows of `train` that is held out and never trained on. A hash of the row

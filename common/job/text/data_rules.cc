@@ -39,6 +39,7 @@ Status CheckImages(const JobSource& source, const DataSpec& data) {
 
 Status CheckFollow(const JobSource& source, const Job& job) {
   const DataSpec& data = job.data;
+  HDPS_RETURN_IF_ERROR(CheckKafka(source, job));
   if (!data.follow) {
     if (data.follow_until.empty()) return {};
     return Refuse(source, "data.follow_until",

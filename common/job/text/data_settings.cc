@@ -122,7 +122,8 @@ void AddFiles(SettingTable<DataSpec>* data) {
       "train", &DataSpec::train,
       "Files, read in this order; .gz and .zst are unpacked on the way. A folder stands for "
       "the files in it, a pattern (*, ?, [...]) for those it matches, by name. Relative paths "
-      "are sought from the job file's folder, then from the working directory. At least one.",
+      "are sought from the job file's folder, then from the working directory. At least one. "
+      "kafka://HOST:PORT,HOST:PORT/TOPIC, alone in the list, is a topic.",
       Hashed::kDefault);
   data->Add("follow", &DataSpec::follow,
             "The only entry of `train` is a log that grows: the job reads what there is and waits "
@@ -133,6 +134,9 @@ void AddFiles(SettingTable<DataSpec>* data) {
             "The name of a file in the followed folder, or beside the followed file, that says: "
             "all rows are written. The job reads to the end and is done. Empty: none.",
             Hashed::kNothing, kPrintedUnlessDefault);
+  data->AddObject("kafka", &DataSpec::kafka, KafkaSection(),
+                  "How the only entry of `train` is read, if it is a topic.", Hashed::kNothing,
+                  kPrintedUnlessDefault);
   data->Add("eval", &DataSpec::eval, "Files that are never trained on, as in train.",
             Hashed::kDefault);
   data->AddObject("eval_sets", &DataSpec::eval_sets, EvalSetSection(),

@@ -10,6 +10,7 @@
 #include "common/job/job_facts.h"
 #include "common/job/job_file.h"
 #include "common/job/job_registry.h"
+#include "common/job/kafka/kafka_entry.h"
 #include "common/job/spec/checkpoint_spec.h"
 #include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/data_spec.h"
@@ -114,6 +115,7 @@ std::string Found(FileSystem& files, const JobSource& source, const std::string&
 Status FindData(FileSystem& files, const JobSource& source, const std::string& key,
                 DataFiles needed, std::vector<std::string>* paths) {
   const std::string folder = FolderOf(source);
+  if (std::ranges::any_of(*paths, NamesTopic)) return {};
   std::vector<std::string> found;
   for (size_t i = 0; i < paths->size(); ++i) {
     const std::string& path = (*paths)[i];
@@ -220,6 +222,9 @@ Result<Job> LoadText(FileSystem& files, const WrittenJob& text,
                                   needed, &job.data.eval_sets[s].files));
   }
   HDPS_RETURN_IF_ERROR(FindVocabulary(files, source, needed, &job.data));
+  if (!job.data.kafka.secrets.empty()) {
+    job.data.kafka.secrets = Found(files, source, job.data.kafka.secrets);
+  }
   job.data.cache_path = CacheFolder(files, source, job.data.cache_path);
   HDPS_RETURN_IF_ERROR(ReadStrategyParts(files, source, &job.parallel));
   WarnOfRepeats(&job);

@@ -97,8 +97,12 @@ Status SliceTables(const JobSource& source, Job* job);
 Status CheckParallel(const JobSource& source, Job* job);
 // Checks the tuples of parallel.dataset_strategy against their inputs.
 Status CheckDatasetSlices(const JobSource& source, const Job& job);
-// Refuses settings that have no meaning for data that is followed.
+// Refuses settings that have no meaning for data that is followed, or for a topic.
 Status CheckFollow(const JobSource& source, const Job& job);
+// The settings of data.kafka.
+Section KafkaSection();
+// Refuses settings that have no meaning for a topic, and entries that are no topic's.
+Status CheckKafka(const JobSource& source, const Job& job);
 // Checks the columns of images against their shape, after the checks for all columns.
 Status CheckImages(const JobSource& source, const DataSpec& data);
 

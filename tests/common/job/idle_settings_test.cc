@@ -244,7 +244,8 @@ const char* const kAlways[] = {"name",
                                "model.tables[].vocab_cache_size",
                                "model.tables[].slice_mode"};
 // Sections whose settings all belong to these.
-const char* const kAlwaysBelow[] = {"checkpoint", "cluster", "parallel.blocks[]",
+const char* const kAlwaysBelow[] = {"checkpoint",           "cluster",
+                                    "data.kafka",           "parallel.blocks[]",
                                     "parallel.comm_fusion", "parallel.parallel_optimizer_config."};
 
 TEST(IdleSettingsTest, EachSettingHasACondition_ARule_OrAlwaysCounts) {

@@ -49,6 +49,7 @@ class ManifestTest : public ::testing::Test {
     manifest.row_counts = {.admitted = uint64_t{1} << 60, .refused = 5, .evicted = 7};
     manifest.trained_ms = 9000;
     manifest.step_times = {{40, 2000}, {90, 6000}};
+    manifest.offsets = {{0, int64_t{1} << 40}, {5, 0}};
     manifest.changes = {{2, "train.batch_size", "32", "64"}, {3, "train.mode", "sync", "async"}};
     manifest.job_json = "{\"name\": \"census\"}\n";
     return manifest;
@@ -93,6 +94,7 @@ TEST_F(ManifestTest, ReadsWhatWasWritten) {
   EXPECT_EQ(read->changes, expected.changes);
   EXPECT_EQ(read->trained_ms, 9000);
   EXPECT_EQ(read->step_times, expected.step_times);
+  EXPECT_EQ(read->offsets, expected.offsets);
   ASSERT_EQ(read->files.size(), 2u);
   EXPECT_EQ(read->files[1].name, "shard_001.snapshot");
   EXPECT_EQ(read->files[1].rows, 7u);
@@ -109,6 +111,28 @@ TEST_F(ManifestTest, TimesOfStepsGrow) {
     const Status refused = WriteManifest(*files_, folder, manifest);
     EXPECT_THAT(refused.message(), HasSubstr("times of steps that do not grow"));
   }
+}
+
+TEST_F(ManifestTest, OffsetsOfATopicAreThoseOfEachPartitionOnce) {
+  const std::vector<std::vector<PartitionOffset>> wrong = {
+      {{0, -1}}, {{1, 5}, {0, 5}}, {{1, 5}, {1, 6}}};
+  for (const std::vector<PartitionOffset>& offsets : wrong) {
+    const std::string folder = Save(120);
+    Manifest manifest = *ReadManifest(*files_, folder);
+    manifest.offsets = offsets;
+    ASSERT_TRUE(WriteManifest(*files_, folder, manifest).ok());
+    const Status refused = ReadManifest(*files_, folder).status();
+    EXPECT_EQ(refused.code(), Code::kCorruption);
+    EXPECT_THAT(refused.message(), HasSubstr("offsets of partitions out of order"));
+  }
+}
+
+TEST_F(ManifestTest, AJobWithoutATopicHasNoOffsetsInIt) {
+  const std::string folder = Save(120), path = folder + "/manifest.json";
+  Manifest manifest = *ReadManifest(*files_, folder);
+  manifest.offsets.clear();
+  ASSERT_TRUE(WriteManifest(*files_, folder, manifest).ok());
+  EXPECT_FALSE(nlohmann::json::parse(Read(path))["checkpoint"].contains("offsets"));
 }
 
 TEST_F(ManifestTest, OneOfAVersionThatKnewLessIsReadToo) {

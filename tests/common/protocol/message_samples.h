@@ -91,17 +91,18 @@ inline auto Fields(const HeartbeatAck& m) {
 }
 inline auto Fields(const Command& m) {
   // `view` is not encoded.
-  const auto& [a, b, c, d, e, f, g, h, i, j, k, next, rate, init, taken, last, before, eval_set,
-               view] = m;
-  return std::tie(a, b, c, d, e, f, g, h, i, j, k, next, rate, init, taken, last, before, eval_set);
+  const auto& [a, b, c, d, e, f, g, h, i, j, k, next, rate, init, taken, last, offsets, before,
+               eval_set, view] = m;
+  return std::tie(a, b, c, d, e, f, g, h, i, j, k, next, rate, init, taken, last, offsets, before,
+                  eval_set);
 }
 inline auto Fields(const CommandDone& m) {
   const auto& [a, b, c, d, e, f, g, h, cache, collectives, tally, digest, j, k, rows, process, l, n,
-               o, p, weights, groups, more, weight_sum, data_files, data_changes, q, r, s,
-               figures] = m;
+               o, p, weights, groups, more, weight_sum, data_files, data_changes, q, r, s, figures,
+               offsets] = m;
   return std::tie(a, b, c, d, e, f, g, h, cache, collectives, tally, digest[0], digest[1], j, k,
                   rows, process, l, n, o, p, weights, groups, more, weight_sum, data_files, q, r, s,
-                  figures);
+                  figures, offsets);
 }
 inline auto Fields(const ScaleRequest& m) {
   const auto& [a, b, c, d] = m;
@@ -288,6 +289,7 @@ inline CommandDone SampleDone() {
   done.dense_rows = 19;
   done.arithmetic = "avx2 vectors";
   done.figures = {{"auc", 0.75}, {"hits_10", -2}};
+  done.offsets = {{4, int64_t{1} << 40}};
   return done;
 }
 
@@ -344,6 +346,7 @@ void ForEachSample(const Visit& visit) {
                 .init = true,
                 .taken = {0, 4},
                 .last_steps = {0, 90},
+                .offsets = {{0, 7}, {3, int64_t{1} << 40}},
                 .steps_before = 70,
                 .eval_set = "late",
                 .view = {}});

@@ -79,6 +79,14 @@ TEST_F(ActivityBoardTest, TheFileThatIsAskedFor) {
   Expect("read", WaitReason::kData, 0, "c");
 }
 
+TEST_F(ActivityBoardTest, TroubleIsKeptUntilItEnds) {
+  EXPECT_EQ(board_.trouble(), "");
+  board_.SetTrouble("a broker is away");
+  EXPECT_EQ(board_.trouble(), "a broker is away");
+  board_.SetTrouble("");
+  EXPECT_EQ(board_.trouble(), "");
+}
+
 TEST_F(ActivityBoardTest, RowsThatAreAwaitedAreToldWhileTheTrainerWaitsForData) {
   board_.Enter("read");
   EXPECT_EQ(board_.AwaitRows("log:7"), 0);

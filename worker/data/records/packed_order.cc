@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "common/base/hash.h"
+#include "common/job/spec/data_spec.h"
 #include "worker/data/number.h"
 
 namespace hdps {

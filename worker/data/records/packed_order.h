@@ -6,9 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "common/job/spec/data_spec.h"
-
 namespace hdps {
+
+struct ColumnSpec;
+struct DataSpec;
 
 // A packed line has the byte CellTag::kPacked, keys and numbers of 8 bytes each, and then the other
 // cells. It has no texts of keys, so it is for who needs rows alone.

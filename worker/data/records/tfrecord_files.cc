@@ -184,6 +184,8 @@ class TfrecordFiles : public RecordFiles {
 
 }  // namespace
 
+Status ExamplesAreRead() { return {}; }
+
 bool IsTfrecordFront(std::span<const std::byte> front) {
   static_assert(kHeadBytes == kPackingBytes);
   return front.size() >= kHeadBytes &&
@@ -214,16 +216,20 @@ namespace {
 class NoTfrecordFiles : public RecordFiles {
  public:
   Result<std::unique_ptr<UnpackedFile>> Open(FileSystem&, const std::string&) override {
-    return Status(Code::kInvalidArgument,
-                  "data.format is tfrecord, which this build of hdps does not read; "
-                  "scripts/install_deps.sh --tensorboard installs libisal-dev, libprotobuf-dev "
-                  "and protobuf-compiler; then configure and build again");
+    return ExamplesAreRead();
   }
 };
 
 using TfrecordFiles = NoTfrecordFiles;
 
 }  // namespace
+
+Status ExamplesAreRead() {
+  return {Code::kInvalidArgument,
+          "data.format is tfrecord, which this build of hdps does not read; "
+          "scripts/install_deps.sh --tensorboard installs libisal-dev, libprotobuf-dev "
+          "and protobuf-compiler; then configure and build again"};
+}
 
 bool IsTfrecordFront(std::span<const std::byte>) { return false; }
 

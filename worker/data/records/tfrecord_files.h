@@ -16,6 +16,9 @@ namespace hdps {
 // their checksum, or that is cut off.
 std::shared_ptr<RecordFiles> NewTfrecordFiles();
 
+// kInvalidArgument, with the mend, in a build that reads no records of tf.train.Example.
+Status ExamplesAreRead();
+
 // Returns true if these are the first bytes of a TFRecord file, kPackingBytes or more. False, too,
 // in a build that reads no TFRecord files.
 bool IsTfrecordFront(std::span<const std::byte> front);
