@@ -3,7 +3,7 @@
 
 usage: PYTHONPATH=$(scripts/install_parquet.sh --folder) benchmarks/record_logs.py FILE.parquet
            [--rows=400000] [--keys=texts|integers] [--codec=snappy] [--row_group=1000000] [--only_parquet]
-The other files come beside it; --only_parquet leaves out TFRecord and JSON lines, which take a minute each 100,000 rows.
+The other files come beside it; --only_parquet leaves out TFRecord and JSON lines, which take half a minute for 100,000 rows.
 A Parquet file has one row group for each --row_group rows.
 """
 import argparse
