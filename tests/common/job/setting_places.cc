@@ -1,6 +1,12 @@
 // Walks the sections, and fulfils the condition of each setting.
 #include "tests/common/job/setting_places.h"
 
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "common/job/text/job_sections.h"
+#include "common/job/text/json_value.h"
 #include "tests/common/job/job_samples.h"
 
 namespace hdps {
@@ -79,6 +85,109 @@ std::vector<SettingPlace> PlacesOf(const Section& whole) {
   std::vector<SettingPlace> places;
   ListPlaces(whole, "", {}, &places);
   return places;
+}
+
+namespace {
+
+// Other values of settings that are texts, lists or of several kinds.
+const std::map<std::string, std::vector<std::string>> kValues = {
+    {"name", {"other"}},
+    {"data.train", {"[\"b.csv\"]"}},
+    {"data.eval", {"[\"f.csv\"]"}},
+    {"data.follow_until", {"_SUCCESS"}},
+    {"data.kafka.start", {"latest", R"({"0": 7})"}},
+    {"data.kafka.settings", {R"({"client.id": "clicks"})"}},
+    {"data.kafka.secrets", {"kafka.json"}},
+    {"data.eval_sets[].name", {"later"}},
+    {"data.eval_sets[].files", {"[\"p.csv\"]"}},
+    {"data.delimiter", {";"}},
+    {"data.missing", {"?"}},
+    {"data.comment", {"#"}},
+    {"data.image_shape", {"[2, 3]"}},
+    {"data.item_features", {"[\"c\"]"}},
+    {"data.vocabulary.file", {"v.keys"}},
+    {"data.vocabulary.checksum", {"0123456789abcdef"}},
+    {"data.distinct", {R"({"c": 5})"}},
+    {"data.distinct_half", {R"({"c": 5})"}},
+    {"data.parts", {"[1024]", "[512, 512]"}},
+    {"data.columns[].name", {"z"}},
+    {"data.columns[].separator", {";"}},
+    {"data.columns[].positive", {"[\"yes\"]"}},
+    {"data.columns[].classes", {"[\"no\", \"yes\"]"}},
+    {"data.columns[].vocabulary", {"d"}},
+    {"data.columns[].from", {"d"}},
+    {"data.features[].name", {"z"}},
+    {"data.features[].from", {"[\"d\", \"e\"]"}},
+    {"data.features[].boundaries", {"[1, 2]"}},
+    {"model.history", {"e"}},
+    {"model.target", {"e"}},
+    {"model.user_features", {"[\"e\"]"}},
+    {"model.item_features", {"[\"e\"]"}},
+    {"model.hidden", {"[8]"}},
+    {"model.bottom_hidden", {"[8, 16]"}},
+    {"model.wide_features", {"[\"c\"]"}},
+    {"model.deep_features", {"[\"c\", \"d\"]"}},
+    {"model.manual_shapes", {"[2, 4]"}},
+    {"model.tables[].manual_shapes", {"[2, 4]"}},
+    {"model.feature_dims", {"{\"c\": 4}"}},
+    {"parallel.parallel_optimizer_config.optimizer_level", {"level1", "level2"}},
+    {"model.tables[].name", {"u"}},
+    {"model.layers[].name", {"z"}},
+    {"model.layers[].inputs", {"[\"e\", \"e\"]"}},
+    {"model.layers[].table", {"u"}},
+    {"model.layers[].features", {"[\"c\"]"}},
+    {"model.tasks[].label", {"x"}},
+    {"train.metrics", {"[\"auc\"]"}},
+    {"train.loss_scale", {"1024", "dynamic"}},
+    {"train.early_stop.metric", {"logloss"}},
+    {"train.early_stop.set", {"eval"}},
+    {"train.plateau.metric", {"logloss"}},
+    {"train.plateau.set", {"eval"}},
+    {"parallel.all_reduce_fusion_config", {"[1, 2]"}},
+    {"parallel.comm_fusion.allreduce.config", {"2"}},
+    {"parallel.comm_fusion.allgather.config", {"2"}},
+    {"parallel.comm_fusion.reducescatter.config", {"2"}},
+    {"parallel.parallel_optimizer_config.optimizer_weight_shard_size", {"1", "2"}},
+    {"parallel.strategy_ckpt_save_file", {"s.json"}},
+    {"parallel.strategy_ckpt_load_file", {"s.json"}},
+    {"parallel.constants", {"c.json"}},
+    {"parallel.blocks[].layers", {"[\"deep2\"]"}},
+    {"parallel.blocks[].from", {"deep1"}},
+    {"parallel.blocks[].to", {"deep1"}},
+    {"checkpoint.copy_to", {"store:jobs/clicks"}},
+    {"cluster.spill_path", {"/x"}},
+    {"data.cache_path", {"/x"}}};
+
+}  // namespace
+
+std::vector<std::string> ValuesOf(const Setting& setting, const std::string& path) {
+  if (const auto found = kValues.find(path); found != kValues.end()) return found->second;
+  std::vector<std::string> values;
+  for (const std::string& word : setting.words) {
+    values.push_back(PrintJsonLine(JsonValue::Text(word)));
+  }
+  switch (setting.kind) {
+    case ValueKind::kBool:
+      return {"true", "false"};
+    case ValueKind::kInteger:
+    case ValueKind::kNumber: {
+      const bool whole = setting.kind == ValueKind::kInteger;
+      for (const double value : {setting.min, 1.0, 2.0, 3.0, 0.25, 0.5, 16.0}) {
+        const bool fits = value >= setting.min && value <= setting.max && value > -kAnyNumber;
+        if (fits && (!whole || value == static_cast<double>(static_cast<int64_t>(value)))) {
+          values.push_back(NumberText(value));
+        }
+      }
+      return values;
+    }
+    case ValueKind::kBytes:
+      return {"65536", "\"1GiB\""};
+    case ValueKind::kTuples:
+      values.insert(values.end(), {"[[2, 1]]", "[[1, 2]]"});
+      return values;
+    default:
+      return values;
+  }
 }
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// Lists every setting with a place in a small job where it has an effect.
+// Lists every setting with a place in a small job where it has an effect, and values to try there.
 #pragma once
 
 #include <string>
@@ -18,5 +18,9 @@ struct SettingPlace {
 
 // Lists the settings of the whole job, which must live as long as the result.
 std::vector<SettingPlace> PlacesOf(const Section& whole);
+
+// Returns values to set at `path`, "model.layers[].units". Some may be what the setting has
+// already.
+std::vector<std::string> ValuesOf(const Setting& setting, const std::string& path);
 
 }  // namespace hdps
