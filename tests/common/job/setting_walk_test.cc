@@ -21,7 +21,6 @@
 #include "common/job/text/job_sections.h"
 #include "tests/common/job/job_samples.h"
 #include "tests/common/job/setting_places.h"
-#include "tests/common/job/setting_values.h"
 
 namespace hdps {
 namespace {
