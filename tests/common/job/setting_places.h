@@ -1,6 +1,7 @@
 // Lists every setting with a place in a small job where it has an effect, and values to try there.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ struct SettingPlace {
 // Lists the settings of the whole job, which must live as long as the result.
 std::vector<SettingPlace> PlacesOf(const Section& whole);
 
+// Other values of settings that are texts, lists or of several kinds, by path.
+const std::map<std::string, std::vector<std::string>>& OtherValues();
 // Returns values to set at `path`, "model.layers[].units". Some may be what the setting has
 // already.
 std::vector<std::string> ValuesOf(const Setting& setting, const std::string& path);

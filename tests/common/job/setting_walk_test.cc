@@ -263,7 +263,7 @@ TEST(SettingWalkTest, EachToldSettingIsThere) {
             : paths.contains(path);
     EXPECT_TRUE(there) << path;
   }
-  for (const auto& [path, values] : kValues) EXPECT_TRUE(paths.contains(path)) << path;
+  for (const auto& [path, values] : OtherValues()) EXPECT_TRUE(paths.contains(path)) << path;
 }
 
 // Sabotage: without their warnings these would be without an effect in silence, and are noticed.
