@@ -163,7 +163,7 @@ class ParquetFiles : public RecordFiles {
       if (index != CellOrder::kAbsent) columns.push_back(static_cast<int32_t>(index));
     }
     std::ranges::sort(columns);
-    columns.erase(std::ranges::unique(columns).begin(), columns.end());
+    columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
     for (uint32_t& index : *index_of_cell) {
       if (index == CellOrder::kAbsent) continue;
       const auto at = std::ranges::lower_bound(columns, static_cast<int32_t>(index));
