@@ -164,7 +164,7 @@ class Refused(Case):
         texts = {
             "utf16.txt": (rows.replace(",", "\t").encode("utf-16"), ["UTF-16", "iconv -f UTF-16 -t UTF-8"]),
             "mac.csv": (rows.replace("\n", "\r").encode(), ["CR alone", "tr '\\r'"]),
-            "my rows.json": (json.dumps({"u": 1}).encode() + b"\n", ["JSON", "read_json", "'"]),
+            "my rows.json": (json.dumps([{"u": 1}, {"u": 2}]).encode() + b"\n", ["JSON", "read_json", "'"]),
         }
         for name, module in (("rows.bz2", "bz2"), ("rows.xz", "lzma")):
             texts[name] = (__import__(module).compress(rows.encode()), ["unpack it with"])
