@@ -132,7 +132,7 @@ exec "$RCLONE" "$@" """)
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             harness.wait_until(mark.exists, 60, "the copy of a second checkpoint")
-            self.assertTrue(self.asleep())
+            harness.wait_until(self.asleep, 20, "the copy that stands still")
         finally:
             process.send_signal(signal.SIGKILL)
             process.wait()
