@@ -4,7 +4,6 @@
 #include <glog/logging.h>
 
 #include <algorithm>
-#include <ranges>
 
 #include "common/base/outside_text.h"
 #include "common/job/spec/checkpoint_spec.h"
@@ -60,8 +59,10 @@ Status CheckpointCopies::CheckStart(const std::optional<FoundCheckpoint>& newest
   std::optional<Clock> last;
   const bool own = newest && IsOwn();
   if (!nothing) {
-    for (const auto line : std::views::split(end->output, '\n')) {
-      std::string name(line.begin(), line.end());
+    for (size_t at = 0; at < end->output.size();) {
+      const size_t to = std::min(end->output.find('\n', at), end->output.size());
+      std::string name = end->output.substr(at, to - at);
+      at = to + 1;
       while (name.ends_with('/')) name.pop_back();
       const std::optional<Clock> clock = ClockOfName(name);
       if (!clock) continue;
@@ -160,21 +161,21 @@ std::vector<Clock> CheckpointCopies::ChainOf(const std::map<Clock, Local>& local
 void CheckpointCopies::Choose(TimeMs now) {
   due_ = false;
   const std::map<Clock, Local> local = ReadLocal();
-  for (const auto& one : std::views::reverse(local)) {
-    if (ChainOf(local, one.first).empty()) continue;
-    if (CopyPartOf(local, one.first, now)) return;
+  for (auto one = local.rbegin(); one != local.rend(); ++one) {
+    if (ChainOf(local, one->first).empty()) continue;
+    if (CopyPartOf(local, one->first, now)) return;
     break;
   }
   if (local.empty()) return;
   std::set<Clock> removed = left_;
   for (const auto& one : there_) removed.insert(one.first);
-  for (const Clock clock : std::views::reverse(removed)) {
-    if (local.count(clock) > 0) continue;
-    task_ = Task{.step = Step::kUnlist, .clock = clock};
+  for (auto clock = removed.rbegin(); clock != removed.rend(); ++clock) {
+    if (local.count(*clock) > 0) continue;
+    task_ = Task{.step = Step::kUnlist, .clock = *clock};
     return Run(Step::kUnlist, now);
   }
-  for (const auto& one : std::views::reverse(local)) {
-    if (CopyPartOf(local, one.first, now)) return;
+  for (auto one = local.rbegin(); one != local.rend(); ++one) {
+    if (CopyPartOf(local, one->first, now)) return;
   }
   held_.clear();
   trouble_.clear();
