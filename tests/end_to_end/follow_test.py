@@ -91,11 +91,12 @@ class Follow(harness.DaemonsCase):
         self.fail("no address of a page")
 
     def value(self, page, figure):
-        """The sample of a figure."""
+        """The sample of a figure; 0 before the worker has told it."""
         address, _, token = page.partition("/?token=")
         request = urllib.request.Request(address + "/metrics", headers={"Authorization": "Bearer " + token})
         with urllib.request.urlopen(request, timeout=10) as answer:
-            return float(answer.read().decode().split(f"\n{figure} ")[1].split()[0])
+            samples = [line.split()[1] for line in answer.read().decode().splitlines() if line.startswith(figure + " ")]
+        return float(samples[0]) if samples else 0
 
     def until_step(self, out, step):
         harness.wait_until(lambda: any(out.glob(f"checkpoint/step_*{step}/manifest.json")), 30,
