@@ -75,7 +75,7 @@ struct Manifest {
   // rows are evicted by seconds.
   int64_t trained_ms = 0;
   std::vector<StepTime> step_times;
-  // Where the partitions of a topic are at `clock`, by partition; empty without one.
+  // These offsets say what of a topic was trained at `clock`, by partition; empty without a topic.
   std::vector<PartitionOffset> offsets;
   Clock steps_before = 0;        // Steps of the jobs that this one began from (--init).
   std::string job_json;          // PrintJob() of the job that wrote it.

@@ -77,7 +77,7 @@ class CheckpointCopies {
     std::optional<Clock> base;
     uint64_t base_checksum = 0;
   };
-  // What is under way: copying, or removing, the folder of one checkpoint.
+  // A task copies, or removes, the folder of one checkpoint.
   struct Task {
     Step step = Step::kCompare;
     Clock clock = 0;

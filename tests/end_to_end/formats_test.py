@@ -3,37 +3,28 @@ import gzip
 import json
 import pathlib
 import random
-import subprocess
 import sys
 import tempfile
 import unittest
 import zlib
 
 import harness
+from arrow_package import READS_PARQUET, pyarrow
 
 sys.path.insert(0, str(harness.ROOT / "benchmarks"))
 import tfrecords
 
-sys.path.append(subprocess.run([harness.ROOT / "scripts" / "install_parquet.sh", "--folder"], capture_output=True,
-                               text=True, check=True).stdout.strip())
-try:
-    import pyarrow
-    import pyarrow.parquet
-except ImportError:
-    pyarrow = None
-
 HDPS = harness.program("hdps")
 ROWS, BATCH = 2000, 250
 KNOWN_ROWS = 5000  # Of each known log.
-PARQUET = pyarrow is not None and (harness.BIN / "libhdps_parquet.so").exists()
-FORMATS = ("jsonl", "tfrecord", *(("parquet",) if PARQUET else ()))
+FORMATS = ("jsonl", "tfrecord", *(("parquet",) if READS_PARQUET else ()))
 
 
 def write_rows(folder, name, rows, codec="snappy"):
     """Writes NAME.jsonl, NAME.tfrecord and NAME.parquet."""
     (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / f"{name}.tfrecord").write_bytes(tfrecords.records(rows))
-    if PARQUET:
+    if READS_PARQUET:
         pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), folder / f"{name}.parquet", compression=codec)
 
 

@@ -3,19 +3,10 @@ import decimal
 import pathlib
 import random
 import shutil
-import subprocess
-import sys
 import unittest
 
 import harness
-
-sys.path.append(subprocess.run([harness.ROOT / "scripts" / "install_parquet.sh", "--folder"], capture_output=True,
-                               text=True, check=True).stdout.strip())
-try:
-    import pyarrow
-    import pyarrow.parquet
-except ImportError:
-    pyarrow = None
+from arrow_package import READS_PARQUET, pyarrow
 
 HDPS = harness.program("hdps")
 ROWS, BATCH = 3000, 250
@@ -23,8 +14,7 @@ MEBI = 1 << 20
 CODECS = ("none", "snappy", "gzip", "brotli", "zstd", "lz4")
 OTHERS = pathlib.Path(__file__).parent / "parquet_files"
 NEEDS_MODULE = unittest.skipUnless(
-    pyarrow and (harness.BIN / "libhdps_parquet.so").exists(),
-    "there is no pyarrow, or no libhdps_parquet.so built with it (scripts/install_parquet.sh)")
+    READS_PARQUET, "there is no pyarrow, or no libhdps_parquet.so built with it (scripts/install_parquet.sh)")
 
 
 def cell(value):

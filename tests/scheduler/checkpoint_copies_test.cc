@@ -54,7 +54,7 @@ class CheckpointCopiesTest : public ::testing::Test {
     ASSERT_TRUE(WriteManifest(*files_, folder, manifest).ok());
     ++saves_;
   }
-  // As the run does after a full save.
+  // Removes old checkpoints, as the run does after a full save.
   void Prune(uint32_t keep) {
     ASSERT_TRUE(PruneCheckpoints(*files_, "out", keep, kNoClock, copies_->held()).ok());
   }

@@ -223,7 +223,7 @@ Section ParallelSection() {
 
 namespace {
 
-// As rclone reads paths: a colon after a slash does not make one remote.
+// Tells remote paths as rclone does: a colon after a slash does not make a path remote.
 bool IsRemoteOrEmpty(const JsonValue& value) {
   if (value.kind != JsonValue::Kind::kText) return false;
   const size_t colon = value.text.find(':', 1);

@@ -12,7 +12,7 @@
 
 namespace hdps {
 
-// What is fetched of a folder of several checkpoints: as WhichCheckpoint, all, or one by its clock.
+// Says which checkpoints of a folder are fetched: that of WhichCheckpoint, all, or that of a clock.
 struct WantedCopies {
   enum class Kind : uint8_t { kBest, kNewest, kAll, kStep };
   Kind kind = Kind::kNewest;
