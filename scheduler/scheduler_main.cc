@@ -12,9 +12,11 @@
 #include "common/base/shell_word.h"
 #include "common/job/given_job.h"
 #include "common/job/job_spec.h"
+#include "common/net/address.h"
 #include "common/net/node_loop.h"
 #include "common/net/transport.h"
 #include "common/planning/placement.h"
+#include "common/platform/file_identity.h"
 #include "common/platform/monotonic_clock.h"
 #include "common/platform/output_file.h"
 #include "common/platform/process_watch.h"
@@ -42,7 +44,8 @@ DEFINE_uint32(workers, 1, "Number of workers of the job");
 DEFINE_string(resume, "auto", hdps::kResumeHelp);
 DEFINE_string(init, "", hdps::kInitHelp);
 DEFINE_string(address_file, "",
-              "File that gets the address once the scheduler listens, for scripts; empty: none");
+              "File that holds the address from when the scheduler listens until the job ends, for "
+              "--scheduler=file:PATH and scripts; empty: none");
 DEFINE_bool(same_run, false,
             "Continue a run that was started before, in which an earlier request to stop still "
             "holds; without it a new run begins and forgets that request");
@@ -90,6 +93,16 @@ Status CheckFlags(const DaemonFlags& flags) {
   HDPS_RETURN_IF_ERROR(ReadResume(FLAGS_resume).status());
   if (FLAGS_tensorboard) HDPS_RETURN_IF_ERROR(CanWriteEvents());
   return CheckAddress(FLAGS_listen, flags.connections.may_leave());
+}
+
+// Removes --address_file after the job, if it still holds the address of this scheduler, so that no
+// member of a later run dials it.
+void ForgetAddress(FileSystem& files, const std::string& address) {
+  if (FLAGS_address_file.empty() || NamesStream(FLAGS_address_file)) return;
+  const Result<std::string> held = ReadWholeFile(files, FLAGS_address_file, kAddressBytesMax + 1);
+  if (!held.ok() || *held != address + "\n") return;
+  const Status removed = files.RemoveAll(FLAGS_address_file);
+  if (!removed.ok()) LOG(WARNING) << "--address_file: " << removed.message();
 }
 
 Result<ProcessEnd> Run() {
@@ -155,7 +168,9 @@ Result<ProcessEnd> Run() {
   NodeLoopOptions loop;
   loop.stop = &StopRequested();
   loop.stop_reason = "the scheduler was told to stop";
-  return RunNodeLoop(*node, *transport, *clock, loop);
+  const ProcessEnd end = RunNodeLoop(*node, *transport, *clock, loop);
+  ForgetAddress(*files, address);
+  return end;
 }
 
 }  // namespace
