@@ -16,6 +16,7 @@
 #include "common/protocol/command_book.h"
 #include "common/protocol/membership_messages.h"
 #include "common/protocol/message_frames.h"
+#include "common/protocol/reign_fence.h"
 #include "common/protocol/trace/trace_sender.h"
 #include "common/protocol/view.h"
 
@@ -155,6 +156,9 @@ struct MembershipClient::Impl {
       LOG(WARNING) << "dropped a frame of the scheduler: " << status.message();
       return;
     }
+    if constexpr (requires { message.reign; }) {
+      if (!reigns.Admits(message.reign)) return;
+    }
     // Before the first view, only a view or a refusal counts as an answer.
     if (view != nullptr) HeardScheduler();
     // Once the end is decided, its reason is final; only lost answers are still repeated.
@@ -171,6 +175,7 @@ struct MembershipClient::Impl {
   Activity activity;
   std::function<std::vector<uint64_t>()> read_figures;  // May be empty.
   std::optional<TraceSender> trace;
+  ReignFence reigns;
   // Number of the newest heartbeat, and of the newest one that was answered.
   uint64_t beats = 0, heard_beat = 0;
   Repeat join_repeat, beat_repeat;
@@ -201,7 +206,7 @@ void MembershipClient::Impl::On(JoinRefused& message, const Frame&) {
 }
 
 void MembershipClient::Impl::On(View& message, const Frame&) {
-  if (view != nullptr && message.view <= view->view) return;
+  if (view != nullptr && message.reign == view->reign && message.view <= view->view) return;
   const std::vector<Member> peers = MembersLikeMe(message);
   const auto self = std::find_if(peers.begin(), peers.end(), [this](const Member& member) {
     return member.peer == options.identity.self;
@@ -389,6 +394,7 @@ void MembershipClient::Fail(const Status& status) {
 }
 
 bool MembershipClient::ended() const { return impl_->ended; }
+uint64_t MembershipClient::refused_orders() const { return impl_->reigns.refused(); }
 int MembershipClient::exit_status() const { return impl_->exit_status; }
 const std::string& MembershipClient::reason() const { return impl_->reason; }
 

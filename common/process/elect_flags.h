@@ -1,0 +1,23 @@
+// How a program reaches the etcd in which the schedulers of a job are elected.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "common/base/status.h"
+#include "common/election/etcd.h"
+#include "common/platform/file_system.h"
+#include "common/process/connections.h"
+
+namespace hdps {
+
+// Returns a client for `text`, the value of `flag`, with the login in --elect_file; each request to
+// an endpoint lasts at most `limit_ms`. It has asked nothing yet. Errors: kInvalidArgument names
+// the flag, what is wrong and what would be right, also if the password would leave this machine in
+// plain text.
+Result<std::unique_ptr<Etcd>> OpenEtcd(FileSystem& files, const std::string& flag,
+                                       const std::string& text, const Connections& connections,
+                                       int64_t limit_ms);
+
+}  // namespace hdps
