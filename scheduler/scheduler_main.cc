@@ -14,9 +14,11 @@
 #include "common/base/shell_word.h"
 #include "common/job/given_job.h"
 #include "common/job/job_spec.h"
+#include "common/net/address.h"
 #include "common/net/node_loop.h"
 #include "common/net/transport.h"
 #include "common/planning/placement.h"
+#include "common/platform/file_identity.h"
 #include "common/platform/monotonic_clock.h"
 #include "common/platform/output_file.h"
 #include "common/platform/process_watch.h"
@@ -47,7 +49,8 @@ DEFINE_uint32(workers, 1, "Number of workers of the job");
 DEFINE_string(resume, "auto", hdps::kResumeHelp);
 DEFINE_string(init, "", hdps::kInitHelp);
 DEFINE_string(address_file, "",
-              "File that gets the address once the scheduler listens, for scripts; empty: none");
+              "File that holds the address from when the scheduler listens until the job ends, for "
+              "--scheduler=file:PATH and scripts; empty: none");
 DEFINE_bool(same_run, false,
             "Continue a run that was started before, in which an earlier request to stop still "
             "holds; without it a new run begins and forgets that request");
@@ -173,6 +176,16 @@ Status FillOptions(const DaemonFlags& flags, const WrittenJob& text, const Parts
   return {};
 }
 
+// Removes --address_file after the job, if it still holds the address of this scheduler, so that no
+// member of a later run dials it.
+void ForgetAddress(FileSystem& files, const std::string& address) {
+  if (FLAGS_address_file.empty() || NamesStream(FLAGS_address_file)) return;
+  const Result<std::string> held = ReadWholeFile(files, FLAGS_address_file, kAddressBytesMax + 1);
+  if (!held.ok() || *held != address + "\n") return;
+  const Status removed = files.RemoveAll(FLAGS_address_file);
+  if (!removed.ok()) LOG(WARNING) << "--address_file: " << removed.message();
+}
+
 // Leads the job to its end, or until `reign`, which is null without an election, is lost.
 Result<ProcessEnd> Lead(const HttpFlags& http, const SchedulerOptions& options, Parts& parts,
                         Reign* reign) {
@@ -192,7 +205,9 @@ Result<ProcessEnd> Lead(const HttpFlags& http, const SchedulerOptions& options, 
   loop.stop = &StopRequested();
   loop.stop_reason = "the scheduler was told to stop";
   if (reign != nullptr) loop.end_now = [reign] { return reign->Lost(); };
-  return RunNodeLoop(*node, *transport, *parts.clock, loop);
+  const ProcessEnd end = RunNodeLoop(*node, *transport, *parts.clock, loop);
+  if (may_lead()) ForgetAddress(*files, parts.address);
+  return end;
 }
 
 // Leads the job once this process is elected.

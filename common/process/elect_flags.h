@@ -9,6 +9,7 @@
 #include "common/election/etcd.h"
 #include "common/platform/file_system.h"
 #include "common/process/connections.h"
+#include "common/protocol/locate/scheduler_locator.h"
 
 namespace hdps {
 
@@ -19,5 +20,12 @@ namespace hdps {
 Result<std::unique_ptr<Etcd>> OpenEtcd(FileSystem& files, const std::string& flag,
                                        const std::string& text, const Connections& connections,
                                        int64_t limit_ms);
+
+// Returns the locator for `text`, the value of --scheduler: an address, a file, or an etcd. Errors:
+// kInvalidArgument, as OpenEtcd() and LocateScheduler().
+Result<std::unique_ptr<SchedulerLocator>> FindScheduler(const std::string& text,
+                                                        const Connections& connections);
+// Finds the address once, and waits for an etcd. Errors: also kUnavailable if none is known now.
+Result<std::string> AskForScheduler(const std::string& text, const Connections& connections);
 
 }  // namespace hdps
