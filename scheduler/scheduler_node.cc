@@ -30,12 +30,14 @@ SchedulerNode::SchedulerNode(const SchedulerOptions& options, ProgressListener l
                   {.job_digest = JobDigest(*options.job),
                    .num_servers = options.num_servers,
                    .num_workers = options.num_workers,
-                   .boot = options.boot}),
+                   .boot = options.boot,
+                   .reign = options.reign}),
       checkpoints_(files, JoinPath(options.out, "checkpoint"), options.job, options.resume),
       copies_(files, options.programs, JoinPath(options.out, "checkpoint"),
               options.job->checkpoint),
       tracker_(options.command_retry_ms),
-      watch_(options_, files) {
+      watch_(options_, files),
+      outbox_(options.reign) {
   notices_.KeepEvents(
       [this](const std::string& line, bool warning) { watch_.TakeNotice(line, warning); });
 }

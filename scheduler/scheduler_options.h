@@ -47,8 +47,10 @@ struct SchedulerOptions {
   uint32_t command_retry_ms = 500;     // Unanswered commands are sent again after this time.
   uint32_t report_interval_ms = 1000;  // Between two lines of metrics.jsonl.
   bool tensorboard = false;            // These lines also go to OUT/tensorboard.
+  // Number of this scheduler's reign if it was elected; 0: there is no election.
+  uint64_t reign = 0;
   // BootIdentity(): files written but not synced are intact as long as it stays the same. Empty:
-  // everything is synced.
+  // everything is synced, as an election needs, whose schedulers may be on other machines.
   std::string boot = {};
   // Gets pictures of the job for readers on other threads, at most ten a second; null: none are
   // made unless a message asks.

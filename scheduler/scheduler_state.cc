@@ -271,8 +271,6 @@ uint64_t PeerOf(const std::string& text) {
 
 }  // namespace
 
-std::string SchedulerStatePath(const std::string& out) { return JoinPath(out, "scheduler.state"); }
-
 Status WriteSchedulerState(FileSystem& files, const std::string& out, const SchedulerState& state,
                            Survives survives) {
   Json ids = Json::object(), entries = Json::object();
@@ -297,7 +295,7 @@ Status WriteSchedulerState(FileSystem& files, const std::string& out, const Sche
                      {"job", JobJson(state.job)}};
   HDPS_FAILPOINT_OR_RETURN("scheduler.state.before_write");
   HDPS_RETURN_IF_ERROR(WriteFileAtomically(
-      files, SchedulerStatePath(out),
+      files, SchedulerStatePath(out, state.reign),
       json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n", survives));
   HDPS_FAILPOINT("scheduler.state.written");
   return {};
@@ -305,7 +303,8 @@ Status WriteSchedulerState(FileSystem& files, const std::string& out, const Sche
 
 Result<std::optional<SchedulerState>> ReadSchedulerState(FileSystem& files,
                                                          const std::string& out) {
-  const std::string path = SchedulerStatePath(out);
+  const uint64_t reign = NewestReign(files, out);
+  const std::string path = SchedulerStatePath(out, reign);
   if (!files.Exists(path)) return std::optional<SchedulerState>();
   HDPS_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(files, path, kStateBytesMax));
   try {
@@ -314,6 +313,7 @@ Result<std::optional<SchedulerState>> ReadSchedulerState(FileSystem& files,
       return Status(Code::kCorruption, path + ": of another version");
     }
     SchedulerState state;
+    state.reign = reign;
     Take(json.at("job_digest"), &state.job_digest);
     Take(json.at("num_servers"), &state.num_servers);
     Take(json.at("num_workers"), &state.num_workers);

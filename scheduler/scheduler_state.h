@@ -28,16 +28,25 @@ struct SchedulerState {
   // SchedulerOptions::boot of the writing process. Views survive a crash of the machine; the job's
   // position within one is only valid as long as the machine stays up.
   std::string boot;
+  // SchedulerOptions::reign of the writing process, which is a part of the file's name.
+  uint64_t reign = 0;
 };
 
-// Returns the path of scheduler.state in `out`, a JSON object. It is written at the beginning of
-// each phase, before any member hears of it, as a temporary file that is then renamed.
-std::string SchedulerStatePath(const std::string& out);
+// Returns the path of scheduler.state in `out`, a JSON object; scheduler.state.12 of an elected
+// scheduler of reign 12. It is written at the beginning of each phase, before any member hears of
+// it, as a temporary file that is then renamed. So no process writes to the file of a newer reign.
+std::string SchedulerStatePath(const std::string& out, uint64_t reign = 0);
 Status WriteSchedulerState(FileSystem& files, const std::string& out, const SchedulerState& state,
                            Survives survives = Survives::kMachine);
-// Returns none if there is no such file. kCorruption says what is wrong with it, also if its parts
-// contradict each other.
+// Reads the file of the newest reign. Returns none if there is no such file. kCorruption says what
+// is wrong with it, also if its parts contradict each other.
 Result<std::optional<SchedulerState>> ReadSchedulerState(FileSystem& files, const std::string& out);
+
+// Returns the newest reign of which there is a file, 0 if there is none.
+uint64_t NewestReign(FileSystem& files, const std::string& out);
+// Removes the files of all reigns below `reign`, those beside them included, and with `own` also of
+// `reign` itself.
+Status RemoveSchedulerStates(FileSystem& files, const std::string& out, uint64_t reign, bool own);
 
 // Returns a contradiction within a state, as text; empty if there is none.
 std::string ContradictionIn(const SchedulerState& state);

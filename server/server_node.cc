@@ -388,6 +388,7 @@ Readings ServerNode::ReadFigures() {
   ServerMeters& meters = impl_->meters;
   if (!impl_->background.running()) impl_->groups.CountInMeters();
   if (impl_->options.own_process) SetProcess(ReadProcessUsage(impl_->files), &meters.meters());
+  meters.TakeRefusedOrders(impl_->membership.refused_orders());
   return meters.ReadWhile(impl_->memory != nullptr && !impl_->memory->trouble().empty());
 }
 bool ServerNode::joined() const { return impl_->membership.view() != nullptr; }

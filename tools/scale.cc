@@ -58,7 +58,7 @@ Subcommand ScaleCommand() {
           "change the number of servers or workers of a running job",
           "hdps scale --scheduler=ADDRESS [--keys=DIR] [--scale_servers=+1]\n"
           "                  [--scale_workers=-1]",
-          {"scheduler", "keys", "insecure", "scale_servers", "scale_workers"},
+          {"scheduler", "elect_file", "keys", "insecure", "scale_servers", "scale_workers"},
           Run};
 }
 

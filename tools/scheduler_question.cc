@@ -1,7 +1,7 @@
 // Connects to a scheduler, or to who answers like one.
 #include "tools/scheduler_question.h"
 
-#include "common/protocol/locate/scheduler_locator.h"
+#include "common/process/elect_flags.h"
 
 namespace hdps {
 
@@ -17,9 +17,8 @@ Result<std::unique_ptr<SchedulerConnection>> SchedulerConnection::Open(std::stri
                                                                        Connections connections,
                                                                        AskedPeer asked) {
   HDPS_RETURN_IF_ERROR(CheckSchedulerGiven(address));
-  if (address.starts_with(kFileScheme)) {
-    HDPS_ASSIGN_OR_RETURN(const auto locator, LocateScheduler(address, connections.may_leave()));
-    HDPS_ASSIGN_OR_RETURN(address, locator->Newest());
+  if (address.starts_with(kFileScheme) || address.starts_with(kEtcdScheme)) {
+    HDPS_ASSIGN_OR_RETURN(address, AskForScheduler(address, connections));
   }
   std::unique_ptr<SchedulerConnection> connection(
       new SchedulerConnection(std::move(address), std::move(connections), std::move(asked)));

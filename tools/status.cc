@@ -108,7 +108,7 @@ Subcommand StatusCommand() {
           "--json has a schema number and all panels of the job's page (docs/formats.md).\n"
           "--follow writes the line of progress, or what the job waits for, whenever it\n"
           "changes, until the scheduler answers no more.",
-          {"scheduler", "keys", "insecure", "json", "follow"},
+          {"scheduler", "elect_file", "keys", "insecure", "json", "follow"},
           Run};
 }
 

@@ -159,7 +159,7 @@ Subcommand TraceCommand() {
   return {"trace",
           "record some steps of a running job, in all members, as a timeline",
           "hdps trace --scheduler=ADDRESS --out=FILE [--steps=20] [--keys=DIR]",
-          {"scheduler", "keys", "insecure", "steps", "out"},
+          {"scheduler", "elect_file", "keys", "insecure", "steps", "out"},
           Run};
 }
 

@@ -118,6 +118,7 @@ ProcessEnd RunNodeLoop(Node& node, Transport& transport, MonotonicClock& clock,
   bool draining = false, stopping = false;
   while (!draining || now < drained) {
     if (options.on_turn) options.on_turn();
+    if (std::optional<ProcessEnd> end; options.end_now && (end = options.end_now())) return *end;
     if (options.stop != nullptr && !stopping && options.stop->load()) {
       stopping = true;
       node.RequestStop(options.stop_reason);

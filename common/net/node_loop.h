@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "common/base/exit_status.h"
@@ -20,6 +21,9 @@ struct NodeLoopOptions {
   // Called once per turn on the loop thread, before ticks: moves results of other threads into the
   // node.
   std::function<void()> on_turn;
+  // Called once per turn, before frames go out: an end that it returns is the loop's at once, and
+  // the node sends nothing more.
+  std::function<std::optional<ProcessEnd>()> end_now;
 };
 
 // Passes frames and ticks to `node` until it is done, and returns its exit status and reason.

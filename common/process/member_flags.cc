@@ -5,6 +5,7 @@
 
 #include "common/platform/process_watch.h"
 #include "common/process/daemon.h"
+#include "common/process/elect_flags.h"
 #include "common/process/http_flags.h"
 #include "common/protocol/locate/scheduler_locator.h"
 
@@ -33,8 +34,7 @@ Result<MemberFlags> ReadMemberFlags(const DaemonFlags& flags) {
                       " is out of range; give 1 to 4096, or 0 for one per core");
   }
   MemberFlags member;
-  HDPS_ASSIGN_OR_RETURN(member.identity.locator,
-                        LocateScheduler(FLAGS_scheduler, flags.connections.may_leave()));
+  HDPS_ASSIGN_OR_RETURN(member.identity.locator, FindScheduler(FLAGS_scheduler, flags.connections));
   member.name = NewPeerName();
   member.identity.self = member.name.peer;
   member.identity.scheduler_address = FLAGS_scheduler;
@@ -49,7 +49,8 @@ Result<MemberFlags> ReadMemberFlags(const DaemonFlags& flags) {
 
 std::vector<std::string_view> MemberFlagsAnd(std::span<const std::string_view> own) {
   std::vector<std::string_view> names = DaemonFlagsAnd(own);
-  for (const std::string_view name : {"scheduler", "rank", "servers", "workers", "threads"}) {
+  for (const std::string_view name :
+       {"scheduler", "rank", "servers", "workers", "threads", "elect_file"}) {
     names.push_back(name);
   }
   names.insert(names.end(), std::begin(kHttpFlags), std::end(kHttpFlags));

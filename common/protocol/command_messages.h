@@ -69,6 +69,7 @@ struct Command {
   // kTrain: steps of the jobs that this one began from, which count for bias corrections.
   Clock steps_before = 0;
   std::string eval_set;  // kEvaluate: name of a set in EvalSetsOf(); empty for the first.
+  uint64_t reign = 0;    // As View::reign.
   ViewId view;           // View of the frame it came in; not part of the message.
 };
 

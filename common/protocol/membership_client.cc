@@ -19,6 +19,8 @@
 #include "common/protocol/message_frames.h"
 #include "common/protocol/trace/trace_sender.h"
 #include "common/protocol/view.h"
+#include "common/protocol/views/reign_fence.h"
+#include "common/protocol/views/view_links.h"
 
 namespace hdps {
 namespace {
@@ -132,18 +134,6 @@ struct MembershipClient::Impl {
   std::vector<Member> MembersLikeMe(const View& of) const {
     return options.role == Role::kServer ? of.Holders() : of.workers;
   }
-  // Dials the servers that this member needs: a worker dials all, and a server that holds rows the
-  // next holder of the same rows.
-  void DialServers(const View& of);
-  // Drops connections and shared memory of servers that left.
-  void HangUpWhoLeft(const View& before, const View& now);
-  // Of two servers, the one with the smaller number always dials, because a transport does not hear
-  // callers that it has dialed itself.
-  void DialFrom(const Member& one, const Member& other) {
-    if (one.peer != options.identity.self || other.peer < one.peer) return;
-    output.dials.push_back({other.peer, other.address});
-  }
-
   void On(View& message, const Frame&);
   void On(JoinRefused& message, const Frame&);
   void On(Abort& message, const Frame&) { End(message.exit_status, message.message); }
@@ -162,6 +152,9 @@ struct MembershipClient::Impl {
       LOG(WARNING) << "dropped a frame of the scheduler: " << status.message();
       return;
     }
+    if constexpr (requires { message.reign; }) {
+      if (!reigns.Admits(message.reign)) return;
+    }
     // Before the first view, only a view or a refusal counts as an answer.
     if (view != nullptr) HeardScheduler();
     // Once the end is decided, its reason is final; only lost answers are still repeated.
@@ -179,6 +172,7 @@ struct MembershipClient::Impl {
   Activity activity;
   std::function<std::vector<uint64_t>()> read_figures;  // May be empty.
   std::optional<TraceSender> trace;
+  ReignFence reigns;
   // Number of the newest heartbeat, and of the newest one that was answered.
   uint64_t beats = 0, heard_beat = 0;
   Repeat join_repeat, beat_repeat;
@@ -206,7 +200,7 @@ void MembershipClient::Impl::On(JoinRefused& message, const Frame&) {
 }
 
 void MembershipClient::Impl::On(View& message, const Frame&) {
-  if (view != nullptr && message.view <= view->view) return;
+  if (view != nullptr && message.reign == view->reign && message.view <= view->view) return;
   const std::vector<Member> peers = MembersLikeMe(message);
   const auto self = std::find_if(peers.begin(), peers.end(), [this](const Member& member) {
     return member.peer == options.identity.self;
@@ -219,8 +213,8 @@ void MembershipClient::Impl::On(View& message, const Frame&) {
                       ": it was taken for dead");
   }
   rank = self->rank;
-  if (view != nullptr) HangUpWhoLeft(*view, message);
-  DialServers(message);
+  if (view != nullptr) HangUpWhoLeft(*view, message, &output);
+  DialServers(message, options.role, options.identity.self, &output);
   if (view != nullptr && message.restarts > view->restarts) {
     commands.DropWaiting();
     progress = {};
@@ -229,34 +223,6 @@ void MembershipClient::Impl::On(View& message, const Frame&) {
   view = std::make_shared<const View>(std::move(message));
   HDPS_FAILPOINT("member.view.taken");
   HeardScheduler();
-}
-
-void MembershipClient::Impl::HangUpWhoLeft(const View& before, const View& now) {
-  const auto all_of = [](const View& of) {
-    std::vector<Member> all = of.Holders();
-    all.insert(all.end(), of.workers.begin(), of.workers.end());
-    return all;
-  };
-  const std::vector<Member> here = all_of(now);
-  for (const Member& member : all_of(before)) {
-    if (std::ranges::count(here, member.peer, &Member::peer) == 0) {
-      output.hang_ups.push_back(member.peer);
-    }
-  }
-}
-
-void MembershipClient::Impl::DialServers(const View& of) {
-  if (options.role == Role::kWorker) {
-    for (const Member& server : of.Holders()) output.dials.push_back({server.peer, server.address});
-    return;
-  }
-  for (uint32_t group = 0; group < of.servers.size(); ++group) {
-    const std::vector<Member> holders = of.HoldersOf({group});
-    for (size_t i = 0; i + 1 < holders.size(); ++i) {
-      DialFrom(holders[i], holders[i + 1]);
-      DialFrom(holders[i + 1], holders[i]);
-    }
-  }
 }
 
 void MembershipClient::Impl::On(Command& message, const Frame& frame) {
@@ -394,6 +360,7 @@ void MembershipClient::Fail(const Status& status) {
 }
 
 bool MembershipClient::ended() const { return impl_->ended; }
+uint64_t MembershipClient::refused_orders() const { return impl_->reigns.refused(); }
 int MembershipClient::exit_status() const { return impl_->exit_status; }
 const std::string& MembershipClient::reason() const { return impl_->reason; }
 

@@ -94,6 +94,8 @@ class MembershipClient {
   // Is true if this member was refused or aborted, the scheduler is gone, or a kFinish was
   // answered.
   bool ended() const;
+  // Returns the number of views, commands and aborts of schedulers of older reigns.
+  uint64_t refused_orders() const;
   int exit_status() const;
   const std::string& reason() const;
 

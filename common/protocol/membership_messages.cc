@@ -123,6 +123,7 @@ struct Layout<View> {
     fields.Number(message.restarts);
     fields.Number(message.placed);
     fields.Tables(message.backups);
+    fields.Number(message.reign);
   }
   static void Check(const View& message, Rules& rules) {
     RequireHolders(message, rules);
@@ -264,6 +265,7 @@ struct Layout<Command> {
     fields.Numbers(message.last_steps);
     fields.Tables(message.offsets);
     fields.Number(message.steps_before);
+    fields.Number(message.reign);
   }
   static void Check(const Command& message, Rules& rules) {
     rules.Require(message.id.value > 0, "commands are numbered from 1");
@@ -360,6 +362,7 @@ struct Layout<Abort> {
     fields.Number(message.exit_status);
     fields.Text(message.message);
     fields.Number(message.member_only);
+    fields.Number(message.reign);
   }
   static void Check(const Abort& message, Rules& rules) {
     RequireExitStatus(message.exit_status, rules);

@@ -101,6 +101,7 @@ struct Abort {
   int32_t exit_status = 3;
   std::string message;
   bool member_only = false;  // From a member: another process in its place may do better.
+  uint64_t reign = 0;        // From the scheduler: as View::reign.
 };
 
 }  // namespace hdps

@@ -44,6 +44,8 @@ struct View {
   // before a kLoad has brought the shards that they receive; with `keep`, the other rows stay.
   ViewId placed = {};
   std::vector<GroupBackup> backups;  // By group; those of one group in the order of succession.
+  // Number of the reign of the scheduler that sends it, see Outbox; 0 unless it was elected.
+  uint64_t reign = 0;
 
   // Returns the processes that hold the rows of `group`: the primary, then the backups.
   std::vector<Member> HoldersOf(ServerId group) const;

@@ -88,6 +88,8 @@ inline constexpr auto kFigures = [] {
        "Keys found among the rows kept at the worker"},
       {"hdps_worker_staleness_clocks", kWorker, kHistogram, kClocks, kNone,
        "Clocks by which this worker was ahead of the slowest when it read rows"},
+      {"hdps_worker_refused_orders_total", kWorker, kCounter, kPlain, kNone,
+       "Views and commands of schedulers that no longer led, which were refused"},
 
       {"hdps_server_rows", kServer, kGauge, kPlain, kTableTier,
        "Rows held here, copies of other servers left out"},
@@ -118,6 +120,8 @@ inline constexpr auto kFigures = [] {
        "Limit on the memory of rows; 0: none"},
       {"hdps_server_disk_waits", kServer, kGauge, kPlain, kNone,
        "1 while rows wait for room on the disk, otherwise 0"},
+      {"hdps_server_refused_orders_total", kServer, kCounter, kPlain, kNone,
+       "Views and commands of schedulers that no longer led, which were refused"},
 
       {"hdps_step", kScheduler, kGauge, kPlain, kNone, "Steps that every worker has finished"},
       {"hdps_epoch", kScheduler, kGauge, kPlain, kNone, "Epoch under way, from 1"},

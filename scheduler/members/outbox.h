@@ -10,13 +10,16 @@
 
 namespace hdps {
 
-// Invariant: every frame carries the scheduler's id and the view at the time of Send().
+// Invariant: every frame carries the scheduler's id and the view at the time of Send(), and every
+// view, command and abort the reign: a number that members have never heard a larger one of.
 class Outbox {
  public:
+  explicit Outbox(uint64_t reign) : reign_(reign) {}
+
   void SetView(ViewId view) { view_ = view; }
   template <typename Message>
   void Send(PeerId to, const Message& message, uint64_t request_id = 0) {
-    Frame frame = EncodeMessage(message);
+    Frame frame = Encode(message);
     frame.header.sender = kSchedulerPeer.value;
     frame.header.view = view_.value;
     frame.header.request_id = request_id;
@@ -25,6 +28,18 @@ class Outbox {
   Output Take() { return std::exchange(output_, Output()); }
 
  private:
+  template <typename Message>
+  Frame Encode(const Message& message) const {
+    if constexpr (requires { message.reign; }) {
+      Message of_reign = message;
+      of_reign.reign = reign_;
+      return EncodeMessage(of_reign);
+    } else {
+      return EncodeMessage(message);
+    }
+  }
+
+  const uint64_t reign_;
   ViewId view_;  // Number 0 before the first view.
   Output output_;
 };

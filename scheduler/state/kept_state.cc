@@ -43,6 +43,19 @@ SchedulerState StateOf(const MemberChanges& changes, const CommandTracker& track
   return state;
 }
 
+Status KeptState::CheckReign() const {
+  const uint64_t newest = NewestReign(files_, out_);
+  if (newest <= run_.reign) return {};
+  const std::string path = SchedulerStatePath(out_, newest);
+  return Status(Code::kInvalidArgument,
+                path + " is of reign " + std::to_string(newest) + ", and this scheduler is " +
+                    (run_.reign == 0 ? "not elected; start it with --elect, as before"
+                                     : "of reign " + std::to_string(run_.reign) +
+                                           ": is etcd another one, or were its data lost?") +
+                    "; or remove " + path +
+                    " and start the members anew, and the job goes on from its newest checkpoint");
+}
+
 Status KeptState::Find(const Job& job) {
   HDPS_ASSIGN_OR_RETURN(std::optional<SchedulerState> state, ReadSchedulerState(files_, out_));
   const bool of_this_run = state && state->job_digest == run_.job_digest &&
@@ -77,6 +90,7 @@ std::string KeptState::Write(SchedulerState state, TimeMs now) {
   state.num_servers = run_.num_servers;
   state.num_workers = run_.num_workers;
   state.boot = run_.boot;
+  state.reign = run_.reign;
   const bool sync = of_machine_ || in_trouble_ || run_.boot.empty();
   const Status written =
       WriteSchedulerState(files_, out_, state, sync ? Survives::kMachine : Survives::kProcess);
@@ -84,8 +98,12 @@ std::string KeptState::Write(SchedulerState state, TimeMs now) {
   of_process_ = false;
   of_machine_ = !written.ok();  // It will be tried again.
   const bool was_in_trouble = std::exchange(in_trouble_, !written.ok());
+  if (written.ok() && std::exchange(older_, false)) {
+    // A file that stays is older than this one, so nobody takes it over.
+    static_cast<void>(RemoveSchedulerStates(files_, out_, run_.reign, /*own=*/false));
+  }
   if (written.ok()) return was_in_trouble ? "the scheduler's state is written again" : "";
-  const Status removed = files_.RemoveAll(SchedulerStatePath(out_));
+  const Status removed = RemoveSchedulerStates(files_, out_, run_.reign, /*own=*/true);
   if (was_in_trouble) return "";
   return "should the scheduler die now, the job would have to begin from its newest checkpoint, "
          "for its state is not written: " +
@@ -94,7 +112,7 @@ std::string KeptState::Write(SchedulerState state, TimeMs now) {
 }
 
 std::string KeptState::Forget() {
-  const Status removed = files_.RemoveAll(SchedulerStatePath(out_));
+  const Status removed = RemoveSchedulerStates(files_, out_, run_.reign, /*own=*/true);
   HDPS_FAILPOINT("scheduler.state.forgotten");
   return removed.message();
 }

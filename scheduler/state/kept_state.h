@@ -25,7 +25,7 @@ SchedulerState StateOf(const MemberChanges& changes, const CommandTracker& track
 
 // Invariant: the file holds the newest state or does not exist: if the newest state cannot be
 // written, the file is removed, so that no process takes over an outdated one. The failure is
-// reported once, and so is its end.
+// reported once, and so is its end. Files of older reigns are removed with the first write.
 class KeptState {
  public:
   // Time after which a failed write is tried again.
@@ -33,15 +33,19 @@ class KeptState {
   // More command numbers than are given while a written state may still be lost.
   static constexpr uint64_t kIdsSkipped = 1 << 20;
 
-  // Identifies the run: the job as the operator started it, and SchedulerOptions::boot.
+  // Identifies the run: the job as the operator started it, and SchedulerOptions::boot; and this
+  // process in it by SchedulerOptions::reign.
   struct Run {
     uint64_t job_digest = 0;
     uint32_t num_servers = 1, num_workers = 1;
     std::string boot;
+    uint64_t reign = 0;
   };
   KeptState(FileSystem& files, std::string out, Run run)
       : files_(files), out_(std::move(out)), run_(std::move(run)) {}
 
+  // Errors: kInvalidArgument if a scheduler of a newer reign has written a state.
+  Status CheckReign() const;
   // Looks for the state of a former process of this run. Returns why a state cannot be used; kOk
   // also if there is none.
   Status Find(const Job& job);
@@ -72,6 +76,7 @@ class KeptState {
   const Run run_;
   std::optional<SchedulerState> found_;
   bool of_machine_ = false, of_process_ = false;
+  bool older_ = true;  // Files of older reigns may exist.
   TimeMs tried_at_ = 0;
   bool in_trouble_ = false;  // Writing failed, and that was reported.
 };

@@ -60,6 +60,7 @@ Result<std::string> StartRun(const SchedulerOptions& options, FileSystem& files,
                   "--resume=never, but " + folder +
                       " holds checkpoints; give the job another --out, or remove them");
   }
+  HDPS_RETURN_IF_ERROR(kept_state.CheckReign());
   HDPS_RETURN_IF_ERROR(checkpoints.FindStart().status());
   if (const Status found = anew ? Status() : kept_state.Find(job); !found.ok()) {
     notices.Say("the job goes on from its newest checkpoint, if there is one: " + found.message());

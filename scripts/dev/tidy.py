@@ -15,14 +15,14 @@ RANK = {"common": 0, "kernels": 1, "embedding": 2, "server": 3, "worker": 3, "sc
         "tools": 4, "python": 5, "benchmarks": 5, "tests": 6}
 # The rooms of each layer, from the lowest: a room may include itself and those before it.
 ROOMS = {
-    "common": ["base", "platform", "metrics", "telemetry", "net", "http", "protocol", "parallel", "job", "planning",
+    "common": ["base", "platform", "metrics", "telemetry", "net", "http", "protocol", "election", "parallel", "job", "planning",
                "process"],
     "kernels": ["tasks", "keys", "host", "products", "cuda"],
     "embedding": ["memory", "disk", "snapshot"],
     "server": ["watch", "step", "groups"],
     "worker": ["data", "model", "collective", "exchange", "parallel", "cache", "dense", "step", "role",
                "outside"],
-    "scheduler": ["page", "members", "plan", "why", "report", "state", "picture", "phases"],
+    "scheduler": ["page", "election", "members", "plan", "why", "report", "state", "picture", "phases"],
     "tools": ["inputs", "scoring", "export", "plan", "synthetic", "prepare", "report", "checkpoints", "doctor", "why",
               "tables", "serve"],
 }
@@ -63,6 +63,7 @@ DOORS = [
     (r"[<\"]microhttpd\.h", {
         f"common/http/{idea}.cc" for idea in ("late_answers", "micro_server", "request_headers", "visitor_rules")}),
     (r"[<\"]simdjson\.h", {"tools/serve/requests/json_body.h"}),
+    (r"<curl/", {"common/election/etcd_client.cc"}),
     (r"[<\"]rocksdb/", {"embedding/disk/disk_store.cc"}),
     (r"[<\"]gloo/", {"worker/collective/gloo_transport.cc"}),
     (r"[<\"]nccl\.h", {"worker/collective/nccl_transport.cc"}),

@@ -13,7 +13,7 @@
 #include "common/platform/process_watch.h"
 #include "common/process/command_line.h"
 #include "common/process/connections.h"
-#include "common/protocol/locate/scheduler_locator.h"
+#include "common/process/elect_flags.h"
 #include "common/protocol/status_messages.h"
 #include "tools/scheduler_question.h"
 
@@ -59,7 +59,7 @@ Result<std::unique_ptr<JoinedTables>> JoinedTables::Join(JoinRequestOfTables req
                         ConnectionsWith(request.keys, request.insecure, {KeyRole::kWorker}));
   HDPS_RETURN_IF_ERROR(CheckSchedulerGiven(request.scheduler));
   HDPS_ASSIGN_OR_RETURN(std::shared_ptr<SchedulerLocator> locator,
-                        LocateScheduler(request.scheduler, connections.may_leave()));
+                        FindScheduler(request.scheduler, connections));
   HDPS_ASSIGN_OR_RETURN(Job job, TakeJob(files, &request, connections));
   if (!IsTablesJob(job)) {
     return Status(Code::kInvalidArgument, "the job of " + request.scheduler +

@@ -37,7 +37,7 @@ Subcommand WhyCommand() {
           "that it makes steps. Below it are each member's step, state, the member it waits\n"
           "for, its last order and its last sign of life. Answers within five seconds. Ends\n"
           "with status 3 when the scheduler cannot be reached.",
-          {"scheduler", "keys", "insecure", "json"},
+          {"scheduler", "elect_file", "keys", "insecure", "json"},
           Run};
 }
 

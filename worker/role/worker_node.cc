@@ -64,6 +64,7 @@ WorkerNode::WorkerNode(const WorkerNodeOptions& options, ComputeSide* compute)
 
 Readings WorkerNode::ReadFigures() {
   if (own_process_ != nullptr) SetProcess(ReadProcessUsage(*own_process_), meters_);
+  meters_->SetTotal(FigureNamed("hdps_worker_refused_orders_total"), membership_.refused_orders());
   return meters_->Read();
 }
 

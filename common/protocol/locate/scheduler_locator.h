@@ -13,8 +13,9 @@ namespace hdps {
 // Begins a --scheduler that names a file with the address in place of the address.
 inline constexpr std::string_view kFileScheme = "file:";
 inline constexpr char kSchedulerHelp[] =
-    "Address of the scheduler: tcp://HOST:PORT, ipc://PATH, or file:PATH, a file that holds it, as "
-    "hdps-scheduler --address_file writes it";
+    "Address of the scheduler: tcp://HOST:PORT, ipc://PATH, file:PATH, a file that holds it, as "
+    "hdps-scheduler --address_file writes it, or etcd://HOST:PORT[,HOST:PORT...]/PREFIX, where "
+    "hdps-scheduler --elect is elected";
 
 // Knows the newest address of the scheduler. A member's loop asks it while it waits for the
 // scheduler's answer and when it has heard nothing for some heartbeats.

@@ -36,6 +36,30 @@ TEST_F(MembershipClientTest, ViewsOnlyGrow) {
   EXPECT_EQ(client_.view(), held);
 }
 
+TEST_F(MembershipClientTest, ASchedulerOfAnOlderReignIsRefusedAndCounted) {
+  View newest = ViewNumber(7);
+  newest.reign = 5;
+  TickUntil(0);
+  Hear(newest);
+  View forged = ViewNumber(9);
+  forged.reign = 4;
+  Hear(forged);
+  EXPECT_EQ(client_.view()->view, ViewId{7});
+  Command command{.id = {1}, .command = CommandKind::kDigest};
+  command.reign = 4;
+  Hear(command);
+  EXPECT_THAT(client_.TakeCommands(), IsEmpty());
+  Hear(Abort{3, "gone", false, 4});
+  EXPECT_FALSE(client_.ended());
+  EXPECT_EQ(client_.refused_orders(), 3u);
+  // A newer reign may number its view as an older one did.
+  newest.reign = 6;
+  newest.restarts = 1;
+  Hear(newest);
+  EXPECT_EQ(client_.view()->reign, 6u);
+  EXPECT_EQ(client_.refused_orders(), 3u);
+}
+
 TEST_F(MembershipClientTest, WhoIsNotInTheNextViewIsHungUp) {
   for (const Role role : {Role::kWorker, Role::kServer}) {
     MembershipOptions options = Options();

@@ -229,6 +229,7 @@ inline View SampleView() {
   view.restarts = 3;
   view.placed = {7};
   view.backups = {{{0}, view.servers[1]}, {{1}, {{13}, 2, "tcp://127.0.0.1:3"}}};
+  view.reign = 14;
   return view;
 }
 
@@ -349,10 +350,11 @@ void ForEachSample(const Visit& visit) {
                 .offsets = {{0, 7}, {3, int64_t{1} << 40}},
                 .steps_before = 70,
                 .eval_set = "late",
+                .reign = 12,
                 .view = {}});
   visit(SampleDone());
   visit(StopRequest{"terminated"});
-  visit(Abort{3, "server 1 is gone", true});
+  visit(Abort{3, "server 1 is gone", true, 13});
   visit(KvPut{"gloo/0", std::string("\0\1\2", 3)});
   visit(KvGet{"gloo/0"});
   visit(KvValue{"gloo/0", true, "value"});

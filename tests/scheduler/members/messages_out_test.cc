@@ -12,7 +12,7 @@ namespace hdps {
 namespace {
 
 TEST(Outbox, AFrameNamesTheSchedulerAndTheViewAtWhichItWasSent) {
-  Outbox outbox;
+  Outbox outbox(/*reign=*/0);
   outbox.Send({20}, Abort{3, "early"}, 9);
   outbox.SetView({4});
   outbox.Send({21}, Abort{3, "late"});

@@ -131,5 +131,45 @@ TEST_F(KeptStateTest, AfterTheEndNobodyGoesOnFromHere) {
   EXPECT_FALSE(IsThere("out"));
 }
 
+// An elected scheduler that is stopped and wakes up may still be writing.
+TEST_F(KeptStateTest, AnOlderReignNeverOverwritesTheStateOfANewerOne) {
+  ASSERT_TRUE(files_->RemoveAll("out/scheduler.state").ok());
+  KeptState::Run run = Run();
+  run.reign = 9;
+  KeptState old(*files_, "out", run);
+  EXPECT_EQ(old.Write(left_, 0), "");
+  run.reign = 12;
+  KeptState now(*files_, "out", run);
+  EXPECT_TRUE(now.CheckReign().ok());
+  ASSERT_TRUE(now.Find(options_.job).ok());
+  EXPECT_TRUE(now.found());
+  SchedulerState newer = left_;
+  newer.job.stop = true;
+  EXPECT_EQ(now.Write(newer, 0), "");
+  EXPECT_FALSE(files_->Exists("out/scheduler.state.9"));
+  EXPECT_EQ(old.Write(left_, 1), "");
+  EXPECT_THAT(old.CheckReign().message(), HasSubstr("scheduler.state.12 is of reign 12"));
+  const auto read = ReadSchedulerState(*files_, "out");
+  ASSERT_TRUE(read.ok() && *read);
+  EXPECT_EQ((*read)->reign, 12u);
+  EXPECT_TRUE((*read)->job.stop);
+  EXPECT_EQ(now.Forget(), "");
+  EXPECT_FALSE(IsThere("out"));
+}
+
+TEST_F(KeptStateTest, ASchedulerThatIsNotElectedRefusesTheStateOfOneThatWas) {
+  KeptState::Run run = Run();
+  run.reign = 3;
+  KeptState elected(*files_, "out", run);
+  EXPECT_EQ(elected.Write(left_, 0), "");
+  EXPECT_FALSE(files_->Exists("out/scheduler.state"));
+  const Status status = KeptState(*files_, "out", Run()).CheckReign();
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr("start it with --elect"));
+  ASSERT_TRUE(WriteFileAtomically(*files_, "out/scheduler.state.old", std::string("x")).ok());
+  EXPECT_EQ(elected.Forget(), "");
+  EXPECT_TRUE(files_->Exists("out/scheduler.state.old"));  // Not one of these files.
+}
+
 }  // namespace
 }  // namespace hdps
