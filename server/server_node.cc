@@ -385,15 +385,14 @@ ServerCounters ServerNode::counters() const {
 }
 
 Readings ServerNode::ReadFigures() {
-  ServerMeters& meters = impl_->meters;
-  if (!impl_->background.running()) impl_->groups.CountInMeters();
-  if (impl_->options.own_process) SetProcess(ReadProcessUsage(impl_->files), &meters.meters());
-  meters.TakeRefusedOrders(impl_->membership.refused_orders());
-  return meters.ReadWhile(impl_->memory != nullptr && !impl_->memory->trouble().empty());
+  Impl& i = *impl_;
+  if (!i.background.running()) i.groups.CountInMeters();
+  if (i.options.own_process) SetProcess(ReadProcessUsage(i.files), &i.meters.meters());
+  const bool waits = i.memory != nullptr && !i.memory->trouble().empty();
+  return i.meters.ReadWhile(waits, i.membership.refused_orders());
 }
 bool ServerNode::joined() const { return impl_->membership.view() != nullptr; }
 uint32_t ServerNode::rank() const { return joined() ? impl_->membership.rank() : 0; }
-
 std::optional<Result<RowsDigest>> ServerNode::DigestOf(ServerId group) const {
   return impl_->groups.DigestOf(group);
 }

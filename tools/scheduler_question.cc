@@ -17,7 +17,7 @@ Result<std::unique_ptr<SchedulerConnection>> SchedulerConnection::Open(std::stri
                                                                        Connections connections,
                                                                        AskedPeer asked) {
   HDPS_RETURN_IF_ERROR(CheckSchedulerGiven(address));
-  if (address.starts_with(kFileScheme) || address.starts_with(kEtcdScheme)) {
+  if (IsLookedUp(address)) {
     HDPS_ASSIGN_OR_RETURN(address, AskForScheduler(address, connections));
   }
   std::unique_ptr<SchedulerConnection> connection(

@@ -25,6 +25,10 @@ Result<std::unique_ptr<Etcd>> OpenEtcd(FileSystem& files, const std::string& fla
 // kInvalidArgument, as OpenEtcd() and LocateScheduler().
 Result<std::unique_ptr<SchedulerLocator>> FindScheduler(const std::string& text,
                                                         const Connections& connections);
+// Returns whether `text` names a place where the address stands, and not the address.
+inline bool IsLookedUp(const std::string& text) {
+  return text.starts_with(kFileScheme) || text.starts_with(kEtcdScheme);
+}
 // Finds the address once, and waits for an etcd. Errors: also kUnavailable if none is known now.
 Result<std::string> AskForScheduler(const std::string& text, const Connections& connections);
 

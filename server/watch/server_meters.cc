@@ -51,7 +51,8 @@ void ServerMeters::CountSave(const Command& save, const CommandDone& done, int64
   if (!done.taken) Took(FigureNamed("hdps_server_save_seconds"), begun_ns);
 }
 
-Readings ServerMeters::ReadWhile(bool disk_waits) {
+Readings ServerMeters::ReadWhile(bool disk_waits, uint64_t refused_orders) {
+  meters_.SetTotal(FigureNamed("hdps_server_refused_orders_total"), refused_orders);
   meters_.Set(FigureNamed("hdps_server_disk_waits"), disk_waits ? 1 : 0);
   return meters_.Read();
 }

@@ -63,12 +63,9 @@ class ServerMeters {
   // and those of rows that move to another server are no checkpoints.
   void CountSave(const Command& save, const CommandDone& done, int64_t begun_ns);
 
-  // Takes the total of MembershipClient::refused_orders().
-  void TakeRefusedOrders(uint64_t total) {
-    meters_.SetTotal(FigureNamed("hdps_server_refused_orders_total"), total);
-  }
-  // Returns the figures; `disk_waits`: whether rows wait for room on the disk.
-  Readings ReadWhile(bool disk_waits);
+  // Returns the figures; `disk_waits`: whether rows wait for room on the disk; `refused_orders`: as
+  // MembershipClient counts them.
+  Readings ReadWhile(bool disk_waits, uint64_t refused_orders);
 
   void TakeOver(const ServerCounters& counters);
   void TakeOver(TableId table, const TableHoldings& holdings);

@@ -1,10 +1,12 @@
 """Three schedulers elect the one that leads by etcd: leaders are killed and stopped, etcd goes and comes
 back, and the job ends with the digest of a run that nothing disturbed."""
+import base64
 import json
 import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import time
 import unittest
@@ -15,14 +17,14 @@ import harness
 
 LEADS = re.compile(r"leads the job, reign (\d+)")
 BACK = "the scheduler is back at step"
-REFUSED = re.compile(r"hdps_(?:worker|server)_refused_orders_total")
+REFUSED = ("hdps_worker_refused_orders_total", "hdps_server_refused_orders_total")
 
 
 class EtcdServer:
     """etcd of Debian on loopback, with its data in a folder; stop() and start() keep the data."""
 
-    def __init__(self, folder):
-        self.folder = folder
+    def __init__(self, folder, tls=None):
+        self.folder, self.tls = folder, tls
         self.ports = [harness.free_port(), harness.free_port()]
         self.process = None
 
@@ -32,17 +34,25 @@ class EtcdServer:
 
     def start(self):
         client, peer = (f"http://127.0.0.1:{port}" for port in self.ports)
+        secure = []
+        if self.tls:
+            client = client.replace("http:", "https:")
+            secure = [f"--cert-file={self.tls}/server.pem", f"--key-file={self.tls}/server.key",
+                      f"--trusted-ca-file={self.tls}/ca.pem", "--client-cert-auth"]
         with open(f"{self.folder}.log", "ab") as log:
             self.process = subprocess.Popen(
                 ["etcd", f"--data-dir={self.folder}", f"--listen-client-urls={client}",
                  f"--advertise-client-urls={client}", f"--listen-peer-urls={peer}",
-                 f"--initial-advertise-peer-urls={peer}", f"--initial-cluster=default={peer}"],
+                 f"--initial-advertise-peer-urls={peer}", f"--initial-cluster=default={peer}", *secure],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         harness.wait_until(self.serves, 60, "etcd answers")
 
     def serves(self):
         assert self.process.poll() is None, "etcd has ended"
         try:
+            if self.tls:
+                with socket.create_connection(("127.0.0.1", self.ports[0]), timeout=1):
+                    return True
             with urllib.request.urlopen(f"http://{self.address}/health", timeout=1) as answer:
                 return json.load(answer)["health"] == "true"
         except (urllib.error.URLError, OSError, ValueError):
@@ -100,14 +110,15 @@ class Elections(harness.DaemonsCase):
         job["checkpoint"] = {"every_steps": 20, "keep": 2}
         job["cluster"] = {"heartbeat_ms": 200, "dead_after_ms": 30000}
         self.job = harness.write_job(self.folder / "job.json", job)
-        self.slowly = f"--faults=point=worker.step.ended:sleep={step_ms}ms"
+        self.slowly = f"--faults=point=worker.step.ended:sleep={step_ms}ms@1.."
         return harness.train(self.job, self.out("undisturbed"), servers=2, workers=2)["digest"]
 
     def start_members(self):
         for role, faults in (("server", []), ("worker", [self.slowly])):
             for rank in range(2):
-                self.start(f"hdps-{role}", f"--job={self.job}", f"--scheduler={self.place}", f"--rank={rank}",
-                           *faults, stderr=open(self.folder / f"{role}_{rank}.log", "w"))
+                with open(self.folder / f"{role}_{rank}.log", "w") as stderr:
+                    self.start(f"hdps-{role}", f"--job={self.job}", f"--scheduler={self.place}", f"--rank={rank}",
+                               *faults, stderr=stderr)
         return self.running[-4:]
 
     def leader(self, above):
@@ -152,10 +163,11 @@ class Elections(harness.DaemonsCase):
 
     def refused(self):
         """How many orders of older reigns the members refused, as the last leader wrote it down."""
-        text = (self.out("elected") / "figures.json").read_text()
-        self.assertRegex(text, REFUSED)
-        found = re.findall(r'"name":"hdps_(?:worker|server)_refused_orders_total".*?"value":([0-9.]+)', text)
-        return sum(float(value) for value in found), len(found)
+        written = json.loads((self.out("elected") / "figures.json").read_text())
+        counts = [value for member in written["figures"]["members"] for name, value in member["figures"].items()
+                  if name in REFUSED]
+        self.assertEqual(len(counts), 4)
+        return sum(counts)
 
     def check_end(self, members, digest):
         for member in members:
@@ -187,10 +199,9 @@ class Elections(harness.DaemonsCase):
             self.assertLessEqual(seconds, self.ttl_s + 3)
             harness.wait_until(lambda: self.step() > step, 120, f"steps after {step}")
         self.check_end(members, digest)
-        refused, told = self.refused()
         harness.figure(f"elections: another scheduler led {max(took):.1f} s after the one before was killed or stopped, "
                        f"at most, {sum(took) / times:.1f} s in the mean of {times}, with leases of {self.ttl_s} s; "
-                       f"{told} members refused {refused:.0f} orders of older reigns; same digest")
+                       f"4 members refused {self.refused()} orders of older reigns; same digest")
 
     def test_etcd_goes_and_comes_back(self):
         self.ttl_s = 2
@@ -241,6 +252,91 @@ class Elections(harness.DaemonsCase):
         self.assertIn("nowhere", third.said())
 
 
+@unittest.skipIf(shutil.which("etcd") is None, "etcd is not here (scripts/install_deps.sh --election)")
+class Logins(harness.DaemonsCase):
+    """An etcd that lets in only who shows a password, or a certificate."""
+
+    def scheduler(self, etcd, login=None, seconds=60):
+        """A scheduler with a login; its process and the file of what it says."""
+        flags = []
+        if login is not None:
+            path = self.folder / "login.json"
+            path.write_text(json.dumps(login))
+            path.chmod(0o600)
+            flags = [f"--elect_file={path}"]
+        said = self.folder / "scheduler.log"
+        with open(said, "w") as stderr:
+            process = self.start("hdps-scheduler", f"--job={harness.CENSUS}", f"--out={self.out('out')}",
+                                 "--listen=tcp://127.0.0.1:0", "--http=none",
+                                 f"--elect=etcd://{etcd.address}/jobs/a", "--elect_ttl_s=4",
+                                 f"--set=cluster.scheduler_timeout_s={seconds}", *flags, stderr=stderr)
+        return process, said
+
+    def refused(self, etcd, login, status, words, seconds=60):
+        process, said = self.scheduler(etcd, login, seconds)
+        self.assertEqual(process.wait(timeout=60), status, said.read_text())
+        self.assertIn(words, said.read_text())
+        self.assertNotIn("geheim", said.read_text())
+
+    def test_user_and_password(self):
+        etcd = EtcdServer(self.folder / "etcd")
+        self.addCleanup(etcd.stop)
+        etcd.start()
+        coded = [base64.b64encode(text).decode() for text in (b"jobs/", b"jobs0")]
+        for path, body in (("user/add", {"name": "root", "password": "r"}), ("role/add", {"name": "root"}),
+                           ("user/grant", {"user": "root", "role": "root"}), ("role/add", {"name": "jobs"}),
+                           ("role/grant", {"name": "jobs", "perm": {"permType": "READWRITE", "key": coded[0],
+                                                                    "range_end": coded[1]}}),
+                           ("user/add", {"name": "hdps", "password": "geheim"}),
+                           ("user/add", {"name": "nobody", "password": "geheim"}),
+                           ("user/grant", {"user": "hdps", "role": "jobs"}), ("enable", {})):
+            etcd.post(f"/v3/auth/{path}", body)
+        self.refused(etcd, None, 2, "user name is empty")
+        self.refused(etcd, {"user": "hdps", "password": "geheimer"}, 2, "user 'hdps' is not let in")
+        self.refused(etcd, {"user": "nobody", "password": "geheim"}, 2, "permission denied")
+        process, said = self.scheduler(etcd, {"user": "hdps", "password": "geheim"})
+        harness.wait_until(lambda: "leads the job" in said.read_text(), 30, "it leads")
+        status = harness.run([harness.program("hdps"), "status", f"--scheduler=etcd://{etcd.address}/jobs/a",
+                              f"--elect_file={self.folder / 'login.json'}"]).stdout
+        self.assertIn("census", status)
+        # Tokens are gone with the process that gave them; the leader logs in again.
+        etcd.stop()
+        etcd.start()
+        deadline = time.monotonic() + 6
+        harness.wait_until(lambda: time.monotonic() > deadline, 10, "the time of a lease")
+        self.assertIsNone(process.poll(), said.read_text())
+
+    def certificate(self, name, extensions):
+        run = ["openssl", "req", "-newkey", "rsa:2048", "-nodes", "-keyout", f"{name}.key", "-subj", f"/CN={name}"]
+        sign = ["-x509", "-days", "2"] if name.endswith("ca") else []
+        harness.run([*run, *sign, "-out", f"{name}.pem" if sign else f"{name}.csr"], cwd=self.tls)
+        if not sign:
+            (self.tls / "extensions").write_text(extensions)
+            harness.run(["openssl", "x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key",
+                         "-CAcreateserial", "-days", "2", "-extfile", "extensions", "-out", f"{name}.pem"], cwd=self.tls)
+        (self.tls / f"{name}.key").chmod(0o600)
+
+    def test_tls(self):
+        self.tls = self.folder / "tls"
+        self.tls.mkdir()
+        for name in ("ca", "other_ca"):
+            self.certificate(name, "")
+        both = "subjectAltName=IP:127.0.0.1\nextendedKeyUsage=serverAuth,clientAuth\n"
+        for name in ("server", "client"):
+            self.certificate(name, both)
+        etcd = EtcdServer(self.folder / "etcd", self.tls)
+        self.addCleanup(etcd.stop)
+        etcd.start()
+        good = {name: str(self.tls / file) for name, file in (("ca", "ca.pem"), ("cert", "client.pem"),
+                                                              ("key", "client.key"))}
+        self.refused(etcd, {**good, "ca": str(self.tls / "other_ca.pem")}, 3, "certificate", seconds=8)
+        self.refused(etcd, {"ca": good["ca"]}, 3, "has not answered for 8 s", seconds=8)
+        _, said = self.scheduler(etcd, good)
+        harness.wait_until(lambda: "leads the job" in said.read_text(), 30, "it leads")
+        (self.tls / "client.key").chmod(0o644)
+        self.refused(etcd, good, 2, "client.key can be read or written by other users")
+
+
 class Mistakes(harness.DaemonsCase):
     """What is refused before anything is written, and an etcd that nobody serves."""
 
@@ -273,8 +369,8 @@ class Mistakes(harness.DaemonsCase):
         self.assertIn("would leave this machine in plain text", text)
 
     def test_an_etcd_that_nobody_serves(self):
-        socket, port = harness.refusing_socket()
-        with socket:
+        refusing, port = harness.refusing_socket()
+        with refusing:
             text = self.scheduler(f"--elect=etcd://127.0.0.1:{port}/jobs", "--elect_ttl_s=2",
                                   "--set=cluster.scheduler_timeout_s=4", expect=3)
         self.assertIn("stands by as a candidate: etcd has not answered for", text)
@@ -282,8 +378,8 @@ class Mistakes(harness.DaemonsCase):
         self.assertIn("has not answered for 4 s", text)
 
     def test_a_member_tells_what_it_waits_for(self):
-        socket, port = harness.refusing_socket()
-        with socket:
+        refusing, port = harness.refusing_socket()
+        with refusing:
             text = harness.run([harness.program("hdps-worker"), f"--job={harness.CENSUS}",
                                 f"--scheduler=etcd://127.0.0.1:{port}/jobs",
                                 "--set=cluster.rendezvous_timeout_s=3"], expect=3).stderr

@@ -172,7 +172,7 @@ TEST_F(ServerFiguresTest, RowsThatWaitForRoomOnTheDiskAreTold) {
   ServerMeters meters(TestJob(Mode::kSync), nullptr);
   for (const bool waits : {true, false}) {
     for (const Sample& sample :
-         SamplesOf(meters.meters().layout(), meters.ReadWhile(waits), {"wide", "deep"})) {
+         SamplesOf(meters.meters().layout(), meters.ReadWhile(waits, 0), {"wide", "deep"})) {
       if (sample.figure == FigureNamed("hdps_server_disk_waits")) {
         EXPECT_EQ(sample.value, waits);
       }

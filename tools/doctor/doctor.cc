@@ -14,6 +14,7 @@
 #include "common/planning/placement.h"
 #include "common/process/command_line.h"
 #include "common/process/connections.h"
+#include "common/process/elect_flags.h"
 #include "common/process/terminal.h"
 #include "tools/commands.h"
 #include "tools/common_flags.h"
@@ -83,8 +84,12 @@ Status Run() {
   HDPS_ASSIGN_OR_RETURN(const Connections connections,
                         ReadConnections({KeyRole::kScheduler, KeyRole::kServer, KeyRole::kWorker,
                                          KeyRole::kReader, KeyRole::kAdmin, KeyRole::kServing}));
-  const MachineFacts facts = GatherFacts(
-      *files, {flags.out, spill, FLAGS_listen, FLAGS_scheduler, connections.may_leave()});
+  Result<std::string> scheduler = FLAGS_scheduler;
+  if (IsLookedUp(FLAGS_scheduler)) scheduler = AskForScheduler(FLAGS_scheduler, connections);
+  MachineFacts facts = GatherFacts(
+      *files,
+      {flags.out, spill, FLAGS_listen, scheduler.ok() ? *scheduler : "", connections.may_leave()});
+  if (!scheduler.ok()) facts.scheduler_trouble = scheduler.status().message();
   HDPS_ASSIGN_OR_RETURN(const std::optional<PlanAnswer> answer, Foresee(job));
   std::vector<Diagnosis> found = {{Finding::kGood, "job", job.name}, LookAtData(*files, job)};
   const bool elsewhere = !FLAGS_listen.empty() || !FLAGS_scheduler.empty();
@@ -120,8 +125,8 @@ Subcommand DoctorCommand() {
           "Checks job, data, disk, memory, limits, addresses, GPU and clock, and says how\n"
           "to mend each fault. --servers and --workers count the members that run here.\n"
           "Ends with status 2 when there is a fault.",
-          {"job", "set", "out", "servers", "workers", "rows", "zipf", "listen", "scheduler", "keys",
-           "insecure"},
+          {"job", "set", "out", "servers", "workers", "rows", "zipf", "listen", "scheduler",
+           "elect_file", "keys", "insecure"},
           Run};
 }
 

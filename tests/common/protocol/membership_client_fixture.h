@@ -64,6 +64,7 @@ class MembershipClientTest : public testing::Test {
   static View ViewNumber(uint64_t number) {
     View view = testing_samples::SampleView();
     view.view = {number};
+    view.reign = 0;
     return view;
   }
   static Command CommandNumber(uint64_t id, CommandKind kind = CommandKind::kTrain) {

@@ -45,7 +45,8 @@ TEST_F(MembershipClientTest, ASchedulerOfAnOlderReignIsRefusedAndCounted) {
   forged.reign = 4;
   Hear(forged);
   EXPECT_EQ(client_.view()->view, ViewId{7});
-  Command command{.id = {1}, .command = CommandKind::kDigest};
+  Command command;
+  command.id = {1};
   command.reign = 4;
   Hear(command);
   EXPECT_THAT(client_.TakeCommands(), IsEmpty());

@@ -78,8 +78,8 @@ inline auto Fields(const JoinRefused& m) {
   return std::tie(a, b, c);
 }
 inline auto Fields(const View& m) {
-  const auto& [a, b, c, d, e, f, g] = m;
-  return std::tie(a, b, c, d.owner, e, f, g);
+  const auto& [a, b, c, d, e, f, g, reign] = m;
+  return std::tie(a, b, c, d.owner, e, f, g, reign);
 }
 inline auto Fields(const Heartbeat& m) {
   const auto& [a, b, c, d, e, f, g, h, i, j, k, activity, finished, wants, readings] = m;
@@ -92,9 +92,9 @@ inline auto Fields(const HeartbeatAck& m) {
 inline auto Fields(const Command& m) {
   // `view` is not encoded.
   const auto& [a, b, c, d, e, f, g, h, i, j, k, next, rate, init, taken, last, offsets, before,
-               eval_set, view] = m;
+               eval_set, reign, view] = m;
   return std::tie(a, b, c, d, e, f, g, h, i, j, k, next, rate, init, taken, last, offsets, before,
-                  eval_set);
+                  eval_set, reign);
 }
 inline auto Fields(const CommandDone& m) {
   const auto& [a, b, c, d, e, f, g, h, cache, collectives, tally, digest, j, k, rows, process, l, n,
@@ -147,8 +147,8 @@ inline auto Fields(const StopRequest& m) {
   return std::tie(a);
 }
 inline auto Fields(const Abort& m) {
-  const auto& [a, b, c] = m;
-  return std::tie(a, b, c);
+  const auto& [a, b, c, d] = m;
+  return std::tie(a, b, c, d);
 }
 inline auto Fields(const KvPut& m) {
   const auto& [a, b] = m;
