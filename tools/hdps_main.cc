@@ -4,6 +4,7 @@
 
 #include "common/base/nearest_name.h"
 #include "common/process/command_line.h"
+#include "common/process/description.h"
 #include "common/process/terminal.h"
 #include "tools/commands.h"
 
@@ -25,12 +26,16 @@ void PrintHelp(const std::vector<hdps::Subcommand>& commands) {
       "help");
 }
 
+std::string UsageOf(const hdps::Subcommand& command) {
+  return "hdps " + command.name + ": " + command.help + "\nusage: " + command.usage;
+}
+
 int Run(const hdps::Subcommand& command, int argc, char** argv) {
   const std::string program = "hdps " + command.name;
   std::vector<std::string> arguments;
-  hdps::Status status = hdps::ParseCommandLine(
-      program + ": " + command.help + "\nusage: " + command.usage, &argc, &argv,
-      command.run_on == nullptr ? nullptr : &arguments, command.flags);
+  hdps::Status status =
+      hdps::ParseCommandLine(UsageOf(command), &argc, &argv,
+                             command.run_on == nullptr ? nullptr : &arguments, command.flags);
   if (status.ok()) status = command.run_on == nullptr ? command.run() : command.run_on(arguments);
   return hdps::ReportAndExitStatus(program, status);
 }
@@ -52,6 +57,12 @@ int main(int argc, char** argv) {
   const std::string name = argc > 1 ? argv[1] : "";
   if (name.empty() || name == "help" || name == "--help" || name == "-h") {
     PrintHelp(commands);
+    return hdps::kExitDone;
+  }
+  if (name == "--describe") {
+    for (const hdps::Subcommand& command : commands) {
+      hdps::PrintDescription(UsageOf(command), command.flags, command.run_on != nullptr);
+    }
     return hdps::kExitDone;
   }
   std::vector<std::string> known;

@@ -18,6 +18,7 @@
 #include "common/base/nearest_name.h"
 #include "common/net/frame.h"
 #include "common/platform/file_system.h"
+#include "common/process/description.h"
 #include "common/process/terminal.h"
 
 namespace hdps {
@@ -57,10 +58,10 @@ void PrintHelp(const std::string& usage, const Flags& flags) {
     const std::string text = gflags::DescribeOneFlag(flag);
     PrintOutText("  --" + text.substr(text.find('-') + 1));
   }
+  for (const FlagOfAll& flag : kFlagsOfAll) {
+    PrintOut("  --%s%s: %s\n", flag.name, *flag.value == 0 ? "" : "=FILE", flag.help);
+  }
   PrintOutText(
-      "  --flagfile=FILE: more flags, one a line\n"
-      "  --help: this text\n"
-      "  --version: version of hdps and of its protocol\n"
       "A flag that is not given is taken from the environment, --workers from\n"
       "HDPS_WORKERS.\n");
 }
@@ -256,6 +257,10 @@ Status ParseCommandLine(const std::string& usage, int* argc, char*** argv,
     if (argument == "--help" || argument == "-help" || argument == "-h") {
       PrintHelp(usage, flags);
       return Status(Code::kCancelled, "help was asked for");
+    }
+    if (argument == "--describe") {
+      PrintDescription(usage, names, arguments != nullptr);
+      return Status(Code::kCancelled, "the description was asked for");
     }
     if (argument == "--version") {
       PrintOutText("hdps " HDPS_VERSION ", protocol " + std::to_string(kProtocolVersion) + "\n");

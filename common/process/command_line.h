@@ -21,8 +21,9 @@ int ReportAndExitStatus(const std::string& program, const Status& status);
 // the nearest flag, instead of gflags' own exit 1. --set and --model may be given more than once;
 // their values are joined by commas. With `arguments`, arguments that are not flags are stored
 // there instead of being refused. --flagfile=FILE reads more flags, one a line. --help prints
-// `usage` and the flags to stdout, --version the version; both return kCancelled, which
-// ReportAndExitStatus() maps to 0.
+// `usage` and the flags to stdout, --version the version, and --describe, which help does not list,
+// the same as PrintDescription(). All three return kCancelled, which ReportAndExitStatus() maps to
+// 0.
 //
 // A flag that is not given takes its value from the environment variable HDPS_<FLAG> (upper case),
 // then from the MindSpore, ps-lite and Open MPI aliases listed in the .cc (MS_SCHED_HOST and

@@ -10,8 +10,9 @@ function(hdps_install name)
   string(REGEX REPLACE "^hdps_" "" exported ${name})
   set_target_properties(${name} PROPERTIES EXPORT_NAME ${exported})
   target_compile_features(${name} PUBLIC cxx_std_20)
-  install(TARGETS ${name} EXPORT hdpsTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
-          FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hdps)
+  install(TARGETS ${name} EXPORT hdpsTargets
+          ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
+          FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hdps COMPONENT development)
   set_property(GLOBAL APPEND PROPERTY HDPS_LAYERS ${name})
 endfunction()
 
