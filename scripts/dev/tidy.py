@@ -24,7 +24,7 @@ ROOMS = {
                "outside"],
     "scheduler": ["page", "election", "members", "plan", "why", "report", "state", "picture", "phases"],
     "tools": ["inputs", "scoring", "export", "plan", "synthetic", "prepare", "report", "checkpoints", "doctor", "why",
-              "tables", "serve"],
+              "tables", "serve", "deploy"],
 }
 # Rooms with a file per record, which may grow beyond the limit of files.
 RECORDS = {"common/job/layers", "common/job/optimizers", "common/job/recipes", "worker/model/layers",

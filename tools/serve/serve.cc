@@ -26,7 +26,10 @@
 #include "tools/serve/serving.h"
 #include "tools/serve/versions/served_checkpoint.h"
 
-DEFINE_string(name, "", "Name under which the model of --checkpoint is asked; empty: its job's");
+DEFINE_string(
+    name, "",
+    "serve: name under which the model of --checkpoint is asked; deploy: name of the job in the "
+    "cluster; empty: that of the job");
 DEFINE_string(
     log_requests, "",
     "File for a share of the rows that were asked, with their scores, in the job's own data "
