@@ -38,6 +38,8 @@ monitoring_packages=(prometheus)
 copies_packages=(rclone)
 # For --elect of hdps-scheduler, and the etcd of its test.
 election_packages=(libcurl4-openssl-dev etcd-server)
+# For the tests of the manifests that hdps deploy prints.
+deploy_packages=(python3-yaml python3-venv)
 # For the gates of .ci/run and for scripts/dev/bundle.sh only.
 developer_packages=(
   "${test_packages[@]}" "${python_packages[@]}" "${torch_packages[@]}" "${export_packages[@]}"
@@ -45,8 +47,6 @@ developer_packages=(
   "${election_packages[@]}" "${deploy_packages[@]}"
   clang-14 libclang-rt-14-dev llvm-14 clang-format-14 shellcheck patchelf
 )
-# For the tests of the manifests that hdps deploy prints.
-deploy_packages=(python3-yaml python3-venv)
 # For the pictures of scripts/dev/plot_*.py only.
 plot_packages=(python3-matplotlib)
 # For benchmarks/peers only: its setup.sh installs PyTorch itself, which compiles against Python's headers.
