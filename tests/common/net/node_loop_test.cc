@@ -238,6 +238,19 @@ class WorkingNode : public ToyNode {
   bool stopped_ = false;
 };
 
+TEST_F(NodeLoopTest, AnEndThatComesFromOutsideIsAtOnceAndWithoutAnotherFrame) {
+  ToyNode node(1000);
+  SteppingClock clock;
+  NodeLoopOptions options;
+  options.end_now = [] { return std::optional<ProcessEnd>({7, "no longer wanted"}); };
+  const ProcessEnd end = RunNodeLoop(node, *self_, clock, options);
+  EXPECT_EQ(end.status, 7);
+  EXPECT_EQ(end.reason, "no longer wanted");
+  PeerId from;
+  Frame frame;
+  EXPECT_FALSE(other_->Receive(0, &from, &frame));
+}
+
 TEST_F(NodeLoopTest, WorkThatEndsElsewhereWakesIt) {
   ASSERT_TRUE(transport_->Listen("inproc://self").ok());
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
