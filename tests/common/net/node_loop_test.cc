@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -238,17 +239,14 @@ class WorkingNode : public ToyNode {
   bool stopped_ = false;
 };
 
-TEST_F(NodeLoopTest, AnEndThatComesFromOutsideIsAtOnceAndWithoutAnotherFrame) {
+TEST_F(NodeLoopTest, AnEndFromOutsideIsAtOnceAndWithoutAnotherFrame) {
   ToyNode node(1000);
-  SteppingClock clock;
   NodeLoopOptions options;
   options.end_now = [] { return std::optional<ProcessEnd>({7, "no longer wanted"}); };
-  const ProcessEnd end = RunNodeLoop(node, *self_, clock, options);
+  const ProcessEnd end = RunNodeLoop(node, *transport_, clock_, options);
   EXPECT_EQ(end.status, 7);
   EXPECT_EQ(end.reason, "no longer wanted");
-  PeerId from;
-  Frame frame;
-  EXPECT_FALSE(other_->Receive(0, &from, &frame));
+  EXPECT_THAT(TakeAtOther(), testing::IsEmpty());
 }
 
 TEST_F(NodeLoopTest, WorkThatEndsElsewhereWakesIt) {
