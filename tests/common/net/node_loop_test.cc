@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -237,6 +238,16 @@ class WorkingNode : public ToyNode {
   std::atomic<bool> result_ = false;
   bool stopped_ = false;
 };
+
+TEST_F(NodeLoopTest, AnEndFromOutsideIsAtOnceAndWithoutAnotherFrame) {
+  ToyNode node(1000);
+  NodeLoopOptions options;
+  options.end_now = [] { return std::optional<ProcessEnd>({7, "no longer wanted"}); };
+  const ProcessEnd end = RunNodeLoop(node, *transport_, clock_, options);
+  EXPECT_EQ(end.status, 7);
+  EXPECT_EQ(end.reason, "no longer wanted");
+  EXPECT_THAT(TakeAtOther(), testing::IsEmpty());
+}
 
 TEST_F(NodeLoopTest, WorkThatEndsElsewhereWakesIt) {
   ASSERT_TRUE(transport_->Listen("inproc://self").ok());

@@ -4,7 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "common/protocol/command_messages.h"
 #include "common/protocol/membership_messages.h"
+#include "common/protocol/view.h"
 #include "scheduler/members/key_value_store.h"
 #include "scheduler/members/outbox.h"
 
@@ -24,6 +26,25 @@ TEST(Outbox, AFrameNamesTheSchedulerAndTheViewAtWhichItWasSent) {
   EXPECT_EQ(frames[0].frame.header.sender, kSchedulerPeer.value);
   EXPECT_EQ(frames[1].frame.header.view, 4u);
   EXPECT_TRUE(outbox.Take().frames.empty());
+}
+
+TEST(Outbox, OrdersCarryTheReign) {
+  Outbox outbox(/*reign=*/7);
+  outbox.Send({20}, Abort{3, "end"});
+  outbox.Send({20}, View{});
+  Command digest;
+  digest.id = {1};
+  outbox.Send({20}, digest);
+  const std::vector<Outgoing> frames = outbox.Take().frames;
+  Abort abort;
+  ASSERT_TRUE(DecodeMessage(frames[0].frame, &abort).ok());
+  EXPECT_EQ(abort.reign, 7u);
+  View view;
+  ASSERT_TRUE(DecodeMessage(frames[1].frame, &view).ok());
+  EXPECT_EQ(view.reign, 7u);
+  Command command;
+  ASSERT_TRUE(DecodeMessage(frames[2].frame, &command).ok());
+  EXPECT_EQ(command.reign, 7u);
 }
 
 TEST(KeyValueStore, EachPutIsAnsweredOnceInOrderWithTheNewestValue) {
