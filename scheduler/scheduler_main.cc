@@ -155,6 +155,7 @@ Result<ProcessEnd> Run() {
   NodeLoopOptions loop;
   loop.stop = &StopRequested();
   loop.stop_reason = "the scheduler was told to stop";
+  loop.leave_ms = flags.leave_ms;
   return RunNodeLoop(*node, *transport, *clock, loop);
 }
 

@@ -120,7 +120,11 @@ ProcessEnd RunNodeLoop(Node& node, Transport& transport, MonotonicClock& clock,
     if (options.on_turn) options.on_turn();
     if (options.stop != nullptr && !stopping && options.stop->load()) {
       stopping = true;
-      node.RequestStop(options.stop_reason);
+      if (options.leave_ms > 0) {
+        node.RequestLeave(options.stop_reason, options.leave_ms);
+      } else {
+        node.RequestStop(options.stop_reason);
+      }
     }
     now = clock.NowMs();
     if (now >= next_tick) {

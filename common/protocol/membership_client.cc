@@ -18,6 +18,7 @@
 #include "common/protocol/message_frames.h"
 #include "common/protocol/trace/trace_sender.h"
 #include "common/protocol/view.h"
+#include "common/protocol/view_dials.h"
 
 namespace hdps {
 namespace {
@@ -112,6 +113,24 @@ struct MembershipClient::Impl {
     if (read_figures) heartbeat.readings = read_figures();
     SendToScheduler(heartbeat);
     if (stop_reason) SendToScheduler(StopRequest{*stop_reason});
+    if (wish) SendToScheduler(LeaveRequest{wish->reason});
+  }
+
+  // A wish to leave: why, and how long the scheduler may take to let this member go.
+  struct LeaveWish {
+    std::string reason;
+    TimeMs within_ms = 0;
+    std::optional<TimeMs> since = {};  // The first tick behind it.
+  };
+  // Leaves now, without having been let go; `how` says when that is.
+  void Go(const std::string& how) {
+    Leave(MakeFrame(LeaveRequest{wish->reason, true}), kExitFailed,
+          "left " + how + ": " + wish->reason);
+  }
+  void CountWish(TimeMs now) {
+    if (!wish->since) wish->since = now;
+    if (now - *wish->since < wish->within_ms) return;
+    Go("after " + std::to_string(wish->within_ms / 1000) + " s, before it could hand over");
   }
 
   // Sends a part of the trace if one is due; `all`: whatever is recorded.
@@ -120,21 +139,6 @@ struct MembershipClient::Impl {
       SendToScheduler(*part);
       if (!all) return;
     }
-  }
-
-  std::vector<Member> MembersLikeMe(const View& of) const {
-    return options.role == Role::kServer ? of.Holders() : of.workers;
-  }
-  // Dials the servers that this member needs: a worker dials all, and a server that holds rows the
-  // next holder of the same rows.
-  void DialServers(const View& of);
-  // Drops connections and shared memory of servers that left.
-  void HangUpWhoLeft(const View& before, const View& now);
-  // Of two servers, the one with the smaller number always dials, because a transport does not hear
-  // callers that it has dialed itself.
-  void DialFrom(const Member& one, const Member& other) {
-    if (one.peer != options.identity.self || other.peer < one.peer) return;
-    output.dials.push_back({other.peer, other.address});
   }
 
   void On(View& message, const Frame&);
@@ -180,6 +184,7 @@ struct MembershipClient::Impl {
   int64_t dial_anew_ms = 0;  // Silence after which it is redialed.
   CommandBook commands;
   std::optional<std::string> stop_reason;
+  std::optional<LeaveWish> wish;
   KvRequests kv;
 
   Frame leave_frame;
@@ -202,7 +207,7 @@ void MembershipClient::Impl::On(JoinRefused& message, const Frame&) {
 
 void MembershipClient::Impl::On(View& message, const Frame&) {
   if (view != nullptr && message.view <= view->view) return;
-  const std::vector<Member> peers = MembersLikeMe(message);
+  const std::vector<Member> peers = MembersOfRole(options.role, message);
   const auto self = std::find_if(peers.begin(), peers.end(), [this](const Member& member) {
     return member.peer == options.identity.self;
   });
@@ -214,8 +219,8 @@ void MembershipClient::Impl::On(View& message, const Frame&) {
                       RoleName(options.role) + ": it was taken for dead");
   }
   rank = self->rank;
-  if (view != nullptr) HangUpWhoLeft(*view, message);
-  DialServers(message);
+  if (view != nullptr) HangUpWhoLeft(*view, message, &output);
+  DialServers(options.role, options.identity.self, message, &output);
   if (view != nullptr && message.restarts > view->restarts) {
     commands.DropWaiting();
     progress = {};
@@ -224,34 +229,6 @@ void MembershipClient::Impl::On(View& message, const Frame&) {
   view = std::make_shared<const View>(std::move(message));
   HDPS_FAILPOINT("member.view.taken");
   HeardScheduler();
-}
-
-void MembershipClient::Impl::HangUpWhoLeft(const View& before, const View& now) {
-  const auto all_of = [](const View& of) {
-    std::vector<Member> all = of.Holders();
-    all.insert(all.end(), of.workers.begin(), of.workers.end());
-    return all;
-  };
-  const std::vector<Member> here = all_of(now);
-  for (const Member& member : all_of(before)) {
-    if (std::ranges::count(here, member.peer, &Member::peer) == 0) {
-      output.hang_ups.push_back(member.peer);
-    }
-  }
-}
-
-void MembershipClient::Impl::DialServers(const View& of) {
-  if (options.role == Role::kWorker) {
-    for (const Member& server : of.Holders()) output.dials.push_back({server.peer, server.address});
-    return;
-  }
-  for (uint32_t group = 0; group < of.servers.size(); ++group) {
-    const std::vector<Member> holders = of.HoldersOf({group});
-    for (size_t i = 0; i + 1 < holders.size(); ++i) {
-      DialFrom(holders[i], holders[i + 1]);
-      DialFrom(holders[i + 1], holders[i]);
-    }
-  }
 }
 
 void MembershipClient::Impl::On(Command& message, const Frame& frame) {
@@ -306,7 +283,8 @@ void MembershipClient::OnTick(TimeMs now) {
   if (impl.ended) return;
   if (impl.leaves_left > 0) return impl.SendLeave();
   impl.CountSilence(now);
-  if (impl.ended) return;
+  if (impl.wish && !impl.ended) impl.CountWish(now);
+  if (impl.leaving()) return;
   if (impl.view == nullptr) {
     if (impl.join_repeat.Due(now, impl.options.heartbeat_ms)) impl.Join();
     return;
@@ -362,13 +340,20 @@ void MembershipClient::ReportReadings(std::function<std::vector<uint64_t>()> rea
 void MembershipClient::UseRecorder(SpanRecorder& recorder) { impl_->trace.emplace(recorder); }
 
 void MembershipClient::RequestStop(const std::string& reason) {
-  if (impl_->stop_reason || impl_->leaving()) return;
+  if (impl_->stop_reason || impl_->wish || impl_->leaving()) return;
   impl_->stop_reason = reason;
   if (impl_->view == nullptr) {
     return impl_->Leave(impl_->MakeFrame(StopRequest{reason}), 0,
                         "stopped before the cluster had formed: " + reason);
   }
   impl_->SendToScheduler(StopRequest{reason});
+}
+
+void MembershipClient::RequestLeave(const std::string& reason, TimeMs within_ms) {
+  if (impl_->stop_reason || impl_->wish || impl_->leaving()) return;
+  impl_->wish = {reason, within_ms};
+  if (impl_->view == nullptr) return impl_->Go("before the cluster had formed");
+  impl_->SendToScheduler(LeaveRequest{reason});
 }
 
 void MembershipClient::Put(const KvPut& put) { impl_->kv.Put(put); }
