@@ -23,7 +23,8 @@ bool JobCoordinator::TakeOver(const JobState& state, TimeMs now) {
   job_.lost_to = std::max(state.plan.position.clock, newest ? newest->manifest.clock : 0);
   job_.began = now - state.wall_ms;
   job_.record = state;
-  ++job_.record.summary.failures_survived;
+  const bool left = std::exchange(job_.record.scheduler_left, false);
+  ++(left ? job_.record.summary.leaves : job_.record.summary.failures_survived);
   kind_ = JobPhase::kSuspended;
   if (state.phase < JobPhase::kTrain || state.phase >= JobPhase::kOver) {
     job_.record = job_.record.WithoutProgress();
@@ -92,6 +93,8 @@ void JobCoordinator::Suspend(TimeMs now) {
   }
   parts_.tracker.DropAll();
   pending_.Forget();
+  stands_since_ = kind_ == JobPhase::kQuiet ? quiet_since_ : now;
+  saves_here_ = false;
   needs_restart_ = job_.quiet_wanted = false;
   job_.not_told = {};
   BeginPhase(JobPhase::kSuspended, nullptr, now);
@@ -116,6 +119,7 @@ void JobCoordinator::GoBack(const Loss& loss, TimeMs now) {
   CHECK(kind_ == JobPhase::kSuspended);
   needs_restart_ = false;
   job_.loss = loss;
+  job_.loss->since = std::min(loss.since, stands_since_);
   job_.record.summary.failures_survived += static_cast<uint32_t>(loss.members);
   const std::optional<FoundCheckpoint>& start = parts_.checkpoints.newest();
   const Clock clock = start ? start->manifest.clock : 0;
@@ -137,6 +141,23 @@ void JobCoordinator::GoOn(TimeMs now) {
   CHECK(quiet());
   job_.quiet_wanted = false;
   Follow(Next::Done(), now);
+}
+
+void JobCoordinator::SaveHere(TimeMs now) {
+  CHECK(quiet());
+  saves_here_ = true;
+  job_.plan->SaveHere();
+  Follow(Next::Done(), now);
+}
+
+bool JobCoordinator::saved() const {
+  const auto& newest = parts_.checkpoints.newest();
+  return (newest ? newest->manifest.clock : 0) >= progress().clock;
+}
+
+void JobCoordinator::CountLeft(size_t members) {
+  job_.record.summary.leaves += static_cast<uint32_t>(members);
+  changed_ = true;
 }
 
 void JobCoordinator::ChangeMembers(View next, TimeMs now) {

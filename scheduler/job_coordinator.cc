@@ -105,7 +105,7 @@ Next JobCoordinator::BeginNextStep(TimeMs now) {
   JobPlan& plan = *job_.plan;
   if (job_.StopIsDueAt(plan.position().clock)) plan.Stop();
   if (job_.quiet_wanted && plan.next() == JobStep::kTrain) {
-    quiet_since_ = now;
+    if (!std::exchange(saves_here_, false)) quiet_since_ = now;
     return BeginPhase(JobPhase::kQuiet, nullptr, now);
   }
   // Phases from kTrain on are in the order of JobStep.

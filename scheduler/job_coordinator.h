@@ -81,6 +81,19 @@ class JobCoordinator {
   void AskForQuiet() { job_.quiet_wanted = true; }
   bool quiet() const { return kind_ == JobPhase::kQuiet && !pending_.under_way(); }
   void GoOn(TimeMs now);
+  // Saves a checkpoint at the common clock, then comes back to it, whether it was saved or not.
+  // Requires: quiet().
+  void SaveHere(TimeMs now);
+  // Is true if the newest checkpoint has all steps up to the clock of the last round.
+  bool saved() const;
+  // Is true while the job stands, loads or begins: nothing is newer than the newest checkpoint.
+  bool loads() const { return kind_ == JobPhase::kSuspended || !job_.plan; }
+  // Is true if the job was told to stop, or has no step left.
+  bool ends() const { return job_.record.stop || ending() || (job_.plan && job_.plan->finished()); }
+  // Counts members that have left as they were told to.
+  void CountLeft(size_t members);
+  // Notes in the state that this scheduler process leaves in good order.
+  void StepDown() { job_.record.scheduler_left = true; }
   // Goes on with the members of `next`. Rows of shards that move to another server are saved and
   // loaded there, and all members continue at this clock. No step is lost. Requires: quiet().
   void ChangeMembers(View next, TimeMs now);
@@ -138,7 +151,8 @@ class JobCoordinator {
   JobAtHand job_;
   JobPhase kind_ = JobPhase::kOver;
   std::unique_ptr<Phase> phase_;  // The phase of that kind; null if the job stands or is over.
-  TimeMs quiet_since_ = 0;
+  TimeMs quiet_since_ = 0, stands_since_ = 0;
+  bool saves_here_ = false;  // Since quiet_since_ a checkpoint is being saved.
   bool changed_ = false, needs_restart_ = false;
   std::optional<JobFailure> failure_;
 };

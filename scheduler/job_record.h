@@ -47,6 +47,8 @@ struct JobRecord {
   uint64_t epoch_rows = 0;            // 0: not known.
   std::vector<FilePrint> data_files;  // Prints of data.train as the present epoch reads them.
   bool stop = false;                  // The operator asked for a stop of this run.
+  // The scheduler process that wrote this was told to leave: nothing came after it.
+  bool scheduler_left = false;
   Clock reached = 0;             // The furthest known step of the run; a stop saves no earlier one.
   Sums trained;                  // Since the present state was begun or loaded.
   Sums epoch, last_epoch;        // Sums of the present epoch, and of the one before.
@@ -117,6 +119,7 @@ void VisitFields(State& job, Visit&& visit) {
         &Manifest::steps_before);
   visit("orders", job.orders, kEvery);
   visit("stop", job.stop, kEvery);
+  visit("scheduler_left", job.scheduler_left, kIfAny);
   visit("reached", job.reached, Kept{.in = Kept::In::kLater, .past = true});
   visit("trained", job.trained, kEvery);
   visit("epoch_sums", job.epoch, kEvery, &Manifest::epoch_sums);
@@ -132,6 +135,7 @@ void VisitFields(State& job, Visit&& visit) {
   visit("offsets", job.offsets, kIfAny, &Manifest::offsets);
   auto& summary = job.summary;
   visit("summary/failures_survived", summary.failures_survived, kEvery);
+  visit("summary/leaves", summary.leaves, kIfAny);
   visit("summary/steps_again", summary.steps_again, kEvery);
   visit("summary/examples_again", summary.examples_again, kEvery);
   visit("summary/stood_ms", summary.stood_ms, Kept{.in = Kept::In::kIfAny, .past = true});

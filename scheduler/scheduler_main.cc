@@ -136,6 +136,13 @@ struct Parts {
   std::unique_ptr<Programs> programs = NewPosixPrograms();
   std::unique_ptr<HttpServer> server;
   ProgressListener listener;
+  int64_t leave_ms = 0;  // As DaemonFlags has it.
+};
+
+// How a process that leads, or has led, ends.
+struct LeadEnd {
+  ProcessEnd end;
+  bool job_goes_on = false;  // Another scheduler goes on with the job.
 };
 
 Status OpenFolder(const DaemonFlags& flags, const std::string& out, Parts* parts) {
@@ -204,8 +211,8 @@ void ForgetAddress(FileSystem& files, const std::string& address) {
 }
 
 // Leads the job to its end, or until `reign`, which is null without an election, is lost.
-Result<ProcessEnd> Lead(const HttpFlags& http, const SchedulerOptions& options, Parts& parts,
-                        Reign* reign) {
+Result<LeadEnd> Lead(const HttpFlags& http, const SchedulerOptions& options, Parts& parts,
+                     Reign* reign) {
   const MayLead may_lead = [reign] { return reign == nullptr || reign->holds(); };
   const std::unique_ptr<FileSystem> files = NewFencedFiles(*parts.files, may_lead);
   const std::unique_ptr<Transport> transport = NewFencedTransport(*parts.transport, may_lead);
@@ -221,10 +228,11 @@ Result<ProcessEnd> Lead(const HttpFlags& http, const SchedulerOptions& options, 
   NodeLoopOptions loop;
   loop.stop = &StopRequested();
   loop.stop_reason = "the scheduler was told to stop";
+  loop.leave_ms = parts.leave_ms;
   if (reign != nullptr) loop.end_now = [reign] { return reign->Lost(); };
-  const ProcessEnd end = RunNodeLoop(*node, *transport, *parts.clock, loop);
-  if (may_lead()) ForgetAddress(*files, parts.address);
-  return end;
+  ProcessEnd end = RunNodeLoop(*node, *transport, *parts.clock, loop);
+  if (!node->stepped_down() && may_lead()) ForgetAddress(*files, parts.address);
+  return LeadEnd{std::move(end), node->stepped_down()};
 }
 
 // Leads the job once this process is elected.
@@ -242,17 +250,16 @@ Result<ProcessEnd> LeadElected(const HttpFlags& http, SchedulerOptions options, 
   if (elected->reign == nullptr) return elected->end;
   Reign& reign = *elected->reign;
   options.reign = reign.number();
-  const Result<ProcessEnd> end = Lead(http, options, parts, &reign);
+  const Result<LeadEnd> lead = Lead(http, options, parts, &reign);
   if (const std::optional<ProcessEnd> lost = reign.Lost()) return *lost;
   // What fails on this machine may go well on another.
-  const std::string warning =
-      !end.ok() && RestartMayHelp(end.status().code())
-          ? reign.Leave()
-          : reign.EndJob(
-                end.ok() ? *end
-                         : ProcessEnd{ExitStatusOf(end.status().code()), end.status().message()});
+  const bool another_goes_on = lead.ok() ? lead->job_goes_on : RestartMayHelp(lead.status().code());
+  const ProcessEnd end =
+      lead.ok() ? lead->end
+                : ProcessEnd{ExitStatusOf(lead.status().code()), lead.status().message()};
+  const std::string warning = another_goes_on ? reign.Leave() : reign.EndJob(end);
   if (!warning.empty()) parts.listener.notice("hdps-scheduler: warning: " + warning);
-  return end;
+  return lead.ok() ? Result<ProcessEnd>(end) : lead.status();
 }
 
 Result<ProcessEnd> Run() {
@@ -292,8 +299,10 @@ Result<ProcessEnd> Run() {
                                                                    MembersHere::kNone)));
   if (parts.server == nullptr) options.pictures.reset();  // Nobody looks.
   parts.listener = flags.log_file.empty() ? SpeakOnStderr() : AlsoLogged(SpeakOnStderr());
-  return FLAGS_elect.empty() ? Lead(http, options, parts, nullptr)
-                             : LeadElected(http, std::move(options), parts);
+  parts.leave_ms = flags.leave_ms;
+  if (!FLAGS_elect.empty()) return LeadElected(http, std::move(options), parts);
+  HDPS_ASSIGN_OR_RETURN(LeadEnd lead, Lead(http, options, parts, nullptr));
+  return std::move(lead.end);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <glog/logging.h>
 
+#include <algorithm>
 #include <functional>
 #include <span>
 #include <utility>
@@ -83,7 +84,7 @@ void SchedulerNode::OnFrame(PeerId from, Frame frame) {
     return;
   }
   if (changes_.formed() && changes_.members().Has(from)) changes_.members().Heard(from, now_);
-  if (!Dispatch<JoinRequest, Heartbeat, CommandDone, StopRequest, Abort, KvPut, KvGet,
+  if (!Dispatch<JoinRequest, Heartbeat, CommandDone, StopRequest, LeaveRequest, Abort, KvPut, KvGet,
                 StatusRequest, PanelRequest, ScaleRequest, JobRequest, RowPlacesRequest, TracePart,
                 TraceRequest>(from, frame)) {
     notices_.SayOutside("dropped a frame of kind " + std::string(MessageKindName(kind)) + " from " +
@@ -207,7 +208,9 @@ void SchedulerNode::ForgiveOwnStandstill(TimeMs at) {
 }
 
 void SchedulerNode::TickRunning() {
-  if (changes_.under_way() || coordinator_->needs_restart()) Follow(changes_.Next(Stand(), now_));
+  if (changes_.under_way() || coordinator_->needs_restart() || coordinator_->quiet()) {
+    Follow(changes_.Next(Stand(), now_));
+  }
   if (end_.leaving()) return;
   coordinator_->OnTick(now_);
   if (const std::optional<JobFailure>& failure = coordinator_->failure()) {
@@ -295,7 +298,10 @@ JobStand SchedulerNode::Stand() const {
           .point_of_return = coordinator_->PointOfReturn(),
           .needs_restart = coordinator_->needs_restart(),
           .moving = coordinator_->moving(),
-          .quiet = coordinator_->quiet()};
+          .quiet = coordinator_->quiet(),
+          .saved = coordinator_->saved() || options_.sabotage.leaves_unsaved,
+          .loads = coordinator_->loads(),
+          .ends = coordinator_->ends()};
 }
 
 void SchedulerNode::Follow(MemberStep step) {
@@ -317,6 +323,10 @@ void SchedulerNode::Follow(MemberStep step) {
     case MemberStep::Do::kChange:
       kept_state_.ChangedForMachine();
       return coordinator_->ChangeMembers(std::move(step.view), now_);
+    case MemberStep::Do::kSave:
+      return coordinator_->SaveHere(now_);
+    case MemberStep::Do::kLetGo:
+      return LetGo(step.leavers, !step.unsaved);
     case MemberStep::Do::kEnd:
       return Fail(step.end.exit_status, step.end.message);
   }
@@ -331,13 +341,15 @@ void SchedulerNode::GiveUp(PeerId peer, const std::string& how, int mistake_stat
 void SchedulerNode::Lose(const std::vector<PeerId>& lost) {
   AfterLoss after = changes_.Lose(lost, Stand(), now_);
   report_->OnLoss(now_, after);
+  const auto left = std::ranges::count(after.lost, true, &AfterLoss::Lost::left);
+  coordinator_->CountLeft(static_cast<size_t>(left));
   HDPS_FAILPOINT("scheduler.member.lost");
   if (!after.view) {
     notices_.Say(after.notices);
     return coordinator_->Suspend(now_);
   }
   EnterView(*std::move(after.view));
-  coordinator_->ServersLost(lost.size(), now_);
+  coordinator_->ServersLost(lost.size() - static_cast<size_t>(left), now_);
   notices_.Say(after.notices);
   changes_.SeekServerForCopies(now_);
 }

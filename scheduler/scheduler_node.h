@@ -37,6 +37,7 @@ struct JobRequest;
 struct JoinRequest;
 struct KvGet;
 struct KvPut;
+struct LeaveRequest;
 struct PanelRequest;
 struct ScaleRequest;
 struct RowPlacesRequest;
@@ -63,12 +64,19 @@ class SchedulerNode : public Node {
   void OnFrame(PeerId from, Frame frame) override;
   void OnTick(TimeMs now) override;
   Output TakeOutput() override { return outbox_.Take(); }
-  bool done() const override { return end_.done() && !trace_.awaited() && !copies_.awaited(); }
+  bool done() const override {
+    return end_.stepped_down() || (end_.done() && !trace_.awaited() && !copies_.awaited());
+  }
   int exit_status() const override { return end_.last_word().exit_status; }
   const std::string& exit_reason() const override { return end_.last_word().message; }
 
   // Drains the job: the present steps are finished, and the job is saved and ends with status 0.
   void RequestStop(const std::string& reason) override;
+  // Writes the state and ends this process alone, at once and with status 3: the next one goes on
+  // with the members. A job that ends, or is told to stop, is ended first.
+  void RequestLeave(const std::string& reason, TimeMs within_ms) override;
+  // Is true if this process ends and the job does not: another scheduler goes on with it.
+  bool stepped_down() const { return end_.stepped_down(); }
   // Ends a job that cannot go on, also for a reason from outside the cluster; all members are told,
   // a few times.
   void Fail(int exit_status, const std::string& reason);
@@ -86,6 +94,7 @@ class SchedulerNode : public Node {
   void On(PeerId from, const Heartbeat& message, uint64_t request_id);
   void On(PeerId from, const CommandDone& message, uint64_t request_id);
   void On(PeerId from, const StopRequest& message, uint64_t request_id);
+  void On(PeerId from, const LeaveRequest& message, uint64_t request_id);
   void On(PeerId from, const Abort& message, uint64_t request_id);
   void On(PeerId from, const KvPut& message, uint64_t request_id);
   void On(PeerId from, const KvGet& message, uint64_t request_id);
@@ -115,6 +124,7 @@ class SchedulerNode : public Node {
   void Follow(MemberStep step);  // Carries out `step`.
   void GiveUp(PeerId peer, const std::string& how, int mistake_status = kExitDone);
   void Lose(const std::vector<PeerId>& lost);
+  void LetGo(const std::vector<PeerId>& leavers, bool handed_over);
 
   void SendDue();  // Sends new commands, and repeats those unanswered for long.
   void AnswerPuts();

@@ -53,6 +53,7 @@ Result<ProcessEnd> Run() {
 
   ServerProcessOptions options;
   options.stop = &StopRequested();
+  options.leave_ms = flags.leave_ms;
   options.node.job = std::make_shared<const Job>(std::move(job));
   options.node.identity = std::move(member.identity);
   options.node.own_process = true;

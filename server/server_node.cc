@@ -375,9 +375,10 @@ Output ServerNode::TakeOutput() {
 bool ServerNode::done() const { return impl_->membership.ended(); }
 int ServerNode::exit_status() const { return impl_->membership.exit_status(); }
 const std::string& ServerNode::exit_reason() const { return impl_->membership.reason(); }
-
 void ServerNode::RequestStop(const std::string& reason) { impl_->membership.RequestStop(reason); }
-
+void ServerNode::RequestLeave(const std::string& reason, TimeMs within_ms) {
+  impl_->membership.RequestLeave(reason, within_ms);
+}
 ServerCounters ServerNode::counters() const {
   ServerCounters counters = impl_->groups.counters();
   counters.dropped += impl_->dropped;

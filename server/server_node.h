@@ -86,6 +86,7 @@ class ServerNode : public Node {
   const std::string& exit_reason() const override;
 
   void RequestStop(const std::string& reason) override;
+  void RequestLeave(const std::string& reason, TimeMs within_ms) override;
   ServerCounters counters() const;  // Over all groups whose rows are here.
   // Returns the figures of this server as they are now. While rows are read or written beside the
   // loop, what tables count is that of before.

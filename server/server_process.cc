@@ -16,6 +16,7 @@ ProcessEnd RunServerProcess(const ServerProcessOptions& options, Transport& tran
   NodeLoopOptions loop;
   loop.stop = options.stop;
   loop.stop_reason = "server was told to stop";
+  loop.leave_ms = options.leave_ms;
   if (options.watch == nullptr) return RunNodeLoop(node, transport, clock, loop);
   const auto copy = [&node] {
     return MemberCopy{0, node.joined(), node.rank(), node.ReadFigures()};

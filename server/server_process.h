@@ -17,7 +17,8 @@ class MemberWatch;
 struct ServerProcessOptions {
   ServerNodeOptions node;                   // RunServerProcess sets `sections`, `wake` and `clock`.
   const std::atomic<bool>* stop = nullptr;  // Becoming true asks the scheduler to drain the job.
-  MemberWatch* watch = nullptr;             // Gets copies of the figures; null: nobody looks.
+  int64_t leave_ms = 0;          // Above 0: it makes the server leave instead, within this time.
+  MemberWatch* watch = nullptr;  // Gets copies of the figures; null: nobody looks.
 };
 
 // Runs a server until the job is over. Its transport already listens.

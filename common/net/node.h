@@ -44,6 +44,12 @@ class Node {
   virtual Output TakeOutput() = 0;
   // Takes the request to stop: the node lets the cluster end in good order.
   virtual void RequestStop(const std::string& reason) = 0;
+  // Takes the request to leave the cluster, which goes on: the node hands over what it can, for
+  // `within_ms` at most, and ends with status 3. A node that has nothing to hand over just stops.
+  virtual void RequestLeave(const std::string& reason, TimeMs within_ms) {
+    static_cast<void>(within_ms);
+    RequestStop(reason);
+  }
 
   // Is true once the node is finished: the loop sends what is left and returns. Then exit_status()
   // is valid.

@@ -121,7 +121,11 @@ ProcessEnd RunNodeLoop(Node& node, Transport& transport, MonotonicClock& clock,
     if (std::optional<ProcessEnd> end; options.end_now && (end = options.end_now())) return *end;
     if (options.stop != nullptr && !stopping && options.stop->load()) {
       stopping = true;
-      node.RequestStop(options.stop_reason);
+      if (options.leave_ms > 0) {
+        node.RequestLeave(options.stop_reason, options.leave_ms);
+      } else {
+        node.RequestStop(options.stop_reason);
+      }
     }
     now = clock.NowMs();
     if (now >= next_tick) {

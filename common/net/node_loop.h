@@ -18,6 +18,7 @@ struct NodeLoopOptions {
   int64_t drain_ms = 200;                   // Time for sending the remaining frames after done().
   const std::atomic<bool>* stop = nullptr;  // Set to true to ask the node to stop; or null.
   std::string stop_reason;                  // The reason given to the node then.
+  int64_t leave_ms = 0;  // Above 0: the node is asked to leave the cluster, within this time.
   // Called once per turn on the loop thread, before ticks: moves results of other threads into the
   // node.
   std::function<void()> on_turn;

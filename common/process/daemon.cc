@@ -21,9 +21,34 @@ DEFINE_string(pid_file, "",
 DEFINE_int32(die_with_parent, 0,
              "Number of the process that starts this one: when it ends, this one stops as well; 0: "
              "it does not");
+DEFINE_string(on_term, "job",
+              "What SIGTERM asks for: job drains, saves and ends the whole job; leave ends this "
+              "process alone, with status 3, and the job waits for another in its place");
+DEFINE_uint32(leave_s, 25,
+              "Seconds in which a process that leaves hands over what it has, 1 to 3600");
 DEFINE_string(faults, "", hdps::kFaultsHelp);
 
 namespace hdps {
+
+namespace {
+
+// Returns the time in which a process leaves when it is told to stop; 0: the job is stopped.
+Result<int64_t> ReadLeaveMs() {
+  constexpr uint32_t kLeaveSMax = 3600;
+  if (FLAGS_on_term != "job" && FLAGS_on_term != "leave") {
+    return Status(Code::kInvalidArgument,
+                  "--on_term=" + FLAGS_on_term +
+                      " is not known; give job, which stops the whole job, or leave");
+  }
+  if (FLAGS_leave_s < 1 || FLAGS_leave_s > kLeaveSMax) {
+    return Status(Code::kInvalidArgument, "--leave_s=" + std::to_string(FLAGS_leave_s) +
+                                              " is out of range; give 1 to " +
+                                              std::to_string(kLeaveSMax) + " seconds");
+  }
+  return FLAGS_on_term == "leave" ? int64_t{1000} * FLAGS_leave_s : 0;
+}
+
+}  // namespace
 
 Result<DaemonFlags> ReadDaemonFlags(KeyRole role) {
   if (FLAGS_faults == "list") {
@@ -39,6 +64,7 @@ Result<DaemonFlags> ReadDaemonFlags(KeyRole role) {
   flags.log = FLAGS_log;
   flags.log_file = FLAGS_log_file;
   flags.pid_file = FLAGS_pid_file;
+  HDPS_ASSIGN_OR_RETURN(flags.leave_ms, ReadLeaveMs());
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
   const InputFile job = {"the job file", FLAGS_job};
   for (const auto& [name, path] :

@@ -16,12 +16,13 @@
 
 namespace hdps {
 
-// The flags of every daemon: --job --set --log --log_file --pid_file --die_with_parent --keys
-// --insecure --faults.
+// The flags of every daemon: --job --set --log --log_file --pid_file --die_with_parent --on_term
+// --leave_s --keys --insecure --faults.
 struct DaemonFlags {
   std::string job;
   std::vector<std::string> overrides;
   std::string log, log_file, pid_file;
+  int64_t leave_ms = 0;  // Above 0: a signal to stop makes this process leave, within this time.
   Connections connections;
   Faults faults;
 };

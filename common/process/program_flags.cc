@@ -23,8 +23,8 @@ void AddFlagsOfMembers(Names* names) {
 }  // namespace
 
 std::vector<std::string_view> FlagsOfProgram(Role role) {
-  Names names = {"job",      "set",  "log",   "log_file", "pid_file", "die_with_parent",
-                 "insecure", "keys", "faults"};
+  Names names = {"job",     "set",     "log",      "log_file", "pid_file", "die_with_parent",
+                 "on_term", "leave_s", "insecure", "keys",     "faults"};
   names.insert(names.end(), std::begin(kLimitFlags), std::end(kLimitFlags));
   names.insert(names.end(), std::begin(kHttpFlags), std::end(kHttpFlags));
   switch (role) {

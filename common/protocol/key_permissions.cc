@@ -29,6 +29,7 @@ std::span<const KeyRole> SendersOf(MessageKind kind) {
     case MessageKind::kHeartbeat:
     case MessageKind::kCommandDone:
     case MessageKind::kStopRequest:
+    case MessageKind::kLeaveRequest:
     case MessageKind::kKvPut:
     case MessageKind::kKvGet:
     case MessageKind::kTracePart:

@@ -121,6 +121,24 @@ struct MembershipClient::Impl {
     if (read_figures) heartbeat.readings = read_figures();
     SendToScheduler(heartbeat);
     if (stop_reason) SendToScheduler(StopRequest{*stop_reason});
+    if (wish) SendToScheduler(LeaveRequest{wish->reason});
+  }
+
+  // A wish to leave: why, and how long the scheduler may take to let this member go.
+  struct LeaveWish {
+    std::string reason;
+    TimeMs within_ms = 0;
+    std::optional<TimeMs> since = {};  // The first tick behind it.
+  };
+  // Leaves now, without having been let go; `how` says when that is.
+  void Go(const std::string& how) {
+    Leave(MakeFrame(LeaveRequest{wish->reason, true}), kExitFailed,
+          "left " + how + ": " + wish->reason);
+  }
+  void CountWish(TimeMs now) {
+    if (!wish->since) wish->since = now;
+    if (now - *wish->since < wish->within_ms) return;
+    Go("after " + std::to_string(wish->within_ms / 1000) + " s, before it could hand over");
   }
 
   // Sends a part of the trace if one is due; `all`: whatever is recorded.
@@ -179,6 +197,7 @@ struct MembershipClient::Impl {
   int64_t say_wait_ms = kSayWaitMs;  // Silence before the first view that is logged next.
   CommandBook commands;
   std::optional<std::string> stop_reason;
+  std::optional<LeaveWish> wish;
   KvRequests kv;
 
   Frame leave_frame;
@@ -277,7 +296,8 @@ void MembershipClient::OnTick(TimeMs now) {
   if (impl.ended) return;
   if (impl.leaves_left > 0) return impl.SendLeave();
   impl.CountSilence(now);
-  if (impl.ended) return;
+  if (impl.wish && !impl.ended) impl.CountWish(now);
+  if (impl.leaving()) return;
   if (impl.view == nullptr) {
     if (impl.join_repeat.Due(now, impl.options.heartbeat_ms)) impl.Join();
     return;
@@ -333,13 +353,20 @@ void MembershipClient::ReportReadings(std::function<std::vector<uint64_t>()> rea
 void MembershipClient::UseRecorder(SpanRecorder& recorder) { impl_->trace.emplace(recorder); }
 
 void MembershipClient::RequestStop(const std::string& reason) {
-  if (impl_->stop_reason || impl_->leaving()) return;
+  if (impl_->stop_reason || impl_->wish || impl_->leaving()) return;
   impl_->stop_reason = reason;
   if (impl_->view == nullptr) {
     return impl_->Leave(impl_->MakeFrame(StopRequest{reason}), 0,
                         "stopped before the cluster had formed: " + reason);
   }
   impl_->SendToScheduler(StopRequest{reason});
+}
+
+void MembershipClient::RequestLeave(const std::string& reason, TimeMs within_ms) {
+  if (impl_->stop_reason || impl_->wish || impl_->leaving()) return;
+  impl_->wish = {reason, within_ms};
+  if (impl_->view == nullptr) return impl_->Go("before the cluster had formed");
+  impl_->SendToScheduler(LeaveRequest{reason});
 }
 
 void MembershipClient::Put(const KvPut& put) { impl_->kv.Put(put); }

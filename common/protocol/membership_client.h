@@ -81,6 +81,9 @@ class MembershipClient {
   // Lets the scheduler ask for what `recorder` records; it must outlive this client.
   void UseRecorder(SpanRecorder& recorder);
   void RequestStop(const std::string& reason);
+  // Asks the scheduler to let this member go, which ends it with status 3; the job goes on. After
+  // `within_ms` it goes all the same. If the job ends meanwhile, this member ends with it.
+  void RequestLeave(const std::string& reason, TimeMs within_ms);
   void Put(const KvPut& put);  // Repeated until acknowledged.
   void Get(const KvGet& get);  // Repeated until the value is found.
   std::vector<KvValue> TakeKvValues();

@@ -346,7 +346,7 @@ struct Layout<CommandDone> {
 };
 HDPS_MESSAGE(CommandDone);
 
-// ---- StopRequest, Abort.
+// ---- StopRequest, LeaveRequest, Abort.
 
 template <>
 struct Layout<StopRequest> {
@@ -354,6 +354,16 @@ struct Layout<StopRequest> {
   static void Describe(auto& fields, auto& message) { fields.Text(message.reason); }
 };
 HDPS_MESSAGE(StopRequest);
+
+template <>
+struct Layout<LeaveRequest> {
+  using Table = wire::LeaveRequest;
+  static void Describe(auto& fields, auto& message) {
+    fields.Text(message.reason);
+    fields.Number(message.goes);
+  }
+};
+HDPS_MESSAGE(LeaveRequest);
 
 template <>
 struct Layout<Abort> {

@@ -94,8 +94,16 @@ struct StopRequest {
   std::string reason;
 };
 
-// From the scheduler: the job cannot go on, and the member exits with the status. From a member: it
-// cannot go on itself.
+// A member was told to leave (SIGTERM with --on_term=leave), and the job is to go on without it.
+// Repeated until the scheduler lets it go by an Abort with status 3, or the job ends.
+struct LeaveRequest {
+  static constexpr MessageKind kKind = MessageKind::kLeaveRequest;
+  std::string reason;
+  bool goes = false;  // It ends now, whatever was handed over.
+};
+
+// From the scheduler: the job cannot go on, or this member has left it, and the member exits with
+// the status. From a member: it cannot go on itself.
 struct Abort {
   static constexpr MessageKind kKind = MessageKind::kAbort;
   int32_t exit_status = 3;

@@ -33,6 +33,7 @@ enum class MessageKind : uint16_t {
   kTraceReply,
   kPredictRequest,
   kPredictReply,
+  kLeaveRequest,
   kPullRequest = 32,
   kPullReply,
   kPushRequest,

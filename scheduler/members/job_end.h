@@ -11,7 +11,8 @@
 namespace hdps {
 
 // Invariant: a job ends once, with one status and one reason. An Abort is not acknowledged and may
-// be lost, so a job that is left sends it kAbortRepeats times, one tick apart, and is done then.
+// be lost, so a job that is left sends it kAbortRepeats times, one tick apart, and is done then. A
+// process that steps down ends alone and says nothing: its members wait for the next one.
 class JobEnd {
  public:
   static constexpr int kAbortRepeats = 5;
@@ -30,6 +31,11 @@ class JobEnd {
     last_word_ = {0, std::move(reason)};
     stage_ = Stage::kFinished;
   }
+  // Ends this process and not the job, with status 3.
+  void StepDown(std::string reason) {
+    last_word_ = {3, std::move(reason)};
+    stage_ = Stage::kSteppedDown;
+  }
   // Notes a request to stop. Returns false if there was one before, or if the job has ended.
   bool TakeStop() { return !over() && !std::exchange(stop_asked_, true); }
   bool stop_asked() const { return stop_asked_; }
@@ -40,20 +46,25 @@ class JobEnd {
     return last_word_;
   }
   // Returns the reply to a frame of `kind` that arrives after the end; none if it gets no reply.
-  // Join requests are answered, because a process without a place was not told with the members.
+  // Join requests are answered, because a process without a place was not told with the members,
+  // and requests to leave, because they come from members that missed it.
   std::optional<Abort> AnswerTo(MessageKind kind) const {
-    const bool asks = kind == MessageKind::kJoinRequest ||
+    if (stepped_down()) return std::nullopt;
+    const bool asks = kind == MessageKind::kJoinRequest || kind == MessageKind::kLeaveRequest ||
                       (kind == MessageKind::kHeartbeat && stage_ == Stage::kLeaving);
     return over() && asks ? std::optional(last_word_) : std::nullopt;
   }
 
   bool over() const { return stage_ != Stage::kGoesOn; }
   bool leaving() const { return stage_ == Stage::kLeaving; }
-  bool done() const { return stage_ == Stage::kFinished || (leaving() && aborts_left_ <= 0); }
+  bool stepped_down() const { return stage_ == Stage::kSteppedDown; }
+  bool done() const {
+    return stepped_down() || stage_ == Stage::kFinished || (leaving() && aborts_left_ <= 0);
+  }
   const Abort& last_word() const { return last_word_; }
 
  private:
-  enum class Stage { kGoesOn, kLeaving, kFinished };
+  enum class Stage { kGoesOn, kLeaving, kFinished, kSteppedDown };
   Stage stage_ = Stage::kGoesOn;
   Abort last_word_ = {0, ""};
   int aborts_left_ = 0;

@@ -165,13 +165,14 @@ AfterLoss MemberChanges::Lose(const std::vector<PeerId>& lost, const JobStand& s
   for (const PeerId peer : lost) {
     const std::string& name = members_->NameOf(peer);
     const std::string how = HowLost(peer, now);
-    result.lost.push_back({name, members_->SilentFor(peer, now), how});
+    const bool left = !members_->leaving(peer).empty();
+    result.lost.push_back({name, members_->SilentFor(peer, now), how, left});
     result.notices.push_back(name + " is lost: " + how +
                              ". The job stands until another process takes its place, for up to " +
                              SecondsOf(replace_after_ms()) + "; then it goes on from " +
                              stand.point_of_return);
     rendezvous_.Vacate(peer);
-    recovery_.Lost(name, how, now);
+    recovery_.Lost(name, how, left, now);
     members_->Release(peer);
   }
   // Lost members come first, also those with backups; a scaling goes on after them. New members
@@ -192,7 +193,8 @@ AfterLoss MemberChanges::Promote(ViewAfterLoss after, const std::vector<PeerId>&
     const std::string& name = members_->NameOf(peer);
     const std::string how = HowLost(peer, now);
     text += (text.empty() ? "" : "; ") + name + " is lost: " + how;
-    result.lost.push_back({name, members_->SilentFor(peer, now), how});
+    result.lost.push_back(
+        {name, members_->SilentFor(peer, now), how, !members_->leaving(peer).empty()});
     rendezvous_.Vacate(peer);
   }
   for (const Promotion& promotion : after.promotions) {
@@ -207,9 +209,13 @@ AfterLoss MemberChanges::Promote(ViewAfterLoss after, const std::vector<PeerId>&
 }
 
 MemberStep MemberChanges::Next(const JobStand& stand, TimeMs now) {
+  if (std::optional<MemberStep> step = NextOfLeaving(stand)) return *std::move(step);
   if (recovery_.under_way()) return NextOfRecovery(stand, now);
   if (stand.needs_restart) return GoBack(now);
-  return scaling_.under_way() ? NextOfScaling(stand, now) : MemberStep();
+  if (scaling_.under_way()) return NextOfScaling(stand, now);
+  MemberStep step;
+  if (stand.quiet) step.what = MemberStep::Do::kGoOn;
+  return step;
 }
 
 MemberStep MemberChanges::NextOfRecovery(const JobStand& stand, TimeMs now) {
@@ -254,7 +260,7 @@ MemberStep MemberChanges::GoBack(TimeMs now) {
   MemberStep step;
   step.what = MemberStep::Do::kGoBack;
   step.view = ViewOfRestart(members_->view(), rendezvous_, job_->cluster.replicas);
-  step.num_lost = recovery_.num_lost();
+  step.num_lost = recovery_.num_failed();
   step.stood_since = recovery_.under_way() ? recovery_.since() : now;
   recovery_.Done();
   failures_.Replaced();

@@ -21,6 +21,7 @@ namespace hdps {
 struct Abort;
 struct Heartbeat;
 struct Job;
+struct LeaveRequest;
 struct ScaleRequest;
 
 // Decides what the job is to do about its members; the caller does it.
@@ -68,6 +69,18 @@ class MemberChanges {
   // the member blames the operator or the data; 0: it does not.
   GivenUp GiveUp(PeerId peer, const std::string& how, int mistake_status, const JobStand& stand);
 
+  struct Parting {
+    std::string notice = {};  // For the operator; empty: none.
+    bool goes = false;        // It goes without having been let go.
+  };
+  // Takes the wish of a process to leave; Refusal() says whether it has been let go before. A
+  // member is let go by Next(), when nothing that it has is lost with it. An eviction is no
+  // failure, however often it comes.
+  Parting OnLeave(PeerId peer, const LeaveRequest& request);
+  // Gives `leavers` up, who are lost next; returns what each is told. `handed_over`: no step is
+  // lost with them.
+  Abort LetGo(const std::vector<PeerId>& leavers, bool handed_over);
+
   // A member that sends heartbeats but is cut off from the others, and a description.
   struct CutOff {
     PeerId peer;
@@ -81,8 +94,11 @@ class MemberChanges {
   // stands until replacements have come.
   AfterLoss Lose(const std::vector<PeerId>& lost, const JobStand& stand, TimeMs now);
 
-  // Is true while members are waited for; Next() says what the job does about it.
-  bool under_way() const { return recovery_.under_way() || scaling_.under_way(); }
+  // Is true while members are waited for or leave; Next() says what the job does about it. A job
+  // that is quiet without a reason goes on.
+  bool under_way() const {
+    return recovery_.under_way() || scaling_.under_way() || !members_->leavers().empty();
+  }
   MemberStep Next(const JobStand& stand, TimeMs now);
   // Returns a step back to the newest checkpoint, in the next view.
   MemberStep GoBack(TimeMs now);
@@ -106,6 +122,8 @@ class MemberChanges {
   AfterLoss Promote(ViewAfterLoss after, const std::vector<PeerId>& lost, TimeMs now);
   MemberStep NextOfRecovery(const JobStand& stand, TimeMs now);
   MemberStep NextOfScaling(const JobStand& stand, TimeMs now);
+  // Returns nothing if nobody is to leave now.
+  std::optional<MemberStep> NextOfLeaving(const JobStand& stand);
   // Returns whether copies have been missing for so long that the remaining servers should make
   // those that they can.
   bool CopiesMayBeAtOthers(TimeMs now) const;
@@ -119,6 +137,7 @@ class MemberChanges {
   Recovery recovery_;
   Scaling scaling_;
   std::optional<TimeMs> copies_missing_since_;
+  std::optional<Clock> saved_for_leavers_;  // The clock of a save that leavers asked for.
 };
 
 }  // namespace hdps

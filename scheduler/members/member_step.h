@@ -22,6 +22,9 @@ struct JobStand {
   bool needs_restart = false;   // Rows were lost in transit to other servers.
   bool moving = false;          // Rows are in transit.
   bool quiet = false;           // All workers stand at one clock.
+  bool saved = false;           // The newest checkpoint is of that clock.
+  bool loads = false;           // It stands or loads: nothing is newer than the checkpoint.
+  bool ends = false;            // It was told to stop, or no step is left.
 };
 
 struct MemberStep {
@@ -31,11 +34,15 @@ struct MemberStep {
     kAskForQuiet,  // Come to one clock.
     kGoOn,         // Train on: no pause is needed any more.
     kChange,       // Move rows to where `view` has them, and enter it.
+    kSave,         // Save a checkpoint at the common clock, and come back to it.
+    kLetGo,        // `leavers` leave, and are lost.
     kEnd,
   };
   Do what = Do::kNothing;
   View view;
-  size_t num_lost = 0;            // kGoBack: number of lost members.
+  std::vector<PeerId> leavers;    // kLetGo.
+  bool unsaved = false;           // kLetGo: the steps since the newest checkpoint are lost.
+  size_t num_lost = 0;            // kGoBack: number of lost members that had not left.
   TimeMs stood_since = 0;         // kGoBack: since when the job has stood.
   JobFailure end;                 // kEnd: how the job ends.
   std::string wait;               // Notice about who is waited for; empty: nobody.
@@ -55,6 +62,7 @@ struct AfterLoss {
     std::string name;
     TimeMs silent_ms = 0;
     std::string cause = {};  // Such as "its process has ended".
+    bool left = false;       // It was told to leave, so its loss is no failure.
   };
   struct NewPrimary {
     ServerId group;

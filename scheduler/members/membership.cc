@@ -40,6 +40,7 @@ void Membership::Enter(View view, const std::map<PeerId, MemberProcess>& process
         entry.answered = stays->second.answered;
         entry.answered_at = stays->second.answered_at;
         entry.trouble = stays->second.trouble;
+        entry.leaving = stays->second.leaving;
         entry.readings = stays->second.readings;
         if (!restart) entry.latest = stays->second.latest;
       }
@@ -149,6 +150,17 @@ std::vector<PeerId> Membership::Lost(TimeMs now) const {
   return lost;
 }
 
+std::vector<PeerId> Membership::leavers() const {
+  std::vector<PeerId> leavers;
+  for (const PeerId peer : all()) {
+    const Entry& entry = members_.at(peer);
+    if (!entry.released && entry.given_up.empty() && !entry.leaving.empty()) {
+      leavers.push_back(peer);
+    }
+  }
+  return leavers;
+}
+
 const std::string& Membership::PlaceOf(PeerId peer) const { return members_.at(peer).place; }
 
 std::vector<LinkReport> Membership::LinkReports() const {
@@ -198,7 +210,7 @@ void Membership::AddTo(StatusReply* status, TimeMs now) const {
     if (awaited.size() > awaited_max) awaited.resize(awaited_max);
     std::erase_if(awaited, [&](const Awaited& other) { return !numbers.contains(other.peer); });
     for (Awaited& other : awaited) other.peer = {numbers.at(other.peer)};
-    member.trouble = entry.trouble;
+    member.trouble = entry.leaving.empty() ? entry.trouble : "it leaves: " + entry.leaving;
     member.deaf = entry.deaf;
   }
 }

@@ -56,6 +56,11 @@ class Membership {
   // Counts the member as lost from now on, whatever is heard of it; `how` says why.
   void GiveUp(PeerId peer, const std::string& how);
   const std::string& given_up(PeerId peer) const { return members_.at(peer).given_up; }
+  // Notes that the member was told to leave, and why.
+  void Leaves(PeerId peer, const std::string& why) { members_.at(peer).leaving = why; }
+  const std::string& leaving(PeerId peer) const { return members_.at(peer).leaving; }
+  // Returns the members that wait to be let go.
+  std::vector<PeerId> leavers() const;
   // Is true if the member is heard but does not receive the answers.
   bool deaf(PeerId peer) const { return members_.at(peer).deaf; }
   const std::string& trouble(PeerId peer) const { return members_.at(peer).trouble; }
@@ -99,7 +104,7 @@ class Membership {
     TimeMs heard = 0;
     bool released = false;
     Heartbeat latest;
-    std::string place, given_up;
+    std::string place, given_up, leaving;
     // Numbers of heartbeats: the newest one, and the newest whose answer the member has received.
     uint64_t newest = 0, answered = 0;
     TimeMs answered_at = 0;  // When `answered` was reported; later answers have not arrived.

@@ -5,13 +5,14 @@
 
 namespace hdps {
 
-void Recovery::Lost(const std::string& name, const std::string& how, TimeMs now) {
+void Recovery::Lost(const std::string& name, const std::string& how, bool left, TimeMs now) {
   if (lost_.empty()) {
     since_ = now;
     first_cause_ = how;
   }
   last_ = now;
   lost_.push_back(name);
+  num_left_ += left;
 }
 
 Recovery::Next Recovery::Look(Rendezvous& rendezvous, TimeMs now) {

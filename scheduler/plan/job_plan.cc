@@ -166,6 +166,11 @@ void JobPlan::Done(Outcome outcome) {
   if (due_.empty() && stopped_ && !ending_) PlanWhatIsDue(/*end_of_epoch=*/false);
 }
 
+void JobPlan::SaveHere() {
+  CHECK(due_.empty());
+  PlanWhatIsDue(/*end_of_epoch=*/false, saves_deltas_ ? WantedSave::kChanges : WantedSave::kAll);
+}
+
 void JobPlan::Stop() { stopped_ = true; }
 
 void JobPlan::ForgetStop() {

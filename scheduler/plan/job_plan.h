@@ -88,6 +88,9 @@ class JobPlan {
   enum class Outcome : uint8_t { kDone, kFailed, kTaken };
   void Done(Outcome outcome = Outcome::kDone);
   void Saved(Clock clock) { saved_ = clock; }
+  // Plans a save at this clock unless there is one, as if it were due by the clock. Requires:
+  // next() is kTrain, and the job was not stopped.
+  void SaveHere();
   // Stops the job: after the present training it is saved and finished.
   void Stop();
   // Takes a stop back: the job goes on, unless it is finished.

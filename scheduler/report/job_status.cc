@@ -97,6 +97,8 @@ StatusReply StatusOfJob(const Job& job, const Rendezvous& rendezvous, const Admi
   for (const PeerId peer : members.all()) {
     const std::string& trouble = members.trouble(peer);
     if (!trouble.empty()) status.state += "; " + members.NameOf(peer) + " waits: " + trouble;
+    const std::string& leaving = members.leaving(peer);
+    if (!leaving.empty()) status.state += "; " + members.NameOf(peer) + " leaves: " + leaving;
   }
   TellMembers(members, waiting, now, &status);
   return status;

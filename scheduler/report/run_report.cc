@@ -373,6 +373,7 @@ Status WriteSummary(FileSystem& files, const std::string& out, const RunSummary&
                {"row_bytes", s.row_bytes},
                {"server_bytes_max", s.server_bytes_max},
                {"failures_survived", s.failures_survived},
+               {"leaves", s.leaves},
                {"steps_again", s.steps_again},
                {"examples_again", s.examples_again},
                {"stood_seconds", static_cast<double>(s.stood_ms) / 1000},

@@ -75,6 +75,7 @@ std::string SummaryTable(const RunSummary& s, const std::string& out) {
     row("survived", Counted(s.failures_survived, "lost member") + "; " +
                         ShowWhole(static_cast<double>(s.steps_again)) + " steps trained again");
   }
+  if (s.leaves > 0) row("left", Counted(s.leaves, "member") + " as told to");
   if (s.cache.bytes > 0) {
     row("kept rows", ShowNumber("%.2f %% of the keys, ", 100 * HitRate(s.cache)) +
                          ShowWhole(static_cast<double>(s.cache.swaps)) + " brought in, " +

@@ -44,6 +44,7 @@ struct RunSummary {
   uint64_t row_bytes = 0;          // Memory of rows and their index, over all servers.
   uint64_t server_bytes_max = 0;   // The largest memory of a server; 0: not reported.
   uint32_t failures_survived = 0;  // Members that were lost.
+  uint32_t leaves = 0;             // Members that left as they were told to.
   // Steps, and examples as far as known, that were lost and trained again.
   uint64_t steps_again = 0, examples_again = 0;
   int64_t stood_ms = 0;    // Total time from losses until the job went on.

@@ -76,7 +76,8 @@ SchedulerState KeptState::TakeFound(bool same_run, const Manifest& newest,
     }
     state.job.ForgetRun();
   }
-  if (state.boot != run_.boot) {
+  // A scheduler that left has synced its state, and nothing came after it.
+  if (state.boot != run_.boot && !state.job.scheduler_left) {
     // Members ignore numbers that they have already seen.
     state.job.CountAsLost(newest);
     state.job.phase = JobPhase::kSuspended;

@@ -119,6 +119,8 @@ struct Outcome {
   uint32_t power_lost = 0;       // Times that a machine lost its unsynced data.
   uint32_t refused = 0;          // Processes that were refused a place.
   uint32_t stood_by = 0;         // Processes that stood by until the end.
+  uint64_t leaves = 0;           // Members that left as they were told to, by the summary.
+  uint64_t steps_again = 0;      // Steps that were trained again, by the summary.
 
   bool good() const { return finished && exact && problems.empty(); }
   std::string Describe() const;
@@ -182,6 +184,7 @@ class Cluster {
   void DoLater(const Fault& fault);
   void Join(const Fault& fault);
   void Stop(const Fault& fault);
+  void Leave(const Fault& fault);
   void EndAll();
   // Starts another process of the role, which asks for `rank`; returns its place.
   Place NewPlace(Role role, int32_t rank);
@@ -200,6 +203,8 @@ class Cluster {
   Outcome Judge(bool all_done) const;
   // Checks the digests and the request to the job: all of its steps, or to stop.
   void CheckEnd(Outcome* outcome) const;
+  // Returns the number in a field of summary.json; 0 if there is none.
+  uint64_t NumberInSummary(const std::string& field) const;
   // Is true if the summary is that of a job with `steps` steps which ended, but for the members'
   // goodbye.
   bool SummaryIsOf(Clock steps) const;

@@ -45,6 +45,8 @@ Outcome Cluster::Judge(bool all_done) const {
   outcome.scaled = scaled_;
   outcome.promoted = promoted_;
   outcome.power_lost = power_lost_;
+  outcome.leaves = NumberInSummary("leaves");
+  outcome.steps_again = NumberInSummary("steps_again");
   if (scheduler_ == nullptr) {
     CheckEnd(&outcome);
     return outcome;
@@ -128,6 +130,14 @@ void Cluster::CheckEnd(Outcome* outcome) const {
                                 std::to_string(steps));
     break;
   }
+}
+
+uint64_t Cluster::NumberInSummary(const std::string& field) const {
+  const auto summary = ReadWholeFile(disk_.files(), JoinPath(kOut, "summary.json"), 1 << 20);
+  if (!summary.ok()) return 0;
+  const std::string name = "\"" + field + "\": ";
+  const size_t at = summary->find(name);
+  return at == std::string::npos ? 0 : std::stoull(summary->substr(at + name.size()));
 }
 
 bool Cluster::SummaryIsOf(Clock steps) const {

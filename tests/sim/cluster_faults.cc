@@ -145,6 +145,8 @@ void Cluster::Do(const Fault& fault) {
     case Fault::Kind::kDrain:
       stop_asked_ = true;
       return launcher_.Stop();
+    case Fault::Kind::kLeave:
+      return Leave(fault);
     case Fault::Kind::kStop:
       return Stop(fault);
     case Fault::Kind::kEnd:
@@ -203,6 +205,20 @@ void Cluster::Stop(const Fault& fault) {
   if (node == nullptr || !clocks_sent_.contains(PeerOf(fault.role, fault.rank))) return;
   stop_asked_ = true;
   node->RequestStop("asked to");
+}
+
+// A process that has ended is started again by its launcher.
+void Cluster::Leave(const Fault& fault) {
+  if (fault.role == Role::kScheduler) {
+    if (scheduler_ == nullptr) return;
+    scheduler_->RequestLeave("asked to", fault.lasts);
+    if (scheduler_->done() && scheduler_->exit_status() == 3) KillScheduler();
+    return;
+  }
+  const bool server = fault.role == Role::kServer;
+  Node* const node = server ? static_cast<Node*>(servers_[fault.rank].node.get())
+                            : workers_[fault.rank].node.get();
+  if (node != nullptr) node->RequestLeave("asked to", fault.lasts);
 }
 
 void Cluster::EndAll() {

@@ -23,6 +23,9 @@ struct Fault {
     kScale,     // Asks for so many more servers and workers; new processes start `lasts` later.
     // One more process asks for rank `asks` (-1: any), of this job or another.
     kJoin,
+    // A process is told to leave alone: a member has `lasts` to hand over. The launcher starts
+    // another.
+    kLeave,
     kStop,  // A server or worker is told to stop.
     kEnd,   // The launcher is killed with all its processes.
   };

@@ -113,6 +113,21 @@ void AddFault(const ClusterOptions& options, Random* random, TimeMs at,
   faults->push_back(std::move(fault));
 }
 
+// Tells one to three processes to leave, often while something else happens. In a draw of its own:
+// what else a seed draws is what it was.
+void AddLeaves(const ClusterOptions& options, uint64_t seed, TimeMs last,
+               std::vector<Fault>* faults) {
+  Random random(MixBits(seed) ^ 0x1eafu);
+  if (random.Below(3) > 0) return;
+  for (uint64_t left = 1 + random.Below(3); left > 0; --left) {
+    Fault fault = AnyMember(options, &random);
+    fault.kind = Fault::Kind::kLeave;
+    fault.at = Between(&random, 0, std::max<TimeMs>(last + 500, kFirstFaultWithin));
+    fault.lasts = Between(&random, 100, 8000);
+    faults->push_back(fault);
+  }
+}
+
 // Tells the job to stop, kills its launcher, or both, while others die.
 void AddEnd(const ClusterOptions& options, Random* random, TimeMs at, std::vector<Fault>* faults) {
   constexpr TimeMs kDrainMs = 1500;
@@ -144,6 +159,7 @@ Outcome Both(Outcome first, Outcome second) {
   second.power_lost += first.power_lost;
   second.refused += first.refused;
   second.stood_by += first.stood_by;
+  second.leaves += first.leaves;
   second.stopped = first.stopped;
   second.ended_by_fault = first.ended_by_fault;
   return second;
@@ -169,9 +185,9 @@ Outcome RunToItsEnd(const ClusterOptions& options, FileSystem* files, TimeMs unt
 }
 
 std::string DescribeDraw(const ClusterOptions& options) {
-  const char* const kinds[] = {"kill",      "power loss", "loss",      "standstill",
-                               "partition", "slow disk",  "full disk", "drain",
-                               "scale",     "join",       "stop",      "end of all"};
+  const char* const kinds[] = {"kill",      "power loss", "loss",      "standstill", "partition",
+                               "slow disk", "full disk",  "drain",     "scale",      "join",
+                               "leave",     "stop",       "end of all"};
   const auto number = [](auto count) { return std::to_string(count); };
   std::string text = std::string(WordOf(options.mode)) + ", " + number(options.num_servers) +
                      " servers, " + number(options.num_workers) + " workers, " +
@@ -183,8 +199,8 @@ std::string DescribeDraw(const ClusterOptions& options) {
   std::ranges::copy(options.faults_of_next, std::back_inserter(faults));
   for (const Fault& fault : faults) {
     text += "\n    at " + number(fault.at) + " " + kinds[static_cast<size_t>(fault.kind)];
-    const bool of_member =
-        fault.kind <= Fault::Kind::kStandstill || fault.kind == Fault::Kind::kStop;
+    const bool of_member = fault.kind <= Fault::Kind::kStandstill ||
+                           fault.kind == Fault::Kind::kLeave || fault.kind == Fault::Kind::kStop;
     if (of_member) text += std::string(" of ") + RoleName(fault.role) + " " + number(fault.rank);
     for (const uint64_t place : fault.places) text += " " + number(place);
     if (fault.lasts > 0) text += " for " + number(fault.lasts) + " ms";
@@ -225,6 +241,7 @@ ClusterOptions DrawMixed(uint64_t seed) {
     at += Between(&random, 0, at == 0 ? kFirstFaultWithin : kNextFaultWithin);
     AddFault(options, &random, at, &options.faults);
   }
+  AddLeaves(options, seed, at, &options.faults);
   if (random.Below(4) == 0) {
     AddEnd(options, &random, Between(&random, 100, std::max<TimeMs>(at, 1000)), &options.faults);
     if (random.Below(2) == 0) {

@@ -25,7 +25,7 @@ class Mixed : public testing::TestWithParam<uint64_t> {};
 TEST_P(Mixed, WhateverHappensEveryPushCountsOnce) {
   uint64_t runs = 0, twice = 0, frames = 0;
   uint64_t went_back = 0, loaded = 0, promoted = 0, taken_over = 0, scaled = 0, power_lost = 0;
-  uint64_t stopped = 0, ended = 0, refused = 0, stood_by = 0;
+  uint64_t stopped = 0, ended = 0, refused = 0, stood_by = 0, left = 0;
   for (const uint64_t seed : SeedsOfPart(kSeeds, GetParam(), kParts)) {
     const Outcome outcome = RunMixed(seed);
     ++runs;
@@ -40,6 +40,7 @@ TEST_P(Mixed, WhateverHappensEveryPushCountsOnce) {
     ended += outcome.ended_by_fault;
     refused += outcome.refused > 0;
     stood_by += outcome.stood_by > 0;
+    left += outcome.leaves > 0;
     EXPECT_TRUE(outcome.good()) << outcome.Describe() << "\n"
                                 << DescribeDraw(DrawMixed(seed)) << "\n"
                                 << RepeatCommand(seed);
@@ -49,22 +50,25 @@ TEST_P(Mixed, WhateverHappensEveryPushCountsOnce) {
     }
   }
   const auto number = [](uint64_t count) { return std::to_string(count); };
-  std::printf("%s\n",
-              ("figure: everything at once: " + number(runs) + " runs, " + number(frames) +
-               " frames, " + number(twice) + " runs twice with one trace; in " + number(went_back) +
-               " the job went back, in " + number(promoted) +
-               " others went on with a lost server's rows, in " + number(taken_over) +
-               " another scheduler took over, in " + number(scaled) + " members changed, in " +
-               number(power_lost) + " a machine lost what it had not synced, in " +
-               number(stopped) + " the job was told to stop and made the rest behind, in " +
-               number(ended) + " its launcher was killed, in " + number(refused) +
-               " somebody was refused, in " + number(stood_by) + " somebody stood by")
-                  .c_str());
+  std::printf(
+      "%s\n",
+      ("figure: everything at once: " + number(runs) + " runs, " + number(frames) + " frames, " +
+       number(twice) + " runs twice with one trace; in " + number(went_back) +
+       " the job went back, in " + number(promoted) +
+       " others went on with a lost server's rows, in " + number(taken_over) +
+       " another scheduler took over, in " + number(scaled) + " members changed, in " +
+       number(power_lost) + " a machine lost what it had not synced, in " + number(stopped) +
+       " the job was told to stop and made the rest behind, in " + number(ended) +
+       " its launcher was killed, in " + number(refused) + " somebody was refused, in " +
+       number(stood_by) + " somebody stood by, in " + number(left) + " somebody left as told to")
+          .c_str());
   if (runs < 100) return;
   for (const uint64_t count : {went_back, loaded, promoted, taken_over, scaled, power_lost}) {
     EXPECT_GT(count, runs / 50);
   }
-  for (const uint64_t count : {stopped, ended, refused, stood_by}) EXPECT_GT(count, runs / 100);
+  for (const uint64_t count : {stopped, ended, refused, stood_by, left}) {
+    EXPECT_GT(count, runs / 100);
+  }
 }
 
 // Seeds beyond those above that have found a fault.

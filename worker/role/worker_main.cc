@@ -74,6 +74,7 @@ Result<ProcessEnd> Run() {
 
   WorkerProcessOptions options;
   options.stop = &StopRequested();
+  options.leave_ms = flags.leave_ms;
   options.collective_host = FLAGS_collective_host;
   options.number_here = FLAGS_gpu;
   options.node.job = std::make_shared<const Job>(std::move(job));

@@ -167,5 +167,8 @@ void WorkerNode::Put(const KvPut& put) { membership_.Put(put); }
 void WorkerNode::Get(const KvGet& get) { membership_.Get(get); }
 void WorkerNode::Fail(Status status) { membership_.Fail(status); }
 void WorkerNode::RequestStop(const std::string& reason) { membership_.RequestStop(reason); }
+void WorkerNode::RequestLeave(const std::string& reason, TimeMs within_ms) {
+  membership_.RequestLeave(reason, within_ms);
+}
 
 }  // namespace hdps

@@ -57,6 +57,7 @@ class WorkerNode : public Node, public ComputeRequests {
   void Fail(Status status) override;
 
   void RequestStop(const std::string& reason) override;
+  void RequestLeave(const std::string& reason, TimeMs within_ms) override;
   const PsClientCounters& counters() const { return client_.counters(); }
   // Returns the figures of this worker as they are now. Requires: the compute side has counters.
   Readings ReadFigures();

@@ -30,6 +30,7 @@ WorkerExit RunWorkerProcess(const WorkerProcessOptions& options, Transport& tran
   NodeLoopOptions loop;
   loop.stop = options.stop;
   loop.stop_reason = "worker was told to stop";
+  loop.leave_ms = options.leave_ms;
   loop.on_turn = [&] {
     channel.OnTurn(node, clock.NowMs());
     if (const std::optional<uint32_t> restarts = channel.TakeInterruption()) {

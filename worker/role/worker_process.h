@@ -25,6 +25,7 @@ struct WorkerProcessOptions {
   // --insecure_collective.
   std::string collective_host = "127.0.0.1";
   const std::atomic<bool>* stop = nullptr;  // Becomes true on SIGTERM; may be null.
+  int64_t leave_ms = 0;                     // Above 0: it makes the worker leave, within this time.
   AfterStep after_step;                     // May be empty.
   // Prints the lines of train.log_every_steps, on the compute thread; may be empty.
   std::function<void(const std::string&)> print = {};

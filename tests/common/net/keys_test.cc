@@ -191,7 +191,8 @@ TEST(KeyPermissions, EachKindHasItsSendersAndOthersAreRefused) {
   const std::set<MessageKind> of_members = {MessageKind::kJoinRequest, MessageKind::kHeartbeat,
                                             MessageKind::kCommandDone, MessageKind::kStopRequest,
                                             MessageKind::kKvPut,       MessageKind::kKvGet,
-                                            MessageKind::kAbort,       MessageKind::kTracePart};
+                                            MessageKind::kAbort,       MessageKind::kTracePart,
+                                            MessageKind::kLeaveRequest};
   const std::set<MessageKind> of_workers = {
       MessageKind::kPullRequest,    MessageKind::kProbe,        MessageKind::kPushRequest,
       MessageKind::kAdvanceRequest, MessageKind::kStoreRequest, MessageKind::kSquaresRequest,

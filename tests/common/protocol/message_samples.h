@@ -146,6 +146,10 @@ inline auto Fields(const StopRequest& m) {
   const auto& [a] = m;
   return std::tie(a);
 }
+inline auto Fields(const LeaveRequest& m) {
+  const auto& [a, b] = m;
+  return std::tie(a, b);
+}
 inline auto Fields(const Abort& m) {
   const auto& [a, b, c, d] = m;
   return std::tie(a, b, c, d);
@@ -354,6 +358,7 @@ void ForEachSample(const Visit& visit) {
                 .view = {}});
   visit(SampleDone());
   visit(StopRequest{"terminated"});
+  visit(LeaveRequest{"worker was told to leave", true});
   visit(Abort{3, "server 1 is gone", true, 13});
   visit(KvPut{"gloo/0", std::string("\0\1\2", 3)});
   visit(KvGet{"gloo/0"});

@@ -32,9 +32,9 @@ Expected ExpectedOf(const Extreme& extreme) {
   const auto is = [&what](std::initializer_list<const char*> names) {
     return std::ranges::count(names, what) > 0;
   };
-  const bool asks = extreme.kind == MessageKind::kStopRequest ||
-                    extreme.kind == MessageKind::kScaleRequest ||
-                    extreme.kind == MessageKind::kKvPut;
+  const bool asks =
+      extreme.kind == MessageKind::kStopRequest || extreme.kind == MessageKind::kLeaveRequest ||
+      extreme.kind == MessageKind::kScaleRequest || extreme.kind == MessageKind::kKvPut;
   if (asks || is({"PullRequest.mode", "PushRequest.rate", "PushRequest.num_examples",
                   "PushRequest.scale_exponent", "CommandDone.end_of_epoch"})) {
     return Expected::kEnd;
