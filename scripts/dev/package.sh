@@ -17,7 +17,7 @@ cpack --config build/CPackConfig.cmake -B "$stage" >"$stage/log" 2>&1 || { tail 
 for package in "$stage"/*.deb; do
   # Once more by Debian's own program, which sorts the files and gives them the commit's time and root as owner.
   dpkg-deb --raw-extract "$package" "$stage/tree"
-  dpkg-deb --root-owner-group --build "$stage/tree" "$folder/$(basename "$package")" >/dev/null
+  dpkg-deb --root-owner-group -Zxz -z1 --build "$stage/tree" "$folder/$(basename "$package")" >/dev/null
   rm -rf "$stage/tree"
 done
 ls -l "$folder"/*.deb

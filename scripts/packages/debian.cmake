@@ -16,10 +16,9 @@ set(CPACK_COMPONENTS_GROUPING IGNORE)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_PACKAGE_CONTACT "${HDPS_MAINTAINER}")
-set(CPACK_PACKAGE_HOMEPAGE_URL "")
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
+set(CPACK_DEBIAN_COMPRESSION_TYPE gzip)  # package.sh compresses them once more.
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 
 # hdps_package(COMPONENT NAME SECTION [DEPENDS packages] [FILES control files] TEXT description)
@@ -58,10 +57,10 @@ hdps_package(development hdps-dev SECTION libdevel DEPENDS "${dev}"
   TEXT "Headers, static libraries, and the files of CMake and pkg-config for programs
 with layers, optimizers or loops of their own.")
 if(HDPS_WITH_PYTHON)
-  math(EXPR next "${Python_VERSION_MINOR} + 1")
+  math(EXPR next "${HDPS_PYTHON_MINOR} + 1")
   hdps_package(dist_packages python3-hdps SECTION python
     FILES ${CMAKE_SOURCE_DIR}/scripts/packages/python/postinst ${CMAKE_SOURCE_DIR}/scripts/packages/python/prerm
-    DEPENDS "python3 (>= 3.${Python_VERSION_MINOR}), python3 (<< 3.${next}), python3-numpy"
+    DEPENDS "python3 (>= 3.${HDPS_PYTHON_MINOR}), python3 (<< 3.${next}), python3-numpy"
     TITLE "parameter server that trains recommendation models - Python"
     TEXT "The module hdps: training, prediction and tables of hdps from Python.")
 endif()
