@@ -188,11 +188,10 @@ TEST(KeyPermissions, EachKindHasItsSendersAndOthersAreRefused) {
       MessageKind::kTraceRequest,     MessageKind::kPredictRequest};
   std::set<MessageKind> of_admins = of_readers;
   of_admins.insert(MessageKind::kScaleRequest);
-  const std::set<MessageKind> of_members = {MessageKind::kJoinRequest, MessageKind::kHeartbeat,
-                                            MessageKind::kCommandDone, MessageKind::kStopRequest,
-                                            MessageKind::kKvPut,       MessageKind::kKvGet,
-                                            MessageKind::kAbort,       MessageKind::kTracePart,
-                                            MessageKind::kLeaveRequest};
+  const std::set<MessageKind> of_members = {
+      MessageKind::kJoinRequest, MessageKind::kHeartbeat, MessageKind::kCommandDone,
+      MessageKind::kStopRequest, MessageKind::kKvPut,     MessageKind::kKvGet,
+      MessageKind::kAbort,       MessageKind::kTracePart, MessageKind::kLeaveRequest};
   const std::set<MessageKind> of_workers = {
       MessageKind::kPullRequest,    MessageKind::kProbe,        MessageKind::kPushRequest,
       MessageKind::kAdvanceRequest, MessageKind::kStoreRequest, MessageKind::kSquaresRequest,
