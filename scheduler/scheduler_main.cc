@@ -12,9 +12,11 @@
 #include "common/base/shell_word.h"
 #include "common/job/given_job.h"
 #include "common/job/job_spec.h"
+#include "common/net/address.h"
 #include "common/net/node_loop.h"
 #include "common/net/transport.h"
 #include "common/planning/placement.h"
+#include "common/platform/file_identity.h"
 #include "common/platform/monotonic_clock.h"
 #include "common/platform/output_file.h"
 #include "common/platform/process_watch.h"
@@ -42,7 +44,8 @@ DEFINE_uint32(workers, 1, "Number of workers of the job");
 DEFINE_string(resume, "auto", hdps::kResumeHelp);
 DEFINE_string(init, "", hdps::kInitHelp);
 DEFINE_string(address_file, "",
-              "File that gets the address once the scheduler listens, for scripts; empty: none");
+              "File that holds the address from when the scheduler listens until the job ends, for "
+              "--scheduler=file:PATH and scripts; empty: none");
 DEFINE_bool(same_run, false,
             "Continue a run that was started before, in which an earlier request to stop still "
             "holds; without it a new run begins and forgets that request");
@@ -56,10 +59,6 @@ constexpr char kProgram[] = "hdps-scheduler";
 constexpr char kUsage[] =
     "hdps-scheduler: leads the servers and workers of one job\n"
     "usage: hdps-scheduler --job=FILE --out=DIR [--servers=M --workers=N] [flags]";
-constexpr std::string_view kFlags[] = {
-    "out",        "listen",          "servers",   "workers",      "resume",
-    "init",       "address_file",    "same_run",  "print_config", "http",
-    "http_names", "http_token_file", "http_cert", "http_key",     "tensorboard"};
 
 // Returns the command that resumes the run.
 std::string ResumeCommand(const DaemonFlags& flags) {
@@ -92,6 +91,37 @@ Status CheckFlags(const DaemonFlags& flags) {
   return CheckAddress(FLAGS_listen, flags.connections.may_leave());
 }
 
+// Returns the address that --address_file holds, with its end of line; nothing if there is none.
+std::string HeldAddress(FileSystem& files) {
+  if (FLAGS_address_file.empty() || NamesStream(FLAGS_address_file)) return "";
+  const Result<std::string> held = ReadWholeFile(files, FLAGS_address_file, kAddressBytesMax + 1);
+  return held.ok() ? *held : "";
+}
+
+// Listens at --listen. Where that leaves the port open, the port of the scheduler that wrote
+// --address_file is tried first, because members of the run still dial it.
+Result<std::string> ListenWhereItWas(FileSystem& files, Transport& transport) {
+  const Result<Address> asked = ParseAddress(FLAGS_listen);
+  const std::string held = HeldAddress(files);
+  const Result<Address> former = ParseAddress(held.substr(0, held.find('\n')));
+  if (asked.ok() && asked->scheme == Address::Scheme::kTcp && asked->port == 0 && former.ok() &&
+      former->scheme == Address::Scheme::kTcp && former->CanBeDialed()) {
+    Address again = *asked;
+    again.port = former->port;
+    Result<std::string> listens = transport.Listen(again.ToString());
+    if (listens.ok()) return listens;
+  }
+  return transport.Listen(FLAGS_listen);
+}
+
+// Removes --address_file after the job, if it still holds the address of this scheduler, so that no
+// member of a later run dials it.
+void ForgetAddress(FileSystem& files, const std::string& address) {
+  if (HeldAddress(files) != address + "\n") return;
+  const Status removed = files.RemoveAll(FLAGS_address_file);
+  if (!removed.ok()) LOG(WARNING) << "--address_file: " << removed.message();
+}
+
 Result<ProcessEnd> Run() {
   HDPS_ASSIGN_OR_RETURN(DaemonFlags flags, ReadDaemonFlags(KeyRole::kScheduler));
   HDPS_RETURN_IF_ERROR(CheckFlags(flags));
@@ -115,7 +145,7 @@ Result<ProcessEnd> Run() {
   TransportOptions connections = flags.connections.Options(kSchedulerPeer);
   connections.part_bytes_max = kEnvelopeBytesMax;  // No member sends rows to a scheduler.
   const std::unique_ptr<Transport> transport = flags.faults.Around(NewZmqTransport(connections));
-  HDPS_ASSIGN_OR_RETURN(const std::string address, transport->Listen(FLAGS_listen));
+  HDPS_ASSIGN_OR_RETURN(const std::string address, ListenWhereItWas(*files, *transport));
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<PidFile> pid_file, StartDaemon(kProgram, flags));
   WarnIfUnprotected(flags.connections, "scheduler", FLAGS_listen, address);
 
@@ -155,13 +185,14 @@ Result<ProcessEnd> Run() {
   NodeLoopOptions loop;
   loop.stop = &StopRequested();
   loop.stop_reason = "the scheduler was told to stop";
-  return RunNodeLoop(*node, *transport, *clock, loop);
+  const ProcessEnd end = RunNodeLoop(*node, *transport, *clock, loop);
+  ForgetAddress(*files, address);
+  return end;
 }
 
 }  // namespace
 }  // namespace hdps
 
 int main(int argc, char** argv) {
-  return hdps::RunDaemon(hdps::kProgram, hdps::kUsage, hdps::DaemonFlagsAnd(hdps::kFlags), argc,
-                         argv, hdps::Run);
+  return hdps::RunDaemon(hdps::Role::kScheduler, hdps::kUsage, argc, argv, hdps::Run);
 }

@@ -3,7 +3,9 @@
 
 #include <gflags/gflags.h>
 
-DEFINE_string(scheduler, "", "Address of the scheduler: tcp://HOST:PORT or ipc://PATH");
+#include "common/protocol/locate/scheduler_locator.h"
+
+DEFINE_string(scheduler, "", hdps::kSchedulerHelp);
 
 namespace hdps {
 

@@ -1,6 +1,8 @@
 // Connects to a scheduler, or to who answers like one.
 #include "tools/scheduler_question.h"
 
+#include "common/protocol/locate/scheduler_locator.h"
+
 namespace hdps {
 
 SchedulerConnection::SchedulerConnection(std::string address, Connections connections,
@@ -15,6 +17,10 @@ Result<std::unique_ptr<SchedulerConnection>> SchedulerConnection::Open(std::stri
                                                                        Connections connections,
                                                                        AskedPeer asked) {
   HDPS_RETURN_IF_ERROR(CheckSchedulerGiven(address));
+  if (address.starts_with(kFileScheme)) {
+    HDPS_ASSIGN_OR_RETURN(const auto locator, LocateScheduler(address, connections.may_leave()));
+    HDPS_ASSIGN_OR_RETURN(address, locator->Newest());
+  }
   std::unique_ptr<SchedulerConnection> connection(
       new SchedulerConnection(std::move(address), std::move(connections), std::move(asked)));
   HDPS_RETURN_IF_ERROR(

@@ -26,8 +26,8 @@ struct AskedPeer {
 // one thread at a time.
 class SchedulerConnection {
  public:
-  // Connects to `address`, tcp://HOST:PORT or ipc://PATH. Errors: kInvalidArgument if it is missing
-  // or wrong.
+  // Connects to `address`, tcp://HOST:PORT, ipc://PATH, or the one that stands in file:PATH.
+  // Errors: kInvalidArgument if it is missing or wrong, kUnavailable if the file holds none.
   static Result<std::unique_ptr<SchedulerConnection>> Open(std::string address,
                                                            Connections connections,
                                                            AskedPeer asked = {});

@@ -100,7 +100,7 @@ Status CheckSchedulerGiven(const std::string& address) {
   if (!address.empty()) return {};
   return {Code::kInvalidArgument,
           "--scheduler is missing; give the address that hdps-scheduler printed, "
-          "--scheduler=tcp://HOST:PORT"};
+          "--scheduler=tcp://HOST:PORT, or a file that holds it, --scheduler=file:PATH"};
 }
 
 void WarnIfUnprotected(const Connections& connections, const std::string& role,

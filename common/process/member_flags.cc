@@ -1,14 +1,11 @@
 // The flags of a member of the cluster, a server or a worker.
 #include <gflags/gflags.h>
 
-#include <iterator>
-
-#include "common/net/listening.h"
 #include "common/platform/process_watch.h"
 #include "common/process/daemon.h"
-#include "common/process/http_flags.h"
+#include "common/protocol/locate/scheduler_locator.h"
 
-DEFINE_string(scheduler, "", "Address of the scheduler: tcp://HOST:PORT or ipc://PATH");
+DEFINE_string(scheduler, "", hdps::kSchedulerHelp);
 DEFINE_int32(
     rank, -1,
     "Number of this member among the servers or workers, from 0; -1: the scheduler picks one");
@@ -32,11 +29,9 @@ Result<MemberFlags> ReadMemberFlags(const DaemonFlags& flags) {
                   "--threads=" + std::to_string(FLAGS_threads) +
                       " is out of range; give 1 to 4096, or 0 for one per core");
   }
-  const Result<Address> scheduler = AddressToDial(FLAGS_scheduler, flags.connections.may_leave());
-  if (!scheduler.ok()) {
-    return Status(scheduler.status().code(), "--scheduler: " + scheduler.status().message());
-  }
   MemberFlags member;
+  HDPS_ASSIGN_OR_RETURN(member.identity.locator,
+                        LocateScheduler(FLAGS_scheduler, flags.connections.may_leave()));
   member.name = NewPeerName();
   member.identity.self = member.name.peer;
   member.identity.scheduler_address = FLAGS_scheduler;
@@ -47,15 +42,6 @@ Result<MemberFlags> ReadMemberFlags(const DaemonFlags& flags) {
   member.identity.process = OwnProcessName();
   member.threads = FLAGS_threads;
   return member;
-}
-
-std::vector<std::string_view> MemberFlagsAnd(std::span<const std::string_view> own) {
-  std::vector<std::string_view> names = DaemonFlagsAnd(own);
-  for (const std::string_view name : {"scheduler", "rank", "servers", "workers", "threads"}) {
-    names.push_back(name);
-  }
-  names.insert(names.end(), std::begin(kHttpFlags), std::end(kHttpFlags));
-  return names;
 }
 
 }  // namespace hdps

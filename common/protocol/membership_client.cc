@@ -14,6 +14,7 @@
 #include "common/platform/failpoint.h"
 #include "common/protocol/board_messages.h"
 #include "common/protocol/command_book.h"
+#include "common/protocol/locate/scheduler_link.h"
 #include "common/protocol/membership_messages.h"
 #include "common/protocol/message_frames.h"
 #include "common/protocol/trace/trace_sender.h"
@@ -25,7 +26,7 @@ namespace {
 // The last message is sent so often, once a tick, because it is not acknowledged and a copy may be
 // lost.
 constexpr int kLeaveRepeats = 5;
-constexpr int64_t kSilentHeartbeats = 3;  // The scheduler is redialed after this many.
+constexpr int64_t kSayWaitMs = 10'000;
 // A KvGet waits for another rank, so it is repeated more often than a heartbeat.
 constexpr uint32_t kKvRetriesPerHeartbeat = 5;
 
@@ -33,8 +34,12 @@ constexpr uint32_t kKvRetriesPerHeartbeat = 5;
 
 // Invariant: after `ended`, only repeated answers are sent.
 struct MembershipClient::Impl {
-  explicit Impl(const MembershipOptions& o) : options(o) {
-    output.dials.push_back({kSchedulerPeer, options.identity.scheduler_address});
+  explicit Impl(const MembershipOptions& o)
+      : options(o),
+        scheduler(o.identity.locator != nullptr ? o.identity.locator
+                                                : NewFixedLocator(o.identity.scheduler_address),
+                  o.heartbeat_ms) {
+    scheduler.Look(&output.dials);
   }
 
   template <typename Message>
@@ -71,29 +76,31 @@ struct MembershipClient::Impl {
   }
   bool leaving() const { return ended || leaves_left > 0; }
 
-  // Silence is counted in ticks, so time in which this process was stopped does not count.
   void CountSilence(TimeMs now) {
-    if (last_tick) silence_ms += std::clamp<TimeMs>(now - *last_tick, 0, options.heartbeat_ms);
-    last_tick = now;
-    const std::string who = "the scheduler at " + options.identity.scheduler_address;
+    scheduler.CountSilence(now);
+    const int64_t silence_ms = scheduler.silence_ms();
     if (view == nullptr) {
       if (silence_ms >= int64_t{options.rendezvous_timeout_s} * 1000) {
-        End(3, who + " has sent no view for " + std::to_string(silence_ms / 1000) +
-                   " s: is it running there, and are enough servers and workers started?");
+        End(3, scheduler.WhatIsAwaited());
+      } else if (silence_ms >= say_wait_ms) {
+        say_wait_ms += kSayWaitMs;
+        LOG(WARNING) << scheduler.WhatIsAwaited();
       }
     } else if (silence_ms >= options.scheduler_timeout_ms) {
-      End(3, who + " has been silent for " + std::to_string(silence_ms) + " ms; gave it up");
-    } else if (silence_ms >= dial_anew_ms) {
-      dial_anew_ms = 2 * silence_ms;
-      output.dials.push_back({kSchedulerPeer, options.identity.scheduler_address, true});
+      End(3, "the scheduler at " + scheduler.address() + " has been silent for " +
+                 std::to_string(silence_ms) + " ms; gave it up");
+    } else {
+      scheduler.DialIfSilent(now, &output.dials);
     }
   }
   void HeardScheduler() {
-    silence_ms = 0;
-    dial_anew_ms = kSilentHeartbeats * options.heartbeat_ms;
+    scheduler.Heard();
+    say_wait_ms = kSayWaitMs;
   }
 
   void Join() {
+    scheduler.Look(&output.dials);
+    if (scheduler.address().empty()) return;
     const NodeIdentity& own = options.identity;
     SendToScheduler(JoinRequest{options.role, own.rank, own.own_address, options.job_digest,
                                 own.num_servers, own.num_workers, own.host, own.process});
@@ -162,6 +169,7 @@ struct MembershipClient::Impl {
   }
 
   const MembershipOptions options;
+  SchedulerLink scheduler;
   Output output;
   std::shared_ptr<const View> view;
   uint32_t rank = 0;
@@ -174,10 +182,7 @@ struct MembershipClient::Impl {
   // Number of the newest heartbeat, and of the newest one that was answered.
   uint64_t beats = 0, heard_beat = 0;
   Repeat join_repeat, beat_repeat;
-  std::optional<TimeMs> last_tick;
-  // Time since the scheduler was heard, or since the start before the first view.
-  int64_t silence_ms = 0;
-  int64_t dial_anew_ms = 0;  // Silence after which it is redialed.
+  int64_t say_wait_ms = kSayWaitMs;  // Silence before the first view that is logged next.
   CommandBook commands;
   std::optional<std::string> stop_reason;
   KvRequests kv;
@@ -210,8 +215,8 @@ void MembershipClient::Impl::On(View& message, const Frame&) {
     // Before the first view, this is a view of others, and joining goes on.
     if (view == nullptr) return;
     return End(3, "view " + std::to_string(message.view.value) + " of the scheduler at " +
-                      options.identity.scheduler_address + " no longer contains this " +
-                      RoleName(options.role) + ": it was taken for dead");
+                      scheduler.address() + " no longer contains this " + RoleName(options.role) +
+                      ": it was taken for dead");
   }
   rank = self->rank;
   if (view != nullptr) HangUpWhoLeft(*view, message);

@@ -20,17 +20,20 @@ struct KvPut;
 struct KvValue;
 struct SilentServer;
 struct View;
+class SchedulerLocator;
 class SpanRecorder;
 
 // The identity of a server or worker, and how it reaches the cluster.
 struct NodeIdentity {
   PeerId self;                                // The id that its transport has.
-  std::string scheduler_address;              // Address at which it is dialed.
+  std::string scheduler_address;              // Value of --scheduler.
   std::string own_address;                    // Where others dial a server; empty for a worker.
   int32_t rank = -1;                          // -1 lets the scheduler choose.
   uint32_t num_servers = 0, num_workers = 0;  // As given on the command line; 0 if not given.
   std::string host;                           // For people: host name and process id.
   std::string process = {};  // OwnProcessName(), if the process runs no other member.
+  // Knows where the scheduler is dialed; null: always at `scheduler_address`.
+  std::shared_ptr<SchedulerLocator> locator = nullptr;
 };
 
 struct MembershipOptions {

@@ -13,6 +13,8 @@ TESTS_MAX, LINES_MAX, NAMES_MAX, COLUMNS_MAX = 10, 40, 40, 160
 RESULT = re.compile(r"^ *\d+/\d+ Test +#\d+: (.+?) \.{3,}( *\*\*\*(.*?) *[\d.]+ sec)?")
 OTHER = re.compile(r"^ +Start +\d+: |^\d+% tests passed")
 NO_FAILURE = ("Skipped", "Not Run (Disabled)")
+# A line of ctest's list at its end: "\t  7 - end_to_end.keys (Failed)".
+LISTED = re.compile(r"^\s+\d+ - (.+) \(([A-Z][\w ]*)\)$")
 # The line with the reason, from unittest or GoogleTest.
 REASON = re.compile(r"^(\w*(Error|Exception)\b.*|.*: Failure)$")
 
@@ -28,7 +30,11 @@ def failed_tests(lines):
             found.append((result[1], result[3], output))
         elif not result:
             output.append(line)
-    return found
+    known = {name for name, _, _ in found}
+    listed = [LISTED.match(line) for line in lines]
+    # A test whose own line is not as expected still stands in the list at the end.
+    return found + [(entry[1].strip(), entry[2], ["see the whole log"]) for entry in listed
+                    if entry and entry[2] not in NO_FAILURE and entry[1].strip() not in known]
 
 
 def reason(output):

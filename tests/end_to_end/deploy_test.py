@@ -246,7 +246,7 @@ class Deploy(harness.Case):
                 (["--to=swarm"], "--to=swarm: expected one of jobset"), (["--to="], "--to is missing"),
                 (["--image="], "the image has no name"), (["--image=Hdps"], "--image=Hdps: expected"),
                 (["--name=a_b"], "--name=a_b: Kubernetes takes names"), (["--name=" + "a" * 44], "at most 43"),
-                (["--servers=0"], "cluster.shards"), (["--port=80"], "--port=80 is out of range; give 1025"),
+                (["--servers=0"], "a job needs at least one of each"), (["--port=80"], "--port=80 is out of range; give 1025"),
                 (["--server_memory=8GB"], "--server_memory=8GB: expected bytes as Kubernetes writes them"),
                 (["--worker_memory=1Mi"], "--worker_memory=1Mi: a member needs at least 64Mi"),
                 (["--keys_secret="], "or --insecure"), (["--insecure", "--keys_secret=a"], "jobs without keys"),

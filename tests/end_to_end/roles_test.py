@@ -76,6 +76,22 @@ class Roles(harness.DaemonsCase):
         self.assertLess(total - s["wall_seconds"], 5)
         self.assertEqual(harness.processes_with(str(self.job)), [])
 
+    def test_members_find_the_scheduler_through_a_file(self):
+        """Members that start first wait for the file; a file of a former run is left as soon as it is written anew."""
+        place = self.out("file_address")
+        place.write_text("tcp://127.0.0.1:9\n")  # Nobody listens there.
+        late = self.out("late_address")
+        members = [self.member(name, f"file:{place}") for name in ("hdps-server", "hdps-worker")]
+        others = [self.member(name, f"file:{late}") for name in ("hdps-server", "hdps-worker")]
+        for process, out in (members, "file"), (others, "late"):
+            scheduler, _ = self.scheduler(out, 1, 1)
+            for one in [scheduler, *process]:
+                self.finish(one)
+            self.assertFalse(self.out(f"{out}_address").exists())
+        self.assertEqual(harness.summary_of(self.out("file"))["digest"], harness.summary_of(self.out("late"))["digest"])
+        gone = harness.run([harness.program("hdps"), "status", f"--scheduler=file:{place}"], expect=3)
+        self.assertIn(str(place), gone.stderr)
+
     def test_explicit_ranks(self):
         """Ranks 3, 1, 0, 2 are honoured and give the answer of automatic ones."""
         expected = harness.train(self.job, self.out("automatic"), 1, 4)["digest"]

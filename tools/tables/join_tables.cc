@@ -13,6 +13,7 @@
 #include "common/platform/process_watch.h"
 #include "common/process/command_line.h"
 #include "common/process/connections.h"
+#include "common/protocol/locate/scheduler_locator.h"
 #include "common/protocol/status_messages.h"
 #include "tools/scheduler_question.h"
 
@@ -57,7 +58,8 @@ Result<std::unique_ptr<JoinedTables>> JoinedTables::Join(JoinRequestOfTables req
   HDPS_ASSIGN_OR_RETURN(const Connections connections,
                         ConnectionsWith(request.keys, request.insecure, {KeyRole::kWorker}));
   HDPS_RETURN_IF_ERROR(CheckSchedulerGiven(request.scheduler));
-  HDPS_RETURN_IF_ERROR(CheckAddress(request.scheduler, connections.may_leave()));
+  HDPS_ASSIGN_OR_RETURN(std::shared_ptr<SchedulerLocator> locator,
+                        LocateScheduler(request.scheduler, connections.may_leave()));
   HDPS_ASSIGN_OR_RETURN(Job job, TakeJob(files, &request, connections));
   if (!IsTablesJob(job)) {
     return Status(Code::kInvalidArgument, "the job of " + request.scheduler +
@@ -73,6 +75,7 @@ Result<std::unique_ptr<JoinedTables>> JoinedTables::Join(JoinRequestOfTables req
   options.node.job = options.worker.job = std::make_shared<const Job>(std::move(job));
   options.node.identity.self = name.peer;
   options.node.identity.scheduler_address = request.scheduler;
+  options.node.identity.locator = std::move(locator);
   options.node.identity.rank = request.rank;
   options.node.identity.host = HostAndProcess();
   options.node.identity.process = OwnProcessName();
