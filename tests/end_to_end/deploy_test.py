@@ -72,14 +72,9 @@ def documents_of(text):
     return list(yaml.safe_load_all(text))
 
 
-def flags_of_daemons():
-    return set().union(*(FLAG.findall(harness.run([harness.program(name), "--help"]).stdout)
-                         for name in ("hdps-scheduler", "hdps-server", "hdps-worker")))
-
-
-def has_member():
-    done = harness.run([harness.program("hdps"), "member", "--help"], expect=None)
-    return done.returncode == 0
+def flags_of_member():
+    """Those of any role; --on_term and --leave_s are of members that leave alone."""
+    return {*FLAG.findall(harness.run([harness.program("hdps"), "member", "--help"]).stdout), "on_term", "leave_s"}
 
 
 def at(tree, *path):
@@ -98,19 +93,18 @@ class Deploy(harness.Case):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        # Of branches that come together: a member that leaves has these flags.
-        cls.flags = flags_of_daemons()
-        cls.told = {}
-        for kind in KINDS:
-            cls.told[kind] = [deploy(job, kind, "--servers=2", "--workers=3",
-                                     *(["--insecure_collective"] if cls.allreduce(job) and kind != "kserve" else []))
-                              for job in JOBS]
+        cls.flags = flags_of_member()
+        cls.told = {kind: [cls.manifest(job, kind) for job in JOBS] for kind in KINDS}
 
     @staticmethod
-    def allreduce(job):
-        said = harness.run([harness.program("hdps"), "train", f"--job={job}", "--out=none", "--print_config",
-                            "--workers=3"], expect=None)
-        return '"dense_exchange": "allreduce"' in said.stdout
+    def manifest(job, kind):
+        """With --insecure_collective where the job wants it, which it says."""
+        flags = ["--servers=2", "--workers=3"]
+        command = [harness.program("hdps"), "deploy", job, f"--to={kind}", f"--image={IMAGE}", *flags]
+        done = harness.run(command, expect=None)
+        if done.returncode == 2 and "--insecure_collective" in done.stderr:
+            return deploy(job, kind, *flags, "--insecure_collective")
+        return deploy(job, kind, *flags) if done.returncode else done.stdout
 
     def test_rules(self):
         for kind in KINDS:
@@ -163,8 +157,8 @@ class Deploy(harness.Case):
                           put((*box, "volumeMounts", 1, "mountPath"), "/tmp"), put((*spec, "volumes", 0, "configMap",
                                                                                     "name"), "other"),
                           env("HDPS_JOB", "/etc/hdps/other.json")],
-            "variables: ": [env("HDPS_LISTEN", "tcp://$(POD_NAME):8119"), put((*box, "env", 2, "name"), "HDPS_ROLE"),
-                            put((*box, "env", 2, "name"), "HDPS_JOBB"), put((*box, "env", 3, "value"), 3)],
+            "variables: ": [env("HDPS_LISTEN", "tcp://$(POD_NAME):8119"), put((*box, "env", 3, "name"), "HDPS_ROLE"),
+                            put((*box, "env", 3, "name"), "HDPS_OUTT"), put((*box, "env", 3, "value"), 3)],
             "ports: ": [drop((*box, "ports", 0)), env("HDPS_SCHEDULER", "tcp://census-scheduler-0-0.other:8118"),
                         drop((*box, "ports", 1)), put((*box, "ports", 0, "containerPort"), 80)],
             "probes: ": [drop((*box, "readinessProbe")), env("HDPS_HTTP", "127.0.0.1:8100"),
@@ -221,8 +215,9 @@ class Deploy(harness.Case):
         if python is None:
             self.skipTest("kubernetes-validate and kubeflow-trainer-api cannot be installed here")
         given = {"core": [], "models": [], "versions": KUBERNETES_VERSIONS}
+        jobs = harness.share(2, len(JOBS), f"{len(JOBS) - 2} of {len(JOBS)} jobs' manifests before outside judges")
         for kind in KINDS:
-            for text in self.told[kind]:
+            for text in self.told[kind][:jobs]:
                 documents = documents_of(text)
                 given["core"] += [one for one in documents if one["kind"] in ("ConfigMap", "Service", "Job")]
                 given["models"] += [one for one in documents if one["kind"] in ("JobSet", "TrainJob", "TrainingRuntime")]
@@ -246,7 +241,7 @@ class Deploy(harness.Case):
                 (["--to=swarm"], "--to=swarm: expected one of jobset"), (["--to="], "--to is missing"),
                 (["--image="], "the image has no name"), (["--image=Hdps"], "--image=Hdps: expected"),
                 (["--name=a_b"], "--name=a_b: Kubernetes takes names"), (["--name=" + "a" * 44], "at most 43"),
-                (["--servers=0"], "cluster.shards"), (["--port=80"], "--port=80 is out of range; give 1025"),
+                (["--servers=0"], "a job needs at least one of each"), (["--port=80"], "--port=80 is out of range; give 1025"),
                 (["--server_memory=8GB"], "--server_memory=8GB: expected bytes as Kubernetes writes them"),
                 (["--worker_memory=1Mi"], "--worker_memory=1Mi: a member needs at least 64Mi"),
                 (["--keys_secret="], "or --insecure"), (["--insecure", "--keys_secret=a"], "jobs without keys"),
@@ -259,7 +254,7 @@ class Deploy(harness.Case):
             with self.subTest(flags=flags):
                 told = deploy(harness.CENSUS, "jobset", *flags, expect=2)
                 self.assertIn(said, told)
-        self.assertIn("there is no", deploy(self.out("none.json"), "jobs", expect=2).lower() + " there is no")
+        self.assertIn("none.json", deploy(self.out("none.json"), "jobs", expect=2))
         told = harness.run([harness.program("hdps"), "deploy", harness.CENSUS, "--to=jobs", f"--image={IMAGE}",
                             '--set=data.train=["/home/me/clicks.csv"]'])
         self.assertIn("/home/me/clicks.csv is not on the volume", told.stderr)
@@ -270,12 +265,6 @@ class Pods(harness.Case):
     """The pods as processes."""
     SETS = {"train.epochs": 4, "train.batch_size": 128}
     SERVERS, WORKERS = 2, 2
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        if not has_member():
-            raise unittest.SkipTest("this build has no hdps member")
 
     def setUp(self):
         super().setUp()

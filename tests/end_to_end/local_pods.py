@@ -78,9 +78,9 @@ class LocalPods:
 
     def here(self, pod, container, text):
         """A text of a container with the paths and addresses of this machine."""
-        for mount in sorted(container["volumeMounts"], key=lambda m: -len(m["mountPath"])):
-            text = re.sub(rf"(?<![\w./-]){re.escape(mount['mountPath'])}(?=/|$|[^\w.-])",
-                          lambda _, to=mount: str(pod.volumes[to["name"]]), text)
+        folders = {mount["mountPath"]: str(pod.volumes[mount["name"]]) for mount in container["volumeMounts"]}
+        paths = "|".join(re.escape(path) for path in sorted(folders, key=len, reverse=True))
+        text = re.sub(rf"(?<![\w./-])({paths})(?=/|$|[^\w.-])", lambda found: folders[found.group(1)], text)
         for host, address in self.hosts.items():
             text = text.replace(host, address)
         return re.sub(r"127\.0\.0\.1(?!\d)", pod.address, text)

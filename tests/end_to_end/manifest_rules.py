@@ -12,7 +12,6 @@ LABEL_VALUE = re.compile(r"([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?")
 QUANTITY = re.compile(r"([0-9]+)(Mi|Gi)?")
 FIELDS = {"status.podIP", "metadata.annotations['batch.kubernetes.io/job-completion-index']"}
 REFERENCE = re.compile(r"(?<!\$)\$\(([A-Z0-9_]+)\)")
-MEMBER_WORDS = {"ROLE", "RESTART"}  # Flags of hdps member, which no daemon has.
 
 
 def named(pattern, value, what):
@@ -104,12 +103,12 @@ def variables(documents, groups, flags):
                 found.append(f"{group.role}: {name} from {field}")
             if field is None and not isinstance(one.get("value"), str):
                 found.append(f"{group.role}: {name} is no text")
-            for wanted in REFERENCE.findall(one.get("value") or ""):
+            for wanted in REFERENCE.findall(str(one.get("value"))):
                 if wanted not in seen:
                     found.append(f"{group.role}: {name} names {wanted}, which does not stand before it")
             seen.add(name)
             word = name.removeprefix("HDPS_")
-            if word != name and word not in MEMBER_WORDS and word.lower() not in flags:
+            if word != name and word.lower() not in flags:
                 found.append(f"{group.role}: {name} is no flag")
     return found
 
@@ -183,11 +182,13 @@ def secrets(documents, groups):
         if not files:
             continue
         memory = there.get("keys", {}).get("emptyDir", {}).get("medium")
-        if memory != "Memory" or not all(one.startswith(mounts["keys"]["mountPath"] + "/") for one in files):
+        path = mounts.get("keys", {}).get("mountPath")
+        if memory != "Memory" or not all(one.startswith(f"{path}/") for one in files):
             found.append(f"{group.role}: keys are not in memory")
         script = spec["initContainers"][0]["command"][-1]
-        found += [f"{group.role}: nothing copies into {folder}" for folder in {one.rsplit("/", 1)[0] for one in files}
-                  if "HDPS_KEYS" not in env and f"install -m 0600 -t {folder} " not in script]
+        for folder in {one.rsplit("/", 1)[0] for one in files if one != env.get("HDPS_KEYS")}:
+            if f"install -m 0600 -t {folder} " not in script:
+                found.append(f"{group.role}: nothing copies into {folder}")
         if "HDPS_KEYS" in env:
             if f"install -d -m 0700 {env['HDPS_KEYS']} && install -m 0600 -t {env['HDPS_KEYS']} " not in script:
                 found.append(f"{group.role}: nothing copies the keys")

@@ -28,7 +28,7 @@ Yaml RuntimeOf(const Deployment& deployment) {
        {"args",
         Yaml::List({"--checkpoint=/mnt/models", "--name=" + deployment.name,
                     "--http=0.0.0.0:" + std::to_string(kHttpPort), "--http_names=*", "--insecure",
-                    "--threads=" + std::to_string(deployment.serving.cores)})},
+                    "--open", "--threads=" + std::to_string(deployment.serving.cores)})},
        {"ports", Yaml::List({Yaml::Map(
                      {{"name", "http1"}, {"containerPort", kHttpPort}, {"protocol", "TCP"}})})},
        {"startupProbe", ProbeOf("/v2/health/live", kStartPeriod_s, kStartFailures)},
