@@ -113,6 +113,9 @@ class Slurm(harness.DaemonsCase):
             state = self.state()
             if any(f"JobState={word}" in state for word in ("FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL")):
                 raise AssertionError(f"{state}\n{said.read_text()[-3000:] if said.exists() else 'no output'}")
+            if "JobState=PENDING" in state and "Restarts=1" in state:
+                # A job that was put back would wait two minutes for its next turn.
+                self.ask("scontrol", "update", f"JobId={self.number}", "StartTime=now", expect=None)
             return "JobState=COMPLETED" in state
         harness.wait_until(ended, seconds, "the end of Slurm's job")
 
@@ -134,8 +137,6 @@ class Slurm(harness.DaemonsCase):
         harness.wait_until(lambda: metrics.exists() and metrics.read_text(), 60, "a line of metrics")
         self.ask("scancel", "--signal=TERM", self.number)
         harness.wait_until(lambda: "Restarts=1" in self.state(), 60, "the job is put back")
-        # A job that was put back may wait two minutes for its next turn.
-        self.ask("scontrol", "update", f"JobId={self.number}", "StartTime=now", expect=None)
         self.wait_for_end(said, 240)
         self.assertIsNone(harness.summary_of(out).get("stopped_at"))
         self.assertEqual(harness.summary_of(out)["digest"], self.local(longer))
