@@ -40,11 +40,13 @@ copies_packages=(rclone)
 election_packages=(libcurl4-openssl-dev etcd-server)
 # For the tests of the manifests that hdps deploy prints.
 deploy_packages=(python3-yaml python3-venv)
+# For the tests of hdps member and of hdps deploy --to=slurm, which start them in folders of their own.
+launcher_packages=(openmpi-bin mpich slurmctld slurmd slurm-client munge)
 # For the gates of .ci/run and for scripts/dev/bundle.sh only.
 developer_packages=(
   "${test_packages[@]}" "${python_packages[@]}" "${torch_packages[@]}" "${export_packages[@]}"
   "${tensorboard_packages[@]}" "${kafka_packages[@]}" "${monitoring_packages[@]}" "${copies_packages[@]}"
-  "${election_packages[@]}" "${deploy_packages[@]}"
+  "${election_packages[@]}" "${deploy_packages[@]}" "${launcher_packages[@]}"
   clang-14 libclang-rt-14-dev llvm-14 clang-format-14 shellcheck patchelf
 )
 # For the pictures of scripts/dev/plot_*.py only.
@@ -54,7 +56,7 @@ peer_packages=(python3-venv python3-dev)
 
 usage() {
   echo "usage: scripts/install_deps.sh [--tests] [--developer] [--python] [--export] [--tensorboard] [--kafka] [--parquet]"
-  echo "           [--copies] [--election] [--deploy] [--plots] [--peers] [--list]"
+  echo "           [--copies] [--election] [--deploy] [--launchers] [--plots] [--peers] [--list]"
   echo "  --tests      also what some tests start: ${test_packages[*]}"
   echo "  --python     also what the Python package needs: ${python_packages[*]}"
   echo "  --export     also what hdps export --format=onnx and a vectors' index need: ${export_packages[*]}"
@@ -64,6 +66,7 @@ usage() {
   echo "  --copies     also what copies checkpoints to object storage: ${copies_packages[*]}"
   echo "  --election   also what schedulers that are elected need, and etcd: ${election_packages[*]}"
   echo "  --deploy     also what the tests of hdps deploy need: ${deploy_packages[*]}"
+  echo "  --launchers  also MPI and Slurm, which some tests start: ${launcher_packages[*]}"
   echo "  --developer  also what the gates and the bundle need: ${developer_packages[*]}; and as --parquet,"
   echo "               but only with a warning where PyPI cannot be reached"
   echo "  --plots      also what draws the pictures of benchmarks: ${plot_packages[*]}"
@@ -81,6 +84,7 @@ for argument in "$@"; do
     --tensorboard) packages+=("${tensorboard_packages[@]}") ;;
     --copies) packages+=("${copies_packages[@]}") ;;
     --election) packages+=("${election_packages[@]}") ;;
+    --launchers) packages+=("${launcher_packages[@]}") ;;
     --deploy) packages+=("${deploy_packages[@]}") ;;
     --kafka) packages+=("${kafka_packages[@]}") ;;
     --parquet) packages+=(python3-venv) parquet=needed ;;

@@ -126,6 +126,11 @@ class Truth:
             self.flags_of[daemon] = {flag for flag, where in self.flags.items()
                                      if main in where or any(one.startswith("common/process/") for one in where)}
 
+        if "tools/member/member.cc" in self.code:  # It takes the flags of all three.
+            self.commands.add("member")
+            self.flags_of["member"] = {"role", "restart"}.union(
+                *[self.flags_of[f"hdps-{role}"] for role in ("scheduler", "server", "worker")])
+
     def read_settings(self):
         """The dotted names of docs/job_file.md, which a test holds against the program's tables."""
         known, section = {}, ""

@@ -183,9 +183,10 @@ Status Run(const std::vector<std::string>& arguments) {
 
 Subcommand DeployCommand() {
   return {"deploy",
-          "print what starts a job on a cluster: manifests for Kubernetes",
+          "print what starts a job on a cluster: manifests for Kubernetes, a script for Slurm",
           "hdps deploy JOB --to=jobset|jobs|trainjob|msjob|kserve --image=IMAGE\n"
           "            [--servers=M --workers=N] [flags]\n"
+          "hdps deploy JOB --to=slurm [--servers=M --workers=N] [flags]\n"
           "Reads and checks the job, prints to stdout, and does nothing else.",
           {"to",           "image",         "servers",
            "workers",      "set",           "name",

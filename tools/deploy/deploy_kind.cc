@@ -4,7 +4,7 @@
 namespace hdps {
 
 std::vector<DeployKind> DeployKinds() {
-  return {JobSetKind(), JobsKind(), TrainJobKind(), MsJobKind(), KServeKind()};
+  return {JobSetKind(), JobsKind(), TrainJobKind(), MsJobKind(), KServeKind(), SlurmKind()};
 }
 
 }  // namespace hdps

@@ -28,6 +28,7 @@ DeployKind JobsKind();
 DeployKind TrainJobKind();
 DeployKind MsJobKind();
 DeployKind KServeKind();
+DeployKind SlurmKind();
 
 // Returns all kinds, in the order of the help.
 std::vector<DeployKind> DeployKinds();
