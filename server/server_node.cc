@@ -393,7 +393,6 @@ Readings ServerNode::ReadFigures() {
 }
 bool ServerNode::joined() const { return impl_->membership.view() != nullptr; }
 uint32_t ServerNode::rank() const { return joined() ? impl_->membership.rank() : 0; }
-
 std::optional<Result<RowsDigest>> ServerNode::DigestOf(ServerId group) const {
   return impl_->groups.DigestOf(group);
 }

@@ -18,7 +18,7 @@
 #include "common/protocol/message_frames.h"
 #include "common/protocol/trace/trace_sender.h"
 #include "common/protocol/view.h"
-#include "common/protocol/view_dials.h"
+#include "common/protocol/member/view_dials.h"
 
 namespace hdps {
 namespace {

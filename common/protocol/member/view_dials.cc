@@ -1,5 +1,5 @@
 // Follows the holders of rows in a view.
-#include "common/protocol/view_dials.h"
+#include "common/protocol/member/view_dials.h"
 
 #include <algorithm>
 
