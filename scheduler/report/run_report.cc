@@ -30,7 +30,6 @@ namespace hdps {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
 // JSON has no NaN.
 Json Number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 Json Number(const std::optional<double>& value) { return value ? Number(*value) : Json(); }

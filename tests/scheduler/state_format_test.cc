@@ -43,6 +43,7 @@ SchedulerState EveryField() {
   job.data_files = {{42, 43}};
   job.stop = true;
   job.reached = 125;
+  job.scheduler_left = true;
   job.trained = {44, 4.5};
   job.epoch = {46, 4.75};
   job.last_epoch = {48, 4.875};
@@ -61,6 +62,7 @@ SchedulerState EveryField() {
   job.orders = {order};
   RunSummary& summary = job.summary;
   summary.failures_survived = 61;
+  summary.leaves = 82;
   summary.steps_again = 62;
   summary.examples_again = 63;
   summary.bad_rows = 64;
@@ -145,6 +147,7 @@ constexpr const char* kWritten = R"({
   "phase": 9,
   "reached": 125,
   "saved": 110,
+  "scheduler_left": true,
   "stop": true,
   "stopped": true,
   "stopped_early": false,
@@ -190,6 +193,7 @@ constexpr const char* kWritten = R"({
    },
    "examples_again": 63,
    "failures_survived": 61,
+   "leaves": 82,
    "resumed_from": 78,
    "row_bytes": 76,
    "rows": 67,

@@ -53,6 +53,7 @@ constexpr FieldName kFieldNames[] = {
     {"row_bytes", "memory of rows", Kind::kBytes},
     {"server_bytes_max", "memory of the largest server", Kind::kBytes},
     {"failures_survived", "failures survived"},
+    {"leaves", "left as told to"},
     {"steps_again", "steps trained again"},
     {"examples_again", "examples trained again"},
     {"checkpoint", "newest checkpoint"},

@@ -303,6 +303,44 @@ TEST_F(MembershipClientTest, AStopBeforeTheClusterHasFormedEnds) {
   EXPECT_EQ(client_.exit_status(), 0);
 }
 
+TEST_F(MembershipClientTest, ALeaveIsAskedForUntilTheSchedulerLetsItGo) {
+  Form();
+  client_.RequestLeave("SIGTERM", 25'000);
+  client_.RequestStop("SIGTERM");
+  EXPECT_THAT(Said(), ElementsAre("LeaveRequest"));
+  TickUntil(500);
+  EXPECT_THAT(Said(), ElementsAre("Heartbeat v7 c0", "LeaveRequest"));
+  EXPECT_FALSE(DecodedAs<LeaveRequest>(last_frame_).goes);
+  Hear(Abort{3, "left"});
+  EXPECT_TRUE(client_.ended());
+  EXPECT_EQ(client_.exit_status(), 3);
+  EXPECT_EQ(client_.reason(), "left");
+}
+
+TEST_F(MembershipClientTest, WhoIsNotLetGoInTimeGoes) {
+  Form();
+  TickUntil(0);
+  client_.RequestLeave("SIGTERM", 1000);
+  TickUntil(1000);
+  EXPECT_FALSE(client_.ended());
+  Said();
+  TickUntil(1600);
+  EXPECT_THAT(Said(), testing::AllOf(testing::Each("LeaveRequest"), testing::SizeIs(5)));
+  EXPECT_TRUE(DecodedAs<LeaveRequest>(last_frame_).goes);
+  EXPECT_EQ(client_.exit_status(), 3);
+  EXPECT_EQ(client_.reason(), "left after 1 s, before it could hand over: SIGTERM");
+}
+
+TEST_F(MembershipClientTest, ALeaveBeforeTheClusterHasFormedEnds) {
+  TickUntil(0);
+  Said();
+  client_.RequestLeave("SIGTERM", 25'000);
+  TickUntil(1000);
+  EXPECT_THAT(Said(), testing::Each("LeaveRequest"));
+  EXPECT_TRUE(client_.ended());
+  EXPECT_EQ(client_.exit_status(), 3);
+}
+
 TEST_F(MembershipClientTest, PutsUntilAcknowledgedGetsUntilFound) {
   client_.Put({"rank0", "here"});
   client_.Get({"rank1"});

@@ -358,7 +358,6 @@ void ForEachSample(const Visit& visit) {
                 .view = {}});
   visit(SampleDone());
   visit(StopRequest{"terminated"});
-  visit(LeaveRequest{"worker was told to leave", true});
   visit(Abort{3, "server 1 is gone", true, 13});
   visit(KvPut{"gloo/0", std::string("\0\1\2", 3)});
   visit(KvGet{"gloo/0"});
@@ -394,6 +393,7 @@ void ForEachSample(const Visit& visit) {
   visit(SquaresReply{Code::kUnavailable, "soon", {{5, 6, 7, 8}}});
   visit(SamplePredict());
   visit(SampleScores());
+  visit(LeaveRequest{"worker was told to leave", true});
 }
 
 }  // namespace testing_samples
