@@ -36,8 +36,10 @@ kafka_packages=(librdkafka-dev)
 monitoring_packages=(prometheus)
 # For checkpoint.copy_to, and for checkpoints in object storage.
 copies_packages=(rclone)
+# For scripts/dev/package.sh and its check, and for the tests of man pages and completion.
+package_packages=(lintian mmdebstrap dpkg-dev mandoc zsh fish bash-completion python3-yaml)
 # For the gates of .ci/run and for scripts/dev/bundle.sh only.
-developer_packages=("${test_packages[@]}" "${python_packages[@]}" "${torch_packages[@]}" "${export_packages[@]}" "${tensorboard_packages[@]}" "${kafka_packages[@]}" "${monitoring_packages[@]}" "${copies_packages[@]}" clang-14 libclang-rt-14-dev llvm-14 clang-format-14 shellcheck patchelf)
+developer_packages=("${test_packages[@]}" "${python_packages[@]}" "${torch_packages[@]}" "${export_packages[@]}" "${tensorboard_packages[@]}" "${kafka_packages[@]}" "${monitoring_packages[@]}" "${copies_packages[@]}" "${package_packages[@]}" clang-14 libclang-rt-14-dev llvm-14 clang-format-14 shellcheck patchelf)
 # For the pictures of scripts/dev/plot_*.py only.
 plot_packages=(python3-matplotlib)
 # For benchmarks/peers only: its setup.sh installs PyTorch itself, which compiles against Python's headers.
@@ -45,7 +47,7 @@ peer_packages=(python3-venv python3-dev)
 
 usage() {
   echo "usage: scripts/install_deps.sh [--tests] [--developer] [--python] [--export] [--tensorboard] [--kafka] [--parquet]"
-  echo "           [--copies] [--plots] [--peers] [--list]"
+  echo "           [--copies] [--packages] [--plots] [--peers] [--list]"
   echo "  --tests      also what some tests start: ${test_packages[*]}"
   echo "  --python     also what the Python package needs: ${python_packages[*]}"
   echo "  --export     also what hdps export --format=onnx and a vectors' index need: ${export_packages[*]}"
@@ -53,6 +55,7 @@ usage() {
   echo "  --tensorboard  also what the flag of this name and TFRecord files need: ${tensorboard_packages[*]}"
   echo "  --parquet    also what reads Parquet files, from PyPI (scripts/install_parquet.sh)"
   echo "  --copies     also what copies checkpoints to object storage: ${copies_packages[*]}"
+  echo "  --packages   also what makes and checks Debian's packages: ${package_packages[*]}"
   echo "  --developer  also what the gates and the bundle need: ${developer_packages[*]}; and as --parquet,"
   echo "               but only with a warning where PyPI cannot be reached"
   echo "  --plots      also what draws the pictures of benchmarks: ${plot_packages[*]}"
@@ -69,6 +72,7 @@ for argument in "$@"; do
     --export) packages+=("${export_packages[@]}") ;;
     --tensorboard) packages+=("${tensorboard_packages[@]}") ;;
     --copies) packages+=("${copies_packages[@]}") ;;
+    --packages) packages+=("${package_packages[@]}") ;;
     --kafka) packages+=("${kafka_packages[@]}") ;;
     --parquet) packages+=(python3-venv) parquet=needed ;;
     --developer) packages+=("${developer_packages[@]}") parquet=${parquet:-wanted} ;;

@@ -5,7 +5,8 @@ usage: scripts/dev/package_check.py [--packages=build/packages] [--all]
 
 Needs root, mmdebstrap and a mirror of Debian. In a root made by mmdebstrap, hdps is installed, trains census as the
 user of its units, is as small as an image must be, and is purged without a trace. hdps-dev and python3-hdps are
-unpacked and used here; --all installs these too in that root, which loads a compiler.
+unpacked and used here; --all installs these too in that root, which loads a
+compiler, and packs all of them again.
 """
 import argparse
 import os
@@ -78,6 +79,15 @@ def check_lintian(packages):
     print(f"lintian: no errors in {len(packages)} packages", flush=True)
 
 
+def check_same_bytes(packages, folder):
+    """Packing the same tree again gives the same bytes."""
+    run([ROOT / "scripts" / "dev" / "package.sh", folder])
+    for package in packages:
+        if package.read_bytes() != (folder / package.name).read_bytes():
+            fail(f"{package.name} differs when it is packed again")
+    print(f"{len(packages)} packages have the same bytes when they are packed again", flush=True)
+
+
 def check_root(root, packages, everything):
     own = root / "packages"
     run(["mmdebstrap", "--quiet", "--variant=minbase", "bookworm", root])
@@ -129,7 +139,7 @@ def check_development(packages, folder):
     flags = run(["pkg-config", "--cflags", "--libs", "hdps"], env=environment).split()
     run(["g++", "-O1", SOURCE / "outside.cc", "-o", folder / "by_pkg_config", *flags])
     for program in (folder / "build" / "outside", folder / "by_pkg_config"):
-        if "steps 3" not in run([program, f"{folder}/tree{CENSUS}", folder / program.name]):
+        if "steps 3" not in run([program, f"{folder}/tree{CENSUS}", folder / f"run_{program.name}"]):
             fail(f"{program.name} does not train")
     print("programs outside are built by CMake and by pkg-config, and train", flush=True)
     if any(package.name.startswith("python3-hdps") for package in packages):
@@ -154,6 +164,9 @@ def main():
     check_lintian(packages)
     with tempfile.TemporaryDirectory() as folder:
         check_development(packages, pathlib.Path(folder))
+    if arguments.all:
+        with tempfile.TemporaryDirectory() as folder:
+            check_same_bytes(packages, pathlib.Path(folder))
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder) / "root"
         root.mkdir(mode=0o755)
