@@ -36,4 +36,5 @@ if (($# == 0)); then
   echo "What the tests measured, and what was left out (all that they printed: $results):"
   python3 scripts/dev/test_summary.py "$results"
 fi
+((status == 0)) || echo "test.sh: ctest ended with status $status"
 exit "$status"

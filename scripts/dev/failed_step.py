@@ -8,13 +8,15 @@ import re
 import sys
 
 TESTS_MAX, LINES_MAX, NAMES_MAX, COLUMNS_MAX = 10, 40, 40, 160
-# A line of ctest: " 3/12 Test  #7: end_to_end.keys .........***Failed    1.20 sec"; the output of the
-# test follows.
-RESULT = re.compile(r"^ *\d+/\d+ Test +#\d+: (.+?) \.{3,}( *\*\*\*(.*?) *[\d.]+ sec)?")
+# A line of ctest: " 3/12 Test  #7: end_to_end.keys .........***Failed    1.20 sec", or "...Subprocess
+# aborted***Exception:   1.20 sec"; the output of the test follows.
+RESULT = re.compile(r"^ *\d+/\d+ Test +#\d+: (.+?) \.{3,}( *([\w ]*\*\*\*.*?):? *[\d.]+ sec)?")
 OTHER = re.compile(r"^ +Start +\d+: |^\d+% tests passed")
 NO_FAILURE = ("Skipped", "Not Run (Disabled)")
-# The line with the reason, from unittest or GoogleTest.
-REASON = re.compile(r"^(\w*(Error|Exception)\b.*|.*: Failure)$")
+# A line of ctest's list at its end: "\t  7 - end_to_end.keys (Failed)".
+LISTED = re.compile(r"^\s+\d+ - (.+) \(([A-Z][\w ]*)\)$")
+# The line with the reason, from unittest, GoogleTest or a CHECK.
+REASON = re.compile(r"^(\w*(Error|Exception)\b.*|.*: Failure|.*Check failed: .*)$")
 
 
 def failed_tests(lines):
@@ -24,11 +26,15 @@ def failed_tests(lines):
         result = RESULT.match(line)
         if result or OTHER.match(line):
             output = []
-        if result and result[3] is not None and result[3] not in NO_FAILURE:
-            found.append((result[1], result[3], output))
+        if result and result[3] is not None and result[3].lstrip("* ") not in NO_FAILURE:
+            found.append((result[1], result[3].lstrip("* ").replace("***", ", "), output))
         elif not result:
             output.append(line)
-    return found
+    known = {name for name, _, _ in found}
+    listed = [LISTED.match(line) for line in lines]
+    # A test whose own line is not as expected still stands in the list at the end.
+    return found + [(entry[1].strip(), entry[2], ["see the whole log"]) for entry in listed
+                    if entry and entry[2] not in NO_FAILURE and entry[1].strip() not in known]
 
 
 def reason(output):

@@ -77,6 +77,21 @@ class DevScripts(harness.Case):
         page.write_text("no place for it\n")
         harness.run([sys.executable, DEV / "night_record.py", page, "7 kills"], input="x|ok|1\n", expect=2)
 
+    def test_failed_tests_of_a_step_are_named(self):
+        """Two by their own lines, one only by the list at the end; what was skipped is no failure."""
+        log = self.out("step.log")
+        log.write_text(" 1/4 Test #1: A.Runs ....   Passed    0.10 sec\n"
+                       " 2/4 Test #2: end_to_end.b ....***Failed    1.20 sec\nbefore\nAssertionError: 1 != 2\n"
+                       " 3/4 Test #3: C.Gpu ....***Skipped   0.00 sec\n"
+                       " 3/4 Test #5: E.Ends ....Subprocess aborted***Exception:   8.81 sec\nF1 Check failed\n"
+                       "50% tests passed, 2 tests failed out of 4\n"
+                       "The following tests did not run:\n\t  3 - C.Gpu (Skipped)\n"
+                       "The following tests FAILED:\n\t  2 - end_to_end.b (Failed)\n"
+                       "\t  5 - E.Ends (Subprocess aborted)\n\t  4 - D.Long (Timeout)\n")
+        said = harness.run([sys.executable, DEV / "failed_step.py", "--names", log]).stdout
+        self.assertEqual(said, "  end_to_end.b: Failed: AssertionError: 1 != 2\n"
+                         "  E.Ends: Subprocess aborted, Exception: F1 Check failed\n  D.Long: Timeout: see the whole log\n")
+
     def test_inputs_of_a_fuzzer_are_packed_and_unpacked(self):
         inputs = {b"", b"\n", b"\\x41", bytes(range(256)), '{"ä": 1}'.encode(), b"plain"}
         files, tool = self.out("files"), DEV / "fuzz_corpus.py"

@@ -559,12 +559,19 @@ class DistributedDataParallel(harness.DaemonsCase):
             "--max_restarts=3", "--monitor_interval=0.1", f"--nproc_per_node={workers}",
             "--master_addr=127.0.0.1", f"--master_port={harness.free_port()}",
             pathlib.Path(__file__).parent / "torch_program.py", out / "end.pt", *([victim.pid] if dies else []),
-            env={"HDPS_SCHEDULER": where, "OMP_NUM_THREADS": "1"}, stderr=subprocess.STDOUT)
+            env={"HDPS_SCHEDULER": where, "OMP_NUM_THREADS": "1", "PYTHONFAULTHANDLER": "1"}, stderr=subprocess.STDOUT)
         if dies:
             self.assertEqual(victim.wait(120), -signal.SIGKILL)
             self.running.remove(victim)
             self.start(*server)
-        said = done.communicate(timeout=300)[0]
+        try:
+            said = done.communicate(timeout=300)[0]
+        except subprocess.TimeoutExpired:
+            why = harness.run([harness.program("hdps"), "why", f"--scheduler={where}"], expect=None)
+            # Ranks end with it and print where they stand.
+            subprocess.run(["pkill", "-ABRT", "-f", f"python[0-9.]* -u .*torch_program.py {out}"], check=False)
+            said = done.communicate(timeout=60)[0]
+            self.fail(f"torchrun stands: {why.stdout}{why.stderr}\n{said}")
         self.assertEqual(done.returncode, 0, said)
         for process in self.running:
             self.assertEqual(process.wait(60), 0)

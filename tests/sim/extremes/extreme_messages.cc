@@ -170,6 +170,9 @@ std::string FieldText(const Table* table, const FieldDef& field, std::span<const
     if (field.value.type.element == flatbuffers::BASE_TYPE_ULONG) {
       return ListText(table->GetPointer<const flatbuffers::Vector<uint64_t>*>(at));
     }
+    if (field.value.type.element == flatbuffers::BASE_TYPE_LONG) {
+      return ListText(table->GetPointer<const flatbuffers::Vector<int64_t>*>(at));
+    }
     CHECK(field.value.type.element == flatbuffers::BASE_TYPE_UINT) << field.name;
     return ListText(table->GetPointer<const flatbuffers::Vector<uint32_t>*>(at));
   }
