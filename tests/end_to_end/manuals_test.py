@@ -152,7 +152,7 @@ class Manuals(harness.Case):
         self.flags = {c["program"]: c["flags"] for c in described()}
         seen = collections.Counter()
         for program, flags in self.flags.items():
-            if program in ("hdps-server", "hdps-worker", "hdps serve", "hdps-scheduler"):
+            if program in ("hdps-server", "hdps-worker", "hdps serve", "hdps-scheduler", "hdps member"):
                 continue  # They would run on; their words are those of the others.
             for flag in flags:
                 name, words = flag["name"], flag["takes"].split("|") if "|" in flag["takes"] else []
