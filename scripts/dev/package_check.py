@@ -23,7 +23,7 @@ SOURCE = ROOT / "tests" / "end_to_end" / "installed"
 CENSUS = "/usr/share/doc/hdps/examples/census/census.json"
 IMAGE_MIB_MAX, FIRST_TRAINING_SECONDS_MAX = 200, 60
 # What apt and the C library write for themselves, whichever package comes and goes.
-OTHERS = ("/var/lib/apt/", "/var/lib/dpkg/", "/var/cache/", "/var/log/", "/etc/ld.so.cache", "/tmp", "/dev", "/proc",
+OTHERS = ("/var/lib/apt/", "/var/lib/dpkg/", "/var/cache/", "/var/log/", "/etc/ld.so.cache", "/tmp", "/dev", "/proc", "/run",
           "/etc/passwd-", "/etc/group-", "/etc/shadow-", "/etc/gshadow-", "/etc/subuid-", "/etc/subgid-", "/packages",
           "/var/lib/systemd/deb-systemd")
 
@@ -110,22 +110,36 @@ def check_root(root, packages, everything):
     print(f"figure: the image has {more:.0f} MiB beside the {base:.0f} MiB of Debian's base", flush=True)
     if more > IMAGE_MIB_MAX:
         fail(f"expected at most {IMAGE_MIB_MAX} MiB")
-    if everything:
-        install(root, "cmake", "ninja-build", *(f"/packages/{package.name}" for package in packages))
-        shutil.copytree(SOURCE, root / "tmp" / "outside")
-        inside(root, "cmake", "-S", "/tmp/outside", "-B", "/tmp/build", "-G", "Ninja")
-        inside(root, "ninja", "-C", "/tmp/build", "outside")
-        inside(root, "python3", "-c", "import hdps")
-        print("figure: hdps-dev and python3-hdps work with what they depend on", flush=True)
     if not files_of(root) - before:
         fail("nothing is installed")  # The comparison below would compare nothing.
-    names = [package.name.split("_")[0] for package in packages]
-    inside(root, "apt-get", "purge", "-qq", *(names if everything else ["hdps"]))
-    inside(root, "apt-get", "autoremove", "--purge", "-qq", *(["cmake-", "ninja-build-"] if everything else []))
+    purge(root, "hdps")
     left = sorted(files_of(root) ^ before)
     if left:
         fail(f"{len(left)} files are left or lost after the purge: {', '.join(left[:20])}")
     print("removed without a trace", flush=True)
+    if everything:
+        check_others(root, packages)
+
+
+def purge(root, *names):
+    inside(root, "apt-get", "purge", "-qq", *names)
+    inside(root, "apt-get", "autoremove", "--purge", "-qq")
+
+
+def check_others(root, packages):
+    """hdps-dev and python3-hdps need nothing but what they depend on, and leave none of their files."""
+    install(root, "cmake", "ninja-build", *(f"/packages/{package.name}" for package in packages))
+    shutil.copytree(SOURCE, root / "tmp" / "outside")
+    inside(root, "cmake", "-S", "/tmp/outside", "-B", "/tmp/build", "-G", "Ninja")
+    inside(root, "ninja", "-C", "/tmp/build", "outside")
+    names = [package.name.split("_")[0] for package in packages]
+    if "python3-hdps" in names:
+        inside(root, "python3", "-c", "import hdps")
+    purge(root, *names)
+    left = [path for path in root.rglob("*hdps*") if not str(path).startswith((f"{root}/tmp", f"{root}/packages", f"{root}/var"))]
+    if left:
+        fail(f"left after the purge: {left[:20]}")
+    print("hdps-dev and python3-hdps work with what they depend on, and leave nothing", flush=True)
 
 
 def check_development(packages, folder):
