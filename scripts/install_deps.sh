@@ -42,11 +42,13 @@ election_packages=(libcurl4-openssl-dev etcd-server)
 deploy_packages=(python3-yaml python3-venv)
 # For the tests of hdps member and of hdps deploy --to=slurm, which start them in folders of their own.
 launcher_packages=(openmpi-bin mpich slurmctld slurmd slurm-client munge)
+# For scripts/dev/package.sh and its check, and for the tests of man pages and completion.
+package_packages=(lintian mmdebstrap dpkg-dev mandoc zsh fish bash-completion python3-yaml)
 # For the gates of .ci/run and for scripts/dev/bundle.sh only.
 developer_packages=(
   "${test_packages[@]}" "${python_packages[@]}" "${torch_packages[@]}" "${export_packages[@]}"
   "${tensorboard_packages[@]}" "${kafka_packages[@]}" "${monitoring_packages[@]}" "${copies_packages[@]}"
-  "${election_packages[@]}" "${deploy_packages[@]}" "${launcher_packages[@]}"
+  "${election_packages[@]}" "${deploy_packages[@]}" "${launcher_packages[@]}" "${package_packages[@]}"
   clang-14 libclang-rt-14-dev llvm-14 clang-format-14 shellcheck patchelf
 )
 # For the pictures of scripts/dev/plot_*.py only.
@@ -56,7 +58,7 @@ peer_packages=(python3-venv python3-dev)
 
 usage() {
   echo "usage: scripts/install_deps.sh [--tests] [--developer] [--python] [--export] [--tensorboard] [--kafka] [--parquet]"
-  echo "           [--copies] [--election] [--deploy] [--launchers] [--plots] [--peers] [--list]"
+  echo "           [--copies] [--election] [--deploy] [--launchers] [--packages] [--plots] [--peers] [--list]"
   echo "  --tests      also what some tests start: ${test_packages[*]}"
   echo "  --python     also what the Python package needs: ${python_packages[*]}"
   echo "  --export     also what hdps export --format=onnx and a vectors' index need: ${export_packages[*]}"
@@ -67,6 +69,7 @@ usage() {
   echo "  --election   also what schedulers that are elected need, and etcd: ${election_packages[*]}"
   echo "  --deploy     also what the tests of hdps deploy need: ${deploy_packages[*]}"
   echo "  --launchers  also MPI and Slurm, which some tests start: ${launcher_packages[*]}"
+  echo "  --packages   also what makes and checks Debian's packages: ${package_packages[*]}"
   echo "  --developer  also what the gates and the bundle need: ${developer_packages[*]}; and as --parquet,"
   echo "               but only with a warning where PyPI cannot be reached"
   echo "  --plots      also what draws the pictures of benchmarks: ${plot_packages[*]}"
@@ -86,6 +89,7 @@ for argument in "$@"; do
     --election) packages+=("${election_packages[@]}") ;;
     --launchers) packages+=("${launcher_packages[@]}") ;;
     --deploy) packages+=("${deploy_packages[@]}") ;;
+    --packages) packages+=("${package_packages[@]}") ;;
     --kafka) packages+=("${kafka_packages[@]}") ;;
     --parquet) packages+=(python3-venv) parquet=needed ;;
     --developer) packages+=("${developer_packages[@]}") parquet=${parquet:-wanted} ;;

@@ -32,6 +32,7 @@ benchmarks() {
 
 rm -f build/test_results.xml # Figures are those of this night.
 chosen=("$@")
+packages() { scripts/dev/package.sh && scripts/dev/package_check.py --all; }
 run_step() { # NAME COMMAND...
   local word
   for word in "${chosen[@]}"; do
@@ -48,6 +49,7 @@ run_step "benchmarks, ${benchmarks:-all}, each case once" benchmarks
 run_step "address and undefined behaviour sanitizers, $sanitized" scripts/dev/sanitized.sh asan "$sanitized"
 run_step "thread sanitizer, $sanitized" scripts/dev/sanitized.sh tsan "$sanitized"
 run_step 'the same bytes twice' scripts/dev/reproducible.sh all
+run_step "Debian's packages, all of them in a fresh root" packages
 run_step "fuzzing, $fuzz_seconds s each" scripts/dev/fuzz.sh "$fuzz_seconds"
 ((${#said[@]})) || { echo "night.sh: error: no step's name holds '$*'" >&2; exit 2; }
 how="$HDPS_KILLS kills of each kind, soaks of $HDPS_SOAK_SECONDS s"

@@ -7,7 +7,9 @@ cd "$(dirname "$(readlink -f "$0")")/../.."
 
 folder=$(realpath -m "${1:-build/packages}")
 scripts/build.sh release hdps_installed
-SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+# Without git, as from a tarball, the time of the newest entry of the changelog.
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null ||
+  date -d "$(dpkg-parsechangelog -l scripts/packages/changelog -S Date)" +%s)}
 export SOURCE_DATE_EPOCH
 mkdir -p "$folder"
 stage=$(mktemp -d)
