@@ -32,7 +32,6 @@
 namespace hdps {
 namespace {
 
-constexpr size_t kWaitingRequestsMax = 4096;
 constexpr ViewId kFirstView{1};
 
 }  // namespace
@@ -87,11 +86,11 @@ struct ServerNode::Impl {
   bool rows_missing = false;                  // Rows of shards that may have moved to this server.
   std::unique_ptr<ServerMemoryLimit> memory;  // Null: unlimited.
   ServerMeters meters;
-  HostedGroups groups;            // Uses `memory` and `meters`.
-  uint64_t dropped = 0;           // Frames of groups that are not here, or not read.
-  std::deque<Command> commands;   // Not begun; carried out one after the other.
-  std::vector<Outgoing> answers;  // Answers of ended requests.
-  WaitingRequests requests{kWaitingRequestsMax};
+  HostedGroups groups;             // Uses `memory` and `meters`.
+  uint64_t dropped = 0;            // Frames of groups that are not here, or not read.
+  std::deque<Command> commands;    // Not begun; carried out one after the other.
+  std::vector<Outgoing> answers;   // Answers of ended requests.
+  WaitingRequests requests{4096};  // Frames, at most.
   std::optional<Command> current;  // The command that runs in `background`, if any.
   int64_t current_begun_ns = 0;
   CommandOutcome done_command;  // Result of the command, once it has ended.
@@ -386,11 +385,11 @@ ServerCounters ServerNode::counters() const {
 }
 
 Readings ServerNode::ReadFigures() {
-  Impl& i = *impl_;
-  if (!i.background.running()) i.groups.CountInMeters();
-  if (i.options.own_process) SetProcess(ReadProcessUsage(i.files), &i.meters.meters());
-  const bool waits = i.memory != nullptr && !i.memory->trouble().empty();
-  return i.meters.ReadWhile(waits, i.membership.refused_orders());
+  if (!impl_->background.running()) impl_->groups.CountInMeters();
+  if (impl_->options.own_process)
+    SetProcess(ReadProcessUsage(impl_->files), &impl_->meters.meters());
+  const bool waits = impl_->memory != nullptr && !impl_->memory->trouble().empty();
+  return impl_->meters.ReadWhile(waits, impl_->membership.refused_orders());
 }
 bool ServerNode::joined() const { return impl_->membership.view() != nullptr; }
 uint32_t ServerNode::rank() const { return joined() ? impl_->membership.rank() : 0; }

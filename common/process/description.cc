@@ -58,7 +58,7 @@ constexpr FlagValues kFlagValues[] = {
     {"", "strategy_file", "file"},
     {"", "tables", "inside|outside"},
     {"", "task", "binary|classes|rating|ranking"},
-    {"", "to", "jobset|jobs|trainjob|msjob|kserve"},
+    {"", "to", "jobset|jobs|trainjob|msjob|kserve|slurm"},
     {"", "trace", "file"},
     {"", "unknown", "initial|zero"},
     {"", "which", "best|newest"},

@@ -73,8 +73,8 @@ def documents_of(text):
 
 
 def flags_of_member():
-    """Those of any role; --on_term and --leave_s are of members that leave alone."""
-    return {*FLAG.findall(harness.run([harness.program("hdps"), "member", "--help"]).stdout), "on_term", "leave_s"}
+    """Those of any role."""
+    return {*FLAG.findall(harness.run([harness.program("hdps"), "member", "--help"]).stdout)}
 
 
 def at(tree, *path):

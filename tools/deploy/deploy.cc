@@ -29,7 +29,7 @@
 #include "tools/plan/plan_question.h"
 #include "tools/warnings.h"
 
-DEFINE_string(to, "", "Kind of cluster: jobset, jobs, trainjob, msjob or kserve");
+DEFINE_string(to, "", "Kind of cluster: jobset, jobs, trainjob, msjob, kserve or slurm");
 DEFINE_string(image, "", "Image that has hdps, as registry.example/hdps:1.0");
 DEFINE_string(namespace, "", "Namespace of the objects; empty: that of whoever applies them");
 DEFINE_string(
