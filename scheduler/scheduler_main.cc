@@ -54,11 +54,8 @@ DEFINE_string(address_file, "",
 DEFINE_bool(same_run, false,
             "Continue a run that was started before, in which an earlier request to stop still "
             "holds; without it a new run begins and forgets that request");
-DEFINE_string(elect, "",
-              "etcd in which the schedulers of this job, with the same --job and --out, elect the "
-              "one that leads: etcd://HOST:PORT[,HOST:PORT...]/PREFIX; empty: this one leads");
-DEFINE_int32(elect_ttl_s, 5,
-             "Seconds after which another scheduler may lead when the one that leads is gone");
+DECLARE_string(elect);
+DECLARE_int32(elect_ttl_s);
 DEFINE_bool(tensorboard, false, hdps::kTensorboardHelp);
 DEFINE_bool(print_config, false, "Print the job with every default written out, and end");
 
@@ -69,10 +66,6 @@ constexpr char kProgram[] = "hdps-scheduler";
 constexpr char kUsage[] =
     "hdps-scheduler: leads the servers and workers of one job\n"
     "usage: hdps-scheduler --job=FILE --out=DIR [--servers=M --workers=N] [flags]";
-constexpr std::string_view kFlags[] = {
-    "out",          "listen",   "servers",      "workers", "resume",      "init",
-    "address_file", "same_run", "print_config", "http",    "http_names",  "http_token_file",
-    "http_cert",    "http_key", "tensorboard",  "elect",   "elect_ttl_s", "elect_file"};
 
 // Returns the command that resumes the run.
 std::string ResumeCommand(const DaemonFlags& flags) {
@@ -129,6 +122,29 @@ Status CheckFlags(const DaemonFlags& flags) {
   return CheckAddress(FLAGS_listen, flags.connections.may_leave());
 }
 
+// Returns the address that --address_file holds, with its end of line; nothing if there is none.
+std::string HeldAddress(FileSystem& files) {
+  if (FLAGS_address_file.empty() || NamesStream(FLAGS_address_file)) return "";
+  const Result<std::string> held = ReadWholeFile(files, FLAGS_address_file, kAddressBytesMax + 1);
+  return held.ok() ? *held : "";
+}
+
+// Listens at --listen. Where that leaves the port open, the port of the scheduler that wrote
+// --address_file is tried first, because members of the run still dial it.
+Result<std::string> ListenWhereItWas(FileSystem& files, Transport& transport) {
+  const Result<Address> asked = ParseAddress(FLAGS_listen);
+  const std::string held = HeldAddress(files);
+  const Result<Address> former = ParseAddress(held.substr(0, held.find('\n')));
+  if (asked.ok() && asked->scheme == Address::Scheme::kTcp && asked->port == 0 && former.ok() &&
+      former->scheme == Address::Scheme::kTcp && former->CanBeDialed()) {
+    Address again = *asked;
+    again.port = former->port;
+    Result<std::string> listens = transport.Listen(again.ToString());
+    if (listens.ok()) return listens;
+  }
+  return transport.Listen(FLAGS_listen);
+}
+
 // What a scheduler has before it leads.
 struct Parts {
   std::unique_ptr<FileSystem> files;
@@ -179,9 +195,7 @@ Status FillOptions(const DaemonFlags& flags, const WrittenJob& text, const Parts
 // Removes --address_file after the job, if it still holds the address of this scheduler, so that no
 // member of a later run dials it.
 void ForgetAddress(FileSystem& files, const std::string& address) {
-  if (FLAGS_address_file.empty() || NamesStream(FLAGS_address_file)) return;
-  const Result<std::string> held = ReadWholeFile(files, FLAGS_address_file, kAddressBytesMax + 1);
-  if (!held.ok() || *held != address + "\n") return;
+  if (HeldAddress(files) != address + "\n") return;
   const Status removed = files.RemoveAll(FLAGS_address_file);
   if (!removed.ok()) LOG(WARNING) << "--address_file: " << removed.message();
 }
@@ -266,7 +280,7 @@ Result<ProcessEnd> Run() {
   TransportOptions connections = flags.connections.Options(kSchedulerPeer);
   connections.part_bytes_max = kEnvelopeBytesMax;  // No member sends rows to a scheduler.
   parts.transport = flags.faults.Around(NewZmqTransport(connections));
-  HDPS_ASSIGN_OR_RETURN(parts.address, parts.transport->Listen(FLAGS_listen));
+  HDPS_ASSIGN_OR_RETURN(parts.address, ListenWhereItWas(files, *parts.transport));
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<PidFile> pid_file, StartDaemon(kProgram, flags));
   WarnIfUnprotected(flags.connections, "scheduler", FLAGS_listen, parts.address);
   HDPS_RETURN_IF_ERROR(FillOptions(flags, text, parts, &options));
@@ -283,6 +297,5 @@ Result<ProcessEnd> Run() {
 }  // namespace hdps
 
 int main(int argc, char** argv) {
-  return hdps::RunDaemon(hdps::kProgram, hdps::kUsage, hdps::DaemonFlagsAnd(hdps::kFlags), argc,
-                         argv, hdps::Run);
+  return hdps::RunDaemon(hdps::Role::kScheduler, hdps::kUsage, argc, argv, hdps::Run);
 }

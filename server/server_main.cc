@@ -38,7 +38,6 @@ constexpr char kProgram[] = "hdps-server";
 constexpr char kUsage[] =
     "hdps-server: holds rows of a job's tables and updates them\n"
     "usage: hdps-server --job=FILE --scheduler=ADDRESS [flags]";
-constexpr std::string_view kFlags[] = {"listen", "spill_path", "expected_rows"};
 
 Result<ProcessEnd> Run() {
   HDPS_ASSIGN_OR_RETURN(DaemonFlags flags, ReadDaemonFlags(KeyRole::kServer));
@@ -90,6 +89,5 @@ Result<ProcessEnd> Run() {
 }  // namespace hdps
 
 int main(int argc, char** argv) {
-  return hdps::RunDaemon(hdps::kProgram, hdps::kUsage, hdps::MemberFlagsAnd(hdps::kFlags), argc,
-                         argv, hdps::Run);
+  return hdps::RunDaemon(hdps::Role::kServer, hdps::kUsage, argc, argv, hdps::Run);
 }

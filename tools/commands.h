@@ -30,6 +30,7 @@ Subcommand VerifyCommand();
 Subcommand GenerateCommand();
 Subcommand DoctorCommand();
 Subcommand KeygenCommand();
+Subcommand MemberCommand();
 Subcommand StatusCommand();
 Subcommand WhyCommand();
 Subcommand ScaleCommand();

@@ -46,9 +46,10 @@ int main(int argc, char** argv) {
       hdps::TrainCommand(),    hdps::EvaluateCommand(), hdps::PredictCommand(),
       hdps::InspectCommand(),  hdps::DiffCommand(),     hdps::VerifyCommand(),
       hdps::GenerateCommand(), hdps::DoctorCommand(),   hdps::KeygenCommand(),
-      hdps::StatusCommand(),   hdps::ScaleCommand(),    hdps::PlanCommand(),
-      hdps::PrepareCommand(),  hdps::ReportCommand(),   hdps::WhyCommand(),
-      hdps::ExportCommand(),   hdps::ServeCommand(),    hdps::TraceCommand()};
+      hdps::MemberCommand(),   hdps::StatusCommand(),   hdps::ScaleCommand(),
+      hdps::PlanCommand(),     hdps::PrepareCommand(),  hdps::ReportCommand(),
+      hdps::WhyCommand(),      hdps::ExportCommand(),   hdps::ServeCommand(),
+      hdps::TraceCommand()};
   const std::string name = argc > 1 ? argv[1] : "";
   if (name.empty() || name == "help" || name == "--help" || name == "-h") {
     PrintHelp(commands);

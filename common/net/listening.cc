@@ -72,7 +72,8 @@ void ForEachIpv4(const Visit& visit) {
   freeifaddrs(interfaces);
 }
 
-// Returns an address of this machine that others can reach.
+}  // namespace
+
 std::string OwnHost() {
   std::string host;
   ForEachIpv4([&](const std::string& address, const ifaddrs& interface) {
@@ -82,8 +83,6 @@ std::string OwnHost() {
   });
   return host.empty() ? "127.0.0.1" : host;
 }
-
-}  // namespace
 
 Result<Address> AddressToListenOn(const std::string& text, bool may_leave) {
   HDPS_ASSIGN_OR_RETURN(Address address, BetweenProcesses(text, may_leave));

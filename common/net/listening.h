@@ -19,6 +19,9 @@ Result<Address> AddressToDial(const std::string& text, bool may_leave);
 // has bound: "tcp://*" becomes an address of this machine.
 Result<std::string> AsOthersDial(Address address, const std::string& bound);
 
+// Returns an address of this machine that others can reach; 127.0.0.1 if it has none.
+std::string OwnHost();
+
 // Describes the network interfaces of a tcp address for people: "interface eth0" or "every
 // interface".
 std::string InterfacesOf(const Address& address);

@@ -244,6 +244,15 @@ Status TakeEnvironment(const Flags& flags) {
 
 }  // namespace
 
+std::map<std::string, std::string> VariablesOf(std::span<const std::string_view> names) {
+  std::map<std::string, std::string> variables;
+  for (const std::string_view name : names) {
+    std::string value = FromEnvironment(std::string(name));
+    if (!value.empty()) variables.emplace(name, std::move(value));
+  }
+  return variables;
+}
+
 bool IsFromEnvironment(const std::string& flag) { return FlagsFromEnvironment().contains(flag); }
 
 Status ParseCommandLine(const std::string& usage, int* argc, char*** argv,

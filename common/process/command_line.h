@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,6 +31,9 @@ int ReportAndExitStatus(const std::string& program, const Status& status);
 Status ParseCommandLine(const std::string& usage, int* argc, char*** argv,
                         std::vector<std::string>* arguments = nullptr,
                         std::span<const std::string_view> names = {});
+
+// Returns the environment variables of these names that are set and not empty.
+std::map<std::string, std::string> VariablesOf(std::span<const std::string_view> names);
 
 // Is true if ParseCommandLine() took the value of this flag from the environment.
 bool IsFromEnvironment(const std::string& flag);

@@ -5,11 +5,11 @@
 #include <glog/logging.h>
 
 #include <cstdio>
-#include <iterator>
 #include <utility>
 
 #include "common/job/job_file.h"
 #include "common/platform/output_file.h"
+#include "common/process/program_flags.h"
 #include "common/process/terminal.h"
 
 DEFINE_string(job, "", "Job file, the same for every member of the cluster");
@@ -50,14 +50,6 @@ Result<DaemonFlags> ReadDaemonFlags(KeyRole role) {
   return flags;
 }
 
-std::vector<std::string_view> DaemonFlagsAnd(std::span<const std::string_view> own) {
-  std::vector<std::string_view> names = {
-      "job", "set", "log", "log_file", "pid_file", "die_with_parent", "keys", "insecure", "faults"};
-  names.insert(names.end(), std::begin(kLimitFlags), std::end(kLimitFlags));
-  names.insert(names.end(), own.begin(), own.end());
-  return names;
-}
-
 Result<std::unique_ptr<PidFile>> StartDaemon(const std::string& program, const DaemonFlags& flags) {
   HDPS_RETURN_IF_ERROR(StartLogging(program, flags.log_file, flags.log));
   if (flags.faults.armed) {
@@ -70,14 +62,14 @@ Result<std::unique_ptr<PidFile>> StartDaemon(const std::string& program, const D
   return pid_file;
 }
 
-int RunDaemon(const std::string& program, const std::string& usage,
-              std::span<const std::string_view> names, int argc, char** argv,
+int RunDaemon(Role role, const std::string& usage, int argc, char** argv,
               const std::function<Result<ProcessEnd>()>& run) {
+  const std::string program = std::string("hdps-") + RoleName(role);
   EndWhereMemoryIsFull(program);
   KeepFreedMemory();
   RefuseTooLargeFiles();
   AllowManyFiles();
-  const Status parsed = ParseCommandLine(usage, &argc, &argv, nullptr, names);
+  const Status parsed = ParseCommandLine(usage, &argc, &argv, nullptr, FlagsOfProgram(role));
   if (!parsed.ok()) return ReportAndExitStatus(program, parsed);
   if (const Status bound = DieWithParent(FLAGS_die_with_parent); !bound.ok()) {
     return ReportAndExitStatus(program, bound);

@@ -3,12 +3,11 @@
 
 #include <functional>
 #include <memory>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "common/base/exit_status.h"
+#include "common/base/ids.h"
 #include "common/base/status.h"
 #include "common/process/command_line.h"
 #include "common/process/connections.h"
@@ -40,17 +39,12 @@ struct MemberFlags {
 // Errors: kInvalidArgument names the flag and what would be right.
 Result<MemberFlags> ReadMemberFlags(const DaemonFlags& flags);
 
-// Return the names of the flags above together with a program's own.
-std::vector<std::string_view> DaemonFlagsAnd(std::span<const std::string_view> own);
-std::vector<std::string_view> MemberFlagsAnd(std::span<const std::string_view> own);
-
 // Starts logging, installs the stop signals, and writes --pid_file, which exists as long as the
 // result.
 Result<std::unique_ptr<PidFile>> StartDaemon(const std::string& program, const DaemonFlags& flags);
 
-// Runs a daemon from its command line to its exit status. `names` are those of its flags.
-int RunDaemon(const std::string& program, const std::string& usage,
-              std::span<const std::string_view> names, int argc, char** argv,
+// Runs a role's program from its command line to its exit status.
+int RunDaemon(Role role, const std::string& usage, int argc, char** argv,
               const std::function<Result<ProcessEnd>()>& run);
 
 }  // namespace hdps

@@ -1,12 +1,9 @@
 // The flags of a member of the cluster, a server or a worker.
 #include <gflags/gflags.h>
 
-#include <iterator>
-
 #include "common/platform/process_watch.h"
 #include "common/process/daemon.h"
 #include "common/process/elect_flags.h"
-#include "common/process/http_flags.h"
 #include "common/protocol/locate/scheduler_locator.h"
 
 DEFINE_string(scheduler, "", hdps::kSchedulerHelp);
@@ -45,16 +42,6 @@ Result<MemberFlags> ReadMemberFlags(const DaemonFlags& flags) {
   member.identity.process = OwnProcessName();
   member.threads = FLAGS_threads;
   return member;
-}
-
-std::vector<std::string_view> MemberFlagsAnd(std::span<const std::string_view> own) {
-  std::vector<std::string_view> names = DaemonFlagsAnd(own);
-  for (const std::string_view name :
-       {"scheduler", "rank", "servers", "workers", "threads", "elect_file"}) {
-    names.push_back(name);
-  }
-  names.insert(names.end(), std::begin(kHttpFlags), std::end(kHttpFlags));
-  return names;
 }
 
 }  // namespace hdps

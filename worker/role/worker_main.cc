@@ -41,8 +41,6 @@ constexpr char kProgram[] = "hdps-worker";
 constexpr char kUsage[] =
     "hdps-worker: trains a job's model on its part of the data\n"
     "usage: hdps-worker --job=FILE --scheduler=ADDRESS [flags]";
-constexpr std::string_view kFlags[] = {"collective_host", "insecure_collective", "gpu",
-                                       "max_bad_rows"};
 
 // Takes the rank that the worker asks for from its job, where --rank says none.
 Status TakeRank(const Job& job, NodeIdentity* identity) {
@@ -109,6 +107,5 @@ Result<ProcessEnd> Run() {
 }  // namespace hdps
 
 int main(int argc, char** argv) {
-  return hdps::RunDaemon(hdps::kProgram, hdps::kUsage, hdps::MemberFlagsAnd(hdps::kFlags), argc,
-                         argv, hdps::Run);
+  return hdps::RunDaemon(hdps::Role::kWorker, hdps::kUsage, argc, argv, hdps::Run);
 }
