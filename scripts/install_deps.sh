@@ -38,8 +38,12 @@ monitoring_packages=(prometheus)
 copies_packages=(rclone)
 # For --elect of hdps-scheduler, and the etcd of its test.
 election_packages=(libcurl4-openssl-dev etcd-server)
+# For the tests of the manifests that hdps deploy prints.
+deploy_packages=(python3-yaml python3-venv)
+# For the tests of hdps member and of hdps deploy --to=slurm, which start them in folders of their own.
+launcher_packages=(openmpi-bin mpich slurmctld slurmd slurm-client munge)
 # For the gates of .ci/run and for scripts/dev/bundle.sh only.
-developer_packages=("${test_packages[@]}" "${python_packages[@]}" "${torch_packages[@]}" "${export_packages[@]}" "${tensorboard_packages[@]}" "${kafka_packages[@]}" "${monitoring_packages[@]}" "${copies_packages[@]}" "${election_packages[@]}" clang-14 libclang-rt-14-dev llvm-14 clang-format-14 shellcheck patchelf)
+developer_packages=("${test_packages[@]}" "${python_packages[@]}" "${torch_packages[@]}" "${export_packages[@]}" "${tensorboard_packages[@]}" "${kafka_packages[@]}" "${monitoring_packages[@]}" "${copies_packages[@]}" "${deploy_packages[@]}" "${launcher_packages[@]}" "${election_packages[@]}" clang-14 libclang-rt-14-dev llvm-14 clang-format-14 shellcheck patchelf)
 # For the pictures of scripts/dev/plot_*.py only.
 plot_packages=(python3-matplotlib)
 # For benchmarks/peers only: its setup.sh installs PyTorch itself, which compiles against Python's headers.
@@ -47,7 +51,7 @@ peer_packages=(python3-venv python3-dev)
 
 usage() {
   echo "usage: scripts/install_deps.sh [--tests] [--developer] [--python] [--export] [--tensorboard] [--kafka] [--parquet]"
-  echo "           [--copies] [--election] [--plots] [--peers] [--list]"
+  echo "           [--copies] [--deploy] [--launchers] [--election] [--plots] [--peers] [--list]"
   echo "  --tests      also what some tests start: ${test_packages[*]}"
   echo "  --python     also what the Python package needs: ${python_packages[*]}"
   echo "  --export     also what hdps export --format=onnx and a vectors' index need: ${export_packages[*]}"
@@ -56,6 +60,8 @@ usage() {
   echo "  --parquet    also what reads Parquet files, from PyPI (scripts/install_parquet.sh)"
   echo "  --copies     also what copies checkpoints to object storage: ${copies_packages[*]}"
   echo "  --election   also what schedulers that are elected need, and etcd: ${election_packages[*]}"
+  echo "  --deploy     also what the tests of hdps deploy need: ${deploy_packages[*]}"
+  echo "  --launchers  also MPI and Slurm, which some tests start: ${launcher_packages[*]}"
   echo "  --developer  also what the gates and the bundle need: ${developer_packages[*]}; and as --parquet,"
   echo "               but only with a warning where PyPI cannot be reached"
   echo "  --plots      also what draws the pictures of benchmarks: ${plot_packages[*]}"
@@ -73,6 +79,8 @@ for argument in "$@"; do
     --tensorboard) packages+=("${tensorboard_packages[@]}") ;;
     --copies) packages+=("${copies_packages[@]}") ;;
     --election) packages+=("${election_packages[@]}") ;;
+    --launchers) packages+=("${launcher_packages[@]}") ;;
+    --deploy) packages+=("${deploy_packages[@]}") ;;
     --kafka) packages+=("${kafka_packages[@]}") ;;
     --parquet) packages+=(python3-venv) parquet=needed ;;
     --developer) packages+=("${developer_packages[@]}") parquet=${parquet:-wanted} ;;

@@ -39,5 +39,6 @@ Subcommand PrepareCommand();
 Subcommand ReportCommand();
 Subcommand TraceCommand();
 Subcommand ExportCommand();
+Subcommand DeployCommand();
 
 }  // namespace hdps

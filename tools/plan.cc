@@ -8,11 +8,9 @@
 #include <optional>
 #include <string>
 
-#include "common/base/dtype.h"
 #include "common/job/job_facts.h"
 #include "common/job/job_file.h"
 #include "common/job/job_spec.h"
-#include "common/job/spec/checkpoint_spec.h"
 #include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/data_spec.h"
 #include "common/job/spec/model_spec.h"
@@ -34,6 +32,7 @@
 #include "tools/inputs/file_names.h"
 #include "tools/plan/cost_model.h"
 #include "tools/plan/placement_text.h"
+#include "tools/plan/plan_question.h"
 #include "tools/plan/plan_report.h"
 #include "tools/plan/strategy_view.h"
 #include "tools/warnings.h"
@@ -71,8 +70,6 @@ DECLARE_double(zipf);
 
 namespace hdps {
 namespace {
-
-constexpr double kRowsUsual = 1e7;
 
 // Reads bytes per second; 0 for one machine.
 Result<double> ReadNetwork() {
@@ -124,27 +121,16 @@ Status CheckFlags(const CommonFlags& flags) {
 
 // Returns the number of distinct keys: that of --rows, or what the job counts.
 Result<double> ReadRows(const Job& job) {
-  double counted = 0;
-  for (const auto& [feature, law] : LawsOf(job)) counted += law.values;
+  const double counted = CountedRows(job);
   return ReadRowsFlag(counted > 0 ? counted : kRowsUsual);
 }
 
 Result<PlanQuestion> ReadQuestion(const Job& job) {
-  PlanQuestion question;
-  HDPS_ASSIGN_OR_RETURN(question.shape, ShapeOf(job));
-  HDPS_ASSIGN_OR_RETURN(question.rows, ReadRows(job));
+  HDPS_ASSIGN_OR_RETURN(const double rows, ReadRows(job));
+  HDPS_ASSIGN_OR_RETURN(PlanQuestion question, QuestionOf(job, FLAGS_servers, FLAGS_workers, rows));
   HDPS_ASSIGN_OR_RETURN(question.network_bytes_per_second, ReadNetwork());
   question.one_machine = question.network_bytes_per_second == 0;
   question.network_round_trip_us = FLAGS_network_round_trip_us;
-  question.batch = job.train.batch_size;
-  question.micro_batches = job.train.micro_batches;
-  question.sync = job.train.mode == Mode::kSync;
-  question.first_epoch = job.train.epochs == 1;
-  question.lookahead = job.train.lookahead;
-  question.wire_float_bytes = static_cast<double>(FloatBytes(job.parallel.wire));
-  question.allreduce = job.parallel.dense_exchange == DenseExchange::kAllreduce;
-  question.servers = FLAGS_servers;
-  question.workers = FLAGS_workers;
   question.machines = FLAGS_machines;
   question.zipf = FLAGS_zipf;
   question.unique_share = FLAGS_unique;
@@ -152,24 +138,6 @@ Result<PlanQuestion> ReadQuestion(const Job& job) {
   if (KeepsRowsInMemory(job, question.one_machine || question.workers == 1)) {
     question.kept_example_bytes = static_cast<double>(KeptRowBytes(job));
     question.kept_examples_share = job.data.cache_share;
-  }
-  question.checkpoint_every_steps = job.checkpoint.every_steps;
-  if (const uint64_t delta = job.checkpoint.delta_every_steps; delta > 0) {
-    uint64_t& every = question.checkpoint_every_steps;
-    every = every == 0 ? delta : std::min(every, delta);
-  }
-  for (const uint64_t every : {job.checkpoint.every_seconds, job.checkpoint.delta_every_seconds}) {
-    double& seconds = question.checkpoint_every_seconds;
-    const auto more = static_cast<double>(every);
-    if (every > 0) seconds = seconds == 0 ? more : std::min(seconds, more);
-  }
-  question.dead_after_seconds = job.cluster.dead_after_ms * 1e-3;
-  if (question.batch < question.workers) {
-    return Status(Code::kInvalidArgument,
-                  "train.batch_size is " + std::to_string(question.batch) + " over " +
-                      std::to_string(question.workers) +
-                      " workers: each needs an example a step; --set=train.batch_size=" +
-                      std::to_string(uint64_t{4096} * question.workers) + " gives each 4096");
   }
   return question;
 }

@@ -83,6 +83,7 @@ struct HttpPath {
 struct HttpOptions {
   std::string listen;                   // HOST:PORT, where port 0 is any free one.
   std::vector<std::string> names = {};  // Further values of the Host header that are right.
+  bool any_name = false;                // All values are: a gateway in front has names of its own.
   std::string token;                    // What a visitor must know; not empty.
   std::string certificate, key;         // PEM texts for TLS 1.2 and later; empty: no TLS.
   HttpLimits limits = {};

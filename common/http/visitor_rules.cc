@@ -55,6 +55,7 @@ bool VisitorRules::IsOwnHost(MHD_Connection* connection) const {
   if (!header || CountOf(connection, "Host") != 1) return false;
   const std::optional<std::string> host = HostOf(*header);
   if (!host) return false;
+  if (options_.any_name) return true;
   if (*host == "localhost" || *host == host_) return true;
   if (std::ranges::find(options_.names, *host) != options_.names.end()) return true;
   const MHD_ConnectionInfo* const info =

@@ -18,9 +18,11 @@ DEFINE_string(http, "",
               "HOST:PORT at which this program answers browsers and monitoring, where port 0 picks "
               "one; none: nowhere; empty: 127.0.0.1:0 for hdps-scheduler and hdps train, "
               "127.0.0.1:8080 for hdps serve, and none for others");
-DEFINE_string(http_names, "",
-              "Names, separated by commas, under which --http is reached besides its address and "
-              "localhost; a request for another name is refused");
+DEFINE_string(
+    http_names, "",
+    "Names, separated by commas, under which --http is reached besides its address and "
+    "localhost; a request for another name is refused. *: any name, for a gateway in front "
+    "that has names of its own");
 DEFINE_string(http_token_file, "",
               "File with the token that visitors of --http must give, readable by its owner alone; "
               "empty: a token is drawn and shown on stderr");
@@ -143,7 +145,10 @@ Result<HttpFlags> ReadHttpFlags(FileSystem& files, std::string_view unless_given
                      "=FILE as well");
   }
   HDPS_ASSIGN_OR_RETURN(flags.unprotected, IsUnprotected(options.listen, insecure));
-  HDPS_ASSIGN_OR_RETURN(options.names, ReadNames());
+  options.any_name = FLAGS_http_names == "*";
+  if (!options.any_name) {
+    HDPS_ASSIGN_OR_RETURN(options.names, ReadNames());
+  }
   flags.token_file = FLAGS_http_token_file;
   options.token = NewToken();
   if (!flags.token_file.empty()) {

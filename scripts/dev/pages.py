@@ -55,7 +55,7 @@ NOT_OURS = {
 OTHER_PROGRAMS = re.compile(
     r"\b(cmake|ctest|git|apt|apt-get|docker|podman|systemctl|journalctl|systemd-\w+|setsid|ssh|cat|python3 -m|pip|nvcc|perf|gdb|"
     r"valgrind|zstd|gzip|clang\S*|g\+\+|objdump|readelf|strings|ip|tc|iptables|nft|ufw|firewall-cmd|numactl|taskset|chrt|sysctl|curl|tar|"
-    r"diff|grep|sed|awk|du|df|ls|mount|openssl|ps|free|lscpu|nvidia-smi|torchrun|mpirun|dot|prometheus|promtool|tensorboard)\b")
+    r"diff|grep|sed|awk|du|df|ls|mount|openssl|ps|free|lscpu|nvidia-smi|torchrun|mpirun|dot|kubectl|prometheus|promtool|tensorboard)\b")
 # Flags of every program, of gtest, and of libraries that the programs link.
 COMMON_FLAGS = {"help", "version", "flagfile", "v", "name", "key", "gtest_filter", "gtest_random_seed", "gtest_repeat"}
 # What a run makes, and names that stand for a file of the reader's own.
@@ -125,6 +125,11 @@ class Truth:
                              ("hdps-load", "benchmarks/serving/hdps_load_main.cc")):
             self.flags_of[daemon] = {flag for flag, where in self.flags.items()
                                      if main in where or any(one.startswith("common/process/") for one in where)}
+
+        if "tools/member/member.cc" in self.code:  # It takes the flags of all three.
+            self.commands.add("member")
+            self.flags_of["member"] = {"role", "restart"}.union(
+                *[self.flags_of[f"hdps-{role}"] for role in ("scheduler", "server", "worker")])
 
     def read_settings(self):
         """The dotted names of docs/job_file.md, which a test holds against the program's tables."""

@@ -24,7 +24,7 @@ ROOMS = {
                "outside"],
     "scheduler": ["page", "election", "members", "plan", "why", "report", "state", "picture", "phases"],
     "tools": ["inputs", "scoring", "export", "plan", "synthetic", "prepare", "report", "checkpoints", "doctor", "why",
-              "tables", "serve"],
+              "tables", "serve", "deploy", "member"],
 }
 # Rooms with a file per record, which may grow beyond the limit of files.
 RECORDS = {"common/job/layers", "common/job/optimizers", "common/job/recipes", "worker/model/layers",
@@ -54,7 +54,9 @@ DOORS = [
                    "common/platform/posix_file_system.cc", "embedding/memory/page_memory.cc"}),
     (r"memfd_create|shm_open", {"common/net/shared/shared_memory.cc"}),
     (r"pidfd_open", {"common/platform/process_watch.cc"}),
-    (r"posix_spawn|\bwaitpid\(|\bexecv|\bfork\(", {"common/platform/memory_full.cc", "common/platform/programs/posix_programs.cc"}),
+    (r"posix_spawn|\bwaitpid\(|\bexecv|\bfork\(", {
+        "common/platform/memory_full.cc", "common/platform/programs/child_process.cc",
+        "common/platform/programs/posix_programs.cc"}),
     (r"mkdtemp", {"common/platform/folders/temporary_folder.cc"}),
     (r"setpriority", {"common/platform/threads/thread_priority.cc"}),
     (r"\bgetenv\(", {"common/process/command_line.cc", "kernels/vector_width.cc"}),

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/net/listening.h"
-#include "common/process/child_process.h"
+#include "common/platform/programs/child_process.h"
 #include "common/process/command_line.h"
 #include "common/process/faults.h"
 #include "common/process/program_flags.h"

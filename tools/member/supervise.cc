@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "common/process/child_process.h"
+#include "common/platform/programs/child_process.h"
 #include "common/process/terminal.h"
 #include "tools/member/restart_policy.h"
 
@@ -75,7 +75,7 @@ class Supervision {
     for (;;) {
       if (const std::optional<int> status = child.Ended()) return *status;
       TakeSignal(kLookMs);
-      if (pending_ && child.Handles(*pending_)) {
+      if (pending_ && child.Handles(files_, *pending_)) {
         child.Send(*std::exchange(pending_, std::nullopt));
         told_ = true;
       }

@@ -26,7 +26,10 @@
 #include "tools/serve/serving.h"
 #include "tools/serve/versions/served_checkpoint.h"
 
-DEFINE_string(name, "", "Name under which the model of --checkpoint is asked; empty: its job's");
+DEFINE_string(
+    name, "",
+    "serve: name under which the model of --checkpoint is asked; deploy: name of the job in the "
+    "cluster; empty: that of the job");
 DEFINE_string(
     log_requests, "",
     "File for a share of the rows that were asked, with their scores, in the job's own data "
@@ -41,6 +44,10 @@ DEFINE_string(spill_path, "/var/tmp",
 DEFINE_int64(batch_wait_us, 0,
              "Microseconds that a small request waits at most for others, to be scored with them; "
              "0: each is scored at once");
+DEFINE_bool(
+    open, false,
+    "Answer who has no token also beyond this machine, where a gateway in front decides who "
+    "may ask; goes with --insecure");
 DECLARE_string(checkpoint);
 DECLARE_string(model);
 DECLARE_string(which);
@@ -110,9 +117,13 @@ Status ReadHttp(FileSystem& files, ServingOptions* options) {
   http.limits = kServingLimits;
   http.json_errors = true;
   if (http.listen.empty()) return {};
+  if (FLAGS_open && !options->http.token_file.empty()) {
+    return Mistake("--open and --http_token_file=" + options->http.token_file +
+                   " contradict each other; give the one that says who may ask");
+  }
   bool reached = false;
   HDPS_RETURN_IF_ERROR(CheckHttpAddress(http.listen, &reached));
-  options->open = !reached && options->http.token_file.empty();
+  options->open = options->http.token_file.empty() && (!reached || FLAGS_open);
   http.open_404 = options->open;
   return {};
 }
@@ -245,7 +256,8 @@ Subcommand ServeCommand() {
            "http_cert",  "http_key",
            "listen",     "keys",
            "insecure",   "log_requests",
-           "log_share",  "batch_wait_us"},
+           "log_share",  "batch_wait_us",
+           "open"},
           Serve};
 }
 

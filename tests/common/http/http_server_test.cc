@@ -190,6 +190,15 @@ TEST_F(HttpServerTest, AnswersToItsOwnNamesAlone) {
   EXPECT_EQ(Ask("GET /healthz HTTP/1.1\r\nHost: evil.example\r\n\r\n").status, 421);
 }
 
+TEST_F(HttpServerTest, AnswersToAnyNameBehindAGateway) {
+  HttpOptions options = Options();
+  options.any_name = true;
+  Begin(options);
+  EXPECT_EQ(Ask("GET / HTTP/1.1\r\nHost: model.example\r\n" + kBearer + "\r\n").status, 200);
+  EXPECT_EQ(Ask("GET / HTTP/1.1\r\nHost: model.example\r\n\r\n").status, 401);
+  EXPECT_EQ(Ask("GET / HTTP/1.1\r\nHost: a@b\r\n" + kBearer + "\r\n").status, 421);
+}
+
 TEST_F(HttpServerTest, AnswersAtTheAddressThatAConnectionCameTo) {
   HttpOptions options = Options();
   options.listen = "0.0.0.0:0";

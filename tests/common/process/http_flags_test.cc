@@ -82,7 +82,16 @@ TEST_F(HttpFlagsTest, ReadsItsFiles) {
   EXPECT_EQ(flags->options.certificate, "C");
   EXPECT_EQ(flags->options.key, "K");
   EXPECT_THAT(flags->options.names, ElementsAre("hdps.example", "b"));
+  EXPECT_FALSE(flags->options.any_name);
   EXPECT_FALSE(flags->unprotected);
+}
+
+TEST_F(HttpFlagsTest, AStarIsAnyName) {
+  const auto flags = Read({{"http_names", "*"}});
+  ASSERT_TRUE(flags.ok()) << flags.status().message();
+  EXPECT_TRUE(flags->options.any_name);
+  EXPECT_THAT(flags->options.names, IsEmpty());
+  EXPECT_THAT(Mistake({{"http_names", "*,a"}}), HasSubstr("is no name of a host"));
 }
 
 TEST_F(HttpFlagsTest, LeavesThisMachineOnlyProtectedOrInsecure) {

@@ -1,5 +1,5 @@
 // Starts and watches children by POSIX, and reads from /proc which signals they handle.
-#include "common/process/child_process.h"
+#include "common/platform/programs/child_process.h"
 
 #include <spawn.h>
 #include <sys/wait.h>
@@ -9,7 +9,6 @@
 #include <charconv>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 
 namespace hdps {
 namespace {
@@ -80,16 +79,16 @@ std::optional<int> ChildProcess::Ended() {
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-bool ChildProcess::Handles(int signal) const {
-  std::ifstream lines("/proc/" + std::to_string(pid_) + "/status");
+bool ChildProcess::Handles(FileSystem& files, int signal) const {
+  constexpr uint64_t kBytesMax = 1 << 16;
+  const Result<std::string> text =
+      ReadWholeFile(files, "/proc/" + std::to_string(pid_) + "/status", kBytesMax);
   constexpr std::string_view kName = "SigCgt:\t";
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with(kName)) continue;
-    uint64_t handled = 0;
-    std::from_chars(line.data() + kName.size(), line.data() + line.size(), handled, 16);
-    return (handled >> (signal - 1) & 1) != 0;
-  }
-  return false;
+  const size_t found = text.ok() ? text->find(kName) : std::string::npos;
+  if (found == std::string::npos) return false;
+  uint64_t handled = 0;
+  std::from_chars(text->data() + found + kName.size(), text->data() + text->size(), handled, 16);
+  return (handled >> (signal - 1) & 1) != 0;
 }
 
 void ChildProcess::Send(int signal) const { ::kill(pid_, signal); }

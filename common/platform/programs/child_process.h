@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/platform/file_system.h"
 
 namespace hdps {
 
@@ -51,7 +52,7 @@ class ChildProcess {
   // runs. Requires: it has not returned a status before.
   std::optional<int> Ended();
   // Is true once it handles `signal` by itself; before that a signal would end it.
-  bool Handles(int signal) const;
+  bool Handles(FileSystem& files, int signal) const;
   void Send(int signal) const;
 
  private:
