@@ -54,11 +54,8 @@ DEFINE_string(address_file, "",
 DEFINE_bool(same_run, false,
             "Continue a run that was started before, in which an earlier request to stop still "
             "holds; without it a new run begins and forgets that request");
-DEFINE_string(elect, "",
-              "etcd in which the schedulers of this job, with the same --job and --out, elect the "
-              "one that leads: etcd://HOST:PORT[,HOST:PORT...]/PREFIX; empty: this one leads");
-DEFINE_int32(elect_ttl_s, 5,
-             "Seconds after which another scheduler may lead when the one that leads is gone");
+DECLARE_string(elect);
+DECLARE_int32(elect_ttl_s);
 DEFINE_bool(tensorboard, false, hdps::kTensorboardHelp);
 DEFINE_bool(print_config, false, "Print the job with every default written out, and end");
 

@@ -1,4 +1,4 @@
-// Reads --elect_file.
+// The flags of an election; reads --elect_file.
 #include "common/process/elect_flags.h"
 
 #include <gflags/gflags.h>
@@ -6,6 +6,13 @@
 #include <utility>
 
 #include "common/election/etcd_locator.h"
+
+// Of schedulers, and of hdps member, which becomes one.
+DEFINE_string(elect, "",
+              "etcd in which the schedulers of this job, with the same --job and --out, elect the "
+              "one that leads: etcd://HOST:PORT[,HOST:PORT...]/PREFIX; empty: this one leads");
+DEFINE_int32(elect_ttl_s, 5,
+             "Seconds after which another scheduler may lead when the one that leads is gone");
 
 DEFINE_string(elect_file, "",
               "File that its owner alone can read, with user and password or with ca, cert and key "
