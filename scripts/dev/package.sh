@@ -17,8 +17,10 @@ trap 'rm -rf "$stage"' EXIT
 umask 022
 cpack --config build/CPackConfig.cmake -B "$stage" >"$stage/log" 2>&1 || { tail "$stage/log" >&2; exit 3; }
 for package in "$stage"/*.deb; do
-  # Once more by Debian's own program, which sorts the files and gives them the commit's time and root as owner.
+  # Once more by Debian's own program, which sorts the files, with the commit's time and root as owner.
   dpkg-deb --raw-extract "$package" "$stage/tree"
+  chmod -R u+w,go-w "$stage/tree"
+  find "$stage/tree" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
   dpkg-deb --root-owner-group -Zxz -z1 --build "$stage/tree" "$folder/$(basename "$package")" >/dev/null
   rm -rf "$stage/tree"
 done
