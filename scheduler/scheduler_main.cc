@@ -306,5 +306,6 @@ Result<ProcessEnd> Run() {
 }  // namespace hdps
 
 int main(int argc, char** argv) {
-  return hdps::RunDaemon(hdps::Role::kScheduler, hdps::kUsage, argc, argv, hdps::Run);
+  return hdps::RunDaemon(hdps::kProgram, hdps::Role::kScheduler, hdps::kUsage, argc, argv,
+                         hdps::Run);
 }

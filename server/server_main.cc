@@ -90,5 +90,5 @@ Result<ProcessEnd> Run() {
 }  // namespace hdps
 
 int main(int argc, char** argv) {
-  return hdps::RunDaemon(hdps::Role::kServer, hdps::kUsage, argc, argv, hdps::Run);
+  return hdps::RunDaemon(hdps::kProgram, hdps::Role::kServer, hdps::kUsage, argc, argv, hdps::Run);
 }

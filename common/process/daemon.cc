@@ -88,9 +88,8 @@ Result<std::unique_ptr<PidFile>> StartDaemon(const std::string& program, const D
   return pid_file;
 }
 
-int RunDaemon(Role role, const std::string& usage, int argc, char** argv,
-              const std::function<Result<ProcessEnd>()>& run) {
-  const std::string program = std::string("hdps-") + RoleName(role);
+int RunDaemon(const std::string& program, Role role, const std::string& usage, int argc,
+              char** argv, const std::function<Result<ProcessEnd>()>& run) {
   EndWhereMemoryIsFull(program);
   KeepFreedMemory();
   RefuseTooLargeFiles();

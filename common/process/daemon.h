@@ -45,7 +45,7 @@ Result<MemberFlags> ReadMemberFlags(const DaemonFlags& flags);
 Result<std::unique_ptr<PidFile>> StartDaemon(const std::string& program, const DaemonFlags& flags);
 
 // Runs a role's program from its command line to its exit status.
-int RunDaemon(Role role, const std::string& usage, int argc, char** argv,
-              const std::function<Result<ProcessEnd>()>& run);
+int RunDaemon(const std::string& program, Role role, const std::string& usage, int argc,
+              char** argv, const std::function<Result<ProcessEnd>()>& run);
 
 }  // namespace hdps

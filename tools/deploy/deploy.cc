@@ -183,7 +183,7 @@ Status Run(const std::vector<std::string>& arguments) {
 
 Subcommand DeployCommand() {
   return {"deploy",
-          "print what starts a job on a cluster: manifests for Kubernetes, a script for Slurm",
+          "print what starts a job on Kubernetes or under Slurm",
           "hdps deploy JOB --to=jobset|jobs|trainjob|msjob|kserve --image=IMAGE\n"
           "            [--servers=M --workers=N] [flags]\n"
           "hdps deploy JOB --to=slurm [--servers=M --workers=N] [flags]\n"

@@ -108,5 +108,5 @@ Result<ProcessEnd> Run() {
 }  // namespace hdps
 
 int main(int argc, char** argv) {
-  return hdps::RunDaemon(hdps::Role::kWorker, hdps::kUsage, argc, argv, hdps::Run);
+  return hdps::RunDaemon(hdps::kProgram, hdps::Role::kWorker, hdps::kUsage, argc, argv, hdps::Run);
 }
