@@ -45,10 +45,6 @@ DEFINE_uint32(gpu, 0,
 DEFINE_string(on_term, "job",
               "member: what SIGTERM asks for: job drains, saves and ends the whole job; leave ends "
               "this member alone, with status 3, and the job waits for another in its place");
-DEFINE_string(elect, "",
-              "member: as scheduler, etcd in which the schedulers of this job elect the one that "
-              "leads: etcd://HOST:PORT[,HOST:PORT...]/PREFIX; empty: this one leads");
-DEFINE_int32(elect_ttl_s, 5, "member: seconds of the lease under which a scheduler leads");
 DECLARE_string(job);
 DECLARE_string(out);
 DECLARE_string(scheduler);
