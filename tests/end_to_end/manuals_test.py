@@ -140,7 +140,7 @@ class Manuals(harness.Case):
         if program in ("hdps train", "hdps-scheduler"):
             extra.append("--set=train.max_steps=1")
         done = subprocess.run([*words_of(program), *arguments, *flags, *extra, f"--{flag}={value}"], capture_output=True,
-                              text=True, timeout=60, stdin=subprocess.DEVNULL)
+                              text=True, timeout=60, stdin=subprocess.DEVNULL, cwd=self.folder)
         shutil.rmtree(out, ignore_errors=True)
         return done.stderr if done.returncode == 2 else ""
 
