@@ -141,6 +141,8 @@ class OutsideTexts(harness.DaemonsCase):
                         ["prepare", self.out("train.csv"), f"--out={self.out('prepared')}"],
                         ["generate", f"--out={self.out('data')}", "--rows=100", "--eval_rows=10"],
                         ["keygen", f"--out={self.out('keys')}", f"--add=worker:{NAME}"],
+                        ["deploy", job, "--to=slurm", f"--out={out}"], ["deploy", job, "--to=jobs", f"--image={NAME}"],
+                        ["member", f"--job={job}", f"--out={out}", f"--role={NAME}"],
                         ["train", f"--job={job}", f"--out={out}"],
                         ["train", f"--job={job}", f"--out={self.out('begun')}", f"--init={self.out('safetensors')}"]):
             self.ask(*command)

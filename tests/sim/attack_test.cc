@@ -31,6 +31,7 @@ struct Attacked {
 Attacked RunAttacked(uint64_t seed, AttackAs as) {
   const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
   Cluster cluster(Draw(seed), files.get());
+  if (as == AttackAs::kMember) cluster.network().ExpectForgedAddresses();
   const Attacker attacker(&cluster.network(), seed, as);
   Attacked attacked;
   attacked.outcome = cluster.Run(kForgivenMs);

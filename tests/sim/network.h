@@ -78,6 +78,9 @@ class SimNetwork {
   void OnGiven(std::function<void(PeerId to, PeerId from, const Frame* frame)> watch) {
     watch_ = std::move(watch);
   }
+  // Lets dials to an address that no member has go nowhere: an attacker may forge a member's. In
+  // all other runs they are a fault of the cluster.
+  void ExpectForgedAddresses() { forged_addresses_ = true; }
   // Sends `frame` from outside under the peer id `from`, without losses. Like a transport, it
   // accepts any peer id that no peer has, and only frames that pass CheckFrame.
   void Inject(PeerId from, PeerId to, Frame frame);
@@ -142,6 +145,7 @@ class SimNetwork {
   std::vector<Partition> partitions_;
   std::vector<std::function<void(PeerId, PeerId, Frame*)>> spies_;
   std::function<void(PeerId, PeerId, const Frame*)> watch_;
+  bool forged_addresses_ = false;
 };
 
 }  // namespace hdps::sim
