@@ -31,7 +31,7 @@ Status CommandTurns::Await() {
   while (true) {
     if (channel_.interrupted()) Drop();
     if (channel_.end()) return End();  // Also in the midst of an order.
-    if (train_ || evaluation_) {
+    if (train_ || evaluation_ || went_back_) {
       const Status restored = RestoreState();
       if (restored.ok()) break;
       if (!channel_.interrupted()) return channel_.end() ? End() : Fail(restored);

@@ -28,6 +28,10 @@ class CommandTurns {
   // Carries out commands until a step may begin or an evaluation is due. Errors: kCancelled if the
   // standing is not kSteps then; another error has ended the job for this worker.
   Status Await();
+  // Waits as Await() if no step may begin and no evaluation is due. After a way back Await()
+  // returns as soon as this worker's rows are loaded, before the others': they may wait for the
+  // caller in a sum of their own, and so cannot have obeyed yet.
+  Status AwaitStep() { return train_ || evaluation_ ? Status() : Await(); }
   // The first step may begin: a later way back to a checkpoint is told to the caller.
   void BeginSteps() { has_begun_ = true; }
   // Counts a step that was pushed, and carries out what the scheduler wants before the next one.

@@ -34,7 +34,7 @@ struct TableWorker::Parts {
 
   const Job& job() const { return *options.job; }
   Status CheckStanding() const;
-  Status CheckStep() const;  // A step may go on.
+  Status CheckStep();  // Waits until a step may go on.
   Status CheckTable(TableId table) const;
   Status CheckAsked(std::span<const AskedKeys> asked) const;
   Status CheckRows(TableId table, std::span<const Key> keys, std::span<const float> rows) const;
@@ -52,8 +52,9 @@ Status TableWorker::Parts::CheckStanding() const {
   return {Code::kCancelled, turns.reason()};
 }
 
-Status TableWorker::Parts::CheckStep() const {
+Status TableWorker::Parts::CheckStep() {
   HDPS_RETURN_IF_ERROR(CheckStanding());
+  HDPS_RETURN_IF_ERROR(turns.AwaitStep());
   if (!turns.evaluation_due()) return {};
   return Mistake("an evaluation is due at step " + std::to_string(turns.clock()) +
                  " (train.eval_every_steps); report its figures before the next step");
