@@ -698,6 +698,46 @@ class Daemons(harness.DaemonsCase, Own):
         self.assertEqual(starts, [(False, None), (True, None), (True, b"5")])
         self.assertEqual(*digests)
 
+    def test_a_way_back_is_heard_before_the_others_have_obeyed(self):
+        """One worker waits for the other's part in a sum of their own, as ranks of torch do, when a server dies."""
+        self.start_job(workers=2, checkpoint={"every_steps": 2})
+        heard = self.out("heard")
+        other = self.python(f"""
+            import hdps, pathlib, time
+            heard = pathlib.Path({str(heard)!r})
+            with hdps.join({self.address!r}, state=lambda: b"%d" % worker.clock) as worker:
+                for step in worker.loop(lambda restored: range(int(restored or 0), 6)):
+                    pulled = worker.pull("words", [step])
+                    if step == 4 and not heard.exists():
+                        print("pulled", flush=True)
+                        until = time.monotonic() + 60
+                        while not heard.exists():
+                            assert time.monotonic() < until, "the other worker has heard nothing"
+                            time.sleep(0.01)
+                    worker.push(pulled, [[1.0, 1.0]])
+            """)
+        starts = []
+
+        def data(restored):
+            starts.append(restored)
+            return range(int(restored or 0), 6)
+        with hdps.join(self.address, state=lambda: b"%d" % worker.clock) as worker:
+            for step in worker.loop(data):
+                dies = step == 4 and not heard.exists()
+                if dies:
+                    self.assertEqual(other.stdout.readline(), "pulled\n")
+                    self.saved(2, self.out("scheduler.log"))
+                    self.server.kill()
+                    self.server.wait()
+                    self.server = self.start_server()
+                pulled = worker.pull("words", [step])
+                if dies:
+                    heard.touch()
+                worker.push(pulled, [[1.0, 1.0]])
+        self.assertEqual((other.wait(60), self.scheduler.wait(60)), (0, 0))
+        self.assertEqual(len(starts), 2)
+        self.assertEqual(harness.summary_of(self.out("run"))["steps"], 6)
+
     def test_going_back_without_a_loop(self):
         self.start_job(checkpoint={"every_steps": 2})
         worker = hdps.join(self.address, state=lambda: b"of %d" % worker.clock)
