@@ -244,6 +244,7 @@ class Elections(harness.DaemonsCase):
         self.schedulers = again
         leader = self.leader(0)
         other = next(s for s in again if s is not leader)
+        harness.wait_until(lambda: "stands by" in other.said(), 30, "the other stands by")
         other.process.send_signal(signal.SIGTERM)
         self.assertEqual(other.process.wait(timeout=30), 0)
         self.assertIsNone(leader.process.poll())
