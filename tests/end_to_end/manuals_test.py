@@ -139,8 +139,10 @@ class Manuals(harness.Case):
         extra = ["--print_config"] if "print_config" in own and flag != "resume" else []
         if program in ("hdps train", "hdps-scheduler"):
             extra.append("--set=train.max_steps=1")
+        if program == "hdps generate":
+            extra += [f"--{rows}=20" for rows in ("rows", "eval_rows") if rows != flag]
         done = subprocess.run([*words_of(program), *arguments, *flags, *extra, f"--{flag}={value}"], capture_output=True,
-                              text=True, timeout=60, stdin=subprocess.DEVNULL, cwd=self.folder)
+                              text=True, timeout=300, stdin=subprocess.DEVNULL, cwd=self.folder)
         shutil.rmtree(out, ignore_errors=True)
         return done.stderr if done.returncode == 2 else ""
 
