@@ -122,7 +122,7 @@ Status CheckFlags(const DaemonFlags& flags) {
   return CheckAddress(FLAGS_listen, flags.connections.may_leave());
 }
 
-// What a scheduler has before it leads.
+// Holds what a scheduler has before it leads.
 struct Parts {
   std::unique_ptr<FileSystem> files;
   std::unique_ptr<MonotonicClock> clock = NewSystemClock();

@@ -1,4 +1,4 @@
-// What schedulers and members ask of etcd: who leads a job, and whether it has ended.
+// Asks etcd, for schedulers and members, who leads a job and whether it has ended.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace hdps {
 
 inline constexpr std::string_view kEtcdScheme = "etcd://";
 
-// Where the keys of a job are. PREFIX/leader is the address of the scheduler that leads, under its
-// lease. PREFIX/end is the exit status and the reason of the job's end.
+// Names the place of a job's keys in etcd. PREFIX/leader is the address of the scheduler that
+// leads, under its lease. PREFIX/end is the exit status and the reason of the job's end.
 struct EtcdPlace {
   std::vector<std::string> endpoints;  // HOST:PORT each.
   std::string prefix;

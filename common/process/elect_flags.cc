@@ -7,7 +7,7 @@
 
 #include "common/election/etcd_locator.h"
 
-// Of schedulers, and of hdps member, which becomes one.
+// Schedulers have these flags, and hdps member, which becomes one.
 DEFINE_string(elect, "",
               "etcd in which the schedulers of this job, with the same --job and --out, elect the "
               "one that leads: etcd://HOST:PORT[,HOST:PORT...]/PREFIX; empty: this one leads");

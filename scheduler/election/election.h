@@ -1,4 +1,4 @@
-// Who leads a job: one candidate at a time, under a lease of etcd.
+// Decides who leads a job: one candidate at a time, under a lease of etcd.
 #pragma once
 
 #include <cstdint>

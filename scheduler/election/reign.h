@@ -52,7 +52,7 @@ class Reign {
   std::unique_ptr<Thread> thread_;
 };
 
-// What became of a candidate: it leads, or its process ends.
+// Tells what became of a candidate: it leads, or its process ends.
 struct Elected {
   std::unique_ptr<Reign> reign;  // Null: `end` tells.
   ProcessEnd end;

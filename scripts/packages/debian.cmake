@@ -52,6 +52,9 @@ endif()
 if(HDPS_WITH_KAFKA)
   string(APPEND dev ", librdkafka-dev")
 endif()
+if(HDPS_WITH_ELECTION)
+  string(APPEND dev ", libcurl4-openssl-dev")
+endif()
 hdps_package(development hdps-dev SECTION libdevel DEPENDS "${dev}"
   TITLE "parameter server that trains recommendation models - libraries"
   TEXT "Headers, static libraries, and the files of CMake and pkg-config for programs
