@@ -7,7 +7,7 @@ cd "$(dirname "$(readlink -f "$0")")/.." || exit 3
 # shellcheck source=scripts/dev/gates.sh
 . scripts/dev/gates.sh
 
-tests=${HDPS_TESTS:-all}                            # Or a share, as in .ci/run.
+export HDPS_TESTS=${HDPS_TESTS:-all}                # Or share, as in .ci/run.
 export HDPS_KILLS=${HDPS_KILLS:-50}                 # Of each kind, in failover_test.py.
 export HDPS_TWO_KILLS=${HDPS_TWO_KILLS:-200}        # Times, in two_kills_test.py.
 export HDPS_NAMES_SECONDS=${HDPS_NAMES_SECONDS:-60} # Of strangers in members' names, in names_test.py.
@@ -19,7 +19,7 @@ sanitized=${HDPS_SANITIZED:-all}                    # Or a share.
 fuzz_seconds=${HDPS_FUZZ_SECONDS:-3600}             # Of each target, two at once.
 benchmarks=${HDPS_BENCHMARKS:-}                     # Their names; none: every one.
 tests() {
-  if [[ $tests == all ]]; then scripts/test.sh --full; else scripts/test.sh; fi
+  if [[ $HDPS_TESTS == all ]]; then scripts/test.sh --full; else scripts/test.sh; fi
 }
 many_seeds() {
   build/bin/sim_test "--sim_seeds_factor=$seeds_factor" --gtest_filter='-*Mixed*' &&
@@ -42,7 +42,7 @@ run_step() { # NAME COMMAND...
 }
 
 run_step 'packages' scripts/install_deps.sh --developer
-run_step "build and tests, $tests" tests
+run_step "build and tests, $HDPS_TESTS" tests
 run_step "simulation, $seeds_factor times the seeds" many_seeds
 run_step 'whole jobs with device code on the CPU, in another order of threads and streams' other_order
 run_step "benchmarks, ${benchmarks:-all}, each case once" benchmarks

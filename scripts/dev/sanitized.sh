@@ -6,6 +6,7 @@ cd "$(dirname "$(readlink -f "$0")")/../.."
 
 fail() { echo "sanitized.sh: error: $1; usage: scripts/dev/sanitized.sh asan|tsan share|all" >&2; exit 2; }
 preset=${1:-} part=${2:-}
+[[ $part != all ]] || export HDPS_TESTS=all
 folder=$preset
 case "$preset:$part" in
   asan:share) target=asan_share label='\.asan' folder=fuzz ;;

@@ -19,6 +19,7 @@
 #include "kernels/product_workspace.h"
 #include "tests/cuda_on_cpu/stand_in.h"
 #include "tests/logged_lines.h"
+#include "tests/share.h"
 #include "tests/worker/role/small_job.h"
 #include "tools/plan/cost_model.h"
 #include "tools/synthetic/zipf.h"
@@ -69,7 +70,7 @@ TEST_F(JobOnDeviceTest, WhereDenseWeightsAreUpdatedChangesNoBit) {
     if (optimizer.whole_tensors) continue;
     variants.push_back({std::string("model.deep_optimizer.kind=") + optimizer.name});
   }
-  for (const Overrides& variant : variants) {
+  for (const Overrides& variant : ThirdOf(variants, "settings and optimizers")) {
     SCOPED_TRACE(variant.empty() ? "plain" : variant[0]);
     const std::string at_servers = Digest({1, 2}, variant);
     EXPECT_EQ(Digest({1, 2}, variant + kAllReduce), at_servers);
@@ -85,12 +86,13 @@ TEST_F(JobOnDeviceTest, EachLayerMayBeUpdatedElsewhere) {
   const Overrides host = of("deep1", "dense_target=cpu") + of("wide_bias", "dense_target=cpu");
   const Overrides device = kHostTarget + of("deep2", "dense_target=cuda");
   const Overrides servers = of("deep_logit", "dense_exchange=servers");
-  const Overrides variants[] = {{},
-                                {"train.micro_batches=3", "train.epochs=2"},
-                                {"model.batch_norm=true", "parallel.comm_fusion.openstate=false"},
-                                {"train.lookahead=1", "model.deep_optimizer.kind=adagrad"}};
+  const std::vector<Overrides> variants = {
+      {},
+      {"train.micro_batches=3", "train.epochs=2"},
+      {"model.batch_norm=true", "parallel.comm_fusion.openstate=false"},
+      {"train.lookahead=1", "model.deep_optimizer.kind=adagrad"}};
   const Overrides ways[] = {host, device, servers, host + servers, device + servers};
-  for (const Overrides& variant : variants) {
+  for (const Overrides& variant : ThirdOf(variants, "settings")) {
     SCOPED_TRACE(variant.empty() ? "plain" : variant[0]);
     const auto whole = Summary({1, 2}, variant);
     for (const Overrides& way : ways) {
@@ -157,7 +159,8 @@ TEST_F(JobOnDeviceTest, TheLibrarysOwnSumsDifferByTheirRounding) {
                             "parallel.parallel_optimizer_config={\"optimizer_level\": \"level2\", "
                             "\"parallel_optimizer_threshold\": 0}"};
   const Overrides halves = {"parallel.gradient_fp32_sync=false"};
-  for (const Overrides& variant : {Overrides{}, level2, halves, kKept}) {
+  const std::vector<Overrides> variants = {{}, level2, halves, kKept};
+  for (const Overrides& variant : ThirdOf(variants, "settings")) {
     SCOPED_TRACE(variant.empty() ? "plain" : variant[0]);
     for (const char* collective : {"gloo", "nccl"}) {
       const Overrides way =
@@ -204,7 +207,7 @@ TEST_F(JobOnDeviceTest, NorDoTheyWithWhatElseBecomesOfTheirGradients) {
       {"train.micro_batches=2", "parallel.interleave_num=2", "train.clip_value=0.01"},
   };
   bool nccl = false;
-  for (const Overrides& variant : variants) {
+  for (const Overrides& variant : ThirdOf(variants, "settings")) {
     SCOPED_TRACE(variant[0]);
     EXPECT_EQ(Digest({1, 2}, variant + kKept), Digest({1, 1}, variant));
     nccl = !nccl;

@@ -74,7 +74,8 @@ class Launched:
         return harness.summary_of(self.out)
 
 
-class FailoverTest(harness.Case):
+class ReferenceCase(harness.Case):
+    """A test beside undisturbed runs, each made once."""
     @classmethod
     def setUpClass(cls):
         cls.undisturbed = {}
@@ -86,6 +87,8 @@ class FailoverTest(harness.Case):
             self.undisturbed[key] = Launched(out, sets=sets).end(self)
         return self.undisturbed[key]
 
+
+class FailoverTest(ReferenceCase):
     def disturb(self, what, members_of, sets=None, check=None):
         """KILLS runs, each with a kill at a random moment; `members_of(i)` are killed at once."""
         stood, again, kills, silences = [], [], 0, []
@@ -132,15 +135,15 @@ class FailoverTest(harness.Case):
                      lambda i: ["server_0", "server_1", "worker_0", "worker_1", "scheduler"])
 
     def test_whoever_is_killed_where_rows_have_copies(self):
-        for what, members_of in (
+        for what, members_of in harness.third_of((
                 ("a server", lambda i: [f"server_{i % 2}"]), ("a worker", lambda i: [f"worker_{i % 2}"]),
                 ("the scheduler", lambda i: ["scheduler"]),
-                ("all at once", lambda i: ["server_0", "server_1", "worker_0", "worker_1", "scheduler"])):
+                ("all at once", lambda i: ["server_0", "server_1", "worker_0", "worker_1", "scheduler"])), "kinds of kills"):
             self.disturb(f"{what} killed, with copies, sync", members_of, {"cluster.replicas": 1})
 
     def test_a_worker_that_keeps_rows_is_killed(self):
         """Rows kept at workers go back to the checkpoint like those at servers."""
-        for more in ({}, {"cluster.replicas": 1}):
+        for more in harness.third_of(({}, {"cluster.replicas": 1}), "kinds of rows"):
             self.disturb(f"a worker that keeps rows killed, {more.get('cluster.replicas', 0)} copies",
                          lambda i: [f"worker_{i % 2}"],
                          {"model.vocab_cache_size": 300, "parallel.dense_exchange": "allreduce", **more})
@@ -148,16 +151,18 @@ class FailoverTest(harness.Case):
     def test_a_worker_is_killed_in_a_sum_over_all(self):
         split = {"parallel.enable_parallel_optimizer": True,
                  "parallel.parallel_optimizer_config.parallel_optimizer_threshold": 0}
-        for what, more in (("", {}), (", a tensor a call", {"parallel.comm_fusion.openstate": False}),
-                           (", the optimizer split", split)):
+        for what, more in harness.third_of(
+                (("", {}), (", a tensor a call", {"parallel.comm_fusion.openstate": False}), (", the optimizer split", split)),
+                "kinds of sums"):
             self.disturb(f"a worker killed under allreduce{what}", lambda i: [f"worker_{i % 2}"],
                          {"parallel.dense_exchange": "allreduce", **more})
 
     def test_a_worker_is_killed_that_has_a_part_of_the_layers(self):
         cut = '[{"layers": ["deep1"], "shard": [1, 2]}, {"layers": ["deep2"], "shard": [2, 1]}]'
-        for what, more in (("with parts of two layers", {"parallel.blocks": cut}),
-                           ("with half of the features", {"parallel.blocks": cut,
-                                                          "parallel.dataset_strategy": "[[1, 2]]"})):
+        for what, more in harness.third_of(
+                (("with parts of two layers", {"parallel.blocks": cut}),
+                 ("with half of the features", {"parallel.blocks": cut, "parallel.dataset_strategy": "[[1, 2]]"})),
+                "kinds of parts"):
             self.disturb(f"a worker killed {what}", lambda i: [f"worker_{i % 2}"],
                          {"parallel.dense_exchange": "allreduce", "parallel.parallel_mode": "hybrid_parallel", **more})
 
@@ -166,13 +171,13 @@ class FailoverTest(harness.Case):
                      {"checkpoint.delta_every_steps": 20})
 
     def test_async_and_ssp(self):
-        for mode in ("async", "ssp"):
+        for mode in harness.third_of(("async", "ssp"), "modes"):
             sets = {"train.mode": mode, **({"train.staleness_bound": 2} if mode == "ssp" else {})}
             self.disturb(f"a worker killed, {mode}", lambda i: [f"worker_{i % 2}"], sets, self.same_examples)
             self.disturb(f"a server killed, {mode}", lambda i: [f"server_{i % 2}"], sets, self.same_examples)
 
 
-class ScaleTest(harness.Case):
+class ScaleTest(ReferenceCase):
     def scale(self, job, expect=0, **change):
         listen = re.search(r"listens on (\S+),", (job.out / "log" / "scheduler.log").read_text()).group(1)
         done = harness.run([harness.program("hdps"), "scale", f"--scheduler={listen}",
@@ -188,8 +193,9 @@ class ScaleTest(harness.Case):
 
     def run_and_scale(self, role, more=None, joining=1):
         """Two of a role become 2 + joining, and then one fewer; undisturbed, tables keep their rows apart."""
-        sets = {"train.epochs": 40, **harness.SAME_FEATURES, **(more or {})}
-        reference = Launched(self.out("undisturbed"), sets={**sets, **harness.APART}).end(self)
+        epochs = {"train.epochs": harness.share(20, 40, "20 of 40 epochs while members join and leave")}
+        sets = {**epochs, **harness.SAME_FEATURES, **(more or {})}
+        reference = self.reference({**epochs, **harness.SAME_FEATURES, **harness.APART})
         job = Launched(self.out("scaled"), sets=sets)
         listen, said = self.scale(job, **{f"{role}s": f"+{joining}"})
         self.assertIn(f"start {joining} of {2 + joining} {role}s", said)

@@ -1,7 +1,6 @@
 """Kills a process at each failpoint once: the job ends with the result of an undisturbed run."""
 import os
 import re
-import time
 
 import harness
 from failing_cluster import FailingCluster
@@ -69,14 +68,6 @@ def faults_for(point):
     return faults
 
 
-def share(points):
-    """A third of them, another one each day; all where all tests are asked for."""
-    third = int(os.environ.get("HDPS_THIRD", time.gmtime().tm_yday % 3))
-    chosen = points[third::3]
-    return harness.share((chosen, f"third {third}"), (points, "all"),
-                         f"{len(points) - len(chosen)} of {len(points)} failpoints, all but third {third}")
-
-
 class Failpoints(harness.Case):
     @staticmethod
     def add_a_server(cluster):
@@ -93,7 +84,7 @@ class Failpoints(harness.Case):
         points = [point for point in failpoints() if point not in OF_SPILL]
         if only := os.environ.get("HDPS_FAILPOINTS"):
             points = [point for point in points if re.search(only, point)]
-        chosen, which = share(points)
+        chosen = harness.third_of(points, "failpoints")
         wrong, stood = [], []
         for point in chosen:
             kind = "allreduce" if point in OF_ALLREDUCE else "plain"
@@ -113,7 +104,7 @@ class Failpoints(harness.Case):
                 wrong.append(f"{point} was never reached\n{cluster.describe()}")
             elif summary["digest"] != digest[kind]:
                 wrong.append(f"{point}: digest {summary['digest']}\n{cluster.describe()}")
-        harness.figure(f"failpoints: {len(chosen)} of {len(points)} ({which}), a crash at each: "
+        harness.figure(f"failpoints: {len(chosen)} of {len(points)}, a crash at each: "
                        f"{len(chosen) - len(wrong)} ended with the digest of the undisturbed run; "
                        f"the job stood for {max(stood, default=0):.1f} s at most")
         self.assertFalse(wrong, "\n\n".join(wrong))

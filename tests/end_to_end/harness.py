@@ -41,6 +41,17 @@ def share(part, whole, what):
     return part
 
 
+# The third of long tests that runs today, as tests/share.h chooses it.
+THIRD = int(os.environ.get("HDPS_THIRD", time.time() // 86400)) % 3
+
+
+def third_of(cases, what):
+    """Every third of alike `cases`, others each day, said with `what`; all where all tests are asked for."""
+    cases = list(cases)
+    chosen = cases[THIRD % len(cases)::3]
+    return share(chosen, cases, f"{len(cases) - len(chosen)} of {len(cases)} {what}, all but third {THIRD}")
+
+
 def asked(name, part, whole, what):
     """The number that the environment's `name` asks for; without it a share() of `whole`."""
     return int(os.environ[name]) if name in os.environ else share(part, whole, f"{whole - part} of {whole} {what}")

@@ -235,7 +235,7 @@ class Launchers(harness.Case):
             for restart, statuses in (("never", (3,)), ("on-failure", (0,))):
                 with self.subTest(member=member, restart=restart):
                     out = self.out(f"{member}_{restart}")
-                    launcher = self.cluster(out, f"--restart={restart}", sets={**QUICK, "train.epochs": 40})
+                    launcher = self.cluster(out, f"--restart={restart}", sets={**QUICK, "train.epochs": 12})
                     self.wait_for_training(out)
                     os.kill(self.number_of(out, member), signal.SIGKILL)
                     said = launcher.communicate(timeout=120)[0]

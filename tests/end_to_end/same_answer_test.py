@@ -103,7 +103,8 @@ class SameAnswer(harness.Case):
     def test_lookahead(self):
         """Rows asked for ahead of their turn are the rows asked for in time (E0), whoever holds them
         and whichever way the dense gradients go."""
-        for workers, parts, exchange in itertools.product((1, 2, 4), (1, 2), ("servers", "allreduce")):
+        ways = itertools.product((1, 2, 4), (1, 2), ("servers", "allreduce"))
+        for workers, parts, exchange in harness.third_of(ways, "numbers of workers, parts and ways to ask ahead"):
             found = set()
             for lookahead in (0, 1, 2, 4):
                 servers = 1 + (lookahead + workers) % 3
@@ -117,7 +118,8 @@ class SameAnswer(harness.Case):
     def test_recipes(self):
         """Two workers, over any servers and threads, are one process with two parts (E0): a few steps of
         each recipe."""
-        for recipe in ("fm", "deepfm", "nfm", "pnn", "xdeepfm", "fibinet", "dcn_v2", "dcn_mix", "dlrm"):
+        recipes = ("fm", "deepfm", "nfm", "pnn", "xdeepfm", "fibinet", "dcn_v2", "dcn_mix", "dlrm")
+        for recipe in harness.third_of(recipes, "recipes"):
             sets = {"model__type": recipe, "train__max_steps": 6}
             found = {self.digest(f"{recipe}_parts", 1, 1, train__micro_batches=2, **sets),
                      self.digest(f"{recipe}_s1", 1, 2, extra=["--threads=1"], **sets),

@@ -109,7 +109,7 @@ TEST(Replicas, CopiesAreMadeAgain) {
   if (figures.runs == 1) return;
   EXPECT_GT(copied, figures.runs / 2);
   // A loss while copies are made goes back to the checkpoint.
-  EXPECT_LT(figures.went_back, figures.runs / 20);
+  EXPECT_LE(figures.went_back, 1 + figures.runs / 50);
 }
 
 // Any member dies or is cut off: the job continues with copies or goes back.
@@ -160,9 +160,7 @@ void ExpectNoticed(const char* what, const std::function<ClusterOptions(uint64_t
   std::printf("figure: %s: noticed in %llu of %llu runs\n", what,
               static_cast<unsigned long long>(figures.noticed),
               static_cast<unsigned long long>(figures.runs));
-  if (figures.runs > 1) {
-    EXPECT_GE(2 * figures.noticed, figures.runs) << what;
-  }
+  EXPECT_TRUE(NoticedOften(figures.noticed, figures.runs)) << what;
 }
 
 ClusterOptions DrawForSabotage(uint64_t seed, Mode mode) {
