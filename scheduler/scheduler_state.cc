@@ -13,6 +13,7 @@
 #include "common/platform/failpoint.h"
 #include "common/protocol/json_numbers.h"
 #include "common/protocol/partition_offsets.h"
+#include "scheduler/state_log.h"
 
 namespace hdps {
 namespace {
@@ -272,7 +273,7 @@ uint64_t PeerOf(const std::string& text) {
 }  // namespace
 
 Status WriteSchedulerState(FileSystem& files, const std::string& out, const SchedulerState& state,
-                           Survives survives) {
+                           Survives survives, StateLog* log) {
   Json ids = Json::object(), entries = Json::object();
   for (const auto& [peer, id] : state.last_ids) ids[std::to_string(peer.value)] = id;
   for (const auto& [key, value] : state.entries) entries[key] = BytesJson(value);
@@ -294,9 +295,10 @@ Status WriteSchedulerState(FileSystem& files, const std::string& out, const Sche
                      {"boot", state.boot},
                      {"job", JobJson(state.job)}};
   HDPS_FAILPOINT_OR_RETURN("scheduler.state.before_write");
-  HDPS_RETURN_IF_ERROR(WriteFileAtomically(
-      files, SchedulerStatePath(out, state.reign),
-      json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n", survives));
+  const std::string path = SchedulerStatePath(out, state.reign);
+  const std::string text = json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  HDPS_RETURN_IF_ERROR(log != nullptr ? log->Write(files, path, text, survives)
+                                      : WriteFileAtomically(files, path, text, survives));
   HDPS_FAILPOINT("scheduler.state.written");
   return {};
 }
@@ -308,7 +310,7 @@ Result<std::optional<SchedulerState>> ReadSchedulerState(FileSystem& files,
   if (!files.Exists(path)) return std::optional<SchedulerState>();
   HDPS_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(files, path, kStateBytesMax));
   try {
-    const Json json = Json::parse(text);
+    const Json json = Json::parse(NewestState(text));
     if (WholeOf<int>(json.at("version")) != kVersion) {
       return Status(Code::kCorruption, path + ": of another version");
     }

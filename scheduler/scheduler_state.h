@@ -16,6 +16,8 @@
 
 namespace hdps {
 
+class StateLog;
+
 struct SchedulerState {
   uint64_t job_digest = 0;
   uint32_t num_servers = 0, num_workers = 0;  // As the operator started the job.
@@ -34,12 +36,13 @@ struct SchedulerState {
 
 // Returns the path of scheduler.state in `out`, a JSON object; scheduler.state.12 of an elected
 // scheduler of reign 12. It is written at the beginning of each phase, before any member hears of
-// it, as a temporary file that is then renamed. So no process writes to the file of a newer reign.
+// it: as a temporary file that is then renamed or, with a log, behind the state before. So no
+// process writes to the file of a newer reign.
 std::string SchedulerStatePath(const std::string& out, uint64_t reign = 0);
 Status WriteSchedulerState(FileSystem& files, const std::string& out, const SchedulerState& state,
-                           Survives survives = Survives::kMachine);
-// Reads the file of the newest reign. Returns none if there is no such file. kCorruption says what
-// is wrong with it, also if its parts contradict each other.
+                           Survives survives = Survives::kMachine, StateLog* log = nullptr);
+// Reads the newest state in the file of the newest reign. Returns none if there is no such file.
+// kCorruption says what is wrong with it, also if its parts contradict each other.
 Result<std::optional<SchedulerState>> ReadSchedulerState(FileSystem& files, const std::string& out);
 
 // Returns the newest reign of which there is a file, 0 if there is none.

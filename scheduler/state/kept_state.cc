@@ -94,7 +94,9 @@ std::string KeptState::Write(SchedulerState state, TimeMs now) {
   state.reign = run_.reign;
   const bool sync = of_machine_ || in_trouble_ || run_.boot.empty();
   const Status written =
-      WriteSchedulerState(files_, out_, state, sync ? Survives::kMachine : Survives::kProcess);
+      WriteSchedulerState(files_, out_, state, sync ? Survives::kMachine : Survives::kProcess,
+                          // Another machine need not see what was appended to an open file.
+                          run_.reign == 0 ? &log_ : nullptr);
   tried_at_ = now;
   of_process_ = false;
   of_machine_ = !written.ok();  // It will be tried again.

@@ -14,6 +14,7 @@
 #include "scheduler/members/member_changes.h"
 #include "scheduler/plan/command_tracker.h"
 #include "scheduler/scheduler_state.h"
+#include "scheduler/state_log.h"
 
 namespace hdps {
 
@@ -75,6 +76,7 @@ class KeptState {
   const std::string out_;
   const Run run_;
   std::optional<SchedulerState> found_;
+  StateLog log_;
   bool of_machine_ = false, of_process_ = false;
   bool older_ = true;  // Files of older reigns may exist.
   TimeMs tried_at_ = 0;

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import socket
 import subprocess
@@ -131,6 +132,11 @@ def merged_settings(values):
 
 def summary_of(out):
     return json.loads((pathlib.Path(out) / "summary.json").read_text())
+
+
+def scheduler_state(path):
+    """The newest state in a scheduler.state; ValueError where that is just being written."""
+    return json.loads(re.split(r"^#.*\n", path.read_text(), flags=re.M)[-1])
 
 
 def train(job, out, servers=1, workers=1, sets=None, timeout=300, expect=0, extra=()):

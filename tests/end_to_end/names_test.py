@@ -26,7 +26,7 @@ SENT, NUMBERS = range(2)  # What is counted, in an array that processes share.
 def members_in(state):
     """The numbers of all members; none without a view."""
     try:
-        saved = json.loads(state.read_text())
+        saved = harness.scheduler_state(state)
     except (OSError, ValueError):
         return set()
     return {int(member["peer"]) for kind in ("servers", "workers") for member in saved[kind]}

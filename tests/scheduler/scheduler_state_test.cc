@@ -14,6 +14,7 @@
 
 #include "common/job/spec/checkpoint_spec.h"
 #include "common/job/spec/cluster_spec.h"
+#include "scheduler/state_log.h"
 #include "tests/scheduler/scheduler_node_fixture.h"
 
 namespace hdps {
@@ -30,7 +31,8 @@ class SchedulerStateTest : public SchedulerNodeTest {
     options_.job.checkpoint.every_steps = 4;
   }
   std::string TextOf(const std::string& out) {
-    return *ReadWholeFile(*files_, SchedulerStatePath(out), uint64_t{1} << 20);
+    const std::string all = *ReadWholeFile(*files_, SchedulerStatePath(out), uint64_t{2} << 20);
+    return std::string(NewestState(all));
   }
   // Returns the state on disk while all workers train.
   SchedulerState Training() {
