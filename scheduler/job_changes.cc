@@ -26,6 +26,7 @@ bool JobCoordinator::TakeOver(const JobState& state, TimeMs now) {
   const bool left = std::exchange(job_.record.scheduler_left, false);
   ++(left ? job_.record.summary.leaves : job_.record.summary.failures_survived);
   kind_ = JobPhase::kSuspended;
+  stands_since_ = now;
   if (state.phase < JobPhase::kTrain || state.phase >= JobPhase::kOver) {
     job_.record = job_.record.WithoutProgress();
     return false;

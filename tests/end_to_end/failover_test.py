@@ -12,6 +12,7 @@ import harness
 
 # So often each; scripts/night.sh asks for more.
 KILLS = harness.asked("HDPS_KILLS", 1, 5, "kills of each kind")
+FIRST = int(os.environ.get("HDPS_KILLS_SEED", 0))  # Number of the first of each kind, which decides its moment.
 SETS = {"train.epochs": 16, "train.eval_each_epoch": False, "checkpoint.every_steps": 100,
         "cluster.heartbeat_ms": 100, "cluster.dead_after_ms": 2000}
 
@@ -93,7 +94,7 @@ class FailoverTest(ReferenceCase):
         """KILLS runs, each with a kill at a random moment; `members_of(i)` are killed at once."""
         stood, again, kills, silences = [], [], 0, []
         reference = self.reference(sets)
-        for i in range(KILLS):
+        for i in range(FIRST, FIRST + KILLS):
             chance = random.Random(f"{what} {i}")
             job = Launched(self.out(f"{what}_{i}"), sets=sets)
             time.sleep(chance.uniform(0, 1.0))  # The moment of the kill, not a wait for anything.

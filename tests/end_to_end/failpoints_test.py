@@ -108,6 +108,7 @@ class Failpoints(harness.Case):
                        f"{len(chosen) - len(wrong)} ended with the digest of the undisturbed run; "
                        f"the job stood for {max(stood, default=0):.1f} s at most")
         self.assertFalse(wrong, "\n\n".join(wrong))
+        self.assertLess(max(stood, default=0), 60)
 
     def test_a_crash_while_rows_go_to_disk_and_back(self):
         path = harness.spilling_job(self.folder, dead_after_ms=1000)
