@@ -15,6 +15,7 @@ HEAP_STEP_KIB = 4 << 10
 # Of a process that neither listens nor dials: one to wake its loop and three of ZeroMQ's context. Each
 # socket of ZeroMQ has another one: one that listens, and the two by which its connections are told.
 OWN_EVENTFDS, LISTENER_EVENTFDS = 4, 3
+PAGE_EVENTFDS, PAGE_SOCKETS = 1, 1  # Of the scheduler, whose page wakes its loop and listens.
 # Shorter lives tell nothing about a trend.
 TREND_S = 60
 
@@ -189,8 +190,10 @@ class Watch:
                 count = lambda kind: held.get(kind, 0)
                 listens = life.member not in self.workers
                 limits = {kind: first.get(kind, 0) for kind in held}
-                limits["eventfd"] = OWN_EVENTFDS + LISTENER_EVENTFDS * listens + self.dials_of(life.member)
-                limits["socket"] = listens + peers
+                page = life.member == "scheduler"
+                limits["eventfd"] = (OWN_EVENTFDS + LISTENER_EVENTFDS * listens + PAGE_EVENTFDS * page +
+                                     self.dials_of(life.member))
+                limits["socket"] = listens + peers + PAGE_SOCKETS * page
                 limits["pidfd"] = peers
                 limits["memfd"] = count("pidfd")  # Whom memory is shared with is watched.
                 found += [f"{life.member} ({life.pid}) at {end:.0f} s: {count(kind)} of kind {kind}, at most "
