@@ -40,8 +40,13 @@ class PushLedger {
     if (taken_.size() <= window_) return;
     floor_ = {taken_.begin()->value + 1};
     taken_.erase(taken_.begin());
+    left_out_.erase(left_out_.begin(), left_out_.lower_bound(floor_));
     CHECK_EQ(taken_.size(), window_);
   }
+
+  // Notes that the gradients of a recorded push were left out, so that a repeat is told the same.
+  void LeaveOut(Sequence sequence) { left_out_.insert(sequence); }
+  bool WasLeftOut(Sequence sequence) const { return left_out_.contains(sequence); }
 
   size_t size() const { return taken_.size(); }
   Sequence floor() const { return floor_; }
@@ -50,6 +55,7 @@ class PushLedger {
   const size_t window_;
   Sequence floor_;  // Lower bound of taken_.
   std::set<Sequence> taken_;
+  std::set<Sequence> left_out_;  // Some of taken_.
 };
 
 }  // namespace hdps

@@ -33,6 +33,7 @@ RowService::RowService(const Job& job, Executor& executor, PeerId self,
       sync_(job.train.mode == Mode::kSync),
       gate_(StalenessBoundOf(job.train),
             ListsOfStep(job) * (job.cluster.pushes_in_flight_max + job.train.lookahead)),
+      pulled_(job),
       combiner_(job.cluster.pushes_in_flight_max, ListsOfStep(job)),
       clips_norm_(sync_ && job.train.clip_norm > 0) {}
 
@@ -41,6 +42,7 @@ void RowService::OnView(const View& view, const std::vector<ShardId>& shards) {
   if (shards_ == nullptr || shards_->ids() != shards) {
     shards_moved_ = shards_ != nullptr;
     lists_.clear();  // Were cut by the former shards.
+    pulled_.Clear();
     shards_ = std::make_unique<ShardSet>(job_, executor_, shards, memory_, std::move(shards_));
   }
   std::map<PeerId, WorkerId> workers;
@@ -54,6 +56,7 @@ void RowService::OnView(const View& view, const std::vector<ShardId>& shards) {
     ledgers_.erase(peer);
     store_ledgers_.erase(peer);
     lists_.erase(peer);
+    pulled_.RemoveWorker(peer);
     norm_.RemoveWorker(peer);
     gate_.RemoveWorker(peer);
     const bool rank_stays =
@@ -82,6 +85,8 @@ void RowService::Reset(Clock clock, std::unique_ptr<ShardSet> shards) {
   combiner_.Reset(clock);
   norm_.Clear();
   gate_.Clear();
+  ages_.Reset();
+  pulled_.Clear();
   lists_.clear();
   for (auto& [worker, progress] : progress_) {
     progress = PushWatermark(clock, job_.cluster.pushes_in_flight_max);
@@ -188,30 +193,6 @@ void RowService::On(const Call& call, PullRequest request) {
   }
 }
 
-Result<std::shared_ptr<const KeyList>> RowService::FindKeys(PeerId worker,
-                                                            const KeyReference& reference,
-                                                            const std::vector<TableKeys>& tables,
-                                                            const Buffer& keys) {
-  const size_t steps_max = job_.train.lookahead + job_.cluster.pushes_in_flight_max + 2;
-  const size_t lists_max = ListsOfStep(job_) * steps_max;
-  KeyListCache& lists = lists_.try_emplace(worker, lists_max).first->second;
-  if (tables.empty() && reference.number != 0) {
-    std::shared_ptr<const KeyList> known = lists.Find(reference.number);
-    if (known != nullptr) return known;
-    return Status(Code::kNotFound, "key list " + std::to_string(reference.number) +
-                                       " is not known here; send its keys");
-  }
-  if (reference.number != 0 && reference.shape != RowShape::kWeights) {
-    return Status(Code::kCorruption, "a key list for rows with their state; none is kept");
-  }
-  auto list = std::make_shared<KeyList>();
-  HDPS_ASSIGN_OR_RETURN(list->plan, PlanKeys(reference.shape, tables, keys));
-  list->tables = tables;
-  list->keys = keys;
-  if (reference.number != 0) lists.Remember(reference.number, list);
-  return std::shared_ptr<const KeyList>(std::move(list));
-}
-
 bool RowService::Admitted(const ParkedPull& pull) const {
   return gate_.Admits(AdmissionOf(job_.train.mode, pull.request).clock, finished()) &&
          HoldsOwnPushes(pull);
@@ -237,6 +218,7 @@ void RowService::AnswerPull(const ParkedPull& pull) {
   }
   PullReply reply;
   reply.min_clock = finished();
+  reply.mark = sync_ ? 0 : ages_.mark();
   reply.format = request.format;
   reply.tables = tables;
   for (TableKeys& table : reply.tables) table.shard_counts.clear(), table.keys_of = 0;
@@ -254,6 +236,9 @@ void RowService::AnswerPull(const ParkedPull& pull) {
     reply.rows = shards_->Read(WithoutDense(job_, plan), keys, section);
   } else {
     reply.rows = shards_->Read(plan, keys, section);
+  }
+  if (pulled_.on() && IsTraining(request.mode)) {
+    pulled_.Keep(peer, request, pull.list, reply.mark, *shards_);
   }
   HDPS_FAILPOINT("server.pull.before_answer");
   Reply(pull.requester, reply);
@@ -304,7 +289,7 @@ void RowService::On(const Call& call, PushRequest request) {
   push.request = std::move(request);
   Status status = PlanPush(call.requester.peer, &push);
   HDPS_FAILPOINT("server.push.judged");
-  if (status.ok()) status = TakePush(call.requester.peer, call.worker, std::move(push));
+  if (status.ok()) status = TakePush(call.requester.peer, call.worker, std::move(push), &ack);
   if (!status.ok()) return Refuse(call.requester, std::move(ack), status);
   HDPS_FAILPOINT("server.push.before_ack");
   Acknowledge(call.requester, ack);

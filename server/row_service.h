@@ -14,6 +14,8 @@
 #include "server/push_watermark.h"
 #include "server/server_node.h"
 #include "server/shard_set.h"
+#include "server/staleness/pulled_rows.h"
+#include "server/staleness/push_ages.h"
 #include "server/staleness_gate.h"
 #include "server/step/norm_gate.h"
 #include "server/step/step_pushes.h"
@@ -63,6 +65,13 @@ class RowService {
   // with which another service can make the same change.
   std::optional<Frame> TakeChange() { return std::exchange(change_, std::nullopt); }
   void RecordChanges(bool record) { records_changes_ = record; }
+  // Sets whether this server is the group's primary, which it is until told otherwise. Only a
+  // primary answers pulls, counts the ages of pushes and compensates them: what backups are sent is
+  // compensated.
+  void Lead(bool leads) {
+    leads_ = leads;
+    if (!leads) pulled_.Clear();
+  }
   // For tests: forgets which pushes were taken.
   void ForgetPushes() {
     ledgers_.clear();
@@ -128,7 +137,14 @@ class RowService {
   Status PlanPush(PeerId worker, PlannedPush* push);
   bool Admitted(const ParkedPull& pull) const;
   // Takes a checked push: holds it for its step or applies it. The ack reports the status.
-  Status TakePush(PeerId peer, WorkerId worker, PlannedPush push);
+  Status TakePush(PeerId peer, WorkerId worker, PlannedPush push, PushAck* ack);
+  // Returns the verdict of the ledger; not ok if the push cannot be taken.
+  Result<PushLedger::Verdict> JudgePush(PeerId peer, WorkerId worker, const PushRequest& push);
+  // async, ssp: applies a push by itself, unless its rows are too old.
+  void ApplyAlone(PeerId peer, WorkerId worker, PlannedPush push, PushAck* ack);
+  // Counts how old the rows of a push are, table by table. Returns the updates that the oldest of
+  // them missed; none if it is not known for any.
+  std::optional<uint64_t> CountAges(const PlannedPush& push);
   StepPushes PushesOf(SyncCombiner::Step step) const;
   void ApplyStep(SyncCombiner::Step step, float shrink);  // `shrink` as in UpdateTerms.
   // Under clip_norm: computes the squares of a complete step and answers requests for them.
@@ -172,6 +188,9 @@ class RowService {
   std::map<PeerId, KeyListCache> lists_;
   std::map<WorkerId, PushWatermark> progress_;  // Not in sync mode, where the combiner knows it.
   StalenessGate<ParkedPull> gate_;
+  PushAges ages_;      // Not in sync mode.
+  PulledRows pulled_;  // Likewise.
+  bool leads_ = true;
   SyncCombiner combiner_;
   const bool clips_norm_;     // Sync mode clips the norm of all gradients of a step.
   NormGate<Requester> norm_;  // At the same step as the combiner.

@@ -23,6 +23,7 @@
 #include "embedding/disk/disk_rows.h"
 #include "embedding/memory/row_policy.h"
 #include "embedding/memory/row_store.h"
+#include "server/staleness/pulled_rows.h"
 
 namespace hdps {
 namespace {
@@ -139,6 +140,8 @@ MemoryPlan PlanMemory(const Job& job, const MemoryLimitOptions& options, uint64_
   plan.process = process_bytes;
   plan.requests =
       static_cast<uint64_t>(2 * part * static_cast<double>(StepBytes(job, options.num_workers)));
+  plan.requests += static_cast<uint64_t>(
+      part * static_cast<double>(PulledRowBytes(job, StepBytes(job, options.num_workers) / 2)));
   const std::vector<uint32_t> first_of_group = TablesThatShareRows(job);
   for (uint32_t t = 0; t < job.tables.size(); ++t) {
     const TableSpec& table = job.tables[t];

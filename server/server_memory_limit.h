@@ -31,7 +31,9 @@ struct MemoryLimitOptions {
 // The memory of a server in bytes, as predicted before the first row is made.
 struct MemoryPlan {
   uint64_t process = 0;   // The program and its libraries, as they are now.
-  uint64_t requests = 0;  // Workers' requests: keys, rows and gradients of the steps in flight.
+  // Workers' requests: keys, rows and gradients of the steps in flight; with
+  // train.delay_compensation also the rows as they were pulled.
+  uint64_t requests = 0;
   uint64_t dense = 0;     // Dense layers, with their state.
   uint64_t sketches = 0;  // Sketches of the policies.
   uint64_t disk = 0;      // Rows being written to disk, and the index of their blocks.

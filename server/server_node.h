@@ -34,6 +34,7 @@ struct ServerSabotage {
   bool old_views_served = false;  // Requests of older views are served.
   bool moved_rows_left = false;   // Shards move to a server without their rows.
   bool deltas_forget_erased = false;  // Deltas leave out removed rows.
+  bool ages_late = false;             // Rows of pushes count as older by one update.
   bool saves_over = false;            // A replaced server overwrites its successor's save.
 };
 
@@ -60,6 +61,7 @@ struct ServerCounters {
   uint64_t pulls_parked = 0;  // Pulls that waited at the gate.
   uint64_t pushes = 0;        // Pushes taken for the first time.
   uint64_t pushes_repeated = 0;
+  uint64_t pushes_too_old = 0;  // Taken pushes whose gradients were left out: train.max_staleness.
   uint64_t steps = 0;    // sync: combined updates applied.
   uint64_t refused = 0;  // Requests answered with a refusal.
   uint64_t dropped = 0;  // Frames that could not be answered: other views, strangers, damaged.

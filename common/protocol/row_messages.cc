@@ -109,6 +109,7 @@ struct Layout<PullReply> {
     fields.Number(message.min_clock);
     fields.Tables(message.tables);
     fields.Enumerator(message.format, kLastFormat);
+    fields.Number(message.mark);
     fields.Section(message.rows);
     fields.CopiedSection(message.positions);
   }
@@ -141,6 +142,8 @@ struct Layout<PushRequest> {
     fields.Number(message.part);
     fields.Number(message.scale_exponent);
     fields.Number(message.steps_before);
+    fields.Number(message.rows_mark);
+    fields.Number(message.dense_mark);
     fields.Section(message.keys);
     fields.Section(message.gradients);
   }
@@ -169,6 +172,7 @@ struct Layout<PushAck> {
     fields.Number(message.sequence);
     fields.Enumerator(message.code, kLastCode);
     fields.Text(message.message);
+    fields.Number(message.too_old);
   }
 };
 HDPS_MESSAGE(PushAck);

@@ -70,6 +70,9 @@ struct PullReply {
   // table's keys, of the rows that it has, ascending.
   Buffer positions;
   DType format = DType::kFp32;  // As in the request.
+  // async, ssp: one more than the updates that the rows contain since they were loaded, so that the
+  // push that is computed from them tells how old they were. 0: none.
+  uint64_t mark = 0;
 };
 
 // Limits of PushRequest::scale_exponent; their powers of two are normal fp32 numbers.
@@ -95,12 +98,17 @@ struct PushRequest {
   // power of two changes no digit, and the receiver divides by it in fp32.
   int32_t scale_exponent = 0;
   Clock steps_before = 0;  // As Command::steps_before.
+  // PullReply::mark of the rows, and of the dense rows, that the gradients were computed from; 0 if
+  // the worker has read none of them from this server.
+  uint64_t rows_mark = 0, dense_mark = 0;
 };
 struct PushAck {
   static constexpr MessageKind kKind = MessageKind::kPushAck;
   Sequence sequence;
   Code code = Code::kOk;
   std::string message;
+  // The rows were older than train.max_staleness, so the gradients were left out.
+  bool too_old = false;
 };
 
 // Reports that this worker has finished `clock` steps. It is sent only after every server has

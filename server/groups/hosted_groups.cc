@@ -190,6 +190,7 @@ ServerCounters HostedGroups::counters() const {
     sum.pulls_parked += one.pulls_parked;
     sum.pushes += one.pushes;
     sum.pushes_repeated += one.pushes_repeated;
+    sum.pushes_too_old += one.pushes_too_old;
     sum.steps += one.steps;
     sum.refused += one.refused;
     sum.dropped += one.dropped;

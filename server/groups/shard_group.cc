@@ -38,6 +38,7 @@ void ShardGroup::OnView(const View& view) {
   // For each worker: its pushes, the advances of the steps that they end, and a store.
   changes_max_ = view.workers.size() * (2 * size_t{job_.cluster.pushes_in_flight_max} + 1);
   replication_.OnView(view);
+  rows_.Lead(replication_.leads());
   rows_.RecordChanges(replication_.leads() && replication_.has_next());
   rows_.OnView(view, view.shards.ShardsOf(options_.group));
   MoveOutgoing();

@@ -1,12 +1,16 @@
 // Plans requests, and decides which pushes a server takes: each once, in its step, and none that
 // contradicts another.
+#include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "common/job/job_spec.h"
 #include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/table_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "common/job/step_lists.h"
 #include "common/platform/failpoint.h"
 #include "embedding/memory/gradient_scale.h"
@@ -22,6 +26,30 @@ Result<RequestPlan> RowService::PlanKeys(RowShape shape, const std::vector<Table
   return plan;
 }
 
+Result<std::shared_ptr<const KeyList>> RowService::FindKeys(PeerId worker,
+                                                            const KeyReference& reference,
+                                                            const std::vector<TableKeys>& tables,
+                                                            const Buffer& keys) {
+  const size_t steps_max = job_.train.lookahead + job_.cluster.pushes_in_flight_max + 2;
+  const size_t lists_max = ListsOfStep(job_) * steps_max;
+  KeyListCache& lists = lists_.try_emplace(worker, lists_max).first->second;
+  if (tables.empty() && reference.number != 0) {
+    std::shared_ptr<const KeyList> known = lists.Find(reference.number);
+    if (known != nullptr) return known;
+    return Status(Code::kNotFound, "key list " + std::to_string(reference.number) +
+                                       " is not known here; send its keys");
+  }
+  if (reference.number != 0 && reference.shape != RowShape::kWeights) {
+    return Status(Code::kCorruption, "a key list for rows with their state; none is kept");
+  }
+  auto list = std::make_shared<KeyList>();
+  HDPS_ASSIGN_OR_RETURN(list->plan, PlanKeys(reference.shape, tables, keys));
+  list->tables = tables;
+  list->keys = keys;
+  if (reference.number != 0) lists.Remember(reference.number, list);
+  return std::shared_ptr<const KeyList>(std::move(list));
+}
+
 Status RowService::PlanPush(PeerId worker, PlannedPush* push) {
   const PushRequest& request = push->request;
   if (request.part >= ListsOfStep(job_)) {
@@ -34,66 +62,111 @@ Status RowService::PlanPush(PeerId worker, PlannedPush* push) {
   return CheckGradients(*shards_, *push);
 }
 
-Status RowService::TakePush(PeerId peer, WorkerId worker, PlannedPush push) {
-  const Clock clock = push.request.clock;
-  const Sequence sequence = push.request.sequence;
-  const uint32_t part = push.request.part;
+Result<PushLedger::Verdict> RowService::JudgePush(PeerId peer, WorkerId worker,
+                                                  const PushRequest& push) {
+  using Verdict = PushLedger::Verdict;
+  const Clock clock = push.clock;
+  const Sequence sequence = push.sequence;
   PushLedger& ledger = ledgers_.try_emplace(peer, job_.cluster.pushes_in_flight_max).first->second;
-  const PushLedger::Verdict verdict =
-      sabotage_.no_ledger ? PushLedger::Verdict::kFirst : ledger.Check(sequence);
+  const Verdict verdict = sabotage_.no_ledger ? Verdict::kFirst : ledger.Check(sequence);
   if (sync_ && clock < combiner_.next()) {  // Its step was applied, so it was taken.
-    if (verdict == PushLedger::Verdict::kFirst && !sabotage_.no_ledger) {
-      return {Code::kCorruption, "push " + std::to_string(sequence.value) + " of clock " +
-                                     std::to_string(clock) +
-                                     ", whose step has been applied without it"};
+    if (verdict == Verdict::kFirst && !sabotage_.no_ledger) {
+      return Status(Code::kCorruption, "push " + std::to_string(sequence.value) + " of clock " +
+                                           std::to_string(clock) +
+                                           ", whose step has been applied without it");
     }
+    return Verdict::kRepeat;
+  }
+  if (sync_ && combiner_.TooFarAhead(clock)) {  // Others' pushes must come first.
+    return Status(Code::kUnavailable, "push of clock " + std::to_string(clock) +
+                                          " while the step at hand is " +
+                                          std::to_string(combiner_.next()));
+  }
+  if (sabotage_.no_ledger) return Verdict::kFirst;
+  const bool held = sync_ && combiner_.Holds(worker, clock, push.part);
+  if (verdict == Verdict::kRepeat && sync_ && !held) {
+    return Status(Code::kCorruption, "push " + std::to_string(sequence.value) +
+                                         " was one of another clock than " +
+                                         std::to_string(clock));
+  }
+  if (verdict == Verdict::kTooOld) {
+    return Status(Code::kCorruption,
+                  "push " + std::to_string(sequence.value) + " is older than the last " +
+                      std::to_string(job_.cluster.pushes_in_flight_max) +
+                      " of this worker; no more than that many may be on their way");
+  }
+  if (verdict == Verdict::kFirst && held) {
+    return Status(Code::kCorruption, "a second push of clock " + std::to_string(clock) +
+                                         "; a worker sends one for each step, key list and server");
+  }
+  return verdict;
+}
+
+Status RowService::TakePush(PeerId peer, WorkerId worker, PlannedPush push, PushAck* ack) {
+  const Clock clock = push.request.clock;
+  const uint32_t part = push.request.part;
+  HDPS_ASSIGN_OR_RETURN(const PushLedger::Verdict verdict, JudgePush(peer, worker, push.request));
+  if (verdict == PushLedger::Verdict::kRepeat) {
+    ack->too_old = ledgers_.at(peer).WasLeftOut(push.request.sequence);
     ++counters_.pushes_repeated;
     return {};
   }
-  if (sync_ && combiner_.TooFarAhead(clock)) {  // Others' pushes must come first.
-    return {Code::kUnavailable, "push of clock " + std::to_string(clock) +
-                                    " while the step at hand is " +
-                                    std::to_string(combiner_.next())};
-  }
   if (!sabotage_.no_ledger) {
-    switch (verdict) {
-      case PushLedger::Verdict::kFirst:
-        break;
-      case PushLedger::Verdict::kRepeat:
-        if (sync_ && !combiner_.Holds(worker, clock, part)) {
-          return {Code::kCorruption, "push " + std::to_string(sequence.value) +
-                                         " was one of another clock than " + std::to_string(clock)};
-        }
-        ++counters_.pushes_repeated;
-        return {};
-      case PushLedger::Verdict::kTooOld:
-        return {Code::kCorruption,
-                "push " + std::to_string(sequence.value) + " is older than the last " +
-                    std::to_string(job_.cluster.pushes_in_flight_max) +
-                    " of this worker; no more than that many may be on their way"};
-    }
-    if (sync_ && combiner_.Holds(worker, clock, part)) {
-      return {Code::kCorruption, "a second push of clock " + std::to_string(clock) +
-                                     "; a worker sends one for each step, key list and server"};
-    }
-    ledger.Record(sequence);
+    ledgers_.at(peer).Record(push.request.sequence);
     HDPS_FAILPOINT("server.push.recorded");
   }
   ++counters_.pushes;
-  change_ = records_changes_ ? WithKeys(push) : Frame();
   if (push.request.num_examples > 0) {
     push.scale = std::ldexp(PartScale(job_.parallel, push.request.num_examples),
                             -push.request.scale_exponent);
   }
-  if (sync_) {
-    if (!combiner_.Holds(worker, clock, part)) combiner_.Hold(worker, std::move(push));
+  if (!sync_) {
+    ApplyAlone(peer, worker, std::move(push), ack);
     return {};
+  }
+  change_ = records_changes_ ? WithKeys(push) : Frame();
+  if (!combiner_.Holds(worker, clock, part)) combiner_.Hold(worker, std::move(push));
+  return {};
+}
+
+std::optional<uint64_t> RowService::CountAges(const PlannedPush& push) {
+  const PushRequest& request = push.request;
+  std::optional<uint64_t> oldest;
+  for (const TableKeys& table : push.list->tables) {
+    if (table.num_keys == 0) continue;
+    const bool dense = job_.tables[table.table.value].dense;
+    const auto missed = ages_.MissedSince(dense ? request.dense_mark : request.rows_mark);
+    if (!missed) continue;
+    const uint64_t late = sabotage_.ages_late ? 1 : 0;
+    const uint64_t age = ClocksOf(*missed + late, workers_.size());
+    if (leads_) meters_.CountAge(table.table, age);
+    oldest = std::max(oldest.value_or(0), *missed);
+  }
+  return oldest;
+}
+
+void RowService::ApplyAlone(PeerId peer, WorkerId worker, PlannedPush push, PushAck* ack) {
+  const Clock clock = push.request.clock;
+  const uint64_t examples = push.request.num_examples;
+  const std::optional<uint64_t> missed = examples > 0 ? CountAges(push) : std::nullopt;
+  const uint64_t age = ClocksOf(missed.value_or(0), workers_.size());
+  ack->too_old = job_.train.max_staleness > 0 && age > job_.train.max_staleness;
+  if (ack->too_old) {
+    ++counters_.pushes_too_old;
+    if (!sabotage_.no_ledger) ledgers_.at(peer).LeaveOut(push.request.sequence);
+  } else if (pulled_.on() && examples > 0) {
+    pulled_.Compensate(peer, SumScale(job_.parallel, 1, examples), *shards_, &push);
+  }
+  change_ = records_changes_ ? WithKeys(push) : Frame();
+  progress_.at(worker).Add(clock);
+  if (ack->too_old) return;
+  if (job_.train.staleness_rate && missed.value_or(0) > 1) {
+    push.request.rate /= static_cast<double>(*missed);
   }
   std::vector<PlannedPush> alone;
   alone.push_back(std::move(push));
   StepPushes(job_, std::move(alone), 1, clock).Apply(*shards_, 1);
-  progress_.at(worker).Add(clock);
-  return {};
+  if (examples > 0) ages_.CountUpdate();
 }
 
 }  // namespace hdps

@@ -39,6 +39,11 @@ void ServerMeters::CountKeys(const std::vector<TableKeys>& tables) {
   }
 }
 
+void ServerMeters::CountAge(TableId table, uint64_t clocks) {
+  meters_.Observe(FigureNamed("hdps_server_push_staleness_clocks"), static_cast<int64_t>(clocks),
+                  labels_[table.value]);
+}
+
 void ServerMeters::CountSaved(const std::vector<SavedFile>& files) {
   for (const SavedFile& file : files) {
     meters_.Add(FigureNamed("hdps_server_saved_bytes_total"), file.bytes);
@@ -60,6 +65,8 @@ Readings ServerMeters::ReadWhile(bool disk_waits, uint64_t refused_orders) {
 void ServerMeters::TakeOver(const ServerCounters& counters) {
   meters_.SetTotal(FigureNamed("hdps_server_pulls_total"), counters.pulls);
   meters_.SetTotal(FigureNamed("hdps_server_pushes_total"), counters.pushes);
+  meters_.SetTotal(FigureNamed("hdps_server_pushes_repeated_total"), counters.pushes_repeated);
+  meters_.SetTotal(FigureNamed("hdps_server_pushes_too_old_total"), counters.pushes_too_old);
 }
 
 void ServerMeters::TakeOver(TableId table, const TableHoldings& holdings) {

@@ -57,6 +57,8 @@ class ServerMeters {
   }
   // Counts the keys of a pull that is answered.
   void CountKeys(const std::vector<TableKeys>& tables);
+  // Counts the age in clocks of a push's rows of one table.
+  void CountAge(TableId table, uint64_t clocks);
   // Counts files of a checkpoint.
   void CountSaved(const std::vector<SavedFile>& files);
   // Counts a save that has ended, and its time if no copies are left to be written. Failed saves

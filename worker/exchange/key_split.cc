@@ -22,6 +22,7 @@ void KeySplit::Compute(const ShardMap& shards, uint32_t num_servers,
     num_sparse_ += !tables[i].dense;
   }
   servers_.resize(num_servers);
+  marks_.assign(num_servers, {});
   for (uint32_t server = 0; server < num_servers; ++server) Fill({server}, tables, make);
 }
 

@@ -29,6 +29,11 @@ struct ServerKeys {
   size_t num_floats = 0;          // Number of floats in the section of rows or gradients.
 };
 
+// The marks of the rows that a step has read from one server: PullReply::mark; 0: none were read.
+struct ReadMarks {
+  uint64_t rows = 0, dense = 0;
+};
+
 // Splits the keys of a step by server. Is computed once a step and used by its pull (PullPlan) and
 // its push (PushPlan); after shards have moved it is computed again from the same tables. Memory is
 // kept from step to step. Works on plain values: it knows neither network nor cluster state.
@@ -56,6 +61,9 @@ class KeySplit {
   std::span<const uint32_t> PositionsAt(ServerId server, uint32_t i) const;
   // Length of the i-th table's list, requested or not: the number of rows in the caller's arrays.
   size_t KeysOfInput(size_t i) const { return OrderOf(i).list_size(); }
+  // The marks of the rows that came from a server, which pulls of the split note for its push.
+  const ReadMarks& marks(ServerId server) const { return marks_[server.value]; }
+  ReadMarks& NoteMarks(ServerId server) const { return marks_[server.value]; }
   RowMovers movers() const { return {width_, executor_}; }
   // Sets the executor whose threads move long lists of rows; null for the caller's thread alone. It
   // must outlive the split.
@@ -76,6 +84,8 @@ class KeySplit {
   std::vector<uint32_t> numbers_;  // 0, 1, ...: the positions of keys that are in order already.
   KeyOrderScratch scratch_;
   std::vector<ServerKeys> servers_;  // [num_servers]
+  // [num_servers]: says nothing about the split itself, so pulls may note them.
+  mutable std::vector<ReadMarks> marks_;
 };
 
 }  // namespace hdps

@@ -125,6 +125,9 @@ Status PullPlan::Scatter(size_t i, const PullReply& reply, std::span<const std::
   CHECK(in_place.empty() || in_place.size() == rows.size());
   const ServerId server = asked_[i].server;
   const ServerKeys& its = split_->at(server);
+  ReadMarks& marks = split_->NoteMarks(server);
+  if (asked_[i].mode != PullMode::kRefresh) marks.rows = reply.mark;
+  if (asked_[i].mode != PullMode::kPrefetch) marks.dense = reply.mark;
   const DType format = reply.format;
   std::vector<uint32_t> some;
   const std::byte* from = reply.rows.data();

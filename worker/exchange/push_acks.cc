@@ -10,13 +10,16 @@
 namespace hdps {
 namespace {
 
-Status CheckAcks(const std::vector<Frame>& replies) {
+// Returns whether a server left the gradients out; the others may have taken theirs.
+Result<bool> WasLeftOut(const std::vector<Frame>& replies) {
+  bool left_out = false;
   for (const Frame& reply : replies) {
     PushAck ack;
     HDPS_RETURN_IF_ERROR(DecodeMessage(reply, &ack));
     if (ack.code != Code::kOk) return Status(ack.code, ack.message);
+    left_out = left_out || ack.too_old;
   }
-  return Status();
+  return left_out;
 }
 
 }  // namespace
@@ -29,7 +32,11 @@ Status PushAcks::Collect(size_t left) {
     HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies,
                           channel_.Wait(push.ticket, &arrived_ns));
     channel_.meters()->Observe(FigureNamed("hdps_worker_push_seconds"), arrived_ns - push.sent_ns);
-    HDPS_RETURN_IF_ERROR(CheckAcks(replies));
+    HDPS_ASSIGN_OR_RETURN(const bool left_out, WasLeftOut(replies));
+    if (left_out) {
+      channel_.meters()->Add(FigureNamed("hdps_worker_dropped_steps_total"), 1);
+      channel_.meters()->Add(FigureNamed("hdps_worker_dropped_examples_total"), push.examples);
+    }
     HDPS_FAILPOINT("worker.step.acked");
   }
   return Status();

@@ -19,7 +19,10 @@ class PushAcks {
   // Requires: `channel` outlives it.
   explicit PushAcks(NodeChannel& channel) : channel_(channel) {}
 
-  void Add(Ticket push) { pushes_.push_back({push, channel_.NowNs()}); }
+  // `examples`: of the step, in which the push of one key list counts them.
+  void Add(Ticket push, uint64_t examples) {
+    pushes_.push_back({push, channel_.NowNs(), examples});
+  }
   // Handles the acknowledgements that have come, and waits while more than `left` are missing.
   // Errors: that of a server which refused a push.
   Status Collect(size_t left);
@@ -29,6 +32,7 @@ class PushAcks {
   struct SentPush {
     Ticket ticket;
     int64_t sent_ns = 0;
+    uint64_t examples = 0;
   };
 
   NodeChannel& channel_;

@@ -111,6 +111,8 @@ ServerRequest PushPlan::RequestTo(ServerId server, const PushTerms& terms, int e
   push.part = terms.part;
   push.steps_before = terms.steps_before;
   push.scale_exponent = exponent;
+  push.rows_mark = split_->marks(server).rows;
+  push.dense_mark = split_->marks(server).dense;
   push.gradients = std::move(gradients);
   ServerRequest request = {server, Frame(), {}, terms.clock};
   if (named) request.frame = EncodeMessage(push);

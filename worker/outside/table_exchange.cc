@@ -282,7 +282,7 @@ void TableExchange::Send(const PushedStep& step, PushPlan push, std::span<KeySum
   // Under clip_norm the clock is announced together with the norm.
   std::vector<ServerRequest> finished;
   if (!clips_all_) finished = AdvanceRequests(num_servers(), step.clock + 1);
-  acks_.Add(channel_.Start(std::move(requests), std::move(finished)));
+  acks_.Add(channel_.Start(std::move(requests), std::move(finished)), step.examples);
 }
 
 Status TableExchange::Push(const PushedStep& step) {

@@ -74,7 +74,8 @@ void StepRunner::PushList(const WindowStep& window_step, const StepTask& task, s
   const std::vector<std::span<const float>> gradients = GradientsOf(step, list);
   PushPlan of_piece(step.lists[list], SectionMaker());
   PushPlan& push = list == 0 ? *push_ : of_piece;
-  acks_.Add(channel_.Start(push.Requests(terms, gradients), std::move(then)));
+  acks_.Add(channel_.Start(push.Requests(terms, gradients), std::move(then)),
+            list == 0 ? step.parts.num_examples() : 0);
 }
 
 Status StepRunner::SettleNorm(const StepTask& task) {

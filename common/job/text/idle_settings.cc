@@ -8,6 +8,7 @@
 #include "common/job/job_facts.h"
 #include "common/job/job_spec.h"
 #include "common/job/model_graph.h"
+#include "common/job/optimizers/delay_compensation.h"
 #include "common/job/optimizers/optimizer_record.h"
 #include "common/job/spec/checkpoint_spec.h"
 #include "common/job/spec/cluster_spec.h"
@@ -279,6 +280,17 @@ void AddLayerRules(Rules* rules) {
       });
 }
 
+void AddStalenessRules(Rules* rules) {
+  Add(rules, "train.delay_compensation",
+      "no table at the servers has an optimizer that takes it", [](const Job& job) {
+        const auto takes = [](const TableSpec& table) {
+          return TakesCompensation(RecordOf(table.optimizer));
+        };
+        return job.train.mode != Mode::kSync && job.train.delay_compensation > 0 &&
+               !job.tables.empty() && std::ranges::none_of(job.tables, takes);
+      });
+}
+
 Rules MakeRules() {
   Rules rules;
   AddPolicyRules(&rules);
@@ -289,6 +301,7 @@ Rules MakeRules() {
   AddParallelRules(&rules);
   AddFusionRules(&rules);
   AddLayerRules(&rules);
+  AddStalenessRules(&rules);
   return rules;
 }
 

@@ -47,6 +47,26 @@ void AddLossScale(SettingTable<TrainText>* train) {
       kPrintedUnlessDefault, kMayChange);
 }
 
+// Adds what may be done about pushes whose rows are old.
+void AddStaleness(SettingTable<TrainText>* train) {
+  const auto without_sync = Where(&TrainSpec::mode, {Mode::kAsync, Mode::kSsp});
+  train->Add("max_staleness", &TrainSpec::max_staleness,
+             "A server leaves out the gradients of a push whose rows are older than this, in "
+             "clocks: updates made since the rows were read, divided by the number of workers. The "
+             "worker is told, and its examples count as dropped. 0: none are left out.",
+             Range{0, 1e6}, without_sync, kPrintedUnlessDefault, kMayChange);
+  train->Add("delay_compensation", &TrainSpec::delay_compensation,
+             "The lambda of delay-compensated updates (Zheng et al. 2017): a gradient g computed "
+             "from old rows becomes g + lambda g g (rows now - rows then) before the optimizer has "
+             "it. For sgd, momentum, adagrad, rowwise_adagrad, adam, lazy_adam and adamw at "
+             "servers, which keep the rows of the steps under way for it. 0: none.",
+             Range{0, 1e6}, without_sync, kPrintedUnlessDefault, kMayChange);
+  train->Add("staleness_rate", &TrainSpec::staleness_rate,
+             "The learning rate of a push is divided by the number of updates that its rows lack "
+             "(Zhang et al. 2016): by 1 where they lack none or one.",
+             without_sync, kPrintedUnlessDefault, kMayChange);
+}
+
 Section TrainSection() {
   SettingTable<TrainText> train("train", "train");
   train.Add("mode", &TrainSpec::mode,
@@ -56,6 +76,7 @@ Section TrainSection() {
             kMayChange);
   train.Add("staleness_bound", &TrainSpec::staleness_bound, "In steps; ssp with 0 is sync.",
             Where(&TrainSpec::mode, {Mode::kSsp}), kMayChange);
+  AddStaleness(&train);
   train.Add("batch_size", &TrainSpec::batch_size, "Examples of one step over all workers.",
             Range{1, 16777216}, kMayChange);
   train.Add(

@@ -176,16 +176,16 @@ inline auto Fields(const PullRequest& m) {
   return std::tie(a, b, c, d, e, f, g, h, part);
 }
 inline auto Fields(const PullReply& m) {
-  const auto& [a, b, c, d, e, f, g] = m;
-  return std::tie(a, b, c, d, e, f, g);
+  const auto& [a, b, c, d, e, f, g, mark] = m;
+  return std::tie(a, b, c, d, e, f, g, mark);
 }
 inline auto Fields(const PushRequest& m) {
-  const auto& [a, b, c, d, e, f, g, h, i, epoch, part, exponent, before] = m;
-  return std::tie(a, b, c, d, e, f, g, h, i, epoch, part, exponent, before);
+  const auto& [a, b, c, d, e, f, g, h, i, epoch, part, exponent, before, mark, dense_mark] = m;
+  return std::tie(a, b, c, d, e, f, g, h, i, epoch, part, exponent, before, mark, dense_mark);
 }
 inline auto Fields(const PushAck& m) {
-  const auto& [a, b, c] = m;
-  return std::tie(a, b, c);
+  const auto& [a, b, c, too_old] = m;
+  return std::tie(a, b, c, too_old);
 }
 inline auto Fields(const AdvanceRequest& m) {
   const auto& [a, b] = m;
@@ -366,7 +366,8 @@ void ForEachSample(const Visit& visit) {
   visit(PullRequest{8, PullMode::kRefresh, TwoTables(), KeysOf({1, 2, 3, 4, 5}), 6, 17, 3,
                     DType::kBf16, 4});
   visit(PullReply{Code::kStaleView, "view 3", 4, TwoTables(), FloatsOf(12),
-                  Buffer::CopyOf<uint32_t>(std::vector<uint32_t>{0, 2, 1}), DType::kFp32});
+                  Buffer::CopyOf<uint32_t>(std::vector<uint32_t>{0, 2, 1}), DType::kFp32,
+                  23});
   visit(PushRequest{{6},
                     7,
                     8,
@@ -379,8 +380,10 @@ void ForEachSample(const Visit& visit) {
                     3,
                     2,
                     -9,
-                    40});
-  visit(PushAck{{6}, Code::kResourceExhausted, "full"});
+                    40,
+                    21,
+                    22});
+  visit(PushAck{{6}, Code::kResourceExhausted, "full", true});
   visit(AdvanceRequest{12, {{1, 2, 3, 4}}});
   visit(AdvanceAck{13});
   visit(StoreRequest{TwoTables(), KeysOf({1, 2, 3, 4, 5}), FloatsOf(12), {4}, 9});
