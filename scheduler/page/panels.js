@@ -158,7 +158,18 @@ function rows(body, r) {
       r.servers.map((s) => [s.name, bytes(s.resident_bytes), s.limit_bytes ? bytes(s.limit_bytes) : "none", whole(s.rows),
         bytes(s.bytes)]))));
   }
-  const counts = r.staleness.counts, all = counts.reduce((a, b) => a + b, 0), bounds = r.staleness.bounds;
+  clocks(body, "Steps by which workers were ahead when they read rows", r.staleness.bounds, r.staleness.counts);
+  const pushes = r.push_staleness || { tables: [] };
+  pushes.tables.forEach((t) => clocks(body, "Clocks by which rows of " + t.table + " were old when they were pushed to, " +
+    compact(Number(t.mean.toPrecision(3))) + " on average", pushes.bounds, t.counts));
+  if (r.pushes_repeated) body.append(element("p", whole(r.pushes_repeated) + " pushes came again and changed nothing.", "dim"));
+  if (r.pushes_too_old) body.append(element("p", whole(r.pushes_too_old) + " pushes were left out, as their rows were too old: " +
+    whole(r.examples_dropped) + " examples of " + whole(r.steps_dropped) + " steps were dropped.", "bad"));
+}
+
+// Shows how often a number of clocks was seen.
+function clocks(body, title, bounds, counts) {
+  const all = counts.reduce((a, b) => a + b, 0);
   if (!all) return;
   const bars = element("div", null, "bars");
   counts.forEach((count, i) => {
@@ -167,7 +178,7 @@ function rows(body, r) {
     bars.append(element("span", name), bar([["c0", count], ["", all - count]], name + ": " + share(count / all)),
       element("span", share(count / all)));
   });
-  body.append(element("h3", "Steps by which workers were ahead when they read rows"), box(bars));
+  body.append(element("h3", title), box(bars));
 }
 
 function checkpoints(body, c) {

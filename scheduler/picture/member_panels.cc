@@ -65,6 +65,20 @@ Json TablesJson(const PictureFrame& frame, const std::vector<Sample>& samples) {
   return tables;
 }
 
+// How old the rows of pushes were: of each table that has been pushed to.
+Json PushStalenessJson(const std::vector<Sample>& of_servers) {
+  Json tables = Json::array();
+  for (const Sample& sample : of_servers) {
+    if (sample.figure != FigureNamed("hdps_server_push_staleness_clocks")) continue;
+    const uint64_t pushes = CountOf(sample);
+    if (pushes == 0) continue;
+    tables.push_back({{"table", sample.labels.front().second},
+                      {"mean", Number(sample.sum / static_cast<double>(pushes))},
+                      {"counts", sample.buckets}});
+  }
+  return {{"bounds", kClockBounds}, {"tables", std::move(tables)}};
+}
+
 Json ServerJson(const JobPicture& picture, const MemberPicture& member) {
   const std::vector<Sample> samples = SamplesOfMember(picture, member);
   const auto resident =
@@ -138,10 +152,18 @@ std::string RowsPanel(const JobPicture& picture) {
   for (const MemberPicture& member : picture.members) {
     if (!member.worker) servers.push_back(ServerJson(picture, member));
   }
+  const auto total = [&](FigureId figure) { return FirstOf(of_servers, figure).value; };
+  constexpr FigureId kDroppedSteps = FigureNamed("hdps_worker_dropped_steps_total");
+  constexpr FigureId kDroppedExamples = FigureNamed("hdps_worker_dropped_examples_total");
   const Sample staleness = FirstOf(of_workers, FigureNamed("hdps_worker_staleness_clocks"));
   return JsonText(Json{{"tables", TablesJson(frame, of_servers)},
                        {"kept_hit_rate", lookups > 0 ? Number(hits / lookups) : Json()},
                        {"staleness", {{"bounds", kClockBounds}, {"counts", staleness.buckets}}},
+                       {"push_staleness", PushStalenessJson(of_servers)},
+                       {"pushes_repeated", total(FigureNamed("hdps_server_pushes_repeated_total"))},
+                       {"pushes_too_old", total(FigureNamed("hdps_server_pushes_too_old_total"))},
+                       {"steps_dropped", FirstOf(of_workers, kDroppedSteps).value},
+                       {"examples_dropped", FirstOf(of_workers, kDroppedExamples).value},
                        {"servers", std::move(servers)}});
 }
 

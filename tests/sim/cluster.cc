@@ -36,6 +36,9 @@ std::shared_ptr<const Job> JobOf(const ClusterOptions& options) {
   job->tables = TallyTables(options.rows_leave);
   job->train.mode = options.mode;
   job->train.staleness_bound = options.staleness_bound;
+  job->train.max_staleness = options.max_staleness;
+  job->train.delay_compensation = options.delay_compensation;
+  job->train.staleness_rate = options.staleness_rate;
   job->train.batch_size = 64;  // Enough data for all steps.
   job->train.epochs = options.epochs;
   job->train.lookahead = options.lookahead;

@@ -14,6 +14,7 @@
 #include "common/platform/file_system.h"
 #include "common/protocol/command_messages.h"
 #include "common/protocol/view.h"
+#include "common/telemetry/figure_layout.h"
 #include "scheduler/scheduler_node.h"
 #include "server/server_node.h"
 #include "tests/sim/disk.h"
@@ -48,6 +49,10 @@ struct ClusterOptions {
   ServerSabotage server_sabotage;
   bool advance_early = false;
   uint32_t lookahead = 0;
+  // As in TrainSpec. Rows are then no tallies, so no run is exact.
+  uint32_t max_staleness = 0;
+  double delay_compensation = 0;
+  bool staleness_rate = false;
   DType wire = DType::kFp32;
   uint32_t copies = 1;  // Of the model: in sync mode workers push a step in several parts.
   bool since_late = false;
@@ -108,7 +113,9 @@ struct Outcome {
   uint64_t trace = 0;
   TimeMs ended_at = 0;
   uint64_t frames = 0;
-  ServerCounters servers;        // Sums over servers; staleness_max is the largest.
+  ServerCounters servers;  // Sums over servers; staleness_max is the largest.
+  // Figures of the servers' last processes; only counts, as no clock measures times.
+  std::map<PeerId, Readings> server_readings;
   std::vector<TimeMs> train_ms;  // [workers]
   bool loaded = false;           // The job continued from a checkpoint.
   uint32_t restarted = 0;        // Restarted processes.

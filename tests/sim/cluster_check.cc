@@ -15,6 +15,7 @@ void AddCounters(const ServerCounters& from, ServerCounters* to) {
   to->pulls_parked += from.pulls_parked;
   to->pushes += from.pushes;
   to->pushes_repeated += from.pushes_repeated;
+  to->pushes_too_old += from.pushes_too_old;
   to->steps += from.steps;
   to->refused += from.refused;
   to->dropped += from.dropped;
@@ -69,6 +70,7 @@ Outcome Cluster::Judge(bool all_done) const {
     if (servers_[s].node == nullptr) continue;
     ended("server " + std::to_string(s), PeerOf(Role::kServer, s), *servers_[s].node);
     AddCounters(servers_[s].node->counters(), &outcome.servers);
+    outcome.server_readings[PeerOf(Role::kServer, s)] = servers_[s].node->ReadFigures();
   }
   for (uint32_t w = 0; w < workers_.size(); ++w) {
     if (workers_[w].node == nullptr) continue;

@@ -177,6 +177,7 @@ ScriptedWorker::Step* ScriptedWorker::NewStep(Clock clock) {
     step.rows[t].assign(step.keys[t].size() * kDims[t], -1.0f);
   }
   step.split.Compute(view_->shards, static_cast<uint32_t>(view_->servers.size()), tables);
+  step.split_in = view_->view;
   step.list = next_list_++;
   return &step;
 }
@@ -315,17 +316,20 @@ void ScriptedWorker::PushStep(Clock clock) {
   std::vector<ServerRequest> advances = AdvanceRequests(step.split.num_servers(), clock_);
   std::vector<ServerRequest> pushes;
   for (uint32_t part = options_.lists; part-- > 0;) {
-    const KeySplit split = PartOf(step, part);
     const bool whole = options_.lists == 1;  // Then the servers know its key list.
+    // That of the pull knows which rows were read, while shards stay where they are.
+    const bool as_pulled = whole && step.split_in == view_->view;
+    const KeySplit some = as_pulled ? KeySplit() : PartOf(step, part);
     std::ranges::move(
-        PushPlan(split).Requests(
-            {.sequence = {next_sequence_++},
-             .clock = clock,
-             .num_examples = 1,
-             .list = whole ? step.list + (options_.strange_lists ? uint64_t{1} << 40 : 0) : 0,
-             .format = options_.wire,
-             .part = part},
-            gradients),
+        PushPlan(as_pulled ? step.split : some)
+            .Requests(
+                {.sequence = {next_sequence_++},
+                 .clock = clock,
+                 .num_examples = 1,
+                 .list = whole ? step.list + (options_.strange_lists ? uint64_t{1} << 40 : 0) : 0,
+                 .format = options_.wire,
+                 .part = part},
+                gradients),
         std::back_inserter(pushes));
   }
   steps_.erase(clock);

@@ -89,6 +89,7 @@ class ScriptedWorker : public ComputeSide {
     std::vector<Key> keys[2];
     std::vector<float> rows[2];
     KeySplit split;
+    ViewId split_in;  // The view by which it was split.
     uint64_t list = 0;
     std::vector<Clock> held;  // [workers]: pushes that the rows must contain at least.
     // [servers]: steps that prefetched rows contain; kNotRead: none were prefetched.
