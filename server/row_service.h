@@ -142,9 +142,9 @@ class RowService {
   Result<PushLedger::Verdict> JudgePush(PeerId peer, WorkerId worker, const PushRequest& push);
   // async, ssp: applies a push by itself, unless its rows are too old.
   void ApplyAlone(PeerId peer, WorkerId worker, PlannedPush push, PushAck* ack);
-  // Counts how old the rows of a push are, table by table. Returns the updates that the oldest of
-  // them missed; none if it is not known for any.
-  std::optional<uint64_t> CountAges(const PlannedPush& push);
+  // Counts how old the rows of a push are, table by table, as far as it is known. Returns the
+  // updates that the oldest of them missed.
+  uint64_t CountAges(const PlannedPush& push);
   StepPushes PushesOf(SyncCombiner::Step step) const;
   void ApplyStep(SyncCombiner::Step step, float shrink);  // `shrink` as in UpdateTerms.
   // Under clip_norm: computes the squares of a complete step and answers requests for them.

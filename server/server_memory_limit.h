@@ -30,7 +30,7 @@ struct MemoryLimitOptions {
 
 // The memory of a server in bytes, as predicted before the first row is made.
 struct MemoryPlan {
-  uint64_t process = 0;   // The program and its libraries, as they are now.
+  uint64_t process = 0;  // The program and its libraries, as they are now.
   // Workers' requests: keys, rows and gradients of the steps in flight; with
   // train.delay_compensation also the rows as they were pulled.
   uint64_t requests = 0;

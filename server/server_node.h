@@ -62,8 +62,8 @@ struct ServerCounters {
   uint64_t pushes = 0;        // Pushes taken for the first time.
   uint64_t pushes_repeated = 0;
   uint64_t pushes_too_old = 0;  // Taken pushes whose gradients were left out: train.max_staleness.
-  uint64_t steps = 0;    // sync: combined updates applied.
-  uint64_t refused = 0;  // Requests answered with a refusal.
+  uint64_t steps = 0;           // sync: combined updates applied.
+  uint64_t refused = 0;         // Requests answered with a refusal.
   uint64_t dropped = 0;  // Frames that could not be answered: other views, strangers, damaged.
   uint64_t staleness_max = 0;  // Largest lead, in clocks, of a served pull over the slowest worker.
 };

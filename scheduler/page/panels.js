@@ -96,7 +96,7 @@ function training(body, t) {
   for (const curve of t.curves) {
     if (curve.points.length === 0) continue;
     const loss = curve.name === "train_loss" || curve.name === "logloss";
-    const title = loss ? "loss" : curve.name.replaceAll("_", " ");
+    const title = loss ? "loss" : curve.name === "push_staleness" ? "clocks by which rows were old at a push" : curve.name.replaceAll("_", " ");
     if (!named.has(title)) named.set(title, []);
     const label = curve.name === "train_loss" ? "training" : curve.set ? curve.set : loss ? "evaluation" : title;
     named.get(title).push({ label, points: curve.points, dots: curve.points.length <= 60 && curve.name !== "train_loss" });

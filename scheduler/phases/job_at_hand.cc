@@ -8,7 +8,9 @@
 #include "common/job/job_spec.h"
 #include "common/job/spec/checkpoint_spec.h"
 #include "common/job/spec/parallel_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "scheduler/members/membership.h"
+#include "scheduler/picture/push_staleness.h"
 
 namespace hdps {
 
@@ -64,6 +66,7 @@ ProgressState JobAtHand::Progress(const Job& job, const Membership& members) con
   state.examples = record.trained.examples;
   state.loss_sum = record.trained.loss_sum;
   state.cache = members.cache();
+  if (job.train.mode != Mode::kSync) state.push_staleness = PushStaleness(job, members);
   if (!training_since) return state;
   state.clock = std::max(state.clock, told.clock);
   state.epoch_begun = true;

@@ -15,7 +15,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char* kProgressFigures[] = {"train_loss", "examples_per_second", "learning_rate"};
+constexpr const char* kProgressFigures[] = {"train_loss", "examples_per_second", "learning_rate",
+                                            "push_staleness"};
 
 double NumberOf(const Json& json) {
   return json.is_number() ? json.get<double>() : std::numeric_limits<double>::quiet_NaN();
@@ -93,7 +94,8 @@ void RunHistory::TakeLine(std::string_view line, uint64_t version, std::optional
     }
     return;
   }
-  double* const last[] = {&loss_, &examples_per_second_, &learning_rate_};
+  double push_staleness = 0;  // The panel of rows has the newest.
+  double* const last[] = {&loss_, &examples_per_second_, &learning_rate_, &push_staleness};
   for (size_t i = 0; i < std::size(kProgressFigures); ++i) {
     const auto value = entry.find(kProgressFigures[i]);
     if (value == entry.end()) continue;

@@ -178,6 +178,7 @@ std::string RunReport::Progress(TimeMs now, const ProgressState& state) {
       {"train_loss", Number(loss)},
       {"learning_rate", Rounded(learning_rate_(std::max<Clock>(1, state.clock), state.rate))}};
   if (state.cache.bytes > 0) entry["cache"] = TallyJson(state.cache);
+  if (state.push_staleness) entry["push_staleness"] = Number(state.push_staleness);
   Append(Dump(entry, -1));
   std::string line;
   if (has_layers_) line = Format("epoch %u/%u  ", EpochOf(state, epochs_), epochs_);
@@ -195,8 +196,7 @@ std::string RunReport::Progress(TimeMs now, const ProgressState& state) {
   }
   last_ = now;
   last_state_ = state;
-  line_ = line;
-  return line;
+  return line_ = line;
 }
 
 void RunReport::Lost(TimeMs now, const std::string& member, TimeMs silent_ms,

@@ -35,6 +35,8 @@ struct ProgressState {
   CacheTally cache = {};      // Counts of all workers.
   bool epoch_begun = true;    // A step of `epoch` was taken.
   double rate = 1;            // Factor of the learning rates.
+  // Mean age of the rows of all pushes, in clocks; none in sync.
+  std::optional<double> push_staleness = {};
 };
 
 // Returns the epoch of the last step, counted from 1.

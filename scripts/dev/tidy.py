@@ -19,7 +19,7 @@ ROOMS = {
                "process"],
     "kernels": ["tasks", "keys", "host", "products", "cuda"],
     "embedding": ["memory", "disk", "snapshot"],
-    "server": ["watch", "step", "groups"],
+    "server": ["watch", "staleness", "step", "groups"],
     "worker": ["data", "model", "collective", "exchange", "parallel", "cache", "dense", "step", "role",
                "outside"],
     "scheduler": ["page", "election", "members", "plan", "why", "report", "state", "picture", "phases"],

@@ -86,8 +86,7 @@ Result<PushLedger::Verdict> RowService::JudgePush(PeerId peer, WorkerId worker,
   const bool held = sync_ && combiner_.Holds(worker, clock, push.part);
   if (verdict == Verdict::kRepeat && sync_ && !held) {
     return Status(Code::kCorruption, "push " + std::to_string(sequence.value) +
-                                         " was one of another clock than " +
-                                         std::to_string(clock));
+                                         " was one of another clock than " + std::to_string(clock));
   }
   if (verdict == Verdict::kTooOld) {
     return Status(Code::kCorruption,
@@ -129,18 +128,19 @@ Status RowService::TakePush(PeerId peer, WorkerId worker, PlannedPush push, Push
   return {};
 }
 
-std::optional<uint64_t> RowService::CountAges(const PlannedPush& push) {
+uint64_t RowService::CountAges(const PlannedPush& push) {
   const PushRequest& request = push.request;
-  std::optional<uint64_t> oldest;
+  uint64_t oldest = 0;
   for (const TableKeys& table : push.list->tables) {
     if (table.num_keys == 0) continue;
     const bool dense = job_.tables[table.table.value].dense;
-    const auto missed = ages_.MissedSince(dense ? request.dense_mark : request.rows_mark);
+    const std::optional<uint64_t> missed =
+        ages_.MissedSince(dense ? request.dense_mark : request.rows_mark);
     if (!missed) continue;
     const uint64_t late = sabotage_.ages_late ? 1 : 0;
     const uint64_t age = ClocksOf(*missed + late, workers_.size());
     if (leads_) meters_.CountAge(table.table, age);
-    oldest = std::max(oldest.value_or(0), *missed);
+    oldest = std::max(oldest, *missed);
   }
   return oldest;
 }
@@ -148,8 +148,8 @@ std::optional<uint64_t> RowService::CountAges(const PlannedPush& push) {
 void RowService::ApplyAlone(PeerId peer, WorkerId worker, PlannedPush push, PushAck* ack) {
   const Clock clock = push.request.clock;
   const uint64_t examples = push.request.num_examples;
-  const std::optional<uint64_t> missed = examples > 0 ? CountAges(push) : std::nullopt;
-  const uint64_t age = ClocksOf(missed.value_or(0), workers_.size());
+  const uint64_t missed = examples > 0 ? CountAges(push) : 0;
+  const uint64_t age = ClocksOf(missed, workers_.size());
   ack->too_old = job_.train.max_staleness > 0 && age > job_.train.max_staleness;
   if (ack->too_old) {
     ++counters_.pushes_too_old;
@@ -160,9 +160,7 @@ void RowService::ApplyAlone(PeerId peer, WorkerId worker, PlannedPush push, Push
   change_ = records_changes_ ? WithKeys(push) : Frame();
   progress_.at(worker).Add(clock);
   if (ack->too_old) return;
-  if (job_.train.staleness_rate && missed.value_or(0) > 1) {
-    push.request.rate /= static_cast<double>(*missed);
-  }
+  if (job_.train.staleness_rate && missed > 1) push.request.rate /= static_cast<double>(missed);
   std::vector<PlannedPush> alone;
   alone.push_back(std::move(push));
   StepPushes(job_, std::move(alone), 1, clock).Apply(*shards_, 1);

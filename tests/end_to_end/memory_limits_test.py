@@ -131,7 +131,7 @@ model.auxiliary_weight model.layers[].loss_weight
 model.layer_settings{}.fusion model.layer_settings{}.shard
 model.layers[].fusion model.layers[].rate model.layers[].epsilon model.layers[].momentum model.layers[].temperature
 model.layers[].shard model.tasks[].weight model.tasks[].positive_weight
-train.staleness_bound train.epochs train.max_steps train.eval_every_steps train.log_every_steps
+train.staleness_bound train.max_staleness train.delay_compensation train.epochs train.max_steps train.eval_every_steps train.log_every_steps
 parallel.global_rank train.clip_value train.clip_norm
 train.evals_per_epoch train.progressive.window train.early_stop.patience train.early_stop.min_delta train.plateau.patience
 train.plateau.min_delta train.plateau.factor train.plateau.least train.cache_refresh_steps

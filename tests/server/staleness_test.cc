@@ -11,6 +11,7 @@
 #include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/table_spec.h"
 #include "common/job/spec/train_spec.h"
+#include "common/job/tables/figure_tables.h"
 #include "common/protocol/row_messages.h"
 #include "common/telemetry/figure_layout.h"
 #include "common/telemetry/figure_records.h"
@@ -88,7 +89,7 @@ class StalenessTest : public testing::Test {
   // Returns the histogram of a table: nine buckets, then the sum.
   std::vector<uint64_t> Ages(size_t table) {
     constexpr FigureId kAges = FigureNamed("hdps_server_push_staleness_clocks");
-    const FigureLayout layout(FigureRole::kServer, 2);
+    const FigureLayout layout(FigureRole::kServer, FigureTables(server_->job()).size());
     const Readings readings = server_->node().ReadFigures();
     const size_t width = FigureLayout::WidthOf(RecordOf(kAges));
     const auto first =
@@ -192,7 +193,7 @@ TEST_F(StalenessTest, WhatIsTooOldIsLeftOutAndSaid) {
   EXPECT_EQ(Ages(0)[2], 1u) << "its age is counted";
   // It was no update, and the next one is taken.
   Pull(0);
-  EXPECT_EQ(marks_[0].rows, 8u);
+  EXPECT_EQ(marks_[0].rows, 7u);
   Pull(1);
   EXPECT_FALSE(Push(1).too_old);
   EXPECT_EQ(server_->Read(0, {7}), Floats({-7}));

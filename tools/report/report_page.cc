@@ -142,6 +142,7 @@ class Page {
       }
     }
     for (const std::string& word : words) charts += Chart(MetricName(word), "", word);
+    charts += Chart("clocks by which rows were old when they were pushed to", "push_staleness", "");
     if (!charts.empty()) {
       Section("Learning");
       html_ += "<div class='charts'>" + charts + "</div>\n";

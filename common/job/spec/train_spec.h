@@ -37,7 +37,7 @@ struct TrainSpec {
   uint32_t max_staleness = 0;     // In clocks; gradients of older rows are left out. 0: none are.
   double delay_compensation = 0;  // Lambda of Zheng et al. 2017; 0: gradients stay as they are.
   bool staleness_rate = false;    // The learning rate is divided by the updates that rows lack.
-  uint32_t batch_size = 1024;    // Examples of a step, over all workers.
+  uint32_t batch_size = 1024;     // Examples of a step, over all workers.
   LastBatch last_batch = LastBatch::kShort;
   uint32_t epochs = 1;
   uint64_t max_steps = 0;  // 0 for all steps of the epochs.

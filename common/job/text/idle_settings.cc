@@ -281,8 +281,8 @@ void AddLayerRules(Rules* rules) {
 }
 
 void AddStalenessRules(Rules* rules) {
-  Add(rules, "train.delay_compensation",
-      "no table at the servers has an optimizer that takes it", [](const Job& job) {
+  Add(rules, "train.delay_compensation", "no table at the servers has an optimizer that takes it",
+      [](const Job& job) {
         const auto takes = [](const TableSpec& table) {
           return TakesCompensation(RecordOf(table.optimizer));
         };

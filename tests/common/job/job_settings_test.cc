@@ -119,6 +119,26 @@ TEST_F(JobSettingsTest, EveryWordIsReadAndPrintedAgain) {
   EXPECT_GT(words, 80);
 }
 
+TEST_F(JobSettingsTest, WhatIsDoneAboutOldRowsIsIgnoredInSync) {
+  const std::vector<std::string> all = {"train.max_staleness=3", "train.delay_compensation=0.5",
+                                        "train.staleness_rate=true"};
+  const std::string why = " is ignored: it counts only where mode is async or ssp";
+  const Job sync = Good(all);
+  EXPECT_THAT(sync.warnings,
+              ElementsAre("train.max_staleness" + why, "train.delay_compensation" + why,
+                          "train.staleness_rate" + why));
+  EXPECT_EQ(PrintJob(sync), PrintJob(Good({})));
+  for (const char* mode : {"train.mode=async", "train.mode=ssp"}) {
+    std::vector<std::string> with = all;
+    with.insert(with.end(), {mode, "train.staleness_bound=4"});
+    const Job job = Good(with);
+    EXPECT_EQ(job.train.max_staleness, 3u);
+    EXPECT_EQ(job.train.delay_compensation, 0.5);
+    EXPECT_TRUE(job.train.staleness_rate);
+    EXPECT_THAT(job.warnings, testing::Each(testing::HasSubstr("staleness_bound")));
+  }
+}
+
 TEST_F(JobSettingsTest, WithoutEffectTheyWarnAndLeaveNoTrace) {
   const Job job = Good({"train.staleness_bound=3", "parallel.collective=gloo",
                         "model.cross_layers=2", "model.deep_optimizer.l1=0.5"});

@@ -366,23 +366,12 @@ void ForEachSample(const Visit& visit) {
   visit(PullRequest{8, PullMode::kRefresh, TwoTables(), KeysOf({1, 2, 3, 4, 5}), 6, 17, 3,
                     DType::kBf16, 4});
   visit(PullReply{Code::kStaleView, "view 3", 4, TwoTables(), FloatsOf(12),
-                  Buffer::CopyOf<uint32_t>(std::vector<uint32_t>{0, 2, 1}), DType::kFp32,
-                  23});
-  visit(PushRequest{{6},
-                    7,
-                    8,
-                    TwoTables(),
-                    KeysOf({1, 2, 3, 4, 5}),
-                    FloatsOf(6),
-                    18,
-                    DType::kFp16,
-                    0.25,
-                    3,
-                    2,
-                    -9,
-                    40,
-                    21,
-                    22});
+                  Buffer::CopyOf<uint32_t>(std::vector<uint32_t>{0, 2, 1}), DType::kFp32, 23});
+  PushRequest push{{6},          7,    8, TwoTables(), KeysOf({1, 2, 3, 4, 5}), FloatsOf(6), 18,
+                   DType::kFp16, 0.25, 3};
+  push.part = 2, push.scale_exponent = -9, push.steps_before = 40;
+  push.rows_mark = 21, push.dense_mark = 22;
+  visit(push);
   visit(PushAck{{6}, Code::kResourceExhausted, "full", true});
   visit(AdvanceRequest{12, {{1, 2, 3, 4}}});
   visit(AdvanceAck{13});
