@@ -144,7 +144,8 @@ class RunReader {
     last_step_ = step;
     if (entry.contains("event")) return TakeEvent(entry, step);
     TakeEvaluation(entry, step, &evaluations);
-    for (const char* name : {"train_loss", "learning_rate", "examples_per_second", "push_staleness"}) {
+    for (const char* name :
+         {"train_loss", "learning_rate", "examples_per_second", "push_staleness"}) {
       const auto value = entry.find(name);
       if (value == entry.end() || !value->is_number()) continue;
       Curves::Add(step, value->get<double>(), &training.Of(name));

@@ -93,4 +93,14 @@ std::span<const uint32_t> KeySplit::PositionsAt(ServerId server, uint32_t i) con
   return {order.in_order() ? numbers_.data() + begin : order.PositionsFrom(begin), end - begin};
 }
 
+void KeySplit::NoteOldestMarks(const KeySplit& other) {
+  const auto lower = [](uint64_t* mark, uint64_t to) {
+    if (to != 0 && (*mark == 0 || to < *mark)) *mark = to;
+  };
+  for (size_t s = 0; s < std::min(marks_.size(), other.marks_.size()); ++s) {
+    lower(&marks_[s].rows, other.marks_[s].rows);
+    lower(&marks_[s].dense, other.marks_[s].dense);
+  }
+}
+
 }  // namespace hdps

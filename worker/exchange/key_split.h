@@ -64,6 +64,9 @@ class KeySplit {
   // The marks of the rows that came from a server, which pulls of the split note for its push.
   const ReadMarks& marks(ServerId server) const { return marks_[server.value]; }
   ReadMarks& NoteMarks(ServerId server) const { return marks_[server.value]; }
+  // Lowers the marks to those of another split where these are older, for one push of the rows of
+  // both.
+  void NoteOldestMarks(const KeySplit& other);
   RowMovers movers() const { return {width_, executor_}; }
   // Sets the executor whose threads move long lists of rows; null for the caller's thread alone. It
   // must outlive the split.

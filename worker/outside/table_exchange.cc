@@ -302,6 +302,9 @@ Status TableExchange::Push(const PushedStep& step) {
     joined_split_.set_executor(executor_);
     joined_split_.Compute(channel_.view()->shards, num_servers(), ListsToSplit(job_, joined),
                           SectionMaker());
+    for (const std::unique_ptr<PulledList>& one : gradients_.lists()) {
+      joined_split_.NoteOldestMarks(one->split);
+    }
     Send(step, PushPlan(joined_split_, SectionMaker()), joined, 0);
   }
   const int64_t now = channel_.NowNs();

@@ -158,18 +158,6 @@ TEST(JobMistakesTest, OfRegularisedRecipes) {
               AllOf(HasSubstr("model.embedding_dropout"), HasSubstr("-0.1")));
 }
 
-TEST(JobMistakesTest, OfOldRows) {
-  const std::string async = "train.mode=async";
-  EXPECT_THAT(Bad({async, "train.max_staleness=-1"}),
-              AllOf(HasSubstr("train.max_staleness"), HasSubstr("-1")));
-  EXPECT_THAT(Bad({async, "train.max_staleness=1.5"}),
-              AllOf(HasSubstr("train.max_staleness"), HasSubstr("1.5")));
-  EXPECT_THAT(Bad({async, "train.delay_compensation=-0.5"}),
-              AllOf(HasSubstr("train.delay_compensation"), HasSubstr("-0.5")));
-  EXPECT_THAT(Bad({async, "train.staleness_rate=2"}),
-              AllOf(HasSubstr("train.staleness_rate"), HasSubstr("2")));
-}
-
 TEST(JobMistakesTest, OfPartsOfAStep) {
   const std::string norm = "model.batch_norm=true", batch = "model.batch_norm_over=batch";
   EXPECT_THAT(Bad({norm, batch, "train.mode=async"}),

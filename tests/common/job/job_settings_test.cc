@@ -139,6 +139,18 @@ TEST_F(JobSettingsTest, WhatIsDoneAboutOldRowsIsIgnoredInSync) {
   }
 }
 
+TEST_F(JobSettingsTest, WhatIsDoneAboutOldRowsHasRanges) {
+  const std::string async = "train.mode=async";
+  EXPECT_THAT(Bad({async, "train.max_staleness=-1"}),
+              AllOf(HasSubstr("train.max_staleness"), HasSubstr("-1")));
+  EXPECT_THAT(Bad({async, "train.max_staleness=1.5"}),
+              AllOf(HasSubstr("train.max_staleness"), HasSubstr("1.5")));
+  EXPECT_THAT(Bad({async, "train.delay_compensation=-0.5"}),
+              AllOf(HasSubstr("train.delay_compensation"), HasSubstr("-0.5")));
+  EXPECT_THAT(Bad({async, "train.staleness_rate=2"}),
+              AllOf(HasSubstr("train.staleness_rate"), HasSubstr("2")));
+}
+
 TEST_F(JobSettingsTest, WithoutEffectTheyWarnAndLeaveNoTrace) {
   const Job job = Good({"train.staleness_bound=3", "parallel.collective=gloo",
                         "model.cross_layers=2", "model.deep_optimizer.l1=0.5"});
