@@ -25,7 +25,7 @@ PAGE = ROOT / "docs/how_to/async_quality.md"
 RESULTS = ROOT / "docs/how_to/async_quality.json"
 BATCH = 512
 # Time in which the first worker computes a whole batch; with N workers each has an Nth of one.
-BATCH_MS = 32
+BATCH_MS = 16
 SLOWEST = 4  # Times as long as the first.
 LATE_MS = 4  # Frames of workers come late by 0 to this.
 EVALUATIONS = 8

@@ -56,14 +56,14 @@ void AddStaleness(SettingTable<TrainText>* train) {
              "worker is told, and its examples count as dropped. 0: none are left out.",
              Range{0, 1e6}, without_sync, kPrintedUnlessDefault, kMayChange);
   train->Add("delay_compensation", &TrainSpec::delay_compensation,
-             "The lambda of delay-compensated updates (Zheng et al. 2017): a gradient g computed "
-             "from old rows becomes g + lambda g g (rows now - rows then) before the optimizer has "
-             "it. For sgd, momentum, adagrad, rowwise_adagrad, adam, lazy_adam and adamw at "
-             "servers, which keep the rows of the steps under way for it. 0: none.",
+             "The lambda of delay-compensated updates (Zheng and others, 2017): a gradient g "
+             "computed from old rows becomes g + lambda g g (rows now - rows then) before the "
+             "optimizer has it. For sgd, momentum, adagrad, rowwise_adagrad, adam, lazy_adam and "
+             "adamw at servers, which keep the rows of the steps under way for it. 0: none.",
              Range{0, 1e6}, without_sync, kPrintedUnlessDefault, kMayChange);
   train->Add("staleness_rate", &TrainSpec::staleness_rate,
              "The learning rate of a push is divided by the number of updates that its rows lack "
-             "(Zhang et al. 2016): by 1 where they lack none or one.",
+             "(Zhang and others, 2016): by 1 where they lack none or one.",
              without_sync, kPrintedUnlessDefault, kMayChange);
 }
 
