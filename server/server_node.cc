@@ -44,7 +44,7 @@ struct ServerNode::Impl {
         job(*options.job),
         membership(MembershipOf(Role::kServer, options.identity, job)),
         meters(job, o.clock, o.recorder),
-        groups(job, executor, o.identity.self, o.sabotage, o.sections, o.guests_read, meters),
+        groups(job, executor, o.identity.self, o.sabotage, o.sections, o.guests_read, meters, o.order),
         writer(files, executor, options.wake, meters),
         background(options.wake) {}
 

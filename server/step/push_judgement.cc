@@ -91,6 +91,7 @@ Status RowService::TakePush(PeerId peer, WorkerId worker, PlannedPush push) {
   }
   std::vector<PlannedPush> alone;
   alone.push_back(std::move(push));
+  order_.Pushed(worker, clock, part);
   StepPushes(job_, std::move(alone), 1, clock).Apply(*shards_, 1);
   progress_.at(worker).Add(clock);
   return {};
