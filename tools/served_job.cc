@@ -81,8 +81,8 @@ ProcessEnd ServedJob::RunServer(uint32_t rank) {
   if (options_.gate) options.node.order.gate = options_.gate({rank});
   std::unique_ptr<OrderRecorder> order;
   if (!options_.record.empty()) {
-    Result<std::unique_ptr<OrderRecorder>> opened = OrderRecorder::Open(
-        files_, options_.record, options.node.identity.self, *options_.job);
+    Result<std::unique_ptr<OrderRecorder>> opened =
+        OrderRecorder::Open(files_, options_.record, options.node.identity.self, *options_.job);
     if (!opened.ok()) return {kExitMistaken, opened.status().message()};
     order = *std::move(opened);
     options.node.order.recorder = order.get();

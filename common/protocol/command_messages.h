@@ -57,9 +57,10 @@ struct Command {
   Clock since = 0;
   // kSave: answer once the rows are copied; they are written while requests change the originals.
   bool take = false;
-  // kEvaluate: score the examples after those of the last answer. kDigest: nothing is left to train.
+  // kEvaluate: score the examples after those of the last answer. kDigest: nothing is left to
+  // train.
   bool next = false;
-  double rate = 1;    // kTrain: factor on all learning rates.
+  double rate = 1;  // kTrain: factor on all learning rates.
   // kLoad: `path` is the checkpoint of another job, of which servers take what MatchInit() pairs.
   bool init = false;
   std::vector<uint32_t> taken;    // kInitDense: tensors that servers have so, which are left alone.

@@ -15,10 +15,10 @@ namespace hdps {
 struct RoundScript {
   static constexpr Clock kNoStop = Clock{1} << 62;
 
-  ShardMap shards;         // The placement of the first view.
+  ShardMap shards;          // The placement of the first view.
   Clock stop_at = kNoStop;  // The job is saved and ends there.
-  // [workers]: clocks at which a worker's order to train ended before that of the others, ascending.
-  // It goes on at once.
+  // [workers]: clocks at which a worker's order to train ended before that of the others,
+  // ascending. It goes on at once.
   std::vector<std::vector<Clock>> stops;
 
   // Returns how far to send a worker that stands at `clock` in a round until `until`.

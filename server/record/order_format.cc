@@ -20,8 +20,8 @@ constexpr size_t kBlockHeaderBytes = 8;   // Length and checksum of what follows
 constexpr uint32_t kBlockMax = 16 << 20;  // A longer block is none.
 
 // The first byte of an item: three bits of its kind, two of its step, three of its worker.
-constexpr uint32_t kMark = 7;         // In place of an OrderKind: a mark, whose number follows.
-constexpr uint32_t kWorkerMore = 7;   // The worker follows as a number.
+constexpr uint32_t kMark = 7;        // In place of an OrderKind: a mark, whose number follows.
+constexpr uint32_t kWorkerMore = 7;  // The worker follows as a number.
 enum StepCode : uint32_t { kSame = 0, kNext = 1, kGiven = 2, kGivenWithPart = 3 };
 
 uint64_t ZigZag(int64_t value) {
@@ -39,7 +39,8 @@ std::string Fixed(uint64_t number, size_t bytes) {
 
 uint64_t ReadFixed(std::span<const std::byte> bytes) {
   uint64_t number = 0;
-  for (size_t i = 0; i < bytes.size(); ++i) number |= std::to_integer<uint64_t>(bytes[i]) << (8 * i);
+  for (size_t i = 0; i < bytes.size(); ++i)
+    number |= std::to_integer<uint64_t>(bytes[i]) << (8 * i);
   return number;
 }
 
@@ -226,9 +227,9 @@ void OrderEncoder::AddFixed(uint64_t number) { bytes_ += Fixed(number, 8); }
 void OrderEncoder::AddEntry(const OrderEntry& entry) {
   Clock& last = steps_[entry.worker];
   const int64_t ahead = entry.step - std::exchange(last, entry.step);
-  const uint32_t code = entry.part > 0                 ? kGivenWithPart
+  const uint32_t code = entry.part > 0             ? kGivenWithPart
                         : ahead == 0 || ahead == 1 ? static_cast<uint32_t>(ahead)
-                                                       : kGiven;
+                                                   : kGiven;
   const uint32_t worker = std::min(entry.worker.value, kWorkerMore);
   bytes_.push_back(static_cast<char>(static_cast<uint32_t>(entry.kind) | code << 3 | worker << 5));
   if (worker == kWorkerMore) AddNumber(entry.worker.value);

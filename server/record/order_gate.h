@@ -25,8 +25,8 @@ class OrderGate {
     PeerId from;
     Frame frame;
   };
-  // Returns whether a worker's request may be served now; otherwise holds it, in place of an earlier
-  // copy.
+  // Returns whether a worker's request may be served now; otherwise holds it, in place of an
+  // earlier copy.
   bool Passes(PeerId from, WorkerId worker, const Frame& frame);
   // Returns the held request whose turn it is, if it has come.
   std::optional<Held> TakeDue();

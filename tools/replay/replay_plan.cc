@@ -42,9 +42,10 @@ Status TakeView(const ViewMark& mark, const std::string& name, RecordedViews* vi
     same = same && (added || led->second == name);
   }
   if (same) return {};
-  return Refuse(name + ": view " + std::to_string(mark.view.value) +
-                " is another than in the other files: the folder holds the records of two runs; give "
-                "--record an empty folder in each run");
+  return Refuse(
+      name + ": view " + std::to_string(mark.view.value) +
+      " is another than in the other files: the folder holds the records of two runs; give "
+      "--record an empty folder in each run");
 }
 
 Status TakeFile(const NamedOrderFile& file, RecordedViews* views) {

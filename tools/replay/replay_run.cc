@@ -51,8 +51,8 @@ Result<ProcessEnd> RunSegment(const ReplaySegment& segment, Clock stop_at,
 Status CheckJob(const Job& job, const OrderHeader& header) {
   if (JobDigest(job) != header.job_digest) {
     return {Code::kInvalidArgument,
-            "--job: the record is of another job; give the file and --set that the run had (its "
-            "--out holds them in job_as_given.json)"};
+            "--job: the record is of another job; give the file and --set that the run had, or "
+            "the job_as_given.json of its --out"};
   }
   const char* outside = nullptr;
   if (job.data.follow) outside = "data.follow: how far its log had grown";
@@ -60,7 +60,8 @@ Status CheckJob(const Job& job, const OrderHeader& header) {
     if (entry.starts_with("kafka://")) outside = "data.train: what its topic held";
   }
   for (const TableSpec& table : job.tables) {
-    if (table.policy.evict_after_seconds > 0) outside = "evict_after_seconds: when rows left by the clock";
+    if (table.policy.evict_after_seconds > 0)
+      outside = "evict_after_seconds: when rows left by the clock";
   }
   if (outside == nullptr) return {};
   return {Code::kInvalidArgument,
@@ -113,9 +114,8 @@ Result<ProcessEnd> Replay(const ReplayPlan& plan, LocalClusterOptions options, F
       options.voice.notice("replays from step " + std::to_string(segment.begin) + " " + until +
                            " with " + MembersOf(segment));
     }
-    HDPS_ASSIGN_OR_RETURN(end,
-                          RunSegment(segment, to_own_end ? RoundScript::kNoStop : segment.end,
-                                     options, files, clock));
+    HDPS_ASSIGN_OR_RETURN(end, RunSegment(segment, to_own_end ? RoundScript::kNoStop : segment.end,
+                                          options, files, clock));
     if (end.status != kExitDone || (options.stop != nullptr && *options.stop)) return end;
   }
   return end;
@@ -124,9 +124,8 @@ Result<ProcessEnd> Replay(const ReplayPlan& plan, LocalClusterOptions options, F
 Result<std::string> CompareDigests(const ReplayPlan& plan, FileSystem& files,
                                    const std::string& out) {
   if (!plan.digest) return std::string();
-  HDPS_ASSIGN_OR_RETURN(
-      const std::string summary,
-      ReadWholeFile(files, JoinPath(out, "summary.json"), kSummaryBytesMax));
+  HDPS_ASSIGN_OR_RETURN(const std::string summary,
+                        ReadWholeFile(files, JoinPath(out, "summary.json"), kSummaryBytesMax));
   const std::string digest = HexDigits((*plan.digest)[0]) + HexDigits((*plan.digest)[1]);
   if (summary.find("\"digest\": \"" + digest + "\"") != std::string::npos) {
     return "the digest is that of the recorded run, " + digest;

@@ -135,8 +135,7 @@ TEST(OrderFormatTest, AnyBytesInABlockDoNoHarm) {
       contents.push_back(static_cast<char>(random.Below(256)));
     }
     std::string bytes = OrderEncoder::Header({kJob, Mode::kAsync});
-    const auto checksum =
-        static_cast<uint32_t>(HashBytes(std::as_bytes(std::span(contents))));
+    const auto checksum = static_cast<uint32_t>(HashBytes(std::as_bytes(std::span(contents))));
     for (const uint64_t number : {uint64_t{contents.size()}, uint64_t{checksum}}) {
       for (int i = 0; i < 4; ++i) bytes.push_back(static_cast<char>(number >> (8 * i)));
     }

@@ -116,9 +116,9 @@ TEST_F(OrderRecorderTest, WhatIsRepeatedIsRecordedOnce) {
   recorder_->Advanced({0}, {0}, 1);
   recorder_->Flush();
   using enum OrderKind;
-  EXPECT_THAT(Entries(), ElementsAre(OrderEntry{kTrainPull, {0}, 0, 0},
-                                     OrderEntry{kTrainPull, {0}, 0, 0},
-                                     OrderEntry{kPush, {0}, 0, 0}, OrderEntry{kAdvance, {0}, 0, 0}));
+  EXPECT_THAT(Entries(),
+              ElementsAre(OrderEntry{kTrainPull, {0}, 0, 0}, OrderEntry{kTrainPull, {0}, 0, 0},
+                          OrderEntry{kPush, {0}, 0, 0}, OrderEntry{kAdvance, {0}, 0, 0}));
   recorder_->Loaded(0);  // The job goes back: the same steps come again.
   recorder_->Advanced({0}, {0}, 1);
   recorder_->Flush();

@@ -24,7 +24,8 @@ void AddSteps(Clock begin, Clock end, uint32_t workers, std::vector<OrderItem>* 
   items->emplace_back(GroupMark{{0}});
   for (Clock step = begin; step < end; ++step) {
     for (const OrderKind kind : {kTrainPull, kPush, kAdvance}) {
-      for (uint32_t worker = 0; worker < workers; ++worker) items->emplace_back(E(kind, worker, step));
+      for (uint32_t worker = 0; worker < workers; ++worker)
+        items->emplace_back(E(kind, worker, step));
     }
   }
 }
@@ -81,7 +82,8 @@ TEST(ReplayPlanTest, WhatALossThrewAwayIsLeftOut) {
     EXPECT_EQ(segment.begin, begins[i]);
     EXPECT_EQ(segment.end, ends[i]);
     EXPECT_EQ(segment.workers, i == 2 ? 1u : 2u);
-    EXPECT_EQ(segment.orders[0].size(), static_cast<size_t>(ends[i] - begins[i]) * 3 * segment.workers);
+    EXPECT_EQ(segment.orders[0].size(),
+              static_cast<size_t>(ends[i] - begins[i]) * 3 * segment.workers);
   }
   ASSERT_TRUE(plan->digest.has_value());
   EXPECT_EQ((*plan->digest)[1], 2u);

@@ -41,8 +41,8 @@ class ReplayRunTest : public ::testing::Test {
 
   LocalClusterOptions Options(const std::string& out) {
     LocalClusterOptions options;
-    Result<Job> job = ParseJob(SmallJob(R"("train": ["train.csv"], "eval": ["train.csv"])"),
-                               "job.json", sets_);
+    Result<Job> job =
+        ParseJob(SmallJob(R"("train": ["train.csv"], "eval": ["train.csv"])"), "job.json", sets_);
     EXPECT_TRUE(job.ok()) << job.status().message();
     options.job = std::make_shared<const Job>(*std::move(job));
     options.out = out;
@@ -67,8 +67,7 @@ class ReplayRunTest : public ::testing::Test {
     uint64_t bytes = 0;
     const auto record = ReadRecord(*files_, name + "/record", &bytes);
     EXPECT_TRUE(record.ok()) << record.status().message();
-    Result<ReplayPlan> plan =
-        PlanReplay(*record, until, Options(name).job->train.lookahead > 0);
+    Result<ReplayPlan> plan = PlanReplay(*record, until, Options(name).job->train.lookahead > 0);
     EXPECT_TRUE(plan.ok()) << plan.status().message();
     return *std::move(plan);
   }
