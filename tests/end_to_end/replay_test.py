@@ -1,6 +1,5 @@
 """Records asynchronous runs, some of them with kills, scaling and moves, and trains each again: the digests are equal."""
 import os
-import pathlib
 import random
 import re
 import shutil
@@ -8,30 +7,24 @@ import statistics
 import subprocess
 import time
 
-import failover_test
 import harness
+import launched
 
 RUNS = harness.asked("HDPS_RUNS", 5, 30, "recorded runs")
 FIRST = int(os.environ.get("HDPS_RUNS_SEED", 0))
 HDPS = harness.program("hdps")
-SETS = {**failover_test.SETS, "train.mode": "async", "train.epochs": 4, "checkpoint.every_steps": 40}
+SETS = {**launched.SETS, "train.mode": "async", "train.epochs": 4, "checkpoint.every_steps": 40}
 # What happens to a third of the runs, in turns: kills, and more members, whose rows move.
 DISTURBED = ["a worker is killed", "servers are added", "a server is killed", "workers are added", "a server and a worker are killed"]
 MODES = [{}, {}, {"train.mode": "ssp", "train.staleness_bound": 2}, {}, {"train.lookahead": 1}]
 
 
-class Recorded(failover_test.Launched):
+class Recorded(launched.Launched):
     """A job of 2 servers and 3 workers under scripts/local_cluster.sh that is recorded."""
 
-    def __init__(self, out, sets, first_step=True):
-        self.out, self.sets, self.record = out, {**SETS, **sets}, out / "record"
-        self.process = subprocess.Popen(
-            [str(harness.ROOT / "scripts" / "local_cluster.sh"), f"--job={harness.CENSUS}", f"--out={out}",
-             "--servers=2", "--workers=3", "--threads=1", f"--record={self.record}", *harness.merged_settings(self.sets)],
-            env={**os.environ, "HDPS_BIN": str(harness.BIN)}, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True)
-        if first_step:
-            harness.wait_until(lambda: self.events("step"), 60, "the first line of metrics.jsonl")
+    def __init__(self, out, sets, extra=()):
+        self.sets, self.record = {**SETS, **sets}, out / "record"
+        super().__init__(out, 2, 3, self.sets, ["--threads=1", *extra, f"--record={self.record}"])
 
     def add(self, case, role):
         """One more of `role`; the job goes on with it, or ends before it has joined."""
@@ -117,12 +110,14 @@ class ReplayTest(harness.Case):
             said = self.replay(record, self.out(out), sets or job.sets, *more, expect=2).stderr
             self.assertIn(text, said)
         refused("holds no record", record=self.out("nothing"))
-        refused("the record is of another job", sets={**job.sets, "train.epochs": 5})
+        refused("the record is of another job", sets={**job.sets, "train.batch_size": 100})
+        refused(f"the recorded run ended at step {summary['steps']}, and this one elsewhere", out="longer",
+                sets={**job.sets, "train.epochs": 5})
         refused(f"the record ends at step {summary['steps']}", more=["--until=100000"])
         refused("holds a checkpoint", out="once")
         files = sorted(job.record.iterdir())
         for name, change, text in (
-                ("damaged", lambda data: data[:100] + bytes([data[100] ^ 1]) + data[101:], "is damaged behind byte 32"),
+                ("damaged", lambda data: data[:100] + bytes([data[100] ^ 1]) + data[101:], "the record is damaged behind byte"),
                 ("version", lambda data: data[:8] + b"\x09" + data[9:], "of version 9, this program reads 1"),
                 ("other", lambda data: b"not a record" * 9, "no record of an order")):
             shutil.copytree(job.record, self.out(name))

@@ -130,6 +130,13 @@ Result<std::string> CompareDigests(const ReplayPlan& plan, FileSystem& files,
   if (summary.find("\"digest\": \"" + digest + "\"") != std::string::npos) {
     return "the digest is that of the recorded run, " + digest;
   }
+  const std::string steps = std::to_string(plan.segments.back().end);
+  if (summary.find("\"steps\": " + steps + ",") == std::string::npos) {
+    return Status(Code::kInvalidArgument,
+                  "--job: the recorded run ended at step " + steps + ", and this one elsewhere (" +
+                      JoinPath(out, "summary.json") +
+                      "): give the settings of the run, such as train.epochs");
+  }
   return Status(Code::kCorruption,
                 "the digest in " + JoinPath(out, "summary.json") +
                     " is not that of the recorded run, " + digest +
