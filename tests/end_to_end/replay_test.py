@@ -12,6 +12,7 @@ import launched
 
 RUNS = harness.asked("HDPS_RUNS", 5, 30, "recorded runs")
 FIRST = int(os.environ.get("HDPS_RUNS_SEED", 0))
+PAIRS = int(os.environ.get("HDPS_PAIRS", 10))
 HDPS = harness.program("hdps")
 SETS = {**launched.SETS, "train.mode": "async", "train.epochs": 4, "checkpoint.every_steps": 40}
 # What happens to a third of the runs, in turns: kills, and more members, whose rows move.
@@ -127,6 +128,32 @@ class ReplayTest(harness.Case):
         shutil.copytree(job.record, self.out("one"))
         (self.out("one") / files[0].name).unlink()
         refused("the record has no file of server", record=self.out("one"))
+
+    @harness.at_night
+    def test_what_recording_costs(self):
+        """Pairs of runs in turns, with a record and without: processor time of all members, and examples/s."""
+        cpu, speed = [], []
+        for i in range(PAIRS):
+            took = {}
+            for records in (i % 2 == 0, i % 2 == 1):
+                out = self.out(f"pair_{i}_{records}")
+                flags = [f"--record={out}/record"] if records else []
+                process = subprocess.Popen(
+                    [str(harness.ROOT / "scripts" / "local_cluster.sh"), f"--job={harness.CENSUS}", f"--out={out}",
+                     "--servers=2", "--workers=3", "--threads=1", "--http=none", *flags,
+                     *harness.merged_settings({"train.mode": "async", "train.epochs": 20, "train.eval_each_epoch": False})],
+                    env={**os.environ, "HDPS_BIN": str(harness.BIN)}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                _, status, usage = os.wait4(process.pid, 0)
+                process.returncode = os.waitstatus_to_exitcode(status)
+                self.assertEqual(process.returncode, 0)
+                took[records] = (usage.ru_utime + usage.ru_stime, harness.summary_of(out)["examples_per_second"])
+                shutil.rmtree(out)
+            cpu.append(took[True][0] / took[False][0])
+            speed.append(took[True][1] / took[False][1])
+        harness.figure(f"recording, {PAIRS} pairs in turns on {os.cpu_count()} cores: {statistics.median(cpu):.4f} of the "
+                       f"processor time ({min(cpu):.3f} to {max(cpu):.3f}), {statistics.median(speed):.4f} of the "
+                       f"examples/s ({min(speed):.3f} to {max(speed):.3f})")
+        self.assertLess(statistics.median(cpu), 1.05)
 
 
 if __name__ == "__main__":

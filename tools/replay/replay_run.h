@@ -25,7 +25,8 @@ Result<ProcessEnd> Replay(const ReplayPlan& plan, LocalClusterOptions options, F
                           MonotonicClock& clock);
 
 // Compares the digest in `out` with that of the record. Returns a line for people; empty if the
-// record has none. Errors: kCorruption if they differ; kInvalidArgument if the number of steps does.
+// record has none. Errors: kCorruption if they differ; kInvalidArgument if the number of steps
+// does.
 Result<std::string> CompareDigests(const ReplayPlan& plan, FileSystem& files,
                                    const std::string& out);
 
