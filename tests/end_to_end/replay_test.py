@@ -129,6 +129,16 @@ class ReplayTest(harness.Case):
         (self.out("one") / files[0].name).unlink()
         refused("the record has no file of server", record=self.out("one"))
 
+    def test_a_run_that_begins_from_another(self):
+        harness.train(harness.CENSUS, self.out("before"), sets={"train.max_steps": 20})
+        init = f"--init={self.out('before')}"
+        job = Recorded(self.out("run"), {}, [init])
+        summary = job.end(self)
+        self.replay(job.record, self.out("again"), job.sets, init)
+        self.assertEqual(harness.summary_of(self.out("again"))["digest"], summary["digest"])
+        said = self.replay(job.record, self.out("without"), job.sets, expect=3).stderr
+        self.assertIn("is not that of the recorded run", said)
+
     @harness.at_night
     def test_what_recording_costs(self):
         """Pairs of runs in turns, with a record and without: processor time of all members, and examples/s."""

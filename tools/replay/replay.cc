@@ -14,6 +14,7 @@
 #include "tools/common_flags.h"
 #include "tools/replay/replay_run.h"
 
+DECLARE_string(init);
 DECLARE_string(record);
 DEFINE_int64(until, 0,
              "Step after which the replay stops and saves its checkpoint; 0: the record's end");
@@ -40,6 +41,7 @@ Status Run() {
   request.overrides = std::move(flags.overrides);
   request.record = FLAGS_record;
   request.out = flags.out;
+  request.init = FLAGS_init;
   if (FLAGS_until > 0) request.until = FLAGS_until;
   request.threads = flags.threads;
   request.log = flags.log;
@@ -56,7 +58,7 @@ Subcommand ReplayCommand() {
   return {"replay",
           "train a recorded async or ssp run again, with the same bits",
           "hdps replay --record=DIR --job=FILE --out=DIR [--until=STEP] [flags]",
-          {"record", "job", "out", "set", "until", "max_bad_rows", "threads", "log"},
+          {"record", "job", "out", "set", "until", "init", "max_bad_rows", "threads", "log"},
           Run};
 }
 

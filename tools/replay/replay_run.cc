@@ -14,6 +14,7 @@
 #include "common/job/spec/data_spec.h"
 #include "common/job/spec/table_spec.h"
 #include "common/job/spec/train_spec.h"
+#include "scheduler/plan/init_source.h"
 #include "scheduler/plan/round_script.h"
 #include "server/record/order_gate.h"
 #include "tools/export/first_checkpoint.h"
@@ -163,6 +164,7 @@ Result<ProcessEnd> RunReplay(const ReplayRequest& request, FileSystem& files) {
   }
   HDPS_RETURN_IF_ERROR(CheckOut(plan, files, request.out));
   HDPS_ASSIGN_OR_RETURN(PreparedRun run, PrepareRun(training, ModelOf::kJob, files));
+  if (!request.init.empty()) run.options.init = WholeInitPath(request.init);
   const Job& job = *run.options.job;
   HDPS_RETURN_IF_ERROR(CheckJob(job, plan.header));
   HDPS_ASSIGN_OR_RETURN(plan, PlanReplay(record, request.until, job.train.lookahead > 0));

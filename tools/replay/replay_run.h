@@ -34,6 +34,7 @@ struct ReplayRequest {
   WrittenJob job;
   std::vector<std::string> overrides;  // "key.path=value", as the run had them.
   std::string record, out;
+  std::string init;  // As in TrainingRequest, where the run had it; not of safetensors files.
   std::optional<Clock> until;
   int threads = 0;  // As in TrainingRequest.
   std::string log = "info";

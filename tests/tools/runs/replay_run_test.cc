@@ -80,6 +80,17 @@ class ReplayRunTest : public ::testing::Test {
     if (end->status != 0) return end->reason;
     return CompareDigests(plan, *files_, out).status().message();
   }
+  void Copy(const std::string& from, const std::string& to) {
+    const Result<std::string> bytes = ReadWholeFile(*files_, from, 1u << 30);
+    if (bytes.ok()) {
+      ASSERT_TRUE(WriteFileAtomically(*files_, to, *bytes).ok());
+      return;
+    }
+    ASSERT_TRUE(files_->MakeDirectories(to).ok());
+    for (const std::string& name : *files_->List(from)) {
+      Copy(JoinPath(from, name), JoinPath(to, name));
+    }
+  }
   std::string Digest(const std::string& out) {
     const std::string text = *ReadWholeFile(*files_, out + "/summary.json", 1u << 20);
     return text.substr(text.find("\"digest\": ") + 11, 32);
@@ -130,6 +141,16 @@ TEST_F(ReplayRunTest, ARunThatWasStoppedEndsThere) {
     EXPECT_LT(plan.segments.back().end, 48);
     EXPECT_EQ(Replayed(plan, name + "_again"), "");
   }
+}
+
+TEST_F(ReplayRunTest, ARunThatWasResumedBeginsFromItsCheckpoint) {
+  Record("run", /*stop_after=*/7);
+  Copy("run/checkpoint", "again/checkpoint");
+  ASSERT_TRUE(files_->RemoveAll("run/record").ok());
+  Record("run");
+  const ReplayPlan plan = Plan("run");
+  EXPECT_GE(plan.segments.front().begin, 7);
+  EXPECT_EQ(Replayed(plan, "again"), "");
 }
 
 TEST_F(ReplayRunTest, UntilAStepItIsTheSameEachTime) {
