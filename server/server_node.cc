@@ -42,14 +42,9 @@ struct ServerNode::Impl {
         job(*options.job),
         membership(MembershipOf(Role::kServer, options.identity, job)),
         meters(job, o.clock, o.recorder),
-<<<<<<< HEAD
         groups(job, executor, o.identity.self, o.sabotage, o.sections, o.guests_read, meters,
                o.order),
-        writer(files, executor, options.wake, meters),
-=======
-        groups(job, executor, o.identity.self, o.sabotage, o.sections, o.guests_read, meters),
         writer(files, o.file_writes != nullptr ? *o.file_writes : executor, options.wake, meters),
->>>>>>> main
         background(options.wake) {}
 
   void AfterMembership();
