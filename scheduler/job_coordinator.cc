@@ -37,6 +37,7 @@ JobCoordinator::JobCoordinator(std::shared_ptr<const Job> job, std::string out, 
                    parts_.warn},
       job_(*spec_) {
   job_.stops_anywhere = parts_.stops_anywhere;
+  job_.Follow(parts_.script);
 }
 
 void JobCoordinator::Begin(std::optional<FoundCheckpoint> start, const std::string& init,

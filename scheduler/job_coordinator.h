@@ -48,7 +48,8 @@ class JobCoordinator {
     // `mistake_status`: the exit status of the job if other members report the same mistake of the
     // operator or the data; 0: the member reports none.
     std::function<void(PeerId, const std::string& how, int mistake_status)> give_up;
-    bool stops_anywhere = false;  // As in SchedulerSabotage.
+    bool stops_anywhere = false;          // As in SchedulerSabotage.
+    const RoundScript* script = nullptr;  // As in SchedulerOptions.
   };
   JobCoordinator(std::shared_ptr<const Job> job, std::string out, const Parts& parts);
 

@@ -24,7 +24,8 @@ SchedulerNode::SchedulerNode(const SchedulerOptions& options, ProgressListener l
                    .num_workers = options.num_workers,
                    .num_shards = options.job->cluster.shards,
                    .job_digest = JobDigest(*options.job),
-                   .dead_after_ms = options.job->cluster.dead_after_ms}),
+                   .dead_after_ms = options.job->cluster.dead_after_ms,
+                   .placement = options.script == nullptr ? ShardMap() : options.script->shards}),
       admission_(options.job->cluster, rendezvous_, options.sabotage.taken_is_final),
       changes_(options.job, rendezvous_, options.sabotage.fewer_at_once),
       kept_state_(files, options.out,
@@ -246,6 +247,7 @@ void SchedulerNode::MakeCoordinator() {
   JobCoordinator::Parts parts{
       changes_.members(), tracker_, checkpoints_, report_->run(), files_, notice, warn, enter, {}};
   parts.stops_anywhere = options_.sabotage.stops_anywhere;
+  parts.script = options_.script;
   if (options_.members_return) {
     parts.give_up = [this](PeerId peer, const std::string& how, int mistake_status) {
       GiveUp(peer, how, mistake_status);

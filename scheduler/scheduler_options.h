@@ -16,6 +16,7 @@ template <typename T>
 class Published;
 
 class MonotonicClock;
+struct RoundScript;
 class Programs;
 struct Job;
 struct JobPicture;
@@ -66,6 +67,7 @@ struct SchedulerOptions {
   MonotonicClock* clock = nullptr;
   // Starts rclone for copies of checkpoints, and outlives the scheduler; null: none are made.
   Programs* programs = nullptr;
+  const RoundScript* script = nullptr;  // A run to be replayed; null: none. Outlives the scheduler.
   SchedulerSabotage sabotage = {};
 };
 

@@ -40,7 +40,7 @@ mkdir -p "$local" && [ -O "$local" ] && [ ! -L "$local" ] || {{ echo "$local bel
 chmod 700 "$local"
 """
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-PASSED = ("--set=", "--threads=", "--expected_rows=", "--max_bad_rows=", "--resume=", "--restart=", "--log=",
+PASSED = ("--set=", "--threads=", "--expected_rows=", "--record=", "--max_bad_rows=", "--resume=", "--restart=", "--log=",
           "--worker_command=",
           # Read on the first machine.
           "--http=", "--http_names=", "--http_token_file=", "--http_cert=", "--http_key=")

@@ -9,6 +9,7 @@ usage: scripts/local_cluster.sh --job=FILE --out=DIR [--servers=1] [--workers=1]
   --set=KEY=VALUE,...   override fields of the job file
   --threads=N           threads of each server and worker (0 = one a core)
   --expected_rows=N     rows of each table in all: servers foresee their memory in their logs
+  --record=DIR          where servers write the order of an async or ssp run, which hdps replay trains again
   --max_bad_rows=N      pass over this many bad rows of the data (default: the job file's, 0)
   --resume=WHEN         auto (default): continue from a checkpoint found in DIR; never: refuse one;
                         changed: continue although settings differ, of those that may
@@ -86,7 +87,7 @@ for argument in "$@"; do
     --http_token_file=*) http_token=$value ;;
     --http_names=* | --http_cert=* | --http_key=* | --resume=* | --tensorboard) scheduler_flags+=("$argument") ;;
     --threads=*) member_flags+=("$argument") ;;
-    --expected_rows=*) server_flags+=("$argument") ;;
+    --expected_rows=* | --record=*) server_flags+=("$argument") ;;
     --max_bad_rows=*) worker_flags+=("$argument") ;;
     -h | --help) usage; exit 0 ;;
     *) fail "unknown argument '$argument' (see --help)" ;;

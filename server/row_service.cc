@@ -206,6 +206,7 @@ void RowService::AnswerPull(const ParkedPull& pull) {
   const int64_t begin = meters_.NowNs();
   ++counters_.pulls;
   const PullRequest& request = pull.request;
+  order_.Pulled(pull.worker, pull.requester.peer, pull.requester.request_id, request);
   const RecordedSpan span = meters_.Record(SpanOfRequest(pull.requester, request.clock), "pull");
   const auto& [tables, keys, plan] = *pull.list;
   const PeerId peer = pull.requester.peer;
@@ -333,8 +334,6 @@ void RowService::Progress() {
   }
 }
 
-// ---- Advance, Store.
-
 void RowService::On(const Call& call, const AdvanceRequest& request) {
   // No worker can have finished a step so far ahead of the present one.
   if (sync_ && combiner_.TooFarAhead(request.clock - 1)) {
@@ -342,6 +341,7 @@ void RowService::On(const Call& call, const AdvanceRequest& request) {
     return;
   }
   clocks_.Advance(call.worker, request.clock);
+  order_.Advanced(call.worker, request.clock);
   if (std::optional<SyncCombiner::Step> step = norm_.Release(request.clock - 1)) {
     ApplyStep(*std::move(step), ShrinkTo(job_.train.clip_norm, request.squares));
   }

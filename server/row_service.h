@@ -12,6 +12,7 @@
 #include "server/key_list_cache.h"
 #include "server/push_ledger.h"
 #include "server/push_watermark.h"
+#include "server/record/order_recorder.h"
 #include "server/server_node.h"
 #include "server/shard_set.h"
 #include "server/staleness/pulled_rows.h"
@@ -46,6 +47,11 @@ class RowService {
   // keep their rows, others start empty.
   void OnView(const View& view, const std::vector<ShardId>& shards);
   bool Serves(PeerId worker) const { return workers_.contains(worker); }
+  // Returns the rank of a worker of the view; none if the peer is not one.
+  std::optional<WorkerId> WorkerOf(PeerId peer) const {
+    const auto at = workers_.find(peer);
+    return at == workers_.end() ? std::nullopt : std::optional(at->second);
+  }
   // Answers a caller that is no worker of the view only if it reads rows. Requires: OnView was
   // called.
   void OnRequest(PeerId from, const Frame& frame);
@@ -72,6 +78,8 @@ class RowService {
     leads_ = leads;
     if (!leads) pulled_.Clear();
   }
+  // Records answered pulls, applied pushes and advances there from now on.
+  void RecordOrder(const GroupOrder& order) { order_ = order; }
   // For tests: forgets which pushes were taken.
   void ForgetPushes() {
     ledgers_.clear();
@@ -196,6 +204,7 @@ class RowService {
   NormGate<Requester> norm_;  // At the same step as the combiner.
   std::vector<Outgoing> outgoing_, acks_;
   bool records_changes_ = false;
+  GroupOrder order_;
   std::optional<Frame> change_;
   ServerCounters counters_;
 };

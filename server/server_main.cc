@@ -18,6 +18,7 @@
 #include "common/process/http_flags.h"
 #include "common/process/member_pages.h"
 #include "common/telemetry/span_recorder.h"
+#include "server/record/order_recorder.h"
 #include "server/server_memory_limit.h"
 #include "server/server_process.h"
 
@@ -30,6 +31,10 @@ DEFINE_string(
 DEFINE_uint64(
     expected_rows, 0,
     "Number of rows that each table will have in all, to foresee this server's memory; 0: unknown");
+
+DEFINE_string(record, "",
+              "Folder for the order in which this server takes requests, with which hdps replay "
+              "trains an async or ssp run again, bit by bit; empty: none is written");
 
 namespace hdps {
 namespace {
@@ -63,6 +68,12 @@ Result<ProcessEnd> Run() {
   NodeIdentity& identity = options.node.identity;
   if (options.node.spill_folder.empty()) {
     options.node.spill_folder = "/tmp/hdps_spill_" + std::to_string(NewPeerId().value);
+  }
+  std::unique_ptr<OrderRecorder> order;
+  if (!FLAGS_record.empty()) {
+    HDPS_ASSIGN_OR_RETURN(
+        order, OrderRecorder::Open(*files, FLAGS_record, identity.self, *options.node.job));
+    options.node.order.recorder = order.get();
   }
   TransportOptions connections = flags.connections.Options(member.name);
   connections.data_port = flags.connections.keys != nullptr;

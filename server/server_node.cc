@@ -31,9 +31,7 @@
 
 namespace hdps {
 namespace {
-
 constexpr ViewId kFirstView{1};
-
 }  // namespace
 
 struct ServerNode::Impl {
@@ -44,7 +42,8 @@ struct ServerNode::Impl {
         job(*options.job),
         membership(MembershipOf(Role::kServer, options.identity, job)),
         meters(job, o.clock, o.recorder),
-        groups(job, executor, o.identity.self, o.sabotage, o.sections, o.guests_read, meters),
+        groups(job, executor, o.identity.self, o.sabotage, o.sections, o.guests_read, meters,
+               o.order),
         writer(files, o.file_writes != nullptr ? *o.file_writes : executor, options.wake, meters),
         background(options.wake) {}
 

@@ -15,6 +15,7 @@
 #include "common/protocol/membership_client.h"
 #include "common/telemetry/figure_layout.h"
 #include "embedding/table.h"
+#include "server/record/order_hooks.h"
 
 namespace hdps {
 
@@ -56,6 +57,7 @@ struct ServerNodeOptions {
   // Measures what the server counts; null: heartbeats have no figures. Outlives the node.
   MonotonicClock* clock = nullptr;
   SpanRecorder* recorder = nullptr;  // Records traces; null: there are none. Outlives the node.
+  OrderHooks order = {};             // Records the order of requests, or replays it.
   ServerSabotage sabotage;
 };
 

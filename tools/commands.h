@@ -37,6 +37,7 @@ Subcommand ScaleCommand();
 Subcommand PlanCommand();
 Subcommand PrepareCommand();
 Subcommand ReportCommand();
+Subcommand ReplayCommand();
 Subcommand TraceCommand();
 Subcommand ExportCommand();
 Subcommand DeployCommand();

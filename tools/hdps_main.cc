@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
       hdps::MemberCommand(),   hdps::StatusCommand(),   hdps::ScaleCommand(),
       hdps::PlanCommand(),     hdps::PrepareCommand(),  hdps::ReportCommand(),
       hdps::WhyCommand(),      hdps::ExportCommand(),   hdps::ServeCommand(),
-      hdps::TraceCommand(),    hdps::DeployCommand()};
+      hdps::TraceCommand(),    hdps::DeployCommand(),   hdps::ReplayCommand()};
   const std::string name = argc > 1 ? argv[1] : "";
   if (name.empty() || name == "help" || name == "--help" || name == "-h") {
     PrintHelp(commands);

@@ -20,8 +20,10 @@
 namespace hdps {
 
 class MemberWatch;
+class OrderGate;
 struct Job;
 struct JobPicture;
+struct RoundScript;
 struct RunTrace;
 template <typename T>
 class Published;
@@ -53,6 +55,11 @@ struct LocalClusterOptions {
   // Records the first `trace_steps` steps of all members; null: no trace.
   RunTrace* trace = nullptr;
   uint64_t trace_steps = 0;
+  // A replayed run: where it stops, and in which order each server takes requests; see
+  // tools/replay. Null and empty: there is none.
+  const RoundScript* script = nullptr;
+  std::function<OrderGate*(ServerId)> gate = {};
+  std::string record = {};  // Folder for the record of this run; empty: none is written.
 };
 
 // Runs the job to its end with the same state machines as the daemons, connected in memory. The

@@ -11,6 +11,7 @@
 #include "common/platform/random.h"
 #include "common/process/command_line.h"
 #include "common/telemetry/trace_file.h"
+#include "server/record/order_recorder.h"
 #include "server/server_process.h"
 
 namespace hdps {
@@ -46,6 +47,7 @@ Result<std::unique_ptr<ServedJob>> ServedJob::Start(const LocalClusterOptions& o
   scheduler.unix_ms_at_zero = UnixMs() - scheduler.started_at;
   std::unique_ptr<ServedJob> members(new ServedJob(options, files, clock));
   scheduler.programs = members->programs_.get();
+  scheduler.script = options.script;
   HDPS_ASSIGN_OR_RETURN(members->scheduler_, SchedulerNode::Make(scheduler, options.voice, files));
   HDPS_RETURN_IF_ERROR(members->transport_->Listen(kSchedulerAddress).status());
   for (uint32_t s = 0; s < options.num_servers; ++s) {
@@ -76,6 +78,15 @@ ProcessEnd ServedJob::RunServer(uint32_t rank) {
   options.node.identity = Identity(rank);
   options.node.spill_folder = JoinPath(options_.out, "spill");
   if (options_.trace != nullptr) options.node.recorder = options_.trace->servers[rank].get();
+  if (options_.gate) options.node.order.gate = options_.gate({rank});
+  std::unique_ptr<OrderRecorder> order;
+  if (!options_.record.empty()) {
+    Result<std::unique_ptr<OrderRecorder>> opened =
+        OrderRecorder::Open(files_, options_.record, options.node.identity.self, *options_.job);
+    if (!opened.ok()) return {kExitMistaken, opened.status().message()};
+    order = *std::move(opened);
+    options.node.order.recorder = order.get();
+  }
   if (options_.watch) options.watch = options_.watch(Role::kServer, rank);
   const std::unique_ptr<Transport> transport =
       NewInprocTransport(hub_, {.self = options.node.identity.self});

@@ -50,6 +50,7 @@ constexpr FlagValues kFlagValues[] = {
     {"hdps trace", "out", "file"},
     {"", "out", "folder"},
     {"", "pid_file", "file"},
+    {"", "record", "folder"},
     {"", "restart", "never|on-failure"},
     {"", "resume", "auto|never|changed"},
     {"", "role", "scheduler|server|worker"},

@@ -35,7 +35,7 @@ std::vector<std::string_view> FlagsOfProgram(Role role) {
       break;
     case Role::kServer:
       AddFlagsOfMembers(&names);
-      Add({"listen", "spill_path", "expected_rows"}, &names);
+      Add({"listen", "spill_path", "expected_rows", "record"}, &names);
       break;
     case Role::kWorker:
       AddFlagsOfMembers(&names);

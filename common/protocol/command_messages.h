@@ -42,7 +42,7 @@ struct Command {
   static constexpr MessageKind kKind = MessageKind::kCommand;
   CommandId id;
   CommandKind command = CommandKind::kFinish;
-  Clock until = 0;        // kTrain, kLoad, kSave (the clock of the checkpoint)
+  Clock until = 0;        // kTrain, kLoad, kSave (the clock of the checkpoint), kDigest
   uint32_t epoch = 0;     // kTrain, kLoad
   Clock epoch_start = 0;  // kTrain, kLoad: clock at which that epoch began.
   std::string path;  // kLoad, kSave: folder of the checkpoint. kLoad: empty to start from nothing.
@@ -57,8 +57,10 @@ struct Command {
   Clock since = 0;
   // kSave: answer once the rows are copied; they are written while requests change the originals.
   bool take = false;
-  bool next = false;  // kEvaluate: score the examples after those of the last answer.
-  double rate = 1;    // kTrain: factor on all learning rates.
+  // kEvaluate: score the examples after those of the last answer. kDigest: nothing is left to
+  // train.
+  bool next = false;
+  double rate = 1;  // kTrain: factor on all learning rates.
   // kLoad: `path` is the checkpoint of another job, of which servers take what MatchInit() pairs.
   bool init = false;
   std::vector<uint32_t> taken;    // kInitDense: tensors that servers have so, which are left alone.

@@ -300,8 +300,13 @@ View Rendezvous::FormView(ViewId id, const ShardMap* before) const {
     std::sort(members.begin(), members.end(),
               [](const Member& a, const Member& b) { return a.rank < b.rank; });
   }
-  view.shards = before == nullptr ? EvenShards(options_.num_shards, num_servers_)
-                                  : MoveFewestShards(*before, num_servers_);
+  if (before != nullptr) {
+    view.shards = MoveFewestShards(*before, num_servers_);
+  } else if (options_.placement.owner.empty()) {
+    view.shards = EvenShards(options_.num_shards, num_servers_);
+  } else {
+    view.shards = options_.placement;
+  }
   return view;
 }
 

@@ -35,6 +35,7 @@ struct RendezvousOptions {
   uint32_t num_shards = 1;  // At least num_servers.
   uint64_t job_digest = 0;
   uint32_t dead_after_ms = 10000;  // A candidate that is silent for longer loses its place.
+  ShardMap placement = {};         // Shards of the first view; empty: they are placed evenly.
 };
 
 // Invariant: at most num_servers servers and num_workers workers are admitted, and no two of one

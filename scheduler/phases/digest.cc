@@ -4,13 +4,17 @@
 #include <algorithm>
 
 #include "common/job/job_spec.h"
+#include "common/protocol/command_messages.h"
 #include "scheduler/members/membership.h"
 
 namespace hdps {
 
 Next DigestPhase::Begin(const Turn& turn) {
   answers_.clear();
-  turn.orders.Send(parts_.members.servers(), MakeCommand(CommandKind::kDigest));
+  Command digest = MakeCommand(CommandKind::kDigest);
+  digest.until = turn.job.plan->position().clock;
+  digest.next = turn.job.plan->finished();
+  turn.orders.Send(parts_.members.servers(), digest);
   return Next::Wait();
 }
 

@@ -17,6 +17,17 @@ namespace hdps {
 JobAtHand::JobAtHand(const Job& job)
     : watches(job, Watched()), save_times(job.checkpoint), row_ages(job) {}
 
+void JobAtHand::Follow(const RoundScript* given) {
+  script = given;
+  if (script == nullptr || script->stop_at == RoundScript::kNoStop) return;
+  record.stop = true;
+  record.reached = script->stop_at;
+}
+
+Clock JobAtHand::Until() const {
+  return script == nullptr ? plan->until() : std::min(plan->until(), script->stop_at);
+}
+
 JobPlan JobAtHand::PlanFrom(const Job& job, const JobPosition& position, bool loaded) const {
   JobPosition start = position;
   // A program that begins again may have more examples, so its end is none of the job.

@@ -8,6 +8,7 @@
 #include "scheduler/job_record.h"
 #include "scheduler/plan/job_plan.h"
 #include "scheduler/plan/metric_watch.h"
+#include "scheduler/plan/round_script.h"
 #include "scheduler/plan/row_ages.h"
 #include "scheduler/plan/save_times.h"
 #include "scheduler/report/run_report.h"
@@ -40,10 +41,15 @@ struct JobAtHand {
   Clock lost_to = 0;            // The last step that is known to be lost.
   JobRecord::Sums not_told;     // Trained by workers that have left; in no heartbeat.
   bool stops_anywhere = false;  // As in SchedulerSabotage.
+  const RoundScript* script = nullptr;  // As in SchedulerOptions.
 
   bool StopIsDueAt(Clock clock) const {
     return record.stop && (clock >= record.reached || stops_anywhere);
   }
+  // Takes a script to follow, and its end as a stop that is due there.
+  void Follow(const RoundScript* given);
+  // Returns the clock to train to from the position of the plan.
+  Clock Until() const;
   JobPlan PlanFrom(const Job& job, const JobPosition& position, bool loaded) const;
   // Returns how long the present state was trained, until now; 0 where no row leaves by the clock.
   TimeMs TrainedMs(TimeMs now) const {

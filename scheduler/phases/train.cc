@@ -34,7 +34,8 @@ void TakeOffsets(const std::vector<PartitionOffset>& told, std::vector<Partition
 }  // namespace
 
 void TrainPhase::MakeRound(JobAtHand& job, TimeMs now) {
-  round_.emplace(parts_.members.workers().size(), job.plan->position().clock, job.plan->until());
+  round_.emplace(parts_.members.workers().size(), job.plan->position().clock, job.Until(),
+                 job.script);
   job.training_since = now;
 }
 
@@ -63,12 +64,14 @@ bool TrainPhase::SaveIsWanted(const JobAtHand& job, Clock clock) const {
 }
 
 WantedSave TrainPhase::DueByTheClock(const JobAtHand& job, Clock clock, TimeMs now) const {
+  if (job.script != nullptr) return WantedSave::kNone;
   const bool newer = clock > std::max<Clock>(job.plan->newest_save(), 0);
   return newer && !parts_.pending.under_way() ? job.save_times.Due(now) : WantedSave::kNone;
 }
 
 bool TrainPhase::AgesAreDue(const JobAtHand& job, Clock clock, TimeMs now) {
   const std::vector<StepTime>& times = job.record.step_times;
+  if (job.script != nullptr) return false;
   return clock > (times.empty() ? 0 : times.back().clock) &&
          job.row_ages.Due(times, job.TrainedMs(now));
 }

@@ -15,7 +15,8 @@ constexpr TimeMs kPauseAgainMs = 2000;
 
 }  // namespace
 
-TrainRound::TrainRound(uint32_t num_workers, Clock start, Clock until) : until_(until) {
+TrainRound::TrainRound(uint32_t num_workers, Clock start, Clock until, const RoundScript* script)
+    : until_(until), script_(script) {
   CHECK_GT(num_workers, 0u);
   workers_.resize(num_workers);
   for (Worker& worker : workers_) worker.clock = start;
@@ -39,9 +40,10 @@ Clock TrainRound::Reach() const {
 
 std::vector<TrainRound::Order> TrainRound::TakeOrders(TimeMs now) {
   std::vector<Order> orders;
-  const Clock goal = started_ ? Reach() : until_;
+  const Clock reach = started_ ? Reach() : until_;
   for (uint32_t w = 0; w < workers_.size(); ++w) {
     Worker& worker = workers_[w];
+    const Clock goal = script_ != nullptr ? script_->GoalOf(w, worker.clock, until_) : reach;
     const bool go = !started_ || (!worker.running && !worker.end_of_epoch && worker.clock < goal);
     if (go) {
       worker.running = true;

@@ -9,6 +9,7 @@
 #include "common/net/node.h"
 #include "common/protocol/command_messages.h"
 #include "common/protocol/tallies.h"
+#include "scheduler/plan/round_script.h"
 
 namespace hdps {
 
@@ -24,7 +25,9 @@ struct CommandDone;
 // clock. The sums do not depend on the order of the workers' answers.
 class TrainRound {
  public:
-  TrainRound(uint32_t num_workers, Clock start, Clock until);
+  // `script`: a replayed run, whose workers stop where they did; null: there is none. Must outlive
+  // the round.
+  TrainRound(uint32_t num_workers, Clock start, Clock until, const RoundScript* script = nullptr);
 
   struct Order {
     uint32_t worker = 0;
@@ -87,6 +90,7 @@ class TrainRound {
   Clock Reach() const;
 
   const Clock until_;
+  const RoundScript* const script_;
   bool paused_ = false;
   bool started_ = false;
   std::vector<Worker> workers_;

@@ -19,12 +19,12 @@ ROOMS = {
                "process"],
     "kernels": ["tasks", "keys", "host", "products", "cuda"],
     "embedding": ["memory", "disk", "snapshot"],
-    "server": ["watch", "staleness", "step", "groups"],
+    "server": ["watch", "record", "staleness", "step", "groups"],
     "worker": ["data", "model", "collective", "exchange", "parallel", "cache", "dense", "step", "role",
                "outside"],
     "scheduler": ["page", "election", "members", "plan", "why", "report", "state", "picture", "phases"],
     "tools": ["inputs", "scoring", "export", "plan", "synthetic", "prepare", "report", "checkpoints", "doctor", "why",
-              "tables", "serve", "deploy", "member"],
+              "tables", "replay", "serve", "deploy", "member"],
 }
 # Rooms with a file per record, which may grow beyond the limit of files.
 RECORDS = {"common/job/layers", "common/job/optimizers", "common/job/recipes", "worker/model/layers",

@@ -13,6 +13,7 @@
 #include "common/job/spec/table_spec.h"
 #include "common/protocol/view.h"
 #include "server/checkpoint_writer.h"
+#include "server/record/order_recorder.h"
 
 namespace hdps {
 
@@ -27,6 +28,7 @@ std::vector<ServerId> HostedGroups::OwnIn(const View& view) const {
 
 void HostedGroups::OnView(const View& view) {
   const std::vector<ServerId> own = OwnIn(view);
+  if (order_.recorder != nullptr) order_.recorder->Entered(view, self_);
   std::erase_if(groups_,
                 [&](const auto& held) { return std::ranges::count(own, held.first) == 0; });
   for (const ServerId id : own) {
@@ -34,7 +36,7 @@ void HostedGroups::OnView(const View& view) {
     const bool followed = group != nullptr && !group->leads();
     if (group == nullptr) {
       const ShardGroupOptions options{id,      self_,        sabotage_, sections_,
-                                      memory_, guests_read_, &meters_};
+                                      memory_, guests_read_, &meters_,  order_};
       group = std::make_unique<ShardGroup>(job_, executor_, options);
     }
     group->OnView(view);
@@ -97,6 +99,7 @@ Status HostedGroups::Evict(const Command& command) {
 }
 
 Clock HostedGroups::Reset(Clock clock, Loaded loaded) {
+  if (order_.recorder != nullptr) order_.recorder->Loaded(clock);
   Clock furthest = 0;
   for (const auto& [id, group] : groups_) {
     furthest = std::max(furthest, group->furthest());
@@ -107,6 +110,7 @@ Clock HostedGroups::Reset(Clock clock, Loaded loaded) {
 
 Result<std::vector<TakenSnapshot>> HostedGroups::Save(FileSystem& files, const Command& command,
                                                       CommandDone* done) {
+  if (order_.recorder != nullptr) order_.recorder->Flush();
   const RecordedSpan span(meters_.recorder(), {command.until - 1}, "save",
                           "save, with the job at rest");
   const bool takes = command.take && command.shards.empty();
@@ -133,7 +137,7 @@ Result<std::vector<TakenSnapshot>> HostedGroups::Save(FileSystem& files, const C
   return std::move(all.snapshots);
 }
 
-Status HostedGroups::Digest(CommandDone* done) const {
+Status HostedGroups::Digest(const Command& command, CommandDone* done) const {
   RowsDigest sum;
   for (const auto& [id, group] : groups_) {
     done->row_bytes += group->shards().bytes();
@@ -145,6 +149,9 @@ Status HostedGroups::Digest(CommandDone* done) const {
   done->digest[0] = sum.sum[0];
   done->digest[1] = sum.sum[1];
   done->rows = sum.rows;
+  if (order_.recorder != nullptr) {
+    order_.recorder->Digested({{sum.sum[0], sum.sum[1]}, command.until, command.next});
+  }
   return {};
 }
 

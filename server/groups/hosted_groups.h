@@ -26,14 +26,16 @@ struct View;
 class HostedGroups {
  public:
   HostedGroups(const Job& job, Executor& executor, PeerId self, const ServerSabotage& sabotage,
-               SectionAllocator* sections, bool guests_read, ServerMeters& meters)
+               SectionAllocator* sections, bool guests_read, ServerMeters& meters,
+               const OrderHooks& order = {})
       : job_(job),
         executor_(executor),
         self_(self),
         sabotage_(sabotage),
         sections_(sections),
         guests_read_(guests_read),
-        meters_(meters) {}
+        meters_(meters),
+        order_(order) {}
 
   // As in RowService.
   void UseMemory(ServerMemoryLimit* memory) { memory_ = memory; }
@@ -62,7 +64,7 @@ class HostedGroups {
   // Evicts rows as a kEvict says, also at a backup. kInvalidArgument if no such rows are here.
   Status Evict(const Command& command);
   // Fills the fields of kDigest; the bytes are of all rows that are here, also at a backup.
-  Status Digest(CommandDone* done) const;
+  Status Digest(const Command& command, CommandDone* done) const;
   // Returns the digest of the group's rows, also at a backup; none if they are not here.
   std::optional<Result<RowsDigest>> DigestOf(ServerId group) const;
 
@@ -84,6 +86,7 @@ class HostedGroups {
   SectionAllocator* const sections_;
   const bool guests_read_;  // As in ServerNodeOptions.
   ServerMeters& meters_;
+  const OrderHooks order_;
   ServerMemoryLimit* memory_ = nullptr;
   std::map<ServerId, std::unique_ptr<ShardGroup>> groups_;
 };

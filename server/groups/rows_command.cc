@@ -25,7 +25,7 @@ Status Run(const Command& command, HostedGroups& groups, FileSystem& files,
       return groups.Evict(command);
     default:
       CHECK(command.command == CommandKind::kDigest);
-      return groups.Digest(&outcome->done);
+      return groups.Digest(command, &outcome->done);
   }
 }
 

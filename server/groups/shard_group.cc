@@ -10,6 +10,8 @@
 #include "common/job/spec/cluster_spec.h"
 #include "common/platform/memory_full.h"
 #include "common/protocol/view.h"
+#include "server/record/order_gate.h"
+#include "server/record/order_recorder.h"
 
 namespace hdps {
 namespace {
@@ -40,6 +42,7 @@ void ShardGroup::OnView(const View& view) {
   replication_.OnView(view);
   rows_.Lead(replication_.leads());
   rows_.RecordChanges(replication_.leads() && replication_.has_next());
+  rows_.RecordOrder({replication_.leads() ? options_.order.recorder : nullptr, options_.group});
   rows_.OnView(view, view.shards.ShardsOf(options_.group));
   MoveOutgoing();
 }
@@ -86,7 +89,22 @@ void ShardGroup::OnReplicate(PeerId from, const Frame& frame) {
   replication_.Made();
 }
 
+void ShardGroup::OnTick(TimeMs now) {
+  replication_.OnTick(now);
+  if (options_.order.gate == nullptr || !leads() || !fault_.ok()) return;
+  fault_ = options_.order.gate->OnTick(now);
+}
+
 void ShardGroup::OnRequest(PeerId from, const Frame& frame) {
+  OrderGate* const gate = options_.order.gate;
+  const std::optional<WorkerId> worker = rows_.WorkerOf(from);
+  if (gate == nullptr || !leads() || !worker) return Serve(from, frame);
+  if (!gate->Passes(from, *worker, frame)) return;
+  Serve(from, frame);
+  while (std::optional<OrderGate::Held> due = gate->TakeDue()) Serve(due->from, due->frame);
+}
+
+void ShardGroup::Serve(PeerId from, const Frame& frame) {
   const bool full = IsChange(static_cast<MessageKind>(frame.header.kind)) &&
                     replication_.waiting() >= changes_max_;
   if (!replication_.leads() || full) return rows_.Postpone(from, frame);

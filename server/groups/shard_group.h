@@ -6,6 +6,7 @@
 
 #include "common/net/node.h"
 #include "server/groups/replication.h"
+#include "server/record/order_hooks.h"
 #include "server/row_service.h"
 
 namespace hdps {
@@ -21,6 +22,7 @@ struct ShardGroupOptions {
   ServerMemoryLimit* memory = nullptr;   // As in RowService::UseMemory.
   bool guests_read = false;              // As in ServerNodeOptions.
   ServerMeters* meters = nullptr;        // Not null; outlives the group.
+  OrderHooks order = {};                 // As in ServerNodeOptions.
 };
 
 // The primary answers workers, and sends every change to its backups before it acknowledges it. A
@@ -36,7 +38,7 @@ class ShardGroup {
   void OnView(const View& view);
   // Takes a frame of a worker or of another holder of the group. Requires: OnView was called.
   void OnFrame(PeerId from, const Frame& frame);
-  void OnTick(TimeMs now) { replication_.OnTick(now); }
+  void OnTick(TimeMs now);
   // Refuses a request that cannot be served now, if its kind has a reply for that.
   void Postpone(PeerId from, const Frame& frame) { rows_.Postpone(from, frame); }
   void DropRows();
@@ -57,6 +59,8 @@ class ShardGroup {
  private:
   void OnReplicate(PeerId from, const Frame& frame);
   void OnRequest(PeerId from, const Frame& frame);
+  // Serves a request whose turn it is, if it has one.
+  void Serve(PeerId from, const Frame& frame);
   void MoveOutgoing();
 
   const Job& job_;

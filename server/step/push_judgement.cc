@@ -147,6 +147,7 @@ uint64_t RowService::CountAges(const PlannedPush& push) {
 
 void RowService::ApplyAlone(PeerId peer, WorkerId worker, PlannedPush push, PushAck* ack) {
   const Clock clock = push.request.clock;
+  order_.Pushed(worker, clock, push.request.part);
   const uint64_t examples = push.request.num_examples;
   const uint64_t missed = examples > 0 ? CountAges(push) : 0;
   const uint64_t age = ClocksOf(missed, workers_.size());

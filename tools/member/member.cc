@@ -39,6 +39,10 @@ DEFINE_bool(same_run, false,
 DEFINE_uint64(expected_rows, 0,
               "member: number of rows that each table will have in all, to foresee a server's "
               "memory; 0: unknown");
+DEFINE_string(
+    record, "",
+    "member: as a server, folder for the order in which it takes requests; empty: none is "
+    "written; replay: the folder that holds the record of all servers");
 DEFINE_uint32(gpu, 0,
               "member: number of this worker among the workers of its machine, which use its GPUs "
               "in turn; not given: the launcher's number on this machine");

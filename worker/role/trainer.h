@@ -40,6 +40,7 @@ struct TrainerOptions {
   // Prints the lines of train.log_every_steps, on the trainer's thread; may be empty.
   std::function<void(const std::string&)> print = {};
   std::shared_ptr<RowCaches> rows = nullptr;  // Null: no parsed rows are kept.
+  bool replays = false;                       // As in WorkerProcessOptions.
 };
 
 // Decides which part does what for each command, and answers. No part knows the trainer.

@@ -19,9 +19,10 @@ WorkerExit RunWorkerProcess(const WorkerProcessOptions& options, Transport& tran
   NodeChannel channel([&transport] { transport.Wake(); }, clock,
                       int64_t{options.node.job->cluster.request_timeout_s} * 1000,
                       transport.sections());
-  Trainer trainer({options.node.job, options.collective_host, options.after_step,
-                   options.node.recorder, options.number_here, options.print, options.rows},
-                  channel, clock, files, executor);
+  Trainer trainer(
+      {options.node.job, options.collective_host, options.after_step, options.node.recorder,
+       options.number_here, options.print, options.rows, options.replays},
+      channel, clock, files, executor);
   WorkerNode node(options.node, &channel);
 
   const auto copy = [&node] {

@@ -32,6 +32,7 @@ struct WorkerProcessOptions {
   std::shared_ptr<RowCaches> rows = nullptr;  // Null: no parsed rows are kept.
   uint32_t number_here = 0;      // Index among the workers of its machine, which share GPUs.
   MemberWatch* watch = nullptr;  // Gets copies of the figures; null: nobody looks.
+  bool replays = false;          // Servers take its requests in the order of a record.
 };
 
 struct WorkerExit {

@@ -61,6 +61,9 @@ class StepRunner {
     recorder_ = recorder;
     compute_.set_recorder(recorder);
   }
+  // A worker that replays a run waits for the reader where it asks for rows ahead, so that it asks
+  // for them at the same point of each step.
+  void set_waits_for_reader(bool waits) { waits_for_reader_ = waits; }
   void set_scores(ProgressiveScores* scores) { compute_.set_scores(scores); }  // May be null.
   void set_cache(DeviceCache* cache) {  // Null: no rows are cached.
     cache_ = cache;
@@ -156,6 +159,7 @@ class StepRunner {
   StepTimes times_;
   SpanRecorder* recorder_ = nullptr;
   bool watches_device_ = false;
+  bool waits_for_reader_ = false;
 
   std::span<float> dense_;            // [dense floats]: the model's own memory, or dense_outside_.
   std::vector<float> dense_outside_;  // Used if the model's weights lie on another device.

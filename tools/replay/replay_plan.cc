@@ -1,0 +1,253 @@
+// Reads the record of each server, view by view, and joins what was kept of them.
+#include "tools/replay/replay_plan.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <span>
+#include <tuple>
+#include <utility>
+
+#include "scheduler/plan/round_script.h"
+#include "tools/replay/kept_order.h"
+
+namespace hdps {
+namespace {
+
+constexpr uint64_t kFileBytesMax = uint64_t{1} << 34;
+
+Status Refuse(std::string why) { return {Code::kInvalidArgument, std::move(why)}; }
+
+// What all servers have recorded in one view.
+struct RecordedView {
+  ViewMark mark;
+  std::map<ServerId, std::string> led;  // By group: the file of its primary.
+  std::optional<Clock> load;            // The clock of the rows that were loaded in it.
+  std::map<ServerId, std::vector<OrderEntry>> orders;
+  std::map<std::string, DigestMark> digests;  // By file.
+};
+using RecordedViews = std::map<ViewId, RecordedView>;
+
+bool SameMembers(const ViewMark& a, const ViewMark& b) {
+  return a.workers == b.workers && a.owner == b.owner;
+}
+
+Status TakeView(const ViewMark& mark, const std::string& name, RecordedViews* views) {
+  const auto [at, first] = views->try_emplace(mark.view);
+  RecordedView& view = at->second;
+  if (first) view.mark = mark;
+  bool same = SameMembers(view.mark, mark) && !mark.owner.empty() && mark.workers > 0;
+  for (const ServerId group : mark.led) {
+    const auto [led, added] = view.led.try_emplace(group, name);
+    same = same && (added || led->second == name);
+  }
+  if (same) return {};
+  return Refuse(
+      name + ": view " + std::to_string(mark.view.value) +
+      " is another than in the other files: the folder holds the records of two runs; give "
+      "--record an empty folder in each run");
+}
+
+Status TakeFile(const NamedOrderFile& file, RecordedViews* views) {
+  RecordedView* view = nullptr;
+  ServerId group;
+  for (const OrderItem& item : file.file.items) {
+    if (const auto* mark = std::get_if<ViewMark>(&item)) {
+      HDPS_RETURN_IF_ERROR(TakeView(*mark, file.name, views));
+      view = &views->at(mark->view);
+      continue;
+    }
+    if (view == nullptr) return Refuse(file.name + ": the record is damaged: it begins in no view");
+    if (const auto* mark = std::get_if<GroupMark>(&item)) {
+      group = mark->group;
+    } else if (const auto* load = std::get_if<LoadMark>(&item)) {
+      view->load = std::min(view->load.value_or(load->clock), load->clock);
+    } else if (const auto* digest = std::get_if<DigestMark>(&item)) {
+      view->digests[file.name] = *digest;
+    } else {
+      const auto& entry = std::get<OrderEntry>(item);
+      if (entry.worker.value >= view->mark.workers || !view->led.contains(group)) {
+        return Refuse(file.name + ": the record is damaged: a request of no member");
+      }
+      view->orders[group].push_back(entry);
+    }
+  }
+  return {};
+}
+
+// A segment before its end is known, with the views in which it was trained.
+struct Stretch {
+  Clock begin = 0, end = RoundScript::kNoStop;
+  std::vector<const RecordedView*> views;
+};
+
+// A load takes the run to its clock: what was trained behind it is thrown away.
+Result<std::vector<Stretch>> StretchesOf(const RecordedViews& views) {
+  std::vector<Stretch> kept;
+  for (const auto& [id, view] : views) {
+    if (kept.empty() || view.load) {
+      const Clock begin = view.load.value_or(0);
+      while (!kept.empty() && kept.back().begin >= begin) kept.pop_back();
+      if (!kept.empty()) kept.back().end = begin;
+      kept.push_back({begin, RoundScript::kNoStop, {&view}});
+      continue;
+    }
+    if (view.orders.empty() && view.digests.empty()) continue;  // It has done nothing.
+    if (!SameMembers(kept.back().views.front()->mark, view.mark)) {
+      return Refuse("the record is not whole: nothing tells how the members of view " +
+                    std::to_string(id.value) + " came by their rows");
+    }
+    kept.back().views.push_back(&view);
+  }
+  return kept;
+}
+
+// Returns the digest of the last view, if all its servers have told it.
+std::optional<DigestMark> DigestOf(const RecordedView& last) {
+  std::set<std::string> files;
+  for (const auto& [group, file] : last.led) files.insert(file);
+  if (last.digests.empty() || last.digests.size() < files.size()) return std::nullopt;
+  DigestMark sum = last.digests.begin()->second;
+  sum.sum = {};
+  for (const auto& [file, digest] : last.digests) {
+    sum.sum[0] += digest.sum[0];
+    sum.sum[1] += digest.sum[1];
+    if (digest.clock != sum.clock) return std::nullopt;
+  }
+  return sum;
+}
+
+Result<ReplaySegment> SegmentOf(const Stretch& stretch, bool ordered, bool looks_ahead,
+                                uint64_t* again) {
+  const ViewMark& mark = stretch.views.front()->mark;
+  ReplaySegment segment;
+  segment.begin = stretch.begin;
+  segment.end = stretch.end;
+  segment.workers = mark.workers;
+  segment.shards.owner = mark.owner;
+  segment.servers = std::ranges::max(mark.owner).value + 1;
+  segment.orders.resize(segment.servers);
+  if (looks_ahead) segment.stops.resize(segment.workers);
+  std::vector<std::set<Clock>> stops(segment.workers);
+  for (uint32_t g = 0; g < segment.servers; ++g) {
+    std::vector<OrderEntry> all;
+    for (const RecordedView* view : stretch.views) {
+      if (!view->led.contains({g})) {
+        return Refuse("the record has no file of server " + std::to_string(g) + " in view " +
+                      std::to_string(view->mark.view.value) +
+                      "; put the files of all servers into the folder");
+      }
+      const auto own = view->orders.find({g});
+      if (own != view->orders.end()) all.insert(all.end(), own->second.begin(), own->second.end());
+    }
+    if (!ordered) continue;
+    segment.orders[g] = KeptOrder(all, segment.end, again);
+    for (const OrderEntry& entry : segment.orders[g]) {
+      if (entry.kind == OrderKind::kTrainPull && entry.step > segment.begin) {
+        stops[entry.worker.value].insert(entry.step);
+      }
+    }
+  }
+  for (size_t w = 0; w < segment.stops.size(); ++w) {
+    segment.stops[w].assign(stops[w].begin(), stops[w].end());
+  }
+  return segment;
+}
+
+// Checks that every server has recorded the steps of every worker to the segment's end.
+Status CheckWhole(const ReplaySegment& segment) {
+  for (uint32_t g = 0; g < segment.servers; ++g) {
+    for (uint32_t w = 0; w < segment.workers; ++w) {
+      const Clock has = AdvancedTo(segment.orders[g], {w}, segment.begin);
+      if (has >= segment.end) continue;
+      return Refuse("the record of server " + std::to_string(g) + " ends at step " +
+                    std::to_string(has) + " of worker " + std::to_string(w) +
+                    ", and that of the run at step " + std::to_string(segment.end) +
+                    ": its process was killed while others had its rows; give --until=" +
+                    std::to_string(has) + " at most");
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<NamedOrderFile>> ReadRecord(FileSystem& files, const std::string& folder,
+                                               uint64_t* bytes) {
+  std::vector<NamedOrderFile> record;
+  const Result<std::vector<std::string>> names = files.List(folder);
+  if (names.ok()) {
+    for (const std::string& name : *names) {
+      if (!name.ends_with(".order")) continue;
+      const std::string path = JoinPath(folder, name);
+      HDPS_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(files, path, kFileBytesMax));
+      *bytes += text.size();
+      HDPS_ASSIGN_OR_RETURN(OrderFile file, DecodeOrderFile(std::as_bytes(std::span(text)), path));
+      if (!file.items.empty()) record.push_back({path, std::move(file)});
+    }
+  }
+  if (!record.empty()) return record;
+  return Refuse("--record=" + folder +
+                " holds no record; give the folder that the servers had as --record");
+}
+
+Result<ReplayPlan> PlanReplay(const std::vector<NamedOrderFile>& record, std::optional<Clock> until,
+                              bool looks_ahead) {
+  ReplayPlan plan;
+  plan.header = record.front().file.header;
+  RecordedViews views;
+  for (const NamedOrderFile& file : record) {
+    const OrderHeader& header = file.file.header;
+    if (header.job_digest != plan.header.job_digest || header.mode != plan.header.mode) {
+      return Refuse(file.name + ": the record is of another job than " + record.front().name);
+    }
+    HDPS_RETURN_IF_ERROR(TakeFile(file, &views));
+    plan.entries += static_cast<uint64_t>(std::ranges::count_if(
+        file.file.items, [](const OrderItem& item) { return item.index() == 0; }));
+  }
+  if (views.empty()) return Refuse(record.front().name + ": the record has no step");
+  HDPS_ASSIGN_OR_RETURN(std::vector<Stretch> stretches, StretchesOf(views));
+  const bool ordered = plan.header.mode != Mode::kSync;
+  if (const std::optional<DigestMark> end = DigestOf(*stretches.back().views.back())) {
+    plan.digest = end->sum;
+    plan.whole = end->whole;
+    stretches.back().end = end->clock;
+  } else if (ordered) {
+    uint64_t again = 0;
+    HDPS_ASSIGN_OR_RETURN(const ReplaySegment last,
+                          SegmentOf(stretches.back(), ordered, looks_ahead, &again));
+    for (const std::vector<OrderEntry>& order : last.orders) {
+      for (uint32_t w = 0; w < last.workers; ++w) {
+        stretches.back().end =
+            std::min(stretches.back().end, AdvancedTo(order, {w}, stretches.back().begin));
+      }
+    }
+  } else {
+    plan.end_known = false;
+  }
+  if (until && plan.end_known && *until > stretches.back().end) {
+    return Refuse("--until=" + std::to_string(*until) + ": the record ends at step " +
+                  std::to_string(stretches.back().end));
+  }
+  if (until && *until <= stretches.front().begin) {
+    return Refuse("--until=" + std::to_string(*until) + ": the record begins at step " +
+                  std::to_string(stretches.front().begin));
+  }
+  if (until && *until < stretches.back().end) {
+    plan.digest.reset();
+    plan.whole = false;
+    plan.end_known = true;
+    while (stretches.back().begin >= *until) stretches.pop_back();
+    stretches.back().end = *until;
+  }
+  for (const Stretch& stretch : stretches) {
+    if (stretch.end <= stretch.begin && stretches.size() > 1) continue;
+    HDPS_ASSIGN_OR_RETURN(ReplaySegment segment,
+                          SegmentOf(stretch, ordered, looks_ahead, &plan.steps_again));
+    if (ordered) HDPS_RETURN_IF_ERROR(CheckWhole(segment));
+    plan.segments.push_back(std::move(segment));
+  }
+  return plan;
+}
+
+}  // namespace hdps
