@@ -33,6 +33,7 @@ struct ServerSabotage {
   bool answers_alone = false;     // A primary whose backups are silent acknowledges without them.
   bool old_views_served = false;  // Requests of older views are served.
   bool moved_rows_left = false;   // Shards move to a server without their rows.
+  bool ahead_changes_left = false;  // Moved rows are as they were when they came ahead.
   bool deltas_forget_erased = false;  // Deltas leave out removed rows.
   bool saves_over = false;            // A replaced server overwrites its successor's save.
 };

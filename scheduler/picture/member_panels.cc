@@ -126,6 +126,22 @@ std::string StragglersPanel(const JobPicture& picture) {
   return JsonText(Json{{"workers", std::move(workers)}, {"servers", std::move(servers)}});
 }
 
+namespace {
+
+Json HotShardsJson(const StatusReply& status) {
+  Json shards = Json::array();
+  for (const HotShard& shard : status.hot_shards) {
+    shards.push_back({{"shard", shard.shard.value},
+                      {"server", "server " + std::to_string(shard.server.value)},
+                      {"busy", Number(shard.busy)},
+                      {"rows_per_second", Number(shard.rows_per_second)},
+                      {"bytes", shard.bytes}});
+  }
+  return shards;
+}
+
+}  // namespace
+
 std::string RowsPanel(const JobPicture& picture) {
   const PictureFrame& frame = *picture.frame;
   const std::vector<Sample> of_servers =
@@ -142,7 +158,9 @@ std::string RowsPanel(const JobPicture& picture) {
   return JsonText(Json{{"tables", TablesJson(frame, of_servers)},
                        {"kept_hit_rate", lookups > 0 ? Number(hits / lookups) : Json()},
                        {"staleness", {{"bounds", kClockBounds}, {"counts", staleness.buckets}}},
-                       {"servers", std::move(servers)}});
+                       {"servers", std::move(servers)},
+                       {"busiest_over_mean", Number(picture.status->busiest_over_mean)},
+                       {"hot_shards", HotShardsJson(*picture.status)}});
 }
 
 std::string FiguresPanel(const JobPicture& picture) {

@@ -45,7 +45,7 @@ void CommandTracker::DropAll(CommandKind kind) {
 
 bool CommandTracker::phase_is_answered() const {
   return std::ranges::all_of(open_, [](const auto& open) {
-    return open.second.command.command == CommandKind::kAwaitSaved;
+    return RunsBeside(open.second.command.command);
   });
 }
 

@@ -82,8 +82,8 @@ inline auto Fields(const View& m) {
   return std::tie(a, b, c, d.owner, e, f, g, reign);
 }
 inline auto Fields(const Heartbeat& m) {
-  const auto& [a, b, c, d, e, f, g, h, i, j, k, activity, finished, wants, readings] = m;
-  return std::tie(a, b, c, d, e, f, g, h, i, j, k, activity, finished, wants, readings);
+  const auto& [a, b, c, d, e, f, g, h, i, j, k, activity, finished, wants, readings, loads] = m;
+  return std::tie(a, b, c, d, e, f, g, h, i, j, k, activity, finished, wants, readings, loads);
 }
 inline auto Fields(const HeartbeatAck& m) {
   const auto& [a, b, c, d] = m;
@@ -168,8 +168,10 @@ inline auto Fields(const KvValue& m) {
 }
 inline auto Fields(const StatusRequest&) { return std::tuple<>(); }
 inline auto Fields(const StatusReply& m) {
-  const auto& [a, b, c, d, e, heartbeat_ms, want, missing, reason, missing_ms, patience_ms] = m;
-  return std::tie(a, b, c, d, e, heartbeat_ms, want, missing, reason, missing_ms, patience_ms);
+  const auto& [a, b, c, d, e, heartbeat_ms, want, missing, reason, missing_ms, patience_ms, shards,
+               ratio] = m;
+  return std::tie(a, b, c, d, e, heartbeat_ms, want, missing, reason, missing_ms, patience_ms,
+                  shards, ratio);
 }
 inline auto Fields(const PullRequest& m) {
   const auto& [a, b, c, d, e, f, g, h, part] = m;
@@ -243,6 +245,7 @@ inline Heartbeat SampleHeartbeat() {
   heartbeat.finished = true;
   heartbeat.wants_checkpoint = 30;
   heartbeat.readings = {7, 0, uint64_t{9} << 40};
+  heartbeat.loads = {{{3}, uint64_t{1} << 50, 12, 4096}, {{31}, 7, 0, 0}};
   return heartbeat;
 }
 
@@ -258,7 +261,9 @@ inline StatusReply SampleStatus() {
           "1 of 2 workers",
           "worker 1 is lost",
           800,
-          900};
+          900,
+          {{{3}, {1}, 0.25, 1e5, 4096}, {{31}, {0}, 0.125, 7, 0}},
+          1.5};
 }
 
 inline CommandDone SampleDone() {
