@@ -138,7 +138,8 @@ size_t TableSlice::num_rows() const { return impl_->rows->store.num_rows(); }
 size_t TableSlice::row_bytes() const { return impl_->part().bytes; }
 size_t TableSlice::bytes() const {
   const SharedRows& rows = *impl_->rows;
-  return impl_->ShareOf(rows.store.bytes() + rows.changes.bytes() + rows.moves.bytes()) + impl_->policy.bytes();
+  return impl_->ShareOf(rows.store.bytes() + rows.changes.bytes() + rows.moves.bytes()) +
+         impl_->policy.bytes();
 }
 size_t TableSlice::disk_bytes() const {
   const SharedRows& rows = *impl_->rows;  // A row on disk has its version behind it.

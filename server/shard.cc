@@ -322,8 +322,8 @@ Status Shard::LoadMoved(FileSystem& files, const std::string& folder, const Save
   HDPS_RETURN_IF_ERROR(ReadSnapshot(files, folder, changes,
                                     {tables_digest_, id_, num_shards_, clock, since}, tables));
   if (!KeysAgree()) {
-    return {Code::kCorruption, PlaceOf(folder, changes) +
-                                   ": tables that share rows have other keys than each other"};
+    return {Code::kCorruption,
+            PlaceOf(folder, changes) + ": tables that share rows have other keys than each other"};
   }
   MarkSaved(clock);
   return failure();

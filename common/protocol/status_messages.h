@@ -59,10 +59,10 @@ struct StatusReply {
   std::vector<MemberStatus> members;  // Servers, then workers, by rank; empty without a view.
   uint32_t heartbeat_ms = 0;          // Interval of the members' heartbeats.
   Want want = Want::kNobody;
-  std::string missing = {};  // "1 of 2 workers (worker 1)", or what else is missing.
-  std::string reason = {};   // How they were lost; who was refused last, and why.
-  int64_t missing_ms = 0;    // Time for which they have been missing.
-  int64_t patience_ms = 0;   // Time until the scheduler gives up; 0 if it never does.
+  std::string missing = {};               // "1 of 2 workers (worker 1)", or what else is missing.
+  std::string reason = {};                // How they were lost; who was refused last, and why.
+  int64_t missing_ms = 0;                 // Time for which they have been missing.
+  int64_t patience_ms = 0;                // Time until the scheduler gives up; 0 if it never does.
   std::vector<HotShard> hot_shards = {};  // The hottest first; empty: no server has told.
   double busiest_over_mean = 0;  // Busy time of the busiest server over the mean; 0: not known.
 };

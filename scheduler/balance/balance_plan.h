@@ -25,8 +25,8 @@ double BusiestOverMean(const std::vector<double>& busy);
 struct BalancePlan {
   ShardMap shards;
   uint32_t moved = 0;
-  uint64_t bytes = 0;              // Of the moved shards.
-  double before = 0, after = 0;    // BusiestOverMean(), as it was and as it would have been.
+  uint64_t bytes = 0;            // Of the moved shards.
+  double before = 0, after = 0;  // BusiestOverMean(), as it was and as it would have been.
 };
 // Returns where shards should be, by what they cost in `work`: again and again a shard of the
 // busiest server goes to the least busy one, the one that evens out both best. Returns none where

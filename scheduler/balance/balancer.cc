@@ -79,11 +79,8 @@ void Balancer::AddTo(StatusReply* status) const {
   for (uint32_t s = 0; s < view_.shards.num_shards(); ++s) {
     const ShardWork& work = last_->shards[s];
     if (work.busy_seconds <= 0) continue;
-    status->hot_shards.push_back({{s},
-                                  view_.shards.owner[s],
-                                  work.busy_seconds / seconds,
-                                  work.rows / seconds,
-                                  work.bytes});
+    status->hot_shards.push_back(
+        {{s}, view_.shards.owner[s], work.busy_seconds / seconds, work.rows / seconds, work.bytes});
   }
   std::ranges::stable_sort(status->hot_shards, std::ranges::greater(), &HotShard::busy);
   if (status->hot_shards.size() > kHotShardsTold) status->hot_shards.resize(kHotShardsTold);

@@ -86,9 +86,9 @@ void MovesAhead::LoadNext(HostedGroups& groups) {
   filled_ = {};
   if (whole != current_->files.end()) {
     filled_.shard = groups.NewShard(id);
-  } else if (const auto at = arrived_.find(id);
-             changes != current_->files.end() && at != arrived_.end() &&
-             at->second.clock == current_->since) {
+  } else if (const auto at = arrived_.find(id); changes != current_->files.end() &&
+                                                at != arrived_.end() &&
+                                                at->second.clock == current_->since) {
     filled_ = std::move(at->second);
     arrived_.erase(at);
   }
@@ -98,10 +98,9 @@ void MovesAhead::LoadNext(HostedGroups& groups) {
   const bool is_whole = whole != current_->files.end();
   const SavedFile file = is_whole ? *whole : *changes;
   work_.Start(executor_, [this, is_whole, file, command = *current_] {
-    status_ = is_whole
-                  ? filled_.shard->LoadCopy(files_, command.path, file, command.until)
-                  : filled_.shard->LoadMoved(files_, command.path, file, command.until,
-                                             command.since);
+    status_ = is_whole ? filled_.shard->LoadCopy(files_, command.path, file, command.until)
+                       : filled_.shard->LoadMoved(files_, command.path, file, command.until,
+                                                  command.since);
   });
 }
 

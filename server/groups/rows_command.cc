@@ -11,8 +11,8 @@
 namespace hdps {
 namespace {
 
-Status Run(const Command& command, HostedGroups& groups, FileSystem& files,
-           ArrivedShards& arrived, CommandOutcome* outcome) {
+Status Run(const Command& command, HostedGroups& groups, FileSystem& files, ArrivedShards& arrived,
+           CommandOutcome* outcome) {
   switch (command.command) {
     case CommandKind::kLoad: {
       if (command.keep) return groups.TakeShards(files, command, arrived);

@@ -30,7 +30,7 @@ struct ClusterSpec {
   uint32_t replace_after_s = 60;
   OnWorkerLoss on_worker_loss = OnWorkerLoss::kWait;
   Balance balance = Balance::kAuto;
-  uint32_t balance_after_s = 60;  // So long a server must be too busy before its shards move.
+  uint32_t balance_after_s = 60;       // So long a server must be too busy before its shards move.
   uint32_t replicas = 0;               // Copies of each row on other servers.
   uint32_t scheduler_timeout_s = 120;  // Members go on this long without the scheduler.
   uint32_t rendezvous_timeout_s = 600;

@@ -18,6 +18,7 @@
 #include "common/protocol/trace/trace_messages.h"
 #include "common/protocol/view.h"
 #include "tests/common/protocol/predict_samples.h"
+#include "tests/common/protocol/status_samples.h"
 
 namespace hdps {
 
@@ -32,15 +33,6 @@ inline bool operator==(const GroupBackup& a, const GroupBackup& b) {
 inline bool operator==(const SavedFile& a, const SavedFile& b) {
   return std::tie(a.name, a.bytes, a.checksum, a.rows) ==
          std::tie(b.name, b.bytes, b.checksum, b.rows);
-}
-inline bool operator==(const MemberStatus& a, const MemberStatus& b) {
-  const auto fields = [](const MemberStatus& m) {
-    const auto& [name, clock, silent_ms, peer, activity, trouble, pending_command, pending_ms,
-                 deaf] = m;
-    return std::tie(name, clock, silent_ms, peer, activity, trouble, pending_command, pending_ms,
-                    deaf);
-  };
-  return fields(a) == fields(b);
 }
 inline bool operator==(const SilentServer& a, const SilentServer& b) {
   return std::tie(a.peer, a.for_ms) == std::tie(b.peer, b.for_ms);
@@ -167,12 +159,6 @@ inline auto Fields(const KvValue& m) {
   return std::tie(a, b, c);
 }
 inline auto Fields(const StatusRequest&) { return std::tuple<>(); }
-inline auto Fields(const StatusReply& m) {
-  const auto& [a, b, c, d, e, heartbeat_ms, want, missing, reason, missing_ms, patience_ms, shards,
-               ratio] = m;
-  return std::tie(a, b, c, d, e, heartbeat_ms, want, missing, reason, missing_ms, patience_ms,
-                  shards, ratio);
-}
 inline auto Fields(const PullRequest& m) {
   const auto& [a, b, c, d, e, f, g, h, part] = m;
   return std::tie(a, b, c, d, e, f, g, h, part);
@@ -249,23 +235,6 @@ inline Heartbeat SampleHeartbeat() {
   return heartbeat;
 }
 
-inline StatusReply SampleStatus() {
-  return {"census",
-          "train",
-          {1},
-          40,
-          {{"server 0 (a:1)", 41, 3, {12}, SomeActivity(), "no space", "save", 70, true},
-           {"worker 0", 40, 0}},
-          500,
-          Want::kLost,
-          "1 of 2 workers",
-          "worker 1 is lost",
-          800,
-          900,
-          {{{3}, {1}, 0.25, 1e5, 4096}, {{31}, {0}, 0.125, 7, 0}},
-          1.5};
-}
-
 inline CommandDone SampleDone() {
   CommandDone done;
   done.id = {9};
@@ -308,7 +277,7 @@ inline CommandDone SampleDone() {
 template <typename Visit>
 void ForEachSampleOfGuests(const Visit& visit) {
   visit(StatusRequest{});
-  visit(SampleStatus());
+  visit(SampleStatus(SomeActivity()));
   visit(ScaleRequest{-1, true, 4, false});
   visit(ScaleReply{Code::kInvalidArgument, "no worker would be left"});
   visit(JobRequest{});

@@ -1,5 +1,5 @@
-// Tests shards that move from busy servers while the job trains: rows are sent ahead, and every push
-// counts once.
+// Tests shards that move from busy servers while the job trains: rows are sent ahead, and every
+// push counts once.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
