@@ -39,6 +39,7 @@ Job MovedJob(Mode mode) {
 class MovesAhead : public testing::TestWithParam<Mode> {
  protected:
   MovesAhead() {
+    EXPECT_TRUE(files_->MakeDirectories(kFolder).ok());  // As the scheduler does.
     source_ = NewServer(0);
     target_ = NewServer(1);
   }
