@@ -82,7 +82,13 @@ std::string MoveAhead::OnAnswer(const Answer& answer, Orders& orders) {
   if (answer.done.code != Code::kOk) {
     return parts_->members.NameOf(answer.from) + ": " + answer.done.message;
   }
-  if (answer.command.command == CommandKind::kSaveAhead) saved_[answer.from] = answer.done;
+  if (answer.command.command == CommandKind::kSaveAhead) {
+    if (answer.done.clock <= 0) {
+      return parts_->members.NameOf(answer.from) + ": it copied rows of step " +
+             std::to_string(answer.done.clock);
+    }
+    saved_[answer.from] = answer.done;
+  }
   return open_ == 0 ? OnAllAnswered(orders) : "";
 }
 

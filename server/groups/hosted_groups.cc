@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "common/job/job_spec.h"
+#include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/table_spec.h"
 #include "common/protocol/view.h"
 #include "server/checkpoint_writer.h"
@@ -84,6 +85,7 @@ Shard* HostedGroups::FindOwn(ShardId id) const {
 }
 
 std::unique_ptr<Shard> HostedGroups::NewShard(ShardId id) const {
+  if (groups_.empty() || id.value >= job_.cluster.shards) return nullptr;
   return groups_.begin()->second->shards().NewShard(job_, id);
 }
 
