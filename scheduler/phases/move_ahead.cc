@@ -95,13 +95,17 @@ std::string MoveAhead::OnAnswer(const Answer& answer, Orders& orders) {
 std::string MoveAhead::OnAllAnswered(Orders& orders) {
   if (saves_ && SendLoads(orders)) return "";
   uint64_t rows = 0, bytes = 0;
+  const uint64_t before = std::exchange(round_bytes_, 0);
   for (const auto& [server, done] : saved_) {
     copies_.since[server] = done.clock;
     for (const SavedFile& file : done.files) rows += file.rows, bytes += file.bytes;
   }
   if (round_ == 0) copies_.rows = rows, copies_.bytes = bytes;
+  round_bytes_ = bytes;
   ++round_;
-  ready_ = round_ >= kRoundsMin && (bytes <= kLittleBytes || round_ == kRoundsMax);
+  // Where rows change as fast as they are sent, further rounds bring nothing.
+  const bool shrinks = bytes < before / 2;
+  ready_ = round_ >= kRoundsMin && (bytes <= kLittleBytes || !shrinks || round_ == kRoundsMax);
   if (!ready_) SendSaves(orders);
   return "";
 }

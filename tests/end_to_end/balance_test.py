@@ -11,6 +11,7 @@ WHOLE_MIB = 1024
 MOVED_MIB = harness.asked("HDPS_MOVED_MIB", 48, WHOLE_MIB, "MiB of rows to move")
 EVEN_SECONDS = harness.share(30, 600, "570 of 600 seconds of a log that moves nothing")
 SERVERS, SHARDS, FEATURES = 4, 32, 8
+HOT_IDS = 512  # Of each feature.
 AFTER_S = 2
 RATIO_AFTER_MAX = 1.3  # The aim is 1.2; busy time is measured on a machine that others use too.
 STOOD_MAX_SECONDS = 1.0  # The aim is 0.2 for a GiB.
@@ -40,34 +41,33 @@ def shard_of(name, number):
 
 
 class Balance(harness.DaemonsCase):
-    def write_log(self, name, hot, dim, keys, rows, cluster=None, **train):
-        """A log of `keys` ids, of which nineteen of twenty lie in the shards of server 0 if it is `hot`."""
+    def write_log(self, name, hot, dim, keys, rows, files=50, cluster=None, **train):
+        """A log of `keys` ids, each of which comes once; then a few of them come in nineteen of twenty cells. If it
+        is `hot`, all but every 20th cell is of the shards of server 0. The later rows come `files` times."""
         chance = random.Random(5)
         names = [f"f{f}" for f in range(FEATURES)]
-        lines, per_feature = [], keys // FEATURES
-        ids = {}
+        ids, per_feature = {}, keys // FEATURES
         for feature in names:
-            near, number = [], 0
-            while len(near) < per_feature:
+            ids[feature], number = [], 0
+            while len(ids[feature]) < per_feature:
                 if not hot or shard_of(feature, number) < SHARDS // SERVERS:
-                    near.append(number)
+                    ids[feature].append(number)
                 number += 1
-            ids[feature] = near
-        # Each id occurs, then they repeat in another order.
-        order = {feature: [] for feature in names}
-        for _ in range(rows):
-            cells = []
-            for feature in names:
-                if not order[feature]:
-                    order[feature] = chance.sample(ids[feature], per_feature)
-                cells.append(order[feature].pop() if chance.random() < 0.95 else chance.randrange(4 * per_feature))
-            lines.append(f"{chance.randrange(2)}," + ",".join(map(str, cells)))
-        self.out(f"{name}.csv").write_text("\n".join(lines) + "\n")
-        vocabulary = max(max(near) for near in ids.values()) + 4 * per_feature
+        often = min(HOT_IDS, per_feature)
+        vocabulary = max(max(near) for near in ids.values()) + 1
+
+        def write(file, rows):
+            self.out(file).write_text("".join(f"{chance.randrange(2)},{','.join(map(str, cells))}\n" for cells in rows))
+        write(f"{name}.csv", ([ids[feature][i] for feature in names] for i in range(per_feature)))
+        write(f"{name}_0.csv", ([ids[feature][chance.randrange(often)] if chance.random() < 0.95
+                                 else chance.randrange(vocabulary) for feature in names] for _ in range(rows)))
+        for i in range(1, files):
+            self.out(f"{name}_{i}.csv").hardlink_to(self.out(f"{name}_0.csv"))
         return harness.write_job(self.out(f"{name}.json"), {
             "name": name, "seed": 3,
-            "data": {"train": [f"{name}.csv"], "eval": [f"{name}.csv"], "shuffle_rows": 0, "columns": [
-                {"name": "y", "type": "label"}, *({"name": f, "vocab_size": vocabulary} for f in names)]},
+            "data": {"train": [f"{name}.csv", *(f"{name}_{i}.csv" for i in range(files))],
+                     "eval": [f"{name}_0.csv"], "shuffle_rows": 0, "columns": [
+                         {"name": "y", "type": "label"}, *({"name": f, "vocab_size": vocabulary} for f in names)]},
             "model": {"type": "wide_deep", "embedding_dim": dim, "hidden": [8], "device": "cpu",
                       "deep_optimizer": {"kind": "adagrad", "learning_rate": 0.01}},
             "train": {"batch_size": 2048, "epochs": 1000, "eval_each_epoch": False, **train},
@@ -103,19 +103,21 @@ class Balance(harness.DaemonsCase):
         return [line for line in self.lines(out) if line.get("event") == "scaled"]
 
     def rows_panel(self):
-        return json.loads(harness.run([harness.program("hdps"), "status", "--json", self.address]).stdout)["rows"]
+        status = harness.run([harness.program("hdps"), "status", "--json", self.address]).stdout
+        return json.loads(status)["panels"]["rows"]
 
-    def ratio(self, periods=4):
-        """Busiest over mean, the median of what several periods told."""
-        told, last = [], None
-        deadline = time.monotonic() + 120
-        while len(told) < periods and time.monotonic() < deadline:
-            now = self.rows_panel()["busiest_over_mean"]
-            if now and now != last:
-                told.append(now)
-                last = now
+    def ratio(self, periods):
+        """The work of the busiest server over the mean, by the eight hottest shards, over several periods together."""
+        busy, last, told = [0.0] * SERVERS, None, 0
+        deadline = time.monotonic() + 60 + 5 * periods * AFTER_S
+        while told < periods and time.monotonic() < deadline:
+            shards = self.rows_panel()["hot_shards"]
+            if shards and shards != last:
+                for shard in shards:
+                    busy[int(shard["server"].split()[1])] += shard["busy"]
+                last, told = shards, told + 1
             time.sleep(0.2)  # Asks again; what ends it is the number of told periods.
-        return sorted(told)[len(told) // 2]
+        return max(busy) * SERVERS / sum(busy)
 
     def speed(self, out, since, until=None):
         speeds = [line["examples_per_second"] for line in self.lines(out)
@@ -126,8 +128,9 @@ class Balance(harness.DaemonsCase):
         dim = 128
         row_bytes = 8 + 2 * 4 * dim
         keys = int(MOVED_MIB * (1 << 20) / row_bytes * 8 / 6)
-        rows = max(2 * keys // FEATURES, 16384)
-        job = self.write_log("hot", True, dim, keys, rows, {"balance_after_s": AFTER_S if MOVED_MIB < 256 else 20})
+        # A large log is read once before its shards may move.
+        after_s = AFTER_S if MOVED_MIB < 256 else 20
+        job = self.write_log("hot", True, dim, keys, 65536, cluster={"balance_after_s": after_s})
         out = self.begin(job)
         harness.wait_until(lambda: self.rows_panel()["busiest_over_mean"] > 1.3, 300, "a server is too busy")
         before, panel = self.ratio(1), self.rows_panel()
@@ -140,7 +143,7 @@ class Balance(harness.DaemonsCase):
         harness.wait_until(lambda: self.moves(out), 600, "shards have moved")
         move = self.moves(out)[0]
         self.assertEqual({move["servers"], move["workers"]}, {SERVERS, 1})
-        after = self.ratio()
+        after = self.ratio(8)
         more = len(self.moves(out)) - 1
         slow, fast = self.speed(out, 0, move["time"] - 2), self.speed(out, self.moves(out)[-1]["time"] + 1)
         said = re.findall(r"(\d+) bytes had come before, (\d+) came now",
@@ -156,7 +159,7 @@ class Balance(harness.DaemonsCase):
         self.assertLess(move["stood_seconds"], STOOD_MAX_SECONDS)
 
     def test_an_even_log_moves_nothing(self):
-        out = self.begin(self.write_log("even", False, 32, 32768, 16384))
+        out = self.begin(self.write_log("even", False, 32, 32768, 16384, epochs=100_000))
         harness.wait_until(lambda: len(self.lines(out)) > 1, 120, "the job trains")
         began = self.lines(out)[-1]["time"]
         harness.wait_until(lambda: self.lines(out)[-1]["time"] > began + EVEN_SECONDS, EVEN_SECONDS + 300,
@@ -167,7 +170,7 @@ class Balance(harness.DaemonsCase):
         self.assertEqual(self.moves(out), [])
 
     def test_moves_change_no_result(self):
-        job = self.write_log("short", True, 16, 8192, 65536, {"balance_after_s": 1}, epochs=20)
+        job = self.write_log("short", True, 16, 16384, 65536, cluster={"balance_after_s": 1}, epochs=2)
         out = self.begin(job)
         self.assertEqual(self.scheduler.wait(timeout=600), 0)
         self.assertTrue(self.moves(out), "nothing has moved")

@@ -18,7 +18,8 @@ namespace hdps {
 namespace {
 
 WorkPeriod PeriodOf(const std::vector<double>& busy_seconds, TimeMs lasted_ms = 10'000) {
-  WorkPeriod work{.lasted_ms = lasted_ms};
+  WorkPeriod work;
+  work.lasted_ms = lasted_ms;
   for (const double busy : busy_seconds) work.shards.push_back({busy, busy * 1e6, 1 << 20});
   return work;
 }

@@ -58,6 +58,16 @@ TEST_F(MoveAheadTest, AsLongAsMuchChangesThereIsAnotherRound) {
   for (Clock round = 0; round < 4; ++round) {
     EXPECT_FALSE(ahead_.ready());
     EXPECT_EQ(last().command, CommandKind::kSaveAhead);
+    EXPECT_EQ(Answered(Copied(10 + round, uint64_t{1} << (34 - 2 * round))), "");
+    EXPECT_EQ(Answered({}), "");
+  }
+  EXPECT_TRUE(ahead_.ready());
+}
+
+TEST_F(MoveAheadTest, WhereRowsChangeAsFastAsTheyAreSentThereAreTwoRounds) {
+  ASSERT_EQ(ahead_.Begin(next_, orders_), "");
+  for (Clock round = 0; round < 2; ++round) {
+    EXPECT_FALSE(ahead_.ready());
     EXPECT_EQ(Answered(Copied(10 + round, uint64_t{1} << 30)), "");
     EXPECT_EQ(Answered({}), "");
   }
