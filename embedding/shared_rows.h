@@ -48,7 +48,8 @@ struct SharedRows {
   bool joined() const { return parts.size() > 1; }
 
   TieredRows store;
-  ChangeLog changes;
+  ChangeLog changes;           // Since the last save.
+  ChangeLog moves;             // Since the rows were last copied to another server; see MarkMove().
   std::vector<RowPart> parts;  // [tables]
   std::vector<KeySums> keys;   // [tables]: only kept if there are several.
   uint64_t admitted = 0, evicted = 0;

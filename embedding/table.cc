@@ -138,7 +138,8 @@ size_t TableSlice::num_rows() const { return impl_->rows->store.num_rows(); }
 size_t TableSlice::row_bytes() const { return impl_->part().bytes; }
 size_t TableSlice::bytes() const {
   const SharedRows& rows = *impl_->rows;
-  return impl_->ShareOf(rows.store.bytes() + rows.changes.bytes()) + impl_->policy.bytes();
+  return impl_->ShareOf(rows.store.bytes() + rows.changes.bytes() + rows.moves.bytes()) +
+         impl_->policy.bytes();
 }
 size_t TableSlice::disk_bytes() const {
   const SharedRows& rows = *impl_->rows;  // A row on disk has its version behind it.
@@ -219,6 +220,7 @@ void TableSlice::Store(std::span<const Key> keys, uint32_t row_floats, std::span
   CHECK_EQ(rows.size(), keys.size() * row_floats);
   SharedRows& shared = *impl_->rows;
   shared.changes.OnChange(step);
+  shared.moves.OnChange(step);
   if (shared.joined()) {
     KeySums& sums = shared.keys[impl_->number];
     sums.AddStored(keys);
@@ -270,6 +272,10 @@ Result<uint64_t> TableSlice::CountChanged(int64_t since) const {
   return impl_->rows->store.CountChanged(since);
 }
 std::vector<Key> TableSlice::ErasedKeys() const { return impl_->rows->changes.erased(); }
+
+void TableSlice::MarkMove(int64_t clock) { impl_->rows->moves.Mark(clock); }
+int64_t TableSlice::move_clock() const { return impl_->rows->moves.marked_clock(); }
+std::vector<Key> TableSlice::ErasedSinceMove() const { return impl_->rows->moves.erased(); }
 
 Result<std::optional<RowCopy>> TableSlice::CopyRows(int64_t since, CopyBudget* budget) const {
   constexpr size_t kRowsAhead = 16, kLineBytes = 64;

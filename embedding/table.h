@@ -138,6 +138,12 @@ class TableSlice {
   // Returns the keys whose rows were removed since the mark, ascending. Some may have a row again,
   // which then counts as changed.
   std::vector<Key> ErasedKeys() const;
+  // The same for rows that move to another server while updates go on: MarkMove() notes that a copy
+  // holds the rows as they are. Every later update belongs to a step after `clock`; earlier ones
+  // may, and their rows then count as changed too. Saves and moves do not know of each other.
+  void MarkMove(int64_t clock);
+  int64_t move_clock() const;
+  std::vector<Key> ErasedSinceMove() const;
   // Removes the rows of `keys` where there are any, to repeat the removals of a saved slice. Of
   // tables that share rows, the first one's call removes them for all.
   void Erase(std::span<const Key> keys);

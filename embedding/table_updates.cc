@@ -108,6 +108,7 @@ void TableSlice::Impl::Evict(std::span<const Key> keys, int64_t step) {
   if (keys.empty()) return;
   rows->store.Erase(keys);
   rows->changes.OnErase(keys, rows->store.num_rows());
+  rows->moves.OnErase(keys, rows->store.num_rows());
   rows->evicted += keys.size();
   rows->evicted_step = step;
 }
@@ -117,6 +118,7 @@ void TableSlice::Apply(std::span<const Gradients> parts, float scale, int64_t st
   impl_->rows->store.Fail(GradientSums::CheckNumber(parts));
   if (!failure().ok()) return;
   impl_->rows->changes.OnChange(step);
+  impl_->rows->moves.OnChange(step);
   const OptimizerSpec rule = OptimizerAt(impl_->spec, step, update.rate, update.steps_before);
   const bool whole_tensors = RecordOf(rule).whole_tensors;
   const GradientSums* numbered = nullptr;
@@ -132,6 +134,7 @@ void TableSlice::ApplyJoined(std::span<const JoinedUpdate> updates, float scale,
   rows.store.Fail(GradientSums::CheckNumber(updates[0].parts));
   if (!rows.store.failure().ok()) return;
   rows.changes.OnChange(step);
+  rows.moves.OnChange(step);
   std::vector<OptimizerSpec> rules;
   std::vector<Impl::Combined> gradients;
   rules.reserve(updates.size());  // Updates refer to them.

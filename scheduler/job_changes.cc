@@ -94,6 +94,7 @@ void JobCoordinator::Suspend(TimeMs now) {
   }
   parts_.tracker.DropAll();
   pending_.Forget();
+  ahead_.Forget();
   stands_since_ = kind_ == JobPhase::kQuiet ? quiet_since_ : now;
   saves_here_ = false;
   needs_restart_ = job_.quiet_wanted = false;
@@ -104,6 +105,7 @@ void JobCoordinator::Suspend(TimeMs now) {
 void JobCoordinator::ServersLost(size_t servers, TimeMs now) {
   job_.record.summary.failures_survived += static_cast<uint32_t>(servers);
   changed_ = true;
+  DropAhead("a server is lost", now);
   if (pending_.under_way()) {
     parts_.tracker.DropAll(CommandKind::kAwaitSaved);
     pending_.Drop("a server is lost that had taken rows and not written them");
@@ -161,9 +163,36 @@ void JobCoordinator::CountLeft(size_t members) {
   changed_ = true;
 }
 
-void JobCoordinator::ChangeMembers(View next, TimeMs now) {
+void JobCoordinator::BeginAhead(View next, TimeMs now) {
+  CHECK(!ahead_.under_way());
+  Orders orders;
+  const std::string fault = ahead_.Begin(std::move(next), orders);
+  CarryOut(orders, now);
+  if (!fault.empty()) DropAhead(fault, now);
+}
+
+void JobCoordinator::OnAhead(const Answer& answer, TimeMs now) {
+  Orders orders;
+  const std::string fault = ahead_.OnAnswer(answer, orders);
+  CarryOut(orders, now);
+  if (!fault.empty()) DropAhead(fault, now);
+}
+
+void JobCoordinator::DropAhead(const std::string& why, TimeMs now) {
+  if (!ahead_.under_way()) return;
+  parts_.tracker.DropAll(CommandKind::kSaveAhead);
+  parts_.tracker.DropAll(CommandKind::kLoadAhead);
+  Orders orders;
+  ahead_.Drop(orders);
+  CarryOut(orders, now);
+  RemoveMoves(phase_parts_);
+  parts_.notice("shards stay where they are: " + why);
+}
+
+void JobCoordinator::ChangeMembers(View next, TimeMs now, AheadCopies ahead) {
   CHECK(quiet());
-  auto move = std::make_unique<MovePhase>(phase_parts_, std::move(next), quiet_since_);
+  auto move =
+      std::make_unique<MovePhase>(phase_parts_, std::move(next), quiet_since_, std::move(ahead));
   const JobPhase first = move->first();
   Follow(BeginPhase(first, std::move(move), now), now);
 }

@@ -35,6 +35,7 @@ JobCoordinator::JobCoordinator(std::shared_ptr<const Job> job, std::string out, 
       phase_parts_{*spec_,        out_,         parts_.members, parts_.tracker, parts_.checkpoints,
                    parts_.report, parts_.files, facts_,         pending_,       parts_.notice,
                    parts_.warn},
+      ahead_(phase_parts_),
       job_(*spec_) {
   job_.stops_anywhere = parts_.stops_anywhere;
   job_.Follow(parts_.script);
@@ -153,6 +154,7 @@ void JobCoordinator::OnAnswer(PeerId from, const Command& command, const Command
   if (failure_) return;
   const Answer answer{from, command, done};
   if (command.command == CommandKind::kAwaitSaved) return OnSaved(answer, now);
+  if (MovesAheadBy(command.command)) return OnAhead(answer, now);
   if (phase_ == nullptr) return;
   Next next;
   if (done.code != Code::kOk) {

@@ -15,6 +15,7 @@
 #include "scheduler/job_record.h"
 #include "scheduler/members/job_failure.h"
 #include "scheduler/phases/job_at_hand.h"
+#include "scheduler/phases/move_ahead.h"
 #include "scheduler/phases/pending_save.h"
 #include "scheduler/phases/phase.h"
 #include "scheduler/phases/worker_facts.h"
@@ -97,7 +98,16 @@ class JobCoordinator {
   void StepDown() { job_.record.scheduler_left = true; }
   // Goes on with the members of `next`. Rows of shards that move to another server are saved and
   // loaded there, and all members continue at this clock. No step is lost. Requires: quiet().
-  void ChangeMembers(View next, TimeMs now);
+  // `ahead`: what Ahead was ready with.
+  void ChangeMembers(View next, TimeMs now, AheadCopies ahead = {});
+  // Lets rows move ahead to their holders in `next`, beside the present phase. They come to
+  // nothing when members are lost. Requires: not ahead().under_way().
+  void BeginAhead(View next, TimeMs now);
+  void DropAhead(const std::string& why, TimeMs now);
+  const MoveAhead& ahead() const { return ahead_; }
+  MoveAhead::Ready TakeAhead() { return ahead_.Take(); }
+  // Is true while the copies of a checkpoint are being written.
+  bool writes() const { return pending_.under_way(); }
   // Is true if rows were lost in transit, so that only a checkpoint helps. Ends with GoBack().
   bool needs_restart() const { return kind_ == JobPhase::kSuspended && needs_restart_; }
   // Names where GoBack() would resume, such as "step 300, checkpoint OUT/checkpoint/...".
@@ -134,6 +144,7 @@ class JobCoordinator {
   void Follow(Next next, TimeMs now);
   // Takes a server's answer that the files of a save are written, or have failed, during training.
   void OnSaved(const Answer& answer, TimeMs now);
+  void OnAhead(const Answer& answer, TimeMs now);
   // Handle a member that reports something impossible, or could not do what it was told.
   bool ReportsImpossibleClock(const Answer& answer) const;
   void Refuse(const Answer& answer, TimeMs now);
@@ -149,6 +160,7 @@ class JobCoordinator {
   WorkerFacts facts_;
   PendingSave pending_;
   const PhaseParts phase_parts_;
+  MoveAhead ahead_;
   JobAtHand job_;
   JobPhase kind_ = JobPhase::kOver;
   std::unique_ptr<Phase> phase_;  // The phase of that kind; null if the job stands or is over.

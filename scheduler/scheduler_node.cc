@@ -39,6 +39,7 @@ SchedulerNode::SchedulerNode(const SchedulerOptions& options, ProgressListener l
               options.job->checkpoint),
       tracker_(options.command_retry_ms),
       watch_(options_, files),
+      balancer_(options.job->cluster),
       outbox_(options.reign) {
   notices_.KeepEvents(
       [this](const std::string& line, bool warning) { watch_.TakeNotice(line, warning); });
@@ -133,6 +134,7 @@ void SchedulerNode::On(PeerId from, const Heartbeat& message, uint64_t) {
   const MemberChanges::Heard heard = changes_.OnHeartbeat(from, heartbeat, now_);
   notices_.Warn(heard.warning);
   notices_.Say(heard.notices);
+  if (message.view == view) balancer_.OnHeartbeat(from, message.loads);
   if (message.view == view) coordinator_->OnProgress(from, heartbeat);
   outbox_.Send(from, AckOf(message.number));
   if (message.view < view) outbox_.Send(from, members.view());
@@ -209,7 +211,8 @@ void SchedulerNode::ForgiveOwnStandstill(TimeMs at) {
 }
 
 void SchedulerNode::TickRunning() {
-  if (changes_.under_way() || coordinator_->needs_restart() || coordinator_->quiet()) {
+  if (!TickBalance() &&
+      (changes_.under_way() || coordinator_->needs_restart() || coordinator_->quiet())) {
     Follow(changes_.Next(Stand(), now_));
   }
   if (end_.leaving()) return;

@@ -11,6 +11,7 @@
 #include "common/base/status.h"
 #include "common/net/node.h"
 #include "common/platform/file_system.h"
+#include "scheduler/balance/balancer.h"
 #include "scheduler/job_coordinator.h"
 #include "scheduler/members/admission.h"
 #include "scheduler/members/job_end.h"
@@ -118,6 +119,8 @@ class SchedulerNode : public Node {
   void MakeCoordinator();
   void EnterView(View view);
   void TickRunning();
+  // Moves shards off a server that is too busy. Returns whether the job has left its rest for that.
+  bool TickBalance();
   void ForgiveOwnStandstill(TimeMs at);
 
   JobStand Stand() const;
@@ -150,6 +153,8 @@ class SchedulerNode : public Node {
   std::optional<ProgressReport> report_;  // Set once Make() is done.
   std::optional<JobCoordinator> coordinator_;
   JobWatch watch_;
+  Balancer balancer_;
+  uint32_t moved_shards_ = 0;  // Shards of the plan that is being carried out; 0: there is none.
   JobEnd end_;
   Outbox outbox_;
   TraceCollection trace_;

@@ -17,6 +17,7 @@ void SchedulerNode::BeginWatch(bool continued) {
 StatusReply SchedulerNode::StatusNow() const {
   StatusReply status =
       StatusOfJob(*options_.job, rendezvous_, admission_, changes_, tracker_, now_);
+  balancer_.AddTo(&status);
   if (!copies_.trouble().empty()) status.state += "; " + copies_.trouble();
   return status;
 }
@@ -30,6 +31,7 @@ WatchedJob SchedulerNode::WatchedNow() const {
   if (coordinator_) {
     job.progress = coordinator_->progress();
     job.examples = coordinator_->examples();
+    job.shards_moved = balancer_.shards_moved();
     job.losses = coordinator_->summary().failures_survived;
     job.arithmetic.assign(coordinator_->arithmetic().begin(), coordinator_->arithmetic().end());
   }

@@ -44,6 +44,7 @@ void RowService::OnView(const View& view, const std::vector<ShardId>& shards) {
     lists_.clear();  // Were cut by the former shards.
     pulled_.Clear();
     shards_ = std::make_unique<ShardSet>(job_, executor_, shards, memory_, std::move(shards_));
+    watch_.OnShards(shards);
   }
   std::map<PeerId, WorkerId> workers;
   for (const Member& member : view.workers) workers[member.peer] = {member.rank};
@@ -244,39 +245,7 @@ void RowService::AnswerPull(const ParkedPull& pull) {
   HDPS_FAILPOINT("server.pull.before_answer");
   Reply(pull.requester, reply);
   meters_.CountKeys(tables);
-  meters_.Took(FigureNamed("hdps_server_pull_seconds"), begin);
-}
-
-// ---- Pull of a caller that is no member.
-
-void RowService::OnGuest(PeerId from, const Frame& frame) {
-  PullRequest request;
-  const bool pulls = frame.header.kind == static_cast<uint16_t>(MessageKind::kPullRequest);
-  if (!pulls || !DecodeMessage(frame, &request).ok() || request.mode != PullMode::kRead) {
-    ++counters_.dropped;
-    return;
-  }
-  const auto refuse = [&](const Status& why) { RefuseUnread(from, frame, why); };
-  if (!guests_read_) {
-    return refuse({Code::kInvalidArgument,
-                   std::string("the server reads no rows to you: ") + kReadersNeedKeys});
-  }
-  if (frame.header.view < view_.value) {
-    return refuse({Code::kStaleView, "the members of the job have changed"});
-  }
-  uint64_t keys = 0;
-  for (const TableKeys& table : request.tables) keys += table.num_keys;
-  if (keys > kGuestKeysMax) {
-    return refuse({Code::kResourceExhausted, std::to_string(keys) + " keys in one pull, at most " +
-                                                 std::to_string(kGuestKeysMax) + " may be"});
-  }
-  auto list = std::make_shared<KeyList>();
-  Result<RequestPlan> plan = PlanKeys(RowShape::kWeights, request.tables, request.keys);
-  if (!plan.ok()) return refuse(plan.status());
-  list->plan = *std::move(plan);
-  list->tables = request.tables;
-  list->keys = request.keys;
-  AnswerPull({{from, frame.header.request_id}, WorkerId(), std::move(request), std::move(list)});
+  watch_.Count(plan, meters_.Took(FigureNamed("hdps_server_pull_seconds"), begin));
 }
 
 // ---- Push.
@@ -290,11 +259,12 @@ void RowService::On(const Call& call, PushRequest request) {
   push.request = std::move(request);
   Status status = PlanPush(call.requester.peer, &push);
   HDPS_FAILPOINT("server.push.judged");
+  const std::shared_ptr<const KeyList> list = push.list;
   if (status.ok()) status = TakePush(call.requester.peer, call.worker, std::move(push), &ack);
   if (!status.ok()) return Refuse(call.requester, std::move(ack), status);
   HDPS_FAILPOINT("server.push.before_ack");
   Acknowledge(call.requester, ack);
-  meters_.Took(FigureNamed("hdps_server_push_seconds"), begin);
+  watch_.Count(list->plan, meters_.Took(FigureNamed("hdps_server_push_seconds"), begin));
   span.End();
   Progress();
 }
@@ -307,8 +277,11 @@ void RowService::ApplyStep(SyncCombiner::Step step, float shrink) {
   const Clock clock = step.clock;
   const RecordedSpan span(meters_.recorder(), {clock}, "update", "update by a whole step");
   ++counters_.steps;
-  PushesOf(std::move(step)).Apply(*shards_, shrink);
+  const int64_t begin = meters_.NowNs();
+  const StepPushes pushes = PushesOf(std::move(step));
+  pushes.Apply(*shards_, shrink);
   shards_->EndStep(clock + 1);
+  watch_.Count(pushes.pushes(), meters_.Since(begin));
 }
 
 void RowService::Measure(SyncCombiner::Step step) {

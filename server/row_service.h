@@ -23,6 +23,7 @@
 #include "server/step/sync_combiner.h"
 #include "server/vector_clock.h"
 #include "server/watch/server_meters.h"
+#include "server/watch/shard_watch.h"
 
 namespace hdps {
 
@@ -98,6 +99,8 @@ class RowService {
   // Number of steps that the fastest worker has finished since Reset(), also if it has left.
   Clock furthest() const { return clocks_.furthest(); }
   const ServerCounters& counters() const { return counters_; }
+  // Appends the loads of all shards here.
+  void AddLoads(std::vector<ShardLoad>* loads) const { watch_.AddTo(*shards_, loads); }
   // Returns the workers whose part of the present step is missing while a request waits for it.
   std::vector<PeerId> WaitsFor() const;
 
@@ -207,6 +210,7 @@ class RowService {
   GroupOrder order_;
   std::optional<Frame> change_;
   ServerCounters counters_;
+  ShardWatch watch_;
 };
 
 }  // namespace hdps

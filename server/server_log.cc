@@ -55,4 +55,14 @@ void LogRows(const CommandDone& done, const ServerMemoryLimit* memory) {
             << ", its memory " << ShowByteCount(memory->disk().memory_bytes());
 }
 
+void LogEnd(const Command& command, const CommandDone& done) {
+  if (done.code != Code::kOk) {
+    LOG(WARNING) << "command " << done.id.value << ": " << done.message;
+  } else if (command.command == CommandKind::kLoad) {
+    const char* const how = command.keep ? "goes on" : "begins anew";
+    LOG(INFO) << (command.path.empty() ? how : "loaded " + command.path) << " at clock "
+              << command.until;
+  }
+}
+
 }  // namespace hdps

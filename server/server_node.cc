@@ -18,9 +18,9 @@
 #include "common/telemetry/process_meters.h"
 #include "server/background_work.h"
 #include "server/checkpoint_writer.h"
-#include "server/commanded_folder.h"
 #include "server/groups/heard_members.h"
 #include "server/groups/hosted_groups.h"
+#include "server/groups/moves_ahead.h"
 #include "server/groups/refusal.h"
 #include "server/groups/rows_command.h"
 #include "server/groups/waiting_requests.h"
@@ -44,6 +44,7 @@ struct ServerNode::Impl {
         meters(job, o.clock, o.recorder),
         groups(job, executor, o.identity.self, o.sabotage, o.sections, o.guests_read, meters,
                o.order),
+        ahead(files, executor, options.wake),
         writer(files, o.file_writes != nullptr ? *o.file_writes : executor, options.wake, meters),
         background(options.wake) {}
 
@@ -67,6 +68,8 @@ struct ServerNode::Impl {
   // Returns the present activity; `activity_watch` adds since when.
   Activity CurrentActivity() const;
   uint64_t Done() const;  // A counter of progress.
+  // While something else uses the rows they are those of before.
+  const std::vector<ShardLoad>& Loads();
   bool serving() const { return background.running() && !current.has_value(); }
   // Sends the answers of the ended request. If rows could not be read or written it ends this
   // server instead, because the answers might be wrong.
@@ -85,6 +88,7 @@ struct ServerNode::Impl {
   bool rows_missing = false;                  // Rows of shards that may have moved to this server.
   std::unique_ptr<ServerMemoryLimit> memory;  // Null: unlimited.
   ServerMeters meters;
+  std::vector<ShardLoad> loads;    // As told last.
   HostedGroups groups;             // Uses `memory` and `meters`.
   uint64_t dropped = 0;            // Frames of groups that are not here, or not read.
   std::deque<Command> commands;    // Not begun; carried out one after the other.
@@ -93,6 +97,8 @@ struct ServerNode::Impl {
   std::optional<Command> current;  // The command that runs in `background`, if any.
   int64_t current_begun_ns = 0;
   CommandOutcome done_command;  // Result of the command, once it has ended.
+  MovesAhead ahead;             // Rows that move while training goes on.
+  ArrivedShards arrived;        // Those for the command that runs.
   CheckpointWriter writer;      // Writes the copies of saves.
   uint64_t begun = 0;           // Pieces of work given to `background`.
   ActivityWatch activity_watch;
@@ -105,6 +111,8 @@ void ServerNode::Impl::AfterMembership() {
   while (!membership.ended()) {
     if (current.has_value() && background.TakeEnd()) FinishCommand();
     if (const std::optional<CommandDone> saved = writer.TakeAnswer()) membership.Answer(*saved);
+    ahead.Advance(background.running() || view == nullptr || !RowsAreValid() ? nullptr : &groups);
+    while (const std::optional<CommandDone> done = ahead.TakeAnswer()) membership.Answer(*done);
     if (background.running()) return;
     if (membership.view() != view) OnNewView();
     if (view == nullptr || commands.empty()) return;
@@ -119,14 +127,13 @@ bool ServerNode::Impl::BeginMemory(const View& first) {
   size_t own_shards = 0;
   for (const ServerId id : groups.OwnIn(first)) own_shards += first.shards.ShardsOf(id).size();
   LogPlacement(job, membership.rank(), own_shards, first.workers.size(), executor.threads());
-  MemoryLimitOptions limits;
-  limits.spill_folder = options.spill_folder;
-  limits.rank = membership.rank();
-  limits.host = options.identity.host;
-  limits.own_shards = own_shards;
-  limits.num_workers = first.workers.size();
-  limits.own_process = options.own_process;
-  limits.expected_rows = options.expected_rows;
+  const MemoryLimitOptions limits{.spill_folder = options.spill_folder,
+                                  .rank = membership.rank(),
+                                  .host = options.identity.host,
+                                  .own_shards = own_shards,
+                                  .num_workers = first.workers.size(),
+                                  .own_process = options.own_process,
+                                  .expected_rows = options.expected_rows};
   Result<std::unique_ptr<ServerMemoryLimit>> made = ServerMemoryLimit::Make(job, limits, files);
   if (!made.ok()) membership.Fail(made.status());
   if (!made.ok()) return false;
@@ -146,12 +153,14 @@ void ServerNode::Impl::OnNewView() {
     if (!BeginMemory(*next)) return;
     rows_missing = next->placed > kFirstView;
   } else if (next->restarts == view->restarts) {
+    if (next->placed == view->placed) ahead.Drop();  // Somebody was lost: the move is given up.
     rows_missing = rows_missing || next->placed != view->placed;
   } else {
     LOG(INFO) << "view " << next->view.value << ": the job goes back to a checkpoint";
     std::erase_if(commands, [&](const Command& command) { return command.view < next->view; });
     requests.TakeAll();
     answers.clear();
+    ahead.Drop();
     groups.DropRows();
   }
   view = next;
@@ -172,18 +181,13 @@ void ServerNode::Impl::Refuse(const Command& command, const std::string& why) {
 
 void ServerNode::Impl::StartCommand(const Command& command) {
   CHECK(!current.has_value() && !background.running());
-  const bool begins_anew = command.command == CommandKind::kLoad && command.path.empty();
-  if (!begins_anew &&
-      (command.command == CommandKind::kLoad || command.command == CommandKind::kSave)) {
-    const Status sound = CheckCommandedFolder(command.path);
-    if (!sound.ok()) return Refuse(command, sound.message());
-  }
-  // This server stalled and was replaced meanwhile; its successor has saved.
-  if (command.command == CommandKind::kSave && !options.sabotage.saves_over &&
-      files.Exists(JoinPath(command.path, kManifestName))) {
-    return Refuse(command, command.path + " is whole, and nothing is written into it any more");
-  }
+  const Status sound = CheckCommand(command, files, options.sabotage.saves_over);
+  if (!sound.ok()) return Refuse(command, sound.message());
   HDPS_FAILPOINT("server.command.begun");
+  if (command.command == CommandKind::kSaveAhead || command.command == CommandKind::kLoadAhead) {
+    if (memory != nullptr) return Refuse(command, "rows do not move ahead under a memory limit");
+    return ahead.Take(command);
+  }
   // Workers that still want an answer after the command ask again.
   for (const auto& [from, frame] : requests.TakeAll()) Postpone(from, frame);
   if (command.command == CommandKind::kLoad && !command.keep) groups.DropRows();
@@ -208,7 +212,11 @@ void ServerNode::Impl::StartCommand(const Command& command) {
   current = command;
   current_begun_ns = meters.NowNs();
   ++begun;
-  background.Start(executor, [this, command] { done_command = RunOnRows(command, groups, files); });
+  if (command.command == CommandKind::kLoad) arrived = ahead.TakeArrived();
+  background.Start(executor, [this, command] {
+    done_command = RunOnRows(command, groups, files, arrived);
+    arrived.clear();
+  });
 }
 
 void ServerNode::Impl::FinishCommand() {
@@ -222,13 +230,7 @@ void ServerNode::Impl::FinishCommand() {
     rows_missing = false;
     HDPS_FAILPOINT("server.load.taken");
   }
-  if (done.code != Code::kOk) {
-    LOG(WARNING) << "command " << done.id.value << ": " << done.message;
-  } else if (command.command == CommandKind::kLoad) {
-    const char* const how = command.keep ? "goes on" : "begins anew";
-    LOG(INFO) << (command.path.empty() ? how : "loaded " + command.path) << " at clock "
-              << command.until;
-  }
+  LogEnd(command, done);
   if (command.command == CommandKind::kDigest && done.code == Code::kOk) {
     if (options.own_process) done.process_bytes = PeakResidentBytes(files);
     LogRows(done, memory.get());
@@ -289,24 +291,14 @@ void ServerNode::Impl::FinishRequest() {
 }
 
 Activity ServerNode::Impl::CurrentActivity() const {
-  Activity activity{"serve", "", WaitReason::kCommand, 0, {}};
-  if (current.has_value()) {
-    const bool digests = current->command == CommandKind::kDigest;
-    activity.stage = CommandKindName(current->command);
-    activity.subject = current->path;
-    activity.wait_reason = digests || current->path.empty() ? WaitReason::kNone : WaitReason::kDisk;
-  } else if (background.running()) {
-    activity.wait_reason = WaitReason::kDisk;
-  } else if (view != nullptr) {
-    for (const PeerId peer : groups.WaitsFor()) activity.awaited.push_back({.peer = peer});
-    if (!activity.awaited.empty()) activity.wait_reason = WaitReason::kMembers;
-  }
-  if (activity.wait_reason == WaitReason::kCommand && writer.running()) {
-    activity.stage = "write";
-    activity.subject = writer.folder();
-    activity.wait_reason = WaitReason::kDisk;
-  }
-  return activity;
+  return ActivityOf(current ? &*current : nullptr, background.running(),
+                    view == nullptr ? std::vector<PeerId>() : groups.WaitsFor(),
+                    writer.running() ? writer.folder() : "");
+}
+
+const std::vector<ShardLoad>& ServerNode::Impl::Loads() {
+  if (!background.running()) loads = groups.Loads();
+  return loads;
 }
 
 uint64_t ServerNode::Impl::Done() const {
@@ -317,6 +309,7 @@ ServerNode::ServerNode(FileSystem& files, Executor& executor, const ServerNodeOp
     : impl_(std::make_unique<Impl>(files, executor, options)) {
   if (options.recorder != nullptr) impl_->membership.UseRecorder(*options.recorder);
   if (options.clock != nullptr) impl_->membership.ReportReadings([this] { return ReadFigures(); });
+  impl_->membership.ReportLoads([this] { return impl_->Loads(); });
 }
 ServerNode::~ServerNode() {
   // Lets the work beside the loop end.

@@ -25,15 +25,16 @@ class SpanRecorder;
 // Switches safety mechanisms off, so that tests can check that their absence is noticed. Never set
 // elsewhere.
 struct ServerSabotage {
-  bool no_ledger = false;         // Repeated pushes are applied again.
-  bool no_gate = false;           // Pulls never wait.
-  bool no_repair = false;         // Changes of prefetched rows are not reported.
-  bool ack_early = false;         // A push is acknowledged before the backups have it.
-  bool backup_forgets = false;    // A backup forgets which pushes are in its rows.
-  bool view_ignored = false;      // A backup takes changes of a replaced primary.
-  bool answers_alone = false;     // A primary whose backups are silent acknowledges without them.
-  bool old_views_served = false;  // Requests of older views are served.
-  bool moved_rows_left = false;   // Shards move to a server without their rows.
+  bool no_ledger = false;           // Repeated pushes are applied again.
+  bool no_gate = false;             // Pulls never wait.
+  bool no_repair = false;           // Changes of prefetched rows are not reported.
+  bool ack_early = false;           // A push is acknowledged before the backups have it.
+  bool backup_forgets = false;      // A backup forgets which pushes are in its rows.
+  bool view_ignored = false;        // A backup takes changes of a replaced primary.
+  bool answers_alone = false;       // A primary whose backups are silent acknowledges without them.
+  bool old_views_served = false;    // Requests of older views are served.
+  bool moved_rows_left = false;     // Shards move to a server without their rows.
+  bool ahead_changes_left = false;  // Moved rows are as they were when they came ahead.
   bool deltas_forget_erased = false;  // Deltas leave out removed rows.
   bool ages_late = false;             // Rows of pushes count as older by one update.
   bool saves_over = false;            // A replaced server overwrites its successor's save.

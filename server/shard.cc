@@ -262,9 +262,9 @@ SnapshotHeader Shard::HeaderOf(Clock clock, Clock since) const {
 }
 
 Result<SavedFile> Shard::Save(FileSystem& files, const std::string& folder, Clock clock,
-                              Clock since, Survives survives) {
+                              Clock since) {
   HDPS_ASSIGN_OR_RETURN(const SavedFile saved,
-                        WriteSnapshot(files, folder, HeaderOf(clock, since), Slices(), survives));
+                        WriteSnapshot(files, folder, HeaderOf(clock, since), Slices()));
   MarkSaved(clock);
   return saved;
 }
@@ -280,6 +280,53 @@ Result<std::optional<TakenSnapshot>> Shard::Take(Clock clock, Clock since, CopyB
                         TakeSnapshot(HeaderOf(clock, since), Slices(), budget));
   if (taken) MarkSaved(clock);
   return taken;
+}
+
+SnapshotHeader Shard::HeaderOfMove(Clock clock, Clock since) const {
+  const auto knows = [since](const TableSlice& table) { return table.move_clock() == since; };
+  const bool is_delta = since > 0 && clock > since && std::ranges::all_of(tables_, knows);
+  return {tables_digest_, id_, num_shards_, clock, is_delta ? since : kNoClock};
+}
+
+Result<std::optional<TakenSnapshot>> Shard::TakeMoved(Clock clock, Clock since,
+                                                      CopyBudget* budget) {
+  HDPS_ASSIGN_OR_RETURN(
+      std::optional<TakenSnapshot> taken,
+      TakeSnapshot(HeaderOfMove(clock, since), Slices(), budget, SnapshotKind::kMoved));
+  for (TableSlice& table : tables_) {
+    if (taken) table.MarkMove(clock);
+  }
+  return taken;
+}
+
+Result<SavedFile> Shard::SaveMoved(FileSystem& files, const std::string& folder, Clock clock,
+                                   Clock since) {
+  return WriteSnapshot(files, folder, HeaderOfMove(clock, since), Slices(), Survives::kProcess,
+                       SnapshotKind::kMoved);
+}
+
+Status Shard::LoadCopy(FileSystem& files, const std::string& folder, const SavedFile& copy,
+                       Clock clock) {
+  CheckpointPart part{.folder = folder, .manifest = {}};
+  part.manifest.clock = clock;
+  part.manifest.tables_digest = tables_digest_;
+  part.manifest.num_shards = num_shards_;
+  part.manifest.files = {copy};
+  return Load(files, {std::move(part)}, IfDamaged::kSlicesAreDropped);
+}
+
+Status Shard::LoadMoved(FileSystem& files, const std::string& folder, const SavedFile& changes,
+                        Clock clock, Clock since) {
+  std::vector<TableSlice*> tables;
+  for (TableSlice& table : tables_) tables.push_back(&table);
+  HDPS_RETURN_IF_ERROR(ReadSnapshot(files, folder, changes,
+                                    {tables_digest_, id_, num_shards_, clock, since}, tables));
+  if (!KeysAgree()) {
+    return {Code::kCorruption,
+            PlaceOf(folder, changes) + ": tables that share rows have other keys than each other"};
+  }
+  MarkSaved(clock);
+  return failure();
 }
 
 Status Shard::Load(FileSystem& files, const std::vector<CheckpointPart>& chain,

@@ -88,11 +88,21 @@ class Shard {
   void ForgetErased(Clock since);  // As in ShardSet.
   // Saves the shard. `since`, if not 0: saves only what changed since the checkpoint of that clock,
   // if every table knows it; the name of the file tells which of the two was saved.
-  Result<SavedFile> Save(FileSystem& files, const std::string& folder, Clock clock, Clock since,
-                         Survives survives = Survives::kMachine);
+  Result<SavedFile> Save(FileSystem& files, const std::string& folder, Clock clock, Clock since);
   // Copies the shard, to be written later. Returns none, and nothing counts as saved, if the copy
   // does not fit: see TakeSnapshot.
   Result<std::optional<TakenSnapshot>> Take(Clock clock, Clock since, CopyBudget* budget);
+  // The same for a shard that moves to another server, in turns of these two: copies it while
+  // requests go on, and saves what changed since the copy of clock `since` when they rest; 0, or
+  // if that is not known: all of it. `clock`: no later request changes rows as of a step before it.
+  Result<std::optional<TakenSnapshot>> TakeMoved(Clock clock, Clock since, CopyBudget* budget);
+  Result<SavedFile> SaveMoved(FileSystem& files, const std::string& folder, Clock clock,
+                              Clock since);
+  // Loads such a copy. Requires: the shard is empty.
+  Status LoadCopy(FileSystem& files, const std::string& folder, const SavedFile& copy, Clock clock);
+  // Adds to a shard that holds a copy of clock `since` what has changed until `clock`.
+  Status LoadMoved(FileSystem& files, const std::string& folder, const SavedFile& changes,
+                   Clock clock, Clock since);
   // Loads the shard. Requires: it is empty. `chain`: as ReadChain returns it. Tables that share
   // rows are separated if they have other keys in the checkpoint than each other.
   Status Load(FileSystem& files, const std::vector<CheckpointPart>& chain,
@@ -106,6 +116,7 @@ class Shard {
   void MarkSaved(Clock clock);
   std::vector<const TableSlice*> Slices() const;
   SnapshotHeader HeaderOf(Clock clock, Clock since) const;
+  SnapshotHeader HeaderOfMove(Clock clock, Clock since) const;
   // Pieces of tables that share rows, for one range of keys.
   using JointPieces = std::span<const ShardPiece* const>;
   // Calls use(joint) once for each piece, together with those that it can be read with.

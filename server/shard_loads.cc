@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <memory>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -199,9 +200,38 @@ bool ShardSet::IsAligned(const Job& source, const InitMatch& match) const {
          std::ranges::all_of(match.tensors, same_number);
 }
 
-Status ShardSet::LoadFrom(FileSystem& files, const Command& load) {
+Status ShardSet::LoadFrom(FileSystem& files, const Command& load, ArrivedShards& arrived,
+                          bool leave_changes) {
   std::set<std::string> come;
-  for (const ShardId id : load.shards) come.insert(SnapshotName(id));
+  std::vector<ShardId> ahead;
+  std::vector<SavedFile> changes;  // Of those shards.
+  for (const ShardId id : load.shards) {
+    const auto file = std::ranges::find(load.files, DeltaName(id), &SavedFile::name);
+    if (Find(id) == nullptr) continue;  // It comes to another group of this server.
+    if (file == load.files.end()) {
+      come.insert(SnapshotName(id));
+      continue;
+    }
+    if (!arrived.contains(id)) {
+      return {Code::kCorruption, PlaceOf(load.path, *file) +
+                                     ": changes of rows that have not come ahead to this server"};
+    }
+    ahead.push_back(id);
+    changes.push_back(*file);
+  }
+  std::vector<Status> statuses(ahead.size());
+  executor_.ParallelFor(ahead.size(), [&](size_t i) {
+    if (leave_changes) return;
+    const auto& [shard, clock] = arrived.at(ahead[i]);
+    statuses[i] = shard->LoadMoved(files, load.path, changes[i], load.until, clock);
+  });
+  HDPS_RETURN_IF_ERROR(FirstFailure(statuses));
+  for (const ShardId id : ahead) {
+    Shard* const own = Find(id);
+    std::destroy_at(own);
+    std::construct_at(own, std::move(*arrived.at(id).shard));
+    arrived.erase(id);
+  }
   CheckpointPart moved{.folder = load.path, .manifest = {}};
   moved.manifest.clock = load.until;
   moved.manifest.tables_digest = tables_digest_;

@@ -236,6 +236,21 @@ Result<RowsDigest> ShardSet::Digest() const {
   return sum;
 }
 
+Shard* ShardSet::Find(ShardId id) {
+  const auto at = std::ranges::find(shards_, id, &Shard::id);
+  return at == shards_.end() ? nullptr : &*at;
+}
+
+std::unique_ptr<Shard> ShardSet::NewShard(const Job& job, ShardId id) const {
+  return std::make_unique<Shard>(job, tables_digest_, first_of_group_, id, nullptr);
+}
+
+std::vector<size_t> ShardSet::BytesOfShards() const {
+  std::vector<size_t> bytes;
+  for (const Shard& shard : shards_) bytes.push_back(shard.bytes());
+  return bytes;
+}
+
 size_t ShardSet::bytes() const {
   size_t bytes = 0;
   for (const Shard& shard : shards_) bytes += shard.bytes();
@@ -253,8 +268,8 @@ Result<std::vector<SavedFile>> ShardSet::Save(FileSystem& files, const std::stri
   std::vector<SavedFile> saved(chosen.size());
   std::vector<Status> statuses(chosen.size());
   executor_.ParallelFor(chosen.size(), [&](size_t slot) {
-    Result<SavedFile> file = chosen[slot]->Save(
-        files, folder, clock, since, which.empty() ? Survives::kMachine : Survives::kProcess);
+    Result<SavedFile> file = which.empty() ? chosen[slot]->Save(files, folder, clock, since)
+                                           : chosen[slot]->SaveMoved(files, folder, clock, since);
     if (file.ok()) {
       saved[slot] = *std::move(file);
     } else {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -22,6 +23,14 @@ struct Command;
 struct InitMatch;
 struct Job;
 struct StoreRequest;
+
+// Shards that move to a server, filled while their rows are still changed at another one, and the
+// clocks of the copies that they hold.
+struct ArrivedShard {
+  std::unique_ptr<Shard> shard;
+  Clock clock = 0;
+};
+using ArrivedShards = std::map<ShardId, ArrivedShard>;
 
 // Every call runs one task a shard on the executor and returns when all are done, so no two tasks
 // ever touch one shard. Results do not depend on the number of threads.
@@ -75,6 +84,7 @@ class ShardSet {
 
   Result<RowsDigest> Digest() const;
   size_t bytes() const;
+  std::vector<size_t> BytesOfShards() const;  // In the order of ids().
   RowCounts counters() const;
   // Calls visit(slice) for the slices of one table, on this thread.
   template <typename Visit>
@@ -88,6 +98,10 @@ class ShardSet {
   // Shard.
   Result<std::vector<SavedFile>> Save(FileSystem& files, const std::string& folder, Clock clock,
                                       Clock since = 0, const std::vector<ShardId>& which = {});
+  // The shard of this number; null if it is not here.
+  Shard* Find(ShardId id);
+  // Returns an empty shard like those here, which is no part of the set yet.
+  std::unique_ptr<Shard> NewShard(const Job& job, ShardId id) const;
   // Saves by copying as far as `budget` allows; the other shards are written at once.
   struct Taken {
     std::vector<TakenSnapshot> snapshots;
@@ -107,7 +121,11 @@ class ShardSet {
   Status LoadInit(FileSystem& files, const Job& job, const std::string& folder);
   // Loads, for a kLoad with `keep`, those of its shards that are here. Requires: they are empty.
   // Files are read only once, because after a failure the job goes back to its checkpoint anyway.
-  Status LoadFrom(FileSystem& files, const Command& load);
+  // `arrived` has the shards that came ahead, with the clocks of the copies that they are of; those
+  // with a file of changes become part of the set.
+  // `leave_changes`: for tests, the changes are not read.
+  Status LoadFrom(FileSystem& files, const Command& load, ArrivedShards& arrived,
+                  bool leave_changes = false);
 
  private:
   // Loads a checkpoint of `before`, a job that cuts the same tables in another way. Every server

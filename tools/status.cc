@@ -11,6 +11,7 @@
 #include "common/process/terminal.h"
 #include "common/protocol/status_messages.h"
 #include "scheduler/report/console_output.h"
+#include "scheduler/why/hot_shards.h"
 #include "tools/commands.h"
 #include "tools/scheduler_flags.h"
 #include "tools/status_text.h"
@@ -31,6 +32,8 @@ void Print(const StatusReply& status) {
     PrintOut("  %-40s step %-10lld heard %.1f s ago\n", member.name.c_str(),
              static_cast<long long>(member.clock), static_cast<double>(member.silent_ms) / 1000);
   }
+  const std::string hot = HotShardsText(status);
+  if (!hot.empty()) PrintOutText(hot + "\n");
 }
 
 // Returns the line of progress; while there is none or the job stands, what it waits for. A member

@@ -32,7 +32,22 @@ enum class CommandKind : uint8_t {
   // All holders of rows: evict those that no step after `last_steps` has updated, between step
   // `until` and the next.
   kEvict,
+  // Primaries of `shards`, while training goes on: write their rows into `path`, or what changed
+  // since the last such copy, if that was of clock `since`. The answer's clock is that of the copy.
+  kSaveAhead,
+  // Holders of `shards` in a view to come: read these `files`, of clock `until`, beside the rows in
+  // use; changes belong to the copy of clock `since`. Without shards: drop what came so.
+  kLoadAhead,
 };
+
+// Rows are sent ahead of a move, or dropped again.
+constexpr bool MovesAheadBy(CommandKind kind) {
+  return kind == CommandKind::kSaveAhead || kind == CommandKind::kLoadAhead;
+}
+// No phase waits for the answer.
+constexpr bool RunsBeside(CommandKind kind) {
+  return kind == CommandKind::kAwaitSaved || MovesAheadBy(kind);
+}
 
 // Returns the name of a command for reasons and logs: "init_dense", "train", ...
 const char* CommandKindName(CommandKind kind);
@@ -53,7 +68,7 @@ struct Command {
   bool keep = false;
   std::vector<SavedFile> files;
   // kSave: if not 0, save only what changed since the checkpoint of this clock, for shards that
-  // know it.
+  // know it. With `shards` it is the clock of the copy that kSaveAhead made of them.
   Clock since = 0;
   // kSave: answer once the rows are copied; they are written while requests change the originals.
   bool take = false;

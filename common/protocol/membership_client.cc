@@ -119,6 +119,7 @@ struct MembershipClient::Impl {
     heartbeat.silent = silent;
     heartbeat.activity = activity;
     if (read_figures) heartbeat.readings = read_figures();
+    if (read_loads) heartbeat.loads = read_loads();
     SendToScheduler(heartbeat);
     if (stop_reason) SendToScheduler(StopRequest{*stop_reason});
     if (wish) SendToScheduler(LeaveRequest{wish->reason});
@@ -189,6 +190,7 @@ struct MembershipClient::Impl {
   std::vector<SilentServer> silent;
   Activity activity;
   std::function<std::vector<uint64_t>()> read_figures;  // May be empty.
+  std::function<std::vector<ShardLoad>()> read_loads;   // Likewise.
   std::optional<TraceSender> trace;
   ReignFence reigns;
   // Number of the newest heartbeat, and of the newest one that was answered.
@@ -348,6 +350,9 @@ void MembershipClient::ReportActivity(Activity activity) {
 
 void MembershipClient::ReportReadings(std::function<std::vector<uint64_t>()> read) {
   impl_->read_figures = std::move(read);
+}
+void MembershipClient::ReportLoads(std::function<std::vector<ShardLoad>()> read) {
+  impl_->read_loads = std::move(read);
 }
 
 void MembershipClient::UseRecorder(SpanRecorder& recorder) { impl_->trace.emplace(recorder); }

@@ -18,6 +18,7 @@ struct Heartbeat;
 struct KvGet;
 struct KvPut;
 struct KvValue;
+struct ShardLoad;
 struct SilentServer;
 struct View;
 class SchedulerLocator;
@@ -78,6 +79,8 @@ class MembershipClient {
   void ReportActivity(Activity activity);
   // Lets every heartbeat carry the figures that `read` returns. It is called when one is sent.
   void ReportReadings(std::function<std::vector<uint64_t>()> read);
+  // Lets every heartbeat carry the loads of the shards that `read` returns, likewise.
+  void ReportLoads(std::function<std::vector<ShardLoad>()> read);
   // Lets the scheduler ask for what `recorder` records; it must outlive this client.
   void UseRecorder(SpanRecorder& recorder);
   void RequestStop(const std::string& reason);

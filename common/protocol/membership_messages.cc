@@ -200,6 +200,16 @@ struct Layout<SilentServer> {
 };
 
 template <>
+struct Layout<ShardLoad> {
+  static void Describe(auto& fields, auto& load) {
+    fields.Number(load.shard);
+    fields.Number(load.busy_ns);
+    fields.Number(load.rows);
+    fields.Number(load.bytes);
+  }
+};
+
+template <>
 struct Layout<Heartbeat> {
   using Table = wire::Heartbeat;
   static void Describe(auto& fields, auto& message) {
@@ -218,6 +228,7 @@ struct Layout<Heartbeat> {
     fields.Number(message.finished);
     fields.Number(message.wants_checkpoint);
     fields.Numbers(message.readings);
+    fields.Tables(message.loads);
   }
   static void Check(const Heartbeat& message, Rules& rules) {
     rules.Require(message.clock >= 0 && message.wants_checkpoint >= 0, "clocks are not negative");
@@ -247,7 +258,7 @@ struct Layout<Command> {
   using Table = wire::Command;
   static void Describe(auto& fields, auto& message) {
     fields.Number(message.id);
-    fields.Enumerator(message.command, CommandKind::kEvict);
+    fields.Enumerator(message.command, CommandKind::kLoadAhead);
     fields.Number(message.until);
     fields.Number(message.epoch);
     fields.Number(message.epoch_start);

@@ -41,6 +41,15 @@ struct SilentServer {
   int64_t for_ms = 0;
 };
 
+// The work that a server had with one shard since its process began, and the shard's size now.
+struct ShardLoad {
+  ShardId shard;
+  uint64_t busy_ns = 0;  // Time to serve its requests.
+  uint64_t rows = 0;     // Rows that were read or updated.
+  uint64_t bytes = 0;
+  friend bool operator==(const ShardLoad&, const ShardLoad&) = default;
+};
+
 struct Heartbeat {
   static constexpr MessageKind kKind = MessageKind::kHeartbeat;
   ViewId view;                 // The newest view that the sender knows.
@@ -62,6 +71,7 @@ struct Heartbeat {
   Clock wants_checkpoint = 0;
   // The sender's figures, laid out as FigureLayout says for its role.
   std::vector<uint64_t> readings = {};
+  std::vector<ShardLoad> loads = {};  // Servers: of the shards of which it is the primary.
 };
 
 // What the members do for a trace; the phases follow each other.

@@ -15,7 +15,7 @@ const char* MessageKindName(MessageKind kind) {
   return *name == '\0' ? "unknown message" : name;
 }
 
-static_assert(static_cast<int>(CommandKind::kEvict) == wire::CommandKind_MAX);
+static_assert(static_cast<int>(CommandKind::kLoadAhead) == wire::CommandKind_MAX);
 
 const char* CommandKindName(CommandKind kind) {
   const char* name = wire::EnumNameCommandKind(static_cast<wire::CommandKind>(kind));

@@ -27,6 +27,17 @@ struct Layout<MemberStatus> {
 };
 
 template <>
+struct Layout<HotShard> {
+  static void Describe(auto& fields, auto& shard) {
+    fields.Number(shard.shard);
+    fields.Number(shard.server);
+    fields.Number(shard.busy);
+    fields.Number(shard.rows_per_second);
+    fields.Number(shard.bytes);
+  }
+};
+
+template <>
 struct Layout<StatusReply> {
   using Table = wire::StatusReply;
   static void Describe(auto& fields, auto& message) {
@@ -41,6 +52,8 @@ struct Layout<StatusReply> {
     fields.Text(message.reason);
     fields.Number(message.missing_ms);
     fields.Number(message.patience_ms);
+    fields.Tables(message.hot_shards);
+    fields.Number(message.busiest_over_mean);
   }
 };
 HDPS_MESSAGE(StatusReply);

@@ -40,6 +40,16 @@ enum class Want : uint8_t {
   kCopies,     // Servers for copies of rows; training goes on.
 };
 
+// One of the shards that keep their server busiest.
+struct HotShard {
+  ShardId shard;
+  ServerId server;  // The number of its group.
+  double busy = 0;  // The part of the time in which the server worked on it.
+  double rows_per_second = 0;
+  uint64_t bytes = 0;
+  friend bool operator==(const HotShard&, const HotShard&) = default;
+};
+
 struct StatusReply {
   static constexpr MessageKind kKind = MessageKind::kStatusReply;
   std::string job;                    // Name of the job.
@@ -49,10 +59,12 @@ struct StatusReply {
   std::vector<MemberStatus> members;  // Servers, then workers, by rank; empty without a view.
   uint32_t heartbeat_ms = 0;          // Interval of the members' heartbeats.
   Want want = Want::kNobody;
-  std::string missing = {};  // "1 of 2 workers (worker 1)", or what else is missing.
-  std::string reason = {};   // How they were lost; who was refused last, and why.
-  int64_t missing_ms = 0;    // Time for which they have been missing.
-  int64_t patience_ms = 0;   // Time until the scheduler gives up; 0 if it never does.
+  std::string missing = {};               // "1 of 2 workers (worker 1)", or what else is missing.
+  std::string reason = {};                // How they were lost; who was refused last, and why.
+  int64_t missing_ms = 0;                 // Time for which they have been missing.
+  int64_t patience_ms = 0;                // Time until the scheduler gives up; 0 if it never does.
+  std::vector<HotShard> hot_shards = {};  // The hottest first; empty: no server has told.
+  double busiest_over_mean = 0;  // Busy time of the busiest server over the mean; 0: not known.
 };
 
 // Changes the numbers of servers or workers; 0 and relative leaves a number unchanged.

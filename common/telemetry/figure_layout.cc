@@ -36,6 +36,7 @@ size_t FigureLayout::LabelsOf(FigureId id) const {
       return kRefusalLabels.size();
     case FigureLabels::kMember:
     case FigureLabels::kEvaluation:
+    case FigureLabels::kShard:
       return 0;
   }
   return 0;

@@ -30,7 +30,8 @@ enum class FigureLabels : uint8_t {
   kProtocol,    // protocol: of a request.
   kCode,        // code: the status of an answer, as over HTTP.
   kRefresh,     // kind: whole checkpoints, deltas.
-  kRefusal      // reason: why a checkpoint was not taken.
+  kRefusal,     // reason: why a checkpoint was not taken.
+  kShard        // shard, server: free; the scheduler makes the samples.
 };
 
 struct FigureRecord {
@@ -147,6 +148,12 @@ inline constexpr auto kFigures = [] {
        "Figures of the last evaluation of each set"},
       {"hdps_members", kScheduler, kGauge, kPlain, kMember,
        "Members by role and state: alive, silent, missing"},
+      {"hdps_shard_busy_ratio", kScheduler, kGauge, kPlain, kShard,
+       "Part of the time in which the server of a shard worked on it; of the eight hottest shards"},
+      {"hdps_server_busy_over_mean", kScheduler, kGauge, kPlain, kNone,
+       "Busy time of the busiest server over the mean of all servers; 0: not known"},
+      {"hdps_shards_moved_total", kScheduler, kCounter, kPlain, kNone,
+       "Shards that moved because their server was too busy"},
       {"hdps_losses_survived_total", kScheduler, kCounter, kPlain, kNone,
        "Members that were lost while the job went on"},
       {"hdps_checkpoint_step", kScheduler, kGauge, kPlain, kNone, "Step of the newest checkpoint"},

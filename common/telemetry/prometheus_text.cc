@@ -58,7 +58,8 @@ prometheus::ClientMetric MetricOf(const Sample& sample) {
 }
 
 bool HasFreeLabels(const FigureRecord& record) {
-  return record.labels == FigureLabels::kMember || record.labels == FigureLabels::kEvaluation;
+  return record.labels == FigureLabels::kMember || record.labels == FigureLabels::kEvaluation ||
+         record.labels == FigureLabels::kShard;
 }
 
 prometheus::MetricFamily BuildInfo() {

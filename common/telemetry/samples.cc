@@ -42,6 +42,7 @@ std::vector<std::pair<std::string, std::string>> LabelsAt(FigureLabels labels, s
     case FigureLabels::kNone:
     case FigureLabels::kMember:
     case FigureLabels::kEvaluation:
+    case FigureLabels::kShard:
       break;
   }
   return {};

@@ -37,13 +37,15 @@ std::string SnapshotName(ShardId shard);
 std::string DeltaName(ShardId shard);
 
 // Writes all tables' slices of one shard, streaming; for a delta, what changed since the mark that
-// all of them have at header.base. The file is complete if the result is ok. Its bytes are synced,
+// all of them have at header.base: that of a save, or that of a move if `of_delta` is kMoved. The
+// file is complete if the result is ok. Its bytes are synced,
 // except for a delta or if only a crash of the process has to be survived; its name is synced with
 // the manifest.
 Result<SavedFile> WriteSnapshot(FileSystem& files, const std::string& folder,
                                 const SnapshotHeader& header,
                                 const std::vector<const TableSlice*>& tables,
-                                Survives survives = Survives::kMachine);
+                                Survives survives = Survives::kMachine,
+                                SnapshotKind of_delta = SnapshotKind::kDelta);
 
 // A copy of one shard at one time, independent of its slices.
 struct TakenSnapshot {
@@ -54,15 +56,18 @@ struct TakenSnapshot {
 // a delta needs the mark.
 Result<std::optional<TakenSnapshot>> TakeSnapshot(const SnapshotHeader& header,
                                                   const std::vector<const TableSlice*>& tables,
-                                                  CopyBudget* budget);
+                                                  CopyBudget* budget,
+                                                  SnapshotKind of_delta = SnapshotKind::kDelta);
 // Returns a name such as "shards_007_of_view_2.pack", of the first shard in the file and the view
 // in which it is written. The view keeps a server that stalled and was replaced from overwriting
 // what its successor wrote.
 std::string PackName(ShardId first, ViewId view);
 // Writes the copies one behind the other into one file of `folder`, which must exist, each as
-// WriteSnapshot would: many small files take longer to create than to fill.
+// WriteSnapshot would: many small files take longer to create than to fill. Rows of a move need not
+// survive a crash of the machine.
 Result<std::vector<SavedFile>> WritePack(FileSystem& files, const std::string& folder, ViewId view,
-                                         const std::vector<TakenSnapshot>& taken);
+                                         const std::vector<TakenSnapshot>& taken,
+                                         Survives survives = Survives::kMachine);
 
 // Reads `saved` into empty slices. kCorruption names the file and what is wrong (length, checksum,
 // header, order of keys, ...); kInvalidArgument if the file is of another job. Everything is

@@ -19,6 +19,7 @@ std::string ErasedName(const std::string& table) { return table + "/erased"; }
 
 bool IsSaved(const FrequencySketch& sketch, size_t piece, SnapshotKind kind) {
   if (kind == SnapshotKind::kDelta) return sketch.ChangedSinceMark(piece);
+  if (kind == SnapshotKind::kMoved) return true;  // Pieces may have become zeros.
   return !std::ranges::all_of(sketch.Piece(piece), [](uint64_t word) { return word == 0; });
 }
 
@@ -56,6 +57,15 @@ Status StoreCounts(FrequencySketch& sketch, std::span<const Key> keys,
   return {};
 }
 
+int64_t SinceOf(const TableSlice& slice, SnapshotKind kind) {
+  if (kind == SnapshotKind::kWhole) return kSinceEver;
+  return kind == SnapshotKind::kDelta ? slice.marked_clock() : slice.move_clock();
+}
+
+std::vector<Key> ErasedIn(const TableSlice& slice, SnapshotKind kind) {
+  return kind == SnapshotKind::kMoved ? slice.ErasedSinceMove() : slice.ErasedKeys();
+}
+
 SnapshotPart RowsOf(const TableSlice* slice, SnapshotKind kind) {
   SnapshotPart part{PartKind::kRows,
                     slice->spec().name,
@@ -66,7 +76,7 @@ SnapshotPart RowsOf(const TableSlice* slice, SnapshotKind kind) {
                     {},
                     {},
                     {}};
-  const int64_t since = kind == SnapshotKind::kDelta ? slice->marked_clock() : kSinceEver;
+  const int64_t since = SinceOf(*slice, kind);
   part.num_rows = [slice, since] { return slice->CountChanged(since); };
   part.visit = [slice, since](size_t block_rows, const TableSlice::Visit& visit) {
     return slice->VisitRows(block_rows, visit, since);
@@ -75,7 +85,7 @@ SnapshotPart RowsOf(const TableSlice* slice, SnapshotKind kind) {
   return part;
 }
 
-SnapshotPart ErasedOf(const TableSlice* slice) {
+SnapshotPart ErasedOf(const TableSlice* slice, SnapshotKind kind) {
   SnapshotPart part{PartKind::kErased,
                     ErasedName(slice->spec().name),
                     0,
@@ -85,9 +95,9 @@ SnapshotPart ErasedOf(const TableSlice* slice) {
                     {},
                     {},
                     {}};
-  part.num_rows = [slice] { return uint64_t{slice->ErasedKeys().size()}; };
-  part.visit = [slice](size_t block_rows, const TableSlice::Visit& visit) -> Status {
-    const std::vector<Key> keys = slice->ErasedKeys();
+  part.num_rows = [slice, kind] { return uint64_t{ErasedIn(*slice, kind).size()}; };
+  part.visit = [slice, kind](size_t block_rows, const TableSlice::Visit& visit) -> Status {
+    const std::vector<Key> keys = ErasedIn(*slice, kind);
     for (size_t begin = 0; begin < keys.size(); begin += block_rows) {
       const size_t end = std::min(keys.size(), begin + block_rows);
       HDPS_RETURN_IF_ERROR(visit(std::span(keys).subspan(begin, end - begin), {}));
@@ -123,7 +133,7 @@ SnapshotPart CountsOf(const TableSlice* slice, SnapshotKind kind) {
 template <typename Slice, typename Add>
 void ForEachPart(const std::vector<Slice*>& slices, SnapshotKind kind, const Add& add) {
   for (Slice* slice : slices) {
-    if (kind == SnapshotKind::kDelta) add(ErasedOf(slice), slice);
+    if (kind != SnapshotKind::kWhole) add(ErasedOf(slice, kind), slice);
     add(RowsOf(slice, kind), slice);
     if (slice->sketch() != nullptr) add(CountsOf(slice, kind), slice);
   }

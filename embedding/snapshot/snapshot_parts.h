@@ -35,8 +35,9 @@ struct SnapshotPart {
   // Sets rows; kCorruption if rows like these cannot exist. Null if the slice may only be read.
   std::function<Status(std::span<const Key> keys, std::span<const float> rows)> store;
 };
-// kWhole: all rows. kDelta: what changed since the slices' mark.
-enum class SnapshotKind : uint8_t { kWhole, kDelta };
+// kWhole: all rows. kDelta: what changed since the slices' mark. kMoved: what changed since their
+// mark of a move, and all counts of policies; it is read as a kDelta.
+enum class SnapshotKind : uint8_t { kWhole, kDelta, kMoved };
 std::vector<SnapshotPart> PartsOf(const std::vector<const TableSlice*>& slices, SnapshotKind kind);
 std::vector<SnapshotPart> PartsOf(const std::vector<TableSlice*>& slices, SnapshotKind kind);
 

@@ -162,14 +162,16 @@ Status WriteBeside(FileSystem& files, const std::string& path, bool sync, const 
   return {};
 }
 
-void CheckMarks(const SnapshotHeader& header, const std::vector<const TableSlice*>& tables) {
+// Returns what the header says is written, of slices that have its mark.
+SnapshotKind KindOf(const SnapshotHeader& header, const std::vector<const TableSlice*>& tables,
+                    SnapshotKind of_delta) {
+  if (!header.is_delta()) return SnapshotKind::kWhole;
   for (const TableSlice* table : tables) {
-    CHECK(!header.is_delta() || table->marked_clock() == header.base) << table->spec().name;
+    const bool moves = of_delta == SnapshotKind::kMoved;
+    CHECK_EQ(moves ? table->move_clock() : table->marked_clock(), header.base)
+        << table->spec().name;
   }
-}
-
-SnapshotKind KindOf(const SnapshotHeader& header) {
-  return header.is_delta() ? SnapshotKind::kDelta : SnapshotKind::kWhole;
+  return of_delta;
 }
 
 }  // namespace
@@ -186,12 +188,13 @@ std::string PackName(ShardId first, ViewId view) {
 
 Result<SavedFile> WriteSnapshot(FileSystem& files, const std::string& folder,
                                 const SnapshotHeader& header,
-                                const std::vector<const TableSlice*>& tables, Survives survives) {
-  CheckMarks(header, tables);
+                                const std::vector<const TableSlice*>& tables, Survives survives,
+                                SnapshotKind of_delta) {
+  const SnapshotKind kind = KindOf(header, tables, of_delta);
   HDPS_RETURN_IF_ERROR(files.MakeDirectories(folder));
   SavedFile saved;
   const auto write = [&](BufferedFile& file) -> Status {
-    HDPS_ASSIGN_OR_RETURN(saved, WriteParts(file, header, PartsOf(tables, KindOf(header))));
+    HDPS_ASSIGN_OR_RETURN(saved, WriteParts(file, header, PartsOf(tables, kind)));
     return {};
   };
   const std::string path = JoinPath(folder, NameOf(header));
@@ -202,10 +205,9 @@ Result<SavedFile> WriteSnapshot(FileSystem& files, const std::string& folder,
 
 Result<std::optional<TakenSnapshot>> TakeSnapshot(const SnapshotHeader& header,
                                                   const std::vector<const TableSlice*>& tables,
-                                                  CopyBudget* budget) {
-  CheckMarks(header, tables);
+                                                  CopyBudget* budget, SnapshotKind of_delta) {
   TakenSnapshot taken{header, {}};
-  for (const SnapshotPart& part : PartsOf(tables, KindOf(header))) {
+  for (const SnapshotPart& part : PartsOf(tables, KindOf(header, tables, of_delta))) {
     HDPS_ASSIGN_OR_RETURN(std::optional<SnapshotPart> copy, CopyOfPart(part, budget));
     if (!copy) return std::optional<TakenSnapshot>();
     taken.parts.push_back(*std::move(copy));
@@ -214,12 +216,15 @@ Result<std::optional<TakenSnapshot>> TakeSnapshot(const SnapshotHeader& header,
 }
 
 Result<std::vector<SavedFile>> WritePack(FileSystem& files, const std::string& folder, ViewId view,
-                                         const std::vector<TakenSnapshot>& taken) {
+                                         const std::vector<TakenSnapshot>& taken,
+                                         Survives survives) {
   std::vector<SavedFile> all;
   if (taken.empty()) return all;
   const std::string name = PackName(taken.front().header.shard, view);
   bool sync = false;
-  for (const TakenSnapshot& one : taken) sync = sync || !one.header.is_delta();
+  for (const TakenSnapshot& one : taken) {
+    sync = sync || (survives == Survives::kMachine && !one.header.is_delta());
+  }
   uint64_t offset = 0;
   const auto write = [&](BufferedFile& file) -> Status {
     for (const TakenSnapshot& one : taken) {

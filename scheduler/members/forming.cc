@@ -46,6 +46,12 @@ View ViewOfNewNumbers(const View& before, const Rendezvous& rendezvous, uint32_t
   return Behind(before, std::move(view));
 }
 
+View ViewOfMovedShards(const View& before, ShardMap shards) {
+  View view = before;
+  view.shards = std::move(shards);
+  return Behind(before, std::move(view));
+}
+
 View ViewOfThoseLeft(const View& before, uint32_t replicas) {
   View view = before;
   std::vector<Member> left = view.Holders();

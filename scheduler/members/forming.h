@@ -7,6 +7,7 @@
 
 namespace hdps {
 
+struct ShardMap;
 struct View;
 class Rendezvous;
 
@@ -23,6 +24,9 @@ View ViewOfRestart(const View& before, const Rendezvous& rendezvous, uint32_t re
 // Returns the view after the number of members changed; moves as few rows as possible. Requires:
 // `rendezvous` is complete.
 View ViewOfNewNumbers(const View& before, const Rendezvous& rendezvous, uint32_t replicas);
+
+// Returns the view of the same members in which they hold `shards`.
+View ViewOfMovedShards(const View& before, ShardMap shards);
 
 // Returns the view in which the remaining members hold all rows and as many copies as they can.
 View ViewOfThoseLeft(const View& before, uint32_t replicas);

@@ -158,6 +158,11 @@ function rows(body, r) {
       r.servers.map((s) => [s.name, bytes(s.resident_bytes), s.limit_bytes ? bytes(s.limit_bytes) : "none", whole(s.rows),
         bytes(s.bytes)]))));
   }
+  if (r.hot_shards && r.hot_shards.length) {
+    body.append(element("h3", "Hottest shards; the busiest server has " + r.busiest_over_mean.toFixed(2) + " times the mean's work"),
+      box(table(["#shard", "at", "#of its time", "#rows per second", "#size"], r.hot_shards.map((s) => [s.shard, s.server,
+        share(s.busy), whole(Math.round(s.rows_per_second)), bytes(s.bytes)]))));
+  }
   clocks(body, "Steps by which workers were ahead when they read rows", r.staleness.bounds, r.staleness.counts);
   const pushes = r.push_staleness || { tables: [] };
   pushes.tables.forEach((t) => clocks(body, "Clocks by which rows of " + t.table + " were old when they were pushed to, " +

@@ -22,10 +22,11 @@ constexpr const char* kMovesPrefix = "moves_of_view_";
 
 }  // namespace
 
-MovePhase::MovePhase(const PhaseParts& parts, View next, TimeMs quiet_since)
+MovePhase::MovePhase(const PhaseParts& parts, View next, TimeMs quiet_since, AheadCopies ahead)
     : Phase(parts),
       next_(std::move(next)),
       quiet_since_(quiet_since),
+      ahead_(std::move(ahead)),
       stage_(parts.job.parallel.dense_exchange == DenseExchange::kAllreduce ? JobPhase::kMoveDense
                                                                             : JobPhase::kMoveSave) {
 }
@@ -53,10 +54,12 @@ bool MovePhase::TakesRefusal(const Answer& answer) {
   return true;
 }
 
-std::string MovePhase::Folder() const {
-  return JoinPath(JoinPath(parts_.out, kCheckpointFolder),
-                  kMovesPrefix + std::to_string(next_.view.value));
+std::string MovesFolder(const PhaseParts& parts, ViewId view) {
+  return JoinPath(JoinPath(parts.out, kCheckpointFolder),
+                  kMovesPrefix + std::to_string(view.value));
 }
+
+std::string MovePhase::Folder() const { return MovesFolder(parts_, next_.view); }
 
 Next MovePhase::GoOnWith(JobPhase stage) {
   stage_ = stage;
@@ -85,6 +88,9 @@ Next MovePhase::SendSaves(const Turn& turn) {
     save.until = turn.job.plan->position().clock;
     save.path = Folder();
     save.shards = std::move(shards);
+    if (const auto at = ahead_.since.find(server); at != ahead_.since.end()) {
+      save.since = at->second;
+    }
     turn.orders.Send({server}, save);
   }
   return Next::Wait();
@@ -144,13 +150,20 @@ Next MovePhase::OnAllAnswered(const Turn& turn) {
 void MovePhase::Report(const Turn& turn) const {
   uint64_t rows = 0, bytes = 0;
   for (const SavedFile& file : moved_) rows += file.rows, bytes += file.bytes;
+  std::string how;
+  if (!ahead_.since.empty()) {
+    how = "; " + std::to_string(ahead_.bytes) + " bytes had come before, " + std::to_string(bytes) +
+          " came now";
+    rows = ahead_.rows;
+    bytes += ahead_.bytes;
+  }
   const TimeMs stood = turn.now - quiet_since_;
   parts_.report.Scaled(turn.now, turn.job.Progress(parts_.job, parts_.members),
                        parts_.members.view(), {moved_.size(), rows, bytes, stood});
   parts_.notice("the job goes on with " + CountsOf(parts_.members) + "; " +
                 std::to_string(moved_.size()) + " of " + std::to_string(parts_.job.cluster.shards) +
                 " shards (" + std::to_string(rows) +
-                " rows) have come to another server, it stood for " + TenthsOf(stood));
+                " rows) have come to another server, it stood for " + TenthsOf(stood) + how);
 }
 
 Next MovePhase::Finish(JobAtHand& job) const {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/protocol/view.h"
+#include "scheduler/phases/move_ahead.h"
 #include "scheduler/phases/phase.h"
 
 namespace hdps {
@@ -16,8 +17,9 @@ namespace hdps {
 // everything as it was. After that a fault takes the job back to its checkpoint. No step is lost.
 class MovePhase : public Phase {
  public:
-  // `quiet_since`: since when the job has stood for the move.
-  MovePhase(const PhaseParts& parts, View next, TimeMs quiet_since);
+  // `quiet_since`: since when the job has stood for the move. `ahead`: the rows that have come
+  // already, of which only changes move.
+  MovePhase(const PhaseParts& parts, View next, TimeMs quiet_since, AheadCopies ahead = {});
 
   // kMoveDense if workers keep the dense layers, otherwise kMoveSave.
   JobPhase first() const { return stage_; }
@@ -36,12 +38,16 @@ class MovePhase : public Phase {
 
   View next_;
   const TimeMs quiet_since_;
+  const AheadCopies ahead_;
   JobPhase stage_;
   // Shards that each server receives in the next view.
   std::map<PeerId, std::vector<ShardId>> incoming_shards_;
   std::vector<SavedFile> moved_;
   std::string fault_;  // The first error.
 };
+
+// Returns the folder of the files that move for `view`.
+std::string MovesFolder(const PhaseParts& parts, ViewId view);
 
 // Removes the files of moves, also those left by a former scheduler process.
 void RemoveMoves(const PhaseParts& parts);

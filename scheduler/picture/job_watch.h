@@ -34,8 +34,9 @@ struct WatchedJob {
   const Rendezvous& rendezvous;
   StatusReply status = {};
   ProgressState progress = {};
-  uint64_t examples = 0;  // Of the job, those before this process included.
-  uint32_t losses = 0;    // Members that were lost while the job went on.
+  uint64_t examples = 0;      // Of the job, those before this process included.
+  uint64_t shards_moved = 0;  // As Balancer counts them.
+  uint32_t losses = 0;        // Members that were lost while the job went on.
   std::string progress_line = {};
   CheckpointCopies::Figures copies = {};
   std::vector<std::string> arithmetic = {};

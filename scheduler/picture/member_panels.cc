@@ -140,6 +140,22 @@ std::string StragglersPanel(const JobPicture& picture) {
   return JsonText(Json{{"workers", std::move(workers)}, {"servers", std::move(servers)}});
 }
 
+namespace {
+
+Json HotShardsJson(const StatusReply& status) {
+  Json shards = Json::array();
+  for (const HotShard& shard : status.hot_shards) {
+    shards.push_back({{"shard", shard.shard.value},
+                      {"server", "server " + std::to_string(shard.server.value)},
+                      {"busy", Number(shard.busy)},
+                      {"rows_per_second", Number(shard.rows_per_second)},
+                      {"bytes", shard.bytes}});
+  }
+  return shards;
+}
+
+}  // namespace
+
 std::string RowsPanel(const JobPicture& picture) {
   const PictureFrame& frame = *picture.frame;
   const std::vector<Sample> of_servers =
@@ -164,7 +180,9 @@ std::string RowsPanel(const JobPicture& picture) {
                        {"pushes_too_old", total(FigureNamed("hdps_server_pushes_too_old_total"))},
                        {"steps_dropped", FirstOf(of_workers, kDroppedSteps).value},
                        {"examples_dropped", FirstOf(of_workers, kDroppedExamples).value},
-                       {"servers", std::move(servers)}});
+                       {"servers", std::move(servers)},
+                       {"busiest_over_mean", Number(picture.status->busiest_over_mean)},
+                       {"hot_shards", HotShardsJson(*picture.status)}});
 }
 
 std::string FiguresPanel(const JobPicture& picture) {

@@ -1,6 +1,7 @@
 // The scheduler's own figures.
 #include <cmath>
 #include <limits>
+#include <string>
 
 #include "common/telemetry/process_meters.h"
 #include "scheduler/picture/job_watch.h"
@@ -42,6 +43,8 @@ std::vector<Sample> JobWatch::OwnSamples(const JobPicture& picture, const Watche
   }
   examples_seen_ = progress.examples;
   meters_.SetTotal(FigureNamed("hdps_losses_survived_total"), job.losses);
+  meters_.SetTotal(FigureNamed("hdps_shards_moved_total"), job.shards_moved);
+  set(FigureNamed("hdps_server_busy_over_mean"), job.status.busiest_over_mean);
   const auto& checkpoints = history_.checkpoints();
   if (!checkpoints.empty()) {
     const KnownCheckpoint& newest = checkpoints.back();
@@ -57,6 +60,12 @@ std::vector<Sample> JobWatch::OwnSamples(const JobPicture& picture, const Watche
   std::vector<Sample> samples = SamplesOf(meters_.layout(), meters_.Read(), {});
   AddMembers("server", picture.servers, &samples);
   AddMembers("worker", picture.workers, &samples);
+  for (const HotShard& shard : job.status.hot_shards) {
+    samples.push_back({.figure = FigureNamed("hdps_shard_busy_ratio"),
+                       .labels = {{"shard", std::to_string(shard.shard.value)},
+                                  {"server", std::to_string(shard.server.value)}},
+                       .value = shard.busy});
+  }
   for (const EvaluatedFigure& figure : history_.evaluations()) {
     samples.push_back({.figure = FigureNamed("hdps_evaluation"),
                        .labels = {{"set", figure.set}, {"metric", figure.metric}},

@@ -44,9 +44,8 @@ void CommandTracker::DropAll(CommandKind kind) {
 }
 
 bool CommandTracker::phase_is_answered() const {
-  return std::ranges::all_of(open_, [](const auto& open) {
-    return open.second.command.command == CommandKind::kAwaitSaved;
-  });
+  return std::ranges::all_of(
+      open_, [](const auto& open) { return RunsBeside(open.second.command.command); });
 }
 
 bool CommandTracker::IsOpen(CommandKind kind) const {

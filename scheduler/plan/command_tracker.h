@@ -14,8 +14,8 @@ namespace hdps {
 
 // Invariant: every command is answered at most once. Each member's commands are numbered 1, 2, 3,
 // ... without a gap, so a member can tell a repeat from a new one. The number of open commands is
-// bounded by those of one phase, since the next begins when none is open, and one kAwaitSaved for
-// each server.
+// bounded by those of one phase, since the next begins when none is open, and a few for each server
+// that run beside phases.
 class CommandTracker {
  public:
   explicit CommandTracker(TimeMs retry_ms) : retry_ms_(retry_ms) {}

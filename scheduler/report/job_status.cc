@@ -67,7 +67,7 @@ void TellMembers(const Membership& members, const std::vector<CommandTracker::Wa
     if (peer == peers.end()) continue;
     const auto member = status->members.begin() + (peer - peers.begin());
     // No phase waits for files that are written beside it.
-    if (one.command == CommandKind::kAwaitSaved && !member->pending_command.empty()) continue;
+    if (RunsBeside(one.command) && !member->pending_command.empty()) continue;
     member->pending_command = CommandKindName(one.command);
     member->pending_ms = now - one.since;
   }
@@ -87,7 +87,10 @@ StatusReply StatusOfJob(const Job& job, const Rendezvous& rendezvous, const Admi
   }
   const Membership& members = changes.members();
   const std::vector<CommandTracker::Waiting> waiting = tracker.waiting();
-  status.state = waiting.empty() ? "between two commands" : CommandKindName(waiting[0].command);
+  const auto of_phase = std::ranges::find_if(
+      waiting, [](const CommandTracker::Waiting& one) { return !MovesAheadBy(one.command); });
+  status.state =
+      of_phase == waiting.end() ? "between two commands" : CommandKindName(of_phase->command);
   if (changes.recovery().under_way()) {
     status.state = changes.recovery().names() + " lost; waiting for " + rendezvous.Missing();
   }

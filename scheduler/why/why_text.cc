@@ -8,6 +8,7 @@
 #include "common/base/outside_text.h"
 #include "common/protocol/status_messages.h"
 #include "scheduler/why/explanation.h"
+#include "scheduler/why/hot_shards.h"
 
 namespace hdps {
 namespace {
@@ -56,7 +57,8 @@ std::string ToText(const StatusReply& status, const Explanation& explanation) {
                         : line.pending_command + " " + Duration(line.pending_ms) + " ago",
                     Duration(line.heard_ms) + " ago"});
   }
-  return text + Aligned(rows);
+  const std::string hot = HotShardsText(status);
+  return text + Aligned(rows) + (hot.empty() ? "" : hot + "\n");
 }
 
 std::string ToJson(const StatusReply& status, const Explanation& explanation) {
@@ -71,6 +73,14 @@ std::string ToJson(const StatusReply& status, const Explanation& explanation) {
                        {"told_ms", line.pending_ms},
                        {"silent_ms", line.heard_ms}});
   }
+  nlohmann::ordered_json hot_shards = nlohmann::ordered_json::array();
+  for (const HotShard& shard : status.hot_shards) {
+    hot_shards.push_back({{"shard", shard.shard.value},
+                          {"server", shard.server.value},
+                          {"busy", shard.busy},
+                          {"rows_per_second", shard.rows_per_second},
+                          {"bytes", shard.bytes}});
+  }
   const nlohmann::ordered_json json = {{"job", status.job},
                                        {"waits", explanation.waits()},
                                        {"kind", WhyKindName(explanation.kind)},
@@ -82,7 +92,9 @@ std::string ToJson(const StatusReply& status, const Explanation& explanation) {
                                        {"view", status.view.value},
                                        {"step", status.clock},
                                        {"steps_made", explanation.steps},
-                                       {"members", members}};
+                                       {"members", members},
+                                       {"busiest_over_mean", status.busiest_over_mean},
+                                       {"hot_shards", hot_shards}};
   // Names come from members: bytes that are no text are replaced, not fatal.
   return EscapeJson(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace)) + "\n";
 }

@@ -22,7 +22,7 @@ ROOMS = {
     "server": ["watch", "record", "staleness", "step", "groups"],
     "worker": ["data", "model", "collective", "exchange", "parallel", "cache", "dense", "step", "role",
                "outside"],
-    "scheduler": ["page", "election", "members", "plan", "why", "report", "state", "picture", "phases"],
+    "scheduler": ["page", "election", "balance", "members", "plan", "why", "report", "state", "picture", "phases"],
     "tools": ["inputs", "scoring", "export", "plan", "synthetic", "prepare", "report", "checkpoints", "doctor", "why",
               "tables", "replay", "serve", "deploy", "member"],
 }

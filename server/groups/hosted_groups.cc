@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "common/job/job_spec.h"
+#include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/table_spec.h"
 #include "common/protocol/view.h"
 #include "server/checkpoint_writer.h"
@@ -77,10 +78,32 @@ HostedGroups::Loaded HostedGroups::Load(FileSystem& files, const Command& comman
   return loaded;
 }
 
-Status HostedGroups::TakeShards(FileSystem& files, const Command& load) {
+Shard* HostedGroups::FindOwn(ShardId id) const {
+  for (const auto& [number, group] : groups_) {
+    Shard* const shard = group->leads() ? group->shards().Find(id) : nullptr;
+    if (shard != nullptr) return shard;
+  }
+  return nullptr;
+}
+
+std::unique_ptr<Shard> HostedGroups::NewShard(ShardId id) const {
+  if (groups_.empty() || id.value >= job_.cluster.shards) return nullptr;
+  return groups_.begin()->second->shards().NewShard(job_, id);
+}
+
+std::vector<ShardLoad> HostedGroups::Loads() const {
+  std::vector<ShardLoad> loads;
+  for (const auto& [id, group] : groups_) {
+    if (group->leads()) group->AddLoads(&loads);
+  }
+  return loads;
+}
+
+Status HostedGroups::TakeShards(FileSystem& files, const Command& load, ArrivedShards& arrived) {
   if (sabotage_.moved_rows_left) return {};
   for (const auto& [id, group] : groups_) {
-    HDPS_RETURN_IF_ERROR(group->shards().LoadFrom(files, load));
+    HDPS_RETURN_IF_ERROR(
+        group->shards().LoadFrom(files, load, arrived, sabotage_.ahead_changes_left));
   }
   return {};
 }

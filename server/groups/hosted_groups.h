@@ -53,7 +53,15 @@ class HostedGroups {
   Loaded Load(FileSystem& files, const Command& command, Status* status);
   // Loads the rows of shards that have moved to this server into the present sets; see
   // ShardSet::LoadFrom.
-  Status TakeShards(FileSystem& files, const Command& load);
+  // `arrived` as there.
+  Status TakeShards(FileSystem& files, const Command& load, ArrivedShards& arrived);
+  // Returns a shard of which this server is the primary; null if it is none.
+  Shard* FindOwn(ShardId id) const;
+  // Returns an empty shard that is in no group; null if the job has no such shard, or this server no
+  // groups.
+  std::unique_ptr<Shard> NewShard(ShardId id) const;
+  // Returns the loads of all shards of which this server is the primary.
+  std::vector<ShardLoad> Loads() const;
   // Sets every worker's clock to `clock`. A group without an entry in `loaded` keeps its rows.
   // Returns the highest clock before, because the scheduler may not know how many steps are lost.
   Clock Reset(Clock clock, Loaded loaded);

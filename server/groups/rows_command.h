@@ -21,6 +21,12 @@ struct CommandOutcome {
 
 // Carries out kLoad, kSave, kEvict or kDigest. May take long; nothing else may touch the rows
 // meanwhile.
-CommandOutcome RunOnRows(const Command& command, HostedGroups& groups, FileSystem& files);
+// `arrived`: shards that came ahead, for a kLoad with `keep`.
+CommandOutcome RunOnRows(const Command& command, HostedGroups& groups, FileSystem& files,
+                         ArrivedShards& arrived);
+// Returns why a server must not carry out a command in its folder: it may reach no other files of
+// the server's user, and a checkpoint that is whole was saved by this server's successor, unless
+// `saves_over`.
+Status CheckCommand(const Command& command, FileSystem& files, bool saves_over);
 
 }  // namespace hdps

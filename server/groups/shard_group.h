@@ -53,6 +53,7 @@ class ShardGroup {
   Clock finished() const { return rows_.finished(); }
   Clock furthest() const { return rows_.furthest(); }
   const ServerCounters& counters() const { return rows_.counters(); }
+  void AddLoads(std::vector<ShardLoad>* loads) const { rows_.AddLoads(loads); }
   // Returns workers whose part of a step others wait for, and the holder that lacks changes.
   std::vector<PeerId> WaitsFor() const;
 

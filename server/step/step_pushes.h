@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "common/net/frame.h"
@@ -18,6 +19,7 @@ class StepPushes {
   // `workers`: number of workers of the step, including those without examples.
   StepPushes(const Job& job, std::vector<PlannedPush> pushes, uint64_t workers, Clock clock);
 
+  std::span<const PlannedPush> pushes() const { return pushes_; }
   // `shrink` as in UpdateTerms.
   void Apply(ShardSet& shards, float shrink) const;
   // Returns the squares of the gradients that Apply would use, before clipping.

@@ -41,9 +41,15 @@ class ServerMeters {
   Meters& meters() { return meters_; }
   SpanRecorder* recorder() const { return recorder_; }
   int64_t NowNs() const { return clock_ == nullptr ? 0 : clock_->NowNs(); }
-  // Counts the time from `begin_ns` until now in a histogram of times.
-  void Took(FigureId figure, int64_t begin_ns) {
-    if (clock_ != nullptr) meters_.Observe(figure, clock_->NowNs() - begin_ns);
+  // Returns the time from `begin_ns` until now; -1 without a clock.
+  int64_t Since(int64_t begin_ns) const {
+    return clock_ == nullptr ? -1 : clock_->NowNs() - begin_ns;
+  }
+  // Counts that time in a histogram of times, and returns it.
+  int64_t Took(FigureId figure, int64_t begin_ns) {
+    const int64_t took_ns = Since(begin_ns);
+    if (clock_ != nullptr) meters_.Observe(figure, took_ns);
+    return took_ns;
   }
   // Records `what` for a trace until the span ends, if one is taken of its step.
   RecordedSpan Record(const SpanOf& of, const char* what) const {

@@ -63,6 +63,8 @@ std::shared_ptr<const Job> JobOf(const ClusterOptions& options) {
   cluster.replace_after_s = options.replace_after_s;
   cluster.on_worker_loss = options.on_worker_loss;
   cluster.replicas = options.replicas;
+  cluster.balance = options.balance_after_s > 0 ? Balance::kAuto : Balance::kOff;
+  cluster.balance_after_s = std::max(options.balance_after_s, 1u);
   cluster.request_retry_ms = 60;
   return job;
 }

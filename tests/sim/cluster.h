@@ -74,7 +74,8 @@ struct ClusterOptions {
   // Number of processes to kill one after the other: servers, workers, or the scheduler.
   uint32_t kills = 0;
   bool kill_servers_only = false;
-  TimeMs kill_gap_ms = 0;  // Smallest time between two kills.
+  TimeMs kill_gap_ms = 0;        // Smallest time between two kills.
+  uint32_t balance_after_s = 0;  // As in ClusterSpec; 0: shards stay.
   uint32_t replicas = 0;
   // Time for which a server cannot reach other servers before it is killed.
   TimeMs cut_copies_ms = 0;

@@ -15,6 +15,13 @@ constexpr auto WordsOf(OnWorkerLoss) {
   return EnumWords(kWait, "wait", kShrink, "shrink");
 }
 
+// Whether shards move from a busy server to others while the job goes on.
+enum class Balance : uint8_t { kAuto, kOff };
+constexpr auto WordsOf(Balance) {
+  using enum Balance;
+  return EnumWords(kAuto, "auto", kOff, "off");
+}
+
 struct ClusterSpec {
   uint32_t shards = 32;  // A power of two; fixed for the lifetime of the tables.
   uint32_t heartbeat_ms = 500;
@@ -22,6 +29,8 @@ struct ClusterSpec {
   // Seconds to wait for a replacement of a lost member. Then the job goes on without it, or ends.
   uint32_t replace_after_s = 60;
   OnWorkerLoss on_worker_loss = OnWorkerLoss::kWait;
+  Balance balance = Balance::kAuto;
+  uint32_t balance_after_s = 60;       // So long a server must be too busy before its shards move.
   uint32_t replicas = 0;               // Copies of each row on other servers.
   uint32_t scheduler_timeout_s = 120;  // Members go on this long without the scheduler.
   uint32_t rendezvous_timeout_s = 600;

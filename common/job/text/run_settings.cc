@@ -328,6 +328,17 @@ Section ClusterSection() {
               "Copies of each row on other servers, so that a lost server costs no step. Each push "
               "is sent on once more for each.",
               Range{0, 2}, Hashed::kNothing);
+  cluster.Add(
+      "balance", &ClusterSpec::balance,
+      "auto: where the busiest server is over 1.3 times as busy as the mean for "
+      "balance_after_s, some of its shards move to others while training goes on; not under "
+      "memory_limit. off: they stay. Changes no result.",
+      Hashed::kNothing, kPrintedUnlessDefault);
+  cluster.Add("balance_after_s", &ClusterSpec::balance_after_s,
+              "A server must be too busy for so long before its shards move, and twice as long "
+              "passes between two moves.",
+              Range{1, kSecondsMax}, Where(&ClusterSpec::balance, {Balance::kAuto}),
+              Hashed::kNothing, kPrintedUnlessDefault);
   cluster.Add("scheduler_timeout_s", &ClusterSpec::scheduler_timeout_s,
               "Servers and workers go on for so long without the scheduler, then they end.",
               Range{1, kSecondsMax}, Hashed::kNothing);

@@ -18,6 +18,7 @@
 #include "common/protocol/trace/trace_messages.h"
 #include "common/protocol/view.h"
 #include "tests/common/protocol/predict_samples.h"
+#include "tests/common/protocol/status_samples.h"
 
 namespace hdps {
 
@@ -32,15 +33,6 @@ inline bool operator==(const GroupBackup& a, const GroupBackup& b) {
 inline bool operator==(const SavedFile& a, const SavedFile& b) {
   return std::tie(a.name, a.bytes, a.checksum, a.rows) ==
          std::tie(b.name, b.bytes, b.checksum, b.rows);
-}
-inline bool operator==(const MemberStatus& a, const MemberStatus& b) {
-  const auto fields = [](const MemberStatus& m) {
-    const auto& [name, clock, silent_ms, peer, activity, trouble, pending_command, pending_ms,
-                 deaf] = m;
-    return std::tie(name, clock, silent_ms, peer, activity, trouble, pending_command, pending_ms,
-                    deaf);
-  };
-  return fields(a) == fields(b);
 }
 inline bool operator==(const SilentServer& a, const SilentServer& b) {
   return std::tie(a.peer, a.for_ms) == std::tie(b.peer, b.for_ms);
@@ -82,8 +74,8 @@ inline auto Fields(const View& m) {
   return std::tie(a, b, c, d.owner, e, f, g, reign);
 }
 inline auto Fields(const Heartbeat& m) {
-  const auto& [a, b, c, d, e, f, g, h, i, j, k, activity, finished, wants, readings] = m;
-  return std::tie(a, b, c, d, e, f, g, h, i, j, k, activity, finished, wants, readings);
+  const auto& [a, b, c, d, e, f, g, h, i, j, k, activity, finished, wants, readings, loads] = m;
+  return std::tie(a, b, c, d, e, f, g, h, i, j, k, activity, finished, wants, readings, loads);
 }
 inline auto Fields(const HeartbeatAck& m) {
   const auto& [a, b, c, d] = m;
@@ -167,10 +159,6 @@ inline auto Fields(const KvValue& m) {
   return std::tie(a, b, c);
 }
 inline auto Fields(const StatusRequest&) { return std::tuple<>(); }
-inline auto Fields(const StatusReply& m) {
-  const auto& [a, b, c, d, e, heartbeat_ms, want, missing, reason, missing_ms, patience_ms] = m;
-  return std::tie(a, b, c, d, e, heartbeat_ms, want, missing, reason, missing_ms, patience_ms);
-}
 inline auto Fields(const PullRequest& m) {
   const auto& [a, b, c, d, e, f, g, h, part] = m;
   return std::tie(a, b, c, d, e, f, g, h, part);
@@ -243,22 +231,8 @@ inline Heartbeat SampleHeartbeat() {
   heartbeat.finished = true;
   heartbeat.wants_checkpoint = 30;
   heartbeat.readings = {7, 0, uint64_t{9} << 40};
+  heartbeat.loads = {{{3}, uint64_t{1} << 50, 12, 4096}, {{31}, 7, 0, 0}};
   return heartbeat;
-}
-
-inline StatusReply SampleStatus() {
-  return {"census",
-          "train",
-          {1},
-          40,
-          {{"server 0 (a:1)", 41, 3, {12}, SomeActivity(), "no space", "save", 70, true},
-           {"worker 0", 40, 0}},
-          500,
-          Want::kLost,
-          "1 of 2 workers",
-          "worker 1 is lost",
-          800,
-          900};
 }
 
 inline CommandDone SampleDone() {
@@ -303,7 +277,7 @@ inline CommandDone SampleDone() {
 template <typename Visit>
 void ForEachSampleOfGuests(const Visit& visit) {
   visit(StatusRequest{});
-  visit(SampleStatus());
+  visit(SampleStatus(SomeActivity()));
   visit(ScaleRequest{-1, true, 4, false});
   visit(ScaleReply{Code::kInvalidArgument, "no worker would be left"});
   visit(JobRequest{});

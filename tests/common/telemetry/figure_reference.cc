@@ -62,6 +62,8 @@ std::string_view OwnLabels(FigureLabels labels) {
       return "`kind`";
     case FigureLabels::kRefusal:
       return "`reason`";
+    case FigureLabels::kShard:
+      return "`shard`, `server`";
   }
   return "";
 }

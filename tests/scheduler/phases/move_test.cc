@@ -44,6 +44,23 @@ TEST_F(MovePhaseTest, RowsAreSavedTheViewChangesAndEverybodyTakesUp) {
   EXPECT_FALSE(files_->Exists("out/checkpoint/moves_of_view_2"));
 }
 
+TEST_F(MovePhaseTest, OfRowsThatHaveComeAheadOnlyChangesAreAskedFor) {
+  MovePhase move(parts_, next_, now_, {.since = {{kServers[0], 4}}, .rows = 30, .bytes = 300});
+  Begin(move);
+  EXPECT_EQ(orders_.sent.back().command.since, 4);
+  CommandDone saved;
+  saved.files = {{.name = "shard_001.delta", .bytes = 7, .rows = 3}};
+  Done(move, kServers[0], saved);
+  for (int stage = 0; stage < 2; ++stage) {
+    AllAnswered(move);
+    Begin(move);
+  }
+  EXPECT_EQ(AllAnswered(move).what, What::kDone);
+  ASSERT_EQ(said_.size(), 1u);
+  EXPECT_NE(said_[0].find("(30 rows)"), std::string::npos) << said_[0];
+  EXPECT_NE(said_[0].find("300 bytes had come before, 7 came now"), std::string::npos) << said_[0];
+}
+
 TEST_F(MovePhaseTest, BeforeTheViewChangesAFaultLeavesAllAsItWas) {
   MovePhase move(parts_, next_, now_);
   Begin(move);

@@ -74,6 +74,9 @@ struct WatchedMembers {
     WatchedJob job{.members = &membership, .rendezvous = rendezvous};
     job.status.job = "watched";
     job.status.heartbeat_ms = 500;
+    job.status.hot_shards = {{.shard = {3}, .server = {0}, .busy = 0.5},
+                             {.shard = {7}, .server = {1}, .busy = 0.25}};
+    job.status.busiest_over_mean = 1.25;
     membership.AddTo(&job.status, now);
     job.progress.clock = static_cast<Clock>(beats);
     job.progress.examples = job.examples = beats;
