@@ -90,6 +90,7 @@ StatusReply StatusOfJob(const Job& job, const Rendezvous& rendezvous, const Admi
   status.state = waiting.empty() ? "between two commands" : CommandKindName(waiting[0].command);
   if (changes.recovery().under_way()) {
     status.state = changes.recovery().names() + " lost; waiting for " + rendezvous.Missing();
+    if (changes.in_place()) status.state += "; the others go on";
   }
   for (const std::string& missing : MissingCopies(members.view(), job.cluster.replicas)) {
     status.state += "; " + missing;

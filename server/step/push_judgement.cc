@@ -39,6 +39,11 @@ Status RowService::TakePush(PeerId peer, WorkerId worker, PlannedPush push) {
   const Sequence sequence = push.request.sequence;
   const uint32_t part = push.request.part;
   PushLedger& ledger = ledgers_.try_emplace(peer, job_.cluster.pushes_in_flight_max).first->second;
+  const std::optional<PeerId> taken = stands_.TakenFrom(worker, clock, part);
+  if (taken && *taken != peer && !sabotage_.no_ledger && !sabotage_.heir_pushes_again) {
+    ++counters_.pushes_repeated;  // A process that had this place before has pushed it.
+    return {};
+  }
   const PushLedger::Verdict verdict =
       sabotage_.no_ledger ? PushLedger::Verdict::kFirst : ledger.Check(sequence);
   if (sync_ && clock < combiner_.next()) {  // Its step was applied, so it was taken.
@@ -80,6 +85,7 @@ Status RowService::TakePush(PeerId peer, WorkerId worker, PlannedPush push) {
     HDPS_FAILPOINT("server.push.recorded");
   }
   ++counters_.pushes;
+  stands_.Take(worker, peer, clock, part, push.request.counts);
   change_ = records_changes_ ? WithKeys(push) : Frame();
   if (push.request.num_examples > 0) {
     push.scale = std::ldexp(PartScale(job_.parallel, push.request.num_examples),

@@ -111,6 +111,7 @@ ServerRequest PushPlan::RequestTo(ServerId server, const PushTerms& terms, int e
   push.part = terms.part;
   push.steps_before = terms.steps_before;
   push.scale_exponent = exponent;
+  push.counts = terms.counts;
   push.gradients = std::move(gradients);
   ServerRequest request = {server, Frame(), {}, terms.clock};
   if (named) request.frame = EncodeMessage(push);

@@ -92,17 +92,17 @@ inline auto Fields(const HeartbeatAck& m) {
 inline auto Fields(const Command& m) {
   // `view` is not encoded.
   const auto& [a, b, c, d, e, f, g, h, i, j, k, next, rate, init, taken, last, offsets, before,
-               eval_set, reign, view] = m;
+               eval_set, reign, begun, view] = m;
   return std::tie(a, b, c, d, e, f, g, h, i, j, k, next, rate, init, taken, last, offsets, before,
-                  eval_set, reign);
+                  eval_set, reign, begun);
 }
 inline auto Fields(const CommandDone& m) {
   const auto& [a, b, c, d, e, f, g, h, cache, collectives, tally, digest, j, k, rows, process, l, n,
                o, p, weights, groups, more, weight_sum, data_files, data_changes, q, r, s, figures,
-               offsets] = m;
+               offsets, steps_again, examples_again] = m;
   return std::tie(a, b, c, d, e, f, g, h, cache, collectives, tally, digest[0], digest[1], j, k,
                   rows, process, l, n, o, p, weights, groups, more, weight_sum, data_files, q, r, s,
-                  figures, offsets);
+                  figures, offsets, steps_again, examples_again);
 }
 inline auto Fields(const ScaleRequest& m) {
   const auto& [a, b, c, d] = m;
@@ -180,20 +180,20 @@ inline auto Fields(const PullReply& m) {
   return std::tie(a, b, c, d, e, f, g);
 }
 inline auto Fields(const PushRequest& m) {
-  const auto& [a, b, c, d, e, f, g, h, i, epoch, part, exponent, before] = m;
-  return std::tie(a, b, c, d, e, f, g, h, i, epoch, part, exponent, before);
+  const auto& [a, b, c, d, e, f, g, h, i, epoch, part, exponent, before, counts] = m;
+  return std::tie(a, b, c, d, e, f, g, h, i, epoch, part, exponent, before, counts);
 }
 inline auto Fields(const PushAck& m) {
   const auto& [a, b, c] = m;
   return std::tie(a, b, c);
 }
 inline auto Fields(const AdvanceRequest& m) {
-  const auto& [a, b] = m;
-  return std::tie(a, b.words);
+  const auto& [a, b, asks] = m;
+  return std::tie(a, b.words, asks);
 }
 inline auto Fields(const AdvanceAck& m) {
-  const auto& [a] = m;
-  return std::tie(a);
+  const auto& [a, counts, pushed, reached] = m;
+  return std::tie(a, counts, pushed, reached);
 }
 inline auto Fields(const SquaresRequest& m) {
   const auto& [a] = m;
@@ -261,6 +261,8 @@ inline StatusReply SampleStatus() {
           900};
 }
 
+inline RoundCounts SampleCounts() { return {7, 0.5, 2, {17, -1, 3, 5, 4, 6}}; }
+
 inline CommandDone SampleDone() {
   CommandDone done;
   done.id = {9};
@@ -295,6 +297,8 @@ inline CommandDone SampleDone() {
   done.arithmetic = "avx2 vectors";
   done.figures = {{"auc", 0.75}, {"hits_10", -2}};
   done.offsets = {{4, int64_t{1} << 40}};
+  done.steps_again = 20;
+  done.examples_again = 21;
   return done;
 }
 
@@ -355,6 +359,7 @@ void ForEachSample(const Visit& visit) {
                 .steps_before = 70,
                 .eval_set = "late",
                 .reign = 12,
+                .begun = true,
                 .view = {}});
   visit(SampleDone());
   visit(StopRequest{"terminated"});
@@ -379,10 +384,11 @@ void ForEachSample(const Visit& visit) {
                     3,
                     2,
                     -9,
-                    40});
+                    40,
+                    SampleCounts()});
   visit(PushAck{{6}, Code::kResourceExhausted, "full"});
-  visit(AdvanceRequest{12, {{1, 2, 3, 4}}});
-  visit(AdvanceAck{13});
+  visit(AdvanceRequest{12, {{1, 2, 3, 4}}, true});
+  visit(AdvanceAck{13, SampleCounts(), 14, 15});
   visit(StoreRequest{TwoTables(), KeysOf({1, 2, 3, 4, 5}), FloatsOf(12), {4}, 9});
   visit(StoreAck{Code::kInvalidArgument, "no such table"});
   visit(Replicate{5, {21}, MessageKind::kStoreRequest, KeysOf({9}), KeysOf({1, 2}), FloatsOf(3)});
