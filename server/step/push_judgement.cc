@@ -39,13 +39,16 @@ Status RowService::TakePush(PeerId peer, WorkerId worker, PlannedPush push) {
   const Sequence sequence = push.request.sequence;
   const uint32_t part = push.request.part;
   PushLedger& ledger = ledgers_.try_emplace(peer, job_.cluster.pushes_in_flight_max).first->second;
-  const std::optional<PeerId> taken = stands_.TakenFrom(worker, clock, part);
-  if (taken && *taken != peer && !sabotage_.no_ledger && !sabotage_.heir_pushes_again) {
-    ++counters_.pushes_repeated;  // A process that had this place before has pushed it.
-    return {};
-  }
   const PushLedger::Verdict verdict =
       sabotage_.no_ledger ? PushLedger::Verdict::kFirst : ledger.Check(sequence);
+  const std::optional<PeerId> taken = stands_.TakenFrom(worker, clock, part);
+  if (taken && *taken != peer && !sabotage_.no_ledger && !sabotage_.heir_pushes_again) {
+    // A process that had this place before has pushed it. A copy of this frame may come when the
+    // place has finished the step.
+    if (verdict == PushLedger::Verdict::kFirst) ledger.Record(sequence);
+    ++counters_.pushes_repeated;
+    return {};
+  }
   if (sync_ && clock < combiner_.next()) {  // Its step was applied, so it was taken.
     if (verdict == PushLedger::Verdict::kFirst && !sabotage_.no_ledger) {
       return {Code::kCorruption, "push " + std::to_string(sequence.value) + " of clock " +
