@@ -8,6 +8,10 @@
 #include <utility>
 
 #include "common/job/job_spec.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/planning/in_place.h"
+#include "scheduler/members/time_text.h"
+#include "scheduler/report/run_report.h"
 #include "scheduler/job_coordinator.h"
 #include "scheduler/members/membership.h"
 #include "scheduler/phases/load.h"
@@ -97,7 +101,8 @@ void JobCoordinator::Suspend(TimeMs now) {
   ahead_.Forget();
   stands_since_ = kind_ == JobPhase::kQuiet ? quiet_since_ : now;
   saves_here_ = false;
-  needs_restart_ = job_.quiet_wanted = false;
+  needs_restart_ = job_.quiet_wanted = awaits_workers_ = false;
+  take_up_.clear();
   job_.not_told = {};
   BeginPhase(JobPhase::kSuspended, nullptr, now);
 }
@@ -116,6 +121,46 @@ void JobCoordinator::ServersLost(size_t servers, TimeMs now) {
   }
   parts_.tracker.DropAll();
   Follow(Next::Again(kind_), now);
+}
+
+std::string JobCoordinator::WhyGoBack() const {
+  if (!training()) return "the job was not training";
+  return WhyNotInPlace(*spec_);
+}
+
+void JobCoordinator::ReplaceWorkers(const std::vector<PeerId>& before, const ProgressState& told,
+                                    const Loss& loss, TimeMs now) {
+  CHECK(training());
+  awaits_workers_ = false;
+  changed_ = true;
+  job_.record.summary.failures_survived += static_cast<uint32_t>(loss.members);
+  const std::vector<PeerId> workers = parts_.members.workers();
+  CHECK_EQ(before.size(), workers.size());
+  for (uint32_t rank = 0; rank < workers.size(); ++rank) {
+    if (workers[rank] == before[rank]) continue;  // It was only silent.
+    const Clock begun = parts_.members.WorkerClock(rank) + 1;
+    take_up_[workers[rank]] = begun + Clock{spec_->cluster.pushes_in_flight_max};
+    Orders orders;
+    training_phase()->Replace(rank, before[rank], Turn{job_, orders, now});
+    CarryOut(orders, now);
+    parts_.notice(parts_.members.NameOf(workers[rank]) + " was replaced in place after " +
+                  TenthsOf(now - loss.since) + "; nobody goes back");
+    parts_.report.Replaced(now, parts_.members.NameOf(workers[rank]), now - loss.since);
+  }
+  // What the lost ones had told is in no heartbeat any more.
+  const ProgressState left = progress();
+  job_.not_told.examples += told.examples - std::min(told.examples, left.examples);
+  job_.not_told.loss_sum += told.loss_sum - left.loss_sum;
+}
+
+bool JobCoordinator::takes_up() const {
+  return training() && std::ranges::any_of(take_up_, [this](const auto& one) {
+    if (!parts_.members.Has(one.first)) return false;
+    const bool trains = std::ranges::any_of(parts_.tracker.waiting(), [&](const auto& open) {
+      return open.member == one.first && open.command == CommandKind::kTrain;
+    });
+    return trains && parts_.members.WorkerClock(*parts_.members.WorkerRank(one.first)) < one.second;
+  });
 }
 
 void JobCoordinator::GoBack(const Loss& loss, TimeMs now) {

@@ -39,6 +39,7 @@ JobCoordinator::JobCoordinator(std::shared_ptr<const Job> job, std::string out, 
       job_(*spec_) {
   job_.stops_anywhere = parts_.stops_anywhere;
   job_.Follow(parts_.script);
+  job_.heir_begins_anew = parts_.heir_begins_anew;
 }
 
 void JobCoordinator::Begin(std::optional<FoundCheckpoint> start, const std::string& init,
@@ -165,7 +166,7 @@ void JobCoordinator::OnAnswer(PeerId from, const Command& command, const Command
     facts_.Learn(done, &job_.record);
     next = Ask(now, [&](const Turn& turn) { return phase_->OnAnswer(answer, turn); });
   }
-  if (next.what == Next::What::kWait && parts_.tracker.phase_is_answered()) {
+  if (next.what == Next::What::kWait && !awaits_workers_ && parts_.tracker.phase_is_answered()) {
     next = Ask(now, [this](const Turn& turn) { return phase_->OnAllAnswered(turn); });
   }
   Follow(std::move(next), now);

@@ -4,11 +4,13 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "common/net/node.h"
 #include "common/protocol/view.h"
@@ -49,7 +51,7 @@ class JobCoordinator {
     // `mistake_status`: the exit status of the job if other members report the same mistake of the
     // operator or the data; 0: the member reports none.
     std::function<void(PeerId, const std::string& how, int mistake_status)> give_up;
-    bool stops_anywhere = false;          // As in SchedulerSabotage.
+    bool stops_anywhere = false, heir_begins_anew = false;  // As in SchedulerSabotage.
     const RoundScript* script = nullptr;  // As in SchedulerOptions.
   };
   JobCoordinator(std::shared_ptr<const Job> job, std::string out, const Parts& parts);
@@ -78,6 +80,17 @@ class JobCoordinator {
   // begin at step 0 if there is none.
   using Loss = hdps::Loss;
   void GoBack(const Loss& loss, TimeMs now);
+  // Why a process that takes a lost worker's place cannot take up its step now; empty: it can.
+  std::string WhyGoBack() const;
+  // Goes on while lost workers are awaited; the present round does not end before ReplaceWorkers()
+  // or Suspend(). Requires: WhyGoBack() is empty.
+  void AwaitReplacements() { awaits_workers_ = true; }
+  // Lets the processes that have taken places of `before`, the workers of the view before this one,
+  // take up their steps. `told`: the progress of all members before.
+  void ReplaceWorkers(const std::vector<PeerId>& before, const ProgressState& told,
+                      const Loss& loss, TimeMs now);
+  // Is true until such a process has finished the steps that its place had begun.
+  bool takes_up() const;
   // Asks for a pause to change the members: the present round of training ends early at a common
   // clock; then quiet() is true, and the job stands until ChangeMembers() or GoOn().
   void AskForQuiet() { job_.quiet_wanted = true; }
@@ -166,6 +179,8 @@ class JobCoordinator {
   std::unique_ptr<Phase> phase_;  // The phase of that kind; null if the job stands or is over.
   TimeMs quiet_since_ = 0, stands_since_ = 0;
   bool saves_here_ = false;  // Since quiet_since_ a checkpoint is being saved.
+  bool awaits_workers_ = false;
+  std::map<PeerId, Clock> take_up_;  // Processes that take up steps, until they have finished this.
   bool changed_ = false, needs_restart_ = false;
   std::optional<JobFailure> failure_;
 };

@@ -1,4 +1,8 @@
-// Lets members go, and ends this process alone when it is told to leave.
+// Lets members go and others take their places, and ends this process alone when it is told to
+// leave.
+#include <utility>
+
+#include "common/platform/failpoint.h"
 #include "common/protocol/membership_messages.h"
 #include "scheduler/scheduler_node.h"
 
@@ -16,6 +20,15 @@ void SchedulerNode::LetGo(const std::vector<PeerId>& leavers, bool handed_over) 
   const Abort word = changes_.LetGo(leavers, handed_over);
   for (const PeerId peer : leavers) outbox_.Send(peer, word);
   Lose(leavers);
+}
+
+void SchedulerNode::Replace(MemberStep step) {
+  const std::vector<PeerId> before = changes_.members().workers();
+  const ProgressState told = coordinator_->progress();
+  EnterView(std::move(step.view));
+  coordinator_->ReplaceWorkers(before, told, {step.num_lost, step.stood_since}, now_);
+  changes_.SeekServerForCopies(now_);
+  HDPS_FAILPOINT("scheduler.worker.replaced");
 }
 
 void SchedulerNode::RequestLeave(const std::string& reason, TimeMs) {

@@ -251,6 +251,7 @@ void SchedulerNode::MakeCoordinator() {
       changes_.members(), tracker_, checkpoints_, report_->run(), files_, notice, warn, enter, {}};
   parts.stops_anywhere = options_.sabotage.stops_anywhere;
   parts.script = options_.script;
+  parts.heir_begins_anew = options_.sabotage.heir_begins_anew;
   if (options_.members_return) {
     parts.give_up = [this](PeerId peer, const std::string& how, int mistake_status) {
       GiveUp(peer, how, mistake_status);
@@ -306,7 +307,9 @@ JobStand SchedulerNode::Stand() const {
           .quiet = coordinator_->quiet(),
           .saved = coordinator_->saved() || options_.sabotage.leaves_unsaved,
           .loads = coordinator_->loads(),
-          .ends = coordinator_->ends()};
+          .ends = coordinator_->ends(),
+          .why_back = coordinator_->WhyGoBack(),
+          .takes_up = coordinator_->takes_up()};
 }
 
 void SchedulerNode::Follow(MemberStep step) {
@@ -315,7 +318,14 @@ void SchedulerNode::Follow(MemberStep step) {
   switch (step.what) {
     case MemberStep::Do::kNothing:
       return;
+    case MemberStep::Do::kReplace:
+      return Replace(std::move(step));
     case MemberStep::Do::kGoBack:
+      if (!step.because.empty()) {
+        notices_.Say("all go back to " + coordinator_->PointOfReturn() + ", because " +
+                     step.because);
+      }
+      coordinator_->Suspend(now_);
       EnterView(std::move(step.view));
       coordinator_->GoBack({step.num_lost, step.stood_since}, now_);
       changes_.SeekServerForCopies(now_);
@@ -351,7 +361,7 @@ void SchedulerNode::Lose(const std::vector<PeerId>& lost) {
   HDPS_FAILPOINT("scheduler.member.lost");
   if (!after.view) {
     notices_.Say(after.notices);
-    return coordinator_->Suspend(now_);
+    return after.in_place ? coordinator_->AwaitReplacements() : coordinator_->Suspend(now_);
   }
   EnterView(*std::move(after.view));
   coordinator_->ServersLost(lost.size() - static_cast<size_t>(left), now_);

@@ -127,6 +127,8 @@ class SchedulerNode : public Node {
   void Follow(MemberStep step);  // Carries out `step`.
   void GiveUp(PeerId peer, const std::string& how, int mistake_status = kExitDone);
   void Lose(const std::vector<PeerId>& lost);
+  // Lets processes that have taken lost workers' places take up their steps.
+  void Replace(MemberStep step);
   void LetGo(const std::vector<PeerId>& leavers, bool handed_over);
 
   void SendDue();  // Sends new commands, and repeats those unanswered for long.

@@ -29,6 +29,7 @@ struct SchedulerSabotage {
   bool stop_is_kept = false;    // A new run keeps the stop of the former one.
   bool stops_anywhere = false;  // A drain does not train lost steps again.
   bool stop_ends_a_stand = false;  // A stop while a member is lost ends the job.
+  bool heir_begins_anew = false;   // Who takes a place is not told that its order was begun.
   bool leaves_unsaved = false;     // Members are let go although their steps are not saved.
 };
 

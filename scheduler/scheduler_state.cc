@@ -100,7 +100,9 @@ Json JsonOf(const JobRecord::Order& order) {
                {"until", command.until},
                {"epoch", command.epoch},
                {"epoch_start", command.epoch_start},
-               {"rate", command.rate}};
+               {"rate", command.rate},
+               {"since", command.since}};
+  if (command.begun) json["begun"] = true;
   AddOffsets(command.offsets, &json);
   if (command.steps_before > 0) json["steps_before"] = command.steps_before;
   return json;
@@ -114,6 +116,8 @@ void Take(const Json& json, JobRecord::Order* to) {
   Take(json.at("epoch"), &command.epoch);
   Take(json.at("epoch_start"), &command.epoch_start);
   command.rate = json.value("rate", 1.0);
+  command.since = json.value("since", Clock{0});
+  command.begun = json.value("begun", false);
   command.offsets = OffsetsIn(json);
   command.steps_before = json.value("steps_before", Clock{0});
 }

@@ -35,64 +35,10 @@ RowService::RowService(const Job& job, Executor& executor, PeerId self,
             ListsOfStep(job) * (job.cluster.pushes_in_flight_max + job.train.lookahead)),
       pulled_(job),
       combiner_(job.cluster.pushes_in_flight_max, ListsOfStep(job)),
+      // An announcement that is lost is sent again long after the pushes behind it.
+      stands_(4 * size_t{job.cluster.pushes_in_flight_max}, ListsOfStep(job)),
+      kept_(ListsOfStep(job) * (size_t{job.cluster.pushes_in_flight_max} + 2)),
       clips_norm_(sync_ && job.train.clip_norm > 0) {}
-
-void RowService::OnView(const View& view, const std::vector<ShardId>& shards) {
-  view_ = view.view;
-  if (shards_ == nullptr || shards_->ids() != shards) {
-    shards_moved_ = shards_ != nullptr;
-    lists_.clear();  // Were cut by the former shards.
-    pulled_.Clear();
-    shards_ = std::make_unique<ShardSet>(job_, executor_, shards, memory_, std::move(shards_));
-    watch_.OnShards(shards);
-  }
-  std::map<PeerId, WorkerId> workers;
-  for (const Member& member : view.workers) workers[member.peer] = {member.rank};
-  for (const auto& [peer, worker] : workers) {
-    clocks_.Join(worker);
-    progress_.try_emplace(worker, clocks_.of(worker), job_.cluster.pushes_in_flight_max);
-  }
-  for (const auto& [peer, worker] : workers_) {
-    if (workers.count(peer) > 0) continue;
-    ledgers_.erase(peer);
-    store_ledgers_.erase(peer);
-    lists_.erase(peer);
-    pulled_.RemoveWorker(peer);
-    norm_.RemoveWorker(peer);
-    gate_.RemoveWorker(peer);
-    const bool rank_stays =
-        std::any_of(workers.begin(), workers.end(),
-                    [&, rank = worker](const auto& other) { return other.second == rank; });
-    if (rank_stays) continue;
-    clocks_.Leave(worker);
-    progress_.erase(worker);
-  }
-  workers_ = std::move(workers);
-  Progress();
-}
-
-void RowService::DropRows() {
-  const std::vector<ShardId> ids = shards_->ids();
-  shards_.reset();
-  shards_ = std::make_unique<ShardSet>(job_, executor_, ids, memory_);
-}
-
-void RowService::Reset(Clock clock, std::unique_ptr<ShardSet> shards) {
-  CHECK(shards == nullptr || shards->ids() == shards_->ids());
-  if (shards != nullptr) shards_ = std::move(shards);
-  clocks_.Reset(clock);
-  ForgetPushes();  // The new rows hold none of them.
-  ended_step_ = clock;
-  combiner_.Reset(clock);
-  norm_.Clear();
-  gate_.Clear();
-  ages_.Reset();
-  pulled_.Clear();
-  lists_.clear();
-  for (auto& [worker, progress] : progress_) {
-    progress = PushWatermark(clock, job_.cluster.pushes_in_flight_max);
-  }
-}
 
 void RowService::OnRequest(PeerId from, const Frame& frame) {
   CHECK(shards_ != nullptr) << "a request before the first view";
@@ -105,15 +51,18 @@ void RowService::OnRequest(PeerId from, const Frame& frame) {
         {Code::kStaleView, "routed by view " + std::to_string(frame.header.view) +
                                ", this server is in view " + std::to_string(view_.value)});
   }
+  Take({{from, frame.header.request_id}, worker->second, frame});
+}
+
+void RowService::Take(const Call& call) {
   change_.reset();
-  const Call call{{from, frame.header.request_id}, worker->second, frame};
   const auto take = [&](const Status& decoded, auto request) {
     if (decoded.ok()) return On(call, std::move(request));
     ++counters_.dropped;
   };
   const bool known =
-      DispatchMessage<PullRequest, PushRequest, AdvanceRequest, StoreRequest, SquaresRequest>(frame,
-                                                                                              take);
+      DispatchMessage<PullRequest, PushRequest, AdvanceRequest, StoreRequest, SquaresRequest>(
+          call.frame, take);
   if (!known) ++counters_.dropped;
 }
 
@@ -124,16 +73,13 @@ void RowService::Postpone(PeerId from, const Frame& frame) {
                                         std::to_string(frame.header.view)});
 }
 
-template <typename Message>
-void RowService::Acknowledge(Requester requester, const Message& message) {
-  Reply(requester, message);
+void RowService::Acknowledge(Requester requester, Frame frame) {
+  Reply(requester, std::move(frame));
   acks_.push_back(std::move(outgoing_.back()));
   outgoing_.pop_back();
 }
 
-template <typename Message>
-void RowService::Reply(Requester requester, const Message& message) {
-  Frame frame = EncodeMessage(message);
+void RowService::Reply(Requester requester, Frame frame) {
   frame.header.sender = self_.value;
   frame.header.view = view_.value;
   frame.header.request_id = requester.request_id;
@@ -153,7 +99,7 @@ void RowService::Refuse(Requester requester, Message reply, const Status& why) {
   CountRefusal(why);
   reply.code = why.code();
   reply.message = why.message();
-  Reply(requester, reply);
+  Reply(requester, EncodeMessage(reply));
 }
 
 void RowService::RefuseUnread(PeerId from, const Frame& frame, const Status& why) {
@@ -183,6 +129,7 @@ void RowService::On(const Call& call, PullRequest request) {
       FindKeys(requester.peer, {request.list, shape}, request.tables, request.keys);
   if (!list.ok()) return refuse(list.status());
   ParkedPull pull{requester, call.worker, std::move(request), *std::move(list)};
+  if (AnswerFromKept(pull)) return;
   if (!IsTraining(mode) || sabotage_.no_gate || Admitted(pull)) return AnswerPull(pull);
   ++counters_.pulls_parked;
   const PullAdmission turn = AdmissionOf(job_.train.mode, pull.request);
@@ -242,8 +189,9 @@ void RowService::AnswerPull(const ParkedPull& pull) {
   if (pulled_.on() && IsTraining(request.mode)) {
     pulled_.Keep(peer, request, pull.list, reply.mark, *shards_);
   }
+  KeepRows(pull, reply.rows);
   HDPS_FAILPOINT("server.pull.before_answer");
-  Reply(pull.requester, reply);
+  Reply(pull.requester, EncodeMessage(reply));
   meters_.CountKeys(tables);
   watch_.Count(plan, meters_.Took(FigureNamed("hdps_server_pull_seconds"), begin));
 }
@@ -263,7 +211,7 @@ void RowService::On(const Call& call, PushRequest request) {
   if (status.ok()) status = TakePush(call.requester.peer, call.worker, std::move(push), &ack);
   if (!status.ok()) return Refuse(call.requester, std::move(ack), status);
   HDPS_FAILPOINT("server.push.before_ack");
-  Acknowledge(call.requester, ack);
+  Acknowledge(call.requester, EncodeMessage(ack));
   watch_.Count(list->plan, meters_.Took(FigureNamed("hdps_server_push_seconds"), begin));
   span.End();
   Progress();
@@ -287,7 +235,7 @@ void RowService::ApplyStep(SyncCombiner::Step step, float shrink) {
 void RowService::Measure(SyncCombiner::Step step) {
   const SquaresReply reply{Code::kOk, "", PushesOf(step).Squares(*shards_)};
   for (const Requester& requester : norm_.Hold(std::move(step), reply.squares))
-    Reply(requester, reply);
+    Reply(requester, EncodeMessage(reply));
 }
 
 void RowService::Progress() {
@@ -308,6 +256,7 @@ void RowService::Progress() {
 }
 
 void RowService::On(const Call& call, const AdvanceRequest& request) {
+  if (request.asks) return TellStand(call);
   // No worker can have finished a step so far ahead of the present one.
   if (sync_ && combiner_.TooFarAhead(request.clock - 1)) {
     ++counters_.dropped;
@@ -319,12 +268,14 @@ void RowService::On(const Call& call, const AdvanceRequest& request) {
     ApplyStep(*std::move(step), ShrinkTo(job_.train.clip_norm, request.squares));
   }
   progress_.at(call.worker).Finish(request.clock);
+  stands_.Finish(call.worker, request.clock);
+  kept_.Finish(call.worker, request.clock);
   HDPS_FAILPOINT("server.advance.taken");
   Progress();
   AdvanceAck ack;
   ack.clock = request.clock;
   change_ = records_changes_ ? call.frame : Frame();
-  Acknowledge(call.requester, ack);
+  Acknowledge(call.requester, EncodeMessage(ack));
 }
 
 void RowService::On(const Call& call, const SquaresRequest& request) {
@@ -334,7 +285,7 @@ void RowService::On(const Call& call, const SquaresRequest& request) {
   }
   const std::optional<SquareSum> squares =
       norm_.Ask(call.requester.peer, request.clock, call.requester);
-  if (squares) Reply(call.requester, SquaresReply{Code::kOk, "", *squares});
+  if (squares) Reply(call.requester, EncodeMessage(SquaresReply{Code::kOk, "", *squares}));
 }
 
 void RowService::On(const Call& call, const StoreRequest& request) {
@@ -352,7 +303,7 @@ void RowService::On(const Call& call, const StoreRequest& request) {
     shards_->Store(*plan, request);
     change_ = records_changes_ ? call.frame : Frame();
   }
-  Acknowledge(call.requester, StoreAck());
+  Acknowledge(call.requester, EncodeMessage(StoreAck()));
 }
 
 }  // namespace hdps

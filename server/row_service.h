@@ -10,6 +10,8 @@
 #include "common/net/node.h"
 #include "common/protocol/row_messages.h"
 #include "server/key_list_cache.h"
+#include "server/places/kept_pulls.h"
+#include "server/places/rank_stands.h"
 #include "server/push_ledger.h"
 #include "server/push_watermark.h"
 #include "server/record/order_recorder.h"
@@ -56,6 +58,9 @@ class RowService {
   // Answers a caller that is no worker of the view only if it reads rows. Requires: OnView was
   // called.
   void OnRequest(PeerId from, const Frame& frame);
+  // Makes a change that another service has made at the request of `from`, which may have left the
+  // job since. Returns false if it never was a worker of a view here.
+  bool MakeChange(PeerId from, const Frame& frame);
   // Refuses a request that cannot be served now, if its kind has a reply for that.
   void Postpone(PeerId from, const Frame& frame);
   // Sets every worker's clock to `clock` and drops parked pulls and held pushes. `shards` are the
@@ -123,6 +128,7 @@ class RowService {
     WorkerId worker;
     const Frame& frame;
   };
+  void Take(const Call& call);
   // Answers a read of a caller that is no worker, of which nothing is remembered.
   void OnGuest(PeerId from, const Frame& frame);
   void On(const Call& call, PullRequest request);
@@ -165,6 +171,14 @@ class RowService {
   // Returns whether the rows hold those pushes of the pull's own worker that it must see.
   bool HoldsOwnPushes(const ParkedPull& pull) const;
   void AnswerPull(const ParkedPull& pull);
+
+  // ---- Places whose process is replaced.
+  void TellStand(const Call& call);
+  // Keeps the rows that a pull was answered, for a process that makes its step again.
+  void KeepRows(const ParkedPull& pull, const Buffer& rows);
+  // Answers with the rows that a dead process was answered; false if there are none.
+  bool AnswerFromKept(const ParkedPull& pull);
+
   // Refuses a request that was not decoded.
   void RefuseUnread(PeerId from, const Frame& frame, const Status& why);
   // Refuses a decoded request; `reply` has its other fields set.
@@ -174,10 +188,8 @@ class RowService {
   static SpanOf SpanOfRequest(const Requester& requester, Clock step) {
     return {step, RequestLink(requester.peer, requester.request_id), /*serves=*/true};
   }
-  template <typename Message>
-  void Reply(Requester requester, const Message& message);
-  template <typename Message>
-  void Acknowledge(Requester requester, const Message& message);
+  void Reply(Requester requester, Frame frame);
+  void Acknowledge(Requester requester, Frame frame);
 
   const Job& job_;
   Executor& executor_;
@@ -189,6 +201,8 @@ class RowService {
 
   ViewId view_;
   std::map<PeerId, WorkerId> workers_;
+  // The last processes that left places which others have now.
+  std::vector<std::pair<PeerId, WorkerId>> former_;
   ServerMemoryLimit* memory_ = nullptr;
   bool guests_read_ = false;
   std::unique_ptr<ShardSet> shards_;
@@ -203,6 +217,8 @@ class RowService {
   PulledRows pulled_;  // Likewise.
   bool leads_ = true;
   SyncCombiner combiner_;
+  RankStands stands_;
+  KeptPulls kept_;  // In sync mode.
   const bool clips_norm_;     // Sync mode clips the norm of all gradients of a step.
   NormGate<Requester> norm_;  // At the same step as the combiner.
   std::vector<Outgoing> outgoing_, acks_;

@@ -83,9 +83,11 @@ inline constexpr auto kFailpointNames = std::to_array<FailpointName>({
     {"scheduler.summary.written"},
     {"scheduler.member.lost"},
     {"scheduler.job.went_back"},
+    {"scheduler.worker.replaced"},
     {"scheduler.state.taken_over"},
     // A worker.
     {"worker.view.first"},
+    {"worker.stand.known"},
     {"worker.command.begun"},
     {"worker.command.answered"},
     {"worker.command.dropped"},

@@ -67,6 +67,7 @@ struct Command {
   // kLoad: keep the rows that the server has, which are of clock `until`, and add `files`.
   bool keep = false;
   std::vector<SavedFile> files;
+  // kTrain: the step at which the worker begins.
   // kSave: if not 0, save only what changed since the checkpoint of this clock, for shards that
   // know it. With `shards` it is the clock of the copy that kSaveAhead made of them.
   Clock since = 0;
@@ -87,6 +88,9 @@ struct Command {
   Clock steps_before = 0;
   std::string eval_set;  // kEvaluate: name of a set in EvalSetsOf(); empty for the first.
   uint64_t reign = 0;    // As View::reign.
+  // kTrain: a process that was lost had begun this order in this place, at step `since`. The worker
+  // asks the servers where the place stands, and goes on from there.
+  bool begun = false;
   ViewId view;           // View of the frame it came in; not part of the message.
 };
 
@@ -138,6 +142,9 @@ struct CommandDone {
   std::vector<NamedFigure> figures;  // kEvaluate: what the worker's own program measured.
   // kTrain: where the worker's partitions of a topic are behind its last step.
   std::vector<PartitionOffset> offsets;
+  // kTrain: steps and examples that a lost process had pushed to some of the servers, and that were
+  // trained again.
+  uint64_t steps_again = 0, examples_again = 0;
 };
 
 }  // namespace hdps

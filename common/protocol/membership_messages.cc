@@ -7,6 +7,7 @@
 #include "common/protocol/command_messages.h"
 #include "common/protocol/membership_messages.h"
 #include "common/protocol/message_codec.h"
+#include "common/protocol/tally_layouts.h"
 #include "common/protocol/status_messages.h"
 #include "common/protocol/tallies.h"
 #include "common/protocol/view.h"
@@ -180,18 +181,6 @@ struct Layout<CollectiveTally> {
 };
 
 template <>
-struct Layout<LabelTally> {
-  static void Describe(auto& fields, auto& tally) {
-    fields.Number(tally.count);
-    fields.Number(tally.least);
-    fields.Number(tally.largest);
-    fields.Number(tally.texts);
-    fields.Number(tally.weightless);
-    fields.Number(tally.unknown_ids);
-  }
-};
-
-template <>
 struct Layout<SilentServer> {
   static void Describe(auto& fields, auto& server) {
     fields.Number(server.peer);
@@ -277,6 +266,7 @@ struct Layout<Command> {
     fields.Tables(message.offsets);
     fields.Number(message.steps_before);
     fields.Number(message.reign);
+    fields.Number(message.begun);
   }
   static void Check(const Command& message, Rules& rules) {
     rules.Require(message.id.value > 0, "commands are numbered from 1");
@@ -336,6 +326,8 @@ struct Layout<CommandDone> {
     fields.Text(message.data_changes);
     fields.Tables(message.figures);
     fields.Tables(message.offsets);
+    fields.Number(message.steps_again);
+    fields.Number(message.examples_again);
     fields.Section(message.scores);
     fields.Section(message.labels);
     fields.Section(message.weights);

@@ -7,6 +7,7 @@
 #include "common/protocol/message_codec.h"
 #include "common/protocol/message_kind.h"
 #include "common/protocol/row_messages.h"
+#include "common/protocol/tally_layouts.h"
 
 namespace hdps {
 namespace {
@@ -144,6 +145,7 @@ struct Layout<PushRequest> {
     fields.Number(message.steps_before);
     fields.Number(message.rows_mark);
     fields.Number(message.dense_mark);
+    fields.Table(message.counts);
     fields.Section(message.keys);
     fields.Section(message.gradients);
   }
@@ -185,6 +187,7 @@ struct Layout<AdvanceRequest> {
   static void Describe(auto& fields, auto& message) {
     fields.Number(message.clock);
     for (auto& word : message.squares.words) fields.Number(word);
+    fields.Number(message.asks);
   }
   static void Check(const AdvanceRequest& message, Rules& rules) {
     RequireClock(message.clock, rules);
@@ -195,9 +198,15 @@ HDPS_MESSAGE(AdvanceRequest);
 template <>
 struct Layout<AdvanceAck> {
   using Table = wire::AdvanceAck;
-  static void Describe(auto& fields, auto& message) { fields.Number(message.clock); }
+  static void Describe(auto& fields, auto& message) {
+    fields.Number(message.clock);
+    fields.Table(message.counts);
+    fields.Number(message.pushed);
+    fields.Number(message.reached);
+  }
   static void Check(const AdvanceAck& message, Rules& rules) {
-    rules.Require(message.clock >= 0, "clocks are not negative");
+    rules.Require(message.clock >= 0 && message.pushed >= 0 && message.reached >= 0,
+                  "clocks are not negative");
   }
 };
 HDPS_MESSAGE(AdvanceAck);

@@ -12,6 +12,7 @@
 #include "common/base/status.h"
 #include "common/protocol/message_kind.h"
 #include "common/protocol/table_keys.h"
+#include "common/protocol/tallies.h"
 
 namespace hdps {
 
@@ -101,6 +102,7 @@ struct PushRequest {
   // PullReply::mark of the rows, and of the dense rows, that the gradients were computed from; 0 if
   // the worker has read none of them from this server.
   uint64_t rows_mark = 0, dense_mark = 0;
+  RoundCounts counts = {};  // With this step.
 };
 struct PushAck {
   static constexpr MessageKind kKind = MessageKind::kPushAck;
@@ -121,10 +123,17 @@ struct AdvanceRequest {
   // workers update themselves; used with train.clip_norm in sync mode. The first such value to
   // arrive is used to apply the step.
   SquareSum squares = {};
+  // A process that has taken the place of a lost one asks where the place stands; `clock` is 0, and
+  // nothing is reported.
+  bool asks = false;
 };
 struct AdvanceAck {
   static constexpr MessageKind kKind = MessageKind::kAdvanceAck;
-  Clock clock = 0;
+  Clock clock = 0;  // That of the request; if it asked, the clock that the place has reported.
+  // If it asked: the server has every push of the place's steps before `pushed` and none of a step
+  // from `reached` on; `counts` came with the last of the steps before `pushed`.
+  RoundCounts counts = {};
+  Clock pushed = 0, reached = 0;
 };
 
 // Asks for the sum of squares of the combined gradients that the server holds for step `clock`;

@@ -27,6 +27,16 @@ struct LabelTally {
   friend bool operator==(const LabelTally&, const LabelTally&) = default;
 };
 
+// What a worker has counted since its present order to train began, with the steps that it has
+// pushed: a process that takes its place counts on from there.
+struct RoundCounts {
+  uint64_t examples = 0;
+  double loss_sum = 0;
+  uint64_t bad_rows = 0;
+  LabelTally labels = {};
+  friend bool operator==(const RoundCounts&, const RoundCounts&) = default;
+};
+
 // Counts of a worker that keeps rows, since its process started: keys that its steps used, keys
 // whose rows were kept, rows brought in, and the memory for all rows that may be kept.
 struct CacheTally {

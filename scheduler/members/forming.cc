@@ -40,6 +40,13 @@ View ViewOfRestart(const View& before, const Rendezvous& rendezvous, uint32_t re
   return view;
 }
 
+View ViewOfReplacements(const View& before, const Rendezvous& rendezvous) {
+  View view = before;
+  ++view.view.value;
+  view.workers = rendezvous.Workers();
+  return view;
+}
+
 View ViewOfNewNumbers(const View& before, const Rendezvous& rendezvous, uint32_t replicas) {
   View view = rendezvous.FormView(before.view, &before.shards);
   PlaceGroups(&view, view.servers, replicas);

@@ -21,6 +21,10 @@ View FirstView(const Rendezvous& rendezvous, uint32_t replicas);
 // and no process that must be waited for.
 View ViewOfRestart(const View& before, const Rendezvous& rendezvous, uint32_t replicas);
 
+// Returns the view in which the workers are those of `rendezvous`, and all else stays. Requires:
+// Rendezvous::FillWorkers(), and the number of workers is the same.
+View ViewOfReplacements(const View& before, const Rendezvous& rendezvous);
+
 // Returns the view after the number of members changed; moves as few rows as possible. Requires:
 // `rendezvous` is complete.
 View ViewOfNewNumbers(const View& before, const Rendezvous& rendezvous, uint32_t replicas);

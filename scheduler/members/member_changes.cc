@@ -158,20 +158,25 @@ std::string MemberChanges::HowLost(PeerId peer, TimeMs now) const {
 
 AfterLoss MemberChanges::Lose(const std::vector<PeerId>& lost, const JobStand& stand, TimeMs now) {
   // While members are missing or rows are in transit, no backup has all the rows needed.
-  if (!recovery_.under_way() && !stand.moving) {
+  if (!recovery_.under_way() && !stand.moving && !stand.takes_up) {
     std::optional<ViewAfterLoss> after = WithoutLost(members_->view(), lost);
     if (after) return Promote(*std::move(after), lost, now);
   }
   AfterLoss result;
+  JudgeLoss(lost, stand);
+  result.in_place = back_because_.empty();
+  const std::string until_replaced =
+      result.in_place
+          ? ". Another process takes up its step in place, if one comes within " +
+                SecondsOf(replace_after_ms()) + "; the others go on as far as the mode lets them"
+          : ". The job stands until another process takes its place, for up to " +
+                SecondsOf(replace_after_ms()) + "; then it goes on from " + stand.point_of_return;
   for (const PeerId peer : lost) {
     const std::string& name = members_->NameOf(peer);
     const std::string how = HowLost(peer, now);
     const bool left = !members_->leaving(peer).empty();
     result.lost.push_back({name, members_->SilentFor(peer, now), how, left});
-    result.notices.push_back(name + " is lost: " + how +
-                             ". The job stands until another process takes its place, for up to " +
-                             SecondsOf(replace_after_ms()) + "; then it goes on from " +
-                             stand.point_of_return);
+    result.notices.push_back(name + " is lost: " + how + until_replaced);
     rendezvous_.Vacate(peer);
     recovery_.Lost(name, how, left, now);
     members_->Release(peer);
@@ -226,6 +231,11 @@ MemberStep MemberChanges::NextOfRecovery(const JobStand& stand, TimeMs now) {
   }
   MemberStep step;
   const TimeMs waited = now - recovery_.since();
+  if (CanReplace(stand)) {
+    step = Replace();
+    step.gone = std::move(gone);
+    return step;
+  }
   switch (recovery_.Look(rendezvous_, now)) {
     case Recovery::Next::kForm:
       step = GoBack(now);
@@ -263,6 +273,10 @@ MemberStep MemberChanges::GoBack(TimeMs now) {
   step.view = ViewOfRestart(members_->view(), rendezvous_, job_->cluster.replicas);
   step.num_lost = recovery_.num_failed();
   step.stood_since = recovery_.under_way() ? recovery_.since() : now;
+  if (recovery_.under_way()) {
+    step.because = in_place() ? "no process took up the step of " + recovery_.names()
+                              : back_because_;
+  }
   recovery_.Done();
   failures_.Replaced();
   copies_missing_since_.reset();
@@ -339,6 +353,7 @@ std::optional<MemberStep> MemberChanges::NextOfLeaving(const JobStand& stand) {
   // A job that ends takes them along; rows in transit are lost with a server.
   if (step.leavers.empty() || stand.ends || stand.moving) return std::nullopt;
   const bool others_hold_rows = WithoutLost(members_->view(), step.leavers).has_value();
+  if (in_place()) return std::nullopt;  // First the steps of those that are lost are taken up.
   if (recovery_.under_way() || stand.loads || others_hold_rows) {
     step.what = MemberStep::Do::kLetGo;
   } else if (!stand.quiet) {

@@ -112,6 +112,8 @@ class MemberChanges {
   void ContinueScaling(uint32_t servers, uint32_t workers);
 
   const Recovery& recovery() const { return recovery_; }
+  // Is true while only workers are missing whose steps others will take up; the job goes on.
+  bool in_place() const { return recovery_.under_way() && back_because_.empty(); }
   const Scaling& scaling() const { return scaling_; }
   // Since when some rows have had fewer copies than they should, without a new server; none: no
   // copy is missing.
@@ -120,6 +122,14 @@ class MemberChanges {
  private:
   std::string HowLost(PeerId peer, TimeMs now) const;  // Such as "its process has ended".
   AfterLoss Promote(ViewAfterLoss after, const std::vector<PeerId>& lost, TimeMs now);
+  // ---- Lost workers that are replaced in place, or not.
+  // Returns why not; empty: they are.
+  std::string WhyAllGoBack(const std::vector<PeerId>& lost, const JobStand& stand) const;
+  void JudgeLoss(const std::vector<PeerId>& lost, const JobStand& stand);
+  // Returns whether all places of workers are taken, and the processes in them can take up steps.
+  bool CanReplace(const JobStand& stand);
+  MemberStep Replace();
+
   MemberStep NextOfRecovery(const JobStand& stand, TimeMs now);
   MemberStep NextOfScaling(const JobStand& stand, TimeMs now);
   // Returns nothing if nobody is to leave now.
@@ -135,6 +145,7 @@ class MemberChanges {
   std::optional<Membership> members_;
   MemberFailures failures_;
   Recovery recovery_;
+  std::string back_because_;  // Why all go back after the losses at hand; empty: they do not.
   Scaling scaling_;
   std::optional<TimeMs> copies_missing_since_;
   std::optional<Clock> saved_for_leavers_;  // The clock of a save that leavers asked for.

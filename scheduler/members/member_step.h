@@ -25,12 +25,17 @@ struct JobStand {
   bool saved = false;           // The newest checkpoint is of that clock.
   bool loads = false;           // It stands or loads: nothing is newer than the checkpoint.
   bool ends = false;            // It was told to stop, or no step is left.
+  // Why a process that takes a lost worker's place cannot take up its step, so that all go back to
+  // a checkpoint; empty: it can.
+  std::string why_back = "the job was not training";
+  bool takes_up = false;  // Such a process has not finished the steps that its place had begun.
 };
 
 struct MemberStep {
   enum class Do : uint8_t {
     kNothing,
     kGoBack,       // Enter `view`, and load the newest checkpoint.
+    kReplace,      // Enter `view`; processes in lost workers' places take up their steps.
     kAskForQuiet,  // Come to one clock.
     kGoOn,         // Train on: no pause is needed any more.
     kChange,       // Move rows to where `view` has them, and enter it.
@@ -42,8 +47,9 @@ struct MemberStep {
   View view;
   std::vector<PeerId> leavers;    // kLetGo.
   bool unsaved = false;           // kLetGo: the steps since the newest checkpoint are lost.
-  size_t num_lost = 0;            // kGoBack: number of lost members that had not left.
-  TimeMs stood_since = 0;         // kGoBack: since when the job has stood.
+  size_t num_lost = 0;            // kGoBack, kReplace: number of lost members that had not left.
+  TimeMs stood_since = 0;         // kGoBack, kReplace: since when members have been missing.
+  std::string because;            // kGoBack: why nobody is replaced in place; empty: not told.
   JobFailure end;                 // kEnd: how the job ends.
   std::string wait;               // Notice about who is waited for; empty: nobody.
   std::vector<std::string> gone;  // Notices about processes that came and went silent.
@@ -70,8 +76,10 @@ struct AfterLoss {
   };
   std::vector<Lost> lost;
   std::vector<NewPrimary> promoted;
-  // The view in which other holders of the lost rows take over at once; none: the job stands.
+  // The view in which other holders of the lost rows take over at once; none: the job stands, or
+  // waits only for the lost workers' replacements.
   std::optional<View> view;
+  bool in_place = false;  // The job goes on, and replacements take up the lost workers' steps.
   std::vector<std::string> notices;
 };
 

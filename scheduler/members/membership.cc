@@ -18,6 +18,15 @@ constexpr size_t kAwaitedInStatusMax = size_t{1} << 16;
 
 }  // namespace
 
+const Membership::Entry* Membership::WorkerOf(const std::map<PeerId, Entry>& before,
+                                              const Entry& entry) {
+  if (!entry.worker_rank) return nullptr;
+  for (const auto& [peer, former] : before) {
+    if (former.worker_rank == entry.worker_rank) return &former;
+  }
+  return nullptr;
+}
+
 void Membership::Enter(View view, const std::map<PeerId, MemberProcess>& processes, TimeMs now) {
   const bool restart = view.restarts > view_.restarts;
   if (restart || members_.empty()) restarted_ = view.view;
@@ -43,6 +52,10 @@ void Membership::Enter(View view, const std::map<PeerId, MemberProcess>& process
         entry.leaving = stays->second.leaving;
         entry.readings = stays->second.readings;
         if (!restart) entry.latest = stays->second.latest;
+      } else if (const Entry* const former = restart ? nullptr : WorkerOf(before, entry)) {
+        // It takes up the step of this one, whose examples are in no heartbeat any more.
+        entry.latest.clock = former->latest.clock;
+        entry.latest.epoch_progress = former->latest.epoch_progress;
       }
       members_[member.peer] = std::move(entry);
     }

@@ -114,6 +114,9 @@ class Membership {
     std::vector<SilentServer> silent;
     std::shared_ptr<const Readings> readings;
   };
+  // Returns the worker that had the entry's rank; null for a server, or if there was none.
+  static const Entry* WorkerOf(const std::map<PeerId, Entry>& before, const Entry& entry);
+
   const TimeMs dead_after_ms_;
   View view_;
   ViewId restarted_;            // The first view since the last restart.

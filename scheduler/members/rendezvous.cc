@@ -291,15 +291,8 @@ View Rendezvous::FormView(ViewId id, const ShardMap* before) const {
   CHECK(complete_);
   View view;
   view.view = id;
-  for (const Role role : {Role::kServer, Role::kWorker}) {
-    std::vector<Member>& members = role == Role::kServer ? view.servers : view.workers;
-    for (const Candidate* candidate : Of(role)) {
-      members.push_back(
-          {candidate->peer, static_cast<uint32_t>(candidate->rank), candidate->address});
-    }
-    std::sort(members.begin(), members.end(),
-              [](const Member& a, const Member& b) { return a.rank < b.rank; });
-  }
+  view.servers = MembersOf(Role::kServer);
+  view.workers = MembersOf(Role::kWorker);
   if (before != nullptr) {
     view.shards = MoveFewestShards(*before, num_servers_);
   } else if (options_.placement.owner.empty()) {
@@ -309,6 +302,23 @@ View Rendezvous::FormView(ViewId id, const ShardMap* before) const {
   }
   return view;
 }
+
+std::vector<Member> Rendezvous::MembersOf(Role role) const {
+  std::vector<Member> members;
+  for (const Candidate* candidate : Of(role)) {
+    members.push_back({candidate->peer, static_cast<uint32_t>(candidate->rank), candidate->address});
+  }
+  std::ranges::sort(members, {}, &Member::rank);
+  return members;
+}
+
+bool Rendezvous::FillWorkers() {
+  if (Count(Role::kWorker) != num_workers_) return false;
+  AssignRanks(Role::kWorker);
+  return true;
+}
+
+std::vector<Member> Rendezvous::Workers() const { return MembersOf(Role::kWorker); }
 
 std::vector<const Rendezvous::Candidate*> Rendezvous::Of(Role role) const {
   std::vector<const Candidate*> found;

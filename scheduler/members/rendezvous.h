@@ -16,6 +16,7 @@ namespace hdps {
 
 struct JoinRefused;
 struct JoinRequest;
+struct Member;
 struct View;
 
 // The process of a member: its description, and its OwnProcessName() or "".
@@ -88,6 +89,10 @@ class Rendezvous {
   void ForgiveSilence(TimeMs gap);  // After a standstill of this process.
 
   bool complete() const { return complete_; }
+  // Returns whether every place of a worker is taken; all workers have ranks then.
+  bool FillWorkers();
+  // Returns the workers by rank. Requires: FillWorkers().
+  std::vector<Member> Workers() const;
   // Returns the view of the complete cluster. Requires: complete(). Requested ranks are kept; the
   // others go by (address or host, peer). Shards are spread evenly over the servers: in contiguous
   // runs, or with the fewest moves from `before`.
@@ -122,6 +127,7 @@ class Rendezvous {
   };
   uint32_t Quota(Role role) const { return role == Role::kServer ? num_servers_ : num_workers_; }
   std::vector<const Candidate*> Of(Role role) const;
+  std::vector<Member> MembersOf(Role role) const;  // By rank.
   const Candidate* OfRank(Role role, int32_t rank) const;  // Null if no candidate has it.
   // Returns an error that the operator has to mend; none if at most the place is taken.
   std::optional<JoinRefused> Mistake(const JoinRequest& request) const;

@@ -40,7 +40,7 @@ struct JobAtHand {
   std::optional<Loss> loss;     // The job is on its way back from this loss.
   Clock lost_to = 0;            // The last step that is known to be lost.
   JobRecord::Sums not_told;     // Trained by workers that have left; in no heartbeat.
-  bool stops_anywhere = false;  // As in SchedulerSabotage.
+  bool stops_anywhere = false, heir_begins_anew = false;  // As in SchedulerSabotage.
   const RoundScript* script = nullptr;  // As in SchedulerOptions.
 
   bool StopIsDueAt(Clock clock) const {

@@ -96,6 +96,7 @@ void TrainPhase::SendOrders(const Turn& turn) {
   for (const TrainRound::Order& order : round_->TakeOrders(turn.now)) {
     Command command = MakeCommand(order.command);
     command.until = order.until;
+    command.since = order.from;
     command.rate = turn.job.watches.state().rate;
     command.steps_before = turn.job.record.steps_before;
     command.epoch = position.epoch;
@@ -103,6 +104,20 @@ void TrainPhase::SendOrders(const Turn& turn) {
     command.offsets = turn.job.record.offsets;
     turn.orders.Send({parts_.members.workers()[order.worker]}, command);
   }
+}
+
+void TrainPhase::Replace(uint32_t rank, PeerId from, const Turn& turn) {
+  std::vector<JobRecord::Order>& orders = turn.job.record.orders;
+  std::optional<Command> last;
+  for (const JobRecord::Order& order : orders) {
+    if (order.worker == from) last = order.command;
+  }
+  std::erase_if(orders, [&](const JobRecord::Order& order) { return order.worker == from; });
+  turn.orders.dropped.push_back(from);
+  if (!last) return;  // It was lost before it had one.
+  round_->Replace(rank);
+  last->begun = !turn.job.heir_begins_anew;
+  turn.orders.Send({parts_.members.workers()[rank]}, *last);
 }
 
 // Takes a worker's answer. A worker that disagrees with the others is blamed: another process in
@@ -116,6 +131,8 @@ Next TrainPhase::OnAnswer(const Answer& answer, const Turn& turn) {
   }
   parts_.facts.KnowTraining(answer.from, answer.done);
   TakeOffsets(answer.done.offsets, &turn.job.record.offsets);
+  turn.job.record.summary.steps_again += answer.done.steps_again;
+  turn.job.record.summary.examples_again += answer.done.examples_again;
   if (const std::optional<uint32_t> odd = round_->OddOneOut()) {
     return Next::Blame(parts_.members.workers()[*odd], answer.command, round_->Disagreement(*odd));
   }

@@ -26,6 +26,10 @@ class TrainPhase : public Phase {
     round_->OnProgress(worker, clock, stand);
   }
 
+  // Gives the last order of the worker `rank`, which `from` had, to the process that has its place
+  // now.
+  void Replace(uint32_t rank, PeerId from, const Turn& turn);
+
   Clock furthest() const { return round_->furthest(); }
   // Ends the round where its workers are, if a stop is due, members are to change, or the workers'
   // own programs have no more examples or want a checkpoint.

@@ -51,7 +51,8 @@ std::vector<TrainRound::Order> TrainRound::TakeOrders(TimeMs now) {
       // A worker that is sent on after a pause stops by itself soon.
       worker.pause_sent = started_;
       worker.paused_at = now;
-      orders.push_back({w, CommandKind::kTrain, goal});
+      worker.before = worker.sums;
+      orders.push_back({w, CommandKind::kTrain, goal, worker.clock});
     }
   }
   started_ = true;
@@ -71,6 +72,16 @@ void TrainRound::OnProgress(uint32_t worker, Clock clock, Stand stand) {
   CHECK_LT(worker, workers_.size());
   workers_[worker].stand = stand;
   if (workers_[worker].running) workers_[worker].clock = std::max(workers_[worker].clock, clock);
+}
+
+void TrainRound::Replace(uint32_t worker) {
+  CHECK_LT(worker, workers_.size());
+  Worker& w = workers_[worker];
+  w.sums = w.before;
+  w.running = true;
+  w.orders = 1;
+  w.stand = Stand::kSteps;
+  w.end_of_epoch = w.pause_sent = false;
 }
 
 void TrainRound::OnTrained(uint32_t worker, const CommandDone& done) {

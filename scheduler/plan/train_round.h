@@ -33,6 +33,7 @@ class TrainRound {
     uint32_t worker = 0;
     CommandKind command = CommandKind::kTrain;  // kTrain or kPause.
     Clock until = 0;
+    Clock from = 0;  // kTrain: the worker's clock.
   };
   // Notes that a former scheduler process sent this worker an order of this round, which is now
   // sent again; the worker may have answered it, and a later one.
@@ -53,6 +54,9 @@ class TrainRound {
   // From heartbeats; may be too low, never too high. Other than kSteps: it answers a pause at this
   // clock, and no other worker has to follow it further.
   void OnProgress(uint32_t worker, Clock clock, Stand stand = Stand::kSteps);
+  // Notes that another process has the place of this worker, and is given the last order again, as
+  // if it had not been answered.
+  void Replace(uint32_t worker);
   // Takes the answer to a kTrain of this round.
   void OnTrained(uint32_t worker, const CommandDone& done);
 
@@ -85,7 +89,7 @@ class TrainRound {
     bool end_of_epoch = false;
     bool pause_sent = false;
     TimeMs paused_at = 0;
-    Sums sums;
+    Sums sums, before;  // `before`: when the last order was given.
   };
   Clock Reach() const;
 

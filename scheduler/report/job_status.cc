@@ -93,6 +93,7 @@ StatusReply StatusOfJob(const Job& job, const Rendezvous& rendezvous, const Admi
       of_phase == waiting.end() ? "between two commands" : CommandKindName(of_phase->command);
   if (changes.recovery().under_way()) {
     status.state = changes.recovery().names() + " lost; waiting for " + rendezvous.Missing();
+    if (changes.in_place()) status.state += "; the others go on";
   }
   for (const std::string& missing : MissingCopies(members.view(), job.cluster.replicas)) {
     status.state += "; " + missing;

@@ -199,55 +199,6 @@ std::string RunReport::Progress(TimeMs now, const ProgressState& state) {
   return line_ = line;
 }
 
-void RunReport::Lost(TimeMs now, const std::string& member, TimeMs silent_ms,
-                     const std::string& cause) {
-  Append(Dump({{"time", static_cast<double>(now - begin_) / 1000},
-               {"step", last_state_.clock},
-               {"event", "lost"},
-               {"member", member},
-               {"silent_seconds", static_cast<double>(silent_ms) / 1000},
-               {"cause", cause}},
-              -1));
-}
-
-void RunReport::Promoted(TimeMs now, uint32_t group, const std::string& from,
-                         const std::string& to) {
-  Append(Dump({{"time", static_cast<double>(now - begin_) / 1000},
-               {"step", last_state_.clock},
-               {"event", "promoted"},
-               {"group", group},
-               {"from", from},
-               {"to", to}},
-              -1));
-}
-
-void RunReport::WentBack(TimeMs now, const ProgressState& state, TimeMs stood_ms) {
-  Append(Dump({{"time", static_cast<double>(now - begin_) / 1000},
-               {"step", state.clock},
-               {"event", "went_back"},
-               {"from_step", last_state_.clock},
-               {"stood_seconds", static_cast<double>(stood_ms) / 1000}},
-              -1));
-  last_ = now;
-  last_state_ = state;
-  speed_.Begin(now, state.examples);
-  line_.clear();
-}
-
-void RunReport::Scaled(TimeMs now, const ProgressState& state, const View& view,
-                       const Moved& moved) {
-  Append(Dump({{"time", static_cast<double>(now - begin_) / 1000},
-               {"step", state.clock},
-               {"event", "scaled"},
-               {"servers", view.servers.size()},
-               {"workers", view.workers.size()},
-               {"shards_moved", moved.shards},
-               {"rows_moved", moved.rows},
-               {"bytes_moved", moved.bytes},
-               {"stood_seconds", static_cast<double>(moved.stood_ms) / 1000}},
-              -1));
-}
-
 void RunReport::Evaluated(TimeMs now, const ProgressState& state, const Evaluation& evaluation,
                           const std::string& set, std::optional<double> rate) {
   Json entry = {{"time", static_cast<double>(now - begin_) / 1000},

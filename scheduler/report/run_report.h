@@ -73,6 +73,8 @@ class RunReport {
   // Report a lost member that was silent for `silent_ms`, and why, and that the job goes on from
   // `state` after standing for `stood_ms`.
   void Lost(TimeMs now, const std::string& member, TimeMs silent_ms, const std::string& cause);
+  // Reports that a process took up the step of a lost worker in place.
+  void Replaced(TimeMs now, const std::string& member, TimeMs after_ms);
   // Reports that another server goes on with the rows of a lost one.
   void Promoted(TimeMs now, uint32_t group, const std::string& from, const std::string& to);
   void WentBack(TimeMs now, const ProgressState& state, TimeMs stood_ms);

@@ -72,10 +72,9 @@ std::vector<PeerId> ShardGroup::WaitsFor() const {
 
 void ShardGroup::OnReplicate(PeerId from, const Frame& frame) {
   for (const Replication::Change& change : replication_.OnReplicate(from, frame)) {
-    // A worker leaves the job only after all its pushes were replicated; only its last advance may
-    // arrive after the view without it.
-    if (!rows_.Serves(change.worker)) continue;
-    rows_.OnRequest(change.worker, change.request);
+    // A worker whose place is given up leaves only after all its pushes were replicated; only its
+    // last advance may arrive after the view without it.
+    if (!rows_.MakeChange(change.worker, change.request)) continue;
     if (options_.sabotage.backup_forgets) rows_.ForgetPushes();
     // The primary sends the answer.
     rows_.TakeAcks();

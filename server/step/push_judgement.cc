@@ -69,6 +69,13 @@ Result<PushLedger::Verdict> RowService::JudgePush(PeerId peer, WorkerId worker,
   const Sequence sequence = push.sequence;
   PushLedger& ledger = ledgers_.try_emplace(peer, job_.cluster.pushes_in_flight_max).first->second;
   const Verdict verdict = sabotage_.no_ledger ? Verdict::kFirst : ledger.Check(sequence);
+  const std::optional<PeerId> taken = stands_.TakenFrom(worker, clock, push.part);
+  if (taken && *taken != peer && !sabotage_.no_ledger && !sabotage_.heir_pushes_again) {
+    // A process that had this place before has pushed it. A copy of this frame may come when the
+    // place has finished the step.
+    if (verdict == Verdict::kFirst) ledger.Record(sequence);
+    return Verdict::kRepeat;
+  }
   if (sync_ && clock < combiner_.next()) {  // Its step was applied, so it was taken.
     if (verdict == Verdict::kFirst && !sabotage_.no_ledger) {
       return Status(Code::kCorruption, "push " + std::to_string(sequence.value) + " of clock " +
@@ -115,6 +122,7 @@ Status RowService::TakePush(PeerId peer, WorkerId worker, PlannedPush push, Push
     HDPS_FAILPOINT("server.push.recorded");
   }
   ++counters_.pushes;
+  stands_.Take(worker, peer, clock, part, push.request.counts);
   if (push.request.num_examples > 0) {
     push.scale = std::ldexp(PartScale(job_.parallel, push.request.num_examples),
                             -push.request.scale_exponent);

@@ -169,6 +169,7 @@ void Cluster::StartScheduler(bool same_run) {
   voice.notice = [this](const std::string& line) {
     unconfirmed_ += line.find("has not confirmed the end") != std::string::npos;
     went_back_ += line.find("the job goes on from") == 0;
+    replaced_ += line.find("was replaced in place") != std::string::npos;
     scaled_ += line.find("the job goes on with") == 0;
     promoted_ += line.find("no step is lost") != std::string::npos;
     taken_over_ += line.find("the scheduler is back") == 0;

@@ -121,6 +121,7 @@ struct Outcome {
   bool loaded = false;           // The job continued from a checkpoint.
   uint32_t restarted = 0;        // Restarted processes.
   uint32_t went_back = 0;        // Times that the cluster was formed again.
+  uint32_t replaced = 0;         // Workers whose step another process took up.
   uint32_t taken_over = 0;       // Times that another scheduler took over.
   uint32_t scaled = 0;           // Times that members changed without a loss.
   uint32_t promoted = 0;         // Times that a backup became primary after a loss.
@@ -242,6 +243,7 @@ class Cluster {
   std::map<Place, int32_t> ranks_asked_;  // Ranks that later processes ask for; -1: any.
   std::set<Place> of_other_job_;
   std::map<Place, PeerId> peers_;  // Newest process of each place.
+  uint32_t replaced_ = 0;
   uint32_t restarted_ = 0, went_back_ = 0, taken_over_ = 0, scaled_ = 0, promoted_ = 0;
   uint32_t power_lost_ = 0;
   // Time of the next scheduler, if this one was killed.

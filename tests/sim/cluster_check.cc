@@ -42,6 +42,7 @@ Outcome Cluster::Judge(bool all_done) const {
   outcome.loaded = loaded_;
   outcome.restarted = restarted_;
   outcome.went_back = went_back_;
+  outcome.replaced = replaced_;
   outcome.taken_over = taken_over_;
   outcome.scaled = scaled_;
   outcome.promoted = promoted_;

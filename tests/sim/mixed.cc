@@ -153,6 +153,7 @@ Outcome Both(Outcome first, Outcome second) {
   second.loaded |= first.loaded;
   second.restarted += first.restarted;
   second.went_back += first.went_back;
+  second.replaced += first.replaced;
   second.taken_over += first.taken_over;
   second.scaled += first.scaled;
   second.promoted += first.promoted;

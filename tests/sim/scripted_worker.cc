@@ -61,6 +61,7 @@ void ScriptedWorker::OnView(std::shared_ptr<const View> view, WorkerId rank) {
 // Drops all requests, because the job goes back to a checkpoint and will not answer them.
 void ScriptedWorker::DropWork() {
   training_.reset();
+  takes_up_ = false;
   pauses_.clear();
   compute_until_.reset();
   pulling_ = false;
@@ -92,6 +93,7 @@ void ScriptedWorker::OnCommand(const Command& command) {
       }
       training_ = command;
       if (!train_from_) train_from_ = now_;
+      if (command.begun) AskStand();
       Continue();
       return;
     case CommandKind::kPause:
@@ -118,7 +120,7 @@ Clock ScriptedWorker::Target() const {
 }
 
 void ScriptedWorker::Continue() {
-  if (!training_ || met_.size() < view_->workers.size() || ended()) return;
+  if (!training_ || takes_up_ || met_.size() < view_->workers.size() || ended()) return;
   const bool stop = clock_ >= Target() || !pauses_.empty();
   if (stop && !pulling_ && acknowledged_ == clock_) {
     AnswerTraining(training_->epoch_start + options_.steps_per_epoch);
@@ -311,7 +313,7 @@ void ScriptedWorker::PushStep(Clock clock) {
     }
     gradients[t] = gradients_[t];
   }
-  if (Counts()) tally_->PushStarted(rank_);
+  if (Counts()) tally_->PushStarted(rank_, clock);
   ++clock_;
   std::vector<ServerRequest> advances = AdvanceRequests(step.split.num_servers(), clock_);
   std::vector<ServerRequest> pushes;
@@ -328,7 +330,8 @@ void ScriptedWorker::PushStep(Clock clock) {
                  .num_examples = 1,
                  .list = whole ? step.list + (options_.strange_lists ? uint64_t{1} << 40 : 0) : 0,
                  .format = options_.wire,
-                 .part = part},
+                 .part = part,
+                 .counts = {.examples = static_cast<uint64_t>(clock_ - training_->since)}},
                 gradients),
         std::back_inserter(pushes));
   }
@@ -352,6 +355,33 @@ void ScriptedWorker::OnPushed(const std::vector<Frame>& replies) {
   FinishStep();
 }
 
+void ScriptedWorker::AskStand() {
+  takes_up_ = true;
+  std::vector<ServerRequest> questions;
+  for (uint32_t s = 0; s < view_->servers.size(); ++s) {
+    questions.push_back({ServerId{s}, EncodeMessage(AdvanceRequest{.clock = 0, .asks = true})});
+  }
+  Send(Purpose::kStand, std::move(questions));
+}
+
+void ScriptedWorker::OnStand(const std::vector<Frame>& replies) {
+  std::optional<AdvanceAck> least;
+  for (const Frame& frame : replies) {
+    AdvanceAck ack;
+    if (!Check(DecodeMessage(frame, &ack))) return;
+    if (!least || ack.pushed < least->pushed) least = ack;
+  }
+  takes_up_ = false;
+  clock_ = acknowledged_ = least->pushed;
+  const Clock counted = clock_ - training_->since;
+  if (counted > 0 && least->counts.examples != static_cast<uint64_t>(counted)) {
+    trouble_ = "the counts of the place are not those of its steps";
+  }
+  if (Counts()) tally_->TakeUp(rank_, clock_);
+  Send(Purpose::kAdvance, AdvanceRequests(static_cast<uint32_t>(view_->servers.size()), clock_));
+  Continue();
+}
+
 void ScriptedWorker::FillPipeline() {
   while (clock_ < Target() && clock_ - acknowledged_ < Clock{options_.pushes_at_once}) {
     NewStep(clock_);
@@ -371,6 +401,7 @@ void ScriptedWorker::OnReplies(Ticket ticket, Status status, std::vector<Frame> 
   if (!Check(status)) return;
   if (purpose == Purpose::kPull || purpose == Purpose::kPrefetch) OnRows(ticket, replies);
   if (purpose == Purpose::kPush) OnPushed(replies);
+  if (purpose == Purpose::kStand) OnStand(replies);
 }
 
 void ScriptedWorker::FinishStep() {

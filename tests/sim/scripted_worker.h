@@ -80,7 +80,7 @@ class ScriptedWorker : public ComputeSide {
   const std::string& trouble() const { return trouble_; }
 
  private:
-  enum class Purpose : uint8_t { kPrefetch, kPull, kPush, kAdvance };
+  enum class Purpose : uint8_t { kPrefetch, kPull, kPush, kAdvance, kStand };
 
   Ticket Send(Purpose purpose, std::vector<ServerRequest> requests,
               std::vector<ServerRequest> then = {});
@@ -117,6 +117,9 @@ class ScriptedWorker : public ComputeSide {
   void PushStep(Clock clock);
   void OnPushed(const std::vector<Frame>& replies);
   void FillPipeline();
+  // Asks the servers where a place stands that another process had, and goes on from there.
+  void AskStand();
+  void OnStand(const std::vector<Frame>& replies);
   void FinishStep();
   // Continues the running command, or answers it if it is done.
   void Continue();
@@ -138,6 +141,7 @@ class ScriptedWorker : public ComputeSide {
   uint32_t rank_ = 0;
   std::set<std::string> met_;  // Ranks seen on the key-value store; training waits for all.
   std::optional<Command> training_;
+  bool takes_up_ = false;          // Does not know yet where its place stands.
   std::vector<CommandId> pauses_;  // To be answered after the current step.
   Clock clock_ = 0;                // Steps whose push was sent.
   Clock acknowledged_ = 0;         // Pushes acknowledged by all servers.

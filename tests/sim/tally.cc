@@ -84,7 +84,8 @@ Tally::Range Tally::Allowed(uint32_t reader, uint32_t of, Clock clock,
                             Clock acknowledged_before) const {
   if (options_.mode == Mode::kSync) return {clock, clock};
   // Its own pushes before the request are contained, though they may not be acknowledged yet.
-  if (reader == of) return {acknowledged_before, clock};
+  // Some may hold a push already that is made again after the reader's place was taken up.
+  if (reader == of) return {acknowledged_before, std::max(clock, started_[of])};
   Range range{options_.owner_may_be_replaced ? 0 : acknowledged_before, started_[of]};
   if (options_.mode == Mode::kSsp) {
     range.low = std::max(range.low, clock - options_.staleness_bound);
@@ -108,7 +109,8 @@ void Tally::CheckRead(uint32_t worker, Clock clock, const std::vector<Clock>& ac
              {history_.StepsOf(w, clocks.low, options_.rows_leave),
               history_.StepsOf(w, clocks.high, options_.rows_leave)});
   }
-  CheckRow(reader + "its fresh row", own_rows.last(kDims[1]), {0, 0});
+  const bool again = options_.mode != Mode::kSync && started_[worker] > clock;
+  CheckRow(reader + "its fresh row", own_rows.last(kDims[1]), {0, again ? 1 : 0});
   for (uint32_t k = 0; k < kSharedKeys; ++k) {
     CheckRow(reader + "shared row " + std::to_string(k), shared_rows.subspan(k, 1), shared);
   }

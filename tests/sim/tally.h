@@ -79,10 +79,23 @@ class Tally {
   void WentBack(uint32_t restarts) { restarts_ = std::max(restarts_, restarts); }
   bool Counts(uint32_t restarts) const { return restarts == restarts_; }
 
-  void PushStarted(uint32_t worker) { ++started_[worker]; }
+  void PushStarted(uint32_t worker, Clock clock) {
+    started_[worker] = std::max(started_[worker], clock + 1);
+  }
   void PushAcknowledged(uint32_t worker) { ++acknowledged_[worker]; }
   // Sets the worker's clock after a checkpoint was loaded.
   void StartAt(uint32_t worker, Clock clock) { started_[worker] = acknowledged_[worker] = clock; }
+  // Another process has the worker's place and goes on at `clock`: what was acknowledged must be in
+  // the rows, and what was started may be.
+  void TakeUp(uint32_t worker, Clock clock) {
+    if (clock < acknowledged_[worker] || clock > started_[worker]) {
+      violations_.push_back("worker " + std::to_string(worker) + " is taken up at step " +
+                            std::to_string(clock) + ", where " +
+                            std::to_string(acknowledged_[worker]) + " were acknowledged and " +
+                            std::to_string(started_[worker]) + " begun");
+    }
+    acknowledged_[worker] = clock;
+  }
   StepHistory& history() { return history_; }
   const StepHistory& history() const { return history_; }
 

@@ -1,11 +1,16 @@
 // Takes acknowledgements in the order of the pushes.
 #include "worker/exchange/push_acks.h"
 
+#include <algorithm>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "common/platform/failpoint.h"
 #include "common/protocol/message_frames.h"
 #include "common/protocol/row_messages.h"
+#include "common/protocol/view.h"
+#include "worker/exchange/push_plan.h"
 
 namespace hdps {
 namespace {
@@ -40,6 +45,28 @@ Status PushAcks::Collect(size_t left) {
     HDPS_FAILPOINT("worker.step.acked");
   }
   return Status();
+}
+
+Result<PlaceStand> TakeUpStand(NodeChannel& channel) {
+  const auto num_servers = static_cast<uint32_t>(channel.view()->servers.size());
+  std::vector<ServerRequest> questions;
+  for (uint32_t s = 0; s < num_servers; ++s) {
+    questions.push_back({ServerId{s}, EncodeMessage(AdvanceRequest{.clock = 0, .asks = true})});
+  }
+  HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies, channel.Call(std::move(questions)));
+  std::optional<PlaceStand> stand;
+  Clock reached = 0;
+  for (const Frame& frame : replies) {
+    AdvanceAck ack;
+    HDPS_RETURN_IF_ERROR(DecodeMessage(frame, &ack));
+    reached = std::max(reached, ack.reached);
+    if (!stand || ack.pushed < stand->clock) stand = {ack.pushed, 0, ack.counts};
+  }
+  if (!stand) return Status(Code::kInvalidArgument, "there is no server to ask");
+  stand->reached = std::max(reached, stand->clock);
+  HDPS_FAILPOINT("worker.stand.known");
+  HDPS_RETURN_IF_ERROR(channel.Call(AdvanceRequests(num_servers, stand->clock)).status());
+  return *stand;
 }
 
 Result<SquareSum> AwaitSquares(NodeChannel& channel, Ticket asked) {

@@ -8,6 +8,7 @@
 #include "common/base/ids.h"
 #include "common/base/square_sum.h"
 #include "common/base/status.h"
+#include "common/protocol/tallies.h"
 #include "worker/exchange/node_channel.h"
 
 namespace hdps {
@@ -38,6 +39,17 @@ class PushAcks {
   NodeChannel& channel_;
   std::deque<SentPush> pushes_;
 };
+
+// Where a place in the job stands that another process had before.
+struct PlaceStand {
+  Clock clock = 0;     // Every server has all pushes of the steps before this one.
+  Clock reached = 0;   // No server has a push of this step, or of one behind it.
+  RoundCounts counts;  // Of the round, with the steps before `clock`.
+};
+
+// Asks the servers where this worker's place stands, and reports to them the steps that it has
+// finished, which the process before may not have done.
+Result<PlaceStand> TakeUpStand(NodeChannel& channel);
 
 // Waits for the replies to SquaresRequests(), and adds them: the sum of squares of a step's
 // gradients at all servers.

@@ -10,6 +10,7 @@
 #include "common/base/dtype.h"
 #include "common/base/ids.h"
 #include "common/base/square_sum.h"
+#include "common/protocol/tallies.h"
 #include "kernels/row_spans.h"
 #include "worker/exchange/key_split.h"
 #include "worker/exchange/server_request.h"
@@ -29,6 +30,7 @@ struct PushTerms {
   uint32_t part = 0;
   Clock steps_before = 0;
   double loss_scale = 1;  // TrainSpec::loss_scale, for gradients in fp16.
+  RoundCounts counts = {};
 };
 
 // Makes the push of one step.

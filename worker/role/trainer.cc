@@ -292,6 +292,7 @@ Status Trainer::OpenSteps(const Command& command) {
 }
 
 Status Trainer::Train(const Command& command) {
+  HDPS_ASSIGN_OR_RETURN(const PlaceStand taken_up, TakeUp(command));
   HDPS_RETURN_IF_ERROR(FollowStrategy());
   DenseReplica& kept = dense_->kept;
   if (kept.used()) {
@@ -306,7 +307,7 @@ Status Trainer::Train(const Command& command) {
   HDPS_FAILPOINT("worker.train.begun");
   const int64_t begin = time_.NowNs();
   TrainingRound round(channel_, time_, steps_, *runner_, cache_.get(), options_.after_step, log_);
-  HDPS_ASSIGN_OR_RETURN(const RoundOutcome outcome, round.Run(command, &clock_));
+  HDPS_ASSIGN_OR_RETURN(const RoundOutcome outcome, round.Run(command, &clock_, taken_up));
   steps_.window().CancelRequests();
   channel_.board().Enter("push");
   HDPS_RETURN_IF_ERROR(runner_->Settle());
@@ -324,6 +325,8 @@ Status Trainer::Train(const Command& command) {
   done.examples = outcome.examples;
   done.loss_sum = outcome.loss_sum;
   done.bad_rows = outcome.bad_rows;
+  done.steps_again = outcome.steps_again;
+  done.examples_again = outcome.examples_again;
   done.offsets = steps_.offsets();
   if (job().data.follow && channel_.rank().value == 0) data_.MarkOpened();
   done.data_files = data_.opened();

@@ -92,6 +92,8 @@ class Trainer {
   Status InitDense(const Command& command);
   Status Load(const Command& command);
   Status Train(const Command& command);
+  // If another process had begun the order: finds where it was, and goes there.
+  Result<PlaceStand> TakeUp(const Command& command);
   Status StoreDense();
   // Scores the next examples of this worker's part of an evaluation; `next`: after those of the
   // last answer.

@@ -20,10 +20,15 @@ Status TrainingRound::AwaitRows(std::optional<Command>* pause) {
   }
 }
 
-Result<RoundOutcome> TrainingRound::Run(const Command& train, Clock* clock) {
+Result<RoundOutcome> TrainingRound::Run(const Command& train, Clock* clock,
+                                        const PlaceStand& taken_up) {
   RoundOutcome round;
+  round.examples = taken_up.counts.examples;
+  round.loss_sum = taken_up.counts.loss_sum;
+  round.bad_rows = taken_up.counts.bad_rows;
+  round.labels = taken_up.counts.labels;
   StepWindow& window = steps_.window();
-  const uint64_t bad_rows_before = steps_.bad_rows();
+  const uint64_t bad_rows_before = steps_.bad_rows() - taken_up.counts.bad_rows;
   bool pause = false;
   while (*clock < train.until && !pause) {
     const StepTimes before = runner_.times();
@@ -41,20 +46,30 @@ Result<RoundOutcome> TrainingRound::Run(const Command& train, Clock* clock) {
       break;
     }
     if (!round.pause) round.pause = channel_.TakePause();
-    const StepTask task{*clock,     train.until, round.pause.has_value(),
-                        train.rate, train.epoch, train.steps_before};
-    HDPS_ASSIGN_OR_RETURN(const StepOutcome step, runner_.Run(window, task));
-    StepTimes times = runner_.times().Since(before);
-    times.total_ns = time_.NowNs() - begin;
-    CountStep(times, step.examples, step.loss_sum, channel_.meters());
-    ++*clock;
-    pause = step.pause;
-    round.examples += step.examples;
-    round.loss_sum += step.loss_sum;
     const PreparedStep& prepared = *window.at(0).prepared;
     for (const StepParts::Part& part : prepared.parts.parts()) {
       round.labels.Add(CountLabels(part.batch));
     }
+    const StepTask task{*clock,
+                        train.until,
+                        round.pause.has_value(),
+                        train.rate,
+                        train.epoch,
+                        train.steps_before,
+                        {round.examples, round.loss_sum, prepared.bad_rows - bad_rows_before,
+                         round.labels}};
+    HDPS_ASSIGN_OR_RETURN(const StepOutcome step, runner_.Run(window, task));
+    StepTimes times = runner_.times().Since(before);
+    times.total_ns = time_.NowNs() - begin;
+    CountStep(times, step.examples, step.loss_sum, channel_.meters());
+    if (*clock < taken_up.reached) {
+      ++round.steps_again;
+      round.examples_again += step.examples;
+    }
+    ++*clock;
+    pause = step.pause;
+    round.examples += step.examples;
+    round.loss_sum += step.loss_sum;
     Heartbeat report = log_.AddStep(step, *clock, prepared.progress);
     if (channel_.rank().value == 0) {
       log_.PrintLoss(step, *clock, train.epoch, *clock - train.epoch_start);

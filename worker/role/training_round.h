@@ -9,6 +9,7 @@
 #include "common/platform/monotonic_clock.h"
 #include "worker/cache/device_cache.h"
 #include "worker/exchange/node_channel.h"
+#include "worker/exchange/push_acks.h"
 #include "worker/role/epoch_steps.h"
 #include "worker/role/training_log.h"
 #include "worker/step/step_report.h"
@@ -23,6 +24,8 @@ struct RoundOutcome {
   uint64_t bad_rows = 0;
   LabelTally labels;
   bool end_of_epoch = false;
+  // Of steps that a process which had the place before has pushed to some servers.
+  uint64_t steps_again = 0, examples_again = 0;
   std::optional<Command> pause;  // A kPause that came meanwhile and must be answered too.
 };
 
@@ -43,8 +46,9 @@ class TrainingRound {
         after_step_(after_step),
         log_(log) {}
 
-  // Runs the round. Requires: the steps are open at `*clock` of the command's epoch.
-  Result<RoundOutcome> Run(const Command& train, Clock* clock);
+  // Runs the round. Requires: the steps are open at `*clock` of the command's epoch. `taken_up`:
+  // where another process left it; the counts go on from there.
+  Result<RoundOutcome> Run(const Command& train, Clock* clock, const PlaceStand& taken_up = {});
 
  private:
   // Waits for the next step of a followed log, or until a pause comes, which `*pause` then holds.

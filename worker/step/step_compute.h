@@ -91,6 +91,8 @@ class StepCompute {
   Result<ComputedStep> Run(WindowStep& step, const StepTerms& terms,
                            const Model::RowsDone& rows_done, const TensorDone& tensor_done);
 
+  // Sum of the losses of the present step, complete when its row gradients are.
+  double loss_sum() const { return computed_.loss_sum; }
   // [tables][keys * dim], over the whole step; empty for tables whose gradients go straight into
   // the push.
   std::vector<std::vector<float>>& row_gradients() { return row_gradients_; }

@@ -58,6 +58,13 @@ void StepRunner::PushPieces(const WindowStep& step, const StepTask& task, size_t
   }
 }
 
+RoundCounts StepRunner::CountsWith(const PreparedStep& step, const StepTask& task) const {
+  RoundCounts counts = task.counts;
+  counts.examples += step.parts.num_examples();
+  counts.loss_sum += compute_.loss_sum();
+  return counts;
+}
+
 void StepRunner::PushList(const WindowStep& window_step, const StepTask& task, size_t list,
                           std::vector<ServerRequest> then) {
   const PreparedStep& step = *window_step.prepared;
@@ -70,7 +77,8 @@ void StepRunner::PushList(const WindowStep& window_step, const StepTask& task, s
                            .epoch = task.epoch,
                            .part = static_cast<uint32_t>(list),
                            .steps_before = task.steps_before,
-                           .loss_scale = job_.train.loss_scale};
+                           .loss_scale = job_.train.loss_scale,
+                           .counts = list == 0 ? CountsWith(step, task) : RoundCounts()};
   const std::vector<std::span<const float>> gradients = GradientsOf(step, list);
   PushPlan of_piece(step.lists[list], SectionMaker());
   PushPlan& push = list == 0 ? *push_ : of_piece;

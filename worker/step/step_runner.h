@@ -9,6 +9,7 @@
 #include "common/base/status.h"
 #include "common/platform/executor.h"
 #include "common/platform/monotonic_clock.h"
+#include "common/protocol/tallies.h"
 #include "worker/cache/device_cache.h"
 #include "worker/dense/dense_at_servers.h"
 #include "worker/dense/dense_reduction.h"
@@ -39,6 +40,8 @@ struct StepTask {
   double rate = 1;     // Factor of all learning rates.
   uint32_t epoch = 0;
   Clock steps_before = 0;  // As Command::steps_before.
+  // Of the round, with the labels and bad rows of this step, without its examples and their loss.
+  RoundCounts counts = {};
 };
 
 // Runs the first step of a window. Belongs to the trainer's thread.
@@ -109,6 +112,8 @@ class StepRunner {
   void PushPieces(const WindowStep& step, const StepTask& task, size_t end);
   void PushList(const WindowStep& step, const StepTask& task, size_t list,
                 std::vector<ServerRequest> then);
+  // Returns the counts of the round with this step.
+  RoundCounts CountsWith(const PreparedStep& step, const StepTask& task) const;
   // Settles the norm of a pushed step (clip_norm in sync mode): gets the sums of squares from the
   // servers, adds the worker's own, makes the updates that are made here, and tells the servers to
   // make theirs.

@@ -84,17 +84,17 @@ inline auto Fields(const HeartbeatAck& m) {
 inline auto Fields(const Command& m) {
   // `view` is not encoded.
   const auto& [a, b, c, d, e, f, g, h, i, j, k, next, rate, init, taken, last, offsets, before,
-               eval_set, reign, view] = m;
+               eval_set, reign, begun, view] = m;
   return std::tie(a, b, c, d, e, f, g, h, i, j, k, next, rate, init, taken, last, offsets, before,
-                  eval_set, reign);
+                  eval_set, reign, begun);
 }
 inline auto Fields(const CommandDone& m) {
   const auto& [a, b, c, d, e, f, g, h, cache, collectives, tally, digest, j, k, rows, process, l, n,
                o, p, weights, groups, more, weight_sum, data_files, data_changes, q, r, s, figures,
-               offsets] = m;
+               offsets, steps_again, examples_again] = m;
   return std::tie(a, b, c, d, e, f, g, h, cache, collectives, tally, digest[0], digest[1], j, k,
                   rows, process, l, n, o, p, weights, groups, more, weight_sum, data_files, q, r, s,
-                  figures, offsets);
+                  figures, offsets, steps_again, examples_again);
 }
 inline auto Fields(const ScaleRequest& m) {
   const auto& [a, b, c, d] = m;
@@ -168,20 +168,22 @@ inline auto Fields(const PullReply& m) {
   return std::tie(a, b, c, d, e, f, g, mark);
 }
 inline auto Fields(const PushRequest& m) {
-  const auto& [a, b, c, d, e, f, g, h, i, epoch, part, exponent, before, mark, dense_mark] = m;
-  return std::tie(a, b, c, d, e, f, g, h, i, epoch, part, exponent, before, mark, dense_mark);
+  const auto& [a, b, c, d, e, f, g, h, i, epoch, part, exponent, before, mark, dense_mark, counts] =
+      m;
+  return std::tie(a, b, c, d, e, f, g, h, i, epoch, part, exponent, before, mark, dense_mark,
+                  counts);
 }
 inline auto Fields(const PushAck& m) {
   const auto& [a, b, c, too_old] = m;
   return std::tie(a, b, c, too_old);
 }
 inline auto Fields(const AdvanceRequest& m) {
-  const auto& [a, b] = m;
-  return std::tie(a, b.words);
+  const auto& [a, b, asks] = m;
+  return std::tie(a, b.words, asks);
 }
 inline auto Fields(const AdvanceAck& m) {
-  const auto& [a] = m;
-  return std::tie(a);
+  const auto& [a, counts, pushed, reached] = m;
+  return std::tie(a, counts, pushed, reached);
 }
 inline auto Fields(const SquaresRequest& m) {
   const auto& [a] = m;
@@ -235,6 +237,8 @@ inline Heartbeat SampleHeartbeat() {
   return heartbeat;
 }
 
+inline RoundCounts SampleCounts() { return {7, 0.5, 2, {17, -1, 3, 5, 4, 6}}; }
+
 inline CommandDone SampleDone() {
   CommandDone done;
   done.id = {9};
@@ -269,6 +273,8 @@ inline CommandDone SampleDone() {
   done.arithmetic = "avx2 vectors";
   done.figures = {{"auc", 0.75}, {"hits_10", -2}};
   done.offsets = {{4, int64_t{1} << 40}};
+  done.steps_again = 20;
+  done.examples_again = 21;
   return done;
 }
 
@@ -329,6 +335,7 @@ void ForEachSample(const Visit& visit) {
                 .steps_before = 70,
                 .eval_set = "late",
                 .reign = 12,
+                .begun = true,
                 .view = {}});
   visit(SampleDone());
   visit(StopRequest{"terminated"});
@@ -345,10 +352,11 @@ void ForEachSample(const Visit& visit) {
                    DType::kFp16, 0.25, 3};
   push.part = 2, push.scale_exponent = -9, push.steps_before = 40;
   push.rows_mark = 21, push.dense_mark = 22;
+  push.counts = SampleCounts();
   visit(push);
   visit(PushAck{{6}, Code::kResourceExhausted, "full", true});
-  visit(AdvanceRequest{12, {{1, 2, 3, 4}}});
-  visit(AdvanceAck{13});
+  visit(AdvanceRequest{12, {{1, 2, 3, 4}}, true});
+  visit(AdvanceAck{13, SampleCounts(), 14, 15});
   visit(StoreRequest{TwoTables(), KeysOf({1, 2, 3, 4, 5}), FloatsOf(12), {4}, 9});
   visit(StoreAck{Code::kInvalidArgument, "no such table"});
   visit(Replicate{5, {21}, MessageKind::kStoreRequest, KeysOf({9}), KeysOf({1, 2}), FloatsOf(3)});

@@ -1,0 +1,120 @@
+"""Kills workers of a running job: another process takes up the step in place, nobody goes back, and every example
+counts once."""
+import json
+import os
+import random
+import re
+import signal
+import statistics
+import time
+
+import harness
+from failover_test import Launched, ReferenceCase
+
+# So often each; the night asks for more.
+KILLS = harness.asked("HDPS_KILLS", 1, 5, "kills of each kind")
+FIRST = int(os.environ.get("HDPS_KILLS_SEED", 0))
+# Without saves the job trains from its begin to its end, and nothing that comes back can be a checkpoint's.
+SETS = {"train.epochs": 24, "train.eval_each_epoch": False, "checkpoint.every_steps": 0,
+        "cluster.heartbeat_ms": 100, "cluster.dead_after_ms": 2000}
+REPLACED = re.compile(r"(worker \d)\b.* was replaced in place after ([\d.]+) s; nobody goes back")
+
+
+class TakeUpTest(ReferenceCase):
+    def disturb(self, what, sets, same_digest):
+        """KILLS runs, each with the kill of a worker at a random moment."""
+        sets = {**SETS, **sets}
+        reference = self.reference(sets)
+        kills, replaced, again = 0, [], []
+        for i in range(FIRST, FIRST + KILLS):
+            chance = random.Random(f"take up {what} {i}")
+            job = Launched(self.out(f"{what.replace(' ', '_')}_{i}"), sets=sets)
+            time.sleep(chance.uniform(0, 0.8))  # The moment of the kill, not a wait for anything.
+            victim = chance.randrange(2)
+            hit = job.kill(f"worker_{victim}")
+            summary = job.end(self)
+            said = (job.out / "log" / "scheduler.log").read_text()
+            words = f"{what} {i}: {said[-3000:]}"
+            self.assertTrue(hit, words)
+            kills += 1
+            told = REPLACED.findall(said)
+            self.assertEqual([member for member, _ in told], [f"worker {victim}"], words)
+            self.assertNotIn("the job goes on from", said, words)
+            self.assertEqual(job.events("stood_seconds"), [], words)
+            replaced.append(float(told[0][1]))
+            again.append(summary["steps_again"])
+            self.assertLessEqual(again[-1], 1, words)
+            self.assertEqual(summary["failures_survived"], 1, words)
+            self.assertEqual(summary["examples"], reference["examples"], words)
+            self.assertEqual(summary["steps"], reference["steps"], words)
+            if same_digest:
+                self.assertEqual(summary["digest"], reference["digest"], words)
+                self.assertEqual(summary["train_logloss"], reference["train_logloss"], words)
+            else:
+                self.assertLess(abs(summary["eval_auc"] - reference["eval_auc"]), 0.02, words)
+        harness.figure(f"{what}: {kills} workers killed, all replaced in place after {statistics.median(replaced):.2f} s "
+                       f"(median) to {max(replaced):.2f} s; nobody went back; {sum(again)} steps made again; "
+                       f"{'the digest' if same_digest else 'the examples'} of the undisturbed run each time")
+
+    def test_sync(self):
+        for copies in (0, 1):
+            self.disturb(f"sync, {copies} copies", {"cluster.replicas": copies}, True)
+
+    def test_sync_with_rows_ahead_in_sixteen_bits(self):
+        self.disturb("sync, rows two steps ahead in bf16", {"train.lookahead": 2, "parallel.wire": "bf16"}, True)
+
+    def test_async(self):
+        for copies in (0, 1):
+            self.disturb(f"async, {copies} copies", {"train.mode": "async", "cluster.replicas": copies}, False)
+
+    def test_ssp(self):
+        for copies in (0, 1):
+            self.disturb(f"ssp, {copies} copies", {"train.mode": "ssp", "train.staleness_bound": 2,
+                                                   "cluster.replicas": copies}, False)
+
+
+class OthersTest(harness.DaemonsCase):
+    def clocks(self, address):
+        told = json.loads(harness.run([harness.program("hdps"), "status", f"--scheduler={address}", "--json"]).stdout)
+        return {member["name"].split(" (")[0]: member["clock"] for member in told["members"]
+                if member["name"].startswith("worker")}
+
+    def steps_a_second(self, address, members, seconds):
+        begin, before = time.monotonic(), self.clocks(address)
+        time.sleep(seconds)  # The span over which steps are counted.
+        after, end = self.clocks(address), time.monotonic()
+        return sum(after[m] - before[m] for m in members) / (end - begin)
+
+    def test_in_async_the_others_train_on(self):
+        """The replacement comes late; until then the others lose no speed, and it takes up its step then."""
+        out, port = self.out("run"), harness.free_port()
+        address = f"127.0.0.1:{port}"
+        sets = harness.merged_settings({**SETS, "train.epochs": 100000, "train.mode": "async",
+                                        "cluster.dead_after_ms": 1000})
+        job = f"--job={harness.CENSUS}"
+        self.start("hdps-scheduler", job, f"--listen=tcp://{address}", f"--out={out}", "--servers=2", "--workers=3", *sets)
+
+        def worker(rank):
+            return self.start("hdps-worker", job, f"--scheduler=tcp://{address}", f"--rank={rank}", *sets)
+        for _ in range(2):
+            self.start("hdps-server", job, f"--scheduler=tcp://{address}", "--listen=tcp://127.0.0.1:0", *sets)
+        workers = [worker(rank) for rank in range(3)]
+        harness.wait_until(lambda: (out / "metrics.jsonl").exists() and
+                           '"step"' in (out / "metrics.jsonl").read_text(), 60, "the first steps")
+        others = ["worker 0", "worker 1"]
+        before = self.steps_a_second(address, others, 3)
+        workers[2].send_signal(signal.SIGKILL)
+        during = self.steps_a_second(address, others, 3)
+        workers[2] = worker(2)
+        harness.wait_until(lambda: '"replaced"' in (out / "metrics.jsonl").read_text(), 60, "the replacement")
+        stood = self.clocks(address)
+        harness.wait_until(lambda: self.clocks(address)["worker 2"] > stood["worker 2"], 60, "its steps")
+        text = (out / "metrics.jsonl").read_text()
+        self.assertNotIn('"went_back"', text)
+        harness.figure(f"async, while one of three workers is dead: the others make {during:.0f} steps/s, before "
+                       f"{before:.0f}: {during / before:.2f} times")
+        self.assertGreater(during / before, 0.9)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,194 @@
+// Tests a server whose worker dies: the process that takes its place is told where the place
+// stands, reads what the dead one had read, and what it pushes again is taken once.
+#include <optional>
+#include <vector>
+
+#include "common/job/job_spec.h"
+#include "common/job/spec/train_spec.h"
+#include "common/protocol/message_frames.h"
+#include "common/protocol/row_messages.h"
+#include "gtest/gtest.h"
+#include "server/places/kept_pulls.h"
+#include "server/places/rank_stands.h"
+#include "tests/server/server_harness.h"
+
+namespace hdps {
+namespace {
+
+constexpr PeerId kHeir{2000};
+constexpr Key kKey = 7;
+
+class TakeUpTest : public testing::Test {
+ protected:
+  void Begin(Mode mode, ServerSabotage sabotage = {}) {
+    server_.emplace(ServerSetting{.job = TestJob(mode), .sabotage = sabotage});
+  }
+  // Another process has the place of worker 0.
+  void Replace() {
+    ++server_->view().view.value;
+    server_->view().workers[0].peer = kHeir;
+    server_->SendView();
+  }
+  AdvanceAck Stand() {
+    server_->FromPeer(kHeir, AdvanceRequest{.clock = 0, .asks = true}, ++id_);
+    const std::optional<AdvanceAck> ack = server_->TakeReply<AdvanceAck>(id_);
+    EXPECT_TRUE(ack.has_value());
+    return ack.value_or(AdvanceAck());
+  }
+  uint64_t Push(uint32_t worker, uint64_t sequence, Clock clock, float gradient) {
+    PushRequest push = server_->PushOf(sequence, clock, 1, {{0, 1, {kKey}, {gradient}}});
+    push.counts = {.examples = static_cast<uint64_t>(10 * (clock + 1)), .loss_sum = 0.5};
+    server_->FromPeer(ServerHarness::WorkerPeer(worker), push, ++id_);
+    return id_;
+  }
+  Code PushOfHeir(uint64_t sequence, Clock clock, float gradient) {
+    server_->FromPeer(kHeir, server_->PushOf(sequence, clock, 1, {{0, 1, {kKey}, {gradient}}}),
+                      ++id_);
+    return server_->Ack(id_).code;
+  }
+  std::optional<float> PullOfHeir(Clock clock, PullMode mode = PullMode::kTrain) {
+    server_->FromPeer(kHeir, server_->PullOf(clock, mode, {{0, 1, {kKey}, {}}}), ++id_);
+    const std::optional<PullReply> reply = server_->TakeReply<PullReply>(id_);
+    if (!reply || reply->code != Code::kOk) return std::nullopt;
+    return reply->rows.As<float>()[0];
+  }
+  float Row() {
+    server_->FromPeer(ServerHarness::WorkerPeer(1),
+                      server_->PullOf(0, PullMode::kRead, {{0, 1, {kKey}, {}}}), ++id_);
+    return server_->TakeReply<PullReply>(id_)->rows.As<float>()[0];
+  }
+
+  std::optional<ServerHarness> server_;
+  uint64_t id_ = 5000;
+};
+
+TEST_F(TakeUpTest, InSyncTheHeirReadsWhatWasReadAndItsPushCountsOnce) {
+  Begin(Mode::kSync);
+  for (uint32_t w = 0; w < 2; ++w) {
+    server_->Pull(w, 0, PullMode::kTrain, {{0, 1, {kKey}, {}}});
+    Push(w, 0, 0, 2);
+  }
+  const float applied = Row();
+  EXPECT_NE(applied, 0);  // The step was applied while worker 0 may have lacked its answer.
+  Replace();
+  const AdvanceAck stand = Stand();
+  EXPECT_EQ(stand.clock, 0);
+  EXPECT_EQ(stand.pushed, 1);
+  EXPECT_EQ(stand.reached, 1);
+  EXPECT_EQ(stand.counts.examples, 10u);
+  // Another server lacks the push, so the heir makes the step again.
+  EXPECT_EQ(PullOfHeir(0), 0);
+  EXPECT_EQ(PullOfHeir(0, PullMode::kRefresh), 0);
+  EXPECT_EQ(PushOfHeir(0, 0, 2), Code::kOk);
+  EXPECT_EQ(Row(), applied);
+  // The next step is its own.
+  server_->FromPeer(kHeir, AdvanceRequest{.clock = 1}, ++id_);
+  server_->Advance(1, 1);
+  EXPECT_EQ(PullOfHeir(1), applied);
+  Push(1, 1, 1, 2);
+  EXPECT_EQ(PushOfHeir(1, 1, 2), Code::kOk);
+  EXPECT_NE(Row(), applied);
+}
+
+TEST_F(TakeUpTest, RowsReadAheadAreKeptAsTheyWereAtTheStepsTurn) {
+  Begin(Mode::kSync);
+  const std::vector<TableRows> rows = {{0, 1, {kKey}, {}}};
+  server_->Pull(0, 1, PullMode::kPrefetch, rows);  // Before step 0 is applied.
+  for (uint32_t w = 0; w < 2; ++w) Push(w, 0, 0, 2);
+  server_->Pull(0, 1, PullMode::kRefresh, rows);
+  const float at_turn = Row();
+  for (uint32_t w = 0; w < 2; ++w) Push(w, 1, 1, 4);
+  ASSERT_NE(Row(), at_turn);
+  Replace();
+  EXPECT_EQ(Stand().pushed, 2);
+  EXPECT_EQ(PullOfHeir(1), at_turn);
+}
+
+TEST_F(TakeUpTest, WithoutKeptRowsTheHeirReadsOthers) {
+  Begin(Mode::kSync, {.heir_reads_anew = true});
+  for (uint32_t w = 0; w < 2; ++w) {
+    server_->Pull(w, 0, PullMode::kTrain, {{0, 1, {kKey}, {}}});
+    Push(w, 0, 0, 2);
+  }
+  Replace();
+  EXPECT_NE(PullOfHeir(0), 0);
+}
+
+TEST_F(TakeUpTest, InAsyncAPushOfTheDeadCountsOnce) {
+  for (const bool broken : {false, true}) {
+    Begin(Mode::kAsync, {.heir_pushes_again = broken});
+    Push(0, 0, 0, 1);
+    Push(0, 1, 1, 1);
+    server_->Advance(0, 1);
+    Replace();
+    const AdvanceAck stand = Stand();
+    EXPECT_EQ(stand.clock, 1);
+    EXPECT_EQ(stand.pushed, 2);
+    EXPECT_EQ(stand.counts.examples, 20u);
+    EXPECT_EQ(PushOfHeir(0, 1, 1), Code::kOk);
+    EXPECT_EQ(Row(), broken ? -3 : -2);
+    EXPECT_EQ(PushOfHeir(1, 2, 1), Code::kOk);
+    EXPECT_EQ(Row(), broken ? -4 : -3);
+  }
+}
+
+TEST_F(TakeUpTest, AProcessThatWasReplacedChangesNothing) {
+  Begin(Mode::kAsync);
+  Replace();
+  Push(0, 0, 0, 1);
+  EXPECT_EQ(Row(), 0);
+}
+
+TEST(RankStands, AGapIsWhereThePlaceStands) {
+  RankStands stands(8, /*parts=*/2);
+  stands.Join({3}, 5);
+  stands.Take({3}, {1}, 5, 1, {});
+  stands.Take({3}, {1}, 5, 0, {.examples = 50});
+  stands.Take({3}, {1}, 6, 1, {});
+  stands.Take({3}, {1}, 7, 0, {.examples = 70});
+  EXPECT_EQ(stands.pushed({3}), 6);
+  EXPECT_EQ(stands.reached({3}), 8);
+  EXPECT_EQ(stands.counts({3}).examples, 50u);
+  EXPECT_EQ(stands.TakenFrom({3}, 6, 1), PeerId{1});
+  EXPECT_EQ(stands.TakenFrom({3}, 6, 0), std::nullopt);
+  stands.Finish({3}, 6);
+  EXPECT_EQ(stands.counts({3}).examples, 50u);  // Of the step before.
+  EXPECT_EQ(stands.pushed({3}), 6);
+  stands.Reset(2);
+  EXPECT_EQ(stands.pushed({3}), 2);
+  EXPECT_EQ(stands.counts({3}), RoundCounts());
+}
+
+TEST(RankStands, ALiarFillsNoMemory) {
+  RankStands stands(4, 1);
+  stands.Join({0}, 0);
+  for (Clock clock = 0; clock < 2000; clock += 2) stands.Take({0}, {1}, clock, 0, {});
+  EXPECT_EQ(stands.TakenFrom({0}, 0, 0), std::nullopt);
+  EXPECT_EQ(stands.TakenFrom({0}, 1998, 0), PeerId{1});
+  EXPECT_GE(stands.pushed({0}), 1990);
+}
+
+TEST(KeptPulls, TheFirstAnswerStaysUntilThePlaceHasFinishedTheStep) {
+  const auto list = std::make_shared<KeyList>();
+  list->keys = Buffer::CopyOf<Key>(std::vector<Key>{kKey});
+  KeyList others;
+  others.keys = Buffer::CopyOf<Key>(std::vector<Key>{kKey + 1});
+  const auto rows = [](float value) { return Buffer::CopyOf<float>(std::vector<float>{value}); };
+  KeptPulls kept(2);
+  kept.Keep({0}, 4, 0, {{1}, list, DType::kFp32, rows(1)});
+  kept.Keep({0}, 4, 0, {{1}, list, DType::kFp32, rows(2)});
+  EXPECT_EQ(kept.FindForHeir({0}, 4, 0, {1}, *list), nullptr);  // Its own process reads anew.
+  EXPECT_EQ(kept.FindForHeir({0}, 4, 0, {2}, others), nullptr);
+  ASSERT_NE(kept.FindForHeir({0}, 4, 0, {2}, *list), nullptr);
+  EXPECT_EQ(kept.FindForHeir({0}, 4, 0, {2}, *list)->rows.As<float>()[0], 1);
+  kept.Finish({0}, 5);
+  EXPECT_EQ(kept.FindForHeir({0}, 4, 0, {2}, *list), nullptr);
+  for (Clock clock = 5; clock < 9; ++clock) {
+    kept.Keep({0}, clock, 0, {{1}, list, DType::kFp32, rows(1)});
+  }
+  EXPECT_FALSE(kept.Has({0}, 6, 0));
+  EXPECT_TRUE(kept.Has({0}, 8, 0));
+}
+
+}  // namespace
+}  // namespace hdps
