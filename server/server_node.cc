@@ -32,6 +32,12 @@
 namespace hdps {
 namespace {
 constexpr ViewId kFirstView{1};
+
+NodeIdentity IdentityOf(const ServerNodeOptions& options) {
+  NodeIdentity identity = options.identity;
+  identity.records = options.order.recorder != nullptr;
+  return identity;
+}
 }  // namespace
 
 struct ServerNode::Impl {
@@ -40,7 +46,7 @@ struct ServerNode::Impl {
         executor(the_executor),
         options(o),
         job(*options.job),
-        membership(MembershipOf(Role::kServer, options.identity, job)),
+        membership(MembershipOf(Role::kServer, IdentityOf(o), job)),
         meters(job, o.clock, o.recorder),
         groups(job, executor, o.identity.self, o.sabotage, o.sections, o.guests_read, meters,
                o.order),

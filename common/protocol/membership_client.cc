@@ -105,7 +105,8 @@ struct MembershipClient::Impl {
     if (scheduler.address().empty()) return;
     const NodeIdentity& own = options.identity;
     SendToScheduler(JoinRequest{options.role, own.rank, own.own_address, options.job_digest,
-                                own.num_servers, own.num_workers, own.host, own.process});
+                                own.num_servers, own.num_workers, own.host, own.process,
+                                own.records});
     HDPS_FAILPOINT("member.join.sent");
   }
 

@@ -33,6 +33,7 @@ struct NodeIdentity {
   uint32_t num_servers = 0, num_workers = 0;  // As given on the command line; 0 if not given.
   std::string host;                           // For people: host name and process id.
   std::string process = {};  // OwnProcessName(), if the process runs no other member.
+  bool records = false;      // As in JoinRequest.
   // Knows where the scheduler is dialed; null: always at `scheduler_address`.
   std::shared_ptr<SchedulerLocator> locator = nullptr;
 };

@@ -72,6 +72,7 @@ struct Layout<JoinRequest> {
     fields.Number(message.num_workers);
     fields.Text(message.host);
     fields.Text(message.process);
+    fields.Number(message.records);
   }
   static void Check(const JoinRequest& message, Rules& rules) {
     rules.Require(message.role != Role::kScheduler, "servers and workers join");

@@ -23,6 +23,7 @@ struct JoinRequest {
   uint32_t num_workers = 0;
   std::string host;          // For people: host name and process id.
   std::string process = {};  // OwnProcessName(); lets others on its machine see that it has ended.
+  bool records = false;      // A server that records the order of requests (--record).
 };
 
 // Refuses a JoinRequest. The member prints the message and exits with the status, unless it stands

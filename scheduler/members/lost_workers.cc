@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/job/job_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "common/protocol/view.h"
 #include "scheduler/members/forming.h"
 #include "scheduler/members/member_changes.h"
@@ -19,6 +21,9 @@ std::string MemberChanges::WhyAllGoBack(const std::vector<PeerId>& lost,
     }
     // What a process said that fails may be wrong, and servers have taken it.
     if (!members_->given_up(peer).empty()) return place + " failed or was let go";
+  }
+  if (rendezvous_.recorded() && job_->train.mode != Mode::kSync) {
+    return "a recorded run has one line of steps (--record)";
   }
   return stand.why_back;
 }

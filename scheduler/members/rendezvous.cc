@@ -53,6 +53,7 @@ std::optional<JoinRefused> Rendezvous::Admit(PeerId peer, const JoinRequest& req
   }
   if (std::optional<JoinRefused> mistake = Mistake(request)) return mistake;
   if (std::optional<JoinRefused> taken = Taken(request)) return taken;
+  recorded_ = recorded_ || request.records;
   // After Shrink() the rank may be gone or taken; any rank will do then.
   const bool has_rank = request.rank >= 0 &&
                         static_cast<uint32_t>(request.rank) < Quota(request.role) &&

@@ -103,6 +103,8 @@ class Rendezvous {
   // Returns who is present, such as "server 0 (host-a 71), worker (host-b 17)"; or "nobody".
   std::string Present() const;
   std::vector<PeerId> peers() const;
+  // Returns whether a server has said that it records the order of requests.
+  bool recorded() const { return recorded_; }
   // Returns the intended number of members of a role.
   uint32_t Places(Role role) const { return Quota(role); }
   bool Has(PeerId peer) const { return candidates_.contains(peer); }
@@ -138,6 +140,7 @@ class Rendezvous {
 
   const RendezvousOptions options_;
   uint32_t num_servers_, num_workers_;  // Numbers at which the cluster is complete.
+  bool recorded_ = false;
   std::map<PeerId, Candidate> candidates_;
   std::map<PeerId, Candidate> vacated_;  // Lost members of the newest view.
   bool complete_ = false;

@@ -62,8 +62,8 @@ inline Activity SomeActivity() {
 }
 
 inline auto Fields(const JoinRequest& m) {
-  const auto& [a, b, c, d, e, f, g, h] = m;
-  return std::tie(a, b, c, d, e, f, g, h);
+  const auto& [a, b, c, d, e, f, g, h, records] = m;
+  return std::tie(a, b, c, d, e, f, g, h, records);
 }
 inline auto Fields(const JoinRefused& m) {
   const auto& [a, b, c] = m;
@@ -311,7 +311,7 @@ void ForEachSampleOfGuests(const Visit& visit) {
 // Calls visit(message) with a sample of every kind.
 template <typename Visit>
 void ForEachSample(const Visit& visit) {
-  visit(JoinRequest{Role::kServer, 3, "tcp://127.0.0.1:5", 99, 2, 4, "host 12", "boot:ns:12:3"});
+  visit(JoinRequest{Role::kServer, 3, "tcp://127.0.0.1:5", 99, 2, 4, "host 12", "boot:ns:12:3", true});
   visit(JoinRefused{2, "one too many", true});
   visit(SampleView());
   visit(SampleHeartbeat());
