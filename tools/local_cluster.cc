@@ -33,7 +33,7 @@ ProcessEnd RunWorker(Cluster& cluster, uint32_t rank) {
   options.rows = cluster.rows;
   if (cluster.options.watch) options.watch = cluster.options.watch(Role::kWorker, rank);
   options.print = cluster.options.voice.notice;
-  options.replays = cluster.options.script != nullptr;
+  if (cluster.options.script != nullptr) options.replay = &cluster.options.asked_whole[rank];
   if (cluster.options.after_step) {
     options.after_step = [&cluster, rank](const StepReport& report) {
       cluster.options.after_step({rank}, report);

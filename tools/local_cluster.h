@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -55,10 +56,11 @@ struct LocalClusterOptions {
   // Records the first `trace_steps` steps of all members; null: no trace.
   RunTrace* trace = nullptr;
   uint64_t trace_steps = 0;
-  // A replayed run: where it stops, and in which order each server takes requests; see
-  // tools/replay. Null and empty: there is none.
+  // A replayed run: where it stops, in which order each server takes requests, and for which steps
+  // each worker does not ask ahead; see tools/replay. Null and empty: there is none.
   const RoundScript* script = nullptr;
   std::function<OrderGate*(ServerId)> gate = {};
+  std::vector<std::set<Clock>> asked_whole = {};
   std::string record = {};  // Folder for the record of this run; empty: none is written.
 };
 

@@ -34,8 +34,7 @@ void TakeOffsets(const std::vector<PartitionOffset>& told, std::vector<Partition
 }  // namespace
 
 void TrainPhase::MakeRound(JobAtHand& job, TimeMs now) {
-  round_.emplace(parts_.members.workers().size(), job.plan->position().clock, job.Until(),
-                 job.script);
+  round_.emplace(parts_.members.workers().size(), job.plan->position().clock, job.Until());
   job.training_since = now;
 }
 

@@ -15,8 +15,7 @@ constexpr TimeMs kPauseAgainMs = 2000;
 
 }  // namespace
 
-TrainRound::TrainRound(uint32_t num_workers, Clock start, Clock until, const RoundScript* script)
-    : until_(until), script_(script) {
+TrainRound::TrainRound(uint32_t num_workers, Clock start, Clock until) : until_(until) {
   CHECK_GT(num_workers, 0u);
   workers_.resize(num_workers);
   for (Worker& worker : workers_) worker.clock = start;
@@ -40,10 +39,9 @@ Clock TrainRound::Reach() const {
 
 std::vector<TrainRound::Order> TrainRound::TakeOrders(TimeMs now) {
   std::vector<Order> orders;
-  const Clock reach = started_ ? Reach() : until_;
+  const Clock goal = started_ ? Reach() : until_;
   for (uint32_t w = 0; w < workers_.size(); ++w) {
     Worker& worker = workers_[w];
-    const Clock goal = script_ != nullptr ? script_->GoalOf(w, worker.clock, until_) : reach;
     const bool go = !started_ || (!worker.running && !worker.end_of_epoch && worker.clock < goal);
     if (go) {
       worker.running = true;

@@ -9,7 +9,6 @@
 #include "common/net/node.h"
 #include "common/protocol/command_messages.h"
 #include "common/protocol/tallies.h"
-#include "scheduler/plan/round_script.h"
 
 namespace hdps {
 
@@ -25,9 +24,7 @@ struct CommandDone;
 // clock. The sums do not depend on the order of the workers' answers.
 class TrainRound {
  public:
-  // `script`: a replayed run, whose workers stop where they did; null: there is none. Must outlive
-  // the round.
-  TrainRound(uint32_t num_workers, Clock start, Clock until, const RoundScript* script = nullptr);
+  TrainRound(uint32_t num_workers, Clock start, Clock until);
 
   struct Order {
     uint32_t worker = 0;
@@ -94,7 +91,6 @@ class TrainRound {
   Clock Reach() const;
 
   const Clock until_;
-  const RoundScript* const script_;
   bool paused_ = false;
   bool started_ = false;
   std::vector<Worker> workers_;

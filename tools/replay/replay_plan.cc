@@ -117,8 +117,7 @@ std::optional<DigestMark> DigestOf(const RecordedView& last) {
   return sum;
 }
 
-Result<ReplaySegment> SegmentOf(const Stretch& stretch, bool ordered, bool looks_ahead,
-                                uint64_t* again) {
+Result<ReplaySegment> SegmentOf(const Stretch& stretch, bool ordered, uint64_t* again) {
   const ViewMark& mark = stretch.views.front()->mark;
   ReplaySegment segment;
   segment.begin = stretch.begin;
@@ -127,8 +126,7 @@ Result<ReplaySegment> SegmentOf(const Stretch& stretch, bool ordered, bool looks
   segment.shards.owner = mark.owner;
   segment.servers = std::ranges::max(mark.owner).value + 1;
   segment.orders.resize(segment.servers);
-  if (looks_ahead) segment.stops.resize(segment.workers);
-  std::vector<std::set<Clock>> stops(segment.workers);
+  segment.asked_whole.resize(segment.workers);
   for (uint32_t g = 0; g < segment.servers; ++g) {
     std::vector<OrderEntry> all;
     for (const RecordedView* view : stretch.views) {
@@ -143,13 +141,10 @@ Result<ReplaySegment> SegmentOf(const Stretch& stretch, bool ordered, bool looks
     if (!ordered) continue;
     segment.orders[g] = KeptOrder(all, segment.end, again);
     for (const OrderEntry& entry : segment.orders[g]) {
-      if (entry.kind == OrderKind::kTrainPull && entry.step > segment.begin) {
-        stops[entry.worker.value].insert(entry.step);
+      if (entry.kind == OrderKind::kTrainPull) {
+        segment.asked_whole[entry.worker.value].insert(entry.step);
       }
     }
-  }
-  for (size_t w = 0; w < segment.stops.size(); ++w) {
-    segment.stops[w].assign(stops[w].begin(), stops[w].end());
   }
   return segment;
 }
@@ -191,8 +186,8 @@ Result<std::vector<NamedOrderFile>> ReadRecord(FileSystem& files, const std::str
                 " holds no record; give the folder that the servers had as --record");
 }
 
-Result<ReplayPlan> PlanReplay(const std::vector<NamedOrderFile>& record, std::optional<Clock> until,
-                              bool looks_ahead) {
+Result<ReplayPlan> PlanReplay(const std::vector<NamedOrderFile>& record,
+                              std::optional<Clock> until) {
   ReplayPlan plan;
   plan.header = record.front().file.header;
   RecordedViews views;
@@ -214,8 +209,7 @@ Result<ReplayPlan> PlanReplay(const std::vector<NamedOrderFile>& record, std::op
     stretches.back().end = end->clock;
   } else if (ordered) {
     uint64_t again = 0;
-    HDPS_ASSIGN_OR_RETURN(const ReplaySegment last,
-                          SegmentOf(stretches.back(), ordered, looks_ahead, &again));
+    HDPS_ASSIGN_OR_RETURN(const ReplaySegment last, SegmentOf(stretches.back(), ordered, &again));
     for (const std::vector<OrderEntry>& order : last.orders) {
       for (uint32_t w = 0; w < last.workers; ++w) {
         stretches.back().end =
@@ -242,8 +236,7 @@ Result<ReplayPlan> PlanReplay(const std::vector<NamedOrderFile>& record, std::op
   }
   for (const Stretch& stretch : stretches) {
     if (stretch.end <= stretch.begin && stretches.size() > 1) continue;
-    HDPS_ASSIGN_OR_RETURN(ReplaySegment segment,
-                          SegmentOf(stretch, ordered, looks_ahead, &plan.steps_again));
+    HDPS_ASSIGN_OR_RETURN(ReplaySegment segment, SegmentOf(stretch, ordered, &plan.steps_again));
     if (ordered) HDPS_RETURN_IF_ERROR(CheckWhole(segment));
     plan.segments.push_back(std::move(segment));
   }

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,9 +23,8 @@ struct ReplaySegment {
   uint32_t workers = 0, servers = 0;
   ShardMap shards;
   std::vector<std::vector<OrderEntry>> orders;  // [servers]
-  // [workers]: steps before which a worker's order to train ended; none without train.lookahead,
-  // where it makes no difference.
-  std::vector<std::vector<Clock>> stops;
+  // [workers]: steps for all of whose rows a worker asked at once, and none ahead.
+  std::vector<std::set<Clock>> asked_whole;
 };
 
 // Invariant: each segment begins where the one before it ends.
@@ -52,7 +52,7 @@ Result<std::vector<NamedOrderFile>> ReadRecord(FileSystem& files, const std::str
 
 // Plans the replay until step `until`, or to the end of the record. Errors: kInvalidArgument if the
 // files are not the whole record of one run, or it has no such step.
-Result<ReplayPlan> PlanReplay(const std::vector<NamedOrderFile>& record, std::optional<Clock> until,
-                              bool looks_ahead);
+Result<ReplayPlan> PlanReplay(const std::vector<NamedOrderFile>& record,
+                              std::optional<Clock> until);
 
 }  // namespace hdps

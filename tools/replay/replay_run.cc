@@ -35,7 +35,7 @@ std::string MembersOf(const ReplaySegment& segment) {
 Result<ProcessEnd> RunSegment(const ReplaySegment& segment, Clock stop_at,
                               LocalClusterOptions options, FileSystem& files,
                               MonotonicClock& clock) {
-  const RoundScript script{segment.shards, stop_at, segment.stops};
+  const RoundScript script{segment.shards, stop_at};
   std::vector<std::unique_ptr<OrderGate>> gates;
   for (const std::vector<OrderEntry>& order : segment.orders) {
     gates.push_back(std::make_unique<OrderGate>(order, PatienceOf(*options.job)));
@@ -44,6 +44,7 @@ Result<ProcessEnd> RunSegment(const ReplaySegment& segment, Clock stop_at,
   options.num_workers = segment.workers;
   options.resume = Resume::kAuto;
   options.script = &script;
+  options.asked_whole = segment.asked_whole;
   options.gate = [&gates](ServerId server) { return gates[server.value].get(); };
   return RunLocalCluster(options, files, clock);
 }
@@ -156,8 +157,7 @@ Result<ProcessEnd> RunReplay(const ReplayRequest& request, FileSystem& files) {
   training.log = request.log;
   training.voice = request.voice;
   training.stop = request.stop;
-  // Planned without steps ahead first, for the numbers of members.
-  HDPS_ASSIGN_OR_RETURN(ReplayPlan plan, PlanReplay(record, request.until, /*looks_ahead=*/false));
+  HDPS_ASSIGN_OR_RETURN(ReplayPlan plan, PlanReplay(record, request.until));
   for (const ReplaySegment& segment : plan.segments) {
     training.servers = std::max(training.servers, segment.servers);
     training.workers = std::max(training.workers, segment.workers);
@@ -167,7 +167,6 @@ Result<ProcessEnd> RunReplay(const ReplayRequest& request, FileSystem& files) {
   if (!request.init.empty()) run.options.init = WholeInitPath(request.init);
   const Job& job = *run.options.job;
   HDPS_RETURN_IF_ERROR(CheckJob(job, plan.header));
-  HDPS_ASSIGN_OR_RETURN(plan, PlanReplay(record, request.until, job.train.lookahead > 0));
   plan.bytes = bytes;
   run.options.voice.notice(DescribeRecord(plan));
   if (plan.steps_again > 0 && run.options.voice.warning) {

@@ -138,7 +138,7 @@ void Trainer::MakeRunner() {
                                          part_.rank_model());
   runner_->set_cache(cache_.get());
   runner_->set_recorder(options_.recorder);
-  runner_->set_waits_for_reader(options_.replays);
+  runner_->set_replay(options_.replay);
   runner_->set_scores(scores_.used() ? &scores_ : nullptr);
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "common/base/ids.h"
@@ -40,7 +41,7 @@ struct TrainerOptions {
   // Prints the lines of train.log_every_steps, on the trainer's thread; may be empty.
   std::function<void(const std::string&)> print = {};
   std::shared_ptr<RowCaches> rows = nullptr;  // Null: no parsed rows are kept.
-  bool replays = false;                       // As in WorkerProcessOptions.
+  const std::set<Clock>* replay = nullptr;    // As in WorkerProcessOptions.
 };
 
 // Decides which part does what for each command, and answers. No part knows the trainer.

@@ -21,7 +21,7 @@ WorkerExit RunWorkerProcess(const WorkerProcessOptions& options, Transport& tran
                       transport.sections());
   Trainer trainer(
       {options.node.job, options.collective_host, options.after_step, options.node.recorder,
-       options.number_here, options.print, options.rows, options.replays},
+       options.number_here, options.print, options.rows, options.replay},
       channel, clock, files, executor);
   WorkerNode node(options.node, &channel);
 

@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
+#include <set>
 #include <string>
 
 #include "common/base/exit_status.h"
@@ -32,7 +34,9 @@ struct WorkerProcessOptions {
   std::shared_ptr<RowCaches> rows = nullptr;  // Null: no parsed rows are kept.
   uint32_t number_here = 0;      // Index among the workers of its machine, which share GPUs.
   MemberWatch* watch = nullptr;  // Gets copies of the figures; null: nobody looks.
-  bool replays = false;          // Servers take its requests in the order of a record.
+  // Servers take its requests in the order of a record: the steps for whose rows it asks at once,
+  // as StepRunner::set_replay(). Null: they do not.
+  const std::set<Clock>* replay = nullptr;
 };
 
 struct WorkerExit {

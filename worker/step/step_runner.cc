@@ -145,7 +145,7 @@ Status StepRunner::PushAndRequest(StepWindow& window, const StepTask& task, bool
   if (clips_all_) HDPS_RETURN_IF_ERROR(SettleNorm(task));
   if (pause || task.clock + 1 >= task.until) return Status();
   HDPS_RETURN_IF_ERROR(RefreshCache(window, task.clock + 1));
-  HDPS_RETURN_IF_ERROR(window.Fill(2, waits_for_reader_ ? 2 : 1));
+  HDPS_RETURN_IF_ERROR(window.Fill(2, replayed_whole_ != nullptr ? 2 : 1));
   if (window.size() < 2) return Status();
   RequestRows(window, 1, task.clock + 1);
   return PrefetchSteps(window, 1, task);
@@ -187,11 +187,11 @@ Status StepRunner::PrefetchSteps(StepWindow& window, size_t turn, const StepTask
   const size_t lookahead = job_.train.lookahead;
   if (lookahead == 0) return Status();
   const size_t most = turn + 1 + lookahead;
-  HDPS_RETURN_IF_ERROR(window.Fill(most, waits_for_reader_ ? most : 1));
+  HDPS_RETURN_IF_ERROR(window.Fill(most, replayed_whole_ != nullptr ? most : 1));
   for (size_t i = turn + 1; i < window.size(); ++i) {
     const Clock clock = task.clock + static_cast<Clock>(i);
     if (clock >= task.until) break;
-    if (window.at(i).rows->has_prefetch()) continue;
+    if (window.at(i).rows->has_prefetch() || AsksWhole(clock)) continue;
     WindowStep& step = NewList(window, i);
     const Clock pushed = task.clock + static_cast<Clock>(turn);
     step.rows->PrefetchRows(*step.prepared, {.clock = clock, .pushed = pushed, .list = step.list});

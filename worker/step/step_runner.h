@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -64,9 +65,10 @@ class StepRunner {
     recorder_ = recorder;
     compute_.set_recorder(recorder);
   }
-  // A worker that replays a run waits for the reader where it asks for rows ahead, so that it asks
-  // for them at the same point of each step.
-  void set_waits_for_reader(bool waits) { waits_for_reader_ = waits; }
+  // A worker that replays a run asks for all rows of the steps `*whole` at once, as the run did,
+  // and for those of others ahead, at the same point of each step. Null: it does not replay. Must
+  // outlive the runner.
+  void set_replay(const std::set<Clock>* whole) { replayed_whole_ = whole; }
   void set_scores(ProgressiveScores* scores) { compute_.set_scores(scores); }  // May be null.
   void set_cache(DeviceCache* cache) {  // Null: no rows are cached.
     cache_ = cache;
@@ -85,6 +87,10 @@ class StepRunner {
   // Requests the rows of step `i` when its turn begins, after the push of the step before.
   void RequestRows(StepWindow& window, size_t i, Clock clock);
   // Prefetches the rows of the steps after at(turn), whose own rows have been requested.
+  // Is true for a step for whose rows a replayed run did not ask ahead.
+  bool AsksWhole(Clock clock) const {
+    return replayed_whole_ != nullptr && replayed_whole_->contains(clock);
+  }
   Status PrefetchSteps(StepWindow& window, size_t turn, const StepTask& task);
   // Gives the step's key list a new number, and splits its keys again if the set of cached rows has
   // changed.
@@ -164,7 +170,7 @@ class StepRunner {
   StepTimes times_;
   SpanRecorder* recorder_ = nullptr;
   bool watches_device_ = false;
-  bool waits_for_reader_ = false;
+  const std::set<Clock>* replayed_whole_ = nullptr;
 
   std::span<float> dense_;            // [dense floats]: the model's own memory, or dense_outside_.
   std::vector<float> dense_outside_;  // Used if the model's weights lie on another device.

@@ -73,7 +73,7 @@ TEST(ReplayPlanTest, WhatALossThrewAwayIsLeftOut) {
   items.emplace_back(LoadMark{40});
   AddSteps(40, 60, 1, &items);
   items.emplace_back(DigestMark{{1, 2}, 60, true});
-  const Result<ReplayPlan> plan = PlanReplay({File(items)}, std::nullopt, false);
+  const Result<ReplayPlan> plan = PlanReplay({File(items)}, std::nullopt);
   ASSERT_TRUE(plan.ok()) << plan.status().message();
   ASSERT_EQ(plan->segments.size(), 3u);
   const std::vector<Clock> begins = {0, 30, 40}, ends = {30, 40, 60};
@@ -94,12 +94,12 @@ TEST(ReplayPlanTest, ItEndsWhereItIsTold) {
   std::vector<OrderItem> items = {View(1, 1)};
   AddSteps(0, 50, 1, &items);
   items.emplace_back(DigestMark{{1, 2}, 50, true});
-  const Result<ReplayPlan> plan = PlanReplay({File(items)}, 20, false);
+  const Result<ReplayPlan> plan = PlanReplay({File(items)}, 20);
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(plan->segments.back().end, 20);
   EXPECT_FALSE(plan->digest.has_value());
   EXPECT_FALSE(plan->whole);
-  EXPECT_THAT(PlanReplay({File(items)}, 51, false).status().message(),
+  EXPECT_THAT(PlanReplay({File(items)}, 51).status().message(),
               HasSubstr("--until=51: the record ends at step 50"));
 }
 
@@ -107,13 +107,13 @@ TEST(ReplayPlanTest, ARunThatWasCutOffEndsWhereAllHaveBeen) {
   std::vector<OrderItem> items = {View(1, 2)};
   AddSteps(0, 10, 2, &items);
   AddSteps(10, 14, 1, &items);
-  const Result<ReplayPlan> plan = PlanReplay({File(items)}, std::nullopt, false);
+  const Result<ReplayPlan> plan = PlanReplay({File(items)}, std::nullopt);
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(plan->segments.back().end, 10);
   EXPECT_FALSE(plan->digest.has_value());
 }
 
-TEST(ReplayPlanTest, StopsAreKnownWhereRowsAreAskedForAhead) {
+TEST(ReplayPlanTest, StepsAskedForAheadAreToldFromOthers) {
   std::vector<OrderItem> items = {View(1, 1), GroupMark{{0}}};
   for (const Clock step : {0, 1, 2, 3}) {
     if (step % 2 == 0) items.emplace_back(E(kTrainPull, 0, step));
@@ -122,9 +122,9 @@ TEST(ReplayPlanTest, StopsAreKnownWhereRowsAreAskedForAhead) {
     items.emplace_back(E(kPush, 0, step));
     items.emplace_back(E(kAdvance, 0, step));
   }
-  const Result<ReplayPlan> plan = PlanReplay({File(items)}, std::nullopt, true);
+  const Result<ReplayPlan> plan = PlanReplay({File(items)}, std::nullopt);
   ASSERT_TRUE(plan.ok());
-  EXPECT_THAT(plan->segments[0].stops, ElementsAre(ElementsAre(2)));
+  EXPECT_THAT(plan->segments[0].asked_whole, ElementsAre(ElementsAre(0, 2)));
 }
 
 TEST(ReplayPlanTest, TheFilesOfTwoRunsOrOfTooFewServersAreRefused) {
@@ -132,15 +132,15 @@ TEST(ReplayPlanTest, TheFilesOfTwoRunsOrOfTooFewServersAreRefused) {
   AddSteps(0, 5, 1, &items);
   NamedOrderFile other = File(items);
   other.name = "b.order";
-  EXPECT_THAT(PlanReplay({File(items), other}, std::nullopt, false).status().message(),
+  EXPECT_THAT(PlanReplay({File(items), other}, std::nullopt).status().message(),
               HasSubstr("the records of two runs"));
   ViewMark two = View(1, 1);
   two.owner = {{0}, {1}};
   items[0] = two;
-  EXPECT_THAT(PlanReplay({File(items)}, std::nullopt, false).status().message(),
+  EXPECT_THAT(PlanReplay({File(items)}, std::nullopt).status().message(),
               HasSubstr("no file of server 1 in view 1"));
   other.file.header.job_digest = 8;
-  EXPECT_THAT(PlanReplay({File(items), other}, std::nullopt, false).status().message(),
+  EXPECT_THAT(PlanReplay({File(items), other}, std::nullopt).status().message(),
               HasSubstr("of another job"));
 }
 

@@ -67,7 +67,7 @@ class ReplayRunTest : public ::testing::Test {
     uint64_t bytes = 0;
     const auto record = ReadRecord(*files_, name + "/record", &bytes);
     EXPECT_TRUE(record.ok()) << record.status().message();
-    Result<ReplayPlan> plan = PlanReplay(*record, until, Options(name).job->train.lookahead > 0);
+    Result<ReplayPlan> plan = PlanReplay(*record, until);
     EXPECT_TRUE(plan.ok()) << plan.status().message();
     return *std::move(plan);
   }
@@ -87,7 +87,8 @@ class ReplayRunTest : public ::testing::Test {
       return;
     }
     ASSERT_TRUE(files_->MakeDirectories(to).ok());
-    for (const std::string& name : *files_->List(from)) {
+    const std::vector<std::string> names = *files_->List(from);
+    for (const std::string& name : names) {
       Copy(JoinPath(from, name), JoinPath(to, name));
     }
   }
