@@ -46,7 +46,7 @@ struct ServerNode::Impl {
         meters(job, o.clock, o.recorder),
         groups(job, executor, o.identity.self, o.sabotage, o.sections, o.guests_read, meters),
         ahead(files, executor, options.wake),
-        writer(files, executor, options.wake, meters),
+        writer(files, o.file_writes != nullptr ? *o.file_writes : executor, options.wake, meters),
         background(options.wake) {}
 
   void AfterMembership();
