@@ -52,7 +52,7 @@ class JobCoordinator {
     // operator or the data; 0: the member reports none.
     std::function<void(PeerId, const std::string& how, int mistake_status)> give_up;
     bool stops_anywhere = false, heir_begins_anew = false;  // As in SchedulerSabotage.
-    const RoundScript* script = nullptr;  // As in SchedulerOptions.
+    const RoundScript* script = nullptr;                    // As in SchedulerOptions.
   };
   JobCoordinator(std::shared_ptr<const Job> job, std::string out, const Parts& parts);
 

@@ -38,6 +38,7 @@ NodeIdentity IdentityOf(const ServerNodeOptions& options) {
   identity.records = options.order.recorder != nullptr;
   return identity;
 }
+
 }  // namespace
 
 struct ServerNode::Impl {

@@ -2,6 +2,7 @@
 #include "scheduler/balance/balancer.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "common/job/spec/cluster_spec.h"
@@ -40,15 +41,23 @@ std::optional<BalancePlan> Balancer::Look(const View& view, bool trains, bool ma
     return std::nullopt;
   }
   last_ = period;
-  const double ratio = BusiestOverMean(BusySeconds(view.shards, view.servers.size(), *period));
-  if (ratio <= kTooBusy) {
-    periods_.clear();
-    return std::nullopt;
-  }
   periods_.push_back(*std::move(period));
   if (periods_.size() > kPeriods) periods_.pop_front();
-  if (!moves_ || !may_move || periods_.size() < kPeriods || now < not_before_) return std::nullopt;
+  if (!moves_ || !may_move || now < not_before_ || !OneIsTooBusy()) return std::nullopt;
   return PlanBalance(view.shards, view.servers.size(), Together());
+}
+
+bool Balancer::OneIsTooBusy() const {
+  const size_t servers = view_.servers.size();
+  std::vector<bool> too_busy(servers, periods_.size() == kPeriods);
+  for (const WorkPeriod& period : periods_) {
+    const std::vector<double> busy = BusySeconds(view_.shards, servers, period);
+    const double all = std::accumulate(busy.begin(), busy.end(), 0.0);
+    for (size_t s = 0; s < servers; ++s) {
+      if (busy[s] * static_cast<double>(servers) <= kTooBusy * all) too_busy[s] = false;
+    }
+  }
+  return std::ranges::count(too_busy, true) > 0;
 }
 
 WorkPeriod Balancer::Together() const {

@@ -38,6 +38,9 @@ class Balancer {
   uint64_t shards_moved() const { return shards_moved_; }  // For all plans together.
 
  private:
+  // Returns whether one and the same server was too busy in all of the last kPeriods: on a machine
+  // that others use too, now this server and now that one waits for a core.
+  bool OneIsTooBusy() const;
   WorkPeriod Together() const;
 
   const bool moves_;

@@ -62,7 +62,7 @@ class MoveAhead {
   bool ready_ = false, saves_ = false;  // `saves_`: kSaveAhead is at hand, otherwise kLoadAhead.
   uint32_t round_ = 0;
   uint64_t round_bytes_ = 0;  // Of the last round.
-  size_t open_ = 0;  // Commands without an answer.
+  size_t open_ = 0;           // Commands without an answer.
   std::map<PeerId, std::vector<ShardId>> leaving_, incoming_;
   std::map<PeerId, CommandDone> saved_;  // Of this round.
   AheadCopies copies_;

@@ -57,8 +57,8 @@ class HostedGroups {
   Status TakeShards(FileSystem& files, const Command& load, ArrivedShards& arrived);
   // Returns a shard of which this server is the primary; null if it is none.
   Shard* FindOwn(ShardId id) const;
-  // Returns an empty shard that is in no group; null if the job has no such shard, or this server no
-  // groups.
+  // Returns an empty shard that is in no group; null if the job has no such shard, or this server
+  // no groups.
   std::unique_ptr<Shard> NewShard(ShardId id) const;
   // Returns the loads of all shards of which this server is the primary.
   std::vector<ShardLoad> Loads() const;

@@ -75,8 +75,8 @@ class Balance(harness.DaemonsCase):
             "checkpoint": {"keep": 1},
             "cluster": {"shards": SHARDS, "balance_after_s": AFTER_S, **(cluster or {})}})
 
-    def begin(self, job):
-        out = self.out("out_" + job.stem)
+    def begin(self, job, balance="auto"):
+        out = self.out(f"out_{job.stem}_{balance}")
         (out / "log").mkdir(parents=True)
         self.logs = out / "log"
 
@@ -84,7 +84,7 @@ class Balance(harness.DaemonsCase):
             stderr = open(self.logs / f"{name}.err", "w")
             self.addCleanup(stderr.close)
             return self.start("hdps-" + name.split("_")[0], f"--job={job}", f"--log_file={self.logs}/{name}.log",
-                              *flags, stderr=stderr)
+                              f"--set=cluster.balance={balance}", *flags, stderr=stderr)
         self.scheduler = start("scheduler", f"--out={out}", "--listen=tcp://127.0.0.1:0",
                                f"--address_file={out}/address", f"--servers={SERVERS}", "--workers=1")
         harness.wait_until((out / "address").exists, 60, "the scheduler listens")
@@ -106,23 +106,26 @@ class Balance(harness.DaemonsCase):
         status = harness.run([harness.program("hdps"), "status", "--json", self.address]).stdout
         return json.loads(status)["panels"]["rows"]
 
-    def ratio(self, periods):
-        """The work of the busiest server over the mean, by the eight hottest shards, over several periods together."""
-        busy, last, told = [0.0] * SERVERS, None, 0
+    def ratios(self, periods):
+        """Busy time of the busiest server over the mean in several periods, sorted."""
+        told, last = [], None
         deadline = time.monotonic() + 60 + 5 * periods * AFTER_S
-        while told < periods and time.monotonic() < deadline:
-            shards = self.rows_panel()["hot_shards"]
-            if shards and shards != last:
-                for shard in shards:
-                    busy[int(shard["server"].split()[1])] += shard["busy"]
-                last, told = shards, told + 1
+        while len(told) < periods and time.monotonic() < deadline:
+            now = self.rows_panel()["busiest_over_mean"]
+            if now and now != last:
+                told.append(now)
+                last = now
             time.sleep(0.2)  # Asks again; what ends it is the number of told periods.
-        return max(busy) * SERVERS / sum(busy)
+        self.assertTrue(told, "no server has told how busy it is")
+        return sorted(told)
 
-    def speed(self, out, since, until=None):
-        speeds = [line["examples_per_second"] for line in self.lines(out)
-                  if line.get("examples_per_second") and since < line["time"] and (not until or line["time"] < until)]
-        return sorted(speeds)[len(speeds) // 2] if speeds else 0
+    def speeds(self, out, step, lines=8):
+        """Examples/s of so many lines behind a step, sorted."""
+        def found():
+            return [line["examples_per_second"] for line in self.lines(out)
+                    if line.get("examples_per_second") and line["step"] > step]
+        harness.wait_until(lambda: len(found()) >= lines, 120, "lines about the speed")
+        return sorted(found()[:lines])
 
     def test_hot_shards_move_while_training_goes_on(self):
         dim = 128
@@ -133,7 +136,8 @@ class Balance(harness.DaemonsCase):
         job = self.write_log("hot", True, dim, keys, 65536, cluster={"balance_after_s": after_s})
         out = self.begin(job)
         harness.wait_until(lambda: self.rows_panel()["busiest_over_mean"] > 1.3, 300, "a server is too busy")
-        before, panel = self.ratio(1), self.rows_panel()
+        panel = self.rows_panel()
+        before = panel["busiest_over_mean"]
         self.assertGreater(before, 2)
         self.assertEqual({shard["server"] for shard in panel["hot_shards"][:4]}, {"server 0"})
         told = harness.run([harness.program("hdps"), "status", self.address]).stdout
@@ -143,17 +147,25 @@ class Balance(harness.DaemonsCase):
         harness.wait_until(lambda: self.moves(out), 600, "shards have moved")
         move = self.moves(out)[0]
         self.assertEqual({move["servers"], move["workers"]}, {SERVERS, 1})
-        after = self.ratio(8)
+        ratios = self.ratios(9)
+        after = ratios[len(ratios) // 2]
         more = len(self.moves(out)) - 1
-        slow, fast = self.speed(out, 0, move["time"] - 2), self.speed(out, self.moves(out)[-1]["time"] + 1)
+        fast = self.speeds(out, self.moves(out)[-1]["step"])
         said = re.findall(r"(\d+) bytes had come before, (\d+) came now",
                           "".join(path.read_text() for path in self.logs.glob("scheduler*")))
-        harness.figure(f"hot shards: busiest server {before:.2f} times the mean, then {after:.2f}; "
+        self.kill_all()
+        self.running = []
+        slow = self.speeds(self.begin(job, "off"), self.moves(out)[-1]["step"])
+        self.assertTrue(said, "no rows have come ahead")
+        harness.figure(f"hot shards: busiest server {before:.2f} times the mean, then {after:.2f} "
+                       f"(median of {len(ratios)} periods, {ratios[0]:.2f} to {ratios[-1]:.2f}); "
                        f"{move['shards_moved']} shards, {move['rows_moved']:,} rows, "
                        f"{move['bytes_moved'] / (1 << 20):.0f} MiB moved, the job stood for "
                        f"{move['stood_seconds']:.2f} s ({more} more moves); "
-                       f"examples/s {slow:,.0f} before, {fast:,.0f} after; bytes ahead and in the stop: {said}")
-        self.assertTrue(said, "no rows have come ahead")
+                       f"bytes ahead and in the stop: {said[0]}; "
+                       f"examples/s, median of {len(fast)} lines (least to most): "
+                       f"{fast[len(fast) // 2]:,.0f} ({fast[0]:,.0f} to {fast[-1]:,.0f}), with cluster.balance=off "
+                       f"{slow[len(slow) // 2]:,.0f} ({slow[0]:,.0f} to {slow[-1]:,.0f})")
         self.assertLess(int(said[0][1]), int(said[0][0]))
         self.assertLess(after, RATIO_AFTER_MAX)
         self.assertLess(move["stood_seconds"], STOOD_MAX_SECONDS)
@@ -164,13 +176,14 @@ class Balance(harness.DaemonsCase):
         began = self.lines(out)[-1]["time"]
         harness.wait_until(lambda: self.lines(out)[-1]["time"] > began + EVEN_SECONDS, EVEN_SECONDS + 300,
                            "the log was trained for so long")
-        ratio = self.ratio(1)
+        ratios = self.ratios(9)
         harness.figure(f"even log: {EVEN_SECONDS} s, {len(self.moves(out))} moves, "
-                       f"busiest server {ratio:.2f} times the mean")
+                       f"busiest server {ratios[len(ratios) // 2]:.2f} times the mean "
+                       f"(median of {len(ratios)} periods, {ratios[0]:.2f} to {ratios[-1]:.2f})")
         self.assertEqual(self.moves(out), [])
 
     def test_moves_change_no_result(self):
-        job = self.write_log("short", True, 16, 16384, 65536, cluster={"balance_after_s": 1}, epochs=2)
+        job = self.write_log("short", True, 16, 16384, 65536, files=20, cluster={"balance_after_s": 1}, epochs=2)
         out = self.begin(job)
         self.assertEqual(self.scheduler.wait(timeout=600), 0)
         self.assertTrue(self.moves(out), "nothing has moved")

@@ -210,6 +210,12 @@ void ScriptedCluster::Note(const ScriptedMember& member, const Command& command)
     case CommandKind::kEvict:
       line += "evict";
       break;
+    case CommandKind::kSaveAhead:
+      line += "save ahead";
+      break;
+    case CommandKind::kLoadAhead:
+      line += "load ahead";
+      break;
     case CommandKind::kFinish:
       line += "finish";
       break;

@@ -311,7 +311,8 @@ void ForEachSampleOfGuests(const Visit& visit) {
 // Calls visit(message) with a sample of every kind.
 template <typename Visit>
 void ForEachSample(const Visit& visit) {
-  visit(JoinRequest{Role::kServer, 3, "tcp://127.0.0.1:5", 99, 2, 4, "host 12", "boot:ns:12:3", true});
+  visit(JoinRequest{Role::kServer, 3, "tcp://127.0.0.1:5", 99, 2, 4, "host 12", "boot:ns:12:3",
+                    true});
   visit(JoinRefused{2, "one too many", true});
   visit(SampleView());
   visit(SampleHeartbeat());

@@ -139,6 +139,12 @@ TEST_F(BalancerTest, AServerMustBeTooBusyForAWhile) {
   EXPECT_EQ(plan->moved, 1u);
 }
 
+TEST_F(BalancerTest, NowThisServerAndNowThatOneIsNoise) {
+  for (int turn = 0; turn < 60; ++turn) {
+    EXPECT_FALSE(Pass(2, turn % 2 == 0 ? hot_ : std::vector<double>{0.05, 0.05, 0.4, 0.4}));
+  }
+}
+
 TEST_F(BalancerTest, MovesAreRare) {
   ASSERT_TRUE(Pass(20, hot_));
   balancer().Moved(1, now_);

@@ -26,10 +26,7 @@ ClusterOptions DrawDeaths(uint64_t seed, Mode mode) {
   options.epochs = 2;
   options.wire = DType::kFp32;  // Tallies are larger than 16 bits can hold.
   options.checkpoint_every = random.Below(2) == 0 ? 0 : 25;
-  options.weather = {.loss_percent = 5,
-                     .repeat_percent = 5,
-                     .delay_ms_max = 30,
-                     .slow_percent = 5};
+  options.weather = {.loss_percent = 5, .repeat_percent = 5, .delay_ms_max = 30, .slow_percent = 5};
   options.dead_after_ms = 1000;
   options.restart_after_ms = 20 + static_cast<TimeMs>(random.Below(600));
   TimeMs at = 300;
@@ -70,8 +67,8 @@ Figures RunAll(const char* what, const Draw& draw, bool broken) {
     if (testing::Test::HasFailure()) break;
   }
   const auto number = [](uint64_t count) { return static_cast<unsigned long long>(count); };
-  std::printf("figure: %s: %llu runs, %llu steps taken up in place, %llu ways back, %llu bad\n", what,
-              number(figures.runs), number(figures.replaced), number(figures.went_back),
+  std::printf("figure: %s: %llu runs, %llu steps taken up in place, %llu ways back, %llu bad\n",
+              what, number(figures.runs), number(figures.replaced), number(figures.went_back),
               number(figures.bad));
   return figures;
 }
