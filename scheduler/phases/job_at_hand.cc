@@ -19,7 +19,7 @@ JobAtHand::JobAtHand(const Job& job)
 
 void JobAtHand::Follow(const RoundScript* given) {
   script = given;
-  if (script == nullptr || script->stop_at == RoundScript::kNoStop) return;
+  if (!EndsByScript()) return;
   record.stop = true;
   record.reached = script->stop_at;
 }

@@ -84,8 +84,10 @@ bool TrainPhase::EvictsNow(JobAtHand& job, Clock clock, TimeMs now) {
 
 void TrainPhase::PauseIfDue(const JobAtHand& job) {
   const Clock furthest = round_->furthest();
-  if (job.quiet_wanted || job.StopIsDueAt(furthest) || SaveIsWanted(job, furthest) ||
-      round_->OnlyStandingRun() || ProgramsHaveEnded()) {
+  // Workers come to the end of a script by themselves, as they did when it was written.
+  const bool stops = job.StopIsDueAt(furthest) && !job.EndsByScript();
+  if (job.quiet_wanted || stops || SaveIsWanted(job, furthest) || round_->OnlyStandingRun() ||
+      ProgramsHaveEnded()) {
     round_->Pause();
   }
 }

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -172,14 +173,19 @@ TEST_F(ReplayRunTest, ASyncRunNeedsNoOrder) {
 TEST_F(ReplayRunTest, ASwappedPairIsNoticed) {
   Record("run");
   ReplayPlan plan = Plan("run");
-  // Swaps the first pull with the push of another worker right before it.
+  // Puts a pull before a push that came before it, of another worker, without any of its own
+  // between.
   std::vector<OrderEntry>& order = plan.segments[0].orders[0];
-  size_t at = 1;
-  while (order[at].kind != OrderKind::kTrainPull || order[at - 1].kind != OrderKind::kPush ||
-         order[at].worker == order[at - 1].worker) {
-    ASSERT_LT(++at, order.size());
+  std::optional<size_t> push;
+  size_t pull = 0;
+  for (; pull < order.size(); ++pull) {
+    if (order[pull].kind == OrderKind::kPush) push = pull;
+    if (!push || order[pull].kind != OrderKind::kTrainPull) continue;
+    const auto own = [&](const OrderEntry& entry) { return entry.worker == order[pull].worker; };
+    if (std::none_of(&order[*push], &order[pull], own)) break;
   }
-  std::swap(order[at], order[at - 1]);
+  ASSERT_LT(pull, order.size());
+  std::rotate(&order[*push], &order[pull], &order[pull] + 1);
   EXPECT_THAT(Replayed(plan, "again"), HasSubstr("is not that of the recorded run"));
 }
 
