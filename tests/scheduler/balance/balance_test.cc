@@ -136,7 +136,7 @@ TEST_F(BalancerTest, AServerMustBeTooBusyForAWhile) {
   EXPECT_FALSE(Pass(7, hot_));
   const std::optional<BalancePlan> plan = Pass(6, hot_);
   ASSERT_TRUE(plan);
-  EXPECT_EQ(plan->moved, 1u);
+  EXPECT_LE(plan->after, 1.05);
 }
 
 TEST_F(BalancerTest, NowThisServerAndNowThatOneIsNoise) {
