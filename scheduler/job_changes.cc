@@ -10,15 +10,15 @@
 #include "common/job/job_spec.h"
 #include "common/job/spec/cluster_spec.h"
 #include "common/planning/in_place.h"
-#include "scheduler/members/time_text.h"
-#include "scheduler/report/run_report.h"
 #include "scheduler/job_coordinator.h"
 #include "scheduler/members/membership.h"
+#include "scheduler/members/time_text.h"
 #include "scheduler/phases/load.h"
 #include "scheduler/phases/move.h"
 #include "scheduler/phases/train.h"
 #include "scheduler/plan/checkpoint_catalog.h"
 #include "scheduler/plan/command_tracker.h"
+#include "scheduler/report/run_report.h"
 
 namespace hdps {
 
@@ -149,16 +149,20 @@ void JobCoordinator::ReplaceWorkers(const std::vector<PeerId>& before, const Pro
   const ProgressState left = progress();
   job_.not_told.examples += told.examples - std::min(told.examples, left.examples);
   job_.not_told.loss_sum += told.loss_sum - left.loss_sum;
+  // All may have answered while somebody was awaited who was only silent.
+  if (!parts_.tracker.phase_is_answered()) return;
+  Follow(Ask(now, [this](const Turn& turn) { return phase_->OnAllAnswered(turn); }), now);
 }
 
 bool JobCoordinator::takes_up() const {
   return training() && std::ranges::any_of(take_up_, [this](const auto& one) {
-    if (!parts_.members.Has(one.first)) return false;
-    const bool trains = std::ranges::any_of(parts_.tracker.waiting(), [&](const auto& open) {
-      return open.member == one.first && open.command == CommandKind::kTrain;
-    });
-    return trains && parts_.members.WorkerClock(*parts_.members.WorkerRank(one.first)) < one.second;
-  });
+           if (!parts_.members.Has(one.first)) return false;
+           const bool trains = std::ranges::any_of(parts_.tracker.waiting(), [&](const auto& open) {
+             return open.member == one.first && open.command == CommandKind::kTrain;
+           });
+           return trains &&
+                  parts_.members.WorkerClock(*parts_.members.WorkerRank(one.first)) < one.second;
+         });
 }
 
 void JobCoordinator::GoBack(const Loss& loss, TimeMs now) {

@@ -188,7 +188,7 @@ class RowService {
   StalenessGate<ParkedPull> gate_;
   SyncCombiner combiner_;
   RankStands stands_;
-  KeptPulls kept_;  // In sync mode.
+  KeptPulls kept_;            // In sync mode.
   const bool clips_norm_;     // Sync mode clips the norm of all gradients of a step.
   NormGate<Requester> norm_;  // At the same step as the combiner.
   std::vector<Outgoing> outgoing_, acks_;

@@ -274,8 +274,8 @@ MemberStep MemberChanges::GoBack(TimeMs now) {
   step.num_lost = recovery_.num_failed();
   step.stood_since = recovery_.under_way() ? recovery_.since() : now;
   if (recovery_.under_way()) {
-    step.because = in_place() ? "no process took up the step of " + recovery_.names()
-                              : back_because_;
+    step.because =
+        in_place() ? "no process took up the step of " + recovery_.names() : back_because_;
   }
   recovery_.Done();
   failures_.Replaced();

@@ -301,7 +301,8 @@ View Rendezvous::FormView(ViewId id, const ShardMap* before) const {
 std::vector<Member> Rendezvous::MembersOf(Role role) const {
   std::vector<Member> members;
   for (const Candidate* candidate : Of(role)) {
-    members.push_back({candidate->peer, static_cast<uint32_t>(candidate->rank), candidate->address});
+    members.push_back(
+        {candidate->peer, static_cast<uint32_t>(candidate->rank), candidate->address});
   }
   std::ranges::sort(members, {}, &Member::rank);
   return members;

@@ -126,7 +126,7 @@ class Rendezvous {
   };
   uint32_t Quota(Role role) const { return role == Role::kServer ? num_servers_ : num_workers_; }
   std::vector<const Candidate*> Of(Role role) const;
-  std::vector<Member> MembersOf(Role role) const;  // By rank.
+  std::vector<Member> MembersOf(Role role) const;          // By rank.
   const Candidate* OfRank(Role role, int32_t rank) const;  // Null if no candidate has it.
   // Returns an error that the operator has to mend; none if at most the place is taken.
   std::optional<JoinRefused> Mistake(const JoinRequest& request) const;

@@ -34,11 +34,11 @@ struct JobAtHand {
   RowAges row_ages;
   TimeMs began = 0;                      // Time at which the cluster was complete.
   std::optional<TimeMs> training_since;  // None while no round is under way.
-  bool quiet_wanted = false;    // The present round ends early, because members are to change.
-  Clock loading = 0;            // Clock of the checkpoint that is being loaded; 0: none.
-  std::optional<Loss> loss;     // The job is on its way back from this loss.
-  Clock lost_to = 0;            // The last step that is known to be lost.
-  JobRecord::Sums not_told;     // Trained by workers that have left; in no heartbeat.
+  bool quiet_wanted = false;  // The present round ends early, because members are to change.
+  Clock loading = 0;          // Clock of the checkpoint that is being loaded; 0: none.
+  std::optional<Loss> loss;   // The job is on its way back from this loss.
+  Clock lost_to = 0;          // The last step that is known to be lost.
+  JobRecord::Sums not_told;   // Trained by workers that have left; in no heartbeat.
   bool stops_anywhere = false, heir_begins_anew = false;  // As in SchedulerSabotage.
 
   bool StopIsDueAt(Clock clock) const {

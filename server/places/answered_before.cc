@@ -37,8 +37,8 @@ bool RowService::AnswerFromKept(const ParkedPull& pull) {
   const PullRequest& request = pull.request;
   if (request.mode != PullMode::kTrain && request.mode != PullMode::kRefresh) return false;
   if (sabotage_.heir_reads_anew) return false;
-  const KeptPulls::Kept* const kept = kept_.FindForHeir(pull.worker, request.clock, request.part,
-                                                        pull.requester.peer, *pull.list);
+  const KeptPulls::Kept* const kept =
+      kept_.FindForHeir(pull.worker, request.clock, request.part, pull.requester.peer, *pull.list);
   if (kept == nullptr || kept->format != request.format) return false;
   ++counters_.pulls;
   PullReply reply;

@@ -17,9 +17,9 @@ namespace hdps {
 // under sequence numbers of its own; the clock and the key list of a push tell whether it was taken
 // before.
 //
-// Invariant: floor <= pushed() <= reached() for each place. A push below `floor`, the clock that the
-// place has reported, was taken. At most `clocks_max` clocks are remembered: a worker has no more
-// steps on their way, so that those before them were taken too.
+// Invariant: floor <= pushed() <= reached() for each place. A push below `floor`, the clock that
+// the place has reported, was taken. At most `clocks_max` clocks are remembered: a worker has no
+// more steps on their way, so that those before them were taken too.
 //
 // Used only from the loop of one RowService.
 class RankStands {

@@ -12,10 +12,10 @@ Result<PlaceStand> Trainer::TakeUp(const Command& command) {
   channel_.board().Enter("take_up");
   HDPS_ASSIGN_OR_RETURN(PlaceStand stand, TakeUpStand(channel_));
   if (stand.clock < command.since || stand.clock > command.until) {
-    return Status(Code::kCorruption,
-                  "the servers have this worker at step " + std::to_string(stand.clock) +
-                      " of an order from " + std::to_string(command.since) + " to " +
-                      std::to_string(command.until));
+    return Status(Code::kCorruption, "the servers have this worker at step " +
+                                         std::to_string(stand.clock) + " of an order from " +
+                                         std::to_string(command.since) + " to " +
+                                         std::to_string(command.until));
   }
   if (stand.clock == command.since) stand.counts = {};  // They are of an earlier order.
   clock_ = stand.clock;

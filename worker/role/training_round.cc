@@ -50,14 +50,14 @@ Result<RoundOutcome> TrainingRound::Run(const Command& train, Clock* clock,
     for (const StepParts::Part& part : prepared.parts.parts()) {
       round.labels.Add(CountLabels(part.batch));
     }
-    const StepTask task{*clock,
-                        train.until,
-                        round.pause.has_value(),
-                        train.rate,
-                        train.epoch,
-                        train.steps_before,
-                        {round.examples, round.loss_sum, prepared.bad_rows - bad_rows_before,
-                         round.labels}};
+    const StepTask task{
+        *clock,
+        train.until,
+        round.pause.has_value(),
+        train.rate,
+        train.epoch,
+        train.steps_before,
+        {round.examples, round.loss_sum, prepared.bad_rows - bad_rows_before, round.labels}};
     HDPS_ASSIGN_OR_RETURN(const StepOutcome step, runner_.Run(window, task));
     StepTimes times = runner_.times().Since(before);
     times.total_ns = time_.NowNs() - begin;
