@@ -32,12 +32,13 @@ ClusterOptions DrawDeaths(uint64_t seed, Mode mode, bool often = false) {
   options.restart_after_ms = 20 + static_cast<TimeMs>(random.Below(600));
   if (often) {
     options.weather = {
-        .loss_percent = 25, .repeat_percent = 20, .delay_ms_max = 60, .slow_percent = 10};
+        .loss_percent = 15, .repeat_percent = 15, .delay_ms_max = 60, .slow_percent = 5};
     options.num_servers = 3;
+    options.dead_after_ms = 2500;  // Or members would be lost that only hear little.
   }
   TimeMs at = 300;
   for (int kills = 0; kills < (often ? 16 : 6); ++kills) {
-    at += static_cast<TimeMs>(random.Below(2200));
+    at += static_cast<TimeMs>(random.Below(often ? 3500 : 2200));
     Fault kill{.at = at, .role = Role::kWorker};
     kill.rank = static_cast<uint32_t>(random.Below(options.num_workers));
     options.faults.push_back(kill);
