@@ -271,12 +271,30 @@ Result<uint64_t> TableSlice::CountChanged(int64_t since) const {
 }
 std::vector<Key> TableSlice::ErasedKeys() const { return impl_->rows->changes.erased(); }
 
-std::optional<RowCopy> TableSlice::CopyRows(int64_t since, CopyBudget* budget) const {
+Result<std::optional<RowCopy>> TableSlice::CopyRows(int64_t since, CopyBudget* budget) const {
   constexpr size_t kRowsAhead = 16, kLineBytes = 64;
-  if (impl_->rows->store.rows_on_disk() > 0) return std::nullopt;
-  const size_t row_floats = impl_->row_floats, row_bytes = impl_->rows->store.memory().row_bytes();
-  const std::vector<KeyedRow> rows = impl_->rows->store.RowsInOrder(since);
-  if (!budget->Take(RowCopy::BytesWithKeys(rows.size(), row_floats))) return std::nullopt;
+  const TieredRows& store = impl_->rows->store;
+  const size_t row_floats = impl_->row_floats, row_bytes = store.memory().row_bytes();
+  if (store.rows_on_disk() > 0) {
+    HDPS_ASSIGN_OR_RETURN(const uint64_t num_rows, store.CountChanged(since));
+    if (!budget->Take(RowCopy::BytesWithKeys(num_rows, row_floats))) {
+      return std::optional<RowCopy>();
+    }
+    RowCopy copy(num_rows, row_floats);
+    const std::span<float> floats = copy.rows();
+    HDPS_RETURN_IF_ERROR(store.ForEachInOrder(
+        [&](Key key, std::span<const std::byte> row) {
+          impl_->Expand(row.data(), floats.subspan(copy.keys.size() * row_floats, row_floats));
+          copy.keys.push_back(key);
+          return Status();
+        },
+        since));
+    return std::optional<RowCopy>(std::move(copy));
+  }
+  const std::vector<KeyedRow> rows = store.RowsInOrder(since);
+  if (!budget->Take(RowCopy::BytesWithKeys(rows.size(), row_floats))) {
+    return std::optional<RowCopy>();
+  }
   RowCopy copy(rows.size(), row_floats);
   const std::span<float> floats = copy.rows();
   for (size_t r = 0; r < rows.size(); ++r) {
@@ -287,7 +305,7 @@ std::optional<RowCopy> TableSlice::CopyRows(int64_t since, CopyBudget* budget) c
     copy.keys.push_back(rows[r].key);
     impl_->Expand(rows[r].row, floats.subspan(r * row_floats, row_floats));
   }
-  return copy;
+  return std::optional<RowCopy>(std::move(copy));
 }
 
 Status TableSlice::VisitRows(size_t block_rows, const Visit& visit, int64_t since) const {

@@ -126,8 +126,8 @@ class TableSlice {
   Status VisitRows(size_t block_rows, const Visit& visit, int64_t since = kSinceEver) const;
   Result<uint64_t> CountChanged(int64_t since) const;  // Number of rows VisitRows would visit.
   // Copies the rows that VisitRows would visit, as they are now. Returns none if they need more
-  // than is left of `budget`, or if some are on disk.
-  std::optional<RowCopy> CopyRows(int64_t since, CopyBudget* budget) const;
+  // than is left of `budget`.
+  Result<std::optional<RowCopy>> CopyRows(int64_t since, CopyBudget* budget) const;
 
   // Notes that a save holds everything as it is after `clock` steps. Later changes and removals are
   // tracked for a delta. Requires: later updates belong to steps after `clock`; an update of an

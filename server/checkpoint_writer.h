@@ -17,7 +17,8 @@ namespace hdps {
 
 struct CommandDone;
 
-// Limit of a server's copies together; a save writes directly what exceeds it.
+// Limit of a server's copies together; a save writes directly what exceeds it. Under a memory limit
+// there is a lower one: CopyBytes().
 inline constexpr uint64_t kCopiesBytesMax = uint64_t{512} << 20;
 
 // Writes one checkpoint's copies to disk.

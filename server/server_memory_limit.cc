@@ -23,6 +23,7 @@
 #include "embedding/disk/disk_rows.h"
 #include "embedding/memory/row_policy.h"
 #include "embedding/memory/row_store.h"
+#include "server/checkpoint_writer.h"
 
 namespace hdps {
 namespace {
@@ -127,8 +128,17 @@ std::string MemoryPlan::Text() const {
   return "process " + ShowByteCount(process) + " + requests " + ShowByteCount(requests) +
          " + dense layers " + ShowByteCount(dense) + " + sketches " + ShowByteCount(sketches) +
          " + disk tier " + ShowByteCount(disk) +
+         (copies > 0 ? " + copies for saves " + ShowByteCount(copies) : std::string()) +
          (spilled > 0 ? " + what finds rows on disk " + ShowByteCount(spilled) : std::string()) +
          " + rows and index " + ShowByteCount(rows) + " = " + ShowByteCount(total());
+}
+
+// Copies come and go. What is left free holds those that the measured memory no longer remembers,
+// so they may take no more than that.
+uint64_t CopyBytes(const Job& job) {
+  const uint64_t limit = job.cluster.memory_limit;
+  if (limit == 0) return kCopiesBytesMax;
+  return job.checkpoint.saves_deltas() ? std::min(limit / kSpareParts, kCopiesBytesMax) : 0;
 }
 
 MemoryPlan PlanMemory(const Job& job, const MemoryLimitOptions& options, uint64_t process_bytes) {
@@ -167,6 +177,7 @@ MemoryPlan PlanMemory(const Job& job, const MemoryLimitOptions& options, uint64_
   }
   if (limit == 0) return plan;
   plan.disk = DiskBufferBytes(limit);
+  plan.copies = CopyBytes(job);
   const auto left = [&] { return limit > plan.others() ? limit - plan.others() : 0; };
   if (options.expected_rows == 0) {
     plan.rows = left();

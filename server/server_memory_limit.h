@@ -35,12 +35,18 @@ struct MemoryPlan {
   uint64_t dense = 0;     // Dense layers, with their state.
   uint64_t sketches = 0;  // Sketches of the policies.
   uint64_t disk = 0;      // Rows being written to disk, and the index of their blocks.
+  uint64_t copies = 0;    // Under a limit: rows that a save of changes copies.
   uint64_t spilled = 0;   // Index of the rows on disk, if there are more rows than fit in memory.
   uint64_t rows = 0;      // Rows with their index; under a limit, what it leaves them.
   uint64_t total() const { return others() + rows; }
-  uint64_t others() const { return process + requests + dense + sketches + disk + spilled; }
+  uint64_t others() const {
+    return process + requests + dense + sketches + disk + copies + spilled;
+  }
   std::string Text() const;  // "process 24 MiB + requests ... = 1.00 GiB"
 };
+// Returns how many bytes of rows a save may copy at one server: under a memory limit those of
+// changes alone, as everything needs more.
+uint64_t CopyBytes(const Job& job);
 MemoryPlan PlanMemory(const Job& job, const MemoryLimitOptions& options, uint64_t process_bytes);
 
 // Returns the memory that the job's settings demand of a server with `own_shards` shards, at least.
@@ -75,6 +81,8 @@ class ServerMemoryLimit {
 
   MemoryBudget& budget() { return *budget_; }
   DiskStore& disk() const { return *disk_; }
+  // Limit of the copies that a save makes, which the plan has counted.
+  uint64_t copy_bytes() const { return CopyBytes(*job_); }
 
   // Returns what the disk is waiting for, as text; empty: nothing. May be called from any thread.
   std::string trouble() const HDPS_EXCLUDES(trouble_mutex_);

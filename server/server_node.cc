@@ -45,7 +45,7 @@ struct ServerNode::Impl {
         membership(MembershipOf(Role::kServer, options.identity, job)),
         meters(job, o.clock, o.recorder),
         groups(job, executor, o.identity.self, o.sabotage, o.sections, o.guests_read, meters),
-        writer(files, executor, options.wake, meters),
+        writer(files, o.file_writes != nullptr ? *o.file_writes : executor, options.wake, meters),
         background(options.wake) {}
 
   void AfterMembership();

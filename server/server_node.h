@@ -54,6 +54,9 @@ struct ServerNodeOptions {
   // Ends the loop's wait, from any thread, when work beside the loop has ended and TakeOutput() has
   // its result. May be empty if a tick is soon enough.
   std::function<void()> wake;
+  // Writes the files of saves, so that work on rows does not wait for them; null: the executor of
+  // the rows does. Outlives the node.
+  Executor* file_writes = nullptr;
   // Measures what the server counts; null: heartbeats have no figures. Outlives the node.
   MonotonicClock* clock = nullptr;
   SpanRecorder* recorder = nullptr;  // Records traces; null: there are none. Outlives the node.

@@ -1,6 +1,10 @@
 // Runs a server's node on its loop.
 #include "server/server_process.h"
 
+#include <memory>
+
+#include "common/job/job_spec.h"
+#include "common/job/spec/cluster_spec.h"
 #include "common/net/node_loop.h"
 #include "common/telemetry/member_watch.h"
 
@@ -12,6 +16,10 @@ ProcessEnd RunServerProcess(const ServerProcessOptions& options, Transport& tran
   node_options.sections = transport.sections();
   node_options.clock = &clock;
   node_options.wake = [&transport] { transport.Wake(); };
+  // Under a memory limit requests run beside the loop, where a save's files would hold them up.
+  std::unique_ptr<Executor> file_writes;
+  if (node_options.job->cluster.memory_limit > 0) file_writes = NewTbbExecutor(1);
+  node_options.file_writes = file_writes.get();
   ServerNode node(files, executor, node_options);
   NodeLoopOptions loop;
   loop.stop = options.stop;

@@ -15,7 +15,7 @@ namespace hdps {
 class MemberWatch;
 
 struct ServerProcessOptions {
-  ServerNodeOptions node;                   // RunServerProcess sets `sections`, `wake` and `clock`.
+  ServerNodeOptions node;  // `sections`, `wake`, `clock`, `file_writes` are set here.
   const std::atomic<bool>* stop = nullptr;  // Becoming true asks the scheduler to drain the job.
   int64_t leave_ms = 0;          // Above 0: it makes the server leave instead, within this time.
   MemberWatch* watch = nullptr;  // Gets copies of the figures; null: nobody looks.

@@ -50,8 +50,8 @@ struct TakenSnapshot {
   SnapshotHeader header;
   std::vector<SnapshotPart> parts;
 };
-// Copies a shard. Returns none if the copy needs more than is left of `budget`, or if rows are on
-// disk. As in WriteSnapshot a delta needs the mark.
+// Copies a shard. Returns none if the copy needs more than is left of `budget`. As in WriteSnapshot
+// a delta needs the mark.
 Result<std::optional<TakenSnapshot>> TakeSnapshot(const SnapshotHeader& header,
                                                   const std::vector<const TableSlice*>& tables,
                                                   CopyBudget* budget);

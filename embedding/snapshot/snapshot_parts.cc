@@ -135,7 +135,7 @@ Result<std::optional<SnapshotPart>> CopyOfPart(const SnapshotPart& part, CopyBud
   const size_t row_floats = size_t{part.dim} + part.state_floats;
   std::optional<RowCopy> copy;
   if (part.copy) {
-    copy = part.copy(budget);
+    HDPS_ASSIGN_OR_RETURN(copy, part.copy(budget));
   } else {
     HDPS_ASSIGN_OR_RETURN(const uint64_t num_rows, part.num_rows());
     if (budget->Take(RowCopy::BytesWithKeys(num_rows, row_floats))) {

@@ -31,7 +31,7 @@ struct SnapshotPart {
   std::function<Status(size_t block_rows, const TableSlice::Visit& visit)> visit;
   // Copies all rows that visit would show, as they are now; see TableSlice::CopyRows. Null: cannot
   // be copied.
-  std::function<std::optional<RowCopy>(CopyBudget* budget)> copy;
+  std::function<Result<std::optional<RowCopy>>(CopyBudget* budget)> copy;
   // Sets rows; kCorruption if rows like these cannot exist. Null if the slice may only be read.
   std::function<Status(std::span<const Key> keys, std::span<const float> rows)> store;
 };

@@ -109,9 +109,8 @@ Result<std::vector<TakenSnapshot>> HostedGroups::Save(FileSystem& files, const C
                                                       CommandDone* done) {
   const RecordedSpan span(meters_.recorder(), {command.until - 1}, "save",
                           "save, with the job at rest");
-  // Not under a memory limit: requests would wait for the writing thread, and copies need memory.
-  const bool takes = command.take && command.shards.empty() && memory_ == nullptr;
-  CopyBudget budget(kCopiesBytesMax);
+  const bool takes = command.take && command.shards.empty();
+  CopyBudget budget(memory_ != nullptr ? memory_->copy_bytes() : kCopiesBytesMax);
   ShardSet::Taken all;
   for (const auto& [id, group] : groups_) {
     if (!group->leads()) continue;

@@ -88,6 +88,7 @@ ServerHarness::ServerHarness(const ServerSetting& setting, FileSystem* files, Ex
   options.sabotage = setting.sabotage;
   options.guests_read = setting.guests_read;
   options.clock = setting.clock;
+  options.file_writes = setting.file_writes;
   options.wake = [this] { ++wakes_; };
   node_ = std::make_unique<ServerNode>(files != nullptr ? *files : *own_files_, executor_, options);
   for (uint32_t s = 0; s < setting.servers; ++s) {

@@ -78,6 +78,7 @@ struct ServerSetting {
   ServerSabotage sabotage = {};
   bool guests_read = false;
   MonotonicClock* clock = nullptr;  // Measures times of figures; null: none.
+  Executor* file_writes = nullptr;  // As in ServerNodeOptions.
 };
 
 // A server and its frames.

@@ -1,6 +1,7 @@
 // Tests saves that are copied first, and written while requests continue on the rows.
 #include <algorithm>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,8 @@
 #include "common/platform/random.h"
 #include "common/protocol/command_messages.h"
 #include "common/protocol/manifest.h"
+#include "common/protocol/row_messages.h"
+#include "common/telemetry/samples.h"
 #include "gtest/gtest.h"
 #include "tests/server/server_harness.h"
 
@@ -170,6 +173,110 @@ TEST_F(TakenSaves, TheNextOneWaitsForTheFilesOfTheOneBefore) {
   EXPECT_EQ(files_->List(Folder(4))->size(), 1u);
   server_->Tick();
   EXPECT_TRUE(RunAndTake(next)->taken);
+}
+
+// A server under a memory limit with rows on disk, whose requests do not wait for a save's file.
+class TakenSavesUnderALimit : public testing::Test {
+ protected:
+  static constexpr uint32_t kDim = 256;
+  static constexpr size_t kKeys = 500;
+
+  static Job JobOf() {
+    Job job = TestJob(Mode::kAsync);
+    job.tables[1] = TableOf("deep", kDim, OptimizerKind::kSgd);
+    job.cluster.memory_limit = 24 << 20;
+    job.cluster.spill_path = testing::TempDir() + "/taken_" + std::to_string(NewPeerId().value);
+    job.checkpoint.delta_every_steps = 4;
+    return job;
+  }
+  static std::string Folder(Clock clock) { return "/out/checkpoint/" + CheckpointName(clock); }
+
+  void Push(Key first, size_t keys) {
+    TableRows rows = {1, kDim, {}, std::vector<float>(keys * kDim, 1)};
+    for (Key key = 0; key < keys; ++key) rows.keys.push_back(first + key);
+    const uint64_t id = server_.Push(0, static_cast<uint64_t>(clock_), clock_, 1, {rows});
+    EXPECT_EQ(server_.Ack(id).code, Code::kOk);
+    server_.Advance(0, ++clock_);
+  }
+  // Reads rows, which moves others to disk.
+  void Read(Key first, size_t keys) {
+    std::vector<Key> all(keys);
+    std::iota(all.begin(), all.end(), first);
+    EXPECT_EQ(server_.Read(1, all).size(), keys * kDim);
+  }
+  double RowsOnDisk() {
+    std::vector<double> rows;  // Of both tables, in memory and on disk.
+    const FigureLayout layout(FigureRole::kServer, 2);
+    for (const Sample& sample : SamplesOf(layout, server_.node().ReadFigures(), {"wide", "deep"})) {
+      if (sample.figure == FigureNamed("hdps_server_rows")) rows.push_back(sample.value);
+    }
+    return rows.at(3);
+  }
+  CommandId Ask(CommandKind kind, Clock clock, Clock since) {
+    Command command;
+    command.command = kind;
+    command.path = Folder(clock);
+    command.until = clock;
+    command.since = since;
+    command.take = kind == CommandKind::kSave;
+    EXPECT_TRUE(files_->MakeDirectories(command.path).ok());
+    return server_.Send(command);
+  }
+  void Commit(Clock clock, Clock since, const std::vector<SavedFile>& saved) {
+    Manifest manifest;
+    manifest.tables_digest = TablesDigest(server_.job());
+    manifest.num_shards = server_.job().cluster.shards;
+    manifest.clock = clock;
+    manifest.files = saved;
+    if (since > 0) {
+      manifest.base_clock = since;
+      manifest.base_checksum = ManifestChecksum(*ReadManifest(*files_, Folder(since)));
+    }
+    ASSERT_TRUE(WriteManifest(*files_, Folder(clock), manifest).ok());
+  }
+
+  const std::unique_ptr<FileSystem> files_ = NewMemoryFileSystem();
+  LaterExecutor writes_;
+  ServerHarness server_{{.job = JobOf(), .workers = 1, .file_writes = &writes_}, files_.get()};
+  Clock clock_ = 0;
+};
+
+TEST_F(TakenSavesUnderALimit, ChangesAreCopiedFromBothTiersAndWrittenLater) {
+  for (Key first = 0; first < 100 * kKeys && RowsOnDisk() == 0; first += kKeys) Push(first, kKeys);
+  ASSERT_GT(RowsOnDisk(), 0);
+  const Clock whole = clock_;
+  const std::optional<CommandDone> all = server_.TakeAnswer(Ask(CommandKind::kSave, whole, 0));
+  ASSERT_TRUE(all.has_value());
+  ASSERT_EQ(all->code, Code::kOk) << all->message;
+  EXPECT_FALSE(all->taken) << "everything is more than copies may take";
+  Commit(whole, 0, all->files);
+
+  // Changed rows of which some go to disk again, behind them new ones.
+  Push(0, kKeys);
+  for (Key first = 200 * kKeys; first < 202 * kKeys; first += kKeys / 2) Push(first, kKeys / 2);
+  for (Key first = kKeys; first < whole * kKeys; first += kKeys) Read(first, kKeys);
+  const Clock then = clock_;
+  const uint64_t digest = server_.Digest();
+  const std::optional<CommandDone> taken = server_.TakeAnswer(Ask(CommandKind::kSave, then, whole));
+  ASSERT_TRUE(taken.has_value());
+  ASSERT_EQ(taken->code, Code::kOk) << taken->message;
+  EXPECT_TRUE(taken->taken);
+  EXPECT_TRUE(taken->files.empty());
+  EXPECT_TRUE(files_->List(Folder(then))->empty());
+  Push(0, kKeys);  // Is acknowledged before the file is written.
+  EXPECT_NE(server_.Digest(), digest);
+  const CommandId await = Ask(CommandKind::kAwaitSaved, then, 0);
+  EXPECT_FALSE(server_.TakeAnswer(await).has_value());
+  EXPECT_EQ(writes_.RunAll(), 1u);
+  server_.Tick();
+  const std::optional<CommandDone> done = server_.TakeAnswer(await);
+  ASSERT_TRUE(done.has_value());
+  ASSERT_EQ(done->code, Code::kOk) << done->message;
+  EXPECT_TRUE(std::ranges::all_of(done->files, HoldsChanges));
+  Commit(then, whole, done->files);
+  ServerHarness other({.job = JobOf(), .workers = 1}, files_.get());
+  EXPECT_EQ(other.Run(CommandKind::kLoad, Folder(then), then).code, Code::kOk);
+  EXPECT_EQ(other.Digest(), digest);
 }
 
 }  // namespace
