@@ -151,6 +151,9 @@ void JobCoordinator::ReplaceWorkers(const std::vector<PeerId>& before, const Pro
   const ProgressState left = progress();
   job_.not_told.examples += told.examples - std::min(told.examples, left.examples);
   job_.not_told.loss_sum += told.loss_sum - left.loss_sum;
+  // All may have answered while somebody was awaited who was only silent.
+  if (!parts_.tracker.phase_is_answered()) return;
+  Follow(Ask(now, [this](const Turn& turn) { return phase_->OnAllAnswered(turn); }), now);
 }
 
 bool JobCoordinator::takes_up() const {

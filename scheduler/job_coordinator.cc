@@ -74,14 +74,6 @@ std::unique_ptr<Phase> JobCoordinator::Make(JobPhase kind) const {
   }
 }
 
-template <typename Call>
-Next JobCoordinator::Ask(TimeMs now, const Call& call) {
-  Orders orders;
-  Next next = call(Turn{job_, orders, now});
-  CarryOut(orders, now);
-  return next;
-}
-
 void JobCoordinator::CarryOut(const Orders& orders, TimeMs now) {
   for (const auto& [to, command] : orders.sent) {
     const CommandId id = parts_.tracker.Send(to, command, now);

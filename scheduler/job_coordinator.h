@@ -149,7 +149,12 @@ class JobCoordinator {
   std::unique_ptr<Phase> Make(JobPhase kind) const;
   // Calls a phase, carries out its orders and returns what follows.
   template <typename Call>
-  Next Ask(TimeMs now, const Call& call);
+  Next Ask(TimeMs now, const Call& call) {
+    Orders orders;
+    Next next = call(Turn{job_, orders, now});
+    CarryOut(orders, now);
+    return next;
+  }
   void CarryOut(const Orders& orders, TimeMs now);
   Next BeginPhase(JobPhase kind, std::unique_ptr<Phase> phase, TimeMs now);
   Next BeginNextStep(TimeMs now);

@@ -148,10 +148,10 @@ MemoryPlan PlanMemory(const Job& job, const MemoryLimitOptions& options, uint64_
   MemoryPlan plan;
   uint64_t spilled = 0;
   plan.process = process_bytes;
-  plan.requests =
-      static_cast<uint64_t>(2 * part * static_cast<double>(StepBytes(job, options.num_workers)));
-  plan.requests += static_cast<uint64_t>(
-      part * static_cast<double>(PulledRowBytes(job, StepBytes(job, options.num_workers) / 2)));
+  // Two steps, and in sync mode the rows of one more, which is kept for who takes a worker's place.
+  const double step = part * static_cast<double>(StepBytes(job, options.num_workers));
+  plan.requests = static_cast<uint64_t>((job.train.mode == Mode::kSync ? 2.5 : 2) * step);
+  plan.requests += PulledRowBytes(job, static_cast<uint64_t>(step / 2));
   const std::vector<uint32_t> first_of_group = TablesThatShareRows(job);
   for (uint32_t t = 0; t < job.tables.size(); ++t) {
     const TableSpec& table = job.tables[t];

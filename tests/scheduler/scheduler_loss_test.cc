@@ -42,14 +42,14 @@ TEST_F(SchedulerNodeTest, ALostWorkerThatNobodyReplacesEndsTheJobByName) {
   EXPECT_THAT(cluster_->member("server a").client.reason(), HasSubstr("worker 0"));
 }
 
-// Measures the wait for another worker, which a later scheduler must still know.
+// Measures the wait for another server, which a later scheduler must still know.
 TEST_F(SchedulerNodeTest, HowLongTheJobStoodIsCountedOnByAnotherScheduler) {
   Start();
   ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker b").clock >= 3; }));
-  cluster_->member("worker b").cut_off = true;
+  cluster_->member("server a").cut_off = true;
   ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->Noticed("is lost"); }));
   ASSERT_FALSE(cluster_->RunUntil([&] { return node().done(); }, 2500));
-  cluster_->Add(Role::kWorker, "worker c");
+  cluster_->Add(Role::kServer, "server b");
   ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->Noticed("the job goes on from"); }));
   cluster_->StartScheduler();
   ExpectDone();
@@ -59,7 +59,46 @@ TEST_F(SchedulerNodeTest, HowLongTheJobStoodIsCountedOnByAnotherScheduler) {
   EXPECT_NEAR(std::stod(summary.substr(at + name.size())), 2.55, 0.05);
 }
 
+// Only its order is given again, as one that was begun, and it is the one that goes on.
+TEST_F(SchedulerNodeTest, AnotherTakesUpTheStepOfALostWorkerAndNobodyGoesBack) {
+  options_.job.checkpoint.every_steps = 4;
+  options_.job.cluster.replace_after_s = 3000;
+  Start();
+  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker b").clock >= 6; }));
+  cluster_->member("worker b").cut_off = true;
+  cluster_->Add(Role::kWorker, "worker c");
+  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->Noticed("was replaced in place"); }));
+  // The order of the dead one is no one's now, and its successor's is known to another scheduler.
+  cluster_->StartScheduler();
+  ExpectDone();
+  EXPECT_THAT(cluster_->transcript(),
+              HasSubstr("worker c: train to 8, epoch 0 from 0, begun at 4\n"));
+  EXPECT_THAT(cluster_->transcript(), Not(HasSubstr(": load")));
+  EXPECT_FALSE(cluster_->Noticed("goes on from step"));
+  EXPECT_FALSE(cluster_->Noticed("all go back"));
+  EXPECT_THAT(cluster_->summary(), HasSubstr("\"failures_survived\": 2"));
+  EXPECT_THAT(cluster_->summary(), HasSubstr("\"steps\": 20"));
+  EXPECT_THAT(cluster_->summary(), HasSubstr("\"steps_again\": 0"));
+}
+
+TEST_F(SchedulerNodeTest, AServerThatIsLostToo) {
+  options_.job.checkpoint.every_steps = 4;
+  options_.job.cluster.replace_after_s = 3000;
+  Start();
+  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker b").clock >= 6; }));
+  cluster_->member("worker b").cut_off = true;
+  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->Noticed("takes up its step in place"); }));
+  cluster_->member("server a").cut_off = true;
+  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->Noticed("server 0 (server a) is lost"); }));
+  cluster_->Add(Role::kServer, "server b");
+  cluster_->Add(Role::kWorker, "worker c");
+  ExpectDone();
+  EXPECT_TRUE(cluster_->Noticed("because server 0 was lost, and no other server has all"));
+  EXPECT_TRUE(cluster_->Noticed("goes on from step 4"));
+}
+
 TEST_F(SchedulerNodeTest, AnotherTakesThePlaceOfALostWorkerAndAllGoBackToTheCheckpoint) {
+  options_.job.train.clip_norm = 1;
   options_.job.checkpoint.every_steps = 4;
   options_.job.cluster.replace_after_s = 3000;
   Start();
@@ -75,6 +114,7 @@ TEST_F(SchedulerNodeTest, AnotherTakesThePlaceOfALostWorkerAndAllGoBackToTheChec
                         "worker a: train to 8, epoch 0 from 0\n"
                         "worker c: train to 8, epoch 0 from 0\n"));
   EXPECT_TRUE(cluster_->Noticed("worker 1 (worker b) is lost: nothing was heard of it for 1.0 s"));
+  EXPECT_TRUE(cluster_->Noticed("because the norm of the step at hand is not kept"));
   EXPECT_TRUE(cluster_->Noticed("goes on from step 4"));
   EXPECT_THAT(cluster_->summary(), HasSubstr("\"failures_survived\": 1"));
   EXPECT_THAT(cluster_->summary(), HasSubstr("\"steps\": 20"));
@@ -176,11 +216,11 @@ TEST_F(SchedulerNodeTest, OffsetsOfATopicGoBackAndOnWithTheClockTheyAreOf) {
   };
   ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker b").clock >= 6; }));
   EXPECT_EQ(manifest_at(4), OffsetsAt(4));
-  cluster_->member("worker b").cut_off = true;
-  cluster_->Add(Role::kWorker, "worker c");
+  cluster_->member("server a").cut_off = true;
+  cluster_->Add(Role::kServer, "server b");
   ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->Noticed("goes on from step 4"); }));
   cluster_->StartScheduler();
-  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker c").clock >= 9; }));
+  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker b").clock >= 9; }));
   EXPECT_EQ(manifest_at(8), OffsetsAt(8));
   cluster_->StartScheduler();
   ExpectDone();
@@ -217,8 +257,8 @@ TEST_F(SchedulerNodeTest, StepsThatNobodyHadHeardOfAreCountedAsTrainedAgain) {
     done.clock = 104;  // Its progress so far.
     return done;
   };
-  cluster_->member("worker b").cut_off = true;
-  cluster_->Add(Role::kWorker, "worker c");
+  cluster_->member("server a").cut_off = true;
+  cluster_->Add(Role::kServer, "server b");
   ExpectDone();
   EXPECT_THAT(cluster_->summary(), HasSubstr("\"steps_again\": 100,"));
 }

@@ -186,6 +186,7 @@ void ScriptedCluster::Note(const ScriptedMember& member, const Command& command)
       line += "train" + (command.until > 1000000 ? "" : " to " + std::to_string(command.until)) +
               ", epoch " + std::to_string(command.epoch) + " from " +
               std::to_string(command.epoch_start);
+      if (command.begun) line += ", begun at " + std::to_string(command.since);
       if (command.rate != 1) line += ", rate " + ShowNumber("%g", command.rate);
       break;
     case CommandKind::kPause:
@@ -235,6 +236,7 @@ void ScriptedCluster::CarryOut(ScriptedMember& member, const Command& command) {
   switch (command.command) {
     case CommandKind::kTrain:
       member.training = command;
+      if (command.begun) member.clock = reached_[member.client.rank()];
       member.trains_from = member.clock;
       member.pause = false;
       return;
@@ -243,6 +245,7 @@ void ScriptedCluster::CarryOut(ScriptedMember& member, const Command& command) {
       break;
     case CommandKind::kLoad:
       done.clock = std::exchange(member.clock, command.until);
+      if (member.client.view() != nullptr) reached_[member.client.rank()] = command.until;
       break;
     case CommandKind::kEvaluate:
       Score(member.client.rank(), &done);
@@ -269,6 +272,7 @@ void ScriptedCluster::Train(ScriptedMember& member) {
   const bool end = member.clock == command.epoch_start + options_.steps_per_epoch;
   if (!end && !member.pause && member.clock < command.until) {
     ++member.clock;
+    if (!member.cut_off) reached_[member.client.rank()] = member.clock;
     return;
   }
   CommandDone done;

@@ -103,6 +103,7 @@ class ScriptedCluster {
   // Frames that arrived while the scheduler stands still.
   std::vector<std::pair<PeerId, Frame>> unheard_;
   std::vector<std::unique_ptr<ScriptedMember>> members_;
+  std::map<uint32_t, Clock> reached_;  // By rank: where the worker in that place is.
   std::vector<std::string> lines_;
 };
 

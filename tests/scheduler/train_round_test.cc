@@ -243,5 +243,24 @@ TEST(TrainRound, AWorkerThatGotRowsMeanwhileIsFollowed) {
   EXPECT_EQ(orders[0].until, 6);
 }
 
+// The process that has a worker's place is given its last order again, and tells what both counted.
+TEST(TrainRound, WhoTakesAPlaceAnswersForIt) {
+  TrainRound round(2, 10, 20);
+  EXPECT_EQ(round.TakeOrders(0).size(), 2u);
+  CommandDone done;
+  done.clock = 20;
+  done.examples = 7;
+  round.OnTrained(0, done);
+  round.Replace(0);
+  EXPECT_FALSE(round.complete());
+  done.examples = 9;
+  round.OnTrained(1, done);
+  EXPECT_FALSE(round.complete());
+  done.examples = 8;
+  round.OnTrained(0, done);
+  EXPECT_TRUE(round.complete());
+  EXPECT_EQ(round.sums().examples, 17u);
+}
+
 }  // namespace
 }  // namespace hdps

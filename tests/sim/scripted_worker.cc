@@ -369,6 +369,9 @@ void ScriptedWorker::OnStand(const std::vector<Frame>& replies) {
   for (const Frame& frame : replies) {
     AdvanceAck ack;
     if (!Check(DecodeMessage(frame, &ack))) return;
+    VLOG(1) << now_ << " worker " << rank_ << " in view " << view_->view.value << " stands at "
+            << ack.clock << ", " << ack.pushed << ", " << ack.reached << " at "
+            << frame.header.sender;
     if (!least || ack.pushed < least->pushed) least = ack;
   }
   takes_up_ = false;

@@ -81,6 +81,45 @@ TEST_F(MemberChangesTest, AMemberThatIsSilentIsLostAndTheJobStandsUntilAnotherHa
   EXPECT_FALSE(changes_.under_way());
 }
 
+TEST_F(MemberChangesTest, AWorkerIsReplacedInPlaceWhereItsStepCanBeTakenUp) {
+  stand_.why_back.clear();
+  const AfterLoss after = changes_.Lose({{20}}, stand_, 1001);
+  EXPECT_TRUE(after.in_place);
+  EXPECT_THAT(after.notices[0], HasSubstr("takes up its step in place, if one comes within 60 s"));
+  EXPECT_EQ(changes_.Next(stand_, 1500).what, Do::kNothing);
+  rendezvous_.Admit({22}, RequestOf(Role::kWorker, "w2"), 1501);
+  const MemberStep step = changes_.Next(stand_, 1501);
+  ASSERT_EQ(step.what, Do::kReplace);
+  EXPECT_EQ(step.num_lost, 1u);
+  EXPECT_EQ(step.stood_since, 1001);
+  EXPECT_EQ(step.view.view.value, 2u);
+  EXPECT_EQ(step.view.restarts, 0u);
+  EXPECT_EQ(step.view.placed, changes_.members().view().placed);
+  EXPECT_EQ(step.view.workers[0].peer, PeerId{22});
+  EXPECT_EQ(step.view.workers[1].peer, PeerId{21});
+  EXPECT_FALSE(changes_.under_way());
+}
+
+TEST_F(MemberChangesTest, WhyAllGoBackIsTold) {
+  stand_.why_back.clear();
+  const auto because = [&](const std::vector<PeerId>& lost) {
+    EXPECT_FALSE(changes_.Lose(lost, stand_, 1001).in_place);
+    for (const PeerId peer : lost) {
+      const Role role = peer.value >= 20 ? Role::kWorker : Role::kServer;
+      rendezvous_.Admit({peer.value + 100}, RequestOf(role, "new"), 1500);
+    }
+    const MemberStep step = changes_.Next(stand_, 1501);
+    EXPECT_EQ(step.what, Do::kGoBack);
+    changes_.Enter(step.view, 1501);
+    return step.because;
+  };
+  EXPECT_EQ(because({{20}, {11}}), "server 1 was lost, and no other server has all of its rows");
+  changes_.GiveUp({21}, "it is broken", 0, stand_);
+  EXPECT_EQ(because({{21}}), "worker 1 failed or was let go");
+  stand_.why_back = "of a reason";
+  EXPECT_EQ(because({{120}}), "of a reason");
+}
+
 TEST_F(MemberChangesTest, AMistakeIsBelievedWhenNobodyComesForItsFinder) {
   EXPECT_FALSE(changes_.GiveUp({20}, "data.csv:7:3: 'x'", 2, stand_).end);
   EXPECT_THAT(changes_.Refusal({20})->message, HasSubstr("without this process: data.csv:7:3"));
