@@ -347,28 +347,6 @@ void SchedulerNode::Follow(MemberStep step) {
   }
 }
 
-void SchedulerNode::GiveUp(PeerId peer, const std::string& how, int mistake_status) {
-  const MemberChanges::GivenUp given_up = changes_.GiveUp(peer, how, mistake_status, Stand());
-  notices_.Say(given_up.notice);
-  if (given_up.end) Fail(given_up.end->exit_status, given_up.end->message);
-}
-
-void SchedulerNode::Lose(const std::vector<PeerId>& lost) {
-  AfterLoss after = changes_.Lose(lost, Stand(), now_);
-  report_->OnLoss(now_, after);
-  const auto left = std::ranges::count(after.lost, true, &AfterLoss::Lost::left);
-  coordinator_->CountLeft(static_cast<size_t>(left));
-  HDPS_FAILPOINT("scheduler.member.lost");
-  if (!after.view) {
-    notices_.Say(after.notices);
-    return after.in_place ? coordinator_->AwaitReplacements() : coordinator_->Suspend(now_);
-  }
-  EnterView(*std::move(after.view));
-  coordinator_->ServersLost(lost.size() - static_cast<size_t>(left), now_);
-  notices_.Say(after.notices);
-  changes_.SeekServerForCopies(now_);
-}
-
 void SchedulerNode::SendDue() {
   if (coordinator_->TakeChanged()) kept_state_.ChangedForProcess();
   if (kept_state_.due(now_)) {
