@@ -195,9 +195,13 @@ def within(results):
         near = [case for case, by in apart.items() if by >= -0.001]
         nearest = max(apart, key=lambda case: apart[case])
         plain = find(runs, "async", most)["auc"] - sync
-        lines.append(f"- **{name}**, {most} workers: async ends {plain:+.4f} from sync. " + (
-            f"Not more than 0.001 below sync: {', '.join(f'{case} ({apart[case]:+.4f})' for case in near)}." if near else
-            f"No means comes within 0.001; the nearest is {nearest}, {apart[nearest]:+.4f}."))
+        lines.append(f"- **{name}**, {most} workers: async ends {plain:+.4f} from sync.")
+        if not near:
+            lines.append(f"  No means comes within 0.001; the nearest is {nearest}, {apart[nearest]:+.4f}.")
+            continue
+        told = [f"{case} {apart[case]:+.4f}" for case in near]
+        lines.append("  Not more than 0.001 below sync:")
+        lines += [f"  {', '.join(told[i:i + 3])}{',' if i + 3 < len(told) else '.'}" for i in range(0, len(told), 3)]
     return lines
 
 
