@@ -96,7 +96,7 @@ function training(body, t) {
   for (const curve of t.curves) {
     if (curve.points.length === 0) continue;
     const loss = curve.name === "train_loss" || curve.name === "logloss";
-    const title = loss ? "loss" : curve.name === "push_staleness" ? "clocks by which rows were old at a push" : curve.name.replaceAll("_", " ");
+    const title = loss ? "loss" : curve.name.replaceAll("_", " ");
     if (!named.has(title)) named.set(title, []);
     const label = curve.name === "train_loss" ? "training" : curve.set ? curve.set : loss ? "evaluation" : title;
     named.get(title).push({ label, points: curve.points, dots: curve.points.length <= 60 && curve.name !== "train_loss" });
@@ -165,7 +165,7 @@ function rows(body, r) {
   }
   clocks(body, "Steps by which workers were ahead when they read rows", r.staleness.bounds, r.staleness.counts);
   const pushes = r.push_staleness || { tables: [] };
-  pushes.tables.forEach((t) => clocks(body, "Clocks by which rows of " + t.table + " were old when they were pushed to, " +
+  pushes.tables.forEach((t) => clocks(body, "Clocks by which rows of " + t.table + " were old at a push, " +
     compact(Number(t.mean.toPrecision(3))) + " on average", pushes.bounds, t.counts));
   if (r.pushes_repeated) body.append(element("p", whole(r.pushes_repeated) + " pushes came again and changed nothing.", "dim"));
   if (r.pushes_too_old) body.append(element("p", whole(r.pushes_too_old) + " pushes were left out, as their rows were too old: " +
