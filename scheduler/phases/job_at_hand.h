@@ -48,9 +48,7 @@ struct JobAtHand {
   }
   // Takes a script to follow, and its end as a stop that is due there.
   void Follow(const RoundScript* given);
-  bool EndsByScript() const {
-    return script != nullptr && script->stop_at != RoundScript::kNoStop;
-  }
+  bool EndsByScript() const { return script != nullptr && script->stop_at != RoundScript::kNoStop; }
   // Returns the clock to train to from the position of the plan.
   Clock Until() const;
   JobPlan PlanFrom(const Job& job, const JobPosition& position, bool loaded) const;
