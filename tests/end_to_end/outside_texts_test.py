@@ -143,6 +143,7 @@ class OutsideTexts(harness.DaemonsCase):
                         ["keygen", f"--out={self.out('keys')}", f"--add=worker:{NAME}"],
                         ["deploy", job, "--to=slurm", f"--out={out}"], ["deploy", job, "--to=jobs", f"--image={NAME}"],
                         ["member", f"--job={job}", f"--out={out}", f"--role={NAME}"],
+                        ["replay", f"--job={job}", f"--out={self.out('again')}", f"--record={self.out('none')}{NAME}"],
                         ["train", f"--job={job}", f"--out={out}"],
                         ["train", f"--job={job}", f"--out={self.out('begun')}", f"--init={self.out('safetensors')}"]):
             self.ask(*command)
