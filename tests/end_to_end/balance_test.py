@@ -135,10 +135,14 @@ class Balance(harness.DaemonsCase):
         after_s = AFTER_S if MOVED_MIB < 256 else 20
         job = self.write_log("hot", True, dim, keys, 65536, cluster={"balance_after_s": after_s})
         out = self.begin(job)
-        harness.wait_until(lambda: self.rows_panel()["busiest_over_mean"] > 1.3, 300, "a server is too busy")
-        panel = self.rows_panel()
+        panels = []
+
+        def too_busy():  # A first period may have little but the start of the job.
+            panels.append(self.rows_panel())
+            return panels[-1]["busiest_over_mean"] > 2
+        harness.wait_until(too_busy, 300, "a server is too busy")
+        panel = panels[-1]
         before = panel["busiest_over_mean"]
-        self.assertGreater(before, 2)
         self.assertEqual({shard["server"] for shard in panel["hot_shards"][:4]}, {"server 0"})
         told = harness.run([harness.program("hdps"), "status", self.address]).stdout
         self.assertRegex(told, r"hottest shards: [0-7] at server 0")
