@@ -149,8 +149,8 @@ MemoryPlan PlanMemory(const Job& job, const MemoryLimitOptions& options, uint64_
   plan.process = process_bytes;
   // Two steps, and in sync mode the rows of one more, which is kept for who takes a worker's place.
   const double steps = job.train.mode == Mode::kSync ? 2.5 : 2;
-  plan.requests = static_cast<uint64_t>(
-      steps * part * static_cast<double>(StepBytes(job, options.num_workers)));
+  plan.requests = static_cast<uint64_t>(steps * part *
+                                        static_cast<double>(StepBytes(job, options.num_workers)));
   const std::vector<uint32_t> first_of_group = TablesThatShareRows(job);
   for (uint32_t t = 0; t < job.tables.size(); ++t) {
     const TableSpec& table = job.tables[t];

@@ -74,7 +74,7 @@ struct Command {
   // kTrain: a process that was lost had begun this order in this place, at step `since`. The worker
   // asks the servers where the place stands, and goes on from there.
   bool begun = false;
-  ViewId view;           // View of the frame it came in; not part of the message.
+  ViewId view;  // View of the frame it came in; not part of the message.
 };
 
 // A figure of an evaluation that a worker's own program measured, {"auc", 0.8}: its name is one by

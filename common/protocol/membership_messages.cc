@@ -7,9 +7,9 @@
 #include "common/protocol/command_messages.h"
 #include "common/protocol/membership_messages.h"
 #include "common/protocol/message_codec.h"
-#include "common/protocol/tally_layouts.h"
 #include "common/protocol/status_messages.h"
 #include "common/protocol/tallies.h"
+#include "common/protocol/tally_layouts.h"
 #include "common/protocol/view.h"
 
 namespace hdps {

@@ -95,7 +95,7 @@ struct PushRequest {
   // The gradients were multiplied by two to the power of this, so that fp16 holds small ones. A
   // power of two changes no digit, and the receiver divides by it in fp32.
   int32_t scale_exponent = 0;
-  Clock steps_before = 0;  // As Command::steps_before.
+  Clock steps_before = 0;   // As Command::steps_before.
   RoundCounts counts = {};  // With this step.
 };
 struct PushAck {

@@ -55,9 +55,8 @@ TEST_P(Mixed, WhateverHappensEveryPushCountsOnce) {
       "%s\n",
       ("figure: everything at once: " + number(runs) + " runs, " + number(frames) + " frames, " +
        number(twice) + " runs twice with one trace; in " + number(went_back) +
-       " the job went back, in " + number(replaced) +
-       " a worker was replaced in place, in " + number(promoted) +
-       " others went on with a lost server's rows, in " + number(taken_over) +
+       " the job went back, in " + number(replaced) + " a worker was replaced in place, in " +
+       number(promoted) + " others went on with a lost server's rows, in " + number(taken_over) +
        " another scheduler took over, in " + number(scaled) + " members changed, in " +
        number(power_lost) + " a machine lost what it had not synced, in " + number(stopped) +
        " the job was told to stop and made the rest behind, in " + number(ended) +
@@ -65,7 +64,8 @@ TEST_P(Mixed, WhateverHappensEveryPushCountsOnce) {
        number(stood_by) + " somebody stood by, in " + number(left) + " somebody left as told to")
           .c_str());
   if (runs < 100) return;
-  for (const uint64_t count : {went_back, replaced, loaded, promoted, taken_over, scaled, power_lost}) {
+  for (const uint64_t count :
+       {went_back, replaced, loaded, promoted, taken_over, scaled, power_lost}) {
     EXPECT_GT(count, runs / 50);
   }
   for (const uint64_t count : {stopped, ended, refused, stood_by, left}) {
