@@ -100,8 +100,8 @@ Json JsonOf(const JobRecord::Order& order) {
                {"until", command.until},
                {"epoch", command.epoch},
                {"epoch_start", command.epoch_start},
-               {"rate", command.rate},
-               {"since", command.since}};
+               {"rate", command.rate}};
+  if (command.since > 0) json["since"] = command.since;
   if (command.begun) json["begun"] = true;
   AddOffsets(command.offsets, &json);
   if (command.steps_before > 0) json["steps_before"] = command.steps_before;

@@ -37,6 +37,12 @@ bool FillChange(const Json& entry, std::string* last_loss, RunEvent* event) {
     event->cause = *last_loss = TextOf(entry, "cause");
     return true;
   }
+  if (kind == "replaced") {
+    event->text = TextOf(entry, "member") + " was replaced in place; nobody goes back";
+    event->cause = *last_loss;
+    event->seconds = NumberOf(entry.value("after_seconds", Json()));
+    return true;
+  }
   const auto stood = entry.find("stood_seconds");
   if (stood != entry.end() && stood->is_number()) event->seconds = stood->get<double>();
   const std::string step = std::to_string(event->step);

@@ -24,12 +24,15 @@ OFTEN = {"server.pull.before_answer": 20, "server.push.judged": 20, "server.push
          "worker.step.ended": 20, "worker.train.begun": 2, "worker.command.begun": 3,
          "worker.command.answered": 2, "server.command.begun": 2, "server.command.before_answer": 2,
          "member.command.accepted": 2}
-# Reached only while the job goes back to a checkpoint, so another member dies first.
+# Reached only while the job goes back to a checkpoint, so a server dies first.
 AFTER_A_LOSS = {"server.load.begun", "server.load.read", "server.load.taken", "snapshot.read.begun",
                 "scheduler.phase.load_servers", "scheduler.phase.load_workers",
                 "scheduler.member.lost", "scheduler.job.went_back", "worker.load.taken",
                 "worker.command.dropped"}
-FIRST_LOSS = "point=worker.step.pushed:crash@35"
+FIRST_LOSS = "point=server.push.before_ack:crash@70"
+# Reached only when a worker is replaced in place: the process that has its place, or the scheduler, dies there.
+IN_PLACE = {"scheduler.worker.replaced", "worker.stand.known"}
+WORKER_LOSS = "point=worker.step.pushed:crash@35"
 # Of allreduce alone.
 OF_ALLREDUCE = {"worker.dense.before_store", "worker.group.formed", "scheduler.phase.store_dense",
                 "scheduler.phase.move_dense"}
@@ -61,8 +64,12 @@ def faults_for(point):
     if point == "scheduler.state.taken_over":
         return {"scheduler": ["point=scheduler.phase.save:crash@2", crash]}
     faults = {name: [crash]}
+    if point == "worker.stand.known":
+        faults = {"worker_1": [WORKER_LOSS, crash]}
+    elif point in IN_PLACE:
+        faults["worker_0"] = [WORKER_LOSS]
     if point in AFTER_A_LOSS:
-        faults["worker_0"] = [FIRST_LOSS]
+        faults["server_0"] = [FIRST_LOSS]
     if point in OF_MOVES:
         faults["worker_0"] = ["point=worker.step.computed:sleep=20ms@1.."]
     return faults

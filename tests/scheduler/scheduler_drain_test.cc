@@ -69,11 +69,11 @@ TEST_F(SchedulerDrainTest, AStopWhileTheJobStandsWaitsForWhoIsLost) {
 TEST_F(SchedulerDrainTest, WhoIsToldToStopWhileTheStepsAreTrainedAgainSavesThemFirst) {
   options_.steps_per_epoch = 1000;
   StartAndReach(50);
-  cluster_->member("worker b").cut_off = true;
-  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->Noticed("worker 1 (worker b) is lost"); }));
+  cluster_->member("server a").cut_off = true;
+  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->Noticed("server 0 (server a) is lost"); }));
   const Clock reached = Reached();
-  cluster_->Add(Role::kWorker, "worker c", 1);
-  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker c").clock == 20; }));
+  cluster_->Add(Role::kServer, "server c", 0);
+  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker b").clock == 20; }));
   node().RequestStop("told to");
   ExpectDone();
   EXPECT_GE(Saved(), reached - 1);
@@ -106,12 +106,13 @@ TEST_F(SchedulerDrainTest, WithAllOthersGoneItStillSavesWhatWasReached) {
 TEST_F(SchedulerDrainTest, ASecondLossOnTheWayLosesNothingEither) {
   StartAndReach(40);
   node().RequestStop("told to");
-  cluster_->member("worker b").cut_off = true;
-  cluster_->Add(Role::kWorker, "worker c", 1);
-  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker c").clock == 10; }));
-  cluster_->member("worker c").cut_off = true;
-  cluster_->Add(Role::kWorker, "worker d", 1);
-  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker d").clock == 10; }));
+  cluster_->member("server a").cut_off = true;
+  cluster_->Add(Role::kServer, "server c", 0);
+  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker b").clock == 10; }));
+  cluster_->member("server c").cut_off = true;
+  cluster_->Add(Role::kServer, "server d", 0);
+  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker b").clock < 10; }));
+  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker b").clock == 10; }));
   cluster_->StartScheduler();
   ExpectDone();
   EXPECT_GE(Saved(), 40);

@@ -308,6 +308,8 @@ TEST(StateFormat, FieldsThatMayBeEmptyAreReadAgain) {
   job.offsets = {{0, 70}, {4, 0}};
   ASSERT_FALSE(job.orders.empty());
   job.orders[0].command.offsets = {{0, 60}};
+  job.orders[0].command.since = 50;
+  job.orders[0].command.begun = true;
   job.summary.progressive = Evaluation{92, 0.75, 0.5, "", {{"calibration", 1.25, ""}}};
   ASSERT_TRUE(files->MakeDirectories("out").ok());
   ASSERT_TRUE(WriteSchedulerState(*files, "out", written).ok());
@@ -319,6 +321,8 @@ TEST(StateFormat, FieldsThatMayBeEmptyAreReadAgain) {
   EXPECT_EQ(read.step_times, job.step_times);
   EXPECT_EQ(read.offsets, job.offsets);
   EXPECT_EQ(read.orders[0].command.offsets, job.orders[0].command.offsets);
+  EXPECT_EQ(read.orders[0].command.since, 50);
+  EXPECT_TRUE(read.orders[0].command.begun);
   ASSERT_TRUE(read.summary.progressive);
   EXPECT_EQ(read.summary.progressive->examples, 92u);
   EXPECT_EQ(read.summary.progressive->figures, job.summary.progressive->figures);

@@ -25,12 +25,13 @@ class Mixed : public testing::TestWithParam<uint64_t> {};
 TEST_P(Mixed, WhateverHappensEveryPushCountsOnce) {
   uint64_t runs = 0, twice = 0, frames = 0;
   uint64_t went_back = 0, loaded = 0, promoted = 0, taken_over = 0, scaled = 0, power_lost = 0;
-  uint64_t stopped = 0, ended = 0, refused = 0, stood_by = 0, left = 0;
+  uint64_t replaced = 0, stopped = 0, ended = 0, refused = 0, stood_by = 0, left = 0;
   for (const uint64_t seed : SeedsOfPart(kSeeds, GetParam(), kParts)) {
     const Outcome outcome = RunMixed(seed);
     ++runs;
     frames += outcome.frames;
     went_back += outcome.went_back > 0;
+    replaced += outcome.replaced > 0;
     loaded += outcome.loaded;
     promoted += outcome.promoted > 0;
     taken_over += outcome.taken_over > 0;
@@ -54,8 +55,8 @@ TEST_P(Mixed, WhateverHappensEveryPushCountsOnce) {
       "%s\n",
       ("figure: everything at once: " + number(runs) + " runs, " + number(frames) + " frames, " +
        number(twice) + " runs twice with one trace; in " + number(went_back) +
-       " the job went back, in " + number(promoted) +
-       " others went on with a lost server's rows, in " + number(taken_over) +
+       " the job went back, in " + number(replaced) + " a worker was replaced in place, in " +
+       number(promoted) + " others went on with a lost server's rows, in " + number(taken_over) +
        " another scheduler took over, in " + number(scaled) + " members changed, in " +
        number(power_lost) + " a machine lost what it had not synced, in " + number(stopped) +
        " the job was told to stop and made the rest behind, in " + number(ended) +
@@ -63,7 +64,8 @@ TEST_P(Mixed, WhateverHappensEveryPushCountsOnce) {
        number(stood_by) + " somebody stood by, in " + number(left) + " somebody left as told to")
           .c_str());
   if (runs < 100) return;
-  for (const uint64_t count : {went_back, loaded, promoted, taken_over, scaled, power_lost}) {
+  for (const uint64_t count :
+       {went_back, replaced, loaded, promoted, taken_over, scaled, power_lost}) {
     EXPECT_GT(count, runs / 50);
   }
   for (const uint64_t count : {stopped, ended, refused, stood_by, left}) {
