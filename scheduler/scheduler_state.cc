@@ -11,7 +11,7 @@
 
 #include "common/job/job_spec.h"
 #include "common/platform/failpoint.h"
-#include "common/protocol/json_numbers.h"
+#include "common/protocol/checkpoints/json_numbers.h"
 #include "common/protocol/partition_offsets.h"
 #include "scheduler/state_log.h"
 

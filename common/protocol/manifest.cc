@@ -14,7 +14,7 @@
 #include "common/base/hex_digits.h"
 #include "common/platform/failpoint.h"
 #include "common/platform/file_system.h"
-#include "common/protocol/json_numbers.h"
+#include "common/protocol/checkpoints/json_numbers.h"
 #include "common/protocol/manifest.h"
 #include "common/protocol/partition_offsets.h"
 #include "common/protocol/watch_state.h"

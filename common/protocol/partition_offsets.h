@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "common/protocol/json_numbers.h"
+#include "common/protocol/checkpoints/json_numbers.h"
 #include "common/protocol/manifest_parts.h"
 
 namespace hdps {

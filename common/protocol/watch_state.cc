@@ -6,7 +6,7 @@
 
 #include "common/base/ids.h"
 #include "common/base/status.h"
-#include "common/protocol/json_numbers.h"
+#include "common/protocol/checkpoints/json_numbers.h"
 #include "common/protocol/watch_state.h"
 
 namespace hdps {

@@ -13,7 +13,7 @@
 #include "common/net/address.h"
 #include "common/protocol/membership_messages.h"
 #include "common/protocol/view.h"
-#include "scheduler/members/shard_placement.h"
+#include "scheduler/balance/shard_placement.h"
 
 namespace hdps {
 namespace {

@@ -19,7 +19,7 @@ ROOMS = {
                "process"],
     "kernels": ["tasks", "keys", "host", "products", "cuda"],
     "embedding": ["memory", "disk", "snapshot"],
-    "server": ["watch", "record", "staleness", "step", "groups"],
+    "server": ["watch", "record", "staleness", "places", "step", "groups"],
     "worker": ["data", "model", "collective", "exchange", "parallel", "cache", "dense", "step", "role",
                "outside"],
     "scheduler": ["page", "election", "balance", "members", "plan", "why", "report", "state", "picture", "phases"],

@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "scheduler/members/rendezvous.h"
 #include "scheduler/members/scaling.h"
-#include "scheduler/members/shard_placement.h"
+#include "scheduler/balance/shard_placement.h"
 #include "scheduler/members/validate_cluster.h"
 
 namespace hdps {

@@ -12,7 +12,7 @@
 #include "scheduler/balance/balance_plan.h"
 #include "scheduler/balance/balancer.h"
 #include "scheduler/balance/load_book.h"
-#include "scheduler/members/shard_placement.h"
+#include "scheduler/balance/shard_placement.h"
 
 namespace hdps {
 namespace {

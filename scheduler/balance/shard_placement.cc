@@ -1,5 +1,5 @@
 // Places shards evenly.
-#include "scheduler/members/shard_placement.h"
+#include "scheduler/balance/shard_placement.h"
 
 #include <vector>
 
