@@ -8,9 +8,9 @@
 #include "common/protocol/status_messages.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "scheduler/balance/shard_placement.h"
 #include "scheduler/members/rendezvous.h"
 #include "scheduler/members/scaling.h"
-#include "scheduler/balance/shard_placement.h"
 #include "scheduler/members/validate_cluster.h"
 
 namespace hdps {
