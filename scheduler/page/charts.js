@@ -7,7 +7,7 @@ Dygraph.PLUGINS = Dygraph.PLUGINS.filter((plugin) => plugin !== Dygraph.Plugins.
 const charts = [];
 const COLORS = 6;
 
-function element(tag, text, kind) {
+function node(tag, text, kind) {
   const made = document.createElement(tag);
   if (text !== undefined && text !== null) made.textContent = text;
   if (kind) made.className = kind;
@@ -41,12 +41,12 @@ function shownMax(series) {
 // [{label, step, color}] as vertical lines.
 class Chart {
   constructor(figure, title, data) {
-    this.plot = element("div", null, "plot");
-    this.legend = element("p", null, "legend");
-    this.note = element("p", null, "note");
-    this.cursor = element("div", null, "cursor");
+    this.plot = node("div", null, "plot");
+    this.legend = node("p", null, "legend");
+    this.note = node("p", null, "note");
+    this.cursor = node("div", null, "cursor");
     this.cursor.hidden = true;
-    const draw = element("div", null, "draw");
+    const draw = node("div", null, "draw");
     this.plot.append(draw, this.cursor);
     this.plot.tabIndex = 0;
     this.plot.setAttribute("role", "img");
@@ -137,13 +137,13 @@ class Chart {
 
   // Writes each line's name, with its value at the cursor or else its last one.
   values(step) {
-    const parts = step === null ? [] : [element("span", "step " + compact(this.rows[this.nearest(step)][0]), "dim")];
+    const parts = step === null ? [] : [node("span", "step " + compact(this.rows[this.nearest(step)][0]), "dim")];
     this.series.forEach((one, i) => {
-      const part = element("span"), at = step === null ? this.rows.length - 1 : this.nearest(step);
+      const part = node("span"), at = step === null ? this.rows.length - 1 : this.nearest(step);
       let row = at;
       while (row > 0 && this.rows[row][i + 1] === null) --row;
-      part.append(element("i", null, "c" + one.color + (one.dashed ? " dash" : "")), one.label,
-        element("b", compact(this.rows[row][i + 1])));
+      part.append(node("i", null, "c" + one.color + (one.dashed ? " dash" : "")), one.label,
+        node("b", compact(this.rows[row][i + 1])));
       parts.push(part);
     });
     this.legend.replaceChildren(...parts);

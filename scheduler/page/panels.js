@@ -20,7 +20,7 @@ function whole(n) { return n === null || n === undefined ? "" : Number(n).toLoca
 function when(unix) { return unix ? new Date(unix * 1000).toLocaleString("sv") : ""; }
 
 function box(...parts) {
-  const made = element("div", null, "box wide");
+  const made = node("div", null, "box wide");
   made.tabIndex = 0;
   made.append(...parts);
   return made;
@@ -28,12 +28,12 @@ function box(...parts) {
 
 // A table; a head that begins with "#" is one of numbers.
 function table(heads, rows) {
-  const made = element("table"), top = made.createTHead().insertRow(), body = made.createTBody();
-  for (const head of heads) top.append(element("th", head.replace("#", ""), head[0] === "#" ? "number" : ""));
+  const made = node("table"), top = made.createTHead().insertRow(), body = made.createTBody();
+  for (const head of heads) top.append(node("th", head.replace("#", ""), head[0] === "#" ? "number" : ""));
   for (const cells of rows) {
     const row = body.insertRow();
     cells.forEach((cell, i) => {
-      const made = element("td", null, heads[i][0] === "#" ? "number" : "");
+      const made = node("td", null, heads[i][0] === "#" ? "number" : "");
       made.append(cell === null || cell === undefined ? "" : cell);
       row.append(made);
     });
@@ -42,44 +42,44 @@ function table(heads, rows) {
 }
 
 function tiles(pairs) {
-  const made = element("div", null, "tiles");
+  const made = node("div", null, "tiles");
   for (const [name, value] of pairs) {
     if (value === null || value === undefined || value === "") continue;
-    const tile = element("div", null, "tile");
-    tile.append(element("b", value), element("span", name));
+    const tile = node("div", null, "tile");
+    tile.append(node("b", value), node("span", name));
     made.append(tile);
   }
   return made;
 }
 
 function bar(parts, label) {
-  const made = element("div", null, "bar");
+  const made = node("div", null, "bar");
   made.setAttribute("role", "img");
   made.setAttribute("aria-label", label);
   made.title = label;
   for (const [kind, size] of parts) {
-    const part = element("div", null, kind);
+    const part = node("div", null, kind);
     part.style.flexGrow = size * 1e6;  // A sum below 1 would leave a gap.
     made.append(part);
   }
   return made;
 }
 
-function none(text) { return element("p", text, "dim"); }
+function none(text) { return node("p", text, "dim"); }
 
 function eventText(event) { return event.text + (event.cause ? ": " + event.cause : ""); }
 
 function health(body, h) {
   const of = (role) => h.members[role] && h.members[role].alive + " of " + h.members[role].expected;
   const ok = ["servers", "workers"].every((r) => !h.members[r] || h.members[r].alive >= h.members[r].expected);
-  const sentence = element("p", h.sentence || "", "sentence" + (ok ? "" : " bad"));
+  const sentence = node("p", h.sentence || "", "sentence" + (ok ? "" : " bad"));
   sentence.setAttribute("role", "status");
   body.append(sentence);
-  if (h.advice) body.append(element("p", h.advice));
-  if (h.missing) body.append(element("p", h.missing, "warn"));
+  if (h.advice) body.append(node("p", h.advice));
+  if (h.missing) body.append(node("p", h.missing, "warn"));
   body.append(tiles([["servers alive", of("servers")], ["workers alive", of("workers")], ["state", h.state]]));
-  if (h.last_event) body.append(element("p", "Last event, " + when(h.last_event.time) + ": " + eventText(h.last_event), "dim"));
-  if (h.out) body.append(element("p", "Results are in " + h.out, "dim"));
+  if (h.last_event) body.append(node("p", "Last event, " + when(h.last_event.time) + ": " + eventText(h.last_event), "dim"));
+  if (h.out) body.append(node("p", "Results are in " + h.out, "dim"));
 }
 
 // The pictures stay, and get what is new.
@@ -90,7 +90,7 @@ function training(body, t) {
     ["examples per second", t.examples_per_second && whole(Math.round(t.examples_per_second))],
     ["examples", compact(t.examples)], ["loss of training", compact(t.loss)], ["learning rate", compact(t.learning_rate)],
     ...t.evaluations.map((e) => [e.metric + (e.set ? " of " + e.set : "") + ", step " + e.step, compact(e.value)])]);
-  if (!body.head) body.append(body.head = element("div"), body.pictures = element("div", null, "charts"));
+  if (!body.head) body.append(body.head = node("div"), body.pictures = node("div", null, "charts"));
   body.head.replaceChildren(head);
   const named = new Map();
   for (const curve of t.curves) {
@@ -106,8 +106,8 @@ function training(body, t) {
     if (charts.has(title)) {
       charts.get(title).update({ series });
     } else {
-      const figure = element("figure");
-      figure.append(element("figcaption", title));
+      const figure = node("figure");
+      figure.append(node("figcaption", title));
       body.pictures.append(figure);
       charts.set(title, new Chart(figure, title, { series }));
     }
@@ -120,10 +120,10 @@ const STAGES = [["compute", "compute"], ["read_wait", "wait for reader"], ["pull
 
 function time(body, t) {
   if (t.workers.length === 0) return body.append(none("No worker has trained yet."));
-  const legend = element("p", null, "legend"), bars = element("div", null, "bars says");
+  const legend = node("p", null, "legend"), bars = node("div", null, "bars says");
   STAGES.forEach(([, name], i) => {
-    const part = element("span");
-    part.append(element("i", null, "c" + i), name);
+    const part = node("span");
+    part.append(node("i", null, "c" + i), name);
     legend.append(part);
   });
   for (const w of t.workers) {
@@ -131,19 +131,23 @@ function time(body, t) {
     const label = STAGES.map(([stage, name]) => name + " " + seconds(of[stage] || 0)).join(", ");
     const waits = w.waits_for.length ? ", waits for " + w.waits_for.join(", ") : "";
     const lasts = w.for_seconds >= 1 ? ", for " + seconds(w.for_seconds) : "";
-    bars.append(element("span", w.name), bar(STAGES.map(([stage], i) => ["c" + i, of[stage] || 0]), w.name + ": " + label),
-      element("span", (w.doing ? "at " + w.doing : "") + waits + lasts, "does" + (w.for_seconds >= 1 ? " bad" : " dim")));
+    bars.append(node("span", w.name), bar(STAGES.map(([stage], i) => ["c" + i, of[stage] || 0]), w.name + ": " + label),
+      node("span", (w.doing ? "at " + w.doing : "") + waits + lasts, "does" + (w.for_seconds >= 1 ? " bad" : " dim")));
   }
   body.append(legend, box(bars));
 }
 
+function headed(body, title, part) {
+  body.append(node("h3", title), box(part));
+}
+
 function stragglers(body, s) {
   const rows = (all) => [...all].sort((a, b) => (b.ratio || 0) - (a.ratio || 0)).map((m) => [m.name,
-    m.straggler ? element("span", "straggler for " + m.steps_over + " steps", "bad") : "", seconds(m.p50), seconds(m.p90),
+    m.straggler ? node("span", "straggler for " + m.steps_over + " steps", "bad") : "", seconds(m.p50), seconds(m.p90),
     seconds(m.p99), whole(m.count), compact(m.ratio && Number(m.ratio.toPrecision(3)))]);
   const heads = ["", "#half within", "#90% within", "#99% within", "#times", "#of the median"];
-  if (s.workers.length) body.append(element("h3", "Time of a step"), box(table(["worker", ...heads], rows(s.workers))));
-  if (s.servers.length) body.append(element("h3", "Time of a pull"), box(table(["server", ...heads], rows(s.servers))));
+  if (s.workers.length) headed(body, "Time of a step", table(["worker", ...heads], rows(s.workers)));
+  if (s.servers.length) headed(body, "Time of a pull", table(["server", ...heads], rows(s.servers)));
   if (!body.firstChild) body.append(none("No step has been timed yet."));
 }
 
@@ -152,68 +156,68 @@ function rows(body, r) {
     "#read back", "#keys pulled"], r.tables.map((t) => [t.table, whole(t.rows.memory), whole(t.rows.disk),
     bytes(t.bytes.memory), bytes(t.bytes.disk), whole(t.admitted), whole(t.evicted), whole(t.fetched),
     whole(t.keys_pulled)]))));
-  if (r.kept_hit_rate !== null) body.append(element("p", "Workers found " + share(r.kept_hit_rate) + " of the keys among the rows that they keep.", "dim"));
+  if (r.kept_hit_rate !== null) body.append(node("p", "Workers found " + share(r.kept_hit_rate) + " of the keys in rows that they keep.", "dim"));
   if (r.servers.length) {
-    body.append(element("h3", "Servers"), box(table(["server", "#memory of the process", "#limit", "#rows", "#bytes of rows"],
+    headed(body, "Servers", table(["server", "#memory of the process", "#limit", "#rows", "#bytes of rows"],
       r.servers.map((s) => [s.name, bytes(s.resident_bytes), s.limit_bytes ? bytes(s.limit_bytes) : "none", whole(s.rows),
-        bytes(s.bytes)]))));
+        bytes(s.bytes)])));
   }
-  if (r.hot_shards && r.hot_shards.length) {
-    body.append(element("h3", "Hottest shards; the busiest server has " + r.busiest_over_mean.toFixed(2) + " times the mean's work"),
-      box(table(["#shard", "at", "#of its time", "#rows per second", "#size"], r.hot_shards.map((s) => [s.shard, s.server,
-        share(s.busy), whole(Math.round(s.rows_per_second)), bytes(s.bytes)]))));
+  if ((r.hot_shards || []).length) {
+    headed(body, "Hottest shards; busiest server " + r.busiest_over_mean.toFixed(2) + " times the mean",
+      table(["#shard", "at", "#of its time", "#rows/s", "#size"], r.hot_shards.map((s) => [s.shard, s.server,
+        share(s.busy), compact(s.rows_per_second), bytes(s.bytes)])));
   }
-  clocks(body, "Steps by which workers were ahead when they read rows", r.staleness.bounds, r.staleness.counts);
+  clocks(body, "Steps by which workers were ahead at a pull", r.staleness.bounds, r.staleness.counts);
   const pushes = r.push_staleness || { tables: [] };
-  pushes.tables.forEach((t) => clocks(body, "Clocks by which rows of " + t.table + " were old at a push, " +
-    compact(Number(t.mean.toPrecision(3))) + " on average", pushes.bounds, t.counts));
-  if (r.pushes_repeated) body.append(element("p", whole(r.pushes_repeated) + " pushes came again and changed nothing.", "dim"));
-  if (r.pushes_too_old) body.append(element("p", whole(r.pushes_too_old) + " pushes were left out, as their rows were too old: " +
-    whole(r.examples_dropped) + " examples of " + whole(r.steps_dropped) + " steps were dropped.", "bad"));
+  pushes.tables.forEach((t) => clocks(body, "Age of rows of " + t.table + " at a push, in clocks, " +
+    t.mean.toFixed(2) + " on average", pushes.bounds, t.counts));
+  if (r.pushes_repeated) body.append(node("p", whole(r.pushes_repeated) + " repeated pushes changed nothing.", "dim"));
+  if (r.pushes_too_old) body.append(node("p", whole(r.pushes_too_old) + " pushes with too old rows left out: " +
+    whole(r.examples_dropped) + " examples of " + whole(r.steps_dropped) + " steps dropped.", "bad"));
 }
 
 // Shows how often a number of clocks was seen.
 function clocks(body, title, bounds, counts) {
   const all = counts.reduce((a, b) => a + b, 0);
   if (!all) return;
-  const bars = element("div", null, "bars");
+  const bars = node("div", null, "bars");
   counts.forEach((count, i) => {
     const low = i === 0 ? 0 : bounds[i - 1] + 1, high = bounds[i];
     const name = high === undefined ? "more than " + bounds[i - 1] : low === high ? String(low) : low + " to " + high;
-    bars.append(element("span", name), bar([["c0", count], ["", all - count]], name + ": " + share(count / all)),
-      element("span", share(count / all)));
+    bars.append(node("span", name), bar([["c0", count], ["", all - count]], name + ": " + share(count / all)),
+      node("span", share(count / all)));
   });
-  body.append(element("h3", title), box(bars));
+  headed(body, title, bars);
 }
 
 function checkpoints(body, c) {
-  if (c.newest.length === 0) return body.append(none("There is no checkpoint yet."));
+  if (c.newest.length === 0) return body.append(none("No checkpoint yet."));
   body.append(box(table(["#step", "when", "#size", "#took", "kind", "verified", "folder"], c.newest.map((one) => [
     whole(one.step), when(one.time), bytes(one.bytes), seconds(one.seconds), one.kind, one.verified ? "yes" : "no",
-    element("code", one.path)]))));
-  if (c.resume) body.append(element("h3", "The command that goes on from the newest"), element("pre", c.resume));
+    node("code", one.path)]))));
+  if (c.resume) body.append(node("h3", "The command that goes on from the newest"), node("pre", c.resume));
 }
 
 function events(body, e) {
   if (e.events.length === 0) return body.append(none("Nothing has happened."));
   body.append(box(table(["when", "#step", "", "what", "#lasted"], [...e.events].reverse().map((one) => [when(one.time),
-    whole(one.step), element("span", one.kind, one.kind === "warning" ? "bad" : "dim"), eventText(one), seconds(one.seconds)]))));
+    whole(one.step), node("span", one.kind, one.kind === "warning" ? "bad" : "dim"), eventText(one), seconds(one.seconds)]))));
 }
 
 function configuration(body, c) {
-  const shown = (some) => box(table(["setting", "value", "from"], some.map((s) => [s.path, element("code", s.value), s.from])));
+  const shown = (some) => box(table(["setting", "value", "from"], some.map((s) => [s.path, node("code", s.value), s.from])));
   const given = c.settings.filter((s) => s.from !== "default"), rest = c.settings.filter((s) => s.from === "default");
-  const more = element("details");
-  more.append(element("summary", whole(rest.length) + " defaults"), shown(rest));
+  const more = node("details");
+  more.append(node("summary", whole(rest.length) + " defaults"), shown(rest));
   body.append(given.length ? shown(given) : none("Every setting has its default."), more);
 }
 
 function about(body, a) {
-  body.append(element("p", "hdps " + a.version + (a.python ? ", Python " + a.python : "")));
+  body.append(node("p", "hdps " + a.version + (a.python ? ", Python " + a.python : "")));
   if (a.arithmetic.length) body.append(box(table(["member", "arithmetic"], a.arithmetic.map((m) => [m.member, m.text]))));
-  const links = element("p");
+  const links = node("p");
   for (const link of a.links) {
-    const made = element("a", link.text);
+    const made = node("a", link.text);
     if (/^\/\w/.test(link.path)) made.href = link.path;
     links.append(made, "  ");
   }
@@ -226,9 +230,9 @@ const PANELS = [["health", "Health", health], ["training", "Training", training]
   ["events", "Events and warnings", events], ["configuration", "Configuration", configuration], ["about", "About", about]];
 
 function panel(to, key, title) {
-  const section = element("section"), body = element("div");
+  const section = node("section"), body = node("div");
   if (!document.getElementById(key)) section.id = key;  // A report may have two runs.
-  section.append(element("h2", title), body);
+  section.append(node("h2", title), body);
   to.append(section);
   return body;
 }

@@ -13,8 +13,8 @@ function figures(body, f) {
     if (names.length === 0) continue;
     const cell = (value) => value === null || typeof value !== "object" ? compact(value) :
       Object.entries(value).map(([k, v]) => k + " " + (cell(v) || "-")).join(", ");
-    const more = element("details");
-    more.append(element("summary", "All figures: " + role),
+    const more = node("details");
+    more.append(node("summary", "All figures: " + role),
       box(table(["figure", ...members.map((m) => m.name || role)], names.map((n) => [n, ...members.map((m) => cell(m.figures[n]))]))));
     body.append(more);
   }

@@ -13,7 +13,7 @@
 namespace hdps {
 namespace {
 
-constexpr size_t kSeriesMax = 300, kSeriesOfTableMax = 12, kBytesMax = 64 << 10;
+constexpr size_t kSeriesMax = 300, kSeriesOfTableMax = 20, kBytesMax = 64 << 10;
 
 std::vector<std::string> LinesOf(const std::string& text) {
   std::vector<std::string> lines;

@@ -23,7 +23,7 @@ TEST_F(FinishPhaseTest, TheDigestIsTheSumOfTheServers) {
   job_.record.counts_before.admitted = 5;
   DigestPhase digest(parts_);
   EXPECT_EQ(Begin(digest).what, What::kWait);
-  EXPECT_EQ(told(), "11: digest, 12: digest");
+  EXPECT_EQ(told(), "11: digest 6, 12: digest 6");
   CommandDone done;
   done.digest[0] = ~uint64_t{0};
   done.rows = 10;
