@@ -35,7 +35,7 @@ constexpr ViewId kFirstView{1};
 
 NodeIdentity IdentityOf(const ServerNodeOptions& options) {
   NodeIdentity identity = options.identity;
-  identity.records = options.order.recorder != nullptr;
+  identity.records = identity.records || options.order.recorder != nullptr;
   return identity;
 }
 

@@ -40,9 +40,9 @@ struct ServerSabotage {
   bool saves_over = false;            // A replaced server overwrites its successor's save.
   bool heir_reads_anew = false;       // Who takes a place reads rows that have changed since.
   bool heir_pushes_again = false;     // What a dead process had pushed is taken again.
-  bool stand_too_far = false;     // A place is told to be where its first pushes are, not its last.
-  bool counts_forgotten = false;  // A place's counts are told as none.
-  bool former_left_out = false;   // A backup leaves out the last changes of who has left its place.
+  bool stand_too_far = false;         // A place is told to be a step further than it is.
+  bool counts_forgotten = false;      // A place's counts are told as none.
+  bool heir_believed = false;  // Every push before a dead process's last one counts as taken.
 };
 
 struct ServerNodeOptions {

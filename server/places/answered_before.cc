@@ -11,7 +11,7 @@ void RowService::TellStand(const Call& call) {
   AdvanceAck ack;
   ack.clock = clocks_.of(call.worker);
   ack.reached = stands_.reached(call.worker);
-  ack.pushed = sabotage_.stand_too_far ? ack.reached : stands_.pushed(call.worker);
+  ack.pushed = stands_.pushed(call.worker) + (sabotage_.stand_too_far ? 1 : 0);
   if (!sabotage_.counts_forgotten) ack.counts = stands_.counts(call.worker);
   // Backups have what it tells before it is told.
   Acknowledge(call.requester, EncodeMessage(ack));

@@ -93,7 +93,6 @@ bool RowService::MakeChange(PeerId from, const Frame& frame) {
   const auto former = std::ranges::find(former_, from, &std::pair<PeerId, WorkerId>::first);
   const auto worker = workers_.find(from);
   if (worker == workers_.end() && former == former_.end()) return false;
-  if (worker == workers_.end() && sabotage_.former_left_out) return false;
   Take({{from, frame.header.request_id},
         worker == workers_.end() ? former->second : worker->second,
         frame});

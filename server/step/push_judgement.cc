@@ -69,7 +69,10 @@ Result<PushLedger::Verdict> RowService::JudgePush(PeerId peer, WorkerId worker,
   const Sequence sequence = push.sequence;
   PushLedger& ledger = ledgers_.try_emplace(peer, job_.cluster.pushes_in_flight_max).first->second;
   const Verdict verdict = sabotage_.no_ledger ? Verdict::kFirst : ledger.Check(sequence);
-  const std::optional<PeerId> taken = stands_.TakenFrom(worker, clock, push.part);
+  std::optional<PeerId> taken = stands_.TakenFrom(worker, clock, push.part);
+  if (sabotage_.heir_believed && clock < stands_.reached(worker) && !taken) {
+    taken = stands_.TakenFrom(worker, stands_.reached(worker) - 1, push.part);
+  }
   if (taken && *taken != peer && !sabotage_.no_ledger && !sabotage_.heir_pushes_again) {
     // A process that had this place before has pushed it. A copy of this frame may come when the
     // place has finished the step.

@@ -142,7 +142,7 @@ parallel.parallel_optimizer_config.optimizer_weight_shard_size
 parallel.blocks[].in_strategy parallel.blocks[].out_strategy parallel.blocks[].shard parallel.blocks[].level
 checkpoint.every_steps checkpoint.delta_every_steps checkpoint.every_seconds
 checkpoint.delta_every_seconds checkpoint.every_epochs checkpoint.keep checkpoint.retry_s checkpoint.copy_wait_s data.kafka.flush_s
-cluster.heartbeat_ms cluster.dead_after_ms cluster.replace_after_s cluster.replicas cluster.scheduler_timeout_s
+cluster.heartbeat_ms cluster.dead_after_ms cluster.balance_after_s cluster.replace_after_s cluster.replicas cluster.scheduler_timeout_s
 cluster.rendezvous_timeout_s cluster.request_timeout_s cluster.memory_limit cluster.request_retry_ms
 cluster.pushes_in_flight_max
 """.split()

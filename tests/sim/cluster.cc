@@ -211,6 +211,7 @@ void Cluster::StartServer(uint32_t rank) {
   server.identity.scheduler_address = kSchedulerAddress;
   server.identity.own_address = "ipc:///sim/server_" + std::to_string(rank);
   server.identity.rank = RankAskedBy({Role::kServer, rank});
+  server.identity.records = options_.recorded;
   server.sabotage = options_.server_sabotage;
   const PeerId peer = server.identity.self;
   Server& process = servers_[rank];

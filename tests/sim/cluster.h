@@ -50,6 +50,7 @@ struct ClusterOptions {
   bool advance_early = false;
   uint32_t lookahead = 0;
   // As in TrainSpec. Rows are then no tallies, so no run is exact.
+  bool recorded = false;  // Servers say that they record: in async and ssp all go back.
   uint32_t max_staleness = 0;
   double delay_compensation = 0;
   bool staleness_rate = false;

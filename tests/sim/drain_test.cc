@@ -135,7 +135,7 @@ ClusterOptions DrawLateReturn(uint64_t seed) {
   return options;
 }
 
-// A server with copies is lost, and before it is replaced a worker is lost.
+// A server with copies is lost, and before it is replaced the next one, so that all go back.
 ClusterOptions DrawTwoLosses(uint64_t seed) {
   Random random(MixBits(seed) ^ 0xd2a4u);
   ClusterOptions options = DrawLong(seed);
@@ -144,9 +144,9 @@ ClusterOptions DrawTwoLosses(uint64_t seed) {
   options.never_fewer = true;
   options.restart_after_ms = options.dead_after_ms + 800;
   const TimeMs at = Between(&random, 500, 1500);
-  options.faults = {
-      {.at = at, .role = Role::kServer, .rank = static_cast<uint32_t>(random.Below(3))},
-      {.at = at + 500, .role = Role::kWorker, .rank = 0}};
+  const auto first = static_cast<uint32_t>(random.Below(3));
+  options.faults = {{.at = at, .role = Role::kServer, .rank = first},
+                    {.at = at + 500, .role = Role::kServer, .rank = (first + 1) % 3}};
   return options;
 }
 
@@ -179,6 +179,7 @@ ClusterOptions DrawLateSave(uint64_t seed) {
   options.checkpoint_every = 2;
   options.compute_ms_min = 100;
   options.compute_ms_max = 200;
+  options.recorded = true;  // All go back when the worker is lost.
   const TimeMs at = Between(&random, 2000, 2500);
   Fault slow = {.at = at - 1500, .kind = Fault::Kind::kSlowDisk, .lasts = 1500};
   slow.places = {kServerPlaces};
@@ -215,9 +216,7 @@ TEST(Launchers, WhoIsStartedAgainLateStandsByOrJoins) {
 TEST(Launchers, WhoFindsItsPlaceTakenStandsBy) {
   ExpectQuiet("a place that is taken", DrawTakenPlace);
 }
-TEST(Launchers, AViewWaitsForThoseOnTheirWay) {
-  ExpectQuiet("a server and a worker lost", DrawTwoLosses);
-}
+TEST(Launchers, AViewWaitsForThoseOnTheirWay) { ExpectQuiet("two servers lost", DrawTwoLosses); }
 TEST(Launchers, WhoWasReplacedWritesNothingIntoACheckpoint) {
   ExpectQuiet("a save that ends late", DrawLateSave);
 }
@@ -268,7 +267,7 @@ ClusterOptions DrawLossInDrain(uint64_t seed) {
   options.checkpoint_every = 0;
   options.replicas = 0;
   const TimeMs at = 1500 + static_cast<TimeMs>(seed % 1000);
-  options.faults = {{.at = at - 50, .role = Role::kWorker, .rank = 0},
+  options.faults = {{.at = at - 50, .role = Role::kServer, .rank = 0},
                     {.at = at, .kind = Fault::Kind::kDrain}};
   return options;
 }

@@ -89,7 +89,7 @@ bool IsNoticed(const char* what, const std::function<ClusterOptions(uint64_t)>& 
   return NoticedOften(tally.noticed, tally.runs);
 }
 
-// A server dies while many frames are on their way that arrive seconds later.
+// A worker dies while many frames are on their way that arrive seconds later, and all go back.
 ClusterOptions DrawLateFrames(uint64_t seed) {
   Random random(MixBits(seed) ^ 0x01du);
   ClusterOptions options = DrawCluster(seed, Mode::kAsync);
@@ -101,12 +101,13 @@ ClusterOptions DrawLateFrames(uint64_t seed) {
   options.epochs = 1;
   options.weather = {
       .loss_percent = 5, .repeat_percent = 25, .delay_ms_max = 200, .slow_percent = 25};
-  // The frames of before arrive when all have gone back.
+  // A dead worker's last frames are later than those of any living one.
+  options.recorded = true;
   options.dead_after_ms = 5000;
   options.restart_after_ms = 4500;  // No process may come so early that it is refused as a mistake.
   options.faults = {{.at = 400 + static_cast<TimeMs>(random.Below(500)),
-                     .role = Role::kServer,
-                     .rank = static_cast<uint32_t>(random.Below(options.num_servers))}};
+                     .role = Role::kWorker,
+                     .rank = static_cast<uint32_t>(random.Below(3))}};
   return options;
 }
 

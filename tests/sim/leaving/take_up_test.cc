@@ -134,11 +134,12 @@ TEST(TakeUp, ForgottenCountsAreNoticed) {
                 }));
 }
 
-TEST(TakeUp, ChangesLeftOutByBackupsAreNoticed) {
-  ExpectNoticed("backups leave out the last changes", Broken(Mode::kAsync, [](ClusterOptions* o) {
-                  o->replicas = 1;
-                  o->server_sabotage.former_left_out = true;
-                }));
+TEST(TakeUp, PushesBelievedTakenAreNoticed) {
+  ExpectNoticed(
+      "every push before the last one counts as taken", Broken(Mode::kAsync, [](ClusterOptions* o) {
+        o->pushes_at_once = 8;  // The push of a step is lost, and those behind it are not.
+        o->server_sabotage.heir_believed = true;
+      }));
 }
 
 TEST(TakeUp, OrdersBegunAnewAreNoticed) {
