@@ -91,7 +91,7 @@ class Tiers(harness.Case):
         two = harness.train(self.job, self.out("two"), servers=2, sets=policy,
                             extra=("--threads=2",))
         tiered = harness.train(self.job, self.out("tiered"), servers=2,
-                               sets={**policy, "cluster.memory_limit": "14MiB"})
+                               sets={**policy, "cluster.memory_limit": "15MiB"})
         self.assertGreater(tiered["rows_fetched"], 0)
         for name in names:
             self.assertEqual(one[name], two[name], name)
