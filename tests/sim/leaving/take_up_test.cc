@@ -113,6 +113,9 @@ Draw Broken(Mode mode, const std::function<void(ClusterOptions*)>& sabotage) {
 
 TEST(TakeUp, RowsReadAnewAreNoticed) {
   ExpectNoticed("who takes a place reads rows anew", Broken(Mode::kSync, [](ClusterOptions* o) {
+                  // More servers, of which some have applied the step and others have not.
+                  o->num_servers = 5;
+                  o->weather.loss_percent = 25;
                   o->server_sabotage.heir_reads_anew = true;
                 }));
 }
