@@ -147,7 +147,7 @@ void JobCoordinator::ReplaceWorkers(const std::vector<PeerId>& before, const Pro
                   TenthsOf(now - loss.since) + "; nobody goes back");
     parts_.report.Replaced(now, parts_.members.NameOf(workers[rank]), now - loss.since);
   }
-  // What the lost ones had told is in no heartbeat any more.
+  // No heartbeat has any more what the lost ones had told.
   const ProgressState left = progress();
   job_.not_told.examples += told.examples - std::min(told.examples, left.examples);
   job_.not_told.loss_sum += told.loss_sum - left.loss_sum;

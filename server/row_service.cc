@@ -13,6 +13,7 @@
 #include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/table_spec.h"
 #include "common/job/step_lists.h"
+#include "common/planning/in_place.h"
 #include "common/platform/failpoint.h"
 #include "common/protocol/message_dispatch.h"
 #include "common/protocol/message_frames.h"
@@ -38,6 +39,7 @@ RowService::RowService(const Job& job, Executor& executor, PeerId self,
       // An announcement that is lost is sent again long after the pushes behind it.
       stands_(4 * size_t{job.cluster.pushes_in_flight_max}, ListsOfStep(job)),
       kept_(ListsOfStep(job) * (size_t{job.cluster.pushes_in_flight_max} + 2)),
+      keeps_pulls_(sync_ && WhyNotInPlace(job).empty()),
       clips_norm_(sync_ && job.train.clip_norm > 0) {}
 
 void RowService::OnRequest(PeerId from, const Frame& frame) {

@@ -218,7 +218,10 @@ class RowService {
   bool leads_ = true;
   SyncCombiner combiner_;
   RankStands stands_;
-  KeptPulls kept_;            // In sync mode.
+  KeptPulls kept_;  // In sync mode.
+  // Sync mode, in a job whose lost workers are replaced in place: others would copy rows for
+  // nobody.
+  const bool keeps_pulls_;
   const bool clips_norm_;     // Sync mode clips the norm of all gradients of a step.
   NormGate<Requester> norm_;  // At the same step as the combiner.
   std::vector<Outgoing> outgoing_, acks_;

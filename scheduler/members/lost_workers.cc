@@ -19,7 +19,7 @@ std::string MemberChanges::WhyAllGoBack(const std::vector<PeerId>& lost,
       if (stand.takes_up) return place + " was lost while a worker took up its step";
       return place + " was lost, and no other server has all of its rows";
     }
-    // What a process said that fails may be wrong, and servers have taken it.
+    // A process that fails may have said what is wrong, and servers have taken it.
     if (!members_->given_up(peer).empty()) return place + " failed or was let go";
   }
   if (rendezvous_.recorded() && job_->train.mode != Mode::kSync) {

@@ -103,7 +103,7 @@ std::string MoveAhead::OnAllAnswered(Orders& orders) {
   if (round_ == 0) copies_.rows = rows, copies_.bytes = bytes;
   round_bytes_ = bytes;
   ++round_;
-  // Where rows change as fast as they are sent, further rounds bring nothing.
+  // Further rounds bring nothing where rows change as fast as they are sent.
   const bool shrinks = bytes < before / 2;
   ready_ = round_ >= kRoundsMin && (bytes <= kLittleBytes || !shrinks || round_ == kRoundsMax);
   if (!ready_) SendSaves(orders);

@@ -1,4 +1,4 @@
-// Where a replayed run ends, as the record of it says.
+// Tells where a replayed run ends, as the record of it says.
 #pragma once
 
 #include "common/base/ids.h"

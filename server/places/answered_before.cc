@@ -20,7 +20,7 @@ void RowService::TellStand(const Call& call) {
 void RowService::KeepRows(const ParkedPull& pull, const Buffer& rows) {
   const PullRequest& request = pull.request;
   const bool whole = request.mode == PullMode::kTrain || request.mode == PullMode::kRefresh;
-  if (!sync_ || !whole || !Serves(pull.requester.peer)) return;
+  if (!keeps_pulls_ || !whole || !Serves(pull.requester.peer)) return;
   if (request.clock < stands_.floor(pull.worker)) return;
   if (kept_.Has(pull.worker, request.clock, request.part)) return;
   KeptPulls::Kept kept{pull.requester.peer, pull.list, request.format, rows};

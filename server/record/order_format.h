@@ -98,7 +98,7 @@ class OrderEncoder {
   std::map<WorkerId, Clock> steps_;  // Of the last entry of each worker.
 };
 
-// What a file of a record holds.
+// A file of a record holds such items.
 struct OrderFile {
   OrderHeader header;
   std::vector<OrderItem> items;
