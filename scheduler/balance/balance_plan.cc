@@ -15,7 +15,7 @@ constexpr uint64_t kMovedBytesMax = uint64_t{4} << 30;
 // Costs of a move: the job stands so long at least, and for the changes that are sent then.
 constexpr double kStandsSeconds = 0.2, kBytesPerSecond = 4e9;
 
-// A choice is a shard to move, and the larger work of both servers afterwards: the less, the better.
+// A choice is a shard to move, and the larger work of both servers afterwards; less is better.
 struct Choice {
   uint32_t shard = 0;
   double larger = 0;
