@@ -33,13 +33,17 @@ RowService::RowService(const Job& job, Executor& executor, PeerId self,
       meters_(meters),
       sync_(job.train.mode == Mode::kSync),
       gate_(StalenessBoundOf(job.train),
-            ListsOfStep(job) * (job.cluster.pushes_in_flight_max + job.train.lookahead)),
+            // Pulls of a step that is made again wait beside those of the first time.
+            ListsOfStep(job) * (job.cluster.pushes_in_flight_max + job.train.lookahead) *
+                (StepsTakenUp(job) > 0 ? 2 : 1)),
       pulled_(job),
       combiner_(job.cluster.pushes_in_flight_max, ListsOfStep(job)),
       // An announcement that is lost is sent again long after the pushes behind it.
       stands_(4 * size_t{job.cluster.pushes_in_flight_max}, ListsOfStep(job)),
-      kept_(ListsOfStep(job) * (size_t{job.cluster.pushes_in_flight_max} + 2)),
+      kept_(ListsOfStep(job) *
+            (size_t{job.cluster.pushes_in_flight_max} + 2 + static_cast<size_t>(StepsTakenUp(job)))),
       keeps_pulls_(sync_ && WhyNotInPlace(job).empty()),
+      steps_taken_up_(StepsTakenUp(job)),
       clips_norm_(sync_ && job.train.clip_norm > 0) {}
 
 void RowService::OnRequest(PeerId from, const Frame& frame) {
@@ -132,6 +136,10 @@ void RowService::On(const Call& call, PullRequest request) {
   if (!list.ok()) return refuse(list.status());
   ParkedPull pull{requester, call.worker, std::move(request), *std::move(list)};
   if (AnswerFromKept(pull)) return;
+  if (IsTooLate(pull)) {
+    return refuse({Code::kCorruption, "the rows of step " + std::to_string(pull.request.clock) +
+                                          " are not kept, and the step was applied"});
+  }
   if (!IsTraining(mode) || sabotage_.no_gate || Admitted(pull)) return AnswerPull(pull);
   ++counters_.pulls_parked;
   const PullAdmission turn = AdmissionOf(job_.train.mode, pull.request);
@@ -258,7 +266,7 @@ void RowService::Progress() {
 }
 
 void RowService::On(const Call& call, const AdvanceRequest& request) {
-  if (request.asks) return TellStand(call);
+  if (request.asks) return TellStand(call, request.clock);
   // No worker can have finished a step so far ahead of the present one.
   if (sync_ && combiner_.TooFarAhead(request.clock - 1)) {
     ++counters_.dropped;
@@ -270,8 +278,9 @@ void RowService::On(const Call& call, const AdvanceRequest& request) {
     ApplyStep(*std::move(step), ShrinkTo(job_.train.clip_norm, request.squares));
   }
   progress_.at(call.worker).Finish(request.clock);
-  stands_.Finish(call.worker, request.clock);
-  kept_.Finish(call.worker, request.clock);
+  const Clock finished = std::max<Clock>(request.clock - steps_taken_up_, 0);
+  stands_.Finish(call.worker, finished);
+  kept_.Finish(call.worker, finished);
   HDPS_FAILPOINT("server.advance.taken");
   Progress();
   AdvanceAck ack;

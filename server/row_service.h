@@ -173,11 +173,15 @@ class RowService {
   void AnswerPull(const ParkedPull& pull);
 
   // ---- Places whose process is replaced.
-  void TellStand(const Call& call);
+  // Answers where the place stands, with its counts before step `at`; 0: before the first step of
+  // which a push may be missing.
+  void TellStand(const Call& call, Clock at);
   // Keeps the rows that a pull was answered, for a process that makes its step again.
   void KeepRows(const ParkedPull& pull, const Buffer& rows);
   // Answers with the rows that a dead process was answered; false if there are none.
   bool AnswerFromKept(const ParkedPull& pull);
+  // Is true if the rows that a step should read were changed by that step.
+  bool IsTooLate(const ParkedPull& pull) const;
 
   // Refuses a request that was not decoded.
   void RefuseUnread(PeerId from, const Frame& frame, const Status& why);
@@ -222,6 +226,7 @@ class RowService {
   // Sync mode, in a job whose lost workers are replaced in place: others would copy rows for
   // nobody.
   const bool keeps_pulls_;
+  const Clock steps_taken_up_;  // As StepsTakenUp(): if there are some, by the same process too.
   const bool clips_norm_;     // Sync mode clips the norm of all gradients of a step.
   NormGate<Requester> norm_;  // At the same step as the combiner.
   std::vector<Outgoing> outgoing_, acks_;

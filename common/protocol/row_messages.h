@@ -123,15 +123,15 @@ struct AdvanceRequest {
   // workers update themselves; used with train.clip_norm in sync mode. The first such value to
   // arrive is used to apply the step.
   SquareSum squares = {};
-  // A process that has taken the place of a lost one asks where the place stands; `clock` is 0, and
-  // nothing is reported.
+  // A process that has taken the place of a lost one asks where the place stands, and nothing is
+  // reported. `clock`: it wants the counts before this step; 0: before AdvanceAck::pushed.
   bool asks = false;
 };
 struct AdvanceAck {
   static constexpr MessageKind kKind = MessageKind::kAdvanceAck;
   Clock clock = 0;  // That of the request; if it asked, the clock that the place has reported.
   // If it asked: the server has every push of the place's steps before `pushed` and none of a step
-  // from `reached` on; `counts` came with the last of the steps before `pushed`.
+  // from `reached` on; `counts` came with the last of the steps before the one asked about.
   RoundCounts counts = {};
   Clock pushed = 0, reached = 0;
 };

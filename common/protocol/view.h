@@ -1,6 +1,7 @@
 // The members of a job, and the owner of each shard.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -52,5 +53,10 @@ struct View {
   // Returns every process that holds rows, once.
   std::vector<Member> Holders() const;
 };
+
+// Returns true if the same processes have the workers' places.
+inline bool SameWorkers(const View& a, const View& b) {
+  return std::ranges::equal(a.workers, b.workers, {}, &Member::peer, &Member::peer);
+}
 
 }  // namespace hdps

@@ -121,6 +121,10 @@ void TrainPhase::Replace(uint32_t rank, PeerId from, const Turn& turn) {
   turn.orders.Send({parts_.members.workers()[rank]}, *last);
 }
 
+void TrainPhase::MeetAgain(uint32_t rank, const Turn& turn) {
+  if (!round_->runs(rank)) Replace(rank, parts_.members.workers()[rank], turn);
+}
+
 // Takes a worker's answer. A worker that disagrees with the others is blamed: another process in
 // its place may agree. If it does not, or if there are no others, the data is to blame.
 Next TrainPhase::OnAnswer(const Answer& answer, const Turn& turn) {

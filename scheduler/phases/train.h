@@ -29,6 +29,9 @@ class TrainPhase : public Phase {
   // Gives the last order of the worker `rank`, which `from` had, to the process that has its place
   // now.
   void Replace(uint32_t rank, PeerId from, const Turn& turn);
+  // Gives the worker `rank` its last order again, if it has answered it: it has what the process in
+  // a lost worker's place needs to take up its step.
+  void MeetAgain(uint32_t rank, const Turn& turn);
 
   Clock furthest() const { return round_->furthest(); }
   // Ends the round where its workers are, if a stop is due, members are to change, or the workers'

@@ -51,9 +51,10 @@ class TrainRound {
   // From heartbeats; may be too low, never too high. Other than kSteps: it answers a pause at this
   // clock, and no other worker has to follow it further.
   void OnProgress(uint32_t worker, Clock clock, Stand stand = Stand::kSteps);
-  // Notes that another process has the place of this worker, and is given the last order again, as
-  // if it had not been answered.
+  // Notes that another process has the place of this worker, or that it is to make its last steps
+  // again, and is given the last order again, as if it had not been answered.
   void Replace(uint32_t worker);
+  bool runs(uint32_t worker) const { return workers_[worker].running; }
   // Takes the answer to a kTrain of this round.
   void OnTrained(uint32_t worker, const CommandDone& done);
 

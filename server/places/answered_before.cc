@@ -7,12 +7,13 @@
 
 namespace hdps {
 
-void RowService::TellStand(const Call& call) {
+void RowService::TellStand(const Call& call, Clock at) {
   AdvanceAck ack;
   ack.clock = clocks_.of(call.worker);
   ack.reached = stands_.reached(call.worker);
   ack.pushed = stands_.pushed(call.worker) + (sabotage_.stand_too_far ? 1 : 0);
-  if (!sabotage_.counts_forgotten) ack.counts = stands_.counts(call.worker);
+  const Clock counted = at > 0 ? at : stands_.pushed(call.worker);
+  if (!sabotage_.counts_forgotten) ack.counts = stands_.CountsBefore(call.worker, counted);
   // Backups have what it tells before it is told.
   Acknowledge(call.requester, EncodeMessage(ack));
 }
@@ -38,8 +39,9 @@ bool RowService::AnswerFromKept(const ParkedPull& pull) {
   if (request.mode != PullMode::kTrain && request.mode != PullMode::kRefresh) return false;
   if (sabotage_.heir_reads_anew) return false;
   const KeptPulls::Kept* const kept =
-      kept_.FindForHeir(pull.worker, request.clock, request.part, pull.requester.peer, *pull.list);
+      kept_.Find(pull.worker, request.clock, request.part, *pull.list);
   if (kept == nullptr || kept->format != request.format) return false;
+  if (kept->peer == pull.requester.peer && steps_taken_up_ == 0) return false;
   ++counters_.pulls;
   PullReply reply;
   reply.min_clock = finished();
@@ -49,6 +51,13 @@ bool RowService::AnswerFromKept(const ParkedPull& pull) {
   reply.rows = kept->rows;
   Reply(pull.requester, EncodeMessage(reply));
   return true;
+}
+
+bool RowService::IsTooLate(const ParkedPull& pull) const {
+  const PullMode mode = pull.request.mode;
+  const bool of_step = mode == PullMode::kTrain || mode == PullMode::kRefresh;
+  return of_step && keeps_pulls_ && !sabotage_.heir_reads_anew &&
+         pull.request.clock < combiner_.next();
 }
 
 }  // namespace hdps

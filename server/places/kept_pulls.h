@@ -42,13 +42,12 @@ class KeptPulls {
     place.try_emplace({clock, part}, std::move(kept));
     if (place.size() > pulls_max_) place.erase(place.begin());
   }
-  // Returns what another process than `asker` was answered for the same keys; null: nothing.
-  const Kept* FindForHeir(WorkerId worker, Clock clock, uint32_t part, PeerId asker,
-                          const KeyList& list) const {
+  // Returns what was answered for the same keys; null: nothing.
+  const Kept* Find(WorkerId worker, Clock clock, uint32_t part, const KeyList& list) const {
     const auto place = places_.find(worker);
     if (place == places_.end()) return nullptr;
     const auto at = place->second.find({clock, part});
-    if (at == place->second.end() || at->second.peer == asker) return nullptr;
+    if (at == place->second.end()) return nullptr;
     return std::ranges::equal(at->second.list->keys.bytes(), list.keys.bytes()) ? &at->second
                                                                                 : nullptr;
   }

@@ -75,10 +75,10 @@ class RankStands {
     return place.taken.empty() ? place.floor
                                : std::max(place.floor, place.taken.rbegin()->first + 1);
   }
-  // Returns the counts that came with the last step before pushed().
-  RoundCounts counts(WorkerId worker) const {
+  // Returns the counts that came with the last step before `clock`.
+  RoundCounts CountsBefore(WorkerId worker, Clock clock) const {
     const Place& place = places_.at(worker);
-    const auto last = place.counts.find(pushed(worker) - 1);
+    const auto last = place.counts.find(clock - 1);
     return last == place.counts.end() ? RoundCounts() : last->second;
   }
 

@@ -73,9 +73,10 @@ Result<PushLedger::Verdict> RowService::JudgePush(PeerId peer, WorkerId worker,
   if (sabotage_.heir_believed && clock < stands_.reached(worker) && !taken) {
     taken = stands_.TakenFrom(worker, stands_.reached(worker) - 1, push.part);
   }
-  if (taken && *taken != peer && !sabotage_.no_ledger && !sabotage_.heir_pushes_again) {
-    // A process that had this place before has pushed it. A copy of this frame may come when the
-    // place has finished the step.
+  const bool may_come_again = taken && (*taken != peer || steps_taken_up_ > 0);
+  if (may_come_again && !sabotage_.no_ledger && !sabotage_.heir_pushes_again) {
+    // A process that had this place before has pushed it, or this one has and makes the step again.
+    // A copy of this frame may come when the place has finished the step.
     if (verdict == Verdict::kFirst) ledger.Record(sequence);
     return Verdict::kRepeat;
   }

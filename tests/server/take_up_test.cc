@@ -148,15 +148,15 @@ TEST(RankStands, AGapIsWhereThePlaceStands) {
   stands.Take({3}, {1}, 7, 0, {.examples = 70});
   EXPECT_EQ(stands.pushed({3}), 6);
   EXPECT_EQ(stands.reached({3}), 8);
-  EXPECT_EQ(stands.counts({3}).examples, 50u);
+  EXPECT_EQ(stands.CountsBefore({3}, 6).examples, 50u);
   EXPECT_EQ(stands.TakenFrom({3}, 6, 1), PeerId{1});
   EXPECT_EQ(stands.TakenFrom({3}, 6, 0), std::nullopt);
   stands.Finish({3}, 6);
-  EXPECT_EQ(stands.counts({3}).examples, 50u);  // Of the step before.
+  EXPECT_EQ(stands.CountsBefore({3}, 6).examples, 50u);  // Of the step before.
   EXPECT_EQ(stands.pushed({3}), 6);
   stands.Reset(2);
   EXPECT_EQ(stands.pushed({3}), 2);
-  EXPECT_EQ(stands.counts({3}), RoundCounts());
+  EXPECT_EQ(stands.CountsBefore({3}, 2), RoundCounts());
 }
 
 TEST(RankStands, ALiarFillsNoMemory) {

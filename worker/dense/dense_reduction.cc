@@ -74,6 +74,7 @@ void DenseReduction::Begin(const StepShape& shape) {
   pause_ = shape.vote.pause ? 1 : 0;
   scale_ = 0;
   sent_ = 0;
+  finishes_ = false;
   last_ = {};
   missing_.clear();
   for (const DenseBucket& bucket : plan_.buckets) missing_.push_back(bucket.tensors.size());
@@ -113,8 +114,10 @@ void DenseReduction::Await() {
 }
 
 void DenseReduction::SendFull() {
-  if (sent_ < plan_.buckets.size() && missing_[sent_] == 0) Await();
-  while (sent_ < plan_.buckets.size() && missing_[sent_] == 0) {
+  const bool holds = holds_last_ && !finishes_ && !plan_.buckets.empty();
+  const size_t end = plan_.buckets.size() - (holds ? 1 : 0);
+  if (sent_ < end && missing_[sent_] == 0) Await();
+  while (sent_ < end && missing_[sent_] == 0) {
     const size_t bucket = sent_++;
     last_ =
         group_.queue->Submit([this, bucket](Collective& group) { return Reduce(group, bucket); });
@@ -219,6 +222,7 @@ Result<StepVote> DenseReduction::Finish() {
   // This rank has nothing to add. Adding negative zero leaves every float as it is.
   if (!shape_.computed) FillNegativeZeros();
   std::ranges::fill(missing_, 0);
+  finishes_ = true;
   if (group_.queue != nullptr) {
     SendFull();
     HDPS_RETURN_IF_ERROR(group_.queue->Wait(last_));

@@ -34,6 +34,7 @@ struct DenseGroup {
   CollectiveQueue* queue = nullptr;
   const RankGroups* sharing = nullptr;  // In a cut model: which ranks hold which tensors.
   DeviceDenseState* device = nullptr;  // State of the tensors on the model's device; null: of none.
+  Clock* clock = nullptr;  // Set to the number of steps whose updates the states have.
 };
 
 // Reduces the gradients of one step after another. Belongs to the trainer's thread.
@@ -52,6 +53,9 @@ class DenseReduction {
   bool in_group() const { return group_.groups.all != nullptr; }
   // Is true if the model's device updates tensors; then the model leaves its gradients there.
   bool on_device() const { return group_.device != nullptr; }
+  // Sends the last bucket of each step in Finish(), not when it is complete: so no rank has the sum
+  // of a step before every rank has called Finish().
+  void HoldLast() { holds_last_ = true; }
 
   // Contents of this worker's step, and its vote.
   struct StepShape {
@@ -81,6 +85,10 @@ class DenseReduction {
   // Sum of squares of the step's gradient as the update rule receives it. Squares() and Apply()
   // call other ranks if the optimizer is split.
   Result<SquareSum> Squares();
+  // Notes that the updates of the steps before `clock` are made.
+  void Finished(Clock clock) {
+    if (group_.clock != nullptr) *group_.clock = clock;
+  }
   // Updates the state, and writes the weights of host_runs() to `weights` [dense floats].
   Status Apply(const UpdateTerms& terms, Clock clock, std::span<float> weights);
 
@@ -138,6 +146,7 @@ class DenseReduction {
   StepShape shape_;
   std::vector<size_t> missing_;  // [buckets]: number of tensors whose gradient is not complete.
   size_t sent_ = 0;              // Number of buckets sent.
+  bool holds_last_ = false, finishes_ = false;
   CollectiveTicket last_;        // Ticket of the last bucket sent.
   uint64_t examples_ = 0, pause_ = 0;  // Of this worker; after Finish() of all.
   float scale_ = 0;                    // Factor of the summed gradients; 0: there are none.

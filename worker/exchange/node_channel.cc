@@ -45,12 +45,15 @@ std::optional<Command> NodeChannel::TakePause() {
   return command;
 }
 
-bool NodeChannel::AwaitInterruption(int64_t timeout_ms) {
+bool NodeChannel::AwaitInterruption(int64_t timeout_ms, const View* view) {
   const ActivityBoard::Waiting waiting(&board_, WaitReason::kCommand);
+  const auto has_come = [&] {
+    return interrupted_ || end_.has_value() || (view != nullptr && !SameWorkers(*view, *view_));
+  };
   interruption_late_ = false;
   Request([this, timeout_ms](ComputeRequests&) { await_until_ = now_ + timeout_ms; });
-  while (!interrupted_ && !end_.has_value() && !interruption_late_) TakeIn(true);
-  return interrupted_ || end_.has_value();
+  while (!has_come() && !interruption_late_) TakeIn(true);
+  return has_come();
 }
 
 std::shared_ptr<const View> NodeChannel::WaitForView() {
@@ -114,6 +117,7 @@ Status NodeChannel::Put(const std::string& key, const std::string& value) {
 
 Result<std::string> NodeChannel::Get(const std::string& key) {
   const ActivityBoard::Waiting waiting(&board_, WaitReason::kGroup);
+  const std::shared_ptr<const View> view = view_;
   Request([this, key](ComputeRequests& node) {
     asked_[key] = now_;
     node.Get({key});
@@ -121,6 +125,9 @@ Result<std::string> NodeChannel::Get(const std::string& key) {
   while (!values_.contains(key)) {
     if (interrupted_) return Interruption();
     if (end_.has_value()) return EndStatus();
+    if (view != nullptr && !SameWorkers(*view, *view_)) {
+      return Status(Code::kUnavailable, "a worker of the group was replaced while it was formed");
+    }
     TakeIn(true);
   }
   const std::optional<KvValue> value = std::move(values_.extract(key).mapped());
@@ -248,8 +255,10 @@ void NodeChannel::Close() {
 }
 
 void NodeChannel::OnView(std::shared_ptr<const View> view, WorkerId rank) {
-  interruption_told_ = interruption_told_ || view->restarts != restarts_;
+  const bool others = told_view_ != nullptr && !SameWorkers(*told_view_, *view);
+  if (others || view->restarts != restarts_) interruption_told_ = view->view;
   restarts_ = view->restarts;
+  told_view_ = view;
   Enqueue(NewView{std::move(view), rank});
 }
 void NodeChannel::OnCommand(const Command& command) { Enqueue(command); }

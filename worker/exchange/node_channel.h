@@ -58,9 +58,9 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   // Why the job has ended for this worker, ok if it is done; none if it has not, as far as the
   // trainer has seen.
   const std::optional<Status>& end() const { return end_; }
-  // Waits until interrupted() or the end of the job. Returns false after `timeout_ms` without
-  // either.
-  bool AwaitInterruption(int64_t timeout_ms);
+  // Waits until interrupted() or the end of the job, or until other processes than in `view` have
+  // the workers' places, if it is not null. Returns false after `timeout_ms` without any of them.
+  bool AwaitInterruption(int64_t timeout_ms, const View* view = nullptr);
   // Returns a kPause that has come meanwhile, if any; does not wait.
   std::optional<Command> TakePause();
   // Waits for the first view. Returns null if the job ends before it comes.
@@ -110,12 +110,10 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
 
   // Hands the trainer's requests to the node. Called once a turn of the loop.
   void OnTurn(ComputeRequests& node, TimeMs now);
-  // Returns View::restarts if the trainer has been interrupted since the last call. The loop then
-  // ends other waits of the trainer, which this channel cannot end.
-  std::optional<uint32_t> TakeInterruption() {
-    if (!std::exchange(interruption_told_, false)) return std::nullopt;
-    return restarts_;
-  }
+  // Returns the view that has interrupted the trainer since the last call, or that has other
+  // workers than the one before. The loop then ends other waits of the trainer, which this channel
+  // cannot end.
+  std::optional<ViewId> TakeInterruption() { return std::exchange(interruption_told_, {}); }
   // Ends the channel after the loop has returned.
   void Close();
 
@@ -206,7 +204,8 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   TimeMs now_ = 0;
   TimeMs asked_at_ = 0;    // Time of the last TimeToAsk.
   uint32_t restarts_ = 0;  // View::restarts of the newest view.
-  bool interruption_told_ = false;
+  std::shared_ptr<const View> told_view_;  // The newest view.
+  std::optional<ViewId> interruption_told_;
   std::optional<TimeMs> await_until_;  // Deadline of AwaitInterruption().
   // Keys that are awaited on the scheduler's board, and since when.
   std::map<std::string, TimeMs> asked_;

@@ -47,11 +47,12 @@ Status PushAcks::Collect(size_t left) {
   return Status();
 }
 
-Result<PlaceStand> TakeUpStand(NodeChannel& channel) {
+Result<PlaceStand> AskStand(NodeChannel& channel, Clock counted) {
   const auto num_servers = static_cast<uint32_t>(channel.view()->servers.size());
   std::vector<ServerRequest> questions;
   for (uint32_t s = 0; s < num_servers; ++s) {
-    questions.push_back({ServerId{s}, EncodeMessage(AdvanceRequest{.clock = 0, .asks = true})});
+    const AdvanceRequest question{.clock = counted, .asks = true};
+    questions.push_back({ServerId{s}, EncodeMessage(question)});
   }
   HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies, channel.Call(std::move(questions)));
   std::optional<PlaceStand> stand;
@@ -64,9 +65,15 @@ Result<PlaceStand> TakeUpStand(NodeChannel& channel) {
   }
   if (!stand) return Status(Code::kInvalidArgument, "there is no server to ask");
   stand->reached = std::max(reached, stand->clock);
-  HDPS_FAILPOINT("worker.stand.known");
-  HDPS_RETURN_IF_ERROR(channel.Call(AdvanceRequests(num_servers, stand->clock)).status());
   return *stand;
+}
+
+Result<PlaceStand> TakeUpStand(NodeChannel& channel) {
+  HDPS_ASSIGN_OR_RETURN(const PlaceStand stand, AskStand(channel));
+  HDPS_FAILPOINT("worker.stand.known");
+  const auto num_servers = static_cast<uint32_t>(channel.view()->servers.size());
+  HDPS_RETURN_IF_ERROR(channel.Call(AdvanceRequests(num_servers, stand.clock)).status());
+  return stand;
 }
 
 Result<SquareSum> AwaitSquares(NodeChannel& channel, Ticket asked) {

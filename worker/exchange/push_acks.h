@@ -44,11 +44,14 @@ class PushAcks {
 struct PlaceStand {
   Clock clock = 0;     // Every server has all pushes of the steps before this one.
   Clock reached = 0;   // No server has a push of this step, or of one behind it.
-  RoundCounts counts;  // Of the round, with the steps before `clock`.
+  RoundCounts counts;  // Of the round, with the steps before `clock`, or before the one asked for.
 };
 
-// Asks the servers where this worker's place stands, and reports to them the steps that it has
-// finished, which the process before may not have done.
+// Asks the servers where this worker's place stands; the counts are those before step `counted`, 0:
+// before PlaceStand::clock.
+Result<PlaceStand> AskStand(NodeChannel& channel, Clock counted = 0);
+// The same, and reports to the servers the steps that the place has finished, which the process
+// before may not have done.
 Result<PlaceStand> TakeUpStand(NodeChannel& channel);
 
 // Waits for the replies to SquaresRequests(), and adds them: the sum of squares of a step's

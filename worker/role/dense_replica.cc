@@ -3,6 +3,7 @@
 
 #include <glog/logging.h>
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <utility>
@@ -87,7 +88,54 @@ Status DenseReplica::JoinGroup(Collective& group, WorkerPlace place) {
     queue_ = std::make_unique<CollectiveQueue>(group, time_);
   }
   LOG(INFO) << "dense gradients travel in " << plan.buckets.size() << " buckets";
-  return Status();
+  return cut == nullptr && !shards.any() ? MeetAtNewest(group, shards) : Status();
+}
+
+void DenseReplica::GiveWeights(const DenseState& state, std::span<const float> rows) {
+  Model& model = part_.model();
+  for (size_t k = 0; k < state.keys().size(); ++k) {
+    const Key key = state.keys()[k];
+    const FloatRun tensor = RunOf(model.tensors()[key >> 32]);
+    const size_t begin = tensor.begin + (key & 0xffffffffu) * kDenseChunkFloats;
+    model.SetDenseAt(begin, rows.subspan(k * state.row_floats(), kDenseChunkFloats));
+  }
+}
+
+Status DenseReplica::MeetAtNewest(Collective& group, const DenseShards& shards) {
+  constexpr int64_t kNone = -1;
+  const int64_t mine = loaded() ? clock_ : kNone;
+  HDPS_ASSIGN_OR_RETURN(const std::vector<std::vector<int64_t>> clocks,
+                        GatherLists<int64_t>(group, {&mine, 1}));
+  const auto newest = std::ranges::max_element(clocks);
+  if (std::ranges::count(clocks, *newest) == static_cast<ptrdiff_t>(clocks.size())) return {};
+  const auto from = static_cast<uint32_t>(newest - clocks.begin());
+  const MemoryFor dense(kMemory);
+  const bool behind = mine < newest->front();
+  std::unique_ptr<HostDenseState> new_host = loaded() ? nullptr : NewHostState(shards);
+  std::unique_ptr<DeviceDenseState> new_device = loaded() ? nullptr : NewDeviceState();
+  HostDenseState* const host = loaded() ? host_.get() : new_host.get();
+  DeviceDenseState* const device = loaded() ? device_.get() : new_device.get();
+  const auto sent = [&](DenseState* state) -> Result<std::vector<float>> {
+    if (state == nullptr) return std::vector<float>();
+    std::vector<float> rows(state->keys().size() * state->row_floats());
+    if (group.rank() == from) rows = state->Rows();
+    HDPS_RETURN_IF_ERROR(BroadcastArray(group, from, std::span(rows)));
+    return rows;
+  };
+  // Nothing changes before all has come.
+  HDPS_ASSIGN_OR_RETURN(const std::vector<float> host_rows, sent(host));
+  HDPS_ASSIGN_OR_RETURN(const std::vector<float> device_rows, sent(device));
+  if (behind && host != nullptr) {
+    host->Store(host_rows);
+    GiveWeights(*host, host_rows);
+  }
+  if (behind && device != nullptr) device->Store(device_rows);
+  if (new_host != nullptr) host_ = std::move(new_host);
+  if (new_device != nullptr) device_ = std::move(new_device);
+  clock_ = newest->front();
+  LOG(INFO) << "the dense layers are those of step " << clock_ << ", as worker " << from
+            << " has them" << (behind ? "" : "; so were they here");
+  return {};
 }
 
 void DenseReplica::LeaveGroup() {
@@ -105,7 +153,8 @@ DenseGroup DenseReplica::InGroup(Collective& group) {
           shards_.get(),
           queue_.get(),
           rank_groups_.get(),
-          device_.get()};
+          device_.get(),
+          &clock_};
 }
 
 std::vector<uint32_t> DenseReplica::OnDevice() const {
@@ -172,6 +221,7 @@ Status DenseReplica::Load(WorkerPlace place, Clock clock) {
   if (device != nullptr) HDPS_RETURN_IF_ERROR(fill(*device));
   host_ = std::move(host);
   device_ = std::move(device);
+  clock_ = clock;
   return Status();
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "common/base/ids.h"
@@ -35,12 +36,15 @@ class DenseReplica {
   // Is true if workers keep some of the job's dense tensors; otherwise nothing below may be called.
   bool used() const;
   bool loaded() const { return host_ != nullptr || device_ != nullptr; }
+  // Number of steps whose updates the state has. Requires: loaded().
+  Clock clock() const { return clock_; }
   // Bytes of optimizer state in the host's memory, and on the model's device.
   uint64_t host_state_bytes() const { return host_ == nullptr ? 0 : host_->state_bytes(); }
   uint64_t device_state_bytes() const { return device_ == nullptr ? 0 : device_->state_bytes(); }
 
-  // Compares the plans of all ranks, and forms groups of ranks that share tensors. All ranks of
-  // `group` must call it at once. `group` has all workers of `place` and must outlive LeaveGroup().
+  // Compares the plans of all ranks, forms groups of ranks that share tensors, and brings every
+  // rank to the newest state of all. All ranks of `group` must call it at once. `group` has all
+  // workers of `place` and must outlive LeaveGroup().
   Status JoinGroup(Collective& group, WorkerPlace place);
   void LeaveGroup();
   // Returns the parameters of a step's reduction. Requires: loaded(), and the group is joined.
@@ -71,6 +75,11 @@ class DenseReplica {
   // Returns their rows that this rank stores, and the keys of these.
   std::vector<float> StoredRows(const DenseShards& shards, std::vector<Key>* keys);
   Status CompareBuckets(const DensePlan& plan, Collective& group) const;
+  // Where some ranks have a state and others have none, or that of a step before: the first with
+  // the newest sends it to all.
+  Status MeetAtNewest(Collective& group, const DenseShards& shards);
+  // Gives the model the weights among the state's rows [keys * row_floats].
+  void GiveWeights(const DenseState& state, std::span<const float> rows);
 
   const Job& job_;
   const DenseRows& rows_;
@@ -81,6 +90,7 @@ class DenseReplica {
   // The state of the tensors updated here, by where that is. Both null: nothing is loaded.
   std::unique_ptr<HostDenseState> host_;
   std::unique_ptr<DeviceDenseState> device_;
+  Clock clock_ = 0;  // Of the states.
   std::unique_ptr<DenseShards> shards_;  // Assigns tensors to the ranks that update them.
   // The next four are made for the group that was joined, and destroyed before it is.
   std::unique_ptr<RankGroups> rank_groups_;  // Null: all workers share every tensor.

@@ -3,6 +3,7 @@
 
 #include <glog/logging.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -18,6 +19,16 @@
 #include "worker/data/kafka/topic_reader.h"
 
 namespace hdps {
+namespace {
+
+// Returns true if both have the same number of workers, and the same servers with the same shards.
+bool SplitsAlike(const View& a, const View& b) {
+  return a.workers.size() == b.workers.size() && a.placed == b.placed &&
+         a.restarts == b.restarts &&
+         std::ranges::equal(a.servers, b.servers, {}, &Member::peer, &Member::peer);
+}
+
+}  // namespace
 
 Result<bool> EpochSteps::IsAt(const EpochPosition& position) const {
   if (position.clock < position.epoch_start) {
@@ -27,7 +38,13 @@ Result<bool> EpochSteps::IsAt(const EpochPosition& position) const {
                       std::to_string(position.clock));
   }
   return steps_ != nullptr && epoch_ == position.epoch && next_ == position.clock &&
-         view_ == channel_.view()->view;
+         rank_ == channel_.rank() && SplitsAlike(*view_, *channel_.view());
+}
+
+void EpochSteps::TakeUp(Clock clock) {
+  if (steps_ == nullptr) return;
+  window_->CancelRequests();
+  if (clock == next_ + 1 && window_->size() > 0) Pop();
 }
 
 Status EpochSteps::Open(const Job& part, const EpochPosition& position, const EpochSplit& split) {
@@ -71,7 +88,8 @@ Status EpochSteps::Open(const Job& part, const EpochPosition& position, const Ep
   window_ = std::make_unique<StepWindow>(*steps_, part, channel_, time_);
   epoch_ = position.epoch;
   next_ = position.clock;
-  view_ = channel_.view()->view;
+  view_ = channel_.view();
+  rank_ = channel_.rank();
   bad_rows_ = 0;
   offsets_.clear();
   return Status();

@@ -24,6 +24,7 @@ class ItemPool;
 class RowCaches;
 
 struct Job;
+struct View;
 
 // Position of a step in the data.
 struct EpochPosition {
@@ -53,13 +54,17 @@ class EpochSteps {
              Executor& executor)
       : job_(job), files_(files), channel_(channel), time_(time), executor_(executor) {}
 
-  // Returns true if the window's first step is the one at `position`, in the current view.
+  // Returns true if the window's first step is the one at `position`, for the place of this worker
+  // in the current view.
   // kInvalidArgument if the position lies before its epoch.
   Result<bool> IsAt(const EpochPosition& position) const;
   // Reads from `position` on; earlier steps are dropped. `part` is the job of the trained part; it
   // must outlive the steps.
   Status Open(const Job& part, const EpochPosition& position, const EpochSplit& split);
   void Close();
+  // Goes to the step at `clock` if it is the window's first, or the one behind that. The steps that
+  // stay have no rows, and no requests for rows.
+  void TakeUp(Clock clock);
 
   // Requires: open.
   StepWindow& window() { return *window_; }
@@ -88,7 +93,8 @@ class EpochSteps {
   std::unique_ptr<StepWindow> window_;   // Window over steps_.
   uint32_t epoch_ = 0;
   Clock next_ = 0;  // Clock of the window's first step.
-  ViewId view_;
+  std::shared_ptr<const View> view_;  // Of Open().
+  WorkerId rank_;
   uint64_t bad_rows_ = 0;
   std::vector<PartitionOffset> offsets_;
   std::shared_ptr<ItemPool> items_;  // Made once; null: no negative examples are made.

@@ -1,16 +1,49 @@
-// Takes up the order of a process that had this worker's place before.
+// Takes up an order that was begun: that of a process which had this worker's place before or, under
+// allreduce, the own one after another worker was lost.
 #include <glog/logging.h>
 
+#include <algorithm>
 #include <string>
 
+#include "common/job/job_spec.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/planning/in_place.h"
+#include "common/protocol/view.h"
 #include "worker/role/trainer.h"
 
 namespace hdps {
 
+bool Trainer::TakesUpWithOthers(Status* failure) {
+  if (StepsTakenUp(job()) == 0 || channel_.interrupted() || met_in_ == nullptr) return false;
+  if (!MissesARank(*failure)) return false;
+  LOG(WARNING) << failure->message() << "; waits for another process in the lost worker's place";
+  channel_.AwaitInterruption(PatienceMs(job().cluster), met_in_.get());
+  if (channel_.interrupted()) return false;
+  if (!channel_.end() && !SameWorkers(*met_in_, *channel_.view())) return true;
+  // There is no more to wait for.
+  *failure = Status(Code::kTimeout, failure->message() + "; no process took up the lost one's step");
+  return false;
+}
+
 Result<PlaceStand> Trainer::TakeUp(const Command& command) {
   if (!command.begun) return PlaceStand();
   channel_.board().Enter("take_up");
+  HDPS_RETURN_IF_ERROR(runner_->Settle());
+  // The others may wait for the clock that this reports, before they can come to the meeting.
   HDPS_ASSIGN_OR_RETURN(PlaceStand stand, TakeUpStand(channel_));
+  if (StepsTakenUp(job()) > 0) {
+    HDPS_RETURN_IF_ERROR(JoinGroup());
+    const DenseReplica& kept = dense_->kept;
+    const Clock met = kept.loaded() ? kept.clock() : command.since;
+    if (stand.clock < met) {
+      return Status(Code::kCorruption, "the dense layers have the sums of " + std::to_string(met) +
+                                           " steps, the servers this worker's rows of " +
+                                           std::to_string(stand.clock));
+    }
+    HDPS_ASSIGN_OR_RETURN(stand, AskStand(channel_, met));
+    stand.clock = met;
+    steps_.TakeUp(met);
+  }
   if (stand.clock < command.since || stand.clock > command.until) {
     return Status(Code::kCorruption, "the servers have this worker at step " +
                                          std::to_string(stand.clock) + " of an order from " +
@@ -19,8 +52,9 @@ Result<PlaceStand> Trainer::TakeUp(const Command& command) {
   }
   if (stand.clock == command.since) stand.counts = {};  // They are of an earlier order.
   clock_ = stand.clock;
-  LOG(INFO) << "takes up step " << clock_ << " of worker " << channel_.rank().value << ", whose "
-            << stand.reached - clock_ << " last steps some servers have already";
+  LOG(INFO) << "takes up step " << clock_ << " of worker " << channel_.rank().value
+            << "; some servers have the rows of " << std::max<Clock>(stand.reached - clock_, 0)
+            << " steps from it on";
   return stand;
 }
 

@@ -21,9 +21,12 @@
 #include "common/telemetry/span_recorder.h"
 #include "kernels/device_memory_full.h"
 #include "worker/data/data_preview.h"
-#include "worker/role/training_round.h"
 
 namespace hdps {
+
+int64_t PatienceMs(const ClusterSpec& cluster) {
+  return int64_t{cluster.dead_after_ms} + int64_t{cluster.replace_after_s} * 1000;
+}
 
 Trainer::Trainer(const TrainerOptions& options, NodeChannel& channel, MonotonicClock& clock,
                  FileSystem& files, Executor& executor)
@@ -76,14 +79,14 @@ void Trainer::Run() {
 
 bool Trainer::Interrupted(const Status& failure) {
   if (channel_.interrupted()) return true;
-  const bool misses_a_rank =
-      failure.code() == Code::kUnavailable || (failure.code() == Code::kCancelled && groups_.any());
-  if (!misses_a_rank) return false;
+  if (!MissesARank(failure)) return false;
   LOG(WARNING) << failure.message() << "; waits for the scheduler's word";
-  const ClusterSpec& cluster = job().cluster;
-  const int64_t patience_ms =
-      int64_t{cluster.dead_after_ms} + int64_t{cluster.replace_after_s} * 1000;
-  return channel_.AwaitInterruption(patience_ms) && channel_.interrupted();
+  return channel_.AwaitInterruption(PatienceMs(job().cluster)) && channel_.interrupted();
+}
+
+bool Trainer::MissesARank(const Status& failure) const {
+  return failure.code() == Code::kUnavailable ||
+         (failure.code() == Code::kCancelled && groups_.any());
 }
 
 Status Trainer::Prepare() {
@@ -249,7 +252,8 @@ Status Trainer::FollowStrategy() {
 }
 
 Status Trainer::JoinGroup() {
-  const View& view = *channel_.view();
+  met_in_ = channel_.view();
+  const View& view = *met_in_;
   if (groups_.SumIsOf(view)) return Status();
   channel_.board().Enter("meet");
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<Collective> group,
@@ -289,62 +293,6 @@ Status Trainer::OpenSteps(const Command& command) {
   if (cache_ != nullptr) split.hot = cache_->registry();
   split.rows = options_.rows;
   return steps_.Open(part_.job(), position, split);
-}
-
-Status Trainer::Train(const Command& command) {
-  HDPS_ASSIGN_OR_RETURN(const PlaceStand taken_up, TakeUp(command));
-  HDPS_RETURN_IF_ERROR(FollowStrategy());
-  DenseReplica& kept = dense_->kept;
-  if (kept.used()) {
-    HDPS_RETURN_IF_ERROR(JoinGroup());
-    HDPS_RETURN_IF_ERROR(kept.Load(place(), clock_));
-    runner_->set_group(kept.InGroup(*groups_.sum()));
-  }
-  if (part_.model().has_exchange()) HDPS_RETURN_IF_ERROR(JoinLanes());
-  if (cache_ != nullptr) HDPS_RETURN_IF_ERROR(JoinCache());
-  channel_.board().Enter("train");
-  HDPS_RETURN_IF_ERROR(OpenSteps(command));
-  HDPS_FAILPOINT("worker.train.begun");
-  const int64_t begin = time_.NowNs();
-  TrainingRound round(channel_, time_, steps_, *runner_, cache_.get(), options_.after_step, log_);
-  HDPS_ASSIGN_OR_RETURN(const RoundOutcome outcome, round.Run(command, &clock_, taken_up));
-  steps_.window().CancelRequests();
-  channel_.board().Enter("push");
-  HDPS_RETURN_IF_ERROR(runner_->Settle());
-  if (part_.rank_model() != nullptr) {
-    HDPS_RETURN_IF_ERROR(kept.StoreSlices(*groups_.sum(), clock_));
-  }
-  if (cache_ != nullptr) HDPS_RETURN_IF_ERROR(cache_->Flush(clock_));
-  runner_->times().total_ns = time_.NowNs() - begin;
-  log_.EndRound(command.epoch, clock_, std::exchange(runner_->times(), StepTimes()),
-                part_.whole().ops(), cache_.get());
-
-  CommandDone done = AnswerTo(command);
-  done.clock = clock_;
-  done.end_of_epoch = outcome.end_of_epoch;
-  done.examples = outcome.examples;
-  done.loss_sum = outcome.loss_sum;
-  done.bad_rows = outcome.bad_rows;
-  done.steps_again = outcome.steps_again;
-  done.examples_again = outcome.examples_again;
-  done.offsets = steps_.offsets();
-  if (job().data.follow && channel_.rank().value == 0) data_.MarkOpened();
-  done.data_files = data_.opened();
-  data_.LookAtTraining("epoch " + std::to_string(command.epoch + 1) +
-                       " was reading it, and some of its rows may be the old ones");
-  done.data_changes = data_.TakeChanges();
-  done.label_tally = outcome.labels;
-  if (scores_.used()) scores_.FillIn(place().rank, place().workers, &done);
-  if (cache_ != nullptr) done.cache = cache_->tally();
-  const CollectiveCounts counts = groups_.counts();
-  done.collectives = TallyOf(counts, kept.host_state_bytes() + kept.device_state_bytes());
-  if (groups_.sum() != nullptr) {
-    LOG(INFO) << "collectives: " << counts.Describe()
-              << "; optimizer state kept here: " << kept.host_state_bytes()
-              << " bytes in the host's memory, " << kept.device_state_bytes() << " on the GPU";
-  }
-  channel_.Answer(std::move(done));
-  return outcome.pause ? Execute(*outcome.pause) : Status();
 }
 
 Status Trainer::StoreDense() {

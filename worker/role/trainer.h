@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -22,6 +23,7 @@
 #include "worker/role/evaluation_round.h"
 #include "worker/role/trained_part.h"
 #include "worker/role/training_log.h"
+#include "worker/role/training_round.h"
 #include "worker/role/worker_groups.h"
 #include "worker/step/progressive_scores.h"
 #include "worker/step/step_report.h"
@@ -30,7 +32,12 @@
 namespace hdps {
 
 class RowCaches;
+struct ClusterSpec;
 struct Job;
+struct View;
+
+// How long a worker that misses another waits for the scheduler's word, in milliseconds.
+int64_t PatienceMs(const ClusterSpec& cluster);
 
 struct TrainerOptions {
   std::shared_ptr<const Job> job;
@@ -58,11 +65,10 @@ class Trainer {
 
   // Works until the job has ended for this worker. Errors are reported to the scheduler.
   void Run();
-  // Abort() ends a wait for other ranks for good; Interrupt() until the job goes on from a
-  // checkpoint. The only calls that are allowed from another thread.
+  // Abort() ends a wait for other ranks for good; Interrupt() in groups of the views before this
+  // one. The only calls that are allowed from another thread.
   void Abort() { groups_.Abort(); }
-  // The View::restarts from now on.
-  void Interrupt(uint32_t restarts) { groups_.Interrupt(restarts); }
+  void Interrupt(ViewId view) { groups_.Interrupt(view); }
   // Times of all steps; valid after Run().
   const StepTimes& times() const { return log_.times(); }
 
@@ -79,6 +85,8 @@ class Trainer {
   // Returns true if `failure` means that the job goes back to a checkpoint, so that the command is
   // dropped. If another rank is missing, waits for the scheduler's decision.
   bool Interrupted(const Status& failure);
+  // Is true if the failure may mean that another rank is gone.
+  bool MissesARank(const Status& failure) const;
   Status Prepare();  // Does the checks that need no cluster.
   Status PrepareCache();
   // Logs where dense weights are updated, if that is not where the job asks for it.
@@ -93,8 +101,17 @@ class Trainer {
   Status InitDense(const Command& command);
   Status Load(const Command& command);
   Status Train(const Command& command);
-  // If another process had begun the order: finds where it was, and goes there.
+  // Carries it out as far as it goes without the workers' being replaced. `*pause`: as in
+  // TrainingRound::Run.
+  Status TrainTogether(const Command& command, std::optional<Command>* pause);
+  // Answers the order.
+  void AnswerTrained(const Command& command, const RoundOutcome& outcome);
+  // If the order was begun, by this process or by one before in its place: finds where the place
+  // stands, and goes there.
   Result<PlaceStand> TakeUp(const Command& command);
+  // After a failed order: waits until another process has the place of the rank that is missing,
+  // and returns true if all take up their steps then.
+  bool TakesUpWithOthers(Status* failure);
   Status StoreDense();
   // Scores the next examples of this worker's part of an evaluation; `next`: after those of the
   // last answer.
@@ -124,6 +141,7 @@ class Trainer {
   TrainedPart part_;
   DataReport data_;
   WorkerGroups groups_;
+  std::shared_ptr<const View> met_in_;  // Of the last try to form groups_.sum(); null: none.
   std::unique_ptr<Dense> dense_;        // Null until Prepare().
   std::unique_ptr<DeviceCache> cache_;  // Null: no table has cached rows.
   std::unique_ptr<StepRunner> runner_;

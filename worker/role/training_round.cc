@@ -21,6 +21,7 @@ Status TrainingRound::AwaitRows(std::optional<Command>* pause) {
 }
 
 Result<RoundOutcome> TrainingRound::Run(const Command& train, Clock* clock,
+                                        std::optional<Command>* pause,
                                         const PlaceStand& taken_up) {
   RoundOutcome round;
   round.examples = taken_up.counts.examples;
@@ -29,13 +30,13 @@ Result<RoundOutcome> TrainingRound::Run(const Command& train, Clock* clock,
   round.labels = taken_up.counts.labels;
   StepWindow& window = steps_.window();
   const uint64_t bad_rows_before = steps_.bad_rows() - taken_up.counts.bad_rows;
-  bool pause = false;
-  while (*clock < train.until && !pause) {
+  bool stops = false;
+  while (*clock < train.until && !stops) {
     const StepTimes before = runner_.times();
     const int64_t begin = time_.NowNs();
     channel_.board().Enter("read");
     if (steps_.follows()) {
-      HDPS_RETURN_IF_ERROR(AwaitRows(&round.pause));
+      HDPS_RETURN_IF_ERROR(AwaitRows(pause));
     } else {
       HDPS_RETURN_IF_ERROR(window.Fill(1, 1));
     }
@@ -45,7 +46,7 @@ Result<RoundOutcome> TrainingRound::Run(const Command& train, Clock* clock,
       round.end_of_epoch = true;
       break;
     }
-    if (!round.pause) round.pause = channel_.TakePause();
+    if (!*pause) *pause = channel_.TakePause();
     const PreparedStep& prepared = *window.at(0).prepared;
     for (const StepParts::Part& part : prepared.parts.parts()) {
       round.labels.Add(CountLabels(part.batch));
@@ -53,7 +54,7 @@ Result<RoundOutcome> TrainingRound::Run(const Command& train, Clock* clock,
     const StepTask task{
         *clock,
         train.until,
-        round.pause.has_value(),
+        pause->has_value(),
         train.rate,
         train.epoch,
         train.steps_before,
@@ -67,7 +68,7 @@ Result<RoundOutcome> TrainingRound::Run(const Command& train, Clock* clock,
       round.examples_again += step.examples;
     }
     ++*clock;
-    pause = step.pause;
+    stops = step.pause;
     round.examples += step.examples;
     round.loss_sum += step.loss_sum;
     Heartbeat report = log_.AddStep(step, *clock, prepared.progress);

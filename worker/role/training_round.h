@@ -26,7 +26,6 @@ struct RoundOutcome {
   bool end_of_epoch = false;
   // Of steps that a process which had the place before has pushed to some servers.
   uint64_t steps_again = 0, examples_again = 0;
-  std::optional<Command> pause;  // A kPause that came meanwhile and must be answered too.
 };
 
 // Invariant: `*clock` is the number of finished steps, even after an error. A pause ends the round
@@ -46,9 +45,11 @@ class TrainingRound {
         after_step_(after_step),
         log_(log) {}
 
-  // Runs the round. Requires: the steps are open at `*clock` of the command's epoch. `taken_up`:
-  // where another process left it; the counts go on from there.
-  Result<RoundOutcome> Run(const Command& train, Clock* clock, const PlaceStand& taken_up = {});
+  // Runs the round. Requires: the steps are open at `*clock` of the command's epoch. `*pause`: a
+  // kPause that has come, or comes meanwhile, and must be answered too; it outlives an error.
+  // `taken_up`: where another process left the round; the counts go on from there.
+  Result<RoundOutcome> Run(const Command& train, Clock* clock, std::optional<Command>* pause,
+                           const PlaceStand& taken_up = {});
 
  private:
   // Waits for the next step of a followed log, or until a pause comes, which `*pause` then holds.

@@ -70,7 +70,8 @@ void WorkerGroups::KeepSum(const View& view, std::unique_ptr<Collective> group) 
   sum_members_ = MembersOf(view);
   MutexLock lock(mutex_);
   sum_ = std::move(group);
-  AbortIfLate(view);
+  sum_view_ = view.view;
+  AbortOld();
 }
 
 void WorkerGroups::LeaveSum() {
@@ -102,7 +103,8 @@ Status WorkerGroups::FormLanes(const View& view, uint32_t rank, int gpu) {
   lane_members_ = MembersOf(view);
   MutexLock lock(mutex_);
   lanes_ = std::move(groups);
-  AbortIfLate(view);
+  lanes_view_ = view.view;
+  AbortOld();
   return Status();
 }
 
@@ -132,22 +134,20 @@ CollectiveCounts WorkerGroups::counts() const {
 void WorkerGroups::Abort() {
   MutexLock lock(mutex_);
   aborted_ = true;
-  AbortAll();
+  AbortOld();
 }
 
-void WorkerGroups::Interrupt(uint32_t restarts) {
+void WorkerGroups::Interrupt(ViewId view) {
   MutexLock lock(mutex_);
-  restarts_ = restarts;
-  AbortAll();
+  interrupted_ = view;
+  AbortOld();
 }
 
-void WorkerGroups::AbortAll() {
-  if (sum_ != nullptr) sum_->Abort();
-  for (const auto& lane : lanes_) lane->Abort();
-}
-
-void WorkerGroups::AbortIfLate(const View& view) {
-  if (aborted_ || restarts_ > view.restarts) AbortAll();
+void WorkerGroups::AbortOld() {
+  if (sum_ != nullptr && (aborted_ || sum_view_ < interrupted_)) sum_->Abort();
+  for (const auto& lane : lanes_) {
+    if (aborted_ || lanes_view_ < interrupted_) lane->Abort();
+  }
 }
 
 }  // namespace hdps

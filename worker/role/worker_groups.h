@@ -20,7 +20,7 @@ struct View;
 struct Job;
 
 // Invariant: each group kept here has been aborted after Abort(), and after an Interrupt() if its
-// view is older. So no wait outlives the job, or its return to a checkpoint.
+// view is older. So no wait outlives the job, its return to a checkpoint, or a replaced worker.
 //
 // Belongs to the trainer's thread, except Abort() and Interrupt().
 class WorkerGroups {
@@ -58,14 +58,14 @@ class WorkerGroups {
 
   // Ends every wait for the other ranks, for good.
   void Abort() HDPS_EXCLUDES(mutex_);
-  // Ends them until the job goes on from a checkpoint. `restarts`: View::restarts from now on.
-  void Interrupt(uint32_t restarts) HDPS_EXCLUDES(mutex_);
+  // Ends them in the groups of views before this one: the job goes back to a checkpoint, or other
+  // workers have come.
+  void Interrupt(ViewId view) HDPS_EXCLUDES(mutex_);
 
  private:
   CollectiveOptions OptionsOf(const View& view, uint32_t rank, int gpu) const;
-  void AbortAll() HDPS_REQUIRES(mutex_);
-  // Aborts the groups of a view that Abort() or Interrupt() came too early to end.
-  void AbortIfLate(const View& view) HDPS_REQUIRES(mutex_);
+  // Aborts the groups that must not wait any more.
+  void AbortOld() HDPS_REQUIRES(mutex_);
 
   const Job& job_;
   const std::string host_;
@@ -81,7 +81,9 @@ class WorkerGroups {
 
   Mutex mutex_;
   bool aborted_ HDPS_GUARDED_BY(mutex_) = false;
-  uint32_t restarts_ HDPS_GUARDED_BY(mutex_) = 0;  // The newest value of Interrupt().
+  ViewId interrupted_ HDPS_GUARDED_BY(mutex_);  // The newest of Interrupt().
+  // Of the groups.
+  ViewId sum_view_ HDPS_GUARDED_BY(mutex_), lanes_view_ HDPS_GUARDED_BY(mutex_);
 };
 
 }  // namespace hdps

@@ -34,9 +34,7 @@ WorkerExit RunWorkerProcess(const WorkerProcessOptions& options, Transport& tran
   loop.leave_ms = options.leave_ms;
   loop.on_turn = [&] {
     channel.OnTurn(node, clock.NowMs());
-    if (const std::optional<uint32_t> restarts = channel.TakeInterruption()) {
-      trainer.Interrupt(*restarts);
-    }
+    if (const std::optional<ViewId> view = channel.TakeInterruption()) trainer.Interrupt(*view);
     // A rank that waits for others in a collective would not notice that the job has ended.
     if (node.done()) trainer.Abort();
     if (options.watch != nullptr) options.watch->OnTurn(clock.NowMs(), copy);

@@ -11,6 +11,7 @@
 #include "common/job/spec/parallel_spec.h"
 #include "common/job/spec/table_spec.h"
 #include "common/job/spec/train_spec.h"
+#include "common/planning/in_place.h"
 #include "common/platform/failpoint.h"
 #include "common/platform/memory_full.h"
 #include "common/protocol/view.h"
@@ -38,10 +39,12 @@ StepRunner::StepRunner(const Job& job, Model& model, NodeChannel& channel, Monot
       dense_table_(DenseTableOf(job)),
       clips_all_(job.train.clip_norm > 0 && job.train.mode == Mode::kSync),
       clips_own_(job.train.clip_norm > 0 && job.train.mode != Mode::kSync),
+      meets_again_(StepsTakenUp(job) > 0),
       dense_at_servers_(job, model.tensors()),
       dense_sum_(job, model, dense_table_, executor, rank),
       acks_(channel) {
   compute_.set_rank(rank);
+  if (meets_again_) dense_sum_.HoldLast();
   dense_ = model.DenseInPlace();
   if (dense_.size() < model.dense_floats()) {
     dense_outside_.resize(model.dense_floats());
@@ -83,8 +86,14 @@ Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
   sent_ns_ = waited_ns_ = 0;
   HDPS_RETURN_IF_ERROR(Compute(window, task, &outcome));
   HDPS_FAILPOINT("worker.step.computed");
+  bool sent = PushesEarly(step);
+  if (meets_again_ && !sent) {
+    const int64_t begin_push = clock_.NowNs();
+    HDPS_RETURN_IF_ERROR(PushAndRequest(window, task, task.pause));
+    sent_ns_ += clock_.NowNs() - begin_push;
+    sent = true;
+  }
   const int64_t computed = clock_.NowNs();
-  const bool sent = PushesEarly(step);
   if (dense_sum_.in_group()) board.Enter("reduce_dense");
   if (dense_sum_.in_group()) HDPS_RETURN_IF_ERROR(ReduceDense(task, &outcome));
   HDPS_FAILPOINT("worker.step.reduced");
@@ -293,14 +302,18 @@ Status StepRunner::Compute(StepWindow& window, const StepTask& task, StepOutcome
 Status StepRunner::ReduceDense(const StepTask& task, StepOutcome* outcome) {
   const RecordedSpan span(recorder_, "step", "reduce dense gradients");
   const int64_t begin = clock_.NowNs();
+  if (meets_again_) HDPS_RETURN_IF_ERROR(acks_.Collect(0));
   HDPS_ASSIGN_OR_RETURN(const StepVote all, dense_sum_.Finish());
   if (queue_ != nullptr) {
     const int64_t waited = clock_.NowNs() - begin;
     times_.reduce_hidden_ns += std::max(queue_->TakeBusyNs() - waited, int64_t{0});
   }
   outcome->pause = all.pause;
-  if (!dense_sum_.has_update() || clips_all_) return Status();
-  return ApplyDense(TermsOf(task), task.clock);
+  if (dense_sum_.has_update() && !clips_all_) {
+    HDPS_RETURN_IF_ERROR(ApplyDense(TermsOf(task), task.clock));
+  }
+  dense_sum_.Finished(task.clock + 1);
+  return Status();
 }
 
 Status StepRunner::ApplyDense(const UpdateTerms& terms, Clock clock) {

@@ -50,7 +50,9 @@ struct StepTask {
 // Invariant: a clock is announced to the servers only after all of them have acknowledged every
 // push of the steps before it. The pull of a step is sent after the push of the step before, and
 // its rows include that push; prefetches follow immediately, so that no link is idle for want of a
-// request. At most pushes_in_flight_max pushes wait for their acknowledgements.
+// request. At most pushes_in_flight_max pushes wait for their acknowledgements. Where all take up
+// their steps when a worker is lost, nobody has the dense sum of a step before the servers have
+// every push of it. A step that has failed may be run again after Settle().
 class StepRunner {
  public:
   // `rank`: the rank of a cut model that `job` and `model` describe; null: the whole job.
@@ -150,6 +152,7 @@ class StepRunner {
   // train.clip_norm is set: clips_all_ clips by the norm of a step's gradients of all workers (sync
   // mode), clips_own_ by that of this worker's.
   const bool clips_all_, clips_own_;
+  const bool meets_again_;  // StepsTakenUp() is not 0.
   DenseAtServers dense_at_servers_;
   DenseReduction dense_sum_;
   CollectiveQueue* queue_ = nullptr;  // The queue of the dense group.

@@ -20,11 +20,10 @@
 namespace hdps {
 namespace {
 
-View ViewOf(uint64_t number, uint32_t workers, uint32_t restarts = 0) {
+View ViewOf(uint64_t number, uint32_t workers) {
   View view;
   view.view = ViewId{number};
   for (uint32_t w = 0; w < workers; ++w) view.workers.push_back({PeerId{100 + w}, w, ""});
-  view.restarts = restarts;
   return view;
 }
 
@@ -132,17 +131,17 @@ TEST_F(WorkerGroupsTest, AbortEndsAWaitForARankThatDoesNotCome) {
 
 TEST_F(WorkerGroupsTest, WhatIsKeptTooLateIsAbortedAtOnce) {
   for (const bool for_good : {false, true}) {
-    for (const uint32_t restarts : {1, 2}) {
-      SCOPED_TRACE(testing::Message() << for_good << " " << restarts);
-      const View view = ViewOf(3, 1, restarts);
+    for (const uint64_t number : {1, 2}) {
+      SCOPED_TRACE(testing::Message() << for_good << " " << number);
+      const View view = ViewOf(number, 1);
       const std::unique_ptr<RendezvousStore> store = NewMemoryStore();
       WorkerGroups groups(job_, "127.0.0.1", *store, board_);
-      for_good ? groups.Abort() : groups.Interrupt(2);
+      for_good ? groups.Abort() : groups.Interrupt({2});
       int aborts = 0;
       groups.KeepSum(view, std::make_unique<EndedGroup>(&aborts));
-      const bool late = for_good || restarts < 2;
+      const bool late = for_good || number < 2;
       EXPECT_EQ(aborts, late ? 1 : 0);
-      groups.Interrupt(3);
+      groups.Interrupt({3});
       EXPECT_EQ(aborts, late ? 2 : 1) << "what is kept is ended when that is told";
     }
   }
