@@ -160,8 +160,8 @@ void JobCoordinator::ReplaceWorkers(const std::vector<PeerId>& before, const Pro
 void JobCoordinator::MeetAgain(TimeMs now) {
   const std::vector<PeerId> workers = parts_.members.workers();
   for (uint32_t rank = 0; rank < workers.size(); ++rank) {
-    take_up_[workers[rank]] = parts_.members.WorkerClock(rank) + 1 +
-                              Clock{spec_->cluster.pushes_in_flight_max};
+    take_up_[workers[rank]] =
+        parts_.members.WorkerClock(rank) + 1 + Clock{spec_->cluster.pushes_in_flight_max};
     Orders orders;
     training_phase()->MeetAgain(rank, Turn{job_, orders, now});
     CarryOut(orders, now);

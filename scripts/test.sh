@@ -25,12 +25,12 @@ if (($# == 0)); then
 fi
 scripts/build.sh release
 echo "test.sh: running the tests"
-# One test more than there are cores: some start whole clusters, but many wait for a limit to pass.
+# Two tests more than there are cores: some start whole clusters, but many wait for a limit to pass.
 results=build/test_results.xml
 keep=()
 (($#)) || keep=(--output-junit "$PWD/$results" --test-output-size-passed 100000)
 status=0
-ctest --test-dir build --output-on-failure -j "$((cores + 1))" --no-tests=error "${keep[@]}" "$@" || status=$?
+ctest --test-dir build --output-on-failure -j "$((cores + 2))" --no-tests=error "${keep[@]}" "$@" || status=$?
 if (($# == 0)); then
   echo
   echo "What the tests measured, and what was left out (all that they printed: $results):"

@@ -40,8 +40,8 @@ RowService::RowService(const Job& job, Executor& executor, PeerId self,
       combiner_(job.cluster.pushes_in_flight_max, ListsOfStep(job)),
       // An announcement that is lost is sent again long after the pushes behind it.
       stands_(4 * size_t{job.cluster.pushes_in_flight_max}, ListsOfStep(job)),
-      kept_(ListsOfStep(job) *
-            (size_t{job.cluster.pushes_in_flight_max} + 2 + static_cast<size_t>(StepsTakenUp(job)))),
+      kept_(ListsOfStep(job) * (size_t{job.cluster.pushes_in_flight_max} + 2 +
+                                static_cast<size_t>(StepsTakenUp(job)))),
       keeps_pulls_(sync_ && WhyNotInPlace(job).empty()),
       steps_taken_up_(StepsTakenUp(job)),
       clips_norm_(sync_ && job.train.clip_norm > 0) {}

@@ -227,8 +227,8 @@ class RowService {
   // nobody.
   const bool keeps_pulls_;
   const Clock steps_taken_up_;  // As StepsTakenUp(): if there are some, by the same process too.
-  const bool clips_norm_;     // Sync mode clips the norm of all gradients of a step.
-  NormGate<Requester> norm_;  // At the same step as the combiner.
+  const bool clips_norm_;       // Sync mode clips the norm of all gradients of a step.
+  NormGate<Requester> norm_;    // At the same step as the combiner.
   std::vector<Outgoing> outgoing_, acks_;
   bool records_changes_ = false;
   GroupOrder order_;

@@ -18,6 +18,7 @@
 #include "common/job/spec/parallel_spec.h"
 #include "common/job/spec/train_spec.h"
 #include "common/job/tables/joined_tables.h"
+#include "common/planning/in_place.h"
 #include "common/process/command_line.h"
 #include "common/telemetry/process_usage.h"
 #include "embedding/disk/disk_rows.h"
@@ -148,9 +149,12 @@ MemoryPlan PlanMemory(const Job& job, const MemoryLimitOptions& options, uint64_
   MemoryPlan plan;
   uint64_t spilled = 0;
   plan.process = process_bytes;
-  // Two steps, and in sync mode the rows of one more, which is kept for who takes a worker's place.
+  // Two steps, each half rows and half gradients, and the rows that are kept for who takes up a
+  // step.
   const double step = part * static_cast<double>(StepBytes(job, options.num_workers));
-  plan.requests = static_cast<uint64_t>((job.train.mode == Mode::kSync ? 2.5 : 2) * step);
+  const bool keeps = job.train.mode == Mode::kSync && WhyNotInPlace(job).empty();
+  const double kept = keeps ? 1 + static_cast<double>(StepsTakenUp(job)) : 0;
+  plan.requests = static_cast<uint64_t>((2 + kept / 2) * step);
   plan.requests += PulledRowBytes(job, static_cast<uint64_t>(step / 2));
   const std::vector<uint32_t> first_of_group = TablesThatShareRows(job);
   for (uint32_t t = 0; t < job.tables.size(); ++t) {

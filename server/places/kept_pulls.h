@@ -16,7 +16,8 @@
 namespace hdps {
 
 // In sync mode a process that makes the step of a dead one again has to read the very rows that the
-// dead one had read, though the step may have been applied here since.
+// dead one had read, though the step may have been applied here since. So has a worker that makes
+// its own step again, as StepsTakenUp() says.
 //
 // Invariant: the rows of a step and key list are those of the first answer at the step's turn. At
 // most `pulls_max` are kept for each place, those of its newest steps.

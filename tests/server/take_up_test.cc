@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "common/job/job_spec.h"
+#include "common/job/spec/parallel_spec.h"
 #include "common/job/spec/train_spec.h"
 #include "common/protocol/message_frames.h"
 #include "common/protocol/row_messages.h"
@@ -20,8 +21,11 @@ constexpr Key kKey = 7;
 
 class TakeUpTest : public testing::Test {
  protected:
-  void Begin(Mode mode, ServerSabotage sabotage = {}) {
-    server_.emplace(ServerSetting{.job = TestJob(mode), .sabotage = sabotage});
+  void Begin(Mode mode, ServerSabotage sabotage = {},
+             DenseExchange exchange = DenseExchange::kServers) {
+    Job job = TestJob(mode);
+    job.parallel.dense_exchange = exchange;
+    server_.emplace(ServerSetting{.job = job, .sabotage = sabotage});
   }
   // Another process has the place of worker 0.
   void Replace() {
@@ -132,6 +136,37 @@ TEST_F(TakeUpTest, InAsyncAPushOfTheDeadCountsOnce) {
   }
 }
 
+// Under allreduce worker 1 lives on and makes two steps again that it has announced: it reads what
+// it had read, and what it pushes again is taken once, though it is the same process.
+TEST_F(TakeUpTest, UnderAllreduceTheOthersMakeTheirStepsAgainToo) {
+  Begin(Mode::kSync, {}, DenseExchange::kAllreduce);
+  const std::vector<TableRows> rows = {{0, 1, {kKey}, {}}};
+  const auto read = [&](Clock clock) -> std::optional<float> {
+    const uint64_t id = server_->Pull(1, clock, PullMode::kTrain, rows);
+    const std::optional<PullReply> reply = server_->TakeReply<PullReply>(id);
+    if (!reply || reply->code != Code::kOk) return std::nullopt;
+    return reply->rows.As<float>()[0];
+  };
+  std::vector<float> was;
+  for (Clock clock = 0; clock < 4; ++clock) {
+    was.push_back(read(clock).value_or(-1000));
+    for (uint32_t w = 0; w < 2; ++w) {
+      EXPECT_EQ(server_->Ack(Push(w, static_cast<uint64_t>(clock), clock, 2)).code, Code::kOk);
+      server_->Advance(w, clock + 1);
+    }
+  }
+  Replace();
+  const float applied = Row();
+  for (Clock clock = 2; clock < 4; ++clock) {
+    EXPECT_EQ(read(clock), was[static_cast<size_t>(clock)]);
+    EXPECT_EQ(server_->Ack(Push(1, static_cast<uint64_t>(clock) + 2, clock, 2)).code, Code::kOk);
+  }
+  EXPECT_EQ(Row(), applied);
+  EXPECT_EQ(read(1), std::nullopt) << "it is not kept, and would not be what was read";
+  server_->FromPeer(kHeir, AdvanceRequest{.clock = 3, .asks = true}, ++id_);
+  EXPECT_EQ(server_->TakeReply<AdvanceAck>(id_)->counts.examples, 30u) << "before step 3";
+}
+
 TEST_F(TakeUpTest, AProcessThatWasReplacedChangesNothing) {
   Begin(Mode::kAsync);
   Replace();
@@ -177,12 +212,11 @@ TEST(KeptPulls, TheFirstAnswerStaysUntilThePlaceHasFinishedTheStep) {
   KeptPulls kept(2);
   kept.Keep({0}, 4, 0, {{1}, list, DType::kFp32, rows(1)});
   kept.Keep({0}, 4, 0, {{1}, list, DType::kFp32, rows(2)});
-  EXPECT_EQ(kept.FindForHeir({0}, 4, 0, {1}, *list), nullptr);  // Its own process reads anew.
-  EXPECT_EQ(kept.FindForHeir({0}, 4, 0, {2}, others), nullptr);
-  ASSERT_NE(kept.FindForHeir({0}, 4, 0, {2}, *list), nullptr);
-  EXPECT_EQ(kept.FindForHeir({0}, 4, 0, {2}, *list)->rows.As<float>()[0], 1);
+  EXPECT_EQ(kept.Find({0}, 4, 0, others), nullptr);
+  ASSERT_NE(kept.Find({0}, 4, 0, *list), nullptr);
+  EXPECT_EQ(kept.Find({0}, 4, 0, *list)->rows.As<float>()[0], 1);
   kept.Finish({0}, 5);
-  EXPECT_EQ(kept.FindForHeir({0}, 4, 0, {2}, *list), nullptr);
+  EXPECT_EQ(kept.Find({0}, 4, 0, *list), nullptr);
   for (Clock clock = 5; clock < 9; ++clock) {
     kept.Keep({0}, clock, 0, {{1}, list, DType::kFp32, rows(1)});
   }

@@ -34,7 +34,7 @@ struct DenseGroup {
   CollectiveQueue* queue = nullptr;
   const RankGroups* sharing = nullptr;  // In a cut model: which ranks hold which tensors.
   DeviceDenseState* device = nullptr;  // State of the tensors on the model's device; null: of none.
-  Clock* clock = nullptr;  // Set to the number of steps whose updates the states have.
+  Clock* clock = nullptr;              // Set to the number of steps whose updates the states have.
 };
 
 // Reduces the gradients of one step after another. Belongs to the trainer's thread.
@@ -147,7 +147,7 @@ class DenseReduction {
   std::vector<size_t> missing_;  // [buckets]: number of tensors whose gradient is not complete.
   size_t sent_ = 0;              // Number of buckets sent.
   bool holds_last_ = false, finishes_ = false;
-  CollectiveTicket last_;        // Ticket of the last bucket sent.
+  CollectiveTicket last_;              // Ticket of the last bucket sent.
   uint64_t examples_ = 0, pause_ = 0;  // Of this worker; after Finish() of all.
   float scale_ = 0;                    // Factor of the summed gradients; 0: there are none.
 

@@ -202,8 +202,8 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
 
   // The loop's thread only.
   TimeMs now_ = 0;
-  TimeMs asked_at_ = 0;    // Time of the last TimeToAsk.
-  uint32_t restarts_ = 0;  // View::restarts of the newest view.
+  TimeMs asked_at_ = 0;                    // Time of the last TimeToAsk.
+  uint32_t restarts_ = 0;                  // View::restarts of the newest view.
   std::shared_ptr<const View> told_view_;  // The newest view.
   std::optional<ViewId> interruption_told_;
   std::optional<TimeMs> await_until_;  // Deadline of AwaitInterruption().

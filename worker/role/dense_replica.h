@@ -90,7 +90,7 @@ class DenseReplica {
   // The state of the tensors updated here, by where that is. Both null: nothing is loaded.
   std::unique_ptr<HostDenseState> host_;
   std::unique_ptr<DeviceDenseState> device_;
-  Clock clock_ = 0;  // Of the states.
+  Clock clock_ = 0;                      // Of the states.
   std::unique_ptr<DenseShards> shards_;  // Assigns tensors to the ranks that update them.
   // The next four are made for the group that was joined, and destroyed before it is.
   std::unique_ptr<RankGroups> rank_groups_;  // Null: all workers share every tensor.

@@ -23,8 +23,7 @@ namespace {
 
 // Returns true if both have the same number of workers, and the same servers with the same shards.
 bool SplitsAlike(const View& a, const View& b) {
-  return a.workers.size() == b.workers.size() && a.placed == b.placed &&
-         a.restarts == b.restarts &&
+  return a.workers.size() == b.workers.size() && a.placed == b.placed && a.restarts == b.restarts &&
          std::ranges::equal(a.servers, b.servers, {}, &Member::peer, &Member::peer);
 }
 

@@ -92,7 +92,7 @@ class EpochSteps {
   std::unique_ptr<StepPipeline> steps_;  // Null if closed.
   std::unique_ptr<StepWindow> window_;   // Window over steps_.
   uint32_t epoch_ = 0;
-  Clock next_ = 0;  // Clock of the window's first step.
+  Clock next_ = 0;                    // Clock of the window's first step.
   std::shared_ptr<const View> view_;  // Of Open().
   WorkerId rank_;
   uint64_t bad_rows_ = 0;

@@ -1,5 +1,5 @@
-// Takes up an order that was begun: that of a process which had this worker's place before or, under
-// allreduce, the own one after another worker was lost.
+// Takes up an order that was begun: that of a process which had this worker's place before or,
+// under allreduce, the own one after another worker was lost.
 #include <glog/logging.h>
 
 #include <algorithm>
@@ -21,7 +21,8 @@ bool Trainer::TakesUpWithOthers(Status* failure) {
   if (channel_.interrupted()) return false;
   if (!channel_.end() && !SameWorkers(*met_in_, *channel_.view())) return true;
   // There is no more to wait for.
-  *failure = Status(Code::kTimeout, failure->message() + "; no process took up the lost one's step");
+  *failure =
+      Status(Code::kTimeout, failure->message() + "; no process took up the lost one's step");
   return false;
 }
 

@@ -21,8 +21,7 @@ Status TrainingRound::AwaitRows(std::optional<Command>* pause) {
 }
 
 Result<RoundOutcome> TrainingRound::Run(const Command& train, Clock* clock,
-                                        std::optional<Command>* pause,
-                                        const PlaceStand& taken_up) {
+                                        std::optional<Command>* pause, const PlaceStand& taken_up) {
   RoundOutcome round;
   round.examples = taken_up.counts.examples;
   round.loss_sum = taken_up.counts.loss_sum;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "common/job/job_spec.h"
+#include "common/job/spec/parallel_spec.h"
 #include "tests/scheduler/members/arrivals.h"
 
 namespace hdps {
@@ -18,20 +19,22 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Do = MemberStep::Do;
 
-std::shared_ptr<const Job> JobOf(uint32_t replicas) {
+std::shared_ptr<const Job> JobOf(uint32_t replicas, DenseExchange exchange) {
   auto job = std::make_shared<Job>();
   job->cluster.shards = 8;
   job->cluster.replicas = replicas;
   job->cluster.dead_after_ms = 1000;
   job->cluster.replace_after_s = 60;
+  job->parallel.dense_exchange = exchange;
   return job;
 }
 
 // A cluster of 3 servers (10, 11, 12) and 2 workers (20, 21), complete at time 0.
 class MemberChangesTest : public ::testing::Test {
  protected:
-  explicit MemberChangesTest(uint32_t replicas = 0)
-      : job_(JobOf(replicas)), changes_(job_, rendezvous_, false) {
+  explicit MemberChangesTest(uint32_t replicas = 0,
+                             DenseExchange exchange = DenseExchange::kServers)
+      : job_(JobOf(replicas, exchange)), changes_(job_, rendezvous_, false) {
     FillPlaces(rendezvous_, 0);
     changes_.Enter(changes_.First(), 0);
     stand_.clock = 6;
@@ -46,6 +49,13 @@ class MemberChangesTest : public ::testing::Test {
 class MemberCopiesTest : public MemberChangesTest {
  protected:
   MemberCopiesTest() : MemberChangesTest(1) {}
+};
+
+class UnderAllreduceTest : public MemberChangesTest {
+ protected:
+  UnderAllreduceTest() : MemberChangesTest(0, DenseExchange::kAllreduce) {
+    stand_.why_back.clear();
+  }
 };
 
 TEST_F(MemberChangesTest, TheCompleteClusterIsTold) {
@@ -118,6 +128,17 @@ TEST_F(MemberChangesTest, WhyAllGoBackIsTold) {
   EXPECT_EQ(because({{21}}), "worker 1 failed or was let go");
   stand_.why_back = "of a reason";
   EXPECT_EQ(because({{120}}), "of a reason");
+}
+
+// The dense layers are at the workers alone.
+TEST_F(UnderAllreduceTest, SomeWorkerHasToBeLeft) {
+  EXPECT_TRUE(changes_.Lose({{20}}, stand_, 1001).in_place);
+  EXPECT_FALSE(changes_.Lose({{21}}, stand_, 1002).in_place);
+}
+
+TEST_F(UnderAllreduceTest, NobodyIsLostWhileAllMeet) {
+  stand_.takes_up = true;
+  EXPECT_FALSE(changes_.Lose({{20}}, stand_, 1001).in_place);
 }
 
 TEST_F(MemberChangesTest, AMistakeIsBelievedWhenNobodyComesForItsFinder) {

@@ -152,6 +152,34 @@ TEST_F(DenseReductionTest, ABucketIsReducedWhileTheNextAreComputed) {
   });
 }
 
+// The last bucket waits until Finish(), though its gradients are complete; the others do not.
+TEST_F(DenseReductionTest, TheLastBucketIsHeld) {
+  const std::vector<std::unique_ptr<Collective>> groups = NewThreadCollectives(2);
+  std::vector<Events> events(2);
+  OnAllRanks(2, [&](uint32_t rank) {
+    SlowGroup group(*groups[rank], events[rank], "");
+    CollectiveQueue queue(group, *clock_);
+    DenseReduction reduction(job_, *model_, dense_table(), *executor_);
+    reduction.HoldLast();
+    Clock finished = 0;
+    DenseGroup all = {{&group, &group, nullptr}, nullptr, nullptr, &queue};
+    all.clock = &finished;
+    reduction.set_group(all);
+    for (Clock step = 0; step < 2; ++step) {
+      reduction.Begin({.vote = {4, false}, .workers = 2});
+      std::ranges::fill(reduction.gradients().host(), 1.0f);
+      for (uint32_t t = 6; t-- > 0;) reduction.TensorDone(t, /*stay=*/false);
+      ASSERT_TRUE(queue.WaitForAll().ok());
+      EXPECT_EQ(events[rank].list().back(), "end " + std::to_string(3 * step + 1));
+      ASSERT_TRUE(reduction.Finish().ok());
+      EXPECT_EQ(events[rank].list().back(), "end " + std::to_string(3 * step + 2));
+      for (const float sum : reduction.gradients().host()) ASSERT_EQ(sum, 2.0f);
+      reduction.Finished(step + 1);
+      EXPECT_EQ(finished, step + 1);
+    }
+  });
+}
+
 // In a step that has diverged, one without examples, or without a queue, no bucket leaves early.
 TEST_F(DenseReductionTest, WhatStaysLeavesAtTheEnd) {
   const std::vector<std::unique_ptr<Collective>> groups = NewThreadCollectives(2);

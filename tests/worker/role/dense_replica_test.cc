@@ -131,5 +131,50 @@ TEST_F(DenseReplicaTest, RanksThatWouldCallOtherwiseFindOut) {
   });
 }
 
+// Rank 0 has come anew, rank 1 has the state of step 7, rank 2 that of step 8, whose sum rank 1 did
+// not get any more.
+TEST_F(DenseReplicaTest, RanksMeetAtTheNewestState) {
+  constexpr uint32_t kRanks = 3;
+  const auto write = [&](float value) {
+    for (auto& [key, row] : servers_.rows) std::ranges::fill(row, value);
+  };
+  std::vector<std::unique_ptr<TrainedPart>> parts;
+  std::vector<std::unique_ptr<DenseReplica>> replicas;
+  FillServers();
+  for (uint32_t rank = 0; rank < kRanks; ++rank) {
+    parts.push_back(std::make_unique<TrainedPart>(job_, *files_, *executor_));
+    ASSERT_TRUE(parts[rank]->MakeModel(0).ok());
+    ASSERT_TRUE(parts[rank]->Follow({rank, kRanks}, [] {}).ok());
+    replicas.push_back(
+        std::make_unique<DenseReplica>(job_, *rows_, *parts[rank], *executor_, *clock_));
+    write(static_cast<float>(rank));
+    if (rank > 0) ASSERT_TRUE(replicas[rank]->Load({rank, kRanks}, 6 + rank).ok());
+  }
+  const std::vector<std::unique_ptr<Collective>> ranks = NewThreadCollectives(kRanks);
+  OnAllRanks(kRanks, [&](uint32_t rank) {
+    ASSERT_TRUE(replicas[rank]->JoinGroup(*ranks[rank], {rank, kRanks}).ok());
+  });
+  for (uint32_t rank = 0; rank < kRanks; ++rank) {
+    SCOPED_TRACE(rank);
+    ASSERT_TRUE(replicas[rank]->loaded());
+    EXPECT_EQ(replicas[rank]->clock(), 8);
+    for (const float weight : parts[rank]->model().DenseInPlace()) ASSERT_EQ(weight, 2);
+    for (const float value : replicas[rank]->InGroup(*ranks[rank]).state->Rows()) {
+      ASSERT_EQ(value, 2);
+    }
+    replicas[rank]->LeaveGroup();
+  }
+}
+
+TEST_F(DenseReplicaTest, WhereNobodyHasAStateItIsReadFromServers) {
+  FillServers();
+  const std::vector<std::unique_ptr<Collective>> ranks = NewThreadCollectives(1);
+  ASSERT_TRUE(replica_->JoinGroup(*ranks[0], kAlone).ok());
+  EXPECT_FALSE(replica_->loaded());
+  ASSERT_TRUE(replica_->Load(kAlone, 4).ok());
+  EXPECT_EQ(replica_->clock(), 4);
+  replica_->LeaveGroup();
+}
+
 }  // namespace
 }  // namespace hdps
