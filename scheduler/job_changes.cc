@@ -147,7 +147,7 @@ void JobCoordinator::ReplaceWorkers(const std::vector<PeerId>& before, const Pro
                   TenthsOf(now - loss.since) + "; nobody goes back");
     parts_.report.Replaced(now, parts_.members.NameOf(workers[rank]), now - loss.since);
   }
-  if (StepsTakenUp(*spec_) > 0) MeetAgain(now);
+  if (StepsTakenUp(*spec_) > 0) MeetAgain(before, now);
   // No heartbeat has any more what the lost ones had told.
   const ProgressState left = progress();
   job_.not_told.examples += told.examples - std::min(told.examples, left.examples);
@@ -157,9 +157,10 @@ void JobCoordinator::ReplaceWorkers(const std::vector<PeerId>& before, const Pro
   Follow(Ask(now, [this](const Turn& turn) { return phase_->OnAllAnswered(turn); }), now);
 }
 
-void JobCoordinator::MeetAgain(TimeMs now) {
+void JobCoordinator::MeetAgain(const std::vector<PeerId>& before, TimeMs now) {
   const std::vector<PeerId> workers = parts_.members.workers();
   for (uint32_t rank = 0; rank < workers.size(); ++rank) {
+    if (workers[rank] != before[rank]) continue;
     take_up_[workers[rank]] =
         parts_.members.WorkerClock(rank) + 1 + Clock{spec_->cluster.pushes_in_flight_max};
     Orders orders;

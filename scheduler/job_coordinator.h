@@ -156,8 +156,8 @@ class JobCoordinator {
     return next;
   }
   void CarryOut(const Orders& orders, TimeMs now);
-  // Lets all workers take up their steps; those that have answered are asked again.
-  void MeetAgain(TimeMs now);
+  // Lets the workers that are the same as `before` meet those that are not.
+  void MeetAgain(const std::vector<PeerId>& before, TimeMs now);
   Next BeginPhase(JobPhase kind, std::unique_ptr<Phase> phase, TimeMs now);
   Next BeginNextStep(TimeMs now);
   // Acts on `next` until a phase waits for its members.

@@ -36,6 +36,7 @@ void TakeOffsets(const std::vector<PartitionOffset>& told, std::vector<Partition
 void TrainPhase::MakeRound(JobAtHand& job, TimeMs now) {
   round_.emplace(parts_.members.workers().size(), job.plan->position().clock, job.Until());
   job.training_since = now;
+  to_meet_.clear();
 }
 
 Next TrainPhase::Begin(const Turn& turn) {
@@ -122,7 +123,28 @@ void TrainPhase::Replace(uint32_t rank, PeerId from, const Turn& turn) {
 }
 
 void TrainPhase::MeetAgain(uint32_t rank, const Turn& turn) {
-  if (!round_->runs(rank)) Replace(rank, parts_.members.workers()[rank], turn);
+  // An answer may be on its way. So one that comes is followed by another order, which ends at once
+  // if the worker has met the others.
+  if (round_->runs(rank)) {
+    to_meet_.insert(rank);
+  } else {
+    AskAgain(rank, turn);
+  }
+}
+
+void TrainPhase::AskAgain(uint32_t rank, const Turn& turn) {
+  const PeerId worker = parts_.members.workers()[rank];
+  std::vector<JobRecord::Order>& orders = turn.job.record.orders;
+  const auto last =
+      std::find_if(orders.rbegin(), orders.rend(),
+                   [&](const JobRecord::Order& order) { return order.worker == worker; });
+  if (last == orders.rend()) return;
+  Command again = last->command;
+  std::erase_if(orders, [&](const JobRecord::Order& order) { return order.worker == worker; });
+  again.begun = true;
+  again.until = round_->clock_of(rank);
+  round_->AskAgain(rank);
+  turn.orders.Send({worker}, again);
 }
 
 // Takes a worker's answer. A worker that disagrees with the others is blamed: another process in
@@ -141,6 +163,8 @@ Next TrainPhase::OnAnswer(const Answer& answer, const Turn& turn) {
   if (const std::optional<uint32_t> odd = round_->OddOneOut()) {
     return Next::Blame(parts_.members.workers()[*odd], answer.command, round_->Disagreement(*odd));
   }
+  const uint32_t rank = *parts_.members.WorkerRank(answer.from);
+  if (!round_->runs(rank) && to_meet_.erase(rank) > 0) AskAgain(rank, turn);
   SendOrders(turn);
   return Next::Wait();
 }

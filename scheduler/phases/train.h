@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 
 #include "scheduler/phases/phase.h"
 #include "scheduler/plan/train_round.h"
@@ -29,8 +30,9 @@ class TrainPhase : public Phase {
   // Gives the last order of the worker `rank`, which `from` had, to the process that has its place
   // now.
   void Replace(uint32_t rank, PeerId from, const Turn& turn);
-  // Gives the worker `rank` its last order again, if it has answered it: it has what the process in
-  // a lost worker's place needs to take up its step.
+  // Lets the worker `rank` meet the process that has a lost worker's place now, which needs it to
+  // take up its step: one that has answered its order, or does so without having met, is asked
+  // again.
   void MeetAgain(uint32_t rank, const Turn& turn);
 
   Clock furthest() const { return round_->furthest(); }
@@ -39,6 +41,7 @@ class TrainPhase : public Phase {
   void PauseIfDue(const JobAtHand& job);
 
  private:
+  void AskAgain(uint32_t rank, const Turn& turn);
   void MakeRound(JobAtHand& job, TimeMs now);
   // Of workers whose model is another program's: whether none has more examples, and whether one
   // asks for a checkpoint that `clock` is late enough for.
@@ -56,6 +59,7 @@ class TrainPhase : public Phase {
   void TellProgressive(const Turn& turn, const ProgressState& state);
 
   std::optional<TrainRound> round_;
+  std::set<uint32_t> to_meet_;  // Workers that had not answered when one was replaced last.
   ProgressiveFigures progressive_;
 };
 

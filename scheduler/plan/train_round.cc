@@ -82,6 +82,15 @@ void TrainRound::Replace(uint32_t worker) {
   w.end_of_epoch = w.pause_sent = false;
 }
 
+void TrainRound::AskAgain(uint32_t worker) {
+  CHECK(!workers_.at(worker).running);
+  Worker& w = workers_[worker];
+  w.sums = w.before;
+  w.running = true;
+  w.orders = 1;
+  w.stand = Stand::kSteps;
+}
+
 void TrainRound::OnTrained(uint32_t worker, const CommandDone& done) {
   CHECK_LT(worker, workers_.size());
   Worker& w = workers_[worker];

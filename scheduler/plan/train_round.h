@@ -51,10 +51,14 @@ class TrainRound {
   // From heartbeats; may be too low, never too high. Other than kSteps: it answers a pause at this
   // clock, and no other worker has to follow it further.
   void OnProgress(uint32_t worker, Clock clock, Stand stand = Stand::kSteps);
-  // Notes that another process has the place of this worker, or that it is to make its last steps
-  // again, and is given the last order again, as if it had not been answered.
+  // Notes that another process has the place of this worker, and is given the last order again, as
+  // if it had not been answered.
   void Replace(uint32_t worker);
+  // Notes that a worker which has answered its last order is given it again, up to where it stands;
+  // the next answer counts in place of that one.
+  void AskAgain(uint32_t worker);
   bool runs(uint32_t worker) const { return workers_[worker].running; }
+  Clock clock_of(uint32_t worker) const { return workers_[worker].clock; }
   // Takes the answer to a kTrain of this round.
   void OnTrained(uint32_t worker, const CommandDone& done);
 

@@ -107,6 +107,16 @@ class PointsTest(harness.Case):
         harness.figure(f"allreduce, a crash at each of {len(self.IN_STEP)} points of a step of each worker: replaced in "
                        "place, with the digest of the undisturbed run")
 
+    def test_allreduce_where_orders_begin_and_end(self):
+        self.digest = harness.train(harness.CENSUS, self.out("plain"), 2, 2, self.SETS)["digest"]
+        in_place = 0
+        for point in ("train.begun:crash@1", "train.begun:crash@2", "command.answered:crash@2", "command.begun:crash@2"):
+            for rank in (0, 1):
+                log = self.end(f"{point.split(':')[0]}_{point[-1]}_{rank}", {f"worker_{rank}": [f"point=worker.{point}"]})
+                in_place += "the job goes on from" not in log
+        harness.figure(f"allreduce, a crash where an order begins or ends: 8 of 8 with the digest of the undisturbed run, "
+                       f"{in_place} without a way back")
+
     def test_a_second_crash_on_the_way(self):
         self.digest = harness.train(harness.CENSUS, self.out("plain"), 2, 2, self.SETS)["digest"]
         first = "point=worker.step.computed:crash@30"

@@ -262,5 +262,27 @@ TEST(TrainRound, WhoTakesAPlaceAnswersForIt) {
   EXPECT_EQ(round.sums().examples, 17u);
 }
 
+TEST(TrainRound, WhoIsAskedAgainIsCountedOnceAndStandsWhereItStood) {
+  TrainRound round(2, 10, 20);
+  round.TakeOrders(0);
+  CommandDone done;
+  done.clock = 15;
+  done.examples = 7;
+  done.end_of_epoch = true;
+  round.OnTrained(0, done);
+  EXPECT_FALSE(round.runs(0));
+  EXPECT_TRUE(round.runs(1));
+  round.AskAgain(0);
+  EXPECT_TRUE(round.runs(0));
+  EXPECT_EQ(round.clock_of(0), 15);
+  done.end_of_epoch = false;  // It has no step to make, and does not look for one.
+  round.OnTrained(0, done);
+  done.end_of_epoch = true;
+  round.OnTrained(1, done);
+  EXPECT_TRUE(round.complete());
+  EXPECT_TRUE(round.end_of_epoch());
+  EXPECT_EQ(round.sums().examples, 14u);
+}
+
 }  // namespace
 }  // namespace hdps
