@@ -126,7 +126,8 @@ class BlockReader {
     if (code == kNext) {
       ++step;
     } else if (code >= kGiven) {
-      step += UnZigZag(Number());
+      step = static_cast<Clock>(static_cast<uint64_t>(step) +
+                                static_cast<uint64_t>(UnZigZag(Number())));
     }
     // A sum beyond all steps is a fault of the bytes; it must not run over later.
     constexpr Clock kStepMax = Clock{1} << 60;
