@@ -281,7 +281,7 @@ TEST_F(MemberCopiesTest, WhereNobodyComesThoseThatAreLeftMakeTheCopies) {
 
 TEST(MemberChanges, BeforeTheFirstViewWhoCannotGoOnGivesItsPlaceBack) {
   Rendezvous rendezvous(ClusterOf(1, 2));
-  MemberChanges changes(JobOf(0), rendezvous, false);
+  MemberChanges changes(JobOf(0, DenseExchange::kServers), rendezvous, false);
   rendezvous.Admit({20}, RequestOf(Role::kWorker, "w0"), 0);
   EXPECT_TRUE(changes.Knows({20}));
   const MemberChanges::GivenUp given_up = changes.GiveUp({20}, "no memory", 2, {});

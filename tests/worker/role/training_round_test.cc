@@ -37,7 +37,7 @@ class TrainingRoundTest : public StepTest {
     train.epoch_start = epoch_start_;
     TrainingRound round(servers_.channel(), *clock_, steps_, runner_, /*cache=*/nullptr,
                         after_step_, log_);
-    return round.Run(train, &clock_of_steps_);
+    return round.Run(train, &clock_of_steps_, &pause_);
   }
   void Pause() {
     Command pause;
@@ -51,6 +51,7 @@ class TrainingRoundTest : public StepTest {
   TrainingLog log_;
   AfterStep after_step_;
   Clock clock_of_steps_ = 0;
+  std::optional<Command> pause_;
   uint32_t epoch_ = 0;
   Clock epoch_start_ = 0;
 };
@@ -113,8 +114,8 @@ TEST_F(TrainingRoundTest, APauseEndsItBehindTheStepAtHandAndComesOut) {
   const Result<RoundOutcome> round = Train(100);
   ASSERT_TRUE(round.ok()) << round.status().message();
   EXPECT_EQ(clock_of_steps_, 3) << "it came behind step 2 and was seen before step 3";
-  ASSERT_TRUE(round->pause.has_value());
-  EXPECT_EQ(round->pause->id, CommandId{9});
+  ASSERT_TRUE(pause_.has_value());
+  EXPECT_EQ(pause_->id, CommandId{9});
   EXPECT_FALSE(round->end_of_epoch);
 }
 
