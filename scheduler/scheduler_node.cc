@@ -374,11 +374,12 @@ void SchedulerNode::RequestStop(const std::string& reason) {
   if (options_.sabotage.stop_ends_a_stand && recovery.under_way()) {
     return Fail(kExitFailed, reason);
   }
+  coordinator_->Stop();
+  SendDue();  // Who kills this process at the next words finds the stop in its state.
   notices_.Say("stopping: " + reason +
                (recovery.under_way()
                     ? "; when " + recovery.names() + " lost has been replaced, the job is saved"
                     : "; the steps at hand are finished, then the job is saved"));
-  coordinator_->Stop();
 }
 
 }  // namespace hdps
