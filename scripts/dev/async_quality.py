@@ -263,6 +263,8 @@ def main():
         options.sets = ["planted", "census"] + (["criteo"] if options.criteo else [])
     if "criteo" in options.sets and options.criteo is None and not options.draw:
         parser.error("--sets: criteo needs --criteo=FILE, a sample in Criteo's layout, .tsv.gz")
+    if options.criteo is not None and not options.criteo.is_file():
+        parser.error(f"--criteo={options.criteo}: there is no such file")
     began = time.monotonic()
     if not options.draw:
         results = run_all(options, options.bin.resolve())
