@@ -197,7 +197,9 @@ class ClusterSsh(harness.Case):
         def shape(text):
             # Each run has a token of its own.
             text = re.sub(r"\S+/http_token\b|token=\w+", "TOKEN", text)
-            return re.sub(r"[\d.,]+", "N", text.replace(str(self.out("three")), "OUT").replace(str(plain), "OUT"))
+            text = re.sub(r"[\d.,]+", "N", text.replace(str(self.out("three")), "OUT").replace(str(plain), "OUT"))
+            # Progress is told by the clock, so a slow run tells more of it.
+            return re.sub(r"^.*epoch N/N .*examples/s.*\n", "", text, flags=re.MULTILINE)
 
         self.assertEqual(shape(out), shape(local.stdout))
         self.assertEqual(shape(err), shape(local.stderr))
