@@ -67,7 +67,9 @@ class Readme(pages.Case):
                 "train.plateau.patience": 1, "train.progressive.window": 1000,
                 "train.metrics": '["auc","logloss","ece"]'}
         summary = harness.train(harness.CENSUS, out, 1, 1, sets)
-        metrics = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+        harness.train(harness.CENSUS, self.folder / "async", 1, 1, {"train.mode": "async", "train.epochs": 1})
+        metrics = [json.loads(line) for folder in (out, self.folder / "async")
+                   for line in (folder / "metrics.jsonl").read_text().splitlines()]
         written = {"summary.json": set(summary), "metrics.jsonl": set().union(*metrics)}
         for file, fields in written.items():
             table = pages.RUN_FILES.read_text().split(f"\n## {file}\n")[1].lstrip().split("\n\n")[0]
