@@ -67,7 +67,9 @@ class Readme(pages.Case):
                 "train.plateau.patience": 1, "train.progressive.window": 1000,
                 "train.metrics": '["auc","logloss","ece"]'}
         summary = harness.train(harness.CENSUS, out, 1, 1, sets)
-        harness.train(harness.CENSUS, self.folder / "async", 1, 2, {"train.mode": "async", "train.epochs": 1})
+        # Servers tell the ages of rows with their heartbeats.
+        harness.train(harness.CENSUS, self.folder / "async", 1, 1,
+                      {"train.mode": "async", "train.epochs": 6, "cluster.heartbeat_ms": 50})
         metrics = [json.loads(line) for folder in (out, self.folder / "async")
                    for line in (folder / "metrics.jsonl").read_text().splitlines()]
         written = {"summary.json": set(summary), "metrics.jsonl": set().union(*metrics)}
