@@ -134,7 +134,7 @@ void SchedulerNode::On(PeerId from, const Heartbeat& message, uint64_t) {
   const MemberChanges::Heard heard = changes_.OnHeartbeat(from, heartbeat, now_);
   notices_.Warn(heard.warning);
   notices_.Say(heard.notices);
-  if (message.view == view) balancer_.OnHeartbeat(from, message);
+  if (message.view == view) balancer_.OnHeartbeat(from, message.loads);
   if (message.view == view) coordinator_->OnProgress(from, heartbeat);
   outbox_.Send(from, AckOf(message.number));
   if (message.view < view) outbox_.Send(from, members.view());

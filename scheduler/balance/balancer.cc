@@ -7,7 +7,6 @@
 
 #include "common/job/spec/cluster_spec.h"
 #include "common/protocol/status_messages.h"
-#include "common/telemetry/figure_layout.h"
 
 namespace hdps {
 namespace {
@@ -22,14 +21,6 @@ Balancer::Balancer(const ClusterSpec& cluster)
       period_ms_(std::max<TimeMs>(TimeMs{1000} * cluster.balance_after_s / TimeMs{kPeriods},
                                   TimeMs{2} * cluster.heartbeat_ms)),
       after_ms_(TimeMs{1000} * cluster.balance_after_s) {}
-
-void Balancer::OnHeartbeat(PeerId from, const Heartbeat& heartbeat) {
-  // A figure of the process has the same place whatever the role's names are.
-  static const size_t cpu =
-      FigureLayout(FigureRole::kServer, 0).OffsetOf(FigureNamed("process_cpu_seconds_total"));
-  const std::vector<uint64_t>& readings = heartbeat.readings;
-  book_.Take(from, heartbeat.loads, cpu < readings.size() ? readings[cpu] : 0);
-}
 
 std::optional<BalancePlan> Balancer::Look(const View& view, bool trains, bool may_move,
                                           TimeMs now) {

@@ -26,7 +26,7 @@ class Balancer {
 
   explicit Balancer(const ClusterSpec& cluster);
 
-  void OnHeartbeat(PeerId from, const Heartbeat& heartbeat);
+  void OnHeartbeat(PeerId from, const std::vector<ShardLoad>& loads) { book_.Take(from, loads); }
   // Called with every tick. `trains`: the job has trained since the last call, otherwise periods
   // begin anew. `may_move`: a plan can be carried out now.
   std::optional<BalancePlan> Look(const View& view, bool trains, bool may_move, TimeMs now);

@@ -1,8 +1,6 @@
 // Compares the counts of two moments.
 #include "scheduler/balance/load_book.h"
 
-#include <map>
-
 #include "common/protocol/view.h"
 
 namespace hdps {
@@ -19,22 +17,10 @@ void LoadBook::OnView(const View& view, TimeMs now) {
   begun_ = now;
 }
 
-void LoadBook::Take(PeerId from, const std::vector<ShardLoad>& loads, uint64_t cpu_ns) {
+void LoadBook::Take(PeerId from, const std::vector<ShardLoad>& loads) {
   for (const ShardLoad& load : loads) {
     const uint32_t shard = load.shard.value;
-    if (shard < primaries_.size() && primaries_[shard] == from)
-      newest_[shard] = {from, load, cpu_ns};
-  }
-}
-
-void LoadBook::BoundByCpu(std::vector<ShardWork>* work) const {
-  std::map<PeerId, double> busy;
-  for (size_t s = 0; s < work->size(); ++s) busy[primaries_[s]] += (*work)[s].busy_seconds;
-  for (size_t s = 0; s < work->size(); ++s) {
-    const uint64_t was = before_[s].cpu_ns, is = newest_[s].cpu_ns;
-    if (was == 0 || is <= was) continue;
-    const double cpu = static_cast<double>(is - was) / 1e9;
-    if (cpu < busy[primaries_[s]]) (*work)[s].busy_seconds *= cpu / busy[primaries_[s]];
+    if (shard < primaries_.size() && primaries_[shard] == from) newest_[shard] = {from, load};
   }
 }
 
@@ -52,7 +38,6 @@ std::optional<WorkPeriod> LoadBook::Turn(TimeMs now) {
     period->shards.push_back({static_cast<double>(is.load.busy_ns - was.load.busy_ns) / 1e9,
                               static_cast<double>(is.load.rows - was.load.rows), is.load.bytes});
   }
-  if (period) BoundByCpu(&period->shards);
   before_ = newest_;
   begun_ = now;
   return period;

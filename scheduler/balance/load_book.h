@@ -25,17 +25,13 @@ struct WorkPeriod {
   std::vector<ShardWork> shards;
 };
 
-// The time of a request is wall time, and passes too while its server waits for a core that others
-// use. So a server is not taken for busier than the processor time of its process says.
-//
 // Invariant: counts of one shard are compared only if the same process told them, and both in the
 // present place of the shards.
 class LoadBook {
  public:
   // Forgets everything if shards have moved, or their primaries are others.
   void OnView(const View& view, TimeMs now);
-  // `cpu_ns`: processor time of the process since its start; 0: not known.
-  void Take(PeerId from, const std::vector<ShardLoad>& loads, uint64_t cpu_ns);
+  void Take(PeerId from, const std::vector<ShardLoad>& loads);
   TimeMs begun() const { return begun_; }
   // Begins a period, and returns the one before; none if a primary has not told the work of all its
   // shards at both ends.
@@ -45,11 +41,7 @@ class LoadBook {
   struct Told {
     PeerId from;  // 0: nobody.
     ShardLoad load;
-    uint64_t cpu_ns = 0;
   };
-  // Makes the work of each server what its process can have done.
-  void BoundByCpu(std::vector<ShardWork>* work) const;
-
   std::vector<PeerId> primaries_;  // [shards]
   std::vector<Told> newest_, before_;
   TimeMs begun_ = 0;

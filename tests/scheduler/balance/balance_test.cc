@@ -109,14 +109,7 @@ class BalancerTest : public ::testing::Test {
         loads_[s].shard = {s};
         loads_[s].busy_ns += static_cast<uint64_t>(busy[s] * 1e9);
         loads_[s].rows += 1000;
-        const uint32_t server = view_.shards.owner[s].value;
-        Heartbeat beat;
-        beat.loads = {loads_[s]};
-        if (!cpu_.empty()) {
-          cpu_ns_[server] += static_cast<uint64_t>(cpu_[server] * 1e9 / 2);
-          beat.readings = {cpu_ns_[server]};
-        }
-        balancer().OnHeartbeat(view_.servers[server].peer, beat);
+        balancer().OnHeartbeat(view_.servers[view_.shards.owner[s].value].peer, {loads_[s]});
       }
       std::optional<BalancePlan> plan = balancer().Look(view_, trains, may_move, now_);
       if (plan) return plan;
@@ -132,8 +125,6 @@ class BalancerTest : public ::testing::Test {
   ClusterSpec cluster_;
   View view_;
   ShardLoad loads_[4];
-  std::vector<double> cpu_;  // [servers]: processor time in each second; empty: not told.
-  uint64_t cpu_ns_[2] = {};
   TimeMs now_ = 0;
   std::optional<Balancer> balancer_;
 };
@@ -152,14 +143,6 @@ TEST_F(BalancerTest, NowThisServerAndNowThatOneIsNoise) {
   for (int turn = 0; turn < 60; ++turn) {
     EXPECT_FALSE(Pass(2, turn % 2 == 0 ? hot_ : std::vector<double>{0.05, 0.05, 0.4, 0.4}));
   }
-}
-
-// The requests of server 0 take long because it waits for cores, so its process used few of them.
-TEST_F(BalancerTest, WhoWaitsForCoresIsNotBusy) {
-  cpu_ = {0.15, 0.12};
-  EXPECT_FALSE(Pass(60, hot_));
-  cpu_ = {0.9, 0.2};
-  EXPECT_TRUE(Pass(20, hot_));
 }
 
 TEST_F(BalancerTest, MovesAreRare) {
@@ -192,15 +175,11 @@ TEST_F(BalancerTest, AServerThatDoesNotTellIsNotJudged) {
   for (int second = 0; second < 60; ++second) {
     now_ += 1000;
     loads_[0].busy_ns += 900'000'000;
-    Heartbeat beat;
-    beat.loads = {loads_[0], {{1}, loads_[0].busy_ns, 5, 0}};
-    balancer().OnHeartbeat({11}, beat);
+    balancer().OnHeartbeat({11}, {loads_[0], {{1}, loads_[0].busy_ns, 5, 0}});
     EXPECT_FALSE(balancer().Look(view_, true, true, now_));
   }
   // What a stranger or a backup tells counts for nothing.
-  Heartbeat of_stranger;
-  of_stranger.loads = {{{2}, 1, 1, 1}, {{3}, 1, 1, 1}, {{70}, 1, 1, 1}};
-  balancer().OnHeartbeat({99}, of_stranger);
+  balancer().OnHeartbeat({99}, {{{2}, 1, 1, 1}, {{3}, 1, 1, 1}, {{70}, 1, 1, 1}});
   StatusReply status;
   balancer().AddTo(&status);
   EXPECT_TRUE(status.hot_shards.empty());
