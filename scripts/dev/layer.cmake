@@ -103,11 +103,10 @@ function(add_layer_test name)
 endfunction()
 add_custom_target(asan_tests)  # Built by scripts/night.sh for the address sanitizer.
 add_custom_target(tsan_tests)  # Likewise for the thread sanitizer.
-# And what .ci/run builds: bytes from outside, memory, and device code; threads
-# that meet. A program that is no
-# longer there fails the configuration.
+# And what .ci/run builds: bytes from outside and memory; threads that meet. A program that is no longer
+# there fails the configuration.
 set(HDPS_asan_share wire_test etcd_test manifest_test data_test embedding_test server_test serve_requests_test
-    cuda_stand_in_test cuda_kernels_on_cpu_test)
+    cuda_stand_in_test)
 set(HDPS_tsan_share wire_test platform_test collective_test embedding_threads_test election_test)
 foreach(sanitizer asan tsan)
   add_custom_target(${sanitizer}_share)
