@@ -75,8 +75,8 @@ class DenseReplica {
   // Returns their rows that this rank stores, and the keys of these.
   std::vector<float> StoredRows(const DenseShards& shards, std::vector<Key>* keys);
   Status CompareBuckets(const DensePlan& plan, Collective& group) const;
-  // Where some ranks have a state and others have none, or that of a step before: the first with
-  // the newest sends it to all.
+  // Brings every rank to the newest dense state of all: the first rank that has it sends it, if
+  // some have none or that of a step before.
   Status MeetAtNewest(Collective& group, const DenseShards& shards);
   // Gives the model the weights among the state's rows [keys * row_floats].
   void GiveWeights(const DenseState& state, std::span<const float> rows);

@@ -82,7 +82,7 @@ class WorkerGroups {
   Mutex mutex_;
   bool aborted_ HDPS_GUARDED_BY(mutex_) = false;
   ViewId interrupted_ HDPS_GUARDED_BY(mutex_);  // The newest of Interrupt().
-  // Of the groups.
+  // The views of the present groups.
   ViewId sum_view_ HDPS_GUARDED_BY(mutex_), lanes_view_ HDPS_GUARDED_BY(mutex_);
 };
 
