@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "common/base/status.h"
@@ -47,7 +48,6 @@ class MemoryBudget {
 //
 // Invariant: the rows of the slices take at most the share, except for some hundred rows that each
 // slice keeps. Used by one task at a time.
-// keeps. Used by one task at a time.
 class ShardMemory {
  public:
   ShardMemory(MemoryBudget& budget, DiskStore& disk);
@@ -56,6 +56,8 @@ class ShardMemory {
   ShardMemory& operator=(const ShardMemory&) = delete;
 
   DiskStore& disk() { return disk_; }
+  // Held by whoever changes rows, and by who reads those of a save meanwhile (RowsAtSave).
+  const std::shared_ptr<Mutex>& gate() const { return gate_; }
   void Add(TieredRows* rows) { slices_.push_back(rows); }
   void Remove(TieredRows* rows) { std::erase(slices_, rows); }
 
@@ -79,6 +81,7 @@ class ShardMemory {
 
   MemoryBudget& budget_;
   DiskStore& disk_;
+  const std::shared_ptr<Mutex> gate_ = std::make_shared<Mutex>();
   std::vector<TieredRows*> slices_;
   uint64_t share_ = 0, reported_bytes_ = 0;
   Status failure_;

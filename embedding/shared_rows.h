@@ -46,6 +46,12 @@ struct SharedRows {
       : store(row_bytes, salt, first_table, home, spills) {}
 
   bool joined() const { return parts.size() > 1; }
+  // Tells everybody who notes changes that rows change as of `step`.
+  void OnChange(int64_t step) {
+    changes.OnChange(step);
+    moves.OnChange(step);
+    store.OnChange(step);
+  }
 
   TieredRows store;
   ChangeLog changes;           // Since the last save.

@@ -219,8 +219,7 @@ void TableSlice::Store(std::span<const Key> keys, uint32_t row_floats, std::span
   CHECK(row_floats == dim() || row_floats == impl_->row_floats) << row_floats << " floats a row";
   CHECK_EQ(rows.size(), keys.size() * row_floats);
   SharedRows& shared = *impl_->rows;
-  shared.changes.OnChange(step);
-  shared.moves.OnChange(step);
+  shared.OnChange(step);
   if (shared.joined()) {
     KeySums& sums = shared.keys[impl_->number];
     sums.AddStored(keys);
@@ -312,6 +311,39 @@ Result<std::optional<RowCopy>> TableSlice::CopyRows(int64_t since, CopyBudget* b
     impl_->Expand(rows[r].row, floats.subspan(r * row_floats, row_floats));
   }
   return std::optional<RowCopy>(std::move(copy));
+}
+
+std::optional<TableSlice::RowsOfSave> TableSlice::BeginSave(int64_t clock, int64_t since) const {
+  std::shared_ptr<RowsAtSave> save = impl_->rows->store.BeginSave(clock, since);
+  if (save == nullptr) return std::nullopt;
+  const uint64_t num_rows = save->num_rows();
+  const RowPart part = impl_->part();
+  const auto read = [save = std::move(save), part, row_floats = impl_->row_floats](
+                        size_t block_rows, const Visit& visit) -> Status {
+    constexpr size_t kReadFloats = 1 << 16;  // About so many are read at a time.
+    const size_t blocks = std::max<size_t>(1, kReadFloats / (block_rows * row_floats));
+    RowsAtSave::Reader reader(save);
+    std::vector<Key> keys;
+    std::vector<float> rows;
+    for (bool more = true; more;) {
+      keys.clear();
+      rows.resize(blocks * block_rows * row_floats);
+      HDPS_RETURN_IF_ERROR(reader.Read(blocks * block_rows, [&](Key key,
+                                                                std::span<const std::byte> row) {
+        ReadRow(part, row.data(), std::span(rows).subspan(keys.size() * row_floats, row_floats));
+        keys.push_back(key);
+      }));
+      more = keys.size() == blocks * block_rows;
+      for (size_t begin = 0; begin < keys.size(); begin += block_rows) {
+        const size_t count = std::min(block_rows, keys.size() - begin);
+        HDPS_RETURN_IF_ERROR(
+            visit(std::span(keys).subspan(begin, count),
+                  std::span<const float>(rows).subspan(begin * row_floats, count * row_floats)));
+      }
+    }
+    return {};
+  };
+  return RowsOfSave{num_rows, read};
 }
 
 Status TableSlice::VisitRows(size_t block_rows, const Visit& visit, int64_t since) const {

@@ -128,6 +128,16 @@ class TableSlice {
   // Copies the rows that VisitRows would visit, as they are now. Returns none if they need more
   // than is left of `budget`.
   Result<std::optional<RowCopy>> CopyRows(int64_t since, CopyBudget* budget) const;
+  // The rows that VisitRows would visit, as they were when BeginSave was called. Each call of
+  // `visit` reads them anew, by any one thread while the slice changes.
+  struct RowsOfSave {
+    uint64_t num_rows;
+    std::function<Status(size_t block_rows, const Visit& visit)> visit;
+  };
+  // Begins to keep the rows of a save beside those that change, on disk and until the result is
+  // dropped. `clock`: as for MarkSaved. Returns none if rows of the slice cannot leave memory, or
+  // while an earlier save's are kept.
+  std::optional<RowsOfSave> BeginSave(int64_t clock, int64_t since) const;
 
   // Notes that a save holds everything as it is after `clock` steps. Later changes and removals are
   // tracked for a delta. Requires: later updates belong to steps after `clock`; an update of an

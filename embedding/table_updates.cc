@@ -117,8 +117,7 @@ void TableSlice::Apply(std::span<const Gradients> parts, float scale, int64_t st
                        const UpdateTerms& update) {
   impl_->rows->store.Fail(GradientSums::CheckNumber(parts));
   if (!failure().ok()) return;
-  impl_->rows->changes.OnChange(step);
-  impl_->rows->moves.OnChange(step);
+  impl_->rows->OnChange(step);
   const OptimizerSpec rule = OptimizerAt(impl_->spec, step, update.rate, update.steps_before);
   const bool whole_tensors = RecordOf(rule).whole_tensors;
   const GradientSums* numbered = nullptr;
@@ -133,8 +132,7 @@ void TableSlice::ApplyJoined(std::span<const JoinedUpdate> updates, float scale,
   SharedRows& rows = *updates[0].table->impl_->rows;
   rows.store.Fail(GradientSums::CheckNumber(updates[0].parts));
   if (!rows.store.failure().ok()) return;
-  rows.changes.OnChange(step);
-  rows.moves.OnChange(step);
+  rows.OnChange(step);
   std::vector<OptimizerSpec> rules;
   std::vector<Impl::Combined> gradients;
   rules.reserve(updates.size());  // Updates refer to them.

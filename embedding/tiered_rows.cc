@@ -13,6 +13,8 @@ namespace {
 constexpr size_t kSmallPieceBytes = 64 << 10;
 constexpr int kFetchTriesMax = 3;
 constexpr size_t kSweepHomes = 16;
+// Rows that are kept for a save lie on disk as those of a table of this number more.
+constexpr uint32_t kKeptTables = 1 << 15;
 
 }  // namespace
 
@@ -24,12 +26,20 @@ TieredRows::TieredRows(size_t row_bytes, uint64_t salt, TableId table, const Row
       spills_(spills && home.memory != nullptr),
       rows_max_(home.rows_max),
       disk_(spills_ ? &memory_->disk() : nullptr, {home.shard, table},
-            row_bytes + sizeof(uint32_t)) {
+            row_bytes + sizeof(uint32_t)),
+      kept_space_{home.shard, {table.value | kKeptTables}} {
+  CHECK_LT(table.value, kKeptTables);
   if (memory_ != nullptr) memory_->Add(this);
 }
 
 TieredRows::~TieredRows() {
-  if (memory_ != nullptr) memory_->Remove(this);
+  if (memory_ == nullptr) return;
+  memory_->Remove(this);
+  const std::shared_ptr<Mutex> gate = memory_->gate();
+  MutexLock lock(*gate);
+  if (at_save_ != nullptr) {
+    at_save_->End({Code::kUnavailable, "the rows were dropped before they were written"});
+  }
 }
 
 bool TieredRows::NumbersSuffice(size_t rows) {
@@ -123,13 +133,52 @@ void TieredRows::Spill(size_t rows) {
 }
 
 void TieredRows::Erase(std::span<const Key> keys) {
+  if (!spills_) {
+    for (const Key key : keys) store_.Erase(key);
+    return;
+  }
+  MutexLock lock(*memory_->gate());
+  KeepForSave(keys);
   missing_.clear();
   for (const Key key : keys) {
     if (!store_.Erase(key)) missing_.push_back(key);
   }
   if (missing_.empty()) return;
-  const Status taken = disk_.Take(missing_, [](Key, std::span<const std::byte>) {});
-  if (!taken.ok()) memory_->Fail(taken);
+  const Status taken = disk_.Take(missing_, [this](Key key, std::span<const std::byte> row) {
+    if (at_save_ != nullptr) at_save_->AddFromDisk(key, row);
+  });
+  if (!taken.ok()) return memory_->Fail(taken);
+  KeepForSave({});
+}
+
+std::shared_ptr<RowsAtSave> TieredRows::BeginSave(int64_t clock, int64_t since) {
+  if (!spills_ || clock >= kRowVersionMax) return nullptr;
+  const Result<uint64_t> num_rows = CountChanged(since);
+  if (!num_rows.ok()) return nullptr;
+  MutexLock lock(*memory_->gate());
+  if (at_save_ != nullptr) {
+    // Tables that share rows share their save.
+    return at_save_->IsOf(clock, since) ? at_save_->weak_from_this().lock() : nullptr;
+  }
+  const RowsAtSave::Bounds bounds{clock, since, since < 0 ? 0 : disk_mark_};
+  auto save = std::make_shared<RowsAtSave>(*this, memory_->gate(), kept_space_, bounds, *num_rows);
+  at_save_ = save.get();
+  return save;
+}
+
+void TieredRows::OnChange(int64_t step) {
+  if (!spills_) return;
+  MutexLock lock(*memory_->gate());
+  if (at_save_ == nullptr || !at_save_->IsBefore(step)) return;
+  at_save_->End({Code::kIoError, "rows were changed as of step " + std::to_string(step) +
+                                     ", before that of the save"});
+}
+
+void TieredRows::KeepForSave(std::span<const Key> keys) {
+  if (at_save_ == nullptr) return;
+  const Status kept = at_save_->Keep(keys);
+  if (!kept.ok()) memory_->Fail(kept);
+  kept_bytes_ = at_save_->bytes();
 }
 
 Status TieredRows::ForEach(const Visit& visit) const {

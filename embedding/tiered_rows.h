@@ -2,9 +2,11 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -13,6 +15,7 @@
 #include "embedding/disk/disk_rows.h"
 #include "embedding/memory/key_order.h"
 #include "embedding/memory/row_store.h"
+#include "embedding/rows_at_save.h"
 #include "embedding/shard_memory.h"
 
 namespace hdps {
@@ -35,7 +38,8 @@ class TieredRows {
   size_t rows_in_memory() const { return store_.num_rows(); }
   size_t rows_on_disk() const { return disk_.size(); }  // None of them in memory too.
   uint64_t rows_fetched() const { return rows_fetched_; }
-  size_t bytes() const { return store_.bytes() + disk_.bytes(); }  // Memory of rows and index.
+  // Memory of rows and index, and of what finds rows that are kept for a save.
+  size_t bytes() const { return store_.bytes() + disk_.bytes() + kept_bytes_; }
 
   // Is not ok once a limit was hit: rows may be missing or old from then on. Keeps the first
   // failure.
@@ -54,9 +58,11 @@ class TieredRows {
       return;
     }
     for (size_t begin = 0; begin < keys.size();) {
+      MutexLock lock(*memory_->gate());
       const auto part = keys.subspan(begin, std::min(keys.size() - begin, KeysAtOnce()));
       Fetch(part, make);
       if (make && !NumbersSuffice(part.size())) return;
+      if (make) KeepForSave(part);
       use(begin, part, store_);
       if (make) memory_->ReportBytes();
       begin += part.size();
@@ -76,8 +82,19 @@ class TieredRows {
   // Marks the end of the disk log, so that rows on disk that change from now on are found without a
   // look at the others.
   void MarkSaved() { disk_mark_ = disk_.block_end(); }
+  // Begins a save of the rows that changed after `since`, as they are now after `clock` steps; null
+  // if no row may leave memory, or while another save goes on. Requires: later changes are of steps
+  // after `clock`, which OnChange() tells; one of an earlier step ends the save.
+  std::shared_ptr<RowsAtSave> BeginSave(int64_t clock, int64_t since);
+  void OnChange(int64_t step);
   // Like ForEach; a failure of the disk is reported to the shard's memory.
   void VisitAll(const std::function<void(Key key, std::span<const std::byte> row)>& visit);
+
+  // ---- For a save, which holds the gate.
+
+  const DiskRows& disk() const { return disk_; }
+  DiskStore& disk_store() const { return memory_->disk(); }
+  void SaveEnded() { at_save_ = nullptr, kept_bytes_ = 0; }
 
   // ---- For the shard's memory.
 
@@ -90,6 +107,8 @@ class TieredRows {
   void Compact(size_t spare_rows) { store_.Compact(spare_rows); }
 
  private:
+  // Keeps the rows of `keys` for the save at hand before they change.
+  void KeepForSave(std::span<const Key> keys);
   // Returns whether `rows` more can be made; if not, failure() names a remedy.
   bool NumbersSuffice(size_t rows);
   size_t KeysAtOnce() const { return std::clamp<size_t>(store_.num_rows() / 4, 64, 8192); }
@@ -116,8 +135,11 @@ class TieredRows {
   const bool spills_;
   const size_t rows_max_;
   Status failure_;
-  DiskRows disk_;           // A row there is its bytes, then its version.
-  uint64_t disk_mark_ = 0;  // Rows on disk changed since the mark are in this block or later.
+  DiskRows disk_;               // A row there is its bytes, then its version.
+  uint64_t disk_mark_ = 0;      // Rows on disk changed since the mark are in this block or later.
+  const DiskSpace kept_space_;  // On disk, for rows that are kept for a save.
+  RowsAtSave* at_save_ = nullptr;  // The save at hand, under the gate.
+  std::atomic<size_t> kept_bytes_ = 0;
   uint64_t rows_fetched_ = 0;
   uint64_t hand_ = 0;
 

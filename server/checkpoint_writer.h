@@ -1,4 +1,4 @@
-// Writes the copies that a save has made, while requests go on changing the rows.
+// Writes what a save has taken, copies or kept rows, while requests go on changing the rows.
 #pragma once
 
 #include <functional>
@@ -18,10 +18,10 @@ namespace hdps {
 struct CommandDone;
 
 // Limit of a server's copies together; a save writes directly what exceeds it. Under a memory limit
-// there is a lower one: CopyBytes().
+// there is a lower one, CopyBytes(), and what exceeds it is kept on disk.
 inline constexpr uint64_t kCopiesBytesMax = uint64_t{512} << 20;
 
-// Writes one checkpoint's copies to disk.
+// Writes one checkpoint's rows to disk.
 //
 // Invariant: at most one checkpoint is being written. The result of the last one is kept until the
 // next begins, so that it can be reported again.

@@ -139,8 +139,7 @@ std::string MemoryPlan::Text() const {
 // so they may take no more than that.
 uint64_t CopyBytes(const Job& job) {
   const uint64_t limit = job.cluster.memory_limit;
-  if (limit == 0) return kCopiesBytesMax;
-  return job.checkpoint.saves_deltas() ? std::min(limit / kSpareParts, kCopiesBytesMax) : 0;
+  return limit == 0 ? kCopiesBytesMax : std::min(limit / kSpareParts, kCopiesBytesMax);
 }
 
 MemoryPlan PlanMemory(const Job& job, const MemoryLimitOptions& options, uint64_t process_bytes) {

@@ -46,8 +46,8 @@ struct MemoryPlan {
   }
   std::string Text() const;  // "process 24 MiB + requests ... = 1.00 GiB"
 };
-// Returns how many bytes of rows a save may copy at one server: under a memory limit those of
-// changes alone, as everything needs more.
+// Returns how many bytes of rows a save may copy at one server. Under a memory limit rows that need
+// more are kept on disk (RowsAtSave).
 uint64_t CopyBytes(const Job& job);
 MemoryPlan PlanMemory(const Job& job, const MemoryLimitOptions& options, uint64_t process_bytes);
 

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <bitset>
 #include <cstring>
-#include <queue>
 #include <string>
 #include <utility>
 
 #include "common/base/hash.h"
+#include "embedding/disk/disk_block.h"
 
 namespace hdps {
 namespace {
@@ -22,59 +22,7 @@ constexpr size_t kEraseBlocks = 64;
 // Number of stale rows that are tolerated before the log is cleaned.
 constexpr uint64_t kSlackRows = 1024;
 constexpr uint64_t kSlackBlocks = 256;  // Number of stale block numbers that are tolerated.
-// Number of runs merged at a time, once there are twice as many.
-constexpr size_t kMergeRuns = 256;
-constexpr size_t kMergeBytes = 1 << 20;  // Bytes of merged rows written at a time.
-constexpr size_t kHeaderBytes = 2 * sizeof(uint64_t);
-
-size_t BytesOf(size_t rows, size_t row_bytes) {
-  return kHeaderBytes + rows * (sizeof(Key) + row_bytes);
-}
-
 }  // namespace
-
-// A block's bytes: the XXH3 of all that follows, the number of rows, their keys in ascending order,
-// then the rows.
-class DiskRows::BlockRows {
- public:
-  BlockRows() = default;
-  // Copies the bytes only if keys would not be aligned.
-  Status Open(std::span<const std::byte> bytes, size_t row_bytes, const DiskStore& disk) {
-    if (reinterpret_cast<uintptr_t>(bytes.data()) % alignof(Key) != 0) bytes = Copy(bytes);
-    uint64_t header[2] = {0, 0};
-    if (bytes.size() >= kHeaderBytes) std::memcpy(header, bytes.data(), kHeaderBytes);
-    const uint64_t rows = header[1];
-    if (rows > bytes.size() || bytes.size() != BytesOf(rows, row_bytes) ||
-        HashBytes(bytes.subspan(sizeof(uint64_t))) != header[0]) {
-      return disk.Damaged("a block of " + std::to_string(bytes.size()) +
-                          " bytes is not as it was written");
-    }
-    keys_ = {reinterpret_cast<const Key*>(bytes.data() + kHeaderBytes), rows};
-    rows_ = bytes.subspan(kHeaderBytes + rows * sizeof(Key));
-    row_bytes_ = row_bytes;
-    return {};
-  }
-  // Like Open, but always copies.
-  Status OpenCopy(std::span<const std::byte> bytes, size_t row_bytes, const DiskStore& disk) {
-    return Open(Copy(bytes), row_bytes, disk);
-  }
-  std::span<const Key> keys() const { return keys_; }
-  std::span<const std::byte> Row(size_t r) const {
-    return rows_.subspan(r * row_bytes_, row_bytes_);
-  }
-
- private:
-  std::span<const std::byte> Copy(std::span<const std::byte> bytes) {
-    copy_.resize((bytes.size() + sizeof(uint64_t) - 1) / sizeof(uint64_t));
-    std::ranges::copy(bytes, std::as_writable_bytes(std::span(copy_)).begin());
-    return std::as_bytes(std::span(copy_)).first(bytes.size());
-  }
-
-  std::vector<uint64_t> copy_;
-  std::span<const Key> keys_;
-  std::span<const std::byte> rows_;
-  size_t row_bytes_ = 0;
-};
 
 DiskRows::DiskRows(DiskStore* disk, const DiskSpace& space, size_t row_bytes, uint64_t blocks_max)
     : disk_(disk),
@@ -107,7 +55,7 @@ uint64_t DiskRows::NumberOf(uint32_t lower_bits) const {
 
 template <typename UseBlock>
 Status DiskRows::Read(std::span<const uint64_t> numbers, const UseBlock& use) const {
-  BlockRows block;
+  DiskBlockRows block;
   return disk_->Get(space_, numbers, [&](size_t k, std::span<const std::byte> bytes) -> Status {
     HDPS_RETURN_IF_ERROR(block.Open(bytes, row_bytes_, *disk_));
     return use(numbers[k], block);
@@ -119,7 +67,8 @@ Status DiskRows::Write(std::span<const Key> keys, std::span<const std::byte> row
   const size_t rows_max = RowsPerBlock();
   std::vector<std::byte> bytes;
   std::vector<size_t> ends;  // End of each block in `bytes`.
-  bytes.reserve(BytesOf(keys.size(), row_bytes_) + (keys.size() / rows_max + 1) * kHeaderBytes);
+  bytes.reserve(DiskBlockRows::BytesOf(keys.size(), row_bytes_) +
+                (keys.size() / rows_max + 1) * DiskBlockRows::kHeaderBytes);
   const uint64_t first_new = end();
   std::bitset<DiskIndex::kAliases> aliases;
   for (size_t begin = 0; begin < keys.size();) {
@@ -213,7 +162,7 @@ Status DiskRows::Take(std::span<const Key> keys, const Use& use) {
       if (numbers.size() == kReadBlocks) break;
       numbers.push_back(places[end].number);
     }
-    HDPS_RETURN_IF_ERROR(Read(numbers, [&](uint64_t number, const BlockRows& block) -> Status {
+    HDPS_RETURN_IF_ERROR(Read(numbers, [&](uint64_t number, const DiskBlockRows& block) -> Status {
       for (; begin < end && places[begin].number == number; ++begin) {
         const Key key = places[begin].key;
         const auto at = std::ranges::lower_bound(block.keys(), key);
@@ -260,7 +209,7 @@ Status DiskRows::TakeOldest(size_t rows, std::vector<Key>* keys, std::vector<std
     for (numbers.clear(); numbers.size() < kReadBlocks && next < last; ++next) {
       if (BlockAt(next).live > 0) numbers.push_back(next);
     }
-    HDPS_RETURN_IF_ERROR(Read(numbers, [&](uint64_t number, const BlockRows& block) -> Status {
+    HDPS_RETURN_IF_ERROR(Read(numbers, [&](uint64_t number, const DiskBlockRows& block) -> Status {
       for (size_t r = 0; r < block.keys().size(); ++r) {
         const Key key = block.keys()[r];
         if (!Forget(key, number)) continue;
@@ -274,7 +223,7 @@ Status DiskRows::TakeOldest(size_t rows, std::vector<Key>* keys, std::vector<std
 }
 
 Status DiskRows::ForEach(const Visit& visit, uint64_t from) const {
-  const auto visit_rows = [&](uint64_t number, const BlockRows& block) -> Status {
+  const auto visit_rows = [&](uint64_t number, const DiskBlockRows& block) -> Status {
     for (size_t r = 0; r < block.keys().size(); ++r) {
       if (!index_.Has(block.keys()[r], number)) continue;
       HDPS_RETURN_IF_ERROR(visit(block.keys()[r], block.Row(r)));
@@ -289,112 +238,6 @@ Status DiskRows::ForEach(const Visit& visit, uint64_t from) const {
     HDPS_RETURN_IF_ERROR(Read(numbers, visit_rows));
   }
   return {};
-}
-
-// Walks over those rows of a run that are still here.
-class DiskRows::RunWalk {
- public:
-  RunWalk(const DiskRows& rows, const Run& run) : rows_(&rows), number_(run.begin), end_(run.end) {}
-  bool ended() const { return number_ == end_; }
-  Key key() const { return block_.keys()[at_]; }
-  uint64_t number() const { return number_; }  // Number of its block.
-  std::span<const std::byte> row() const { return block_.Row(at_); }
-  // Moves to the first row, then from each row to the next.
-  Status Next() {
-    for (at_ = opened_ ? at_ + 1 : 0;; ++at_) {
-      if (opened_ && at_ == block_.keys().size()) {
-        opened_ = false;
-        ++number_;
-      }
-      if (!opened_) HDPS_RETURN_IF_ERROR(Open());
-      if (ended() || rows_->index_.Has(key(), number_)) return {};
-    }
-  }
-
- private:
-  Status Open() {
-    at_ = 0;
-    while (number_ < end_ && rows_->BlockAt(number_).live == 0) ++number_;
-    if (ended()) return {};
-    opened_ = true;
-    return rows_->disk_->Get(rows_->space_, {&number_, 1},
-                             [this](size_t, std::span<const std::byte> bytes) {
-                               return block_.OpenCopy(bytes, rows_->row_bytes_, *rows_->disk_);
-                             });
-  }
-
-  const DiskRows* rows_;
-  uint64_t number_, end_;
-  bool opened_ = false;
-  size_t at_ = 0;
-  BlockRows block_;
-};
-
-std::vector<DiskRows::Run> DiskRows::Runs(uint64_t from) const {
-  std::vector<Run> runs;
-  for (uint64_t number = std::max(first_, from); number < end(); ++number) {
-    const Block& block = BlockAt(number);
-    if (runs.empty() || block.begins_run) {
-      if (!runs.empty() && runs.back().live == 0) runs.pop_back();
-      runs.push_back({number, number});
-    }
-    runs.back().end = number + 1;
-    runs.back().live += block.live;
-  }
-  if (!runs.empty() && runs.back().live == 0) runs.pop_back();
-  return runs;
-}
-
-template <typename UseRow>
-Status DiskRows::Merge(const std::vector<Run>& runs, const UseRow& use) const {
-  std::vector<RunWalk> walks;
-  walks.reserve(runs.size());
-  using Head = std::pair<Key, size_t>;
-  std::priority_queue<Head, std::vector<Head>, std::greater<>> heads;
-  for (size_t r = 0; r < runs.size(); ++r) {
-    walks.emplace_back(*this, runs[r]);
-    HDPS_RETURN_IF_ERROR(walks[r].Next());
-    if (!walks[r].ended()) heads.emplace(walks[r].key(), r);
-  }
-  while (!heads.empty()) {
-    const auto [key, r] = heads.top();
-    heads.pop();
-    HDPS_RETURN_IF_ERROR(use(key, walks[r].number(), walks[r].row()));
-    HDPS_RETURN_IF_ERROR(walks[r].Next());
-    if (!walks[r].ended()) heads.emplace(walks[r].key(), r);
-  }
-  return {};
-}
-
-Status DiskRows::ForEachInOrder(const Visit& visit, uint64_t from) const {
-  return Merge(Runs(from), [&visit](Key key, uint64_t, std::span<const std::byte> row) {
-    return visit(key, row);
-  });
-}
-
-Status DiskRows::MergeSmallest() {
-  runs_begun_ = 0;
-  std::vector<Run> runs = Runs(0);
-  if (runs.size() <= 2 * kMergeRuns) return {};
-  std::ranges::nth_element(runs, runs.begin() + kMergeRuns, {}, &Run::live);
-  runs.resize(kMergeRuns);
-  std::vector<Key> keys;
-  std::vector<std::byte> bytes;
-  bool begins_run = true;
-  const auto write = [&]() -> Status {
-    HDPS_RETURN_IF_ERROR(Write(keys, bytes, std::exchange(begins_run, false)));
-    keys.clear();
-    bytes.clear();
-    return {};
-  };
-  const auto take = [&](Key key, uint64_t number, std::span<const std::byte> row) -> Status {
-    CHECK(Forget(key, number));
-    keys.push_back(key);
-    bytes.insert(bytes.end(), row.begin(), row.end());
-    return bytes.size() < kMergeBytes ? Status() : write();
-  };
-  HDPS_RETURN_IF_ERROR(Merge(runs, take));
-  return keys.empty() ? Status() : write();
 }
 
 }  // namespace hdps

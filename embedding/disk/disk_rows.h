@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -68,11 +69,14 @@ class DiskRows {
   using Visit = std::function<Status(Key key, std::span<const std::byte> row)>;
   Status ForEach(const Visit& visit, uint64_t from = 0) const;
   Status ForEachInOrder(const Visit& visit, uint64_t from = 0) const;
+  class Reader;
   uint64_t block_end() const { return end(); }
   size_t num_runs() const { return Runs(0).size(); }  // Looks at all blocks. At most 769.
 
  private:
   static constexpr int kRowsBits = 15;
+  // Number of runs merged at a time, once there are twice as many.
+  static constexpr size_t kMergeRuns = 256;
   struct Block {
     uint32_t rows : kRowsBits, live : kRowsBits;
     uint32_t begins_run : 1;  // Keys ascend up to the next block with this bit.
@@ -82,7 +86,6 @@ class DiskRows {
     uint64_t begin, end;  // Numbers of its blocks.
     uint64_t live = 0;    // Rows that are here; at least one.
   };
-  class BlockRows;
   class RunWalk;
 
   uint64_t end() const { return first_ + blocks_.size(); }
@@ -102,12 +105,9 @@ class DiskRows {
   bool Forget(Key key, uint64_t number);
   Status EraseEmpty();
   std::vector<Run> Runs(uint64_t from) const;
-  // Calls use(key, number of its block, row) for the rows of these runs, by ascending key.
-  template <typename UseRow>
-  Status Merge(const std::vector<Run>& runs, const UseRow& use) const;
   // Merges the smallest runs into one if there are many.
   Status MergeSmallest();
-  // Calls use(number, BlockRows) for each block.
+  // Calls use(number, DiskBlockRows) for each block.
   template <typename UseBlock>
   Status Read(std::span<const uint64_t> numbers, const UseBlock& use) const;
 
@@ -122,6 +122,38 @@ class DiskRows {
   uint64_t blocks_live_ = 0;     // Number of these blocks.
   std::vector<uint64_t> empty_;  // Blocks without a row, not yet erased from disk.
   size_t runs_begun_ = 0;        // Runs begun since runs were last counted.
+};
+
+// Goes through rows on disk by ascending key, while rows are put and taken in between. Holds one
+// block of each run in memory.
+//
+// Invariant: unless it has ended, the reader stands at a row that was here when it last moved.
+class DiskRows::Reader {
+ public:
+  // Reads the rows in the blocks from number `from` on. `rows` must outlive the reader.
+  Reader(const DiskRows& rows, uint64_t from);
+  ~Reader();
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  // Moves to the first row from key `first` on that is here now. Must be called before the first
+  // row is read, and after rows were put or taken; `first` must not fall.
+  Status Seek(Key first);
+  bool ended() const;
+  Key key() const;
+  std::span<const std::byte> row() const;
+  Status Next();
+
+ private:
+  friend class DiskRows;
+  struct Walks;
+  Reader(const DiskRows& rows, const std::vector<Run>& runs);  // Reads these runs alone.
+  void AddWalks(const std::vector<Run>& runs);
+  uint64_t block() const;  // Number of the row's block.
+
+  const DiskRows& rows_;
+  uint64_t seen_;  // Blocks from this number on are not among the walks yet.
+  std::unique_ptr<Walks> walks_;
 };
 
 }  // namespace hdps

@@ -47,13 +47,13 @@ Result<SavedFile> WriteSnapshot(FileSystem& files, const std::string& folder,
                                 Survives survives = Survives::kMachine,
                                 SnapshotKind of_delta = SnapshotKind::kDelta);
 
-// A copy of one shard at one time, independent of its slices.
+// One shard at one time, while its slices go on changing: copies, and rows that they keep for it.
 struct TakenSnapshot {
   SnapshotHeader header;
   std::vector<SnapshotPart> parts;
 };
-// Copies a shard. Returns none if the copy needs more than is left of `budget`. As in WriteSnapshot
-// a delta needs the mark.
+// Takes a shard as it is. Returns none if copies need more than is left of `budget`. As in
+// WriteSnapshot a delta needs the mark.
 Result<std::optional<TakenSnapshot>> TakeSnapshot(const SnapshotHeader& header,
                                                   const std::vector<const TableSlice*>& tables,
                                                   CopyBudget* budget,

@@ -67,34 +67,25 @@ std::vector<Key> ErasedIn(const TableSlice& slice, SnapshotKind kind) {
 }
 
 SnapshotPart RowsOf(const TableSlice* slice, SnapshotKind kind) {
-  SnapshotPart part{PartKind::kRows,
-                    slice->spec().name,
-                    slice->dim(),
-                    slice->state_floats(),
-                    slice->spec().shard_by,
-                    {},
-                    {},
-                    {},
-                    {}};
+  SnapshotPart part{.name = slice->spec().name,
+                    .dim = slice->dim(),
+                    .state_floats = slice->state_floats(),
+                    .shard_by = slice->spec().shard_by};
   const int64_t since = SinceOf(*slice, kind);
   part.num_rows = [slice, since] { return slice->CountChanged(since); };
   part.visit = [slice, since](size_t block_rows, const TableSlice::Visit& visit) {
     return slice->VisitRows(block_rows, visit, since);
   };
   part.copy = [slice, since](CopyBudget* budget) { return slice->CopyRows(since, budget); };
+  part.is_whole = kind == SnapshotKind::kWhole;
+  part.keep = [slice, since](Clock clock) { return slice->BeginSave(clock, since); };
   return part;
 }
 
 SnapshotPart ErasedOf(const TableSlice* slice, SnapshotKind kind) {
-  SnapshotPart part{PartKind::kErased,
-                    ErasedName(slice->spec().name),
-                    0,
-                    0,
-                    slice->spec().shard_by,
-                    {},
-                    {},
-                    {},
-                    {}};
+  SnapshotPart part{.kind = PartKind::kErased,
+                    .name = ErasedName(slice->spec().name),
+                    .shard_by = slice->spec().shard_by};
   part.num_rows = [slice, kind] { return uint64_t{ErasedIn(*slice, kind).size()}; };
   part.visit = [slice, kind](size_t block_rows, const TableSlice::Visit& visit) -> Status {
     const std::vector<Key> keys = ErasedIn(*slice, kind);
@@ -108,15 +99,8 @@ SnapshotPart ErasedOf(const TableSlice* slice, SnapshotKind kind) {
 }
 
 SnapshotPart CountsOf(const TableSlice* slice, SnapshotKind kind) {
-  SnapshotPart part{PartKind::kSketch,
-                    CountsName(slice->spec().name),
-                    kPieceFloats,
-                    0,
-                    ShardBy::kKey,
-                    {},
-                    {},
-                    {},
-                    {}};
+  SnapshotPart part{
+      .kind = PartKind::kSketch, .name = CountsName(slice->spec().name), .dim = kPieceFloats};
   const FrequencySketch* sketch = slice->sketch();
   part.visit = [sketch, kind](size_t block_rows, const TableSlice::Visit& visit) {
     return VisitCounts(*sketch, kind, block_rows, visit);
@@ -141,29 +125,24 @@ void ForEachPart(const std::vector<Slice*>& slices, SnapshotKind kind, const Add
 
 }  // namespace
 
-Result<std::optional<SnapshotPart>> CopyOfPart(const SnapshotPart& part, CopyBudget* budget) {
-  const size_t row_floats = size_t{part.dim} + part.state_floats;
-  std::optional<RowCopy> copy;
-  if (part.copy) {
-    HDPS_ASSIGN_OR_RETURN(copy, part.copy(budget));
-  } else {
-    HDPS_ASSIGN_OR_RETURN(const uint64_t num_rows, part.num_rows());
-    if (budget->Take(RowCopy::BytesWithKeys(num_rows, row_floats))) {
-      copy.emplace(num_rows, row_floats);
-      HDPS_RETURN_IF_ERROR(
-          part.visit(num_rows + 1, [&](std::span<const Key> keys, std::span<const float> rows) {
-            copy->keys.assign(keys.begin(), keys.end());
-            std::ranges::copy(rows, copy->rows().begin());
-            return Status();
-          }));
-    }
-  }
-  if (!copy) return std::optional<SnapshotPart>();
-  SnapshotPart own{part.kind, part.name, part.dim, part.state_floats, part.shard_by, {},
-                   {},        {},        {}};
-  const auto kept = std::make_shared<const RowCopy>(*std::move(copy));
+namespace {
+
+// Returns a part like `part`, without its rows.
+SnapshotPart LikePart(const SnapshotPart& part) {
+  return {.kind = part.kind,
+          .name = part.name,
+          .dim = part.dim,
+          .state_floats = part.state_floats,
+          .shard_by = part.shard_by};
+}
+
+// Returns a part of rows in memory.
+SnapshotPart PartOfCopy(const SnapshotPart& part, RowCopy copy) {
+  SnapshotPart own = LikePart(part);
+  const auto kept = std::make_shared<const RowCopy>(std::move(copy));
   own.num_rows = [kept] { return uint64_t{kept->keys.size()}; };
-  own.visit = [kept, row_floats](size_t block_rows, const TableSlice::Visit& visit) -> Status {
+  own.visit = [kept](size_t block_rows, const TableSlice::Visit& visit) -> Status {
+    const size_t row_floats = kept->row_floats();
     const std::span<const Key> keys = kept->keys;
     for (size_t begin = 0; begin < keys.size(); begin += block_rows) {
       const size_t rows = std::min(block_rows, keys.size() - begin);
@@ -172,7 +151,48 @@ Result<std::optional<SnapshotPart>> CopyOfPart(const SnapshotPart& part, CopyBud
     }
     return {};
   };
-  return std::optional<SnapshotPart>(std::move(own));
+  return own;
+}
+
+Result<std::optional<RowCopy>> CopyOf(const SnapshotPart& part, CopyBudget* budget) {
+  if (part.copy) return part.copy(budget);
+  const size_t row_floats = size_t{part.dim} + part.state_floats;
+  HDPS_ASSIGN_OR_RETURN(const uint64_t num_rows, part.num_rows());
+  if (!budget->Take(RowCopy::BytesWithKeys(num_rows, row_floats))) {
+    return std::optional<RowCopy>();
+  }
+  RowCopy copy(num_rows, row_floats);
+  HDPS_RETURN_IF_ERROR(
+      part.visit(num_rows + 1, [&](std::span<const Key> keys, std::span<const float> rows) {
+        copy.keys.assign(keys.begin(), keys.end());
+        std::ranges::copy(rows, copy.rows().begin());
+        return Status();
+      }));
+  return std::optional<RowCopy>(std::move(copy));
+}
+
+std::optional<SnapshotPart> KeptPart(const SnapshotPart& part, Clock clock) {
+  std::optional<TableSlice::RowsOfSave> rows;
+  if (part.keep) rows = part.keep(clock);
+  if (!rows) return std::nullopt;
+  SnapshotPart own = LikePart(part);
+  own.num_rows = [num_rows = rows->num_rows] { return num_rows; };
+  own.visit = std::move(rows->visit);
+  return own;
+}
+
+}  // namespace
+
+// Changes alone are copied if they fit, because keeping rows costs the updates that follow; all
+// rows of a slice that may spill are as many as do not fit in memory.
+Result<std::optional<SnapshotPart>> TakePart(const SnapshotPart& part, Clock clock,
+                                             CopyBudget* budget) {
+  std::optional<SnapshotPart> taken;
+  if (part.is_whole) taken = KeptPart(part, clock);
+  if (taken) return taken;
+  HDPS_ASSIGN_OR_RETURN(std::optional<RowCopy> copy, CopyOf(part, budget));
+  if (copy) return std::optional<SnapshotPart>(PartOfCopy(part, *std::move(copy)));
+  return KeptPart(part, clock);
 }
 
 PartKind KindOfPart(const std::string& before, const std::string& name, uint32_t dim) {

@@ -208,9 +208,9 @@ Result<std::optional<TakenSnapshot>> TakeSnapshot(const SnapshotHeader& header,
                                                   CopyBudget* budget, SnapshotKind of_delta) {
   TakenSnapshot taken{header, {}};
   for (const SnapshotPart& part : PartsOf(tables, KindOf(header, tables, of_delta))) {
-    HDPS_ASSIGN_OR_RETURN(std::optional<SnapshotPart> copy, CopyOfPart(part, budget));
-    if (!copy) return std::optional<TakenSnapshot>();
-    taken.parts.push_back(*std::move(copy));
+    HDPS_ASSIGN_OR_RETURN(std::optional<SnapshotPart> own, TakePart(part, header.clock, budget));
+    if (!own) return std::optional<TakenSnapshot>();
+    taken.parts.push_back(*std::move(own));
   }
   return std::optional<TakenSnapshot>(std::move(taken));
 }

@@ -115,9 +115,9 @@ Explanation Why::Missing() {
 
 Explanation Why::Lost() {
   answer_.kind = WhyKind::kLost;
-  answer_.sentence = now_.reason + ". The job has stood for " + Duration(now_.missing_ms) +
-                     " until another process takes the place: it waits for " + now_.missing +
-                     Patience();
+  // Whether the others stand depends on the job: a worker may be replaced in place.
+  answer_.sentence = now_.reason + ". Missing for " + Duration(now_.missing_ms) +
+                     ", until another process takes the place: " + now_.missing + Patience();
   for (size_t m = 0; m < now_.members.size(); ++m) {
     if (now_.reason.find(now_.members[m].name) != std::string::npos) {
       answer_.causes.push_back(Place(m));

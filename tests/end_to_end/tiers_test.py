@@ -1,4 +1,5 @@
 """Tests tables larger than memory, and tables with expiry: the same answer, within the limit."""
+import json
 import os
 import pathlib
 import re
@@ -76,6 +77,32 @@ class Tiers(harness.Case):
         resumed, _, _ = self.cluster("half", limit, servers=2)
         self.assertEqual(resumed["resumed_from"], 40)
         self.assertEqual(resumed["digest"], whole["digest"])
+
+    def test_saves_are_those_of_their_step_while_training_goes_on(self):
+        """Under a limit rows are kept on disk before they change: each checkpoint is right, and memory is kept."""
+        sets = {"cluster.memory_limit": f"{LIMIT_MIB}MiB", "model.policy.evict_after_steps": 30}
+        undisturbed, _, _ = self.cluster("undisturbed", sets)
+        self.assertGreater(undisturbed["rows_evicted"], 1000)
+        every = {**sets, "checkpoint.every_steps": 20, "checkpoint.keep": 9}
+        saved, peak, _ = self.cluster("saved", every, servers=2)
+        self.assertEqual(saved["digest"], undisturbed["digest"])
+        self.assertGreater(saved["rows_fetched"], 1000)
+        self.assertLessEqual(peak, 1.1 * LIMIT_MIB)
+        checkpoints = self.out("saved") / "checkpoint"
+        taken = []
+        for step in (60, 40, 20):
+            shutil.rmtree(checkpoints / f"step_{step + 20:010}")
+            manifest = json.loads((checkpoints / f"step_{step:010}" / "manifest.json").read_text())
+            taken.append(sum(file["bytes"] for file in manifest["files"]))
+            self.assertTrue(all("pack" in file for file in manifest["files"]))
+            kept = self.out(f"kept_{step}")
+            shutil.copytree(self.out("saved"), kept)
+            resumed, _, _ = self.cluster(kept.name, sets)
+            self.assertEqual(resumed["resumed_from"], step)
+            self.assertEqual(resumed["digest"], undisturbed["digest"])
+            shutil.rmtree(kept)
+        harness.figure(f"saves of {taken[-1] / 2**20:.0f} to {taken[0] / 2**20:.0f} MiB beside training: {peak:.0f} MiB at most "
+                       f"under a limit of {LIMIT_MIB}; resumed from each of 3 with the digest of the undisturbed run")
 
     def test_policies_do_not_depend_on_the_cluster(self):
         policy = {"model.policy.admit_after": 2, "model.policy.admit_sketch_bytes": "1MiB",

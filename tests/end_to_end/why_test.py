@@ -150,7 +150,7 @@ class Why(harness.Case):
             harness.figure(f"a newcomer has not come: {answer['notes'][0]}")
             cluster.processes["server_1"].kill()
             self.expect(cluster, "a lost server is waited for", "lost", ["server 1"],
-                        r"server 1 \(.*\) is lost: its process has ended\. The job has stood for .*server 1")
+                        r"server 1 \(.*\) is lost: its process has ended\. Missing for .*server 1")
 
     def test_members_that_do_not_come_and_ranks_that_wait(self):
         # The stages of a step in which worker 1 stays, some seconds apart.

@@ -181,6 +181,8 @@ class TakenSavesUnderALimit : public testing::Test {
   static constexpr uint32_t kDim = 256;
   static constexpr size_t kKeys = 500;
 
+  void TearDown() override { writes_.RunAll(); }  // A server ends after its writes.
+
   static Job JobOf() {
     Job job = TestJob(Mode::kAsync);
     job.tables[1] = TableOf("deep", kDim, OptimizerKind::kSgd);
@@ -222,6 +224,32 @@ class TakenSavesUnderALimit : public testing::Test {
     EXPECT_TRUE(files_->MakeDirectories(command.path).ok());
     return server_.Send(command);
   }
+  // Has a save taken, of which nothing is written yet.
+  void Take(Clock clock, Clock since) {
+    const std::optional<CommandDone> taken =
+        server_.TakeAnswer(Ask(CommandKind::kSave, clock, since));
+    ASSERT_TRUE(taken.has_value());
+    ASSERT_EQ(taken->code, Code::kOk) << taken->message;
+    EXPECT_TRUE(taken->taken);
+    EXPECT_TRUE(taken->files.empty());
+    EXPECT_TRUE(files_->List(Folder(clock))->empty());
+  }
+  // Has it written now, and loads it: it must have the digest of its time.
+  void Write(Clock clock, Clock since, uint64_t digest, bool changes) {
+    EXPECT_NE(server_.Digest(), digest);
+    const CommandId await = Ask(CommandKind::kAwaitSaved, clock, 0);
+    EXPECT_FALSE(server_.TakeAnswer(await).has_value());
+    EXPECT_EQ(writes_.RunAll(), 1u);
+    server_.Tick();
+    const std::optional<CommandDone> done = server_.TakeAnswer(await);
+    ASSERT_TRUE(done.has_value());
+    ASSERT_EQ(done->code, Code::kOk) << done->message;
+    EXPECT_EQ(std::ranges::all_of(done->files, HoldsChanges), changes);
+    Commit(clock, since, done->files);
+    ServerHarness other({.job = JobOf(), .workers = 1}, files_.get());
+    EXPECT_EQ(other.Run(CommandKind::kLoad, Folder(clock), clock).code, Code::kOk);
+    EXPECT_EQ(other.Digest(), digest);
+  }
   void Commit(Clock clock, Clock since, const std::vector<SavedFile>& saved) {
     Manifest manifest;
     manifest.tables_digest = TablesDigest(server_.job());
@@ -241,42 +269,49 @@ class TakenSavesUnderALimit : public testing::Test {
   Clock clock_ = 0;
 };
 
-TEST_F(TakenSavesUnderALimit, ChangesAreCopiedFromBothTiersAndWrittenLater) {
+TEST_F(TakenSavesUnderALimit, AreOfTheirTimeAndWrittenLater) {
   for (Key first = 0; first < 100 * kKeys && RowsOnDisk() == 0; first += kKeys) Push(first, kKeys);
   ASSERT_GT(RowsOnDisk(), 0);
   const Clock whole = clock_;
-  const std::optional<CommandDone> all = server_.TakeAnswer(Ask(CommandKind::kSave, whole, 0));
-  ASSERT_TRUE(all.has_value());
-  ASSERT_EQ(all->code, Code::kOk) << all->message;
-  EXPECT_FALSE(all->taken) << "everything is more than copies may take";
-  Commit(whole, 0, all->files);
+  uint64_t digest = server_.Digest();
+  Take(whole, 0);
+  // Rows of both tiers change before they are written, and others move.
+  Push(0, kKeys);
+  Push(kKeys, kKeys / 2);
+  Write(whole, 0, digest, false);
 
   // Changed rows of which some go to disk again, behind them new ones.
   Push(0, kKeys);
   for (Key first = 200 * kKeys; first < 202 * kKeys; first += kKeys / 2) Push(first, kKeys / 2);
   for (Key first = kKeys; first < whole * kKeys; first += kKeys) Read(first, kKeys);
   const Clock then = clock_;
-  const uint64_t digest = server_.Digest();
-  const std::optional<CommandDone> taken = server_.TakeAnswer(Ask(CommandKind::kSave, then, whole));
-  ASSERT_TRUE(taken.has_value());
-  ASSERT_EQ(taken->code, Code::kOk) << taken->message;
-  EXPECT_TRUE(taken->taken);
-  EXPECT_TRUE(taken->files.empty());
-  EXPECT_TRUE(files_->List(Folder(then))->empty());
-  Push(0, kKeys);  // Is acknowledged before the file is written.
-  EXPECT_NE(server_.Digest(), digest);
-  const CommandId await = Ask(CommandKind::kAwaitSaved, then, 0);
-  EXPECT_FALSE(server_.TakeAnswer(await).has_value());
-  EXPECT_EQ(writes_.RunAll(), 1u);
+  digest = server_.Digest();
+  Take(then, whole);
+  Push(0, kKeys);
+  Write(then, whole, digest, true);
+
+  // More changes than may be copied.
+  for (Key first = 0; first < whole * kKeys; first += kKeys) Push(first, kKeys);
+  const Clock last = clock_;
+  digest = server_.Digest();
+  Take(last, then);
+  Push(0, kKeys);
+  Write(last, then, digest, true);
+}
+
+TEST_F(TakenSavesUnderALimit, EndWithTheRowsThatTheyAreOf) {
+  for (Key first = 0; first < 100 * kKeys && RowsOnDisk() == 0; first += kKeys) Push(first, kKeys);
+  Take(clock_, 0);
+  Command anew;
+  anew.command = CommandKind::kLoad;
+  EXPECT_EQ(server_.TakeAnswer(server_.Send(anew))->code, Code::kOk);
+  const CommandId await = Ask(CommandKind::kAwaitSaved, clock_, 0);
+  writes_.RunAll();
   server_.Tick();
   const std::optional<CommandDone> done = server_.TakeAnswer(await);
   ASSERT_TRUE(done.has_value());
-  ASSERT_EQ(done->code, Code::kOk) << done->message;
-  EXPECT_TRUE(std::ranges::all_of(done->files, HoldsChanges));
-  Commit(then, whole, done->files);
-  ServerHarness other({.job = JobOf(), .workers = 1}, files_.get());
-  EXPECT_EQ(other.Run(CommandKind::kLoad, Folder(then), then).code, Code::kOk);
-  EXPECT_EQ(other.Digest(), digest);
+  EXPECT_EQ(done->code, Code::kUnavailable);
+  EXPECT_NE(done->message.find("dropped before they were written"), std::string::npos);
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ std::vector<Hang> HangsOfTheUnwell() {
        },
        WhyKind::kLost,
        {"worker 1"},
-       {"worker 1 (host 3) is lost: its process has ended", "stood for 4.0 s"}},
+       {"worker 1 (host 3) is lost: its process has ended", "Missing for 4.0 s"}},
       {"a worker is silent",
        [](StatusReply& s) {
          WaitsForTheStepOf(s, kWorker1);
