@@ -181,7 +181,8 @@ MemoryPlan PlanMemory(const Job& job, const MemoryLimitOptions& options, uint64_
   }
   if (limit == 0) return plan;
   plan.disk = DiskBufferBytes(limit);
-  plan.copies = CopyBytes(job);
+  // Copies of dense layers and of sketches alone are within the spare part.
+  plan.copies = job.checkpoint.saves_deltas() ? CopyBytes(job) : 0;
   const auto left = [&] { return limit > plan.others() ? limit - plan.others() : 0; };
   if (options.expected_rows == 0) {
     plan.rows = left();

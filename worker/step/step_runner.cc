@@ -54,7 +54,8 @@ StepRunner::StepRunner(const Job& job, Model& model, NodeChannel& channel, Monot
   }
 }
 
-void StepRunner::set_group(const DenseGroup& group) {
+void StepRunner::set_group(const DenseGroup& group, std::shared_ptr<const View> met_in) {
+  met_in_ = std::move(met_in);
   dense_sum_.set_group(group);
   queue_ = group.queue;
 }

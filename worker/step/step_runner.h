@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -25,6 +26,7 @@
 namespace hdps {
 
 class SpanRecorder;
+struct View;
 
 struct StepOutcome {
   uint64_t examples = 0;  // Examples of this worker.
@@ -60,7 +62,8 @@ class StepRunner {
              Executor& executor, RankModel* rank = nullptr);
   ~StepRunner() { WatchDevice(false); }
 
-  void set_group(const DenseGroup& group);
+  // `met_in`: the view whose workers are the group's.
+  void set_group(const DenseGroup& group, std::shared_ptr<const View> met_in);
   // Sets the groups in which layers exchange values: see LaneExchange.
   void set_lane_groups(std::span<Collective* const> groups) { compute_.set_groups(groups); }
   void set_recorder(SpanRecorder* recorder) {  // May be null.
@@ -155,7 +158,8 @@ class StepRunner {
   const bool meets_again_;  // StepsTakenUp() is not 0.
   DenseAtServers dense_at_servers_;
   DenseReduction dense_sum_;
-  CollectiveQueue* queue_ = nullptr;  // The queue of the dense group.
+  CollectiveQueue* queue_ = nullptr;    // The queue of the dense group.
+  std::shared_ptr<const View> met_in_;  // The view of that group.
   DeviceCache* cache_ = nullptr;
 
   uint64_t next_sequence_ = 0;
