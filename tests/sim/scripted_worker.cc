@@ -101,6 +101,7 @@ void ScriptedWorker::OnCommand(const Command& command) {
       if (!training_) AnswerTraining(clock_);
       return;
     case CommandKind::kLoad:
+      some_have_ = 0;
       clock_ = acknowledged_ = command.until;
       if (Counts()) tally_->StartAt(rank_, clock_);
       break;
@@ -121,7 +122,7 @@ Clock ScriptedWorker::Target() const {
 
 void ScriptedWorker::Continue() {
   if (!training_ || takes_up_ || met_.size() < view_->workers.size() || ended()) return;
-  const bool stop = clock_ >= Target() || !pauses_.empty();
+  const bool stop = clock_ >= Target() || (!pauses_.empty() && clock_ >= some_have_);
   if (stop && !pulling_ && acknowledged_ == clock_) {
     AnswerTraining(training_->epoch_start + options_.steps_per_epoch);
   } else if (stop || pulling_) {
@@ -295,12 +296,14 @@ void ScriptedWorker::AskStand() {
 
 void ScriptedWorker::OnStand(const std::vector<Frame>& replies) {
   std::optional<AdvanceAck> least;
+  some_have_ = 0;
   for (const Frame& frame : replies) {
     AdvanceAck ack;
     if (!Check(DecodeMessage(frame, &ack))) return;
     VLOG(1) << now_ << " worker " << rank_ << " in view " << view_->view.value << " stands at "
             << ack.clock << ", " << ack.pushed << ", " << ack.reached << " at "
             << frame.header.sender;
+    some_have_ = std::max(some_have_, ack.reached);
     if (!least || ack.pushed < least->pushed) least = ack;
   }
   takes_up_ = false;

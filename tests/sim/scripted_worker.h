@@ -145,6 +145,7 @@ class ScriptedWorker : public ComputeSide {
   std::vector<CommandId> pauses_;  // To be answered after the current step.
   Clock clock_ = 0;                // Steps whose push was sent.
   Clock acknowledged_ = 0;         // Pushes acknowledged by all servers.
+  Clock some_have_ = 0;            // Steps, taken up, of which some server has the push.
   uint64_t next_ticket_ = 1;
   uint64_t next_sequence_ = 0;
   std::optional<TimeMs> compute_until_;

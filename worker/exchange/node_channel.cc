@@ -84,8 +84,7 @@ void NodeChannel::Cancel(Ticket ticket) {
   Request([ticket](ComputeRequests& node) { node.Cancel(ticket); });
 }
 
-Result<std::vector<Frame>> NodeChannel::Wait(Ticket ticket, int64_t* arrived_ns,
-                                             const View* with) {
+Result<std::vector<Frame>> NodeChannel::Wait(Ticket ticket, int64_t* arrived_ns, const View* with) {
   const ActivityBoard::Waiting waiting(&board_, WaitReason::kMembers);
   while (!replies_.contains(ticket) || interrupted_) {
     if (interrupted_) return Interruption();

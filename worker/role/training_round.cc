@@ -50,10 +50,12 @@ Result<RoundOutcome> TrainingRound::Run(const Command& train, Clock* clock,
     for (const StepParts::Part& part : prepared.parts.parts()) {
       round.labels.Add(CountLabels(part.batch));
     }
+    // Rows of a step that only some servers have are of no checkpoint.
+    const bool all_have_it = *clock + 1 >= taken_up.reached;
     const StepTask task{
         *clock,
         train.until,
-        pause->has_value(),
+        pause->has_value() && all_have_it,
         train.rate,
         train.epoch,
         train.steps_before,
