@@ -28,8 +28,9 @@ class TrainingRoundTest : public StepTest {
     const Status opened = steps_.Open(job_, {}, {.dense_keys = dense_keys_});
     EXPECT_TRUE(opened.ok()) << opened.message();
   }
-  // Runs a round until `until`, from the clock of the previous one.
-  Result<RoundOutcome> Train(Clock until) {
+  // Runs a round until `until`, from the clock of the previous one. `taken_up`: of a process that
+  // goes on for a lost one.
+  Result<RoundOutcome> Train(Clock until, const PlaceStand& taken_up = {}) {
     Command train;
     train.command = CommandKind::kTrain;
     train.until = until;
@@ -37,7 +38,7 @@ class TrainingRoundTest : public StepTest {
     train.epoch_start = epoch_start_;
     TrainingRound round(servers_.channel(), *clock_, steps_, runner_, /*cache=*/nullptr,
                         after_step_, log_);
-    return round.Run(train, &clock_of_steps_, &pause_);
+    return round.Run(train, &clock_of_steps_, &pause_, taken_up);
   }
   void Pause() {
     Command pause;
@@ -117,6 +118,18 @@ TEST_F(TrainingRoundTest, APauseEndsItBehindTheStepAtHandAndComesOut) {
   ASSERT_TRUE(pause_.has_value());
   EXPECT_EQ(pause_->id, CommandId{9});
   EXPECT_FALSE(round->end_of_epoch);
+}
+
+// A save behind a step that some servers have, and others not, would hold a part of it.
+TEST_F(TrainingRoundTest, APauseWaitsForTheStepsThatSomeServersHave) {
+  Pause();
+  PlaceStand taken_up;
+  taken_up.reached = 3;
+  const Result<RoundOutcome> round = Train(100, taken_up);
+  ASSERT_TRUE(round.ok()) << round.status().message();
+  EXPECT_EQ(clock_of_steps_, 3);
+  EXPECT_EQ(round->steps_again, 3u);
+  EXPECT_TRUE(pause_.has_value());
 }
 
 TEST_F(TrainingRoundTest, AStepThatFailsIsNotCounted) {
