@@ -19,20 +19,22 @@ namespace hdps {
 
 class TieredRows;
 
-// Copy on update (Cao et al. 2011, "Fast Checkpoint Recovery Algorithms for Frequently Consistent
-// Applications"): before a row of the save is changed or removed, the slice keeps its bytes here,
-// on disk. So a save needs hardly any memory, and nobody waits for it.
+// RowsAtSave holds the rows of one save by copy on update (Cao et al. 2011, "Fast Checkpoint
+// Recovery Algorithms for Frequently Consistent Applications"): before a row of the save is changed
+// or removed, the slice keeps its bytes here, on disk. So a save needs hardly any memory, and
+// nobody waits for it.
 //
 // Invariant: each row of the save is in one place: in the slice with a version of before the save,
 // or here. The slice and the readers use this object under the gate, which outlives both.
 class RowsAtSave : public std::enable_shared_from_this<RowsAtSave> {
  public:
-  // The save holds the rows that a step after `since` and none after `clock` changed. `from`: those
-  // of them on disk are in this block or a later one. `space`: nothing else uses it.
+  // Which rows belong to the save: those that a step after `since` and none after `clock` changed.
+  // Those of them that are on disk when it begins are in block `from` or a later one.
   struct Bounds {
     int64_t clock, since;
     uint64_t from;
   };
+  // `space`: nothing else uses it.
   RowsAtSave(TieredRows& rows, std::shared_ptr<Mutex> gate, const DiskSpace& space, Bounds bounds,
              uint64_t num_rows);
   ~RowsAtSave();
@@ -46,7 +48,7 @@ class RowsAtSave : public std::enable_shared_from_this<RowsAtSave> {
   bool IsOf(int64_t clock, int64_t since) const {
     return bounds_.clock == clock && bounds_.since == since;
   }
-  // Returns whether a change of `step` would be one of the save's rows' own.
+  // Returns whether the save has what `step` changed, so that no more changes of it may come.
   bool IsBefore(int64_t step) const { return step <= bounds_.clock; }
   // Keeps those of `keys` that are in memory and belong to the save.
   Status Keep(std::span<const Key> keys);
