@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Runs a piece of what scripts/night.sh runs, at the lowest priority, and adds its result to docs/records/night.md.
 
-usage: scripts/dev/night_piece.py kills|two_kills|soak AMOUNT [SEED]
+usage: scripts/dev/night_piece.py kills|take_up|two_kills|soak AMOUNT [SEED]
        scripts/dev/night_piece.py fuzz SECONDS [TARGET...]
 
-AMOUNT is a number of kills of each kind, of pairs of kills, or seconds of each soak. SEED is the number of the first; without it
-a piece begins behind the ones that are in the page. Ends with the status of what it ran.
+AMOUNT is a number of kills of each kind (take_up: of workers that are replaced in place), of pairs of kills, or seconds of
+each soak. SEED is the number of the first; without it a piece begins behind the ones that are in the page. Ends with the
+status of what it ran.
 """
 import datetime
 import os
@@ -20,9 +21,9 @@ from test_summary import figures
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "records" / "night.md"
 END = "<!-- pieces: end -->"
 # The test, what its amount and its first seed are called there.
-TESTS = {"kills": ("failover", "HDPS_KILLS", "HDPS_KILLS_SEED"), "two_kills": ("two_kills", "HDPS_TWO_KILLS", "HDPS_TWO_KILLS_SEED"),
-         "soak": ("soak", "HDPS_SOAK_SECONDS", "HDPS_SOAK_SEED")}
-KILLS = re.compile(r"(\d+) kills, every run right")
+TESTS = {"kills": ("failover", "HDPS_KILLS", "HDPS_KILLS_SEED"), "take_up": ("take_up", "HDPS_KILLS", "HDPS_KILLS_SEED"),
+         "two_kills": ("two_kills", "HDPS_TWO_KILLS", "HDPS_TWO_KILLS_SEED"), "soak": ("soak", "HDPS_SOAK_SECONDS", "HDPS_SOAK_SEED")}
+KILLS = re.compile(r"(\d+) (?:kills, every run right|workers killed, all replaced in place)")
 
 
 def next_seed(page, kind):
@@ -36,7 +37,7 @@ def outcome(kind, status, said):
     """What the output of a piece comes to, in a few words."""
     if status:
         return f"FAILED with status {status}"
-    if kind == "kills":
+    if kind in ("kills", "take_up"):
         return f"{sum(map(int, KILLS.findall(said)))} kills of {len(KILLS.findall(said))} kinds, every run right"
     if kind == "fuzz":
         lines = re.findall(r"fuzz: (\S+) +(\d+) runs", said)
