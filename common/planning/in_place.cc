@@ -54,6 +54,9 @@ std::string WhyNotInPlace(const Job& job) {
   if (job.train.progressive.window > 0) {
     return "the newest scores of train.progressive were at that worker";
   }
+  if (job.train.mode == Mode::kSync && job.train.clip_norm > 0) {
+    return "the norm of the step at hand is not kept (train.clip_norm)";
+  }
   return "";
 }
 

@@ -18,10 +18,9 @@ namespace hdps {
 // Serves train.clip_norm: workers request the squares of each server's gradients, add them up, and
 // send the sum with the message that they have finished the step.
 //
-// Invariant: at most one step is held, and each comes out once. The squares of the last steps are
-// kept for workers that ask late or again, and for a process that takes up a lost worker's step:
-// the others may be as many steps ahead as rows are kept for it (StepsTakenUp). A worker waits for
-// at most one answer.
+// Invariant: at most one step is held, and each comes out once. The squares of the last step are
+// kept for workers that ask late or again. No worker asks for an older step: all have finished it
+// before any push of the next step was sent. A worker waits for at most one answer.
 //
 // Used only from the loop of one RowService.
 template <typename Requester>
@@ -36,16 +35,14 @@ class NormGate {
   // Holds a complete step. Requires: none is held. Returns the requests that wait for its squares.
   std::vector<Requester> Hold(SyncCombiner::Step step, const SquareSum& squares) {
     CHECK(!holds());
-    const Clock clock = step.clock;
-    CHECK(clock > newest()) << "steps come in order";
-    squares_.emplace(clock, squares);
-    if (squares_.size() > kStepsKept) squares_.erase(squares_.begin());
+    CHECK(!last_ || step.clock > last_->first) << "steps come in order";
+    last_ = {step.clock, squares};
     step_ = std::move(step);
     std::vector<Requester> waiting;
     for (const auto& [worker, question] : questions_) {
-      if (question.first == clock) waiting.push_back(question.second);
+      if (question.first == last_->first) waiting.push_back(question.second);
     }
-    std::erase_if(questions_, [clock](const auto& one) { return one.second.first <= clock; });
+    std::erase_if(questions_, [&](const auto& one) { return one.second.first <= last_->first; });
     return waiting;
   }
 
@@ -57,25 +54,21 @@ class NormGate {
 
   // Returns the squares of the step of `clock` if known; otherwise the request waits.
   std::optional<SquareSum> Ask(PeerId worker, Clock clock, const Requester& requester) {
-    const auto known = squares_.find(clock);
-    if (known != squares_.end()) return known->second;
-    if (clock > newest()) questions_[worker] = {clock, requester};
+    if (last_ && last_->first == clock) return last_->second;
+    if (!last_ || clock > last_->first) questions_[worker] = {clock, requester};
     return std::nullopt;
   }
 
   void RemoveWorker(PeerId worker) { questions_.erase(worker); }
   void Clear() {
     step_.reset();
-    squares_.clear();
+    last_.reset();
     questions_.clear();
   }
 
  private:
-  static constexpr size_t kStepsKept = 4;
-  Clock newest() const { return squares_.empty() ? -1 : squares_.rbegin()->first; }
-
   std::optional<SyncCombiner::Step> step_;
-  std::map<Clock, SquareSum> squares_;
+  std::optional<std::pair<Clock, SquareSum>> last_;
   std::map<PeerId, std::pair<Clock, Requester>> questions_;
 };
 

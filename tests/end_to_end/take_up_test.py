@@ -64,11 +64,6 @@ class TakeUpTest(ReferenceCase):
     def test_sync_with_rows_ahead_in_sixteen_bits(self):
         self.disturb("sync, rows two steps ahead in bf16", {"train.lookahead": 2, "parallel.wire": "bf16"}, True)
 
-    def test_clipped_by_the_norm_of_all(self):
-        """The squares of a step's gradients are the servers' too."""
-        for exchange, again in (("servers", 1), ("allreduce", 2 * 2)):
-            self.disturb(f"clip_norm, {exchange}", {"train.clip_norm": 0.05, "parallel.dense_exchange": exchange}, True, again)
-
     def test_allreduce(self):
         """The others make their step again too, because its sums are lost."""
         for copies in (0, 1):

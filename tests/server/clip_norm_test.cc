@@ -1,8 +1,6 @@
 // Tests a step with train.clip_norm at one server: measured when every push has arrived, applied
 // once when a worker sends the norm of all servers.
-#include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "common/job/spec/train_spec.h"
 #include "common/protocol/command_messages.h"
@@ -79,8 +77,7 @@ TEST_F(ClipNormTest, AStepWaitsForAllPushesThenForTheNorm) {
 
 TEST_F(ClipNormTest, StepsFollowEachOther) {
   float row[2] = {0, 0};
-  std::vector<double> of_steps;
-  for (Clock step = 0; step < 6; ++step) {
+  for (Clock step = 0; step < 4; ++step) {
     const float a = static_cast<float>(step + 1), b = 2;
     EXPECT_EQ(server_.Ack(Push(1, step, a, b)).code, Code::kOk);
     EXPECT_EQ(server_.Ack(Push(0, step, a, b)).code, Code::kOk);
@@ -94,11 +91,6 @@ TEST_F(ClipNormTest, StepsFollowEachOther) {
     EXPECT_EQ(Row(), (std::vector<float>{row[0], row[1]}));
     EXPECT_EQ(Squares(Ask(1, step)), squares);
     Advance(0, step + 1, squares);
-    of_steps.push_back(squares);
-    // Who takes up the step of a lost worker asks for one that the others have left.
-    for (Clock before = std::max<Clock>(step - 3, 0); before <= step; ++before) {
-      EXPECT_EQ(Squares(Ask(1, before)), of_steps[static_cast<size_t>(before)]);
-    }
   }
 }
 

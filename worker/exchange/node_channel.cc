@@ -84,15 +84,11 @@ void NodeChannel::Cancel(Ticket ticket) {
   Request([ticket](ComputeRequests& node) { node.Cancel(ticket); });
 }
 
-Result<std::vector<Frame>> NodeChannel::Wait(Ticket ticket, int64_t* arrived_ns, const View* with) {
+Result<std::vector<Frame>> NodeChannel::Wait(Ticket ticket, int64_t* arrived_ns) {
   const ActivityBoard::Waiting waiting(&board_, WaitReason::kMembers);
   while (!replies_.contains(ticket) || interrupted_) {
     if (interrupted_) return Interruption();
     if (end_.has_value()) return EndStatus();
-    if (with != nullptr && !SameWorkers(*with, *view_)) {
-      Cancel(ticket);
-      return Status(Code::kUnavailable, "a worker was replaced while others waited for it");
-    }
     TakeIn(true);
   }
   Replies replies = std::move(replies_.extract(ticket).mapped());

@@ -71,10 +71,8 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
 
   Ticket Start(std::vector<ServerRequest> requests, std::vector<ServerRequest> then = {});
   // Waits for the replies and returns them, once; sets `*arrived_ns`, if not null, to the time of
-  // their arrival. kUnavailable, and the ticket is cancelled, if `with` is not null and other
-  // processes than in that view have the workers' places.
-  Result<std::vector<Frame>> Wait(Ticket ticket, int64_t* arrived_ns = nullptr,
-                                  const View* with = nullptr);
+  // their arrival.
+  Result<std::vector<Frame>> Wait(Ticket ticket, int64_t* arrived_ns = nullptr);
   // Returns true if Wait() would return at once; does not wait.
   bool Ready(Ticket ticket);
   // Waits for any event: replies, a command, a view, the end.

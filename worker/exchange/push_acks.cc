@@ -76,8 +76,8 @@ Result<PlaceStand> TakeUpStand(NodeChannel& channel) {
   return stand;
 }
 
-Result<SquareSum> AwaitSquares(NodeChannel& channel, Ticket asked, const View* with) {
-  HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies, channel.Wait(asked, nullptr, with));
+Result<SquareSum> AwaitSquares(NodeChannel& channel, Ticket asked) {
+  HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies, channel.Wait(asked));
   SquareSum squares;
   for (const Frame& frame : replies) {
     SquaresReply reply;

@@ -55,7 +55,7 @@ Result<PlaceStand> AskStand(NodeChannel& channel, Clock counted = 0);
 Result<PlaceStand> TakeUpStand(NodeChannel& channel);
 
 // Waits for the replies to SquaresRequests(), and adds them: the sum of squares of a step's
-// gradients at all servers. `with`: as for NodeChannel::Wait.
-Result<SquareSum> AwaitSquares(NodeChannel& channel, Ticket asked, const View* with = nullptr);
+// gradients at all servers.
+Result<SquareSum> AwaitSquares(NodeChannel& channel, Ticket asked);
 
 }  // namespace hdps

@@ -32,7 +32,7 @@ Status Trainer::TrainTogether(const Command& command, std::optional<Command>* pa
   if (kept.used()) {
     HDPS_RETURN_IF_ERROR(JoinGroup());
     HDPS_RETURN_IF_ERROR(kept.Load(place(), clock_));
-    runner_->set_group(kept.InGroup(*groups_.sum()), met_in_);
+    runner_->set_group(kept.InGroup(*groups_.sum()));
   }
   if (part_.model().has_exchange()) HDPS_RETURN_IF_ERROR(JoinLanes());
   if (cache_ != nullptr) HDPS_RETURN_IF_ERROR(JoinCache());

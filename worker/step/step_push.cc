@@ -90,9 +90,7 @@ Status StepRunner::SettleNorm(const StepTask& task) {
   const auto num_servers = static_cast<uint32_t>(channel_.view()->servers.size());
   const Ticket asked = channel_.Start(SquaresRequests(num_servers, task.clock));
   HDPS_RETURN_IF_ERROR(acks_.Collect(0));
-  // They come once all workers have pushed, so who lost one of the group would wait for ever.
-  const View* const with = meets_again_ ? met_in_.get() : nullptr;
-  HDPS_ASSIGN_OR_RETURN(SquareSum squares, AwaitSquares(channel_, asked, with));
+  HDPS_ASSIGN_OR_RETURN(SquareSum squares, AwaitSquares(channel_, asked));
   const bool dense_here = dense_sum_.in_group() && dense_sum_.has_update();
   if (dense_here) {
     HDPS_ASSIGN_OR_RETURN(const SquareSum of_dense, dense_sum_.Squares());

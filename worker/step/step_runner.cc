@@ -54,8 +54,7 @@ StepRunner::StepRunner(const Job& job, Model& model, NodeChannel& channel, Monot
   }
 }
 
-void StepRunner::set_group(const DenseGroup& group, std::shared_ptr<const View> met_in) {
-  met_in_ = std::move(met_in);
+void StepRunner::set_group(const DenseGroup& group) {
   dense_sum_.set_group(group);
   queue_ = group.queue;
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -26,7 +25,6 @@
 namespace hdps {
 
 class SpanRecorder;
-struct View;
 
 struct StepOutcome {
   uint64_t examples = 0;  // Examples of this worker.
@@ -62,8 +60,7 @@ class StepRunner {
              Executor& executor, RankModel* rank = nullptr);
   ~StepRunner() { WatchDevice(false); }
 
-  // `met_in`: the view whose workers are the group's.
-  void set_group(const DenseGroup& group, std::shared_ptr<const View> met_in);
+  void set_group(const DenseGroup& group);
   // Sets the groups in which layers exchange values: see LaneExchange.
   void set_lane_groups(std::span<Collective* const> groups) { compute_.set_groups(groups); }
   void set_recorder(SpanRecorder* recorder) {  // May be null.
@@ -158,8 +155,7 @@ class StepRunner {
   const bool meets_again_;  // StepsTakenUp() is not 0.
   DenseAtServers dense_at_servers_;
   DenseReduction dense_sum_;
-  CollectiveQueue* queue_ = nullptr;    // The queue of the dense group.
-  std::shared_ptr<const View> met_in_;  // The view of that group.
+  CollectiveQueue* queue_ = nullptr;  // The queue of the dense group.
   DeviceCache* cache_ = nullptr;
 
   uint64_t next_sequence_ = 0;

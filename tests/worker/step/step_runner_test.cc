@@ -298,7 +298,7 @@ class AsyncPushTest : public StepRunnerTest {
             {"train.mode=async", "train.clip_norm=" + clip_norm,
              std::string("parallel.dense_exchange=") + (allreduce ? "allreduce" : "servers")}) {
     if (allreduce) {
-      runner_.set_group({{ranks_[0].get(), ranks_[0].get(), nullptr}}, nullptr);
+      runner_.set_group({{ranks_[0].get(), ranks_[0].get(), nullptr}});
       dense_keys_.clear();  // None is pulled.
     }
     StepWindow& window = Read(kRowsOfStep);
