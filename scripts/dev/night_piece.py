@@ -14,6 +14,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import textwrap
 import time
 
 from test_summary import figures
@@ -42,7 +43,7 @@ def outcome(kind, status, said):
     if kind == "fuzz":
         lines = re.findall(r"fuzz: (\S+) +(\d+) runs", said)
         return f"nothing found in {sum(int(runs) for _, runs in lines):,} runs: " + ", ".join(name for name, _ in lines)
-    return " ".join("; ".join(figures(said)).split()[:35]) or "passed"
+    return textwrap.shorten("; ".join(figures(said)), 90, placeholder=" ...") or "passed"
 
 
 def with_row(page, cells):
