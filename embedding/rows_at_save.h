@@ -28,8 +28,8 @@ class TieredRows;
 // or here. The slice and the readers use this object under the gate, which outlives both.
 class RowsAtSave : public std::enable_shared_from_this<RowsAtSave> {
  public:
-  // Which rows belong to the save: those that a step after `since` and none after `clock` changed.
-  // Those of them that are on disk when it begins are in block `from` or a later one.
+  // Bounds tell the rows of the save from others: a step after `since` changed them, and none after
+  // `clock`. Those that are on disk when the save begins are in block `from` or a later one.
   struct Bounds {
     int64_t clock, since;
     uint64_t from;

@@ -28,7 +28,7 @@ TieredRows::TieredRows(size_t row_bytes, uint64_t salt, TableId table, const Row
       disk_(spills_ ? &memory_->disk() : nullptr, {home.shard, table},
             row_bytes + sizeof(uint32_t)),
       kept_space_{home.shard, {table.value | kKeptTables}} {
-  CHECK_LT(table.value, kKeptTables);
+  CHECK(!spills_ || table.value < kKeptTables) << "table " << table.value << " under a limit";
   if (memory_ != nullptr) memory_->Add(this);
 }
 
