@@ -93,7 +93,10 @@ class ClusterSsh(harness.Case):
         config.write_text(f"ListenAddress {address}\nHostKey {key}\nAuthorizedKeysFile {cls.base}/user.pub\nPidFile none\n"
                           "StrictModes no\nUsePAM no\nPermitRootLogin prohibit-password\nPasswordAuthentication no\n"
                           "MaxStartups 50\nMaxSessions 50\n")
-        hide = f"mount -t tmpfs none {cls.base}/hidden && " if machine == 2 else ""
+        # Each ssh command reads this user's .bashrc, and what that prints is not the job's.
+        hide = "{ [ ! -f ~/.bashrc ] || mount --bind /dev/null ~/.bashrc; } && "
+        if machine == 2:
+            hide += f"mount -t tmpfs none {cls.base}/hidden && "
         log = open(cls.base / f"sshd_{machine}.log", "w", encoding="utf-8")
         cls.addClassCleanup(log.close)
         daemon = subprocess.Popen(cls.machines.command(machine, ["bash", "-c", f"{hide}exec {SSHD} -D -e -f {config}"]),
