@@ -13,8 +13,6 @@ namespace {
 constexpr size_t kSmallPieceBytes = 64 << 10;
 constexpr int kFetchTriesMax = 3;
 constexpr size_t kSweepHomes = 16;
-// Rows that are kept for a save lie on disk as those of a table of this number more.
-constexpr uint32_t kKeptTables = 1 << 15;
 
 }  // namespace
 
@@ -27,8 +25,8 @@ TieredRows::TieredRows(size_t row_bytes, uint64_t salt, TableId table, const Row
       rows_max_(home.rows_max),
       disk_(spills_ ? &memory_->disk() : nullptr, {home.shard, table},
             row_bytes + sizeof(uint32_t)),
-      kept_space_{home.shard, {table.value | kKeptTables}} {
-  CHECK(!spills_ || table.value < kKeptTables) << "table " << table.value << " under a limit";
+      kept_space_{home.shard, {table.value | kTablesMax}} {
+  CHECK(!spills_ || table.value < kTablesMax) << "table " << table.value << " under a limit";
   if (memory_ != nullptr) memory_->Add(this);
 }
 

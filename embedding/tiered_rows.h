@@ -27,6 +27,10 @@ namespace hdps {
 // more. Which tier a row is in changes nothing else.
 class TieredRows {
  public:
+  // Limit of a job's tables under a memory limit. Rows that are kept for a save lie on disk as
+  // those of the table whose number is this much higher.
+  static constexpr uint32_t kTablesMax = 1 << 15;
+
   // `spills`: rows may leave memory if the home has a disk.
   TieredRows(size_t row_bytes, uint64_t salt, TableId table, const RowPlacement& home, bool spills);
   ~TieredRows();

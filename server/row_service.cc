@@ -294,9 +294,10 @@ void RowService::On(const Call& call, const SquaresRequest& request) {
     ++counters_.dropped;
     return;
   }
-  const std::optional<SquareSum> squares =
+  const Result<std::optional<SquareSum>> squares =
       norm_.Ask(call.requester.peer, request.clock, call.requester);
-  if (squares) Reply(call.requester, EncodeMessage(SquaresReply{Code::kOk, "", *squares}));
+  if (!squares.ok()) return Refuse(call.requester, SquaresReply(), squares.status());
+  if (*squares) Reply(call.requester, EncodeMessage(SquaresReply{Code::kOk, "", **squares}));
 }
 
 void RowService::On(const Call& call, const StoreRequest& request) {

@@ -24,6 +24,7 @@
 #include "embedding/disk/disk_rows.h"
 #include "embedding/memory/row_policy.h"
 #include "embedding/memory/row_store.h"
+#include "embedding/tiered_rows.h"
 #include "server/checkpoint_writer.h"
 #include "server/staleness/pulled_rows.h"
 
@@ -273,6 +274,12 @@ Result<std::unique_ptr<ServerMemoryLimit>> ServerMemoryLimit::Make(
   HDPS_RETURN_IF_ERROR(CheckMemory("server " + std::to_string(options.rank),
                                    MemoryOfServers(job, options.own_shards), MostMemory(files)));
   if (limit == 0) return std::unique_ptr<ServerMemoryLimit>();
+  if (job.tables.size() > TieredRows::kTablesMax) {
+    return Status(Code::kInvalidArgument,
+                  "cluster.memory_limit: a job with it has at most " +
+                      std::to_string(TieredRows::kTablesMax) + " tables, and this one has " +
+                      std::to_string(job.tables.size()) + "; join tables, or give no limit");
+  }
   const std::string why = WhyLimitIsTooSmall(job, options, process);
   if (!why.empty()) return Status(Code::kInvalidArgument, why);
   const std::string& folder =

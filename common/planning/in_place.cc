@@ -24,6 +24,9 @@ bool ExchangesValues(const LayerSpec& layer) {
 // Returns why workers that sum dense gradients cannot meet at one step again.
 std::string WhyNotMeetAgain(const Job& job) {
   if (job.train.mode != Mode::kSync) return "its sums and its rows are of no common step (async)";
+  if (job.train.clip_norm > 0) {
+    return "its norm was of sums that others may not have (train.clip_norm)";
+  }
   if (job.parallel.optimizer.enabled) {
     return "its part of the optimizer's state was nowhere else (enable_parallel_optimizer)";
   }
@@ -53,9 +56,6 @@ std::string WhyNotInPlace(const Job& job) {
   if (ReadsTopic(job.data)) return "a topic is read again from where the round began";
   if (job.train.progressive.window > 0) {
     return "the newest scores of train.progressive were at that worker";
-  }
-  if (job.train.mode == Mode::kSync && job.train.clip_norm > 0) {
-    return "the norm of the step at hand is not kept (train.clip_norm)";
   }
   return "";
 }

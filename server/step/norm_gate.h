@@ -3,13 +3,16 @@
 
 #include <glog/logging.h>
 
+#include <cstddef>
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "common/base/ids.h"
 #include "common/base/square_sum.h"
+#include "common/base/status.h"
 #include "common/protocol/activity.h"
 #include "server/step/sync_combiner.h"
 
@@ -18,9 +21,11 @@ namespace hdps {
 // Serves train.clip_norm: workers request the squares of each server's gradients, add them up, and
 // send the sum with the message that they have finished the step.
 //
-// Invariant: at most one step is held, and each comes out once. The squares of the last step are
-// kept for workers that ask late or again. No worker asks for an older step: all have finished it
-// before any push of the next step was sent. A worker waits for at most one answer.
+// Invariant: at most one step is held, and each comes out once. The squares of the last two steps
+// are kept for workers that ask late or again. No worker asks for an older one: a process that
+// takes a dead one's place asks for the steps that were pushed and not announced here, and each
+// worker announces a step only once its step before is acknowledged. A worker waits for at most one
+// answer.
 //
 // Used only from the loop of one RowService.
 template <typename Requester>
@@ -35,14 +40,16 @@ class NormGate {
   // Holds a complete step. Requires: none is held. Returns the requests that wait for its squares.
   std::vector<Requester> Hold(SyncCombiner::Step step, const SquareSum& squares) {
     CHECK(!holds());
-    CHECK(!last_ || step.clock > last_->first) << "steps come in order";
-    last_ = {step.clock, squares};
+    const Clock clock = step.clock;
+    CHECK(known_.empty() || clock > known_.rbegin()->first) << "steps come in order";
+    known_.emplace(clock, squares);
+    if (known_.size() > kStepsKnown) known_.erase(known_.begin());
     step_ = std::move(step);
     std::vector<Requester> waiting;
     for (const auto& [worker, question] : questions_) {
-      if (question.first == last_->first) waiting.push_back(question.second);
+      if (question.first == clock) waiting.push_back(question.second);
     }
-    std::erase_if(questions_, [&](const auto& one) { return one.second.first <= last_->first; });
+    std::erase_if(questions_, [&](const auto& one) { return one.second.first <= clock; });
     return waiting;
   }
 
@@ -52,23 +59,31 @@ class NormGate {
     return std::exchange(step_, std::nullopt);
   }
 
-  // Returns the squares of the step of `clock` if known; otherwise the request waits.
-  std::optional<SquareSum> Ask(PeerId worker, Clock clock, const Requester& requester) {
-    if (last_ && last_->first == clock) return last_->second;
-    if (!last_ || clock > last_->first) questions_[worker] = {clock, requester};
-    return std::nullopt;
+  // Returns the squares of the step of `clock`; without a value, the step is not complete and the
+  // request waits. Errors: kCorruption, the step is older than those that are kept.
+  Result<std::optional<SquareSum>> Ask(PeerId worker, Clock clock, const Requester& requester) {
+    if (const auto at = known_.find(clock); at != known_.end()) return {at->second};
+    if (!known_.empty() && clock < known_.rbegin()->first) {
+      return Status(Code::kCorruption, "the squares of step " + std::to_string(clock) +
+                                           " are not kept; the last are " + "those of step " +
+                                           std::to_string(known_.rbegin()->first));
+    }
+    questions_[worker] = {clock, requester};
+    return {std::nullopt};
   }
 
   void RemoveWorker(PeerId worker) { questions_.erase(worker); }
   void Clear() {
     step_.reset();
-    last_.reset();
+    known_.clear();
     questions_.clear();
   }
 
  private:
+  static constexpr size_t kStepsKnown = 2;
+
   std::optional<SyncCombiner::Step> step_;
-  std::optional<std::pair<Clock, SquareSum>> last_;
+  std::map<Clock, SquareSum> known_;
   std::map<PeerId, std::pair<Clock, Requester>> questions_;
 };
 

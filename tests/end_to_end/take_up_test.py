@@ -18,6 +18,8 @@ FIRST = int(os.environ.get("HDPS_KILLS_SEED", 0))
 # Without saves the job trains from its begin to its end, and nothing that comes back can be a checkpoint's.
 SETS = {"train.epochs": 24, "train.eval_each_epoch": False, "checkpoint.every_steps": 0,
         "cluster.heartbeat_ms": 100, "cluster.dead_after_ms": 2000}
+# A norm below that of every step of the job, so that each is clipped.
+CLIPS = {"train.clip_norm": 0.01}
 REPLACED = re.compile(r"(worker \d)\b.* was replaced in place after ([\d.]+) s; nobody goes back")
 
 
@@ -64,6 +66,11 @@ class TakeUpTest(ReferenceCase):
     def test_sync_with_rows_ahead_in_sixteen_bits(self):
         self.disturb("sync, rows two steps ahead in bf16", {"train.lookahead": 2, "parallel.wire": "bf16"}, True)
 
+    def test_sync_with_a_clipped_norm(self):
+        """Servers hold a step until a worker that has the norm of all gradients announces it."""
+        for copies in (0, 1):
+            self.disturb(f"sync under clip_norm, {copies} copies", {**CLIPS, "cluster.replicas": copies}, True)
+
     def test_allreduce(self):
         """The others make their step again too, because its sums are lost."""
         for copies in (0, 1):
@@ -85,12 +92,13 @@ class TakeUpTest(ReferenceCase):
 
 
 class PointsTest(harness.Case):
-    """Under allreduce a worker dies at a known point of a step, and then others at points of the way in place."""
+    """Workers die at known points: of a step, and then others at points of the way in place."""
     SETS = {**SETS, "train.epochs": 2, "parallel.dense_exchange": "allreduce"}
     IN_STEP = ("pulled", "computed", "pushed", "acked", "reduced", "ended")
+    CLIPPED = {**SETS, "parallel.dense_exchange": "servers", **CLIPS}
 
-    def end(self, name, faults):
-        with FailingCluster(harness.CENSUS, self.out(name), 2, 2, self.SETS, faults) as cluster:
+    def end(self, name, faults, sets=None, workers=2):
+        with FailingCluster(harness.CENSUS, self.out(name), 2, workers, sets or self.SETS, faults) as cluster:
             summary, log = cluster.finish(), cluster.log()
         for point in [fault for of_one in faults.values() for fault in of_one]:
             self.assertIn(f"crash on purpose at {point.split('=')[1].split(':')[0]}", log)
@@ -106,6 +114,23 @@ class PointsTest(harness.Case):
             self.assertNotIn("the job goes on from", log)
         harness.figure(f"allreduce, a crash at each of {len(chosen)} points of a step of a worker: replaced in place, "
                        "with the digest of the undisturbed run")
+
+    def test_a_clipped_norm_at_each_point_of_a_step(self):
+        """Also where every worker dies with all pushed and nothing announced: the norm is then at the servers alone."""
+        cases = [(point, workers) for point in ("pulled", "pushed", "acked", "ended") for workers in (1, 2)]
+        in_place = 0
+        for workers in (1, 2):
+            self.digest = harness.train(harness.CENSUS, self.out(f"plain_{workers}"), 2, workers, self.CLIPPED)["digest"]
+            free = harness.train(harness.CENSUS, self.out(f"free_{workers}"), 2, workers,
+                                 {**self.CLIPPED, "train.clip_norm": 0})["digest"]
+            self.assertNotEqual(self.digest, free)
+            for point in [point for point, of in cases if of == workers]:
+                faults = {f"worker_{rank}": [f"point=worker.step.{point}:crash@30"] for rank in range(workers)}
+                log = self.end(f"{point}_{workers}", faults, self.CLIPPED, workers)
+                in_place += "the job goes on from" not in log and "nobody goes back" in log
+        self.assertEqual(in_place, len(cases))
+        harness.figure(f"clip_norm in sync, all of one or two workers crash at a point of the same step: {in_place} of "
+                       f"{len(cases)} replaced in place, with the digest of the undisturbed run")
 
     def test_allreduce_where_orders_begin_and_end(self):
         self.digest = harness.train(harness.CENSUS, self.out("plain"), 2, 2, self.SETS)["digest"]

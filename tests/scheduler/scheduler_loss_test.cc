@@ -12,6 +12,7 @@
 
 #include "common/job/spec/checkpoint_spec.h"
 #include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/parallel_spec.h"
 #include "common/job/spec/train_spec.h"
 #include "common/protocol/manifest.h"
 #include "common/protocol/message_frames.h"
@@ -98,6 +99,7 @@ TEST_F(SchedulerNodeTest, AServerThatIsLostToo) {
 }
 
 TEST_F(SchedulerNodeTest, AnotherTakesThePlaceOfALostWorkerAndAllGoBackToTheCheckpoint) {
+  options_.job.parallel.dense_exchange = DenseExchange::kAllreduce;
   options_.job.train.clip_norm = 1;
   options_.job.checkpoint.every_steps = 4;
   options_.job.cluster.replace_after_s = 3000;
@@ -114,7 +116,7 @@ TEST_F(SchedulerNodeTest, AnotherTakesThePlaceOfALostWorkerAndAllGoBackToTheChec
                         "worker a: train to 8, epoch 0 from 0\n"
                         "worker c: train to 8, epoch 0 from 0\n"));
   EXPECT_TRUE(cluster_->Noticed("worker 1 (worker b) is lost: nothing was heard of it for 1.0 s"));
-  EXPECT_TRUE(cluster_->Noticed("because the norm of the step at hand is not kept"));
+  EXPECT_TRUE(cluster_->Noticed("because its norm was of sums that others may not have"));
   EXPECT_TRUE(cluster_->Noticed("goes on from step 4"));
   EXPECT_THAT(cluster_->summary(), HasSubstr("\"failures_survived\": 1"));
   EXPECT_THAT(cluster_->summary(), HasSubstr("\"steps\": 20"));

@@ -94,6 +94,25 @@ TEST_F(ClipNormTest, StepsFollowEachOther) {
   }
 }
 
+// A process that takes a dead worker's place asks for the steps that this one has not announced.
+TEST_F(ClipNormTest, TheSquaresOfTheLastTwoStepsAreKept) {
+  double squares = 0;
+  for (Clock step = 0; step < 3; ++step) {
+    const auto a = static_cast<float>(step + 3);
+    Push(0, step, a, 0);
+    Push(1, step, a, 0);
+    squares = *Squares(Ask(0, step));
+    Advance(0, step + 1, squares);
+  }
+  EXPECT_EQ(squares, 25);
+  EXPECT_EQ(Squares(Ask(1, 2)), 25);
+  EXPECT_EQ(Squares(Ask(1, 1)), 16);
+  const std::optional<SquaresReply> refused = server_.TakeReply<SquaresReply>(Ask(1, 0));
+  ASSERT_TRUE(refused.has_value());
+  EXPECT_EQ(refused->code, Code::kCorruption);
+  EXPECT_NE(refused->message.find("step 0"), std::string::npos) << refused->message;
+}
+
 TEST_F(ClipNormTest, BelowTheNormNothingIsShrunk) {
   Push(0, 0, 1, 0.5f);
   Push(1, 0, 1, 0.5f);

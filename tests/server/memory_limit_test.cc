@@ -198,6 +198,16 @@ TEST(ServerMemoryLimit, RefusesALimitThatCannotBeKeptWithTheRowsToCome) {
 }
 
 // A job that was saved with more rows continues, with a warning.
+// Rows that are kept for a save have table numbers of their own.
+TEST(ServerMemoryLimit, RefusesMoreTablesThanItsDiskHasNumbersFor) {
+  Job job = JobWith({"cluster.memory_limit=8GiB"});
+  job.tables.insert(job.tables.begin(), 32768, job.tables.front());
+  const auto made = ServerMemoryLimit::Make(job, OptionsOf(), *NewMemoryFileSystem());
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.status().code(), Code::kInvalidArgument);
+  EXPECT_THAT(made.status().message(), HasSubstr("at most 32768 tables, and this one has 3277"));
+}
+
 TEST(ServerMemoryLimit, WarnsOfACheckpointsRows) {
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
   const Result<std::unique_ptr<ServerMemoryLimit>> memory =

@@ -57,22 +57,35 @@ Result<PlaceStand> AskStand(NodeChannel& channel, Clock counted) {
   HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies, channel.Call(std::move(questions)));
   std::optional<PlaceStand> stand;
   Clock reached = 0;
+  std::optional<Clock> announced;
   for (const Frame& frame : replies) {
     AdvanceAck ack;
     HDPS_RETURN_IF_ERROR(DecodeMessage(frame, &ack));
     reached = std::max(reached, ack.reached);
-    if (!stand || ack.pushed < stand->clock) stand = {ack.pushed, 0, ack.counts};
+    announced = std::min(announced.value_or(ack.clock), ack.clock);
+    if (!stand || ack.pushed < stand->clock) {
+      stand = {.clock = ack.pushed, .counts = ack.counts};
+    }
   }
   if (!stand) return Status(Code::kInvalidArgument, "there is no server to ask");
   stand->reached = std::max(reached, stand->clock);
+  stand->announced = *announced;
   return *stand;
 }
 
-Result<PlaceStand> TakeUpStand(NodeChannel& channel) {
+Result<PlaceStand> TakeUpStand(NodeChannel& channel, bool clips_all) {
   HDPS_ASSIGN_OR_RETURN(const PlaceStand stand, AskStand(channel));
   HDPS_FAILPOINT("worker.stand.known");
   const auto num_servers = static_cast<uint32_t>(channel.view()->servers.size());
-  HDPS_RETURN_IF_ERROR(channel.Call(AdvanceRequests(num_servers, stand.clock)).status());
+  if (!clips_all) {
+    HDPS_RETURN_IF_ERROR(channel.Call(AdvanceRequests(num_servers, stand.clock)).status());
+    return stand;
+  }
+  for (Clock step = stand.announced; step < stand.clock; ++step) {
+    const Ticket asked = channel.Start(SquaresRequests(num_servers, step));
+    HDPS_ASSIGN_OR_RETURN(const SquareSum squares, AwaitSquares(channel, asked));
+    HDPS_RETURN_IF_ERROR(channel.Call(AdvanceRequests(num_servers, step + 1, squares)).status());
+  }
   return stand;
 }
 

@@ -42,17 +42,19 @@ class PushAcks {
 
 // Where a place in the job stands that another process had before.
 struct PlaceStand {
-  Clock clock = 0;     // Every server has all pushes of the steps before this one.
-  Clock reached = 0;   // No server has a push of this step, or of one behind it.
-  RoundCounts counts;  // Of the round, with the steps before `clock`, or before the one asked for.
+  Clock clock = 0;      // Every server has all pushes of the steps before this one.
+  Clock announced = 0;  // Every server knows that the place has finished the steps before this one.
+  Clock reached = 0;    // No server has a push of this step, or of one behind it.
+  RoundCounts counts;   // Of the round, with the steps before `clock`, or before the one asked for.
 };
 
 // Asks the servers where this worker's place stands; the counts are those before step `counted`, 0:
 // before PlaceStand::clock.
 Result<PlaceStand> AskStand(NodeChannel& channel, Clock counted = 0);
 // The same, and reports to the servers the steps that the place has finished, which the process
-// before may not have done.
-Result<PlaceStand> TakeUpStand(NodeChannel& channel);
+// before may not have done. `clips_all`: train.clip_norm in sync mode, where each of these steps is
+// announced with the sum of its squares; a server would apply it unclipped otherwise.
+Result<PlaceStand> TakeUpStand(NodeChannel& channel, bool clips_all);
 
 // Waits for the replies to SquaresRequests(), and adds them: the sum of squares of a step's
 // gradients at all servers.

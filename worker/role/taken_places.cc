@@ -31,7 +31,7 @@ Result<PlaceStand> Trainer::TakeUp(const Command& command) {
   channel_.board().Enter("take_up");
   HDPS_RETURN_IF_ERROR(runner_->Settle());
   // The others may wait for the clock that this reports, before they can come to the meeting.
-  HDPS_ASSIGN_OR_RETURN(PlaceStand stand, TakeUpStand(channel_));
+  HDPS_ASSIGN_OR_RETURN(PlaceStand stand, TakeUpStand(channel_, runner_->clips_all()));
   if (StepsTakenUp(job()) > 0) {
     HDPS_RETURN_IF_ERROR(JoinGroup());
     const DenseReplica& kept = dense_->kept;

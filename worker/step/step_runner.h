@@ -61,6 +61,9 @@ class StepRunner {
   ~StepRunner() { WatchDevice(false); }
 
   void set_group(const DenseGroup& group);
+  // Returns whether each step is announced with the squares of its gradients: train.clip_norm in
+  // sync mode.
+  bool clips_all() const { return clips_all_; }
   // Sets the groups in which layers exchange values: see LaneExchange.
   void set_lane_groups(std::span<Collective* const> groups) { compute_.set_groups(groups); }
   void set_recorder(SpanRecorder* recorder) {  // May be null.
