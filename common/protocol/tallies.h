@@ -27,8 +27,8 @@ struct LabelTally {
   friend bool operator==(const LabelTally&, const LabelTally&) = default;
 };
 
-// What a worker has counted since its present order to train began, with the steps that it has
-// pushed: a process that takes its place counts on from there.
+// RoundCounts has what a worker has counted since its present order to train began, with the steps
+// that it has pushed. A process that takes its place counts on from there.
 struct RoundCounts {
   uint64_t examples = 0;
   double loss_sum = 0;

@@ -21,8 +21,8 @@ struct AheadCopies {
   uint64_t rows = 0, bytes = 0;  // Of the first copies, which have all rows.
 };
 
-// First all rows are copied, written and read, then what changed meanwhile, until that is little.
-// What changes after that is sent by MovePhase while the job stands.
+// MoveAhead copies the rows of a move while the job trains: first all of them, then what changed
+// meanwhile, until that is little. MovePhase sends what changes after that, while the job stands.
 //
 // Invariant: beside any phase; servers go on with the rows that they have, so a fault costs nothing
 // but the move.
