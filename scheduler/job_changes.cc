@@ -111,6 +111,10 @@ void JobCoordinator::ServersLost(size_t servers, TimeMs now) {
   job_.record.summary.failures_survived += static_cast<uint32_t>(servers);
   changed_ = true;
   DropAhead("a server is lost", now);
+  // One that was told to drop the copies of an earlier move may not have answered.
+  for (const CommandTracker::Waiting& waiting : parts_.tracker.waiting()) {
+    if (!parts_.members.Has(waiting.member)) parts_.tracker.Drop(waiting.member);
+  }
   if (pending_.under_way()) {
     parts_.tracker.DropAll(CommandKind::kAwaitSaved);
     pending_.Drop("a server is lost that had taken rows and not written them");
