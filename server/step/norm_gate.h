@@ -65,7 +65,7 @@ class NormGate {
     if (const auto at = known_.find(clock); at != known_.end()) return {at->second};
     if (!known_.empty() && clock < known_.rbegin()->first) {
       return Status(Code::kCorruption, "the squares of step " + std::to_string(clock) +
-                                           " are not kept; the last are " + "those of step " +
+                                           " are not kept; the last are those of step " +
                                            std::to_string(known_.rbegin()->first));
     }
     questions_[worker] = {clock, requester};

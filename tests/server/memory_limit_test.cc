@@ -197,7 +197,6 @@ TEST(ServerMemoryLimit, RefusesALimitThatCannotBeKeptWithTheRowsToCome) {
   EXPECT_EQ(WhyLimitIsTooSmall(capped, many, 20 << 20), "");
 }
 
-// A job that was saved with more rows continues, with a warning.
 // Rows that are kept for a save have table numbers of their own.
 TEST(ServerMemoryLimit, RefusesMoreTablesThanItsDiskHasNumbersFor) {
   Job job = JobWith({"cluster.memory_limit=8GiB"});
@@ -208,6 +207,7 @@ TEST(ServerMemoryLimit, RefusesMoreTablesThanItsDiskHasNumbersFor) {
   EXPECT_THAT(made.status().message(), HasSubstr("at most 32768 tables, and this one has 3277"));
 }
 
+// A job that was saved with more rows continues, with a warning.
 TEST(ServerMemoryLimit, WarnsOfACheckpointsRows) {
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
   const Result<std::unique_ptr<ServerMemoryLimit>> memory =
