@@ -1,4 +1,5 @@
 """Runs the built programs like a user: jobs and clusters, and checks what they leave behind."""
+import fcntl
 import json
 import os
 import pathlib
@@ -98,16 +99,21 @@ def with_peak(command):
 
 
 def python_with(name, packages):
-    """A Python that has packages of PyPI, made once as build/NAME; None where they cannot be installed."""
+    """A Python that has packages of PyPI, made once as build/NAME; None where they cannot be installed.
+
+    Tests that run at once may ask for the same one: the lock lets one of them make it, and the others wait.
+    """
     folder = BIN.parent / name
     python, made = folder / "bin" / "python", folder / "done"
-    if not made.exists():
-        for command in ([sys.executable, "-m", "venv", "--clear", folder],
-                        [python, "-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check",
-                         *packages]):
-            if subprocess.run(list(map(str, command)), stdin=subprocess.DEVNULL, capture_output=True).returncode:
-                return None
-        made.touch()
+    with open(BIN.parent / f"{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # Ends with the process that has it.
+        if not made.exists():
+            for command in ([sys.executable, "-m", "venv", "--clear", folder],
+                            [python, "-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check",
+                             *packages]):
+                if subprocess.run(list(map(str, command)), stdin=subprocess.DEVNULL, capture_output=True).returncode:
+                    return None
+            made.touch()
     return python
 
 
