@@ -5,8 +5,6 @@
 
 #include "common/job/job_facts.h"
 #include "common/job/job_spec.h"
-#include "common/job/kafka/kafka_entry.h"
-#include "common/job/spec/data_spec.h"
 #include "common/job/spec/layer_spec.h"
 #include "common/job/spec/model_spec.h"
 #include "common/job/spec/parallel_spec.h"
@@ -53,7 +51,6 @@ std::string WhyNotInPlace(const Job& job) {
   }
   const auto keeps = [](const TableSpec& table) { return table.vocab_cache_size > 0; };
   if (std::ranges::any_of(job.tables, keeps)) return "workers keep rows (vocab_cache_size)";
-  if (ReadsTopic(job.data)) return "a topic is read again from where the round began";
   if (job.train.progressive.window > 0) {
     return "the newest scores of train.progressive were at that worker";
   }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace hdps {
 
@@ -22,6 +23,25 @@ struct PartitionOffset {
   int64_t next = 0;  // Not negative.
   friend bool operator==(const PartitionOffset&, const PartitionOffset&) = default;
 };
+
+// The messages of a partition that one step has: those with offsets from `begin` on, before `end`.
+struct PartitionSpan {
+  uint32_t partition = 0;
+  int64_t begin = 0, end = 0;  // Not negative; begin <= end.
+  friend bool operator==(const PartitionSpan&, const PartitionSpan&) = default;
+};
+
+// Return where the partitions are before a step, and behind it.
+inline std::vector<PartitionOffset> BeginsOf(const std::vector<PartitionSpan>& messages) {
+  std::vector<PartitionOffset> offsets;
+  for (const PartitionSpan& span : messages) offsets.push_back({span.partition, span.begin});
+  return offsets;
+}
+inline std::vector<PartitionOffset> EndsOf(const std::vector<PartitionSpan>& messages) {
+  std::vector<PartitionOffset> offsets;
+  for (const PartitionSpan& span : messages) offsets.push_back({span.partition, span.end});
+  return offsets;
+}
 
 struct SavedFile {
   std::string name;  // Inside the checkpoint's folder.

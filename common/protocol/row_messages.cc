@@ -129,6 +129,18 @@ HDPS_MESSAGE(PullReply);
 // ---- PushRequest, PushAck.
 
 template <>
+struct Layout<PartitionSpan> {
+  static void Describe(auto& fields, auto& span) {
+    fields.Number(span.partition);
+    fields.Number(span.begin);
+    fields.Number(span.end);
+  }
+  static void Check(const PartitionSpan& span, Rules& rules) {
+    rules.Require(span.begin >= 0 && span.begin <= span.end, "offsets grow from 0 on");
+  }
+};
+
+template <>
 struct Layout<PushRequest> {
   using Table = wire::PushRequest;
   static void Describe(auto& fields, auto& message) {
@@ -146,6 +158,7 @@ struct Layout<PushRequest> {
     fields.Number(message.rows_mark);
     fields.Number(message.dense_mark);
     fields.Table(message.counts);
+    fields.Tables(message.messages);
     fields.Section(message.keys);
     fields.Section(message.gradients);
   }
@@ -196,6 +209,14 @@ struct Layout<AdvanceRequest> {
 HDPS_MESSAGE(AdvanceRequest);
 
 template <>
+struct Layout<TopicStep> {
+  static void Describe(auto& fields, auto& step) {
+    fields.Number(step.clock);
+    fields.Tables(step.messages);
+  }
+};
+
+template <>
 struct Layout<AdvanceAck> {
   using Table = wire::AdvanceAck;
   static void Describe(auto& fields, auto& message) {
@@ -203,6 +224,7 @@ struct Layout<AdvanceAck> {
     fields.Table(message.counts);
     fields.Number(message.pushed);
     fields.Number(message.reached);
+    fields.Tables(message.steps);
   }
   static void Check(const AdvanceAck& message, Rules& rules) {
     rules.Require(message.clock >= 0 && message.pushed >= 0 && message.reached >= 0,

@@ -10,6 +10,7 @@
 #include "common/base/ids.h"
 #include "common/base/square_sum.h"
 #include "common/base/status.h"
+#include "common/protocol/manifest_parts.h"
 #include "common/protocol/message_kind.h"
 #include "common/protocol/table_keys.h"
 #include "common/protocol/tallies.h"
@@ -103,6 +104,8 @@ struct PushRequest {
   // the worker has read none of them from this server.
   uint64_t rows_mark = 0, dense_mark = 0;
   RoundCounts counts = {};  // With this step.
+  // What the step has of a topic, in each of the worker's partitions, ascending; empty without one.
+  std::vector<PartitionSpan> messages = {};
 };
 struct PushAck {
   static constexpr MessageKind kKind = MessageKind::kPushAck;
@@ -127,6 +130,12 @@ struct AdvanceRequest {
   // reported. `clock`: it wants the counts before this step; 0: before AdvanceAck::pushed.
   bool asks = false;
 };
+// What a step of a worker has of a topic.
+struct TopicStep {
+  Clock clock = 0;
+  std::vector<PartitionSpan> messages;
+  friend bool operator==(const TopicStep&, const TopicStep&) = default;
+};
 struct AdvanceAck {
   static constexpr MessageKind kKind = MessageKind::kAdvanceAck;
   Clock clock = 0;  // That of the request; if it asked, the clock that the place has reported.
@@ -134,6 +143,9 @@ struct AdvanceAck {
   // from `reached` on; `counts` came with the last of the steps before the one asked about.
   RoundCounts counts = {};
   Clock pushed = 0, reached = 0;
+  // If it asked, and the job reads a topic: the place's newest steps of which there is a push,
+  // ascending, from the one before AdvanceAck::clock on.
+  std::vector<TopicStep> steps = {};
 };
 
 // Asks for the sum of squares of the combined gradients that the server holds for step `clock`;

@@ -14,6 +14,7 @@ void RowService::TellStand(const Call& call, Clock at) {
   ack.pushed = stands_.pushed(call.worker) + (sabotage_.stand_too_far ? 1 : 0);
   const Clock counted = at > 0 ? at : stands_.pushed(call.worker);
   if (!sabotage_.counts_forgotten) ack.counts = stands_.CountsBefore(call.worker, counted);
+  ack.steps = stands_.Steps(call.worker);
   // Backups have what it tells before it is told.
   Acknowledge(call.requester, EncodeMessage(ack));
 }

@@ -126,7 +126,7 @@ Status RowService::TakePush(PeerId peer, WorkerId worker, PlannedPush push, Push
     HDPS_FAILPOINT("server.push.recorded");
   }
   ++counters_.pushes;
-  stands_.Take(worker, peer, clock, part, push.request.counts);
+  stands_.Take(worker, peer, clock, part, push.request.counts, push.request.messages);
   if (push.request.num_examples > 0) {
     push.scale = std::ldexp(PartScale(job_.parallel, push.request.num_examples),
                             -push.request.scale_exponent);

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import time
 import unittest
 
 import harness
+from failing_cluster import FailingCluster
 
 sys.path.insert(0, str(harness.ROOT / "benchmarks"))
 from tfrecords import example
@@ -195,6 +197,55 @@ class Kafka(harness.DaemonsCase):
         self.assertEqual(offsets(out), topic.written)
         harness.figure(f"{each * PARTITIONS} messages, kill -9 of a worker, the server and the scheduler, a broker away "
                        f"for {DOWN_SECONDS} s: {summary['steps_again']} of {steps} steps again, {summary['digest']}")
+
+    def crash(self, name, topic, faults, sets, servers=2, flush_s=0, meanwhile=lambda: None):
+        """A job whose worker 1 dies where the faults say. Returns its summary, and how many steps another worker in its
+        place made again that some servers had."""
+        out = self.out(name)
+        job = self.job(f"{name}_job", topic.entry, flush_s=flush_s)
+        with FailingCluster(job, out, servers, WORKERS, sets, {"worker_1": [faults]}) as cluster:
+            meanwhile()
+            summary, log = cluster.finish(), cluster.log()
+        self.assertIn("crash on purpose", log)
+        self.assertIn("nobody goes back", log)
+        self.assertNotIn("the job goes on from", log)
+        self.assertEqual(summary["failures_survived"], 1)
+        return summary, sum(map(int, re.findall(r"some servers have the rows of (\d+) steps", log)))
+
+    def test_a_worker_that_dies_is_replaced_in_place(self):
+        """Its step is made again of the same messages, though a step's messages depend on when they come (flush_s)."""
+        points = [(f"late=30%:0..50ms,seed={seed},point=worker.step.{point}:crash@{hit}")
+                  for seed, (point, hit) in enumerate((point, hit) for point in ("pulled", "computed", "pushed", "acked", "ended")
+                                                      for hit in (5, 21))]
+        chosen, begun, again = harness.third_of(points, "points of a step"), 0, 0
+        topic = Topic(self)
+        topic.deal(self.rows)
+        self.object["checkpoint"] = {"every_steps": 0}
+        digest = self.train(topic, "undisturbed")[1]["digest"]
+        for i, faults in enumerate(chosen):
+            summary, left = self.crash(f"waits_{i}", topic, faults, {"train.mode": "sync"})
+            self.assertEqual((summary["digest"], summary["examples"]), (digest, ROWS), faults)
+            begun, again = begun + left, again + summary["steps_again"]
+
+        short = []
+        for mode in ("sync", "async"):
+            for i, faults in enumerate(chosen):
+                topic = Topic(self)
+                topic.deal(self.rows[:ROWS // 4])
+
+                def rest(topic=topic):
+                    for p in range(PARTITIONS):
+                        for row in self.rows_of(p)[ROWS // 4 // PARTITIONS:]:
+                            topic.write(p, [row])
+                            topic.flush()
+                summary, left = self.crash(f"{mode}_{i}", topic, faults, {"train.mode": mode}, flush_s=0.05, meanwhile=rest)
+                read = sum(offsets(self.out(f"{mode}_{i}")))
+                self.assertEqual(summary["examples"], read, faults)
+                short.append(read)
+                begun, again = begun + left, again + summary["steps_again"]
+        harness.figure(f"{3 * len(chosen)} workers of a topic die at a point of a step: all replaced in place; {begun} steps were at "
+                       f"some servers, {again} made again; with flush_s {min(short)} to {max(short)} of {ROWS} messages read "
+                       "in the steps of the job, each counted once; without it the digest of the undisturbed run")
 
     def test_partitions_that_fill_at_unlike_speeds_starve_nobody(self):
         """With the default flush_s: workers have 500, 700 and 900 messages, in parts of 200."""

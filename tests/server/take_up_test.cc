@@ -8,6 +8,7 @@
 #include "common/job/spec/train_spec.h"
 #include "common/protocol/message_frames.h"
 #include "common/protocol/row_messages.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/places/kept_pulls.h"
 #include "server/places/rank_stands.h"
@@ -15,6 +16,8 @@
 
 namespace hdps {
 namespace {
+
+using ::testing::ElementsAre;
 
 constexpr PeerId kHeir{2000};
 constexpr Key kKey = 7;
@@ -42,6 +45,7 @@ class TakeUpTest : public testing::Test {
   uint64_t Push(uint32_t worker, uint64_t sequence, Clock clock, float gradient) {
     PushRequest push = server_->PushOf(sequence, clock, 1, {{0, 1, {kKey}, {gradient}}});
     push.counts = {.examples = static_cast<uint64_t>(10 * (clock + 1)), .loss_sum = 0.5};
+    push.messages = {{4, 10 * clock, 10 * clock + 10}};
     server_->FromPeer(ServerHarness::WorkerPeer(worker), push, ++id_);
     return id_;
   }
@@ -129,6 +133,9 @@ TEST_F(TakeUpTest, InAsyncAPushOfTheDeadCountsOnce) {
     EXPECT_EQ(stand.clock, 1);
     EXPECT_EQ(stand.pushed, 2);
     EXPECT_EQ(stand.counts.examples, 20u);
+    ASSERT_EQ(stand.steps.size(), 2u);
+    EXPECT_EQ(stand.steps[1].clock, 1);
+    EXPECT_THAT(stand.steps[1].messages, ElementsAre(PartitionSpan{4, 10, 20}));
     EXPECT_EQ(PushOfHeir(0, 1, 1), Code::kOk);
     EXPECT_EQ(Row(), broken ? -3 : -2);
     EXPECT_EQ(PushOfHeir(1, 2, 1), Code::kOk);
@@ -192,6 +199,27 @@ TEST(RankStands, AGapIsWhereThePlaceStands) {
   stands.Reset(2);
   EXPECT_EQ(stands.pushed({3}), 2);
   EXPECT_EQ(stands.CountsBefore({3}, 2), RoundCounts());
+}
+
+TEST(RankStands, WhatTheNewestStepsHaveOfATopicIsKnown) {
+  RankStands stands(8, /*parts=*/2);
+  stands.Join({3}, 5);
+  stands.Take({3}, {1}, 5, 0, {}, {{0, 10, 20}});
+  stands.Take({3}, {1}, 5, 1, {}, {{0, 10, 20}});
+  stands.Take({3}, {1}, 6, 1, {}, {{0, 20, 21}});  // The push that has the counts is missing.
+  const auto clocks = [&] {
+    std::vector<Clock> known;
+    for (const TopicStep& step : stands.Steps({3})) known.push_back(step.clock);
+    return known;
+  };
+  EXPECT_THAT(clocks(), ElementsAre(5, 6));
+  EXPECT_THAT(stands.Steps({3})[1].messages, ElementsAre(PartitionSpan{0, 20, 21}));
+  stands.Finish({3}, 6);
+  EXPECT_THAT(clocks(), ElementsAre(5, 6)) << "where step 5 ended, step 6 begins";
+  stands.Finish({3}, 7);
+  EXPECT_THAT(clocks(), ElementsAre(6));
+  stands.Reset(2);
+  EXPECT_THAT(clocks(), ElementsAre());
 }
 
 TEST(RankStands, ALiarFillsNoMemory) {

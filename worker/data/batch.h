@@ -45,8 +45,8 @@ struct Batch {
   // before it were left out. A row's position does not depend on the number of parts.
   uint32_t epoch = 0;
   uint32_t own_row = 0, row_stride = 1;
-  // Where this worker's partitions of a topic are behind the step; empty without one.
-  std::vector<PartitionOffset> offsets;
+  // What the step has of a topic, in each of this worker's partitions; empty without one.
+  std::vector<PartitionSpan> messages;
 };
 
 }  // namespace hdps

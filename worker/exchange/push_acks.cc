@@ -58,6 +58,7 @@ Result<PlaceStand> AskStand(NodeChannel& channel, Clock counted) {
   std::optional<PlaceStand> stand;
   Clock reached = 0;
   std::optional<Clock> announced;
+  std::map<Clock, std::vector<PartitionSpan>> messages;
   for (const Frame& frame : replies) {
     AdvanceAck ack;
     HDPS_RETURN_IF_ERROR(DecodeMessage(frame, &ack));
@@ -66,10 +67,12 @@ Result<PlaceStand> AskStand(NodeChannel& channel, Clock counted) {
     if (!stand || ack.pushed < stand->clock) {
       stand = {.clock = ack.pushed, .counts = ack.counts};
     }
+    for (TopicStep& step : ack.steps) messages.try_emplace(step.clock, std::move(step.messages));
   }
   if (!stand) return Status(Code::kInvalidArgument, "there is no server to ask");
   stand->reached = std::max(reached, stand->clock);
   stand->announced = *announced;
+  stand->messages = std::move(messages);
   return *stand;
 }
 

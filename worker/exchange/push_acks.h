@@ -4,10 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
+#include <vector>
 
 #include "common/base/ids.h"
 #include "common/base/square_sum.h"
 #include "common/base/status.h"
+#include "common/protocol/manifest_parts.h"
 #include "common/protocol/tallies.h"
 #include "worker/exchange/node_channel.h"
 
@@ -46,6 +49,8 @@ struct PlaceStand {
   Clock announced = 0;  // Every server knows that the place has finished the steps before this one.
   Clock reached = 0;    // No server has a push of this step, or of one behind it.
   RoundCounts counts;   // Of the round, with the steps before `clock`, or before the one asked for.
+  // What the place's newest steps that some server has a push of have of a topic.
+  std::map<Clock, std::vector<PartitionSpan>> messages = {};
 };
 
 // Asks the servers where this worker's place stands; the counts are those before step `counted`, 0:

@@ -114,6 +114,7 @@ ServerRequest PushPlan::RequestTo(ServerId server, const PushTerms& terms, int e
   push.rows_mark = split_->marks(server).rows;
   push.dense_mark = split_->marks(server).dense;
   push.counts = terms.counts;
+  push.messages = terms.messages;
   push.gradients = std::move(gradients);
   ServerRequest request = {server, Frame(), {}, terms.clock};
   if (named) request.frame = EncodeMessage(push);

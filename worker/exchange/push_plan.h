@@ -10,6 +10,7 @@
 #include "common/base/dtype.h"
 #include "common/base/ids.h"
 #include "common/base/square_sum.h"
+#include "common/protocol/manifest_parts.h"
 #include "common/protocol/tallies.h"
 #include "kernels/row_spans.h"
 #include "worker/exchange/key_split.h"
@@ -31,6 +32,7 @@ struct PushTerms {
   Clock steps_before = 0;
   double loss_scale = 1;  // TrainSpec::loss_scale, for gradients in fp16.
   RoundCounts counts = {};
+  std::vector<PartitionSpan> messages = {};
 };
 
 // Makes the push of one step.

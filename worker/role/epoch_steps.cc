@@ -4,6 +4,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -80,7 +81,7 @@ Status EpochSteps::Open(const Job& part, const EpochPosition& position, const Ep
   if (job_.data.follow) {
     options.reader.follow = NewPollingWait([this](const std::string& behind) { Await(behind); });
   }
-  if (ReadsTopic(job_.data)) ReadTopic(position.offsets, &options.reader);
+  if (ReadsTopic(job_.data)) ReadTopic(position, &options.reader);
   if (follows()) options.on_step = [this] { channel_.StepReady(); };
   Close();
   HDPS_ASSIGN_OR_RETURN(steps_, StepPipeline::Start(part, files_, time_, options));
@@ -91,6 +92,8 @@ Status EpochSteps::Open(const Job& part, const EpochPosition& position, const Ep
   rank_ = channel_.rank();
   bad_rows_ = 0;
   offsets_.clear();
+  const auto is_own = [&](const PartitionOffset& at) { return at.partition % workers == rank_.value; };
+  std::ranges::copy_if(position.offsets, std::back_inserter(offsets_), is_own);
   return Status();
 }
 
@@ -100,9 +103,10 @@ void EpochSteps::Await(const std::string& behind) {
                          static_cast<double>(waits_ms) / 1e3);
 }
 
-void EpochSteps::ReadTopic(const std::vector<PartitionOffset>& offsets, ReaderOptions* options) {
+void EpochSteps::ReadTopic(const EpochPosition& position, ReaderOptions* options) {
   auto topic = std::make_shared<TopicReading>();
-  topic->from = offsets;
+  topic->from = position.offsets;
+  topic->step_ends = position.step_ends;
   topic->clock = &time_;
   topic->await = [this](const std::string& behind) { Await(behind); };
   topic->trouble = [&board = channel_.board()](const std::string& trouble) {
@@ -128,7 +132,8 @@ void EpochSteps::Close() {
 void EpochSteps::Pop() {
   CHECK_GT(window_->size(), 0u);
   bad_rows_ = window_->at(0).prepared->bad_rows;
-  offsets_ = window_->at(0).prepared->offsets;
+  const std::vector<PartitionSpan>& messages = window_->at(0).prepared->messages;
+  if (!messages.empty()) offsets_ = EndsOf(messages);
   ++next_;
   window_->Pop();
 }

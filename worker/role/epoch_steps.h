@@ -33,6 +33,8 @@ struct EpochPosition {
   Clock clock = 0;        // Clock of the step.
   // Where the partitions of a topic are there; empty: data.kafka.start tells.
   std::vector<PartitionOffset> offsets = {};
+  // As TopicReading::step_ends.
+  std::vector<std::vector<PartitionOffset>> step_ends = {};
 };
 
 // Tells how steps are split, by what this worker trains.
@@ -72,16 +74,16 @@ class EpochSteps {
   bool follows() const;
   // Removes the first step of the window, which is finished, and counts its bad rows.
   void Pop();
-  // Where this worker's partitions of a topic are behind the steps removed since Open(); empty if
-  // there are none.
+  // Where this worker's partitions of a topic are behind the steps that were removed; empty if that
+  // is where data.kafka.start tells.
   const std::vector<PartitionOffset>& offsets() const { return offsets_; }
   uint64_t bad_rows() const { return bad_rows_; }  // Bad rows in the steps removed since Open().
 
  private:
   // Tells behind which row the reader waits for more, or "" if it does not.
   void Await(const std::string& behind);
-  // Lets the reader go on at `offsets` of the job's topic.
-  void ReadTopic(const std::vector<PartitionOffset>& offsets, ReaderOptions* options);
+  // Lets the reader go on at the position in the job's topic.
+  void ReadTopic(const EpochPosition& position, ReaderOptions* options);
 
   const Job& job_;
   FileSystem& files_;

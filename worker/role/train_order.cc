@@ -37,7 +37,7 @@ Status Trainer::TrainTogether(const Command& command, std::optional<Command>* pa
   if (part_.model().has_exchange()) HDPS_RETURN_IF_ERROR(JoinLanes());
   if (cache_ != nullptr) HDPS_RETURN_IF_ERROR(JoinCache());
   channel_.board().Enter("train");
-  HDPS_RETURN_IF_ERROR(OpenSteps(command));
+  HDPS_RETURN_IF_ERROR(OpenSteps(command, taken_up));
   HDPS_FAILPOINT("worker.train.begun");
   const int64_t begin = time_.NowNs();
   TrainingRound round(channel_, time_, steps_, *runner_, cache_.get(), options_.after_step, log_);

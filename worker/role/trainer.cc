@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/job/job_facts.h"
+#include "common/job/kafka/kafka_entry.h"
 #include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/data_spec.h"
 #include "common/job/spec/layer_spec.h"
@@ -21,6 +22,7 @@
 #include "common/telemetry/span_recorder.h"
 #include "kernels/device_memory_full.h"
 #include "worker/data/data_preview.h"
+#include "worker/role/place_in_topic.h"
 
 namespace hdps {
 
@@ -280,8 +282,11 @@ Status Trainer::JoinCache() {
   return cache_->Join(channel_.view()->view, place().rank, alone ? nullptr : groups_.sum());
 }
 
-Status Trainer::OpenSteps(const Command& command) {
-  const EpochPosition position{command.epoch, command.epoch_start, clock_, command.offsets};
+Status Trainer::OpenSteps(const Command& command, const PlaceStand& taken_up) {
+  EpochPosition position{command.epoch, command.epoch_start, clock_, command.offsets};
+  if (command.begun && ReadsTopic(job().data)) {
+    HDPS_RETURN_IF_ERROR(FindInTopic(taken_up, command.since, &position));
+  }
   HDPS_ASSIGN_OR_RETURN(const bool open, steps_.IsAt(position));
   if (open) return Status();
   data_.LookAtTraining("epoch " + std::to_string(command.epoch + 1) + " reads it as it is");

@@ -125,7 +125,8 @@ class Trainer {
   Status JoinGroup();
   Status JoinLanes();
   Status JoinCache();
-  Status OpenSteps(const Command& command);
+  // `taken_up`: where the place stood, if the order was begun.
+  Status OpenSteps(const Command& command, const PlaceStand& taken_up);
   Status BeginEvaluation(const std::string& eval_set);
 
   const Job& job() const { return *options_.job; }

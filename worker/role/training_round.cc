@@ -8,14 +8,14 @@
 
 namespace hdps {
 
-Status TrainingRound::AwaitRows(std::optional<Command>* pause) {
+Status TrainingRound::AwaitRows(std::optional<Command>* pause, bool may_pause) {
   StepWindow& window = steps_.window();
   while (true) {
     // Events are taken before the window is looked at, so that one that comes after it ends the
     // wait.
     if (!*pause) *pause = channel_.TakePause();
     HDPS_RETURN_IF_ERROR(window.Fill(1, 0));
-    if (window.size() > 0 || window.at_end() || *pause) return {};
+    if (window.size() > 0 || window.at_end() || (*pause && may_pause)) return {};
     HDPS_RETURN_IF_ERROR(channel_.WaitForStep());
   }
 }
@@ -35,7 +35,8 @@ Result<RoundOutcome> TrainingRound::Run(const Command& train, Clock* clock,
     const int64_t begin = time_.NowNs();
     channel_.board().Enter("read");
     if (steps_.follows()) {
-      HDPS_RETURN_IF_ERROR(AwaitRows(pause));
+      // A step that some servers have is finished first: of a checkpoint it is all or nothing.
+      HDPS_RETURN_IF_ERROR(AwaitRows(pause, *clock >= taken_up.reached));
     } else {
       HDPS_RETURN_IF_ERROR(window.Fill(1, 1));
     }

@@ -52,8 +52,9 @@ class TrainingRound {
                            const PlaceStand& taken_up = {});
 
  private:
-  // Waits for the next step of a followed log, or until a pause comes, which `*pause` then holds.
-  Status AwaitRows(std::optional<Command>* pause);
+  // Waits for the next step of a followed log or a topic, or, where it may pause, until a pause
+  // comes, which `*pause` then holds.
+  Status AwaitRows(std::optional<Command>* pause, bool may_pause);
 
   NodeChannel& channel_;
   MonotonicClock& time_;

@@ -137,7 +137,7 @@ std::unique_ptr<PreparedStep> StepPipeline::Prepare(ReadBatch read) {
   read.batch.row_stride = reading.Stride();
   std::unique_ptr<PreparedStep> step = used_.TryPop().value_or(nullptr);
   if (step == nullptr) step = std::make_unique<PreparedStep>();
-  step->offsets = std::move(read.batch.offsets);
+  step->messages = std::move(read.batch.messages);
   step->parts.Assign(std::move(read.batch), options_.parts, finder_);
   const bool counts = options_.plan.hot != nullptr, splits = options_.plan.view != nullptr;
   if (counts && splits && options_.executor != nullptr) {

@@ -57,8 +57,7 @@ struct PreparedStep {
   std::vector<HotSplit> hot;       // [groups of the plan's registry]
   std::vector<SlicedKeys> sliced;  // [tables]; empty unless the table is cut by column.
   uint64_t bad_rows = 0;           // The reader's count so far.
-  // As of the batch: where this worker's partitions of a topic are behind the step.
-  std::vector<PartitionOffset> offsets;
+  std::vector<PartitionSpan> messages;  // As of the batch: what the step has of a topic.
   double progress = 0;  // The reader's progress: share of the epoch's bytes, 0..1.
   // How long the step was read and its keys were sought, and when that had been done.
   int64_t read_ns = 0, read_end_ns = 0;

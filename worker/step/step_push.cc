@@ -78,7 +78,8 @@ void StepRunner::PushList(const WindowStep& window_step, const StepTask& task, s
                            .part = static_cast<uint32_t>(list),
                            .steps_before = task.steps_before,
                            .loss_scale = job_.train.loss_scale,
-                           .counts = list == 0 ? CountsWith(step, task) : RoundCounts()};
+                           .counts = list == 0 ? CountsWith(step, task) : RoundCounts(),
+                           .messages = step.messages};
   const std::vector<std::span<const float>> gradients = GradientsOf(step, list);
   PushPlan of_piece(step.lists[list], SectionMaker());
   PushPlan& push = list == 0 ? *push_ : of_piece;

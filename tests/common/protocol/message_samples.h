@@ -168,10 +168,10 @@ inline auto Fields(const PullReply& m) {
   return std::tie(a, b, c, d, e, f, g, mark);
 }
 inline auto Fields(const PushRequest& m) {
-  const auto& [a, b, c, d, e, f, g, h, i, epoch, part, exponent, before, mark, dense_mark, counts] =
-      m;
+  const auto& [a, b, c, d, e, f, g, h, i, epoch, part, exponent, before, mark, dense_mark, counts,
+               messages] = m;
   return std::tie(a, b, c, d, e, f, g, h, i, epoch, part, exponent, before, mark, dense_mark,
-                  counts);
+                  counts, messages);
 }
 inline auto Fields(const PushAck& m) {
   const auto& [a, b, c, too_old] = m;
@@ -182,8 +182,8 @@ inline auto Fields(const AdvanceRequest& m) {
   return std::tie(a, b.words, asks);
 }
 inline auto Fields(const AdvanceAck& m) {
-  const auto& [a, counts, pushed, reached] = m;
-  return std::tie(a, counts, pushed, reached);
+  const auto& [a, counts, pushed, reached, steps] = m;
+  return std::tie(a, counts, pushed, reached, steps);
 }
 inline auto Fields(const SquaresRequest& m) {
   const auto& [a] = m;
@@ -354,10 +354,11 @@ void ForEachSample(const Visit& visit) {
   push.part = 2, push.scale_exponent = -9, push.steps_before = 40;
   push.rows_mark = 21, push.dense_mark = 22;
   push.counts = SampleCounts();
+  push.messages = {{0, 7, 9}, {3, 1, int64_t{1} << 40}};
   visit(push);
   visit(PushAck{{6}, Code::kResourceExhausted, "full", true});
   visit(AdvanceRequest{12, {{1, 2, 3, 4}}, true});
-  visit(AdvanceAck{13, SampleCounts(), 14, 15});
+  visit(AdvanceAck{13, SampleCounts(), 14, 15, {{12, {{0, 5, 7}}}, {13, {{0, 7, 9}, {3, 1, 1}}}}});
   visit(StoreRequest{TwoTables(), KeysOf({1, 2, 3, 4, 5}), FloatsOf(12), {4}, 9});
   visit(StoreAck{Code::kInvalidArgument, "no such table"});
   visit(Replicate{5, {21}, MessageKind::kStoreRequest, KeysOf({9}), KeysOf({1, 2}), FloatsOf(3)});

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <limits>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "common/job/spec/table_spec.h"
@@ -19,14 +20,17 @@ using ::testing::ElementsAre;
 
 class TrainingRoundTest : public StepTest {
  protected:
-  TrainingRoundTest()
-      : StepTest({"train.batch_size=10"}),
-        runner_(job_, *model_, servers_.channel(), *clock_, *executor_) {
-    std::string text;
-    for (int i = 0; i < 45; ++i) text += std::to_string(i % 2) + "," + std::to_string(i) + ",k\n";
-    EXPECT_TRUE(WriteFileAtomically(*files_, "train.csv", text).ok());
+  TrainingRoundTest() : TrainingRoundTest({"train.batch_size=10"}, 45) {}
+  TrainingRoundTest(const std::vector<std::string>& sets, int rows)
+      : StepTest(sets), runner_(job_, *model_, servers_.channel(), *clock_, *executor_) {
+    Write(rows);
     const Status opened = steps_.Open(job_, {}, {.dense_keys = dense_keys_});
     EXPECT_TRUE(opened.ok()) << opened.message();
+  }
+  void Write(int rows) {
+    std::string text;
+    for (int i = 0; i < rows; ++i) text += std::to_string(i % 2) + "," + std::to_string(i) + ",k\n";
+    EXPECT_TRUE(WriteFileAtomically(*files_, "train.csv", text).ok());
   }
   // Runs a round until `until`, from the clock of the previous one. `taken_up`: of a process that
   // goes on for a lost one.
@@ -55,6 +59,12 @@ class TrainingRoundTest : public StepTest {
   std::optional<Command> pause_;
   uint32_t epoch_ = 0;
   Clock epoch_start_ = 0;
+};
+
+class FollowedRoundTest : public TrainingRoundTest {
+ protected:
+  FollowedRoundTest()
+      : TrainingRoundTest({"train.batch_size=10", "data.follow=true", "data.shuffle_rows=0"}, 0) {}
 };
 
 TEST_F(TrainingRoundTest, EndsAtItsClockAndTheNextGoesOnBehindIt) {
@@ -130,6 +140,19 @@ TEST_F(TrainingRoundTest, APauseWaitsForTheStepsThatSomeServersHave) {
   EXPECT_EQ(clock_of_steps_, 3);
   EXPECT_EQ(round->steps_again, 3u);
   EXPECT_TRUE(pause_.has_value());
+}
+
+// The log that is followed has no row yet: without the wait the pause would come before the step.
+TEST_F(FollowedRoundTest, APauseWaitsForRowsOfAStepThatSomeServersHave) {
+  PlaceStand taken_up;
+  taken_up.reached = 1;
+  Pause();
+  std::thread writer([this] { Write(20); });
+  const Result<RoundOutcome> round = Train(4, taken_up);
+  writer.join();
+  ASSERT_TRUE(round.ok()) << round.status().message();
+  EXPECT_EQ(clock_of_steps_, 1);
+  EXPECT_EQ(round->steps_again, 1u);
 }
 
 TEST_F(TrainingRoundTest, AStepThatFailsIsNotCounted) {

@@ -13,17 +13,23 @@ PartitionTurns::PartitionTurns(MessageSource& source, MonotonicClock& clock,
   CHECK(!offsets_.empty());
 }
 
-void PartitionTurns::BeginStep(uint64_t turn) {
+void PartitionTurns::BeginStep(uint64_t turn, std::vector<int64_t> ends) {
+  CHECK(ends.empty() || ends.size() == offsets_.size());
+  ends_ = std::move(ends);
   turn_ = static_cast<size_t>(turn % offsets_.size());
   step_ends_ms_ = clock_.NowMs() + options_.flush_ms;
 }
 
 Result<std::optional<TurnMessage>> PartitionTurns::Next() {
   while (true) {
+    size_t ended = 0;
+    for (; ended < offsets_.size() && HasEnded(ended); ++ended) {
+    }
+    if (ended == offsets_.size()) return std::optional<TurnMessage>();
     HDPS_ASSIGN_OR_RETURN(std::optional<TurnMessage> taken, TakeAny());
     if (taken) return taken;
     int64_t wait_ms = -1;
-    if (options_.flush_ms > 0) {
+    if (options_.flush_ms > 0 && ends_.empty()) {
       wait_ms = step_ends_ms_ - clock_.NowMs();
       if (wait_ms <= 0) return std::optional<TurnMessage>();
     }
@@ -33,16 +39,18 @@ Result<std::optional<TurnMessage>> PartitionTurns::Next() {
 }
 
 Result<std::optional<TurnMessage>> PartitionTurns::TakeAny() {
-  // Without a flush, no partition is passed over.
-  const size_t asked = options_.flush_ms > 0 ? offsets_.size() : 1;
-  for (size_t i = 0; i < asked; ++i) {
+  // Without a flush no partition is passed over but those whose messages the step has.
+  const bool any = options_.flush_ms > 0 && ends_.empty();
+  for (size_t i = 0; i < offsets_.size(); ++i) {
     const size_t index = (turn_ + i) % offsets_.size();
+    if (HasEnded(index)) continue;
     HDPS_ASSIGN_OR_RETURN(const std::optional<TopicMessage> message,
                           source_.Take(offsets_[index].partition));
-    if (!message) continue;
+    if (!message && any) continue;
+    if (!message) break;
     HDPS_RETURN_IF_ERROR(Advance(*message, &offsets_[index]));
-    turn_ = (index + 1) % offsets_.size();
-    return std::optional<TurnMessage>({index, *message});
+    const size_t turn = std::exchange(turn_, (index + 1) % offsets_.size());
+    return std::optional<TurnMessage>({index, turn, *message});
   }
   return std::optional<TurnMessage>();
 }
@@ -77,6 +85,13 @@ Status PartitionTurns::Advance(const TopicMessage& message, PartitionOffset* at)
                     "are counted in hdps_worker_messages_missing_total");
     }
     missing_ += gap;
+  }
+  const auto index = static_cast<size_t>(at - offsets_.data());
+  if (!ends_.empty() && message.offset >= ends_[index]) {
+    return {Code::kCorruption,
+            PlaceOf(*at) + "offset " + std::to_string(message.offset) +
+                " came where a step that was pushed has messages before " +
+                std::to_string(ends_[index]) + ": the broker has deleted them since"};
   }
   at->next = message.offset + 1;
   return {};

@@ -11,6 +11,7 @@
 #include "common/job/spec/data_spec.h"
 #include "worker/data/formats/row_adder.h"
 #include "worker/data/indexed_reader.h"
+#include "worker/data/kafka/late_messages.h"
 #include "worker/data/kafka/partition_turns.h"
 #include "worker/data/kafka/rdkafka_source.h"
 #include "worker/data/records/tfrecord_files.h"
@@ -56,29 +57,38 @@ class TopicReader : public BatchReader {
     const uint64_t first_row = position_;
     const auto [before, count] = OwnRows(first_row);
     BatchBuilder builder = rows_->NewBatch(count);
-    turns_->BeginStep(before);
-    uint32_t number = 0;
-    while (number < count) {
+    HDPS_ASSIGN_OR_RETURN(std::vector<int64_t> ends, EndsOfStep());
+    const std::vector<PartitionOffset> from = turns_->offsets();
+    turns_->BeginStep(before, std::move(ends));
+    LateMessages late;
+    uint32_t added = 0;
+    const auto add = [&](std::optional<Line> row) -> Status {
+      if (!row) return {};
+      row->row = first_row + options_.FirstOwn(first_row) + uint64_t{added} * options_.Stride();
+      return rows_->Add(*row, {epoch_, row->row, added++}, &builder);
+    };
+    for (uint32_t number = 0; number < count;) {
       HDPS_ASSIGN_OR_RETURN(const std::optional<TurnMessage> taken, turns_->Next());
       if (!taken) break;
-      const TopicMessage& message = taken->message;
-      bytes_read_ += message.text.size();
-      last_time_ms_[taken->index] = message.time_ms;
-      if (message.text.empty()) continue;
-      const LinePlace place{static_cast<uint32_t>(taken->index),
-                            static_cast<uint64_t>(message.offset)};
-      const std::optional<std::string_view> text = rules_.RowOf(RowIn(message.text), place);
-      if (!text) continue;
-      const uint64_t position =
-          first_row + options_.FirstOwn(first_row) + uint64_t{number} * options_.Stride();
-      HDPS_RETURN_IF_ERROR(
-          rows_->Add({*text, place, position}, {epoch_, position, number++}, &builder));
+      bytes_read_ += taken->message.text.size();
+      last_time_ms_[taken->index] = taken->message.time_ms;
+      const std::optional<Line> row = RowIn(*taken);
+      if (row) ++number;
+      if (late.empty() && taken->index == taken->turn) {
+        HDPS_RETURN_IF_ERROR(add(row));
+      } else {
+        late.Add(*taken, from.size());
+      }
     }
+    HDPS_RETURN_IF_ERROR(late.InTurns([&](const TurnMessage& taken) { return add(RowIn(taken)); }));
     position_ += options_.batch_size;
+    ++steps_;
     Await("");
     Tell();
     Batch batch = builder.Finish(first_row);
-    batch.offsets = turns_->offsets();
+    for (size_t i = 0; i < from.size(); ++i) {
+      batch.messages.push_back({from[i].partition, from[i].next, turns_->offsets()[i].next});
+    }
     return std::optional<Batch>(std::move(batch));
   }
 
@@ -94,11 +104,33 @@ class TopicReader : public BatchReader {
   double progress() const override { return 0; }  // Nobody knows how much is to come.
 
  private:
-  // A line of text may have its end, which belongs to no cell. A record may end with any byte.
-  std::string_view RowIn(std::string_view message) const {
-    const bool line = rules_.records == nullptr;
-    if (line && message.ends_with('\n')) message.remove_suffix(1);
-    return message;
+  // Returns the row of a message; nothing if it has none.
+  std::optional<Line> RowIn(const TurnMessage& taken) const {
+    std::string_view text = taken.message.text;
+    if (text.empty()) return std::nullopt;
+    // A line of text may have its end, which belongs to no cell. A record may end with any byte.
+    if (rules_.records == nullptr && text.ends_with('\n')) text.remove_suffix(1);
+    const LinePlace place{static_cast<uint32_t>(taken.index),
+                          static_cast<uint64_t>(taken.message.offset)};
+    const std::optional<std::string_view> row = rules_.RowOf(text, place);
+    return row ? std::optional(Line{*row, place}) : std::nullopt;
+  }
+
+  // Returns before which offset the next step ends in each of this worker's partitions; empty if
+  // nobody has read it before.
+  Result<std::vector<int64_t>> EndsOfStep() const {
+    std::vector<int64_t> ends;
+    if (steps_ >= options_.topic->step_ends.size()) return ends;
+    const std::vector<PartitionOffset>& known = options_.topic->step_ends[steps_];
+    for (const PartitionOffset& at : turns_->offsets()) {
+      const auto end = std::ranges::find(known, at.partition, &PartitionOffset::partition);
+      if (end == known.end()) {
+        return Status(Code::kCorruption, entry_ + ": nobody says what the step has of partition " +
+                                             std::to_string(at.partition));
+      }
+      ends.push_back(end->next);
+    }
+    return ends;
   }
 
   // Tells the place behind which a message is waited for, or "" if none is any more.
@@ -181,6 +213,7 @@ class TopicReader : public BatchReader {
   std::unique_ptr<PartitionTurns> turns_;
   uint32_t epoch_ = 0;
   uint64_t position_ = 0;  // Of the next step's first row.
+  size_t steps_ = 0;       // That Next() has given.
   uint64_t bad_rows_before_ = 0;
   uint64_t bytes_read_ = 0;
   std::vector<int64_t> last_time_ms_;  // Of each partition's last message; 0: unknown.

@@ -27,6 +27,9 @@ struct TopicFigures {
 struct TopicReading {
   // Where to go on, for the partitions of all workers; empty: data.kafka.start tells.
   std::vector<PartitionOffset> from;
+  // Where the first steps end: those that another process has read, and pushed to some servers. The
+  // same messages are read again. They name each of this worker's partitions.
+  std::vector<std::vector<PartitionOffset>> step_ends = {};
   MonotonicClock* clock = nullptr;                             // Outlives the reader.
   std::function<void(const TopicFigures& figures)> tell = {};  // May be empty.
   // Is called while messages are waited for, with the place of the last one, as RowWait is; with ""
@@ -40,12 +43,13 @@ struct TopicReading {
 // Step b of a worker has as many messages as the step has rows for its part, or fewer: see
 // PartitionTurns. Part p of N has the partitions congruent to p modulo N. A step begins with the
 // partition at which the former one would have ended if it was full, which follows from the step's
-// number. Batch::offsets says where the partitions are behind the batch, of which a bad row and an
-// empty message are part.
+// number. Its rows are in the order of the turns, also where messages of a partition came late.
+// Batch::messages says what it has of the partitions; a bad row and an empty message are part of
+// it.
 //
 // Requires: options.topic. kInvalidArgument from StartEpoch(): no such topic, or a number of
-// partitions that is no multiple of the parts'. kCorruption: a partition of `from` is gone. An
-// epoch can be started once.
+// partitions that is no multiple of the parts'. kCorruption: a partition of `from` is gone; from
+// Next(), a message of `step_ends` is. An epoch can be started once.
 Result<std::unique_ptr<BatchReader>> NewTopicReader(FileSystem& files, const DataSpec& data,
                                                     const std::vector<std::string>& paths,
                                                     const ReaderOptions& options);

@@ -32,14 +32,15 @@ class TopicReaderTest : public testing::Test {
       }
     }
   }
-  // Begins to read behind `skip` steps.
+  // Begins to read behind `skip` steps. `step_ends`: where the first ones end.
   Status Open(uint32_t part, uint32_t parts, std::vector<PartitionOffset> from = {},
-              uint64_t skip = 0) {
+              uint64_t skip = 0, std::vector<std::vector<PartitionOffset>> step_ends = {}) {
     auto source = std::make_unique<ScriptedSource>(partitions_, clock_);
     for (const auto& [partition, text] : texts_) source->Add(partition, text);
     source_ = source.get();
     auto reading = std::make_shared<TopicReading>();
     reading->from = std::move(from);
+    reading->step_ends = std::move(step_ends);
     reading->clock = &clock_;
     reading->tell = [this](const TopicFigures& figures) { told_ = figures; };
     reading->await = [this](const std::string& behind) { awaited_.push_back(behind); };
@@ -90,13 +91,76 @@ TEST_F(TopicReaderTest, AReaderThatGoesOnFromOffsetsGivesTheStepsThatCameNext) {
     std::vector<Batch> steps;
     for (int step = 0; step < 6; ++step) steps.push_back(Next());
     for (size_t done = 1; done < steps.size(); ++done) {
-      ASSERT_TRUE(Open(part, 2, steps[done - 1].offsets, done).ok());
+      ASSERT_TRUE(Open(part, 2, EndsOf(steps[done - 1].messages), done).ok());
       const Batch again = Next();
       EXPECT_EQ(IdsOf(again), IdsOf(steps[done])) << part << ", step " << done;
-      EXPECT_EQ(again.offsets, steps[done].offsets);
+      EXPECT_EQ(again.messages, steps[done].messages);
       EXPECT_EQ(again.first_row, steps[done].first_row);
     }
   }
+}
+
+// Steps with a flush depend on when messages arrive. Who reads one again takes the same messages,
+// and gives the rows in the same order, however they arrive this time.
+TEST_F(TopicReaderTest, AStepIsReadAgainAsItWas) {
+  data_.kafka.flush_s = 2;
+  const auto arrives = [this](uint32_t partition, const char* text) {
+    source_->Then([this, partition, text] {
+      source_->Add(partition, text);
+      texts_.push_back({partition, text});
+    });
+  };
+  texts_ = {{0, "0,1,a"}, {0, "0,2,a"}};
+  ASSERT_TRUE(Open(0, 2).ok());
+  arrives(2, "0,200,a");
+  arrives(2, "");  // It has its turn, and is no row.
+  arrives(2, "0,201,a");
+  arrives(0, "0,3,a");
+  const Batch first = Next(), second = Next();
+  EXPECT_THAT(IdsOf(first), ElementsAre(1, 200, 2));
+  EXPECT_THAT(IdsOf(second), ElementsAre(3, 201));
+  EXPECT_THAT(first.messages, ElementsAre(PartitionSpan{0, 0, 2}, PartitionSpan{2, 0, 1}));
+  EXPECT_THAT(second.messages, ElementsAre(PartitionSpan{0, 2, 3}, PartitionSpan{2, 1, 3}));
+
+  const std::vector<std::pair<uint32_t, std::string>> written = texts_;
+  texts_.push_back({0, "0,4,a"});  // Without the ends it were of the second step.
+  const std::vector<std::vector<PartitionOffset>> ends = {EndsOf(first.messages),
+                                                          EndsOf(second.messages)};
+  const auto reads_the_same = [&] {
+    for (const Batch* step : {&first, &second}) {
+      const Batch again = Next();
+      EXPECT_EQ(IdsOf(again), IdsOf(*step));
+      EXPECT_EQ(again.messages, step->messages);
+    }
+  };
+  ASSERT_TRUE(Open(0, 2, BeginsOf(first.messages), 0, ends).ok());
+  reads_the_same();
+  EXPECT_THAT(source_->waits, ElementsAre());
+  EXPECT_THAT(IdsOf(Next()), ElementsAre(4));
+
+  // They arrive once more, partition 0 last of all, and later than any flush.
+  texts_.clear();
+  ASSERT_TRUE(Open(0, 2, BeginsOf(first.messages), 0, ends).ok());
+  for (const uint32_t partition : {2, 0}) {
+    for (const auto& [of, text] : written) {
+      if (of == partition) arrives(partition, text.c_str());
+    }
+    source_->Then([this] { clock_.now_ms += 10000; });
+  }
+  reads_the_same();
+}
+
+TEST_F(TopicReaderTest, AMessageThatIsGoneSinceIsTold) {
+  Fill(2);
+  ASSERT_TRUE(Open(0, 2, {{0, 0}, {2, 0}}, 0, {{{0, 1}, {2, 2}}}).ok());
+  source_->RewindTo(0, 1);
+  const Result<std::optional<Batch>> next = reader_->Next();
+  ASSERT_FALSE(next.ok());
+  EXPECT_EQ(next.status().code(), Code::kCorruption);
+  EXPECT_THAT(next.status().message(), HasSubstr("partition 0: offset 1 came where a step that was"
+                                                 " pushed has messages before 1"));
+  ASSERT_TRUE(Open(0, 2, {{0, 0}, {2, 0}}, 0, {{{0, 1}}}).ok());
+  EXPECT_THAT(reader_->Next().status().message(), HasSubstr("of partition 2"));
 }
 
 TEST_F(TopicReaderTest, BadRowsAndEmptyMessagesAreBehindTheStep) {
@@ -107,7 +171,7 @@ TEST_F(TopicReaderTest, BadRowsAndEmptyMessagesAreBehindTheStep) {
   ASSERT_TRUE(Open(0, 1).ok());
   const Batch batch = Next();
   EXPECT_THAT(IdsOf(batch), ElementsAre(1, 2));
-  EXPECT_THAT(batch.offsets, ElementsAre(PartitionOffset{0, 4}));
+  EXPECT_THAT(batch.messages, ElementsAre(PartitionSpan{0, 0, 4}));
   EXPECT_EQ(reader_->bad_rows(), 1u);
   const Result<std::optional<Batch>> next = reader_->Next();
   ASSERT_FALSE(next.ok());
@@ -122,7 +186,7 @@ TEST_F(TopicReaderTest, AStepWithoutMessagesIsEmptyAfterAWhile) {
   EXPECT_THAT(IdsOf(Next()), ElementsAre(0, 200));
   const Batch empty = Next();
   EXPECT_EQ(empty.num_examples, 0u);
-  EXPECT_THAT(empty.offsets, ElementsAre(PartitionOffset{0, 1}, PartitionOffset{2, 1}));
+  EXPECT_THAT(empty.messages, ElementsAre(PartitionSpan{0, 1, 1}, PartitionSpan{2, 1, 1}));
   EXPECT_EQ(empty.first_row, 6u);
   // What a reader before this one told ends, and so does each wait.
   EXPECT_THAT(awaited_,
@@ -161,7 +225,7 @@ TEST_F(TopicReaderTest, MessagesAreRecordsOfTheJobsFormat) {
     ASSERT_TRUE(Open(0, 1).ok());
     batches.push_back(Next());
     EXPECT_THAT(IdsOf(batches.back()), ElementsAre(1, 2));
-    EXPECT_THAT(batches.back().offsets, ElementsAre(PartitionOffset{0, 3}));
+    EXPECT_THAT(batches.back().messages, ElementsAre(PartitionSpan{0, 0, 3}));
     ASSERT_EQ(batches.back().sparse.size(), 1u);
   }
   EXPECT_EQ(batches[0].sparse[0].keys, batches[1].sparse[0].keys);
