@@ -198,13 +198,13 @@ class Kafka(harness.DaemonsCase):
         harness.figure(f"{each * PARTITIONS} messages, kill -9 of a worker, the server and the scheduler, a broker away "
                        f"for {DOWN_SECONDS} s: {summary['steps_again']} of {steps} steps again, {summary['digest']}")
 
-    def crash(self, name, topic, faults, sets, servers=2, flush_s=0, meanwhile=lambda: None):
+    def crash(self, name, topic, faults, sets, servers=2, flush_s=0, meanwhile=lambda look: None):
         """A job whose worker 1 dies where the faults say. Returns its summary, and how many steps another worker in its
         place made again that some servers had."""
         out = self.out(name)
         job = self.job(f"{name}_job", topic.entry, flush_s=flush_s)
         with FailingCluster(job, out, servers, WORKERS, sets, {"worker_1": [faults]}) as cluster:
-            meanwhile()
+            meanwhile(cluster.look)
             summary, log = cluster.finish(), cluster.log()
         self.assertIn("crash on purpose", log)
         self.assertIn("nobody goes back", log)
@@ -233,11 +233,13 @@ class Kafka(harness.DaemonsCase):
                 topic = Topic(self)
                 topic.deal(self.rows[:ROWS // 4])
 
-                def rest(topic=topic):
+                def rest(look, topic=topic):
                     for p in range(PARTITIONS):
-                        for row in self.rows_of(p)[ROWS // 4 // PARTITIONS:]:
-                            topic.write(p, [row])
+                        rows = self.rows_of(p)[ROWS // 4 // PARTITIONS:]
+                        for begin in range(0, len(rows), 25):
+                            topic.write(p, rows[begin:begin + 25])
                             topic.flush()
+                            look()
                 summary, left = self.crash(f"{mode}_{i}", topic, faults, {"train.mode": mode}, flush_s=0.05, meanwhile=rest)
                 read = sum(offsets(self.out(f"{mode}_{i}")))
                 self.assertEqual(summary["examples"], read, faults)

@@ -92,7 +92,9 @@ Status EpochSteps::Open(const Job& part, const EpochPosition& position, const Ep
   rank_ = channel_.rank();
   bad_rows_ = 0;
   offsets_.clear();
-  const auto is_own = [&](const PartitionOffset& at) { return at.partition % workers == rank_.value; };
+  const auto is_own = [&](const PartitionOffset& at) {
+    return at.partition % workers == rank_.value;
+  };
   std::ranges::copy_if(position.offsets, std::back_inserter(offsets_), is_own);
   return Status();
 }

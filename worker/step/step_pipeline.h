@@ -54,11 +54,11 @@ struct PreparedStep {
   // [lists of the step], each over the tables of the plan: all of the job, or all but the dense
   // one, which only the first list has.
   std::vector<KeySplit> lists;
-  std::vector<HotSplit> hot;       // [groups of the plan's registry]
-  std::vector<SlicedKeys> sliced;  // [tables]; empty unless the table is cut by column.
-  uint64_t bad_rows = 0;           // The reader's count so far.
+  std::vector<HotSplit> hot;            // [groups of the plan's registry]
+  std::vector<SlicedKeys> sliced;       // [tables]; empty unless the table is cut by column.
+  uint64_t bad_rows = 0;                // The reader's count so far.
   std::vector<PartitionSpan> messages;  // As of the batch: what the step has of a topic.
-  double progress = 0;  // The reader's progress: share of the epoch's bytes, 0..1.
+  double progress = 0;                  // The reader's progress: share of the epoch's bytes, 0..1.
   // How long the step was read and its keys were sought, and when that had been done.
   int64_t read_ns = 0, read_end_ns = 0;
   int64_t dedup_ns = 0, dedup_end_ns = 0;

@@ -50,12 +50,13 @@ TEST(FindInTopicTest, AStepBeginsBehindTheOneBefore) {
 
 TEST(FindInTopicTest, StepsThatSomeServersHaveEndWhereTheyEnded) {
   // Of step 12 a server has a push, of step 13 none, of step 14 one again.
-  const Found found = Find(12, 15, {{11, {{0, 120, 140}}}, {12, {{0, 140, 141}}}, {14, {{0, 150, 160}}}});
+  const Found found =
+      Find(12, 15, {{11, {{0, 120, 140}}}, {12, {{0, 140, 141}}}, {14, {{0, 150, 160}}}});
   EXPECT_TRUE(found.status.ok());
   EXPECT_THAT(found.position.offsets, ElementsAre(PartitionOffset{0, 140}));
-  EXPECT_THAT(found.position.step_ends,
-              ElementsAre(ElementsAre(PartitionOffset{0, 141}), ElementsAre(PartitionOffset{0, 150}),
-                          ElementsAre(PartitionOffset{0, 160})));
+  EXPECT_THAT(found.position.step_ends, ElementsAre(ElementsAre(PartitionOffset{0, 141}),
+                                                    ElementsAre(PartitionOffset{0, 150}),
+                                                    ElementsAre(PartitionOffset{0, 160})));
 }
 
 TEST(FindInTopicTest, AFirstStepThatWasPushedTellsItsBegin) {

@@ -34,7 +34,7 @@ float Widened(Half half) {
 template <typename T>
 auto FloatAt(const ColumnChunk& chunk, int64_t index) {
   if constexpr (std::is_same_v<T, Half>) {
-    return Widened(CellAt<Half>(chunk, index));
+    return Float16At(chunk, index);
   } else {
     return CellAt<T>(chunk, index);
   }
@@ -193,6 +193,10 @@ void WithInteger(CellKind kind, Use use) {
 
 std::string_view TextOfFloat(double number, CellText* memory) { return TextOf(number, memory); }
 std::string_view TextOfFloat(float number, CellText* memory) { return TextOf(number, memory); }
+
+float Float16At(const ColumnChunk& chunk, int64_t index) {
+  return Widened(CellAt<Half>(chunk, index));
+}
 
 CellReader::CellReader(const CellType& type) {
   const CellType& values = type.is_dictionary() ? *type.values : type;

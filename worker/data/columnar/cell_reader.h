@@ -24,6 +24,9 @@ struct CellText {
 std::string_view TextOfFloat(double number, CellText* memory);
 std::string_view TextOfFloat(float number, CellText* memory);
 
+// Returns a number of IEEE binary16. Requires: the chunk is of kFloat16.
+float Float16At(const ColumnChunk& chunk, int64_t index);
+
 // Returns the text without blanks around it, as a cell of a file is read.
 inline std::string_view TrimmedCell(std::string_view text) {
   const auto may_be_blank = [](char c) { return static_cast<unsigned char>(c) <= ' '; };

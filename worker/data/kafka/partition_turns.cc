@@ -88,10 +88,10 @@ Status PartitionTurns::Advance(const TopicMessage& message, PartitionOffset* at)
   }
   const auto index = static_cast<size_t>(at - offsets_.data());
   if (!ends_.empty() && message.offset >= ends_[index]) {
-    return {Code::kCorruption,
-            PlaceOf(*at) + "offset " + std::to_string(message.offset) +
-                " came where a step that was pushed has messages before " +
-                std::to_string(ends_[index]) + ": the broker has deleted them since"};
+    return {Code::kCorruption, PlaceOf(*at) + "offset " + std::to_string(message.offset) +
+                                   " came where a step that was pushed has messages before " +
+                                   std::to_string(ends_[index]) +
+                                   ": the broker has deleted them since"};
   }
   at->next = message.offset + 1;
   return {};

@@ -35,13 +35,10 @@ void AddText(const ColumnChunk& chunk, int64_t index, CellLineWriter* line) {
 void AddView(const ColumnChunk& chunk, int64_t index, CellLineWriter* line) {
   line->AddText(ViewedText(chunk, index));
 }
-// For kinds that are rare in data.
-template <CellKind kKind>
-void AddHalf(const ColumnChunk& chunk, int64_t index, CellLineWriter* line) {
-  double number = 0;
-  const bool found = CellReader(CellType{kKind, nullptr, ""}).Number(chunk, index, &number);
-  found ? line->AddFloat(static_cast<float>(number)) : line->AddMissing();
+void AddFloat16(const ColumnChunk& chunk, int64_t index, CellLineWriter* line) {
+  line->AddFloat(Float16At(chunk, index));
 }
+// For kinds that are rare in data.
 template <CellKind kKind>
 void AddDigits(const ColumnChunk& chunk, int64_t index, CellLineWriter* line) {
   CellText memory;
@@ -73,7 +70,7 @@ AddValue AdderOf(CellKind kind) {
     case CellKind::kUint64:
       return AddUnsigned<uint64_t>;
     case CellKind::kFloat16:
-      return AddHalf<CellKind::kFloat16>;
+      return AddFloat16;
     case CellKind::kFloat32:
       return AddFloat32;
     case CellKind::kFloat64:

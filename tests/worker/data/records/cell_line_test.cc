@@ -79,6 +79,17 @@ TEST(CellLineTest, ValuesKeepTheirTexts) {
                           "<1>", "<a long text, with \"quotes\"\n>", "<x><z>", ""));
 }
 
+TEST(CellLineTest, SixteenBitsKeepTheirTextsToo) {
+  MadeColumn halves{"e", "a", 1};
+  const auto text = [&](uint16_t bits) {
+    halves.buffers = {std::nullopt, BytesOf<uint16_t>({bits})};
+    return TextsOf(LineOf({halves}))[0];
+  };
+  EXPECT_EQ(text(0xb800), "<-0.5>");
+  EXPECT_EQ(text(0x8000), "<-0.0>");
+  EXPECT_EQ(text(0x7e00), "");  // NaN is missing.
+}
+
 TEST(CellLineTest, DecimalsHaveAllDigitsOfTheirScale) {
   const uint64_t minus = std::numeric_limits<uint64_t>::max();
   const auto text = [](const std::string& format, const std::vector<uint64_t>& words) {
