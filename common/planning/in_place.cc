@@ -51,9 +51,6 @@ std::string WhyNotInPlace(const Job& job) {
   }
   const auto keeps = [](const TableSpec& table) { return table.vocab_cache_size > 0; };
   if (std::ranges::any_of(job.tables, keeps)) return "workers keep rows (vocab_cache_size)";
-  if (job.train.progressive.window > 0) {
-    return "the newest scores of train.progressive were at that worker";
-  }
   return "";
 }
 

@@ -4,6 +4,7 @@ import math
 import random
 
 import harness
+from failing_cluster import FailingCluster
 
 BATCH, STEPS, WINDOW = 60, 12, 240  # A window is four steps.
 TOLERANCE = 2e-6  # hdps predict writes probabilities with this many digits.
@@ -73,6 +74,28 @@ class Progressive(harness.Case):
         summary = harness.summary_of(out)["progressive"]
         self.assertEqual(summary["metrics"], told[STEPS]["eval_metrics"])
         self.assertEqual(summary["examples"], WINDOW)
+
+    def test_a_worker_that_is_replaced_in_place_begins_its_part_anew(self):
+        """Its newest scores are gone with it: the window has fewer examples, says so, and is whole again when it has passed."""
+        crash = {"worker_1": ["point=worker.step.computed:crash@4"]}
+        for exchange in ("servers", "allreduce"):
+            job, sets = self.job(), {"parallel.dense_exchange": exchange}
+            out = self.out(f"{exchange}_plain")
+            summary = harness.train(job, out, 1, 2, sets)
+            plain, out = self.told(out), self.out(exchange)
+            with FailingCluster(job, out, 1, 2, sets, crash) as cluster:
+                replaced, log = cluster.finish(), cluster.log()
+            self.assertIn("nobody goes back", log)
+            self.assertNotIn("the job goes on from", log)
+            self.assertEqual(replaced["digest"], summary["digest"])
+            told = self.told(out)
+            examples = {step: line["eval_examples"] for step, line in told.items()}
+            self.assertEqual(examples[3], 3 * BATCH)
+            self.assertLess(examples[4], WINDOW)
+            for step in range(8, STEPS + 1):
+                self.assertEqual((examples[step], told[step]["eval_metrics"]), (WINDOW, plain[step]["eval_metrics"]), step)
+            harness.figure(f"progressive figures, dense_exchange {exchange}, a worker replaced in place at step 4: examples of the "
+                           f"window {', '.join(str(examples[step]) for step in range(3, 9))}; then those of the undisturbed run")
 
     def test_workers_and_parts_give_the_same_figures(self):
         """Three workers, or micro-batches, give the figures of one worker, but for the rounding of its training."""

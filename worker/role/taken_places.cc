@@ -44,6 +44,7 @@ Result<PlaceStand> Trainer::TakeUp(const Command& command) {
     HDPS_ASSIGN_OR_RETURN(stand, AskStand(channel_, met));
     stand.clock = met;
     steps_.TakeUp(met);
+    scores_.Forget();  // Those of steps that are made again would count twice.
   }
   if (stand.clock < command.since || stand.clock > command.until) {
     return Status(Code::kCorruption, "the servers have this worker at step " +
