@@ -15,6 +15,7 @@
 #include "common/job/spec/parallel_spec.h"
 #include "common/job/spec/train_spec.h"
 #include "common/protocol/manifest.h"
+#include "common/protocol/membership_messages.h"
 #include "common/protocol/message_frames.h"
 #include "common/protocol/status_messages.h"
 #include "tests/scheduler/scheduler_node_fixture.h"
@@ -323,6 +324,41 @@ TEST_F(SchedulerNodeTest, WhatUnfinishedSavesHaveLeftBehindGoes) {
   EXPECT_FALSE(files_->Exists("out/checkpoint/step_0000000400"));
   EXPECT_TRUE(files_->Exists("out/checkpoint/step_0000000020/manifest.json"));
   EXPECT_TRUE(files_->Exists("out/checkpoint/another's/shard_000.snapshot"));
+}
+
+// Shards of server a are to move and cannot, so who would have them is told to drop its copies. It
+// is lost before it says that it has.
+TEST_F(SchedulerNodeTest, AServerThatIsLostIsNotAwaitedToDropItsCopies) {
+  options_.num_servers = 2;
+  options_.steps_per_epoch = 100'000;
+  options_.job.cluster.balance_after_s = 1;
+  options_.job.cluster.replicas = 1;  // Server a goes on with all rows.
+  options_.job.cluster.replace_after_s = 3000;
+  Start();
+  uint64_t busy_ns = 0;
+  const auto loads = [&](const char* name, uint32_t first, uint64_t weight) {
+    cluster_->member(name).client.ReportLoads([&busy_ns, first, weight] {
+      busy_ns += 10'000'000;
+      return std::vector<ShardLoad>{{{first}, weight * busy_ns, busy_ns, 1000},
+                                    {{first + 1}, weight * busy_ns, busy_ns, 1000}};
+    });
+  };
+  loads("server a", 0, 20);
+  loads("server b", 2, 1);
+  cluster_->answer = [&](ScriptedMember&, const Command& command) {
+    std::optional<CommandDone> done;
+    if (command.command == CommandKind::kSaveAhead) {
+      done.emplace().code = Code::kIoError;
+      done->message = "no space left";
+      cluster_->member("server b").mute = true;
+    }
+    return done;
+  };
+  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->Noticed("no space left"); }));
+  cluster_->member("server b").cut_off = true;
+  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->Noticed("(server b) is lost"); }));
+  // Of who answers nothing for ten seconds it is said by name.
+  EXPECT_FALSE(cluster_->RunUntil([&] { return node().done(); }, 30'000));
 }
 
 TEST_F(SchedulerNodeTest, AtTheEndNothingIsLeftOfRowsThatWereOnTheirWay) {
