@@ -3,6 +3,7 @@
 
 #include <glog/logging.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace hdps {
@@ -22,10 +23,7 @@ void PartitionTurns::BeginStep(uint64_t turn, std::vector<int64_t> ends) {
 
 Result<std::optional<TurnMessage>> PartitionTurns::Next() {
   while (true) {
-    size_t ended = 0;
-    for (; ended < offsets_.size() && HasEnded(ended); ++ended) {
-    }
-    if (ended == offsets_.size()) return std::optional<TurnMessage>();
+    if (StepHasEnded()) return std::optional<TurnMessage>();
     HDPS_ASSIGN_OR_RETURN(std::optional<TurnMessage> taken, TakeAny());
     if (taken) return taken;
     int64_t wait_ms = -1;
@@ -53,6 +51,11 @@ Result<std::optional<TurnMessage>> PartitionTurns::TakeAny() {
     return std::optional<TurnMessage>({index, turn, *message});
   }
   return std::optional<TurnMessage>();
+}
+
+bool PartitionTurns::StepHasEnded() const {
+  const auto has_all = [](const PartitionOffset& at, int64_t end) { return at.next >= end; };
+  return !ends_.empty() && std::ranges::equal(offsets_, ends_, has_all);
 }
 
 std::string PartitionTurns::PlaceOf(const PartitionOffset& at) const {

@@ -62,6 +62,7 @@ class PartitionTurns {
   bool HasEnded(size_t index) const {
     return !ends_.empty() && offsets_[index].next >= ends_[index];
   }
+  bool StepHasEnded() const;  // Where ends are given.
   Status Advance(const TopicMessage& message, PartitionOffset* at);
   std::string PlaceOf(const PartitionOffset& at) const;
   void TellWait() const;
