@@ -133,7 +133,7 @@ class ClusterSsh(harness.Case):
         self.addCleanup(process.kill)
         return process
 
-    def finish(self, process, expect, seconds=180):
+    def finish(self, process, expect, seconds=400):
         try:
             out, err = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
