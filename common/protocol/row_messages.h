@@ -104,7 +104,8 @@ struct PushRequest {
   // the worker has read none of them from this server.
   uint64_t rows_mark = 0, dense_mark = 0;
   RoundCounts counts = {};  // With this step.
-  // What the step has of a topic, in each of the worker's partitions, ascending; empty without one.
+  // These are the messages of a topic that the step has, by the worker's partitions, ascending;
+  // empty without a topic.
   std::vector<PartitionSpan> messages = {};
 };
 struct PushAck {
@@ -130,7 +131,7 @@ struct AdvanceRequest {
   // reported. `clock`: it wants the counts before this step; 0: before AdvanceAck::pushed.
   bool asks = false;
 };
-// What a step of a worker has of a topic.
+// TopicStep names the messages of a topic that one step of a worker has, by partition, ascending.
 struct TopicStep {
   Clock clock = 0;
   std::vector<PartitionSpan> messages;

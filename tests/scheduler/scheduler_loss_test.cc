@@ -357,7 +357,7 @@ TEST_F(SchedulerNodeTest, AServerThatIsLostIsNotAwaitedToDropItsCopies) {
   ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->Noticed("no space left"); }));
   cluster_->member("server b").cut_off = true;
   ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->Noticed("(server b) is lost"); }));
-  // Of who answers nothing for ten seconds it is said by name.
+  // The scheduler names each member that has not answered a command for ten seconds.
   EXPECT_FALSE(cluster_->RunUntil([&] { return node().done(); }, 30'000));
 }
 

@@ -45,7 +45,8 @@ struct Batch {
   // before it were left out. A row's position does not depend on the number of parts.
   uint32_t epoch = 0;
   uint32_t own_row = 0, row_stride = 1;
-  // What the step has of a topic, in each of this worker's partitions; empty without one.
+  // These are the messages of a topic that the step has, by this worker's partitions; empty without
+  // a topic.
   std::vector<PartitionSpan> messages;
 };
 

@@ -49,7 +49,8 @@ struct PlaceStand {
   Clock announced = 0;  // Every server knows that the place has finished the steps before this one.
   Clock reached = 0;    // No server has a push of this step, or of one behind it.
   RoundCounts counts;   // Of the round, with the steps before `clock`, or before the one asked for.
-  // What the place's newest steps that some server has a push of have of a topic.
+  // These are the messages of a topic that each of the place's newest steps has, by step, as far as
+  // some server has a push of the step.
   std::map<Clock, std::vector<PartitionSpan>> messages = {};
 };
 

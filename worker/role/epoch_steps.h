@@ -33,7 +33,8 @@ struct EpochPosition {
   Clock clock = 0;        // Clock of the step.
   // Where the partitions of a topic are there; empty: data.kafka.start tells.
   std::vector<PartitionOffset> offsets = {};
-  // As TopicReading::step_ends.
+  // These are the offsets behind the steps from `clock` on that were pushed: see
+  // TopicReading::step_ends.
   std::vector<std::vector<PartitionOffset>> step_ends = {};
 };
 

@@ -49,7 +49,7 @@ TEST(FindInTopicTest, AStepBeginsBehindTheOneBefore) {
 }
 
 TEST(FindInTopicTest, StepsThatSomeServersHaveEndWhereTheyEnded) {
-  // Of step 12 a server has a push, of step 13 none, of step 14 one again.
+  // Some server has a push of steps 12 and 14, and none has one of step 13.
   const Found found =
       Find(12, 15, {{11, {{0, 120, 140}}}, {12, {{0, 140, 141}}}, {14, {{0, 150, 160}}}});
   EXPECT_TRUE(found.status.ok());

@@ -27,8 +27,8 @@ struct TopicFigures {
 struct TopicReading {
   // Where to go on, for the partitions of all workers; empty: data.kafka.start tells.
   std::vector<PartitionOffset> from;
-  // Where the first steps end: those that another process has read, and pushed to some servers. The
-  // same messages are read again. They name each of this worker's partitions.
+  // These are the offsets behind the first steps, which another process has read and pushed to some
+  // servers, so that the same messages are read again. Each names all of this worker's partitions.
   std::vector<std::vector<PartitionOffset>> step_ends = {};
   MonotonicClock* clock = nullptr;                             // Outlives the reader.
   std::function<void(const TopicFigures& figures)> tell = {};  // May be empty.
