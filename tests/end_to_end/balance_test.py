@@ -1,12 +1,14 @@
 """A log whose hot keys sit in the shards of one server of four: shards move while training goes on, until no
 server is much busier than the others. An even log moves nothing, and moves change no result."""
 import json
+import os
 import random
 import re
 import signal
 import time
 
 import harness
+from cpu_share import CpuShare
 
 WHOLE_MIB = 1024
 MOVED_MIB = harness.asked("HDPS_MOVED_MIB", 48, WHOLE_MIB, "MiB of rows to move")
@@ -17,6 +19,9 @@ AFTER_S = 2
 LATE_S = 5 if MOVED_MIB < WHOLE_MIB else 60
 # The aim is 1.2. Busy time is wall time: where others use the cores too, now this server waits for one and now that.
 RATIO_AFTER_MAX = 2 if harness.SHARE else 1.3
+# So much of a core each server has where servers bound the job, and what the job gains by moves then, at least. A
+# worker that waits for cores may bound it, too: beside other tests less is asked for.
+SERVER_SHARE, GAIN_MIN = 0.025, 1.1 if harness.SHARE else 1.3
 STOOD_MAX_SECONDS = 1.0  # The aim is 0.2 for a GiB.
 MASK = (1 << 64) - 1
 
@@ -92,8 +97,7 @@ class Balance(harness.DaemonsCase):
                                f"--address_file={out}/address", f"--servers={SERVERS}", "--workers=1")
         harness.wait_until((out / "address").exists, 60, "the scheduler listens")
         self.address = f"--scheduler={(out / 'address').read_text().strip()}"
-        for server in range(SERVERS):
-            start(f"server_{server}", self.address, f"--rank={server}")
+        self.servers = [start(f"server_{server}", self.address, f"--rank={server}") for server in range(SERVERS)]
         start("worker_0", self.address)
         return out
 
@@ -131,8 +135,9 @@ class Balance(harness.DaemonsCase):
         return sorted(found()[:lines])
 
     def step_after(self, out, seconds):
-        """The step of the first line that comes so many seconds after the last move."""
-        until = self.moves(out)[-1]["time"] + seconds
+        """The step of the first line that comes so many seconds after the last move, or after now."""
+        harness.wait_until(lambda: self.lines(out), 120, "lines about the speed")
+        until = (self.moves(out) or self.lines(out))[-1]["time"] + seconds
         harness.wait_until(lambda: self.lines(out)[-1]["time"] > until, seconds + 120, "lines about the speed")
         return next(line["step"] for line in self.lines(out) if line["time"] > until)
 
@@ -168,7 +173,6 @@ class Balance(harness.DaemonsCase):
         said = re.findall(r"(\d+) bytes had come before, (\d+) came now",
                           "".join(path.read_text() for path in self.logs.glob("scheduler*")))
         self.kill_all()
-        self.running = []
         slow = self.speeds(self.begin(job, "off"), self.moves(out)[-1]["step"])
         self.assertTrue(said, "no rows have come ahead")
         harness.figure(f"hot shards: busiest server {before:.2f} times the mean, then {after:.2f} "
@@ -184,6 +188,32 @@ class Balance(harness.DaemonsCase):
         self.assertLess(int(said[0][1]), int(said[0][0]))
         self.assertLess(after, RATIO_AFTER_MAX)
         self.assertLess(move["stood_seconds"], STOOD_MAX_SECONDS)
+
+    def test_a_job_gains_where_servers_bound_it(self):
+        """Each server has a small share of a core, as a machine of its own has one: the busiest one bounds the job."""
+        shares = []
+        try:
+            for server in range(SERVERS):
+                shares.append(CpuShare(f"hdps_balance_{os.getpid()}_{server}", SERVER_SHARE))
+                self.addCleanup(shares[-1].remove)
+        except OSError as refused:
+            self.skipTest(f"a share of a core for each server needs control groups: {refused}")
+        self.addCleanup(self.kill_all)  # A group with processes can't be removed.
+        # Much later than the first lines about the speed, in which nothing has moved.
+        job = self.write_log("bound", True, 128, 16384, 65536, cluster={"balance_after_s": 20})
+        out = self.begin(job)
+        for share, server in zip(shares, self.servers):
+            share.add(server)
+        began = self.step_after(out, 3)
+        before = self.speeds(out, began)
+        self.assertEqual(self.moves(out), [], "shards moved before the speed was known")
+        harness.wait_until(lambda: self.moves(out), 600, "shards have moved")
+        after = self.speeds(out, self.step_after(out, 3))
+        gain = after[len(after) // 2] / before[len(before) // 2]
+        harness.figure(f"servers with {SERVER_SHARE:.1%} of a core each: {before[len(before) // 2]:,.0f} examples/s "
+                       f"({before[0]:,.0f} to {before[-1]:,.0f}) before {self.moves(out)[0]['shards_moved']} shards moved, "
+                       f"{after[len(after) // 2]:,.0f} ({after[0]:,.0f} to {after[-1]:,.0f}) after: {gain:.2f} times")
+        self.assertGreater(gain, GAIN_MIN)
 
     def test_an_even_log_moves_nothing(self):
         out = self.begin(self.write_log("even", False, 32, 32768, 16384, epochs=100_000))

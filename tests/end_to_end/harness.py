@@ -223,6 +223,7 @@ class DaemonsCase(Case):
             if process.poll() is None:
                 process.kill()
             process.communicate()
+        self.running = []
 
     def start(self, name, *flags, env=None, stderr=subprocess.PIPE):
         return self.start_command(program(name), *flags, env=env, stderr=stderr)
