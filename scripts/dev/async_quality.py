@@ -7,8 +7,9 @@ usage: scripts/dev/async_quality.py [--bin=build/bin] [--criteo=FILE] [--sets=pl
 Trains a planted log, the census data and, with --criteo, a sample of Criteo's in sync, ssp and async, and once more in async
 with each of the means against old rows. Every run is a cluster of daemons on this machine. A worker computes its part of a
 batch and then stands still, the last worker four times as long as the first, as machines of unlike speeds would; its frames
-come late by chance. What is compared with sync, with the most workers, is trained --turns times. The figures go into --results, the table into --page between its marks, and the picture beside the page.
-With --draw nothing is trained: page and picture are made of the figures that are there."""
+come late by chance. What is compared with sync, with the most workers, is trained --turns times. The figures go into
+--results, the table into --page between its marks, and the picture beside the page. With --draw nothing is trained: page and
+picture are made of the figures that are there."""
 
 import argparse
 import gzip
@@ -35,7 +36,9 @@ MODES = {"sync": {"mode": "sync"}, "ssp 1": {"mode": "ssp", "staleness_bound": 1
          "async": {"mode": "async"}}
 FIXES = {"max_staleness 2": {"mode": "async", "max_staleness": 2},
          "delay_compensation 100": {"mode": "async", "delay_compensation": 100.0},
-         "staleness_rate": {"mode": "async", "staleness_rate": True}}
+         "staleness_rate": {"mode": "async", "staleness_rate": True},
+         "half the rate": {"mode": "async"}}
+RATES = {"half the rate": 0.5}  # Times the job's learning rates, in this case.
 COLOURS = {"sync": "#1b1b1b", "ssp 1": "#2f6f9f", "ssp 4": "#3a9d8f", "ssp 16": "#c98b1b", "async": "#c0392b"}
 RUN_S_MAX = 120
 
@@ -69,6 +72,13 @@ def criteo_job(folder, sample):
     (folder / "eval.tsv").write_text("".join(rows[cut:]))
     return {"name": "criteo", "seed": 5, "model": wide_deep(0.001), "train": {"epochs": 1},
             "data": {"format": "criteo", "train": [f"{folder}/train.tsv"], "eval": [f"{folder}/eval.tsv"]}}, cut
+
+
+def with_rate(job, factor):
+    """The job with all its learning rates so many times as high."""
+    model = {name: {**value, "learning_rate": value["learning_rate"] * factor} if name.endswith("_optimizer") else value
+             for name, value in job["model"].items()}
+    return {**job, "model": model}
 
 
 def faults_of(worker, workers):
@@ -140,7 +150,7 @@ def run_all(options, program):
                 turns = []
                 for turn in range(options.turns if workers == max(options.workers) else 1):
                     out = folder / f"{name}_{case.replace(' ', '_')}_{workers}_{turn}"
-                    turns.append(train(program, job, out, workers))
+                    turns.append(train(program, with_rate(job, RATES.get(case, 1)), out, workers))
                     shutil.rmtree(out)
                 result = {"case": case, "workers": workers, **middle_of(turns)}
                 results[name].append(result)
