@@ -137,8 +137,10 @@ void RowService::On(const Call& call, PullRequest request) {
   ParkedPull pull{requester, call.worker, std::move(request), *std::move(list)};
   if (AnswerFromKept(pull)) return;
   if (IsTooLate(pull)) {
-    return refuse({Code::kCorruption, "the rows of step " + std::to_string(pull.request.clock) +
-                                          " are not kept, and the step was applied"});
+    // Nothing is wrong with the request: a server that has just become the primary of these rows
+    // has no step's rows kept. Another process may succeed where all go back.
+    return refuse({Code::kTimeout, "the rows of step " + std::to_string(pull.request.clock) +
+                                       " are not kept, and the step was applied"});
   }
   if (!IsTraining(mode) || sabotage_.no_gate || Admitted(pull)) return AnswerPull(pull);
   ++counters_.pulls_parked;

@@ -54,6 +54,9 @@ class KvRequests {
   }
   void Get(const KvGet& get) { open_.push_back({false, get.key, "", ++last_id_, Repeat()}); }
 
+  // Gives all requests up: those who meet on the board are others now.
+  void Clear() { open_.clear(); }
+
   // Calls send(message, request id) for each request that was not sent for `interval_ms`.
   template <typename Send>
   void SendDue(TimeMs now, int64_t interval_ms, const Send& send) {

@@ -236,6 +236,9 @@ void MembershipClient::Impl::On(View& message, const Frame&) {
   }
   rank = self->rank;
   if (view != nullptr) HangUpWhoLeft(*view, message, &output);
+  if (view != nullptr && (message.restarts != view->restarts || !SameWorkers(*view, message))) {
+    kv.Clear();
+  }
   DialServers(message, options.role, options.identity.self, &output);
   if (view != nullptr && message.restarts > view->restarts) {
     commands.DropWaiting();

@@ -15,9 +15,9 @@
 namespace hdps {
 
 // Invariant: at most kEntriesMax entries and kBytesMax bytes of keys and values; a value stays
-// until another is put under its key. Each kept Put() is answered by one TakeAnswers(), which is
-// called when the entry has been written, so that a successor of this scheduler process would know
-// it.
+// until another is put under its key, or the board is cleared. Each kept Put() is answered by one
+// TakeAnswers(), which is called when the entry has been written, so that a successor of this
+// scheduler process would know it.
 class KeyValueStore {
  public:
   static constexpr size_t kEntriesMax = 1u << 16, kBytesMax = size_t{4} << 20;
@@ -55,6 +55,12 @@ class KeyValueStore {
   KvValue Get(const std::string& key) const {
     const auto found = entries_.find(key);
     return {key, found != entries_.end(), found != entries_.end() ? found->second : ""};
+  }
+  // Forgets everything, also puts that were not answered: their senders repeat them.
+  void Clear() {
+    entries_.clear();
+    unanswered_.clear();
+    bytes_ = 0;
   }
   const std::map<std::string, std::string>& entries() const { return entries_; }
   void Restore(std::map<std::string, std::string> entries) {

@@ -14,6 +14,7 @@
 #include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/parallel_spec.h"
 #include "common/job/spec/train_spec.h"
+#include "common/protocol/board_messages.h"
 #include "common/protocol/manifest.h"
 #include "common/protocol/membership_messages.h"
 #include "common/protocol/message_frames.h"
@@ -59,6 +60,27 @@ TEST_F(SchedulerNodeTest, HowLongTheJobStoodIsCountedOnByAnotherScheduler) {
   const size_t at = summary.find(name);
   ASSERT_NE(at, std::string::npos) << summary;
   EXPECT_NEAR(std::stod(summary.substr(at + name.size())), 2.55, 0.05);
+}
+
+// Each meeting of the workers puts new keys there, and a long job may see many.
+TEST_F(SchedulerNodeTest, TheBoardIsEmptyWhenWorkersMeetAnew) {
+  options_.job.cluster.replace_after_s = 3000;
+  Start();
+  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker b").clock >= 2; }));
+  MembershipClient& a = cluster_->member("worker a").client;
+  const auto found = [&](const std::string& key) {
+    a.Get({key});
+    std::vector<KvValue> values;
+    return cluster_->RunUntil([&] { return !(values = a.TakeKvValues()).empty(); }, 2000);
+  };
+  a.Put({"allreduce/view_1/0", "here"});
+  ASSERT_TRUE(found("allreduce/view_1/0"));
+  cluster_->StartScheduler();  // A scheduler that takes over keeps what it finds.
+  ASSERT_TRUE(found("allreduce/view_1/0"));
+  cluster_->member("worker b").cut_off = true;
+  cluster_->Add(Role::kWorker, "worker c");
+  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->Noticed("was replaced in place"); }));
+  EXPECT_FALSE(found("allreduce/view_1/0"));
 }
 
 // Only its order is given again, as one that was begun, and it is the one that goes on.

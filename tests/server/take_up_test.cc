@@ -3,6 +3,8 @@
 #include <optional>
 #include <vector>
 
+#include "common/base/exit_status.h"
+#include "common/base/status.h"
 #include "common/job/job_spec.h"
 #include "common/job/spec/parallel_spec.h"
 #include "common/job/spec/train_spec.h"
@@ -120,6 +122,23 @@ TEST_F(TakeUpTest, WithoutKeptRowsTheHeirReadsOthers) {
   }
   Replace();
   EXPECT_NE(PullOfHeir(0), 0);
+}
+
+// A server that was a backup has no answers kept when it becomes the primary. Its word is no mistake
+// of the job, so all members can go back.
+TEST_F(TakeUpTest, RowsOfAStepThatAreNowhereKeptAreRefusedWithARestart) {
+  Begin(Mode::kSync, {}, DenseExchange::kAllreduce);
+  for (uint32_t w = 0; w < 2; ++w) {
+    Push(w, 0, 0, 2);
+    server_->Advance(w, 1);
+  }
+  Replace();
+  server_->FromPeer(kHeir, server_->PullOf(0, PullMode::kTrain, {{0, 1, {kKey}, {}}}), ++id_);
+  const std::optional<PullReply> reply = server_->TakeReply<PullReply>(id_);
+  ASSERT_TRUE(reply.has_value());
+  EXPECT_TRUE(RestartMayHelp(reply->code)) << CodeName(reply->code) << ": " << reply->message;
+  EXPECT_NE(reply->code, Code::kUnavailable) << "that is a worker which is being replaced";
+  EXPECT_NE(reply->message.find("are not kept"), std::string::npos) << reply->message;
 }
 
 TEST_F(TakeUpTest, InAsyncAPushOfTheDeadCountsOnce) {

@@ -50,9 +50,9 @@ bool NodeChannel::AwaitInterruption(int64_t timeout_ms, const View* view) {
   const auto has_come = [&] {
     return interrupted_ || end_.has_value() || (view != nullptr && !SameWorkers(*view, *view_));
   };
-  interruption_late_ = false;
-  Request([this, timeout_ms](ComputeRequests&) { await_until_ = now_ + timeout_ms; });
-  while (!has_come() && !interruption_late_) TakeIn(true);
+  const uint64_t wait = ++waits_begun_;
+  Request([this, timeout_ms, wait](ComputeRequests&) { awaited_ = {now_ + timeout_ms, wait}; });
+  while (!has_come() && late_wait_ != wait) TakeIn(true);
   return has_come();
 }
 
@@ -201,8 +201,8 @@ void NodeChannel::Sort(Event event) {
     if (cancelled_.erase(ticket) == 0) replies_.emplace(ticket, std::move(*replies));
   } else if (auto* value = std::get_if<KvValue>(&event)) {
     values_[value->key] = *value;
-  } else if (std::holds_alternative<InterruptionLate>(event)) {
-    interruption_late_ = true;
+  } else if (const auto* passed = std::get_if<InterruptionLate>(&event)) {
+    late_wait_ = passed->wait;
   } else if (std::holds_alternative<TimeToAsk>(event)) {
     GiveUpIfAsked();
   } else if (std::holds_alternative<NextStep>(event)) {
@@ -230,9 +230,9 @@ void NodeChannel::OnTurn(ComputeRequests& node, TimeMs now) {
   while (std::optional<NodeRequest> request = requests_.TryPop()) {
     if (request->restarts.value_or(restarts_) == restarts_) request->make(node);
   }
-  if (await_until_ && now >= *await_until_) {
-    await_until_.reset();
-    Enqueue(InterruptionLate());
+  if (awaited_ && now >= awaited_->until) {
+    Enqueue(InterruptionLate{awaited_->wait});
+    awaited_.reset();
   }
   constexpr TimeMs kAskEveryMs = 100;
   if (waits_ && now - asked_at_ >= kAskEveryMs) {

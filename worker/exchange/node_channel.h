@@ -142,7 +142,10 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   struct StoreLate {
     std::string key;
   };
-  struct InterruptionLate {};
+  // A deadline of AwaitInterruption() has passed: of the wait with this number, which may be over.
+  struct InterruptionLate {
+    uint64_t wait = 0;
+  };
   struct TimeToAsk {};  // Whether to give up.
   struct NextStep {};
   using Event = std::variant<NewView, Command, Replies, KvValue, StoreLate, InterruptionLate,
@@ -197,7 +200,8 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   std::map<std::string, std::optional<KvValue>> values_;  // None: the wait was given up.
   std::optional<Status> end_;
   bool interrupted_ = false;
-  bool interruption_late_ = false;
+  uint64_t waits_begun_ = 0, late_wait_ = 0;  // Number of the last AwaitInterruption(), and of the
+                                              // last one whose deadline has passed.
   std::optional<NewView> next_view_;  // View of the interruption; takes effect in NextCommand().
 
   // The loop's thread only.
@@ -206,7 +210,11 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   uint32_t restarts_ = 0;                  // View::restarts of the newest view.
   std::shared_ptr<const View> told_view_;  // The newest view.
   std::optional<ViewId> interruption_told_;
-  std::optional<TimeMs> await_until_;  // Deadline of AwaitInterruption().
+  struct Awaited {
+    TimeMs until = 0;
+    uint64_t wait = 0;
+  };
+  std::optional<Awaited> awaited_;  // Deadline of the last AwaitInterruption().
   // Keys that are awaited on the scheduler's board, and since when.
   std::map<std::string, TimeMs> asked_;
 };

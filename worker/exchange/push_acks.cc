@@ -76,20 +76,18 @@ Result<PlaceStand> AskStand(NodeChannel& channel, Clock counted) {
   return *stand;
 }
 
-Result<PlaceStand> TakeUpStand(NodeChannel& channel, bool clips_all) {
-  HDPS_ASSIGN_OR_RETURN(const PlaceStand stand, AskStand(channel));
+Status AnnounceStand(NodeChannel& channel, const PlaceStand& stand, bool clips_all) {
   HDPS_FAILPOINT("worker.stand.known");
   const auto num_servers = static_cast<uint32_t>(channel.view()->servers.size());
   if (!clips_all) {
-    HDPS_RETURN_IF_ERROR(channel.Call(AdvanceRequests(num_servers, stand.clock)).status());
-    return stand;
+    return channel.Call(AdvanceRequests(num_servers, stand.clock)).status();
   }
   for (Clock step = stand.announced; step < stand.clock; ++step) {
     const Ticket asked = channel.Start(SquaresRequests(num_servers, step));
     HDPS_ASSIGN_OR_RETURN(const SquareSum squares, AwaitSquares(channel, asked));
     HDPS_RETURN_IF_ERROR(channel.Call(AdvanceRequests(num_servers, step + 1, squares)).status());
   }
-  return stand;
+  return {};
 }
 
 Result<SquareSum> AwaitSquares(NodeChannel& channel, Ticket asked) {

@@ -57,10 +57,11 @@ struct PlaceStand {
 // Asks the servers where this worker's place stands; the counts are those before step `counted`, 0:
 // before PlaceStand::clock.
 Result<PlaceStand> AskStand(NodeChannel& channel, Clock counted = 0);
-// The same, and reports to the servers the steps that the place has finished, which the process
-// before may not have done. `clips_all`: train.clip_norm in sync mode, where each of these steps is
-// announced with the sum of its squares; a server would apply it unclipped otherwise.
-Result<PlaceStand> TakeUpStand(NodeChannel& channel, bool clips_all);
+// Reports to the servers the steps that the place has finished, which the process before may not
+// have done. `clips_all`: train.clip_norm in sync mode, where each of these steps is announced with
+// the sum of its squares, once all workers have pushed it; a server would apply it unclipped
+// otherwise.
+Status AnnounceStand(NodeChannel& channel, const PlaceStand& stand, bool clips_all);
 
 // Waits for the replies to SquaresRequests(), and adds them: the sum of squares of a step's
 // gradients at all servers.

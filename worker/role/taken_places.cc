@@ -31,7 +31,10 @@ Result<PlaceStand> Trainer::TakeUp(const Command& command) {
   channel_.board().Enter("take_up");
   HDPS_RETURN_IF_ERROR(runner_->Settle());
   // The others may wait for the clock that this reports, before they can come to the meeting.
-  HDPS_ASSIGN_OR_RETURN(PlaceStand stand, TakeUpStand(channel_, runner_->clips_all()));
+  // Those of them that have stopped for a pause are sent on as far as this process gets.
+  HDPS_ASSIGN_OR_RETURN(PlaceStand stand, AskStand(channel_));
+  channel_.Report(log_.ReportAt(stand.announced));
+  HDPS_RETURN_IF_ERROR(AnnounceStand(channel_, stand, runner_->clips_all()));
   if (StepsTakenUp(job()) > 0) {
     HDPS_RETURN_IF_ERROR(JoinGroup());
     const DenseReplica& kept = dense_->kept;
@@ -54,6 +57,7 @@ Result<PlaceStand> Trainer::TakeUp(const Command& command) {
   }
   if (stand.clock == command.since) stand.counts = {};  // They are of an earlier order.
   clock_ = stand.clock;
+  channel_.Report(log_.ReportAt(clock_));
   LOG(INFO) << "takes up step " << clock_ << " of worker " << channel_.rank().value
             << "; some servers have the rows of " << std::max<Clock>(stand.reached - clock_, 0)
             << " steps from it on";

@@ -12,16 +12,22 @@ namespace hdps {
 void TrainingLog::BeginState() {
   examples_ = 0;
   loss_sum_ = 0;
+  epoch_progress_ = 0;
 }
 
 Heartbeat TrainingLog::AddStep(const StepOutcome& step, Clock clock, double epoch_progress) {
   examples_ += step.examples;
   loss_sum_ += step.loss_sum;
+  epoch_progress_ = epoch_progress;
+  return ReportAt(clock);
+}
+
+Heartbeat TrainingLog::ReportAt(Clock clock) const {
   Heartbeat report;
   report.clock = clock;
   report.examples = examples_;
   report.loss_sum = loss_sum_;
-  report.epoch_progress = epoch_progress;
+  report.epoch_progress = epoch_progress_;
   return report;
 }
 

@@ -31,6 +31,8 @@ class TrainingLog {
   void BeginState();
   // Adds a finished step, and returns what heartbeats report from now on.
   Heartbeat AddStep(const StepOutcome& step, Clock clock, double epoch_progress);
+  // Returns what heartbeats report of a worker that takes up a step at `clock`.
+  Heartbeat ReportAt(Clock clock) const;
   // Prints the mean loss of step number `clock`, the `in_epoch`-th of epoch `epoch` (from 0), if
   // its turn has come. A step without examples has none.
   void PrintLoss(const StepOutcome& step, Clock clock, uint32_t epoch, Clock in_epoch) const;
@@ -45,6 +47,7 @@ class TrainingLog {
 
   uint64_t examples_ = 0;
   double loss_sum_ = 0;
+  double epoch_progress_ = 0;
   StepTimes times_;
   uint64_t print_every_ = 0;
   std::function<void(const std::string&)> print_;

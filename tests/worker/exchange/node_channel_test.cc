@@ -11,6 +11,7 @@
 
 #include "common/platform/executor.h"
 #include "common/protocol/membership_messages.h"
+#include "common/protocol/view.h"
 
 namespace hdps {
 namespace {
@@ -118,6 +119,30 @@ TEST(NodeChannel, TheBoardAnswersOrGivesUpByName) {
   ASSERT_FALSE(missing.ok());
   EXPECT_EQ(missing.status().code(), Code::kTimeout);
   EXPECT_NE(missing.status().message().find("nobody's"), std::string::npos);
+}
+
+// The first wait is ended by a view; its deadline passes before the second wait begins.
+TEST(NodeChannel, TheDeadlineOfAWaitThatIsOverEndsNoOther) {
+  const auto clock = NewSystemClock();
+  NodeChannel channel([] {}, *clock, 60000);
+  ScriptedNode node(&channel);
+  const auto view_with = [](uint64_t number, uint64_t worker) {
+    auto view = std::make_shared<View>();
+    view->view = ViewId{number};
+    view->workers.resize(1);
+    view->workers[0].peer = PeerId{worker};
+    return view;
+  };
+  const auto first = view_with(1, 100), second = view_with(2, 200), third = view_with(3, 300);
+  channel.OnView(first, WorkerId{0});
+  ASSERT_EQ(channel.WaitForView(), first);
+  channel.OnView(second, WorkerId{0});
+  EXPECT_TRUE(channel.AwaitInterruption(10'000, first.get()));
+  channel.OnTurn(node, 0);       // The deadline is 10 s.
+  channel.OnTurn(node, 20'000);  // It passes, and nobody waits.
+  channel.OnView(third, WorkerId{0});
+  EXPECT_TRUE(channel.AwaitInterruption(10'000, second.get()));
+  EXPECT_EQ(channel.view(), third);
 }
 
 TEST(NodeChannel, AfterTheEndNothingWaits) {
