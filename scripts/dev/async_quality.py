@@ -2,14 +2,14 @@
 """Shows what asynchronous training costs in quality and gives in speed, on workers of unlike speeds.
 
 usage: scripts/dev/async_quality.py [--bin=build/bin] [--criteo=FILE] [--sets=planted,census,criteo] [--workers=1,2,4,8]
-                                    [--turns=3] [--results=FILE] [--page=FILE] [--draw]
+                                    [--cases=NAME,...] [--turns=3] [--results=FILE] [--page=FILE] [--draw]
 
 Trains a planted log, the census data and, with --criteo, a sample of Criteo's in sync, ssp and async, and once more in async
 with each of the means against old rows. Every run is a cluster of daemons on this machine. A worker computes its part of a
 batch and then stands still, the last worker four times as long as the first, as machines of unlike speeds would; its frames
 come late by chance. What is compared with sync, with the most workers, is trained --turns times. The figures go into
 --results, the table into --page between its marks, and the picture beside the page. With --draw nothing is trained: page and
-picture are made of the figures that are there."""
+picture are made of the figures that are there; with --cases only these are trained, and the other figures stay."""
 
 import argparse
 import gzip
@@ -130,7 +130,7 @@ def train(program, job, out, workers):
 
 
 def run_all(options, program):
-    results = {}
+    results = json.loads(options.results.read_text()) if options.cases else {}
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         for name in options.sets:
@@ -142,9 +142,10 @@ def run_all(options, program):
             base = {"epochs": job["train"]["epochs"], "batch_size": BATCH, "eval_each_epoch": False,
                     "eval_every_steps": max(1, steps // EVALUATIONS)}
             job["parallel"] = {"gradients_mean": True}
-            results[name] = []
             cases = [(mode, workers) for workers in options.workers for mode in MODES]
             cases += [(fix, max(options.workers)) for fix in FIXES]
+            cases = [one for one in cases if not options.cases or one[0] in options.cases]
+            results[name] = [one for one in results.get(name, []) if (one["case"], one["workers"]) not in cases]
             for case, workers in cases:
                 job["train"] = {**base, **{**MODES, **FIXES}[case]}
                 turns = []
@@ -264,6 +265,7 @@ def main():
     parser.add_argument("--criteo", type=pathlib.Path)
     parser.add_argument("--sets", type=lambda text: text.split(","), default=None)
     parser.add_argument("--workers", type=lambda text: [int(n) for n in text.split(",")], default=[1, 2, 4, 8])
+    parser.add_argument("--cases", type=lambda text: text.split(","), default=[])
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--results", type=pathlib.Path, default=RESULTS)
     parser.add_argument("--page", type=pathlib.Path, default=PAGE)
@@ -275,6 +277,8 @@ def main():
         parser.error("--sets: criteo needs --criteo=FILE, a sample in Criteo's layout, .tsv.gz")
     if options.criteo is not None and not options.criteo.is_file():
         parser.error(f"--criteo={options.criteo}: there is no such file")
+    if unknown := set(options.cases) - {*MODES, *FIXES}:
+        parser.error(f"--cases: there is no case {', '.join(sorted(unknown))}; there are {', '.join([*MODES, *FIXES])}")
     began = time.monotonic()
     if not options.draw:
         results = run_all(options, options.bin.resolve())
