@@ -9,7 +9,8 @@ usage: scripts/local_cluster.sh --job=FILE --out=DIR [--servers=1] [--workers=1]
   --set=KEY=VALUE,...   override fields of the job file
   --threads=N           threads of each server and worker (0 = one a core)
   --expected_rows=N     rows of each table in all: servers foresee their memory in their logs
-  --record=DIR          where servers write the order of an async or ssp run, which hdps replay trains again
+  --record=DIR          new folder where servers write the order of an async or ssp run, which hdps replay
+                        trains again
   --max_bad_rows=N      pass over this many bad rows of the data (default: the job file's, 0)
   --resume=WHEN         auto (default): continue from a checkpoint found in DIR; never: refuse one;
                         changed: continue although settings differ, of those that may
@@ -55,7 +56,7 @@ fi
 [[ -n "$bin" ]] || fail "no hdps-scheduler found; build first (scripts/build.sh) or set HDPS_BIN"
 
 job='' out='' restart=on-failure servers=1 workers=1 total_servers='' total_workers='' node_rank=0 transport=tcp
-first_server='' first_worker='' spill='' watched='' init='' worker_command='' workers_come='' program=()
+first_server='' first_worker='' spill='' watched='' init='' record='' worker_command='' workers_come='' program=()
 host=127.0.0.1 listen='' scheduler='' http='' http_token='' common=() scheduler_flags=() member_flags=() server_flags=() worker_flags=()
 for argument in "$@"; do
   value=${argument#*=}
@@ -87,7 +88,8 @@ for argument in "$@"; do
     --http_token_file=*) http_token=$value ;;
     --http_names=* | --http_cert=* | --http_key=* | --resume=* | --tensorboard) scheduler_flags+=("$argument") ;;
     --threads=*) member_flags+=("$argument") ;;
-    --expected_rows=* | --record=*) server_flags+=("$argument") ;;
+    --expected_rows=*) server_flags+=("$argument") ;;
+    --record=*) record=$value server_flags+=("$argument") ;;
     --max_bad_rows=*) worker_flags+=("$argument") ;;
     -h | --help) usage; exit 0 ;;
     *) fail "unknown argument '$argument' (see --help)" ;;
@@ -116,6 +118,10 @@ fi
 ((total_servers > servers)) || first_server=${first_server:-0}
 ((total_workers > workers)) || first_worker=${first_worker:-0}
 ((total_servers >= 1 && total_workers >= 1)) || fail "a job needs at least one server and one worker"
+# Servers of other machines may have begun to write into the folder already.
+if [[ -n "$record" ]] && ((total_servers == servers)) && compgen -G "$record/*.order" >/dev/null; then
+  fail "--record=$record holds the record of another run; give a new folder"
+fi
 ((node_rank == 0)) || [[ -n "$scheduler" ]] || fail "--node-rank=$node_rank needs --scheduler=ADDRESS"
 
 mkdir -p "$out/log" "$out/pid" || fail "cannot write into --out=$out"

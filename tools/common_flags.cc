@@ -8,11 +8,17 @@
 #include <system_error>
 
 #include "common/base/nearest_name.h"
+#include "common/base/shell_word.h"
 #include "common/job/job_file.h"
+#include "common/job/setting_paths.h"
 
 DEFINE_string(job, "", "Job file");
 DEFINE_string(set, "", "Fields of the job file to override: key.path=value,...");
-DEFINE_string(out, "", "train: folder for results; predict: file for the probabilities");
+DEFINE_string(
+    out, "",
+    "train, member, replay, doctor: folder for results; predict, trace: file to write; generate, "
+    "prepare, export, keygen: folder to write; deploy: folder of the volume for results, out/NAME "
+    "if not given");
 DEFINE_string(
     checkpoint, "",
     "Folder of a checkpoint, or the --out of a run. A path that does not exist here and begins "
@@ -36,8 +42,10 @@ DEFINE_string(categorical, "",
 DEFINE_string(log, "info", "Lowest level that is logged: info, warning or error");
 DEFINE_bool(json, false, "Print JSON");
 DEFINE_string(rows, "",
-              "generate: number of training rows, 100k if not given; plan: number of distinct keys "
-              "of the data, 10M if not given; written as 20000, 500M or 4.6G");
+              "generate: number of training rows, 100k if not given; plan, deploy: number of "
+              "distinct keys of the data, if not given that of the job's data.distinct or 10M; "
+              "doctor: the same, without which memory and disk are not foreseen; written as 20000, "
+              "500M or 4.6G");
 DEFINE_string(format, "",
               "generate: format of digits: csv if not given, or idx as MNIST has it "
               "(train-images-idx3-ubyte and so on); export: safetensors, onnx, vectors or serving");
@@ -73,6 +81,13 @@ Result<double> ReadRowsFlag(double usual) {
   if (rows && *rows >= 1) return *rows;
   return Status(Code::kInvalidArgument,
                 "--rows=" + FLAGS_rows + ": expected a number from 1 on, as 20000, 500M or 4.6G");
+}
+
+std::string SettingNamed(const std::string& name, const std::string& value) {
+  const std::vector<std::string> paths = PathsOfSettings(name);
+  if (paths.size() != 1) return "";
+  return paths[0] + " is a setting of the job: --set=" +
+         ShellWord(paths[0] + "=" + (value.empty() ? "VALUE" : value));
 }
 
 Result<int> ReadThreadsFlag() {

@@ -47,6 +47,10 @@ std::optional<double> ParseWithUnit(std::string_view text, std::initializer_list
 // Reads --rows, for example 500M or 4.6G; returns `usual` if the flag is not given.
 Result<double> ReadRowsFlag(double usual);
 
+// Says which setting of the job, if only one, `name` is or ends the path of, and how --set gives it
+// the value: "train.epochs is a setting of the job: --set=train.epochs=3". It is a FlagHint.
+std::string SettingNamed(const std::string& name, const std::string& value);
+
 // Reads --threads. Returns kInvalidArgument if it is out of its range.
 Result<int> ReadThreadsFlag();
 

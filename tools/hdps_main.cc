@@ -1,4 +1,5 @@
 // Runs hdps: one command with subcommands.
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -7,6 +8,7 @@
 #include "common/process/description.h"
 #include "common/process/terminal.h"
 #include "tools/commands.h"
+#include "tools/common_flags.h"
 
 namespace {
 
@@ -33,9 +35,10 @@ std::string UsageOf(const hdps::Subcommand& command) {
 int Run(const hdps::Subcommand& command, int argc, char** argv) {
   const std::string program = "hdps " + command.name;
   std::vector<std::string> arguments;
-  hdps::Status status =
-      hdps::ParseCommandLine(UsageOf(command), &argc, &argv,
-                             command.run_on == nullptr ? nullptr : &arguments, command.flags);
+  const bool takes_settings = std::ranges::count(command.flags, "set") > 0;
+  hdps::Status status = hdps::ParseCommandLine(
+      UsageOf(command), &argc, &argv, command.run_on == nullptr ? nullptr : &arguments,
+      command.flags, takes_settings ? hdps::SettingNamed : hdps::FlagHint());
   if (status.ok()) status = command.run_on == nullptr ? command.run() : command.run_on(arguments);
   return hdps::ReportAndExitStatus(program, status);
 }

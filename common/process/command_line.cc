@@ -85,7 +85,10 @@ GivenFlag TakeApart(const std::string& argument) {
   return given;
 }
 
-Status UnknownFlag(const GivenFlag& given, const Flags& flags) {
+Status UnknownFlag(const GivenFlag& given, const Flags& flags, const std::string& hint) {
+  if (!hint.empty()) {
+    return {Code::kInvalidArgument, given.written + ": there is no such flag; " + hint};
+  }
   std::vector<std::string> names;
   for (const auto& [name, flag] : flags) names.push_back(name);
   const std::string nearest = NearestName(given.name, names);
@@ -100,7 +103,7 @@ Status UnknownFlag(const GivenFlag& given, const Flags& flags) {
 // Invariant: joined_ holds the values of each repeatable flag read so far, joined by commas.
 class ArgumentReader {
  public:
-  explicit ArgumentReader(const Flags& flags) : flags_(flags) {}
+  ArgumentReader(const Flags& flags, const FlagHint& hint) : flags_(flags), hint_(hint) {}
 
   Status Read(const std::vector<std::string>& given, std::vector<std::string>* others) {
     bool flags_end = false;
@@ -123,6 +126,9 @@ class ArgumentReader {
  private:
   // The value may be the next argument, `*at` + 1.
   Status ReadFlag(GivenFlag flag, const std::vector<std::string>& given, size_t* at) {
+    const bool value_follows =
+        !flag.has_value && *at + 1 < given.size() && !given[*at + 1].starts_with("-");
+    const std::string value = value_follows ? given[*at + 1] : flag.value;
     auto found = flags_.find(flag.name);
     const bool is_file = flag.name == "flagfile";
     if (found == flags_.end() && !flag.has_value && flag.name.starts_with("no")) {
@@ -131,7 +137,9 @@ class ArgumentReader {
       flag.has_value = true;
       flag.value = "false";
     }
-    if (found == flags_.end() && !is_file) return UnknownFlag(flag, flags_);
+    if (found == flags_.end() && !is_file) {
+      return UnknownFlag(flag, flags_, hint_ ? hint_(flag.name, value) : "");
+    }
     if (!flag.has_value && !is_file && found->second.type == "bool") {
       flag.value = "true";
     } else if (!flag.has_value) {
@@ -172,6 +180,7 @@ class ArgumentReader {
   static constexpr std::string_view kRepeatable[] = {"set", "model"};
 
   const Flags& flags_;
+  const FlagHint& hint_;
   std::map<std::string, std::string> joined_;
 };
 
@@ -258,7 +267,7 @@ bool IsFromEnvironment(const std::string& flag) { return FlagsFromEnvironment().
 
 Status ParseCommandLine(const std::string& usage, int* argc, char*** argv,
                         std::vector<std::string>* arguments,
-                        std::span<const std::string_view> names) {
+                        std::span<const std::string_view> names, const FlagHint& hint) {
   const Flags flags = FlagsOf(names);
   const std::vector<std::string> given(*argv + std::min(*argc, 1), *argv + *argc);
   for (const std::string& argument : given) {
@@ -277,7 +286,7 @@ Status ParseCommandLine(const std::string& usage, int* argc, char*** argv,
     }
   }
   *argc = std::min(*argc, 1);
-  HDPS_RETURN_IF_ERROR(ArgumentReader(flags).Read(given, arguments));
+  HDPS_RETURN_IF_ERROR(ArgumentReader(flags, hint).Read(given, arguments));
   return TakeEnvironment(flags);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -17,21 +18,25 @@ namespace hdps {
 // ExitStatusOf() its code.
 int ReportAndExitStatus(const std::string& program, const Status& status);
 
+// Says what a name that is no flag may mean otherwise, beside the value that was given, which may
+// be empty; returns nothing if it does not know.
+using FlagHint = std::function<std::string(const std::string& name, const std::string& value)>;
+
 // Parses the flags (gflags) called `names`; dashes and underscores in their names mean the same. An
 // unknown flag, a bad value or a stray argument is reported as kInvalidArgument with the name of
-// the nearest flag, instead of gflags' own exit 1. --set and --model may be given more than once;
-// their values are joined by commas. With `arguments`, arguments that are not flags are stored
-// there instead of being refused. --flagfile=FILE reads more flags, one a line. --help prints
-// `usage` and the flags to stdout, --version the version, and --describe, which help does not list,
-// the same as PrintDescription(). All three return kCancelled, which ReportAndExitStatus() maps to
-// 0.
+// the nearest flag, or with what `hint` says, instead of gflags' own exit 1. --set and --model may
+// be given more than once; their values are joined by commas. With `arguments`, arguments that are
+// not flags are stored there instead of being refused. --flagfile=FILE reads more flags, one a
+// line. --help prints `usage` and the flags to stdout, --version the version, and --describe, which
+// help does not list, the same as PrintDescription(). All three return kCancelled, which
+// ReportAndExitStatus() maps to 0.
 //
 // A flag that is not given takes its value from the environment variable HDPS_<FLAG> (upper case),
 // then from the MindSpore, ps-lite and Open MPI aliases listed in the .cc (MS_SCHED_HOST and
 // MS_SCHED_PORT, MS_SERVER_NUM, MS_WORKER_NUM, MS_NODE_ID; DMLC_...).
 Status ParseCommandLine(const std::string& usage, int* argc, char*** argv,
                         std::vector<std::string>* arguments = nullptr,
-                        std::span<const std::string_view> names = {});
+                        std::span<const std::string_view> names = {}, const FlagHint& hint = {});
 
 // Returns the environment variables of these names that are set and not empty.
 std::map<std::string, std::string> VariablesOf(std::span<const std::string_view> names);

@@ -61,7 +61,7 @@ def table(flags):
         if not fits(line):
             notes += textwrap.wrap(f"- **`--{name}`** {meaning}", 120, subsequent_indent="  ",
                                    break_long_words=False, break_on_hyphens=False)
-            short = re.split(r"(?<=[.:;]) ", meaning)[0].rstrip(".:;")
+            short = re.split(r"(?<=[.:;]) (?![^(]*\))", meaning)[0].rstrip(".:;")
             line = row(name, short + " (more below)", kind, default)
             if not fits(line) or len(short.split()) < SENTENCE_WORDS_MIN:
                 line = row(name, "see below", kind, default)

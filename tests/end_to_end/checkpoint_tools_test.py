@@ -50,6 +50,30 @@ class CheckpointTools(harness.Case):
         self.assertIn("4 sound, 0 damaged", self.told("verify", run))
         self.assertIn("has no checkpoint", self.told("verify", self.out(""), expect=2))
 
+    def test_a_damaged_one_is_passed_over_by_name(self):
+        """Of a run whose best step is damaged another is taken, and each command says so once."""
+        run = self.out("passed_over")
+        shutil.copytree(self.runs / "a", run)
+        best = int(re.search(r"^best +step (\d+)", self.told("inspect", f"--checkpoint={run}"), re.MULTILINE)[1])
+        folder = run / "checkpoint" / f"step_{best:010}"
+        file = max((f for f in folder.iterdir() if f.suffix != ".json"), key=lambda f: f.stat().st_size)
+        whole = file.read_bytes()
+        file.write_bytes(whole[:-100] + bytes([whole[-100] ^ 1]) + whole[-99:])
+        warning = rf"^warning: {folder}: .*{file.name}.*; it is not whole, so it is passed over, and (\S+) is taken$"
+        of_run, taken = f"--checkpoint={run}", set()
+        for command in (("evaluate", of_run), ("predict", of_run, f"--out={self.out('probabilities')}",
+                                               f"--data={harness.CENSUS.parent / 'adult.test.gz'}"),
+                        ("export", of_run, "--format=safetensors", f"--out={self.out('exported')}"),
+                        ("inspect", of_run, "--digest"), ("inspect", of_run, "--row=deep:education=Masters"),
+                        ("diff", run, self.runs / "a")):
+            said = re.findall(warning, self.told(*command), re.MULTILINE)
+            self.assertEqual(len(said), 1, command)
+            taken.update(said)
+        self.assertEqual(len(taken), 1)
+        said = self.told("inspect", of_run)
+        self.assertIn(f"refused     {folder}: ", said)
+        self.assertNotIn("warning: ", said)
+
     def test_diff(self):
         """The same step of two clusters is the same; ten steps on, rows were made and changed."""
         a, b = (self.runs / run / "checkpoint" / "step_0000000030" for run in "ab")
@@ -78,8 +102,14 @@ class CheckpointTools(harness.Case):
         self.assertEqual(self.told("inspect", a, "--which=newest", f"--row=deep:{key}"), said)
         self.assertNotIn(said.split("weights")[1], self.told("inspect", b, "--which=newest", bachelors))
         self.assertIn("no step has updated it", self.told("inspect", a, "--row=deep:education=None"))
-        for row, *needles in (("dep:1", 'did you mean "deep"?'), ("deep", "write TABLE:KEY"),
-                              ("deep:educatio=x", 'did you mean "education"?'),
+        with_rows = "features with rows are workclass, education, marital_status, "
+        for row, *needles in (("dep:1", 'did you mean "deep"?', "with one of wide, deep, dense"),
+                              ("deep", '"deep" has no key: write TABLE:KEY, such as deep:FEATURE=VALUE'),
+                              ("dense", "such as dense:0"), ("dense:education=Masters", '"dense"', "write dense:0"),
+                              ("deep:educatio=x", 'did you mean "education"?', with_rows),
+                              ("deep:age=39", '"age" is a numeric column and has no rows; ' + with_rows),
+                              ("deep:income=>50K", '"income" is a label column and has no rows'),
+                              ("deep:fnlwgt=7", '"fnlwgt" is a skip column and has no rows'),
                               ("deep:x", "FEATURE=VALUE"), ("deep:age_range=3", "made of other columns")):
             said = self.told("inspect", a, f"--row={row}", expect=2)
             for needle in needles:

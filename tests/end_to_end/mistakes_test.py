@@ -210,6 +210,12 @@ class Mistakes(harness.Case):
             ("no --job", [hdps, "train", good[1]], "--job"),
             ("no --out", [hdps, "train", good[0]], "--out"),
             ("unknown flag", [hdps, "train", *good, "--worker=2"], "--worker", "workers"),
+            ("a setting as a flag", [hdps, "train", *good, "--epochs=3"],
+             "--epochs: there is no such flag; train.epochs is a setting of the job: --set=train.epochs=3"),
+            ("no checkpoint there", [hdps, "evaluate", f"--checkpoint={self.data}"],
+             "there is no whole checkpoint; expected a checkpoint, or the --out of a run with one"),
+            ("no scheduler's file", [hdps, "status", "--scheduler=file:/no/file"],
+             "--scheduler=file:/no/file cannot be read"),
             ("flag of another command", [hdps, "train", *good, "--network=25Gbit"], "--network", "--help"),
             ("unknown command", [hdps, "trian"], "trian", "train"),
             ("plan without a job", [hdps, "plan"], "--job"),
@@ -359,7 +365,7 @@ class Mistakes(harness.Case):
         self.refused("unknown checkpoint to take", [
             hdps, "evaluate", f"--checkpoint={self.saved}", "--which=last"], "--which=last", "newest")
         self.refused("unknown set to score", [
-            hdps, "predict", f"--checkpoint={self.saved}", "--eval_set=evl"], "--eval_set=evl", "eval")
+            hdps, "predict", f"--checkpoint={self.saved}", "--eval_set=evl"], "--eval_set=evl", 'did you mean "eval"?', "its sets are eval")
         self.refused("inspect of nothing", [hdps, "inspect", f"--checkpoint={self.folder}"],
                      str(self.folder))
 

@@ -125,6 +125,11 @@ class ReplayTest(harness.Case):
             copy = self.out(name) / files[0].name
             copy.write_bytes(change(copy.read_bytes()))
             refused(text, record=self.out(name))
+        said = harness.run([harness.ROOT / "scripts" / "local_cluster.sh", f"--job={harness.CENSUS}",
+                            f"--out={self.out('mixed')}", f"--record={job.record}"], expect=2,
+                           env={**os.environ, "HDPS_BIN": str(harness.BIN)}).stderr
+        self.assertIn(f"--record={job.record} holds the record of another run; give a new folder", said)
+        self.assertEqual(sorted(job.record.iterdir()), files)
         shutil.copytree(job.record, self.out("one"))
         (self.out("one") / files[0].name).unlink()
         refused("the record has no file of server", record=self.out("one"))

@@ -23,6 +23,7 @@
 #include "tools/checkpoints/opened_checkpoint.h"
 #include "tools/commands.h"
 #include "tools/common_flags.h"
+#include "tools/scoring/checkpoint_model.h"
 #include "worker/model/model.h"
 
 DEFINE_bool(digest, false, "Print the digest of all rows and nothing else");
@@ -141,6 +142,7 @@ Status Inspect() {
   RowsDigest total;
   for (const SnapshotSummary::Table& table : tables) total.Add(table.digest);
   if (FLAGS_digest) {
+    WarnOfPassedOver(found);
     PrintOut("%s\n", DigestText(total.sum).c_str());
   } else {
     PrintContents(found, tables, total);

@@ -11,6 +11,7 @@
 #include "common/base/nearest_name.h"
 #include "common/base/outside_text.h"
 #include "common/base/shard_map.h"
+#include "common/job/job_facts.h"
 #include "common/job/optimizers/optimizer_record.h"
 #include "common/job/spec/data_spec.h"
 #include "common/job/spec/table_spec.h"
@@ -26,12 +27,49 @@ namespace {
 
 Status Wrong(const std::string& what) { return {Code::kInvalidArgument, "--row: " + what}; }
 
+// Returns the names, as many as a message has room for.
+std::string Listed(const std::vector<std::string>& names) {
+  constexpr size_t kListedMax = 10;
+  std::string list;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (i == kListedMax) return list + ", ...";
+    list += (i == 0 ? "" : ", ") + names[i];
+  }
+  return list;
+}
+
+// Checks that values of `feature` have keys. Requires: it is not derived.
+Status CheckHasRows(const DataSpec& data, const std::string& feature) {
+  FeatureNames names = FeaturesOf(data);
+  std::erase_if(names.sparse, [&](const std::string& name) {
+    return std::ranges::count(data.features, name, &FeatureSpec::name) > 0;
+  });
+  // The data of a job of tables alone are its program's.
+  if (std::ranges::count(names.sparse, feature) > 0 || FeaturesOf(data).sparse.empty()) return {};
+  const std::string there = names.sparse.empty()
+                                ? "all features with rows are made of other columns, so give the "
+                                  "key's number"
+                                : "features with rows are " + Listed(names.sparse);
+  const auto column = std::ranges::find(data.columns, feature, &ColumnSpec::name);
+  const bool numeric = std::ranges::count(names.numeric, feature) > 0;
+  if (column == data.columns.end() && !numeric) {
+    return Wrong("there is no column \"" + feature + "\"" + DidYouMean(feature, names.sparse) +
+                 "; " + there);
+  }
+  const std::string type(WordOf(numeric ? ColumnType::kNumeric : column->type));
+  return Wrong("\"" + feature + "\" is a " + type + " column and has no rows; " + there);
+}
+
 // Returns the key that `text` names: its number, or FEATURE=VALUE. The key of a value depends on
 // the feature's column, or on the vocabulary that several columns share.
-Result<Key> KeyOf(const Job& job, const std::string& text) {
+Result<Key> KeyOf(const Job& job, const TableSpec& table, const std::string& text) {
   Key key = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), key);
   if (error == std::errc() && end == text.data() + text.size()) return key;
+  if (table.dense) {
+    return Wrong("\"" + text + "\" is no row of table \"" + table.name +
+                 "\", which holds the weights of layers by number: write " + table.name + ":0");
+  }
   const size_t equals = text.find('=');
   if (equals == std::string::npos) {
     return Wrong("\"" + text + "\" is no key: write its number, or FEATURE=VALUE");
@@ -47,15 +85,11 @@ Result<Key> KeyOf(const Job& job, const std::string& text) {
   const std::string_view value = std::string_view(text).substr(equals + 1);
   std::string space = feature;
   uint64_t vocab_size = 0;
-  std::vector<std::string> known;
+  HDPS_RETURN_IF_ERROR(CheckHasRows(job.data, feature));
   for (const auto& column : job.data.columns) {
-    known.push_back(column.name);
     if (column.name != feature) continue;
     space = column.key_space();
     vocab_size = column.vocab_size;
-  }
-  if (!known.empty() && std::ranges::count(known, feature) == 0) {
-    return Wrong("there is no column \"" + feature + "\"" + DidYouMean(feature, known));
   }
   if (vocab_size == 0) return FeatureKey(HashString(space), value);
   const std::optional<uint64_t> id = ParseId(value);
@@ -85,14 +119,16 @@ Status PrintRow(FileSystem& files, const std::string& path, WhichCheckpoint whic
   std::vector<std::string> known;
   for (const TableSpec& table : job.tables) known.push_back(table.name);
   const auto at = std::ranges::find(known, name);
-  if (colon == std::string::npos || at == known.end()) {
-    std::string list;
-    for (const std::string& table : known) list += (list.empty() ? "" : ", ") + table;
+  if (at == known.end()) {
     return Wrong("there is no table \"" + name + "\"" + DidYouMean(name, known) +
-                 "; write TABLE:KEY with one of " + list);
+                 "; write TABLE:KEY with one of " + Listed(known));
   }
   const TableSpec& spec = job.tables[static_cast<size_t>(at - known.begin())];
-  HDPS_ASSIGN_OR_RETURN(const Key key, KeyOf(job, which_row.substr(colon + 1)));
+  if (colon == std::string::npos) {
+    return Wrong("\"" + name + "\" has no key: write TABLE:KEY, such as " + name +
+                 (spec.dense ? ":0" : ":FEATURE=VALUE"));
+  }
+  HDPS_ASSIGN_OR_RETURN(const Key key, KeyOf(job, spec, which_row.substr(colon + 1)));
   const uint32_t shards = opened.found.manifest.num_shards;
   if (spec.shard_by == ShardBy::kGiven) {
     return Wrong("rows of table \"" + name + "\" are cut into parts of several shards");

@@ -40,13 +40,13 @@ Result<SnapshotSummary> SummarizeShard(FileSystem& files, const OpenedCheckpoint
   return summary;
 }
 
-}  // namespace
-
-Result<OpenedCheckpoint> OpenWithJob(FileSystem& files, const std::string& path,
-                                     WhichCheckpoint which) {
+// Opens a checkpoint with its job; `tell` says which of several is taken.
+Result<OpenedCheckpoint> OpenAndTell(FileSystem& files, const std::string& path,
+                                     WhichCheckpoint which,
+                                     void (*tell)(const FoundCheckpoint& found)) {
   OpenedCheckpoint opened;
-  HDPS_ASSIGN_OR_RETURN(opened.found, OpenCheckpoint(files, path, which));
-  WarnUnlessNewest(opened.found);
+  HDPS_ASSIGN_OR_RETURN(opened.found, OpenNamedCheckpoint(files, path, which));
+  tell(opened.found);
   const Manifest& manifest = opened.found.manifest;
   const std::string place = JoinPath(opened.found.folder, kManifestName);
   HDPS_ASSIGN_OR_RETURN(opened.job, ParseJob(manifest.job_json, place, {}));
@@ -56,12 +56,19 @@ Result<OpenedCheckpoint> OpenWithJob(FileSystem& files, const std::string& path,
   return opened;
 }
 
+}  // namespace
+
+Result<OpenedCheckpoint> OpenWithJob(FileSystem& files, const std::string& path,
+                                     WhichCheckpoint which) {
+  return OpenAndTell(files, path, which, TellWhichIsTaken);
+}
+
 Result<OpenedCheckpoint> OpenToInspect(FileSystem& files, const std::string& path,
                                        WhichCheckpoint which) {
-  Result<OpenedCheckpoint> opened = OpenWithJob(files, path, which);
+  Result<OpenedCheckpoint> opened = OpenAndTell(files, path, which, WarnUnlessNewest);
   if (opened.ok() || opened.status().code() != Code::kInvalidArgument) return opened;
   OpenedCheckpoint unknown;
-  HDPS_ASSIGN_OR_RETURN(unknown.found, OpenCheckpoint(files, path, which));
+  HDPS_ASSIGN_OR_RETURN(unknown.found, OpenNamedCheckpoint(files, path, which));
   if (unknown.found.chain.size() > 1) return opened;
   unknown.job_known = false;
   PrintError("warning: %s; tables are as the files tell\n",

@@ -24,7 +24,9 @@
 DEFINE_string(
     listen, "",
     "doctor: address where a daemon will listen on this machine, tcp://HOST:PORT; serve: address "
-    "at which predictions are asked over ZeroMQ, for who has a reader's key; empty: none");
+    "at which predictions are asked over ZeroMQ, for who has a reader's key; member: address of "
+    "this scheduler or server, tcp://HOST:PORT or ipc://PATH; empty: none, and for member one of "
+    "this machine with a free port, or for the scheduler the one that --scheduler names");
 DECLARE_string(scheduler);
 DECLARE_string(rows);
 DECLARE_double(zipf);

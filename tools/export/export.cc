@@ -88,13 +88,13 @@ Result<ExportTask> OpenTask(const ExportRequest& request, FileSystem& files, Exe
                             std::ostream& to, ExportProgress& progress) {
   const CommonFlags& flags = request.common;
   HDPS_ASSIGN_OR_RETURN(FoundCheckpoint found,
-                        OpenCheckpoint(files, flags.checkpoint, flags.which));
+                        OpenNamedCheckpoint(files, flags.checkpoint, flags.which));
   HDPS_ASSIGN_OR_RETURN(ReadJob read, JobOf(flags, files, &found));
   HDPS_RETURN_IF_ERROR(NeedsLayers(read.job, "hdps export"));
   PrintWarnings(read.job.warnings);
   HDPS_RETURN_IF_ERROR(FitToCheckpoint(found, &read.job));
   HDPS_RETURN_IF_ERROR(LoadVocabularyOf(read.origin, found, files, &read.job.data));
-  WarnUnlessNewest(found);
+  TellWhichIsTaken(found);
   return ExportTask{request,
                     files,
                     executor,

@@ -17,9 +17,18 @@
 #include "tools/scoring/scored_job.h"
 #include "tools/scoring/serving_folder.h"
 #include "tools/scoring/wanted_keys.h"
+#include "tools/warnings.h"
 #include "worker/dense/dense_state.h"
 
 namespace hdps {
+
+Result<FoundCheckpoint> OpenNamedCheckpoint(FileSystem& files, const std::string& path,
+                                            WhichCheckpoint which) {
+  Result<FoundCheckpoint> found = OpenCheckpoint(files, path, which);
+  if (found.ok() || found.status().code() != Code::kNotFound) return found;
+  return Status(Code::kNotFound, found.status().message() +
+                                     "; expected a checkpoint, or the --out of a run with one");
+}
 
 void WarnUnlessNewest(const FoundCheckpoint& found) {
   if (found.newest == kNoClock) return;
@@ -27,6 +36,20 @@ void WarnUnlessNewest(const FoundCheckpoint& found) {
              " is the best that was evaluated, so %s is taken; --which=newest "
              "takes step %" PRId64 "\n",
              found.manifest.clock, found.folder.c_str(), found.newest);
+}
+
+void WarnOfPassedOver(const FoundCheckpoint& found) {
+  std::vector<std::string> warnings;
+  for (const std::string& refused : found.refused) {
+    warnings.push_back(refused + "; it is not whole, so it is passed over, and " + found.folder +
+                       " is taken");
+  }
+  PrintWarnings(warnings);
+}
+
+void TellWhichIsTaken(const FoundCheckpoint& found) {
+  WarnOfPassedOver(found);
+  WarnUnlessNewest(found);
 }
 
 std::vector<TableSlice> EmptySlices(const Job& job, const Manifest& manifest, ShardId shard) {
@@ -76,7 +99,7 @@ Result<std::unique_ptr<CheckpointModel>> CheckpointModel::Load(FileSystem& files
                                                                const std::string& path,
                                                                WhichCheckpoint which,
                                                                Executor& executor, RowForm form) {
-  HDPS_ASSIGN_OR_RETURN(const FoundCheckpoint found, OpenCheckpoint(files, path, which));
+  HDPS_ASSIGN_OR_RETURN(const FoundCheckpoint found, OpenNamedCheckpoint(files, path, which));
   return Load(files, job, found, executor, form);
 }
 
@@ -94,7 +117,7 @@ Result<std::unique_ptr<CheckpointModel>> CheckpointModel::LoadWanted(
     FileSystem& files, const Job& job, const std::string& path, WhichCheckpoint which,
     Executor& executor, const WantedKeys& wanted) {
   const MemoryFor loading("one shard of the checkpoint (cluster.shards) and the rows of its items");
-  HDPS_ASSIGN_OR_RETURN(const FoundCheckpoint found, OpenCheckpoint(files, path, which));
+  HDPS_ASSIGN_OR_RETURN(const FoundCheckpoint found, OpenNamedCheckpoint(files, path, which));
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<CheckpointModel> loaded,
                         Open(job, found, executor, RowForm::kFlat));
   if (IsServingFolder(found.manifest)) {

@@ -32,9 +32,18 @@ std::vector<TableSlice> EmptySlices(const Job& job, const Manifest& manifest, Sh
 Result<std::vector<TableSlice>> ReadShard(FileSystem& files, const FoundCheckpoint& checkpoint,
                                           const Job& job, ShardId shard);
 
+// Opens the checkpoint that a flag or an argument names, as OpenCheckpoint does. A kNotFound also
+// says what was expected.
+Result<FoundCheckpoint> OpenNamedCheckpoint(FileSystem& files, const std::string& path,
+                                            WhichCheckpoint which);
+
 // Tells on stderr, if `found` is not the newest checkpoint, that it is the best one and how to take
 // the newest.
 void WarnUnlessNewest(const FoundCheckpoint& found);
+// Warns on stderr of each checkpoint that is not whole, in whose place `found` is taken.
+void WarnOfPassedOver(const FoundCheckpoint& found);
+// Does both.
+void TellWhichIsTaken(const FoundCheckpoint& found);
 
 // How rows are held for scoring, without the optimizer's state: as FlatRows, which have the weights
 // as they were saved and which deltas can change; or as Int8Rows where that takes less.

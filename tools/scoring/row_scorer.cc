@@ -120,7 +120,7 @@ RowScorer::~RowScorer() = default;
 Result<std::unique_ptr<RowScorer>> RowScorer::Open(FileSystem& files, const std::string& path,
                                                    WhichCheckpoint which, UnknownKeys unknown,
                                                    Executor& executor) {
-  HDPS_ASSIGN_OR_RETURN(const FoundCheckpoint found, OpenCheckpoint(files, path, which));
+  HDPS_ASSIGN_OR_RETURN(const FoundCheckpoint found, OpenNamedCheckpoint(files, path, which));
   HDPS_ASSIGN_OR_RETURN(Job job, ParseJob(found.manifest.job_json, found.folder, {}));
   return OpenJob(files, found, std::move(job), unknown, RowForm::kFlat, executor);
 }

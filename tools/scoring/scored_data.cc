@@ -53,7 +53,7 @@ Result<std::unique_ptr<ScoredData>> ScoredData::Open(const CommonFlags& flags, F
   if (flags.unknown_are_zeros) opened->loaded_->set_unknown_keys(UnknownKeys::kZero);
   if (flags.count_unknown) opened->unknown_ = std::make_unique<UnknownCount>(*opened->loaded_);
   opened->job_ = opened->loaded_->job();
-  WarnUnlessNewest(opened->loaded_->checkpoint());
+  TellWhichIsTaken(opened->loaded_->checkpoint());
   HDPS_RETURN_IF_ERROR(
       LoadVocabularyOf(read.origin, opened->loaded_->checkpoint(), files, &opened->job_.data));
   if (flags.workers > 1) {

@@ -14,6 +14,7 @@
 #include "common/job/spec/table_spec.h"
 #include "common/job/vocabulary.h"
 #include "tools/inputs/file_names.h"
+#include "tools/scoring/checkpoint_model.h"
 
 namespace hdps {
 namespace {
@@ -39,13 +40,15 @@ Result<EvalSet> SetOf(const CommonFlags& flags, const Job& job) {
                   "--data=FILE,...");
   }
   std::vector<std::string> names;
+  std::string list;
   for (const EvalSet& set : sets) {
     if (set.name == flags.eval_set) return set;
     names.push_back(set.name);
+    list += (list.empty() ? "; its sets are " : ", ") + set.name;
   }
-  return Status(Code::kInvalidArgument, "--eval_set=" + flags.eval_set +
-                                            ": the job has no such evaluation set" +
-                                            DidYouMean(flags.eval_set, names));
+  return Status(Code::kInvalidArgument,
+                "--eval_set=" + flags.eval_set + ": the job has no such evaluation set" +
+                    DidYouMean(flags.eval_set, names) + (list.empty() ? "; it has none" : list));
 }
 
 // Ignores settings that a job may change between steps, such as the learning rate: they do not
@@ -98,7 +101,7 @@ Result<ReadJob> JobOf(const CommonFlags& flags, FileSystem& files, const FoundCh
   }
   FoundCheckpoint opened;
   if (found == nullptr) {
-    HDPS_ASSIGN_OR_RETURN(opened, OpenCheckpoint(files, flags.checkpoint, flags.which));
+    HDPS_ASSIGN_OR_RETURN(opened, OpenNamedCheckpoint(files, flags.checkpoint, flags.which));
     found = &opened;
   }
   read.origin = JoinPath(found->folder, kManifestName);

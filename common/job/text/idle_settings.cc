@@ -124,6 +124,12 @@ void AddEvaluationRules(Rules* rules) {
         return !job.train.eval_each_epoch &&
                (HasNothingToEvaluate(job) || job.train.evals_per_epoch > 0);
       });
+  Add(rules, "checkpoint.delta_every_steps",
+      "checkpoint.every_steps saves all rows after each of these steps", [](const Job& job) {
+        const CheckpointSpec& saves = job.checkpoint;
+        return saves.delta_every_steps > 0 && saves.every_steps > 0 &&
+               saves.delta_every_steps % saves.every_steps == 0;
+      });
   Add(rules, "checkpoint.delta_every_seconds", "checkpoint.every_seconds comes as soon",
       [](const Job& job) {
         const CheckpointSpec& saves = job.checkpoint;
@@ -179,6 +185,21 @@ void AddDataRules(Rules* rules) {
   Add(rules, "data.cache_share", "data.cache keeps no rows", [](const Job& job) {
     return job.data.cache == DataCache::kNone && job.data.cache_share != DataSpec().cache_share;
   });
+}
+
+void AddClusterRules(Rules* rules) {
+  for (const char* key : {"balance", "balance_after_s"}) {
+    rules->push_back({std::string("cluster.") + key,
+                      [key](const JobSource& source, const Job& job) {
+                        return Gives(source, {"cluster", key}) && job.cluster.memory_limit > 0 &&
+                               job.cluster.balance == Balance::kAuto;
+                      },
+                      "with cluster.memory_limit no shard moves by itself"});
+  }
+  Add(rules, "cluster.spill_path", "it counts only beside cluster.memory_limit",
+      [](const Job& job) {
+        return !job.cluster.spill_path.empty() && job.cluster.memory_limit == 0;
+      });
 }
 
 void AddParallelRules(Rules* rules) {
@@ -298,6 +319,7 @@ Rules MakeRules() {
   AddDenseRules(&rules);
   AddEvaluationRules(&rules);
   AddDataRules(&rules);
+  AddClusterRules(&rules);
   AddParallelRules(&rules);
   AddFusionRules(&rules);
   AddLayerRules(&rules);

@@ -257,7 +257,8 @@ bool IsRemoteOrEmpty(const JsonValue& value) {
 Section CheckpointSection() {
   SettingTable<CheckpointSpec> checkpoint("checkpoint", "checkpoint");
   checkpoint.Add("every_steps", &CheckpointSpec::every_steps,
-                 "0: only at the end and when told to stop.", Range{0, 9e15}, Hashed::kDefault);
+                 "0: only at the end, when told to stop, and as the settings below say.",
+                 Range{0, 9e15}, Hashed::kDefault);
   checkpoint.Add("delta_every_steps", &CheckpointSpec::delta_every_steps,
                  "Between those, so often only what changed since the last one is saved; when the "
                  "chain has 16 of these, or they are together half as long as the full one and "

@@ -180,6 +180,7 @@ Result<FoundCheckpoint> OpenCheckpoint(FileSystem& files, const std::string& pat
     return newest;
   }
   found->newest = newest.manifest.clock;
+  found->refused = std::move(newest.refused);
   return found;
 }
 

@@ -26,12 +26,15 @@ class FileLocator : public SchedulerLocator {
 
   Result<std::string> Newest() override {
     const Result<std::string> text = ReadWholeFile(*files_, path_, kAddressBytesMax + 1);
-    if (!text.ok()) return Status(Code::kUnavailable, text.status().message());
+    const std::string flag = "--scheduler=" + std::string(kFileScheme) + path_;
+    if (!text.ok()) {
+      return Status(Code::kUnavailable, flag + " cannot be read: " + text.status().message());
+    }
     const std::string address = text->substr(0, text->find('\n'));
     const Result<Address> parsed = ParseAddress(address);
     if (parsed.ok() && parsed->CanBeDialed()) return address;
     return Status(Code::kUnavailable,
-                  path_ + " holds \"" + EscapeUntrusted(address, kShownBytesMax) +
+                  flag + ": the file holds \"" + EscapeUntrusted(address, kShownBytesMax) +
                       "\", which is no address of a scheduler; hdps-scheduler --address_file=" +
                       path_ + " writes one");
   }

@@ -60,6 +60,11 @@ const std::map<std::string, std::vector<std::string>> kIdle = {
       "model.deep_optimizer.kind=ftrl", "model.dense_optimizer.kind=rmsprop"}},
     {"train.eval_each_epoch", {"train.eval_each_epoch=false"}},
     {"checkpoint.copy_wait_s", {"checkpoint.copy_wait_s=5"}},
+    {"checkpoint.delta_every_steps",
+     {"checkpoint.every_steps=20", "checkpoint.delta_every_steps=40"}},
+    {"cluster.balance", {"cluster.balance=auto", "cluster.memory_limit=1GiB"}},
+    {"cluster.balance_after_s", {"cluster.balance_after_s=30", "cluster.memory_limit=1GiB"}},
+    {"cluster.spill_path", {"cluster.spill_path=/var/tmp/rows"}},
     {"checkpoint.delta_every_seconds",
      {"checkpoint.every_seconds=5", "checkpoint.delta_every_seconds=5"}},
     {"checkpoint.keep_best", {"checkpoint.keep_best=false"}},
@@ -142,6 +147,11 @@ TEST(IdleSettingsTest, BesideWhatTheyNeedTheyAreNotWarnedOf) {
         {"data.eval=[\"e.csv\"]", "train.eval_each_epoch=false", "checkpoint.keep_best=false"},
         {"train.metrics=[\"auc\"]"},  // hdps evaluate --data reports them.
         {"train.cache_refresh_steps=7", "model.vocab_cache_size=9"},
+        {"checkpoint.every_steps=20", "checkpoint.delta_every_steps=30"},  // Saves at 30, 90, ...
+        {"checkpoint.delta_every_steps=30"},
+        {"cluster.memory_limit=1GiB", "cluster.spill_path=/var/tmp/rows"},
+        {"cluster.memory_limit=1GiB", "cluster.balance=off"},
+        {"cluster.balance=auto", "cluster.balance_after_s=30"},
         {kGraph, "model.layers.1.fusion=3", "parallel.dense_exchange=allreduce"},
         {"model.layer_settings.deep1.fusion=3", "parallel.dense_exchange=allreduce"},
         {"model.layer_settings.deep1.dense_exchange=servers", "parallel.dense_exchange=allreduce",

@@ -40,7 +40,7 @@ class CommandLineTest : public ::testing::Test {
     int argc = static_cast<int>(pointers.size());
     char** argv = pointers.data();
     constexpr std::string_view kFlags[] = {"workers", "set", "scheduler", "rank", "insecure"};
-    return ParseCommandLine("usage: program --workers=N", &argc, &argv, rest, kFlags);
+    return ParseCommandLine("usage: program --workers=N", &argc, &argv, rest, kFlags, hint_);
   }
   std::string Mistake(const std::vector<std::string>& arguments) {
     const Status status = Parse(arguments);
@@ -54,6 +54,8 @@ class CommandLineTest : public ::testing::Test {
   void TearDown() override {
     for (const char* name : variables_) ::unsetenv(name);
   }
+
+  FlagHint hint_;
 
  private:
   gflags::FlagSaver saver_;  // Every test begins with the defaults.
@@ -87,6 +89,16 @@ TEST_F(CommandLineTest, MistakesAreAnswered) {
   EXPECT_THAT(Mistake({"--flagfile=/nowhere"}), HasSubstr("/nowhere"));
   // Flags of libraries, and of other commands of the same program.
   EXPECT_THAT(Mistake({"--minloglevel=3"}), HasSubstr("no such flag"));
+}
+
+TEST_F(CommandLineTest, WhatIsNoFlagMayBeKnownElsewhere) {
+  hint_ = [](const std::string& name, const std::string& value) {
+    return name == "epochs" ? "it is a setting, " + name + "=" + value : "";
+  };
+  EXPECT_EQ(Mistake({"--epochs=3"}), "--epochs: there is no such flag; it is a setting, epochs=3");
+  EXPECT_THAT(Mistake({"--epochs", "3"}), HasSubstr("it is a setting, epochs=3"));
+  EXPECT_THAT(Mistake({"--epochs", "--workers=2"}), HasSubstr("it is a setting, epochs="));
+  EXPECT_EQ(Mistake({"--worker=2"}), "--worker: there is no such flag; did you mean --workers?");
 }
 
 TEST_F(CommandLineTest, AFileMayHoldFlags) {

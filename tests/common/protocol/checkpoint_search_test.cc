@@ -199,6 +199,13 @@ TEST_F(CheckpointSearch, TheBestIsFoundByWhatTheNewestSays) {
   EXPECT_EQ(taken("out", WhichCheckpoint::kNewest), 40);
   EXPECT_EQ(taken(Folder(30), WhichCheckpoint::kBest), 30) << "who names one gets it";
   EXPECT_EQ(OpenCheckpoint(*files_, "out", WhichCheckpoint::kBest)->newest, 40);
+  // One that was passed over on the way to the best is told, too.
+  SaveJudged(*files_, 50, 20);
+  ASSERT_TRUE(WriteFileAtomically(*files_, Folder(50) + "/shard_000.snapshot", "wors").ok());
+  EXPECT_THAT(OpenCheckpoint(*files_, "out", WhichCheckpoint::kBest)->refused,
+              ElementsAre(HasSubstr(CheckpointName(50))));
+  EXPECT_EQ(taken("out", WhichCheckpoint::kBest), 20);
+  ASSERT_TRUE(files_->RemoveAll(Folder(50)).ok());
 
   // The best is kept at any age; of the others the newest.
   ASSERT_TRUE(PruneCheckpoints(*files_, "out", 1, 20).ok());
