@@ -194,8 +194,7 @@ struct MembershipClient::Impl {
   std::function<std::vector<ShardLoad>()> read_loads;   // Likewise.
   std::optional<TraceSender> trace;
   ReignFence reigns;
-  // Number of the newest heartbeat, and of the newest one that was answered.
-  uint64_t beats = 0, heard_beat = 0;
+  uint64_t beats = 0, heard_beat = 0;  // Numbers of the newest heartbeat, and answered one.
   Repeat join_repeat, beat_repeat;
   int64_t say_wait_ms = kSayWaitMs;  // Silence before the first view that is logged next.
   CommandBook commands;
@@ -236,9 +235,7 @@ void MembershipClient::Impl::On(View& message, const Frame&) {
   }
   rank = self->rank;
   if (view != nullptr) HangUpWhoLeft(*view, message, &output);
-  if (view != nullptr && (message.restarts != view->restarts || !SameWorkers(*view, message))) {
-    kv.Clear();
-  }
+  kv.OnView(view.get(), message);
   DialServers(message, options.role, options.identity.self, &output);
   if (view != nullptr && message.restarts > view->restarts) {
     commands.DropWaiting();

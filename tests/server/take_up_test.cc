@@ -124,8 +124,8 @@ TEST_F(TakeUpTest, WithoutKeptRowsTheHeirReadsOthers) {
   EXPECT_NE(PullOfHeir(0), 0);
 }
 
-// A server that was a backup has no answers kept when it becomes the primary. Its word is no mistake
-// of the job, so all members can go back.
+// A server that was a backup has no answers kept when it becomes the primary. Its word is no
+// mistake of the job, so all members can go back.
 TEST_F(TakeUpTest, RowsOfAStepThatAreNowhereKeptAreRefusedWithARestart) {
   Begin(Mode::kSync, {}, DenseExchange::kAllreduce);
   for (uint32_t w = 0; w < 2; ++w) {
