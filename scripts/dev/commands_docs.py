@@ -63,7 +63,8 @@ def table(flags):
                                    break_long_words=False, break_on_hyphens=False)
             short = re.split(r"(?<=[.:;]) (?![^(]*\))", meaning)[0].rstrip(".:;")
             line = row(name, short + " (more below)", kind, default)
-            if not fits(line) or len(short.split()) < SENTENCE_WORDS_MIN:
+            only_names = re.fullmatch(r"\w+(, \w+)*", short)  # Of the commands that a meaning is for.
+            if not fits(line) or len(short.split()) < SENTENCE_WORDS_MIN or only_names:
                 line = row(name, "see below", kind, default)
         lines.append(line)
     return "\n".join([*lines, *([""] + notes if notes else [])])

@@ -214,8 +214,6 @@ class Mistakes(harness.Case):
              "--epochs: there is no such flag; train.epochs is a setting of the job: --set=train.epochs=3"),
             ("no checkpoint there", [hdps, "evaluate", f"--checkpoint={self.data}"],
              "there is no whole checkpoint; expected a checkpoint, or the --out of a run with one"),
-            ("no scheduler's file", [hdps, "status", "--scheduler=file:/no/file"],
-             "--scheduler=file:/no/file cannot be read"),
             ("flag of another command", [hdps, "train", *good, "--network=25Gbit"], "--network", "--help"),
             ("unknown command", [hdps, "trian"], "trian", "train"),
             ("plan without a job", [hdps, "plan"], "--job"),

@@ -108,7 +108,7 @@ TEST(FileLocatorTest, OtherTextIsNoAddress) {
     const Result<std::string> newest = NewestIn(text);
     ASSERT_FALSE(newest.ok()) << text;
     EXPECT_EQ(newest.status().code(), Code::kUnavailable);
-    EXPECT_THAT(newest.status().message(), HasSubstr("--scheduler=file:/run/address: "));
+    EXPECT_THAT(newest.status().message(), HasSubstr("--scheduler=file:/run/address"));
     EXPECT_EQ(newest.status().message().find('\x1b'), std::string::npos);
   }
   const auto none = NewFileLocator(NewMemoryFileSystem(), "/run/none")->Newest();
