@@ -285,10 +285,12 @@ void SchedulerNode::TakeOver() {
 }
 
 void SchedulerNode::EnterView(View view) {
-  const View& left = changes_.members().view();
-  // Workers find each other anew then. Without clearing, a long job fills the board with meetings.
-  const bool they_meet = left.restarts != view.restarts || !SameWorkers(left, view);
-  if (!left.workers.empty() && they_meet) board_.Clear();
+  if (changes_.formed()) {
+    const View& left = changes_.members().view();
+    // Workers find each other anew then. Without clearing, a long job fills the board with
+    // meetings.
+    if (left.restarts != view.restarts || !SameWorkers(left, view)) board_.Clear();
+  }
   changes_.Enter(std::move(view), now_);
   outbox_.SetView(changes_.members().view().view);
   admission_.OnView(now_);
