@@ -6,6 +6,7 @@
 
 #include <csignal>
 #include <functional>
+#include <latch>
 #include <memory>
 #include <span>
 #include <utility>
@@ -68,9 +69,12 @@ class WorkerGroupsTest : public testing::Test {
   // Runs each worker of the view on its own thread, with the group that it keeps.
   void OnWorkersOf(const View& view, const std::function<void(uint32_t, WorkerGroups&)>& body) {
     const std::unique_ptr<RendezvousStore> store = NewMemoryStore();
-    OnAllRanks(static_cast<uint32_t>(view.workers.size()), [&](uint32_t rank) {
+    const auto ranks = static_cast<uint32_t>(view.workers.size());
+    std::latch formed(ranks);
+    OnAllRanks(ranks, [&](uint32_t rank) {
       WorkerGroups groups(job_, "127.0.0.1", *store, board_);
       Result<std::unique_ptr<Collective>> group = groups.FormSum(view, rank, /*gpu=*/-1);
+      formed.arrive_and_wait();  // Who leaves at once would end the others' connecting.
       ASSERT_TRUE(group.ok()) << group.status().message();
       groups.KeepSum(view, *std::move(group));
       body(rank, groups);
