@@ -135,7 +135,7 @@ class Balance(harness.DaemonsCase):
         return sorted(found()[:lines])
 
     def step_after(self, out, seconds):
-        """The step of the first line that comes so many seconds after the last move, or after now."""
+        """The step of the first line that comes so many seconds after the last move, or after the newest line."""
         harness.wait_until(lambda: self.lines(out), 120, "lines about the speed")
         until = (self.moves(out) or self.lines(out))[-1]["time"] + seconds
         harness.wait_until(lambda: self.lines(out)[-1]["time"] > until, seconds + 120, "lines about the speed")

@@ -30,8 +30,8 @@ Result<PlaceStand> Trainer::TakeUp(const Command& command) {
   if (!command.begun) return PlaceStand();
   channel_.board().Enter("take_up");
   HDPS_RETURN_IF_ERROR(runner_->Settle());
-  // The others may wait for the clock that this reports, before they can come to the meeting.
-  // Those of them that have stopped for a pause are sent on as far as this process gets.
+  // The others may wait for the clock that this reports, before they can come to the meeting. The
+  // scheduler sends workers that have stopped for a pause on, as far as this one says that it is.
   HDPS_ASSIGN_OR_RETURN(PlaceStand stand, AskStand(channel_));
   channel_.Report(log_.ReportAt(stand.announced));
   HDPS_RETURN_IF_ERROR(AnnounceStand(channel_, stand, runner_->clips_all()));
