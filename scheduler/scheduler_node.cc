@@ -286,10 +286,8 @@ void SchedulerNode::TakeOver() {
 
 void SchedulerNode::EnterView(View view) {
   if (changes_.formed()) {
-    const View& left = changes_.members().view();
-    // Workers find each other anew then. Without clearing, a long job fills the board with
-    // meetings.
-    if (left.restarts != view.restarts || !SameWorkers(left, view)) board_.Clear();
+    // Without clearing, a long job fills the board with meetings of the past.
+    if (WorkersMeetAnew(changes_.members().view(), view)) board_.Clear();
   }
   changes_.Enter(std::move(view), now_);
   outbox_.SetView(changes_.members().view().view);

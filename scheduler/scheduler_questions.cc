@@ -100,7 +100,8 @@ void SchedulerNode::On(PeerId from, const TraceRequest& message, uint64_t reques
 
 HeartbeatAck SchedulerNode::AckOf(uint64_t heartbeat) const {
   return {changes_.members().view().view, heartbeat,
-          options_.clock == nullptr ? 0 : options_.clock->NowNs(), trace_.order()};
+          options_.clock == nullptr ? 0 : options_.clock->NowNs(), trace_.order(),
+          changes_.recovery().under_way()};
 }
 
 void SchedulerNode::TickTrace() {

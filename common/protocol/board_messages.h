@@ -2,7 +2,6 @@
 // each other, and a member's requests to it, repeated until they are answered.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,7 +10,6 @@
 
 #include "common/net/node.h"
 #include "common/protocol/message_kind.h"
-#include "common/protocol/view.h"
 
 namespace hdps {
 
@@ -55,13 +53,8 @@ class KvRequests {
   }
   void Get(const KvGet& get) { open_.push_back({false, get.key, "", ++last_id_, Repeat()}); }
 
-  // Gives all requests up if those who meet on the board are others in `next`. `left`: null for the
-  // first view.
-  void OnView(const View* left, const View& next) {
-    if (left != nullptr && (left->restarts != next.restarts || !SameWorkers(*left, next))) {
-      open_.clear();
-    }
-  }
+  // Gives up all requests that have no answer yet.
+  void Clear() { open_.clear(); }
 
   // Calls send(message, request id) for each request that was not sent for `interval_ms`.
   template <typename Send>

@@ -159,6 +159,7 @@ struct MembershipClient::Impl {
   void On(Abort& message, const Frame&) { End(message.exit_status, message.message); }
   void On(HeartbeatAck& message, const Frame&) {
     if (message.number <= beats) heard_beat = std::max(heard_beat, message.number);
+    place_empty = message.place_empty;
     if (trace) trace->OnAck(message);
   }
   void On(Command& message, const Frame&);
@@ -194,6 +195,7 @@ struct MembershipClient::Impl {
   std::function<std::vector<ShardLoad>()> read_loads;   // Likewise.
   std::optional<TraceSender> trace;
   ReignFence reigns;
+  bool place_empty = false;
   uint64_t beats = 0, heard_beat = 0;  // Numbers of the newest heartbeat, and answered one.
   Repeat join_repeat, beat_repeat;
   int64_t say_wait_ms = kSayWaitMs;  // Silence before the first view that is logged next.
@@ -235,7 +237,7 @@ void MembershipClient::Impl::On(View& message, const Frame&) {
   }
   rank = self->rank;
   if (view != nullptr) HangUpWhoLeft(*view, message, &output);
-  kv.OnView(view.get(), message);
+  if (view != nullptr && WorkersMeetAnew(*view, message)) kv.Clear();
   DialServers(message, options.role, options.identity.self, &output);
   if (view != nullptr && message.restarts > view->restarts) {
     commands.DropWaiting();
@@ -336,9 +338,7 @@ void MembershipClient::Answer(const CommandDone& done) {
 }
 
 void MembershipClient::Report(const Heartbeat& progress) { impl_->progress = progress; }
-
 void MembershipClient::ReportTrouble(const std::string& trouble) { impl_->trouble = trouble; }
-
 void MembershipClient::ReportSilent(std::vector<SilentServer> servers) {
   impl_->silent = std::move(servers);
 }
@@ -355,7 +355,6 @@ void MembershipClient::ReportReadings(std::function<std::vector<uint64_t>()> rea
 void MembershipClient::ReportLoads(std::function<std::vector<ShardLoad>()> read) {
   impl_->read_loads = std::move(read);
 }
-
 void MembershipClient::UseRecorder(SpanRecorder& recorder) { impl_->trace.emplace(recorder); }
 
 void MembershipClient::RequestStop(const std::string& reason) {
@@ -392,6 +391,7 @@ void MembershipClient::Fail(const Status& status) {
   Fail(ExitStatusOf(status.code()), status.message());
 }
 
+bool MembershipClient::place_empty() const { return impl_->place_empty; }
 bool MembershipClient::ended() const { return impl_->ended; }
 uint64_t MembershipClient::refused_orders() const { return impl_->reigns.refused(); }
 int MembershipClient::exit_status() const { return impl_->exit_status; }

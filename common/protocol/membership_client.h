@@ -70,6 +70,9 @@ class MembershipClient {
   // Returns null until the cluster has formed. Servers are dialed when a view arrives.
   std::shared_ptr<const View> view() const;
   uint32_t rank() const;  // Requires: view() is not null.
+  // Returns true if the job waits for a process in a lost member's place, by the scheduler's last
+  // word.
+  bool place_empty() const;
   std::vector<Command> TakeCommands();
   void Answer(const CommandDone& done);
   // Sets what the next heartbeat reports: clock, examples and whatever else a step changes. The

@@ -237,6 +237,7 @@ struct Layout<HeartbeatAck> {
     fields.Enumerator(message.trace.phase, TracePhase::kClose);
     fields.Number(message.trace.from);
     fields.Number(message.trace.until);
+    fields.Number(message.place_empty);
   }
 };
 HDPS_MESSAGE(HeartbeatAck);

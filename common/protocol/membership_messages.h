@@ -96,6 +96,7 @@ struct HeartbeatAck {
   uint64_t number = 0;  // Number of the heartbeat; 0: this answers none.
   int64_t time_ns = 0;  // The scheduler's clock; 0: not told.
   TraceOrder trace = {};
+  bool place_empty = false;  // A member is lost, and the job waits for one in its place.
 };
 
 // A member was told to stop (SIGTERM). The scheduler drains, saves a checkpoint and finishes the

@@ -59,4 +59,10 @@ inline bool SameWorkers(const View& a, const View& b) {
   return std::ranges::equal(a.workers, b.workers, {}, &Member::peer, &Member::peer);
 }
 
+// Returns true if the ranks of collectives, who met through the scheduler's board in view `left`,
+// meet anew in view `next`.
+inline bool WorkersMeetAnew(const View& left, const View& next) {
+  return left.restarts != next.restarts || !SameWorkers(left, next);
+}
+
 }  // namespace hdps

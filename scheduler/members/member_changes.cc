@@ -165,10 +165,13 @@ AfterLoss MemberChanges::Lose(const std::vector<PeerId>& lost, const JobStand& s
   AfterLoss result;
   JudgeLoss(lost, stand);
   result.in_place = back_because_.empty();
+  const bool waits_on = job_->cluster.on_worker_loss == OnWorkerLoss::kWait;
   const std::string until_replaced =
       result.in_place
-          ? ". Another process takes up its step in place, if one comes within " +
-                SecondsOf(replace_after_ms()) + "; the others go on as far as the mode lets them"
+          ? ". Another process takes up its step in place" +
+                (waits_on ? std::string(", whenever it comes")
+                          : ", if one comes within " + SecondsOf(replace_after_ms())) +
+                "; the others go on as far as the mode lets them"
           : ". The job stands until another process takes its place, for up to " +
                 SecondsOf(replace_after_ms()) + "; then it goes on from " + stand.point_of_return;
   for (const PeerId peer : lost) {

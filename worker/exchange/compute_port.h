@@ -61,6 +61,8 @@ class ComputeRequests {
   virtual void Report(const Heartbeat& progress) = 0;  // Sent with the next heartbeats.
   virtual void Put(const KvPut& put) = 0;
   virtual void Get(const KvGet& get) = 0;
+  // Returns true if the job waits for a process in a lost member's place. Deadlines stand then.
+  virtual bool place_empty() const = 0;
   virtual void Fail(Status status) = 0;  // This worker cannot go on: tells the scheduler and ends.
 };
 

@@ -226,7 +226,12 @@ Status NodeChannel::EndStatus() const {
 }
 
 void NodeChannel::OnTurn(ComputeRequests& node, TimeMs now) {
-  now_ = now;
+  const TimeMs gap = now - std::exchange(now_, now);
+  place_empty_ = node.place_empty();
+  if (place_empty_) {
+    if (awaited_) awaited_->until += gap;
+    for (auto& [key, since] : asked_) since += gap;
+  }
   while (std::optional<NodeRequest> request = requests_.TryPop()) {
     if (request->restarts.value_or(restarts_) == restarts_) request->make(node);
   }

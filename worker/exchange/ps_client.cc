@@ -118,6 +118,7 @@ void PsClient::Start(Ticket ticket, std::vector<ServerRequest> requests,
     request.whole = std::move(requests[i].whole);
     request.step = requests[i].step;
     request.started = now_;
+    request.deadline = now_ + TimeMs{1000} * options_.request_timeout_s;
     request.repeat_ms = options_.request_retry_ms;
     ++counters_.requests;
     if (KindOf(request.frame) == MessageKind::kPushRequest) {
@@ -325,14 +326,14 @@ std::vector<Awaited> PsClient::Unanswered() const {
   return awaited;
 }
 
-void PsClient::OnTick(TimeMs now) {
+void PsClient::OnTick(TimeMs now, bool deadlines_stand) {
   const TimeMs gap = std::max(now - now_, TimeMs{0});
   now_ += gap;
   if (options_.probe_ms > 0 && view_ != nullptr) ProbeSilent(gap);
-  const TimeMs timeout_ms = TimeMs{1000} * options_.request_timeout_s;
   std::vector<std::pair<Ticket, Status>> overdue;
   for (auto& [id, request] : requests_) {
-    if (now_ - request.started >= timeout_ms) {
+    if (deadlines_stand) request.deadline += gap;
+    if (now_ >= request.deadline) {
       overdue.emplace_back(request.ticket, TimeoutOf(request));
     } else if (request.sends > 0 && now_ >= request.repeat_at) {
       Send(id, &request);

@@ -23,7 +23,8 @@ class SpanRecorder;
 struct PsClientOptions {
   PeerId self;
   uint32_t request_retry_ms = 2000;  // A request is sent again after this long, doubling to 8x.
-  uint32_t request_timeout_s = 120;  // A request is given up this long after its first sending.
+  uint32_t request_timeout_s = 120;  // A request is given up this long after its first sending,
+                                     // not counting times in which deadlines stand.
   // Per server: a push waits until the one this many before it has been acknowledged. This bounds
   // the servers' ledgers.
   uint32_t pushes_in_flight_max = 8;
@@ -76,7 +77,8 @@ class PsClient {
   void OnView(std::shared_ptr<const View> view);
   // Returns true if the frame is a server's reply.
   bool OnFrame(PeerId from, const Frame& frame);
-  void OnTick(TimeMs now);
+  // With `deadlines_stand`, the time since the last tick counts for no request's deadline.
+  void OnTick(TimeMs now, bool deadlines_stand = false);
   void CancelAll();  // Drops everything outstanding.
 
   std::vector<Dial> TakeDials();  // To be carried out before frames are sent.
@@ -101,6 +103,7 @@ class PsClient {
     Clock step = -1;             // As in ServerRequest.
     int64_t sent_ns = 0;         // Of a recorded request; 0: it is not recorded.
     TimeMs started = 0;
+    TimeMs deadline = 0;
     TimeMs repeat_at = 0;
     TimeMs repeat_ms = 0;
     TimeMs postponed_ms = 0;  // Delay after the last postponement.

@@ -88,7 +88,9 @@ bool Trainer::Interrupted(const Status& failure) {
 
 bool Trainer::MissesARank(const Status& failure) const {
   return failure.code() == Code::kUnavailable ||
-         (failure.code() == Code::kCancelled && groups_.any());
+         (failure.code() == Code::kCancelled && groups_.any()) ||
+         // A machine that is cut off closes no connection.
+         (failure.code() == Code::kTimeout && channel_.place_empty());
 }
 
 Status Trainer::Prepare() {

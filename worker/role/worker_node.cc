@@ -87,7 +87,7 @@ void WorkerNode::OnFrame(PeerId from, Frame frame) {
 }
 
 void WorkerNode::OnTick(TimeMs now) {
-  client_.OnTick(now);
+  client_.OnTick(now, /*deadlines_stand=*/place_empty());
   membership_.ReportSilent(client_.SilentFor(dead_after_ms_));
   membership_.ReportActivity(CurrentActivity());
   membership_.ReportTrouble(compute_->Trouble());
@@ -165,6 +165,7 @@ void WorkerNode::Answer(const CommandDone& done) { membership_.Answer(done); }
 void WorkerNode::Report(const Heartbeat& progress) { membership_.Report(progress); }
 void WorkerNode::Put(const KvPut& put) { membership_.Put(put); }
 void WorkerNode::Get(const KvGet& get) { membership_.Get(get); }
+bool WorkerNode::place_empty() const { return membership_.place_empty(); }
 void WorkerNode::Fail(Status status) { membership_.Fail(status); }
 void WorkerNode::RequestStop(const std::string& reason) { membership_.RequestStop(reason); }
 void WorkerNode::RequestLeave(const std::string& reason, TimeMs within_ms) {

@@ -54,6 +54,7 @@ class WorkerNode : public Node, public ComputeRequests {
   void Report(const Heartbeat& progress) override;
   void Put(const KvPut& put) override;
   void Get(const KvGet& get) override;
+  bool place_empty() const override;
   void Fail(Status status) override;
 
   void RequestStop(const std::string& reason) override;

@@ -364,5 +364,33 @@ TEST_F(MembershipClientTest, PutsUntilAcknowledgedGetsUntilFound) {
   EXPECT_THAT(Said(), IsEmpty());
 }
 
+TEST_F(MembershipClientTest, AnswersSayWhetherAPlaceIsEmpty) {
+  Form();
+  EXPECT_FALSE(client_.place_empty());
+  Hear(HeartbeatAck{.view = {7}, .place_empty = true});
+  EXPECT_TRUE(client_.place_empty());
+  Hear(HeartbeatAck{.view = {7}});
+  EXPECT_FALSE(client_.place_empty());
+}
+
+TEST_F(MembershipClientTest, RequestsToTheBoardEndWhenWorkersMeetAnew) {
+  View next = ViewNumber(8);
+  const auto forget_in = [&](const char* what, auto change) {
+    SCOPED_TRACE(what);
+    client_.Get({"rank1"});
+    TickUntil(now_);
+    EXPECT_THAT(Said(), Contains("KvGet rank1"));
+    ++next.view.value;
+    change();
+    Hear(next);
+    TickUntil(now_ + 200);
+    return std::ranges::count(Said(), "KvGet rank1") == 0;
+  };
+  Form();
+  EXPECT_FALSE(forget_in("a server is replaced", [&] { next.servers[0].peer = {1001}; }));
+  EXPECT_TRUE(forget_in("a worker is replaced", [&] { next.workers[0].peer = {1002}; }));
+  EXPECT_TRUE(forget_in("all go back to a checkpoint", [&] { ++next.restarts; }));
+}
+
 }  // namespace
 }  // namespace hdps

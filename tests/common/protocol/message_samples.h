@@ -78,8 +78,8 @@ inline auto Fields(const Heartbeat& m) {
   return std::tie(a, b, c, d, e, f, g, h, i, j, k, activity, finished, wants, readings, loads);
 }
 inline auto Fields(const HeartbeatAck& m) {
-  const auto& [a, b, c, d] = m;
-  return std::tie(a, b, c, d);
+  const auto& [a, b, c, d, e] = m;
+  return std::tie(a, b, c, d, e);
 }
 inline auto Fields(const Command& m) {
   // `view` is not encoded.
@@ -316,7 +316,7 @@ void ForEachSample(const Visit& visit) {
   visit(JoinRefused{2, "one too many", true});
   visit(SampleView());
   visit(SampleHeartbeat());
-  visit(HeartbeatAck{{5}, 21, 22, {3, TracePhase::kRecord, 30, 50}});
+  visit(HeartbeatAck{{5}, 21, 22, {3, TracePhase::kRecord, 30, 50}, true});
   visit(Command{.id = {3},
                 .command = CommandKind::kLoad,
                 .until = 100,

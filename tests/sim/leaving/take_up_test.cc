@@ -97,6 +97,24 @@ TEST(TakeUp, NothingIsNoticedWhenNothingIsBroken) {
       [](uint64_t seed) { return DrawDeaths(seed, kModes[seed % 3], true); }, false);
 }
 
+// Another process comes five minutes later: requests of the others would be late after two.
+TEST(TakeUp, ALatePlaceIsStillTakenUpInPlace) {
+  for (const Mode mode : kModes) {
+    SCOPED_TRACE(static_cast<int>(mode));
+    ClusterOptions options = DrawDeaths(/*seed=*/7, mode);
+    options.restart_after_ms = 0;
+    options.faults = {
+        {.at = 700, .kind = Fault::Kind::kLoss, .role = Role::kWorker, .rank = 1},
+        {.at = 300'000, .kind = Fault::Kind::kJoin, .role = Role::kWorker, .asks = 1}};
+    const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
+    const Outcome outcome = Cluster(options, files.get()).Run(600'000);
+    EXPECT_TRUE(outcome.good()) << outcome.Describe();
+    EXPECT_EQ(outcome.replaced, 1u);
+    EXPECT_EQ(outcome.went_back, 0u);
+    EXPECT_GT(outcome.ended_at, 300'000);
+  }
+}
+
 void ExpectNoticed(const char* what, const Draw& draw) {
   const Figures figures = RunAll(what, draw, true);
   EXPECT_TRUE(NoticedOften(figures.bad, figures.runs)) << what;

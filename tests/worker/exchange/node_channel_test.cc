@@ -36,8 +36,10 @@ class ScriptedNode : public ComputeRequests {
     if (get.key == board.key) channel_->OnKvValue({get.key, true, board.value});
   }
   void Fail(Status status) override { failure = std::move(status); }
+  bool place_empty() const override { return turns_empty > 0 && turns_empty-- > 0; }
 
   bool silent = false;
+  mutable std::atomic<int> turns_empty = 0;  // For so many turns more, a place is empty.
   std::vector<size_t> started;
   std::vector<CommandId> answers;
   Clock clock = 0;
@@ -143,6 +145,23 @@ TEST(NodeChannel, TheDeadlineOfAWaitThatIsOverEndsNoOther) {
   channel.OnView(third, WorkerId{0});
   EXPECT_TRUE(channel.AwaitInterruption(10'000, second.get()));
   EXPECT_EQ(channel.view(), third);
+}
+
+// A turn lasts a second.
+TEST(NodeChannel, WaitsHaveNoEndWhileAPlaceIsEmpty) {
+  const auto clock = NewSystemClock();
+  ScriptedNode* told = nullptr;
+  const auto begin = [&] {
+    if (told != nullptr) told->turns_empty = 1000;
+  };
+  NodeChannel channel(begin, *clock, 60000);
+  ScriptedNode node(&channel);
+  LoopThread loop(&channel, &node);
+  told = &node;
+  EXPECT_FALSE(channel.AwaitInterruption(10'000));
+  EXPECT_EQ(node.turns_empty, 0);
+  EXPECT_EQ(channel.Get("nobody's").status().code(), Code::kTimeout);
+  EXPECT_EQ(node.turns_empty, 0);
 }
 
 TEST(NodeChannel, AfterTheEndNothingWaits) {

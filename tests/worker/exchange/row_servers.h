@@ -74,6 +74,7 @@ class RowServers : public ComputeRequests {
   void Report(const Heartbeat& report) override { reports.push_back(report); }
   void Put(const KvPut&) override {}
   void Get(const KvGet&) override {}
+  bool place_empty() const override { return false; }
   void Fail(Status status) override { failure = std::move(status); }
 
  private:

@@ -64,6 +64,7 @@ class WaitingNode : public ComputeRequests {
   void Report(const Heartbeat&) override {}
   void Put(const KvPut&) override {}
   void Get(const KvGet&) override {}
+  bool place_empty() const override { return false; }
   void Fail(Status) override {}
 
   std::deque<Asked> asked;
