@@ -102,6 +102,8 @@ void TrainRound::OnTrained(uint32_t worker, const CommandDone& done) {
   w.sums.loss_sum += done.loss_sum;
   w.sums.bad_rows += done.bad_rows;
   w.sums.labels.Add(done.label_tally);
+  // Of orders that were taken over, only the last one is given to a replacement.
+  if (w.running) w.before = w.sums;
 }
 
 bool TrainRound::complete() const {

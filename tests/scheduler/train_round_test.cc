@@ -262,6 +262,24 @@ TEST(TrainRound, WhoTakesAPlaceAnswersForIt) {
   EXPECT_EQ(round.sums().examples, 17u);
 }
 
+TEST(TrainRound, OfOrdersThatWereTakenOverOnlyTheLastIsGivenToAReplacement) {
+  TrainRound round(2, 0, 20);
+  for (const uint32_t worker : {0u, 0u, 1u}) round.TakeOver(worker);
+  CommandDone done;
+  done.clock = 20;
+  done.examples = 200;
+  round.OnTrained(1, done);
+  done.clock = 6;
+  done.examples = 60;
+  round.OnTrained(0, done);
+  round.Replace(0);
+  done.clock = 20;
+  done.examples = 140;
+  round.OnTrained(0, done);
+  EXPECT_TRUE(round.complete());
+  EXPECT_EQ(round.sums().examples, 400u);
+}
+
 TEST(TrainRound, WhoIsAskedAgainIsCountedOnceAndStandsWhereItStood) {
   TrainRound round(2, 10, 20);
   round.TakeOrders(0);

@@ -68,7 +68,11 @@ void RowServers::Start(Ticket ticket, std::vector<ServerRequest> requests,
   const auto kind = static_cast<MessageKind>(requests.front().frame.header.kind);
   Clock clock = 0;
   if (kind == MessageKind::kPullRequest) return ServePulls(ticket, requests);
-  if (kind == MessageKind::kStoreRequest) {
+  if (kind == MessageKind::kAdvanceRequest) {
+    const auto advance = Decoded<AdvanceRequest>(requests.front());
+    Log(advance.asks ? "ask" : "advance", advance.clock);
+    replies.assign(requests.size(), EncodeMessage(advance.asks ? stand : AdvanceAck()));
+  } else if (kind == MessageKind::kStoreRequest) {
     stored.clear();
     for (const ServerRequest& request : requests) {
       const auto store = Decoded<StoreRequest>(request);

@@ -13,6 +13,7 @@
 
 #include "common/base/thread_annotations.h"
 #include "common/protocol/membership_messages.h"
+#include "common/protocol/row_messages.h"
 #include "worker/exchange/node_channel.h"
 
 namespace hdps {
@@ -21,9 +22,7 @@ struct CommandDone;
 struct Heartbeat;
 struct KvGet;
 struct KvPut;
-struct PullRequest;
 struct View;
-enum class PullMode : uint8_t;
 
 // Row servers in memory.
 //
@@ -53,10 +52,11 @@ class RowServers : public ComputeRequests {
   void HoldPulls(uint32_t pull, uint32_t push) { held_pulls_ = {pull, push}; }
 
   // Returns the requests in order: "pull 3", "push 3", "store 3" with the clock, and "advance 4"
-  // after the answers of a push; "push 3.1" is that of part 1. The requests of one ticket are one
-  // entry.
+  // after the answers of a push; "push 3.1" is that of part 1; "ask" where the place stands. The
+  // requests of one ticket are one entry.
   std::vector<std::string> log() HDPS_EXCLUDES(mutex_);
-  std::map<RowKey, std::vector<float>> rows;       // Stored rows.
+  AdvanceAck stand;                           // The answer to where this worker's place stands.
+  std::map<RowKey, std::vector<float>> rows;  // Stored rows.
   std::map<RowKey, std::vector<float>> gradients;  // Gradients of the last step pushed.
   std::map<RowKey, PullMode> pulled;               // Modes of the last pull.
   std::map<RowKey, std::vector<float>> stored;     // Rows of the last store.

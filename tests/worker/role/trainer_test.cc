@@ -162,6 +162,26 @@ TEST_F(TrainerTest, AnEvaluationGoesOnOnlyWhereOneWasBegun) {
             "command 'evaluate' at step 0: there is no evaluation to go on with");
 }
 
+// The scheduler sends workers that have paused on to a step that others have begun, as far as their
+// reports say: it must have the report before this worker waits for the others.
+TEST_F(TrainerTest, WhoTakesUpAStepReportsAtOnceWhereItsPlaceStands) {
+  commander_.stand = {.clock = 2, .pushed = 3, .reached = 4};
+  commander_.stand.counts.examples = 30;
+  Command begun = Make(CommandKind::kTrain, 5);
+  begun.begun = true;
+  const std::vector<CommandDone> answers = Run({begun});
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].clock, 5);
+  EXPECT_EQ(answers[0].examples, 45u) << "with those of the process before";
+  ASSERT_GE(commander_.reports.size(), 2u);
+  EXPECT_EQ(commander_.reports[0].clock, 2);
+  EXPECT_EQ(commander_.reports[1].clock, 3);
+  const std::vector<std::string> log = commander_.log();
+  ASSERT_GE(log.size(), 3u);
+  EXPECT_THAT(std::vector(log.begin(), log.begin() + 3),
+              testing::ElementsAre("ask 0", "advance 3", "pull 3"));
+}
+
 class AllreduceTrainerTest : public TrainerTest {
  protected:
   AllreduceTrainerTest()
