@@ -150,7 +150,8 @@ void TieredRows::Erase(std::span<const Key> keys) {
 }
 
 std::shared_ptr<RowsAtSave> TieredRows::BeginSave(int64_t clock, int64_t since) {
-  if (!spills_ || clock >= kRowVersionMax) return nullptr;
+  if (!spills_ || clock >= kRowVersionMax || newest_ > clock) return nullptr;
+  if (since >= 0 && newest_at_mark_ > since) return nullptr;
   const Result<uint64_t> num_rows = CountChanged(since);
   if (!num_rows.ok()) return nullptr;
   MutexLock lock(*memory_->gate());
@@ -167,6 +168,7 @@ std::shared_ptr<RowsAtSave> TieredRows::BeginSave(int64_t clock, int64_t since) 
 void TieredRows::OnChange(int64_t step) {
   if (!spills_) return;
   MutexLock lock(*memory_->gate());
+  newest_ = std::max(newest_, step);
   if (at_save_ == nullptr || !at_save_->IsBefore(step)) return;
   at_save_->End({Code::kIoError, "rows were changed as of step " + std::to_string(step) +
                                      ", before that of the save"});

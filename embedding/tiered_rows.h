@@ -85,10 +85,12 @@ class TieredRows {
   std::vector<KeyedRow> RowsInOrder(int64_t since) const;
   // Marks the end of the disk log, so that rows on disk that change from now on are found without a
   // look at the others.
-  void MarkSaved() { disk_mark_ = disk_.block_end(); }
+  void MarkSaved() { disk_mark_ = disk_.block_end(), newest_at_mark_ = newest_; }
   // Begins a save of the rows that changed after `since`, as they are now after `clock` steps; null
-  // if no row may leave memory, or while another save goes on. Requires: later changes are of steps
-  // after `clock`, which OnChange() tells; one of an earlier step ends the save.
+  // if no row may leave memory, while another save goes on, or if a row has been changed as of a
+  // step after `clock`, as a store of workers does: its version would not tell it from a row that
+  // changes during the save. Requires: OnChange() tells the step of each change; one of a step up
+  // to `clock` ends the save.
   std::shared_ptr<RowsAtSave> BeginSave(int64_t clock, int64_t since);
   void OnChange(int64_t step);
   // Like ForEach; a failure of the disk is reported to the shard's memory.
@@ -139,9 +141,12 @@ class TieredRows {
   const bool spills_;
   const size_t rows_max_;
   Status failure_;
-  DiskRows disk_;               // A row there is its bytes, then its version.
-  uint64_t disk_mark_ = 0;      // Rows on disk changed since the mark are in this block or later.
-  const DiskSpace kept_space_;  // On disk, for rows that are kept for a save.
+  DiskRows disk_;           // A row there is its bytes, then its version.
+  uint64_t disk_mark_ = 0;  // Rows on disk changed since the mark are in this block or later.
+  // The last step as of which rows have changed, now and at the mark. Rows on disk that were
+  // changed before the mark as of a step after it lie in earlier blocks.
+  int64_t newest_ = 0, newest_at_mark_ = 0;
+  const DiskSpace kept_space_;     // On disk, for rows that are kept for a save.
   RowsAtSave* at_save_ = nullptr;  // The save at hand, under the gate.
   std::atomic<size_t> kept_bytes_ = 0;
   uint64_t rows_fetched_ = 0;

@@ -31,7 +31,10 @@ bool JobCoordinator::TakeOver(const JobState& state, TimeMs now) {
   ++(left ? job_.record.summary.leaves : job_.record.summary.failures_survived);
   kind_ = JobPhase::kSuspended;
   stands_since_ = now;
-  if (state.phase < JobPhase::kTrain || state.phase >= JobPhase::kOver) {
+  // Until a move has saved its rows, all members stand at the plan's position in the old view: the
+  // job goes on from there, and what the move has written is not used.
+  const bool stands = state.phase >= JobPhase::kQuiet && state.phase <= JobPhase::kMoveSave;
+  if ((state.phase < JobPhase::kTrain && !stands) || state.phase >= JobPhase::kOver) {
     job_.record = job_.record.WithoutProgress();
     return false;
   }
@@ -40,6 +43,7 @@ bool JobCoordinator::TakeOver(const JobState& state, TimeMs now) {
   if (!state.stop) job_.plan->ForgetStop();
   parts_.report.Begin(now, progress());
   job_.save_times.Begin(now);
+  if (stands) RemoveMoves(phase_parts_);
   if (state.phase != JobPhase::kTrain) {
     // Some holders may have evicted rows already.
     const bool evicts = state.phase == JobPhase::kEvict;
@@ -111,10 +115,7 @@ void JobCoordinator::ServersLost(size_t servers, TimeMs now) {
   job_.record.summary.failures_survived += static_cast<uint32_t>(servers);
   changed_ = true;
   DropAhead("a server is lost", now);
-  // One that was told to drop the copies of an earlier move may not have answered.
-  for (const CommandTracker::Waiting& waiting : parts_.tracker.waiting()) {
-    if (!parts_.members.Has(waiting.member)) parts_.tracker.Drop(waiting.member);
-  }
+  DropThoseWhoLeft();
   if (pending_.under_way()) {
     parts_.tracker.DropAll(CommandKind::kAwaitSaved);
     pending_.Drop("a server is lost that had taken rows and not written them");

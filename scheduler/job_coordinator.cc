@@ -83,7 +83,15 @@ void JobCoordinator::CarryOut(const Orders& orders, TimeMs now) {
     job_.record.orders.back().command.id = id;
   }
   for (const PeerId member : orders.dropped) parts_.tracker.Drop(member);
-  if (orders.view) parts_.enter_view(*orders.view);
+  if (!orders.view) return;
+  parts_.enter_view(*orders.view);
+  DropThoseWhoLeft();
+}
+
+void JobCoordinator::DropThoseWhoLeft() {
+  for (const CommandTracker::Waiting& waiting : parts_.tracker.waiting()) {
+    if (!parts_.members.Has(waiting.member)) parts_.tracker.Drop(waiting.member);
+  }
 }
 
 Next JobCoordinator::BeginPhase(JobPhase kind, std::unique_ptr<Phase> phase, TimeMs now) {

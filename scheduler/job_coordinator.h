@@ -141,7 +141,8 @@ class JobCoordinator {
   JobState state(TimeMs now) const { return job_.Written(kind_, now); }
   bool TakeChanged() { return std::exchange(changed_, false); }
   // Takes over from another scheduler process, with the same members. Returns false if the job was
-  // not in training yet, or on its way back to a checkpoint; all members must load then.
+  // not in training yet, on its way back to a checkpoint, or if rows of a move were being loaded;
+  // all members must load then.
   bool TakeOver(const JobState& state, TimeMs now);
 
  private:
@@ -156,6 +157,9 @@ class JobCoordinator {
     return next;
   }
   void CarryOut(const Orders& orders, TimeMs now);
+  // Awaits no answers of those who are no members of the present view. One that was told to drop
+  // the copies of an earlier move may not have answered, and its answer is not heard any more.
+  void DropThoseWhoLeft();
   // Lets the workers that are the same as `before` meet those that are not.
   void MeetAgain(const std::vector<PeerId>& before, TimeMs now);
   Next BeginPhase(JobPhase kind, std::unique_ptr<Phase> phase, TimeMs now);

@@ -46,7 +46,8 @@ bool SchedulerNode::TickBalance() {
     return false;
   }
   if (!coordinator_->quiet()) {
-    coordinator_->AskForQuiet();
+    // A job that is asked for quiet stands until its checkpoint is written, which may take minutes.
+    if (!coordinator_->writes()) coordinator_->AskForQuiet();
     return false;
   }
   MoveAhead::Ready move = coordinator_->TakeAhead();

@@ -115,6 +115,11 @@ void SchedulerNode::On(PeerId from, const JoinRequest& message, uint64_t) {
   }
   // It takes the place of a lost member with the next tick, if the job stands for it.
   if (answer.newcomer) notices_.Say(changes_.Joined(from));
+  // If others are missing too it waits for them, and would take a silent scheduler for gone.
+  const std::string missing = rendezvous_.Missing();
+  if (!missing.empty()) {
+    outbox_.Send(from, JoinRefused{0, "it has a place, and the job waits for " + missing, true});
+  }
 }
 
 void SchedulerNode::On(PeerId from, const Heartbeat& message, uint64_t) {

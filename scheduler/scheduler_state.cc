@@ -244,6 +244,7 @@ Json MembersJson(const std::vector<Member>& members,
                     {"address", member.address},
                     {"host", process.host},
                     {"process", process.name}});
+    if (process.records) list.back()["records"] = true;
   }
   return list;
 }
@@ -252,7 +253,7 @@ std::vector<Member> MembersOf(const Json& list, std::map<PeerId, MemberProcess>*
   for (const Json& json : list) {
     const PeerId peer{WholeOf<uint64_t>(json.at("peer"))};
     members.push_back({peer, WholeOf<uint32_t>(json.at("rank")), json.at("address")});
-    (*processes)[peer] = {json.at("host"), json.at("process")};
+    (*processes)[peer] = {json.at("host"), json.at("process"), json.value("records", false)};
   }
   return members;
 }

@@ -13,6 +13,8 @@
 #include "common/job/tables/joined_tables.h"
 #include "common/platform/failpoint.h"
 #include "common/protocol/row_messages.h"
+#include "embedding/memory/frequency_sketch.h"
+#include "embedding/row_copy.h"
 #include "embedding/snapshot/snapshot.h"
 #include "kernels/host/half_floats.h"
 
@@ -247,7 +249,16 @@ std::unique_ptr<Shard> ShardSet::NewShard(const Job& job, ShardId id) const {
 
 std::vector<size_t> ShardSet::BytesOfShards() const {
   std::vector<size_t> bytes;
-  for (const Shard& shard : shards_) bytes.push_back(shard.bytes());
+  for (const Shard& shard : shards_) {
+    size_t copy = 0;  // Has 32 bits of each number, whatever the format of the weights in memory.
+    for (size_t t = 0; t < first_of_group_.size(); ++t) {
+      const TableSlice& table = shard.table(t);
+      const FrequencySketch* const sketch = table.sketch();
+      copy += RowCopy::BytesWithKeys(table.num_rows(), table.dim() + table.state_floats());
+      if (sketch != nullptr) copy += sketch->bytes();
+    }
+    bytes.push_back(std::max(shard.bytes(), copy));
+  }
   return bytes;
 }
 

@@ -84,7 +84,9 @@ class ShardSet {
 
   Result<RowsDigest> Digest() const;
   size_t bytes() const;
-  std::vector<size_t> BytesOfShards() const;  // In the order of ids().
+  // Returns for each shard, in the order of ids(), what it takes: its memory, or the copy that
+  // would move it if that is larger.
+  std::vector<size_t> BytesOfShards() const;
   RowCounts counters() const;
   // Calls visit(slice) for the slices of one table, on this thread.
   template <typename Visit>

@@ -219,7 +219,7 @@ void MembershipClient::Impl::On(JoinRefused& message, const Frame&) {
   HeardScheduler();
   if (std::exchange(stands_by, true)) return;
   LOG(WARNING) << "this " << RoleName(options.role)
-               << " stands by for the next free place: " << message.message;
+               << " stands by: " << message.message;
 }
 
 void MembershipClient::Impl::On(View& message, const Frame&) {

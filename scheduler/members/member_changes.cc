@@ -8,6 +8,7 @@
 #include "common/base/counted.h"
 #include "common/base/exit_status.h"
 #include "common/job/job_spec.h"
+#include "common/job/spec/cluster_spec.h"
 #include "common/protocol/membership_messages.h"
 #include "scheduler/members/cut_links.h"
 #include "scheduler/members/forming.h"
@@ -165,15 +166,20 @@ AfterLoss MemberChanges::Lose(const std::vector<PeerId>& lost, const JobStand& s
   AfterLoss result;
   JudgeLoss(lost, stand);
   result.in_place = back_because_.empty();
-  const bool waits_on = job_->cluster.on_worker_loss == OnWorkerLoss::kWait;
+  const std::vector<Member>& workers = members_->view().workers;
+  const bool only_workers = std::ranges::all_of(lost, [&](PeerId peer) {
+    return std::ranges::find(workers, peer, &Member::peer) != workers.end();
+  });
+  const bool waits_on = only_workers && lost.size() < workers.size() &&
+                        job_->cluster.on_worker_loss == OnWorkerLoss::kWait;
+  const std::string within = SecondsOf(replace_after_ms());
   const std::string until_replaced =
-      result.in_place
-          ? ". Another process takes up its step in place" +
-                (waits_on ? std::string(", whenever it comes")
-                          : ", if one comes within " + SecondsOf(replace_after_ms())) +
-                "; the others go on as far as the mode lets them"
-          : ". The job stands until another process takes its place, for up to " +
-                SecondsOf(replace_after_ms()) + "; then it goes on from " + stand.point_of_return;
+      result.in_place ? ". Another process takes up its step in place" +
+                            (waits_on ? ", whenever it comes" : ", if one comes within " + within) +
+                            "; the others go on as far as the mode lets them"
+                      : ". The job stands until another process takes its place" +
+                            (waits_on ? "" : ", for up to " + within) + "; then it goes on from " +
+                            stand.point_of_return;
   for (const PeerId peer : lost) {
     const std::string& name = members_->NameOf(peer);
     const std::string how = HowLost(peer, now);
@@ -381,8 +387,8 @@ Abort MemberChanges::LetGo(const std::vector<PeerId>& leavers, bool handed_over)
 }
 
 Scaling::Answer MemberChanges::OnRequest(PeerId from, const ScaleRequest& request, TimeMs now) {
-  const bool complete = formed() && !recovery_.under_way();
-  return scaling_.OnRequest(from, request, *job_, complete, rendezvous_, now);
+  const View* const view = formed() && !recovery_.under_way() ? &members_->view() : nullptr;
+  return scaling_.OnRequest(from, request, *job_, view, rendezvous_, now);
 }
 
 void MemberChanges::ContinueScaling(uint32_t servers, uint32_t workers) {

@@ -62,7 +62,7 @@ std::optional<JoinRefused> Rendezvous::Admit(PeerId peer, const JoinRequest& req
                        request.role,
                        has_rank ? request.rank : -1,
                        request.address,
-                       {request.host, request.process},
+                       {request.host, request.process, request.records},
                        std::make_shared<ProcessWatch>(request.process),
                        now};
   CheckComplete();
@@ -100,6 +100,7 @@ void Rendezvous::Restore(const View& view, const std::map<PeerId, MemberProcess>
     for (const Member& member : members) {
       const auto found = processes.find(member.peer);
       const MemberProcess process = found == processes.end() ? MemberProcess() : found->second;
+      recorded_ = recorded_ || process.records;
       candidates_[member.peer] = {member.peer,
                                   role,
                                   static_cast<int32_t>(member.rank),

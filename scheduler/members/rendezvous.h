@@ -22,6 +22,7 @@ struct View;
 // The process of a member: its description, and its OwnProcessName() or "".
 struct MemberProcess {
   std::string host, name;
+  bool records = false;  // As in JoinRequest.
 };
 
 // Returns why an address that a member of this role gives is of no use to others; empty if it is
@@ -103,7 +104,8 @@ class Rendezvous {
   // Returns who is present, such as "server 0 (host-a 71), worker (host-b 17)"; or "nobody".
   std::string Present() const;
   std::vector<PeerId> peers() const;
-  // Returns whether a server has said that it records the order of requests.
+  // Returns whether a server has said that it records the order of requests, to this process of the
+  // scheduler or to a former one.
   bool recorded() const { return recorded_; }
   // Returns the intended number of members of a role.
   uint32_t Places(Role role) const { return Quota(role); }

@@ -5,36 +5,27 @@
 #include "common/job/job_spec.h"
 #include "common/job/spec/cluster_spec.h"
 #include "common/protocol/status_messages.h"
+#include "common/protocol/view.h"
 #include "scheduler/members/validate_cluster.h"
 
 namespace hdps {
-namespace {
-
-// A job with copies keeps its number of servers while a lost one's place is free.
-uint32_t ServersOf(const Job& job, const Rendezvous& rendezvous) {
-  return job.cluster.replicas > 0 ? rendezvous.Places(Role::kServer)
-                                  : rendezvous.Count(Role::kServer);
-}
-
-}  // namespace
-
 Scaling::Answer Scaling::OnRequest(PeerId from, const ScaleRequest& request, const Job& job,
-                                   bool complete, Rendezvous& rendezvous, TimeMs now) {
+                                   const View* view, Rendezvous& rendezvous, TimeMs now) {
   if (from == asked_by_) return {.reply = reply_};
-  if (!complete) {
+  if (view == nullptr) {
     return {.reply = {Code::kUnavailable, "the cluster is not complete; ask again when it is"}};
   }
-  const Result<std::string> accepted = Accept(job, request, rendezvous);
+  const Result<std::string> accepted = Accept(job, request, *view, rendezvous);
   asked_by_ = from;
   asked_at_ = now;
   reply_ = {accepted.status().code(), accepted.ok() ? *accepted : accepted.status().message()};
   return {reply_, accepted.ok()};
 }
 
-Result<std::string> Scaling::Accept(const Job& job, const ScaleRequest& request,
+Result<std::string> Scaling::Accept(const Job& job, const ScaleRequest& request, const View& view,
                                     Rendezvous& rendezvous) {
-  const int64_t servers_now = under_way_ ? servers_ : ServersOf(job, rendezvous);
-  const int64_t workers_now = under_way_ ? workers_ : rendezvous.Count(Role::kWorker);
+  const auto servers_now = static_cast<int64_t>(under_way_ ? servers_ : view.servers.size());
+  const auto workers_now = static_cast<int64_t>(under_way_ ? workers_ : view.workers.size());
   const int64_t servers = request.servers + (request.servers_relative ? servers_now : 0);
   const int64_t workers = request.workers + (request.workers_relative ? workers_now : 0);
   if (servers < 1 || workers < 1 || servers > kMembersMax || workers > kMembersMax) {

@@ -13,6 +13,7 @@
 namespace hdps {
 
 struct Job;
+struct View;
 
 // Limit for one role; more than a view can name.
 inline constexpr int64_t kMembersMax = 1 << 16;
@@ -28,12 +29,14 @@ class Scaling {
     ScaleReply reply;
     bool accepted = false;  // This call accepted the request.
   };
-  // Answers a request of `from`. `complete`: no member is missing; otherwise it has to ask again.
-  Answer OnRequest(PeerId from, const ScaleRequest& request, const Job& job, bool complete,
+  // Answers a request of `from`. `view`: that of the job; null while a member is missing, so that
+  // it has to be asked again. Members who have come are not in the view if their move has failed.
+  Answer OnRequest(PeerId from, const ScaleRequest& request, const Job& job, const View* view,
                    Rendezvous& rendezvous, TimeMs now);
   // Opens places for new members in `rendezvous`. kInvalidArgument says what would be valid, and
   // nothing has changed then. Returns a sentence for the requester.
-  Result<std::string> Accept(const Job& job, const ScaleRequest& request, Rendezvous& rendezvous);
+  Result<std::string> Accept(const Job& job, const ScaleRequest& request, const View& view,
+                             Rendezvous& rendezvous);
 
   // Continues a scaling that a former scheduler process had accepted.
   void Continue(uint32_t servers, uint32_t workers, Rendezvous& rendezvous);

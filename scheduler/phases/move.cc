@@ -128,7 +128,9 @@ Next MovePhase::OnAllAnswered(const Turn& turn) {
   if (!fault_.empty()) {
     parts_.warn("the members of the job could not change: " + fault_);
     const bool rows_are_where_they_were = stage_ == JobPhase::kMoveSave;
-    return rows_are_where_they_were ? Finish(turn.job) : Next::GoBack();
+    if (!rows_are_where_they_were) return Next::GoBack();
+    DropCopies(turn);
+    return Finish(turn.job);
   }
   if (stage_ == JobPhase::kMoveDense) return GoOnWith(JobPhase::kMoveSave);
   if (stage_ == JobPhase::kMoveSave) {
@@ -145,6 +147,13 @@ Next MovePhase::OnAllAnswered(const Turn& turn) {
   turn.job.not_told.examples = trained.examples - std::min(trained.examples, told.examples);
   turn.job.not_told.loss_sum = trained.loss_sum - told.loss_sum;
   return Finish(turn.job);
+}
+
+void MovePhase::DropCopies(const Turn& turn) const {
+  if (ahead_.since.empty()) return;
+  for (const auto& [holder, shards] : incoming_shards_) {
+    turn.orders.Send({holder}, MakeCommand(CommandKind::kLoadAhead));
+  }
 }
 
 void MovePhase::Report(const Turn& turn) const {

@@ -33,6 +33,8 @@ class MovePhase : public Phase {
   Next SendSaves(const Turn& turn);
   Next SendLoads(const Turn& turn) const;
   Next SendPosition(const Turn& turn) const;
+  // Lets the receivers of a move that will not be free the memory of the copies that have come.
+  void DropCopies(const Turn& turn) const;
   void Report(const Turn& turn) const;
   Next Finish(JobAtHand& job) const;
 

@@ -44,7 +44,11 @@ void AddAwaitedMembers(const ClusterSpec& cluster, const Rendezvous& rendezvous,
   if (recovery.under_way()) {
     status->reason = recovery.names() + (recovery.num_lost() > 1 ? " are" : " is") +
                      " lost: " + recovery.first_cause();
-    return wait(Want::kLost, recovery.since(), cluster.replace_after_s);
+    // Workers are waited for as long as it takes.
+    const bool only_workers = rendezvous.Count(Role::kServer) == rendezvous.Places(Role::kServer) &&
+                              rendezvous.Count(Role::kWorker) > 0;
+    const bool gives_up = !only_workers || cluster.on_worker_loss != OnWorkerLoss::kWait;
+    return wait(Want::kLost, recovery.since(), gives_up ? cluster.replace_after_s : 0);
   }
   if (changes.copies_missing_since()) {
     status->missing.clear();

@@ -64,7 +64,7 @@ DOORS = [
     (r"[<\"]prometheus/", {"common/telemetry/prometheus_text.cc"}),
     (r"[<\"]microhttpd\.h", {
         f"common/http/{idea}.cc" for idea in ("late_answers", "micro_server", "request_headers", "visitor_rules")}),
-    (r"[<\"]simdjson\.h", {"tools/serve/requests/json_body.h"}),
+    (r"[<\"]simdjson\.h", {"tools/serve/requests/json_body.h", "worker/data/records/json_cells.cc"}),
     (r"<curl/", {"common/election/etcd_client.cc"}),
     (r"[<\"]rocksdb/", {"embedding/disk/disk_store.cc"}),
     (r"[<\"]gloo/", {"worker/collective/gloo_transport.cc"}),

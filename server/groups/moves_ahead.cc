@@ -144,9 +144,15 @@ std::optional<CommandDone> MovesAhead::TakeAnswer() {
   return done;
 }
 
+// Only a drop is still awaited by the scheduler: it forgets other commands before it drops them.
 ArrivedShards MovesAhead::TakeArrived() {
-  waiting_.clear();
   answers_.clear();
+  for (const Command& command : std::exchange(waiting_, {})) {
+    if (command.command != CommandKind::kLoadAhead || !command.shards.empty()) continue;
+    CommandDone done;
+    done.id = command.id;
+    answers_.push_back(std::move(done));
+  }
   dropped_ = work_.running();
   if (!dropped_) current_.reset();
   return std::exchange(arrived_, {});

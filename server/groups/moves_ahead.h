@@ -17,14 +17,15 @@
 
 namespace hdps {
 
-// Limit of the copy of one shard; larger shards move whole, while the job stands.
+// Limit of the copy of one shard. A plan with a larger one is given up, so balance leaves a shard
+// where it is if it tells more than this; see ShardSet::BytesOfShards().
 inline constexpr uint64_t kAheadBytesMax = uint64_t{512} << 20;
 
 // Carries out kSaveAhead and kLoadAhead, shard by shard: the rows of one are copied between two
 // requests, and the copy is written, or read, beside the loop.
 //
 // Invariant: what arrives is no part of the rows that are in use, so a fault here costs nothing but
-// the move. One piece of work runs at a time.
+// the move. One piece of work runs at a time. A command without shards drops what has arrived.
 class MovesAhead {
  public:
   MovesAhead(FileSystem& files, Executor& executor, std::function<void()> wake)
@@ -34,7 +35,8 @@ class MovesAhead {
   // Goes on with what was taken. `groups` is null while others use the rows.
   void Advance(HostedGroups* groups);
   std::optional<CommandDone> TakeAnswer();
-  // Takes the shards that have arrived. What is under way is lost.
+  // Takes the shards that have arrived. What is under way is lost; of what waits, a drop of what
+  // has come counts as done.
   ArrivedShards TakeArrived();
   // Forgets everything: the move will not be.
   void Drop() { TakeArrived(); }

@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "common/base/counted.h"
+
 namespace hdps {
 
 OrderGate::OrderGate(std::vector<OrderEntry> order, TimeMs patience_ms)
@@ -39,12 +41,22 @@ Status OrderGate::OnTick(TimeMs now) {
     return {};
   }
   if (now - *since_ < patience_ms_) return {};
-  const OrderEntry& awaited = order_[next_];
   return {Code::kCorruption,
-          "the run is not that of the record: for " + std::to_string(patience_ms_ / 1000) +
-              " s the " + OrderKindName(awaited.kind) + " of step " + std::to_string(awaited.step) +
-              " of worker " + std::to_string(awaited.worker.value) +
+          "the run is not that of the record, or a setting that stops all workers, such as "
+          "checkpoint.every_steps or train.eval_every_steps, differs from the run's: for " +
+              std::to_string(patience_ms_ / 1000) + " s " + Awaited() +
               " has not come, which is next in it"};
+}
+
+std::string OrderGate::Missing() const {
+  if (next_ == order_.size()) return "";
+  return Counted(order_.size() - next_, "request") + ", first " + Awaited();
+}
+
+std::string OrderGate::Awaited() const {
+  const OrderEntry& next = order_[next_];
+  return std::string("the ") + OrderKindName(next.kind) + " of step " + std::to_string(next.step) +
+         " of worker " + std::to_string(next.worker.value);
 }
 
 }  // namespace hdps

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "common/base/status.h"
@@ -32,8 +33,12 @@ class OrderGate {
   std::optional<Held> TakeDue();
   // Errors: kCorruption names the request that does not come.
   Status OnTick(TimeMs now);
+  // Returns what has not passed, such as "12 requests, first the push of step 17 of worker 2";
+  // empty if all have.
+  std::string Missing() const;
 
  private:
+  std::string Awaited() const;  // Requires: an entry has not passed.
   void Pass() { ++next_, ++passed_; }
 
   const std::vector<OrderEntry> order_;

@@ -9,6 +9,7 @@
 #include "common/job/optimizers/delay_compensation.h"
 #include "common/job/spec/table_spec.h"
 #include "common/job/spec/train_spec.h"
+#include "embedding/memory/averages.h"
 #include "kernels/host/half_floats.h"
 
 namespace hdps {
@@ -85,8 +86,18 @@ void PulledRows::Compensate(PeerId worker, float sum_scale, ShardSet& shards, Pl
     const Rows& then = dense ? step.dense : step.sparse;
     const uint64_t mark = dense ? request.dense_mark : request.rows_mark;
     if (!takes_[piece.table.value] || then.mark == 0 || then.mark != mark) continue;
-    CompensateDelay(lambda_, push->scale * sum_scale, piece.FloatsIn(now.As<float>()),
-                    piece.FloatsIn(then.floats.As<float>()), piece.FloatsIn(gradients));
+    const std::span<const float> rows_now = piece.FloatsIn(now.As<float>());
+    const std::span<const float> rows_then = piece.FloatsIn(then.floats.As<float>());
+    const std::span<float> of_piece = piece.FloatsIn(gradients);
+    const std::span<const Key> keys = piece.KeysIn(push->list->keys);
+    for (size_t k = 0; k < keys.size(); ++k) {
+      // What a running average has as its gradient is its distance from the batch's value.
+      if (IsAveraged(job_.tables[piece.table.value], keys[k])) continue;
+      const size_t begin = k * piece.row_floats;
+      CompensateDelay(lambda_, push->scale * sum_scale, rows_now.subspan(begin, piece.row_floats),
+                      rows_then.subspan(begin, piece.row_floats),
+                      of_piece.subspan(begin, piece.row_floats));
+    }
   }
   request.gradients = std::move(wide);
   request.format = DType::kFp32;

@@ -165,7 +165,7 @@ void RowService::ApplyAlone(PeerId peer, WorkerId worker, PlannedPush push, Push
   const uint64_t age = ClocksOf(missed, workers_.size());
   ack->too_old = job_.train.max_staleness > 0 && age > job_.train.max_staleness;
   if (ack->too_old) {
-    ++counters_.pushes_too_old;
+    if (leads_) ++counters_.pushes_too_old;  // A copy judges the same push again.
     if (!sabotage_.no_ledger) ledgers_.at(peer).LeaveOut(push.request.sequence);
   } else if (pulled_.on() && examples > 0) {
     pulled_.Compensate(peer, SumScale(job_.parallel, 1, examples), *shards_, &push);

@@ -189,6 +189,20 @@ TEST(RowsOfASave, AreRefusedOnceAnEarlierStepChangedThem) {
   EXPECT_NE(read.message().find("as of step 5"), std::string::npos) << read.message();
 }
 
+TEST(RowsOfASave, AreNotKeptIfSomeChangedAsOfAStepAfterIt) {
+  SmallMemory slice(1);
+  for (int64_t step = 1; step <= 5; ++step) slice.Change(step);
+  slice.Change(6);  // A store of workers after 5 steps counts as a change of the sixth.
+  EXPECT_EQ(slice.rows().BeginSave(5, kSinceEver), nullptr);
+  slice.rows().MarkSaved();
+  slice.Change(7);
+  // Of the rows that were stored before the mark, those on disk are not looked at.
+  EXPECT_EQ(slice.rows().BeginSave(7, 5), nullptr);
+  EXPECT_NE(slice.rows().BeginSave(7, kSinceEver), nullptr);
+  slice.rows().MarkSaved();
+  EXPECT_NE(slice.rows().BeginSave(7, 7), nullptr);
+}
+
 // The shard of two tables that share rows.
 struct JoinedShard {
   explicit JoinedShard(uint64_t limit) : budget(limit, [](uint64_t) { return 0; }) {
@@ -217,6 +231,14 @@ struct JoinedShard {
     const TableSlice::JoinedUpdate updates[] = {{&tables[0], {&first, 1}},
                                                 {&tables[1], {&second, 1}}};
     TableSlice::ApplyJoined(updates, 1, step);
+  }
+  // Sets rows, as workers that keep rows do when a round has ended after `clock` steps.
+  void StoreAt(int64_t clock) {
+    std::vector<Key> keys(300);
+    for (size_t k = 0; k < keys.size(); ++k) keys[k] = k * 0x9e3779b97f4a7c15u;
+    const std::vector<float> wide(keys.size(), 2.0f), deep(keys.size() * 16, 3.0f);
+    tables[0].Store(keys, 1, wide, clock + 1);
+    tables[1].Store(keys, 16, deep, clock + 1);
   }
   std::vector<const TableSlice*> Const() const { return {&tables[0], &tables[1]}; }
 
@@ -257,6 +279,31 @@ TEST(RowsOfASave, AreWrittenByAnotherThreadAsIfTheJobStoodStill) {
   const SnapshotHeader later{1, {0}, 1, step, kNoClock};
   of_shard = TakeSnapshot(later, shard.Const(), &none);
   ASSERT_TRUE(of_shard.ok() && *of_shard);
+}
+
+TEST(RowsOfASave, AreCopiedOrLeftToBeWrittenAtOnceIfSomeWereStoredAtItsClock) {
+  JoinedShard shard(1 << 20);
+  int64_t step = 0;
+  while (step < 100) shard.Step(++step);
+  shard.StoreAt(step);
+  const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
+  ASSERT_TRUE(files->MakeDirectories("/beside").ok());
+  const SnapshotHeader header{1, {0}, 1, step, kNoClock};
+  CopyBudget none(0), enough(1 << 30);
+  const auto not_taken = TakeSnapshot(header, shard.Const(), &none);
+  ASSERT_TRUE(not_taken.ok()) << not_taken.status().message();
+  EXPECT_FALSE(not_taken->has_value());
+  auto copied = TakeSnapshot(header, shard.Const(), &enough);
+  ASSERT_TRUE(copied.ok() && *copied);
+  const Result<SavedFile> direct = WriteSnapshot(*files, "/direct", header, shard.Const());
+  ASSERT_TRUE(direct.ok()) << direct.status().message();
+  shard.Step(++step);
+  std::vector<TakenSnapshot> taken;
+  taken.push_back(**std::move(copied));
+  const Result<std::vector<SavedFile>> saved = WritePack(*files, "/beside", ViewId{1}, taken);
+  ASSERT_TRUE(saved.ok()) << saved.status().message();
+  EXPECT_EQ(*ReadWholeFile(*files, "/beside/" + saved->front().pack, 1 << 26),
+            *ReadWholeFile(*files, "/direct/" + direct->name, 1 << 26));
 }
 
 }  // namespace

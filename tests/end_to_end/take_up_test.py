@@ -159,6 +159,34 @@ class PointsTest(harness.Case):
                        f"undisturbed run, {in_place} without a way back")
 
 
+class LateTest(harness.DaemonsCase):
+    def test_who_comes_late_takes_up_the_step_too(self):
+        """While the place is empty the others wait for longer than dead_after_ms and replace_after_s, three seconds here."""
+        sets = {**SETS, "train.epochs": 2, "parallel.dense_exchange": "allreduce", "cluster.replace_after_s": 1}
+        digest = harness.train(harness.CENSUS, self.out("plain"), 2, 2, sets)["digest"]
+        out, address, job = self.out("run"), f"tcp://127.0.0.1:{harness.free_port()}", f"--job={harness.CENSUS}"
+        words = harness.merged_settings(sets)
+        self.start("hdps-scheduler", job, f"--listen={address}", f"--out={out}", "--servers=2", "--workers=2", *words)
+        for _ in range(2):
+            self.start("hdps-server", job, f"--scheduler={address}", "--listen=tcp://127.0.0.1:0", *words)
+
+        def worker(rank, *flags):
+            return self.start("hdps-worker", job, f"--scheduler={address}", f"--rank={rank}", *flags, *words)
+        survivor, lost = worker(0), worker(1, "--faults=point=worker.step.computed:crash@30")
+        lost.wait(60)
+        died = time.monotonic()  # What comes next is about how long the others wait.
+        harness.wait_until(lambda: survivor.poll() is not None or time.monotonic() > died + 8, 60, "eight seconds")
+        self.assertIsNone(survivor.poll())
+        worker(1)
+        harness.wait_until(lambda: all(process.poll() is not None for process in self.running), 60, "the end")
+        self.assertEqual([process.poll() for process in self.running if process is not lost], [0] * 5)
+        summary = harness.summary_of(out)
+        self.assertEqual(summary["digest"], digest)
+        self.assertNotIn('"went_back"', (out / "metrics.jsonl").read_text())
+        harness.figure("allreduce, another process eight seconds after the loss: replaced in place, with the digest of "
+                       "the undisturbed run")
+
+
 class OthersTest(harness.DaemonsCase):
     def clocks(self, address):
         told = json.loads(harness.run([harness.program("hdps"), "status", f"--scheduler={address}", "--json"]).stdout)

@@ -1,4 +1,4 @@
-// Fuzzes JSON lines: with any bytes, each line is a row or a bad row.
+// Fuzzes JSON lines: with any bytes, each line is a row or a bad row, and the same by both parsers.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -9,11 +9,22 @@
 namespace hdps::fuzz {
 namespace {
 
+void CheckBothParsers(const DataSpec& data, std::string_view record) {
+  CellLineWriter line, by_events;
+  const bool failed = NewJsonCells(data, /*labels_read=*/true)->Write(record, &line).has_value();
+  const bool failed_by_events =
+      NewJsonEventCells(data, /*labels_read=*/true)->Write(record, &by_events).has_value();
+  CHECK_EQ(failed, failed_by_events);
+  CHECK(std::string_view(line.data(), line.size()) ==
+        std::string_view(by_events.data(), by_events.size()));
+}
+
 Verdict RunJson(std::string_view bytes) {
   const DataSpec data = RecordSpec(DataFormat::kJsonl);
   for (size_t at = 0; at < bytes.size();) {
     const size_t end = std::min(bytes.find('\n', at), bytes.size());
     CheckRecord(data, bytes.substr(at, end - at));
+    CheckBothParsers(data, bytes.substr(at, end - at));
     at = end + 1;
   }
   return ReadRecords(data, bytes);

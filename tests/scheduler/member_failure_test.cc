@@ -196,6 +196,18 @@ TEST_F(MembersWordTest, AnAnswerWithAnError) {
   EXPECT_THAT(cluster_->summary(), HasSubstr("\"steps\": 20"));
 }
 
+// Each asks again and again, and would otherwise take a scheduler that says nothing for gone.
+TEST_F(MemberFailureTest, TheFirstOfTwoReplacementsWaitsForTheSecond) {
+  options_.job.cluster.rendezvous_timeout_s = 5;
+  Train();
+  cluster_->member("worker a").cut_off = cluster_->member("worker b").cut_off = true;
+  cluster_->Add(Role::kWorker, "worker c", 0);
+  cluster_->RunUntil([] { return false; }, 30'000);
+  EXPECT_FALSE(cluster_->member("worker c").client.ended());
+  cluster_->Add(Role::kWorker, "worker d", 1);
+  ExpectDone();
+}
+
 TEST_F(MembersWordTest, PutsThatTheBoardHasNoRoomFor) {
   Train();
   const PeerId worker = cluster_->member("worker a").self;

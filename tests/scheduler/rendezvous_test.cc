@@ -232,6 +232,21 @@ TEST(Rendezvous, AMemberThatCameBackAndWentSilentAgainMayComeBackOnceMore) {
   EXPECT_TRUE(rendezvous.complete());
 }
 
+TEST(Rendezvous, AnotherProcessOfTheSchedulerKnowsThatTheRunIsRecorded) {
+  for (const bool records : {false, true}) {
+    JoinRequest server = Request(Role::kServer, "a");
+    server.records = records;
+    Rendezvous before(Options(1, 1));
+    EXPECT_EQ(Refusal(before, 11, server), "");
+    EXPECT_EQ(Refusal(before, 21, Request(Role::kWorker, "w")), "");
+    std::map<PeerId, MemberProcess> processes;
+    for (const PeerId peer : before.peers()) processes[peer] = before.ProcessOf(peer);
+    Rendezvous after(Options(1, 1));
+    after.Restore(before.FormView({1}), processes, 0);
+    EXPECT_EQ(after.recorded(), records);
+  }
+}
+
 TEST(Rendezvous, RefusesAddressesThatNobodyCanDial) {
   Rendezvous rendezvous(Options(1, 1));
   JoinRequest server = Request(Role::kServer, "a");

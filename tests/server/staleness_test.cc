@@ -291,6 +291,19 @@ TEST_F(StalenessTest, GradientsInSixteenBitsAreCompensatedToo) {
   EXPECT_EQ(server_->Read(0, {7}), Floats({-4}));
 }
 
+// The gradient of a running average is its distance from the batch's value.
+TEST_F(StalenessTest, RunningAveragesAreNotCompensated) {
+  Job job = TestJob(Mode::kAsync);
+  job.tables[0].averaged = {{.tensor = 0, .momentum = 0.5f}};
+  job.train.delay_compensation = 1;
+  Begin(2, std::move(job));
+  Pull(1);
+  Push(0, -2);
+  EXPECT_EQ(server_->Read(0, {7}), Floats({1})) << "half of the way";
+  Push(1, 3);
+  EXPECT_EQ(server_->Read(0, {7}), Floats({-0.5f}));
+}
+
 TEST_F(StalenessTest, OtherMarksThanThoseOfTheKeptRowsAreNotCompensated) {
   Job job = TestJob(Mode::kAsync);
   job.train.delay_compensation = 1;

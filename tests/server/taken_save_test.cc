@@ -200,6 +200,17 @@ class TakenSavesUnderALimit : public testing::Test {
     EXPECT_EQ(server_.Ack(id).code, Code::kOk);
     server_.Advance(0, ++clock_);
   }
+  // Stores rows as a worker that keeps rows does when a round ends.
+  void Store(Key first, size_t keys, float value) {
+    TableRows rows = {1, kDim, {}, std::vector<float>(keys * kDim, value)};
+    for (Key key = 0; key < keys; ++key) rows.keys.push_back(first + key);
+    const uint64_t request = 1'000'000 + stores_;
+    server_.FromPeer(ServerHarness::WorkerPeer(0), server_.StoreOf(stores_++, clock_, {rows}),
+                     request);
+    const std::optional<StoreAck> ack = server_.TakeReply<StoreAck>(request);
+    ASSERT_TRUE(ack.has_value());
+    EXPECT_EQ(ack->code, Code::kOk) << ack->message;
+  }
   // Reads rows, which moves others to disk.
   void Read(Key first, size_t keys) {
     std::vector<Key> all(keys);
@@ -267,6 +278,7 @@ class TakenSavesUnderALimit : public testing::Test {
   LaterExecutor writes_;
   ServerHarness server_{{.job = JobOf(), .workers = 1, .file_writes = &writes_}, files_.get()};
   Clock clock_ = 0;
+  uint64_t stores_ = 0;
 };
 
 TEST_F(TakenSavesUnderALimit, AreOfTheirTimeAndWrittenLater) {
@@ -297,6 +309,32 @@ TEST_F(TakenSavesUnderALimit, AreOfTheirTimeAndWrittenLater) {
   Take(last, then);
   Push(0, kKeys);
   Write(last, then, digest, true);
+}
+
+TEST_F(TakenSavesUnderALimit, AreWrittenAtOnceIfRowsWereStoredAtTheirClock) {
+  // More rows in each shard than may be copied.
+  for (Key first = 0; first < 60 * kKeys; first += kKeys) Push(first, kKeys);
+  ASSERT_GT(RowsOnDisk(), 0);
+  const Clock whole = clock_;
+  Store(0, kKeys, 7);
+  const uint64_t digest = server_.Digest();
+  const std::optional<CommandDone> done = server_.TakeAnswer(Ask(CommandKind::kSave, whole, 0));
+  ASSERT_TRUE(done.has_value());
+  ASSERT_EQ(done->code, Code::kOk) << done->message;
+  EXPECT_FALSE(done->taken);
+  EXPECT_EQ(done->files.size(), server_.job().cluster.shards);
+  Commit(whole, 0, done->files);
+  ServerHarness other({.job = JobOf(), .workers = 1}, files_.get());
+  EXPECT_EQ(other.Run(CommandKind::kLoad, Folder(whole), whole).code, Code::kOk);
+  EXPECT_EQ(other.Digest(), digest);
+
+  // A delta that builds on it may hold the stored rows again.
+  Push(0, kKeys);
+  const Clock then = clock_;
+  const uint64_t later = server_.Digest();
+  Take(then, whole);
+  Push(0, kKeys);
+  Write(then, whole, later, true);
 }
 
 TEST_F(TakenSavesUnderALimit, EndWithTheRowsThatTheyAreOf) {

@@ -16,10 +16,25 @@ struct ListAtHand {
   bool pushed = false;
 };
 
+bool IsPull(const OrderEntry& entry) { return entry.kind < OrderKind::kPush; }
+
+// Counts pushes from `end` on that stand before a pull that is kept.
+uint64_t PushesSeen(const std::vector<OrderEntry>& all, const std::vector<bool>& kept, Clock end) {
+  uint64_t seen = 0;
+  bool pull_behind = false;
+  for (size_t i = all.size(); i-- > 0;) {
+    pull_behind = pull_behind || (kept[i] && IsPull(all[i]));
+    seen += pull_behind && all[i].kind == OrderKind::kPush && all[i].step >= end;
+  }
+  return seen;
+}
+
 }  // namespace
 
-std::vector<OrderEntry> KeptOrder(const std::vector<OrderEntry>& all, Clock end, uint64_t* again) {
+std::vector<OrderEntry> KeptOrder(const std::vector<OrderEntry>& all, Clock end,
+                                  LeftOut* left_out) {
   std::map<std::tuple<WorkerId, Clock, uint32_t>, ListAtHand> lists;
+  std::map<WorkerId, Clock> advanced;
   std::vector<bool> kept(all.size(), false);
   const auto drop = [&kept](std::optional<size_t>* place) {
     if (*place) kept[**place] = false;
@@ -29,12 +44,15 @@ std::vector<OrderEntry> KeptOrder(const std::vector<OrderEntry>& all, Clock end,
     const OrderEntry& entry = all[i];
     if (entry.step >= end) continue;
     if (entry.kind == OrderKind::kAdvance) {
-      kept[i] = true;
+      // A backup that leads after a loss may record an advance that the primary has recorded.
+      const auto [last, first] = advanced.try_emplace(entry.worker, entry.step);
+      kept[i] = first || entry.step > last->second;
+      last->second = std::max(last->second, entry.step);
       continue;
     }
     ListAtHand& list = lists[{entry.worker, entry.step, entry.part}];
     if (list.pushed) {
-      ++*again;
+      ++left_out->again;
       continue;
     }
     kept[i] = true;
@@ -50,11 +68,32 @@ std::vector<OrderEntry> KeptOrder(const std::vector<OrderEntry>& all, Clock end,
       list.rows = i;
     }
   }
+  left_out->pushes += PushesSeen(all, kept, end);
   std::vector<OrderEntry> order;
   for (size_t i = 0; i < all.size(); ++i) {
     if (kept[i]) order.push_back(all[i]);
   }
   return order;
+}
+
+Clock ExactStep(const std::vector<std::vector<OrderEntry>>& orders, Clock begin, Clock end) {
+  std::map<Clock, Clock> seen;  // By the step of pulls: the newest step whose push one had seen.
+  for (const std::vector<OrderEntry>& order : orders) {
+    Clock pushed = -1;
+    for (const OrderEntry& entry : order) {
+      if (entry.kind == OrderKind::kPush) pushed = std::max(pushed, entry.step);
+      if (!IsPull(entry)) continue;
+      Clock& newest = seen.try_emplace(entry.step, -1).first->second;
+      newest = std::max(newest, pushed);
+    }
+  }
+  Clock exact = begin, newest = -1;  // `newest` is that of all pulls before a step.
+  for (const auto& [step, pushed] : seen) {
+    if (step > end) break;
+    if (newest < step) exact = step;
+    newest = std::max(newest, pushed);
+  }
+  return exact;
 }
 
 Clock AdvancedTo(const std::vector<OrderEntry>& order, WorkerId worker, Clock begin) {

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "common/base/counted.h"
 #include "scheduler/plan/round_script.h"
 #include "tools/replay/kept_order.h"
 
@@ -85,6 +86,8 @@ struct Stretch {
 Result<std::vector<Stretch>> StretchesOf(const RecordedViews& views) {
   std::vector<Stretch> kept;
   for (const auto& [id, view] : views) {
+    const bool idle = view.orders.empty() && view.digests.empty();
+    if (idle && !view.load) continue;  // It has done nothing.
     if (kept.empty() || view.load) {
       const Clock begin = view.load.value_or(0);
       while (!kept.empty() && kept.back().begin >= begin) kept.pop_back();
@@ -92,7 +95,6 @@ Result<std::vector<Stretch>> StretchesOf(const RecordedViews& views) {
       kept.push_back({begin, RoundScript::kNoStop, {&view}});
       continue;
     }
-    if (view.orders.empty() && view.digests.empty()) continue;  // It has done nothing.
     if (!SameMembers(kept.back().views.front()->mark, view.mark)) {
       return Refuse("the record is not whole: nothing tells how the members of view " +
                     std::to_string(id.value) + " came by their rows");
@@ -117,7 +119,7 @@ std::optional<DigestMark> DigestOf(const RecordedView& last) {
   return sum;
 }
 
-Result<ReplaySegment> SegmentOf(const Stretch& stretch, bool ordered, uint64_t* again) {
+Result<ReplaySegment> SegmentOf(const Stretch& stretch, bool ordered, LeftOut* left_out) {
   const ViewMark& mark = stretch.views.front()->mark;
   ReplaySegment segment;
   segment.begin = stretch.begin;
@@ -139,7 +141,7 @@ Result<ReplaySegment> SegmentOf(const Stretch& stretch, bool ordered, uint64_t* 
       if (own != view->orders.end()) all.insert(all.end(), own->second.begin(), own->second.end());
     }
     if (!ordered) continue;
-    segment.orders[g] = KeptOrder(all, segment.end, again);
+    segment.orders[g] = KeptOrder(all, segment.end, left_out);
     for (const OrderEntry& entry : segment.orders[g]) {
       if (entry.kind == OrderKind::kTrainPull) {
         segment.asked_whole[entry.worker.value].insert(entry.step);
@@ -147,6 +149,64 @@ Result<ReplaySegment> SegmentOf(const Stretch& stretch, bool ordered, uint64_t* 
     }
   }
   return segment;
+}
+
+// Sets the end of the last stretch by the record, and what the plan has of it.
+Status FindEnd(bool ordered, Stretch* last, ReplayPlan* plan) {
+  if (const std::optional<DigestMark> end = DigestOf(*last->views.back())) {
+    plan->digest = end->sum;
+    plan->whole = end->whole;
+    last->end = end->clock;
+    return {};
+  }
+  plan->end_known = ordered;
+  if (!ordered) return {};
+  LeftOut unused;
+  HDPS_ASSIGN_OR_RETURN(const ReplaySegment segment, SegmentOf(*last, ordered, &unused));
+  for (const std::vector<OrderEntry>& order : segment.orders) {
+    for (uint32_t w = 0; w < segment.workers; ++w) {
+      last->end = std::min(last->end, AdvancedTo(order, {w}, last->begin));
+    }
+  }
+  return {};
+}
+
+// Says that the record stops before the run did. A server that was killed, or whose disk was full,
+// leaves such a file.
+std::string TellNoEnd(const Stretch& last, const ReplayPlan& plan) {
+  const RecordedView& view = *last.views.back();
+  std::string text = "the files tell different ends of the run";
+  for (const auto& [group, file] : view.led) {
+    if (view.digests.contains(file)) continue;
+    text = file + " ends without the run's end";
+    break;
+  }
+  if (plan.end_known) text += ": the replay goes to step " + std::to_string(last.end);
+  return text + (plan.end_known ? ", and nothing is compared" : ": nothing is compared");
+}
+
+std::string TellAgain(uint64_t requests) {
+  return "a worker was replaced during the run, and its replacement sent " +
+         Counted(requests, "request") +
+         " of steps that a server already had; the replay makes each of these steps once, so its "
+         "digest may differ";
+}
+
+// Says that the replay has other rows near its end than the run: it cannot make steps of some
+// workers behind the end, though others had rows of them.
+Result<std::string> TellPushes(uint64_t pushes, Stretch last, Clock begin) {
+  LeftOut unused;
+  const Clock end = std::exchange(last.end, RoundScript::kNoStop);
+  HDPS_ASSIGN_OR_RETURN(const ReplaySegment all, SegmentOf(last, /*ordered=*/true, &unused));
+  const Clock exact = ExactStep(all.orders, last.begin, end);
+  std::string text = (pushes == 1 ? "1 push" : std::to_string(pushes) + " pushes") +
+                     " of faster workers from step " + std::to_string(end) + " on " +
+                     (pushes == 1 ? "is" : "are") + " left out, which pulls before it had seen";
+  if (exact > begin) {
+    text += "; the last step before it at which the rows are those of the run is --until=" +
+            std::to_string(exact);
+  }
+  return text;
 }
 
 // Checks that every server has recorded the steps of every worker to the segment's end.
@@ -200,25 +260,11 @@ Result<ReplayPlan> PlanReplay(const std::vector<NamedOrderFile>& record,
     plan.entries += static_cast<uint64_t>(std::ranges::count_if(
         file.file.items, [](const OrderItem& item) { return item.index() == 0; }));
   }
-  if (views.empty()) return Refuse(record.front().name + ": the record has no step");
   HDPS_ASSIGN_OR_RETURN(std::vector<Stretch> stretches, StretchesOf(views));
+  if (stretches.empty()) return Refuse(record.front().name + ": the record has no step");
   const bool ordered = plan.header.mode != Mode::kSync;
-  if (const std::optional<DigestMark> end = DigestOf(*stretches.back().views.back())) {
-    plan.digest = end->sum;
-    plan.whole = end->whole;
-    stretches.back().end = end->clock;
-  } else if (ordered) {
-    uint64_t again = 0;
-    HDPS_ASSIGN_OR_RETURN(const ReplaySegment last, SegmentOf(stretches.back(), ordered, &again));
-    for (const std::vector<OrderEntry>& order : last.orders) {
-      for (uint32_t w = 0; w < last.workers; ++w) {
-        stretches.back().end =
-            std::min(stretches.back().end, AdvancedTo(order, {w}, stretches.back().begin));
-      }
-    }
-  } else {
-    plan.end_known = false;
-  }
+  HDPS_RETURN_IF_ERROR(FindEnd(ordered, &stretches.back(), &plan));
+  if (!until && !plan.digest) plan.warnings.push_back(TellNoEnd(stretches.back(), plan));
   if (until && plan.end_known && *until > stretches.back().end) {
     return Refuse("--until=" + std::to_string(*until) + ": the record ends at step " +
                   std::to_string(stretches.back().end));
@@ -234,11 +280,21 @@ Result<ReplayPlan> PlanReplay(const std::vector<NamedOrderFile>& record,
     while (stretches.back().begin >= *until) stretches.pop_back();
     stretches.back().end = *until;
   }
+  uint64_t again = 0, pushes = 0;  // All of them, and those of the last segment.
   for (const Stretch& stretch : stretches) {
     if (stretch.end <= stretch.begin && stretches.size() > 1) continue;
-    HDPS_ASSIGN_OR_RETURN(ReplaySegment segment, SegmentOf(stretch, ordered, &plan.steps_again));
+    LeftOut left_out;
+    HDPS_ASSIGN_OR_RETURN(ReplaySegment segment, SegmentOf(stretch, ordered, &left_out));
     if (ordered) HDPS_RETURN_IF_ERROR(CheckWhole(segment));
     plan.segments.push_back(std::move(segment));
+    again += left_out.again;
+    if (&stretch == &stretches.back()) pushes = left_out.pushes;
+  }
+  if (again > 0) plan.warnings.push_back(TellAgain(again));
+  if (pushes > 0) {
+    HDPS_ASSIGN_OR_RETURN(std::string line,
+                          TellPushes(pushes, stretches.back(), plan.segments.front().begin));
+    plan.warnings.push_back(std::move(line));
   }
   return plan;
 }

@@ -34,10 +34,10 @@ struct ReplayPlan {
   // The sum of the servers' digests at the end; none if the run was cut off or is not replayed so
   // far.
   std::optional<std::array<uint64_t, 2>> digest;
-  bool whole = false;        // The run ended because nothing was left to train.
-  bool end_known = true;     // False in sync mode without a digest: the job trains to its own end.
-  uint64_t steps_again = 0;  // Requests of steps that another process of a worker began again.
-  uint64_t entries = 0, bytes = 0;  // Of all files.
+  bool whole = false;     // The run ended because nothing was left to train.
+  bool end_known = true;  // False in sync mode without a digest: the job trains to its own end.
+  std::vector<std::string> warnings;  // Tell people why the replay may not be the run.
+  uint64_t entries = 0, bytes = 0;    // Of all files.
 };
 
 // A file of the record, and its name for messages.

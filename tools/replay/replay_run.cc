@@ -10,10 +10,12 @@
 #include "common/base/hex_digits.h"
 #include "common/job/job_file.h"
 #include "common/job/job_spec.h"
+#include "common/job/spec/checkpoint_spec.h"
 #include "common/job/spec/cluster_spec.h"
 #include "common/job/spec/data_spec.h"
 #include "common/job/spec/table_spec.h"
 #include "common/job/spec/train_spec.h"
+#include "common/protocol/manifest.h"
 #include "scheduler/plan/init_source.h"
 #include "scheduler/plan/round_script.h"
 #include "server/record/order_gate.h"
@@ -42,11 +44,21 @@ Result<ProcessEnd> RunSegment(const ReplaySegment& segment, Clock stop_at,
   }
   options.num_servers = segment.servers;
   options.num_workers = segment.workers;
-  options.resume = Resume::kAuto;
   options.script = &script;
   options.asked_whole = segment.asked_whole;
   options.gate = [&gates](ServerId server) { return gates[server.value].get(); };
-  return RunLocalCluster(options, files, clock);
+  HDPS_ASSIGN_OR_RETURN(const ProcessEnd end, RunLocalCluster(options, files, clock));
+  if (end.status != kExitDone || (options.stop != nullptr && *options.stop)) return end;
+  for (size_t g = 0; g < gates.size(); ++g) {
+    const std::string missing = gates[g]->Missing();
+    if (missing.empty()) continue;
+    return Status(Code::kInvalidArgument,
+                  "the replay has ended before the record of server " + std::to_string(g) + ": " +
+                      missing +
+                      ", have not come; give the settings of the run, such as train.epochs, and "
+                      "begin from the checkpoint that it began from");
+  }
+  return end;
 }
 
 // Checks that the run follows from the job and the record alone.
@@ -70,22 +82,6 @@ Status CheckJob(const Job& job, const OrderHeader& header) {
           std::string(outside) + " is not in the record, so this run cannot be replayed"};
 }
 
-Status CheckOut(const ReplayPlan& plan, FileSystem& files, const std::string& out) {
-  const Clock begin = plan.segments.front().begin;
-  const bool has = HasCheckpoint(files, out);
-  if (begin == 0 && has) {
-    return {Code::kInvalidArgument, "--out=" + out +
-                                        " holds a checkpoint, and the record begins at the first "
-                                        "step; give an empty folder"};
-  }
-  if (begin > 0 && !has) {
-    return {Code::kInvalidArgument, "the record begins at step " + std::to_string(begin) +
-                                        ", from a checkpoint; copy that checkpoint into " + out +
-                                        "/checkpoint"};
-  }
-  return {};
-}
-
 std::string DescribeRecord(const ReplayPlan& plan) {
   char text[160];
   const Clock steps = plan.segments.back().end - plan.segments.front().begin;
@@ -102,11 +98,48 @@ std::string DescribeRecord(const ReplayPlan& plan) {
   return line;
 }
 
+Result<ReplayPlan> ReadPlan(const ReplayRequest& request, FileSystem& files) {
+  uint64_t bytes = 0;
+  // It takes more memory than the plan, and ends here.
+  HDPS_ASSIGN_OR_RETURN(const std::vector<NamedOrderFile> record,
+                        ReadRecord(files, request.record, &bytes));
+  HDPS_ASSIGN_OR_RETURN(ReplayPlan plan, PlanReplay(record, request.until));
+  plan.bytes = bytes;
+  return plan;
+}
+
 }  // namespace
+
+Status CheckOut(const ReplayPlan& plan, FileSystem& files, const std::string& out) {
+  const Clock begin = plan.segments.front().begin;
+  const bool has = HasCheckpoint(files, out);
+  if (begin == 0 && has) {
+    return {Code::kInvalidArgument, "--out=" + out +
+                                        " holds a checkpoint, and the record begins at the first "
+                                        "step; give an empty folder"};
+  }
+  if (begin == 0) return {};
+  const std::string root = JoinPath(out, "checkpoint"), step = std::to_string(begin);
+  const std::string begins = "the record begins at step " + step + ", from a checkpoint";
+  if (!has) {
+    return {Code::kInvalidArgument, begins + "; copy that checkpoint into " + root};
+  }
+  HDPS_ASSIGN_OR_RETURN(const FoundCheckpoint newest, FindCheckpoint(files, root));
+  if (newest.manifest.clock == begin) return {};
+  return {Code::kInvalidArgument, begins + ", and the newest one in " + root + " is that of step " +
+                                      std::to_string(newest.manifest.clock) +
+                                      "; leave there the one of step " + step +
+                                      " with those that it builds on, and none that is newer"};
+}
 
 Result<ProcessEnd> Replay(const ReplayPlan& plan, LocalClusterOptions options, FileSystem& files,
                           MonotonicClock& clock) {
   ProcessEnd end;
+  Job job = *options.job;
+  job.checkpoint.copy_to.clear();  // What is there is the run's, and a copy may remove some of it.
+  options.job = std::make_shared<const Job>(std::move(job));
+  // The run may have begun with changed settings. Later segments begin from the replay's own saves.
+  options.resume = Resume::kChanged;
   for (const ReplaySegment& segment : plan.segments) {
     const bool last = &segment == &plan.segments.back();
     const bool to_own_end = last && (plan.whole || !plan.end_known);
@@ -119,6 +152,7 @@ Result<ProcessEnd> Replay(const ReplayPlan& plan, LocalClusterOptions options, F
     HDPS_ASSIGN_OR_RETURN(end, RunSegment(segment, to_own_end ? RoundScript::kNoStop : segment.end,
                                           options, files, clock));
     if (end.status != kExitDone || (options.stop != nullptr && *options.stop)) return end;
+    options.resume = Resume::kAuto;
   }
   return end;
 }
@@ -146,9 +180,7 @@ Result<std::string> CompareDigests(const ReplayPlan& plan, FileSystem& files,
 }
 
 Result<ProcessEnd> RunReplay(const ReplayRequest& request, FileSystem& files) {
-  uint64_t bytes = 0;
-  HDPS_ASSIGN_OR_RETURN(const std::vector<NamedOrderFile> record,
-                        ReadRecord(files, request.record, &bytes));
+  HDPS_ASSIGN_OR_RETURN(const ReplayPlan plan, ReadPlan(request, files));
   TrainingRequest training;
   training.job = request.job;
   training.overrides = request.overrides;
@@ -157,7 +189,6 @@ Result<ProcessEnd> RunReplay(const ReplayRequest& request, FileSystem& files) {
   training.log = request.log;
   training.voice = request.voice;
   training.stop = request.stop;
-  HDPS_ASSIGN_OR_RETURN(ReplayPlan plan, PlanReplay(record, request.until));
   for (const ReplaySegment& segment : plan.segments) {
     training.servers = std::max(training.servers, segment.servers);
     training.workers = std::max(training.workers, segment.workers);
@@ -167,13 +198,9 @@ Result<ProcessEnd> RunReplay(const ReplayRequest& request, FileSystem& files) {
   if (!request.init.empty()) run.options.init = WholeInitPath(request.init);
   const Job& job = *run.options.job;
   HDPS_RETURN_IF_ERROR(CheckJob(job, plan.header));
-  plan.bytes = bytes;
   run.options.voice.notice(DescribeRecord(plan));
-  if (plan.steps_again > 0 && run.options.voice.warning) {
-    run.options.voice.warning(
-        Counted(plan.steps_again, "request") +
-        " of the record came after the push of their step, from a process that took a worker's "
-        "place: what such a process pushed is replayed as if the first one had");
+  for (const std::string& line : plan.warnings) {
+    if (run.options.voice.warning) run.options.voice.warning(line);
   }
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
   HDPS_ASSIGN_OR_RETURN(const ProcessEnd end, Replay(plan, run.options, files, *clock));

@@ -18,9 +18,14 @@
 
 namespace hdps {
 
+// Checks that the newest checkpoint in the folder for results is the one with which the plan
+// begins. Errors: kInvalidArgument if it is another, or is not there.
+Status CheckOut(const ReplayPlan& plan, FileSystem& files, const std::string& out);
+
 // Carries out a plan with the nodes of the daemons, whose servers take requests in the recorded
 // order. `options` has the job, the folder for results and the threads. Servers and workers have as
-// many threads as it says; the bits do not depend on them. Errors: as RunLocalCluster.
+// many threads as it says; the bits do not depend on them. Nothing is copied to checkpoint.copy_to.
+// Errors: as RunLocalCluster; kInvalidArgument if requests of the record have not come.
 Result<ProcessEnd> Replay(const ReplayPlan& plan, LocalClusterOptions options, FileSystem& files,
                           MonotonicClock& clock);
 

@@ -8,6 +8,12 @@
 #include "common/protocol/view.h"
 
 namespace hdps {
+namespace {
+
+// A turn lasts for less, unless this process was stopped.
+constexpr TimeMs kStandstillMs = 5000;
+
+}  // namespace
 
 NodeChannel::NodeChannel(std::function<void()> wake, MonotonicClock& clock,
                          int64_t board_timeout_ms, SectionAllocator* sections)
@@ -227,8 +233,8 @@ Status NodeChannel::EndStatus() const {
 
 void NodeChannel::OnTurn(ComputeRequests& node, TimeMs now) {
   const TimeMs gap = now - std::exchange(now_, now);
-  place_empty_ = node.place_empty();
-  if (place_empty_) {
+  // After a standstill of this process its replies wait to be read.
+  if (node.place_empty() || gap >= kStandstillMs) {
     if (awaited_) awaited_->until += gap;
     for (auto& [key, since] : asked_) since += gap;
   }

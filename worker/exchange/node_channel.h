@@ -60,7 +60,7 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   const std::optional<Status>& end() const { return end_; }
   // Waits until interrupted() or the end of the job, or until other processes than in `view` have
   // the workers' places, if it is not null. Returns false after `timeout_ms` without any of them,
-  // which do not run while place_empty().
+  // which do not run while ComputeRequests::place_empty().
   bool AwaitInterruption(int64_t timeout_ms, const View* view = nullptr);
   // Returns a kPause that has come meanwhile, if any; does not wait.
   std::optional<Command> TakePause();
@@ -69,8 +69,6 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   // The newest view that the trainer has seen.
   std::shared_ptr<const View> view() const { return view_; }
   WorkerId rank() const { return rank_; }
-  // Is true while the job waits for a process in a lost member's place.
-  bool place_empty() const { return place_empty_; }
 
   Ticket Start(std::vector<ServerRequest> requests, std::vector<ServerRequest> then = {});
   // Waits for the replies and returns them, once; sets `*arrived_ns`, if not null, to the time of
@@ -187,7 +185,6 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   std::function<bool()> give_up_;  // May be empty.
 
   std::atomic<bool> waits_ = false;  // The trainer waits for an event.
-  std::atomic<bool> place_empty_ = false;
 
   // Safe on any thread.
   ActivityBoard board_;

@@ -30,19 +30,18 @@ bool IsReply(MessageKind kind) {
          kind == MessageKind::kSquaresReply;
 }
 
-bool Answers(MessageKind reply, MessageKind request) {
-  return IsReply(reply) && static_cast<int>(reply) == static_cast<int>(request) + 1;
+constexpr bool IsNext(MessageKind reply, MessageKind request) {
+  return static_cast<int>(reply) == static_cast<int>(request) + 1;
 }
-static_assert(static_cast<int>(MessageKind::kPullReply) ==
-              static_cast<int>(MessageKind::kPullRequest) + 1);
-static_assert(static_cast<int>(MessageKind::kPushAck) ==
-              static_cast<int>(MessageKind::kPushRequest) + 1);
-static_assert(static_cast<int>(MessageKind::kAdvanceAck) ==
-              static_cast<int>(MessageKind::kAdvanceRequest) + 1);
-static_assert(static_cast<int>(MessageKind::kStoreAck) ==
-              static_cast<int>(MessageKind::kStoreRequest) + 1);
-static_assert(static_cast<int>(MessageKind::kSquaresReply) ==
-              static_cast<int>(MessageKind::kSquaresRequest) + 1);
+static_assert(IsNext(MessageKind::kPullReply, MessageKind::kPullRequest));
+static_assert(IsNext(MessageKind::kPushAck, MessageKind::kPushRequest));
+static_assert(IsNext(MessageKind::kAdvanceAck, MessageKind::kAdvanceRequest));
+static_assert(IsNext(MessageKind::kStoreAck, MessageKind::kStoreRequest));
+static_assert(IsNext(MessageKind::kSquaresReply, MessageKind::kSquaresRequest));
+
+bool Answers(MessageKind reply, MessageKind request) {
+  return IsReply(reply) && IsNext(reply, request);
+}
 
 template <typename Reply>
 Result<Code> DecodeCode(const Frame& frame) {
@@ -330,9 +329,10 @@ void PsClient::OnTick(TimeMs now, bool deadlines_stand) {
   const TimeMs gap = std::max(now - now_, TimeMs{0});
   now_ += gap;
   if (options_.probe_ms > 0 && view_ != nullptr) ProbeSilent(gap);
+  const bool stood = options_.probe_ms > 0 && gap >= options_.probe_ms;  // Replies wait unread.
   std::vector<std::pair<Ticket, Status>> overdue;
   for (auto& [id, request] : requests_) {
-    if (deadlines_stand) request.deadline += gap;
+    if (deadlines_stand || stood) request.deadline += gap;
     if (now_ >= request.deadline) {
       overdue.emplace_back(request.ticket, TimeoutOf(request));
     } else if (request.sends > 0 && now_ >= request.repeat_at) {

@@ -76,16 +76,20 @@ Result<PlaceStand> AskStand(NodeChannel& channel, Clock counted) {
   return *stand;
 }
 
-Status AnnounceStand(NodeChannel& channel, const PlaceStand& stand, bool clips_all) {
+Status AnnounceStand(NodeChannel& channel, const PlaceStand& stand, bool clips_all,
+                     const std::function<void(Clock)>& announced) {
   HDPS_FAILPOINT("worker.stand.known");
   const auto num_servers = static_cast<uint32_t>(channel.view()->servers.size());
   if (!clips_all) {
-    return channel.Call(AdvanceRequests(num_servers, stand.clock)).status();
+    HDPS_RETURN_IF_ERROR(channel.Call(AdvanceRequests(num_servers, stand.clock)).status());
+    announced(stand.clock);
+    return {};
   }
   for (Clock step = stand.announced; step < stand.clock; ++step) {
     const Ticket asked = channel.Start(SquaresRequests(num_servers, step));
     HDPS_ASSIGN_OR_RETURN(const SquareSum squares, AwaitSquares(channel, asked));
     HDPS_RETURN_IF_ERROR(channel.Call(AdvanceRequests(num_servers, step + 1, squares)).status());
+    announced(step + 1);
   }
   return {};
 }

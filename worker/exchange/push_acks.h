@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -61,7 +62,9 @@ Result<PlaceStand> AskStand(NodeChannel& channel, Clock counted = 0);
 // have done. `clips_all`: train.clip_norm in sync mode, where each of these steps is announced with
 // the sum of its squares, once all workers have pushed it; a server would apply it unclipped
 // otherwise.
-Status AnnounceStand(NodeChannel& channel, const PlaceStand& stand, bool clips_all);
+// Calls announced(clock) after each.
+Status AnnounceStand(NodeChannel& channel, const PlaceStand& stand, bool clips_all,
+                     const std::function<void(Clock)>& announced);
 
 // Waits for the replies to SquaresRequests(), and adds them: the sum of squares of a step's
 // gradients at all servers.

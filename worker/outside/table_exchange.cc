@@ -1,6 +1,8 @@
 // Makes the requests of pulls and pushes, and puts the rows of replies in place.
 #include "worker/outside/table_exchange.h"
 
+#include <glog/logging.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -298,6 +300,10 @@ Status TableExchange::Push(const PushedStep& step) {
     PushPlan push = list->push ? *std::move(list->push) : PushPlan(list->split, SectionMaker());
     Send(step, std::move(push), list->tables, list->number);
   } else {
+    if (job_.train.delay_compensation > 0 && job_.train.mode != Mode::kSync) {
+      LOG_FIRST_N(WARNING, 1) << "train.delay_compensation changes nothing: this program pulls "
+                                 "rows more than once in a step";
+    }
     std::vector<KeySums> joined = gradients_.Joined();
     joined_split_.set_executor(executor_);
     joined_split_.Compute(channel_.view()->shards, num_servers(), ListsToSplit(job_, joined),

@@ -33,8 +33,9 @@ Result<PlaceStand> Trainer::TakeUp(const Command& command) {
   // The others may wait for the clock that this reports, before they can come to the meeting. The
   // scheduler sends workers that have stopped for a pause on, as far as this one says that it is.
   HDPS_ASSIGN_OR_RETURN(PlaceStand stand, AskStand(channel_));
-  channel_.Report(log_.ReportAt(stand.announced));
-  HDPS_RETURN_IF_ERROR(AnnounceStand(channel_, stand, runner_->clips_all()));
+  const auto report = [this](Clock clock) { channel_.Report(log_.ReportAt(clock)); };
+  report(stand.announced);
+  HDPS_RETURN_IF_ERROR(AnnounceStand(channel_, stand, runner_->clips_all(), report));
   if (StepsTakenUp(job()) > 0) {
     HDPS_RETURN_IF_ERROR(JoinGroup());
     const DenseReplica& kept = dense_->kept;

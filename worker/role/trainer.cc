@@ -88,9 +88,7 @@ bool Trainer::Interrupted(const Status& failure) {
 
 bool Trainer::MissesARank(const Status& failure) const {
   return failure.code() == Code::kUnavailable ||
-         (failure.code() == Code::kCancelled && groups_.any()) ||
-         // A machine that is cut off closes no connection.
-         (failure.code() == Code::kTimeout && channel_.place_empty());
+         (failure.code() == Code::kCancelled && groups_.any());
 }
 
 Status Trainer::Prepare() {

@@ -304,8 +304,10 @@ void AddLayerRules(Rules* rules) {
 void AddStalenessRules(Rules* rules) {
   Add(rules, "train.delay_compensation", "no table at the servers has an optimizer that takes it",
       [](const Job& job) {
-        const auto takes = [](const TableSpec& table) {
-          return TakesCompensation(RecordOf(table.optimizer));
+        const auto takes = [&job](const TableSpec& table) {
+          return TakesCompensation(RecordOf(table.optimizer)) &&
+                 (!table.dense || job.parallel.dense_exchange != DenseExchange::kAllreduce ||
+                  DenseFloatsAtServers(job) > 0);
         };
         return job.train.mode != Mode::kSync && job.train.delay_compensation > 0 &&
                !job.tables.empty() && std::ranges::none_of(job.tables, takes);
@@ -334,7 +336,24 @@ const std::vector<IdleRule>& IdleRules() {
   return rules;
 }
 
+// Rows that are asked for ahead lack the worker's own pushes of the steps between.
+void WarnOfRowsThatAreAlwaysOld(Job* job) {
+  const TrainSpec& train = job->train;
+  if (train.mode == Mode::kSync || train.lookahead == 0) return;
+  const std::string ahead = "train.lookahead is " + std::to_string(train.lookahead) +
+                            ", so rows are that many clocks old though no worker is slow";
+  if (train.max_staleness > 0 && train.max_staleness < train.lookahead) {
+    job->warnings.push_back("train.max_staleness = " + std::to_string(train.max_staleness) +
+                            " leaves out many gradients: " + ahead +
+                            "; give at least one clock more, or no lookahead");
+  }
+  if (train.staleness_rate) {
+    job->warnings.push_back("train.staleness_rate lowers the rate in every step: " + ahead);
+  }
+}
+
 void WarnOfIdle(const JobSource& source, Job* job) {
+  WarnOfRowsThatAreAlwaysOld(job);
   for (const IdleRule& rule : IdleRules()) {
     if (rule.is_idle(source, *job)) {
       job->warnings.push_back(rule.path + " is ignored: " + rule.why);

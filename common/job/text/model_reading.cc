@@ -260,6 +260,9 @@ Status FillSchedules(const JobSource& source, const ScheduleSpec& all, Job* job)
   }
   WarnOfRatesThatStay("train.schedule", of_all, job);
   if (job->train.plateau.patience > 0) WarnOfRatesThatStay("train.plateau", staying, job);
+  if (job->train.staleness_rate && job->train.mode != Mode::kSync) {
+    WarnOfRatesThatStay("train.staleness_rate", staying, job);
+  }
   return {};
 }
 

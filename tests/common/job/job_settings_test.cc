@@ -135,8 +135,28 @@ TEST_F(JobSettingsTest, WhatIsDoneAboutOldRowsIsIgnoredInSync) {
     EXPECT_EQ(job.train.max_staleness, 3u);
     EXPECT_EQ(job.train.delay_compensation, 0.5);
     EXPECT_TRUE(job.train.staleness_rate);
-    EXPECT_THAT(job.warnings, testing::Each(testing::HasSubstr("staleness_bound")));
+    EXPECT_THAT(
+        job.warnings,
+        testing::Each(testing::AnyOf(
+            HasSubstr("staleness_bound"),
+            HasSubstr("train.staleness_rate does not move the learning rate of \"wide\""))));
   }
+}
+
+TEST_F(JobSettingsTest, RowsThatAreOldBecauseTheyAreAskedForAheadAreSaid) {
+  const std::vector<std::string> ahead = {"train.mode=async", "train.lookahead=4",
+                                          "model.wide_optimizer.kind=adagrad"};
+  const auto warnings = [&](const std::string& more) {
+    std::vector<std::string> with = ahead;
+    with.push_back(more);
+    return Good(with).warnings;
+  };
+  EXPECT_THAT(warnings("train.max_staleness=4"), ElementsAre());
+  EXPECT_THAT(warnings("train.max_staleness=3"),
+              ElementsAre(AllOf(HasSubstr("train.max_staleness = 3 leaves out many gradients"),
+                                HasSubstr("train.lookahead is 4"))));
+  EXPECT_THAT(warnings("train.staleness_rate=true"),
+              ElementsAre(HasSubstr("train.staleness_rate lowers the rate in every step")));
 }
 
 TEST_F(JobSettingsTest, WhatIsDoneAboutOldRowsHasRanges) {

@@ -379,7 +379,7 @@ TEST_F(MembershipClientTest, RequestsToTheBoardEndWhenWorkersMeetAnew) {
     SCOPED_TRACE(what);
     client_.Get({"rank1"});
     TickUntil(now_);
-    EXPECT_THAT(Said(), Contains("KvGet rank1"));
+    EXPECT_THAT(Said(), testing::Contains("KvGet rank1"));
     ++next.view.value;
     change();
     Hear(next);

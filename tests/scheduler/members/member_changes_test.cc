@@ -75,8 +75,8 @@ TEST_F(MemberChangesTest, AMemberThatIsSilentIsLostAndTheJobStandsUntilAnotherHa
   EXPECT_EQ(after.lost[0].silent_ms, 1001);
   EXPECT_THAT(after.notices,
               ElementsAre("worker 0 (w0) is lost: nothing was heard of it for 1.0 s. The job "
-                          "stands until another process takes its place, for up to 60 s; then it "
-                          "goes on from step 4"));
+                          "stands until another process takes its place; then it goes on from "
+                          "step 4"));
   const MemberStep wait = changes_.Next(stand_, 2001);
   EXPECT_EQ(wait.what, Do::kNothing);
   EXPECT_EQ(wait.wait, "worker 0 (w0) lost; waiting for 1 of 2 workers (worker 0) for 1 s");

@@ -6,6 +6,7 @@
 
 #include "common/job/job_spec.h"
 #include "common/job/spec/cluster_spec.h"
+#include "common/protocol/view.h"
 #include "tests/scheduler/members/arrivals.h"
 
 namespace hdps {
@@ -18,14 +19,16 @@ class ScalingTest : public ::testing::Test {
   ScalingTest() {
     job_.cluster.shards = 8;
     FillPlaces(rendezvous_, 0);
+    view_ = rendezvous_.FormView(ViewId{1});
   }
   Scaling::Answer Ask(uint64_t from, int32_t servers, bool complete = true) {
     ScaleRequest request;
     request.servers = servers;
-    return scaling_.OnRequest({from}, request, job_, complete, rendezvous_, 7);
+    return scaling_.OnRequest({from}, request, job_, complete ? &view_ : nullptr, rendezvous_, 7);
   }
   Job job_;
   Rendezvous rendezvous_{ClusterOf(2, 2)};
+  View view_;
   Scaling scaling_;
 };
 
@@ -62,6 +65,17 @@ TEST_F(ScalingTest, ThoseWithTheHighestRanksAreDismissed) {
   EXPECT_FALSE(scaling_.dismissed({21}));
   EXPECT_FALSE(scaling_.under_way());
   EXPECT_EQ(rendezvous_.Count(Role::kServer), 1u);
+}
+
+// The newcomer has come and the members are to change, but no view with it is entered.
+TEST_F(ScalingTest, AfterAMoveThatFailedItCanBeAskedForAgain) {
+  ASSERT_TRUE(Ask(50, 1).accepted);
+  rendezvous_.Admit({12}, RequestOf(Role::kServer, "s2"), 0);
+  ASSERT_TRUE(scaling_.ready(rendezvous_));
+  scaling_.Dismiss(rendezvous_);
+  EXPECT_TRUE(Ask(51, 1).accepted);
+  EXPECT_EQ(scaling_.servers(), 3u);
+  EXPECT_TRUE(scaling_.ready(rendezvous_));
 }
 
 }  // namespace

@@ -67,9 +67,20 @@ TEST_F(MovePhaseTest, BeforeTheViewChangesAFaultLeavesAllAsItWas) {
   EXPECT_TRUE(Refuses(move, kServers[0], Code::kIoError, "no space left"));
   EXPECT_EQ(AllAnswered(move).what, What::kDone);
   EXPECT_FALSE(orders_.view);
+  EXPECT_EQ(told(), "11: save 5");  // Nobody has copies.
   ASSERT_EQ(said_.size(), 1u);
   EXPECT_EQ(said_[0],
             "warning: the members of the job could not change: server 0 (host): no space left");
+}
+
+TEST_F(MovePhaseTest, AFaultThereLetsCopiesGoThatHaveComeAhead) {
+  MovePhase move(parts_, next_, now_, {.since = {{kServers[0], 4}}, .rows = 30, .bytes = 300});
+  Begin(move);
+  EXPECT_EQ(told(), "11: save 5");
+  EXPECT_TRUE(Refuses(move, kServers[0], Code::kIoError, "no space left"));
+  EXPECT_EQ(AllAnswered(move).what, What::kDone);
+  EXPECT_EQ(told(), "12: load_ahead");
+  EXPECT_TRUE(orders_.sent.back().command.shards.empty());
 }
 
 TEST_F(MovePhaseTest, BehindThatItTakesTheJobBack) {

@@ -49,6 +49,23 @@ TEST_F(KeptStateTest, WhatAnotherProcessHasLeftOfThisRunIsFoundAndTakenOnce) {
   EXPECT_THAT(lines_, IsEmpty());
 }
 
+// Workers of a recorded run are not replaced in place, whichever process of the scheduler decides.
+TEST_F(KeptStateTest, WhoRecordsIsKept) {
+  const PeerId server = left_.view.servers.front().peer, worker = left_.view.workers.front().peer;
+  EXPECT_FALSE(left_.processes.at(server).records);
+  left_.processes.at(server).records = true;
+  KeptState before(*files_, "out", Run());
+  EXPECT_EQ(before.Write(left_, 0), "");
+  KeptState kept(*files_, "out", Run());
+  ASSERT_TRUE(kept.Find(options_.job).ok());
+  const SchedulerState state = kept.TakeFound(/*same_run=*/true, {}, &lines_);
+  EXPECT_TRUE(state.processes.at(server).records);
+  EXPECT_FALSE(state.processes.at(worker).records);
+  Rendezvous rendezvous({.num_shards = 4});
+  rendezvous.Restore(state.view, state.processes, 0);
+  EXPECT_TRUE(rendezvous.recorded());
+}
+
 TEST_F(KeptStateTest, ThatOfAnotherJobOrClusterIsNotUsed) {
   KeptState::Run other_job = Run(), more_servers = Run();
   ++other_job.job_digest;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <numeric>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -12,10 +14,13 @@
 #include "common/job/spec/init_spec.h"
 #include "common/job/spec/table_spec.h"
 #include "common/job/spec/train_spec.h"
+#include "common/platform/executor.h"
 #include "common/platform/random.h"
 #include "common/protocol/command_messages.h"
 #include "common/protocol/manifest.h"
+#include "embedding/row_copy.h"
 #include "gtest/gtest.h"
+#include "server/shard_set.h"
 #include "tests/server/server_harness.h"
 
 namespace hdps {
@@ -206,6 +211,56 @@ TEST_P(MovesAhead, ALossBetweenGivesThemUp) {
   load.until = saved.clock;
   load.files = saved.files;
   EXPECT_EQ(Tell(*target_, load).code, Code::kNotFound);
+}
+
+TEST_P(MovesAhead, ADropThatWaitsBehindThemIsAnsweredThoughTheyAreGivenUp) {
+  LaterExecutor later;
+  target_ = std::make_unique<ServerHarness>(
+      ServerSetting{.job = MovedJob(GetParam()), .workers = 2, .servers = 2, .rank = 1},
+      files_.get(), &later);
+  Train(0, 10);
+  const CommandDone saved = Tell(*source_, Moving(CommandKind::kSaveAhead));
+  Command load = Moving(CommandKind::kLoadAhead);
+  load.until = saved.clock;
+  load.files = saved.files;
+  const CommandId loading = target_->Send(load);
+  Command drop;
+  drop.command = CommandKind::kLoadAhead;
+  const CommandId dropping = target_->Send(drop);
+  target_->Tick();
+  EXPECT_FALSE(target_->TakeAnswer(dropping));
+  target_->view().view = {5};  // Shards stay where they are.
+  target_->SendView();
+  target_->Tick();
+  const std::optional<CommandDone> done = target_->TakeAnswer(dropping);
+  later.RunAll();
+  target_->Tick();
+  EXPECT_FALSE(target_->TakeAnswer(loading));
+  target_.reset();  // Before its executor.
+  ASSERT_TRUE(done);
+  EXPECT_EQ(done->code, Code::kOk) << done->message;
+}
+
+// Balance compares these sizes with the limit of a copy.
+TEST(ShardSizes, AreThoseOfTheCopiesWhereTheseAreLarger) {
+  constexpr uint32_t kDim = 256;
+  constexpr size_t kRows = 20'000;
+  Job job = TestJob(Mode::kSync);
+  job.tables[1] = TableOf("deep", kDim, OptimizerKind::kSgd);
+  job.tables[1].weights = WeightFormat::kFp16;
+  const std::unique_ptr<Executor> executor = NewInlineExecutor();
+  ShardSet shards(job, *executor, {{0}, {1}});
+  std::vector<Key> keys(kRows);
+  std::iota(keys.begin(), keys.end(), Key{1});
+  Shard& shard = *shards.Find({1});
+  shard.table(1).Store(keys, kDim, std::vector<float>(kRows * kDim, 1), 1);
+  const size_t told = shards.BytesOfShards().at(1);
+  EXPECT_GT(told, shard.bytes());
+  CopyBudget less(shard.bytes()), enough(told);
+  const auto refused = shard.TakeMoved(1, 0, &less), copied = shard.TakeMoved(1, 0, &enough);
+  ASSERT_TRUE(refused.ok() && copied.ok());
+  EXPECT_FALSE(refused->has_value());
+  EXPECT_TRUE(copied->has_value());
 }
 
 TEST_P(MovesAhead, OnlyFoldersOfARunAndShardsThatAreHere) {

@@ -20,6 +20,7 @@
 namespace hdps {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -73,7 +74,19 @@ TEST(OrderGateTest, ARequestThatDoesNotComeIsNamed) {
   EXPECT_TRUE(gate.OnTick(5000).ok());  // Nobody waits.
   EXPECT_FALSE(gate.Passes(kPeer, {0}, PushOf(6)));
   EXPECT_TRUE(gate.OnTick(5100).ok());
-  EXPECT_THAT(gate.OnTick(6100).message(), HasSubstr("the push of step 17 of worker 2"));
+  EXPECT_THAT(gate.OnTick(6100).message(),
+              AllOf(HasSubstr("such as checkpoint.every_steps"),
+                    HasSubstr("for 1 s the push of step 17 of worker 2 has not come")));
+}
+
+TEST(OrderGateTest, WhatHasNotPassedIsNamed) {
+  OrderGate gate({{OrderKind::kPush, {2}, 17}, {OrderKind::kPush, {0}, 6}}, 1000);
+  EXPECT_EQ(gate.Missing(), "2 requests, first the push of step 17 of worker 2");
+  EXPECT_FALSE(gate.Passes(kPeer, {0}, PushOf(6)));  // What is held has not passed.
+  EXPECT_TRUE(gate.Passes(kPeer, {2}, PushOf(17)));
+  EXPECT_EQ(gate.Missing(), "1 request, first the push of step 6 of worker 0");
+  EXPECT_TRUE(gate.TakeDue().has_value());
+  EXPECT_EQ(gate.Missing(), "");
 }
 
 class OrderRecorderTest : public ::testing::Test {

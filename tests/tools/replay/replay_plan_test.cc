@@ -14,8 +14,11 @@ namespace hdps {
 namespace {
 
 using enum OrderKind;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 
 OrderEntry E(OrderKind kind, uint32_t worker, Clock step) { return {kind, {worker}, step, 0}; }
 
@@ -30,6 +33,18 @@ void AddSteps(Clock begin, Clock end, uint32_t workers, std::vector<OrderItem>* 
   }
 }
 
+// The same of worker `ahead` alone, and then of worker `behind`.
+void AddApart(Clock begin, Clock end, uint32_t ahead, uint32_t behind,
+              std::vector<OrderItem>* items) {
+  items->emplace_back(GroupMark{{0}});
+  for (const uint32_t worker : {ahead, behind}) {
+    for (Clock step = begin; step < end; ++step) {
+      for (const OrderKind kind : {kTrainPull, kPush, kAdvance})
+        items->emplace_back(E(kind, worker, step));
+    }
+  }
+}
+
 ViewMark View(uint64_t id, uint32_t workers) { return {{id}, workers, {{0}, {0}}, {{0}}}; }
 
 NamedOrderFile File(const std::vector<OrderItem>& items) {
@@ -37,30 +52,48 @@ NamedOrderFile File(const std::vector<OrderItem>& items) {
 }
 
 TEST(KeptOrderTest, ThePullWhoseRowsWereUsedIsKept) {
-  uint64_t again = 0;
+  LeftOut left_out;
   // A pull ahead of step 1 was in vain: the worker paused, and asked for all rows anew.
   const std::vector<OrderEntry> all = {E(kPrefetch, 0, 1), E(kTrainPull, 0, 0), E(kPush, 0, 0),
                                        E(kAdvance, 0, 0),  E(kTrainPull, 0, 1), E(kPush, 0, 1),
                                        E(kAdvance, 0, 1),  E(kTrainPull, 0, 2)};
-  EXPECT_THAT(KeptOrder(all, 2, &again),
+  EXPECT_THAT(KeptOrder(all, 2, &left_out),
               ElementsAre(E(kTrainPull, 0, 0), E(kPush, 0, 0), E(kAdvance, 0, 0),
                           E(kTrainPull, 0, 1), E(kPush, 0, 1), E(kAdvance, 0, 1)));
-  EXPECT_EQ(again, 0u);
+  EXPECT_EQ(left_out.again, 0u);
 }
 
 TEST(KeptOrderTest, APullAheadGoesWithTheRepairBehindIt) {
-  uint64_t again = 0;
+  LeftOut left_out;
   const std::vector<OrderEntry> all = {E(kPrefetch, 0, 3), E(kRefresh, 0, 3), E(kPrefetch, 0, 3),
                                        E(kRefresh, 0, 3), E(kPush, 0, 3)};
-  EXPECT_THAT(KeptOrder(all, 9, &again),
+  EXPECT_THAT(KeptOrder(all, 9, &left_out),
               ElementsAre(E(kPrefetch, 0, 3), E(kRefresh, 0, 3), E(kPush, 0, 3)));
 }
 
 TEST(KeptOrderTest, RequestsBehindThePushAreCounted) {
-  uint64_t again = 0;
+  LeftOut left_out;
   const std::vector<OrderEntry> all = {E(kTrainPull, 0, 3), E(kPush, 0, 3), E(kTrainPull, 0, 3)};
-  EXPECT_EQ(KeptOrder(all, 9, &again).size(), 2u);
-  EXPECT_EQ(again, 1u);
+  EXPECT_EQ(KeptOrder(all, 9, &left_out).size(), 2u);
+  EXPECT_EQ(left_out.again, 1u);
+}
+
+TEST(KeptOrderTest, PushesBehindTheEndThatAPullHadSeenAreCounted) {
+  LeftOut left_out;
+  const std::vector<OrderEntry> all = {E(kPush, 1, 1),      E(kPush, 1, 2), E(kPush, 1, 3),
+                                       E(kTrainPull, 0, 1), E(kPush, 0, 1), E(kPush, 1, 4),
+                                       E(kTrainPull, 0, 2)};
+  KeptOrder(all, 2, &left_out);
+  EXPECT_EQ(left_out.pushes, 2u);
+}
+
+// A backup that leads after a loss may record it again.
+TEST(KeptOrderTest, AnAdvanceIsKeptOnce) {
+  LeftOut left_out;
+  const std::vector<OrderEntry> all = {E(kAdvance, 0, 4), E(kAdvance, 0, 4), E(kAdvance, 1, 4),
+                                       E(kAdvance, 0, 5)};
+  EXPECT_THAT(KeptOrder(all, 9, &left_out),
+              ElementsAre(E(kAdvance, 0, 4), E(kAdvance, 1, 4), E(kAdvance, 0, 5)));
 }
 
 TEST(ReplayPlanTest, WhatALossThrewAwayIsLeftOut) {
@@ -103,6 +136,33 @@ TEST(ReplayPlanTest, ItEndsWhereItIsTold) {
               HasSubstr("--until=51: the record ends at step 50"));
 }
 
+TEST(ReplayPlanTest, AnEndBehindWhichPullsHadSeenPushesIsTold) {
+  std::vector<OrderItem> items = {View(1, 2)};
+  AddSteps(0, 10, 2, &items);
+  AddApart(10, 20, 1, 0, &items);
+  items.emplace_back(DigestMark{{1, 2}, 20, true});
+  const std::vector<NamedOrderFile> record = {File(items)};
+  for (const Clock exact : {4, 10, 20}) {
+    const Result<ReplayPlan> plan = PlanReplay(record, exact);
+    ASSERT_TRUE(plan.ok());
+    EXPECT_THAT(plan->warnings, IsEmpty()) << exact;
+  }
+  const Result<ReplayPlan> plan = PlanReplay(record, 12);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_THAT(
+      plan->warnings,
+      ElementsAre(AllOf(HasSubstr("8 pushes of faster workers from step 12 on are left out"),
+                        HasSubstr("is --until=10"))));
+  // Nothing of the record is exact before this end.
+  std::vector<OrderItem> apart = {View(1, 2)};
+  AddApart(0, 5, 1, 0, &apart);
+  const Result<ReplayPlan> at_4 = PlanReplay({File(apart)}, 4);
+  ASSERT_TRUE(at_4.ok());
+  EXPECT_THAT(at_4->warnings,
+              ElementsAre(AllOf(HasSubstr("1 push of faster workers from step 4 on is left out"),
+                                Not(HasSubstr("--until")))));
+}
+
 TEST(ReplayPlanTest, ARunThatWasCutOffEndsWhereAllHaveBeen) {
   std::vector<OrderItem> items = {View(1, 2)};
   AddSteps(0, 10, 2, &items);
@@ -111,6 +171,33 @@ TEST(ReplayPlanTest, ARunThatWasCutOffEndsWhereAllHaveBeen) {
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(plan->segments.back().end, 10);
   EXPECT_FALSE(plan->digest.has_value());
+  EXPECT_THAT(plan->warnings, ElementsAre("a.order ends without the run's end: the replay goes to "
+                                          "step 10, and nothing is compared"));
+  const Result<ReplayPlan> asked = PlanReplay({File(items)}, 8);
+  ASSERT_TRUE(asked.ok());
+  EXPECT_THAT(asked->warnings, IsEmpty());
+}
+
+TEST(ReplayPlanTest, StepsThatAReplacementRepeatsAreTold) {
+  std::vector<OrderItem> items = {View(1, 1)};
+  AddSteps(0, 3, 1, &items);
+  items.emplace_back(E(kTrainPull, 0, 2));
+  items.emplace_back(DigestMark{{1, 2}, 3, true});
+  const Result<ReplayPlan> plan = PlanReplay({File(items)}, std::nullopt);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_THAT(plan->warnings, ElementsAre(HasSubstr("its replacement sent 1 request of steps")));
+}
+
+TEST(ReplayPlanTest, AViewInWhichNothingHappenedIsSkipped) {
+  std::vector<OrderItem> items = {View(1, 2), View(2, 1), LoadMark{20}};
+  AddSteps(20, 30, 1, &items);
+  items.emplace_back(DigestMark{{1, 2}, 30, true});
+  const Result<ReplayPlan> plan = PlanReplay({File(items)}, std::nullopt);
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  ASSERT_EQ(plan->segments.size(), 1u);
+  EXPECT_EQ(plan->segments[0].begin, 20);
+  EXPECT_THAT(PlanReplay({File({View(1, 2)})}, std::nullopt).status().message(),
+              HasSubstr("the record has no step"));
 }
 
 TEST(ReplayPlanTest, StepsAskedForAheadAreToldFromOthers) {

@@ -17,6 +17,7 @@
 #include "common/job/job_spec.h"
 #include "common/job/spec/train_spec.h"
 #include "common/platform/random.h"
+#include "scheduler/plan/resume.h"
 #include "tests/tools/runs/small_job.h"
 
 namespace hdps {
@@ -51,6 +52,7 @@ class ReplayRunTest : public ::testing::Test {
     options.num_servers = 2;
     options.num_workers = 3;
     options.stop = &stop_;
+    options.resume = resume_;
     return options;
   }
   // Trains and records a run, which stops after a step of worker 0 if `stop_after` says so.
@@ -101,6 +103,7 @@ class ReplayRunTest : public ::testing::Test {
   std::unique_ptr<FileSystem> files_ = NewMemoryFileSystem();
   std::unique_ptr<MonotonicClock> clock_ = NewSystemClock();
   std::atomic<bool> stop_ = false;
+  Resume resume_ = Resume::kAuto;
   int runs_ = 0;
   std::vector<std::string> sets_ = {"train.mode=async"};
 };
@@ -151,8 +154,43 @@ TEST_F(ReplayRunTest, ARunThatWasResumedBeginsFromItsCheckpoint) {
   ASSERT_TRUE(files_->RemoveAll("run/record").ok());
   Record("run");
   const ReplayPlan plan = Plan("run");
-  EXPECT_GE(plan.segments.front().begin, 7);
+  const Clock begin = plan.segments.front().begin;
+  EXPECT_GE(begin, 7);
+  EXPECT_THAT(CheckOut(plan, *files_, "empty").message(),
+              HasSubstr("copy that checkpoint into empty/checkpoint"));
+  EXPECT_TRUE(CheckOut(plan, *files_, "again").ok());
   EXPECT_EQ(Replayed(plan, "again"), "");
+}
+
+TEST_F(ReplayRunTest, OneThatWouldBeginWithTheRunsEndIsRefused) {
+  Record("run", /*stop_after=*/7);
+  ASSERT_TRUE(files_->RemoveAll("run/record").ok());
+  Record("run");
+  Copy("run/checkpoint", "again/checkpoint");
+  const ReplayPlan plan = Plan("run");
+  EXPECT_THAT(CheckOut(plan, *files_, "again").message(),
+              HasSubstr("the newest one in again/checkpoint is that of step " +
+                        std::to_string(plan.segments.back().end)));
+  // The digest alone is equal, for nothing is trained.
+  EXPECT_THAT(Replayed(plan, "again"), HasSubstr("have not come; give the settings of the run"));
+}
+
+TEST_F(ReplayRunTest, ARunThatWentOnWithChangedSettingsIsReplayedToo) {
+  Record("run", /*stop_after=*/7);
+  Copy("run/checkpoint", "again/checkpoint");
+  ASSERT_TRUE(files_->RemoveAll("run/record").ok());
+  sets_.emplace_back("train.lookahead=1");
+  resume_ = Resume::kChanged;
+  Record("run");
+  resume_ = Resume::kAuto;
+  EXPECT_EQ(Replayed(Plan("run"), "again"), "");
+}
+
+// The run's copies there would be compared with the checkpoints of the replay, and removed.
+TEST_F(ReplayRunTest, AReplayCopiesNoCheckpoint) {
+  Record("run");
+  sets_.emplace_back("checkpoint.copy_to=nowhere:run");
+  EXPECT_EQ(Replayed(Plan("run"), "again"), "");
 }
 
 TEST_F(ReplayRunTest, UntilAStepItIsTheSameEachTime) {

@@ -33,6 +33,7 @@ class ScriptedNode : public ComputeRequests {
   void Report(const Heartbeat& progress) override { clock = progress.clock; }
   void Put(const KvPut& put) override { board = put; }
   void Get(const KvGet& get) override {
+    asked = get.key;
     if (get.key == board.key) channel_->OnKvValue({get.key, true, board.value});
   }
   void Fail(Status status) override { failure = std::move(status); }
@@ -44,6 +45,7 @@ class ScriptedNode : public ComputeRequests {
   std::vector<CommandId> answers;
   Clock clock = 0;
   KvPut board;
+  std::string asked;
   Status failure;
 
  private:
@@ -140,8 +142,8 @@ TEST(NodeChannel, TheDeadlineOfAWaitThatIsOverEndsNoOther) {
   ASSERT_EQ(channel.WaitForView(), first);
   channel.OnView(second, WorkerId{0});
   EXPECT_TRUE(channel.AwaitInterruption(10'000, first.get()));
-  channel.OnTurn(node, 0);       // The deadline is 10 s.
-  channel.OnTurn(node, 20'000);  // It passes, and nobody waits.
+  // The deadline of 10 s passes, and nobody waits.
+  for (TimeMs now = 0; now <= 20'000; now += 1000) channel.OnTurn(node, now);
   channel.OnView(third, WorkerId{0});
   EXPECT_TRUE(channel.AwaitInterruption(10'000, second.get()));
   EXPECT_EQ(channel.view(), third);
@@ -162,6 +164,21 @@ TEST(NodeChannel, WaitsHaveNoEndWhileAPlaceIsEmpty) {
   EXPECT_EQ(node.turns_empty, 0);
   EXPECT_EQ(channel.Get("nobody's").status().code(), Code::kTimeout);
   EXPECT_EQ(node.turns_empty, 0);
+}
+
+TEST(NodeChannel, ItsOwnStandstillIsNobodysDelay) {
+  const auto clock = NewSystemClock();
+  NodeChannel channel([] {}, *clock, 60000);
+  ScriptedNode node(&channel);
+  channel.OnTurn(node, 0);
+  std::unique_ptr<Thread> thread;
+  bool found = false;
+  thread = StartThread("trainer", [&] { found = channel.Get("late").ok(); });
+  while (node.asked.empty()) channel.OnTurn(node, 1000);
+  channel.OnTurn(node, 100'000);  // It was stopped, and the answer has come meanwhile.
+  channel.OnKvValue({"late", true, "1"});
+  thread->Join();
+  EXPECT_TRUE(found);
 }
 
 TEST(NodeChannel, AfterTheEndNothingWaits) {

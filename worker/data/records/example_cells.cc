@@ -25,18 +25,13 @@ bool ParseExample(std::string_view record, Example* example) {
   return example->ParseFromArray(record.data(), static_cast<int>(record.size()));
 }
 
+int NumKinds(const Feature& feature) {
+  return feature.has_bytes_list() + feature.has_float_list() + feature.has_int64_list();
+}
+
 int NumValues(const Feature& feature) {
-  switch (feature.kind_case()) {
-    case Feature::kBytesList:
-      return feature.bytes_list().value_size();
-    case Feature::kFloatList:
-      return feature.float_list().value_size();
-    case Feature::kInt64List:
-      return feature.int64_list().value_size();
-    case Feature::KIND_NOT_SET:
-      break;
-  }
-  return 0;
+  return feature.bytes_list().value_size() + feature.float_list().value_size() +
+         feature.int64_list().value_size();
 }
 
 void AddValue(const Feature& feature, int index, CellLineWriter* line) {
@@ -70,6 +65,7 @@ class ExampleCells : public RecordCells {
   static constexpr size_t kBytesShown = 40;
 
   std::optional<RowError> AddCell(size_t cell, const Feature& feature) {
+    if (NumKinds(feature) > 1) return RowError{{}, cells_.name(cell), "values of one kind"};
     const int count = NumValues(feature);
     if (count == 0) return std::nullopt;
     const bool list = count > 1 || cells_.multi(cell);

@@ -29,5 +29,8 @@ std::unique_ptr<RecordCells> NewRecordCells(const DataSpec& data, bool labels_re
 std::unique_ptr<RecordCells> NewExampleCells(const DataSpec& data, bool labels_read);
 // A record is a line with a JSON object.
 std::unique_ptr<RecordCells> NewJsonCells(const DataSpec& data, bool labels_read);
+// Writes the same cells by a parser that is slower, takes integers beyond 64 bits as fractions, and
+// says what is wrong.
+std::unique_ptr<RecordCells> NewJsonEventCells(const DataSpec& data, bool labels_read);
 
 }  // namespace hdps

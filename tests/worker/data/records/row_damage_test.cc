@@ -126,6 +126,8 @@ std::vector<Damage> TfrecordDamages() {
        "file:2: 'a list of 2': expected one value a row, or a column of type multi in column "
        "'click'",
        false},
+      {"two_kinds", first + With("user", TextFeature({"a"}) + IntegerFeature({7})),
+       "file:2: '': expected values of one kind in column 'user'", false},
       {"float_as_key", first + With("user", FloatFeature({1.5f})),
        "file:2: 'a float': expected integers or texts, because", false},
       {"floats_as_keys", first + With("tags", FloatFeature({1.5f, 2})),
