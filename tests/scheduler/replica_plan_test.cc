@@ -156,13 +156,13 @@ TEST(ReplicaPlan, AJobWithCopiesKeepsServersForThem) {
   Scaling scaling;
   ScaleRequest servers;
   servers.servers = -2;
-  const Result<std::string> refused = scaling.Accept(job, servers, rendezvous);
+  const Result<std::string> refused = scaling.Accept(job, servers, FirstView(3), rendezvous);
   EXPECT_EQ(refused.status().code(), Code::kInvalidArgument);
   EXPECT_THAT(refused.status().message(), HasSubstr("cluster.replicas is 1"));
   EXPECT_THAT(refused.status().message(), HasSubstr("at least 2 must stay"));
   EXPECT_FALSE(scaling.under_way());
   servers.servers = 1;
-  ASSERT_TRUE(scaling.Accept(job, servers, rendezvous).ok());
+  ASSERT_TRUE(scaling.Accept(job, servers, FirstView(3), rendezvous).ok());
   EXPECT_EQ(scaling.servers(), 4u);
   EXPECT_EQ(scaling.workers(), 2u);
 }
