@@ -6,8 +6,8 @@
 
 namespace hdps {
 
-// Takes the place of clocks and of signals: nothing is done by the time of day, and the job stops
-// where the record says.
+// A replay does nothing by the time of day: its first view has the recorded owners of the shards,
+// and it is saved and ends at `stop_at`.
 struct RoundScript {
   static constexpr Clock kNoStop = Clock{1} << 62;
 

@@ -96,6 +96,17 @@ Clock ExactStep(const std::vector<std::vector<OrderEntry>>& orders, Clock begin,
   return exact;
 }
 
+Clock PushedTo(const std::vector<OrderEntry>& order, WorkerId worker, Clock begin) {
+  std::vector<Clock> pushed;
+  for (const OrderEntry& entry : order) {
+    if (entry.kind == OrderKind::kPush && entry.worker == worker) pushed.push_back(entry.step);
+  }
+  std::ranges::sort(pushed);  // A push that was sent again may come behind the next.
+  Clock reached = begin;
+  for (const Clock step : pushed) reached += step == reached;
+  return reached;
+}
+
 Clock AdvancedTo(const std::vector<OrderEntry>& order, WorkerId worker, Clock begin) {
   Clock reached = begin;
   for (const OrderEntry& entry : order) {

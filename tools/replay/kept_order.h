@@ -25,6 +25,8 @@ std::vector<OrderEntry> KeptOrder(const std::vector<OrderEntry>& all, Clock end,
 // server, beyond `end` too.
 Clock ExactStep(const std::vector<std::vector<OrderEntry>>& orders, Clock begin, Clock end);
 
+// Returns the first step from `begin` on of which the order has no push of the worker.
+Clock PushedTo(const std::vector<OrderEntry>& order, WorkerId worker, Clock begin);
 // Returns the clock that a worker has reached by the order; `begin` if it has not moved.
 Clock AdvancedTo(const std::vector<OrderEntry>& order, WorkerId worker, Clock begin);
 

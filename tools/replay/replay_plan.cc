@@ -213,7 +213,10 @@ Result<std::string> TellPushes(uint64_t pushes, Stretch last, Clock begin) {
 Status CheckWhole(const ReplaySegment& segment) {
   for (uint32_t g = 0; g < segment.servers; ++g) {
     for (uint32_t w = 0; w < segment.workers; ++w) {
-      const Clock has = AdvancedTo(segment.orders[g], {w}, segment.begin);
+      // A backup that went on has recorded the newest steps, and not those before that the lost
+      // server did not write any more.
+      const Clock has = std::min(AdvancedTo(segment.orders[g], {w}, segment.begin),
+                                 PushedTo(segment.orders[g], {w}, segment.begin));
       if (has >= segment.end) continue;
       return Refuse("the record of server " + std::to_string(g) + " ends at step " +
                     std::to_string(has) + " of worker " + std::to_string(w) +

@@ -178,6 +178,20 @@ TEST(ReplayPlanTest, ARunThatWasCutOffEndsWhereAllHaveBeen) {
   EXPECT_THAT(asked->warnings, IsEmpty());
 }
 
+// The server of the first view was killed with its last steps unwritten, and its backup went on.
+TEST(ReplayPlanTest, StepsThatALostServerDidNotWriteAreNamed) {
+  std::vector<OrderItem> lost = {View(1, 2)}, backup = {View(2, 2)};
+  AddSteps(0, 10, 2, &lost);
+  AddSteps(13, 20, 2, &backup);
+  backup.emplace_back(DigestMark{{1, 2}, 20, true});
+  NamedOrderFile other = File(backup);
+  other.name = "b.order";
+  const Result<ReplayPlan> plan = PlanReplay({File(lost), other}, std::nullopt);
+  EXPECT_THAT(plan.status().message(), AllOf(HasSubstr("the record of server 0 ends at step 10"),
+                                             HasSubstr("give --until=10 at most")));
+  EXPECT_TRUE(PlanReplay({File(lost), other}, 10).ok());
+}
+
 TEST(ReplayPlanTest, StepsThatAReplacementRepeatsAreTold) {
   std::vector<OrderItem> items = {View(1, 1)};
   AddSteps(0, 3, 1, &items);
