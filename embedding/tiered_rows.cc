@@ -150,8 +150,7 @@ void TieredRows::Erase(std::span<const Key> keys) {
 }
 
 std::shared_ptr<RowsAtSave> TieredRows::BeginSave(int64_t clock, int64_t since) {
-  if (!spills_ || clock >= kRowVersionMax || newest_ > clock) return nullptr;
-  if (since >= 0 && newest_at_mark_ > since) return nullptr;
+  if (!spills_ || clock >= kRowVersionMax) return nullptr;
   const Result<uint64_t> num_rows = CountChanged(since);
   if (!num_rows.ok()) return nullptr;
   MutexLock lock(*memory_->gate());
@@ -159,6 +158,8 @@ std::shared_ptr<RowsAtSave> TieredRows::BeginSave(int64_t clock, int64_t since) 
     // Tables that share rows share their save.
     return at_save_->IsOf(clock, since) ? at_save_->weak_from_this().lock() : nullptr;
   }
+  // Rows that were stored at this clock count as changed behind it, and a save would lack them.
+  if (newest_ > clock || (since >= 0 && newest_at_mark_ > since)) return nullptr;
   const RowsAtSave::Bounds bounds{clock, since, since < 0 ? 0 : disk_mark_};
   auto save = std::make_shared<RowsAtSave>(*this, memory_->gate(), kept_space_, bounds, *num_rows);
   at_save_ = save.get();

@@ -9,6 +9,7 @@
 
 #include "common/job/job_spec.h"
 #include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "common/planning/in_place.h"
 #include "scheduler/job_coordinator.h"
 #include "scheduler/members/membership.h"
@@ -141,6 +142,10 @@ void JobCoordinator::ReplaceWorkers(const std::vector<PeerId>& before, const Pro
   job_.record.summary.failures_survived += static_cast<uint32_t>(loss.members);
   const std::vector<PeerId> workers = parts_.members.workers();
   CHECK_EQ(before.size(), workers.size());
+  // The job stood, so no row has grown older. In the other modes the others have trained on.
+  if (spec_->train.mode == Mode::kSync && job_.training_since) {
+    *job_.training_since += now - loss.since;
+  }
   for (uint32_t rank = 0; rank < workers.size(); ++rank) {
     if (workers[rank] == before[rank]) continue;  // It was only silent.
     const Clock begun = parts_.members.WorkerClock(rank) + 1;

@@ -68,6 +68,21 @@ bool IsUnfinished(const std::string& path) {
                              [&](const char* ending) { return path.ends_with(ending); });
 }
 
+// Returns true for a path with a name that other programs hide and the entry does not give.
+bool HasHiddenPart(std::string_view path, std::string_view entry) {
+  const auto next = [](std::string_view* rest) {
+    const std::string_view part = rest->substr(0, rest->find('/'));
+    rest->remove_prefix(std::min(rest->size(), part.size() + 1));
+    return part;
+  };
+  while (!path.empty()) {
+    const std::string_view part = next(&path), given = next(&entry);
+    const bool hidden = part.starts_with('_') || part.starts_with('.');
+    if (hidden && !given.starts_with(part.front())) return true;
+  }
+  return false;
+}
+
 std::string FolderOf(const std::string& path) {
   const size_t slash = path.rfind('/');
   return slash == std::string::npos ? "" : path.substr(0, slash + 1);
@@ -106,8 +121,9 @@ Result<std::vector<std::string>> FollowedFilesOf(FileSystem& files, const DataSp
   const std::string marker = EndMarkerOf(files, data);
   // A file that the job names is followed whatever its name.
   if (found != data.train) {
-    std::erase_if(found,
-                  [&](const std::string& path) { return path == marker || IsUnfinished(path); });
+    std::erase_if(found, [&](const std::string& path) {
+      return path == marker || IsUnfinished(path) || HasHiddenPart(path, data.train[0]);
+    });
   }
   return found;
 }

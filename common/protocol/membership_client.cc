@@ -218,8 +218,7 @@ void MembershipClient::Impl::On(JoinRefused& message, const Frame&) {
   if (!message.stands_by) return End(message.exit_status, message.message);
   HeardScheduler();
   if (std::exchange(stands_by, true)) return;
-  LOG(WARNING) << "this " << RoleName(options.role)
-               << " stands by: " << message.message;
+  LOG(WARNING) << "this " << RoleName(options.role) << " stands by: " << message.message;
 }
 
 void MembershipClient::Impl::On(View& message, const Frame&) {

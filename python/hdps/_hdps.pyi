@@ -280,5 +280,6 @@ def local_tables(
     state: Optional[Callable[[], bytes]],
     threads: int,
     show: Any,
+    sets: Dict[str, Any],
 ) -> List[TableWorker]: ...
 def numbers_at(given: Any, keys: bool) -> Tuple[int, bool]: ...

@@ -191,8 +191,7 @@ class Worker:
         """
         count = self.examples if examples is None else examples
         self._end_of_step()
-        if self._void is None:
-            self._own.advance(1 if count is None else count)
+        self._in_body(lambda: self._own.advance(1 if count is None else count))
 
     def give_up(self) -> None:
         """Begins the step again: nothing that was pushed in it counts."""
@@ -302,7 +301,7 @@ class Worker:
                     yield from self._body(batch)
                     if self._void is not None:
                         went_back, self._void = self._void, None
-                        self._own.give_up()
+                        self.give_up()  # Whose number of examples is not that of the next step.
                         raise went_back
                     if self._ends == ends:
                         self.advance(None if examples is None else examples(batch))
@@ -501,7 +500,7 @@ def local(job: JobLike, out: Path, *, servers: int = 1, workers: Optional[int] =
     show = None if quiet else Progress()
     own = _hdps.local_tables(job_of(job, set or {}), out, servers=servers,
                              workers=1 if workers is None else workers, resume=resume, state=state,
-                             threads=threads, show=show)
+                             threads=threads, show=show, sets=set or {})
     made = [Worker(each) for each in own]
     return made[0] if workers is None else made
 

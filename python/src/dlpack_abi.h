@@ -11,7 +11,8 @@
 namespace hdps::python::dlpack {
 
 inline constexpr uint32_t kMajorVersion = 1, kMinorVersion = 0;
-inline constexpr int32_t kCpu = 1;  // DLDeviceType
+// DLDeviceType. Pinned memory of the two others is memory of the host.
+inline constexpr int32_t kCpu = 1, kCudaHost = 3, kRocmHost = 11;
 // DLDataTypeCode
 inline constexpr uint8_t kInt = 0, kUint = 1, kFloat = 2;
 inline constexpr uint64_t kReadOnly = 1, kIsCopied = 2;  // Flags.

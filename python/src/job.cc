@@ -98,6 +98,14 @@ the working directory. Raises JobError.
 
 }  // namespace
 
+std::shared_ptr<HeldJob> WithSets(const HeldJob& job, const py::dict& sets) {
+  auto held = std::make_shared<HeldJob>();
+  held->text = job.text;
+  held->overrides = job.overrides;
+  AddOverrides(sets, "", &held->overrides);
+  return Checked(std::move(held));
+}
+
 TableId TableNamed(const Job& job, const std::string& name) {
   std::vector<std::string> known;
   for (uint32_t t = 0; t < job.tables.size(); ++t) {

@@ -3,6 +3,7 @@
 
 #include <pybind11/pybind11.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct HeldJob {
 // Returns the table of rows by key with this name. Raises JobError, which names those that are
 // there.
 TableId TableNamed(const Job& job, const std::string& name);
+// Returns the job with the settings of `sets` in place of its own. Raises JobError.
+std::shared_ptr<HeldJob> WithSets(const HeldJob& job, const pybind11::dict& sets);
 // Adds "key.path=JSON" for each value; dicts inside dicts lengthen the path. Raises JobError for
 // keys that are no names and values that JSON lacks.
 void AddOverrides(const pybind11::dict& set, const std::string& prefix,

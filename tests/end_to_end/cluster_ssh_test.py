@@ -230,7 +230,7 @@ class ClusterSsh(harness.Case):
 
     def test_a_machine_cut_off_and_back(self):
         """Shorter than dead_after: nobody is lost; longer: what was lost is trained again; same digest."""
-        sets = {**QUICK, "train.epochs": 24, "checkpoint.every_steps": 100}
+        sets = {**QUICK, "train.epochs": 12, "checkpoint.every_steps": 100}
         plain = harness.train(harness.CENSUS, self.out("plain"), servers=3, workers=3, sets=sets)
         out = self.out("cut")
         process = self.launch(out, sets=sets)

@@ -334,6 +334,21 @@ class Tensors(Case):
         # Figures of an evaluation are of all rows.
         self.assertEqual(len(sum(self.rows(self.Dataset(workers[1], which="eval")), [])), EVAL_ROWS)
 
+    def test_the_part_follows_the_number_of_workers(self):
+        """Two workers become four: each example of the epoch comes once, as it does with one worker."""
+        whole = self.rows(self.Dataset(self.job()))
+        workers = [types.SimpleNamespace(rank=rank, workers=2, job=self.job()) for rank in range(4)]
+        data = [self.Dataset(worker) for worker in workers]
+        iterations = [iter(each) for each in data]
+        seen = [self.rows([next(batches) for _ in range(3)]) for batches in iterations[:2]]
+        for worker in workers:
+            worker.workers = 4
+        for joined in data[2:]:
+            joined.load_state_dict(data[0].state_dict())
+        seen += [self.rows(batches) for batches in iterations]
+        self.assertEqual({len(rest) for rest in seen[2:]}, {len(whole) - 3})
+        self.assertEqual(sorted(sum(sum(seen, []), [])), sorted(sum(whole, [])))
+
     def test_a_position_gives_the_rest(self):
         whole = self.rows(self.Dataset(self.job(), epochs=2))
         steps = len(whole) // 2

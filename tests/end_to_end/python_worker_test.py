@@ -290,6 +290,20 @@ class Local(Own):
         self.assertIn("Done.", said.getvalue())
         self.assertIn("worker 0", (self.out("run") / "log" / "train.log").read_text())
 
+    def test_settings_replace_those_of_every_form_of_a_job(self):
+        for form, job in enumerate((JOB, hdps.Job(JOB), hdps.Job(JOB, {"train.max_steps": 9, "name": "other"}))):
+            with self.subTest(form):
+                worker = self.local(f"run_{form}", job=job, set={"train.max_steps": 1, "model.tables.0.dim": 4})
+                self.assertEqual(worker.tables, {"words": 4, "users": 3})
+                self.assertEqual(worker.job.to_dict()["train"]["max_steps"], 1)
+                self.assertEqual(worker.pull("words", [7]).rows.shape, (1, 4))
+                worker.advance()
+                with self.assertRaises(hdps.Ended):
+                    worker.advance()
+                self.assertEqual(worker.job.name, "other" if form == 2 else "own")
+        with self.assertRaisesRegex(hdps.JobError, "max_stepss"):
+            self.local("wrong", job=hdps.Job(JOB), set={"train.max_stepss": 1})
+
     def test_one_job_at_a_time(self):
         worker = self.local()
         with self.assertRaisesRegex(hdps.RunError, "trained in this process already; .*close its workers"):
@@ -382,19 +396,23 @@ class Numpy(Own):
                 return numpy.array([3, 4])
 
         class Tensor:
-            def __init__(self, array):
-                self.array = array
+            def __init__(self, array, device=None):
+                self.array, self.device = array, device
 
             def __dlpack__(self, **kwargs):
                 return self.array.__dlpack__(**kwargs)
 
             def __dlpack_device__(self):
-                return self.array.__dlpack_device__()
+                return self.device or self.array.__dlpack_device__()
         worker = self.local()
         self.assertEqual(worker.pull("words", Series()).keys.shape, (2,))
         keys = numpy.arange(12).reshape(3, 4)
         self.assertEqual(_hdps.numbers_at(Tensor(keys), True), (keys.__array_interface__["data"][0], False))
         self.assertTrue(_hdps.numbers_at(Tensor(keys.T), True)[1])
+        for pinned in ((3, 0), (11, 0)):  # For CUDA and ROCm: memory of the host.
+            self.assertFalse(_hdps.numbers_at(Tensor(keys, pinned), True)[1])
+        with self.assertRaisesRegex(TypeError, r"the numbers lie on a device; give .cpu\(\) of them"):
+            _hdps.numbers_at(Tensor(keys, (2, 0)), True)
         pulled = worker.pull("words", Tensor(keys[:, ::2]))
         self.assertEqual(sorted(pulled.keys.tolist()), [0, 2, 4, 6, 8, 10])
         worker.push(pulled, Tensor(numpy.ones((6, 2), numpy.float32)))
@@ -671,11 +689,11 @@ class Daemons(harness.DaemonsCase, Own):
         """A server dies without a copy of its rows: the loop begins again at the checkpoint, by itself."""
         digests, starts = [], []
         steps = 12
-        for dies in (False, True):
-            with self.subTest(dies=dies):
+        for dies, by_hand in ((False, False), (True, False), (True, True)):
+            with self.subTest(dies=dies, by_hand=by_hand):
                 self.kill_all()
                 self.running.clear()
-                self.folder = self.folder / f"dies_{dies}"
+                self.folder = self.folder / f"dies_{dies}_{by_hand}"
                 self.folder.mkdir()
                 self.start_job(checkpoint={"every_steps": 5})
                 with hdps.join(self.address, state=lambda: b"%d" % worker.clock) as worker:
@@ -685,6 +703,8 @@ class Daemons(harness.DaemonsCase, Own):
                         starts.append((dies, restored))
                         return range(int(restored or 0), steps)
                     for step in worker.loop(data):
+                        if dies and step >= 8 and worker.restored is None:
+                            worker.examples = 5  # Of a batch that is dropped: all others have one.
                         pulled = worker.pull("words", [step % 4])
                         if step == 8 and not killed:
                             killed = True
@@ -692,11 +712,17 @@ class Daemons(harness.DaemonsCase, Own):
                             self.server.kill()
                             self.server.wait()
                             self.server = self.start_server()
+                            if by_hand:
+                                worker.checkpoint()  # For which advance() waits, and so hears of the death.
                         worker.push(pulled, [[float(step), 1.0]])
+                        if by_hand:
+                            worker.advance()
                 self.scheduler.wait(60)
-                digests.append(harness.summary_of(self.out("run"))["digest"])
-        self.assertEqual(starts, [(False, None), (True, None), (True, b"5")])
-        self.assertEqual(*digests)
+                summary = harness.summary_of(self.out("run"))
+                self.assertEqual((summary["steps"], summary["examples"]), (steps, steps))
+                digests.append(summary["digest"])
+        self.assertEqual(starts, [(False, None), (True, None), (True, b"5"), (True, None), (True, b"5")])
+        self.assertEqual(digests, digests[:1] * 3)
 
     def test_a_way_back_is_heard_before_the_others_have_obeyed(self):
         """One worker waits for the other's part in a sum of their own, as ranks of torch do, when a server dies."""
@@ -759,6 +785,29 @@ class Daemons(harness.DaemonsCase, Own):
         worker.finish()
         self.scheduler.wait(60)
         self.assertEqual(self.scheduler.returncode, 0)
+
+    def test_going_back_in_an_evaluation_of_finish(self):
+        self.start_job(checkpoint={"every_steps": 2}, train={"eval_every_steps": 3})
+        worker = hdps.join(self.address, state=lambda: b"of %d" % worker.clock)
+        self.addCleanup(worker.close)
+        for _ in range(3):
+            self.one_step(worker)
+        expected = self.rows(worker)
+        self.saved(2, self.out("scheduler.log"))
+
+        def evaluate(worker):
+            self.server.kill()
+            self.server.wait()
+            self.server = self.start_server()
+            return {"auc": sum(self.rows(worker)[0])}
+        with self.assertRaisesRegex(hdps.WentBack, "went back to .*step 2") as raised:
+            worker.finish(evaluate)
+        self.assertEqual((raised.exception.step, raised.exception.restored, worker.clock), (2, b"of 2", 2))
+        self.one_step(worker)
+        self.assertEqual(self.rows(worker), expected)
+        worker.finish(lambda worker: {"auc": 0.5})
+        self.assertEqual(self.scheduler.wait(60), 0)
+        self.assertEqual(harness.summary_of(self.out("run"))["steps"], 3)
 
 
 if __name__ == "__main__":

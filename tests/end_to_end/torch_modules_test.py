@@ -325,6 +325,29 @@ class Modules(harness.Case):
             self.assertTrue(torch.equal(ours, other))
             self.assert_near(ours.detach(), theirs.detach(), 1e-6)
 
+    def test_other_defaults_of_torch(self):
+        """Rows stay float32 in memory of the host, whatever torch makes by itself."""
+        self.addCleanup(torch.set_default_dtype, torch.get_default_dtype())
+        torch.set_default_dtype(torch.float64)
+        place = torch.device("meta") if hasattr(torch, "set_default_device") else contextlib.nullcontext()
+        with self.local({"dense_rows": "sgd", "words": "sgd"}) as worker:
+            parameter = torch.ones(5, device="cpu", requires_grad=True)
+            keys = torch.zeros(2, 3, dtype=torch.long, device="cpu")
+            bag = ht.EmbeddingBag(worker, "words")
+            with place:
+                optimizer = ht.ServerOptimizer(worker, [parameter], "dense_rows")
+                with worker.step():
+                    optimizer.pull()
+                    bag(keys)
+                    parameter.grad = torch.full((5,), 2.0, device="cpu")
+                    optimizer.step()
+                optimizer.pull(train=False)
+            self.assert_near(parameter.detach(), torch.full((5,), 1 - 2 * RATE))
+            features = ht.dataset.Features({}, {
+                "a": ht.dataset.Bags(keys[0], keys[0], None),
+                "b": ht.dataset.Bags(keys[1], keys[1], torch.ones(3, dtype=torch.float32))})
+            self.assertEqual(features.weights_or_none().dtype, torch.float32)
+
     def test_parameters_at_the_servers_lose_no_update(self):
         """In async and ssp each worker's updates count once: sums of whole numbers tell.
 

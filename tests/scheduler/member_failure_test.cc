@@ -196,6 +196,23 @@ TEST_F(MembersWordTest, AnAnswerWithAnError) {
   EXPECT_THAT(cluster_->summary(), HasSubstr("\"steps\": 20"));
 }
 
+TEST_F(MemberFailureTest, TheTimeInWhichAPlaceWasEmptyIsNoTrainingTime) {
+  const auto examples_a_second = [this](TimeMs empty_for) {
+    Train();
+    cluster_->member("worker b").cut_off = true;
+    cluster_->RunUntil([&] { return cluster_->Noticed("is lost"); });
+    cluster_->RunUntil([] { return false; }, empty_for);
+    cluster_->Add(Role::kWorker, "worker c", 1);
+    ExpectDone();
+    const std::string summary = cluster_->summary(), name = "\"examples_per_second\": ";
+    const size_t at = summary.find(name);
+    EXPECT_NE(at, std::string::npos) << summary;
+    return std::stod(summary.substr(at + name.size()));
+  };
+  const double soon = examples_a_second(0);
+  EXPECT_NEAR(examples_a_second(100'000) / soon, 1, 0.1);
+}
+
 // Each asks again and again, and would otherwise take a scheduler that says nothing for gone.
 TEST_F(MemberFailureTest, TheFirstOfTwoReplacementsWaitsForTheSecond) {
   options_.job.cluster.rendezvous_timeout_s = 5;

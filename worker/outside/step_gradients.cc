@@ -52,9 +52,16 @@ const std::string& StepGradients::name(TableId table) const {
   return job_.tables[table.value].name;
 }
 
-bool StepGradients::empty() const {
-  return std::ranges::none_of(
-      lists_, [](const auto& list) { return std::ranges::any_of(list->tables, &KeySums::any); });
+bool StepGradients::zero() const {
+  bool zero = true;
+  for (const auto& list : lists_) {
+    for (const KeySums& table : list->tables) {
+      table.sums.ForEachPart(0, table.sums.size(), [&](const float* part, size_t, size_t count) {
+        zero = zero && std::ranges::all_of(std::span(part, count), [](float v) { return v == 0; });
+      });
+    }
+  }
+  return zero;
 }
 
 Status StepGradients::CheckFinite(TableId table, std::span<const float> rows,

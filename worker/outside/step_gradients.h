@@ -67,8 +67,8 @@ class StepGradients {
   Status Push(const PulledRows& pulled, std::span<const float> gradients);
   Status PushEach(const PulledRows& pulled, std::span<const float> gradients);
   Status Push(TableId table, std::span<const Key> keys, std::span<const float> gradients);
-  // Is true if no gradient was pushed.
-  bool empty() const;
+  // Is true if nothing was pushed but zeros.
+  bool zero() const;
   const std::vector<std::unique_ptr<PulledList>>& lists() const { return lists_; }
 
   // Returns the list that is exactly what was pushed, so that servers know its keys already; null

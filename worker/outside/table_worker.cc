@@ -187,10 +187,14 @@ Status TableWorker::Store(TableId table, std::span<const Key> keys, std::span<co
 
 Status TableWorker::Advance(uint64_t examples) {
   HDPS_RETURN_IF_ERROR(parts_->CheckStep());
-  if (examples == 0 && !parts_->exchange.gradients().empty()) {
-    return Mistake(
-        "the step has gradients and 0 examples; give the number of examples that they are the "
-        "mean over");
+  if (examples == 0) {
+    if (!parts_->exchange.gradients().zero()) {
+      return Mistake(
+          "the step has gradients and 0 examples; give the number of examples that they are the "
+          "mean over");
+    }
+    // Those of a batch without examples are zeros, which must not move a row by its momentum.
+    GiveUpStep();
   }
   const Status pushed = parts_->exchange.Push(parts_->turns.NextStep(examples));
   if (!pushed.ok()) return parts_->turns.Judge(parts_->WithGate(pushed));

@@ -102,7 +102,7 @@ class EmbeddingBag(TableModule):
         if input.dim() == 2:
             if offsets is not None:
                 raise ValueError("offsets: expected None, for each row of a 2-D input is a bag")
-            offsets = torch.arange(len(input)) * input.shape[1]
+            offsets = torch.arange(len(input), device="cpu") * input.shape[1]
         elif input.dim() != 1:
             raise ValueError(f"input has {input.dim()} axes: expected keys [B, n], or keys [n] "
                              "with offsets [B]")

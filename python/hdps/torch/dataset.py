@@ -44,7 +44,8 @@ class Features:
         weights = [bags.per_sample_weights for bags in self._bags.values()]
         if all(weight is None for weight in weights):
             return None
-        return torch.cat([torch.ones(len(bags.input)) if weight is None else weight
+        return torch.cat([torch.ones(len(bags.input), device="cpu", dtype=torch.float32)
+                          if weight is None else weight
                           for weight, bags in zip(weights, self._bags.values())])
 
     def __getitem__(self, feature: str) -> Bags:
@@ -83,6 +84,7 @@ class Dataset(IterableDataset):
         self._epoch = self._step = 0
         self._ended = False  # The position is the end of the last epoch of an iteration.
         self._batches: Optional[_hdps.Batches] = None  # Opened at the position; None: not yet.
+        self._opened: Optional[Tuple[int, int]] = None  # The part of these batches.
 
     def __iter__(self) -> Iterator[Dict[str, Any]]:
         if get_worker_info() is not None:
@@ -116,8 +118,10 @@ class Dataset(IterableDataset):
         self._ended, self._batches = False, None
 
     def _next(self) -> Optional[_hdps.Batch]:
-        if self._batches is None:
-            self._batches = self._reader.read(self._which, self._part_now(), self._epoch, self._step)
+        part = self._part_now()  # Which `hdps scale` changes while the job runs.
+        if self._batches is None or self._opened != part:
+            self._batches = self._reader.read(self._which, part, self._epoch, self._step)
+            self._opened = part
         batch = next(self._batches, None)
         self._step = self._batches.position[1]
         return batch

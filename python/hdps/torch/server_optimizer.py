@@ -51,13 +51,15 @@ class ServerOptimizer:
         self._worker, self._table, self._wait_s = worker, table, wait_s
         dim = worker.tables[table]
         chunks = [-(-parameter.numel() // dim) for parameter in self._parameters]
-        self._keys = [(i << 32) + torch.arange(count) for i, count in enumerate(chunks)]
-        self._mark_key = torch.tensor([_MARK_KEY])
+        # Here and below the place and the type are told, for torch's defaults may be others.
+        self._keys = [(i << 32) + torch.arange(count, device="cpu") for i, count in enumerate(chunks)]
+        self._mark_key = torch.tensor([_MARK_KEY], device="cpu")
         self._all_keys = torch.cat(self._keys)
         # From -2 to -251, which weights of 16 bits hold exactly.
         shapes = repr([tuple(parameter.shape) for parameter in self._parameters])
         self._shapes_mark = -2.0 - zlib.crc32(shapes.encode()) % 250
-        self._staged = torch.zeros(sum(chunks), dim)  # Behind a parameter's end it stays zero.
+        # Behind a parameter's end it stays zero.
+        self._staged = torch.zeros(sum(chunks), dim, device="cpu", dtype=torch.float32)
         self._parts = list(self._staged.split(chunks))
         # What worker 0 stores, also if the job goes back to its beginning.
         self._initial = [parameter.detach().to("cpu", torch.float32, copy=True)
@@ -126,7 +128,7 @@ class ServerOptimizer:
                 self._worker.store(self._table, self._all_keys, self._staged)
                 # The mark comes last: whoever sees it finds all others.
                 self._worker.store(self._table, self._mark_key,
-                                   torch.full((1, self._staged.shape[1]), self._shapes_mark))
+                                   torch.full_like(self._staged[:1], self._shapes_mark))
                 return
             if time.monotonic() > deadline:
                 raise RunError(f"table '{self._table}': worker 0 has not stored its parameters "

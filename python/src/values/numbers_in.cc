@@ -82,7 +82,8 @@ void NumbersIn::TakeDlpack(const py::handle& given) {
   const std::string name = Py_TYPE(given.ptr())->tp_name;
   try {
     const py::tuple device = given.attr("__dlpack_device__")();
-    if (py::cast<int>(device[0]) != dlpack::kCpu) {
+    const auto type = py::cast<int>(device[0]);
+    if (type != dlpack::kCpu && type != dlpack::kCudaHost && type != dlpack::kRocmHost) {
       RaiseTypeError(where_ + ": the numbers lie on a device; give .cpu() of them");
     }
     const py::object capsule = given.attr("__dlpack__")();

@@ -96,9 +96,11 @@ TableWorkerOptions OptionsOf(ProgramCalls* calls) {
   return options;
 }
 
-std::vector<WorkerPointer> Local(const std::shared_ptr<HeldJob>& job, const py::object& out,
+std::vector<WorkerPointer> Local(const std::shared_ptr<HeldJob>& given, const py::object& out,
                                  uint32_t servers, uint32_t workers, const std::string& resume,
-                                 const py::object& state, int threads, const py::object& show) {
+                                 const py::object& state, int threads, const py::object& show,
+                                 const py::dict& sets) {
+  const std::shared_ptr<HeldJob> job = sets.empty() ? given : WithSets(*given, sets);
   if (!IsTablesJob(job->job)) {
     RaiseMistake(
         "local(): the job's model.type is not \"tables\"; hdps.train() trains a model of "
@@ -183,7 +185,8 @@ void AddTableRuns(py::module_& module) {
              py::arg("threads"), "hdps.join without the environment.");
   module.def("local_tables", &Local, py::arg("job"), py::arg("out"), py::kw_only(),
              py::arg("servers"), py::arg("workers"), py::arg("resume"), py::arg("state"),
-             py::arg("threads"), py::arg("show"), "hdps.local without its progress.");
+             py::arg("threads"), py::arg("show"), py::arg("sets"),
+             "hdps.local without its progress.");
 }
 
 }  // namespace hdps::python

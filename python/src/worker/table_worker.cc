@@ -318,8 +318,12 @@ Result<OutsideFigures> HeldWorker::Evaluate(const py::object& evaluate) {
   try {
     figures = py::cast<OutsideFigures>(evaluate());
   } catch (const py::error_already_set& error) {
-    // How the job stands is what Finish() finds out itself.
-    if (!SaysStanding(error)) calls_->Keep(std::current_exception());
+    if (SaysStanding(error)) {
+      // Finish() is over by this, and its caller hears how the job stands.
+      figures = Status(Code::kCancelled, "the program's evaluation has heard how the job stands");
+    } else {
+      calls_->Keep(std::current_exception());
+    }
   } catch (...) {
     calls_->Keep(std::current_exception());
   }

@@ -39,6 +39,29 @@ TEST_F(GradientsTest, AreClippedByTheOwnNormOfEachWorkerInAsync) {
       {}, Resume::kAuto);
 }
 
+TEST_F(GradientsTest, OfNoExamplesAreDroppedIfTheyAreZeros) {
+  // With momentum a row moves also by a gradient of zero.
+  const Overrides overrides = {"train.max_steps=3", "model.tables.0.optimizer.kind=momentum"};
+  std::vector<std::string> digests;
+  for (const bool zeros : {false, true}) {
+    const nlohmann::json summary = Summary({1, 2}, overrides, [&](TableWorker& worker) {
+      const std::vector<Key> keys = {1, 2};
+      const std::vector<float> ones(2 * kWordsDim, 1), none(2 * kWordsDim, 0);
+      ASSERT_TRUE(worker.Push(PullOne(worker, kWords, keys), ones).ok());
+      ASSERT_TRUE(worker.Advance(kExamples).ok());
+      const PulledRows pulled = PullOne(worker, kWords, keys);
+      if (zeros) {
+        ASSERT_TRUE(worker.Push(pulled, none).ok());
+        ASSERT_TRUE(worker.Push(kWords, std::span(keys).first(1), std::span(none).first(4)).ok());
+      }
+      ASSERT_TRUE(worker.Advance(0).ok());
+      MakeEmptySteps(worker);
+    });
+    digests.push_back(summary["digest"]);
+  }
+  EXPECT_EQ(digests[0], digests[1]);
+}
+
 TEST_F(GradientsTest, ThatAreSmallTravelInSixteenBitsByALossScale) {
   // Half of the smallest number of fp16 is 2^-25: a smaller one travels as 0 unless it is scaled.
   const float small = 0x1p-28f;

@@ -9,6 +9,7 @@
 #include "common/base/outside_text.h"
 #include "tools/serve/front/model_json.h"
 #include "tools/serve/requests/request_forms.h"
+#include "tools/serve/requests/request_table.h"
 
 namespace hdps {
 namespace {
@@ -272,7 +273,11 @@ void ServingFront::Score(const std::shared_ptr<AtHand>& kept, ScoreJoiner& joine
   Result<AskedScore> asked = read();
   if (!asked.ok()) return Finish(hand, Error(asked.status()));
   ScoreRequest request = std::move(asked->request);
-  if (request.id.empty()) request.id = IdOf(hand.post);
+  if (request.id.empty()) {
+    request.id = IdOf(hand.post);
+    const Status fits = CheckId({"the header X-Request-Id"}, request.id);
+    if (!fits.ok()) return Finish(hand, Error(fits));
+  }
   joiner.Score({&model, hand.target.step, std::move(request),
                 [this, kept, write = std::move(asked->write)](const ScoreRequest& scored,
                                                               const Result<ScoreAnswer>& answer) {

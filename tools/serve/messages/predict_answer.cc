@@ -9,6 +9,8 @@
 #include "common/base/nearest_name.h"
 #include "tools/serve/messages/column_sections.h"
 #include "tools/serve/requests/answer_columns.h"
+#include "tools/serve/requests/request_place.h"
+#include "tools/serve/requests/request_table.h"
 #include "worker/data/row.h"
 
 namespace hdps {
@@ -41,7 +43,10 @@ Result<ScoreRequest> ScoreRequestOf(const ModelNote& note, PredictRequest reques
     const ScoreOutput wanted = OutputOfName(output.name);
     if (std::ranges::count(score.outputs, wanted) == 0) score.outputs.push_back(wanted);
   }
+  HDPS_RETURN_IF_ERROR(CheckId({"the id"}, request.id));
   score.id = request.id;
+  // A batch without rows cannot be cut into answers, and HTTP refuses such a request too.
+  if (request.rows == 0) return Wrong({"the request"}, " has no rows: expected at least one");
   HDPS_ASSIGN_OR_RETURN(score.rows, TableOf(std::move(request)));
   return score;
 }

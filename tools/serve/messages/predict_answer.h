@@ -10,8 +10,9 @@
 
 namespace hdps {
 
-// Returns the request that a model understands. Errors: as TableOf(), and kInvalidArgument for an
-// output that the model does not give, with the list of those that it does.
+// Returns the request that a model understands. Errors: as TableOf() and CheckId(), and
+// kInvalidArgument if there are no rows, or for an output that the model does not give, with the
+// list of those that it does.
 Result<ScoreRequest> ScoreRequestOf(const ModelNote& note, PredictRequest request);
 
 // Returns the rows that a request with a table asks for. Errors: as TableOf(), and kInvalidArgument

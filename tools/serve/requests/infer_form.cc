@@ -122,6 +122,7 @@ Result<AskedScore> ReadInfer(const ModelNote& model, std::string body,
   answer.model = model.name;
   if (members[2]) {
     HDPS_ASSIGN_OR_RETURN(const std::string_view id, JsonText(*members[2], {"the id"}));
+    HDPS_RETURN_IF_ERROR(CheckId({"the id"}, id));
     answer.id = JsonQuoted(id);
     request.id = id;
   }

@@ -24,6 +24,12 @@ Status CheckBytes(size_t bytes) {
                                         std::to_string(kRequestBytesMax)};
 }
 
+Status CheckId(const Place& place, std::string_view id) {
+  if (id.size() <= kRequestIdBytesMax) return {};
+  return Wrong(place, " has " + std::to_string(id.size()) + " bytes: expected at most " +
+                          std::to_string(kRequestIdBytesMax));
+}
+
 RequestTable::RequestTable(std::string body)
     : memory_(std::make_shared<Memory>(Memory{std::move(body), {}})) {}
 

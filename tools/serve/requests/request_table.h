@@ -17,6 +17,8 @@ namespace hdps {
 Status CheckRows(const Place& place, uint64_t rows);
 // kResourceExhausted if the body is larger than a request may be.
 Status CheckBytes(size_t bytes);
+// kInvalidArgument if the id at the place is longer than one may be.
+Status CheckId(const Place& place, std::string_view id);
 
 // Inputs of a request, each at most once, and the body in which their cells may lie.
 class RequestTable {

@@ -1,6 +1,7 @@
 // What a request asks of a served model, and what is answered, whatever protocol it came by.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -15,6 +16,9 @@ namespace hdps {
 // Limits of one request; beyond them it is refused with 413.
 inline constexpr uint64_t kRequestBytesMax = 16 << 20;
 inline constexpr uint64_t kRequestRowsMax = 8192;
+// Bytes of an id, which the log of requests writes beside each row; a longer one is refused with
+// 400.
+inline constexpr size_t kRequestIdBytesMax = 512;
 // Items a user where a request does not say how many.
 inline constexpr uint32_t kTopKDefault = 10;
 

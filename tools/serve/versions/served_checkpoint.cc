@@ -65,7 +65,7 @@ Result<std::unique_ptr<ServedCheckpoint>> ServedCheckpoint::Open(ServedOptions o
     if (opened->options_.wanted.step != kNoClock) {
       message += " as step " + std::to_string(opened->options_.wanted.step);
     }
-    for (const std::string& refused : opened->refused_) message += "; " + refused;
+    for (const auto& refused : opened->refused_) message += "; " + refused.second;
     if (opened->refused_.empty()) message += ": steps there are " + ListedSteps(opened->steps());
     return Status(Code::kNotFound, message);
   }
@@ -241,7 +241,7 @@ Status ServedCheckpoint::LoadBeside(Clock clock, const VersionMark& mark) {
   }
   Version version;
   HDPS_ASSIGN_OR_RETURN(version.scorer, Load(found));
-  HDPS_RETURN_IF_ERROR(WarmUp(sample_, version.scorer.get()));
+  HDPS_RETURN_IF_ERROR(WarmUp(sample_, before.get(), version.scorer.get()));
   if (HasTowers(version.scorer->job()) || !options_.items.files.empty()) {
     HDPS_ASSIGN_OR_RETURN(version.towers,
                           TowerOutputs::New(files_, *version.scorer, options_.items, *executor_));
@@ -302,8 +302,8 @@ void ServedCheckpoint::NoteTaken(VersionFacts::Refreshes VersionFacts::*kind, ui
     refreshes.bytes += bytes;
     refreshes.ns += now_ns - began_ns;
   }
-  refused_.clear();
-  source_.ForgetRefused();
+  std::erase_if(refused_, [this](const auto& one) { return one.first <= at_hand_.clock; });
+  source_.ForgetRefused(at_hand_.clock);
   Tell("step " + std::to_string(at_hand_.clock) + " answers; " + ShowByteCount(bytes) +
        " were read in " + std::to_string((now_ns - began_ns) / 1'000'000) + " ms");
 }
@@ -311,7 +311,7 @@ void ServedCheckpoint::NoteTaken(VersionFacts::Refreshes VersionFacts::*kind, ui
 void ServedCheckpoint::NoteRefused(Clock clock, const Status& why) {
   const std::string text = source_.FolderOf(clock) + ": " + why.message();
   const Refusal reason = RefusalOf(why.code());
-  const bool first = refused_.insert(text).second;
+  const bool first = refused_.insert({clock, text}).second;
   {
     MutexLock lock(mutex_);
     // What these lack may be there soon, while the folder stays as it is.

@@ -8,6 +8,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/ids.h"
@@ -133,7 +134,7 @@ class ServedCheckpoint : public ServedModel {
   VersionSource source_;
   VersionMark at_hand_;
   std::vector<Version> retired_;
-  std::set<std::string> refused_;  // What was told since the last version was taken.
+  std::set<std::pair<Clock, std::string>> refused_;  // What was told, as long as source_ knows it.
 
   mutable Mutex mutex_;
   Version current_ HDPS_GUARDED_BY(mutex_);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
+#include <span>
 #include <utility>
 
 #include "common/job/job_differences.h"
@@ -26,6 +28,22 @@ class CallersExecutor : public Executor {
  private:
   const int callers_;
 };
+
+constexpr float kScoreMax = std::numeric_limits<float>::max();
+// Scores beyond this come of odd cells, and a little more weight makes them overflow.
+constexpr float kUsualScoreMax = 1e30F;
+
+// Returns whether all scores of a row are numbers of at most this size.
+bool AreWithin(const ScoredRows& scored, uint64_t row, float most) {
+  for (const std::vector<float>* scores : {&scored.predictions, &scored.logits}) {
+    const uint64_t width = scores->size() / scored.rows;
+    const auto own = std::span(*scores).subspan(row * width, width);
+    if (!std::ranges::all_of(own, [most](float one) { return std::abs(one) <= most; })) {
+      return false;
+    }
+  }
+  return true;
+}
 
 }  // namespace
 
@@ -50,14 +68,28 @@ Result<ServingNeed> NeedThatFits(FileSystem& files, const FoundCheckpoint& found
   return need;
 }
 
-Status WarmUp(const RequestSample& sample, RowScorer* scorer) {
+Status WarmUp(const RequestSample& sample, RowScorer* at_hand, RowScorer* scorer) {
   for (const std::shared_ptr<const ColumnTable>& rows : sample.Kept()) {
-    HDPS_ASSIGN_OR_RETURN(const ScoredRows scored,
-                          scorer->Score(rows, {.logits = true, .unknown_keys = true}));
-    for (const std::vector<float>* scores : {&scored.predictions, &scored.logits}) {
-      if (std::ranges::all_of(*scores, [](float score) { return std::isfinite(score); })) continue;
-      return {Code::kInvalidArgument, "rows that were asked for get scores that are not finite"};
+    const Result<ScoredRows> scored = scorer->Score(rows, {.logits = true, .unknown_keys = true});
+    if (!scored.ok() && scored.status().code() != Code::kInvalidArgument) return scored.status();
+    bool fits = scored.ok();
+    for (uint64_t row = 0; fits && row < scored->rows; ++row) {
+      fits = AreWithin(*scored, row, kScoreMax);
     }
+    if (fits) continue;
+    // It is asked only now, because a model that scores here is not there for an answer.
+    const Result<ScoredRows> before = at_hand->Score(rows, {.logits = true});
+    if (!before.ok()) continue;
+    bool odd = false;
+    for (uint64_t row = 0; row < before->rows; ++row) {
+      if (!AreWithin(*before, row, kUsualScoreMax)) {
+        odd = true;
+      } else if (scored.ok() && !AreWithin(*scored, row, kScoreMax)) {
+        return {Code::kInvalidArgument, "rows that were asked for get scores that are not finite"};
+      }
+    }
+    // An error names its row in words alone, so it is taken for that of an odd one.
+    if (!scored.ok() && !odd) return scored.status();
   }
   return {};
 }

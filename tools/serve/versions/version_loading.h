@@ -32,8 +32,11 @@ Status CheckOfServedJob(const Job& served, const Manifest& manifest);
 Result<ServingNeed> NeedThatFits(FileSystem& files, const FoundCheckpoint& found);
 
 // Scores the rows of a sample once, so that their rows and the model's buffers are at hand, and
-// throws the scores away. kInvalidArgument if one is not finite or a row is refused.
-Status WarmUp(const RequestSample& sample, RowScorer* scorer);
+// throws the scores away. kInvalidArgument if one is not finite or a row is refused. A row whose
+// score by the version at hand is not finite, or almost too large for a float, does not count: a
+// caller who sends odd numbers must not keep new versions out.
+// Requires: `at_hand` is not null unless the sample is empty.
+Status WarmUp(const RequestSample& sample, RowScorer* at_hand, RowScorer* scorer);
 
 // Bytes of the files of some parts.
 uint64_t BytesOf(const std::vector<CheckpointPart>& parts);

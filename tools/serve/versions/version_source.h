@@ -55,8 +55,8 @@ class VersionSource {
   // Notes that a checkpoint was refused whose files were so before they were read: Look() tells
   // when one of them is another, as after a repair.
   void NoteRefused(Clock clock, ChainStamps before) { refused_[clock] = std::move(before); }
-  // Forgets what was refused.
-  void ForgetRefused() { refused_.clear(); }
+  // Forgets what was refused up to the version that was taken: what is newer may still be repaired.
+  void ForgetRefused(Clock taken) { refused_.erase(refused_.begin(), refused_.upper_bound(taken)); }
   // The clocks of the finished checkpoints that Look() found, newest first.
   const std::vector<Clock>& clocks() const { return clocks_; }
   bool Has(Clock clock) const;  // Asks the file system.

@@ -19,26 +19,11 @@ void RatioSums::Add(double v, double n) {
   items_square += n * n;
 }
 
-RatioSums RatioSums::operator-(const RatioSums& before) const {
-  return {value - before.value, items - before.items, value_square - before.value_square,
-          value_by_items - before.value_by_items, items_square - before.items_square};
-}
-
 double RatioSums::ErrorSquare() const {
   if (items <= 0) return 0;
   const double mean = Mean();
   const double squares = value_square - 2 * mean * value_by_items + mean * mean * items_square;
   return std::max(squares, 0.0) / (items * items);
-}
-
-AnswerTotals AnswerTotals::operator-(const AnswerTotals& before) const {
-  AnswerTotals between = {requests - before.requests, rows - before.rows,
-                          prediction - before.prediction,
-                          prediction_square - before.prediction_square, unknown};
-  for (size_t f = 0; f < before.unknown.size(); ++f) {
-    between.unknown[f] = unknown[f] - before.unknown[f];
-  }
-  return between;
 }
 
 double AnswerTotals::Deviation() const {
@@ -60,16 +45,19 @@ void AnswerSums::Add(const ScoreRequest& request, const ScoreAnswer& answer) {
   const std::vector<const OutputColumn*> predictions = PredictionsOf(request, answer, tasks_);
   if (predictions.empty() || answer.rows == 0) return;
   const OutputColumn& first = *predictions[0];
-  double sum = 0, squares = 0;
+  double sum = 0, squares = 0, rows = 0;
   for (size_t at = 0; at < first.numbers.size(); at += first.width) {
     const auto prediction = static_cast<double>(first.numbers[at]);
+    if (!std::isfinite(prediction)) continue;
     sum += prediction;
     squares += prediction * prediction;
+    ++rows;
   }
+  if (rows == 0) return;
   requests_.fetch_add(1, kRelaxed);
-  rows_.fetch_add(static_cast<double>(answer.rows), kRelaxed);
+  rows_.fetch_add(rows, kRelaxed);
   prediction_square_.fetch_add(squares, kRelaxed);
-  AddTo(sum, static_cast<double>(answer.rows), &prediction_);
+  AddTo(sum, rows, &prediction_);
 }
 
 void AnswerSums::AddTo(double v, double n, Ratio* ratio) {
@@ -82,19 +70,26 @@ void AnswerSums::AddTo(double v, double n, Ratio* ratio) {
   }
 }
 
-RatioSums AnswerSums::ReadOf(const Ratio& ratio) {
-  return {ratio[0].load(kRelaxed), ratio[1].load(kRelaxed), ratio[2].load(kRelaxed),
-          ratio[3].load(kRelaxed), ratio[4].load(kRelaxed)};
+template <typename Sums, typename ReadOne>
+AnswerTotals AnswerSums::TotalsOf(Sums& sums, const ReadOne& read) {
+  const auto ratio = [&read](auto& of) -> RatioSums {
+    return {read(of[0]), read(of[1]), read(of[2]), read(of[3]), read(of[4])};
+  };
+  AnswerTotals totals = {read(sums.requests_),
+                         read(sums.rows_),
+                         ratio(sums.prediction_),
+                         read(sums.prediction_square_),
+                         {}};
+  for (size_t f = 0; f < sums.num_features_; ++f) totals.unknown.push_back(ratio(sums.unknown_[f]));
+  return totals;
 }
 
 AnswerTotals AnswerSums::Read() const {
-  AnswerTotals totals = {requests_.load(kRelaxed),
-                         rows_.load(kRelaxed),
-                         ReadOf(prediction_),
-                         prediction_square_.load(kRelaxed),
-                         {}};
-  for (size_t f = 0; f < num_features_; ++f) totals.unknown.push_back(ReadOf(unknown_[f]));
-  return totals;
+  return TotalsOf(*this, [](const std::atomic<double>& one) { return one.load(kRelaxed); });
+}
+
+AnswerTotals AnswerSums::Take() {
+  return TotalsOf(*this, [](std::atomic<double>& one) { return one.exchange(0, kRelaxed); });
 }
 
 std::vector<const OutputColumn*> PredictionsOf(const ScoreRequest& request,

@@ -24,7 +24,6 @@ struct RatioSums {
   double value_square = 0, value_by_items = 0, items_square = 0;  // Sums of v^2, v n, n^2.
 
   void Add(double v, double n);
-  RatioSums operator-(const RatioSums& before) const;
   double Mean() const { return items > 0 ? value / items : 0; }
   // Returns the square of the standard error of Mean(): the sum of (v - Mean() n)^2 over the square
   // of `items`.
@@ -38,13 +37,12 @@ struct AnswerTotals {
   double prediction_square = 0;    // Sum over rows, for Deviation().
   std::vector<RatioSums> unknown;  // [sparse features]: keys without a row, of keys.
 
-  AnswerTotals operator-(const AnswerTotals& before) const;
   // Returns the standard deviation of the predictions of rows.
   double Deviation() const;
 };
 
 // Adds answers up. A prediction is the first number of a row: of several tasks that of the first,
-// under softmax the probability of class 0.
+// under softmax the probability of class 0. Rows whose prediction is not finite are left out.
 //
 // Invariant: no call waits. A total that is read while answers are added may have part of one.
 //
@@ -57,12 +55,17 @@ class AnswerSums {
   // Adds an answer that has predictions; of another one its keys.
   void Add(const ScoreRequest& request, const ScoreAnswer& answer);
   AnswerTotals Read() const;
+  // Returns the totals and begins anew. A window is no difference of two totals, because a single
+  // very large prediction would take all digits of those that come after it.
+  AnswerTotals Take();
 
  private:
   // The numbers of RatioSums in their order.
   using Ratio = std::array<std::atomic<double>, 5>;
   static void AddTo(double v, double n, Ratio* ratio);
-  static RatioSums ReadOf(const Ratio& ratio);
+  // Reads all numbers by a function of an atomic one.
+  template <typename Sums, typename ReadOne>
+  static AnswerTotals TotalsOf(Sums& sums, const ReadOne& read);
 
   std::atomic<double> requests_ = 0, rows_ = 0, prediction_square_ = 0;
   Ratio prediction_ = {};

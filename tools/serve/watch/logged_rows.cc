@@ -145,7 +145,7 @@ void LoggedRows::AppendLogged(const std::array<std::string, 5>& values, std::str
 }
 
 LoggedRows::Lines LoggedRows::Choose(const ScoreRequest& request, const ScoreAnswer& answer,
-                                     int64_t unix_ms) const {
+                                     int64_t unix_ms, size_t bytes_max) const {
   Lines lines;
   const std::vector<const OutputColumn*> predictions = PredictionsOf(request, answer, tasks_);
   if (predictions.empty() || request.rows == nullptr) return lines;
@@ -159,11 +159,14 @@ LoggedRows::Lines LoggedRows::Choose(const ScoreRequest& request, const ScoreAns
     const auto hash = static_cast<double>(HashString(line, kLogSalt));
     if (hash >= share_ * 0x1p64 && share_ < 1) continue;
     fits = fits && id_fits && (data_.comment.empty() || !line.starts_with(data_.comment));
-    if (!fits) {
-      ++lines.unwritable;
+    if (fits) {
+      AppendLogged({request.id, std::to_string(row), time, step, ScoresOf(predictions, row)},
+                   &line);
+    }
+    if (!fits || line.size() > bytes_max - lines.text.size()) {
+      ++lines.left_out;
       continue;
     }
-    AppendLogged({request.id, std::to_string(row), time, step, ScoresOf(predictions, row)}, &line);
     lines.text += line;
     ++lines.rows;
   }

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,7 +37,8 @@ class LoggedRows {
   struct Lines {
     std::string text;
     uint64_t rows = 0;
-    uint64_t unwritable = 0;  // Chosen rows with a cell that no line of this format can hold.
+    // Chosen rows with a cell that no line of this format can hold, or for which there is no room.
+    uint64_t left_out = 0;
   };
 
   // Returns why rows of this job cannot be logged; empty if they can.
@@ -45,8 +48,11 @@ class LoggedRows {
 
   // Returns the first line of each file; empty: there is none.
   std::string Header() const;
-  // Returns the lines of the chosen rows; none of an answer without predictions.
-  Lines Choose(const ScoreRequest& request, const ScoreAnswer& answer, int64_t unix_ms) const;
+  // Returns the lines of the chosen rows, at most `bytes_max` of them: a cell that counts for all
+  // rows is in each line, so lines can be thousands of times the request. There are none of an
+  // answer without predictions.
+  Lines Choose(const ScoreRequest& request, const ScoreAnswer& answer, int64_t unix_ms,
+               size_t bytes_max = std::numeric_limits<size_t>::max()) const;
 
  private:
   // The cells of one request's table in the order of the job's columns.

@@ -39,8 +39,9 @@ Result<std::unique_ptr<RequestLog>> RequestLog::Open(FileSystem& files, const Jo
 
 void RequestLog::Saw(const Answered& answered) {
   if (answered.request == nullptr || answered.answer == nullptr) return;
-  LoggedRows::Lines lines = rows_.Choose(*answered.request, *answered.answer, UnixMs());
-  unlogged_.fetch_add(lines.unwritable, std::memory_order_relaxed);
+  LoggedRows::Lines lines =
+      rows_.Choose(*answered.request, *answered.answer, UnixMs(), kWaitingBytesMax);
+  unlogged_.fetch_add(lines.left_out, std::memory_order_relaxed);
   if (lines.rows == 0) return;
   {
     const MutexLock lock(mutex_);

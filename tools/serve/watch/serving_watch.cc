@@ -32,8 +32,7 @@ ServingWatch::ServingWatch(ServedModel& model, MonotonicClock& clock, ServingWat
       clock_(clock),
       options_(std::move(options)),
       meters_(FigureLayout(FigureRole::kServing, model.features().size())),
-      sums_(model.features().size(), options_.tasks),
-      window_begin_(sums_.Read()),
+      window_(model.features().size(), options_.tasks),
       feature_far_(model.features().size()) {}
 
 void ServingWatch::Saw(const Answered& answered) {
@@ -45,17 +44,26 @@ void ServingWatch::Saw(const Answered& answered) {
   if (answered.request == nullptr || answered.answer == nullptr) return;
   meters_.Add(FigureNamed("hdps_serving_rows_total"), answered.answer->rows);
   if (answered.answer->begins_batch) meters_.Add(FigureNamed("hdps_serving_batches_total"), 1);
-  sums_.Add(*answered.request, *answered.answer);
+  CountKeys(*answered.answer);
+  window_.Add(*answered.request, *answered.answer);
   if (options_.log != nullptr) options_.log->Saw(answered);
+}
+
+void ServingWatch::CountKeys(const ScoreAnswer& answer) {
+  for (size_t f = 0; f < std::min(model_.features().size(), answer.keys.size()); ++f) {
+    meters_.Add(FigureNamed("hdps_serving_keys_total"), answer.keys[f], f);
+    meters_.Add(FigureNamed("hdps_serving_unknown_keys_total"), answer.unknown_keys[f], f);
+  }
 }
 
 void ServingWatch::Turn() {
   if (!model_.ready()) return;
   ScoreEvaluation();
-  const AnswerTotals totals = sums_.Read();
-  const AnswerTotals window = totals - window_begin_;
-  if (window.rows < kDriftRows || window.requests < kDriftRequests) return;
-  window_begin_ = totals;
+  if (const AnswerTotals now = window_.Read();
+      now.rows < kDriftRows || now.requests < kDriftRequests) {
+    return;
+  }
+  const AnswerTotals window = window_.Take();
   meters_.Set(FigureNamed("hdps_serving_mean_prediction"), window.prediction.Mean());
   if (evaluation_) Compare(window);
 }
@@ -75,7 +83,7 @@ void ServingWatch::ScoreEvaluation() {
     return;
   }
   evaluation_ = *std::move(scored);
-  window_begin_ = sums_.Read();
+  static_cast<void>(window_.Take());  // It begins anew.
   meters_.Set(FigureNamed("hdps_serving_evaluation_mean_prediction"),
               evaluation_->prediction.Mean());
   for (size_t f = 0; f < feature_far_.size(); ++f) {
@@ -138,13 +146,6 @@ void ServingWatch::SetVersions(const VersionFacts& facts) const {
 }
 
 std::vector<Sample> ServingWatch::Samples() const {
-  const AnswerTotals totals = sums_.Read();
-  for (size_t f = 0; f < totals.unknown.size(); ++f) {
-    meters_.SetTotal(FigureNamed("hdps_serving_keys_total"),
-                     static_cast<uint64_t>(totals.unknown[f].items), f);
-    meters_.SetTotal(FigureNamed("hdps_serving_unknown_keys_total"),
-                     static_cast<uint64_t>(totals.unknown[f].value), f);
-  }
   if (model_.ready()) {
     meters_.Set(FigureNamed("hdps_serving_step"), static_cast<double>(model_.step()));
   }

@@ -54,6 +54,7 @@ class ServingWatch : public AnswerWatch {
   void Close();
 
  private:
+  void CountKeys(const ScoreAnswer& answer);
   void ScoreEvaluation();
   void Compare(const AnswerTotals& window);
   void SetVersions(const VersionFacts& facts) const;
@@ -62,10 +63,9 @@ class ServingWatch : public AnswerWatch {
   MonotonicClock& clock_;
   const ServingWatchOptions options_;
   mutable Meters meters_;
-  AnswerSums sums_;
+  AnswerSums window_;  // The answers since a window began.
 
   // Used by Turn() alone.
-  AnswerTotals window_begin_;
   std::optional<AnswerTotals> evaluation_;  // By the version scored_step_.
   Clock scored_step_ = kNoClock;
   int64_t score_after_ms_ = 0;

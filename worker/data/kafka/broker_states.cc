@@ -25,4 +25,14 @@ bool LeadersAreConnected(std::string_view statistics, const std::string& topic,
   }
 }
 
+size_t NumPartitionsIn(std::string_view statistics, const std::string& topic) {
+  try {
+    const auto json = nlohmann::json::parse(statistics);
+    const auto& known = json.at("topics").at(topic).at("partitions");
+    return known.size() - known.count("-1");  // That is for messages of no partition.
+  } catch (const nlohmann::json::exception&) {
+    return 0;
+  }
+}
+
 }  // namespace hdps

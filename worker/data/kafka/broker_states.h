@@ -1,6 +1,7 @@
 // Tells from librdkafka's statistics whether brokers answer.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -13,5 +14,8 @@ namespace hdps {
 // the text.
 bool LeadersAreConnected(std::string_view statistics, const std::string& topic,
                          std::span<const uint32_t> partitions);
+
+// Returns how many partitions the topic has by the statistics; 0 if they do not say.
+size_t NumPartitionsIn(std::string_view statistics, const std::string& topic);
 
 }  // namespace hdps

@@ -110,7 +110,8 @@ class RdkafkaSource : public MessageSource {
              const char* place) const;
   void TellError(rd_kafka_resp_err_t error, const std::string& reason);
   void TellThere();
-  // Ends the trouble if the leaders of all partitions are connected. `statistics` are librdkafka's.
+  // Ends the trouble if the leaders of all partitions are connected, and tells of partitions that
+  // were added. `statistics` are librdkafka's.
   void LookAtBrokers(std::string_view statistics);
   // Calls `request`, which asks a broker, until one has answered. kInvalidArgument for an error
   // that does not pass; `what` was asked for.
@@ -127,7 +128,8 @@ class RdkafkaSource : public MessageSource {
   const TellTrouble tell_;  // May be empty.
   Pause pause_;             // Is cut when something arrives.
   std::atomic<bool> stopped_ = false;
-  bool away_ = false;  // A broker is away, and that was told.
+  bool away_ = false;     // A broker is away, and that was told.
+  size_t num_known_ = 0;  // Partitions of the topic, as was told last; 0: not asked yet.
   Client client_;
   Topic topic_;
   Queue events_;  // Errors of the client.
@@ -206,7 +208,14 @@ void RdkafkaSource::TellThere() {
 }
 
 void RdkafkaSource::LookAtBrokers(std::string_view statistics) {
-  if (!away_ || partitions_.empty()) return;
+  if (partitions_.empty()) return;
+  if (const size_t now = NumPartitionsIn(statistics, name_.topic);
+      num_known_ > 0 && now > num_known_) {
+    LOG(WARNING) << entry_ << ": the topic has " << now << " partitions now, and had " << num_known_
+                 << " when this job began to read: the others are read once it is started again";
+    num_known_ = now;
+  }
+  if (!away_) return;
   std::vector<uint32_t> own;
   for (const auto& [number, partition] : partitions_) own.push_back(number);
   if (LeadersAreConnected(statistics, name_.topic, own)) TellThere();
@@ -256,6 +265,7 @@ Result<uint32_t> RdkafkaSource::CountPartitions() {
     if (error == RD_KAFKA_RESP_ERR_NO_ERROR && count == 0) error = RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC;
     return error;
   }));
+  num_known_ = count;
   return count;
 }
 

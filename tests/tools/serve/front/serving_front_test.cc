@@ -150,6 +150,9 @@ TEST_F(ServingFrontTest, RequestsHaveTheIdOfTheirBodyOrElseOfTheirHeader) {
   Post("/v1/models/clicks:predict", kInstances, header);
   Post("/v1/models/clicks:predict", kInstances);
   EXPECT_THAT(model_.ids(), ElementsAre("body 1", "body 1", "header 2", "header 2", ""));
+  ExpectError(Post("/v1/models/clicks:predict", kInstances,
+                   {{"x-request-id", std::string(kRequestIdBytesMax + 1, 'x')}}),
+              400, "the header X-Request-Id has 513 bytes: expected at most 512");
 }
 
 TEST_F(ServingFrontTest, RequestsThatWaitTogetherAreAnsweredEachWithItsOwn) {

@@ -234,6 +234,29 @@ TEST_F(MessageFrontTest, WhatIsTooMuchIsRefused) {
   EXPECT_EQ(Ask(Rows(1)).code, Code::kOk);
 }
 
+TEST_F(MessageFrontTest, RequestsWithoutRowsAreRefused) {
+  Start();
+  PredictRequest none = Rows(0), one_for_all = Rows(1);
+  one_for_all.rows = 0;
+  for (const PredictRequest& request : {none, one_for_all}) {
+    const PredictReply reply = Ask(request);
+    EXPECT_EQ(reply.code, Code::kInvalidArgument);
+    EXPECT_EQ(reply.message, "the request has no rows: expected at least one");
+    EXPECT_EQ(watch_.code_, 400);
+  }
+}
+
+TEST_F(MessageFrontTest, AnIdHasABound) {
+  Start();
+  PredictRequest request = Rows(1);
+  request.id = std::string(kRequestIdBytesMax, 'x');
+  EXPECT_EQ(Ask(request).code, Code::kOk);
+  request.id += 'x';
+  const PredictReply reply = Ask(request);
+  EXPECT_EQ(reply.code, Code::kInvalidArgument);
+  EXPECT_EQ(reply.message, "the id has 513 bytes: expected at most 512");
+}
+
 TEST_F(MessageFrontTest, WhatIsNoRequestIsRefusedOrPassedOver) {
   Start();
   Frame broken = EncodeMessage(Rows(3));

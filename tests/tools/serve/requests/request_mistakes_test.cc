@@ -74,6 +74,8 @@ TEST(RequestMistakes, InferMembersAndNames) {
              {"name":"id","shape":[1],"datatype":"INT8","data":[1]}]})",
         {"input 'id' comes twice"}},
        {WithOutputs(R"(,"id":7)"), {"the id is 7: expected a text"}},
+       {WithOutputs(R"(,"id":")" + std::string(kRequestIdBytesMax + 1, 'x') + "\""),
+        {"the id has 513 bytes: expected at most 512"}},
        {WithOutputs(R"(,"outputs":[{"name":"prob"}])"),
         {"output 'prob'", "expected some of probability, logit, user_vector, top_k, top_k_score"}},
        {WithOutputs(R"(,"outputs":[{"name":"logit"},{"name":"logit"}])"), {"'logit' comes twice"}},

@@ -293,12 +293,59 @@ TEST(RefusedVersions, TheFirstVersionIsTheNewestThatCanBeServed) {
   SettableClock clock;
   world.run.SaveWhole(10);
   world.run.SaveWhole(20);
+  const std::string whole = world.Text(world.Whole(20));
   world.Flip(world.Whole(20));
   const auto opened =
       ServedCheckpoint::Open({.name = "", .folder = "run", .look_ms = 0}, *world.files, clock);
   ASSERT_TRUE(opened.ok()) << opened.status().message();
   EXPECT_EQ((*opened)->step(), 10);
-  EXPECT_EQ((*opened)->facts().refused[static_cast<size_t>(Refusal::kDamaged)], 1u);
+  const auto refused = [&] {
+    return (*opened)->facts().refused[static_cast<size_t>(Refusal::kDamaged)];
+  };
+  EXPECT_EQ(refused(), 1u);
+  // What was taken in its place is older, so its repair still counts; it is not told again before.
+  ASSERT_TRUE((*opened)->Use(kNoClock).ok());
+  (*opened)->Look();
+  EXPECT_EQ((*opened)->step(), 10);
+  EXPECT_EQ(refused(), 1u);
+  world.Write(world.Whole(20), whole);
+  (*opened)->Look();
+  EXPECT_EQ((*opened)->step(), 20);
+}
+
+TEST(RefusedVersions, RowsThatWereOddBeforeRefuseNothing) {
+  World world;
+  SettableClock clock;
+  const float huge = 3.4e38F, large = 1e37F;  // Their sum is beyond all floats.
+  world.run.Set(10, 7, huge);
+  world.run.SaveWhole(10, true);
+  const auto opened =
+      ServedCheckpoint::Open({.name = "", .folder = "run", .look_ms = 0}, *world.files, clock);
+  ASSERT_TRUE(opened.ok()) << opened.status().message();
+  ServedCheckpoint& model = **opened;
+  const auto logits = [&] {
+    const auto answer = model.Score(
+        {.rows = PlantedRows(kPlantedValues), .outputs = {ScoreOutput::kLogit}}, kNoClock);
+    EXPECT_TRUE(answer.ok()) << answer.status().message();
+    return answer.ok() ? answer->outputs[0].numbers : std::vector<float>(kPlantedValues);
+  };
+  EXPECT_EQ(logits()[7], huge);
+  const auto unfit = [&] { return model.facts().refused[static_cast<size_t>(Refusal::kUnfit)]; };
+  // The rows beside the odd one still count.
+  world.run.Set(huge);
+  world.run.SaveWhole(20, true);
+  model.Look();
+  EXPECT_EQ(model.step(), 10);
+  EXPECT_EQ(unfit(), 1u);
+  // The odd row alone overflows, first by this version and then by both.
+  world.run.Set(large, 7, huge);
+  for (const Clock at : {30, 40}) {
+    world.run.SaveWhole(at, true);
+    model.Look();
+    EXPECT_EQ(model.step(), at);
+    EXPECT_EQ(logits()[7], kInf);
+  }
+  EXPECT_EQ(unfit(), 1u);
 }
 
 }  // namespace

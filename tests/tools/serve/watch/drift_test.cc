@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "common/platform/random.h"
@@ -27,17 +28,34 @@ TEST(RatioSums, HaveTheErrorOfRequestsAndNotOfRows) {
   EXPECT_EQ(RatioSums().ErrorSquare(), 0);
 }
 
-TEST(RatioSums, AreThoseOfAWindowByTheirDifference) {
-  RatioSums before, all, window;
-  Random random(3);
-  for (int i = 0; i < 100; ++i) {
-    const auto n = static_cast<double>(random.Below(20)), v = static_cast<double>(random.Below(9));
-    all.Add(v, n);
-    (i < 40 ? before : window).Add(v, n);
+TEST(AnswerSums, AWindowHasTheDigitsOfItsOwnAnswers) {
+  AnswerSums sums(1, 1), alone(1, 1);
+  sums.Add({}, AnswerOf({1e30f, 0.5f}, {2}, {1}));
+  EXPECT_EQ(sums.Take().rows, 2);
+  for (AnswerSums* const each : {&sums, &alone}) {
+    each->Add({}, AnswerOf({0.25f, 0.5f}, {2}, {0}));
+    each->Add({}, AnswerOf({0.75f}, {1}, {1}));
   }
-  const RatioSums difference = all - before;  // Small whole numbers: all sums are exact.
-  EXPECT_EQ(difference.Mean(), window.Mean());
-  EXPECT_EQ(difference.ErrorSquare(), window.ErrorSquare());
+  const AnswerTotals window = sums.Take(), expected = alone.Read();
+  EXPECT_EQ(window.requests, 2);
+  EXPECT_EQ(window.prediction.Mean(), 0.5);
+  EXPECT_EQ(window.prediction.ErrorSquare(), expected.prediction.ErrorSquare());
+  EXPECT_EQ(window.Deviation(), expected.Deviation());
+  EXPECT_EQ(window.unknown[0].Mean(), 1.0 / 3);
+  EXPECT_EQ(sums.Read().rows, 0);
+  EXPECT_EQ(sums.Read().unknown[0].items, 0);
+}
+
+TEST(AnswerSums, PredictionsThatAreNotFiniteAreLeftOut) {
+  const float inf = std::numeric_limits<float>::infinity();
+  AnswerSums sums(1, 1);
+  sums.Add({}, AnswerOf({0.25f, inf, 0.75f}, {3}, {0}));
+  sums.Add({}, AnswerOf({-inf}, {1}, {1}));
+  const AnswerTotals totals = sums.Read();
+  EXPECT_EQ(totals.requests, 1);
+  EXPECT_EQ(totals.rows, 2);
+  EXPECT_EQ(totals.prediction.Mean(), 0.5);
+  EXPECT_EQ(totals.unknown[0].items, 4);
 }
 
 TEST(PredictionsOf, FindsThemAmongOtherOutputs) {

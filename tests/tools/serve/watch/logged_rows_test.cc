@@ -151,7 +151,7 @@ TEST_F(LoggedRowsTest, AreReadAsTheyWereSent) {
     std::vector<float> predictions(format.rows.size(), 0.1f);
     const LoggedRows::Lines lines = rows.Choose(request, AnswerOf(predictions), 1234);
     EXPECT_EQ(lines.rows, format.rows.size());
-    EXPECT_EQ(lines.unwritable, 0u);
+    EXPECT_EQ(lines.left_out, 0u);
     std::string joined = rows.Header();
     EXPECT_EQ(joined.empty(), format.header.empty()) << joined;
     for (const std::string& line : LinesOf(lines.text)) joined += format.join(line) + "\n";
@@ -242,18 +242,36 @@ TEST_F(LoggedRowsTest, NoCellMakesALineOfItsOwn) {
     return LoggedRows(job, 1).Choose(request, AnswerOf({0, 0}), 1);
   };
   const Job csv = JobOf(R"("columns": [{"name": "y", "type": "label"}, {"name": "user"}])");
-  EXPECT_EQ(lines_of(csv, "user", "a\n1,b", "").unwritable, 1u);
+  EXPECT_EQ(lines_of(csv, "user", "a\n1,b", "").left_out, 1u);
   EXPECT_EQ(lines_of(csv, "user", "a,1", "").text, ",\"a,1\",,0,1,7,0\n,fine,,1,1,7,0\n");
-  EXPECT_EQ(lines_of(csv, "user", "a", "x\ny").unwritable, 2u);
+  EXPECT_EQ(lines_of(csv, "user", "a", "x\ny").left_out, 2u);
   const Job criteo = JobOf(R"("format": "criteo")");
-  EXPECT_EQ(lines_of(criteo, "C3", "a\tb", "").unwritable, 1u);
+  EXPECT_EQ(lines_of(criteo, "C3", "a\tb", "").left_out, 1u);
   EXPECT_EQ(lines_of(criteo, "C3", "a", "").rows, 2u);
   const Job svm = JobOf(R"("format": "libsvm")");
-  EXPECT_EQ(lines_of(svm, "row", "1:1\n1 2:2", "").unwritable, 1u);
+  EXPECT_EQ(lines_of(svm, "row", "1:1\n1 2:2", "").left_out, 1u);
   const Job commented =
       JobOf(R"("comment": "//", "columns": [{"name": "user"}, {"name": "y", "type": "label"}])");
-  EXPECT_EQ(lines_of(commented, "user", "//a", "").unwritable, 1u);
+  EXPECT_EQ(lines_of(commented, "user", "//a", "").left_out, 1u);
   EXPECT_EQ(lines_of(commented, "user", "a//", "").rows, 2u);
+}
+
+TEST_F(LoggedRowsTest, LinesHaveABound) {
+  const Job job = JobOf(R"("columns": [{"name": "y", "type": "label"}, {"name": "user"}])");
+  constexpr size_t kRows = 100;
+  ScoreRequest request;
+  request.rows = TableOfTexts({"user"}, {std::vector<std::string>(kRows, "someone")});
+  const LoggedRows rows(job, 1);
+  const ScoreAnswer answer = AnswerOf(std::vector<float>(kRows, 0.5f));
+  const LoggedRows::Lines all = rows.Choose(request, answer, 1);
+  ASSERT_EQ(all.rows, kRows);
+  const size_t bytes_max = all.text.size() / 2;
+  const LoggedRows::Lines some = rows.Choose(request, answer, 1, bytes_max);
+  EXPECT_LE(some.text.size(), bytes_max);
+  EXPECT_EQ(some.text, all.text.substr(0, some.text.size()));
+  EXPECT_EQ(some.rows, LinesOf(some.text).size());
+  EXPECT_GT(some.rows, kRows / 3);
+  EXPECT_EQ(some.rows + some.left_out, kRows);
 }
 
 TEST_F(LoggedRowsTest, SayWhyTheyCannotBe) {

@@ -171,6 +171,20 @@ TEST(RequestLog, NeverWaitsForADiskThatHangs) {
   EXPECT_EQ((*log)->unlogged_rows(), 6u);
 }
 
+TEST(RequestLog, TakesAsManyRowsOfARequestAsThereIsRoomFor) {
+  const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
+  const auto log = RequestLog::Open(*files, SmallJob(), {.path = "log", .share = 1});
+  ASSERT_TRUE(log.ok()) << log.status().message();
+  ScoreRequest request;
+  request.rows =
+      TableOfTexts({"user"}, {std::vector<std::string>(12, std::string(size_t{1} << 20, 'x'))});
+  const ScoreAnswer answer = AnswerOf(std::vector<float>(12, 0.5f));
+  (*log)->Saw({.request = &request, .answer = &answer});
+  (*log)->Close();
+  EXPECT_EQ((*log)->logged_rows(), 7u);
+  EXPECT_EQ((*log)->unlogged_rows(), 5u);
+}
+
 TEST(RequestLog, RefusesWhatCannotBe) {
   const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
   for (const double share : {0.0, -1.0, 1.5}) {

@@ -185,6 +185,19 @@ TEST_F(ServingWatchTest, TellsWhenDriftBeginsAndWhenItEnds) {
   EXPECT_EQ(warnings_.size(), 4u);
 }
 
+TEST_F(ServingWatchTest, OneHugePredictionIsForgottenWithItsWindow) {
+  options_.evaluation = Evaluation();
+  ServingWatch watch(model_, clock_, std::move(options_));
+  watch.Turn();
+  See(watch, Like(2, 1e30f, 1));
+  SeeWindow(watch, 0.3f, 1);
+  for (int window = 0; window < 2; ++window) {
+    SeeWindow(watch, 0.3f, 1);
+    EXPECT_FLOAT_EQ(static_cast<float>(Value(watch, "hdps_serving_mean_prediction")), 0.3f);
+    EXPECT_EQ(Value(watch, "hdps_serving_prediction_drift"), 0);
+  }
+}
+
 TEST_F(ServingWatchTest, ScoresTheEvaluationDataByEachVersionAtMostOnceAMinute) {
   options_.evaluation = Evaluation();
   model_.is_ready = false;

@@ -43,6 +43,27 @@ class Script : public RowWait {
   bool stopped_ = false;
 };
 
+TEST(FollowedFilesTest, APatternFollowsNoNameThatOtherProgramsHide) {
+  const auto files = NewMemoryFileSystem();
+  for (const char* path : {"clicks/a", "clicks/_committed", "clicks/_meta/0", "clicks/day/b",
+                           "clicks/day/_c", "_own/a"}) {
+    WriteText(*files, path, "1\n");
+  }
+  DataSpec data;
+  data.follow = true;
+  const auto followed = [&](const std::string& entry) {
+    data.train = {entry};
+    const auto found = FollowedFilesOf(*files, data);
+    EXPECT_TRUE(found.ok());
+    return found.ok() ? *found : std::vector<std::string>();
+  };
+  using testing::ElementsAre;
+  EXPECT_THAT(followed("clicks/*"), ElementsAre("clicks/a", "clicks/day/b"));
+  EXPECT_THAT(followed("clicks/*/*"), ElementsAre("clicks/day/b"));
+  EXPECT_THAT(followed("_own/*"), ElementsAre("_own/a"));
+  EXPECT_THAT(followed("clicks/_*"), ElementsAre("clicks/_committed", "clicks/_meta/0"));
+}
+
 class FollowedLogTest : public testing::Test {
  protected:
   FollowedLogTest() : files_(NewMemoryFileSystem()), script_(std::make_shared<Script>()) {

@@ -27,6 +27,12 @@ TEST(BrokerStatesTest, TheLeadersOfThePartitionsCount) {
   EXPECT_FALSE(LeadersAreConnected(Statistics("UP"), "views", both));
 }
 
+TEST(BrokerStatesTest, PartitionsAreCounted) {
+  EXPECT_EQ(NumPartitionsIn(Statistics("UP"), "clicks"), 2u);
+  EXPECT_EQ(NumPartitionsIn(Statistics("UP"), "views"), 0u);
+  EXPECT_EQ(NumPartitionsIn("{", "clicks"), 0u);
+}
+
 TEST(BrokerStatesTest, TextsThatSayNothingAreNo) {
   const std::vector<uint32_t> first = {0};
   const std::string whole = Statistics("UP");
