@@ -8,6 +8,7 @@
 
 #include "common/job/spec/checkpoint_spec.h"
 #include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "common/protocol/board_messages.h"
 #include "common/protocol/message_frames.h"
 #include "scheduler/members/cut_links.h"
@@ -18,6 +19,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class MemberFailureTest : public SchedulerNodeTest {
  protected:
@@ -196,21 +198,19 @@ TEST_F(MembersWordTest, AnAnswerWithAnError) {
   EXPECT_THAT(cluster_->summary(), HasSubstr("\"steps\": 20"));
 }
 
-TEST_F(MemberFailureTest, TheTimeInWhichAPlaceWasEmptyIsNoTrainingTime) {
-  const auto examples_a_second = [this](TimeMs empty_for) {
-    Train();
-    cluster_->member("worker b").cut_off = true;
-    cluster_->RunUntil([&] { return cluster_->Noticed("is lost"); });
-    cluster_->RunUntil([] { return false; }, empty_for);
-    cluster_->Add(Role::kWorker, "worker c", 1);
-    ExpectDone();
-    const std::string summary = cluster_->summary(), name = "\"examples_per_second\": ";
-    const size_t at = summary.find(name);
-    EXPECT_NE(at, std::string::npos) << summary;
-    return std::stod(summary.substr(at + name.size()));
-  };
-  const double soon = examples_a_second(0);
-  EXPECT_NEAR(examples_a_second(100'000) / soon, 1, 0.1);
+TEST_F(MemberFailureTest, NoRowGrowsOldWhileAPlaceIsEmpty) {
+  options_.job.tables.resize(1);
+  options_.job.tables[0].policy.evict_after_seconds = 4;
+  options_.steps_per_epoch = 40;
+  Start();
+  // A time is noted each half second, and the job trains for less than two.
+  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker b").clock >= 60; }));
+  cluster_->member("worker b").cut_off = true;
+  ASSERT_TRUE(RunUntilNoticed("is lost"));
+  cluster_->RunUntil([] { return false; }, 100'000);
+  cluster_->Add(Role::kWorker, "worker c", 1);
+  ExpectDone();
+  EXPECT_THAT(cluster_->transcript(), Not(HasSubstr("evict")));
 }
 
 // Each asks again and again, and would otherwise take a scheduler that says nothing for gone.

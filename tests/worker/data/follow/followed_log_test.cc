@@ -45,6 +45,9 @@ class Script : public RowWait {
 
 TEST(FollowedFilesTest, APatternFollowsNoNameThatOtherProgramsHide) {
   const auto files = NewMemoryFileSystem();
+  for (const char* folder : {"clicks/_meta", "clicks/day", "_own"}) {
+    ASSERT_TRUE(files->MakeDirectories(folder).ok());
+  }
   for (const char* path : {"clicks/a", "clicks/_committed", "clicks/_meta/0", "clicks/day/b",
                            "clicks/day/_c", "_own/a"}) {
     WriteText(*files, path, "1\n");
