@@ -102,7 +102,7 @@ void TrainRound::OnTrained(uint32_t worker, const CommandDone& done) {
   w.sums.loss_sum += done.loss_sum;
   w.sums.bad_rows += done.bad_rows;
   w.sums.labels.Add(done.label_tally);
-  // Of orders that were taken over, only the last one is given to a replacement.
+  // A replacement is given the last order alone, so the sums of earlier ones stay.
   if (w.running) w.before = w.sums;
 }
 

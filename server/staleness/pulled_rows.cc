@@ -89,14 +89,20 @@ void PulledRows::Compensate(PeerId worker, float sum_scale, ShardSet& shards, Pl
     const std::span<const float> rows_now = piece.FloatsIn(now.As<float>());
     const std::span<const float> rows_then = piece.FloatsIn(then.floats.As<float>());
     const std::span<float> of_piece = piece.FloatsIn(gradients);
+    const auto compensate = [&](size_t row, size_t rows) {
+      const size_t begin = row * piece.row_floats, count = rows * piece.row_floats;
+      CompensateDelay(lambda_, push->scale * sum_scale, rows_now.subspan(begin, count),
+                      rows_then.subspan(begin, count), of_piece.subspan(begin, count));
+    };
+    const TableSpec& table = job_.tables[piece.table.value];
+    if (table.averaged.empty()) {
+      compensate(0, piece.num_keys);
+      continue;
+    }
     const std::span<const Key> keys = piece.KeysIn(push->list->keys);
     for (size_t k = 0; k < keys.size(); ++k) {
-      // What a running average has as its gradient is its distance from the batch's value.
-      if (IsAveraged(job_.tables[piece.table.value], keys[k])) continue;
-      const size_t begin = k * piece.row_floats;
-      CompensateDelay(lambda_, push->scale * sum_scale, rows_now.subspan(begin, piece.row_floats),
-                      rows_then.subspan(begin, piece.row_floats),
-                      of_piece.subspan(begin, piece.row_floats));
+      // A running average has its distance from the batch's value as its gradient.
+      if (!IsAveraged(table, keys[k])) compensate(k, 1);
     }
   }
   request.gradients = std::move(wide);

@@ -196,7 +196,7 @@ TEST(RowsOfASave, AreNotKeptIfSomeChangedAsOfAStepAfterIt) {
   EXPECT_EQ(slice.rows().BeginSave(5, kSinceEver), nullptr);
   slice.rows().MarkSaved();
   slice.Change(7);
-  // Of the rows that were stored before the mark, those on disk are not looked at.
+  // A delta does not look at rows on disk that were stored before the mark.
   EXPECT_EQ(slice.rows().BeginSave(7, 5), nullptr);
   EXPECT_NE(slice.rows().BeginSave(7, kSinceEver), nullptr);
   slice.rows().MarkSaved();

@@ -193,7 +193,7 @@ Status TableWorker::Advance(uint64_t examples) {
           "the step has gradients and 0 examples; give the number of examples that they are the "
           "mean over");
     }
-    // Those of a batch without examples are zeros, which must not move a row by its momentum.
+    // A batch without examples has gradients of zero, which must not move a row by its momentum.
     GiveUpStep();
   }
   const Status pushed = parts_->exchange.Push(parts_->turns.NextStep(examples));

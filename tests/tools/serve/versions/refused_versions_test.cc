@@ -303,7 +303,7 @@ TEST(RefusedVersions, TheFirstVersionIsTheNewestThatCanBeServed) {
     return (*opened)->facts().refused[static_cast<size_t>(Refusal::kDamaged)];
   };
   EXPECT_EQ(refused(), 1u);
-  // What was taken in its place is older, so its repair still counts; it is not told again before.
+  // The version taken in its place is older, so a repair still counts; until then nothing is told.
   ASSERT_TRUE((*opened)->Use(kNoClock).ok());
   (*opened)->Look();
   EXPECT_EQ((*opened)->step(), 10);
